@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The command line that every benchmark executable has:
+//   --list                     the systems it holds, as JSON
+//   --system S --workload W    one cell: opens, fills, runs, audits, reopens, audits again; prints the figures
+//   --system S --structure T --serve   opens and fills, then answers one JSON object a line, so that run.py can let many systems
+//     run in turn:  {"run": "sps-8", "threads": 1, "seconds": 0.3, "warmup": 0.05, "seed": 7}   {"audit": true}
+//     ({"audit": true, "reopen": true} closes and opens first). End of input ends it.
+// Exit: 0, 1 when something failed or an audit found something, 2 for wrong arguments.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "bench/harness/session.hpp"
+
+namespace bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const Cell& cell, const Outcome& outcome) {
+  Json j{{"workload", cell.workload}, {"threads", cell.threads}, {"operations", outcome.operations}, {"writes", outcome.writes},
+         {"seconds", outcome.seconds}, {"rate", outcome.rate}, {"cpu_seconds", outcome.cpu_seconds}};
+  Json counters = Json::object();
+  for (const auto& [name, value] : outcome.counters) counters[name] = value;
+  j["counters"] = counters;
+  return j;
+}
+
+Json listed(const Systems& systems) {
+  Json list = Json::array();
+  for (const System& s : systems) {
+    list.push_back({{"name", s.name}, {"about", s.about}, {"structures", s.structures}, {"max_threads", s.max_threads}});
+  }
+  return list;
+}
+
+Json audited(Session& session, bool reopen) {
+  const bool reopened = reopen && session.reopen();
+  return {{"problems", session.audit()}, {"reopened", reopened}};
+}
+
+Json answer(Session& session, const Json& asked) {
+  if (asked.contains("audit")) return audited(session, asked.value("reopen", false));
+  if (!asked.contains("run")) throw std::invalid_argument("found " + asked.dump() + ", expected {\"run\": ...} or {\"audit\": ...}");
+  Cell cell;
+  cell.workload = asked.at("run").get<std::string>();
+  cell.threads = asked.value("threads", cell.threads);
+  cell.seconds = asked.value("seconds", cell.seconds);
+  cell.warmup = asked.value("warmup", cell.warmup);
+  cell.seed = asked.value("seed", cell.seed);
+  return to_json(cell, session.run(cell));
+}
+
+void say(const Json& j) {
+  std::cout << j.dump() << '\n' << std::flush;
+}
+
+int serve_lines(Session& session) {
+  say({{"ready", true}, {"describe", session.describe()}});
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    if (line.empty()) continue;
+    try {
+      say(answer(session, Json::parse(line)));
+    } catch (const std::exception& e) {
+      say({{"error", e.what()}});
+    }
+  }
+  return 0;
+}
+
+void print_text(const Json& figures) {
+  std::printf("%s: %.0f operations/s (%llu in %.3f s, %llu of them writing) on %u threads\n",
+              figures["workload"].get<std::string>().c_str(), figures["rate"].get<double>(),
+              static_cast<unsigned long long>(figures["operations"].get<std::uint64_t>()), figures["seconds"].get<double>(),
+              static_cast<unsigned long long>(figures["writes"].get<std::uint64_t>()), figures["threads"].get<unsigned>());
+  for (const auto& [name, value] : figures["counters"].items()) std::printf("  %-24s %.0f\n", name.c_str(), value.get<double>());
+}
+
+int one_cell(Session& session, const Cell& cell, bool json) {
+  Json figures = to_json(cell, session.run(cell));
+  figures["describe"] = session.describe();
+  figures["audit"] = audited(session, false)["problems"];
+  const Json again = audited(session, true);
+  figures["reopened"] = again["reopened"];
+  figures["audit_reopened"] = again["problems"];
+  if (json) say(figures);
+  else print_text(figures);
+  int bad = 0;
+  for (const char* which : {"audit", "audit_reopened"}) {
+    for (const auto& problem : figures[which]) {
+      std::fprintf(stderr, "%s: %s\n", which, problem.get<std::string>().c_str());
+      bad = 1;
+    }
+  }
+  return bad;
+}
+
+/// A directory of the session's own under the one given, gone with it.
+class Scratch {
+ public:
+  explicit Scratch(const std::string& under) {
+    std::filesystem::create_directories(under);
+    path_ = under + "/perdure-bench-XXXXXX";
+    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error(under + ": no directory can be made in it");
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+const System& find(const Systems& systems, const std::string& name, const std::string& structure) {
+  std::string have;
+  for (const System& s : systems) {
+    if (s.name == name) {
+      for (const auto& can : s.structures) {
+        if (can == structure) return s;
+      }
+      throw std::invalid_argument("system " + name + " has no structure '" + structure + "'; see --list");
+    }
+    have += " " + s.name;
+  }
+  throw std::invalid_argument("found system '" + name + "', expected one of:" + have);
+}
+
+}  // namespace
+
+unsigned parameter_of(const std::string& workload, const std::string& structure) {
+  const std::string prefix = structure + "-";
+  if (workload.starts_with(prefix)) {
+    std::size_t used = 0;
+    const std::string digits = workload.substr(prefix.size());
+    const unsigned long n = digits.empty() ? 0 : std::stoul(digits, &used);
+    if (used == digits.size() && !digits.empty()) return static_cast<unsigned>(n);
+  }
+  throw std::invalid_argument("found workload '" + workload + "', expected '" + prefix + "<number>'");
+}
+
+int serve(int argc, char** argv, const Systems& systems) {
+  CLI::App app{"One cell of a Perdure benchmark: one system, one workload. bench/run.py runs many of them in turn."};
+  Setting setting;
+  setting.directory = "/dev/shm";
+  Cell cell;
+  std::string system;
+  bool list = false, json = false, lines = false;
+  app.add_flag("--list", list, "print the systems that this executable holds, as JSON");
+  app.add_option("--system", system, "the system to measure");
+  app.add_option("--structure", setting.structure, "what to fill (default: the workload's)");
+  app.add_option("--workload", cell.workload, "what to run: <structure>-<number>, such as sps-8, hash-100, rb-10, kv-16");
+  app.add_option("--threads", cell.threads, "threads")->check(CLI::Range(1, 64));
+  app.add_option("--seconds", cell.seconds, "measured time")->check(CLI::PositiveNumber);
+  app.add_option("--warmup", cell.warmup, "time before that")->check(CLI::NonNegativeNumber);
+  app.add_option("--seed", cell.seed, "of the random numbers");
+  app.add_option("--max-threads", setting.max_threads, "the most threads that a cell will ask for")->check(CLI::Range(1, 64));
+  app.add_option("--dir", setting.directory, "where the files go (a directory of its own is made there, and removed)");
+  app.add_option("--log-size", setting.log_size, "bytes of a log, where the system has one (0: its default)");
+  app.add_option("--write-latency", setting.write_latency, "nanoseconds a line that the emulated medium adds");
+  app.add_flag("--json", json, "print the figures as JSON");
+  app.add_flag("--serve", lines, "answer one JSON request a line");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    if (list) {
+      say(listed(systems));
+      return 0;
+    }
+    if (setting.structure.empty()) setting.structure = cell.workload.substr(0, cell.workload.rfind('-'));
+    if (setting.max_threads < cell.threads) setting.max_threads = cell.threads;
+    const System& found = find(systems, system, setting.structure);
+    const Scratch scratch(setting.directory);
+    setting.directory = scratch.path();
+    const auto session = found.open(setting);
+    return lines ? serve_lines(*session) : one_cell(*session, cell, json);
+  } catch (const std::invalid_argument& e) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], e.what());
+    return 2;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s: %s: %s\n", argv[0], system.c_str(), e.what());
+    return 1;
+  }
+}
+
+}  // namespace bench

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the harness knows of a system under test: a list of systems, each opening Sessions. A Session holds one filled structure (an
+// array, a table, a store) in one system and is asked to run cells over it: one workload, so many threads, so many seconds. It lives
+// through all rounds of a benchmark; run.py holds one process a system and lets them run in turn.
+// Thread safety: one caller; run() starts and joins its own threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+/// What a session is opened with.
+struct Setting {
+  std::string structure;          ///< "sps", "hash", "rb", "kv", ...
+  std::string directory;          ///< where its files go; made by the caller, removed by the caller
+  std::uint64_t log_size = 0;     ///< bytes a log (0: the system's own default)
+  std::uint64_t write_latency = 0;  ///< nanoseconds a line that the emulated medium adds (0: none)
+  unsigned max_threads = 2;       ///< the most threads a cell will ask for
+};
+
+/// One measurement.
+struct Cell {
+  std::string workload;  ///< "sps-8", "hash-100", ...: a structure of the session and its parameter
+  unsigned threads = 1;
+  double seconds = 0.3;
+  double warmup = 0.05;
+  std::uint64_t seed = 1;
+};
+
+struct Outcome {
+  std::uint64_t operations = 0;  ///< in the measured time
+  std::uint64_t writes = 0;      ///< those of them that changed something
+  double seconds = 0;            ///< the longest thread's time, the final wait for durability in it
+  double rate = 0;               ///< operations a second, summed over the threads
+  double cpu_seconds = 0;        ///< the processor's time that the threads had, summed: less than their time where they waited or were put off
+  std::map<std::string, double> counters;  ///< what the system counted over the cell (warm-up too): commits, fences, log_bytes, ...
+};
+
+class Session {
+ public:
+  Session() = default;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  virtual ~Session() = default;
+
+  virtual Outcome run(const Cell& cell) = 0;
+  /// Looks at the structure as a whole; what is wrong with it, empty when it is right.
+  virtual std::vector<std::string> audit() = 0;
+  /// Closes the store and opens it again, where the system keeps one: then audit() sees what is durable. False: nothing to reopen.
+  virtual bool reopen() { return false; }
+  /// What should be recorded beside the figures: the medium, the log's size, a version.
+  virtual std::string describe() const = 0;
+};
+
+struct System {
+  std::string name;   ///< "plain", "pmemobj", "shadow/stm:group", ...
+  std::string about;  ///< one line
+  std::vector<std::string> structures;
+  unsigned max_threads;  ///< 1 where the system can't isolate
+  std::function<std::unique_ptr<Session>(const Setting&)> open;
+};
+
+using Systems = std::vector<System>;
+
+/// The number in a workload's name: 8 of "sps-8". Throws std::invalid_argument when the name is not "<structure>-<number>".
+unsigned parameter_of(const std::string& workload, const std::string& structure);
+
+/// main() of a benchmark executable: --list, one cell, or --serve (see serve.cpp).
+int serve(int argc, char** argv, const Systems& systems);
+
+}  // namespace bench

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The executable that holds the stores Perdure is compared with in `./dev bench file`: those whose libraries CMake found.
+#include "bench/kv/store.hpp"
+
+int main(int argc, char** argv) {
+  bench::Systems systems;
+#ifdef PERDURE_BENCH_SQLITE
+  bench::add_sqlite(systems);
+#endif
+#ifdef PERDURE_BENCH_LMDB
+  bench::add_lmdb(systems);
+#endif
+#ifdef PERDURE_BENCH_ROCKSDB
+  bench::add_rocksdb(systems);
+#endif
+#ifdef PERDURE_BENCH_BERKELEYDB
+  bench::add_berkeleydb(systems);
+#endif
+  return bench::serve(argc, argv, systems);
+}

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`./dev bench micro`: SPS, hash table and red-black tree in memory, on every system, beside the hardware's ceiling and the bound.
+
+The ceiling is one 64-byte non-temporal record and one fence a transaction, nothing else. The bound of a workload is what no durable
+transaction of this kind can pass: plain memory's time for each operation, plus the ceiling's for each that writes.
+"""
+
+from dataclasses import dataclass
+
+from . import table
+from .rounds import Progress, Runner, run_structure
+from .stats import Figures, ratio, spread
+
+STRUCTURES = {
+    "sps": ["sps-1", "sps-8", "sps-64"],
+    "hash": ["hash-100", "hash-10", "hash-0"],
+    "rb": ["rb-100", "rb-10", "rb-0"],
+}
+
+TITLES = {
+    "sps": "swaps of two 8-byte words a transaction, in an array of 1 M",
+    "hash": "% updates, chained hash table of 1 M buckets, 500 k of 1 M keys; an update inserts an absent key or removes a present one",
+    "rb": "% updates, red-black tree, 500 k of 1 M keys; an update inserts an absent key or removes a present one",
+}
+
+BEFORE = ["plain", "plain-huge", "ceiling", "pmemobj"]  # shown first, in this order
+
+
+@dataclass(frozen=True)
+class Aim:
+    """`workload` on `threads`: the rate of shadow, durable, against something, wanted to be at least `wanted` times that."""
+
+    workload: str
+    threads: int
+    against: str  # "bound", "ceiling", "pmemobj", "own" (its own single thread)
+    wanted: float
+
+    def text(self):
+        what = {"bound": "of the bound", "ceiling": "of the ceiling", "pmemobj": "times libpmemobj", "own": "times its own one thread"}
+        return f"{self.workload}, {self.threads} thread{'s' if self.threads > 1 else ''}: {what[self.against]}"
+
+
+AIMED = "shadow:durable"
+AIMS = ([Aim("sps-1", 1, "ceiling", 0.75), Aim("sps-1", 1, "pmemobj", 7), Aim("sps-64", 1, "pmemobj", 20),
+         Aim("hash-100", 1, "pmemobj", 4.5), Aim("rb-100", 1, "pmemobj", 2.2)]
+        + [Aim(w, 1, "bound", 0.75) for ws in STRUCTURES.values() for w in ws]
+        + [Aim("sps-1", 2, "own", 1.15), Aim("hash-100", 2, "own", 1.25), Aim("rb-100", 2, "own", 1.6),
+           Aim("hash-0", 2, "own", 1.8), Aim("rb-0", 2, "own", 1.8)])
+
+
+def is_core(name):
+    """Shown in --quick, measured longer: everything but the engines' other concurrency controls."""
+    return "/" not in name
+
+
+def make_runners(listed, args):
+    """Runners of what the executables list, in the order in which they are shown."""
+    runners = []
+    for executable, systems in listed:
+        for s in systems:
+            seconds = args.seconds if is_core(s["name"]) else args.seconds / 3
+            runners.append(Runner(s["name"], executable, s["name"], s["max_threads"], seconds))
+            if s["name"] == "plain":
+                # The same, in huge pages: the engines' shadow memory has them where the system gives them. Not the bound's plain.
+                runners.append(Runner("plain-huge", executable, "plain", 1, seconds, {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}))
+    if args.quick:
+        runners = [r for r in runners if is_core(r.name)]
+    if args.systems:
+        wanted = [*BEFORE, *(s for s in args.systems.split(","))]
+        runners = [r for r in runners if any(r.name == w or r.name.startswith((w + ":", w + "/")) for w in wanted)]
+    rank = {name: n for n, name in enumerate(BEFORE)}
+    return sorted(runners, key=lambda r: (rank.get(r.name, len(rank)), not is_core(r.name)))
+
+
+def bound_rates(figures, workload):
+    plain, ceiling = figures.rates(workload, "plain", 1), figures.rates(workload, "ceiling", 1)
+    share = figures.write_share(workload, "plain", 1)
+    return {r: 1 / (1 / plain[r] + share / ceiling[r]) for r in plain.keys() & ceiling.keys() if plain[r] and ceiling[r]}
+
+
+def against(figures, aim_or_name, workload, system, threads):
+    """The ratio of a system's rate to "bound", "own" or another system's rate on as many threads."""
+    rates = figures.rates(workload, system, threads)
+    if aim_or_name == "bound":
+        return ratio(rates, bound_rates(figures, workload))
+    if aim_or_name == "own":
+        return ratio(rates, figures.rates(workload, system, 1))
+    return ratio(rates, figures.rates(workload, aim_or_name, threads))
+
+
+def workload_table(figures, workload, names, threads):
+    head = ["", *(c for t in threads for c in ((f"{t} thread{'s' if t > 1 else ''}", "M/s (min..max)"), *extra_heads(t))),
+            ("per", "fences"), ("commit", "log bytes"), ("check-", "points"), ("", "aborts")]
+    rows = []
+    for name in names:
+        if not any((workload, name, t) in figures.keys() for t in threads):
+            continue
+        row = [name]
+        for t in threads:
+            row.append(table.millions(figures.rate(workload, name, t)))
+            if t == 1:
+                row += [table.times(against(figures, "bound", workload, name, 1)),
+                        table.times(against(figures, "pmemobj", workload, name, 1), "x")]
+            else:
+                row.append(table.times(against(figures, "own", workload, name, t), "x"))
+        total = {}
+        for t in threads:
+            for key, value in figures.counters(workload, name, t).items():
+                total[key] = total.get(key, 0) + value
+        commits = total.get("commits", 0)
+        row += [table.per(total.get("fences"), commits, 2), table.per(total.get("log_bytes"), commits, 0),
+                table.count(total.get("checkpoints")), table.percent(total.get("aborts"), commits + total.get("aborts", 0))]
+        rows.append(row)
+    return head, rows
+
+
+def extra_heads(threads):
+    return [("of the", "bound"), ("x pm-", "emobj")] if threads == 1 else [("x own", "1 thread")]
+
+
+def judge(figures):
+    """[(aim, spread or None)]"""
+    return [(aim, against(figures, aim.against, aim.workload, AIMED, aim.threads)) for aim in AIMS]
+
+
+def print_report(figures, runners, workloads, threads):
+    names = [r.name for r in runners]
+    for workload in workloads:
+        structure, _, number = workload.rpartition("-")
+        print(f"\n{workload}: {number} {TITLES[structure]}")
+        bound = spread(bound_rates(figures, workload).values())
+        if bound:
+            print(f"bound: {table.millions(bound)} M/s = plain's time for each operation + the ceiling's for each that writes "
+                  f"({figures.write_share(workload, 'plain', 1):.0%})")
+        table.show(*workload_table(figures, workload, names, threads))
+    put_off, cells = figures.put_off()
+    if put_off * 20 > cells:
+        print(f"\nthe machine was busy: in {put_off} of {cells} one-thread cells other programs had the processor for 5 % of the time or more")
+    verdicts = [(aim.text(), aim.wanted, found) for aim, found in judge(figures) if aim.workload in workloads and aim.threads in threads]
+    if any(found for _, _, found in verdicts):
+        print(f"\naims of {AIMED}: medians of the rounds' ratios")
+        table.show_aims(verdicts)
+
+
+def run(args, listed, directory):
+    """Measures; returns the report's data."""
+    runners = make_runners(listed, args)
+    wanted = args.workloads.split(",") if args.workloads else [w for ws in STRUCTURES.values() for w in ws]
+    figures, progress, described, failures = Figures(), Progress(), {}, []
+    options = ["--log-size", str(args.log_size << 20), "--max-threads", str(max(args.threads))]
+    if args.write_latency:
+        options += ["--write-latency", str(args.write_latency)]
+    for structure, workloads in STRUCTURES.items():
+        chosen = [w for w in wanted if w.rpartition("-")[0] == structure]
+        if not chosen:
+            continue
+        found, bad = run_structure(structure, chosen, [r for r in runners], args.threads, args.rounds, args.warmup, directory, options,
+                                   figures, progress)
+        described.update(found)
+        failures += bad
+    return {"figures": figures, "runners": runners, "described": described, "failures": failures, "workloads": wanted}
+
+
+def as_json(data, threads):
+    figures = data["figures"]
+    aims = [{"aim": aim.text(), "wanted": aim.wanted, "found": found.as_json() if found else None,
+             "met": found.median >= aim.wanted if found else None} for aim, found in judge(figures)
+            if aim.workload in data["workloads"] and aim.threads in threads]
+    ratios = []
+    for workload, system, count in figures.keys():
+        ratios.append({"workload": workload, "system": system, "threads": count,
+                       **{"of_" + name: r.as_json() for name in ("bound", "ceiling", "pmemobj", "own")
+                          if (r := against(figures, name, workload, system, count)) is not None}})
+    bounds = {w: b.as_json() for w in data["workloads"] if (b := spread(bound_rates(figures, w).values())) is not None}
+    return {"systems": data["described"], "cells": figures.as_json(), "bounds": bounds, "ratios": ratios, "aims": aims,
+            "failures": data["failures"]}

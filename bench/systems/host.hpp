@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// From a Host (a system holding one root of some type) and a workload to a Session: fill, run cells, audit. A System type names a
+// Model and a Host template; sessions_of<System>() is what a system's entry in the list needs. Adding a system is one such type.
+// Thread safety: see session.hpp; a Host's update, view and settle are called by many threads at once.
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/harness/rng.hpp"
+#include "bench/harness/session.hpp"
+#include "bench/harness/timed.hpp"
+#include "bench/workloads/hash.hpp"
+#include "bench/workloads/rb_tree.hpp"
+#include "bench/workloads/sps.hpp"
+
+namespace bench {
+
+template <class Host, class Workload>
+class StructureSession final : public Session {
+ public:
+  template <class... Args>
+  explicit StructureSession(const Args&... args) : host_(args...) { Workload::fill(host_); }
+
+  Outcome run(const Cell& cell) override {
+    const unsigned parameter = parameter_of(cell.workload, Workload::structure);
+    Workload::check_parameter(parameter);
+    host_.prepare(cell.threads);
+
+    struct Worker {
+      Host& host;
+      unsigned parameter;
+      Rng rng;
+      Step operator()() { return Workload::step(host, parameter, rng); }
+      void settle() { host.settle(); }
+    };
+    const auto before = host_.counters();
+    const Tally tally = run_timed(cell, [&](unsigned t) { return Worker{host_, parameter, Rng(cell.seed, t)}; });
+    grown_ += tally.grown;
+
+    Outcome outcome{.operations = tally.operations, .writes = tally.writes, .seconds = tally.seconds, .rate = tally.rate, .cpu_seconds = tally.cpu_seconds, .counters = {}};
+    for (const auto& [name, value] : host_.counters()) {
+      const auto old = before.find(name);
+      outcome.counters[name] = value - (old == before.end() ? 0.0 : old->second);
+    }
+    outcome.counters["operations"] = static_cast<double>(tally.all_operations);
+    return outcome;
+  }
+
+  std::vector<std::string> audit() override {
+    std::vector<std::string> problems = Workload::audit(host_, grown_);
+    for (auto& problem : host_.check()) problems.push_back(std::move(problem));
+    return problems;
+  }
+
+  bool reopen() override { return host_.reopen(); }
+  [[nodiscard]] std::string describe() const override { return host_.describe(); }
+
+ private:
+  Host host_;
+  std::int64_t grown_ = 0;
+};
+
+template <class Model>
+using HashSet = KeySet<HashTable<Model>>;
+template <class Model>
+using RbSet = KeySet<RbTree<Model>>;
+
+/// What a Host has besides update and view, for systems where it means nothing.
+class HostDefaults {
+ public:
+  void prepare(unsigned /*threads*/) {}
+  void settle() {}
+  [[nodiscard]] std::map<std::string, double> counters() const { return {}; }
+  std::vector<std::string> check() { return {}; }
+  bool reopen() { return false; }
+};
+
+inline const std::vector<std::string>& micro_structures() {
+  static const std::vector<std::string> names{"sps", "hash", "rb"};
+  return names;
+}
+
+template <class System>
+std::unique_ptr<Session> open_micro(const Setting& setting) {
+  using Model = typename System::Model;
+  const auto with = [&]<class Workload>(std::type_identity<Workload>) -> std::unique_ptr<Session> {
+    return std::make_unique<StructureSession<typename System::template Host<typename Workload::Root>, Workload>>(setting);
+  };
+  if (setting.structure == Sps<Model>::structure) return with(std::type_identity<Sps<Model>>{});
+  if (setting.structure == HashSet<Model>::structure) return with(std::type_identity<HashSet<Model>>{});
+  if (setting.structure == RbSet<Model>::structure) return with(std::type_identity<RbSet<Model>>{});
+  throw std::invalid_argument("found structure '" + setting.structure + "', expected sps, hash or rb");
+}
+
+}  // namespace bench

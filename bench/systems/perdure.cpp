@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The systems that Perdure's registry makes: every instance, and for those that may acknowledge later than they commit, every mode.
+#include "bench/systems/perdure.hpp"
+
+#include "bench/systems/systems.hpp"
+
+namespace bench {
+namespace {
+
+std::unique_ptr<Session> open(const Setting& setting, const PerdureChoice& choice) {
+  if (setting.structure == "sps") return open_perdure_sps(setting, choice);
+  if (setting.structure == "hash") return open_perdure_hash(setting, choice);
+  if (setting.structure == "rb") return open_perdure_rb(setting, choice);
+  throw std::invalid_argument("found structure '" + setting.structure + "', expected sps, hash or rb");
+}
+
+void add(Systems& systems, const std::string& name, const std::string& about, bool isolates, PerdureChoice choice) {
+  systems.push_back({name, about, micro_structures(), isolates ? 64U : 1U,
+                     [choice = std::move(choice)](const Setting& setting) { return open(setting, choice); }});
+}
+
+/// An engine that has an order to choose (`held` or `prefix`) can acknowledge before it is durable.
+template <class Engine>
+concept Decoupled = requires(Engine& engine) { engine.held(); };
+
+}  // namespace
+
+void add_perdure(Systems& systems) {
+  for_each_instance(perdure::all_engines{}, [&]<class Instance>(std::type_identity<Instance>) {
+    const std::string name(Instance::name);
+    const bool isolates = Instance::isolation == perdure::Isolation::full;
+    if constexpr (Decoupled<typename Instance::type>) {
+      add(systems, name + ":durable", "Perdure, " + name + ": update() returns when durable", isolates, {name, perdure::durable});
+      add(systems, name + ":group", "Perdure, " + name + ": durable, fences shared", isolates, {name, perdure::group});
+      add(systems, name + ":async", "Perdure, " + name + ": receipts, the wait for the last one counted", isolates, {name, perdure::async});
+    } else {
+      add(systems, name, "Perdure, " + name, isolates, {name, perdure::durable});
+    }
+  });
+}
+
+}  // namespace bench

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Perdure under the workloads of bench/workloads: p<T> and ptr<T>, Pool::update and Pool::view, on the emulated medium. One Host for
+// every engine of the registry: a pool is opened with a list of one instance, so that what is measured is what a program that names
+// its engine gets. systems/perdure_{sps,hash,rb}.cpp instantiate one structure each, for all engines (they compile side by side).
+// Thread safety: as Pool's; a `none` instance isolates nothing and is measured on one thread.
+#pragma once
+
+#include <filesystem>
+#include <type_traits>
+
+#include "bench/systems/host.hpp"
+#include "perdure/perdure.hpp"
+
+namespace bench {
+
+struct PerdureModel {
+  template <class T>
+  using Field = perdure::p<T>;
+  template <class T>
+  using Link = perdure::ptr<T>;
+  template <class T>
+  using Ref = T*;
+};
+
+/// A workload's transaction handle over Perdure's own: nothing but the names.
+template <class Tx>
+struct PerdureTx {
+  Tx& tx;
+
+  template <class T>
+  T get(const perdure::p<T>& field) const { return tx.read(field); }
+  template <class T>
+  T* get(const perdure::ptr<T>& link) const { return tx.read(link); }
+  template <class T>
+  void set(perdure::p<T>& field, std::type_identity_t<T> value) const { tx.write(field, value); }
+  template <class T>
+  void set(perdure::ptr<T>& link, std::type_identity_t<T>* target) const { tx.write(link, target); }
+  template <class T, class... Args>
+  T* make(Args... args) const { return tx.template make<T>(args...); }
+  template <class T>
+  void destroy(T* t) const { tx.destroy(t); }
+  template <class T>
+  T* allocate(std::size_t n) const { return reinterpret_cast<T*>(tx.alloc(n * sizeof(T))); }
+};
+
+inline std::map<std::string, double> counters_of(const perdure::engine::Stats& s) {
+  const auto n = [](std::uint64_t x) { return static_cast<double>(x); };
+  return {{"commits", n(s.commits)}, {"views", n(s.reads)}, {"aborts", n(s.aborts)}, {"fences", n(s.medium.fences)},
+          {"log_bytes", n(s.log_bytes)}, {"checkpoints", n(s.checkpoints)}, {"checkpoint_lines", n(s.checkpoint_lines)},
+          {"flushed_lines", n(s.medium.flushed_lines)}, {"streamed_lines", n(s.medium.streamed_lines)}, {"syncs", n(s.medium.syncs)},
+          {"bias_grants", n(s.bias_grants)}, {"bias_revocations", n(s.bias_revocations)}};
+}
+
+/// What the list of systems says of an instance in a mode, and what a Host is opened with.
+struct PerdureChoice {
+  std::string engine;
+  perdure::Durability durability = perdure::durable;
+};
+
+template <class Root, class Instance>
+class PerdureHost : public HostDefaults {
+ public:
+  using Pool = perdure::Pool<Root, perdure::engines<Instance>>;
+
+  PerdureHost(const Setting& setting, const PerdureChoice& choice) : path_(setting.directory + "/pool.perdure"), durability_(choice.durability) {
+    options_.medium = "emulated";
+    options_.engine = choice.engine;
+    options_.durability = choice.durability;
+    options_.isolation = Instance::isolation;
+    options_.log_size = setting.log_size;
+    options_.max_size = std::uint64_t{8} << 30;
+    options_.delays.write_ns = setting.write_latency;
+    pool_.emplace(Pool::open(path_, options_));
+  }
+
+  template <class F>
+  auto update(F&& f) {
+    return pool_->update([&f](auto& tx, Root& root) {
+      PerdureTx<std::remove_reference_t<decltype(tx)>> handle{tx};
+      return f(handle, root);
+    }).value();
+  }
+  template <class F>
+  auto view(F&& f) {
+    return pool_->view([&f](auto& tx, const Root& root) {
+      PerdureTx<std::remove_reference_t<decltype(tx)>> handle{tx};
+      return f(handle, root);
+    });
+  }
+  /// A view that is durable when it returns covers all that this thread committed before.
+  void settle() {
+    if (durability_ == perdure::async) pool_->view(perdure::durable, [](auto&, const Root&) { return 0; });
+  }
+
+  [[nodiscard]] std::map<std::string, double> counters() const { return counters_of(pool_->stats()); }
+  std::vector<std::string> check() {
+    std::vector<std::string> problems;
+    for (const auto& problem : pool_->check().problems) problems.push_back("check: " + problem);
+    return problems;
+  }
+  bool reopen() {
+    if (std::string_view(Instance::name).starts_with("volatile")) return false;
+    pool_->close();
+    pool_.reset();
+    pool_.emplace(Pool::open(path_, options_));
+    return true;
+  }
+  [[nodiscard]] std::string describe() const {
+    const auto s = pool_->stats();
+    return "emulated medium, log of " + std::to_string(s.log_capacity >> 20) + " MiB";
+  }
+
+ private:
+  std::string path_;
+  perdure::Durability durability_;
+  perdure::Options options_;
+  std::optional<Pool> pool_;
+};
+
+/// Calls f(std::type_identity<Instance>) for every instance of a list.
+template <class... Instances, class F>
+void for_each_instance(perdure::engines<Instances...>, F f) {
+  (f(std::type_identity<Instances>{}), ...);
+}
+
+/// A session of one workload on the instance that `choice` names.
+template <template <class> class Workload>
+std::unique_ptr<Session> open_perdure(const Setting& setting, const PerdureChoice& choice) {
+  using Chosen = Workload<PerdureModel>;
+  std::unique_ptr<Session> session;
+  for_each_instance(perdure::all_engines{}, [&]<class Instance>(std::type_identity<Instance>) {
+    if (Instance::name != choice.engine) return;
+    session = std::make_unique<StructureSession<PerdureHost<typename Chosen::Root, Instance>, Chosen>>(setting, choice);
+  });
+  return session;
+}
+
+std::unique_ptr<Session> open_perdure_sps(const Setting& setting, const PerdureChoice& choice);
+std::unique_ptr<Session> open_perdure_hash(const Setting& setting, const PerdureChoice& choice);
+std::unique_ptr<Session> open_perdure_rb(const Setting& setting, const PerdureChoice& choice);
+
+}  // namespace bench

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// plain: the workloads over ordinary memory, no library, nothing recorded, nothing isolated. One thread. What every other system is
+// asked to come near to. Thread safety: none.
+#include <cstdlib>
+#include <new>
+#include <type_traits>
+
+#include "bench/systems/host.hpp"
+#include "bench/systems/systems.hpp"
+
+namespace bench {
+namespace {
+
+struct PlainModel {
+  template <class T>
+  struct Field {
+    Field(T v) : value(v) {}  // NOLINT(google-explicit-constructor): stands where a T would
+    T value;
+  };
+  template <class T>
+  using Ref = T*;
+  template <class T>
+  struct Link {
+    Link(T* t = nullptr) : target(t) {}  // NOLINT(google-explicit-constructor)
+    T* target;
+  };
+};
+
+struct PlainTx {
+  template <class T>
+  using Field = PlainModel::Field<T>;
+  template <class T>
+  using Link = PlainModel::Link<T>;
+
+  template <class T>
+  T get(const Field<T>& field) const { return field.value; }
+  template <class T>
+  T* get(const Link<T>& link) const { return link.target; }
+  template <class T>
+  void set(Field<T>& field, std::type_identity_t<T> value) const { field.value = value; }
+  template <class T>
+  void set(Link<T>& link, std::type_identity_t<T>* target) const { link.target = target; }
+  template <class T, class... Args>
+  T* make(Args... args) const { return new T(args...); }
+  template <class T>
+  void destroy(T* t) const { delete t; }
+  template <class T>
+  T* allocate(std::size_t n) const {
+    void* memory = std::malloc(n * sizeof(T));
+    if (memory == nullptr) throw std::bad_alloc();
+    return static_cast<T*>(memory);  // uninitialised: the workload stores before it reads. Lives as long as the process
+  }
+};
+
+template <class Root>
+class PlainHost : public HostDefaults {
+ public:
+  explicit PlainHost(const Setting&) {}
+  template <class F>
+  auto update(F&& f) { return f(tx_, root_); }
+  template <class F>
+  auto view(F&& f) { return f(tx_, static_cast<const Root&>(root_)); }
+  [[nodiscard]] std::string describe() const {
+    const char* tunables = std::getenv("GLIBC_TUNABLES");
+    return std::string("ordinary memory, malloc") + (tunables != nullptr ? std::string(", ") + tunables : "");
+  }
+
+ private:
+  PlainTx tx_;
+  Root root_{};
+};
+
+struct PlainSystem {
+  using Model = PlainModel;
+  template <class Root>
+  using Host = PlainHost<Root>;
+};
+
+}  // namespace
+
+void add_plain(Systems& systems) {
+  systems.push_back({"plain", "the same structure in ordinary memory, no library", micro_structures(), 1, open_micro<PlainSystem>});
+}
+
+}  // namespace bench

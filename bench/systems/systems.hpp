@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The systems that the executables of bench/ put into their lists; one line a system, each defined in its own source file.
+#pragma once
+
+#include "bench/harness/session.hpp"
+
+namespace bench {
+
+void add_plain(Systems& systems);    ///< plain.cpp
+void add_ceiling(Systems& systems);  ///< ceiling.cpp
+void add_perdure(Systems& systems);  ///< perdure.cpp: every engine of the registry, in every mode
+void add_pmemobj(Systems& systems);  ///< pmemobj.cpp, an executable of its own
+
+}  // namespace bench

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What `cmake --install` lays down: the library, include/perdure/** with the two front doors include/perdure.hpp and
+# include/perdure.h, the CMake package (find_package(perdure)), the pkg-config file (pkg-config perdure) and the man pages.
+# The perdure command installs itself (tools/CMakeLists.txt). tests/install proves all of it.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS perdure EXPORT perdure-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY perdure/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perdure FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+install(FILES ${PROJECT_BINARY_DIR}/front/perdure.hpp ${PROJECT_BINARY_DIR}/front/perdure.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/perdure)
+install(EXPORT perdure-targets NAMESPACE perdure:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/perdure-config.cmake.in perdure-config.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(perdure-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/perdure-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/perdure-config-version.cmake DESTINATION ${package_dir})
+
+# A static library does not carry its C++ run-time along: name it, so that a C program links with plain `pkg-config --libs`.
+get_target_property(library_type perdure TYPE)
+if(library_type STREQUAL "SHARED_LIBRARY")
+  set(PERDURE_PC_LIBS "")
+  set(PERDURE_PC_LIBS_PRIVATE "-lstdc++ -pthread")
+else()
+  set(PERDURE_PC_LIBS "-lstdc++ -pthread")
+  set(PERDURE_PC_LIBS_PRIVATE "")
+endif()
+# Relative to the .pc file where possible, so that an install may be moved or staged (--prefix, DESTDIR).
+cmake_path(SET pc_dir NORMALIZE "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig")
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY "${pc_dir}" OUTPUT_VARIABLE PERDURE_PC_PREFIX)
+foreach(dir IN ITEMS LIBDIR INCLUDEDIR)
+  if(IS_ABSOLUTE "${CMAKE_INSTALL_${dir}}")
+    set(PERDURE_PC_${dir} "${CMAKE_INSTALL_${dir}}")
+  else()
+    set(PERDURE_PC_${dir} "\${prefix}/${CMAKE_INSTALL_${dir}}")
+  endif()
+endforeach()
+configure_file(cmake/perdure.pc.in perdure.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/perdure.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+foreach(section IN ITEMS 1 3 5 7)
+  file(GLOB pages CONFIGURE_DEPENDS docs/man/*.${section})
+  if(pages)
+    install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+  endif()
+endforeach()

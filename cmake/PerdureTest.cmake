@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# perdure_add_test(<name> SOURCES <file>... [LABELS <label>...] [TIMEOUT <seconds>] [LIBS <target>...] [ENVIRONMENT <VAR=value>...]
+#                  [ARGS <argument>...] [SERIAL] [NO_MAIN])
+#
+# Builds the executable <name> from GoogleTest sources and registers it as ONE ctest test of the same name: a process a binary, not
+# a process a case, keeps `ctest` fast, and -R with a name is enough to run it. It is labelled with its folder (ctest -L medium).
+#   TIMEOUT      120 seconds unless said; the test counts as failed after that.
+#   LIBS         beside perdure::perdure, gtest and gmock.
+#   SERIAL       nothing else runs meanwhile: for tests that count system-wide things or measure time.
+#   NO_MAIN      the sources bring their own main().
+# The target is an ordinary one: add_dependencies(), target_compile_definitions() and so on work on <name>.
+
+function(perdure_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;NO_MAIN" "TIMEOUT" "SOURCES;LABELS;LIBS;ENVIRONMENT;ARGS")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
+    message(FATAL_ERROR "perdure_add_test(${name}): found '${arg_UNPARSED_ARGUMENTS}', expected SOURCES <file>... and the options of cmake/PerdureTest.cmake")
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
+
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE perdure::perdure ${arg_LIBS} GTest::gmock GTest::gtest)
+  if(NOT arg_NO_MAIN)
+    target_link_libraries(${name} PRIVATE GTest::gtest_main)
+  endif()
+
+  add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${folder};${arg_LABELS}" ENVIRONMENT "${arg_ENVIRONMENT}")
+  if(arg_SERIAL)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  endif()
+endfunction()

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// for_each_field(object, f): the fields of an aggregate, in order, without a macro or a list kept by hand.
+//
+// C++20 has no reflection. The number of initialisers that an aggregate takes is found by trying braces, arrays (which take one
+// initialiser an element) are told apart by nesting a brace, and a structured binding of that many names then yields the fields. None
+// of it reads, copies or constructs a field, so it works on pool bytes and on p<T>, which can't be copied.
+// Thread safety: pure. Source: the way of Boost.PFR and reflect-cpp, cut down to what a pool's root needs.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+namespace perdure {
+
+/// The most fields that one struct may have: nest structs for more.
+inline constexpr std::size_t max_fields = 16;
+
+namespace detail {
+
+/// Initialises a field of any type; never called.
+struct AnyField {
+  template <class T> constexpr operator T() const noexcept;  // NOLINT: implicit by design
+};
+/// Initialises only a base class of T.
+template <class T>
+struct AnyBase {
+  template <class U>
+    requires(std::is_base_of_v<U, T> && !std::is_same_v<U, T>)
+  constexpr operator U() const noexcept;  // NOLINT: implicit by design
+};
+template <std::size_t> using any_at = AnyField;
+
+template <class T, std::size_t... I>
+consteval bool takes(std::index_sequence<I...>) { return requires { T{any_at<I>{}...}; }; }
+
+/// T{before..., {nested...}, after...} compiles.
+template <class T, std::size_t... B, std::size_t... N, std::size_t... A>
+consteval bool takes_nested(std::index_sequence<B...>, std::index_sequence<N...>, std::index_sequence<A...>) {
+  return requires { T{any_at<B>{}..., {any_at<N>{}...}, any_at<A>{}...}; };
+}
+
+/// Enough for max_fields fields, of which some are small arrays; bigger arrays are met by asking for std::array.
+inline constexpr std::size_t max_initialisers = 96;
+
+template <class T, std::size_t N = 0>
+consteval std::size_t initialisers() {
+  if constexpr (N < max_initialisers && takes<T>(std::make_index_sequence<N + 1>{})) return initialisers<T, N + 1>();
+  else return N;
+}
+
+/// How many of T's `total` initialisers the field at initialiser `At` takes: more than one when it is an array.
+template <class T, std::size_t Total, std::size_t At, std::size_t N = 2>
+consteval std::size_t span_at() {
+  if constexpr (At + N > Total) {
+    return 1;
+  } else if constexpr (takes_nested<T>(std::make_index_sequence<At>{}, std::make_index_sequence<N>{}, std::make_index_sequence<Total - At - N>{}) &&
+                       !takes_nested<T>(std::make_index_sequence<At>{}, std::make_index_sequence<N>{},
+                                        std::make_index_sequence<Total - At - N + 1>{})) {
+    return N;
+  } else {
+    return span_at<T, Total, At, N + 1>();
+  }
+}
+
+template <class T, std::size_t Total, std::size_t At = 0>
+consteval std::size_t fields_from() {
+  if constexpr (At >= Total) return 0;
+  else return 1 + fields_from<T, Total, At + span_at<T, Total, At>()>();
+}
+
+template <class T>
+concept has_base = requires { T{AnyBase<T>{}}; };
+
+}  // namespace detail
+
+/// An aggregate that for_each_field can walk: no constructor, no base class, no private field.
+template <class T>
+concept aggregate_struct = std::is_class_v<T> && std::is_aggregate_v<T> && (std::is_empty_v<T> || !detail::has_base<T>);
+
+/// The number of fields of an aggregate.
+template <aggregate_struct T>
+inline constexpr std::size_t field_count = detail::fields_from<T, detail::initialisers<T>()>();
+
+/// Calls f(field) for each field of `object`, in order of declaration.
+template <class T, class F>
+  requires aggregate_struct<std::remove_const_t<T>>
+constexpr void for_each_field(T& object, F&& f) {
+  constexpr std::size_t n = field_count<std::remove_const_t<T>>;
+  static_assert(detail::initialisers<std::remove_const_t<T>>() < detail::max_initialisers && n <= max_fields,
+                "perdure: a struct in a pool may have at most 16 fields (and C arrays of 80 elements together): group fields in nested "
+                "structs, hold long arrays as std::array<p<E>, N>, or state `static constexpr std::string_view layout_id`");
+  // clang-format off
+#define PERDURE_EACH(...) { auto& [__VA_ARGS__] = object; [&](auto&... field) { (f(field), ...); }(__VA_ARGS__); }
+  if constexpr (n == 1) PERDURE_EACH(a)
+  else if constexpr (n == 2) PERDURE_EACH(a, b)
+  else if constexpr (n == 3) PERDURE_EACH(a, b, c)
+  else if constexpr (n == 4) PERDURE_EACH(a, b, c, d)
+  else if constexpr (n == 5) PERDURE_EACH(a, b, c, d, e)
+  else if constexpr (n == 6) PERDURE_EACH(a, b, c, d, e, g)
+  else if constexpr (n == 7) PERDURE_EACH(a, b, c, d, e, g, h)
+  else if constexpr (n == 8) PERDURE_EACH(a, b, c, d, e, g, h, i)
+  else if constexpr (n == 9) PERDURE_EACH(a, b, c, d, e, g, h, i, j)
+  else if constexpr (n == 10) PERDURE_EACH(a, b, c, d, e, g, h, i, j, k)
+  else if constexpr (n == 11) PERDURE_EACH(a, b, c, d, e, g, h, i, j, k, l)
+  else if constexpr (n == 12) PERDURE_EACH(a, b, c, d, e, g, h, i, j, k, l, m)
+  else if constexpr (n == 13) PERDURE_EACH(a, b, c, d, e, g, h, i, j, k, l, m, o)
+  else if constexpr (n == 14) PERDURE_EACH(a, b, c, d, e, g, h, i, j, k, l, m, o, q)
+  else if constexpr (n == 15) PERDURE_EACH(a, b, c, d, e, g, h, i, j, k, l, m, o, q, r)
+  else if constexpr (n == 16) PERDURE_EACH(a, b, c, d, e, g, h, i, j, k, l, m, o, q, r, s)
+#undef PERDURE_EACH
+  // clang-format on
+}
+
+}  // namespace perdure

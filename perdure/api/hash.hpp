@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// hash<K>: the hash of a key that a pool's structures are laid out by.
+//
+// It is part of the pool format: a key hashes to the same value in every build, on every run (std::hash promises neither). Integers,
+// enums and bool by value, widened to 64 bits; floating point by bits, with -0 taken for +0; text and plain structs without padding by
+// their bytes. Anything else specialises perdure::hash<K> and owes the same promise.
+// Thread safety: pure functions. Source: base/checksum.hpp (Murmur3's finaliser for words, NH for bytes).
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "perdure/base/checksum.hpp"
+
+namespace perdure {
+
+/// hash<K>::of(key): 64 bits, all of them good.
+template <class K>
+struct hash {
+  [[nodiscard]] static constexpr std::uint64_t of(const K& key) noexcept {
+    if constexpr (std::is_enum_v<K>) {
+      return hash<std::underlying_type_t<K>>::of(static_cast<std::underlying_type_t<K>>(key));
+    } else if constexpr (std::is_integral_v<K> && sizeof(K) <= 8) {
+      return base::mix(static_cast<std::uint64_t>(key));
+    } else if constexpr (std::is_same_v<K, float>) {
+      return base::mix(std::bit_cast<std::uint32_t>(key == 0 ? 0.0F : key));
+    } else if constexpr (std::is_same_v<K, double>) {
+      return base::mix(std::bit_cast<std::uint64_t>(key == 0 ? 0.0 : key));
+    } else if constexpr (std::is_pointer_v<K>) {
+      return base::mix(reinterpret_cast<std::uintptr_t>(key));  // a pool pointer: the view is mapped at its recorded base
+    } else {
+      static_assert(std::has_unique_object_representations_v<K>,
+                    "perdure::hash<K>: K has padding or several representations of one value, so its bytes are no hash; "
+                    "specialise perdure::hash<K> with `static std::uint64_t of(const K&)`, the same in every build");
+      return base::hash_bytes(&key, sizeof key, 0);
+    }
+  }
+};
+
+template <>
+struct hash<std::string_view> {
+  [[nodiscard]] static std::uint64_t of(std::string_view key) noexcept { return base::hash_bytes(key.data(), key.size(), 0); }
+};
+template <>
+struct hash<std::string> : hash<std::string_view> {};
+
+}  // namespace perdure

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// layout_of<T>(): a text that says how T lies in a pool; its fingerprint guards opening, the text itself lets tools read the pool.
+//
+// One line a field, "index path: type @offset size", nested structs by path; then, for each struct reached through a ptr, its fields
+// with the path's first part "#number":
+//     0: hash_map<u64,i64,128>/1 @0 64
+//     1.0: u64 @64 8
+//     1.1: ptr<#1> @72 8
+//     #1.0: u32[4] @0 16
+// Types: u8 ... u128, i8 ... i128, f32, f64, bool, char, byte; "enum:u32"; T[n]; {type@offset,...}size for a struct held whole;
+// ptr<T>; a container by its layout_text(); any other type by the `layout_id` that it, or a specialisation of layout_name<T>, states.
+// Thread safety: pure functions; the text is made on every call, the fingerprint from it.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "perdure/api/fields.hpp"
+#include "perdure/api/persistent.hpp"
+#include "perdure/base/checksum.hpp"
+
+namespace perdure {
+
+/// Names a type that isn't yours to change: template <> struct perdure::layout_name<Their> { static constexpr std::string_view value = "their/1"; };
+template <class T> struct layout_name {};
+
+class LayoutNames;
+
+namespace detail {
+
+template <class T> inline constexpr bool is_field = false;  ///< p or ptr
+template <class T> inline constexpr bool is_field<p<T>> = true;
+template <class T> inline constexpr bool is_field<ptr<T>> = true;
+template <class T> inline constexpr bool is_std_array = false;
+template <class T, std::size_t N> inline constexpr bool is_std_array<std::array<T, N>> = true;
+
+template <class T> concept names_itself = requires { { T::layout_id } -> std::convertible_to<std::string_view>; };
+template <class T> concept named_outside = requires { { layout_name<T>::value } -> std::convertible_to<std::string_view>; };
+template <class T> concept container_text = requires(LayoutNames& names) { { T::layout_text(names) } -> std::convertible_to<std::string>; };
+template <class T> concept own_text = requires { { T::layout_text() } -> std::convertible_to<std::string>; };
+template <class T> concept says_its_layout = names_itself<T> || named_outside<T> || container_text<T> || own_text<T>;
+template <class T> concept opened_by_fields = aggregate_struct<T> && !is_std_array<T> && !says_its_layout<T>;
+
+}  // namespace detail
+
+/// The names of types in one layout text, with the structs that its pointers lead to, numbered as they are met.
+class LayoutNames {
+ public:
+  /// The name of a type. `Held`: its bytes are read as a whole (it is inside a p<>), so that its fields are plain.
+  template <class T, bool Held = false>
+  [[nodiscard]] std::string name() {
+    if constexpr (std::is_array_v<T>) {
+      return name<std::remove_extent_t<T>, Held>() + "[" + std::to_string(std::extent_v<T>) + "]";
+    } else if constexpr (detail::names_itself<T>) {
+      return std::string(T::layout_id);
+    } else if constexpr (detail::named_outside<T>) {
+      return std::string(layout_name<T>::value);
+    } else if constexpr (detail::container_text<T>) {
+      return T::layout_text(*this);
+    } else if constexpr (detail::own_text<T>) {
+      return T::layout_text();
+    } else if constexpr (detail::is_std_array<T>) {
+      return name<typename T::value_type, Held>() + "[" + std::to_string(std::tuple_size_v<T>) + "]";
+    } else if constexpr (detail::is_field<T>) {
+      return name<typename T::value_type, true>();
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      static_assert(Held, "perdure: a std::string keeps its text in DRAM: a pool's field is perdure::string (a container's key or value may be std::string)");
+      return "string";
+    } else if constexpr (std::is_same_v<T, std::byte>) {
+      return "byte";
+    } else if constexpr (std::is_pointer_v<T>) {
+      return "ptr<" + pointee<std::remove_cv_t<std::remove_pointer_t<T>>>() + ">";
+    } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || is_int128<T>) {
+      static_assert(Held, "perdure: a plain number or enum in a struct that lies in a pool could be read and written past the transaction: "
+                          "make the field p<T> (std::byte alone is allowed, as padding)");
+      return scalar<T>();
+    } else if constexpr (aggregate_struct<T>) {
+      return structure<T, Held>();
+    } else {
+      static_assert(says_nothing<T>, "perdure: the layout of this type can't be seen (it has constructors, a base class or private fields): make it an "
+                                     "aggregate, or state `static constexpr std::string_view layout_id = \"name/version\";` in it, or "
+                                     "specialise perdure::layout_name<T>");
+      return {};
+    }
+  }
+
+  /// Lines for the fields of `T`, each path starting with `prefix`.
+  template <class T>
+  void lines(std::string& out, const std::string& prefix, std::size_t base = 0) {
+    if constexpr (detail::opened_by_fields<T>) {
+      std::size_t index = 0;
+      each_offset<T>([&]<class Field>(std::type_identity<Field>, std::size_t offset) {
+        const std::string path = prefix + std::to_string(index++);
+        if constexpr (detail::opened_by_fields<Field>) lines<Field>(out, path + ".", base + offset);
+        else out += path + ": " + name<Field>() + " @" + std::to_string(base + offset) + " " + std::to_string(sizeof(Field)) + "\n";
+      });
+    } else {
+      out += prefix + "0: " + name<T>() + " @" + std::to_string(base) + " " + std::to_string(sizeof(T)) + "\n";
+    }
+  }
+
+  /// Lines for every struct met through a pointer so far, and through those.
+  void definitions(std::string& out) {
+    for (std::size_t i = 0; i < met_.size(); ++i) met_[i].define(*this, out, "#" + std::to_string(i + 1) + ".");
+  }
+
+ private:
+  template <class T> static constexpr bool says_nothing = detail::says_its_layout<T>;
+  template <class T> static constexpr bool is_int128 = std::is_same_v<T, __int128> || std::is_same_v<T, unsigned __int128>;
+  struct Met {
+    const void* type;  ///< a variable's address, not the function's: linkers may fold equal functions
+    void (*define)(LayoutNames&, std::string&, const std::string&);
+  };
+  template <class T> static inline char tag = 0;
+  template <class T> static void define(LayoutNames& names, std::string& out, const std::string& prefix) { names.lines<T>(out, prefix); }
+
+  template <class T>
+  static std::string scalar() {
+    if constexpr (std::is_enum_v<T>) return "enum:" + scalar<std::underlying_type_t<T>>();
+    else if constexpr (std::is_same_v<T, bool>) return "bool";
+    else if constexpr (std::is_same_v<T, char>) return "char";
+    else if constexpr (std::is_floating_point_v<T>) return "f" + std::to_string(sizeof(T) * 8);
+    else return (static_cast<T>(-1) < static_cast<T>(0) ? "i" : "u") + std::to_string(sizeof(T) * 8);
+  }
+
+  template <class T>
+  std::string pointee() {
+    if constexpr (std::is_void_v<T>) {
+      return "void";
+    } else if constexpr (detail::opened_by_fields<T>) {
+      std::size_t i = 0;
+      while (i < met_.size() && met_[i].type != &tag<T>) ++i;
+      if (i == met_.size()) met_.push_back({&tag<T>, &define<T>});
+      return "#" + std::to_string(i + 1);
+    } else {
+      return name<T, true>();
+    }
+  }
+
+  template <class T, bool Held>
+  std::string structure() {
+    std::string out = "{";
+    each_offset<T>([&]<class Field>(std::type_identity<Field>, std::size_t offset) {
+      out += (out.size() > 1 ? "," : "") + name<Field, Held>() + "@" + std::to_string(offset);
+    });
+    return out + "}" + std::to_string(sizeof(T));
+  }
+
+  /// f(std::type_identity<Field>, offset) for each field of T. Only addresses in never-read storage are formed.
+  template <class T, class F>
+  static void each_offset(F&& f) {
+    union Storage {
+      Storage() {}
+      ~Storage() {}
+      std::byte bytes;
+      T object;
+    };
+    const auto storage = std::make_unique<Storage>();  // a root may be too big for a stack
+    for_each_field(storage->object, [&]<class Field>(Field& field) {
+      f(std::type_identity<std::remove_const_t<Field>>{},
+        static_cast<std::size_t>(reinterpret_cast<const std::byte*>(std::addressof(field)) - &storage->bytes));
+    });
+  }
+
+  std::vector<Met> met_;
+};
+
+/// The layout text of T.
+template <class T>
+[[nodiscard]] std::string layout_of() {
+  LayoutNames names;
+  std::string out;
+  names.lines<T>(out, "");
+  names.definitions(out);
+  return out;
+}
+
+/// What a pool's header keeps of a layout text, to compare first.
+[[nodiscard]] inline std::uint64_t layout_fingerprint(std::string_view text) noexcept { return base::hash_bytes(text.data(), text.size(), 0); }
+
+template <class T>
+[[nodiscard]] std::uint64_t layout_fingerprint() { return layout_fingerprint(layout_of<T>()); }
+
+/// How two layout texts differ, for a message: "field 1.0: the pool has 'u64 @64 8', the program 'i64 @64 8'". Empty when they are equal.
+[[nodiscard]] inline std::string layout_difference(std::string_view pool, std::string_view program) {
+  const auto next = [](std::string_view& text) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(line.size() < text.size() ? line.size() + 1 : text.size());
+    return line;
+  };
+  const auto part = [](std::string_view line, bool path) {
+    const auto colon = line.find(": ");
+    if (colon == std::string_view::npos) return path ? std::string_view("?") : line;
+    return path ? line.substr(0, colon) : line.substr(colon + 2);
+  };
+  while (!pool.empty() || !program.empty()) {
+    const std::string_view a = next(pool), b = next(program);
+    if (a == b) continue;
+    const auto quoted = [&](std::string_view line) { return line.empty() ? std::string("nothing") : "'" + std::string(part(line, false)) + "'"; };
+    return "field " + std::string(part(a.empty() ? b : a, true)) + ": the pool has " + quoted(a) + ", the program " + quoted(b);
+  }
+  return {};
+}
+
+}  // namespace perdure

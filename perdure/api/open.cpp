@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/api/open.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "perdure/pool/heap.hpp"
+
+namespace perdure::detail {
+namespace {
+
+std::string names(std::span<const Candidate> all) {
+  std::string text;
+  for (const auto& c : all) text.append(text.empty() ? "" : ", ").append(c.name);
+  return text;
+}
+
+// The candidate by name, or the first of the family (empty: any) with the isolation asked for, else the first of the family.
+const Candidate* choose(std::span<const Candidate> all, std::string_view wanted, std::string_view family, Isolation isolation) {
+  const Candidate* fallback = nullptr;
+  for (const auto& c : all) {
+    if (!family.empty() && c.family != family) continue;
+    if (!wanted.empty()) {
+      if (c.name == wanted) return &c;
+      continue;
+    }
+    if (c.isolation == isolation) return &c;
+    if (fallback == nullptr) fallback = &c;
+  }
+  // An instance that isolates serves a caller who does not ask for it; one that does not isolate is chosen only by name or when asked for.
+  return fallback != nullptr && (isolation == Isolation::caller) ? fallback : nullptr;
+}
+
+}  // namespace
+
+Result<Opened> open_pool(const std::string& path, const Options& options, std::span<const Candidate> candidates, const std::string& layout,
+                         std::uint64_t root_bytes, std::unique_ptr<medium::Medium> medium, bool fresh) {
+  Opened opened;
+  opened.config.durability = options.durability;
+  opened.config.isolation = options.isolation;
+  opened.config.threads = options.threads;
+  if (medium != nullptr) {
+    opened.config.fence_is_sync = medium->fence_is_sync();
+  } else {
+    std::string kind = options.medium;
+    if (kind == "auto") {
+      auto seen = medium::diagnose(path);
+      if (!seen) return seen.status();
+      kind = seen->kind;
+    }
+    opened.config.fence_is_sync = kind == "file";
+  }
+  const Candidate* chosen = choose(candidates, options.engine, {}, options.isolation);
+  if (chosen == nullptr)
+    return failure(Code::incompatible, path, options.engine.empty() ? "no instance that isolates in the list of engines" : "engine '" + options.engine + "' is not in the list",
+                   "one of: " + names(candidates), "open it as Pool<Root, perdure::engines<...>> with the instance named, or change Options::engine");
+  pool::Identity who = chosen->identity(opened.config);
+  who.engine_any = true;  // which instances may open an existing pool is decided below, before anything is written
+  who.layout = layout;
+  who.root_bytes = root_bytes;
+  pool::OpenFile how;
+  how.path = path;
+  how.create = options.create;
+  how.must_create = options.must_create;
+  how.read_only = options.read_only;
+  how.max_bytes = options.max_size;
+  how.initial_bytes = options.initial_size;
+  how.log_bytes = options.log_size;
+  how.medium = options.medium;
+  how.direct = options.direct;
+  how.delays = options.delays;
+  how.base = options.base;
+  auto file = medium != nullptr ? pool::PoolFile::open_on(std::move(medium), fresh, how, who) : pool::PoolFile::open(how, who);
+  if (!file) return file.status();
+  opened.file = std::move(*file);
+  const pool::Header& header = opened.file->header();
+  const std::string family(header.engine, strnlen(header.engine, sizeof header.engine));
+  if (!opened.file->created() && !fresh) {
+    chosen = choose(candidates, options.engine, family, options.isolation);
+    if (chosen == nullptr)
+      return failure(Code::incompatible, path, "a pool of engine '" + family + "'",
+                     "one of this program's: " + names(candidates), "open it as Pool<Root, perdure::engines<perdure::" + family + ">>");
+  }
+  opened.index = static_cast<std::size_t>(chosen - candidates.data());
+  if (!opened.file->read_only())
+    if (Status s = chosen->recover(*opened.file, opened.recovery); !s.ok()) return s;
+  if (Status s = opened.file->start_session(chosen->view); !s.ok()) return s;
+  return opened;
+}
+
+struct Completions::Impl {
+  std::function<Status(std::uint64_t)> wait;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::multimap<std::uint64_t, std::function<void(Status)>> waiting;
+  bool stop = false;
+  std::thread thread;
+
+  void run() {
+    std::unique_lock lock(mutex);
+    for (;;) {
+      changed.wait(lock, [this] { return stop || !waiting.empty(); });
+      if (waiting.empty()) return;
+      const std::uint64_t id = waiting.begin()->first;
+      lock.unlock();
+      const Status status = wait(id);
+      lock.lock();
+      while (!waiting.empty() && waiting.begin()->first <= id) {
+        auto f = std::move(waiting.begin()->second);
+        waiting.erase(waiting.begin());
+        lock.unlock();
+        f(status);
+        lock.lock();
+      }
+    }
+  }
+};
+
+Completions::Completions(std::function<Status(std::uint64_t)> wait) : impl_(std::make_unique<Impl>()) { impl_->wait = std::move(wait); }
+
+Completions::~Completions() {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->stop = true;
+  }
+  impl_->changed.notify_all();
+  if (impl_->thread.joinable()) impl_->thread.join();
+}
+
+void Completions::add(std::uint64_t id, std::function<void(Status)> f) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->waiting.emplace(id, std::move(f));
+  if (!impl_->thread.joinable()) impl_->thread = std::thread([this] { impl_->run(); });
+  impl_->changed.notify_all();
+}
+
+CheckReport compare_heap(const pool::PoolFile& file, const std::byte* home, std::vector<std::uint64_t> owned, bool walked) {
+  CheckReport report;
+  std::vector<std::uint64_t> allocated;
+  auto audit = pool::audit_heap(home, file.header(), [&](std::uint64_t offset, std::uint64_t) { allocated.push_back(offset); });
+  report.blocks = audit.blocks;
+  report.bytes = audit.bytes;
+  report.problems = std::move(audit.problems);
+  if (!walked) return report;
+  owned.push_back(file.header().root_offset);
+  std::sort(owned.begin(), owned.end());
+  std::sort(allocated.begin(), allocated.end());
+  report.reachable = owned.size();
+  for (std::size_t i = 1; i < owned.size(); ++i)
+    if (owned[i] == owned[i - 1]) {
+      ++report.used_twice;
+      report.problems.push_back("the block at home offset " + std::to_string(owned[i]) + " is owned twice");
+    }
+  owned.erase(std::unique(owned.begin(), owned.end()), owned.end());
+  std::vector<std::uint64_t> difference;
+  std::set_difference(allocated.begin(), allocated.end(), owned.begin(), owned.end(), std::back_inserter(difference));
+  report.leaked = difference.size();
+  for (const std::uint64_t offset : difference)
+    if (report.problems.size() < 100)
+      report.problems.push_back("the block at home offset " + std::to_string(offset) + " is allocated, but nothing owns it (a leak)");
+  difference.clear();
+  std::set_difference(owned.begin(), owned.end(), allocated.begin(), allocated.end(), std::back_inserter(difference));
+  for (const std::uint64_t offset : difference)
+    if (report.problems.size() < 100)
+      report.problems.push_back("home offset " + std::to_string(offset) + " is owned, but no allocated block starts there");
+  return report;
+}
+
+}  // namespace perdure::detail

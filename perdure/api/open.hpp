@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Opening a pool, the part that needs no types: choose the instance, open the file, recover, start the session.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "perdure/api/options.hpp"
+#include "perdure/pool/pool_file.hpp"
+
+namespace perdure::detail {
+
+/// An engine instance as opening sees it.
+struct Candidate {
+  std::string_view name;    ///< "shadow/stm"
+  std::string_view family;  ///< "shadow": what the header names
+  Isolation isolation;
+  pool::ViewPolicy view;
+  pool::Identity (*identity)(const engine::Config&);
+  Status (*recover)(pool::PoolFile&, engine::Recovery&);
+};
+
+struct Opened {
+  std::unique_ptr<pool::PoolFile> file;
+  std::size_t index = 0;  ///< of the candidate chosen
+  engine::Config config;
+  engine::Recovery recovery;
+};
+
+/// Steps of an opening; until recovery nothing is written to a pool that exists. `medium`: use this one instead of opening the path
+/// (tests); `fresh` formats it.
+Result<Opened> open_pool(const std::string& path, const Options& options, std::span<const Candidate> candidates, const std::string& layout,
+                         std::uint64_t root_bytes, std::unique_ptr<medium::Medium> medium = nullptr, bool fresh = false);
+
+/// Runs callbacks when ids become durable, on a thread that is started at the first use.
+class Completions {
+ public:
+  explicit Completions(std::function<Status(std::uint64_t)> wait);
+  ~Completions();  ///< resolves what is left with what wait() says
+  void add(std::uint64_t id, std::function<void(Status)> f);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The heap's part of check(): audits bitmaps and directory of `bytes` (home), compares with `owned` (home offsets of the blocks that containers own).
+CheckReport compare_heap(const pool::PoolFile& file, const std::byte* home, std::vector<std::uint64_t> owned, bool walked);
+
+}  // namespace perdure::detail

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// p<T> and ptr<T>: fields of structs that lie in a pool.
+//
+// Both have the layout of what they hold (T, T*) and nothing that reads or writes it: no copy, no assignment, no conversion, so that
+// neither a plain read nor a plain write of pool data compiles, in any engine (in some engines the bytes under the field are not the
+// transaction's value). They are reached through a transaction: tx(x), tx.read(x), tx.write(x, v). An object that holds them is BUILT
+// in DRAM, each field from its value, and stored whole by tx.make<T>(...). Zero bytes are the default value.
+// Thread safety: none of their own; the transaction's.
+//
+// The deleted members below exist for their names in a compiler's message: it prints the line, and the line says what to write.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+
+#include "perdure/base/status.hpp"
+
+namespace perdure {
+
+struct access;
+
+/// A T that lies in a pool. sizeof(T), alignof(T).
+template <class T>
+class p {
+  static_assert(std::is_object_v<T> && !std::is_const_v<T> && !std::is_volatile_v<T>, "perdure::p<T>: T must be a plain object type");
+  static_assert(!std::is_array_v<T>, "perdure::p<T>: T is an array; write an array of p<E>, or p<std::array<E, N>>");
+  static_assert(std::is_trivially_copyable_v<T>,
+                "perdure::p<T>: T must be trivially copyable (its bytes are its value); use a container, or a struct of p<> fields");
+
+ public:
+  using value_type = T;
+
+  constexpr p() noexcept : value_{} {}
+  constexpr p(const T& value) noexcept : value_(value) {}  // NOLINT: implicit, so that an aggregate of fields is built from values
+
+  p(const p&) = delete;             // a plain copy of pool data: read it with tx(x) or tx.read(x)
+  p& operator=(const p&) = delete;  // a plain write of pool data: write tx(x) = value, inside update()
+  p& operator=(const T&) = delete;  // a plain write of pool data: write tx(x) = value, inside update()
+  operator T() const = delete;      // a plain read of pool data: read it with tx(x) or tx.read(x)
+  template <class U> p& operator+=(const U&) = delete;  // a plain write of pool data: write tx(x) += value, inside update()
+  template <class U> p& operator-=(const U&) = delete;  // a plain write of pool data: write tx(x) -= value, inside update()
+  p& operator++() = delete;                             // a plain write of pool data: write ++tx(x), inside update()
+  p& operator--() = delete;                             // a plain write of pool data: write --tx(x), inside update()
+
+ private:
+  friend struct access;
+  T value_;
+};
+
+/// A T* that lies in a pool and points into it; null by default. T may be incomplete.
+template <class T>
+class ptr {
+ public:
+  using element_type = T;
+  using value_type = T*;
+
+  constexpr ptr() noexcept : value_(nullptr) {}
+  constexpr ptr(T* value) noexcept : value_(value) {}        // NOLINT: implicit, as p's
+  constexpr ptr(std::nullptr_t) noexcept : value_(nullptr) {}  // NOLINT: implicit, as p's
+
+  ptr(const ptr&) = delete;                   // a plain copy of pool data: read it with tx(x) or tx.read(x)
+  ptr& operator=(const ptr&) = delete;        // a plain write of pool data: write tx(x) = pointer, inside update()
+  ptr& operator=(T*) = delete;                // a plain write of pool data: write tx(x) = pointer, inside update()
+  ptr& operator=(std::nullptr_t) = delete;    // a plain write of pool data: write tx(x) = nullptr, inside update()
+  operator T*() const = delete;               // a plain read of pool data: read it with tx(x) or tx.read(x)
+  T* operator->() const = delete;             // a plain dereference of a pool pointer: write tx(x)->field
+  std::add_lvalue_reference_t<T> operator*() const = delete;  // a plain dereference of a pool pointer: write *tx(x)
+
+ private:
+  friend struct access;
+  T* value_;
+};
+
+/// The one door behind p and ptr, for transactions: where the bytes lie in the view.
+struct access {
+  template <class T> [[nodiscard]] static T* address(p<T>& x) noexcept { return std::addressof(x.value_); }
+  template <class T> [[nodiscard]] static const T* address(const p<T>& x) noexcept { return std::addressof(x.value_); }
+  template <class T> [[nodiscard]] static T** address(ptr<T>& x) noexcept { return std::addressof(x.value_); }
+  template <class T> [[nodiscard]] static T* const* address(const ptr<T>& x) noexcept { return std::addressof(x.value_); }
+};
+
+static_assert(sizeof(p<char>) == 1 && sizeof(p<double>) == sizeof(double) && alignof(p<double>) == alignof(double));
+static_assert(sizeof(ptr<int>) == sizeof(int*) && alignof(ptr<int>) == alignof(int*));
+static_assert(std::is_standard_layout_v<p<long>> && std::is_trivially_destructible_v<p<long>>);
+static_assert(!std::is_copy_constructible_v<p<long>> && !std::is_convertible_v<p<long>, long> && !std::is_assignable_v<p<long>&, long>);
+static_assert(!std::is_copy_constructible_v<ptr<long>> && !std::is_convertible_v<ptr<long>, long*>);
+
+}  // namespace perdure

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Pool<Root, Engines>: a pool file open in this process, its root object, and transactions on it.
+//
+// A lambda given to update() or view() may run more than once (on conflict): it should touch nothing outside but its own locals. A throw
+// rolls back and passes on. Nesting is flat. A lambda is compiled for the listed engines only.
+// Thread safety: update, view, stats, checkpoint, durable_id from any thread at once; close and the destructor when nobody else is in.
+// A transaction must not wait for another thread's transaction.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "perdure/api/layout.hpp"
+#include "perdure/api/open.hpp"
+#include "perdure/api/options.hpp"
+#include "perdure/api/persistent.hpp"
+#include "perdure/api/receipt.hpp"
+#include "perdure/api/tx.hpp"
+#include "perdure/api/walk.hpp"
+#include "perdure/engine/core.hpp"
+#include "perdure/engine/registry.hpp"
+
+namespace perdure {
+
+namespace detail {
+
+/// One engine instance over one open file.
+template <class Instance>
+class Running final : public DurabilitySource {
+ public:
+  using Engine = typename Instance::type;
+  explicit Running(Opened opened)
+      : file_(std::move(opened.file)),
+        engine(std::make_unique<Engine>(*file_, opened.config, opened.recovery)),
+        completions_([this](std::uint64_t id) { return wait_durable(id); }) {}
+
+  Status wait_durable(std::uint64_t id) override { return id <= closed_at_ ? Status() : engine->wait(id); }
+  [[nodiscard]] std::uint64_t durable_now() const noexcept override { return closed_at_ != 0 ? closed_at_ : engine->durable_id(); }
+  void when_durable(std::uint64_t id, std::function<void(Status)> f) override {
+    if (durable_now() >= id) return f(Status());
+    completions_.add(id, std::move(f));
+  }
+  Status close() {
+    const std::uint64_t last = engine->stats().last_id;
+    Status s = engine->close();
+    if (s.ok()) closed_at_ = last;
+    return s;
+  }
+  [[nodiscard]] pool::PoolFile& file() noexcept { return *file_; }
+
+ private:
+  std::unique_ptr<pool::PoolFile> file_;
+
+ public:
+  std::unique_ptr<Engine> engine;
+
+ private:
+  std::uint64_t closed_at_ = 0;
+  Completions completions_;  // last: its thread ends first
+};
+
+template <class R>
+inline constexpr bool leaves_a_transaction = !std::is_pointer_v<R> && !std::is_reference_v<R>;
+
+}  // namespace detail
+
+template <class Root, class Engines = default_engines>
+class Pool;
+
+template <class Root, class... Instances>
+class Pool<Root, engines<Instances...>> {
+  static_assert(sizeof...(Instances) > 0, "perdure::Pool: the list of engines is empty");
+  static_assert(std::is_trivially_destructible_v<Root>, "perdure::Pool: a root object has no destructor");
+
+ public:
+  /// Opens or creates the pool. Throws perdure::error (io, busy, corrupt, incompatible, full, read_only, not_found, exists, invalid).
+  static Pool open(const std::string& path, const Options& options = {}) { return try_open(path, options).value(); }
+  static Result<Pool> try_open(const std::string& path, const Options& options = {}) { return try_open_on(path, options, nullptr, false); }
+  /// On a medium the caller made (tests, crash exploration).
+  static Result<Pool> try_open_on(const std::string& path, const Options& options, std::unique_ptr<medium::Medium> medium, bool fresh) {
+    static constexpr std::array<detail::Candidate, sizeof...(Instances)> candidates = {
+        detail::Candidate{Instances::name, Instances::type::name, Instances::isolation, Instances::type::view_policy, &Instances::type::identity,
+                          &Instances::type::recover}...};
+    auto opened = detail::open_pool(path, options, candidates, layout_of<Root>(), sizeof(Root), std::move(medium), fresh);
+    if (!opened) return opened.status();
+    try {
+      Pool pool;
+      pool.index_ = opened->index;
+      pool.durability_ = options.durability;
+      pool.root_ = reinterpret_cast<Root*>(opened->file->view() + opened->file->header().root_offset);
+      const bool empty = opened->recovery.last_id == 0 && !opened->file->read_only();
+      pool.start(std::move(*opened), std::index_sequence_for<Instances...>());
+      if (empty) pool.first_root();
+      return pool;
+    } catch (const error& e) {
+      return e.status();
+    } catch (const std::bad_alloc&) {
+      return failure(Code::out_of_memory, path, "not enough memory to open the pool");
+    }
+  }
+
+  Pool(Pool&& other) noexcept
+      : running_(std::move(other.running_)), root_(std::exchange(other.root_, nullptr)), index_(other.index_), durability_(other.durability_) {}
+  Pool& operator=(Pool&& other) noexcept {
+    if (this != &other) {
+      shut();
+      running_ = std::move(other.running_);
+      root_ = std::exchange(other.root_, nullptr);
+      index_ = other.index_;
+      durability_ = other.durability_;
+    }
+    return *this;
+  }
+  /// Closes in order if close() was not called and no exception is passing (else the next opening recovers).
+  ~Pool() { shut(); }
+
+  /// Runs f(tx, root) as a transaction; returns a receipt with f's value. Throws what f throws, and perdure::error.
+  template <class F>
+  auto update(F&& f) {
+    return update(durability_, std::forward<F>(f));
+  }
+  template <class F>
+  auto update(Durability durability, F&& f) {
+    return with([&](auto& running) {
+      using Context = typename std::remove_reference_t<decltype(*running.engine)>::Context;
+      using R = std::invoke_result_t<F&, Tx<Context>&, Root&>;
+      static_assert(detail::leaves_a_transaction<R>, "perdure: update()'s lambda must not return a pool pointer or reference out of its transaction");
+      Root& root = *root_;
+      if constexpr (std::is_void_v<R>) {
+        const std::uint64_t id = engine::run(*running.engine, true, durability, [&](Context& context) {
+          Tx<Context> tx(context);
+          f(tx, root);
+        });
+        return Receipt<void>(&running, id);
+      } else {
+        std::optional<R> value;
+        const std::uint64_t id = engine::run(*running.engine, true, durability, [&](Context& context) {
+          Tx<Context> tx(context);
+          value.emplace(f(tx, root));
+        });
+        return Receipt<R>(&running, id, std::move(*value));
+      }
+    });
+  }
+  /// update() with the failure as a Status; what f throws still passes.
+  template <class F>
+  auto try_update(F&& f) -> Result<decltype(this->update(std::forward<F>(f)))> {
+    try {
+      return update(std::forward<F>(f));
+    } catch (const error& e) {
+      return e.status();
+    }
+  }
+
+  /// Runs f(tx, root) as a read-only transaction over one consistent state; returns what f returns.
+  template <class F>
+  auto view(F&& f) {
+    return view(Durability::async, std::forward<F>(f));
+  }
+  /// view(durable, f): everything that f saw is durable when it returns.
+  template <class F>
+  auto view(Durability durability, F&& f) {
+    return with([&](auto& running) {
+      using Context = typename std::remove_reference_t<decltype(*running.engine)>::Context;
+      using R = std::invoke_result_t<F&, ReadTx<Context>&, const Root&>;
+      static_assert(detail::leaves_a_transaction<R>, "perdure: view()'s lambda must not return a pool pointer or reference out of its transaction");
+      const Root& root = *root_;
+      const auto seen = [&](std::uint64_t id) {
+        if (durability != Durability::async && id != 0) running.wait_durable(id).or_throw();
+      };
+      if constexpr (std::is_void_v<R>) {
+        seen(engine::run(*running.engine, false, durability, [&](Context& context) {
+          ReadTx<Context> tx(context);
+          f(tx, root);
+        }));
+      } else {
+        std::optional<R> value;
+        seen(engine::run(*running.engine, false, durability, [&](Context& context) {
+          ReadTx<Context> tx(context);
+          value.emplace(f(tx, root));
+        }));
+        return std::move(*value);
+      }
+    });
+  }
+
+  /// Checkpoints, marks the pool clean, and refuses work from then on. Receipts stay valid. Throws perdure::error when it could not.
+  CloseReport close() {
+    const auto start = std::chrono::steady_clock::now();
+    CloseReport report;
+    with([&](auto& running) {
+      report.stats = running.engine->stats();
+      running.close().or_throw();
+    });
+    report.clean = true;
+    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return report;
+  }
+  [[nodiscard]] Stats stats() {
+    return with([](auto& running) { return running.engine->stats(); });
+  }
+  /// Every transaction with an id <= this is durable.
+  [[nodiscard]] std::uint64_t durable_id() {
+    return with([](auto& running) { return running.durable_now(); });
+  }
+  /// Brings home up to date and empties the log, beside running transactions.
+  void checkpoint() {
+    with([](auto& running) { running.engine->checkpoint().or_throw(); });
+  }
+  /// Audits the heap, walks the root's containers, compares: leaks, double use, broken invariants. Run it when nobody updates.
+  [[nodiscard]] CheckReport check() {
+    std::vector<std::uint64_t> owned;
+    std::vector<std::string> problems;
+    const auto* const base = file().view();
+    view([&](auto& tx, const Root& root) {
+      owned.clear();
+      std::unordered_map<std::uint64_t, bool> entered;
+      problems = audit(tx, root, [&](const void* block, bool own) {
+        const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(block) - base);
+        if (own) {
+          owned.push_back(offset);
+          return true;
+        }
+        const bool fresh = entered.emplace(offset, true).second;
+        if (fresh) owned.push_back(offset);
+        return fresh;
+      });
+    });
+    CheckReport report = detail::compare_heap(file(), base, std::move(owned), true);
+    report.problems.insert(report.problems.end(), problems.begin(), problems.end());
+    return report;
+  }
+
+  [[nodiscard]] const pool::Header& header() { return file().header(); }
+  [[nodiscard]] pool::PoolFile& file() {
+    return with([](auto& running) -> pool::PoolFile& { return running.file(); });
+  }
+  [[nodiscard]] std::string_view engine_name() const noexcept {
+    static constexpr std::array<std::string_view, sizeof...(Instances)> names = {Instances::name...};
+    return names[index_];
+  }
+
+ private:
+  Pool() = default;
+
+  template <std::size_t... I>
+  void start(detail::Opened opened, std::index_sequence<I...>) {
+    ((index_ == I ? (std::get<I>(running_) = std::make_unique<detail::Running<Instances>>(std::move(opened)), void()) : void()), ...);
+  }
+  // Calls f with the instance that this pool runs. One well-predicted comparison an instance listed.
+  template <std::size_t I = 0, class F>
+  decltype(auto) with(F&& f) {
+    if constexpr (I + 1 == sizeof...(Instances)) {
+      return f(*std::get<I>(running_));
+    } else {
+      if (index_ == I) return f(*std::get<I>(running_));
+      return with<I + 1>(std::forward<F>(f));
+    }
+  }
+  // A pool without a transaction has a root of zeros: members with other initial values are stored first.
+  void first_root() {
+    if constexpr (std::is_default_constructible_v<Root>) {
+      alignas(Root) std::byte image[sizeof(Root)] = {};
+      ::new (static_cast<void*>(image)) Root();
+      bool zero = true;
+      for (const std::byte b : image) zero = zero && b == std::byte{0};
+      if (zero) return;
+      update(Durability::durable, [&](auto& tx, Root& root) { tx.write_bytes(static_cast<void*>(&root), image, sizeof(Root)); });
+    }
+  }
+  void shut() noexcept {
+    if (root_ == nullptr) return;
+    try {
+      with([](auto& running) {
+        if (running.engine != nullptr && (running.engine->core().state() & ~engine::Core::read_only_bit) == 0) (void)running.close();
+      });
+    } catch (...) {  // the next opening recovers
+    }
+    running_ = {};
+    root_ = nullptr;
+  }
+
+  std::tuple<std::unique_ptr<detail::Running<Instances>>...> running_;
+  Root* root_ = nullptr;
+  std::size_t index_ = 0;
+  Durability durability_ = Durability::durable;
+};
+
+}  // namespace perdure

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Receipt: what update() returns: the lambda's value, and when the transaction is durable.
+//
+// A receipt covers everything its transaction read (law L2). It must not outlive its Pool. Thread safety: a value; wait() from any thread.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "perdure/base/status.hpp"
+
+namespace perdure {
+
+namespace detail {
+
+/// What a receipt asks of its pool.
+class DurabilitySource {
+ public:
+  virtual ~DurabilitySource() = default;
+  virtual Status wait_durable(std::uint64_t id) = 0;
+  [[nodiscard]] virtual std::uint64_t durable_now() const noexcept = 0;
+  /// Calls f(status) once, when id is durable or can't become so; maybe at once, maybe on the pool's completion thread.
+  virtual void when_durable(std::uint64_t id, std::function<void(Status)> f) = 0;
+};
+
+}  // namespace detail
+
+class ReceiptBase {
+ public:
+  ReceiptBase(detail::DurabilitySource* source, std::uint64_t id) noexcept : source_(source), id_(id) {}
+  /// The transaction's id: later commits have higher ones. 0 for an update() nested in another: the outer receipt covers it.
+  [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+  [[nodiscard]] bool durable() const noexcept { return id_ != 0 && source_->durable_now() >= id_; }
+  /// Returns when the transaction is durable; throws error(poisoned) when the medium failed before.
+  void wait() const { try_wait().or_throw(); }
+  [[nodiscard]] Status try_wait() const {
+    if (id_ == 0) return failure(Code::invalid, "", "wait() on an update() nested in another transaction", "the outer update()'s receipt");
+    return source_->wait_durable(id_);
+  }
+  /// Has executor(g) run g() when the transaction is durable; g calls f(Status).
+  template <class Executor, class F>
+  void then(Executor executor, F f) const {
+    source_->when_durable(id_, [executor = std::move(executor), f = std::move(f)](Status status) mutable {
+      executor([f = std::move(f), status = std::move(status)]() mutable { f(std::move(status)); });
+    });
+  }
+
+ protected:
+  detail::DurabilitySource* source_;
+  std::uint64_t id_;
+};
+
+template <class T>
+class Receipt : public ReceiptBase {
+ public:
+  Receipt(detail::DurabilitySource* source, std::uint64_t id, T value) : ReceiptBase(source, id), value_(std::move(value)) {}
+  /// What the lambda returned. Known at once, durable or not.
+  [[nodiscard]] const T& value() const& noexcept { return value_; }
+  [[nodiscard]] T&& value() && noexcept { return std::move(value_); }
+
+  // co_await receipt: resumes when durable, with the value; throws error(poisoned).
+  [[nodiscard]] bool await_ready() const noexcept { return durable(); }
+  void await_suspend(std::coroutine_handle<> h) {
+    source_->when_durable(id_, [this, h](Status s) {
+      status_ = std::move(s);
+      h.resume();
+    });
+  }
+  T await_resume() {
+    status_.or_throw();
+    return std::move(value_);
+  }
+
+ private:
+  T value_;
+  Status status_;
+};
+
+template <>
+class Receipt<void> : public ReceiptBase {
+ public:
+  using ReceiptBase::ReceiptBase;
+  void value() const noexcept {}
+  [[nodiscard]] bool await_ready() const noexcept { return durable(); }
+  void await_suspend(std::coroutine_handle<> h) {
+    source_->when_durable(id_, [this, h](Status s) {
+      status_ = std::move(s);
+      h.resume();
+    });
+  }
+  void await_resume() { status_.or_throw(); }
+
+ private:
+  Status status_;
+};
+
+}  // namespace perdure

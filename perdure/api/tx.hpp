@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Tx and ReadTx: what a transaction's lambda is given. Everything here is static: an access is a few inlined instructions.
+//
+// tx(field) is a proxy (in update()) or a value (in view()); read/write do the same without a proxy; read_bytes/write_bytes move any
+// number of bytes at any alignment; alloc/free/make/destroy work on the pool's heap and are undone when the transaction is.
+// All of pool memory is accessed in 8-byte words, so under isolation::caller two threads must not work in one word.
+// Thread safety: a Tx belongs to the thread and the call it was passed to; keeping it is an error.
+#pragma once
+
+#include <cassert>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "perdure/api/persistent.hpp"
+#include "perdure/base/status.hpp"
+
+namespace perdure {
+
+/// What update() throws after perdure::abort(tx): the transaction was rolled back on request.
+class aborted : public std::exception {
+ public:
+  [[nodiscard]] const char* what() const noexcept override { return "the transaction was rolled back by perdure::abort"; }
+};
+
+template <class Context>
+class ReadTx {
+ public:
+  static constexpr bool read_only = true;
+
+  explicit ReadTx(Context& context) noexcept : context_(context) {}
+  ReadTx(const ReadTx&) = delete;
+  ReadTx& operator=(const ReadTx&) = delete;
+
+  template <class T>
+  [[nodiscard]] T operator()(const p<T>& x) {
+    return load<T>(access::address(x));
+  }
+  template <class T>
+  [[nodiscard]] T* operator()(const ptr<T>& x) {
+    return load<T*>(access::address(x));
+  }
+  template <class T>
+  [[nodiscard]] T read(const p<T>& x) {
+    return load<T>(access::address(x));
+  }
+  template <class T>
+  [[nodiscard]] T* read(const ptr<T>& x) {
+    return load<T*>(access::address(x));
+  }
+
+  /// Copies n bytes of pool memory to `to`.
+  void read_bytes(void* to, const void* from, std::size_t n) {
+    if (context_.direct()) {
+      std::memcpy(to, from, n);
+      return;
+    }
+    auto* out = static_cast<std::byte*>(to);
+    auto at = reinterpret_cast<std::uintptr_t>(from);
+    while (n > 0) {
+      const std::size_t skip = at & 7;
+      const std::size_t take = 8 - skip < n ? 8 - skip : n;
+      const std::uint64_t word = context_.read(reinterpret_cast<const std::uint64_t*>(at - skip));
+      std::memcpy(out, reinterpret_cast<const std::byte*>(&word) + skip, take);
+      out += take;
+      at += take;
+      n -= take;
+    }
+  }
+
+ protected:
+  template <class T>
+  [[nodiscard]] T load(const T* a) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    if constexpr (sizeof(T) == 8 && alignof(T) == 8) {
+      const std::uint64_t word = context_.read(reinterpret_cast<const std::uint64_t*>(a));
+      T value;
+      std::memcpy(&value, &word, 8);
+      return value;
+    } else {
+      T value;
+      read_bytes(&value, a, sizeof(T));
+      return value;
+    }
+  }
+  Context& context_;
+};
+
+template <class Tx, class T>
+class Ref;
+template <class Tx, class T>
+class PtrRef;
+
+template <class Context>
+class Tx : public ReadTx<Context> {
+  using Base = ReadTx<Context>;
+  using Base::context_;
+
+ public:
+  static constexpr bool read_only = false;
+  using Base::Base;
+  using Base::read;
+  using Base::operator();
+
+  template <class T>
+  [[nodiscard]] Ref<Tx, T> operator()(p<T>& x) noexcept {
+    return {*this, x};
+  }
+  template <class T>
+  [[nodiscard]] PtrRef<Tx, T> operator()(ptr<T>& x) noexcept {
+    return {*this, x};
+  }
+  template <class T>
+  void write(p<T>& x, const std::type_identity_t<T>& value) {
+    store<T>(access::address(x), value);
+  }
+  template <class T>
+  void write(ptr<T>& x, std::type_identity_t<T>* value) {
+    store<T*>(access::address(x), value);
+  }
+
+  /// Copies n bytes to pool memory. Logged as whole words.
+  void write_bytes(void* to, const void* from, std::size_t n) {
+    auto at = reinterpret_cast<std::uintptr_t>(to);
+    const auto* in = static_cast<const std::byte*>(from);
+    if ((at & 7) != 0 || n < 8) {
+      const std::size_t take = part(at, in, n);
+      at += take, in += take, n -= take;
+      if ((at & 7) != 0 || (n > 0 && n < 8)) {  // two partial words, no whole one
+        part(at, in, n);
+        return;
+      }
+    }
+    std::uint64_t words[256];
+    while (n >= 8) {
+      const std::size_t count = n / 8 < 256 ? n / 8 : 256;
+      std::memcpy(words, in, count * 8);
+      context_.write_words(reinterpret_cast<std::uint64_t*>(at), words, count);
+      at += count * 8, in += count * 8, n -= count * 8;
+    }
+    if (n > 0) part(at, in, n);
+  }
+
+  /// An uninitialised block of at least n bytes, 16-aligned, 64-aligned from 64 bytes on. Throws error(full): update() rolls back.
+  [[nodiscard]] std::byte* alloc(std::size_t n) { return context_.alloc(n); }
+  /// Frees a block that alloc returned, in this transaction or an earlier one. Throws error(invalid) for any other address.
+  void free(void* block) { context_.free(block); }
+
+  /// Builds a T in DRAM from args and stores it whole in a new block.
+  template <class T, class... Args>
+  [[nodiscard]] T* make(Args&&... args) {
+    static_assert(alignof(T) <= 64, "pool blocks are aligned to 64 bytes at most");
+    static_assert(std::is_trivially_destructible_v<T>, "objects in a pool have no destructor: free what they own in a transaction");
+    std::byte* const block = alloc(sizeof(T));
+    alignas(alignof(T) < 8 ? 8 : alignof(T)) std::byte image[(sizeof(T) + 7) / 8 * 8] = {};  // padding is zero, never indeterminate
+    if constexpr (std::is_aggregate_v<T>)
+      ::new (static_cast<void*>(image)) T{std::forward<Args>(args)...};
+    else
+      ::new (static_cast<void*>(image)) T(std::forward<Args>(args)...);
+    write_bytes(block, image, sizeof image);  // a block's size is a multiple of 16
+    return reinterpret_cast<T*>(block);
+  }
+  template <class T>
+  void destroy(T* object) {
+    free(const_cast<std::remove_cv_t<T>*>(object));
+  }
+
+ private:
+  template <class, class> friend class Ref;
+  template <class, class> friend class PtrRef;
+
+  template <class T>
+  void store(T* a, const T& value) {
+    if constexpr (sizeof(T) == 8 && alignof(T) == 8) {
+      std::uint64_t word;
+      std::memcpy(&word, &value, 8);
+      context_.write(reinterpret_cast<std::uint64_t*>(a), word);
+    } else {
+      write_bytes(a, &value, sizeof(T));
+    }
+  }
+  // The bytes of one word: read, changed, written. Returns how many.
+  std::size_t part(std::uintptr_t at, const std::byte* in, std::size_t n) {
+    const std::size_t skip = at & 7;
+    const std::size_t take = 8 - skip < n ? 8 - skip : n;
+    if (take == 0) return 0;
+    auto* const a = reinterpret_cast<std::uint64_t*>(at - skip);
+    std::uint64_t word = context_.read(a);
+    std::memcpy(reinterpret_cast<std::byte*>(&word) + skip, in, take);
+    context_.write(a, word);
+    return take;
+  }
+};
+
+/// tx(x) for a p<T>: reads and writes x. Lives no longer than the expression.
+template <class TxT, class T>
+class Ref {
+ public:
+  Ref(TxT& tx, p<T>& x) noexcept : tx_(tx), x_(x) {}
+  Ref(const Ref&) = delete;
+
+  [[nodiscard]] T get() const { return tx_.template load<T>(access::address(x_)); }
+  void set(const T& value) const { tx_.template store<T>(access::address(x_), value); }
+  operator T() const { return get(); }  // NOLINT: that is what a proxy is for
+  const Ref& operator=(const T& value) const {
+    set(value);
+    return *this;
+  }
+  const Ref& operator=(const Ref& other) const {
+    set(other.get());
+    return *this;
+  }
+  // clang-format off
+  template <class U> T operator+=(const U& u) const { return put(static_cast<T>(get() + u)); }
+  template <class U> T operator-=(const U& u) const { return put(static_cast<T>(get() - u)); }
+  template <class U> T operator*=(const U& u) const { return put(static_cast<T>(get() * u)); }
+  template <class U> T operator/=(const U& u) const { return put(static_cast<T>(get() / u)); }
+  template <class U> T operator%=(const U& u) const { return put(static_cast<T>(get() % u)); }
+  template <class U> T operator&=(const U& u) const { return put(static_cast<T>(get() & u)); }
+  template <class U> T operator|=(const U& u) const { return put(static_cast<T>(get() | u)); }
+  template <class U> T operator^=(const U& u) const { return put(static_cast<T>(get() ^ u)); }
+  T operator++() const { return put(static_cast<T>(get() + 1)); }
+  T operator--() const { return put(static_cast<T>(get() - 1)); }
+  // clang-format on
+  T operator++(int) const {
+    const T old = get();
+    set(static_cast<T>(old + 1));
+    return old;
+  }
+  T operator--(int) const {
+    const T old = get();
+    set(static_cast<T>(old - 1));
+    return old;
+  }
+
+ private:
+  T put(T value) const {
+    set(value);
+    return value;
+  }
+  TxT& tx_;
+  p<T>& x_;
+};
+
+/// tx(x) for a ptr<T>: its value is a T* whose fields are again reached through tx.
+template <class TxT, class T>
+class PtrRef {
+ public:
+  PtrRef(TxT& tx, ptr<T>& x) noexcept : tx_(tx), x_(x) {}
+  PtrRef(const PtrRef&) = delete;
+
+  [[nodiscard]] T* get() const { return tx_.template load<T*>(access::address(x_)); }
+  void set(T* value) const { tx_.template store<T*>(access::address(x_), value); }
+  operator T*() const { return get(); }  // NOLINT: as above
+  T* operator->() const { return get(); }
+  std::add_lvalue_reference_t<T> operator*() const { return *get(); }
+  const PtrRef& operator=(T* value) const {
+    set(value);
+    return *this;
+  }
+  const PtrRef& operator=(const PtrRef& other) const {
+    set(other.get());
+    return *this;
+  }
+
+ private:
+  TxT& tx_;
+  ptr<T>& x_;
+};
+
+/// tx.make<T>(args...) without the `template` that a dependent tx needs.
+template <class T, class TxT, class... Args>
+[[nodiscard]] T* make(TxT& tx, Args&&... args) {
+  return tx.template make<T>(std::forward<Args>(args)...);
+}
+/// Frees an object's block. What it owns is the caller's to free before.
+template <class TxT, class T>
+void destroy(TxT& tx, T* object) {
+  tx.destroy(object);
+}
+/// Rolls the transaction back; update() throws perdure::aborted.
+template <class TxT>
+[[noreturn]] void abort(TxT&) {
+  static_assert(!TxT::read_only, "a view has nothing to roll back: return from it");
+  throw aborted();
+}
+
+}  // namespace perdure

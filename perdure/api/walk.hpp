@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// walk_blocks, audit: every heap block that an object leads to, and every complaint of the containers in it.
+//
+// check() compares the blocks found with the heap's: one that nobody leads to is a leak, one that two containers own is a double use.
+// A container owns its blocks. A ptr<T> field only leads to a block: several may lead to one, in circles too, and T's own fields are
+// walked the first time. A raw pool pointer held as a container's key or value leads to a block in the same way.
+// Thread safety: the transaction's.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "perdure/api/fields.hpp"
+#include "perdure/api/layout.hpp"
+#include "perdure/api/persistent.hpp"
+
+namespace perdure {
+
+namespace detail {
+
+/// Walks with a list of what is still to be entered, not by recursion: a hand-made list may be a million nodes long.
+template <class Tx, class F, class Audit>
+class Walk {
+ public:
+  Walk(Tx& tx, F& f, Audit& audit) : tx_(tx), f_(f), audit_(audit) {}
+
+  template <class T>
+  void object(const T& x, const std::string& path) {
+    if constexpr (std::is_array_v<T>) {
+      for (const auto& element : x) object(element, path);
+    } else if constexpr (is_std_array<T>) {
+      for (const auto& element : x) object(element, path);
+    } else if constexpr (requires { x.each_block(tx_, [](const void*) {}); }) {
+      x.each_block(tx_, [this](const void* block) { f_(block, true); });
+      if constexpr (requires { x.audit(tx_); }) {
+        for (const auto& problem : x.audit(tx_)) audit_(path, problem);
+      }
+      if constexpr (requires { x.each_pointer(tx_, [](auto*) {}); }) x.each_pointer(tx_, [this](auto* to) { reached(to); });
+    } else if constexpr (is_field<T>) {
+      if constexpr (std::is_pointer_v<typename T::value_type>) reached(tx_.read(x));
+    } else if constexpr (opened_by_fields<T>) {
+      std::size_t index = 0;
+      for_each_field(x, [&](const auto& field) { object(field, path + (path.empty() ? "" : ".") + std::to_string(index++)); });
+    }
+  }
+
+  void rest() {
+    while (!open_.empty()) {
+      const auto [where, enter] = open_.back();
+      open_.pop_back();
+      enter(*this, where);
+    }
+  }
+
+ private:
+  using Enter = void (*)(Walk&, const void*);
+  template <class T>
+  void reached(T* to) {
+    if (to == nullptr || !f_(static_cast<const void*>(to), false)) return;
+    if constexpr (!std::is_void_v<T>) {
+      open_.emplace_back(to, [](Walk& walk, const void* where) { walk.object(*static_cast<const T*>(where), "*"); });
+    }
+  }
+
+  Tx& tx_;
+  F& f_;
+  Audit& audit_;
+  std::vector<std::pair<const void*, Enter>> open_;
+};
+
+}  // namespace detail
+
+/// Calls `f(block, owned) -> bool` for every block that `object` leads to: owned by a container (the answer is not looked at), or reached
+/// through a pointer (answer whether it was new; only then it is entered). `problem(path, text)` takes what containers complain of.
+template <class Tx, class T, class F, class Problem>
+void walk_blocks(Tx& tx, const T& object, F f, Problem problem) {
+  detail::Walk<Tx, F, Problem> walk(tx, f, problem);
+  walk.object(object, "");
+  walk.rest();
+}
+template <class Tx, class T, class F>
+void walk_blocks(Tx& tx, const T& object, F f) {
+  walk_blocks(tx, object, std::move(f), [](const std::string&, const std::string&) {});
+}
+
+/// What the containers that `object` leads to complain of, each with its field; empty when all is well. `f` as for walk_blocks.
+template <class Tx, class T, class F>
+[[nodiscard]] std::vector<std::string> audit(Tx& tx, const T& object, F f) {
+  std::vector<std::string> problems;
+  walk_blocks(tx, object, std::move(f), [&](const std::string& path, const std::string& text) { problems.push_back("field " + path + ": " + text); });
+  return problems;
+}
+
+}  // namespace perdure

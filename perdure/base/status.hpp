@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Status, Result<T> and error: how Perdure reports what the world does.
+//
+// A failure names the file, what was found, what was expected and what to do next. Calls named try_... return Status or
+// Result<T>; their plain twins throw perdure::error, which carries the same code and text. Programming errors assert.
+// Thread safety: values; distinct objects may be used from distinct threads.
+#pragma once
+
+#include <cassert>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace perdure {
+
+/// What went wrong, coarse enough to switch on. The values are part of the C interface (perdure.h) and never change.
+enum class Code : std::uint8_t {
+  ok = 0,
+  io = 1,             ///< the operating system or the medium failed (errno text in the message)
+  busy = 2,           ///< somebody else has the pool open
+  corrupt = 3,        ///< bytes that were durable no longer check; nothing was changed
+  incompatible = 4,   ///< not a pool, newer version, other layout, engine, endianness, or its address is taken
+  full = 5,           ///< no room: heap, max_size, or disk; the transaction was rolled back
+  too_big = 6,        ///< a transaction that can't ever fit its log; rolled back
+  read_only = 7,      ///< a change was asked of something open for reading only
+  not_found = 8,      ///< the named file or key does not exist
+  invalid = 9,        ///< an argument that makes no sense; says which
+  unsupported = 10,   ///< this machine or build can't do that; says why
+  poisoned = 11,      ///< the medium failed earlier; the pool refuses until it is reopened
+  exists = 12,        ///< asked to create what is there already
+  closed = 13,        ///< the pool was closed, or this handle was carried through fork()
+  out_of_memory = 14  ///< DRAM ran out
+};
+
+/// "io", "busy", ...
+[[nodiscard]] std::string_view name(Code code) noexcept;
+
+/// Success, or a code and a message. Moving and testing success cost a pointer.
+class [[nodiscard]] Status {
+ public:
+  Status() noexcept = default;
+  Status(Code code, std::string message);
+  Status(const Status& other);
+  Status& operator=(const Status& other);
+  Status(Status&&) noexcept = default;
+  Status& operator=(Status&&) noexcept = default;
+  ~Status() = default;
+
+  [[nodiscard]] bool ok() const noexcept { return detail_ == nullptr; }
+  explicit operator bool() const noexcept { return ok(); }
+  [[nodiscard]] Code code() const noexcept { return detail_ ? detail_->code : Code::ok; }
+  [[nodiscard]] const std::string& message() const noexcept;
+
+  /// Throws perdure::error unless ok.
+  void or_throw() const;
+
+ private:
+  struct Detail {
+    Code code;
+    std::string message;
+  };
+  std::unique_ptr<Detail> detail_;
+};
+
+/// A failure in the house's form: "FILE: found X, expected Y; do Z". Empty parts are left out.
+[[nodiscard]] Status failure(Code code, std::string_view file, std::string_view found, std::string_view expected = {},
+                             std::string_view advice = {});
+
+/// A failed system call: "FILE: CALL failed: strerror(err); do Z", code `io` (ENOSPC/EDQUOT: full, ENOENT: not_found, ENOMEM: out_of_memory).
+[[nodiscard]] Status system_failure(std::string_view file, std::string_view call, int err, std::string_view advice = {});
+
+/// What open(), update() and their like throw.
+class error : public std::exception {
+ public:
+  explicit error(Status status) : status_(std::make_shared<Status>(std::move(status))) {}
+  [[nodiscard]] const char* what() const noexcept override { return status_->message().c_str(); }
+  [[nodiscard]] Code code() const noexcept { return status_->code(); }
+  [[nodiscard]] const Status& status() const noexcept { return *status_; }
+
+ private:
+  std::shared_ptr<Status> status_;  // shared: copying an exception must not throw
+};
+
+/// A T or the Status that says why there is none.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}                                 // NOLINT: implicit by design
+  Result(Status status) : status_(std::move(status)) { assert(!status_.ok()); }  // NOLINT: implicit by design
+
+  [[nodiscard]] bool ok() const noexcept { return value_.has_value(); }
+  explicit operator bool() const noexcept { return ok(); }
+  [[nodiscard]] const Status& status() const noexcept { return status_; }
+  [[nodiscard]] Code code() const noexcept { return status_.code(); }
+
+  /// The value; throws perdure::error when there is none.
+  [[nodiscard]] T& value() & {
+    status_.or_throw();
+    return *value_;
+  }
+  [[nodiscard]] T&& value() && {
+    status_.or_throw();
+    return std::move(*value_);
+  }
+  [[nodiscard]] const T& value() const& {
+    status_.or_throw();
+    return *value_;
+  }
+  T& operator*() & noexcept { return *value_; }
+  const T& operator*() const& noexcept { return *value_; }
+  T* operator->() noexcept { return &*value_; }
+  const T* operator->() const noexcept { return &*value_; }
+
+ private:
+  std::optional<T> value_;
+  Status status_;
+};
+
+}  // namespace perdure

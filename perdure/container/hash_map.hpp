@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// hash_map<K, V>: a chained hash table in a pool that grows a piece at a time.
+//
+// Buckets lie in segments of `Buckets` (128: 1 KiB); a directory that never moves holds a pointer to each. The low bits of a hash pick the
+// segment, its high bits the bucket. Growing doubles the directory with nulls only (past 2^20 buckets it adds that many at a time): a
+// null entry stands for its parent, the index without its highest bit, and again. The first insertion that meets one makes the segment
+// and moves to it what belongs there, a split of some 128 nodes: no transaction ever rehashes the table, and none is big.
+// Lookups change nothing. A hit costs four dependent loads: directory, segment, bucket, node; an insertion stores the node, its
+// bucket and a counter. The map is a cache line of its own, so that fields beside it in a root don't get in its readers' way.
+// Thread safety: the transaction's. Invariants: M1 segment 0 exists unless segments_ is 0; M2 a node is in the last existing segment of
+// its hash's path; M3 a chain holds a key once; M4 count_ is the number of nodes. Zero bytes are an empty map.
+// Source: lazily split tables as in Shalev, Shavit, "Split-Ordered Lists" (PODC 2003); addressing as in linear hashing (Litwin 1980).
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "perdure/api/layout.hpp"
+#include "perdure/api/persistent.hpp"
+#include "perdure/container/counter.hpp"
+#include "perdure/container/hash_node.hpp"
+#include "perdure/container/segments.hpp"
+#include "perdure/container/stored.hpp"
+
+namespace perdure {
+
+template <class K, class V, unsigned Buckets = 128>
+class alignas(64) hash_map {
+  static_assert(std::has_single_bit(Buckets) && Buckets <= 4096, "perdure::hash_map: Buckets is a power of two, at most 4096");
+  using Key = stored<K>;
+  using Value = stored<V>;
+  using Node = detail::hash_node<K, V>;
+  using Bucket = ptr<Node>;
+  struct Segment {
+    Bucket bucket[Buckets];
+  };
+
+ public:
+  using key_type = K;
+  using mapped_type = V;
+  using key_arg = typename Key::arg;      ///< const K&, or std::string_view
+  using value_arg = typename Value::arg;  ///< const V&, or std::string_view
+
+  template <class Tx> [[nodiscard]] std::uint64_t size(Tx& tx) const { return count_.total(tx); }
+  template <class Tx> [[nodiscard]] bool empty(Tx& tx) const { return size(tx) == 0; }
+
+  template <class Tx>
+  [[nodiscard]] std::optional<V> find(Tx& tx, key_arg key) const {
+    Node* node = find_node(tx, key);
+    if (node == nullptr) return std::nullopt;
+    return Value::read(tx, node->value);
+  }
+  template <class Tx> [[nodiscard]] bool contains(Tx& tx, key_arg key) const { return find_node(tx, key) != nullptr; }
+
+  /// Adds the key unless it is there; whether it was added.
+  template <class Tx>
+  bool insert(Tx& tx, key_arg key, value_arg value) { return add(tx, key, value, [](Node*) {}); }
+
+  /// Adds the key, or gives it the value; whether it was added.
+  template <class Tx>
+  bool put(Tx& tx, key_arg key, value_arg value) {
+    return add(tx, key, value, [&](Node* node) { Value::assign(tx, node->value, value); });
+  }
+
+  /// f(V&) changes the key's value. False, and no call, when the key is not there.
+  template <class Tx, class F>
+  bool update(Tx& tx, key_arg key, F&& f) {
+    detail::require_update<Tx>();
+    Node* node = find_node(tx, key);
+    if (node == nullptr) return false;
+    change(tx, node, f);
+    return true;
+  }
+  /// update, on a V{} added first when the key is not there; whether it was added.
+  template <class Tx, class F>
+  bool upsert(Tx& tx, key_arg key, F&& f) {
+    detail::require_update<Tx>();
+    if (Node* node = find_node(tx, key)) {
+      change(tx, node, f);
+      return false;
+    }
+    V value{};
+    f(value);
+    return insert(tx, key, value);
+  }
+
+  /// Whether the key was there.
+  template <class Tx>
+  bool erase(Tx& tx, key_arg key) {
+    detail::require_update<Tx>();
+    const std::uint64_t n = tx.read(segments_);
+    if (n == 0) return false;
+    const std::uint64_t h = Key::hash(key);
+    for (Bucket* link = bucket_of(tx, n, h);;) {
+      Node* node = tx.read(*link);
+      if (node == nullptr) return false;
+      if (node->is(tx, h, key)) {
+        tx.write(*link, tx.read(node->next));
+        drop(tx, node);
+        count_.add(tx, std::uint64_t(0) - 1, h);
+        return true;
+      }
+      link = &node->next;
+    }
+  }
+
+  /// Room for `buckets` chains. Costs a directory entry for each `Buckets` of them; segments are made when first used.
+  template <class Tx>
+  void reserve(Tx& tx, std::uint64_t buckets) {
+    detail::require_update<Tx>();
+    const std::uint64_t n = (buckets + Buckets - 1) / Buckets;
+    if (tx.read(segments_) == 0) start(tx, n);
+    if (n > tx.read(segments_)) extend(tx, n);
+    if (buckets > detail::counter::spread_at) count_.spread(tx);
+  }
+  template <class Tx> [[nodiscard]] std::uint64_t bucket_count(Tx& tx) const { return tx.read(segments_) * Buckets; }
+
+  /// Removes all, in this transaction: a very big map is emptied by clear_some.
+  template <class Tx> void clear(Tx& tx) { (void)clear_some(tx, ~std::uint64_t{0}); }
+
+  /// Removes up to `n` elements, and the map's own memory after the last; whether the map is empty.
+  template <class Tx>
+  bool clear_some(Tx& tx, std::uint64_t n) {
+    detail::require_update<Tx>();
+    const std::uint64_t segments = tx.read(segments_);
+    const bool all = n == ~std::uint64_t{0};  // then nothing need be kept in order on the way
+    for (std::uint64_t s = segments; s-- > 0;) {  // segment 0 last (M1)
+      ptr<Segment>* entry = directory_.at(tx, s);
+      Segment* segment = tx.read(*entry);
+      if (segment == nullptr) continue;
+      for (Bucket& bucket : segment->bucket) {
+        Node* const first = tx.read(bucket);
+        Node* node = first;
+        for (; node != nullptr && n > 0; --n) {
+          Node* next = tx.read(node->next);
+          if (!all) count_.add(tx, std::uint64_t(0) - 1, node->hash_of(tx));
+          drop(tx, node);
+          node = next;
+        }
+        if (node != first && !all) tx.write(bucket, node);
+        if (node != nullptr) return false;
+      }
+      tx.free(segment);
+      if (!all) tx.write(*entry, nullptr);
+    }
+    directory_.clear(tx);
+    count_.clear(tx);
+    if (segments != 0) tx.write(segments_, 0);
+    return true;
+  }
+
+  /// A place in the map, for this transaction and until the map changes. The order is the table's.
+  class cursor {
+   public:
+    using transaction_bound = void;
+    [[nodiscard]] explicit operator bool() const noexcept { return node_ != nullptr; }
+    template <class Tx> [[nodiscard]] K key(Tx& tx) const { return Key::read(tx, node_->key); }
+    template <class Tx> [[nodiscard]] V value(Tx& tx) const { return Value::read(tx, node_->value); }
+    template <class Tx>
+    void next(Tx& tx) {
+      node_ = tx.read(node_->next);
+      if (node_ == nullptr) settle(tx, bucket_ + 1);
+    }
+
+   private:
+    friend class hash_map;
+    explicit cursor(const hash_map* map) : map_(map) {}
+    /// To the first node at or after bucket `b` of the segment, or in a later segment.
+    template <class Tx>
+    void settle(Tx& tx, unsigned b) {
+      for (const std::uint64_t n = tx.read(map_->segments_); at_ < n; ++at_, b = 0) {
+        const Segment* segment = tx.read(*map_->directory_.at(tx, at_));
+        for (; segment != nullptr && b < Buckets; ++b) {
+          node_ = tx.read(segment->bucket[b]);
+          if (node_ == nullptr) continue;
+          bucket_ = b;
+          return;
+        }
+      }
+    }
+    const hash_map* map_;
+    const Node* node_ = nullptr;
+    std::uint64_t at_ = 0;
+    unsigned bucket_ = 0;
+  };
+  template <class Tx>
+  [[nodiscard]] cursor begin(Tx& tx) const {
+    cursor c(this);
+    c.settle(tx, 0);
+    return c;
+  }
+
+  /// f(key, value) for each element, in the table's order; a false from f ends it.
+  template <class Tx, class F>
+  void for_each(Tx& tx, F f) const {
+    for (cursor c = begin(tx); c; c.next(tx)) {
+      if (!detail::go_on(f, c.key(tx), c.value(tx))) return;
+    }
+  }
+
+  template <class Tx, class F>
+  void each_block(Tx& tx, F f) const {
+    directory_.each_block(tx, f);
+    count_.each_block(tx, f);
+    for (std::uint64_t s = 0, n = tx.read(segments_); s < n; ++s) {
+      if (const Segment* segment = tx.read(*directory_.at(tx, s))) f(static_cast<const void*>(segment));
+    }
+    for (cursor c = begin(tx); c; c.next(tx)) {
+      f(static_cast<const void*>(c.node_));
+      Key::each_block(tx.read(c.node_->key), f);
+      Value::each_block(tx.read(c.node_->value), f);
+    }
+  }
+  template <class Tx, class F>
+    requires(std::is_pointer_v<K> || std::is_pointer_v<V>)
+  void each_pointer(Tx& tx, F f) const {
+    for_each(tx, [&](const K& key, const V& value) { detail::if_pointer(key, f), detail::if_pointer(value, f); });
+  }
+
+  /// What is wrong; empty when nothing is.
+  template <class Tx>
+  [[nodiscard]] std::vector<std::string> audit(Tx& tx) const;
+
+  static std::string layout_text(LayoutNames& names) {
+    return "hash_map<" + names.name<K, true>() + "," + names.name<V, true>() + "," + std::to_string(Buckets) + ">/1";
+  }
+  static std::string layout_text() {
+    LayoutNames names;
+    return layout_text(names);
+  }
+
+ private:
+  static constexpr std::uint64_t most_at_once = 8192;  ///< directory entries that one transaction adds as the map grows: 64 KiB
+
+  static std::uint64_t parent(std::uint64_t i) { return i & ~std::bit_floor(i); }
+  static unsigned bucket_in(std::uint64_t h) {
+    if constexpr (Buckets == 1) return 0;
+    else return static_cast<unsigned>(h >> (64 - std::countr_zero(Buckets)));
+  }
+  static std::uint64_t index_of(std::uint64_t n, std::uint64_t h) {
+    const std::uint64_t i = h & (std::bit_ceil(n) - 1);
+    return i < n ? i : parent(i);
+  }
+
+  /// The bucket in which a key of hash h is, or would be, now (M2). REQUIRES: n = segments_ > 0.
+  template <class Tx>
+  Bucket* bucket_of(Tx& tx, std::uint64_t n, std::uint64_t h) const {
+    std::uint64_t i = index_of(n, h);
+    Segment* segment = tx.read(*directory_.at(tx, i));
+    while (segment == nullptr) {
+      i = parent(i);
+      segment = tx.read(*directory_.at(tx, i));
+    }
+    return &segment->bucket[bucket_in(h)];
+  }
+
+  template <class Tx>
+  Node* find_node(Tx& tx, key_arg key) const {
+    const std::uint64_t n = tx.read(segments_);
+    if (n == 0) return nullptr;
+    const std::uint64_t h = Key::hash(key);
+    Node* node = tx.read(*bucket_of(tx, n, h));
+    while (node != nullptr && !node->is(tx, h, key)) node = tx.read(node->next);
+    return node;
+  }
+
+  template <class Tx, class Found>
+  bool add(Tx& tx, key_arg key, value_arg value, Found found) {
+    detail::require_update<Tx>();
+    std::uint64_t n = tx.read(segments_);
+    if (n == 0) {
+      start(tx, 1);
+      n = 1;
+    }
+    const std::uint64_t h = Key::hash(key), i = index_of(n, h);
+    Segment* segment = tx.read(*directory_.at(tx, i));
+    if (segment == nullptr) segment = split(tx, i);
+    Bucket& bucket = segment->bucket[bucket_in(h)];
+    Node* const first = tx.read(bucket);
+    for (Node* node = first; node != nullptr; node = tx.read(node->next)) {
+      if (node->is(tx, h, key)) {
+        found(node);
+        return false;
+      }
+    }
+    tx.write(bucket, Node::make(tx, first, h, key, value));
+    if (count_.add(tx, 1, h) > n * Buckets) extend(tx, n + std::min(n, most_at_once));
+    return true;
+  }
+
+  template <class Tx, class F>
+  void change(Tx& tx, Node* node, F& f) {
+    const V old = Value::read(tx, node->value);
+    V value = old;
+    f(value);
+    Value::replace(tx, node->value, old, value);
+  }
+
+  template <class Tx>
+  void drop(Tx& tx, Node* node) {
+    Key::drop(tx, tx.read(node->key));
+    Value::drop(tx, tx.read(node->value));
+    tx.free(node);
+  }
+
+  /// The empty map gets segment 0, and a directory whose first piece has room for n.
+  template <class Tx>
+  void start(Tx& tx, std::uint64_t n) {
+    directory_.grow(tx, 0, std::max<std::uint64_t>(n, 8));
+    static constexpr std::byte zeros[sizeof(Segment)] = {};
+    auto* segment = reinterpret_cast<Segment*>(tx.alloc(sizeof(Segment)));
+    tx.write_bytes(segment, zeros, sizeof zeros);
+    tx.write(*directory_.at(tx, 0), segment);
+    tx.write(segments_, 1);
+  }
+
+  /// Makes segments_ n, with nulls in what is new.
+  template <class Tx>
+  void extend(Tx& tx, std::uint64_t n) {
+    static constexpr std::byte zeros[4096] = {};
+    const std::uint64_t old = tx.read(segments_);
+    for (std::uint64_t i = old; i < n; i = std::bit_floor(i) * 2) directory_.grow(tx, i, n);
+    directory_.each_run(tx, old, n, [&](ptr<Segment>* run, std::uint64_t entries) {
+      for (std::uint64_t done = 0; done < entries;) {
+        const std::uint64_t part = std::min<std::uint64_t>(entries - done, sizeof zeros / (sizeof *run));
+        tx.write_bytes(run + done, zeros, part * sizeof *run);
+        done += part;
+      }
+    });
+    tx.write(segments_, n);
+  }
+
+  /// Makes segment i of what its nearest existing ancestor holds of it. REQUIRES: 0 < i < segments_ and it does not exist.
+  template <class Tx>
+  Segment* split(Tx& tx, std::uint64_t i) {
+    std::uint64_t a = parent(i);
+    Segment* from;
+    while ((from = tx.read(*directory_.at(tx, a))) == nullptr) a = parent(a);
+    const std::uint64_t mask = std::bit_floor(i) * 2 - 1;
+    auto* to = reinterpret_cast<Segment*>(tx.alloc(sizeof(Segment)));
+    Node* heads[Buckets];
+    for (unsigned b = 0; b < Buckets; ++b) {
+      // Two chains out of one, order kept; a link is written only where the next node of its chain is another one now.
+      Node* node = tx.read(from->bucket[b]);
+      Node *last_stay = nullptr, *last_move = nullptr;
+      heads[b] = nullptr;
+      bool in_stay = true;  // the chain begins as the one that stays
+      while (node != nullptr) {
+        Node* next = tx.read(node->next);
+        const bool moves = (node->hash_of(tx) & mask) == i;
+        if (moves) {
+          if (last_move == nullptr) heads[b] = node;
+          else if (in_stay) tx.write(last_move->next, node);
+          last_move = node;
+        } else {
+          if (!in_stay) {
+            if (last_stay == nullptr) tx.write(from->bucket[b], node);
+            else tx.write(last_stay->next, node);
+          }
+          last_stay = node;
+        }
+        in_stay = !moves;
+        node = next;
+      }
+      if (in_stay) {
+        if (last_move != nullptr) tx.write(last_move->next, nullptr);
+      } else if (last_stay == nullptr) {
+        tx.write(from->bucket[b], nullptr);
+      } else {
+        tx.write(last_stay->next, nullptr);
+      }
+    }
+    tx.write_bytes(to, heads, sizeof(Segment));
+    tx.write(*directory_.at(tx, i), to);
+    return to;
+  }
+
+  p<std::uint64_t> segments_;
+  detail::segments<ptr<Segment>> directory_;
+  detail::counter count_;
+};
+
+template <class K, class V, unsigned Buckets>
+template <class Tx>
+std::vector<std::string> hash_map<K, V, Buckets>::audit(Tx& tx) const {
+  std::vector<std::string> problems;
+  const std::uint64_t n = tx.read(segments_), expected = count_.total(tx);
+  std::uint64_t found = 0;
+  const auto place = [](std::uint64_t s, unsigned b) { return "hash_map: segment " + std::to_string(s) + ", bucket " + std::to_string(b); };
+  if (n != 0 && tx.read(*directory_.at(tx, 0)) == nullptr) return {"hash_map: segment 0 is missing"};
+  for (std::uint64_t s = 0; s < n && problems.size() < 8; ++s) {
+    const Segment* segment = tx.read(*directory_.at(tx, s));
+    for (unsigned b = 0; segment != nullptr && b < Buckets; ++b) {
+      std::vector<K> keys;
+      for (Node* node = tx.read(segment->bucket[b]); node != nullptr; node = tx.read(node->next)) {
+        if (++found > expected) return {place(s, b) + ": more nodes than its count, " + std::to_string(expected) + ", or a chain in a circle"};
+        K key = Key::read(tx, node->key);
+        const std::uint64_t h = Key::hash(key);
+        if (h != node->hash_of(tx)) problems.push_back(place(s, b) + ": a node's kept hash is not its key's");
+        else if (bucket_of(tx, n, h) != &segment->bucket[b]) problems.push_back(place(s, b) + ": a key that belongs elsewhere");
+        for (const K& other : keys) {
+          if (Key::hash(other) == h && Key::equal(tx, node->key, other)) problems.push_back(place(s, b) + ": a key twice");
+        }
+        keys.push_back(std::move(key));
+      }
+    }
+  }
+  if (problems.empty() && found != expected) {
+    problems.push_back("hash_map: found " + std::to_string(found) + " nodes, its count is " + std::to_string(expected));
+  }
+  return problems;
+}
+
+}  // namespace perdure

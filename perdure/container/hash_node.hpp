@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// hash_node<K, V>: one element of a hash_map: link, the hash where keeping it pays, key, value.
+//
+// Thread safety: the transaction's.
+#pragma once
+
+#include <cstdint>
+
+#include "perdure/api/persistent.hpp"
+#include "perdure/container/stored.hpp"
+
+namespace perdure::detail {
+
+template <class K, class V, bool KeepsHash = stored<K>::keeps_hash>
+struct hash_node {
+  ptr<hash_node> next;
+  typename stored<K>::field key;
+  typename stored<V>::field value;
+
+  template <class Tx>
+  static hash_node* make(Tx& tx, hash_node* next, std::uint64_t, typename stored<K>::arg key, typename stored<V>::arg value) {
+    return tx.template make<hash_node>(next, stored<K>::make(tx, key), stored<V>::make(tx, value));
+  }
+  template <class Tx> std::uint64_t hash_of(Tx& tx) const { return stored<K>::hash(tx.read(key)); }
+  template <class Tx> bool is(Tx& tx, std::uint64_t, typename stored<K>::arg other) const { return stored<K>::equal(tx, key, other); }
+};
+
+template <class K, class V>
+struct hash_node<K, V, true> {
+  ptr<hash_node> next;
+  p<std::uint64_t> hash;
+  typename stored<K>::field key;
+  typename stored<V>::field value;
+
+  template <class Tx>
+  static hash_node* make(Tx& tx, hash_node* next, std::uint64_t h, typename stored<K>::arg key, typename stored<V>::arg value) {
+    return tx.template make<hash_node>(next, h, stored<K>::make(tx, key), stored<V>::make(tx, value));
+  }
+  template <class Tx> std::uint64_t hash_of(Tx& tx) const { return tx.read(hash); }
+  template <class Tx>
+  bool is(Tx& tx, std::uint64_t h, typename stored<K>::arg other) const { return tx.read(hash) == h && stored<K>::equal(tx, key, other); }
+};
+
+}  // namespace perdure::detail

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// list<T>: a doubly linked list in a pool: insertion and removal anywhere at constant cost, iteration both ways.
+//
+// Thread safety: the transaction's; its ends and its size are where threads meet. Invariants: L1 first_ is null exactly when last_ is;
+// L2 x.next.prev is x, and the ends have null beyond them; L3 size_ nodes are linked. Zero bytes are an empty list.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "perdure/api/layout.hpp"
+#include "perdure/api/persistent.hpp"
+#include "perdure/container/stored.hpp"
+
+namespace perdure {
+
+template <class T>
+class list {
+  using Stored = stored<T>;
+  struct Node {
+    ptr<Node> prev, next;
+    typename Stored::field value;
+  };
+
+ public:
+  using value_type = T;
+  using arg = typename Stored::arg;
+
+  /// A place in the list, for this transaction; valid until its element is erased. Past either end it is false.
+  class cursor {
+   public:
+    using transaction_bound = void;
+    [[nodiscard]] explicit operator bool() const noexcept { return node_ != nullptr; }
+    template <class Tx> [[nodiscard]] T value(Tx& tx) const { return Stored::read(tx, node_->value); }
+    template <class Tx> void next(Tx& tx) { node_ = tx.read(node_->next); }
+    template <class Tx> void prev(Tx& tx) { node_ = tx.read(node_->prev); }
+
+   private:
+    friend class list;
+    explicit cursor(Node* node) : node_(node) {}
+    Node* node_;
+  };
+
+  template <class Tx> [[nodiscard]] std::uint64_t size(Tx& tx) const { return tx.read(size_); }
+  template <class Tx> [[nodiscard]] bool empty(Tx& tx) const { return tx.read(first_) == nullptr; }
+  template <class Tx> [[nodiscard]] cursor begin(Tx& tx) const { return cursor(tx.read(first_)); }
+  template <class Tx> [[nodiscard]] cursor last(Tx& tx) const { return cursor(tx.read(last_)); }
+  template <class Tx> [[nodiscard]] std::optional<T> front(Tx& tx) const { return value_of(tx, tx.read(first_)); }
+  template <class Tx> [[nodiscard]] std::optional<T> back(Tx& tx) const { return value_of(tx, tx.read(last_)); }
+
+  template <class Tx> void push_front(Tx& tx, arg value) { insert(tx, begin(tx), value); }
+  template <class Tx> void push_back(Tx& tx, arg value) { insert(tx, cursor(nullptr), value); }
+
+  /// Puts `value` before `where` (at the end when `where` is false); returns its place.
+  template <class Tx>
+  cursor insert(Tx& tx, cursor where, arg value) {
+    detail::require_update<Tx>();
+    Node* next = where.node_;
+    Node* prev = next == nullptr ? tx.read(last_) : tx.read(next->prev);
+    Node* node = tx.template make<Node>(prev, next, Stored::make(tx, value));
+    tx.write(prev == nullptr ? first_ : prev->next, node);
+    tx.write(next == nullptr ? last_ : next->prev, node);
+    tx.write(size_, tx.read(size_) + 1);
+    return cursor(node);
+  }
+
+  /// Removes the element at `where` (REQUIRES: it is true); returns the place after it.
+  template <class Tx>
+  cursor erase(Tx& tx, cursor where) {
+    detail::require_update<Tx>();
+    Node* node = where.node_;
+    Node* prev = tx.read(node->prev);
+    Node* next = tx.read(node->next);
+    tx.write(prev == nullptr ? first_ : prev->next, next);
+    tx.write(next == nullptr ? last_ : next->prev, prev);
+    tx.write(size_, tx.read(size_) - 1);
+    Stored::drop(tx, tx.read(node->value));
+    tx.free(node);
+    return cursor(next);
+  }
+
+  template <class Tx>
+  void set(Tx& tx, cursor where, arg value) {
+    detail::require_update<Tx>();
+    Stored::assign(tx, where.node_->value, value);
+  }
+
+  template <class Tx> std::optional<T> pop_front(Tx& tx) { return pop(tx, begin(tx)); }
+  template <class Tx> std::optional<T> pop_back(Tx& tx) { return pop(tx, last(tx)); }
+
+  template <class Tx>
+  void clear(Tx& tx) {
+    detail::require_update<Tx>();
+    for (Node* node = tx.read(first_); node != nullptr;) {
+      Node* next = tx.read(node->next);
+      Stored::drop(tx, tx.read(node->value));
+      tx.free(node);
+      node = next;
+    }
+    if (empty(tx)) return;
+    tx.write(first_, nullptr);
+    tx.write(last_, nullptr);
+    tx.write(size_, 0);
+  }
+
+  /// f(value) for each element in order; a false from f ends it.
+  template <class Tx, class F>
+  void for_each(Tx& tx, F f) const {
+    for (cursor c = begin(tx); c; c.next(tx)) {
+      if (!detail::go_on(f, c.value(tx))) return;
+    }
+  }
+
+  template <class Tx, class F>
+  void each_block(Tx& tx, F f) const {
+    for (Node* node = tx.read(first_); node != nullptr; node = tx.read(node->next)) {
+      f(static_cast<const void*>(node));
+      Stored::each_block(tx.read(node->value), f);
+    }
+  }
+  template <class Tx, class F>
+    requires(std::is_pointer_v<T>)
+  void each_pointer(Tx& tx, F f) const {
+    for_each(tx, [&](const T& value) { detail::if_pointer(value, f); });
+  }
+
+  /// What is wrong; empty when nothing is.
+  template <class Tx>
+  [[nodiscard]] std::vector<std::string> audit(Tx& tx) const {
+    const std::uint64_t n = size(tx);
+    std::uint64_t seen = 0;
+    Node* before = nullptr;
+    for (Node* node = tx.read(first_); node != nullptr; before = node, node = tx.read(node->next)) {
+      if (tx.read(node->prev) != before) return {"list: node " + std::to_string(seen) + " does not point back at the one before it"};
+      if (++seen > n) return {"list: more nodes than its size, " + std::to_string(n)};
+    }
+    if (tx.read(last_) != before) return {"list: its last node is not where the chain ends"};
+    if (seen != n) return {"list: found " + std::to_string(seen) + " nodes, its size is " + std::to_string(n)};
+    return {};
+  }
+
+  static std::string layout_text(LayoutNames& names) { return "list<" + names.name<T, true>() + ">/1"; }
+  static std::string layout_text() {
+    LayoutNames names;
+    return layout_text(names);
+  }
+
+ private:
+  template <class Tx>
+  std::optional<T> value_of(Tx& tx, const Node* node) const {
+    if (node == nullptr) return std::nullopt;
+    return Stored::read(tx, node->value);
+  }
+  template <class Tx>
+  std::optional<T> pop(Tx& tx, cursor where) {
+    std::optional<T> value = value_of(tx, where.node_);
+    if (value) erase(tx, where);
+    return value;
+  }
+
+  ptr<Node> first_, last_;
+  p<std::uint64_t> size_;
+};
+
+}  // namespace perdure

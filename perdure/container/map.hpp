@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// map<K, V>: an ordered map in a pool: a B+-tree (btree.hpp) with range scans over linked leaves.
+//
+// `Capacity` is the number of entries a node: 15 (256 bytes with 8-byte keys and values) keeps a node's order in one word and a change at
+// about four logged words; up to 255 (4 KiB) suits big scans and rare changes. Text is ordered byte by byte. The map is a cache line of
+// its own, so that fields beside it in a root don't get in its readers' way.
+// Thread safety: the transaction's. Zero bytes are an empty map.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "perdure/api/layout.hpp"
+#include "perdure/container/btree.hpp"
+#include "perdure/container/btree_audit.hpp"
+#include "perdure/container/ordered.hpp"
+
+namespace perdure {
+
+/// The calls are ordered's.
+template <class K, class V, unsigned Capacity = 15>
+class alignas(64) map : public detail::ordered<K, V, detail::btree<K, V, Capacity>> {
+ public:
+  /// What is wrong; empty when nothing is.
+  template <class Tx>
+  [[nodiscard]] std::vector<std::string> audit(Tx& tx) const { return detail::audit_btree<K>(tx, this->tree_); }
+
+  static std::string layout_text(LayoutNames& names) {
+    return "map<" + names.name<K, true>() + "," + names.name<V, true>() + "," + std::to_string(Capacity) + ">/1";
+  }
+  static std::string layout_text() {
+    LayoutNames names;
+    return layout_text(names);
+  }
+};
+static_assert(sizeof(map<std::uint64_t, std::uint64_t>) == 64);
+
+}  // namespace perdure

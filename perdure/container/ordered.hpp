@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// ordered<Tree>: what map and rb_tree offer, over the tree that each is made of.
+//
+// A Tree has places (Place, tested by there()), find, first, last, lower_bound, next, add, erase, clear, each_block, size and the fields of
+// a place. Reads return values; keys and values are passed as stored.hpp says (text as std::string_view).
+// Thread safety: the transaction's. Zero bytes are an empty map.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "perdure/container/stored.hpp"
+
+namespace perdure::detail {
+
+template <class K, class V, class Tree>
+class ordered {
+  using Key = stored<K>;
+  using Value = stored<V>;
+
+ public:
+  using key_type = K;
+  using mapped_type = V;
+  using key_arg = typename Key::arg;      ///< const K&, or std::string_view
+  using value_arg = typename Value::arg;  ///< const V&, or std::string_view
+
+  template <class Tx> [[nodiscard]] std::uint64_t size(Tx& tx) const { return tree_.size(tx); }
+  template <class Tx> [[nodiscard]] bool empty(Tx& tx) const { return tree_.root(tx) == nullptr; }
+
+  template <class Tx>
+  [[nodiscard]] std::optional<V> find(Tx& tx, key_arg key) const {
+    const auto* field = tree_.find(tx, key);
+    if (field == nullptr) return std::nullopt;
+    return Value::read(tx, *field);
+  }
+  template <class Tx> [[nodiscard]] bool contains(Tx& tx, key_arg key) const { return tree_.find(tx, key) != nullptr; }
+
+  /// Adds the key unless it is there; whether it was added.
+  template <class Tx>
+  bool insert(Tx& tx, key_arg key, value_arg value) {
+    require_update<Tx>();
+    return tree_.add(tx, key, value, [](auto&) {});
+  }
+  /// Adds the key, or gives it the value; whether it was added.
+  template <class Tx>
+  bool put(Tx& tx, key_arg key, value_arg value) {
+    require_update<Tx>();
+    return tree_.add(tx, key, value, [&](auto& field) { Value::assign(tx, field, value); });
+  }
+  /// f(V&) changes the key's value. False, and no call, when the key is not there.
+  template <class Tx, class F>
+  bool update(Tx& tx, key_arg key, F&& f) {
+    require_update<Tx>();
+    auto* field = tree_.find(tx, key);
+    if (field == nullptr) return false;
+    const V old = Value::read(tx, *field);
+    V value = old;
+    f(value);
+    Value::replace(tx, *field, old, value);
+    return true;
+  }
+  /// update, on a V{} added first when the key is not there; whether it was added.
+  template <class Tx, class F>
+  bool upsert(Tx& tx, key_arg key, F&& f) {
+    if (update(tx, key, f)) return false;
+    V value{};
+    f(value);
+    return insert(tx, key, value);
+  }
+  /// Whether the key was there.
+  template <class Tx>
+  bool erase(Tx& tx, key_arg key) {
+    require_update<Tx>();
+    return tree_.erase(tx, key);
+  }
+
+  /// Removes all, in this transaction: a very big map is emptied by clear_some.
+  template <class Tx>
+  void clear(Tx& tx) {
+    require_update<Tx>();
+    tree_.clear(tx);
+  }
+  /// Removes up to `n` elements, the smallest keys first; whether the map is empty.
+  template <class Tx>
+  bool clear_some(Tx& tx, std::uint64_t n) {
+    require_update<Tx>();
+    for (cursor c = begin(tx); c; c = begin(tx)) {
+      if (n-- == 0) return false;
+      tree_.erase(tx, c.key(tx));
+    }
+    return true;
+  }
+
+  /// A place in the map, for this transaction and until the map changes; false past the end.
+  class cursor {
+   public:
+    using transaction_bound = void;
+    [[nodiscard]] explicit operator bool() const noexcept { return place_.there(); }
+    template <class Tx> [[nodiscard]] K key(Tx& tx) const { return Key::read(tx, place_.key_field()); }
+    template <class Tx> [[nodiscard]] V value(Tx& tx) const { return Value::read(tx, place_.value_field()); }
+    template <class Tx> [[nodiscard]] bool below(Tx& tx, key_arg key) const { return Key::less(tx, place_.key_field(), key); }  ///< its key is less
+    template <class Tx> void next(Tx& tx) { Tree::next(tx, place_); }
+
+   private:
+    friend class ordered;
+    explicit cursor(const typename Tree::Place& place) : place_(place) {}
+    typename Tree::Place place_;
+  };
+
+  template <class Tx> [[nodiscard]] cursor begin(Tx& tx) const { return cursor(tree_.first(tx)); }
+  /// The first element whose key is not below `key`.
+  template <class Tx> [[nodiscard]] cursor lower_bound(Tx& tx, key_arg key) const { return cursor(tree_.lower_bound(tx, key)); }
+  /// The first element whose key is above `key`.
+  template <class Tx>
+  [[nodiscard]] cursor upper_bound(Tx& tx, key_arg key) const {
+    cursor c = lower_bound(tx, key);
+    if (c && Key::equal(tx, c.place_.key_field(), key)) c.next(tx);
+    return c;
+  }
+  template <class Tx> [[nodiscard]] std::optional<std::pair<K, V>> first(Tx& tx) const { return at(tx, begin(tx)); }
+  template <class Tx> [[nodiscard]] std::optional<std::pair<K, V>> last(Tx& tx) const { return at(tx, cursor(tree_.last(tx))); }
+
+  /// f(key, value) for each element with from <= key < to, in order; a false from f ends it.
+  template <class Tx, class F>
+  void scan(Tx& tx, key_arg from, key_arg to, F f) const {
+    for (cursor c = lower_bound(tx, from); c && c.below(tx, to); c.next(tx)) {
+      if (!go_on(f, c.key(tx), c.value(tx))) return;
+    }
+  }
+  /// f(key, value) for each element with from <= key, in order; a false from f ends it.
+  template <class Tx, class F> void scan(Tx& tx, key_arg from, F f) const { run(tx, lower_bound(tx, from), f); }
+  /// f(key, value) for each element, in order; a false from f ends it.
+  template <class Tx, class F> void for_each(Tx& tx, F f) const { run(tx, begin(tx), f); }
+
+  template <class Tx, class F> void each_block(Tx& tx, F f) const { tree_.each_block(tx, f); }
+  template <class Tx, class F>
+    requires(std::is_pointer_v<K> || std::is_pointer_v<V>)
+  void each_pointer(Tx& tx, F f) const {
+    for_each(tx, [&](const K& key, const V& value) { if_pointer(key, f), if_pointer(value, f); });
+  }
+
+ private:
+  template <class Tx>
+  static std::optional<std::pair<K, V>> at(Tx& tx, const cursor& c) {
+    if (!c) return std::nullopt;
+    return std::pair<K, V>(c.key(tx), c.value(tx));
+  }
+  template <class Tx, class F>
+  static void run(Tx& tx, cursor c, F& f) {
+    for (; c; c.next(tx)) {
+      if (!go_on(f, c.key(tx), c.value(tx))) return;
+    }
+  }
+
+ protected:
+  Tree tree_;
+};
+
+}  // namespace perdure::detail

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// queue<T>: first in, first out, in blocks of about 1 KiB, chained.
+//
+// The end that pushes and the end that pops lie in lines of their own, and a pop looks at the pushing end only when both are in one
+// block, so that a producer and a consumer seldom meet. Element i (counted since the queue was made) lies in slot i % slots of its block.
+// Thread safety: the transaction's. Invariants: Q1 popped_ <= pushed_; Q2 a block is in the chain exactly while it holds an element or
+// the next push goes into it; Q3 a block with a successor is full and its successor holds an element. Zero bytes are an empty queue.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "perdure/api/layout.hpp"
+#include "perdure/api/persistent.hpp"
+#include "perdure/container/stored.hpp"
+
+namespace perdure {
+
+template <class T>
+class queue {
+  using Stored = stored<T>;
+  using Field = typename Stored::field;
+  static constexpr std::uint64_t slots = sizeof(Field) >= 128 ? 8 : 1008 / sizeof(Field);
+  struct Block {
+    ptr<Block> next;
+    Field slot[slots];
+  };
+
+ public:
+  using value_type = T;
+  using arg = typename Stored::arg;
+
+  template <class Tx> [[nodiscard]] std::uint64_t size(Tx& tx) const { return tx.read(back_.pushed) - tx.read(front_.popped); }
+  template <class Tx>
+  [[nodiscard]] bool empty(Tx& tx) const {
+    const Block* block = tx.read(front_.block);
+    return block == nullptr || (tx.read(block->next) == nullptr && size(tx) == 0);
+  }
+
+  template <class Tx>
+  void push(Tx& tx, arg value) {
+    detail::require_update<Tx>();
+    const std::uint64_t at = tx.read(back_.pushed);
+    Block* block = tx.read(back_.block);
+    if (block == nullptr || at % slots == 0) {
+      auto* fresh = reinterpret_cast<Block*>(tx.alloc(sizeof(Block)));  // its slots are undefined until pushed to
+      tx.write(fresh->next, nullptr);
+      if (block == nullptr) tx.write(front_.block, fresh);
+      else tx.write(block->next, fresh);
+      tx.write(back_.block, fresh);
+      block = fresh;
+    }
+    tx.write(block->slot[at % slots], Stored::make(tx, value));
+    tx.write(back_.pushed, at + 1);
+  }
+
+  /// Takes the oldest element; nothing when there is none.
+  template <class Tx>
+  std::optional<T> pop(Tx& tx) {
+    detail::require_update<Tx>();
+    if (empty(tx)) return std::nullopt;
+    const std::uint64_t at = tx.read(front_.popped);
+    Block* block = tx.read(front_.block);
+    const auto raw = tx.read(block->slot[at % slots]);
+    std::optional<T> value = Stored::value(tx, raw);
+    Stored::drop(tx, raw);
+    tx.write(front_.popped, at + 1);
+    if ((at + 1) % slots == 0) {
+      Block* next = tx.read(block->next);
+      tx.write(front_.block, next);
+      if (next == nullptr) tx.write(back_.block, nullptr);
+      tx.free(block);
+    }
+    return value;
+  }
+
+  /// The oldest element, left where it is.
+  template <class Tx>
+  [[nodiscard]] std::optional<T> front(Tx& tx) const {
+    if (empty(tx)) return std::nullopt;
+    return Stored::read(tx, tx.read(front_.block)->slot[tx.read(front_.popped) % slots]);
+  }
+
+  template <class Tx>
+  void clear(Tx& tx) {
+    detail::require_update<Tx>();
+    if constexpr (!std::is_same_v<typename Stored::raw, T>) {
+      for (cursor c = begin(tx); c; c.next(tx)) Stored::drop(tx, tx.read(c.block_->slot[c.at_ % slots]));
+    }
+    Block* block = tx.read(front_.block);
+    if (block == nullptr) return;
+    while (block != nullptr) {
+      Block* next = tx.read(block->next);
+      tx.free(block);
+      block = next;
+    }
+    tx.write(front_.block, nullptr);
+    tx.write(back_.block, nullptr);
+    // Counting starts at a block's beginning again.
+    tx.write(front_.popped, 0);
+    tx.write(back_.pushed, 0);
+  }
+
+  /// A place in the queue, for this transaction and until the queue changes.
+  class cursor {
+   public:
+    using transaction_bound = void;
+    [[nodiscard]] explicit operator bool() const noexcept { return at_ != end_; }
+    template <class Tx> [[nodiscard]] T value(Tx& tx) const { return Stored::read(tx, block_->slot[at_ % slots]); }
+    template <class Tx>
+    void next(Tx& tx) {
+      if (++at_ % slots == 0) block_ = tx.read(block_->next);
+    }
+
+   private:
+    friend class queue;
+    cursor(const Block* block, std::uint64_t at, std::uint64_t end) : block_(block), at_(at), end_(end) {}
+    const Block* block_;
+    std::uint64_t at_, end_;
+  };
+  template <class Tx>
+  [[nodiscard]] cursor begin(Tx& tx) const { return cursor(tx.read(front_.block), tx.read(front_.popped), tx.read(back_.pushed)); }
+
+  /// f(value), oldest first; a false from f ends it.
+  template <class Tx, class F>
+  void for_each(Tx& tx, F f) const {
+    for (cursor c = begin(tx); c; c.next(tx)) {
+      if (!detail::go_on(f, c.value(tx))) return;
+    }
+  }
+
+  template <class Tx, class F>
+  void each_block(Tx& tx, F f) const {
+    for (const Block* block = tx.read(front_.block); block != nullptr; block = tx.read(block->next)) f(static_cast<const void*>(block));
+    if constexpr (!std::is_same_v<typename Stored::raw, T>) {
+      for (cursor c = begin(tx); c; c.next(tx)) Stored::each_block(tx.read(c.block_->slot[c.at_ % slots]), f);
+    }
+  }
+  template <class Tx, class F>
+    requires(std::is_pointer_v<T>)
+  void each_pointer(Tx& tx, F f) const {
+    for_each(tx, [&](const T& value) { detail::if_pointer(value, f); });
+  }
+
+  /// What is wrong; empty when nothing is.
+  template <class Tx>
+  [[nodiscard]] std::vector<std::string> audit(Tx& tx) const {
+    const std::uint64_t from = tx.read(front_.popped), to = tx.read(back_.pushed);
+    if (from > to) return {"queue: " + std::to_string(from) + " elements popped, " + std::to_string(to) + " pushed"};
+    const bool any = from != to || to % slots != 0;
+    const std::uint64_t expected = any ? (to + slots - 1) / slots - from / slots : 0;
+    std::uint64_t found = 0;
+    const Block* last = nullptr;
+    for (const Block* block = tx.read(front_.block); block != nullptr && found <= expected; block = tx.read(block->next)) {
+      last = block;
+      ++found;
+    }
+    if (found != expected) return {"queue: found " + std::to_string(found) + " blocks, expected " + std::to_string(expected)};
+    if (last != tx.read(back_.block)) return {"queue: its last block is not where the chain ends"};
+    return {};
+  }
+
+  static std::string layout_text(LayoutNames& names) { return "queue<" + names.name<T, true>() + ">/1"; }
+  static std::string layout_text() {
+    LayoutNames names;
+    return layout_text(names);
+  }
+
+ private:
+  struct alignas(64) Front {
+    ptr<Block> block;
+    p<std::uint64_t> popped;
+  };
+  struct alignas(64) Back {
+    ptr<Block> block;
+    p<std::uint64_t> pushed;
+  };
+  Front front_;
+  Back back_;
+};
+
+}  // namespace perdure

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// stored<T>: how a key, value or element lies in a container.
+//
+// Trivially copyable T: inline, as p<T>. std::string: a pointer to a length-prefixed block (text_block), null when empty, looked up and
+// written by std::string_view. A container moves `raw` values (T, or the block's pointer) between its nodes without touching the text.
+// Thread safety: the transaction's. Crash invariants: none of its own; all writes go through the transaction.
+#pragma once
+
+#include <compare>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "perdure/api/hash.hpp"
+#include "perdure/api/persistent.hpp"
+#include "perdure/container/text_block.hpp"
+
+namespace perdure {
+
+/// T held inline.
+template <class T>
+struct stored {
+  static_assert(!std::is_same_v<T, std::string_view> && !std::is_same_v<std::remove_cv_t<std::remove_pointer_t<T>>, char>,
+                "perdure: a string_view or char* in a pool would point at memory that is gone after a restart: use std::string");
+  static_assert(std::is_trivially_copyable_v<T>,
+                "perdure: a container's key, value or element is std::string or a trivially copyable type (held inline, no pointers to DRAM)");
+  using field = p<T>;
+  using raw = T;           ///< what a field holds
+  using arg = const T&;    ///< how a value is passed in
+  static constexpr bool keeps_hash = false;  ///< hashing again is cheaper than keeping the hash beside the key
+
+  template <class Tx> static raw make(Tx&, arg value) { return value; }
+  template <class Tx> static void drop(Tx&, const raw&) {}
+  template <class Tx> static T value(Tx&, const raw& r) { return r; }
+  template <class Tx> static T read(Tx& tx, const field& f) { return tx.read(f); }
+  template <class Tx> static void assign(Tx& tx, field& f, arg value) { tx.write(f, value); }
+  /// assign, knowing that `old` is there now: nothing is written where nothing changed.
+  template <class Tx>
+  static void replace(Tx& tx, field& f, const T& old, const T& value) {
+    if (std::memcmp(&old, &value, sizeof(T)) != 0) tx.write(f, value);
+  }
+  template <class Tx> static bool less(Tx& tx, const field& f, arg key) { return tx.read(f) < key; }   ///< the field is below key
+  template <class Tx> static bool above(Tx& tx, const field& f, arg key) { return key < tx.read(f); }  ///< the field is above key
+  template <class Tx> static bool equal(Tx& tx, const field& f, arg key) { return same(tx.read(f), key); }
+  /// Negative, zero, positive: the field is below, equal to, above `key`.
+  template <class Tx>
+  static int compare(Tx& tx, const field& f, arg key) {
+    const T mine = tx.read(f);
+    return mine < key ? -1 : key < mine ? 1 : 0;
+  }
+  static std::uint64_t hash(arg key) { return perdure::hash<T>::of(key); }
+  template <class F> static void each_block(const raw&, F&&) {}
+  /// A key s with left < s <= right, for an inner node.
+  template <class Tx> static raw separator(Tx&, const raw&, const raw& right) { return right; }
+
+ private:
+  static bool same(const T& a, const T& b) {
+    if constexpr (std::equality_comparable<T>) return a == b;
+    else return !(a < b) && !(b < a);
+  }
+};
+
+/// Text: a pointer to a text_block.
+template <>
+struct stored<std::string> {
+  using field = ptr<text_block>;
+  using raw = text_block*;
+  using arg = std::string_view;
+  static constexpr bool keeps_hash = true;  ///< a kept hash saves reading the text of other keys, and of all keys when a table grows
+
+  template <class Tx> static raw make(Tx& tx, arg value) { return text_block::make(tx, value); }
+  template <class Tx>
+  static void drop(Tx& tx, raw r) {
+    if (r != nullptr) tx.free(r);
+  }
+  template <class Tx> static std::string value(Tx& tx, raw r) { return text_block::read(tx, r); }
+  template <class Tx> static std::string read(Tx& tx, const field& f) { return text_block::read(tx, tx.read(f)); }
+  template <class Tx> static void assign(Tx& tx, field& f, arg value) { text_block::assign(tx, f, value); }
+  template <class Tx>
+  static void replace(Tx& tx, field& f, const std::string& old, const std::string& value) {
+    if (old != value) text_block::assign(tx, f, value);
+  }
+  template <class Tx> static bool less(Tx& tx, const field& f, arg key) { return compare(tx, f, key) < 0; }
+  template <class Tx> static bool above(Tx& tx, const field& f, arg key) { return compare(tx, f, key) > 0; }
+  template <class Tx>
+  static bool equal(Tx& tx, const field& f, arg key) {
+    const raw r = tx.read(f);
+    return text_block::length(tx, r) == key.size() && text_block::compare(tx, r, key) == 0;
+  }
+  template <class Tx> static int compare(Tx& tx, const field& f, arg key) { return text_block::compare(tx, tx.read(f), key); }
+  static std::uint64_t hash(arg key) { return perdure::hash<std::string_view>::of(key); }
+  template <class F>
+  static void each_block(raw r, F&& f) {
+    if (r != nullptr) f(static_cast<const void*>(r));
+  }
+  /// The shortest start of `right` that is above `left`.
+  template <class Tx>
+  static raw separator(Tx& tx, raw left, raw right) {
+    const std::string a = value(tx, left), b = value(tx, right);
+    std::size_t common = 0;
+    while (common < a.size() && common < b.size() && a[common] == b[common]) ++common;
+    return make(tx, std::string_view(b).substr(0, common + 1));
+  }
+};
+
+namespace detail {
+
+/// Every call that changes a pool says so in one line when it is handed a view's transaction.
+template <class Tx>
+constexpr void require_update() {
+  static_assert(!std::remove_cvref_t<Tx>::read_only, "perdure: this call changes the pool: make it inside update(), not view()");
+}
+
+/// Calls f(args...); false when f returned a false bool, which ends a walk.
+template <class F, class... Args>
+bool go_on(F& f, Args&&... args) {
+  if constexpr (std::is_convertible_v<std::invoke_result_t<F&, Args...>, bool>) {
+    return f(std::forward<Args>(args)...);
+  } else {
+    f(std::forward<Args>(args)...);
+    return true;
+  }
+}
+
+/// Hands a raw pool pointer among a container's keys and values to f (walk.hpp); other types are passed over.
+template <class T, class F>
+void if_pointer(const T& value, F& f) {
+  if constexpr (std::is_pointer_v<T>) f(value);
+}
+
+}  // namespace detail
+}  // namespace perdure

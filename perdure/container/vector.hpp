@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// vector<T>: an array in a pool that grows at its end.
+//
+// Elements lie in segments of doubling sizes (segments.hpp), so that push_back never moves one: it writes the element and the size, and
+// a vector may be far bigger than a transaction's record. reserve() on an empty vector makes one segment, found with one load.
+// Elements: trivially copyable T inline, std::string as a block (stored.hpp). An index out of range throws perdure::error (invalid).
+// Thread safety: the transaction's; the size word is where pushing threads meet. Zero bytes are an empty vector.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "perdure/api/layout.hpp"
+#include "perdure/api/persistent.hpp"
+#include "perdure/container/segments.hpp"
+#include "perdure/container/stored.hpp"
+
+namespace perdure {
+
+namespace detail {
+[[noreturn]] inline void bad_index(std::uint64_t index, std::uint64_t size) {
+  throw error(Status(Code::invalid, "perdure::vector: found index " + std::to_string(index) + ", expected less than the size, " + std::to_string(size)));
+}
+}  // namespace detail
+
+template <class T>
+class vector {
+  using Stored = stored<T>;
+  using Field = typename Stored::field;
+  using Raw = typename Stored::raw;
+
+ public:
+  using value_type = T;
+  using arg = typename Stored::arg;
+
+  template <class Tx> [[nodiscard]] std::uint64_t size(Tx& tx) const { return tx.read(size_); }
+  template <class Tx> [[nodiscard]] bool empty(Tx& tx) const { return size(tx) == 0; }
+
+  template <class Tx> [[nodiscard]] T get(Tx& tx, std::uint64_t i) const { return Stored::read(tx, *checked(tx, i)); }
+  template <class Tx> [[nodiscard]] T front(Tx& tx) const { return get(tx, 0); }
+  template <class Tx> [[nodiscard]] T back(Tx& tx) const { return get(tx, size(tx) - 1); }
+
+  template <class Tx>
+  void set(Tx& tx, std::uint64_t i, arg value) {
+    detail::require_update<Tx>();
+    Stored::assign(tx, *checked(tx, i), value);
+  }
+
+  /// f(T&) changes the element.
+  template <class Tx, class F>
+  void update(Tx& tx, std::uint64_t i, F&& f) {
+    detail::require_update<Tx>();
+    Field* field = checked(tx, i);
+    const T old = Stored::read(tx, *field);
+    T value = old;
+    f(value);
+    Stored::replace(tx, *field, old, value);
+  }
+
+  template <class Tx>
+  void push_back(Tx& tx, arg value) {
+    detail::require_update<Tx>();
+    const std::uint64_t n = size(tx);
+    slots_.grow(tx, n, first_room);
+    tx.write(*slots_.at(tx, n), Stored::make(tx, value));
+    tx.write(size_, n + 1);
+  }
+
+  /// Removes the last element and returns it.
+  template <class Tx>
+  T pop_back(Tx& tx) {
+    detail::require_update<Tx>();
+    const std::uint64_t n = size(tx);
+    if (n == 0) detail::bad_index(0, 0);
+    const Raw raw = tx.read(*slots_.at(tx, n - 1));
+    T value = Stored::value(tx, raw);
+    Stored::drop(tx, raw);
+    tx.write(size_, n - 1);
+    if (((n - 1) & (n - 2)) == 0) slots_.trim(tx, n - 1);  // a segment ends at a power of two only
+    return value;
+  }
+
+  /// Appends a run: one bulk write a segment. Trivially copyable T.
+  template <class Tx>
+  void append(Tx& tx, std::span<const T> values) {
+    detail::require_update<Tx>();
+    static_assert(std::is_same_v<Raw, T>, "perdure::vector::append: strings are appended one by one, with push_back");
+    const std::uint64_t n = size(tx), total = values.size();
+    if (total == 0) return;
+    reserve(tx, n + total);
+    slots_.each_run(tx, n, n + total, [&](Field* run, std::uint64_t count) {
+      tx.write_bytes(run, values.data(), count * sizeof(T));
+      values = values.subspan(count);
+    });
+    tx.write(size_, n + total);
+  }
+
+  /// Copies elements [first, first + out.size()) to `out`. Trivially copyable T.
+  template <class Tx>
+  void read(Tx& tx, std::uint64_t first, std::span<T> out) const {
+    static_assert(std::is_same_v<Raw, T>, "perdure::vector::read: strings are read one by one, with get");
+    const std::uint64_t n = size(tx);
+    if (out.size() > n || first > n - out.size()) detail::bad_index(first + out.size(), n);
+    slots_.each_run(tx, first, first + out.size(), [&](const Field* run, std::uint64_t count) {
+      tx.read_bytes(out.data(), run, count * sizeof(T));
+      out = out.subspan(count);
+    });
+  }
+
+  /// Makes the size `n`, with copies of `value` in what is new. All in this transaction: grow a big vector in steps.
+  template <class Tx>
+  void resize(Tx& tx, std::uint64_t n, arg value = arg{}) {
+    detail::require_update<Tx>();
+    const std::uint64_t old = size(tx);
+    if (n == old) return;
+    if (n > old) {
+      reserve(tx, n);
+      fill(tx, old, n, value);
+    } else {
+      drop(tx, n, old);
+    }
+    tx.write(size_, n);
+    if (n < old) slots_.trim(tx, n);
+  }
+
+  /// Room for `n` elements. On a vector that never held any it makes one segment of them all.
+  template <class Tx>
+  void reserve(Tx& tx, std::uint64_t n) {
+    detail::require_update<Tx>();
+    if (n == 0) return;
+    if (!slots_.holds(tx, 0)) slots_.grow(tx, 0, std::max<std::uint64_t>(n, first_room));
+    for (std::uint64_t i = n - 1; !slots_.holds(tx, i); i >>= 1) slots_.grow(tx, i, n);  // segments are missing at the end only
+  }
+
+  /// Removes all elements and frees all memory.
+  template <class Tx>
+  void clear(Tx& tx) {
+    detail::require_update<Tx>();
+    const std::uint64_t n = size(tx);
+    drop(tx, 0, n);
+    slots_.clear(tx);
+    if (n != 0) tx.write(size_, 0);
+  }
+
+  /// f(value) for each element in order; a false from f ends it.
+  template <class Tx, class F>
+  void for_each(Tx& tx, F f) const {
+    for (auto c = begin(tx); c; c.next(tx)) {
+      if (!detail::go_on(f, c.value(tx))) return;
+    }
+  }
+
+  /// A place in the vector, for this transaction and until the vector changes.
+  class cursor {
+   public:
+    using transaction_bound = void;
+    [[nodiscard]] explicit operator bool() const noexcept { return i_ < size_; }
+    [[nodiscard]] std::uint64_t index() const noexcept { return i_; }
+    template <class Tx> [[nodiscard]] T value(Tx& tx) const { return Stored::read(tx, *field_); }
+    template <class Tx>
+    void next(Tx& tx) {
+      ++i_;
+      if (i_ >= size_) return;
+      if ((i_ & (i_ - 1)) == 0) field_ = in_->slots_.at(tx, i_);  // a segment starts at a power of two only
+      else ++field_;
+    }
+
+   private:
+    friend class vector;
+    cursor(const vector* in, std::uint64_t size, std::uint64_t i, const Field* field) : in_(in), size_(size), i_(i), field_(field) {}
+    const vector* in_;
+    std::uint64_t size_, i_;
+    const Field* field_;
+  };
+  template <class Tx>
+  [[nodiscard]] cursor begin(Tx& tx, std::uint64_t at = 0) const {
+    const std::uint64_t n = size(tx);
+    return cursor(this, n, at, at < n ? slots_.at(tx, at) : nullptr);
+  }
+
+  template <class Tx, class F>
+  void each_block(Tx& tx, F f) const {
+    slots_.each_block(tx, f);
+    if constexpr (!std::is_same_v<Raw, T>) {
+      for (auto c = begin(tx); c; c.next(tx)) Stored::each_block(tx.read(*c.field_), f);
+    }
+  }
+  template <class Tx, class F>
+    requires(std::is_pointer_v<T>)
+  void each_pointer(Tx& tx, F f) const {
+    for_each(tx, [&](const T& value) { detail::if_pointer(value, f); });
+  }
+
+  /// What is wrong; empty when nothing is.
+  template <class Tx>
+  [[nodiscard]] std::vector<std::string> audit(Tx& tx) const {
+    const std::uint64_t n = size(tx);
+    for (std::uint64_t i = n; i != 0; i >>= 1) {
+      if (!slots_.holds(tx, i - 1)) return {"vector of " + std::to_string(n) + " elements: no segment for element " + std::to_string(i - 1)};
+    }
+    return {};
+  }
+
+  static std::string layout_text(LayoutNames& names) { return "vector<" + names.name<T, true>() + ">/1"; }
+  static std::string layout_text() {
+    LayoutNames names;
+    return layout_text(names);
+  }
+
+ private:
+  static constexpr std::uint64_t first_room = sizeof(Field) >= 64 ? 1 : 64 / sizeof(Field);
+
+  template <class Tx>
+  Field* checked(Tx& tx, std::uint64_t i) const {
+    const std::uint64_t n = tx.read(size_);
+    if (i >= n) [[unlikely]] detail::bad_index(i, n);
+    return slots_.at(tx, i);
+  }
+
+  template <class Tx>
+  void fill(Tx& tx, std::uint64_t from, std::uint64_t to, arg value) {
+    if constexpr (std::is_same_v<Raw, T>) {
+      const std::vector<T> copies(static_cast<std::size_t>(std::min<std::uint64_t>(to - from, 4096 / sizeof(T) + 1)), value);
+      slots_.each_run(tx, from, to, [&](Field* run, std::uint64_t n) {
+        for (std::uint64_t done = 0; done < n;) {
+          const std::uint64_t part = std::min<std::uint64_t>(n - done, copies.size());
+          tx.write_bytes(run + done, copies.data(), part * sizeof(T));
+          done += part;
+        }
+      });
+    } else {
+      for (std::uint64_t i = from; i < to; ++i) tx.write(*slots_.at(tx, i), Stored::make(tx, value));
+    }
+  }
+
+  template <class Tx>
+  void drop(Tx& tx, std::uint64_t from, std::uint64_t to) {
+    if constexpr (!std::is_same_v<Raw, T>) {
+      for (std::uint64_t i = from; i < to; ++i) Stored::drop(tx, tx.read(*slots_.at(tx, i)));
+    }
+  }
+
+  p<std::uint64_t> size_;
+  detail::segments<Field> slots_;
+};
+
+}  // namespace perdure

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/engine/core.hpp"
+
+#include <algorithm>
+
+namespace perdure::engine {
+namespace {
+
+struct Live {
+  std::mutex mutex;
+  std::vector<Core*> cores;
+};
+Live& live() {
+  static Live* const all = new Live;  // never destroyed: a fork hook may run late
+  return *all;
+}
+
+std::string name_of(const pool::Header& h) { return {h.engine, strnlen(h.engine, sizeof h.engine)}; }
+
+}  // namespace
+
+Core::Core(pool::PoolFile& f, const Config& c, const Recovery& r)
+    : file(f), medium(f.medium()), config(c), recovery(r), page_(f.header().uuid, f.path(), name_of(f.header())) {
+  static const bool hooked = (base::at_fork_child(&Core::in_forked_child, nullptr), true);
+  (void)hooked;
+  if (file.read_only()) state_.fetch_or(read_only_bit, std::memory_order_relaxed);
+  const std::lock_guard lock(live().mutex);
+  live().cores.push_back(this);
+}
+
+Core::~Core() {
+  const std::lock_guard lock(live().mutex);
+  std::erase(live().cores, this);
+}
+
+// In the child there is one thread; the list may have been changing in the parent, whose lock nobody will release: it is not taken.
+void Core::in_forked_child(void*) {
+  for (Core* core : live().cores) core->state_.fetch_or(forked_bit, std::memory_order_relaxed);
+}
+
+void Core::poison(const Status& status) {
+  const std::lock_guard lock(mutex_);
+  if (failure_.ok())
+    failure_ = failure(Code::poisoned, file.path(), "the medium failed earlier (" + status.message() + ")", {},
+                       "close the pool and open it again: what was acknowledged is kept");
+  state_.fetch_or(poisoned_bit, std::memory_order_release);  // pairs with why()
+}
+
+Status Core::why() const {
+  const std::uint32_t state = state_.load(std::memory_order_acquire);  // pairs with poison
+  if (state & forked_bit)
+    return failure(Code::closed, file.path(), "this handle was carried through fork()", "a pool opened in this process", "open it in the child after the parent closed it");
+  if (state & closed_bit) return failure(Code::closed, file.path(), "the pool is closed", {}, "open it again");
+  if (state & poisoned_bit) {
+    const std::lock_guard lock(mutex_);
+    return failure_;
+  }
+  return {};
+}
+
+void Core::refuse() const {
+  why().or_throw();
+  throw error(failure(Code::read_only, file.path(), "a change was asked of a pool that is open for reading only", {}, "open it without read_only"));
+}
+
+void Core::fill(Stats& stats) const {
+  const auto& header = file.header();
+  stats.engine = name_of(header);
+  for (const Row& r : rows) {
+    stats.commits += r.commits.load(std::memory_order_relaxed);
+    stats.reads += r.reads.load(std::memory_order_relaxed);
+    stats.aborts += r.aborts.load(std::memory_order_relaxed);
+    stats.log_bytes += r.log_bytes.load(std::memory_order_relaxed);
+  }
+  stats.log_capacity = header.ring_bytes * header.ring_count;
+  stats.heap_used = file.heap().used_bytes();
+  stats.home_bytes = header.home_bytes;
+  stats.medium = medium.counters();
+  stats.recovery = recovery;
+}
+
+void Core::show(const Stats& s) noexcept {
+  StatPage& p = page_.page();
+  const auto set = [](StatPage::Counter& c, std::uint64_t v) { c.store(v, std::memory_order_relaxed); };
+  set(p.commits, s.commits);
+  set(p.aborts, s.aborts);
+  set(p.last_id, s.last_id);
+  set(p.durable_id, s.durable_id);
+  set(p.applied_id, s.applied_id);
+  set(p.log_used_bytes, s.log_used);
+  set(p.log_capacity_bytes, s.log_capacity);
+  set(p.checkpoints, s.checkpoints);
+  set(p.heap_used, s.heap_used);
+  set(p.home_bytes, s.home_bytes);
+  set(p.fences, s.medium.fences);
+  set(p.syncs, s.medium.syncs);
+  set(p.written_bytes, s.medium.written_bytes);
+  page_.touch();
+}
+
+pool::HeapOp HeapOps::allocate(pool::Heap& heap, std::uint64_t bytes) {
+  auto op = heap.reserve(bytes);
+  op.status().or_throw();
+  try {
+    add(*op);
+  } catch (...) {
+    heap.release(*op);
+    throw;
+  }
+  return *op;
+}
+
+pool::HeapOp HeapOps::free(pool::Heap& heap, std::uint64_t offset) {
+  if (!ops_.empty()) {
+    if (const pool::HeapOp* before = latest(offset)) {
+      if (!before->set)
+        throw error(failure(Code::invalid, "", "the block at home offset " + std::to_string(offset) + " was freed twice in one transaction", "one free"));
+      pool::HeapOp op = *before;
+      op.set = false;
+      add(op);
+      return op;
+    }
+  }
+  auto op = heap.prepare_free(offset);
+  op.status().or_throw();
+  add(*op);
+  return *op;
+}
+
+void HeapOps::release(pool::Heap& heap) noexcept {
+  for (const auto& op : ops_)
+    if (op.set) heap.release(op);
+  clear();
+}
+
+}  // namespace perdure::engine

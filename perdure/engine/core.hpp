@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What every engine needs around its protocol: the table of contexts, the state that refuses work (poisoned, closed, forked), the
+// heap operations of a transaction, counters. No protocol lives here.
+//
+// Thread safety: refuse(), poison(), state() from any thread; a context and its HeapOps belong to one thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "perdure/base/thread_slot.hpp"
+#include "perdure/engine/engine.hpp"
+#include "perdure/engine/stat_page.hpp"
+#include "perdure/pool/heap.hpp"
+#include "perdure/pool/pool_file.hpp"
+
+namespace perdure::engine {
+
+/// Thrown inside an engine: the transaction found too little room in its log, was rolled back, and runs again after waiting.
+struct NeedRoom {
+  std::uint64_t bytes;
+};
+
+/// One thread's counters; only its owner writes.
+struct alignas(128) Row {
+  std::atomic<std::uint64_t> commits{0}, reads{0}, aborts{0}, log_bytes{0};
+  static void add(std::atomic<std::uint64_t>& c, std::uint64_t n = 1) noexcept {
+    c.store(c.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
+};
+
+class Core {
+ public:
+  Core(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+  ~Core();
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  /// 0 while work is welcome. One relaxed load at every begin.
+  [[nodiscard]] std::uint32_t state() const noexcept { return state_.load(std::memory_order_relaxed); }
+  /// Throws what state() means.
+  [[noreturn]] void refuse() const;
+  [[nodiscard]] Status why() const;
+  /// After a medium's failure (law L9): the first failure is kept and named by all later ones.
+  void poison(const Status& status);
+  void closed() noexcept { state_.fetch_or(closed_bit, std::memory_order_release); }  // pairs with nothing: a flag
+  static constexpr std::uint32_t poisoned_bit = 1, closed_bit = 2, forked_bit = 4, read_only_bit = 8;
+
+  /// Changes the header under its lock and publishes it.
+  template <class F>
+  Status publish(F&& change) {
+    return file.publish([&](pool::Header& h) { change(h); });
+  }
+  void fill(Stats& stats) const;
+  void show(const Stats& stats) noexcept;  ///< into the live page
+  [[nodiscard]] StatWriter& page() noexcept { return page_; }
+
+  pool::PoolFile& file;
+  medium::Medium& medium;
+  const Config config;
+  const Recovery recovery;
+  std::array<Row, base::max_threads> rows;
+
+ private:
+  static void in_forked_child(void*);
+  std::atomic<std::uint32_t> state_{0};
+  mutable std::mutex mutex_;
+  Status failure_;
+  StatWriter page_;
+};
+
+/// The blocks a transaction allocated and freed, in order.
+class HeapOps {
+ public:
+  [[nodiscard]] bool empty() const noexcept { return ops_.empty(); }
+  [[nodiscard]] auto begin() const noexcept { return ops_.begin(); }
+  [[nodiscard]] auto end() const noexcept { return ops_.end(); }
+  void clear() noexcept {
+    ops_.clear();
+    if (!index_.empty()) index_.clear();
+  }
+  void add(const pool::HeapOp& op) {
+    ops_.push_back(op);
+    if (ops_.size() >= indexed_from) {
+      if (index_.empty())
+        for (std::size_t i = 0; i + 1 < ops_.size(); ++i) index_[ops_[i].offset] = i;
+      index_[op.offset] = ops_.size() - 1;
+    }
+  }
+  /// The latest op on the block at `offset`, or null.
+  [[nodiscard]] const pool::HeapOp* latest(std::uint64_t offset) const {
+    if (!index_.empty()) {
+      const auto it = index_.find(offset);
+      return it == index_.end() ? nullptr : &ops_[it->second];
+    }
+    for (std::size_t i = ops_.size(); i-- > 0;)
+      if (ops_[i].offset == offset) return &ops_[i];
+    return nullptr;
+  }
+  /// The op that allocates `bytes`; throws error(full, invalid).
+  pool::HeapOp allocate(pool::Heap& heap, std::uint64_t bytes);
+  /// The op that frees the block at `offset`, allocated by a committed transaction or by this one; throws error(invalid).
+  pool::HeapOp free(pool::Heap& heap, std::uint64_t offset);
+  /// An abort: what was reserved goes back.
+  void release(pool::Heap& heap) noexcept;
+  /// After commit: freed blocks may be reserved again.
+  void reusable(pool::Heap& heap) noexcept {
+    for (const auto& op : ops_)
+      if (!op.set) heap.reusable(op);
+  }
+
+ private:
+  static constexpr std::size_t indexed_from = 64;  // above, look-ups go through a hash index
+  std::vector<pool::HeapOp> ops_;
+  std::unordered_map<std::uint64_t, std::size_t> index_;
+};
+
+/// The contexts of an engine, one a thread slot, made at a thread's first transaction. A thread that takes over a slot takes its context.
+template <class Context>
+class Contexts {
+ public:
+  ~Contexts() {
+    for (auto& c : table_) delete c.load(std::memory_order_relaxed);
+  }
+  template <class Make>
+  Context& get(Make&& make) {
+    const auto slot = static_cast<std::size_t>(base::thread_slot());
+    Context* c = table_[slot].load(std::memory_order_acquire);  // pairs with the release below, by an earlier owner of the slot
+    if (__builtin_expect(c != nullptr, 1)) return *c;
+    c = make(static_cast<int>(slot)).release();
+    table_[slot].store(c, std::memory_order_release);
+    return *c;
+  }
+  template <class F>
+  void for_each(F&& f) {
+    for (auto& entry : table_)
+      if (Context* c = entry.load(std::memory_order_acquire)) f(*c);  // pairs with get
+  }
+
+ private:
+  std::array<std::atomic<Context*>, base::max_threads> table_{};
+};
+
+/// Runs `body(context)` as a transaction until it commits; nested calls join the outer one. Returns the id that bounds it (0 when nested).
+template <class E, class F>
+std::uint64_t run(E& engine, bool update, Durability durability, F&& body) {
+  auto& context = engine.context();
+  if (__builtin_expect(context.inside(), 0)) {
+    if (update && context.in_view())
+      throw error(failure(Code::invalid, "", "update() called inside view()", "a change to start its own transaction", "leave the view first"));
+    body(context);
+    return 0;
+  }
+  for (;;) {
+    context.begin(update);
+    try {
+      body(context);
+      return context.commit(durability);
+    } catch (const NeedRoom& need) {
+      context.rollback();
+      engine.make_room(context, need.bytes);
+    } catch (const std::decay_t<decltype(context.conflict())>&) {
+      context.rollback();
+      context.backoff();
+    } catch (...) {
+      context.rollback();
+      throw;
+    }
+  }
+}
+
+}  // namespace perdure::engine

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Engine: the concept, and what every engine owes. An engine = where stores go x which log x when it persists x when home is written
+// x who isolates. Each lies in a folder of its own; registry.hpp lists the instances.
+//
+// Laws (conformance tests run on every registered engine and medium):
+//   L1  After any crash the recovered state is the result of a set S of committed transactions, closed under what its members read or
+//       overwrote; where recovery takes a prefix, a prefix without a hole.
+//   L2  What was acknowledged durable is in S; a receipt covers all that its transaction read, a view's too.
+//   L3  What aborted is never seen.            L4  With isolation: opaque and serializable.
+//   L5  Recovery is idempotent.                L6  The blocks allocated after recovery are those that S allocated and did not free.
+//   L7  A log has a bound: a full one pushes back, then checkpoints; a transaction that can't ever fit fails, rolled back.
+//   L8  A read-only transaction writes nothing to the medium.
+//   L9  After the medium fails nothing more is acknowledged; updates and views fail; reopening recovers.
+//   L10 Damage is named, never skipped; opening a foreign, newer or truncated pool writes not a byte.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "perdure/base/status.hpp"
+#include "perdure/medium/medium.hpp"
+#include "perdure/pool/pool_file.hpp"
+
+namespace perdure {
+
+/// When update() returns, and what its receipt then says.
+enum class Durability : std::uint8_t {
+  durable,  ///< durable when update() returns
+  group,    ///< as durable, but a fence is shared by the commits that wait at the same time (on a file, durable does so too)
+  async     ///< update() returns at once; the receipt tells when it is durable (without anybody waiting: within 10 ms)
+};
+inline constexpr Durability durable = Durability::durable;
+inline constexpr Durability group = Durability::group;
+inline constexpr Durability async = Durability::async;
+
+/// Who isolates transactions of different threads from each other.
+enum class Isolation : std::uint8_t {
+  full,   ///< the pool does (law L4)
+  caller  ///< the caller does; at a grain of whole 8-byte words
+};
+
+}  // namespace perdure
+
+namespace perdure::engine {
+
+/// What the opener chose.
+struct Config {
+  Durability durability = Durability::durable;
+  Isolation isolation = Isolation::full;
+  std::uint32_t threads = 8;          ///< writers with a ring of their own (held order); more share one
+  bool fence_is_sync = false;         ///< of the medium
+};
+
+/// What recovery did.
+struct Recovery {
+  bool was_clean = true;
+  std::uint64_t records = 0, transactions = 0, bytes = 0;  ///< replayed (or rolled back)
+  std::uint64_t rolled_back = 0;                           ///< transactions undone (undo logs)
+  std::uint64_t last_id = 0;
+  double seconds = 0;
+};
+
+/// Counters of an open pool.
+struct Stats {
+  std::string engine;
+  std::uint64_t commits = 0;         ///< transactions that changed something
+  std::uint64_t reads = 0;           ///< transactions that changed nothing
+  std::uint64_t aborts = 0;          ///< restarts after a conflict
+  std::uint64_t last_id = 0, durable_id = 0, applied_id = 0;
+  std::uint64_t log_bytes = 0;       ///< appended since opening
+  std::uint64_t log_used = 0, log_capacity = 0;
+  std::uint64_t checkpoints = 0, checkpoint_lines = 0;
+  std::uint64_t heap_used = 0, home_bytes = 0;
+  std::uint64_t bias_grants = 0, bias_revocations = 0;
+  medium::Counters medium;
+  Recovery recovery;
+};
+
+// clang-format off
+/// An engine instance E. Built after recovery and start_session; destroyed before the PoolFile. Context: one thread's transaction.
+///   E::name                          the registry's name
+///   E::identity(config)              what creation writes in the header (engine name, order, rings)
+///   E::recover(file, report)         makes home the state of set S; a plain function of the medium; writes the header only through start_session
+///   E::view_policy                   how the view is mapped
+///   context()                        the calling thread's
+///   context.begin(update), read(a), write(a, v), write_words(a, src, n), alloc(n), free(p), direct(), commit(d), rollback(), retry()
+///   wait(id), durable_id(), close(), checkpoint(), stats()
+template <class E>
+concept Engine = requires(E& e, typename E::Context& c, std::uint64_t* a, const std::uint64_t* s, std::uint64_t n, Durability d, bool b) {
+  { E::name } -> std::convertible_to<const char*>;
+  { E::identity(Config{}) } -> std::same_as<pool::Identity>;
+  { e.context() } -> std::same_as<typename E::Context&>;
+  { c.begin(b) };
+  { c.read(s) } -> std::same_as<std::uint64_t>;
+  { c.write(a, n) };
+  { c.write_words(a, s, n) };
+  { c.alloc(n) } -> std::same_as<std::byte*>;
+  { c.free(static_cast<void*>(a)) };
+  { c.direct() } -> std::same_as<bool>;
+  { c.commit(d) } -> std::same_as<std::uint64_t>;
+  { c.rollback() };
+  { e.wait(n) } -> std::same_as<Status>;
+  { e.durable_id() } -> std::same_as<std::uint64_t>;
+  { e.checkpoint() } -> std::same_as<Status>;
+  { e.close() } -> std::same_as<Status>;
+  { e.stats() } -> std::same_as<Stats>;
+};
+// clang-format on
+
+}  // namespace perdure::engine

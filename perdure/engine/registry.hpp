@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The registry: the one list of engine instances. An instance is a tag type with a name and the engine type behind it; a pool is
+// opened with a list of tags (perdure::engines<...>), tools and tests with all of them. Adding an engine: its folder, and a line here.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "perdure/engine/shadow/shadow.hpp"
+#include "perdure/engine/undo/undo.hpp"
+#include "perdure/engine/volatile/volatile.hpp"
+#include "perdure/tm/global_lock.hpp"
+#include "perdure/tm/none.hpp"
+#include "perdure/tm/orec_tm.hpp"
+
+namespace perdure {
+
+/// A list of instances that a pool may be opened with.
+template <class... Instances>
+struct engines {
+  static constexpr std::size_t size = sizeof...(Instances);
+};
+
+// clang-format off
+#define PERDURE_INSTANCE(tag, text, isolates_by, ...)                                   \
+  struct tag {                                                                          \
+    static constexpr std::string_view name = text;                                      \
+    static constexpr Isolation isolation = Isolation::isolates_by;                      \
+    using type = __VA_ARGS__;                                                           \
+  }
+//               tag                    name                    isolation  type
+PERDURE_INSTANCE(shadow,                "shadow",               full,   engine::shadow::Shadow<tm::Biased, engine::shadow::Reproduce::checkpoint>);
+PERDURE_INSTANCE(shadow_stm,            "shadow/stm",           full,   engine::shadow::Shadow<tm::Stm, engine::shadow::Reproduce::checkpoint>);
+PERDURE_INSTANCE(shadow_global_lock,    "shadow/global_lock",   full,   engine::shadow::Shadow<tm::GlobalLock, engine::shadow::Reproduce::checkpoint>);
+PERDURE_INSTANCE(shadow_none,           "shadow/none",          caller, engine::shadow::Shadow<tm::None, engine::shadow::Reproduce::checkpoint>);
+PERDURE_INSTANCE(dudetm,                "dudetm",               full,   engine::shadow::Shadow<tm::Biased, engine::shadow::Reproduce::replay>);
+PERDURE_INSTANCE(dudetm_stm,            "dudetm/stm",           full,   engine::shadow::Shadow<tm::Stm, engine::shadow::Reproduce::replay>);
+PERDURE_INSTANCE(dudetm_global_lock,    "dudetm/global_lock",   full,   engine::shadow::Shadow<tm::GlobalLock, engine::shadow::Reproduce::replay>);
+PERDURE_INSTANCE(dudetm_none,           "dudetm/none",          caller, engine::shadow::Shadow<tm::None, engine::shadow::Reproduce::replay>);
+PERDURE_INSTANCE(undo,                  "undo",                 full,   engine::undo::Undo<tm::GlobalLock>);
+PERDURE_INSTANCE(undo_stm,              "undo/stm",             full,   engine::undo::Undo<tm::Stm>);
+PERDURE_INSTANCE(undo_none,             "undo/none",            caller, engine::undo::Undo<tm::None>);
+PERDURE_INSTANCE(volatile_,             "volatile",             full,   engine::volatile_memory::Volatile<tm::Biased>);
+PERDURE_INSTANCE(volatile_stm,          "volatile/stm",         full,   engine::volatile_memory::Volatile<tm::Stm>);
+PERDURE_INSTANCE(volatile_global_lock,  "volatile/global_lock", full,   engine::volatile_memory::Volatile<tm::GlobalLock>);
+PERDURE_INSTANCE(volatile_none,         "volatile/none",        caller, engine::volatile_memory::Volatile<tm::None>);
+#undef PERDURE_INSTANCE
+// clang-format on
+
+/// Every instance, for tools, tests and benchmarks.
+using all_engines = engines<shadow, shadow_stm, shadow_global_lock, shadow_none, dudetm, dudetm_stm, dudetm_global_lock, dudetm_none, undo,
+                            undo_stm, undo_none, volatile_, volatile_stm, volatile_global_lock, volatile_none>;
+/// What Pool<Root> is opened with unless told: the default engine, isolating by itself or (isolation::caller) by the caller.
+using default_engines = engines<shadow, shadow_none>;
+
+// Compiled once, in each engine's instances.cpp.
+extern template class engine::shadow::Shadow<tm::Biased, engine::shadow::Reproduce::checkpoint>;
+extern template class engine::shadow::Shadow<tm::Stm, engine::shadow::Reproduce::checkpoint>;
+extern template class engine::shadow::Shadow<tm::GlobalLock, engine::shadow::Reproduce::checkpoint>;
+extern template class engine::shadow::Shadow<tm::None, engine::shadow::Reproduce::checkpoint>;
+extern template class engine::shadow::Shadow<tm::Biased, engine::shadow::Reproduce::replay>;
+extern template class engine::shadow::Shadow<tm::Stm, engine::shadow::Reproduce::replay>;
+extern template class engine::shadow::Shadow<tm::GlobalLock, engine::shadow::Reproduce::replay>;
+extern template class engine::shadow::Shadow<tm::None, engine::shadow::Reproduce::replay>;
+extern template class engine::undo::Undo<tm::GlobalLock>;
+extern template class engine::undo::Undo<tm::Stm>;
+extern template class engine::undo::Undo<tm::None>;
+
+}  // namespace perdure

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The decoupled engine (DudeTM, ASPLOS '17, section 3), and the default carried further. Transactions run on a DRAM shadow (Perform), their
+// stores are gathered in a redo record that is made durable (Persist), and home is brought up to date later (Reproduce).
+//
+// Shadow<Tm, Reproduce>: who isolates, and how home is written: Reproduce::checkpoint copies changed lines from the shadow
+// (checkpoint.hpp), Reproduce::replay applies the log (replay.hpp, the paper's way).
+// Order, one rule a pool, in its header:
+//   held    A ring a thread. The record is appended and fenced before isolation ends, so whatever a transaction read or overwrote was
+//           durable before it drew its id. One fence a commit. Recovery replays every valid record above X.
+//   prefix  Isolation ends at once; records go through volatile logs and one persister to one ring in id order (log/persister.hpp).
+//           Acknowledgements wait for the durable id. Recovery takes a prefix.
+// README.md maps the paper to functions and lists departures.
+// Thread safety: context() and what is reached through it: the calling thread; everything else: any thread.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "perdure/engine/core.hpp"
+#include "perdure/engine/shadow/checkpoint.hpp"
+#include "perdure/engine/shadow/replay.hpp"
+#include "perdure/engine/shadow/view.hpp"
+#include "perdure/log/persister.hpp"
+#include "perdure/log/record.hpp"
+#include "perdure/log/redo.hpp"
+#include "perdure/log/ring.hpp"
+#include "perdure/tm/tm.hpp"
+
+namespace perdure::engine::shadow {
+
+enum class Reproduce : std::uint8_t { checkpoint, replay };
+
+template <class Tm, Reproduce How>
+class Shadow {
+ public:
+  static constexpr const char* name = How == Reproduce::checkpoint ? "shadow" : "dudetm";
+  static constexpr const char* tm_name = Tm::name;
+  static constexpr pool::ViewPolicy view_policy = pool::ViewPolicy::shadow;
+  static constexpr bool marks = How == Reproduce::checkpoint;
+
+  class Context;
+
+  static pool::Identity identity(const Config& config);
+  static Status recover(pool::PoolFile& file, Recovery& report);
+
+  Shadow(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+  ~Shadow();
+
+  Context& context() {
+    return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
+  }
+  Status wait(std::uint64_t id);
+  [[nodiscard]] std::uint64_t durable_id() const noexcept { return held_ ? tm_.domain.quiet_id() : persister_.durable(); }
+  Status checkpoint();
+  Status close();
+  Stats stats();
+  [[nodiscard]] Core& core() noexcept { return core_; }
+  [[nodiscard]] bool held() const noexcept { return held_; }
+
+  /// Returns when a record of `bytes` is likely to fit; the caller holds nothing and was rolled back.
+  void make_room(Context& context, std::uint64_t bytes);
+
+ private:
+  static constexpr std::uint64_t max_group = 1 << 20;  // one device write; larger groups gain nothing and wait longer
+
+  [[nodiscard]] log::Ring& ring_of(int slot) noexcept { return rings_[ring_index(slot)]; }
+  [[nodiscard]] std::size_t ring_index(int slot) const noexcept {
+    const auto last = static_cast<std::size_t>(ring_count_) - 1;
+    return static_cast<std::size_t>(slot) < last ? static_cast<std::size_t>(slot) : last;
+  }
+  void slice(Context& context, bool all);
+  bool slice_locked(Context& context, std::size_t pages);
+  Status finish_checkpoint();
+  void show();
+  void background();
+  void stop_background();
+
+  Core core_;
+  typename Tm::Shared tm_;
+  const bool held_;
+  const std::uint32_t ring_count_;
+  std::unique_ptr<log::Ring[]> rings_;
+  std::mutex last_ring_;  // held: threads beyond the rings share the last one
+  std::unique_ptr<Marks> marks_;
+  std::unique_ptr<Checkpoint> checkpoint_;
+  std::unique_ptr<Replay> replay_;
+  std::mutex checkpointing_;
+  std::atomic<std::uint64_t> checkpoints_{0}, applied_{0};
+  std::atomic<bool> async_seen_{false};
+  log::Persister persister_;
+  Contexts<Context> contexts_;
+  std::mutex sleep_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+/// One thread's transaction.
+template <class Tm, Reproduce How>
+class Shadow<Tm, How>::Context {
+ public:
+  Context(Shadow& engine, int slot);
+
+  void begin(bool update) {
+    if (__builtin_expect(core_.state() != 0, 0) && (update || (core_.state() & ~Core::read_only_bit) != 0)) core_.refuse();
+    inside_ = true;
+    update_ = update;
+    tm_.begin(update);
+  }
+  [[nodiscard]] bool inside() const noexcept { return inside_; }
+  [[nodiscard]] bool in_view() const noexcept { return !update_; }
+  [[nodiscard]] bool direct() const noexcept { return tm_.direct(); }
+  [[nodiscard]] std::uint64_t read(const std::uint64_t* a) { return tm_.read(a); }
+  void write(std::uint64_t* a, std::uint64_t v) {
+    tm_.own(a);
+    const std::uint64_t offset = offset_of(a);
+    record_.word(offset, v);
+    if constexpr (marks) mark_.mark(offset);
+    tm_.store(a, v);
+  }
+  void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
+    for (std::uint64_t i = 0; i < n; ++i)
+      if (i == 0 || (reinterpret_cast<std::uintptr_t>(a + i) & 63) == 0) tm_.own(a + i);
+    const std::uint64_t offset = offset_of(a);
+    record_.words(offset, src, n);
+    if constexpr (marks) mark_.mark(offset, n * 8);
+    for (std::uint64_t i = 0; i < n; ++i) tm_.store(a + i, src[i]);
+  }
+  std::byte* alloc(std::uint64_t bytes) {
+    const pool::HeapOp op = ops_.allocate(heap_, bytes);
+    record_.heap_op(op);
+    return view_ + op.offset;
+  }
+  void free(void* p) { record_.heap_op(ops_.free(heap_, static_cast<std::uint64_t>(static_cast<std::byte*>(p) - view_))); }
+
+  std::uint64_t commit(Durability durability) {
+    if (record_.empty()) {
+      const std::uint64_t seen = tm_.end_read_only();
+      inside_ = false;
+      Row::add(row_.reads);
+      return seen;
+    }
+    const std::uint64_t id = engine_.held_ ? commit_held() : commit_prefix(durability);
+    if (__builtin_expect(++since_shown_ >= 4096, 0)) {
+      since_shown_ = 0;
+      engine_.show();
+    }
+    return id;
+  }
+  void rollback() noexcept {
+    if (!inside_) return;  // it committed, and what failed came after
+    ops_.release(heap_);
+    record_.reset();
+    tm_.rollback();
+    inside_ = false;
+  }
+  void backoff() noexcept {
+    Row::add(row_.aborts);
+    tm_.backoff();
+  }
+  [[nodiscard]] static tm::Conflict conflict() noexcept { return {}; }
+
+ private:
+  friend class Shadow;
+  [[nodiscard]] std::uint64_t offset_of(const void* a) const noexcept {
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(a) - view_);
+  }
+  void apply_heap_ops() {
+    for (const auto& op : ops_) {
+      pool::apply(target_, op, max_home_);
+      heap_.note_applied(op);
+    }
+  }
+  void done(std::uint64_t bytes) {
+    if (!ops_.empty()) {
+      ops_.reusable(heap_);
+      ops_.clear();
+    }
+    record_.reset();
+    inside_ = false;
+    Row::add(row_.commits);
+    Row::add(row_.log_bytes, bytes);
+  }
+
+  std::uint64_t commit_held() {
+    std::unique_lock<std::mutex> shared(engine_.last_ring_, std::defer_lock);
+    if (__builtin_expect(shares_ring_, 0)) shared.lock();
+    const std::uint64_t bytes = record_.bytes();
+    if (__builtin_expect(!ring_.fits(bytes), 0)) throw NeedRoom{bytes};
+    std::uint64_t id = 0;
+    Status failed;
+    tm_.commit([&](std::uint64_t drawn) {
+      id = drawn;
+      // The one fence: the record is durable before isolation ends, so before anybody can read, overwrite or be told of what it did.
+      failed = ring_.append_fence(record_, log::RecordKind::commit, drawn, 1);
+      // Heap bits after the fence, before the slot stops pending: X then covers them (checkpoint.hpp).
+      if (!ops_.empty()) apply_heap_ops();
+      if (__builtin_expect(!failed.ok(), 0)) core_.poison(failed);  // before isolation ends: nobody builds on what may be lost
+    });
+    done(bytes);
+    if (__builtin_expect(!failed.ok(), 0)) core_.refuse();
+    if (shares_ring_) shared.unlock();
+    if constexpr (marks)
+      if (__builtin_expect(ring_.tail() >= next_slice_, 0)) engine_.slice(*this, false);
+    return id;
+  }
+
+  std::uint64_t commit_prefix(Durability durability) {
+    const std::uint64_t words = record_.payload_words();
+    if (__builtin_expect(!volatile_.fits(words), 0)) throw NeedRoom{0};
+    volatile_.prepare(words);
+    if (__builtin_expect(!engine_.persister_.reserve(words), 0)) throw NeedRoom{record_.bytes() + 64};
+    std::uint64_t id = 0;
+    try {
+      tm_.commit([&](std::uint64_t drawn) {
+        id = drawn;
+        if (!ops_.empty()) apply_heap_ops();  // before the push: durable() then covers them
+        volatile_.push(drawn, record_.payload(), words);
+      });
+    } catch (...) {
+      if (id == 0) engine_.persister_.unreserve(words);
+      throw;
+    }
+    done(words * 8);
+    if (durability != Durability::async) {
+      engine_.wait(id).or_throw();
+    } else if (__builtin_expect(!engine_.async_seen_.load(std::memory_order_relaxed), 0)) {
+      engine_.async_seen_.store(true, std::memory_order_relaxed);
+      engine_.wake_.notify_all();
+    }
+    if constexpr (marks)
+      if (!core_.config.fence_is_sync && __builtin_expect(engine_.rings_[0].tail() >= next_slice_, 0)) engine_.slice(*this, false);
+    return id;
+  }
+
+  typename Tm::Context tm_;
+  log::RecordWriter record_;
+  std::byte* const view_;
+  const Marks& mark_;
+  bool inside_ = false, update_ = false;
+  const bool shares_ring_;
+  std::uint32_t since_shown_ = 0;
+  Shadow& engine_;
+  Core& core_;
+  pool::Heap& heap_;
+  Row& row_;
+  log::Ring& ring_;
+  std::uint64_t next_slice_ = 0;
+  const std::uint64_t max_home_;
+  ViewTarget target_;
+  HeapOps ops_;
+  log::VolatileLog volatile_;
+};
+
+}  // namespace perdure::engine::shadow

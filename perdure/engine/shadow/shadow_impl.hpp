@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Shadow's parts that are off the hot path; compiled once an instance (instances.cpp).
+#pragma once
+
+#include <chrono>
+#include <utility>
+
+#include "perdure/engine/shadow/shadow.hpp"
+
+namespace perdure::engine::shadow {
+
+template <class Tm, Reproduce How>
+pool::Identity Shadow<Tm, How>::identity(const Config& config) {
+  pool::Identity who;
+  who.engine = name;
+  const bool prefix = How == Reproduce::replay || config.fence_is_sync || config.durability != Durability::durable;
+  who.order = prefix ? pool::Order::prefix : pool::Order::held;
+  who.rings = prefix ? 1 : (config.threads < 1 ? 1 : config.threads);
+  return who;
+}
+
+template <class Tm, Reproduce How>
+Status Shadow<Tm, How>::recover(pool::PoolFile& file, Recovery& report) {
+  pool::Header& header = file.header();
+  report.was_clean = header.clean != 0;
+  report.last_id = header.applied;
+  if (report.was_clean) return {};
+  const auto start = std::chrono::steady_clock::now();
+  auto done = log::recover_redo(file.medium(), header);
+  if (!done) return done.status();
+  report.records = done->records;
+  report.transactions = done->transactions;
+  report.bytes = done->bytes;
+  report.last_id = done->last_id;
+  header.applied = done->last_id;  // published by start_session, together with the raised epoch
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return {};
+}
+
+template <class Tm, Reproduce How>
+Shadow<Tm, How>::Shadow(pool::PoolFile& file, const Config& config, const Recovery& recovery)
+    : core_(file, config, recovery),
+      tm_(file.header().applied),
+      held_(file.header().order == pool::Order::held),
+      ring_count_(file.header().ring_count),
+      rings_(new log::Ring[file.header().ring_count]) {
+  const pool::Header& header = file.header();
+  applied_.store(header.applied, std::memory_order_relaxed);
+  marks_ = std::make_unique<Marks>(marks ? header.max_home_bytes : 0);
+  if (!file.read_only()) {
+    for (std::uint32_t i = 0; i < ring_count_; ++i) {
+      auto map = core_.medium.map_ring(pool::first_ring + i * header.ring_bytes, header.ring_bytes);
+      rings_[i].configure(core_.medium, map.value(), log::ring_seed(header.uuid, header.epoch, i));
+    }
+    if constexpr (How == Reproduce::checkpoint)
+      checkpoint_ = std::make_unique<Checkpoint>(core_.medium, *marks_, file.view());
+    else
+      replay_ = std::make_unique<Replay>(core_, rings_[0]);
+    if (!held_) {
+      persister_.configure(rings_[0], header.applied, max_group, core_.medium.append_unit());
+      thread_ = std::thread([this] { background(); });
+    }
+  } else if (!held_) {
+    persister_.configure(rings_[0], header.applied, max_group, 64);
+  }
+  show();
+}
+
+template <class Tm, Reproduce How>
+Shadow<Tm, How>::~Shadow() {
+  stop_background();
+}
+
+template <class Tm, Reproduce How>
+Shadow<Tm, How>::Context::Context(Shadow& engine, int slot)
+    : tm_(engine.tm_, slot),
+      view_(engine.core_.file.view()),
+      mark_(*engine.marks_),
+      shares_ring_(engine.held_ && slot >= static_cast<int>(engine.ring_count_) - 1),
+      engine_(engine),
+      core_(engine.core_),
+      heap_(engine.core_.file.heap()),
+      row_(engine.core_.rows[static_cast<std::size_t>(slot)]),
+      ring_(engine.ring_of(slot)),
+      max_home_(engine.core_.file.header().max_home_bytes),
+      target_(view_, marks ? &mark_ : nullptr),
+      volatile_(engine.held_ ? 16 : 1 << 20) {
+  if (engine.core_.file.read_only()) return;
+  record_.configure(ring_.seed(), ring_.max_record(), engine.core_.medium.append_unit());
+  next_slice_ = ring_.bytes() / 4 * 3;
+  if (!engine.held_) engine.persister_.add(slot, volatile_);
+}
+
+template <class Tm, Reproduce How>
+Status Shadow<Tm, How>::wait(std::uint64_t id) {
+  if (held_) return core_.state() & Core::poisoned_bit ? core_.why() : Status();
+  if (persister_.durable() >= id) return {};
+  Status status = persister_.wait(id);
+  if (!status.ok()) {
+    core_.poison(status);
+    return core_.why();
+  }
+  return {};
+}
+
+// One slice, or all that is left, by a thread between its transactions.
+template <class Tm, Reproduce How>
+void Shadow<Tm, How>::slice(Context& context, bool all) {
+  log::Ring& ring = held_ ? context.ring_ : rings_[0];
+  std::unique_lock lock(checkpointing_, std::defer_lock);
+  if (all)
+    lock.lock();
+  else if (!lock.try_lock()) {
+    context.next_slice_ = ring.tail() + ring.bytes() / 256;
+    return;
+  }
+  if (core_.state() & Core::poisoned_bit) return;
+  const std::uint64_t trigger = ring.head() + ring.bytes() / 4 * 3;
+  if (!all && !checkpoint_->active() && ring.tail() < trigger) {  // another thread's checkpoint has made room meanwhile
+    context.next_slice_ = trigger;
+    return;
+  }
+  // A quarter of the ring is left when it starts: paced to end with half of that to spare, and 512 pages take well under a millisecond.
+  constexpr std::size_t most = 512;
+  do {
+    const std::size_t left = checkpoint_->pages_left();
+    if (!slice_locked(context, all ? most : std::min<std::size_t>(most, left / 24 + 16))) break;
+  } while (all);
+  const std::size_t left = checkpoint_->pages_left();
+  const std::uint64_t step = left > 24 * most ? ring.bytes() / 256 * (24 * most) / left : ring.bytes() / 256;
+  context.next_slice_ = checkpoint_->active() ? ring.tail() + step : ring.head() + ring.bytes() / 4 * 3;
+}
+
+// Returns false when the checkpoint is finished (or the medium failed).
+template <class Tm, Reproduce How>
+bool Shadow<Tm, How>::slice_locked(Context& context, std::size_t pages) {
+  if (!checkpoint_->active()) checkpoint_->start(held_ ? tm_.domain.quiet_id() : persister_.durable(), core_.file.header().home_bytes);
+  const auto clock = [this] { return tm_.domain.clock.load(std::memory_order_acquire); };  // pairs with the draw of an id
+  const auto step = checkpoint_->slice(context.tm_, pages, held_, clock, [this] { return held_ ? 0 : persister_.durable(); });
+  // This thread's streams must be durable before the header says so; another thread may finish the checkpoint.
+  if (Status s = core_.medium.fence(); !s.ok()) return core_.poison(s), false;
+  if (step == Checkpoint::Step::waiting)
+    if (Status s = persister_.wait(checkpoint_->needs()); !s.ok()) return core_.poison(s), false;
+  if (step != Checkpoint::Step::copied) return true;
+  if (Status s = finish_checkpoint(); !s.ok()) core_.poison(s);
+  return false;
+}
+
+template <class Tm, Reproduce How>
+Status Shadow<Tm, How>::finish_checkpoint() {
+  const std::uint64_t x = checkpoint_->x();
+  std::vector<std::uint64_t> heads(ring_count_);
+  for (std::uint32_t i = 0; i < ring_count_; ++i) heads[i] = rings_[i].position_after(x);
+  // Home is durable (each slice fenced). X and the heads must be durable before a ring is reused: a crash between would else find
+  // neither the record nor, in home, what it wrote.
+  Status s = core_.publish([&](pool::Header& h) {
+    h.applied = x;
+    for (std::uint32_t i = 0; i < ring_count_; ++i) h.ring_head[i] = heads[i];
+  });
+  if (!s.ok()) return s;
+  for (std::uint32_t i = 0; i < ring_count_; ++i) rings_[i].release(heads[i]);
+  applied_.store(x, std::memory_order_relaxed);
+  checkpoints_.fetch_add(1, std::memory_order_relaxed);
+  checkpoint_->finished();
+  return {};
+}
+
+template <class Tm, Reproduce How>
+void Shadow<Tm, How>::make_room(Context& context, std::uint64_t bytes) {
+  if (core_.state() != 0) core_.refuse();
+  if (!held_) {
+    const std::uint64_t last = tm_.domain.clock.load(std::memory_order_acquire);  // pairs with the draw of an id
+    if (Status s = persister_.wait(last); !s.ok()) core_.poison(s);
+    if (bytes == 0) return;  // the volatile log was full: it is empty now
+    if constexpr (How == Reproduce::replay) {
+      if (rings_[0].used() + persister_.outstanding() + bytes > rings_[0].bytes()) replay_->step();
+      return;
+    }
+  }
+  log::Ring& ring = held_ ? context.ring_ : rings_[0];
+  if constexpr (How == Reproduce::checkpoint) {
+    if (ring.used() + bytes > ring.bytes()) slice(context, true);
+    if (ring.used() + bytes > ring.bytes()) slice(context, true);  // the first may have been the rest of an older one
+  }
+  std::this_thread::yield();
+}
+
+template <class Tm, Reproduce How>
+Status Shadow<Tm, How>::checkpoint() {
+  if (core_.state() != 0) return core_.why();
+  if (!held_)
+    if (Status s = wait(tm_.domain.clock.load(std::memory_order_acquire)); !s.ok()) return s;
+  if constexpr (How == Reproduce::replay) {
+    replay_->step();
+  } else {
+    Context& c = context();
+    const std::lock_guard lock(checkpointing_);
+    if (checkpoint_->active())
+      while (slice_locked(c, 4096)) {}
+    while (slice_locked(c, 4096)) {}
+  }
+  return core_.why();
+}
+
+template <class Tm, Reproduce How>
+Status Shadow<Tm, How>::close() {
+  if (core_.file.read_only()) {
+    core_.closed();
+    return {};
+  }
+  Status s = checkpoint();
+  stop_background();
+  if (s.ok()) {
+    show();
+    // Everything is home and durable: the clean mark may be written.
+    s = core_.file.close_clean(tm_.domain.clock.load(std::memory_order_acquire));
+  }
+  core_.closed();
+  return s;
+}
+
+template <class Tm, Reproduce How>
+void Shadow<Tm, How>::background() {
+  using std::chrono::microseconds;
+  microseconds nap(50);
+  for (;;) {
+    bool did = false;
+    if (async_seen_.load(std::memory_order_relaxed)) {
+      did = persister_.step() == log::Persister::Outcome::wrote;
+      if (!persister_.status().ok()) core_.poison(persister_.status());
+    }
+    if constexpr (How == Reproduce::replay) {
+      if (rings_[0].used() > rings_[0].bytes() / 16 || (!did && rings_[0].used() != 0)) did |= replay_->step() != 0;
+    } else if (core_.config.fence_is_sync && rings_[0].used() > rings_[0].bytes() / 2) {
+      slice(context(), true);
+      did = true;
+    }
+    if (core_.state() & Core::poisoned_bit) did = false;
+    std::unique_lock lock(sleep_);
+    if (stopping_) return;
+    if (did) {
+      nap = microseconds(50);
+      continue;
+    }
+    wake_.wait_for(lock, nap);
+    if (nap < microseconds(5000)) nap *= 2;
+  }
+}
+
+template <class Tm, Reproduce How>
+void Shadow<Tm, How>::stop_background() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(sleep_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+template <class Tm, Reproduce How>
+Stats Shadow<Tm, How>::stats() {
+  Stats s;
+  core_.fill(s);
+  s.last_id = tm_.domain.clock.load(std::memory_order_relaxed);
+  s.durable_id = durable_id();
+  s.applied_id = replay_ ? replay_->applied() : applied_.load(std::memory_order_relaxed);
+  if (!core_.file.read_only())
+    for (std::uint32_t i = 0; i < ring_count_; ++i) s.log_used += rings_[i].used();
+  s.checkpoints = replay_ ? replay_->rounds() : checkpoints_.load(std::memory_order_relaxed);
+  if (checkpoint_) s.checkpoint_lines = checkpoint_->lines();
+  if constexpr (requires { tm_.grants; }) {
+    s.bias_grants = tm_.grants.load(std::memory_order_relaxed);
+    s.bias_revocations = tm_.revocations.load(std::memory_order_relaxed);
+  }
+  return s;
+}
+
+template <class Tm, Reproduce How>
+void Shadow<Tm, How>::show() {
+  core_.show(stats());
+}
+
+}  // namespace perdure::engine::shadow

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/engine/stat_page.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <new>
+#include <string_view>
+#include <utility>
+
+namespace perdure::engine {
+namespace {
+
+// Field 22 of /proc/PID/stat; 0 when there is no such process (or no /proc).
+std::uint64_t start_time(std::uint32_t pid) {
+  char name[32], text[1024];
+  std::snprintf(name, sizeof name, "/proc/%u/stat", pid);
+  const int fd = ::open(name, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  const ssize_t n = ::read(fd, text, sizeof text - 1);
+  ::close(fd);
+  if (n <= 0) return 0;
+  text[n] = '\0';
+  const char* at = std::strrchr(text, ')');  // the name may hold spaces and brackets: fields are counted behind its last bracket
+  for (int field = 2; at != nullptr && field < 22; ++field) at = std::strchr(at + 1, ' ');
+  unsigned long long start = 0;
+  return at != nullptr && std::sscanf(at + 1, "%llu", &start) == 1 ? start : 0;
+}
+
+bool owner_runs(const StatPage& page) {
+  if (::kill(static_cast<pid_t>(page.pid), 0) != 0 && errno == ESRCH) return false;
+  const std::uint64_t start = start_time(page.pid);
+  return start == 0 || start == page.pid_start;  // no /proc: believe the pid
+}
+
+// The page in `fd`, or nullptr: too short, or not a page of this version.
+StatPage* map_page(int fd, int protection) {
+  struct stat status = {};
+  if (::fstat(fd, &status) != 0 || status.st_size < static_cast<off_t>(sizeof(StatPage))) return nullptr;
+  void* p = ::mmap(nullptr, sizeof(StatPage), protection, MAP_SHARED, fd, 0);
+  return p == MAP_FAILED ? nullptr : static_cast<StatPage*>(p);
+}
+
+bool is_page(const StatPage& page) {
+  // acquire pairs with the release in StatWriter's constructor: the head is complete
+  return page.magic.load(std::memory_order_acquire) == StatPage::magic_value && page.version == StatPage::current_version;
+}
+
+// Creates the page's file, replacing one whose owner is gone. -1 and `why` when it can't.
+int create_page(const std::string& name, std::string& why) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    int fd = ::shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd >= 0) {
+      // allocated now: a full /dev/shm is an error here and never a SIGBUS later
+      if (const int err = ::posix_fallocate(fd, 0, sizeof(StatPage)); err != 0) {
+        why = std::string("no room in /dev/shm: ") + std::strerror(err);
+        ::close(fd);
+        ::shm_unlink(name.c_str());
+        return -1;
+      }
+      return fd;
+    }
+    if (errno != EEXIST) break;
+    fd = ::shm_open(name.c_str(), O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0) break;
+    const StatPage* old = map_page(fd, PROT_READ);
+    ::close(fd);
+    const bool taken = old != nullptr && is_page(*old) && owner_runs(*old);
+    const std::uint32_t pid = old != nullptr ? old->pid : 0;
+    if (old != nullptr) ::munmap(const_cast<StatPage*>(old), sizeof(StatPage));
+    if (taken) {
+      why = "process " + std::to_string(pid) + " has a pool with the same uuid open (a byte copy of this one)";
+      return -1;
+    }
+    ::shm_unlink(name.c_str());  // the pool's lock is ours, so its writer is dead; a reader keeps its mapping
+  }
+  why = "/dev/shm" + name + " can't be created: " + std::strerror(errno);
+  return -1;
+}
+
+}  // namespace
+
+std::string stat_page_name(const std::uint8_t (&uuid)[16]) {
+  static constexpr char hex[] = "0123456789abcdef";
+  std::string name = "/perdure-";
+  for (std::size_t i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) name += '-';
+    name += hex[uuid[i] >> 4];
+    name += hex[uuid[i] & 15];
+  }
+  return name;
+}
+
+StatWriter::StatWriter(const std::uint8_t (&uuid)[16], const std::string& pool_path, const std::string& engine)
+    : page_(&private_page_), owner_pid_(static_cast<std::uint32_t>(::getpid())) {
+  struct stat file = {};
+  if (pool_path.empty() || ::stat(pool_path.c_str(), &file) != 0) {
+    why_ = "the pool has no file";
+  } else {
+    const std::string name = stat_page_name(uuid);
+    if (const int fd = create_page(name, why_); fd >= 0) {
+      if (StatPage* page = map_page(fd, PROT_READ | PROT_WRITE)) {
+        page_ = new (page) StatPage;
+        name_ = name;
+      } else {
+        why_ = std::string("mmap failed: ") + std::strerror(errno);
+        ::shm_unlink(name.c_str());
+      }
+      ::close(fd);
+    }
+  }
+  page_->version = StatPage::current_version;
+  page_->pid = owner_pid_;
+  page_->pid_start = start_time(owner_pid_);
+  std::memcpy(page_->uuid, uuid, sizeof page_->uuid);
+  page_->device = static_cast<std::uint64_t>(file.st_dev);
+  page_->inode = static_cast<std::uint64_t>(file.st_ino);
+  engine.copy(page_->engine, sizeof page_->engine - 1);
+  page_->magic.store(StatPage::magic_value, std::memory_order_release);  // pairs with the acquire in is_page
+}
+
+StatWriter::~StatWriter() {
+  if (page_ == &private_page_) return;
+  ::munmap(page_, sizeof(StatPage));
+  if (static_cast<std::uint32_t>(::getpid()) == owner_pid_) ::shm_unlink(name_.c_str());
+}
+
+void StatWriter::touch() noexcept {
+  timespec now = {};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  page_->updated_ns.store(static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec),
+                          std::memory_order_relaxed);  // no partner: a time stamp
+}
+
+Result<StatReader> StatReader::open(const std::uint8_t (&uuid)[16]) {
+  const std::string name = stat_page_name(uuid), file = "/dev/shm" + name;
+  const int fd = ::shm_open(name.c_str(), O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) {
+    if (errno == ENOENT) return failure(Code::not_found, file, "no counters: no program has the pool open for writing");
+    return system_failure(file, "shm_open", errno);
+  }
+  const StatPage* page = map_page(fd, PROT_READ);
+  ::close(fd);
+  if (page != nullptr && is_page(*page)) return StatReader(page);
+  std::string found = page == nullptr ? "a file too short for counters" : "counters of another version";
+  if (page != nullptr) ::munmap(const_cast<StatPage*>(page), sizeof(StatPage));
+  return failure(Code::incompatible, file, found, "version " + std::to_string(StatPage::current_version),
+                 "use the perdure command of the program's own build");
+}
+
+StatReader::StatReader(StatReader&& other) noexcept : page_(std::exchange(other.page_, nullptr)) {}
+
+StatReader::~StatReader() {
+  if (page_ != nullptr) ::munmap(const_cast<StatPage*>(page_), sizeof(StatPage));
+}
+
+bool StatReader::alive() const { return owner_runs(*page_); }
+
+bool StatReader::belongs_to(const std::string& pool_path) const {
+  struct stat file = {};
+  return ::stat(pool_path.c_str(), &file) == 0 && page_->device == static_cast<std::uint64_t>(file.st_dev) &&
+         page_->inode == static_cast<std::uint64_t>(file.st_ino);
+}
+
+}  // namespace perdure::engine

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Undo logging, PMDK's way (Rudoff, ";login:" 2017; libpmemobj's transactions): home is written at the store, its old value was made durable before.
+//
+//   store     the first to a 64-byte line in a transaction: a record with the line's old words, fenced, then the store to home (1 fence a line)
+//   commit    the lines flushed and fenced; then a commit record with the heap ops, fenced (2 fences). Heap bits follow it: they are
+//             applied to home, flushed and fenced (1 more, only where a transaction allocated or freed)
+//   rollback  old values stored back, flushed, fenced; then an empty commit record, fenced
+//   recovery  a ring's undo records after its last commit record belong to a transaction in flight: rolled back, newest first;
+//             commit records above X have their heap ops applied again, in id order over all rings
+// Invariants: U1 a line's old value is durable before home's line may change (M2). U2 data is durable before the commit record is. U3 a ring's
+// records go only when their transaction has ended and home holds its heap ops (X).
+// Isolation is the TM's; it is held until the commit record is durable. Thread safety: as Shadow.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "perdure/engine/core.hpp"
+#include "perdure/log/redo.hpp"
+#include "perdure/log/ring.hpp"
+#include "perdure/tm/tm.hpp"
+
+namespace perdure::engine::undo {
+
+/// The lines a transaction has logged. Cleared in constant time by a new generation.
+class LineSet {
+ public:
+  LineSet() : cells_(256) {}
+  /// True when the line was not in.
+  bool insert(std::uint64_t line) {
+    if (lines_.size() * 2 >= cells_.size()) grow();
+    for (std::size_t i = hash(line);; i = (i + 1) & (cells_.size() - 1)) {
+      Cell& c = cells_[i];
+      if (c.generation != generation_) {
+        c = {line, generation_};
+        lines_.push_back(line);
+        return true;
+      }
+      if (c.line == line) return false;
+    }
+  }
+  [[nodiscard]] const std::vector<std::uint64_t>& lines() const noexcept { return lines_; }
+  void clear() noexcept {
+    ++generation_;
+    lines_.clear();
+  }
+
+ private:
+  struct Cell {
+    std::uint64_t line = 0, generation = 0;
+  };
+  [[nodiscard]] std::size_t hash(std::uint64_t line) const noexcept { return static_cast<std::size_t>(base::mix(line)) & (cells_.size() - 1); }
+  void grow() {
+    std::vector<std::uint64_t> all;
+    all.swap(lines_);
+    cells_.assign(cells_.size() * 2, {});
+    for (const std::uint64_t line : all) insert(line);
+  }
+  std::vector<Cell> cells_;
+  std::vector<std::uint64_t> lines_;
+  std::uint64_t generation_ = 1;
+};
+
+template <class Tm>
+class Undo {
+ public:
+  static constexpr const char* name = "undo";
+  static constexpr const char* tm_name = Tm::name;
+  static constexpr pool::ViewPolicy view_policy = pool::ViewPolicy::shared;
+
+  class Context;
+
+  static pool::Identity identity(const Config& config) {
+    pool::Identity who;
+    who.engine = name;
+    who.order = pool::Order::held;
+    who.rings = config.threads < 1 ? 1 : config.threads;
+    return who;
+  }
+  static Status recover(pool::PoolFile& file, Recovery& report);
+
+  Undo(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+
+  Context& context() {
+    return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
+  }
+  Status wait(std::uint64_t) { return core_.state() & Core::poisoned_bit ? core_.why() : Status(); }
+  [[nodiscard]] std::uint64_t durable_id() const noexcept { return tm_.domain.quiet_id(); }
+  Status checkpoint() { return recycle(); }
+  Status close();
+  Stats stats();
+  [[nodiscard]] Core& core() noexcept { return core_; }
+  void make_room(Context& context, std::uint64_t bytes);
+
+ private:
+  struct Line {  // one ring and what recycling must know of it
+    log::Ring ring;
+    std::mutex shared;                       // for the last ring, from a transaction's first record to its end
+    std::atomic<std::uint64_t> ended{0};     // below: records of transactions that have ended
+  };
+  Status recycle();
+
+  Core core_;
+  typename Tm::Shared tm_;
+  const std::uint32_t ring_count_;
+  std::unique_ptr<Line[]> lines_;
+  std::mutex recycling_, heap_bits_;
+  std::atomic<std::uint64_t> checkpoints_{0};
+  Contexts<Context> contexts_;
+};
+
+template <class Tm>
+class Undo<Tm>::Context {
+ public:
+  Context(Undo& engine, int slot);
+
+  void begin(bool update) {
+    if (__builtin_expect(core_.state() != 0, 0) && (update || (core_.state() & ~Core::read_only_bit) != 0)) core_.refuse();
+    inside_ = true;
+    update_ = update;
+    tm_.begin(update);
+  }
+  [[nodiscard]] bool inside() const noexcept { return inside_; }
+  [[nodiscard]] bool in_view() const noexcept { return !update_; }
+  [[nodiscard]] bool direct() const noexcept { return tm_.direct(); }
+  [[nodiscard]] std::uint64_t read(const std::uint64_t* a) { return tm_.read(a); }
+  void write(std::uint64_t* a, std::uint64_t v) { write_words(a, &v, 1); }
+  void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
+    for (std::uint64_t i = 0; i < n; ++i)
+      if (i == 0 || (reinterpret_cast<std::uintptr_t>(a + i) & 63) == 0) {
+        tm_.own(a + i);
+        snapshot(a + i);
+      }
+    for (std::uint64_t i = 0; i < n; ++i) tm_.undo().push(a + i, a[i]);
+    core_.medium.store(home_ + offset_of(a), src, n * 8);
+  }
+  std::byte* alloc(std::uint64_t bytes) { return view_ + ops_.allocate(heap_, bytes).offset; }
+  void free(void* p) { ops_.free(heap_, static_cast<std::uint64_t>(static_cast<std::byte*>(p) - view_)); }
+  std::uint64_t commit(Durability durability);
+  void rollback() noexcept;
+  void backoff() noexcept {
+    Row::add(row_.aborts);
+    tm_.backoff();
+  }
+  [[nodiscard]] static tm::Conflict conflict() noexcept { return {}; }
+
+ private:
+  friend class Undo;
+  [[nodiscard]] std::uint64_t offset_of(const void* a) const noexcept {
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(a) - view_);
+  }
+  void snapshot(std::uint64_t* a);
+  Status flush_lines();
+  Status append(log::RecordKind kind, std::uint64_t id, std::uint32_t transactions);
+  void end() noexcept;
+
+  typename Tm::Context tm_;
+  log::RecordWriter record_;
+  LineSet logged_;
+  HeapOps ops_;
+  std::byte* const view_;
+  const std::uint64_t home_;
+  bool inside_ = false, update_ = false;
+  Undo& engine_;
+  Core& core_;
+  pool::Heap& heap_;
+  Row& row_;
+  Line& line_;
+  std::unique_lock<std::mutex> shared_;
+  std::uint64_t log_bytes_ = 0;   // of this transaction
+  log::HomeWriter home_writer_;
+};
+
+}  // namespace perdure::engine::undo

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Undo's parts that are not inlined into users' transactions; compiled once an instance (instances.cpp).
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+#include "perdure/engine/undo/undo.hpp"
+
+namespace perdure::engine::undo {
+
+template <class Tm>
+Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
+  pool::Header& header = file.header();
+  medium::Medium& medium = file.medium();
+  report.was_clean = header.clean != 0;
+  report.last_id = header.applied;
+  if (report.was_clean) return {};
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<log::RecordView> commits, in_flight;
+  std::uint64_t last = header.applied;
+  for (std::uint32_t i = 0; i < header.ring_count; ++i) {
+    auto map = medium.map_ring(pool::first_ring + i * header.ring_bytes, header.ring_bytes);
+    if (!map) return map.status();
+    std::vector<log::RecordView> open;  // undo records since the ring's last commit record
+    const log::Scan scan = log::scan_ring(*map, header.ring_head[i], log::ring_seed(header.uuid, header.epoch, i), header.append_unit,
+                                          log::ring_name(medium, i), [&](const log::RecordView& r) {
+                                            if (r.kind() == log::RecordKind::undo) return open.push_back(r);
+                                            open.clear();
+                                            last = std::max(last, r.id());
+                                            if (r.id() > header.applied && r.transactions() != 0) commits.push_back(r);
+                                          });
+    if (!scan.damage.ok()) return scan.damage;
+    report.bytes += scan.bytes;
+    report.rolled_back += open.empty() ? 0 : 1;
+    in_flight.insert(in_flight.end(), open.rbegin(), open.rend());  // newest first within a ring; rings touch different lines
+  }
+  log::HomeWriter home(medium, header.max_home_bytes);
+  std::sort(commits.begin(), commits.end(), [](const auto& a, const auto& b) { return a.id() < b.id(); });
+  for (const auto& r : commits) home.payload(r.words + log::header_words, r.payload_words());
+  for (const auto& r : in_flight)
+    log::each_entry(r.words + log::header_words, r.payload_words(), [&](const log::Entry& e) { home.words(e.offset, e.values, e.count); });
+  home.flush();
+  // Old values durable before start_session's header empties the rings: else a crash would leave a half-done transaction with no undo.
+  if (Status s = medium.fence(); !s.ok()) return s;
+  report.records = commits.size() + in_flight.size();
+  report.transactions = commits.size();
+  report.last_id = last;
+  header.applied = last;
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return {};
+}
+
+template <class Tm>
+Undo<Tm>::Undo(pool::PoolFile& file, const Config& config, const Recovery& recovery)
+    : core_(file, config, recovery),
+      tm_(file.header().applied),
+      ring_count_(file.header().ring_count),
+      lines_(new Line[file.header().ring_count]) {
+  if (file.read_only()) return;
+  const pool::Header& header = file.header();
+  for (std::uint32_t i = 0; i < ring_count_; ++i) {
+    auto map = core_.medium.map_ring(pool::first_ring + i * header.ring_bytes, header.ring_bytes);
+    lines_[i].ring.configure(core_.medium, map.value(), log::ring_seed(header.uuid, header.epoch, i));
+  }
+}
+
+template <class Tm>
+Undo<Tm>::Context::Context(Undo& engine, int slot)
+    : tm_(engine.tm_, slot),
+      view_(engine.core_.file.view()),
+      home_(engine.core_.medium.log_bytes()),
+      engine_(engine),
+      core_(engine.core_),
+      heap_(engine.core_.file.heap()),
+      row_(engine.core_.rows[static_cast<std::size_t>(slot)]),
+      line_(engine.lines_[std::min(static_cast<std::uint32_t>(slot), engine.ring_count_ - 1)]),
+      shared_(line_.shared, std::defer_lock),
+      home_writer_(engine.core_.medium, engine.core_.file.header().max_home_bytes) {
+  if (!core_.file.read_only()) record_.configure(line_.ring.seed(), line_.ring.max_record(), core_.medium.append_unit());
+}
+
+template <class Tm>
+Status Undo<Tm>::Context::append(log::RecordKind kind, std::uint64_t id, std::uint32_t transactions) {
+  log_bytes_ += record_.bytes();
+  Status s = line_.ring.append_fence(record_, kind, id, transactions);
+  record_.reset();
+  if (!s.ok()) core_.poison(s);
+  return s;
+}
+
+// U1: the line's old value is durable when this returns.
+template <class Tm>
+void Undo<Tm>::Context::snapshot(std::uint64_t* a) {
+  if (core_.state() != 0) core_.refuse();  // after a failed append nothing may be stored to home
+  const std::uint64_t line = offset_of(a) / 64;
+  if (!logged_.insert(line)) return;
+  if (!shared_.owns_lock()) shared_.lock();
+  const std::uint64_t unit = core_.medium.append_unit();
+  const std::uint64_t bytes = (128 + unit - 1) / unit * unit;
+  // Room for the record that ends the transaction is kept. A transaction may fill half a ring.
+  if (log_bytes_ + bytes > line_.ring.max_record())
+    throw error(failure(Code::too_big, core_.file.path(), "a transaction that changes more lines than its undo log holds",
+                        "at most " + std::to_string(line_.ring.max_record() / bytes) + " lines", "split it, or make the pool with a larger log_size"));
+  if (!line_.ring.fits(bytes * 2 + line_.ring.bytes() / 8)) throw NeedRoom{bytes};
+  record_.words(line * 64, reinterpret_cast<const std::uint64_t*>(view_ + line * 64), 8, log::EntryKind::before);
+  if (!append(log::RecordKind::undo, engine_.tm_.domain.clock.load(std::memory_order_relaxed) + 1, 0).ok()) core_.refuse();
+}
+
+template <class Tm>
+Status Undo<Tm>::Context::flush_lines() {
+  for (const std::uint64_t line : logged_.lines()) core_.medium.flush(home_ + line * 64, 64);
+  return core_.medium.fence();
+}
+
+template <class Tm>
+void Undo<Tm>::Context::end() noexcept {
+  line_.ended.store(line_.ring.tail(), std::memory_order_release);  // pairs with recycle: no record below belongs to a live transaction
+  Row::add(row_.log_bytes, log_bytes_);
+  log_bytes_ = 0;
+  logged_.clear();
+  ops_.clear();
+  record_.reset();
+  if (shared_.owns_lock()) shared_.unlock();
+  inside_ = false;
+}
+
+template <class Tm>
+std::uint64_t Undo<Tm>::Context::commit(Durability) {
+  if (logged_.lines().empty() && ops_.empty()) {
+    const std::uint64_t seen = tm_.end_read_only();
+    inside_ = false;
+    Row::add(row_.reads);
+    return seen;
+  }
+  if (!shared_.owns_lock()) shared_.lock();
+  for (const auto& op : ops_) record_.heap_op(op);
+  if (!line_.ring.fits(record_.bytes())) throw NeedRoom{record_.bytes()};
+  std::uint64_t id = 0;
+  tm_.commit([&](std::uint64_t drawn) {
+    id = drawn;
+    // U2: what the transaction stored is durable before the record that ends its undo.
+    Status s = flush_lines();
+    if (s.ok()) s = append(log::RecordKind::commit, drawn, 1);
+    if (s.ok() && !ops_.empty()) {
+      const std::lock_guard lock(engine_.heap_bits_);  // bitmap words are shared by transactions
+      for (const auto& op : ops_) {
+        pool::apply(home_writer_, op, core_.file.header().max_home_bytes);
+        heap_.note_applied(op);
+      }
+      home_writer_.flush();
+      s = core_.medium.fence();  // U3: before X may pass this id
+    }
+    if (!s.ok()) core_.poison(s);
+  });
+  if (!ops_.empty()) ops_.reusable(heap_);
+  end();
+  Row::add(row_.commits);
+  if (core_.state() & Core::poisoned_bit) core_.refuse();
+  if (line_.ring.used() > line_.ring.bytes() / 2)
+    if (Status s = engine_.recycle(); !s.ok()) core_.poison(s);
+  return id;
+}
+
+template <class Tm>
+void Undo<Tm>::Context::rollback() noexcept {
+  if (!inside_) return;
+  ops_.release(heap_);
+  record_.reset();
+  tm_.undo().take_back([this](std::uint64_t* a, std::uint64_t old) { core_.medium.store(home_ + offset_of(a), &old, 8); });
+  if (log_bytes_ != 0 && !(core_.state() & Core::poisoned_bit)) {
+    // Old values durable before the record that says there is nothing to undo.
+    Status s = flush_lines();
+    if (s.ok()) s = append(log::RecordKind::commit, engine_.tm_.domain.clock.load(std::memory_order_relaxed) + 1, 0);
+    if (!s.ok()) core_.poison(s);
+  }
+  tm_.rollback();
+  end();
+}
+
+template <class Tm>
+void Undo<Tm>::make_room(Context&, std::uint64_t) {
+  if (core_.state() != 0) core_.refuse();
+  if (Status s = recycle(); !s.ok()) core_.poison(s);
+}
+
+template <class Tm>
+Status Undo<Tm>::recycle() {
+  const std::lock_guard lock(recycling_);
+  if (core_.state() & Core::poisoned_bit) return core_.why();
+  const std::uint64_t x = tm_.domain.quiet_id();  // home holds all of them: data and heap bits were fenced before they ended
+  std::vector<std::uint64_t> heads(ring_count_);
+  for (std::uint32_t i = 0; i < ring_count_; ++i) {
+    const std::uint64_t ended = lines_[i].ended.load(std::memory_order_acquire);  // pairs with end()
+    heads[i] = std::max(lines_[i].ring.head(), std::min(ended, lines_[i].ring.position_after(x)));
+  }
+  // U3: X and the heads durable before a byte is reused; else recovery would take what lies there for the oldest records.
+  Status s = core_.publish([&](pool::Header& h) {
+    h.applied = x;
+    for (std::uint32_t i = 0; i < ring_count_; ++i) h.ring_head[i] = heads[i];
+  });
+  if (!s.ok()) return s;
+  for (std::uint32_t i = 0; i < ring_count_; ++i) lines_[i].ring.release(heads[i]);
+  checkpoints_.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+template <class Tm>
+Status Undo<Tm>::close() {
+  Status s;
+  if (!core_.file.read_only()) {
+    if (core_.state() != 0) s = core_.why();
+    if (s.ok()) s = core_.file.close_clean(tm_.domain.clock.load(std::memory_order_acquire));  // home is durable at every commit
+  }
+  core_.closed();
+  return s;
+}
+
+template <class Tm>
+Stats Undo<Tm>::stats() {
+  Stats s;
+  core_.fill(s);
+  s.last_id = tm_.domain.clock.load(std::memory_order_relaxed);
+  s.durable_id = durable_id();
+  s.applied_id = core_.file.header().applied;
+  if (!core_.file.read_only())
+    for (std::uint32_t i = 0; i < ring_count_; ++i) s.log_used += lines_[i].ring.used();
+  s.checkpoints = checkpoints_.load(std::memory_order_relaxed);
+  return s;
+}
+
+}  // namespace perdure::engine::undo

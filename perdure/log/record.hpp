@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Record: what a log holds. A header of three words, entries of an even number of words, zeros up to the append unit.
+//
+//   word 0  id (48 bits) | kind << 48         the last transaction in the record
+//   word 1  checksum                          over everything below, word 0, word 2 and the position, seeded by the pool's uuid, the
+//                                             epoch and the ring: what an earlier lap, opening or pool left there never checks (law L10)
+//   word 2  payload words (32 bits) | transactions << 32
+//   word 3  entries
+//
+// An entry is a key and what follows it: (offset / 8) << 24 | count << 4 | entry kind.
+//   words   count values, to be stored at home offset; one word of zero after them if count is even (entries stay even)
+//   alloc, free            the block at offset; count = size class; then one word: chunks of a large block, else 0
+//   end     closes one transaction of several in a record; then its id
+//   before  as words, but old values: undo logs
+//
+// A record carries no mark of what was durable when it was written, because it needs none: a ring's writer starts a record only
+// when the one before it is durable. So a broken record with a whole one above it was durable once, and is damage.
+// Source: DudeTM (ASPLOS '17) section 3.2-3.3, whose end mark is here the checksum; self-validation by checksum is common practice.
+// Thread safety: a writer belongs to one thread; views are values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "perdure/base/checksum.hpp"
+#include "perdure/base/status.hpp"
+#include "perdure/pool/heap.hpp"
+
+namespace perdure::log {
+
+inline constexpr std::size_t header_words = 3;
+inline constexpr std::uint64_t id_mask = (std::uint64_t{1} << 48) - 1;
+inline constexpr std::uint64_t max_count = (1 << 20) - 1;
+
+enum class RecordKind : std::uint8_t { commit = 1, group = 2, undo = 3 };
+enum class EntryKind : std::uint8_t { words = 1, alloc = 2, free = 3, end = 4, before = 5 };
+
+[[nodiscard]] constexpr std::uint64_t entry_key(EntryKind kind, std::uint64_t offset, std::uint64_t count) noexcept {
+  return offset << 21 | count << 4 | static_cast<std::uint64_t>(kind);
+}
+[[nodiscard]] constexpr EntryKind key_kind(std::uint64_t key) noexcept { return static_cast<EntryKind>(key & 15); }
+[[nodiscard]] constexpr std::uint64_t key_count(std::uint64_t key) noexcept { return key >> 4 & max_count; }
+[[nodiscard]] constexpr std::uint64_t key_offset(std::uint64_t key) noexcept { return key >> 24 << 3; }
+
+/// What a record's checksum is bound to besides its words. One a ring and opening.
+[[nodiscard]] inline std::uint64_t ring_seed(const std::uint8_t (&uuid)[16], std::uint64_t epoch, std::uint64_t ring) noexcept {
+  return base::hash_bytes(uuid, 16, base::mix(epoch * 1024 + ring));
+}
+
+/// Gathers one record in DRAM, entry by entry, its checksum as it goes, and seals it.
+class RecordWriter {
+ public:
+  RecordWriter() noexcept = default;
+  RecordWriter(const RecordWriter&) = delete;
+  RecordWriter& operator=(const RecordWriter&) = delete;
+  ~RecordWriter() { std::free(words_); }
+
+  /// A record may take `max_bytes`; `unit` is the medium's append unit. Call before first use.
+  void configure(std::uint64_t seed, std::uint64_t max_bytes, std::size_t unit) {
+    start_ = base::Fold(seed);
+    max_words_ = max_bytes / 8;
+    unit_words_ = unit / 8;
+    if (words_ == nullptr) grow(1024);
+    reset();
+  }
+  void reset() noexcept {
+    at_ = words_ + header_words;
+    fold_ = start_;
+  }
+  [[nodiscard]] bool empty() const noexcept { return at_ == words_ + header_words; }
+  /// Bytes that the record will take in a ring.
+  [[nodiscard]] std::uint64_t bytes() const noexcept {
+    const auto words = static_cast<std::uint64_t>(at_ - words_);
+    return (words + unit_words_ - 1) / unit_words_ * unit_words_ * 8;
+  }
+  [[nodiscard]] std::uint64_t payload_words() const noexcept { return static_cast<std::uint64_t>(at_ - words_) - header_words; }
+  [[nodiscard]] const std::uint64_t* payload() const noexcept { return words_ + header_words; }
+  [[nodiscard]] std::uint64_t max_bytes() const noexcept { return max_words_ * 8; }
+
+  /// One 8-byte word at a home offset (a multiple of 8). Throws error(too_big).
+  void word(std::uint64_t offset, std::uint64_t value) {
+    if (__builtin_expect(at_ + 2 > end_, 0)) more(2);
+    put(entry_key(EntryKind::words, offset, 1), value);
+  }
+  /// n consecutive words: n words and a key.
+  void words(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n, EntryKind kind = EntryKind::words) {
+    while (n > 0) {
+      const std::uint64_t run = n < max_count ? n : max_count;
+      if (at_ + run + 2 > end_) more(run + 2);
+      put(entry_key(kind, offset, run), values[0]);
+      std::uint64_t i = 1;
+      for (; i + 2 <= run; i += 2) put(values[i], values[i + 1]);
+      if (i < run) put(values[i], 0);
+      offset += run * 8;
+      values += run;
+      n -= run;
+    }
+  }
+  void heap_op(const pool::HeapOp& op) {
+    if (at_ + 2 > end_) more(2);
+    put(entry_key(op.set ? EntryKind::alloc : EntryKind::free, op.offset, op.cls), op.chunks);
+  }
+  void end_of(std::uint64_t id) {
+    if (at_ + 2 > end_) more(2);
+    put(entry_key(EntryKind::end, 0, 0), id);
+  }
+  /// Entries that another writer gathered (an even number of words).
+  void entries(const std::uint64_t* from, std::uint64_t n) {
+    if (at_ + n > end_) more(n);
+    for (std::uint64_t i = 0; i < n; i += 2) put(from[i], from[i + 1]);
+  }
+
+  /// Writes header, checksum and padding for a record at ring position `position`. The result is bytes() long, 64-aligned.
+  [[nodiscard]] const std::uint64_t* seal(RecordKind kind, std::uint64_t id, std::uint32_t transactions, std::uint64_t position) noexcept {
+    const std::uint64_t n = payload_words();
+    const auto padded = static_cast<std::ptrdiff_t>(bytes() / 8);
+    for (std::uint64_t* p = at_; p < words_ + padded; ++p) *p = 0;
+    words_[0] = id | static_cast<std::uint64_t>(kind) << 48;
+    words_[2] = n | std::uint64_t{transactions} << 32;
+    base::Fold fold = fold_;
+    fold.add(words_[0], words_[2]);
+    fold.add(position, n);
+    words_[1] = fold.value();
+    return words_;
+  }
+
+ private:
+  void put(std::uint64_t a, std::uint64_t b) noexcept {
+    at_[0] = a;
+    at_[1] = b;
+    at_ += 2;
+    fold_.add(a, b);
+  }
+  void more(std::uint64_t n) {
+    const auto need = static_cast<std::uint64_t>(at_ - words_) + n;
+    if (need > max_words_)
+      throw error(failure(Code::too_big, "", "a transaction that logs more than " + std::to_string(max_words_ * 8) + " bytes",
+                          "at most half a log ring", "split it, or make the pool with a larger log_size"));
+    grow(need);
+  }
+  void grow(std::uint64_t need) {
+    std::uint64_t capacity = words_ == nullptr ? 1024 : static_cast<std::uint64_t>(limit_ - words_);
+    while (capacity < need + unit_words_ + 8) capacity *= 2;
+    auto* bigger = static_cast<std::uint64_t*>(std::aligned_alloc(4096, (capacity * 8 + 4095) / 4096 * 4096));
+    if (bigger == nullptr) throw std::bad_alloc();
+    const auto used = words_ == nullptr ? 0 : static_cast<std::size_t>(at_ - words_);
+    if (used != 0) std::memcpy(bigger, words_, used * 8);
+    std::free(words_);
+    words_ = bigger;
+    at_ = words_ + used;
+    limit_ = words_ + capacity;
+    end_ = limit_ - unit_words_;  // room for padding is always left
+    if (static_cast<std::uint64_t>(end_ - words_) > max_words_) end_ = words_ + max_words_;
+  }
+
+  std::uint64_t* at_ = nullptr;   // next word
+  std::uint64_t* end_ = nullptr;  // where more() is asked
+  base::Fold fold_, start_;
+  std::uint64_t* words_ = nullptr;
+  std::uint64_t* limit_ = nullptr;
+  std::uint64_t max_words_ = 0;
+  std::uint64_t unit_words_ = 8;
+};
+
+/// One entry as a reader sees it.
+struct Entry {
+  EntryKind kind = EntryKind::words;
+  std::uint64_t offset = 0;               ///< home offset
+  std::uint64_t count = 0;                ///< words, or size class
+  const std::uint64_t* values = nullptr;  ///< what follows the key
+  [[nodiscard]] pool::HeapOp heap_op() const noexcept {
+    return {offset, static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(values[0]), kind == EntryKind::alloc};
+  }
+};
+
+/// A record in a ring (contiguous thanks to the double mapping).
+struct RecordView {
+  const std::uint64_t* words = nullptr;
+  std::uint64_t position = 0;
+  [[nodiscard]] std::uint64_t id() const noexcept { return words[0] & id_mask; }
+  [[nodiscard]] RecordKind kind() const noexcept { return static_cast<RecordKind>(words[0] >> 48); }
+  [[nodiscard]] std::uint64_t payload_words() const noexcept { return words[2] & 0xffffffff; }
+  [[nodiscard]] std::uint64_t transactions() const noexcept { return words[2] >> 32; }
+  [[nodiscard]] std::uint64_t bytes(std::size_t unit) const noexcept {
+    return ((payload_words() + header_words) * 8 + unit - 1) / unit * unit;
+  }
+  /// Whether the header makes sense in a ring whose records take at most `max_bytes`.
+  [[nodiscard]] bool plausible(std::uint64_t max_bytes) const noexcept {
+    const auto k = static_cast<std::uint64_t>(words[0] >> 48);
+    return id() != 0 && k >= 1 && k <= 3 && (payload_words() + header_words) * 8 <= max_bytes && payload_words() % 2 == 0;
+  }
+  [[nodiscard]] bool checks(std::uint64_t seed) const noexcept {
+    base::Fold fold(seed);
+    const std::uint64_t n = payload_words();
+    for (std::uint64_t i = 0; i < n; i += 2) fold.add(words[header_words + i], words[header_words + i + 1]);
+    fold.add(words[0], words[2]);
+    fold.add(position, n);
+    return fold.value() == words[1];
+  }
+};
+
+/// Calls f(Entry) for each entry of payload words [p, p + n). False when an entry overruns (only damage can do that).
+template <class F>
+bool each_entry(const std::uint64_t* p, std::uint64_t n, F&& f) {
+  const std::uint64_t* const end = p + n;
+  while (p < end) {
+    Entry e{key_kind(*p), key_offset(*p), key_count(*p), p + 1};
+    const bool values = e.kind == EntryKind::words || e.kind == EntryKind::before;
+    const std::uint64_t length = values ? (e.count + 2) / 2 * 2 : 2;
+    if (static_cast<std::uint64_t>(end - p) < length) return false;
+    f(e);
+    p += length;
+  }
+  return true;
+}
+
+}  // namespace perdure::log

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/log/redo.hpp"
+
+#include <algorithm>
+
+#include "perdure/log/ring.hpp"
+
+namespace perdure::log {
+
+bool HomeWriter::entry(const Entry& e) {
+  switch (e.kind) {
+    case EntryKind::words:
+      if (e.offset + e.count * 8 > medium_.home_bytes()) return false;
+      words(e.offset, e.values, e.count);
+      return true;
+    case EntryKind::alloc:
+    case EntryKind::free:
+      if (e.offset >= medium_.home_bytes()) return false;
+      pool::apply(*this, e.heap_op(), max_home_bytes_);
+      return true;
+    case EntryKind::end: return true;
+    case EntryKind::before: return false;
+  }
+  return false;
+}
+
+bool HomeWriter::payload(const std::uint64_t* p, std::uint64_t n) {
+  bool good = true;
+  return each_entry(p, n, [&](const Entry& e) { good = entry(e) && good; }) && good;
+}
+
+std::uint64_t HomeWriter::load(std::uint64_t offset) const {
+  std::uint64_t word;
+  std::memcpy(&word, medium_.at(medium_.log_bytes() + offset), sizeof word);
+  return word;
+}
+
+void HomeWriter::flush() {
+  std::sort(lines_.begin(), lines_.end());
+  lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
+  for (std::size_t i = 0; i < lines_.size();) {
+    std::size_t j = i + 1;
+    while (j < lines_.size() && lines_[j] == lines_[j - 1] + 1) ++j;
+    medium_.flush(medium_.log_bytes() + lines_[i] * 64, (lines_[j - 1] - lines_[i] + 1) * 64);
+    i = j;
+  }
+  lines_.clear();
+}
+
+std::string ring_name(const medium::Medium& medium, std::uint32_t ring) { return medium.path() + ": log ring " + std::to_string(ring); }
+
+Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& header) {
+  RedoRecovery done;
+  done.last_id = header.applied;
+  std::vector<RecordView> records;
+  for (std::uint32_t i = 0; i < header.ring_count; ++i) {
+    auto map = medium.map_ring(pool::first_ring + i * header.ring_bytes, header.ring_bytes);
+    if (!map) return map.status();
+    const Scan scan = scan_ring(*map, header.ring_head[i], ring_seed(header.uuid, header.epoch, i), header.append_unit, ring_name(medium, i),
+                                [&](const RecordView& r) {
+                                  if (r.id() > header.applied) records.push_back(r);
+                                });
+    if (!scan.damage.ok()) return scan.damage;
+  }
+  std::sort(records.begin(), records.end(), [](const RecordView& a, const RecordView& b) { return a.id() < b.id(); });
+  HomeWriter home(medium, header.max_home_bytes);
+  for (const RecordView& r : records) {
+    // prefix: the ring is written in id order, so a gap can only mean that the ring is not what it should be
+    if (header.order == pool::Order::prefix && r.id() - r.transactions() > done.last_id)
+      return failure(Code::corrupt, ring_name(medium, 0),
+                     "transaction " + std::to_string(r.id()) + " follows " + std::to_string(done.last_id) + " with others missing",
+                     "records without a gap", "nothing was acknowledged that is lost here; restore a copy");
+    if (!home.payload(r.words + header_words, r.payload_words()))
+      return failure(Code::corrupt, medium.path(), "the record of transaction " + std::to_string(r.id()) + " names bytes outside the pool",
+                     "entries inside home", "restore a copy");
+    ++done.records;
+    done.transactions += r.transactions();
+    done.bytes += r.bytes(header.append_unit);
+    done.last_id = r.id();
+  }
+  home.flush();
+  // D2: all of it durable before start_session's header may say that the rings are empty.
+  if (done.records != 0)
+    if (Status s = medium.fence(); !s.ok()) return s;
+  return done;
+}
+
+}  // namespace perdure::log

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Redo: applies records' entries to home, for Reproduce by replay (DudeTM section 3.4) and for recovery (3.5), and the recovery of
+// redo rings itself. Plain functions of a medium: no threads, no global state.
+//
+// Crash invariants: D1 entries are applied in id order; D2 everything applied is flushed and fenced before `applied` says so.
+// D3 applying again, over a home that is as new or newer, ends in the same state (values are whole words; heap ops see heap.hpp).
+// Thread safety: one thread an object.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "perdure/base/status.hpp"
+#include "perdure/log/record.hpp"
+#include "perdure/medium/medium.hpp"
+#include "perdure/pool/heap.hpp"
+#include "perdure/pool/pool_file.hpp"
+
+namespace perdure::log {
+
+/// Stores words to home through the medium and remembers which lines to flush.
+class HomeWriter final : public pool::HeapTarget {
+ public:
+  HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes) : medium_(medium), max_home_bytes_(max_home_bytes) { lines_.reserve(batch); }
+
+  void words(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n) {
+    medium_.store(medium_.log_bytes() + offset, values, n * 8);
+    touch(offset, n * 8);
+  }
+  /// Any entry of a redo record; `end` marks change nothing. False for an entry that lies outside home (only damage makes one).
+  bool entry(const Entry& e);
+  /// Every entry of a payload.
+  bool payload(const std::uint64_t* p, std::uint64_t n);
+
+  [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override;
+  void store(std::uint64_t offset, std::uint64_t value) override { words(offset, &value, 1); }
+  void set_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) | mask); }
+  void clear_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) & ~mask); }
+
+  /// Starts the write-back of every line touched since the last call. The caller fences.
+  void flush();
+
+ private:
+  static constexpr std::size_t batch = 4096;
+  void touch(std::uint64_t offset, std::uint64_t n) {
+    for (std::uint64_t line = offset / 64, last = (offset + n - 1) / 64; line <= last; ++line) {
+      if (!lines_.empty() && lines_.back() == line) continue;
+      if (lines_.size() == batch) flush();
+      lines_.push_back(line);
+    }
+  }
+  medium::Medium& medium_;
+  std::uint64_t max_home_bytes_;
+  std::vector<std::uint64_t> lines_;
+};
+
+/// What recovery of redo rings did.
+struct RedoRecovery {
+  std::uint64_t records = 0, transactions = 0, bytes = 0;
+  std::uint64_t last_id = 0;  ///< the newest transaction that home now holds
+};
+
+/// Replays the rings of a pool that was not closed in order: scans each, refuses damage (law L10) before home is touched, applies what lies
+/// above header.applied in id order, flushes, fences. Under `prefix` stops at the first missing id. Does not write the header: until
+/// start_session raises the epoch, a crash here only means recovering again.
+Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& header);
+
+/// "POOL: ring 3", for messages.
+std::string ring_name(const medium::Medium& medium, std::uint32_t ring);
+
+}  // namespace perdure::log

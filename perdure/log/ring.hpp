@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Ring: a bounded log of records on a medium, written by one thread at a time, and its scan after a crash.
+//
+// Positions are bytes since the opening began, so a record's place in a lap is part of its position. [head, tail) holds live
+// records. Invariants: R1 a record is written only when the one before it is durable (append_fence each); R2 head moves only after
+// what lies below it is durable in home and the header says so (the caller publishes first); R3 ids rise along a ring.
+// Thread safety: append by one thread at a time; head, tail, used from any; release by the checkpointer.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+#include "perdure/base/status.hpp"
+#include "perdure/log/record.hpp"
+#include "perdure/medium/medium.hpp"
+
+namespace perdure::log {
+
+class Ring {
+ public:
+  static constexpr int samples = 64;
+
+  void configure(medium::Medium& medium, const medium::RingMap& map, std::uint64_t seed) {
+    medium_ = &medium;
+    map_ = map;
+    seed_ = seed;
+    step_ = map.bytes / samples;
+    next_sample_ = 0;
+  }
+  [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return map_.bytes; }
+  /// The largest record: half the ring, so that one can be written while the one before it is checkpointed.
+  [[nodiscard]] std::uint64_t max_record() const noexcept { return map_.bytes / 2; }
+  // acquire pairs with the release in append/release: what lies below the position was written before
+  [[nodiscard]] std::uint64_t head() const noexcept { return head_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t tail() const noexcept { return tail_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t used() const noexcept { return tail() - head(); }
+  [[nodiscard]] bool fits(std::uint64_t n) const noexcept {
+    return tail_.load(std::memory_order_relaxed) + n - head_.load(std::memory_order_acquire) <= map_.bytes;
+  }
+
+  /// Makes the writer's record durable: the medium's one fence. After a failure nothing is known of it, and the pool is poisoned.
+  Status append_fence(RecordWriter& writer, RecordKind kind, std::uint64_t id, std::uint32_t transactions) {
+    const std::uint64_t position = tail_.load(std::memory_order_relaxed);
+    const std::uint64_t n = writer.bytes();
+    if (__builtin_expect(position >= next_sample_, 0)) sample(position);
+    const std::uint64_t* record = writer.seal(kind, id, transactions, position);
+    Status status = medium_->append_fence(map_, position, record, n);
+    if (__builtin_expect(!status.ok(), 0)) return status;
+    last_id_ = id;
+    tail_.store(position + n, std::memory_order_release);  // pairs with tail(): what lies below is durable
+    return status;
+  }
+
+  /// The position of the first record with an id above `id` (tail where there is none); the ring's owner may be appending meanwhile.
+  /// From the nearest sample on, headers are read.
+  [[nodiscard]] std::uint64_t position_after(std::uint64_t id) const noexcept {
+    const std::uint64_t end = tail();
+    std::uint64_t best = head();
+    for (const Sample& s : sample_) {
+      // acquire pairs with the release in sample(): a sample's id is read whole
+      const std::uint64_t position = s.position.load(std::memory_order_acquire);
+      if (position > best && s.last_id.load(std::memory_order_acquire) <= id && s.position.load(std::memory_order_relaxed) == position)
+        best = position;
+    }
+    while (best < end && at(best).id() <= id) best += at(best).bytes(medium_->append_unit());
+    return best;
+  }
+  /// R2: everything below `position` may be overwritten.
+  void release(std::uint64_t position) noexcept { head_.store(position, std::memory_order_release); }  // pairs with fits()
+
+  [[nodiscard]] RecordView at(std::uint64_t position) const noexcept {
+    return {reinterpret_cast<const std::uint64_t*>(map_.base + position % map_.bytes), position};
+  }
+  [[nodiscard]] medium::Medium& medium() const noexcept { return *medium_; }
+
+ private:
+  struct Sample {
+    std::atomic<std::uint64_t> position{0}, last_id{0};
+  };
+  void sample(std::uint64_t position) noexcept {
+    Sample& s = sample_[position / step_ % samples];
+    s.position.store(0, std::memory_order_relaxed);
+    s.last_id.store(last_id_, std::memory_order_release);
+    s.position.store(position, std::memory_order_release);  // pairs with position_after
+    next_sample_ = (position / step_ + 1) * step_;
+  }
+
+  medium::Medium* medium_ = nullptr;
+  medium::RingMap map_;
+  std::uint64_t seed_ = 0, step_ = 1, next_sample_ = 0, last_id_ = 0;
+  alignas(128) std::atomic<std::uint64_t> tail_{0};
+  alignas(128) std::atomic<std::uint64_t> head_{0};
+  Sample sample_[samples];
+};
+
+/// What a scan found.
+struct Scan {
+  std::uint64_t end = 0;       ///< position after the last whole record
+  std::uint64_t records = 0;
+  std::uint64_t bytes = 0;
+  Status damage;               ///< `corrupt` when a broken record lies below a whole one (law L10)
+};
+
+/// Calls f(RecordView) for each whole record from `head` on, in ring order. A plain function of the bytes: no threads, no state.
+/// `name` is for messages ("POOL: ring 3").
+Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t seed, std::size_t unit, const std::string& name,
+               const std::function<void(const RecordView&)>& f);
+
+}  // namespace perdure::log

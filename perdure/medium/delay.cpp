@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/medium/delay.hpp"
+
+#include <x86intrin.h>
+
+#include <chrono>
+#include <string>
+
+namespace perdure::medium {
+namespace {
+
+std::uint64_t ticks() noexcept {
+  _mm_lfence();  // the clock is read after what came before
+  const std::uint64_t t = __rdtsc();
+  _mm_lfence();
+  return t;
+}
+
+void spin(std::uint64_t from, std::uint64_t length) noexcept {
+  while (ticks() - from < length) {
+  }
+}
+
+double measure() {
+  using clock = std::chrono::steady_clock;
+  const auto start = clock::now();
+  const std::uint64_t t0 = ticks();
+  auto now = start;
+  while (now - start < std::chrono::milliseconds(5)) now = clock::now();
+  const std::uint64_t t1 = ticks();
+  return static_cast<double>(t1 - t0) / static_cast<double>(std::chrono::duration_cast<std::chrono::nanoseconds>(now - start).count());
+}
+
+}  // namespace
+
+double ticks_per_ns() {
+  static const double rate = measure();
+  return rate;
+}
+
+Result<Delays> Delays::named(std::string_view name) {
+  Delays d;
+  if (name == "none") return d;
+  if (name == "rewind") {  // 5: "510 processor cycles (150ns)"; at its 2.5 GHz that would be 204 ns, we take the nanoseconds
+    d.write_ns = 150;
+    d.merge_over_fences = true;
+    return d;
+  }
+  if (name == "blurred") {  // V-A: 150 ns by default
+    d.write_ns = 150;
+    return d;
+  }
+  if (name == "dudetm" || name == "dudetm-3500") {  // 5.1 and Table 2: 1 GB/s; 1000 cycles, or 3500 as earlier work
+    d.latency_cycles = name == "dudetm" ? 1000 : 3500;
+    d.bandwidth_gb_s = 1;
+    return d;
+  }
+  if (name == "softwrap") {  // V-B: Tw = 1 us
+    d.drain_ns = 1000;
+    return d;
+  }
+  return failure(Code::invalid, "", "delays named \"" + std::string(name) + "\"", "none, rewind, blurred, dudetm, dudetm-3500 or softwrap");
+}
+
+ModelDelay::ModelDelay(const Delays& d)
+    : latency_ticks_(d.latency_cycles),
+      merge_over_fences_(d.merge_over_fences),
+      rows_(std::make_unique<Row[]>(static_cast<std::size_t>(base::max_threads))) {
+  const double rate = ticks_per_ns();
+  write_ticks_ = static_cast<std::uint64_t>(rate * d.write_ns);
+  drain_ticks_ = static_cast<std::uint64_t>(rate * d.drain_ns);
+  if (d.bandwidth_gb_s > 0) ticks_per_byte_ = rate / d.bandwidth_gb_s;  // 1 GB/s is a byte a nanosecond
+  queued_line_.fill(no_line);
+}
+
+void ModelDelay::written(std::uint64_t first, std::uint64_t lines) noexcept {
+  if (lines == 0) return;
+  Row& r = rows_[static_cast<std::size_t>(base::thread_slot())];
+  r.bytes += lines * line_bytes;
+  if (write_ticks_ != 0) {
+    const std::uint64_t wait = (lines - (first == r.last_line ? 1 : 0)) * write_ticks_;
+    spin(ticks(), wait);
+    r.charged += wait;
+  }
+  r.last_line = first + lines - 1;
+  if (drain_ticks_ != 0) {
+    for (std::uint64_t i = 0; i < lines; ++i) enqueue(first + i);
+  }
+}
+
+void ModelDelay::enqueue(std::uint64_t line) noexcept {
+  for (;;) {
+    while (queue_lock_.test_and_set(std::memory_order_acquire)) _mm_pause();  // pairs with the clear()s below and in fenced()
+    const std::uint64_t now = ticks();
+    for (std::size_t i = 0; i < queue_lines; ++i) {
+      if (queued_line_[i] == line && queued_until_[i] > now) {
+        queue_lock_.clear(std::memory_order_release);
+        return;  // combined with the write that waits
+      }
+    }
+    const std::uint64_t room_at = queued_until_[oldest_];
+    if (room_at <= now) {
+      drained_at_ = (drained_at_ > now ? drained_at_ : now) + drain_ticks_;
+      queued_line_[oldest_] = line;
+      queued_until_[oldest_] = drained_at_;
+      oldest_ = (oldest_ + 1) % queue_lines;
+      queue_lock_.clear(std::memory_order_release);
+      return;
+    }
+    queue_lock_.clear(std::memory_order_release);
+    spin(now, room_at - now);
+  }
+}
+
+void ModelDelay::fenced() noexcept {
+  Row& r = rows_[static_cast<std::size_t>(base::thread_slot())];
+  if (!merge_over_fences_) r.last_line = no_line;
+  if (latency_ticks_ != 0 || ticks_per_byte_ > 0) {
+    const std::uint64_t start = ticks();
+    const auto transfer = static_cast<std::uint64_t>(static_cast<double>(r.bytes) * ticks_per_byte_);
+    const std::uint64_t wait = transfer > latency_ticks_ ? transfer : latency_ticks_;
+    spin(start, wait);
+    r.charged += wait;
+  }
+  r.bytes = 0;
+  if (drain_ticks_ != 0) {
+    while (queue_lock_.test_and_set(std::memory_order_acquire)) _mm_pause();  // pairs with the clear()s
+    const std::uint64_t until = drained_at_;
+    queue_lock_.clear(std::memory_order_release);
+    const std::uint64_t now = ticks();
+    if (until > now) spin(now, until - now);
+  }
+}
+
+}  // namespace perdure::medium

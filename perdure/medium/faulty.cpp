@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/medium/faulty.hpp"
+
+namespace perdure::medium {
+
+// relaxed everywhere here: a plan is made before the threads that meet it start, and counts order nothing
+constexpr auto relaxed = std::memory_order_relaxed;
+
+FaultyMedium::FaultyMedium(std::unique_ptr<Medium> inner) : inner_(std::move(inner)) {
+  path_ = inner_->path();
+  log_ = const_cast<std::byte*>(inner_->at(0));
+  home_ = const_cast<std::byte*>(inner_->home());
+  log_bytes_ = inner_->log_bytes();
+  home_bytes_.store(inner_->home_bytes(), relaxed);
+  max_home_bytes_ = inner_->max_home_bytes();
+  append_unit_ = inner_->append_unit();
+  fence_is_sync_ = inner_->fence_is_sync();
+  read_only_ = inner_->read_only();
+}
+
+void FaultyMedium::fail(Call call, std::uint64_t nth, int err, bool and_later) noexcept {
+  Plan& p = plan(call);
+  p.made.store(0, relaxed);
+  p.err.store(err, relaxed);
+  p.and_later.store(and_later, relaxed);
+  p.nth.store(nth, relaxed);
+}
+
+std::uint64_t FaultyMedium::calls(Call call) const noexcept { return plans_[static_cast<std::size_t>(call)].made.load(relaxed); }
+
+int FaultyMedium::strike(Call call) noexcept {
+  Plan& p = plan(call);
+  const std::uint64_t made = p.made.fetch_add(1, relaxed) + 1;
+  const std::uint64_t nth = p.nth.load(relaxed);
+  const bool hit = made == nth || (made > nth && p.and_later.load(relaxed));
+  return hit ? p.err.load(relaxed) : 0;
+}
+
+Status FaultyMedium::injected(const char* what, int err) const {
+  return system_failure(path_, std::string("injected: ") + what, err, "reopen the pool to recover");
+}
+
+Status FaultyMedium::fence() noexcept {
+  int err = strike(Call::fence);
+  if (err == 0) err = lost_append_.load(relaxed);
+  if (Status s = poison_.check(); !s.ok()) return s;
+  if (err != 0) return poison_.fail(injected("fence", err));
+  return inner_->fence();
+}
+
+Status FaultyMedium::flush_all() noexcept {
+  const int err = strike(Call::flush_all);
+  if (Status s = poison_.check(); !s.ok()) return s;
+  if (err != 0) return poison_.fail(injected("flush_all", err));
+  return inner_->flush_all();
+}
+
+Result<RingMap> FaultyMedium::map_ring(std::uint64_t offset, std::uint64_t bytes) {
+  if (const int err = strike(Call::map_ring); err != 0) return injected("map_ring", err);
+  return inner_->map_ring(offset, bytes);
+}
+
+void FaultyMedium::append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept {
+  if (const int err = strike(Call::append); err != 0) {
+    lost_append_.store(err, relaxed);
+    return;
+  }
+  inner_->append(ring, pos, src, n);
+}
+
+Status FaultyMedium::append_fence(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept {
+  append(ring, pos, src, n);
+  return fence();
+}
+
+Status FaultyMedium::grow(std::uint64_t home_bytes) {
+  const int err = strike(Call::grow);
+  if (Status s = poison_.check(); !s.ok()) return s;
+  if (err != 0) return injected("grow", err);
+  Status s = inner_->grow(home_bytes);
+  home_bytes_.store(inner_->home_bytes(), std::memory_order_release);  // pairs with the acquire in home_bytes()
+  return s;
+}
+
+Status FaultyMedium::map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n, ViewKind kind) {
+  if (const int err = strike(Call::map_view); err != 0) return injected("map_view", err);
+  return inner_->map_view(address, home_offset, n, kind);
+}
+
+}  // namespace perdure::medium

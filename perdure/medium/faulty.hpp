@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// FaultyMedium: passes everything on to another medium, and makes the calls fail that a test names.
+//
+// A fence that is made to fail does not reach the inner medium, so nothing it should have covered becomes durable; from then on the
+// medium is poisoned as a real one is (L9). An append that is made to fail loses its bytes, and the next fence tells. Growth that is
+// made to fail changes nothing and poisons nothing. Thread safety: as the inner medium; plan faults while no other thread uses it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "perdure/medium/medium.hpp"
+#include "perdure/medium/poison.hpp"
+
+namespace perdure::medium {
+
+class FaultyMedium final : public Medium {
+ public:
+  enum class Call : std::uint8_t { fence, append, grow, flush_all, map_view, map_ring };
+  static constexpr std::uint64_t never = ~0ULL;
+
+  explicit FaultyMedium(std::unique_ptr<Medium> inner);
+
+  /// The nth such call from now on (1 = the next) fails as a system call with `err` would; with `and_later` all after it too.
+  /// append_fence counts as an append and a fence.
+  void fail(Call call, std::uint64_t nth, int err, bool and_later = false) noexcept;
+  /// How many such calls were made since the last fail() for it, or ever.
+  [[nodiscard]] std::uint64_t calls(Call call) const noexcept;
+  [[nodiscard]] Medium& inner() noexcept { return *inner_; }
+
+  std::string_view kind() const noexcept override { return inner_->kind(); }
+  std::string describe() const override { return inner_->describe() + " (with faults)"; }
+  void store(std::uint64_t offset, const void* src, std::size_t n) noexcept override { inner_->store(offset, src, n); }
+  void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept override { inner_->stream(offset, src, n); }
+  void flush(std::uint64_t offset, std::size_t n) noexcept override { inner_->flush(offset, n); }
+  Status fence() noexcept override;
+  Status flush_all() noexcept override;
+  Result<RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override;
+  void append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override;
+  Status append_fence(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override;
+  Status grow(std::uint64_t home_bytes) override;
+  Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n, ViewKind kind) override;
+  Counters counters() const noexcept override { return inner_->counters(); }
+
+ private:
+  struct Plan {
+    std::atomic<std::uint64_t> made{0}, nth{never};
+    std::atomic<int> err{0};
+    std::atomic<bool> and_later{false};
+  };
+  Plan& plan(Call call) noexcept { return plans_[static_cast<std::size_t>(call)]; }
+  int strike(Call call) noexcept;  // counts the call; the errno to fail with, or 0
+  Status injected(const char* what, int err) const;
+
+  std::unique_ptr<Medium> inner_;
+  std::array<Plan, 6> plans_;
+  std::atomic<int> lost_append_{0};
+  Poison poison_;
+};
+
+}  // namespace perdure::medium

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/medium/file.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cassert>
+#include <cerrno>
+
+namespace perdure::medium {
+
+FileMedium::FileMedium(PoolFile file, const OpenMedium& how) : file_(std::move(file)), sync_(how.path, file_.fd.get(), poison_) {
+  path_ = how.path;
+  log_bytes_ = how.log_bytes;
+  read_only_ = how.read_only;
+  map_flags_ = MAP_SHARED;
+  append_unit_ = LogStage::block_bytes;
+  fence_is_sync_ = true;
+}
+
+Result<std::unique_ptr<Medium>> FileMedium::open(const OpenMedium& how) {
+  auto file = open_pool_file(how);
+  if (!file.ok()) return file.status();
+  if (file->character_device) return failure(Code::invalid, how.path, "a character device", "a regular file", "use the dax medium");
+  std::unique_ptr<FileMedium> m(new FileMedium(std::move(*file), how));
+  const auto build = [&]() -> Status {
+    auto stage = LogStage::make(how, m->file_.fd.get(), m->sync_, m->poison_);
+    if (!stage.ok()) return stage.status();
+    m->stage_ = std::move(*stage);
+    if (Status s = how.create ? m->stage_->prewrite() : m->stage_->load(); !s.ok()) return s;
+    if (Status s = m->map_all(m->stage_->memory(), m->file_.fd.get(), m->file_.home_bytes, how.max_home_bytes); !s.ok()) return s;
+    m->stage_->mapped_at(m->log_);
+    return how.create ? sync_file_and_folder(m->file_.fd.get(), how.path) : Status();
+  };
+  if (Status s = build(); !s.ok()) {
+    discard_new_file(how);
+    return s;
+  }
+  return std::unique_ptr<Medium>(std::move(m));
+}
+
+std::string FileMedium::describe() const {
+  std::string text = "file on " + file_system_name(path_) + ": log staged in DRAM, written ";
+  if (read_only_) return "file on " + file_system_name(path_) + ": read-only";
+  text += stage_->direct() ? "O_DIRECT with RWF_DSYNC" : "through the page cache, then fdatasync";
+  if (!stage_->direct() && log_bytes_ % region_align != 0) text += " (the log is not whole 2 MiB)";
+  return text + "; home mapped, fdatasync";
+}
+
+FileMedium::Marked& FileMedium::marked() noexcept {
+  auto& mine = marked_[static_cast<std::size_t>(base::thread_slot())];
+  if (!mine) mine = std::make_unique<Marked>();
+  return *mine;
+}
+
+void FileMedium::mark(std::uint64_t offset, std::uint64_t n) noexcept {
+  if (n == 0) return;
+  if (offset < log_bytes_) {
+    marked().log.add(offset / page_bytes, (offset + n - 1) / page_bytes + 1);
+  } else {
+    marked().home.add(offset / page_bytes, (offset + n - 1) / page_bytes + 1);
+  }
+}
+
+void FileMedium::store(std::uint64_t offset, const void* src, std::size_t n) noexcept {
+  assert(!read_only_);
+  if (offset < log_bytes_) {
+    copy_words(log_ + offset, src, n);
+    stage_->mark(offset, n);
+  } else {
+    copy_words(home_ + (offset - log_bytes_), src, n);  // the kernel knows which pages are dirty
+  }
+  Row& r = row();
+  add(r.stores, 1);
+  add(r.stored_bytes, n);
+}
+
+void FileMedium::stream(std::uint64_t offset, const void* src, std::size_t n) noexcept {
+  assert(!read_only_ && offset % line_bytes == 0 && n % line_bytes == 0);
+  if (offset < log_bytes_) {
+    copy_words(log_ + offset, src, n);
+    stage_->mark(offset, n);
+  } else {
+    copy_words(home_ + (offset - log_bytes_), src, n);
+  }
+  mark(offset, n);
+  add(row().streamed_lines, n / line_bytes);
+}
+
+void FileMedium::flush(std::uint64_t offset, std::size_t n) noexcept {
+  mark(offset, n);
+  add(row().flushed_lines, lines_touched(offset, n));
+}
+
+void FileMedium::append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept {
+  const std::uint64_t at = ring_index(ring, pos);
+  assert(!read_only_ && at % line_bytes == 0 && n % line_bytes == 0 && n <= ring.bytes);
+  copy_words(ring.base + at, src, n);  // past the ring's end lies its beginning
+  const std::uint64_t first = n < ring.bytes - at ? n : ring.bytes - at;
+  stage_->mark(ring.offset + at, first);
+  mark(ring.offset + at, first);
+  if (first != n) {
+    stage_->mark(ring.offset, n - first);
+    mark(ring.offset, n - first);
+  }
+  add(row().streamed_lines, n / line_bytes);
+}
+
+Status FileMedium::make_durable() noexcept {
+  if (Status s = poison_.check(); !s.ok()) return s;
+  Marked& mine = marked();
+  if (mine.log.empty() && mine.home.empty()) return {};
+  if (read_only_) return failure(Code::read_only, path_, "a write asked of a pool opened read-only", {}, "open it for writing");
+  mine.log.merge();
+  mine.home.merge();
+  const bool home = !mine.home.empty();
+  LogStage::Written done;
+  // The log's blocks before home's pages in time, though nobody may rely on it: both are durable only when this returns.
+  Status s = mine.log.empty() ? Status() : stage_->write(mine.log, home, done);
+  if (s.ok() && home && !done.file_synced) s = sync_.wait(done.syncs);
+  if (home) done.bytes += mine.home.blocks() * page_bytes;
+  mine.log.clear();
+  mine.home.clear();
+  Row& r = row();
+  add(r.syncs, done.syncs);
+  add(r.written_bytes, done.bytes);
+  return s;
+}
+
+Status FileMedium::fence() noexcept {
+  add(row().fences, 1);
+  return make_durable();
+}
+
+Status FileMedium::append_fence(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept {
+  append(ring, pos, src, n);
+  return fence();
+}
+
+Status FileMedium::flush_all() noexcept {
+  if (Status s = poison_.check(); !s.ok()) return s;
+  if (read_only_) return {};
+  Runs everything;
+  everything.add_all();
+  LogStage::Written done;
+  Status s = stage_->write(everything, false, done);
+  if (s.ok()) s = sync_.wait_with_metadata(done.syncs);
+  Marked& mine = marked();
+  mine.log.clear();
+  mine.home.clear();
+  Row& r = row();
+  add(r.syncs, done.syncs);
+  add(r.written_bytes, done.bytes);
+  return s;
+}
+
+Status FileMedium::extend(std::uint64_t from, std::uint64_t to) {
+  if (Status s = allocate_zero(file_.fd.get(), path_, log_bytes_ + from, log_bytes_ + to); !s.ok()) return s;
+  std::uint64_t calls = 0;
+  Status s = sync_.wait_with_metadata(calls);  // the length is durable before the caller publishes it
+  add(row().syncs, calls);
+  if (!s.ok()) shrink(from);
+  return s;
+}
+
+void FileMedium::shrink(std::uint64_t to) noexcept {
+  if (::ftruncate(file_.fd.get(), static_cast<off_t>(log_bytes_ + to)) != 0) return;  // only room is lost
+}
+
+}  // namespace perdure::medium

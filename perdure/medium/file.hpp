@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// FileMedium: a pool on an ordinary file. The log is staged in DRAM and written at a fence (log_stage.hpp); home is a MAP_SHARED
+// mapping, whose marked pages a fence syncs (file_sync.hpp).
+//
+// Crash invariants: M5, nothing is durable before its sync; a fence returns ok only when every block and page that its thread marked
+// since its last fence is durable; after any failure none returns ok (poison.hpp). Unmarked home pages may become durable at any time.
+// Thread safety: as medium.hpp says; threads that fence together share writes and syncs.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "perdure/medium/log_stage.hpp"
+#include "perdure/medium/mapped.hpp"
+
+namespace perdure::medium {
+
+class FileMedium final : public MappedMedium {
+ public:
+  static Result<std::unique_ptr<Medium>> open(const OpenMedium& how);
+
+  std::string_view kind() const noexcept override { return "file"; }
+  std::string describe() const override;
+
+  void store(std::uint64_t offset, const void* src, std::size_t n) noexcept override;
+  void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept override;
+  void flush(std::uint64_t offset, std::size_t n) noexcept override;
+  Status fence() noexcept override;
+  Status flush_all() noexcept override;
+  void append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override;
+  Status append_fence(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override;
+
+ private:
+  /// What one thread has marked since its last fence: log blocks, and home pages.
+  struct Marked {
+    Runs log, home;
+  };
+
+  FileMedium(PoolFile file, const OpenMedium& how);
+  Marked& marked() noexcept;
+  void mark(std::uint64_t offset, std::uint64_t n) noexcept;
+  Status make_durable() noexcept;
+
+  Status extend(std::uint64_t from, std::uint64_t to) override;
+  void shrink(std::uint64_t to) noexcept override;
+  Status usable() const override { return poison_.check(); }
+
+  PoolFile file_;
+  Poison poison_;
+  FileSync sync_;
+  std::unique_ptr<LogStage> stage_;
+  std::array<std::unique_ptr<Marked>, static_cast<std::size_t>(base::max_threads)> marked_;  // each used by its slot's owner only
+};
+
+}  // namespace perdure::medium

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/medium/mapped.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace perdure::medium {
+namespace {
+
+std::string number(std::uint64_t n) { return std::to_string(n); }
+
+Status map_failure(const std::string& path, std::uint64_t bytes, int err) {
+  if (err == ENOMEM) {
+    return failure(Code::out_of_memory, path, "no address space for a mapping of " + number(bytes) + " bytes", {},
+                   "raise vm.max_map_count and `ulimit -v`, or open the pool with a smaller max_size");
+  }
+  return system_failure(path, "mmap of " + number(bytes) + " bytes", err);
+}
+
+}  // namespace
+
+MappedMedium::~MappedMedium() {
+  for (const Ring& r : rings_) ::munmap(r.base, 2 * r.bytes);
+  if (log_ != nullptr) ::munmap(log_, log_bytes_);
+  if (reserve_ != nullptr) ::munmap(reserve_, reserve_bytes_);
+}
+
+Status MappedMedium::map_all(int log_fd, int home_fd, std::uint64_t home_bytes, std::uint64_t max_home_bytes) {
+  log_fd_ = log_fd;
+  home_fd_ = home_fd;
+  max_home_bytes_ = std::max(home_bytes, max_home_bytes);
+  const int protection = PROT_READ | (read_only_ ? 0 : PROT_WRITE);
+  // the log of a read-only medium may be staged: still only read
+  void* log = ::mmap(nullptr, log_bytes_, protection, log_fd == home_fd ? map_flags_ : MAP_SHARED, log_fd, 0);
+  if (log == MAP_FAILED) return map_failure(path_, log_bytes_, errno);
+  log_ = static_cast<std::byte*>(log);
+
+  reserve_bytes_ = max_home_bytes_ + 2 * region_align;
+  void* space = ::mmap(nullptr, reserve_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (space == MAP_FAILED) {
+    reserve_bytes_ = 0;
+    return map_failure(path_, max_home_bytes_, errno);
+  }
+  reserve_ = static_cast<std::byte*>(space);
+  // the same distance from a 2 MiB boundary as in the file: then huge pages can be mapped
+  const std::uint64_t phase = log_bytes_ % region_align;
+  const auto at = reinterpret_cast<std::uintptr_t>(reserve_);
+  home_ = reserve_ + (round_up(at, region_align) + phase - at);
+  home_bytes_.store(0, std::memory_order_relaxed);  // nobody else sees this object yet
+  if (home_bytes != 0) {
+    if (Status s = map_extent(0, home_bytes); !s.ok()) return s;
+    if (Status s = mapped(0, home_bytes); !s.ok()) return s;
+  }
+  home_bytes_.store(home_bytes, std::memory_order_release);
+  return {};
+}
+
+Status MappedMedium::map_extent(std::uint64_t from, std::uint64_t to) {
+  const int protection = PROT_READ | (read_only_ ? 0 : PROT_WRITE);
+  void* p = ::mmap(home_ + from, to - from, protection, map_flags_ | MAP_FIXED, home_fd_, static_cast<off_t>(log_bytes_ + from));
+  return p == MAP_FAILED ? map_failure(path_, to - from, errno) : Status();
+}
+
+Result<RingMap> MappedMedium::map_ring(std::uint64_t offset, std::uint64_t bytes) {
+  if (bytes == 0 || offset % map_unit_ != 0 || bytes % map_unit_ != 0 || offset > log_bytes_ || bytes > log_bytes_ - offset) {
+    return failure(Code::invalid, path_, "a ring of " + number(bytes) + " bytes at " + number(offset),
+                   "multiples of " + number(map_unit_) + " within the log's " + number(log_bytes_) + " bytes");
+  }
+  void* space = ::mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (space == MAP_FAILED) return map_failure(path_, 2 * bytes, errno);
+  auto* base = static_cast<std::byte*>(space);
+  const int protection = PROT_READ | (read_only_ ? 0 : PROT_WRITE);
+  const int flags = (log_fd_ == home_fd_ ? map_flags_ : MAP_SHARED) | MAP_FIXED;
+  for (const std::uint64_t half : {std::uint64_t{0}, bytes}) {
+    if (::mmap(base + half, bytes, protection, flags, log_fd_, static_cast<off_t>(offset)) == MAP_FAILED) {
+      const int err = errno;
+      ::munmap(base, 2 * bytes);
+      return map_failure(path_, bytes, err);
+    }
+  }
+  rings_.push_back({base, bytes});
+  return RingMap{base, offset, bytes};
+}
+
+Status MappedMedium::grow(std::uint64_t wanted) {
+  const std::uint64_t now = home_bytes();
+  if (read_only_) return failure(Code::read_only, path_, "growth asked of a pool opened read-only", {}, "open it for writing");
+  if (Status s = usable(); !s.ok()) return s;
+  if (wanted % map_unit_ != 0 || wanted < now) {
+    return failure(Code::invalid, path_, "growth to " + number(wanted) + " bytes",
+                   "a multiple of " + number(map_unit_) + ", not less than the present " + number(now));
+  }
+  if (wanted == now) return {};
+  if (wanted > max_home_bytes_) {
+    return failure(Code::full, path_, "growth to " + number(wanted) + " bytes", "at most " + number(max_home_bytes_),
+                   "open the pool with a larger max_size");
+  }
+  if (Status s = extend(now, wanted); !s.ok()) return s;
+  Status s = map_extent(now, wanted);
+  if (s.ok()) s = mapped(now, wanted);
+  if (!s.ok()) {
+    shrink(now);
+    return s;
+  }
+  home_bytes_.store(wanted, std::memory_order_release);  // pairs with the acquire in home_bytes(): mapped before it is seen
+  return {};
+}
+
+Status MappedMedium::map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n, ViewKind kind) {
+  const std::uint64_t have = home_bytes();
+  if (n == 0 || n % page_bytes != 0 || home_offset % page_bytes != 0 || reinterpret_cast<std::uintptr_t>(address) % page_bytes != 0 ||
+      home_offset > have || n > have - home_offset) {
+    return failure(Code::invalid, path_, "a view of " + number(n) + " bytes at " + number(home_offset),
+                   "whole pages within home's " + number(have) + " bytes");
+  }
+  const auto offset = static_cast<off_t>(log_bytes_ + home_offset);
+  const int both = PROT_READ | PROT_WRITE;
+  void* p = MAP_FAILED;
+  switch (kind) {
+    case ViewKind::shared: p = ::mmap(address, n, read_only_ ? PROT_READ : both, map_flags_ | MAP_FIXED, home_fd_, offset); break;
+    case ViewKind::shared_read: p = ::mmap(address, n, PROT_READ, map_flags_ | MAP_FIXED, home_fd_, offset); break;
+    case ViewKind::copy_on_write:
+      if (!private_views_) {
+        return failure(Code::unsupported, path_, "a device-dax, which refuses MAP_PRIVATE", "a file", "keep the shadow in anonymous memory");
+      }
+      p = ::mmap(address, n, both, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, home_fd_, offset);
+      break;
+    case ViewKind::fresh: p = ::mmap(address, n, both, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0); break;
+  }
+  if (p == MAP_FAILED) return map_failure(path_, n, errno);
+  if (kind == ViewKind::fresh) (void)::madvise(address, n, MADV_HUGEPAGE);  // advice: a kernel without huge pages refuses it
+  // a child that writes a shared view would change the pool beside its parent; a private one would double its memory
+  if (::madvise(address, n, MADV_DONTFORK) != 0) return system_failure(path_, "madvise(MADV_DONTFORK)", errno);
+  return {};
+}
+
+}  // namespace perdure::medium

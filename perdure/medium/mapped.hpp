@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// MappedMedium: what every medium here shares: home in reserved address space, rings mapped twice, and the four kinds of view.
+//
+// Home gets address space for its largest size once (PROT_NONE); extents are mapped into it as it grows, so nothing ever moves and
+// growth is safe beside readers and writers. The log range may be mapped from another file than home (the `file` medium's stage).
+// Thread safety: map_ring and grow by one caller at a time; map_view by any thread (disjoint addresses).
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "perdure/medium/medium.hpp"
+#include "perdure/medium/pool_file.hpp"
+#include "perdure/medium/words.hpp"
+
+namespace perdure::medium {
+
+class MappedMedium : public Medium {
+ public:
+  ~MappedMedium() override;
+  Result<RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override;
+  Status grow(std::uint64_t home_bytes) override;
+  Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n, ViewKind kind) override;
+
+ protected:
+  MappedMedium() = default;
+
+  /// Maps log from `log_fd` at 0, reserves home and maps its first `home_bytes` from `home_fd` at log_bytes. path_, log_bytes_,
+  /// read_only_ and map_flags_ are set before.
+  Status map_all(int log_fd, int home_fd, std::uint64_t home_bytes, std::uint64_t max_home_bytes);
+
+  /// Gives home's [from, to) room on the medium, zero, the new length durable; nothing is changed when it fails.
+  virtual Status extend(std::uint64_t from, std::uint64_t to) = 0;
+  /// After extend(), when the new range could not be mapped: give the room back.
+  virtual void shrink(std::uint64_t to) noexcept = 0;
+  /// A medium that failed before refuses to grow.
+  virtual Status usable() const { return {}; }
+  /// Called when home's [from, to) has been mapped.
+  virtual Status mapped(std::uint64_t /*from*/, std::uint64_t /*to*/) { return {}; }
+
+  int map_flags_ = 0;             // MAP_SHARED, or MAP_SHARED_VALIDATE | MAP_SYNC
+  bool private_views_ = true;     // a device-dax refuses MAP_PRIVATE
+  std::uint64_t map_unit_ = page_bytes;  // what a mapping's offset and length must be a multiple of: a device-dax asks for 2 MiB
+
+ private:
+  Status map_extent(std::uint64_t from, std::uint64_t to);
+
+  int log_fd_ = -1, home_fd_ = -1;  // owned by the concrete medium
+  std::byte* reserve_ = nullptr;
+  std::uint64_t reserve_bytes_ = 0;
+  struct Ring {
+    std::byte* base;
+    std::uint64_t bytes;
+  };
+  std::vector<Ring> rings_;
+};
+
+}  // namespace perdure::medium

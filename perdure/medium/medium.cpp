@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/medium/medium.hpp"
+
+namespace perdure::medium {
+
+Counters& Counters::operator+=(const Counters& o) noexcept {
+  stores += o.stores;
+  stored_bytes += o.stored_bytes;
+  streamed_lines += o.streamed_lines;
+  flushed_lines += o.flushed_lines;
+  fences += o.fences;
+  syncs += o.syncs;
+  written_bytes += o.written_bytes;
+  return *this;
+}
+
+Counters operator-(Counters a, const Counters& b) noexcept {
+  a.stores -= b.stores;
+  a.stored_bytes -= b.stored_bytes;
+  a.streamed_lines -= b.streamed_lines;
+  a.flushed_lines -= b.flushed_lines;
+  a.fences -= b.fences;
+  a.syncs -= b.syncs;
+  a.written_bytes -= b.written_bytes;
+  return a;
+}
+
+Medium::Medium() : rows_(std::make_unique<Row[]>(static_cast<std::size_t>(base::max_threads))) {}
+
+Medium::~Medium() = default;
+
+Counters Medium::counters() const noexcept {
+  // relaxed: each counter is exact once its thread's calls happened before this one; nothing is ordered by them
+  constexpr auto relaxed = std::memory_order_relaxed;
+  Counters sum;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(base::max_threads); ++i) {
+    const Row& r = rows_[i];
+    sum.stores += r.stores.load(relaxed);
+    sum.stored_bytes += r.stored_bytes.load(relaxed);
+    sum.streamed_lines += r.streamed_lines.load(relaxed);
+    sum.flushed_lines += r.flushed_lines.load(relaxed);
+    sum.fences += r.fences.load(relaxed);
+    sum.syncs += r.syncs.load(relaxed);
+    sum.written_bytes += r.written_bytes.load(relaxed);
+  }
+  return sum;
+}
+
+}  // namespace perdure::medium

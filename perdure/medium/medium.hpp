@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Medium: where a pool's bytes live, and when they are durable. EVERY byte that reaches a pool goes through one.
+//
+// A pool file has two ranges: `log` = [0, log_bytes) (the header copies and the logs) and `home` = [log_bytes, log_bytes +
+// home_bytes) (the data), both whole multiples of 2 MiB where the medium maps huge pages or writes directly. Offsets are file offsets.
+//
+// What Perdure assumes of the hardware, and no more:
+//   M1 an aligned 8-byte store is never torn (on a file: tears fall between aligned 8-byte words);
+//   M2 a cache line may be written back at any time, holding any prefix of its stores;
+//   M3 flush + fence makes a line durable; a streamed line is durable after the fence of the thread that streamed it;
+//   M4 nothing orders two lines but a fence;
+//   M5 on a file nothing is durable before its sync, and until then pages may be lost, torn and reordered.
+//
+// Thread safety: store, stream, flush, fence, append may be called by any thread; two threads must not write one 8-byte word at the
+// same time. fence() covers the calling thread's earlier flushes and streams (it may cover others' too). grow, sync, flush_all: one
+// caller at a time. Counters are per thread, summed on reading.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "perdure/base/status.hpp"
+#include "perdure/base/thread_slot.hpp"
+
+namespace perdure::medium {
+
+inline constexpr std::size_t line_bytes = 64;                  ///< a cache line: what flush works on
+inline constexpr std::uint64_t region_align = 2ULL << 20;     ///< log and home start at multiples of this
+
+/// What has been asked of a medium since it was opened. Exact: tests assert them.
+struct Counters {
+  std::uint64_t stores = 0;          ///< calls of store()
+  std::uint64_t stored_bytes = 0;    ///< bytes given to store()
+  std::uint64_t streamed_lines = 0;  ///< 64-byte lines given to stream() and append()
+  std::uint64_t flushed_lines = 0;   ///< lines given to flush()
+  std::uint64_t fences = 0;          ///< fence() and append_fence(): each one wait for durability
+  std::uint64_t syncs = 0;           ///< system calls that waited for a device: fsync, msync, O_DSYNC writes
+  std::uint64_t written_bytes = 0;   ///< bytes given to the device by those (files), or lines x 64 (memory)
+
+  Counters& operator+=(const Counters& o) noexcept;
+  friend Counters operator-(Counters a, const Counters& b) noexcept;
+  /// Everything that changes the medium: 0 over a read-only transaction (law L8).
+  [[nodiscard]] std::uint64_t writes() const noexcept { return stores + streamed_lines + flushed_lines + fences + syncs; }
+};
+
+/// A part of the log range, mapped twice in a row so that nothing wraps: byte i of the ring is at base[i] and base[i + bytes].
+struct RingMap {
+  std::byte* base = nullptr;   ///< for READING; writing goes through stream/append
+  std::uint64_t offset = 0;    ///< file offset of the ring's byte 0
+  std::uint64_t bytes = 0;     ///< a multiple of 4096
+};
+
+/// How a range of home appears in memory at the address that transactions use.
+enum class ViewKind : std::uint8_t {
+  shared,        ///< home itself (undo, redo: stores still go through the medium)
+  shared_read,   ///< home itself, read-only
+  copy_on_write, ///< MAP_PRIVATE beside home: an unwritten page shows home, a written one is DRAM
+  fresh,         ///< anonymous zero memory, huge pages where the system gives them: for a range whose home is all zero
+};
+
+class Medium {
+ public:
+  Medium();
+  Medium(const Medium&) = delete;
+  Medium& operator=(const Medium&) = delete;
+  virtual ~Medium();
+
+  [[nodiscard]] virtual std::string_view kind() const noexcept = 0;   ///< "file", "dax", "emulated", "recording"
+  [[nodiscard]] virtual std::string describe() const = 0;             ///< one line: instructions or calls used, delays, direct or not
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] std::uint64_t log_bytes() const noexcept { return log_bytes_; }
+  [[nodiscard]] std::uint64_t home_bytes() const noexcept {
+    return home_bytes_.load(std::memory_order_acquire);  // pairs with the release in grow(): the new range is mapped
+  }
+  [[nodiscard]] std::uint64_t max_home_bytes() const noexcept { return max_home_bytes_; }
+  [[nodiscard]] bool read_only() const noexcept { return read_only_; }
+
+  /// The grain in which a log must be appended so that a write in flight never touches durable records: 64 on memory, 4096 on a file.
+  [[nodiscard]] std::size_t append_unit() const noexcept { return append_unit_; }
+  /// True when a fence costs a device's sync (100 us) and not a memory barrier (100 ns): engines then share fences.
+  [[nodiscard]] bool fence_is_sync() const noexcept { return fence_is_sync_; }
+
+  /// The bytes at a file offset as this process sees them now (durable or not). READ only. log and home are each contiguous.
+  [[nodiscard]] const std::byte* at(std::uint64_t offset) const noexcept {
+    return offset < log_bytes_ ? log_ + offset : home_ + (offset - log_bytes_);
+  }
+  [[nodiscard]] const std::byte* home() const noexcept { return home_; }
+
+  /// A cached store: visible to at() at once, durable after flush + fence (or whenever the cache pleases, M2).
+  virtual void store(std::uint64_t offset, const void* src, std::size_t n) noexcept = 0;
+  /// A non-temporal store of whole lines (offset and n multiples of 64; src 8-aligned): durable after fence.
+  virtual void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept = 0;
+  /// Starts the write-back of every line that [offset, offset + n) touches.
+  virtual void flush(std::uint64_t offset, std::size_t n) noexcept = 0;
+  /// What the calling thread flushed or streamed is durable when this returns ok. After a failure every later call fails too (L9).
+  virtual Status fence() noexcept = 0;
+  /// Every store made so far is durable, flushed or not (REWIND's and Blurred Persistence's flush of everything), file metadata too.
+  virtual Status flush_all() noexcept = 0;
+
+  /// Maps a part of the log range as a ring (see RingMap). The mapping lives as long as the medium.
+  virtual Result<RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) = 0;
+  /// Streams n bytes (a multiple of 64) to ring position `pos` (bytes, any lap; taken modulo the ring), wrapping by itself.
+  virtual void append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept = 0;
+  /// append, then fence: the one call on a commit's path.
+  virtual Status append_fence(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept = 0;
+
+  /// Home becomes `home_bytes` long: allocated on the medium (a full disk is an error here and never a SIGBUS later), zero, mapped.
+  /// What was there stays where it was. The new length is durable before this returns.
+  virtual Status grow(std::uint64_t home_bytes) = 0;
+  /// Makes home's [home_offset, +n) appear at `address` (page-aligned, replacing what is mapped there).
+  virtual Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n, ViewKind kind) = 0;
+
+  [[nodiscard]] virtual Counters counters() const noexcept;  ///< virtual for decorators only
+
+ protected:
+  /// Counters of one thread, alone on its lines. Only the owner writes; atomic so that counters() may read meanwhile.
+  struct alignas(128) Row {
+    std::atomic<std::uint64_t> stores{0}, stored_bytes{0}, streamed_lines{0}, flushed_lines{0}, fences{0}, syncs{0}, written_bytes{0};
+  };
+  /// The calling thread's row.
+  [[nodiscard]] Row& row() const noexcept { return rows_[static_cast<std::size_t>(base::thread_slot())]; }
+  /// Adds to a counter of the calling thread's own row: a load, an add and a store, not a locked instruction.
+  static void add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept {
+    counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
+
+  std::string path_;
+  std::byte* log_ = nullptr;
+  std::byte* home_ = nullptr;
+  std::uint64_t log_bytes_ = 0, max_home_bytes_ = 0;
+  std::atomic<std::uint64_t> home_bytes_{0};
+  std::size_t append_unit_ = line_bytes;
+  bool fence_is_sync_ = false;
+  bool read_only_ = false;
+
+ private:
+  std::unique_ptr<Row[]> rows_;  // one a thread slot
+};
+
+/// Each paper's model of slow memory, as its paper states it. All zero: no delay is added.
+struct Delays {
+  std::uint32_t write_ns = 0;            ///< REWIND, Blurred Persistence: added per written-back line; consecutive writes to one line once
+  std::uint32_t latency_cycles = 0;      ///< DudeTM: a persist waits max(latency, bytes / bandwidth)
+  double bandwidth_gb_s = 0;             ///< DudeTM: 0 = unlimited
+  std::uint32_t drain_ns = 0;            ///< SoftWrAP: Tw, an 8-line write buffer drained at this a line; a fence waits for it to drain
+  bool merge_over_fences = false;        ///< REWIND: a fence between two writes to one line doesn't make them two
+  [[nodiscard]] bool none() const noexcept { return write_ns == 0 && latency_cycles == 0 && bandwidth_gb_s <= 0 && drain_ns == 0; }
+  /// "none", "rewind", "blurred", "dudetm", "dudetm-3500", "softwrap": the papers' own settings; `invalid` names the choices.
+  static Result<Delays> named(std::string_view name);
+};
+
+/// How to open or create the bytes of a pool.
+struct OpenMedium {
+  std::string path;
+  std::string kind = "auto";      ///< auto | file | dax | emulated. auto: dax where MAP_SYNC works, else file
+  bool create = false;            ///< make the file (`exists` if there), log_bytes + home_bytes long, allocated, zero
+  bool read_only = false;
+  bool direct = true;             ///< file: try O_DIRECT|O_DSYNC; where refused (tmpfs) write + fdatasync, said by describe()
+  std::uint64_t log_bytes = 0;
+  std::uint64_t home_bytes = 0;      ///< 0 when opening: what the file has beyond log_bytes, in whole pages
+  std::uint64_t max_home_bytes = 0;  ///< address space kept for growth; less than home_bytes: no growth
+  Delays delays;                     ///< emulated only
+};
+
+/// Opens the medium (no pool format is looked at). Never writes to an existing file.
+Result<std::unique_ptr<Medium>> open_medium(const OpenMedium& how);
+
+/// What `auto` would choose for a path, and why, line by line, for `perdure doctor`. The path need not exist.
+struct Diagnosis {
+  std::string kind, reason, file_system, flush_instruction;
+  bool direct = false, map_sync = false, eadr = false;
+};
+Result<Diagnosis> diagnose(const std::string& path);
+
+}  // namespace perdure::medium

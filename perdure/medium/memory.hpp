@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// MemoryMedium: byte-addressable durable memory, real (`dax`) or played by a MAP_SHARED file (`emulated`). Both are this one class.
+//
+// The commit path is append_fence(): wide non-temporal stores, one sfence, three counters. With NoDelay nothing else is compiled in.
+// Crash invariants are M1-M4 as the hardware gives them: a flush is a clwb (or what there is), a fence an sfence. An sfence can't fail,
+// so neither does this medium once it is open; only growth can.
+// Thread safety: as medium.hpp says. flush_all and grow: one caller at a time, and not both at once.
+#pragma once
+
+#include <cassert>
+#include <string>
+#include <utility>
+
+#include "perdure/base/cpu.hpp"
+#include "perdure/medium/delay.hpp"
+#include "perdure/medium/line_marks.hpp"
+#include "perdure/medium/mapped.hpp"
+
+namespace perdure::medium {
+
+/// What tells one memory medium from another.
+struct MemoryTraits {
+  std::string_view kind;          // "dax", "emulated"
+  std::string about;              // for describe()
+  base::FlushInstruction flush = base::FlushInstruction::none;
+  int map_flags = 0;
+  bool sync_metadata = false;     // flush_all and growth fsync the file
+  std::uint64_t map_unit = page_bytes;
+};
+
+template <class Delay>
+class MemoryMedium final : public MappedMedium {
+ public:
+  MemoryMedium(MemoryTraits traits, PoolFile file, const OpenMedium& how)
+      : traits_(std::move(traits)),
+        file_(std::move(file)),
+        flush_(base::flush_lines(traits_.flush)),
+        stream_(base::stream_lines(base::best_stream())),
+        delay_(how.delays) {
+    path_ = how.path;
+    log_bytes_ = how.log_bytes;
+    read_only_ = how.read_only;
+    map_flags_ = traits_.map_flags;
+    map_unit_ = traits_.map_unit;
+    private_views_ = !file_.character_device;
+  }
+
+  Status init(std::uint64_t max_home_bytes) {
+    const std::uint64_t most = log_bytes_ + std::max(file_.home_bytes, max_home_bytes);
+    if (Status s = marks_.reserve(path_, most); !s.ok()) return s;
+    if (Status s = marks_.cover(path_, log_bytes_); !s.ok()) return s;
+    return map_all(file_.fd.get(), file_.fd.get(), file_.home_bytes, max_home_bytes);
+  }
+
+  std::string_view kind() const noexcept override { return traits_.kind; }
+  std::string describe() const override { return traits_.about; }
+
+  void store(std::uint64_t offset, const void* src, std::size_t n) noexcept override {
+    Row& r = row();
+    copy_words(address(offset), src, n);
+    marks_.mark(offset, n);
+    add(r.stores, 1);
+    add(r.stored_bytes, n);
+  }
+
+  void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept override {
+    assert(offset % line_bytes == 0 && n % line_bytes == 0);
+    stream_(address(offset), src, n);
+    delay_.written(offset / line_bytes, n / line_bytes);
+    count_streamed(row(), n);
+  }
+
+  void flush(std::uint64_t offset, std::size_t n) noexcept override {
+    if (n != 0) flush_run(offset / line_bytes, lines_touched(offset, n));
+  }
+
+  Status fence() noexcept override {
+    // what this thread flushed or streamed is durable before whatever the caller does next
+    base::store_fence();
+    delay_.fenced();
+    add(row().fences, 1);
+    return {};
+  }
+
+  Status flush_all() noexcept override {
+    marks_.take_all([this](std::uint64_t first, std::uint64_t count) { flush_taken(first, count); });
+    base::store_fence();
+    delay_.fenced();
+    return sync_metadata();
+  }
+
+  void append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override {
+    append_lines(ring, pos, src, n);
+    count_streamed(row(), n);
+  }
+
+  Status append_fence(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override {
+    append_lines(ring, pos, src, n);
+    base::store_fence();  // the record is durable before its transaction is acknowledged or its locks are let go
+    delay_.fenced();
+    Row& r = row();
+    count_streamed(r, n);
+    add(r.fences, 1);
+    return {};
+  }
+
+ private:
+  std::byte* address(std::uint64_t offset) const noexcept { return offset < log_bytes_ ? log_ + offset : home_ + (offset - log_bytes_); }
+
+  static void count_streamed(Row& r, std::size_t n) noexcept {
+    add(r.streamed_lines, n / line_bytes);
+    add(r.written_bytes, n);
+  }
+
+  void append_lines(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept {
+    const std::uint64_t at = ring_index(ring, pos);
+    assert(at % line_bytes == 0 && n % line_bytes == 0 && n <= ring.bytes);
+    stream_(ring.base + at, src, n);  // past the ring's end lies its beginning
+    if constexpr (Delay::active) {
+      const std::uint64_t first = n < ring.bytes - at ? n : ring.bytes - at;
+      delay_.written((ring.offset + at) / line_bytes, first / line_bytes);
+      if (first != n) delay_.written(ring.offset / line_bytes, (n - first) / line_bytes);
+    }
+  }
+
+  void flush_run(std::uint64_t first, std::uint64_t count) noexcept {
+    for (std::uint64_t l = first; l < first + count; ++l) (void)marks_.take_line(l);  // before the write-back: K2
+    flush_taken(first, count);
+  }
+
+  void flush_taken(std::uint64_t first, std::uint64_t count) noexcept {
+    flush_(address(first * line_bytes), count);
+    delay_.written(first, count);
+    Row& r = row();
+    add(r.flushed_lines, count);
+    add(r.written_bytes, count * line_bytes);
+  }
+
+  Status sync_metadata() noexcept;
+  Status extend(std::uint64_t from, std::uint64_t to) override;
+  void shrink(std::uint64_t to) noexcept override;
+  Status mapped(std::uint64_t /*from*/, std::uint64_t to) override { return marks_.cover(path_, log_bytes_ + to); }
+
+  MemoryTraits traits_;
+  PoolFile file_;
+  base::FlushLines flush_;
+  base::StreamLines stream_;
+  LineMarks marks_;
+  [[no_unique_address]] Delay delay_;
+};
+
+Result<std::unique_ptr<Medium>> open_dax(const OpenMedium& how);
+Result<std::unique_ptr<Medium>> open_emulated(const OpenMedium& how);
+
+/// Is the processor's cache inside the power-fail domain (eADR)? CPUID can't tell; the kernel says so for each NVDIMM region.
+bool cache_is_durable();
+/// Does a file at `path` (or a new one in its folder) accept MAP_SYNC? Writes nothing.
+bool map_sync_works(const std::string& path);
+
+}  // namespace perdure::medium

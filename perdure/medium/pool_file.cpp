@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/medium/pool_file.hpp"
+
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <vector>
+
+#include "perdure/medium/words.hpp"
+
+namespace perdure::medium {
+namespace {
+
+std::string number(std::uint64_t n) { return std::to_string(n); }
+
+Status check_sizes(const OpenMedium& how) {
+  if (how.path.empty()) return failure(Code::invalid, "", "an empty path", "the path of a pool file");
+  for (const auto& [value, what] : {std::pair{how.log_bytes, "log_bytes"}, std::pair{how.home_bytes, "home_bytes"},
+                                    std::pair{how.max_home_bytes, "max_home_bytes"}}) {
+    if (value % page_bytes != 0) {
+      return failure(Code::invalid, how.path, std::string(what) + " = " + number(value), "a multiple of 4096");
+    }
+    if (value > (1ULL << 46)) {
+      return failure(Code::invalid, how.path, std::string(what) + " = " + number(value), "at most 2^46, what an address space holds");
+    }
+  }
+  if (how.log_bytes == 0) return failure(Code::invalid, how.path, "log_bytes = 0", "at least 4096");
+  if (how.create && how.read_only) return failure(Code::invalid, how.path, "create and read_only together", "one of them");
+  return {};
+}
+
+Status open_failure(const OpenMedium& how, int err) {
+  if (err == EEXIST) return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without create, or choose another path");
+  if (err == ENOENT) {
+    return failure(Code::not_found, how.path, how.create ? "its folder does not exist" : "no such file", {},
+                   how.create ? "make the folder first" : "create the pool first, or correct the path");
+  }
+  if (err == EROFS) return failure(Code::read_only, how.path, "the file system is mounted read-only", {}, "open the pool read-only");
+  if (err == EACCES || err == EPERM) {
+    return system_failure(how.path, "open", err, how.read_only || how.create ? "check the permissions" : "check the permissions, or open the pool read-only");
+  }
+  return system_failure(how.path, "open", err);
+}
+
+Status room_failure(const std::string& path, const char* call, int err, std::uint64_t from, std::uint64_t to) {
+  if (err == ENOSPC || err == EDQUOT || err == EFBIG) {
+    const char* why = err == EFBIG ? "the file size limit was met" : (err == EDQUOT ? "the disk quota is used up" : "the disk is full");
+    return failure(Code::full, path, std::string(why) + " (" + call + ")", number(to - from) + " free bytes",
+                   "free some room or ask for a smaller size; the file is as it was before");
+  }
+  return system_failure(path, call, err);
+}
+
+// fallocate, or where the file system has none, the C library's replacement that writes to every block.
+int allocate(int fd, std::uint64_t from, std::uint64_t to) noexcept {
+  const auto offset = static_cast<off_t>(from), length = static_cast<off_t>(to - from);
+  int r = 0;
+  do {
+    r = ::fallocate(fd, 0, offset, length);
+  } while (r != 0 && errno == EINTR);
+  if (r == 0) return 0;
+  if (errno != EOPNOTSUPP) return errno;
+  do {
+    r = ::posix_fallocate(fd, offset, length);
+  } while (r == EINTR);
+  return r;
+}
+
+// Zeros what a growth that never got published may have left beyond the end.
+int zero(int fd, std::uint64_t from, std::uint64_t to) noexcept {
+  const auto offset = static_cast<off_t>(from), length = static_cast<off_t>(to - from);
+  if (::fallocate(fd, FALLOC_FL_ZERO_RANGE, offset, length) == 0) return 0;
+  if (::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length) == 0) return 0;  // allocated again by the caller
+  static const std::byte zeros[65536] = {};
+  for (std::uint64_t at = from; at < to;) {
+    const ssize_t n = ::pwrite(fd, zeros, std::min<std::uint64_t>(sizeof zeros, to - at), static_cast<off_t>(at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return n < 0 ? errno : EIO;
+    at += static_cast<std::uint64_t>(n);
+  }
+  return 0;
+}
+
+std::uint64_t device_bytes(const struct stat& st) {
+  const std::string text =
+      read_sysfs("/sys/dev/char/" + std::to_string(major(st.st_rdev)) + ":" + std::to_string(minor(st.st_rdev)) + "/size");
+  std::uint64_t n = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return 0;
+    n = n * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  return n;
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+std::string read_sysfs(const std::string& path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+Result<PoolFile> open_pool_file(const OpenMedium& how) {
+  if (Status s = check_sizes(how); !s.ok()) return s;
+  PoolFile file;
+  struct stat st = {};
+  const bool there = ::stat(how.path.c_str(), &st) == 0;
+  file.character_device = there && S_ISCHR(st.st_mode);
+  const bool make = how.create && !file.character_device;  // a device is always there: its medium looks whether it is in use
+  const int flags = (how.read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | (make ? O_CREAT | O_EXCL : 0);
+  if (there && !S_ISREG(st.st_mode) && !file.character_device) {
+    if (make) return open_failure(how, EEXIST);
+    return failure(Code::invalid, how.path, S_ISDIR(st.st_mode) ? "a folder" : "not a regular file", "a pool file or a /dev/dax device");
+  }
+  file.fd = Descriptor(::open(how.path.c_str(), flags, 0666));
+  if (!file.fd) return open_failure(how, errno);
+  file.home_bytes = how.home_bytes;
+  const std::uint64_t wanted = how.log_bytes + how.home_bytes;
+  if (make) {
+    if (Status s = allocate_zero(file.fd.get(), how.path, 0, wanted); !s.ok()) {
+      discard_new_file(how);
+      return s;
+    }
+    file.bytes = wanted;
+    return file;
+  }
+  if (::fstat(file.fd.get(), &st) != 0) return system_failure(how.path, "fstat", errno);
+  file.bytes = file.character_device ? device_bytes(st) : static_cast<std::uint64_t>(st.st_size);
+  if (file.bytes < wanted) {
+    const char* what = file.character_device ? "the device has " : "the file has ";
+    return failure(file.character_device ? Code::full : Code::corrupt, how.path, what + number(file.bytes) + " bytes",
+                   "at least " + number(wanted) + " (log " + number(how.log_bytes) + " + home " + number(how.home_bytes) + ")",
+                   file.character_device ? "ask for a smaller pool" : "it was cut short, or is not a pool: restore it from a copy");
+  }
+  if (how.home_bytes == 0 && !how.create) file.home_bytes = (file.bytes - how.log_bytes) / page_bytes * page_bytes;
+  return file;
+}
+
+void discard_new_file(const OpenMedium& how) noexcept {
+  struct stat st = {};
+  if (how.create && ::stat(how.path.c_str(), &st) == 0 && S_ISREG(st.st_mode)) ::unlink(how.path.c_str());
+}
+
+Status allocate_zero(int fd, const std::string& path, std::uint64_t from, std::uint64_t to) {
+  struct stat st = {};
+  if (::fstat(fd, &st) != 0) return system_failure(path, "fstat", errno);
+  const auto before = static_cast<std::uint64_t>(st.st_size);
+  const char* call = "fallocate";
+  int err = 0;
+  if (before > from) {
+    err = zero(fd, from, std::min(before, to));
+    call = "zeroing";
+  }
+  if (err == 0) {
+    err = allocate(fd, from, to);
+    call = "fallocate";
+  }
+  if (err == 0) return {};
+  // undo, so that the disk has its room back; never cut away what was there before
+  if (::ftruncate(fd, static_cast<off_t>(std::max(before, from))) != 0 && err == 0) err = errno;
+  return room_failure(path, call, err, from, to);
+}
+
+Status sync_file_and_folder(int fd, const std::string& path) {
+  if (::fsync(fd) != 0) return system_failure(path, "fsync", errno);
+  const std::string folder = folder_of(path);
+  const Descriptor dir(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!dir) return system_failure(folder, "open", errno);
+  if (::fsync(dir.get()) != 0 && errno != EINVAL) return system_failure(folder, "fsync", errno);
+  return {};
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string file_system_name(const std::string& path_or_folder) {
+  struct statfs fs = {};
+  if (::statfs(path_or_folder.c_str(), &fs) != 0) return "unknown";
+  switch (static_cast<std::uint32_t>(fs.f_type)) {
+    case EXT4_SUPER_MAGIC: return "ext4";
+    case XFS_SUPER_MAGIC: return "xfs";
+    case BTRFS_SUPER_MAGIC: return "btrfs";
+    case TMPFS_MAGIC: return "tmpfs";
+    case OVERLAYFS_SUPER_MAGIC: return "overlay";
+    case NFS_SUPER_MAGIC: return "nfs";
+    case F2FS_SUPER_MAGIC: return "f2fs";
+    case FUSE_SUPER_MAGIC: return "fuse";
+    case 0x2fc12fc1U: return "zfs";
+    default: break;
+  }
+  static constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  for (auto v = static_cast<std::uint32_t>(fs.f_type); v != 0; v >>= 4) text.insert(text.begin(), digits[v & 15]);
+  return "file system 0x" + text;
+}
+
+Result<Descriptor> make_memory_file(const char* name, std::uint64_t bytes) {
+  Descriptor fd(::memfd_create(name, MFD_CLOEXEC));
+  if (!fd) return system_failure(name, "memfd_create", errno);
+  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) return system_failure(name, "ftruncate of a memory file", errno);
+  return fd;
+}
+
+}  // namespace perdure::medium

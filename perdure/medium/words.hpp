@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Small arithmetic and copying that every medium needs.
+//
+// copy_words() is what makes assumption M1 hold for our own stores: each aligned 8-byte word (and each aligned 4, 2 or 1 bytes at
+// the ends) is one machine store, which memcpy does not promise. Thread safety: two threads must not write one word at a time; a
+// reader sees each word old or new.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "perdure/medium/medium.hpp"
+
+namespace perdure::medium {
+
+inline constexpr std::uint64_t page_bytes = 4096;
+
+/// How many lines [offset, offset + n) touches.
+[[nodiscard]] constexpr std::uint64_t lines_touched(std::uint64_t offset, std::uint64_t n) noexcept {
+  return n == 0 ? 0 : (offset + n - 1) / line_bytes - offset / line_bytes + 1;
+}
+
+[[nodiscard]] constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t unit) noexcept { return (n + unit - 1) / unit * unit; }
+
+/// Where position `pos` of any lap lies in a ring.
+[[nodiscard]] inline std::uint64_t ring_index(const RingMap& ring, std::uint64_t pos) noexcept {
+  const std::uint64_t mask = ring.bytes - 1;
+  return (ring.bytes & mask) == 0 ? pos & mask : pos % ring.bytes;  // most rings are powers of two: no division on a commit's path
+}
+
+namespace detail {
+template <class T>
+inline void put(std::byte* to, const std::byte* from) noexcept {
+  T v;
+  std::memcpy(&v, from, sizeof v);
+  std::atomic_ref<T>(*reinterpret_cast<T*>(to)).store(v, std::memory_order_relaxed);  // relaxed: only to be one store
+}
+}  // namespace detail
+
+inline void copy_words(std::byte* to, const void* source, std::size_t n) noexcept {
+  const auto* from = static_cast<const std::byte*>(source);
+  if (n == 8 && reinterpret_cast<std::uintptr_t>(to) % 8 == 0) return detail::put<std::uint64_t>(to, from);  // the common case
+  const auto at = [&] { return reinterpret_cast<std::uintptr_t>(to); };
+  const auto step = [&](std::size_t k) {
+    to += k;
+    from += k;
+    n -= k;
+  };
+  const auto piece = [&] {  // at an end: the widest aligned store that fits
+    if (n >= 4 && at() % 4 == 0) {
+      detail::put<std::uint32_t>(to, from);
+      step(4);
+    } else if (n >= 2 && at() % 2 == 0) {
+      detail::put<std::uint16_t>(to, from);
+      step(2);
+    } else {
+      detail::put<std::uint8_t>(to, from);
+      step(1);
+    }
+  };
+  while (n != 0 && at() % 8 != 0) piece();
+  for (; n >= 8; step(8)) detail::put<std::uint64_t>(to, from);
+  while (n != 0) piece();
+}
+
+}  // namespace perdure::medium

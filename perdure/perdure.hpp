@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Perdure: ordinary data structures, changed in transactions at memory speed, whole and durable after any crash.
+//
+// The C++ front door: pools, transactions, persistent fields, containers. See README.md for a program of ten lines.
+#pragma once
+
+#include "perdure/api/layout.hpp"
+#include "perdure/api/options.hpp"
+#include "perdure/api/persistent.hpp"
+#include "perdure/api/pool.hpp"
+#include "perdure/api/receipt.hpp"
+#include "perdure/api/tx.hpp"
+#include "perdure/container/hash_map.hpp"
+#include "perdure/container/list.hpp"
+#include "perdure/container/map.hpp"
+#include "perdure/container/queue.hpp"
+#include "perdure/container/rb_tree.hpp"
+#include "perdure/container/string.hpp"
+#include "perdure/container/vector.hpp"

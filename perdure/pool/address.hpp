@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Where in the address space a pool's view lies: chosen once, at creation, recorded in the header, kept free for all of max_home_bytes.
+//
+// Pools hold plain pointers, so a view always returns to its base. Slots are as large as the pool may grow, rounded up to a power of
+// two, in a range that the loader, the heap and the sanitizers leave alone; the pool's uuid picks the first slot to try. A base that is
+// taken at open is refused with the name of what has it. Thread safety: values; the system calls order themselves.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "perdure/base/status.hpp"
+
+namespace perdure::pool {
+
+/// Reserved address space (nothing is mapped, nothing committed); given back by the destructor with all that was mapped there since.
+class AddressRange {
+ public:
+  AddressRange() noexcept = default;
+  AddressRange(AddressRange&& o) noexcept : base_(std::exchange(o.base_, 0)), bytes_(std::exchange(o.bytes_, 0)) {}
+  AddressRange& operator=(AddressRange&& o) noexcept {
+    std::swap(base_, o.base_);
+    std::swap(bytes_, o.bytes_);
+    return *this;
+  }
+  ~AddressRange();
+
+  /// Exactly there, for the pool `path`; `incompatible` names what has it.
+  static Result<AddressRange> reserve(std::uint64_t base, std::uint64_t bytes, const std::string& path);
+  /// A free slot, by uuid.
+  static Result<AddressRange> choose(const std::uint8_t (&uuid)[16], std::uint64_t bytes, const std::string& path);
+
+  [[nodiscard]] std::byte* begin() const noexcept { return reinterpret_cast<std::byte*>(base_); }
+  [[nodiscard]] std::uint64_t base() const noexcept { return base_; }
+  [[nodiscard]] explicit operator bool() const noexcept { return base_ != 0; }
+
+ private:
+  std::uint64_t base_ = 0, bytes_ = 0;
+};
+
+}  // namespace perdure::pool

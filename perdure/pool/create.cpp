@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/pool/create.hpp"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <vector>
+
+#include "perdure/base/checksum.hpp"
+#include "perdure/pool/header.hpp"
+#include "perdure/pool/heap_apply.hpp"
+
+namespace perdure::pool {
+namespace {
+
+constexpr std::uint64_t default_log = 64ULL << 20;
+constexpr std::uint64_t room_at_birth = 16;  // chunks beside the root's
+
+std::string number(std::uint64_t n) { return std::to_string(n); }
+constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t unit) { return (n + unit - 1) / unit * unit; }
+
+std::uint64_t root_chunks(std::uint64_t root_bytes) {
+  if (root_bytes == 0) return 0;
+  return root_bytes > max_small ? round_up(root_bytes, chunk_bytes) / chunk_bytes : span_chunks(size_class(root_bytes));
+}
+
+Status check_request(const OpenFile& how, const Identity& who, std::uint32_t rings) {
+  if (rings > static_cast<std::uint32_t>(max_rings))
+    return failure(Code::invalid, how.path, number(rings) + " log rings", "at most " + number(max_rings), "ask for fewer threads");
+  if (who.engine.empty() || who.engine.size() >= sizeof(Header::engine))
+    return failure(Code::invalid, how.path, "an engine name of " + number(who.engine.size()) + " bytes", "1 to 31");
+  return {};
+}
+
+// Fills max_home_bytes and the least home_bytes.
+Status plan_home(const OpenFile& how, const Identity& who, Plan& plan) {
+  plan.max_home_bytes = round_up(std::min(how.max_bytes, max_home_limit), chunk_bytes);
+  if (how.max_bytes > max_home_limit)
+    return failure(Code::invalid, how.path, "a max_size of " + number(how.max_bytes) + " bytes", "at most " + number(max_home_limit));
+  const std::uint64_t least = (first_chunk(plan.max_home_bytes) + std::max<std::uint64_t>(root_chunks(who.root_bytes), 1)) * chunk_bytes;
+  if (plan.max_home_bytes < least)
+    return failure(Code::invalid, how.path, "a max_size of " + number(how.max_bytes) + " bytes", "at least " + number(least) + " for this root object");
+  const std::uint64_t wanted = std::max(round_up(how.initial_bytes, chunk_bytes), least + room_at_birth * chunk_bytes);
+  plan.home_bytes = std::min(wanted, plan.max_home_bytes);
+  return {};
+}
+
+Status fresh_uuid(std::uint8_t (&uuid)[16]) {
+  std::size_t done = 0;
+  while (done < sizeof uuid) {
+    const ssize_t n = ::getrandom(uuid + done, sizeof uuid - done, 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return system_failure("", "getrandom", errno);
+    done += static_cast<std::size_t>(n);
+  }
+  uuid[6] = static_cast<std::uint8_t>((uuid[6] & 0x0f) | 0x40);  // RFC 4122, version 4
+  uuid[8] = static_cast<std::uint8_t>((uuid[8] & 0x3f) | 0x80);
+  return {};
+}
+
+void store_zeros(medium::Medium& medium, std::uint64_t offset, std::uint64_t n) {
+  const std::vector<std::byte> zeros(std::min<std::uint64_t>(n, 1 << 20));
+  for (std::uint64_t done = 0; done < n; done += zeros.size()) {
+    const auto step = std::min<std::uint64_t>(zeros.size(), n - done);
+    medium.store(offset + done, zeros.data(), step);
+    medium.flush(offset + done, step);
+  }
+}
+
+// A message about the file under its working name, for a user who knows only the pool's.
+Status under_its_name(const Status& s, const std::string& working, const std::string& name) {
+  std::string text = s.message();
+  for (std::size_t at = text.find(working); at != std::string::npos; at = text.find(working, at + name.size())) text.replace(at, working.size(), name);
+  return {s.code(), text};
+}
+
+// Gives the finished file its name; never replaces another. 0 or errno.
+int name_file(const std::string& working, const std::string& path) {
+  if (::renameat2(AT_FDCWD, working.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+  if (::link(working.c_str(), path.c_str()) != 0) return errno;  // a file system without RENAME_NOREPLACE
+  return ::unlink(working.c_str()) == 0 ? 0 : errno;  // left there by a kill it is only a second name, which the next creator removes
+}
+
+Status sync_folder(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : (slash == 0 ? "/" : path.substr(0, slash));
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return system_failure(folder, "open", errno);
+  const int r = ::fsync(fd), err = errno;
+  ::close(fd);
+  return r == 0 || err == EINVAL ? Status() : system_failure(folder, "fsync", err);
+}
+
+// Removes the working files unless the work was finished.
+struct Cleaner {
+  std::string lock_path, file_path;
+  bool file_made = false;
+  ~Cleaner() {
+    if (file_made) ::unlink(file_path.c_str());
+    ::unlink(lock_path.c_str());  // while locked: whoever opened it meanwhile finds that its name is gone, and starts over
+  }
+};
+
+}  // namespace
+
+Result<Plan> plan_pool(const OpenFile& how, const Identity& who) {
+  Plan plan;
+  plan.rings = how.rings != 0 ? how.rings : who.rings;
+  if (Status s = check_request(how, who, plan.rings); !s.ok()) return s;
+  if (how.log_bytes > max_home_limit)
+    return failure(Code::invalid, how.path, "a log of " + number(how.log_bytes) + " bytes", "at most " + number(max_home_limit));
+  const std::uint64_t rings = std::max<std::uint64_t>(plan.rings, 1);
+  if (how.log_bytes == 0) {
+    plan.ring_bytes = (default_log - first_ring) / rings / 4096 * 4096;
+    plan.log_bytes = plan.rings == 0 ? medium::region_align : default_log;
+  } else {
+    plan.ring_bytes = std::max<std::uint64_t>(round_up((how.log_bytes + rings - 1) / rings, 4096), 8192);
+    plan.log_bytes = round_up(first_ring + plan.ring_bytes * plan.rings, medium::region_align);
+  }
+  if (plan.rings == 0) plan.ring_bytes = 0;
+  if (Status s = plan_home(how, who, plan); !s.ok()) return s;
+  return plan;
+}
+
+Result<Plan> plan_on(const medium::Medium& medium, const OpenFile& how, const Identity& who) {
+  Plan plan;
+  plan.rings = how.rings != 0 ? how.rings : who.rings;
+  if (Status s = check_request(how, who, plan.rings); !s.ok()) return s;
+  OpenFile sized = how;
+  sized.max_bytes = std::max(medium.max_home_bytes(), medium.home_bytes()) / chunk_bytes * chunk_bytes;
+  if (Status s = plan_home(sized, who, plan); !s.ok()) return s;
+  const std::uint64_t least = first_chunk(plan.max_home_bytes) + std::max<std::uint64_t>(root_chunks(who.root_bytes), 1);
+  plan.home_bytes = medium.home_bytes() / chunk_bytes * chunk_bytes;
+  if (plan.home_bytes < least * chunk_bytes)
+    return failure(Code::invalid, how.path, "a medium whose home has " + number(medium.home_bytes()) + " bytes", "at least " + number(least * chunk_bytes));
+  plan.log_bytes = medium.log_bytes();
+  const std::uint64_t rings = std::max<std::uint64_t>(plan.rings, 1);
+  const std::uint64_t room = plan.log_bytes < first_ring ? 0 : (plan.log_bytes - first_ring) / rings / 4096 * 4096;
+  plan.ring_bytes = how.log_bytes == 0 ? room : std::max<std::uint64_t>(round_up((how.log_bytes + rings - 1) / rings, 4096), 8192);
+  if (plan.rings == 0) plan.ring_bytes = 0;
+  if (plan.log_bytes < first_ring || plan.ring_bytes > room || (plan.rings != 0 && plan.ring_bytes == 0))
+    return failure(Code::invalid, how.path, "a medium whose log range has " + number(plan.log_bytes) + " bytes",
+                   "at least " + number(first_ring + std::max<std::uint64_t>(plan.ring_bytes, 8192) * plan.rings));
+  return plan;
+}
+
+HeapOp root_op(const Header& header) noexcept {
+  HeapOp op;
+  if (header.root_bytes == 0) return op;
+  op.offset = header.root_offset;
+  op.cls = size_class(header.root_bytes);
+  op.chunks = op.cls == large_class ? static_cast<std::uint32_t>(root_chunks(header.root_bytes)) : 0;
+  return op;
+}
+
+Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how, const Identity& who, bool blank, AddressRange& space) {
+  Header h{};
+  std::memcpy(h.magic, magic, sizeof magic);
+  h.version = format_version;
+  h.endian = endian_mark;
+  if (Status s = fresh_uuid(h.uuid); !s.ok()) return s;
+  std::memcpy(h.engine, who.engine.data(), who.engine.size());
+  auto range = how.base != 0 ? AddressRange::reserve(how.base, plan.max_home_bytes, how.path) : AddressRange::choose(h.uuid, plan.max_home_bytes, how.path);
+  if (!range.ok()) return range.status();
+  space = std::move(*range);
+  h.base = space.base();
+  h.max_home_bytes = plan.max_home_bytes;
+  h.log_bytes = plan.log_bytes;
+  h.ring_bytes = plan.ring_bytes;
+  h.ring_count = plan.rings;
+  h.order = who.order;
+  h.append_unit = static_cast<std::uint32_t>(medium.append_unit());
+  h.layout_bytes = static_cast<std::uint32_t>(std::min(who.layout.size(), layout_capacity));
+  std::memcpy(h.layout, who.layout.data(), h.layout_bytes);
+  h.fingerprint = base::hash_bytes(who.layout.data(), who.layout.size(), 0);
+  h.root_bytes = who.root_bytes;
+  h.home_bytes = plan.home_bytes;
+  h.clean = 1;
+  h.heap_exact = 1;
+  h.created_unix = static_cast<std::uint64_t>(std::time(nullptr));
+
+  const std::uint64_t objects = first_chunk(plan.max_home_bytes) * chunk_bytes;
+  if (!blank) {  // whatever lay there: no header while it is in the making, no directory, no root
+    store_zeros(medium, header_a, sizeof h);
+    store_zeros(medium, header_b, sizeof h);
+    if (Status s = medium.fence(); !s.ok()) return s;  // before home changes: a half-made pool must not look like the old one
+    store_zeros(medium, plan.log_bytes, objects + root_chunks(who.root_bytes) * chunk_bytes);
+  }
+  if (who.root_bytes != 0) {
+    const std::uint32_t cls = size_class(who.root_bytes);
+    h.root_offset = objects + (cls == large_class ? 0 : classes[cls].first);
+    const HeapOp op = root_op(h);
+    HomeTarget home(medium, plan.log_bytes);
+    apply(home, op, h.max_home_bytes);
+    h.heap_used = op_bytes(op);
+  }
+  if (Status s = medium.fence(); !s.ok()) return s;  // home before the header that says it is a pool's
+  if (Status s = write_header(medium, h, false); !s.ok()) return s;
+  return medium.flush_all();
+}
+
+Result<NewFile> create_file(const OpenFile& how, const Identity& who) {
+  const auto plan = plan_pool(how, who);
+  if (!plan.ok()) return plan.status();
+  const std::string lock_path = how.path + ".creating", working = how.path + ".creating.pool";
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    auto creating = FileLock::acquire(lock_path, FileLock::Mode::create, how.path);
+    if (!creating.ok()) return creating.status();
+    if (!creating->is_file(lock_path)) continue;  // its last holder has just removed the name
+    Cleaner cleaner{lock_path, working};
+    struct stat st = {};
+    if (::lstat(how.path.c_str(), &st) == 0) return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without must_create");
+    if (::unlink(working.c_str()) != 0 && errno != ENOENT) return system_failure(working, "unlink", errno);  // a killed creator's
+
+    medium::OpenMedium m;
+    m.path = working;
+    m.kind = how.medium;
+    m.create = true;
+    m.direct = how.direct;
+    m.log_bytes = plan->log_bytes;
+    m.home_bytes = plan->home_bytes;
+    m.max_home_bytes = plan->home_bytes;
+    m.delays = how.delays;
+    auto medium = medium::open_medium(m);
+    if (!medium.ok()) return under_its_name(medium.status(), working, how.path);
+    cleaner.file_made = true;
+    NewFile made;
+    if (Status s = format_pool(**medium, *plan, how, who, true, made.space); !s.ok()) return under_its_name(s, working, how.path);
+    medium->reset();  // unmapped and closed: the pool is opened anew under its name, as every later opening does
+
+    auto lock = FileLock::acquire(working, FileLock::Mode::write, how.path);
+    if (!lock.ok()) return lock.status();
+    if (const int err = name_file(working, how.path); err != 0) {
+      if (err == EEXIST) return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without must_create");
+      return system_failure(how.path, "rename", err);
+    }
+    cleaner.file_made = false;
+    if (Status s = sync_folder(how.path); !s.ok()) return s;
+    made.lock = std::move(*lock);
+    return made;
+  }
+  return failure(Code::busy, how.path, "other processes keep creating and removing it", {}, "try again");
+}
+
+Status create_on_device(const FileLock& lock, const OpenFile& how, const Identity& who, AddressRange& space) {
+  struct stat st = {};
+  if (::fstat(lock.fd(), &st) != 0) return system_failure(how.path, "fstat", errno);
+  std::uint64_t bytes = 0;
+  std::ifstream("/sys/dev/char/" + number(major(st.st_rdev)) + ":" + number(minor(st.st_rdev)) + "/size") >> bytes;
+  auto plan = plan_pool(how, who);
+  if (!plan.ok()) return plan.status();
+  const std::uint64_t least = plan->log_bytes + plan->home_bytes;
+  if (bytes < least + medium::region_align)
+    return failure(Code::full, how.path, "a device of " + number(bytes) + " bytes", "at least " + number(least + medium::region_align), "ask for a smaller log");
+  // a device has its size from the start: home is all of it, as far as max_size allows
+  plan->home_bytes = std::min((bytes - plan->log_bytes) / medium::region_align * medium::region_align,
+                              std::max(plan->max_home_bytes / medium::region_align * medium::region_align, medium::region_align));
+  plan->max_home_bytes = std::max(plan->max_home_bytes, plan->home_bytes);
+  medium::OpenMedium m;
+  m.path = how.path;
+  m.kind = how.medium;
+  m.create = true;
+  m.log_bytes = plan->log_bytes;
+  m.home_bytes = plan->home_bytes;
+  m.max_home_bytes = plan->home_bytes;
+  m.delays = how.delays;
+  auto medium = medium::open_medium(m);
+  if (!medium.ok()) return medium.status();
+  return format_pool(**medium, *plan, how, who, false, space);
+}
+
+}  // namespace perdure::pool

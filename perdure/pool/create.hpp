@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Making pools: sizes, the first bytes, and the file's birth under its name.
+//
+// Crash invariant: the header is the last thing that makes a pool a pool, and the name the last thing that makes the file one: whatever
+// instant a creator dies at, PATH is absent or whole. Creators of one path exclude each other by a lock on PATH.creating; only its
+// holder touches PATH.creating.pool. Thread safety: functions over their arguments.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "perdure/base/status.hpp"
+#include "perdure/medium/medium.hpp"
+#include "perdure/pool/address.hpp"
+#include "perdure/pool/format.hpp"
+#include "perdure/pool/heap.hpp"
+#include "perdure/pool/lock.hpp"
+#include "perdure/pool/pool_file.hpp"
+
+namespace perdure::pool {
+
+/// How long everything is in a new pool.
+struct Plan {
+  std::uint64_t log_bytes = 0, ring_bytes = 0, home_bytes = 0, max_home_bytes = 0;
+  std::uint32_t rings = 0;
+};
+Result<Plan> plan_pool(const OpenFile& how, const Identity& who);
+/// The same for a medium whose ranges exist already.
+Result<Plan> plan_on(const medium::Medium& medium, const OpenFile& how, const Identity& who);
+
+/// The op that allocates the root object; offset 0 when it has no bytes.
+[[nodiscard]] HeapOp root_op(const Header& header) noexcept;
+
+/// Turns a medium into an empty, clean pool, durably; `blank`: its home is known to be zero. The header comes last.
+Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how, const Identity& who, bool blank, AddressRange& space);
+
+/// Makes the pool file how.path, locked for writing; `exists` when somebody else has made it meanwhile.
+struct NewFile {
+  FileLock lock;
+  AddressRange space;
+};
+Result<NewFile> create_file(const OpenFile& how, const Identity& who);
+
+/// Formats the /dev/dax device that `lock` holds, whose header pages are zero.
+Status create_on_device(const FileLock& lock, const OpenFile& how, const Identity& who, AddressRange& space);
+
+}  // namespace perdure::pool

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Every struct that lies in a pool file, with its sizes and offsets asserted. docs/format.md is this file in prose.
+//
+// A pool file: [header copy A][header copy B][rings ...] = the medium's log range; then home: [superblock][directory][chunks ...].
+// All integers are little-endian; `endian` says so and any other value is refused. Offsets into home count from home's first byte.
+//
+// Crash invariants: F1 a header is written to one copy, fence, to the other, fence; first to the one that is not the newest whole one:
+// at any instant one copy is whole, and whichever is read is a state after which nothing was yet recycled.
+// F2 `epoch` rises, durably, at every opening for writing, before the first record.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <type_traits>
+
+namespace perdure::pool {
+
+inline constexpr char magic[8] = {'P', 'E', 'R', 'D', 'U', 'R', 'E', '\0'};
+inline constexpr std::uint32_t format_version = 1;
+inline constexpr std::uint32_t endian_mark = 0x01020304;
+inline constexpr std::uint64_t header_a = 0;
+inline constexpr std::uint64_t header_b = 64 << 10;
+inline constexpr std::uint64_t first_ring = 128 << 10;  ///< rings start here, each a multiple of 4096 long
+inline constexpr int max_rings = 128;
+inline constexpr std::size_t layout_capacity = 2048;
+
+/// How commits are ordered and what recovery takes (docs/architecture.md, "Order").
+enum class Order : std::uint32_t {
+  held = 0,    ///< a ring a thread; isolation is held through the fence; recovery replays every valid record above `applied`, gaps allowed
+  prefix = 1,  ///< one ring for the pool, written in id order; recovery stops at the first break
+};
+
+/// The header, one block. The first part never changes after creation; the second does.
+struct Header {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t endian;
+  std::uint8_t uuid[16];
+  char engine[32];              ///< registry name, zero padded
+  std::uint64_t base;           ///< address at which the view is mapped
+  std::uint64_t max_home_bytes;
+  std::uint64_t log_bytes;      ///< length of the log range: home starts there
+  std::uint64_t ring_bytes;     ///< each ring's length
+  std::uint32_t ring_count;
+  Order order;
+  std::uint32_t append_unit;    ///< grain of the appends since the epoch began: 64 or 4096. A session adopts its medium's (rings are empty then)
+  std::uint32_t layout_bytes;   ///< length of the text in `layout`: at most layout_capacity, a longer text is cut there
+  std::uint64_t root_offset;    ///< home offset of the root object
+  std::uint64_t root_bytes;
+  std::uint64_t fingerprint;    ///< base::hash_bytes(text, length, 0) of the root type's whole layout text
+
+  std::uint64_t sequence;       ///< rises at every write of the header
+  std::uint64_t home_bytes;     ///< home's length: grows
+  std::uint64_t epoch;          ///< F2
+  std::uint64_t applied;        ///< X: home holds every transaction with id <= applied; logs above it are replayed
+  std::uint32_t clean;          ///< 1: closed in order, the rings hold nothing
+  std::uint32_t heap_exact;     ///< 1: heap_used is exact when `clean` (no opening since creation had to recover)
+  std::uint64_t heap_used;      ///< bytes in allocated blocks: exact when clean and heap_exact, else a hint
+  std::uint64_t created_unix;   ///< seconds
+  std::uint64_t reserved1[4];
+  std::uint64_t ring_head[max_rings];  ///< position (bytes since the epoch began) of each ring's first record not yet recycled
+
+  char layout[layout_capacity];  ///< text of the root type's layout
+  std::uint64_t reserved2[99];
+  std::uint64_t checksum;        ///< of all before it
+};
+static_assert(std::endian::native == std::endian::little, "a pool's integers are little-endian and are used in place");
+static_assert(sizeof(Header) == 4096 && std::is_trivially_copyable_v<Header>);
+static_assert(offsetof(Header, uuid) == 16 && offsetof(Header, engine) == 32 && offsetof(Header, base) == 64);
+static_assert(offsetof(Header, sequence) == 136 && offsetof(Header, ring_head) == 224 && offsetof(Header, layout) == 1248);
+static_assert(offsetof(Header, checksum) == 4088);
+
+/// The root type's layout text, as far as the header holds it.
+[[nodiscard]] inline std::string_view layout_text(const Header& h) noexcept {
+  return {h.layout, h.layout_bytes < layout_capacity ? h.layout_bytes : layout_capacity};
+}
+[[nodiscard]] inline std::string_view engine_name(const Header& h) noexcept {
+  return {h.engine, strnlen(h.engine, sizeof h.engine)};
+}
+
+// --- home -------------------------------------------------------------------------------------------------------------------------
+
+inline constexpr std::uint64_t chunk_bytes = 64 << 10;
+inline constexpr std::uint64_t directory_offset = 4096;  ///< home's first page is reserved and zero: offset 0 is never an object
+
+inline constexpr std::uint64_t max_home_limit = 1ULL << 43;  ///< what a log entry's offset can say
+
+/// Chunk n is home's [n * chunk_bytes, + chunk_bytes). The directory has a word for every chunk that home may ever have.
+[[nodiscard]] constexpr std::uint64_t directory_word(std::uint64_t chunk) noexcept { return directory_offset + chunk * 8; }
+/// The first chunk that can hold objects: those before it hold the first page and the directory, their words stay zero.
+[[nodiscard]] constexpr std::uint64_t first_chunk(std::uint64_t max_home_bytes) noexcept {
+  return (directory_offset + max_home_bytes / chunk_bytes * 8 + chunk_bytes - 1) / chunk_bytes;
+}
+
+/// One word a chunk. kind 0 free; 1 small: first chunk of a span of `count` chunks, cut into blocks of one size class; 2 rest of a span
+/// or object (count = distance back to its first chunk); 3 large: first chunk of an object of `count` chunks.
+/// A span begins with its bitmap (1 = allocated), padded to 64 bytes; blocks follow. Spans of n chunks lie at multiples of n from
+/// first_chunk, so that a block's offset and class say where its span begins.
+struct ChunkWord {
+  std::uint64_t bits;
+  enum Kind : std::uint32_t { free = 0, small = 1, rest = 2, large = 3 };
+  [[nodiscard]] constexpr Kind kind() const noexcept { return static_cast<Kind>(bits & 0xff); }
+  [[nodiscard]] constexpr std::uint32_t size_class() const noexcept { return static_cast<std::uint32_t>(bits >> 8 & 0xff); }
+  [[nodiscard]] constexpr std::uint64_t count() const noexcept { return bits >> 16; }  ///< small, large: chunks; rest: distance back
+  static constexpr ChunkWord make(Kind k, std::uint32_t cls, std::uint64_t count) noexcept {
+    return {static_cast<std::uint64_t>(k) | std::uint64_t{cls} << 8 | count << 16};
+  }
+  friend constexpr bool operator==(ChunkWord, ChunkWord) noexcept = default;
+};
+
+}  // namespace perdure::pool

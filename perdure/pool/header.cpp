@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/pool/header.hpp"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "perdure/base/checksum.hpp"
+#include "perdure/pool/pool_file.hpp"
+
+namespace perdure::pool {
+namespace {
+
+std::string number(std::uint64_t n) { return std::to_string(n); }
+
+// The first of the numbers in a checked header that can't be; empty when they agree.
+std::string contradiction(const Header& h) {
+  if (h.base % 4096 != 0) return "base " + number(h.base) + " is not a multiple of 4096";
+  if (h.max_home_bytes % chunk_bytes != 0 || h.max_home_bytes > max_home_limit) return "max_home_bytes " + number(h.max_home_bytes);
+  if (h.home_bytes % 4096 != 0 || h.home_bytes > h.max_home_bytes) return "home_bytes " + number(h.home_bytes);
+  if (h.home_bytes < first_chunk(h.max_home_bytes) * chunk_bytes) return "home_bytes " + number(h.home_bytes) + " is less than its directory";
+  if (h.ring_count > static_cast<std::uint32_t>(max_rings)) return "ring_count " + number(h.ring_count);
+  if (h.ring_bytes % 4096 != 0 || h.log_bytes % 4096 != 0 || h.log_bytes > max_home_limit) return "log_bytes " + number(h.log_bytes);
+  if (h.log_bytes < first_ring || (h.ring_count != 0 && h.ring_bytes > (h.log_bytes - first_ring) / h.ring_count))
+    return number(h.ring_count) + " rings of " + number(h.ring_bytes) + " bytes in a log range of " + number(h.log_bytes);
+  if (h.order != Order::held && h.order != Order::prefix) return "order " + number(static_cast<std::uint32_t>(h.order));
+  if (h.append_unit != 64 && h.append_unit != 4096) return "append_unit " + number(h.append_unit);
+  if (h.layout_bytes > layout_capacity) return "layout_bytes " + number(h.layout_bytes);
+  if (h.root_offset > h.home_bytes || h.root_bytes > h.home_bytes - h.root_offset) return "a root object outside home";
+  return {};
+}
+
+Status not_a_pool(const std::string& path, const std::string& found) {
+  return failure(Code::incompatible, path, found, "a perdure pool (it begins with \"PERDURE\")", "correct the path; nothing was written");
+}
+
+Status cut_short(const std::string& path, std::uint64_t file_bytes, std::uint64_t expected) {
+  return failure(Code::corrupt, path, "a pool cut short: the file has " + number(file_bytes) + " bytes", "at least " + number(expected),
+                 "restore it from a copy; nothing was written");
+}
+
+// What is left to say when no copy is valid.
+Status refuse(const std::string& path, const ChosenHeader& c, const Header* a, const Header* b, std::uint64_t file_bytes) {
+  const auto has = [&](CopyState s) { return c.copy_a == s || c.copy_b == s; };
+  if (c.copy_a == CopyState::missing) {
+    if (file_bytes == 0) return not_a_pool(path, "an empty file");
+    return not_a_pool(path, "a file of " + number(file_bytes) + " bytes that does not begin like a pool");
+  }
+  if (has(CopyState::impossible)) {
+    std::string why;
+    (void)judge(c.copy_a == CopyState::impossible ? *a : *b, &why);
+    return failure(Code::corrupt, path, "a header that contradicts itself (" + why + ")", {}, "restore the pool from a copy; nothing was written");
+  }
+  if (has(CopyState::damaged)) {
+    if (file_bytes < header_b + sizeof(Header)) return cut_short(path, file_bytes, header_b + sizeof(Header));
+    return failure(Code::corrupt, path, "both copies of the header are damaged (their checksums fail)", "at least one whole copy",
+                   "restore the pool from a copy; nothing was written");
+  }
+  if (has(CopyState::other_endian)) {
+    return failure(Code::incompatible, path, "a pool made on a machine of the other byte order", "a little-endian pool",
+                   "export it on a machine like the one that made it, and load the export here");
+  }
+  if (has(CopyState::other_version)) {
+    const std::uint32_t v = c.copy_a == CopyState::other_version ? a->version : b->version;
+    return failure(Code::incompatible, path, "a pool of format version " + number(v), "version " + number(format_version),
+                   v > format_version ? "open it with a newer Perdure" : "the version says that no Perdure made it; restore it from a copy");
+  }
+  return not_a_pool(path, "a file that does not begin like a pool");
+}
+
+Status check_length(const std::string& path, const Header& h, std::uint64_t file_bytes) {
+  return file_bytes < h.log_bytes + h.home_bytes ? cut_short(path, file_bytes, h.log_bytes + h.home_bytes) : Status();
+}
+
+// n-th line of a text without its end; empty after the last.
+std::string_view line_of(std::string_view text, std::size_t n) {
+  for (; n > 0; --n) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) return {};
+    text.remove_prefix(end + 1);
+  }
+  return text.substr(0, text.find('\n'));
+}
+
+// "perdure::shadow_none" for the instance "shadow/none".
+std::string engine_tag(std::string_view name) {
+  std::string tag = "perdure::";
+  for (const char c : name) tag += c == '/' || c == '-' ? '_' : c;
+  return name == "volatile" ? tag + "_" : tag;
+}
+
+Status other_layout(const std::string& path, const Header& h, std::string_view mine) {
+  const std::string_view theirs = layout_text(h);
+  const std::string advice = "open it with the root type that made it, or export it and load the export into a new pool";
+  for (std::size_t n = 0;; ++n) {
+    const std::string_view found = line_of(theirs, n), expected = line_of(mine, n);
+    if (found.empty() && expected.empty()) break;
+    // a text longer than the header holds is cut, perhaps inside its last line
+    const bool cut = theirs.size() == layout_capacity && found.data() + found.size() == theirs.data() + theirs.size();
+    if (cut ? expected.substr(0, found.size()) != found : found != expected) {
+      const auto quoted = [](std::string_view s) { return s.empty() ? std::string("nothing more") : "\"" + std::string(s) + "\""; };
+      return failure(Code::incompatible, path, "a pool of another layout: field " + number(n) + " is " + quoted(found), quoted(expected), advice);
+    }
+    if (cut) break;
+  }
+  return failure(Code::incompatible, path, "a pool of another layout: it differs beyond the first " + number(theirs.size()) + " bytes of its text, or in its size (" + number(h.root_bytes) + " bytes)",
+                 {}, advice);
+}
+
+}  // namespace
+
+std::uint64_t header_checksum(const Header& header) noexcept { return base::hash_bytes(&header, offsetof(Header, checksum), format_version); }
+
+CopyState judge(const Header& copy, std::string* why_impossible) {
+  const bool sound = header_checksum(copy) == copy.checksum;
+  if (!sound) {
+    // A flip in one of the three fields that say what to make of the rest: damage, not another kind of file.
+    Header repaired = copy;
+    std::memcpy(repaired.magic, magic, sizeof magic);
+    repaired.version = format_version;
+    repaired.endian = endian_mark;
+    if (header_checksum(repaired) == copy.checksum) return CopyState::damaged;
+  }
+  if (std::memcmp(copy.magic, magic, sizeof magic) != 0) return CopyState::foreign;
+  if (copy.endian != endian_mark) return copy.endian == __builtin_bswap32(endian_mark) ? CopyState::other_endian : CopyState::damaged;
+  if (copy.version != format_version) return CopyState::other_version;
+  if (!sound) return CopyState::damaged;
+  std::string why = contradiction(copy);
+  if (why.empty()) return CopyState::valid;
+  if (why_impossible != nullptr) *why_impossible = std::move(why);
+  return CopyState::impossible;
+}
+
+Result<ChosenHeader> choose_header(const std::string& path, const Header* a, const Header* b, std::uint64_t file_bytes) {
+  ChosenHeader c;
+  if (a != nullptr) c.copy_a = judge(*a);
+  if (b != nullptr) c.copy_b = judge(*b);
+  const bool a_good = c.copy_a == CopyState::valid, b_good = c.copy_b == CopyState::valid;
+  if (!a_good && !b_good) return refuse(path, c, a, b, file_bytes);
+  c.write_b_first = a_good && (!b_good || a->sequence >= b->sequence);
+  c.header = c.write_b_first ? *a : *b;
+  return c;
+}
+
+Result<ChosenHeader> read_header(const std::string& path, int fd) {
+  struct stat st = {};
+  if (::fstat(fd, &st) != 0) return system_failure(path, "fstat", errno);
+  std::byte page_a[sizeof(Header)], page_b[sizeof(Header)];
+  std::size_t got_a = sizeof page_a, got_b = sizeof page_b;
+  const bool device = S_ISCHR(st.st_mode);
+  if (device) {  // a device-dax can be mapped, not read, and in units of its alignment, 2 MiB unless made otherwise
+    void* at = ::mmap(nullptr, medium::region_align, PROT_READ, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED) return system_failure(path, "mmap", errno, "expected a /dev/dax device of 2 MiB alignment");
+    std::memcpy(page_a, static_cast<std::byte*>(at) + header_a, sizeof page_a);
+    std::memcpy(page_b, static_cast<std::byte*>(at) + header_b, sizeof page_b);
+    ::munmap(at, medium::region_align);
+  } else {
+    const auto read_at = [fd](std::byte* to, std::uint64_t offset) -> ssize_t {
+      std::size_t done = 0;
+      while (done < sizeof(Header)) {
+        const ssize_t n = ::pread(fd, to + done, sizeof(Header) - done, static_cast<off_t>(offset + done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return n;
+        if (n == 0) break;
+        done += static_cast<std::size_t>(n);
+      }
+      return static_cast<ssize_t>(done);
+    };
+    const ssize_t a = read_at(page_a, header_a), b = a < 0 ? a : read_at(page_b, header_b);
+    if (a < 0 || b < 0) return system_failure(path, "read of the header", errno);
+    got_a = static_cast<std::size_t>(a);
+    got_b = static_cast<std::size_t>(b);
+  }
+  Header a, b;
+  std::memcpy(&a, page_a, sizeof a);
+  std::memcpy(&b, page_b, sizeof b);
+  const auto bytes = device ? ~std::uint64_t{0} : static_cast<std::uint64_t>(st.st_size);
+  if (got_a < sizeof a && got_a >= sizeof magic && std::memcmp(page_a, magic, sizeof magic) == 0)
+    return cut_short(path, bytes, header_b + sizeof(Header));
+  auto chosen = choose_header(path, got_a == sizeof a ? &a : nullptr, got_b == sizeof b ? &b : nullptr, bytes);
+  if (!chosen.ok()) return chosen;
+  if (Status s = check_length(path, chosen->header, bytes); !s.ok()) return s;
+  return chosen;
+}
+
+Result<ChosenHeader> read_header(const medium::Medium& medium) {
+  const std::uint64_t bytes = medium.log_bytes() + medium.home_bytes();
+  if (medium.log_bytes() < header_b + sizeof(Header)) return cut_short(medium.path(), bytes, header_b + sizeof(Header));
+  Header a, b;
+  std::memcpy(&a, medium.at(header_a), sizeof a);
+  std::memcpy(&b, medium.at(header_b), sizeof b);
+  auto chosen = choose_header(medium.path(), &a, &b, bytes);
+  if (!chosen.ok()) return chosen;
+  if (Status s = check_length(medium.path(), chosen->header, bytes); !s.ok()) return s;
+  return chosen;
+}
+
+Status check_identity(const std::string& path, const Header& h, const Identity& who) {
+  if (!who.engine_any && engine_name(h) != who.engine) {
+    const std::string made_by(engine_name(h));
+    return failure(Code::incompatible, path, "a pool of engine \"" + made_by + "\"", "engine \"" + who.engine + "\"",
+                   "open it with perdure::Pool<Root, perdure::engines<" + engine_tag(made_by) + ">>");
+  }
+  if (!who.layout_any) {
+    const std::uint64_t fingerprint = base::hash_bytes(who.layout.data(), who.layout.size(), 0);
+    if (h.fingerprint != fingerprint || h.root_bytes != who.root_bytes) return other_layout(path, h, who.layout);
+  }
+  return {};
+}
+
+Status write_header(medium::Medium& medium, Header& header, bool write_b_first) {
+  ++header.sequence;
+  header.checksum = header_checksum(header);
+  const std::uint64_t order[2] = {write_b_first ? header_b : header_a, write_b_first ? header_a : header_b};
+  for (const std::uint64_t offset : order) {
+    medium.store(offset, &header, sizeof header);
+    medium.flush(offset, sizeof header);
+    // the first copy must be whole before the second is touched: else a power cut could tear both
+    if (Status s = medium.fence(); !s.ok()) return s;
+  }
+  return {};
+}
+
+}  // namespace perdure::pool

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The pool's header: reading its two copies, judging them, choosing one, writing both.
+//
+// Everything here is a plain function. Reading never writes; each way in which a file can fail to be a usable pool has a reason of its
+// own: not a pool, newer version, other endianness, cut short, both copies damaged, other engine, other layout. Crash invariant F1
+// (format.hpp) is kept by write_header. Thread safety: none needed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "perdure/base/status.hpp"
+#include "perdure/medium/medium.hpp"
+#include "perdure/pool/format.hpp"
+
+namespace perdure::pool {
+
+struct Identity;
+
+/// What one copy turned out to be.
+enum class CopyState : std::uint8_t {
+  valid,
+  missing,       ///< the file ends before it
+  foreign,       ///< no magic
+  other_endian,  ///< made on a machine of the other byte order
+  other_version, ///< of a format version that this build doesn't know
+  damaged,       ///< its checksum fails
+  impossible     ///< its checksum holds, its numbers contradict each other
+};
+[[nodiscard]] CopyState judge(const Header& copy, std::string* why_impossible = nullptr);
+[[nodiscard]] std::uint64_t header_checksum(const Header& header) noexcept;
+
+/// The header to go by.
+struct ChosenHeader {
+  Header header{};
+  CopyState copy_a = CopyState::missing, copy_b = CopyState::missing;
+  bool write_b_first = false;  ///< F1: copy A is the newest whole one, so the next write begins with B
+};
+
+/// Chooses between the copies found at header_a and header_b (`null`: the file ends before it).
+Result<ChosenHeader> choose_header(const std::string& path, const Header* a, const Header* b, std::uint64_t file_bytes);
+
+/// Reads the header of an open file or /dev/dax device and checks it against the file's length.
+Result<ChosenHeader> read_header(const std::string& path, int fd);
+
+/// The same from a medium (its log range holds both copies).
+Result<ChosenHeader> read_header(const medium::Medium& medium);
+
+/// Is it a pool of this engine and root type? `incompatible` names the first difference.
+Status check_identity(const std::string& path, const Header& header, const Identity& who);
+
+/// F1: raises the sequence, seals, and writes one copy, fence, the other, fence.
+Status write_header(medium::Medium& medium, Header& header, bool write_b_first);
+
+}  // namespace perdure::pool

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/pool/heap.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+
+#include "perdure/pool/heap_central.hpp"
+#include "perdure/pool/pool_file.hpp"
+
+namespace perdure::pool {
+namespace {
+
+std::string number(std::uint64_t n) { return std::to_string(n); }
+
+// Blocks fetched at a time: 16 KiB of them, 1 to 64. What a thread keeps is lost to the others: at most twice that.
+constexpr std::uint32_t batch_of(std::uint32_t cls) noexcept {
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>((16 << 10) / class_bytes(cls), 1, 64));
+}
+
+// Blocks of this size and more may be served by whole chunks where no span of theirs can be had: in small pools, and in full ones.
+constexpr std::uint64_t may_be_chunk = 8 << 10;
+
+}  // namespace
+
+struct Heap::Impl {
+  Impl(PoolFile& p, std::byte* view) : pool(p), central(view, p.header().max_home_bytes), max_home(p.header().max_home_bytes), root(p.header().root_offset), used_at_opening(p.header().heap_used) {}
+  PoolFile& pool;
+  mutable std::mutex mutex;
+  Central central;
+  const std::uint64_t max_home, root;  // the header's, which never change (other fields of it do, under a lock that we don't take)
+  const std::uint64_t used_at_opening;
+  std::atomic<std::int64_t> used_apart{0};  // noted where there was no memory for a row
+
+  [[nodiscard]] Status invalid(std::uint64_t offset, const std::string& why) const {
+    return failure(Code::invalid, pool.path(), "home offset " + number(offset) + ": " + why, "the start of an allocated block");
+  }
+  // More home: `chunks` of it, or as much as there may be (what is free at home's end counts too).
+  Status grow(std::uint64_t chunks) {
+    const std::uint64_t home = pool.home_bytes();
+    Status s = pool.grow(home + chunks * chunk_bytes);
+    if (s.code() != Code::full || home == max_home) return s;
+    return pool.grow(std::min(max_home, home + (chunks + 1) / 2 * chunk_bytes)).ok() ? Status() : s;
+  }
+  // The op that frees the block that starts at `offset`, by the view.
+  Result<HeapOp> find(std::uint64_t offset) const;
+};
+
+Heap::Heap(PoolFile& pool, std::byte* view)
+    : rows_(std::make_unique<std::atomic<Row*>[]>(static_cast<std::size_t>(base::max_threads))), impl_(std::make_unique<Impl>(pool, view)) {}
+
+Heap::~Heap() {
+  for (int i = 0; i < base::max_threads; ++i) delete rows_[static_cast<std::size_t>(i)].load(std::memory_order_relaxed);
+}
+
+Heap::Row* Heap::make_row() noexcept {
+  auto& entry = rows_[static_cast<std::size_t>(base::thread_slot())];
+  if (Row* row = entry.load(std::memory_order_relaxed)) return row;
+  Row* const row = new (std::nothrow) Row;
+  entry.store(row, std::memory_order_release);  // pairs with the acquire in used_bytes()
+  return row;
+}
+
+void Heap::note_slow(std::int64_t bytes) noexcept {
+  if (Row* const row = make_row())
+    row->used.store(bytes, std::memory_order_relaxed);
+  else
+    impl_->used_apart.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+std::uint64_t Heap::used_bytes() const noexcept {
+  auto sum = static_cast<std::int64_t>(impl_->used_at_opening) + impl_->used_apart.load(std::memory_order_relaxed);
+  for (int i = 0; i < base::max_threads; ++i)
+    if (const Row* row = rows_[static_cast<std::size_t>(i)].load(std::memory_order_acquire))  // pairs with make_row
+      sum += row->used.load(std::memory_order_relaxed);
+  return sum > 0 ? static_cast<std::uint64_t>(sum) : 0;  // a hint can be wrong, but not negative
+}
+
+Heap::Looked Heap::looked() const {
+  const std::lock_guard guard(impl_->mutex);
+  return {impl_->central.words_looked_at(), impl_->central.spans_looked_at()};
+}
+
+// --- reserve ----------------------------------------------------------------------------------------------------------------------
+
+Result<HeapOp> Heap::reserve_slow(std::uint64_t bytes) {
+  Impl& heap = *impl_;
+  if (heap.pool.read_only()) return failure(Code::read_only, heap.pool.path(), "an allocation in a pool that is open for reading only", {}, "open it for writing");
+  const std::uint32_t cls = size_class(bytes);
+  if (cls == large_class) {
+    if (bytes > heap.max_home)
+      return failure(Code::full, heap.pool.path(), "a block of " + number(bytes) + " bytes", "less than the pool's max_size of " + number(heap.max_home));
+    return reserve_chunks((bytes + chunk_bytes - 1) / chunk_bytes);
+  }
+  Row* const row = make_row();
+  if (row == nullptr) return failure(Code::out_of_memory, heap.pool.path(), "no memory for a thread's block cache");
+  const std::uint32_t span = span_chunks(cls);
+  Status why;
+  {
+    const std::lock_guard guard(heap.mutex);
+    // What is known; then spans that other classes hold empty; then more home; then what this thread keeps of other classes.
+    for (int effort = 0;; ++effort) {
+      row->count[cls] += heap.central.take_blocks(cls, batch_of(cls), row->blocks[cls], heap.pool.home_bytes());
+      if (row->count[cls] > 0) break;
+      if (effort == 0) {
+        heap.central.drop_empty_spans();
+      } else if (effort == 1) {
+        why = heap.grow(2 * span - 1);  // wherever home ends, a whole span fits
+        if (!why.ok() && why.code() != Code::full) return why;
+      } else if (effort == 2) {
+        for (std::uint32_t c = 0; c < small_classes; ++c)
+          while (row->count[c] > 0) heap.central.give_block(row->blocks[c][--row->count[c]]);
+        heap.central.drop_empty_spans();
+      } else {
+        break;
+      }
+    }
+  }
+  HeapOp op;
+  if (reserve_cached(bytes, op)) return op;
+  if (span > 1 && class_bytes(cls) >= may_be_chunk) {
+    auto chunk = reserve_chunks(1);
+    if (chunk.ok() || chunk.code() != Code::full) return chunk;
+  }
+  if (why.ok()) why = failure(Code::full, heap.pool.path(), "no room for a block of " + number(bytes) + " bytes", {}, "free objects");
+  return why;
+}
+
+Result<HeapOp> Heap::reserve_chunks(std::uint64_t chunks) {
+  Impl& heap = *impl_;
+  const std::lock_guard guard(heap.mutex);
+  Status why;
+  for (int effort = 0; effort < 4; ++effort) {
+    if (const std::uint64_t chunk = heap.central.take_chunks(chunks, heap.pool.home_bytes()); chunk != 0)
+      return HeapOp{chunk * chunk_bytes, large_class, static_cast<std::uint32_t>(chunks), true};
+    if (effort == 0) {
+      heap.central.drop_empty_spans();
+    } else if (effort == 1) {
+      why = heap.grow(chunks);
+      if (!why.ok() && why.code() != Code::full) return why;
+    } else if (effort == 2) {
+      if (Row* const row = this_row())
+        for (std::uint32_t c = 0; c < small_classes; ++c)
+          while (row->count[c] > 0) heap.central.give_block(row->blocks[c][--row->count[c]]);
+      heap.central.drop_empty_spans();
+    }
+  }
+  if (!why.ok()) return why;
+  return failure(Code::full, heap.pool.path(), "no " + number(chunks) + " free chunks in a row (" + number(heap.central.free_chunks()) + " are free, at most " + number(heap.central.longest_run()) + " in a row)",
+                 {}, "free objects, or make the pool with a larger max_size");
+}
+
+// --- giving back ------------------------------------------------------------------------------------------------------------------
+
+void Heap::give_back(std::uint64_t offset, std::uint32_t cls) noexcept {
+  Row* const row = make_row();
+  if (row == nullptr || row->count[cls] >= 2 * batch_of(cls)) {
+    const std::lock_guard guard(impl_->mutex);
+    if (row == nullptr) return impl_->central.give_block(offset);
+    // The older half goes to the others; the rest, used last and warm in the caches, stays on top.
+    const std::uint32_t half = row->count[cls] - row->count[cls] / 2;
+    for (std::uint32_t i = 0; i < half; ++i) impl_->central.give_block(row->blocks[cls][i]);
+    std::copy(row->blocks[cls] + half, row->blocks[cls] + row->count[cls], row->blocks[cls]);
+    row->count[cls] -= half;
+  }
+  row->blocks[cls][row->count[cls]++] = offset;
+}
+
+void Heap::release(const HeapOp& op) noexcept {
+  if (op.cls >= small_classes) {
+    const std::lock_guard guard(impl_->mutex);
+    if (op.set)
+      impl_->central.give_chunks(op.offset / chunk_bytes, op.chunks);
+    else
+      (void)impl_->central.mark_large(op.offset / chunk_bytes, op.chunks, false);
+    return;
+  }
+  if (op.set) return give_back(op.offset, op.cls);
+  if (Span* const span = impl_->central.span_at(op.offset / chunk_bytes)) {
+    auto& state = span->state[block_index(span->info(), op.offset - span->offset())];
+    // a block that the same transaction reserved was never marked
+    if (state.load(std::memory_order_relaxed) == Span::freeing) state.store(Span::taken, std::memory_order_relaxed);
+  }
+}
+
+void Heap::reusable(const HeapOp& op) noexcept {
+  if (op.cls >= small_classes) {
+    const std::lock_guard guard(impl_->mutex);
+    return impl_->central.give_chunks(op.offset / chunk_bytes, op.chunks);
+  }
+  if (Span* const span = impl_->central.span_at(op.offset / chunk_bytes))
+    span->state[block_index(span->info(), op.offset - span->offset())].store(Span::taken, std::memory_order_relaxed);  // by a cache
+  give_back(op.offset, op.cls);
+}
+
+// --- looking up -------------------------------------------------------------------------------------------------------------------
+
+Result<HeapOp> Heap::Impl::find(std::uint64_t offset) const {
+  const std::uint64_t home = pool.home_bytes(), chunk = offset / chunk_bytes;
+  if (offset >= home || chunk < central.first()) return invalid(offset, "not in the heap");
+  ChunkWord w = central.word(chunk);
+  std::uint64_t head = chunk;
+  if (w.kind() == ChunkWord::rest && w.count() <= chunk - central.first()) {
+    head = chunk - w.count();
+    w = central.word(head);
+  }
+  if (w.kind() == ChunkWord::large && head == chunk && offset % chunk_bytes == 0 && w.count() <= home / chunk_bytes - chunk)
+    return HeapOp{offset, large_class, static_cast<std::uint32_t>(w.count()), false};
+  if (w.kind() != ChunkWord::small || w.size_class() >= small_classes) return invalid(offset, w.kind() == ChunkWord::free ? "free memory" : "inside another block");
+  const ClassInfo& info = classes[w.size_class()];
+  const std::uint32_t index = block_index(info, offset - head * chunk_bytes);
+  if (index >= info.blocks) return invalid(offset, "no block of " + number(info.bytes) + " bytes starts there");
+  if (!central.bit(head * chunk_bytes, index)) return invalid(offset, "that block is free");
+  return HeapOp{offset, w.size_class(), 0, false};
+}
+
+Result<HeapOp> Heap::prepare_free(std::uint64_t offset) {
+  Impl& heap = *impl_;
+  if (heap.pool.read_only()) return failure(Code::read_only, heap.pool.path(), "a free in a pool that is open for reading only", {}, "open it for writing");
+  auto op = heap.find(offset);
+  if (!op.ok()) return op;
+  if (offset == heap.root) return heap.invalid(offset, "the root object, which lives as long as the pool");
+  const std::uint64_t chunk = offset / chunk_bytes;
+  if (op->cls == large_class) {
+    const std::lock_guard guard(heap.mutex);
+    if (!heap.central.mark_large(chunk, op->chunks, true)) return heap.invalid(offset, "another transaction is freeing that block");
+    return op;
+  }
+  Span* span = heap.central.span_at(chunk);
+  if (__builtin_expect(span == nullptr, 0)) {
+    const std::lock_guard guard(heap.mutex);
+    span = heap.central.open_span(span_chunk_of(offset, span_chunks(op->cls), heap.central.first()), heap.pool.home_bytes());
+    if (span == nullptr) return heap.invalid(offset, "a damaged span (run `perdure check`)");
+  }
+  auto& state = span->state[block_index(span->info(), offset - span->offset())];
+  if (state.exchange(Span::freeing, std::memory_order_relaxed) == Span::freeing) return heap.invalid(offset, "another transaction is freeing that block");
+  return op;
+}
+
+Result<std::uint64_t> Heap::block_bytes(std::uint64_t offset) const {
+  const auto op = impl_->find(offset);
+  if (!op.ok()) return op.status();
+  return op_bytes(*op);
+}
+
+}  // namespace perdure::pool

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Heap: which bytes of home are objects. Persistent: one directory word a chunk and one bitmap a span. Volatile: free lists.
+//
+// A transaction reserves a block (volatile only), logs a logical HeapOp (set or clear one bit), and at its commit the op is applied: to
+// the view by the engine, to home by replay or recovery. Two transactions may thus share a bitmap word, and an abort erases nobody
+// else's bit. An op names its block's offset and size class, so that applying it can also make the span that holds it: a span needs no
+// transaction of its own. Applying ops in id order, over a home that is as new or newer, ends in the newest state (idempotent).
+//
+// Crash invariants:
+//   H1 a bit is applied only for a committed transaction, after it is as durable as its order asks;
+//   H2 a freed block is reserved again only after its free was applied: so whatever next uses its chunk has a higher id;
+//   H3 a span's list is built from the view before its first allocation or free;
+//   H4 home never shows a span's directory word before the span's zeroed bitmap (chunks change hands: what lies there was data). Ops
+//      applied to home fence between the two (HeapTarget::fence). A checkpoint that copies changed lines of the view to home takes the
+//      changed lines of the directory (home offsets below first_chunk * chunk_bytes) FIRST, into memory of its own, and writes them
+//      LAST, after a fence over all the others: a span that the copy names was zeroed, and its lines marked, before the others were looked for.
+// Thread safety: all calls, from any thread; each thread has its own cache of reserved-ahead blocks.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "perdure/base/status.hpp"
+#include "perdure/base/thread_slot.hpp"
+#include "perdure/pool/format.hpp"
+#include "perdure/pool/size_classes.hpp"
+
+namespace perdure::pool {
+
+class PoolFile;
+
+/// A block set or cleared. `cls` is a size class, or large_class with `chunks` whole chunks.
+struct HeapOp {
+  static constexpr std::uint32_t large_class = pool::large_class;
+  std::uint64_t offset = 0;   ///< of the block, in home
+  std::uint32_t cls = 0;
+  std::uint32_t chunks = 0;   ///< large only
+  bool set = true;            ///< allocate, else free
+};
+/// Bytes of the block that an op is about.
+[[nodiscard]] constexpr std::uint64_t op_bytes(const HeapOp& op) noexcept {
+  return op.cls == large_class ? op.chunks * chunk_bytes : class_bytes(op.cls);
+}
+
+/// Where ops are applied: 8-byte words of home, by offset. The engine's view target ORs/ANDs atomically and marks the line changed;
+/// home targets store through the medium. Ready ones: MemoryTarget, HomeTarget (heap_apply.hpp).
+class HeapTarget {
+ public:
+  virtual ~HeapTarget();
+  [[nodiscard]] virtual std::uint64_t load(std::uint64_t offset) const = 0;  ///< acquire: pairs with store
+  virtual void store(std::uint64_t offset, std::uint64_t value) = 0;         ///< release; directory words, bitmap words of a new span
+  virtual void set_bits(std::uint64_t offset, std::uint64_t mask) = 0;
+  virtual void clear_bits(std::uint64_t offset, std::uint64_t mask) = 0;
+  /// H4: what was stored is durable before what will be. Nothing to do where crashes don't reach (a view in DRAM).
+  virtual void fence() {}
+};
+/// Applies one op. `max_home_bytes` from the header. A clear whose span has meanwhile become something else (home was newer) sets that
+/// something free: the ops that made it are replayed after this one. Hot paths: apply_op (heap_apply.hpp), the same without virtual calls.
+void apply(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_bytes);
+/// Can this be an op of that pool? For recovery, before it applies what a log says: `corrupt` if not.
+Status check_op(const HeapOp& op, const Header& header, const std::string& path);
+
+class Heap {
+ public:
+  Heap(PoolFile& pool, std::byte* view);
+  ~Heap();
+  Heap(const Heap&) = delete;
+  Heap& operator=(const Heap&) = delete;
+
+  /// A block of at least `bytes` bytes, aligned as any C++ type of that size can ask, up to 64 (16 at least; 64 when `bytes` is a
+  /// multiple of 64); the calling thread's until released or committed. Grows the pool when needed. `full` when it can't. The caller logs
+  /// the `HeapOp` (set) and applies it at commit, or calls release.
+  Result<HeapOp> reserve(std::uint64_t bytes) {
+    HeapOp op;
+    if (__builtin_expect(reserve_cached(bytes, op), 1)) return op;
+    return reserve_slow(bytes);
+  }
+  /// reserve() when the calling thread has such a block at hand: a handful of instructions.
+  [[nodiscard]] bool reserve_cached(std::uint64_t bytes, HeapOp& op) noexcept {
+    const std::uint32_t cls = size_class(bytes);
+    Row* const row = this_row();
+    if (row == nullptr || cls >= small_classes || row->count[cls] == 0) return false;
+    op.offset = row->blocks[cls][--row->count[cls]];
+    op.cls = cls;
+    op.chunks = 0;
+    op.set = true;
+    return true;
+  }
+  /// The transaction aborted: a reserved block goes back (set), a block that was to be freed may be freed by another (clear). Call it for EVERY
+  /// op of an aborted transaction, reserved or prepared.
+  void release(const HeapOp& op) noexcept;
+  /// The op that frees the block at `offset`: `invalid` when no allocated block starts there (double free, in one transaction too;
+  /// foreign pointer). A block that the calling transaction itself has reserved is not allocated yet: it is released instead.
+  Result<HeapOp> prepare_free(std::uint64_t offset);
+  /// A free was applied (and is durable, where order asks): its block may be reserved again (H2).
+  void reusable(const HeapOp& op) noexcept;
+
+  /// Size in bytes of the allocated block that starts at offset, by the view; `invalid` if none does.
+  Result<std::uint64_t> block_bytes(std::uint64_t offset) const;
+  /// Bytes in allocated blocks: header's count at opening plus applied since (hint unless the pool was clean).
+  [[nodiscard]] std::uint64_t used_bytes() const noexcept;
+  void note_applied(const HeapOp& op) noexcept {  ///< keeps used_bytes
+    const auto bytes = static_cast<std::int64_t>(op_bytes(op));
+    if (Row* const row = this_row(); __builtin_expect(row != nullptr, 1)) {
+      // only this thread writes it; atomic so that used_bytes may read meanwhile
+      row->used.store(row->used.load(std::memory_order_relaxed) + (op.set ? bytes : -bytes), std::memory_order_relaxed);
+    } else {
+      note_slow(op.set ? bytes : -bytes);
+    }
+  }
+
+  /// What opening and reserving have looked at so far: tests hold the cost of opening to it.
+  struct Looked {
+    std::uint64_t directory_words = 0, spans = 0;
+  };
+  [[nodiscard]] Looked looked() const;
+
+ private:
+  static constexpr std::uint32_t row_blocks = 128;
+  /// One thread's cache: a stack of blocks a class. Belongs to a thread slot: the slot's next owner goes on with it.
+  struct Row {
+    std::uint32_t count[small_classes] = {};
+    std::atomic<std::int64_t> used{0};
+    std::uint64_t blocks[small_classes][row_blocks];  // only what count says has ever been written
+  };
+  struct Impl;
+
+  [[nodiscard]] Row* this_row() const noexcept {
+    // relaxed: a slot's row is made and used by the slot's owner; its next owner synchronizes with it by taking the slot
+    return rows_[static_cast<std::size_t>(base::thread_slot())].load(std::memory_order_relaxed);
+  }
+  Row* make_row() noexcept;
+  void note_slow(std::int64_t bytes) noexcept;
+  Result<HeapOp> reserve_slow(std::uint64_t bytes);
+  Result<HeapOp> reserve_chunks(std::uint64_t chunks);
+  void give_back(std::uint64_t offset, std::uint32_t cls) noexcept;
+
+  std::unique_ptr<std::atomic<Row*>[]> rows_;  // one a thread slot
+  std::unique_ptr<Impl> impl_;
+};
+
+/// What an audit of the heap's persistent state found. Plain function of the bytes; no pool need be open (`home` = start of home).
+struct HeapAudit {
+  std::uint64_t blocks = 0, bytes = 0, chunks_free = 0, chunks_small = 0, chunks_large = 0;
+  std::vector<std::string> problems;   ///< each names the chunk, what was found and expected; empty when sound
+};
+HeapAudit audit_heap(const std::byte* home, const Header& header, const std::function<void(std::uint64_t offset, std::uint64_t bytes)>& each_block = {});
+
+}  // namespace perdure::pool

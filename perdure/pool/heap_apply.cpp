@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/pool/heap_apply.hpp"
+
+#include <algorithm>
+
+namespace perdure::pool {
+namespace detail {
+namespace {
+
+bool heads(ChunkWord word) { return word.kind() == ChunkWord::small || word.kind() == ChunkWord::large; }
+ChunkWord load_word(const HeapTarget& target, std::uint64_t chunk) { return {target.load(directory_word(chunk))}; }
+
+// Sets free what of the structure at `head` lies outside [from, to).
+void dissolve(HeapTarget& target, std::uint64_t head, std::uint64_t from, std::uint64_t to, std::uint64_t chunks) {
+  const std::uint64_t end = head + std::min(load_word(target, head).count(), chunks - head);
+  for (std::uint64_t c = head; c < end; ++c) {
+    if (c >= from && c < to) continue;
+    if (c == head || load_word(target, c) == ChunkWord::make(ChunkWord::rest, 0, c - head)) target.store(directory_word(c), 0);
+  }
+}
+
+// Dissolves every structure that lies partly in [chunk, end), as far as it lies outside.
+void clear_overlaps(HeapTarget& target, std::uint64_t chunk, std::uint64_t end, std::uint64_t chunks) {
+  const ChunkWord first = load_word(target, chunk);
+  if (first.kind() == ChunkWord::rest && first.count() <= chunk) {  // the tail of something that begins before
+    const std::uint64_t before = chunk - first.count();
+    const ChunkWord word = load_word(target, before);
+    if (heads(word) && before + word.count() > chunk) dissolve(target, before, chunk, end, chunks);
+  }
+  for (std::uint64_t c = chunk; c < end; ++c) {
+    const ChunkWord word = load_word(target, c);
+    if (heads(word) && c + word.count() > end) dissolve(target, c, chunk, end, chunks);
+  }
+}
+
+void store_words(HeapTarget& target, std::uint64_t chunk, std::uint64_t end, ChunkWord head) {
+  for (std::uint64_t c = chunk + 1; c < end; ++c) {
+    const ChunkWord rest = ChunkWord::make(ChunkWord::rest, 0, c - chunk);
+    if (load_word(target, c) != rest) target.store(directory_word(c), rest.bits);
+  }
+  // last: who sees the head sees the zeroed bitmap and the rest
+  if (load_word(target, chunk) != head) target.store(directory_word(chunk), head.bits);
+}
+
+}  // namespace
+
+std::mutex& directory_mutex() noexcept {
+  static std::mutex mutex;
+  return mutex;
+}
+
+bool rest_is_right(const HeapTarget& target, std::uint64_t chunk, std::uint64_t count) {
+  for (std::uint64_t i = 1; i < count; ++i)
+    if (load_word(target, chunk + i) != ChunkWord::make(ChunkWord::rest, 0, i)) return false;
+  return true;
+}
+
+void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls, std::uint64_t max_home_bytes) {
+  const ClassInfo& info = classes[cls];
+  const std::uint64_t chunks = max_home_bytes / chunk_bytes, end = std::min(chunk + info.chunks, chunks);
+  clear_overlaps(target, chunk, end, chunks);
+  // A head that is right stands over a bitmap that is right (H4): only its rest was torn off, by a crash between directory lines.
+  if (load_word(target, chunk) != span_word(cls)) {
+    for (std::uint64_t at = 0; at < info.first; at += 8) target.store(chunk * chunk_bytes + at, 0);
+    target.fence();
+  }
+  store_words(target, chunk, end, span_word(cls));
+}
+
+void set_free(HeapTarget& target, std::uint64_t chunk, std::uint64_t count, std::uint64_t max_home_bytes) {
+  const std::uint64_t chunks = max_home_bytes / chunk_bytes, end = std::min(chunk + count, chunks);
+  clear_overlaps(target, chunk, end, chunks);
+  for (std::uint64_t c = chunk; c < end; ++c)
+    if (target.load(directory_word(c)) != 0) target.store(directory_word(c), 0);
+}
+
+void apply_large(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_bytes) {
+  const std::uint64_t chunk = op.offset / chunk_bytes, chunks = max_home_bytes / chunk_bytes;
+  const std::lock_guard guard(directory_mutex());
+  if (!op.set) return set_free(target, chunk, op.chunks, max_home_bytes);
+  const std::uint64_t end = std::min(chunk + op.chunks, chunks);
+  clear_overlaps(target, chunk, end, chunks);
+  store_words(target, chunk, end, ChunkWord::make(ChunkWord::large, 0, op.chunks));
+}
+
+}  // namespace detail
+
+HeapTarget::~HeapTarget() = default;
+
+void apply(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_bytes) { apply_op(target, op, max_home_bytes); }
+
+Status check_op(const HeapOp& op, const Header& header, const std::string& path) {
+  const std::uint64_t first = first_chunk(header.max_home_bytes) * chunk_bytes;
+  bool sound = op.offset >= first && op.offset < header.home_bytes;
+  if (sound && op.cls == large_class) {
+    sound = op.offset % chunk_bytes == 0 && op.chunks != 0 && op.chunks <= (header.home_bytes - op.offset) / chunk_bytes;
+  } else if (sound) {
+    sound = op.cls < small_classes;
+    if (sound) {
+      const ClassInfo& info = classes[op.cls];
+      const std::uint64_t span = span_chunk_of(op.offset, info.chunks, first / chunk_bytes) * chunk_bytes;
+      sound = span + info.chunks * chunk_bytes <= header.home_bytes && block_index(info, op.offset - span) < info.blocks;
+    }
+  }
+  if (sound) return {};
+  return failure(Code::corrupt, path, "a heap record of class " + std::to_string(op.cls) + " at home offset " + std::to_string(op.offset),
+                 "a block of the heap, in a home of " + std::to_string(header.home_bytes) + " bytes", "restore the pool from a copy");
+}
+
+}  // namespace perdure::pool

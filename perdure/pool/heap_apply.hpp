@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Applying a heap op to words of home, wherever they are: the view, home through a medium, an image in a test.
+//
+// A small op is one load (the directory word of its span: already what the op says?) and one set or clear of a bit. When the word
+// differs, a set makes the span first: its bitmap zero, a fence, then its directory words. Whatever structure lay over those chunks is
+// dissolved, its other chunks set free, so that the directory never shows two structures in one place.
+// Replay: home may be newer than the op, or newer in parts, and what an older structure held is stored again before it is freed again. So
+// every op enforces its own time's state of the directory: a clear whose span has become something else sets those chunks free, and
+// the later ops that made the something (ids are higher, H2; all are replayed) make it again, with a bitmap of zeros.
+// Thread safety: ops on different blocks may be applied to one target from several threads at once, if its words are atomic; making
+// and dissolving is serialized here.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "perdure/medium/medium.hpp"
+#include "perdure/pool/format.hpp"
+#include "perdure/pool/heap.hpp"
+#include "perdure/pool/size_classes.hpp"
+
+namespace perdure::pool {
+
+namespace detail {
+/// Serializes what changes directory words; one for the process: it is rare.
+std::mutex& directory_mutex() noexcept;
+/// Do the words of a span's other chunks say that they are its rest?
+[[nodiscard]] bool rest_is_right(const HeapTarget& target, std::uint64_t chunk, std::uint64_t count);
+/// Slow paths, under directory_mutex.
+void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls, std::uint64_t max_home_bytes);
+void set_free(HeapTarget& target, std::uint64_t chunk, std::uint64_t count, std::uint64_t max_home_bytes);
+void apply_large(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_bytes);
+}  // namespace detail
+
+/// The directory word of a span's first chunk.
+[[nodiscard]] constexpr ChunkWord span_word(std::uint32_t cls) noexcept { return ChunkWord::make(ChunkWord::small, cls, classes[cls].chunks); }
+
+/// apply(), with the target's calls inlined where Target is final.
+template <class Target>
+void apply_op(Target& target, const HeapOp& op, std::uint64_t max_home_bytes) {
+  if (op.cls >= small_classes) {
+    if (op.cls == large_class) detail::apply_large(target, op, max_home_bytes);
+    return;
+  }
+  const ClassInfo& info = classes[op.cls];
+  const std::uint64_t chunk = span_chunk_of(op.offset, info.chunks, first_chunk(max_home_bytes));
+  const bool differs = ChunkWord{target.load(directory_word(chunk))} != span_word(op.cls);
+  if (__builtin_expect(differs, 0) || (info.chunks > 1 && !detail::rest_is_right(target, chunk, info.chunks))) {
+    const std::lock_guard guard(detail::directory_mutex());
+    if (op.set) {
+      detail::make_span(target, chunk, op.cls, max_home_bytes);
+    } else if (ChunkWord{target.load(directory_word(chunk))} != span_word(op.cls)) {
+      return detail::set_free(target, chunk, info.chunks, max_home_bytes);
+    }
+  }
+  const std::uint64_t span = chunk * chunk_bytes;
+  const std::uint64_t index = (op.offset - span - info.first) * info.reciprocal >> 42;
+  const std::uint64_t word = span + index / 64 * 8, mask = std::uint64_t{1} << index % 64;
+  if (op.set) {
+    target.set_bits(word, mask);
+  } else {
+    target.clear_bits(word, mask);
+  }
+}
+
+/// Plain memory: a new view before it is used, or an image.
+class MemoryTarget final : public HeapTarget {
+ public:
+  explicit MemoryTarget(std::byte* home) noexcept : home_(home) {}
+  // acquire pairs with the release in store(): who sees a span's directory word sees its zeroed bitmap
+  [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override { return at(offset).load(std::memory_order_acquire); }
+  void store(std::uint64_t offset, std::uint64_t value) override { at(offset).store(value, std::memory_order_release); }
+  void set_bits(std::uint64_t offset, std::uint64_t mask) override { at(offset).fetch_or(mask, std::memory_order_relaxed); }
+  void clear_bits(std::uint64_t offset, std::uint64_t mask) override { at(offset).fetch_and(~mask, std::memory_order_relaxed); }
+
+ private:
+  [[nodiscard]] std::atomic_ref<std::uint64_t> at(std::uint64_t offset) const noexcept {
+    return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(home_ + offset));
+  }
+  std::byte* home_;
+};
+
+/// Home, through its medium; each store is flushed too, and the caller fences at the end. One thread.
+class HomeTarget final : public HeapTarget {
+ public:
+  HomeTarget(medium::Medium& medium, std::uint64_t log_bytes) noexcept : medium_(medium), log_bytes_(log_bytes) {}
+  [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override {
+    return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(medium_.at(log_bytes_ + offset)), __ATOMIC_RELAXED);
+  }
+  void store(std::uint64_t offset, std::uint64_t value) override {
+    medium_.store(log_bytes_ + offset, &value, sizeof value);
+    medium_.flush(log_bytes_ + offset, sizeof value);
+  }
+  void set_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) | mask); }
+  void clear_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) & ~mask); }
+  void fence() override { (void)medium_.fence(); }  // a medium that failed says so again at the caller's own fence (L9)
+
+ private:
+  medium::Medium& medium_;
+  std::uint64_t log_bytes_;
+};
+
+}  // namespace perdure::pool

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/pool/heap_central.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <new>
+
+namespace perdure::pool {
+
+// --- runs -------------------------------------------------------------------------------------------------------------------------
+
+void ChunkRuns::insert(std::uint64_t chunk, std::uint64_t count) {
+  by_length_.emplace(count, chunk);
+  by_start_.emplace(chunk, count);
+}
+
+std::map<std::uint64_t, std::uint64_t>::iterator ChunkRuns::erase(std::map<std::uint64_t, std::uint64_t>::iterator run) {
+  by_length_.erase({run->second, run->first});
+  return by_start_.erase(run);
+}
+
+void ChunkRuns::add(std::uint64_t chunk, std::uint64_t count) {
+  chunks_ += count;
+  auto next = by_start_.lower_bound(chunk);
+  if (next != by_start_.end() && next->first == chunk + count) {
+    count += next->second;
+    next = erase(next);
+  }
+  if (next != by_start_.begin()) {
+    const auto before = std::prev(next);
+    if (before->first + before->second == chunk) {
+      chunk = before->first;
+      count += before->second;
+      erase(before);
+    }
+  }
+  insert(chunk, count);
+}
+
+std::uint64_t ChunkRuns::take(std::uint64_t count, std::uint64_t align, std::uint64_t origin) {
+  for (auto fit = by_length_.lower_bound({count, 0}); fit != by_length_.end(); ++fit) {
+    const auto [length, start] = *fit;
+    const std::uint64_t at = origin + (start - origin + align - 1) / align * align;
+    if (at + count > start + length) continue;
+    erase(by_start_.find(start));
+    chunks_ -= count;
+    if (at > start) insert(start, at - start);
+    if (at + count < start + length) insert(at + count, start + length - at - count);
+    return at;
+  }
+  return 0;
+}
+
+// --- spans ------------------------------------------------------------------------------------------------------------------------
+
+Central::Central(std::byte* view, std::uint64_t max_home_bytes)
+    : view_(view), first_(first_chunk(max_home_bytes)), chunks_(max_home_bytes / chunk_bytes), cursor_(first_) {
+  void* table = ::mmap(nullptr, chunks_ * sizeof *table_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (table == MAP_FAILED) throw std::bad_alloc();
+  table_ = static_cast<std::atomic<std::uintptr_t>*>(table);  // zero bytes are null atomics on every platform we know
+}
+
+Central::~Central() { ::munmap(static_cast<void*>(table_), chunks_ * sizeof *table_); }
+
+void Central::enter(Span& span, bool in) noexcept {
+  for (std::uint64_t c = span.chunk; c < span.chunk + span.info().chunks; ++c)
+    table_[c].store(in ? reinterpret_cast<std::uintptr_t>(&span) : std::uintptr_t{known_free}, std::memory_order_release);  // pairs with span_at
+}
+
+void Central::list(Span& span) noexcept {
+  Class& c = classes_[span.cls];
+  span.listed = true;
+  span.before = nullptr;
+  span.after = c.listed;
+  if (c.listed != nullptr) c.listed->before = &span;
+  c.listed = &span;
+}
+
+void Central::unlist(Span& span) noexcept {
+  (span.before != nullptr ? span.before->after : classes_[span.cls].listed) = span.after;
+  if (span.after != nullptr) span.after->before = span.before;
+  span.listed = false;
+}
+
+// A Span object for a span of the class at `chunk`: every block taken, in the table, not listed.
+Span* Central::make_span(std::uint32_t cls, std::uint64_t chunk) {
+  Class& c = classes_[cls];
+  Span* span = nullptr;
+  if (c.retired.empty()) {
+    c.retired.reserve(8);
+    auto made = std::make_unique<Span>();
+    made->cls = cls;
+    made->state = std::make_unique<std::atomic<std::uint8_t>[]>(classes[cls].blocks);
+    spans_.push_back(std::move(made));
+    span = spans_.back().get();
+  } else {
+    span = c.retired.back();
+    c.retired.pop_back();
+  }
+  span->chunk = chunk;
+  span->free = 0;
+  span->hint = 0;
+  enter(*span, true);
+  return span;
+}
+
+Span* Central::open_span(std::uint64_t head, std::uint64_t home_bytes) {
+  if (Span* known = span_at(head)) return known;
+  const ChunkWord w = word(head);
+  if (w.kind() != ChunkWord::small || w.size_class() >= small_classes) return nullptr;
+  const ClassInfo& info = classes[w.size_class()];
+  if (w.count() != info.chunks || (head + info.chunks) * chunk_bytes > home_bytes || (head - first_) % info.chunks != 0) return nullptr;
+  ++spans_opened_;
+  Span* const span = make_span(w.size_class(), head);
+  for (std::uint32_t i = 0; i < info.blocks; ++i) {
+    const bool used = bit(span->offset(), i);
+    span->state[i].store(used ? Span::taken : Span::available, std::memory_order_relaxed);
+    span->free += used ? 0 : 1;
+  }
+  if (span->free > 0) list(*span);
+  if (span->free == info.blocks) ++classes_[span->cls].empty;
+  return span;
+}
+
+void Central::retire(Span& span) {
+  unlist(span);
+  --classes_[span.cls].empty;
+  classes_[span.cls].retired.push_back(&span);
+  enter(span, false);
+  runs_.add(span.chunk, span.info().chunks);
+}
+
+void Central::drop_empty_spans() {
+  for (Class& c : classes_) {
+    for (Span* s = c.empty > 0 ? c.listed : nullptr; s != nullptr;) {
+      Span* const after = s->after;
+      if (s->free == s->info().blocks) retire(*s);
+      s = after;
+    }
+  }
+}
+
+// Reads on in the directory, at least a page of it; false at home's end.
+bool Central::look_further(std::uint64_t home_bytes) {
+  const std::uint64_t end = std::min(home_bytes / chunk_bytes, chunks_), stop = std::min(end, cursor_ + 512);
+  if (cursor_ >= end) return false;
+  std::uint64_t run = 0;
+  const auto end_run = [&](std::uint64_t at) {
+    if (run > 0) runs_.add(at - run, run);
+    run = 0;
+  };
+  while (cursor_ < stop) {
+    const std::uintptr_t known = table_[cursor_].load(std::memory_order_relaxed);  // written under the mutex, as we are
+    if (known != 0) {  // came to be known before the cursor: by a free
+      end_run(cursor_);
+      if (known % 8 == 0) {
+        const Span& span = *reinterpret_cast<const Span*>(known);
+        cursor_ = span.chunk + span.info().chunks;
+      } else {
+        cursor_ += known % 8 == known_free ? 1 : std::max<std::uint64_t>(known >> 3, 1);
+      }
+      continue;
+    }
+    const ChunkWord w = word(cursor_);
+    ++words_;
+    if (w.kind() == ChunkWord::free) {
+      ++run;
+      ++cursor_;
+      continue;
+    }
+    end_run(cursor_);
+    if (w.kind() == ChunkWord::small && w.size_class() < small_classes) classes_[w.size_class()].unopened.push_back(cursor_);
+    const bool head = w.kind() == ChunkWord::small || w.kind() == ChunkWord::large;
+    cursor_ += head ? std::clamp<std::uint64_t>(w.count(), 1, end - cursor_) : 1;  // what is neither is damage: left alone
+  }
+  end_run(cursor_);
+  return true;
+}
+
+Span* Central::usable_span(std::uint32_t cls, std::uint64_t home_bytes) {
+  Class& c = classes_[cls];
+  const std::uint32_t n = classes[cls].chunks;
+  for (;;) {
+    if (c.listed != nullptr) return c.listed;
+    while (!c.unopened.empty()) {
+      const std::uint64_t head = c.unopened.back();
+      c.unopened.pop_back();
+      if (table_[head].load(std::memory_order_relaxed) != 0) continue;  // opened by a free meanwhile (and full again, or listed)
+      // a full one stays closed: no memory for it until something in it is freed
+      const ClassInfo& info = classes[cls];
+      bool room = false;
+      for (std::uint32_t i = 0; i < info.blocks && !room; i += 64) {
+        const std::uint32_t in_word = std::min(info.blocks - i, 64U);
+        const std::uint64_t full = in_word == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << in_word) - 1;
+        room = (__atomic_load_n(reinterpret_cast<const std::uint64_t*>(view_ + head * chunk_bytes) + i / 64, __ATOMIC_RELAXED) & full) != full;
+      }
+      if (room) (void)open_span(head, home_bytes);
+      if (c.listed != nullptr) return c.listed;
+    }
+    if (const std::uint64_t chunk = runs_.take(n, n, first_); chunk != 0) {
+      Span* const span = make_span(cls, chunk);
+      for (std::uint32_t i = 0; i < span->info().blocks; ++i) span->state[i].store(Span::available, std::memory_order_relaxed);
+      span->free = span->info().blocks;
+      list(*span);
+      ++c.empty;
+      return span;
+    }
+    if (!look_further(home_bytes)) return nullptr;
+  }
+}
+
+std::uint32_t Central::take_blocks(std::uint32_t cls, std::uint32_t want, std::uint64_t* to, std::uint64_t home_bytes) {
+  std::uint32_t got = 0;
+  while (got < want) {
+    Span* const span = usable_span(cls, home_bytes);
+    if (span == nullptr) break;
+    const ClassInfo& info = span->info();
+    if (span->free == info.blocks) --classes_[cls].empty;
+    for (std::uint32_t i = span->hint; got < want && span->free > 0; ++i) {
+      if (span->state[i].load(std::memory_order_relaxed) != Span::available) continue;
+      span->state[i].store(Span::taken, std::memory_order_relaxed);
+      --span->free;
+      span->hint = i + 1;
+      to[got++] = span->offset() + info.first + std::uint64_t{i} * info.bytes;
+    }
+    if (span->free == 0) unlist(*span);
+    if (got > 0) break;  // a caller that wants many gets those of one span: neighbours
+  }
+  std::reverse(to, to + got);  // taken from the end: ascending addresses
+  return got;
+}
+
+std::uint64_t Central::take_chunks(std::uint64_t count, std::uint64_t home_bytes) {
+  for (;;) {
+    if (const std::uint64_t chunk = runs_.take(count, 1, 0); chunk != 0) {
+      table_[chunk].store(count << 3 | large_taken, std::memory_order_release);  // pairs with span_at
+      return chunk;
+    }
+    if (!look_further(home_bytes)) return 0;
+  }
+}
+
+void Central::give_block(std::uint64_t offset) {
+  Span* const span = span_at(offset / chunk_bytes);
+  if (span == nullptr) return;
+  const std::uint32_t index = block_index(span->info(), offset - span->offset());
+  span->state[index].store(Span::available, std::memory_order_relaxed);
+  span->hint = std::min(span->hint, index);
+  ++span->free;
+  if (!span->listed) list(*span);
+  if (span->free != span->info().blocks) return;
+  // One empty span a class is kept: making and dropping one at every other transaction would cost a bitmap each time.
+  if (classes_[span->cls].empty++ > 0) retire(*span);
+}
+
+void Central::give_chunks(std::uint64_t chunk, std::uint64_t count) {
+  for (std::uint64_t c = chunk; c < chunk + count; ++c) table_[c].store(known_free, std::memory_order_release);  // pairs with span_at
+  runs_.add(chunk, count);
+}
+
+bool Central::mark_large(std::uint64_t chunk, std::uint64_t count, bool freeing) {
+  const std::uintptr_t now = table_[chunk].load(std::memory_order_relaxed);
+  if (freeing && now % 8 == large_freeing) return false;
+  table_[chunk].store(count << 3 | (freeing ? large_freeing : large_taken), std::memory_order_release);  // pairs with span_at
+  return true;
+}
+
+}  // namespace perdure::pool

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Central: the part of the heap that threads share: which chunks are free, which spans have free blocks. All volatile, learnt from the
+// view as it is needed: the directory is read in steps by a cursor, a span's bitmap when the span is first used (H3).
+//
+// What is known of a chunk is in table_ (an entry a chunk, address space until touched): nothing, "free", a Span, or a large object.
+// Blocks in threads' caches and in transactions count as taken here.
+// Thread safety: under the Heap's mutex, but span_at() and what it returns: spans live as long as the heap, and are used again.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "perdure/pool/format.hpp"
+#include "perdure/pool/size_classes.hpp"
+
+namespace perdure::pool {
+
+/// Runs of free chunks; neighbours are joined.
+class ChunkRuns {
+ public:
+  void add(std::uint64_t chunk, std::uint64_t count);
+  /// The start of `count` free chunks at a multiple of `align` (from `origin`), best fit, now taken; 0 when there are none.
+  std::uint64_t take(std::uint64_t count, std::uint64_t align, std::uint64_t origin);
+  [[nodiscard]] std::uint64_t chunks() const noexcept { return chunks_; }
+  [[nodiscard]] std::uint64_t longest() const noexcept { return by_length_.empty() ? 0 : by_length_.rbegin()->first; }
+
+ private:
+  void insert(std::uint64_t chunk, std::uint64_t count);
+  std::map<std::uint64_t, std::uint64_t>::iterator erase(std::map<std::uint64_t, std::uint64_t>::iterator run);
+
+  std::map<std::uint64_t, std::uint64_t> by_start_;                 // start -> count
+  std::set<std::pair<std::uint64_t, std::uint64_t>> by_length_;     // (count, start)
+  std::uint64_t chunks_ = 0;
+};
+
+/// One span as this process knows it.
+struct Span {
+  enum State : std::uint8_t { available = 0, taken = 1, freeing = 2 };
+
+  std::uint64_t chunk = 0;   ///< its first
+  std::uint32_t cls = 0;
+  std::uint32_t free = 0;    ///< blocks available here
+  std::uint32_t hint = 0;    ///< no block below it is available
+  bool listed = false;       ///< in its class's list of spans with available blocks
+  Span *before = nullptr, *after = nullptr;
+  /// One byte a block. available: only under the mutex. taken <-> freeing: by the thread that frees the block.
+  std::unique_ptr<std::atomic<std::uint8_t>[]> state;
+
+  [[nodiscard]] const ClassInfo& info() const noexcept { return classes[cls]; }
+  [[nodiscard]] std::uint64_t offset() const noexcept { return chunk * chunk_bytes; }
+};
+
+class Central {
+ public:
+  Central(std::byte* view, std::uint64_t max_home_bytes);
+  ~Central();
+
+  /// Up to `want` blocks of a class, lowest address last; fewer, or none, when the chunks known and not yet looked at have no more.
+  std::uint32_t take_blocks(std::uint32_t cls, std::uint32_t want, std::uint64_t* to, std::uint64_t home_bytes);
+  /// The first of `count` chunks in a row, or 0.
+  std::uint64_t take_chunks(std::uint64_t count, std::uint64_t home_bytes);
+  void give_block(std::uint64_t offset);
+  void give_chunks(std::uint64_t chunk, std::uint64_t count);
+  /// Gives the chunks of spans without a block in use to whoever needs chunks.
+  void drop_empty_spans();
+
+  /// The span that a chunk belongs to, null when it is not known as one. Any thread, no lock.
+  [[nodiscard]] Span* span_at(std::uint64_t chunk) const noexcept {
+    const std::uintptr_t e = table_[chunk].load(std::memory_order_acquire);  // pairs with the release in enter(): the span is complete
+    return e != 0 && e % 8 == 0 ? reinterpret_cast<Span*>(e) : nullptr;
+  }
+  /// Makes the span that the view has at `head` known (H3); null when the view has none there.
+  Span* open_span(std::uint64_t head, std::uint64_t home_bytes);
+  /// A large object that is about to be freed (true), or is kept after all. False when it is about to be freed already.
+  bool mark_large(std::uint64_t chunk, std::uint64_t count, bool freeing);
+
+  [[nodiscard]] ChunkWord word(std::uint64_t chunk) const noexcept {
+    return {__atomic_load_n(reinterpret_cast<const std::uint64_t*>(view_ + directory_word(chunk)), __ATOMIC_ACQUIRE)};  // pairs with the targets' store
+  }
+  [[nodiscard]] bool bit(std::uint64_t span_offset, std::uint32_t index) const noexcept {
+    return (__atomic_load_n(reinterpret_cast<const std::uint64_t*>(view_ + span_offset) + index / 64, __ATOMIC_RELAXED) >> index % 64 & 1) != 0;
+  }
+  [[nodiscard]] std::uint64_t first() const noexcept { return first_; }
+  [[nodiscard]] std::uint64_t free_chunks() const noexcept { return runs_.chunks(); }
+  [[nodiscard]] std::uint64_t longest_run() const noexcept { return runs_.longest(); }
+  [[nodiscard]] std::uint64_t words_looked_at() const noexcept { return words_; }
+  [[nodiscard]] std::uint64_t spans_looked_at() const noexcept { return spans_opened_; }
+
+ private:
+  // table_ entries that are no Span: what it is in the low three bits, a large object's chunks above
+  enum Tag : std::uintptr_t { known_free = 1, large_taken = 3, large_freeing = 5 };
+  struct Class {
+    Span* listed = nullptr;               // spans with available blocks
+    std::uint32_t empty = 0;              // of those, spans without a block in use
+    std::vector<std::uint64_t> unopened;  // first chunks of spans that the cursor has seen
+    std::vector<Span*> retired;           // to be used again
+  };
+
+  bool look_further(std::uint64_t home_bytes);
+  Span* usable_span(std::uint32_t cls, std::uint64_t home_bytes);
+  Span* make_span(std::uint32_t cls, std::uint64_t chunk);
+  void enter(Span& span, bool in) noexcept;
+  void list(Span& span) noexcept;
+  void unlist(Span& span) noexcept;
+  void retire(Span& span);
+
+  std::byte* const view_;
+  const std::uint64_t first_, chunks_;
+  std::uint64_t cursor_;  // chunks below it have been looked at
+  std::atomic<std::uintptr_t>* table_ = nullptr;
+  ChunkRuns runs_;
+  Class classes_[small_classes];
+  std::vector<std::unique_ptr<Span>> spans_;
+  std::uint64_t words_ = 0, spans_opened_ = 0;
+};
+
+}  // namespace perdure::pool

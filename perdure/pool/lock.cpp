@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/pool/lock.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace perdure::pool {
+namespace {
+
+// What makes two names one file. A device node is its device, whatever node names it.
+struct Identity {
+  std::uint64_t device = 0, inode = 0;
+  bool operator==(const Identity&) const = default;
+};
+Identity identity_of(const struct stat& st) {
+  if (S_ISCHR(st.st_mode)) return {~std::uint64_t{0}, st.st_rdev};
+  return {st.st_dev, st.st_ino};
+}
+
+struct Entry {
+  std::uint64_t id;
+  Identity file;
+  int fd;
+  std::string path;
+};
+struct Registry {
+  std::mutex mutex;
+  std::vector<Entry> open;
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::string>> views;  // by base: end, path
+  std::uint64_t last_id = 0;
+};
+Registry& registry() {
+  static Registry* const r = new Registry;  // never destroyed: a pool may be closed by a static's destructor
+  return *r;
+}
+
+// Held over fork(): the child sees a whole registry, and no descriptor that is open but not yet in it.
+void before_fork() { registry().mutex.lock(); }
+void in_parent() { registry().mutex.unlock(); }
+void in_child() {
+  Registry& r = registry();
+  for (const Entry& e : r.open) ::close(e.fd);
+  r.open.clear();  // last_id stays: a copied FileLock must not take a new entry for its own
+  r.views.clear();
+  r.mutex.unlock();
+}
+const int hooked = pthread_atfork(before_fork, in_parent, in_child);
+
+// "process 4711 (loader)" for every other process that has the file open, as far as /proc shows it to us.
+std::string who_has(const Identity& file) {
+  std::string found;
+  DIR* proc = ::opendir("/proc");
+  if (proc == nullptr) return found;
+  int named = 0;
+  while (const dirent* p = ::readdir(proc)) {
+    char* end = nullptr;
+    const long pid = std::strtol(p->d_name, &end, 10);
+    if (end == p->d_name || *end != '\0' || pid == ::getpid()) continue;
+    const std::string folder = std::string("/proc/") + p->d_name + "/fd";
+    DIR* fds = ::opendir(folder.c_str());
+    if (fds == nullptr) continue;
+    bool has = false;
+    while (const dirent* f = has ? nullptr : ::readdir(fds)) {
+      struct stat st = {};
+      if (f->d_name[0] != '.' && ::fstatat(::dirfd(fds), f->d_name, &st, 0) == 0) has = identity_of(st) == file;
+    }
+    ::closedir(fds);
+    if (!has) continue;
+    if (++named > 4) {
+      found += ", ...";
+      break;
+    }
+    std::string name;
+    std::ifstream(std::string("/proc/") + p->d_name + "/comm") >> name;
+    found += (found.empty() ? "process " : ", process ") + std::to_string(pid) + (name.empty() ? "" : " (" + name + ")");
+  }
+  ::closedir(proc);
+  return found;
+}
+
+Status busy(const std::string& shown, FileLock::Mode mode, const Identity& file) {
+  const std::string who = who_has(file);
+  const std::string owner = who.empty() ? "another process" : who;
+  switch (mode) {
+    case FileLock::Mode::create:
+      return failure(Code::busy, shown, owner + " is creating it", "nobody", "try again when it is done");
+    case FileLock::Mode::read:
+      return failure(Code::busy, shown, owner + " has it open for writing", "no writer", "wait until it is closed there");
+    case FileLock::Mode::write: break;
+  }
+  return failure(Code::busy, shown, owner + " has it open", "nobody", "close it there, or wait");
+}
+
+Status open_failure(const std::string& shown, FileLock::Mode mode, int err) {
+  if (mode == FileLock::Mode::write && (err == EACCES || err == EPERM || err == EROFS)) {
+    return failure(Code::read_only, shown, err == EROFS ? "the file system is mounted read-only" : "no permission to write the file", {},
+                   "open it with read_only, or make it writable");
+  }
+  if (err == ENOENT && mode == FileLock::Mode::create) return failure(Code::not_found, shown, "its folder does not exist", {}, "make the folder first");
+  if (err == ENOENT) return failure(Code::not_found, shown, "no such file", {}, "correct the path, or open it with create");
+  if (err == EISDIR) return failure(Code::incompatible, shown, "a folder", "a pool file", "correct the path");
+  return system_failure(shown, "open", err);
+}
+
+}  // namespace
+
+Result<FileLock> FileLock::acquire(const std::string& path, Mode mode, const std::string& shown) {
+  (void)hooked;
+  Registry& r = registry();
+  const std::lock_guard guard(r.mutex);
+  const int flags = mode == Mode::read ? O_RDONLY | O_NONBLOCK : (mode == Mode::create ? O_RDWR | O_CREAT : O_RDWR);
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOCTTY, 0666);
+  if (fd < 0) return open_failure(shown, mode, errno);
+  const auto give_up = [fd](Status s) {
+    ::close(fd);
+    return s;
+  };
+  struct stat st = {};
+  if (::fstat(fd, &st) != 0) return give_up(system_failure(shown, "fstat", errno));
+  if (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode)) {
+    return give_up(failure(Code::incompatible, shown, S_ISDIR(st.st_mode) ? "a folder" : "not a regular file", "a pool file or a /dev/dax device", "correct the path"));
+  }
+  const Identity file = identity_of(st);
+  for (const Entry& e : r.open) {
+    if (e.file != file) continue;
+    return give_up(failure(Code::busy, shown, e.path == shown ? "this process has it open already" : "this process has it open already, as " + e.path,
+                           "one opening a process", "share the pool object between threads"));
+  }
+  struct flock whole = {};
+  whole.l_type = mode == Mode::read ? F_RDLCK : F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  int r_lock = 0;
+  do {
+    r_lock = ::fcntl(fd, F_OFD_SETLK, &whole);
+  } while (r_lock != 0 && errno == EINTR);
+  if (r_lock != 0) {
+    const int err = errno;
+    if (err == EAGAIN || err == EACCES) return give_up(busy(shown, mode, file));
+    return give_up(system_failure(shown, "fcntl(F_OFD_SETLK)", err, "the file system must support file locks"));
+  }
+  FileLock lock;
+  lock.id_ = ++r.last_id;
+  lock.fd_ = fd;
+  r.open.push_back({lock.id_, file, fd, shown});
+  return lock;
+}
+
+bool FileLock::is_file(const std::string& path) const noexcept {
+  struct stat mine = {}, theirs = {};
+  return held() && ::fstat(fd_, &mine) == 0 && ::stat(path.c_str(), &theirs) == 0 && identity_of(mine) == identity_of(theirs);
+}
+
+void FileLock::renamed(const std::string& path) {
+  const std::lock_guard guard(registry().mutex);
+  for (Entry& e : registry().open)
+    if (e.id == id_) e.path = path;
+}
+
+void FileLock::release() noexcept {
+  if (id_ == 0) return;
+  Registry& r = registry();
+  const std::lock_guard guard(r.mutex);
+  for (auto e = r.open.begin(); e != r.open.end(); ++e) {
+    if (e->id != id_) continue;
+    ::close(e->fd);  // the last descriptor of its open file: the kernel drops the lock
+    r.open.erase(e);
+    break;
+  }
+  id_ = 0;
+  fd_ = -1;
+}
+
+std::string pool_viewed_at(std::uint64_t address) {
+  const std::lock_guard guard(registry().mutex);
+  const auto& views = registry().views;
+  auto v = views.upper_bound(address);
+  if (v == views.begin()) return {};
+  --v;
+  return address < v->second.first ? v->second.second : std::string();
+}
+
+void note_view(const std::string& path, std::uint64_t base, std::uint64_t bytes) {
+  const std::lock_guard guard(registry().mutex);
+  if (bytes == 0) {
+    registry().views.erase(base);
+  } else {
+    registry().views[base] = {base + bytes, path};
+  }
+}
+
+}  // namespace perdure::pool

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Opening: lock, header, medium, in this order, each step refusing what it can't go on with. See pool_file.hpp; what comes after is
+// session.cpp's.
+#include "perdure/pool/pool_file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "perdure/pool/create.hpp"
+#include "perdure/pool/header.hpp"
+#include "perdure/pool/heap.hpp"
+
+namespace perdure::pool {
+namespace {
+
+// A /dev/dax device on which no pool was ever finished.
+bool blank_device(int fd) {
+  struct stat st = {};
+  if (::fstat(fd, &st) != 0 || !S_ISCHR(st.st_mode)) return false;
+  void* at = ::mmap(nullptr, medium::region_align, PROT_READ, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) return false;
+  const auto* bytes = static_cast<const char*>(at);
+  const auto zero = [](const char* p) { return std::all_of(p, p + sizeof(Header), [](char c) { return c == 0; }); };
+  const bool blank = zero(bytes + header_a) && zero(bytes + header_b);
+  ::munmap(at, medium::region_align);
+  return blank;
+}
+
+Status needs_recovery(const std::string& path) {
+  return failure(Code::read_only, path, "a pool that was not closed in order: its log has to be applied, and recovery needs to write",
+                 "a cleanly closed pool", "open it once for writing (`perdure recover`), then read it");
+}
+
+}  // namespace
+
+PoolFile::PoolFile() = default;
+
+PoolFile::~PoolFile() {
+  heap_.reset();
+  if (space_) note_view(path_, space_.base(), 0);
+}
+
+Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Identity& who) {
+  std::unique_ptr<PoolFile> pool(new PoolFile);
+  pool->path_ = how.path;
+  pool->read_only_ = how.read_only;
+  if (how.path.empty()) return failure(Code::invalid, "", "an empty path", "the path of a pool file");
+  if (how.read_only && how.must_create) return failure(Code::invalid, how.path, "read_only and must_create together", "one of them");
+
+  const auto mode = how.read_only ? FileLock::Mode::read : FileLock::Mode::write;
+  auto lock = FileLock::acquire(how.path, mode, how.path);
+  if (lock.code() == Code::not_found && !how.read_only && (how.create || how.must_create)) {
+    auto made = create_file(how, who);
+    if (made.ok()) {
+      lock = std::move(made->lock);
+      lock->renamed(how.path);
+      pool->space_ = std::move(made->space);
+      pool->created_ = true;
+    } else if (made.code() == Code::exists && !how.must_create) {
+      lock = FileLock::acquire(how.path, mode, how.path);  // another creator was faster
+    } else {
+      return made.status();
+    }
+  }
+  if (!lock.ok()) return lock.status();
+  pool->lock_ = std::move(*lock);
+  const bool format_device = !pool->created_ && !how.read_only && (how.create || how.must_create) && blank_device(pool->lock_.fd());
+  if (how.must_create && !pool->created_ && !format_device)
+    return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without must_create, or remove it");
+  if (format_device) {
+    if (Status s = create_on_device(pool->lock_, how, who, pool->space_); !s.ok()) return s;
+    pool->created_ = true;
+  }
+
+  auto chosen = read_header(how.path, pool->lock_.fd());
+  if (!chosen.ok()) return chosen.status();
+  pool->header_ = chosen->header;
+  pool->write_b_first_ = chosen->write_b_first;
+  if (Status s = check_identity(how.path, pool->header_, who); !s.ok()) return s;
+  if (how.read_only && pool->header_.clean != 1) return needs_recovery(how.path);
+
+  medium::OpenMedium m;
+  m.path = how.path;
+  m.kind = how.medium;
+  m.read_only = how.read_only;
+  m.direct = how.direct;
+  m.log_bytes = pool->header_.log_bytes;
+  m.home_bytes = pool->header_.home_bytes;
+  m.max_home_bytes = pool->header_.max_home_bytes;
+  m.delays = how.delays;
+  auto medium = medium::open_medium(m);
+  if (!medium.ok()) return medium.status();
+  if (!pool->lock_.is_file(how.path))
+    return failure(Code::busy, how.path, "the file was replaced by another while it was being opened", {}, "open it again");
+  pool->medium_ = std::move(*medium);
+  return finish_open(std::move(pool), who);
+}
+
+Result<std::unique_ptr<PoolFile>> PoolFile::open_on(std::unique_ptr<medium::Medium> medium, bool fresh, const OpenFile& how, const Identity& who) {
+  std::unique_ptr<PoolFile> pool(new PoolFile);
+  pool->path_ = how.path.empty() ? medium->path() : how.path;
+  pool->medium_ = std::move(medium);
+  pool->read_only_ = how.read_only || pool->medium_->read_only();
+  if (fresh) {
+    if (pool->read_only_) return failure(Code::read_only, pool->path_, "a read-only medium", "one that a new pool can be written to");
+    OpenFile sized = how;
+    sized.path = pool->path_;
+    const auto plan = plan_on(*pool->medium_, sized, who);
+    if (!plan.ok()) return plan.status();
+    if (Status s = format_pool(*pool->medium_, *plan, sized, who, true, pool->space_); !s.ok()) return s;
+    pool->created_ = true;
+  }
+  auto chosen = read_header(*pool->medium_);
+  if (!chosen.ok()) return chosen.status();
+  pool->header_ = chosen->header;
+  pool->write_b_first_ = chosen->write_b_first;
+  if (Status s = check_identity(pool->path_, pool->header_, who); !s.ok()) return s;
+  if (pool->read_only_ && pool->header_.clean != 1) return needs_recovery(pool->path_);
+  return finish_open(std::move(pool), who);
+}
+
+Result<std::unique_ptr<PoolFile>> PoolFile::finish_open(std::unique_ptr<PoolFile> pool, const Identity& who) {
+  pool->home_bytes_.store(pool->header_.home_bytes, std::memory_order_relaxed);  // nobody else sees this object yet
+  if (pool->space_) note_view(pool->path_, pool->space_.base(), pool->header_.max_home_bytes);
+  if (!who.layout_any) {
+    if (Status s = pool->reserve_view(); !s.ok()) return s;
+  }
+  return pool;
+}
+
+}  // namespace perdure::pool

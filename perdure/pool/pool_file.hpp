@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// PoolFile: one open pool: its lock, medium, header, view and heap. Engines run on it; it knows no transactions.
+//
+// Opening is in steps, so that a pool that is foreign, newer, truncated, of another layout or engine, or in use, is refused before a
+// byte is written (law L10): open() locks, maps the medium and checks the header; the engine then recovers (plain functions of the
+// medium); start_session() raises the epoch (F2) and maps the view.
+// A pool is created under another name and gets its own by rename, when it is whole and durable: a creator killed at any instant leaves
+// no pool or a whole one (and PATH.creating, PATH.creating.pool, which the next creator takes over).
+//
+// Thread safety: medium(), view(), heap(), home_bytes(), grow(), publish() from any thread; the rest one caller at a time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "perdure/base/status.hpp"
+#include "perdure/medium/medium.hpp"
+#include "perdure/pool/address.hpp"
+#include "perdure/pool/format.hpp"
+#include "perdure/pool/lock.hpp"
+
+namespace perdure::pool {
+
+class Heap;
+
+/// What the caller of open wants of the file.
+struct OpenFile {
+  std::string path;
+  bool create = true;              ///< make it if it is not there
+  bool must_create = false;        ///< `exists` if it is
+  bool read_only = false;          ///< shared lock; refused while a writer has the pool
+  std::uint64_t max_bytes = 64ULL << 30;      ///< creation: largest home; address space kept. The directory takes 1/8192 of it at once
+  std::uint64_t initial_bytes = 0;            ///< home at creation; 0: the smallest
+  std::uint64_t log_bytes = 0;     ///< all rings together, each rounded up to 4096; 0: what a log range of 64 MiB holds
+  std::uint32_t rings = 0;         ///< 0: as the engine says
+  std::string medium = "auto";     ///< see medium::OpenMedium
+  bool direct = true;
+  medium::Delays delays;
+  std::uint64_t base = 0;          ///< creation: ask for this view address (tests); 0: a free slot is chosen
+};
+
+/// What the engine and the root type say.
+struct Identity {
+  std::string engine;
+  bool engine_any = false;      ///< tools: open whatever engine the header names
+  Order order = Order::held;    ///< used at creation; an existing pool keeps its own
+  std::uint32_t rings = 1;      ///< used at creation
+  std::string layout;           ///< text; empty with layout_any
+  bool layout_any = false;      ///< tools that know no root type
+  std::uint64_t root_bytes = 0;
+};
+
+/// How the view is made (start_session).
+enum class ViewPolicy : std::uint8_t {
+  shared,  ///< the view is home (undo): transactions read it, stores go through the medium
+  shadow,  ///< a DRAM copy beside home: copy_on_write for what existed (a device-dax refuses that: anonymous memory, into which what is
+           ///< allocated is copied at once), fresh anonymous memory for a pool that this opening made and for what grows later
+  none     ///< check, info: no view
+};
+
+class PoolFile {
+ public:
+  static Result<std::unique_ptr<PoolFile>> open(const OpenFile& how, const Identity& who);
+  /// The same on a medium the caller made (tests, crash exploration): no lock, no path. `fresh`: format it first.
+  static Result<std::unique_ptr<PoolFile>> open_on(std::unique_ptr<medium::Medium> medium, bool fresh, const OpenFile& how, const Identity& who);
+  ~PoolFile();  ///< releases lock and mappings; writes nothing
+
+  [[nodiscard]] medium::Medium& medium() noexcept { return *medium_; }
+  [[nodiscard]] const Header& header() const noexcept { return header_; }
+  [[nodiscard]] Header& header() noexcept { return header_; }  ///< between open and start_session (recovery); later use publish
+  /// Under the header's lock (grow() takes it too): calls change(header) and writes both copies (F1). What the caller made durable
+  /// before stays before. Thread safe.
+  Status publish(const std::function<void(Header&)>& change = {});
+
+  /// Reserves the view's address space (start_session does it where nobody did before): `incompatible` names what has the base. open()
+  /// calls it when it is given a layout, so that a pool that can't be mapped is refused before recovery writes.
+  Status reserve_view();
+  /// Maps the view at the recorded base; raises the epoch, clears `clean` and the ring heads, adopts the medium's append unit, publishes
+  /// (not when read-only); makes the heap (not for ViewPolicy::none). The rings hold nothing by now: recovery read them with header().append_unit.
+  Status start_session(ViewPolicy policy);
+  [[nodiscard]] std::byte* view() const noexcept { return view_; }       ///< address of home offset 0 in the view
+  [[nodiscard]] Heap& heap() noexcept { return *heap_; }
+  [[nodiscard]] bool has_heap() const noexcept { return heap_ != nullptr; }
+  /// How much of home is mapped in the view and in the durable header.
+  [[nodiscard]] std::uint64_t home_bytes() const noexcept { return home_bytes_.load(std::memory_order_acquire); }  // pairs with grow()
+  [[nodiscard]] bool created() const noexcept { return created_; }       ///< this open made the file
+  [[nodiscard]] bool read_only() const noexcept { return read_only_; }
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+  /// Home becomes at least `home_bytes` long: medium first, then view, then header (durable), so that no record can name bytes that
+  /// recovery would not have. `full` at max_home_bytes or when the disk is. Thread safe.
+  Status grow(std::uint64_t home_bytes);
+
+  /// Marks the pool clean (the engine has checkpointed: home holds everything, the rings nothing) and publishes.
+  Status close_clean(std::uint64_t applied);
+
+ private:
+  PoolFile();
+  static Result<std::unique_ptr<PoolFile>> finish_open(std::unique_ptr<PoolFile> pool, const Identity& who);
+  Status map_home(std::uint64_t from, std::uint64_t to);
+  Status copy_home(std::uint64_t from, std::uint64_t to);
+
+  FileLock lock_;  // before medium_: dropped after the medium is gone
+  std::unique_ptr<medium::Medium> medium_;
+  AddressRange space_;  // before heap_: the view is unmapped after the heap is gone
+  std::unique_ptr<Heap> heap_;
+  std::mutex header_mutex_, grow_mutex_;  // grow_mutex_ first
+  Header header_{};
+  std::atomic<std::uint64_t> home_bytes_{0};
+  std::byte* view_ = nullptr;
+  ViewPolicy policy_ = ViewPolicy::none;
+  bool created_ = false, read_only_ = false, write_b_first_ = false;
+  std::string path_;
+};
+
+}  // namespace perdure::pool

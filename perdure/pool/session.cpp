@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A session: from the view's mapping to the clean end. See pool_file.hpp.
+#include <algorithm>
+#include <cstring>
+
+#include "perdure/pool/create.hpp"
+#include "perdure/pool/header.hpp"
+#include "perdure/pool/heap.hpp"
+#include "perdure/pool/heap_apply.hpp"
+#include "perdure/pool/pool_file.hpp"
+
+namespace perdure::pool {
+namespace {
+
+constexpr std::uint64_t least_step = 4ULL << 20;
+
+std::string number(std::uint64_t n) { return std::to_string(n); }
+
+}  // namespace
+
+Status PoolFile::publish(const std::function<void(Header&)>& change) {
+  const std::lock_guard guard(header_mutex_);
+  if (read_only_) return failure(Code::read_only, path_, "a change of a pool that is open for reading only", {}, "open it for writing");
+  if (change) change(header_);
+  return write_header(*medium_, header_, write_b_first_);
+}
+
+Status PoolFile::reserve_view() {
+  if (space_) return {};
+  auto range = AddressRange::reserve(header_.base, header_.max_home_bytes, path_);
+  if (!range.ok()) return range.status();
+  space_ = std::move(*range);
+  note_view(path_, space_.base(), header_.max_home_bytes);
+  return {};
+}
+
+Status PoolFile::start_session(ViewPolicy policy) {
+  policy_ = policy;
+  if (policy != ViewPolicy::none) {
+    if (Status s = reserve_view(); !s.ok()) return s;
+    view_ = space_.begin();
+    if (Status s = map_home(0, header_.home_bytes); !s.ok()) return s;
+  }
+  if (!read_only_) {
+    // F2: durable before the first record of this epoch; a record of an earlier one never checks again
+    Status s = publish([this](Header& h) {
+      if (h.clean != 1) h.heap_exact = 0;  // recovery applied heap records to a home that may have been newer: it can't count
+      ++h.epoch;
+      h.clean = 0;
+      std::fill(std::begin(h.ring_head), std::end(h.ring_head), 0);
+      h.append_unit = static_cast<std::uint32_t>(medium_->append_unit());
+    });
+    if (!s.ok()) return s;
+  }
+  if (policy != ViewPolicy::none) heap_ = std::make_unique<Heap>(*this, view_);
+  return {};
+}
+
+// Makes home's [from, to) appear in the view, as policy_ has it.
+Status PoolFile::map_home(std::uint64_t from, std::uint64_t to) {
+  std::byte* const at = view_ + from;
+  if (read_only_) return medium_->map_view(at, from, to - from, medium::ViewKind::shared_read);
+  if (policy_ == ViewPolicy::shared) return medium_->map_view(at, from, to - from, medium::ViewKind::shared);
+  if (created_ || from != 0) {
+    if (Status s = medium_->map_view(at, from, to - from, medium::ViewKind::fresh); !s.ok()) return s;
+    if (from == 0 && header_.root_bytes != 0) {  // all that a new home holds
+      MemoryTarget view(view_);
+      apply(view, root_op(header_), header_.max_home_bytes);
+    }
+    return {};
+  }
+  Status s = medium_->map_view(at, from, to - from, medium::ViewKind::copy_on_write);
+  if (s.code() != Code::unsupported) return s;
+  if (s = medium_->map_view(at, from, to - from, medium::ViewKind::fresh); !s.ok()) return s;
+  return copy_home(from, to);
+}
+
+// Fills an anonymous view from home: the directory, and the chunks that hold anything.
+Status PoolFile::copy_home(std::uint64_t from, std::uint64_t to) {
+  const std::byte* const home = medium_->home();
+  const std::uint64_t objects = std::min(first_chunk(header_.max_home_bytes) * chunk_bytes, to);
+  if (from < objects) std::memcpy(view_ + from, home + from, objects - from);
+  for (std::uint64_t at = std::max(from, objects); at < to; at += chunk_bytes) {
+    ChunkWord word;
+    std::memcpy(&word, home + directory_word(at / chunk_bytes), sizeof word);
+    if (word.kind() != ChunkWord::free) std::memcpy(view_ + at, home + at, std::min(chunk_bytes, to - at));
+  }
+  return {};
+}
+
+Status PoolFile::grow(std::uint64_t wanted) {
+  const std::lock_guard guard(grow_mutex_);
+  const std::uint64_t now = home_bytes();
+  if (wanted <= now) return {};
+  if (read_only_) return failure(Code::read_only, path_, "growth of a pool that is open for reading only", {}, "open it for writing");
+  const std::uint64_t max = header_.max_home_bytes;
+  if (wanted > max) {
+    return failure(Code::full, path_, "the pool is full: its home has " + number(now) + " of at most " + number(max) + " bytes", number(wanted - now) + " more",
+                   "free objects, or export the pool and load it into one with a larger max_size");
+  }
+  const auto in_chunks = [](std::uint64_t n) { return (n + chunk_bytes - 1) / chunk_bytes * chunk_bytes; };
+  const std::uint64_t least = in_chunks(wanted);
+  // Steps that grow with the pool: a pool of n bytes has grown about 8 log2(n) times.
+  std::uint64_t to = now + std::max(least_step, now / 8);
+  if (to % medium::region_align != 0) to += medium::region_align - to % medium::region_align;
+  to = std::min(std::max(to, least), max);
+  while (medium_->home_bytes() < to) {
+    Status s = medium_->grow(to);
+    if (s.ok()) break;
+    if (s.code() != Code::full || to == least) return s;
+    to = std::max(least, in_chunks(now + (to - now) / 2));  // what is left of the disk may still do
+  }
+  to = std::min(std::max(to, medium_->home_bytes()), max);  // more, where an earlier growth got no further than the medium
+  if (policy_ != ViewPolicy::none) {
+    if (Status s = map_home(now, to); !s.ok()) return s;
+  }
+  // Medium, view, header: a record names only what a recovery would find in home.
+  if (Status s = publish([to](Header& h) { h.home_bytes = to; }); !s.ok()) return s;
+  home_bytes_.store(to, std::memory_order_release);  // pairs with home_bytes()
+  return {};
+}
+
+Status PoolFile::close_clean(std::uint64_t applied) {
+  return publish([&](Header& h) {
+    h.applied = applied;
+    h.clean = 1;
+    std::fill(std::begin(h.ring_head), std::end(h.ring_head), 0);
+    if (heap_) h.heap_used = heap_->used_bytes();
+  });
+}
+
+}  // namespace perdure::pool

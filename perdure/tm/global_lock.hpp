@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// global_lock: one writer or many readers. Reads and writes are plain; the writer keeps a volatile undo for rollback.
+//
+// The lock scales with readers: each says "I am in" in its own slot (a full fence, no shared line written). A writer takes the mutex,
+// raises its flag and waits for the readers to leave. The lock is held through before_publish. Nothing conflicts, so nothing restarts.
+// Thread safety: a context is its thread's; contexts of one Shared run together.
+#pragma once
+
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "perdure/tm/tm.hpp"
+
+namespace perdure::tm {
+
+struct GlobalLock {
+  static constexpr const char* name = "global_lock";
+
+  struct Shared {
+    explicit Shared(std::uint64_t start) : domain(start) {}
+    Domain domain;
+    alignas(128) std::atomic<bool> writing{false};
+    std::mutex writer;
+  };
+
+  class Context {
+   public:
+    Context(Shared& shared, int slot) : shared_(shared), slot_(shared.domain.enter(slot)), me_(slot) {}
+
+    void begin(bool update) {
+      if (update) {
+        lock();
+        writer_ = true;
+        return;
+      }
+      enter_reader();
+    }
+    [[nodiscard]] std::uint64_t read(const std::uint64_t* a) const noexcept { return *a; }
+    void own(const std::uint64_t*) const noexcept {}
+    void store(std::uint64_t* a, std::uint64_t v) {
+      undo_.push(a, *a);
+      *a = v;
+    }
+    [[nodiscard]] bool direct() const noexcept { return true; }
+    [[nodiscard]] UndoLog& undo() noexcept { return undo_; }
+    template <class F>
+    void commit(F&& before_publish) {
+      auto& clock = shared_.domain.clock;
+      const std::uint64_t id = clock.load(std::memory_order_relaxed) + 1;  // the lock is ours: no other draws
+      slot_.pending.store(id, std::memory_order_relaxed);
+      clock.store(id, std::memory_order_release);  // pairs with quiet_id
+      before_publish(id);
+      slot_.pending.store(no_id, std::memory_order_release);  // pairs with quiet_id
+      undo_.reset();
+      leave();
+    }
+    std::uint64_t end_read_only() noexcept {
+      const std::uint64_t seen = shared_.domain.clock.load(std::memory_order_acquire);  // pairs with commit
+      undo_.reset();
+      leave();
+      return seen;
+    }
+    void rollback() noexcept {
+      undo_.rollback();
+      leave();
+    }
+    void backoff() noexcept { std::this_thread::yield(); }
+
+    void copy_begin() { enter_reader(); }
+    void copy_line(void* to, const void* from) const noexcept { std::memcpy(to, from, 64); }
+    void copy_end() noexcept { leave(); }
+
+   private:
+    void enter_reader() {
+      for (;;) {
+        slot_.active.exchange(++sequence_, std::memory_order_seq_cst);  // odd; pairs with lock()'s exchange
+        if (!shared_.writing.load(std::memory_order_seq_cst)) return;
+        slot_.active.store(++sequence_, std::memory_order_release);  // pairs with lock()
+        const std::lock_guard wait(shared_.writer);
+      }
+    }
+    void lock() {
+      shared_.writer.lock();
+      shared_.writing.exchange(true, std::memory_order_seq_cst);  // pairs with enter_reader
+      shared_.domain.for_others(me_, [](const Slot& s) {
+        int spins = 0;
+        while (s.active.load(std::memory_order_acquire) % 2 != 0)  // pairs with leave
+          if (++spins > 100) std::this_thread::yield();
+      });
+    }
+    void leave() noexcept {
+      if (writer_) {
+        writer_ = false;
+        shared_.writing.store(false, std::memory_order_release);  // pairs with enter_reader
+        shared_.writer.unlock();
+      } else {
+        slot_.active.store(++sequence_, std::memory_order_release);  // even; pairs with lock()
+      }
+    }
+    Shared& shared_;
+    Slot& slot_;
+    int me_;
+    bool writer_ = false;
+    std::uint64_t sequence_ = slot_.active.load(std::memory_order_relaxed);
+    UndoLog undo_;
+  };
+};
+static_assert(TransactionalMemory<GlobalLock>);
+
+}  // namespace perdure::tm

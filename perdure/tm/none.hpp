@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// none: the caller isolates. Plain loads and stores; only ids, rollback and the checkpoint's need for quiet are ours.
+//
+// Thread safety: several threads may run transactions that touch different 8-byte words and read nothing that another is writing.
+// A checkpoint stops new transactions for a batch of lines (a gate), because nothing else tells it which lines are being written.
+#pragma once
+
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "perdure/tm/asymmetric.hpp"
+#include "perdure/tm/tm.hpp"
+
+namespace perdure::tm {
+
+struct None {
+  static constexpr const char* name = "none";
+
+  struct Shared {
+    explicit Shared(std::uint64_t start) : domain(start) { prepare_asymmetric_fence(); }
+    Domain domain;
+    alignas(128) std::atomic<bool> closed{false};
+    std::mutex gate;
+  };
+
+  class Context {
+   public:
+    Context(Shared& shared, int slot) : shared_(shared), slot_(shared.domain.enter(slot)), me_(slot) {}
+
+    void begin(bool) {
+      for (;;) {
+        slot_.active.store(++sequence_, std::memory_order_relaxed);  // odd
+        light_fence();                                                // pairs with copy_begin's heavy fence
+        // acquire pairs with the release in copy_end
+        if (__builtin_expect(!shared_.closed.load(std::memory_order_acquire), 1)) return;
+        leave();
+        const std::lock_guard wait(shared_.gate);
+      }
+    }
+    [[nodiscard]] std::uint64_t read(const std::uint64_t* a) const noexcept { return *a; }
+    void own(const std::uint64_t*) const noexcept {}
+    void store(std::uint64_t* a, std::uint64_t v) {
+      undo_.push(a, *a);
+      *a = v;
+    }
+    [[nodiscard]] bool direct() const noexcept { return true; }
+    [[nodiscard]] UndoLog& undo() noexcept { return undo_; }
+    template <class F>
+    void commit(F&& before_publish) {
+      auto& clock = shared_.domain.clock;
+      slot_.pending.store(clock.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      const std::uint64_t id = clock.fetch_add(1, std::memory_order_acq_rel) + 1;  // pairs with quiet_id
+      before_publish(id);
+      slot_.pending.store(no_id, std::memory_order_release);  // pairs with quiet_id
+      undo_.reset();
+      leave();
+    }
+    std::uint64_t end_read_only() noexcept {
+      const std::uint64_t seen = shared_.domain.clock.load(std::memory_order_acquire);  // pairs with commit
+      undo_.reset();
+      leave();
+      return seen;
+    }
+    void rollback() noexcept {
+      undo_.rollback();
+      leave();
+    }
+    void backoff() noexcept { std::this_thread::yield(); }
+
+    void copy_begin() {
+      shared_.gate.lock();
+      shared_.closed.store(true, std::memory_order_relaxed);
+      heavy_fence();  // pairs with begin's light fence
+      shared_.domain.for_others(me_, [](const Slot& s) {
+        while (s.active.load(std::memory_order_acquire) % 2 != 0) std::this_thread::yield();  // pairs with leave
+      });
+    }
+    void copy_line(void* to, const void* from) const noexcept { std::memcpy(to, from, 64); }
+    void copy_end() {
+      shared_.closed.store(false, std::memory_order_release);  // pairs with begin
+      shared_.gate.unlock();
+    }
+
+   private:
+    void leave() noexcept { slot_.active.store(++sequence_, std::memory_order_release); }  // even; pairs with copy_begin
+    Shared& shared_;
+    Slot& slot_;
+    int me_;
+    std::uint64_t sequence_ = slot_.active.load(std::memory_order_relaxed);
+    UndoLog undo_;
+  };
+};
+static_assert(TransactionalMemory<None>);
+
+}  // namespace perdure::tm

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/tm/orec_tm.hpp"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <new>
+#include <thread>
+
+#include "perdure/base/checksum.hpp"
+
+namespace perdure::tm {
+namespace {
+
+constexpr std::size_t table_bytes = sizeof(Orec) << OrecShared::table_bits;
+
+void pause_cpu() noexcept { __builtin_ia32_pause(); }
+
+}  // namespace
+
+OrecShared::OrecShared(std::uint64_t start) : domain(start) {
+  prepare_asymmetric_fence();
+  void* p = mmap(nullptr, table_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) throw std::bad_alloc();
+  madvise(p, table_bytes, MADV_HUGEPAGE);
+  orecs_ = static_cast<Orec*>(p);  // zero: version 0, free; atomics of this size have no other representation
+}
+
+OrecShared::~OrecShared() { munmap(static_cast<void*>(orecs_), table_bytes); }
+
+void OrecShared::set_bias(int me, std::uint64_t wanted) {
+  const std::lock_guard lock(change);
+  const std::uint64_t before = bias.load(std::memory_order_relaxed);  // written under `change` alone
+  if (before == wanted) return;
+  bias.store(bias_changing, std::memory_order_relaxed);
+  heavy_fence();  // pairs with enter()'s light fence: a slot not seen active below will see `changing`
+  domain.for_others(me, [](const Slot& s) {
+    int spins = 0;
+    while (s.active.load(std::memory_order_acquire) % 2 != 0)  // pairs with leave()
+      if (++spins > 200) std::this_thread::yield();
+  });
+  (wanted == bias_none ? revocations : grants).fetch_add(1, std::memory_order_relaxed);
+  bias.store(wanted, std::memory_order_release);  // pairs with begin's acquire
+}
+
+void OrecShared::end_irrevocable() {
+  bias.store(bias_none, std::memory_order_release);  // pairs with begin's acquire
+  change.unlock();
+}
+
+OrecContextBase::OrecContextBase(OrecShared& shared, int slot)
+    : shared_(shared),
+      slot_(shared.domain.enter(slot)),
+      me_(static_cast<std::uint64_t>(slot) + 1),
+      mine_(static_cast<std::uint64_t>(slot) << 1 | 1),
+      sequence_(slot_.active.load(std::memory_order_relaxed)),
+      random_(base::mix(me_)) {
+  reads_.reserve(1024);
+  locks_.reserve(256);
+}
+
+void OrecContextBase::begin_slow(bool update, bool want_exclusive) {
+  for (;;) {
+    if (want_exclusive) {
+      // Irrevocable: `change` is held until the transaction ends, so nobody can revoke, and nobody else is in.
+      if (slot_.active.load(std::memory_order_relaxed) % 2 != 0) leave();
+      shared_.change.lock();
+      shared_.bias.store(OrecShared::bias_changing, std::memory_order_relaxed);
+      heavy_fence();  // as in set_bias
+      shared_.domain.for_others(static_cast<int>(me_) - 1, [](const Slot& s) {
+        while (s.active.load(std::memory_order_acquire) % 2 != 0) std::this_thread::yield();  // pairs with leave()
+      });
+      enter();
+      holds_change_ = true;
+      direct_ = true;
+      return;
+    }
+    leave();
+    const std::uint64_t seen = shared_.bias.load(std::memory_order_acquire);  // pairs with set_bias
+    if (seen == OrecShared::bias_changing) {
+      const std::lock_guard wait(shared_.change);
+    } else if (seen != OrecShared::bias_none && seen != me_ && !(seen == OrecShared::bias_shared && !update)) {
+      shared_.set_bias(static_cast<int>(me_) - 1, OrecShared::bias_none);
+      streak_ = 0;
+    }
+    enter();
+    const std::uint64_t bias = shared_.bias.load(std::memory_order_acquire);  // pairs with set_bias
+    if (bias == me_ || (bias == OrecShared::bias_shared && !update)) {
+      direct_ = true;
+      return;
+    }
+    if (bias == OrecShared::bias_none) {
+      direct_ = false;
+      log_reads_ = update || failures_ != 0;
+      snapshot_ = shared_.domain.clock.load(std::memory_order_acquire);  // pairs with draw_id
+      return;
+    }
+  }
+}
+
+void OrecContextBase::consider_bias() {
+  // Alone: no other slot moved since the last look. Readers: nobody committed since.
+  std::uint64_t others = 0;
+  bool inside = false;
+  shared_.domain.for_others(static_cast<int>(me_) - 1, [&](const Slot& s) {
+    const std::uint64_t active = s.active.load(std::memory_order_relaxed);
+    others += active;
+    inside |= active % 2 != 0;
+  });
+  const std::uint64_t clock = shared_.domain.clock.load(std::memory_order_relaxed);
+  const bool alone = others == seen_others_ && !inside;  // a long transaction of another is not waited for
+  const bool only_reads = clock == seen_clock_ && !streak_updates_;
+  seen_others_ = others;
+  seen_clock_ = clock;
+  streak_ = 0;
+  streak_updates_ = false;
+  if (alone)
+    shared_.set_bias(static_cast<int>(me_) - 1, me_);
+  else if (only_reads)
+    shared_.set_bias(static_cast<int>(me_) - 1, OrecShared::bias_shared);
+}
+
+bool OrecContextBase::valid(std::uint64_t snapshot) const noexcept {
+  for (const Orec* o : reads_) {
+    const std::uint64_t v = o->load(std::memory_order_acquire);  // pairs with release_locks
+    if (v == mine_) continue;  // its version was checked when it was taken
+    if (orec::owned(v) || orec::version(v) > snapshot) return false;
+  }
+  return true;
+}
+
+void OrecContextBase::extend() {
+  if (!log_reads_) throw Conflict{};
+  const std::uint64_t now = shared_.domain.clock.load(std::memory_order_acquire);  // pairs with draw_id
+  if (!valid(snapshot_)) throw Conflict{};
+  snapshot_ = now;
+}
+
+std::uint64_t OrecContextBase::wait_unowned(Orec& o) {
+  // Longer than a commit with its fence takes, shorter than a time slice: then the owner is likely descheduled, or waits for us.
+  for (int i = 0; i < 400; ++i) {
+    pause_cpu();
+    const std::uint64_t v = o.load(std::memory_order_acquire);  // pairs with release_locks
+    if (!orec::owned(v)) return v;
+  }
+  throw Conflict{};
+}
+
+void OrecContextBase::own_slow(Orec& o) {
+  std::uint64_t v = o.load(std::memory_order_acquire);  // pairs with release_locks
+  for (;;) {
+    if (orec::owned(v)) v = wait_unowned(o);
+    if (orec::version(v) > snapshot_) {
+      extend();
+      v = o.load(std::memory_order_acquire);  // pairs with release_locks
+      continue;
+    }
+    if (o.compare_exchange_strong(v, mine_, std::memory_order_acq_rel)) {  // acquire pairs with release_locks
+      locks_.push_back({&o, v});
+      return;
+    }
+  }
+}
+
+std::uint64_t OrecContextBase::draw_id() {
+  auto& clock = shared_.domain.clock;
+  std::uint64_t now = clock.load(std::memory_order_acquire);  // pairs with other draws
+  for (;;) {
+    if (now != snapshot_) {
+      if (!valid(snapshot_)) throw Conflict{};
+      snapshot_ = now;
+    }
+    slot_.pending.store(now + 1, std::memory_order_relaxed);
+    if (clock.compare_exchange_strong(now, now + 1, std::memory_order_acq_rel)) return now + 1;  // release pairs with quiet_id
+    slot_.pending.store(no_id, std::memory_order_relaxed);
+  }
+}
+
+void OrecContextBase::rollback() noexcept {
+  undo_.rollback();
+  for (const Lock& l : locks_) {
+    std::uint64_t v = l.before;
+    if ((v >> 1 & orec::incarnations) != orec::incarnations) {
+      v += 2;
+    } else {
+      // Incarnations of this version are used up: the clock's value is at least the version, and no id is spent.
+      v = orec::of_version(shared_.domain.clock.load(std::memory_order_acquire));
+    }
+    l.orec->store(v, std::memory_order_release);  // pairs with a reader's first load
+  }
+  locks_.clear();
+  reads_.clear();
+  slot_.pending.store(no_id, std::memory_order_release);  // pairs with quiet_id
+  leave();
+  if (holds_change_) release_change();
+}
+
+void OrecContextBase::backoff() noexcept {
+  ++failures_;
+  random_ = random_ * 6364136223846793005ULL + 1442695040888963407ULL;
+  const std::uint64_t limit = 32ULL << (failures_ < 10 ? failures_ : 10);
+  const std::uint64_t n = (random_ >> 33) % limit;
+  for (std::uint64_t i = 0; i < n; ++i) pause_cpu();
+  if (failures_ > 3) std::this_thread::yield();
+}
+
+void OrecContextBase::copy_line(void* to, const void* from) noexcept {
+  auto* const out = static_cast<std::uint64_t*>(to);
+  const auto* const in = static_cast<const std::uint64_t*>(from);
+  if (direct_) {
+    std::memcpy(out, in, 64);
+    return;
+  }
+  Orec& o = shared_.of(from);
+  for (;;) {
+    const std::uint64_t v = o.load(std::memory_order_acquire);  // pairs with release_locks and rollback
+    if (orec::owned(v)) {  // waited for, never skipped: its owner may have marked the line before the marks were cleared
+      std::this_thread::yield();
+      continue;
+    }
+    for (int i = 0; i < 8; ++i) out[i] = load_word(in + i);
+    if (o.load(std::memory_order_relaxed) == v) return;
+  }
+}
+
+static_assert(TransactionalMemory<Stm> && TransactionalMemory<Biased>);
+
+}  // namespace perdure::tm

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// stm and biased: word-based, time-based STM (LSA, TinySTM's way), write-through with encounter-time locks; and bias over it.
+//
+// An ownership record (orec) guards a 64-byte stripe: version << 16 | incarnation << 1 when free, slot << 1 | 1 when owned. A reader
+// reads orec, word, orec; a version above its snapshot makes it extend (validate its read set at a newer clock). A writer owns the
+// stripe from its first store to its end. An abort restores the version with the next incarnation, so that a reader who saw a dirty
+// word does not take it for clean, and no id is spent; when the incarnations of a version run out it takes the clock's value instead.
+//
+// Bias (OrecTm<true>): `bias` says who may do without orecs. One slot: it is exclusive, its loads and stores are plain, it may not be
+// interrupted, and it needs no read set. `shared`: any number of readers, whose reads are plain, and no writer. `none`: orecs. Whoever finds a bias against him revokes
+// it: announces the change, a heavy fence, then waits until every slot in question is between transactions. A thread alone for 1,000 transactions, or readers who see no
+// commit for as long, are given a bias. Orec versions are not written under bias; every snapshot taken later is newer than what was stored then.
+// The exclusive bias is also the irrevocable mode: a transaction that was aborted too often, or whose write set is large, runs in it.
+// Source: TinySTM (PPoPP '08); biased locking (Kawachiya, Koseki, Onodera, OOPSLA '02) for the idea of revocation.
+// Thread safety: a context is its thread's; contexts of one Shared run together. Memory orders name their partner.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <mutex>
+
+#include "perdure/tm/asymmetric.hpp"
+#include "perdure/tm/tm.hpp"
+
+namespace perdure::tm {
+
+using Orec = std::atomic<std::uint64_t>;
+
+namespace orec {
+inline constexpr std::uint64_t incarnations = 0x7fff;
+[[nodiscard]] constexpr bool owned(std::uint64_t v) noexcept { return (v & 1) != 0; }
+[[nodiscard]] constexpr std::uint64_t version(std::uint64_t v) noexcept { return v >> 16; }
+[[nodiscard]] constexpr std::uint64_t of_version(std::uint64_t id) noexcept { return id << 16; }
+}  // namespace orec
+
+/// What all threads of a pool share. The orec table covers addresses modulo 2^18 stripes (16 MiB); an alias is a false conflict, no error.
+class OrecShared {
+ public:
+  static constexpr int table_bits = 18;
+  static constexpr std::uint64_t bias_none = 0, bias_shared = no_id - 1, bias_changing = no_id;
+
+  explicit OrecShared(std::uint64_t start);
+  ~OrecShared();
+  OrecShared(const OrecShared&) = delete;
+  OrecShared& operator=(const OrecShared&) = delete;
+
+  [[nodiscard]] Orec& of(const void* a) noexcept { return orecs_[(reinterpret_cast<std::uintptr_t>(a) >> 6) & ((1U << table_bits) - 1)]; }
+
+  /// Makes the bias none or `wanted`; the caller is outside any transaction. Waits for those it concerns.
+  void set_bias(int me, std::uint64_t wanted);
+  /// Ends an irrevocable transaction's hold on `change`: bias none, or kept exclusive where `keep` says so.
+  void end_irrevocable();
+
+  Domain domain;
+  alignas(128) std::atomic<std::uint64_t> bias{bias_none};  ///< none, shared, changing, or slot + 1
+  alignas(128) std::mutex change;                           ///< held while the bias is changing, and by an irrevocable transaction
+  std::atomic<std::uint64_t> revocations{0}, grants{0};
+
+ private:
+  Orec* orecs_ = nullptr;
+};
+
+/// The parts of a context that are not on the hot path (orec_tm.cpp).
+class OrecContextBase {
+ public:
+  OrecContextBase(OrecShared& shared, int slot);
+
+  [[nodiscard]] bool direct() const noexcept { return direct_; }
+  [[nodiscard]] UndoLog& undo() noexcept { return undo_; }
+  void rollback() noexcept;
+  void backoff() noexcept;
+  void copy_line(void* to, const void* from) noexcept;
+  void copy_end() noexcept { leave(); }
+
+ protected:
+  struct Lock {
+    Orec* orec;
+    std::uint64_t before;
+  };
+  void leave() noexcept { slot_.active.store(++sequence_, std::memory_order_release); }  // even; pairs with set_bias's acquire
+  void enter() noexcept {
+    slot_.active.store(++sequence_, std::memory_order_relaxed);  // odd
+    light_fence();                                                // pairs with set_bias's heavy fence
+  }
+  [[nodiscard]] bool valid(std::uint64_t snapshot) const noexcept;
+  void extend();                                   // newer snapshot, or Conflict
+  std::uint64_t wait_unowned(Orec& o);             // bounded; Conflict
+  void own_slow(Orec& o);
+  std::uint64_t draw_id();                         // validated; Conflict
+  void begin_slow(bool update, bool want_exclusive);
+  void consider_bias();
+  void release_change() noexcept {
+    holds_change_ = false;
+    shared_.end_irrevocable();
+  }
+  void release_locks(std::uint64_t id) noexcept {
+    for (const Lock& l : locks_) l.orec->store(orec::of_version(id), std::memory_order_release);  // pairs with a reader's first load
+    locks_.clear();
+  }
+
+  OrecShared& shared_;
+  Slot& slot_;
+  std::uint64_t me_;        // slot + 1: the value of `bias` that is ours
+  std::uint64_t mine_;      // the value of an orec that we own
+  bool direct_ = false;
+  bool update_ = false;
+  bool log_reads_ = false;  // a view reads without a read set until it has failed once
+  bool holds_change_ = false;
+  std::uint64_t snapshot_ = 0;
+  std::uint64_t sequence_ = 0;
+  std::uint32_t failures_ = 0;
+  std::uint32_t streak_ = 0;
+  std::uint64_t seen_clock_ = 0, seen_others_ = 0;  // at the last consider_bias
+  bool streak_updates_ = false;
+  std::uint64_t random_;
+  std::vector<Orec*> reads_;
+  std::vector<Lock> locks_;
+  UndoLog undo_;
+};
+
+template <bool Biased>
+struct OrecTm {
+  static constexpr const char* name = Biased ? "biased" : "stm";
+  static constexpr std::uint32_t irrevocable_after = 8;  ///< failures
+
+  using Shared = OrecShared;
+
+  class Context : public OrecContextBase {
+   public:
+    Context(Shared& shared, int slot) : OrecContextBase(shared, slot) {
+      if constexpr (Biased)
+        if (shared.domain.used.load(std::memory_order_relaxed) == slot + 1 && alone(slot)) shared.set_bias(slot, me_);
+    }
+
+    void begin(bool update) {
+      update_ = update;
+      if (__builtin_expect(failures_ >= irrevocable_after, 0)) return begin_slow(update, true);
+      enter();
+      const std::uint64_t bias = shared_.bias.load(std::memory_order_acquire);  // pairs with set_bias's release
+      if (__builtin_expect(bias == me_, 1)) {
+        direct_ = true;
+        return;
+      }
+      if (bias == OrecShared::bias_none) {
+        start_orecs();
+        return;
+      }
+      if (bias == OrecShared::bias_shared && !update) {
+        direct_ = true;
+        return;
+      }
+      begin_slow(update, false);
+    }
+
+    [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
+      if (__builtin_expect(direct_, 1)) return *a;
+      Orec& o = shared_.of(a);
+      for (;;) {
+        std::uint64_t v = o.load(std::memory_order_acquire);  // pairs with release_locks and rollback
+        if (__builtin_expect(orec::owned(v), 0)) {
+          if (v == mine_) return *a;
+          v = wait_unowned(o);
+        }
+        const std::uint64_t word = load_word(a);  // acquire: the orec is read again after it
+        if (__builtin_expect(o.load(std::memory_order_relaxed) != v, 0)) continue;
+        if (__builtin_expect(orec::version(v) > snapshot_, 0)) {
+          extend();
+          continue;
+        }
+        if (log_reads_ && (reads_.empty() || reads_.back() != &o)) reads_.push_back(&o);
+        return word;
+      }
+    }
+
+    void own(const std::uint64_t* a) {
+      if (__builtin_expect(direct_, 1)) return;
+      Orec& o = shared_.of(a);
+      std::uint64_t v = o.load(std::memory_order_relaxed);
+      if (v == mine_) return;
+      // acquire pairs with release_locks: the last owner's words are seen
+      if (__builtin_expect(orec::owned(v) || orec::version(v) > snapshot_ || !o.compare_exchange_strong(v, mine_, std::memory_order_acq_rel), 0))
+        return own_slow(o);
+      locks_.push_back({&o, v});
+    }
+
+    void store(std::uint64_t* a, std::uint64_t v) {
+      undo_.push(a, *a);
+      store_word(a, v);  // release: a reader who sees it sees the orec owned
+    }
+
+    template <class F>
+    void commit(F&& before_publish) {
+      auto& clock = shared_.domain.clock;
+      std::uint64_t id = 0;
+      if (__builtin_expect(direct_, 1)) {
+        id = clock.load(std::memory_order_relaxed) + 1;  // exclusive: no other draws
+        slot_.pending.store(id, std::memory_order_relaxed);
+        clock.store(id, std::memory_order_release);  // pairs with quiet_id
+      } else {
+        id = draw_id();
+      }
+      before_publish(id);
+      if (!direct_) release_locks(id);
+      slot_.pending.store(no_id, std::memory_order_release);  // pairs with quiet_id
+      finish(true);
+    }
+
+    std::uint64_t end_read_only() {
+      const std::uint64_t seen = direct_ ? shared_.domain.clock.load(std::memory_order_acquire) : snapshot_;
+      if (!direct_ && !locks_.empty()) {  // owned but stored nothing: as it was, no new incarnation is owed
+        for (const Lock& l : locks_) l.orec->store(l.before, std::memory_order_release);
+        locks_.clear();
+      }
+      finish(false);
+      return seen;
+    }
+
+    void copy_begin() {
+      begin(false);
+    }
+
+   private:
+    void start_orecs() {
+      direct_ = false;
+      log_reads_ = update_ || failures_ != 0;
+      snapshot_ = shared_.domain.clock.load(std::memory_order_acquire);  // pairs with draw_id
+    }
+    [[nodiscard]] bool alone(int slot) const noexcept {
+      bool others = false;
+      shared_.domain.for_others(slot, [&](const Slot& s) { others |= s.active.load(std::memory_order_relaxed) != 0; });
+      return !others;
+    }
+    void finish(bool wrote) {
+      undo_.reset();
+      reads_.clear();
+      failures_ = 0;
+      const bool was_direct = direct_;
+      leave();
+      if (__builtin_expect(holds_change_, 0)) {
+        release_change();
+      } else if constexpr (Biased) {
+        if (__builtin_expect(!was_direct, 0)) {
+          streak_updates_ |= wrote;
+          if (++streak_ >= 1000) consider_bias();
+        }
+      }
+    }
+  };
+};
+
+using Stm = OrecTm<false>;
+using Biased = OrecTm<true>;
+
+}  // namespace perdure::tm

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Transactional memory: the concept, and what every instance of it shares: the clock, the threads' slots, the volatile undo.
+//
+// A TM isolates; it knows no persistence. Its commit calls before_publish(id) after the last point of failure and before any write is
+// visible to others: there the engine makes the transaction durable, or draws its id and goes on. Ids rise in commit order and are
+// dense: an abort draws none, because a commit draws its id with a compare-and-swap from the clock value it has validated at.
+// Pool data is touched in transactions only, and a change of how it is isolated waits for every slot: privatization is safe by that.
+// Source: LSA (Riegel, Felber, Fetzer, DISC '06), TinySTM (Felber, Fetzer, Riegel, PPoPP '08), write-through with encounter-time locks.
+#pragma once
+
+#include <atomic>
+#include <concepts>
+#include <cstdint>
+#include <vector>
+
+#include "perdure/base/thread_slot.hpp"
+
+namespace perdure::tm {
+
+/// Thrown inside a transaction that must run again. Never reaches the user; a lambda that swallows it is restarted at its commit.
+struct Conflict {};
+
+inline constexpr std::uint64_t no_id = ~std::uint64_t{0};
+
+/// What one thread shows to the others.
+struct alignas(128) Slot {
+  std::atomic<std::uint64_t> active{0};      ///< odd inside a transaction
+  std::atomic<std::uint64_t> pending{no_id}; ///< while committing: a lower bound of its id
+};
+
+/// The clock and the slots: one a pool and TM.
+class Domain {
+ public:
+  explicit Domain(std::uint64_t start) noexcept { clock.store(start, std::memory_order_relaxed); }
+
+  Slot& enter(int slot) noexcept {
+    int seen = used.load(std::memory_order_relaxed);
+    while (seen <= slot && !used.compare_exchange_weak(seen, slot + 1, std::memory_order_acq_rel)) {}  // pairs with for_others
+    return slots[slot];
+  }
+  /// Every transaction with an id <= the result has returned from its before_publish.
+  [[nodiscard]] std::uint64_t quiet_id() const noexcept {
+    // acquire pairs with the release that drew an id: its owner's `pending`, stored before, is then seen
+    std::uint64_t quiet = clock.load(std::memory_order_acquire);
+    const int n = used.load(std::memory_order_acquire);
+    for (int i = 0; i < n; ++i) {
+      const std::uint64_t p = slots[i].pending.load(std::memory_order_acquire);  // pairs with the release that ends a commit
+      if (p - 1 < quiet) quiet = p - 1;
+    }
+    return quiet;
+  }
+  template <class F>
+  void for_others(int me, F&& f) const {
+    const int n = used.load(std::memory_order_acquire);  // pairs with enter
+    for (int i = 0; i < n; ++i)
+      if (i != me) f(slots[i]);
+  }
+
+  alignas(128) std::atomic<std::uint64_t> clock{0};  ///< the last id drawn
+  alignas(128) std::atomic<int> used{0};             ///< slots that were ever entered
+  Slot slots[base::max_threads];
+};
+
+/// Old values of what a transaction stored, for rollback in DRAM (not a log: nothing of it is ever durable).
+class UndoLog {
+ public:
+  UndoLog() { entries_.resize(1024); reset(); }
+  void push(std::uint64_t* address, std::uint64_t old) {
+    if (__builtin_expect(next_ == end_, 0)) grow();
+    *next_++ = {address, old};
+  }
+  void reset() noexcept {
+    next_ = entries_.data();
+    end_ = entries_.data() + entries_.size();
+  }
+  [[nodiscard]] bool empty() const noexcept { return next_ == entries_.data(); }
+  [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(next_ - entries_.data()); }
+  /// Restores newest first. Atomic stores: readers of other threads may look (and will see that the line is locked).
+  void rollback() noexcept {
+    while (next_ != entries_.data()) {
+      --next_;
+      __atomic_store_n(next_->address, next_->old, __ATOMIC_RELEASE);  // pairs with the acquire of a transactional read
+    }
+  }
+  /// Calls f(address, old) newest first and forgets them: for an engine whose stores go elsewhere than to the address.
+  template <class F>
+  void take_back(F&& f) {
+    while (next_ != entries_.data()) {
+      --next_;
+      f(next_->address, next_->old);
+    }
+  }
+
+ private:
+  struct Entry {
+    std::uint64_t* address;
+    std::uint64_t old;
+  };
+  void grow() {
+    const auto n = entries_.size();
+    entries_.resize(n * 2);
+    next_ = entries_.data() + n;
+    end_ = entries_.data() + entries_.size();
+  }
+  Entry* next_ = nullptr;
+  Entry* end_ = nullptr;
+  std::vector<Entry> entries_;
+};
+
+/// A read of pool memory that another thread may be writing; acquire, so that what follows is not read before.
+inline std::uint64_t load_word(const std::uint64_t* a) noexcept { return __atomic_load_n(a, __ATOMIC_ACQUIRE); }
+inline void store_word(std::uint64_t* a, std::uint64_t v) noexcept { __atomic_store_n(a, v, __ATOMIC_RELEASE); }
+
+// clang-format off
+/// What an engine asks of a TM `M`. Context: one thread in one domain; used by that thread alone.
+///   begin(update)        may wait for others; afterwards the transaction reads a consistent snapshot
+///   read(a)              the word at a; throws Conflict
+///   own(a)               a's stripe is this transaction's until it ends; throws Conflict. Before the first store to it
+///   store(a, v)          after own(a)
+///   undo()               the volatile undo, for an engine that stores by itself after own(a)
+///   direct()             reads and writes are plain: nobody else is in
+///   commit(f)            calls f(id) once, then shows the writes; throws Conflict before f, never after
+///   end_read_only()      ends a transaction that wrote nothing; returns the clock that bounds what it read
+///   rollback()           undoes and ends. backoff(): waits a little, longer each time; after several the next begin is irrevocable
+///   copy_begin() / copy_line(dst, src) / copy_end(): a consistent 64-byte copy of what committed transactions wrote
+template <class M>
+concept TransactionalMemory = requires(typename M::Context& c, Domain& d, std::uint64_t* a, std::uint64_t v, void* p, bool b) {
+  typename M::Shared;
+  { c.begin(b) };
+  { c.read(a) } -> std::same_as<std::uint64_t>;
+  { c.own(a) };
+  { c.store(a, v) };
+  { c.undo() } -> std::same_as<UndoLog&>;
+  { c.direct() } -> std::same_as<bool>;
+  { c.commit([](std::uint64_t) {}) };
+  { c.end_read_only() } -> std::same_as<std::uint64_t>;
+  { c.rollback() };
+  { c.backoff() };
+  { c.copy_begin() };
+  { c.copy_line(p, p) };
+  { c.copy_end() };
+};
+// clang-format on
+
+}  // namespace perdure::tm

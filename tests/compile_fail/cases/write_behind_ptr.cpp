@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// EXPECT: deleted
+//
+// The pointer is read through the transaction, but what it points to is written without.
+#include "../common.hpp"
+
+int main() {
+  auto pool = open_pool();
+  pool.update([](auto& tx, Root& root) {
+#ifdef PERDURE_CONTROL
+    tx(tx(root.head)->value) = 1;
+#else
+    tx(root.head)->value = 1;
+#endif
+  });
+}

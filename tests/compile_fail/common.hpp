@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the cases share. Each case is a pair: the breach, and under PERDURE_CONTROL the right way to write the same thing.
+#pragma once
+
+#include <perdure.hpp>
+
+#include <cstdint>
+
+struct Node {
+  perdure::p<std::uint64_t> value;
+  perdure::ptr<Node> next;
+};
+
+struct Root {
+  perdure::p<std::uint64_t> count;
+  perdure::ptr<Node> head;
+};
+
+inline perdure::Pool<Root> open_pool() { return perdure::Pool<Root>::open("never-run.perdure"); }

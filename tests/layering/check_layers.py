@@ -1,0 +1,152 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Holds the tree to the layer rule: reads every #include under perdure/ and fails on a breach.
+
+  check_layers.py ROOT     check the tree at ROOT; prints each breach as FILE:LINE: what was found, what is allowed
+  check_layers.py --table  print the table that docs/architecture.md must carry between its two markers
+
+A folder may include folders with a lower number and itself. log and tm share a number, so they never see each other; an engine's
+folder never sees another engine's; containers see the API alone. Every source file carries the licence line.
+"""
+import pathlib
+import re
+import sys
+
+# folder -> (number, the only folders it may include or None for "every lower number", what it is)
+LAYERS = {
+    "base": (0, None, "status and errors, bits, cpu features, checksum, thread slots, clock"),
+    "medium": (1, None, "where bytes live and when they are durable"),
+    "pool": (2, None, "the pool file's format, open, close, check, the heap"),
+    "log": (3, None, "log structures; know media and pools, know no transactions"),
+    "tm": (3, None, "concurrency control; knows no persistence"),
+    "engine": (4, None, "durability x concurrency: one folder a system"),
+    "api": (5, None, "transactions and persistent types for C++ and C"),
+    "container": (6, ("api",), "vector, string, hash_map, map, rb_tree, list, queue"),
+}
+# The front doors: perdure.hpp gathers everything; perdure.h is the C interface, which api/ implements.
+CXX_DOOR, C_DOOR = FRONT_DOORS = ("perdure.hpp", "perdure.h")
+
+BEGIN, END = "<!-- layers:begin -->", "<!-- layers:end -->"
+LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
+SOURCE_FOLDERS = ("perdure", "sqlite", "tools", "bench", "tests", "examples", "cmake")
+SOURCE_SUFFIXES = (".hpp", ".h", ".cpp", ".c", ".py", ".sh", ".cmake", ".in")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def allowed(folder):
+    """The folders that `folder` may include, itself last."""
+    number, only, _ = LAYERS[folder]
+    lower = only if only is not None else tuple(f for f, (n, _, _) in LAYERS.items() if n < number)
+    return (*lower, folder)
+
+
+def table():
+    rows = ["| layer | folder | what it is | may include |", "|---|---|---|---|"]
+    for folder, (number, _, what) in LAYERS.items():
+        sees = ", ".join(allowed(folder)[:-1]) or "nothing"
+        if folder == "engine":
+            sees += "; never another engine's folder"
+        rows.append(f"| {number} | `perdure/{folder}` | {what} | {sees} |")
+    rows.append("| 7 | `perdure/perdure.hpp` | the C++ front door | everything |")
+    return "\n".join(rows)
+
+
+def include_breach(source, target, quoted):
+    """Why `source` (path parts below perdure/) may not include `target`, or None."""
+    parts = tuple(target.split("/"))
+    if parts[0] != "perdure":
+        if target in FRONT_DOORS:
+            return f'found "{target}", expected "perdure/{target}": the short names are for users'
+        return f'found "{target}", expected "perdure/<folder>/<file>" or <system header>' if quoted else None
+    if not quoted:
+        return f"found <{target}>, expected quotes"
+    if len(parts) < 2 or ".." in parts or "." in parts:
+        return f'found "{target}", expected "perdure/<folder>/<file>"'
+    if len(source) == 1:  # a front door
+        if source[0] == C_DOOR and parts[1] not in allowed("api"):
+            return f"perdure.h includes {target}; it may see what api sees"
+        return None
+    if len(parts) == 2:  # ... includes a front door
+        if source[0] == "api" and parts[1] == C_DOOR:
+            return None
+        return f"perdure/{source[0]} includes the front door {target}; include the file that has what you need"
+    if parts[1] not in LAYERS:
+        return f"{target} lies in no layer of the table"
+    if parts[1] not in allowed(source[0]):
+        return f"perdure/{source[0]} includes {target}; it may see {', '.join(allowed(source[0]))}"
+    if source[0] == parts[1] == "engine" and len(source) > 2 and len(parts) > 3 and source[1] != parts[2]:
+        return f"engine {source[1]} includes {target}; what two engines share lies in perdure/log or perdure/tm"
+    return None
+
+
+def check_includes(root):
+    base = root / "perdure"
+    for path in sorted(p for p in base.rglob("*") if p.suffix in (".hpp", ".h", ".cpp", ".c")):
+        source = path.relative_to(base).parts
+        name = path.relative_to(root)
+        if len(source) == 1:
+            if source[0] not in FRONT_DOORS:
+                yield f"{name}:1: found beside the front doors, expected in a folder of the table"
+                continue
+        elif source[0] not in LAYERS:
+            yield f"{name}:1: folder perdure/{source[0]} is not in the table of {pathlib.Path(__file__).name}"
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            match = INCLUDE.match(line)
+            breach = match and include_breach(source, match[2], match[1] == '"')
+            if breach:
+                yield f"{name}:{number}: {breach}"
+
+
+def is_source(path):
+    if path.suffix in SOURCE_SUFFIXES or path.name == "CMakeLists.txt":
+        return True
+    if path.suffix:
+        return False
+    with path.open("rb") as file:  # a script without a suffix
+        return file.read(2) == b"#!"
+
+
+def check_licences(root):
+    candidates = [root / "CMakeLists.txt", root / "dev", root / ".ci" / "run"]
+    for folder in SOURCE_FOLDERS:
+        candidates += sorted((root / folder).rglob("*"))
+    for path in candidates:
+        if not path.is_file() or "__pycache__" in path.parts or not is_source(path):
+            continue
+        with path.open(encoding="utf-8", errors="replace") as file:
+            if LICENCE not in file.readline() and LICENCE not in file.readline():  # the second line after a #!
+                yield f"{path.relative_to(root)}:1: found no licence line, expected '{LICENCE}' in the first comment"
+
+
+def check_doc(root):
+    path = root / "docs" / "architecture.md"
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    if BEGIN not in text or END not in text:
+        yield f"docs/architecture.md:1: found no table, expected one between {BEGIN} and {END}"
+        return
+    found = text.split(BEGIN, 1)[1].split(END, 1)[0].strip()
+    if found != table():
+        yield "docs/architecture.md:1: its table differs from the one enforced; put the output of tests/layering/check_layers.py --table there"
+
+
+def check(root):
+    return [*check_includes(root), *check_licences(root), *check_doc(root)]
+
+
+def main(arguments):
+    if arguments == ["--table"]:
+        print(table())
+        return 0
+    if len(arguments) != 1 or not (pathlib.Path(arguments[0]) / "perdure").is_dir():
+        print(__doc__, file=sys.stderr)
+        return 2
+    breaches = check(pathlib.Path(arguments[0]))
+    print(table())
+    print(*breaches, sep="\n")
+    print(f"{len(breaches)} breaches" if breaches else "every include keeps the rule")
+    return 1 if breaches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,93 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Is check_layers.py able to fail? Plants one breach at a time in a small tree and wants exactly that one found."""
+import pathlib
+import tempfile
+import unittest
+
+import check_layers
+
+HEAD = f"// {check_layers.LICENCE}\n"
+
+
+class Planted(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        self.put("CMakeLists.txt", "# " + check_layers.LICENCE + "\n")
+        self.put("docs/architecture.md", f"# A\n{check_layers.BEGIN}\n{check_layers.table()}\n{check_layers.END}\n")
+        self.source("perdure/perdure.hpp", '"perdure/container/map.hpp"')
+        self.source("perdure/perdure.h", "<stdint.h>")
+        for folder in check_layers.LAYERS:  # every include that is allowed, so that none of them is called a breach
+            sees = [f'"perdure/{other}/x.hpp"' for other in check_layers.allowed(folder)]
+            self.source(f"perdure/{folder}/x.cpp", "<vector>", *sees)
+        self.source("perdure/engine/undo/undo.cpp", '"perdure/engine/undo/undo.hpp"', '"perdure/engine/engine.hpp"', '"perdure/log/ring.hpp"')
+        self.source("perdure/engine/registry.cpp", '"perdure/engine/undo/undo.hpp"')
+        self.source("perdure/api/c.cpp", '"perdure/perdure.h"')
+
+    def put(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def source(self, name, *includes):
+        self.put(name, HEAD + "".join(f"#include {i}\n" for i in includes))
+
+    def expect(self, *words):
+        breaches = check_layers.check(self.root)
+        self.assertEqual(len(breaches), 1, breaches)
+        for word in words:
+            self.assertIn(word, breaches[0])
+
+    def test_clean(self):
+        self.assertEqual(check_layers.check(self.root), [])
+
+    def test_includes(self):
+        cases = [
+            ("perdure/base/bad.cpp", '"perdure/medium/medium.hpp"', "may see base"),
+            ("perdure/medium/bad.hpp", '"perdure/pool/heap.hpp"', "may see base, medium"),
+            ("perdure/log/bad.cpp", '"perdure/tm/stm.hpp"', "perdure/log includes"),
+            ("perdure/tm/bad.cpp", '"perdure/log/ring.hpp"', "perdure/tm includes"),
+            ("perdure/pool/bad.cpp", '"perdure/log/ring.hpp"', "perdure/pool includes"),
+            ("perdure/engine/undo/bad.cpp", '"perdure/engine/shadow/shadow.hpp"', "engine undo includes"),
+            ("perdure/engine/undo/bad.cpp", '"perdure/api/pool.hpp"', "perdure/engine includes"),
+            ("perdure/api/bad.cpp", '"perdure/container/map.hpp"', "perdure/api includes"),
+            ("perdure/container/bad.hpp", '"perdure/engine/engine.hpp"', "may see api, container"),
+            ("perdure/container/bad.hpp", '"perdure/base/status.hpp"', "may see api, container"),
+            ("perdure/container/bad.hpp", '"perdure/perdure.hpp"', "front door"),
+            ("perdure/container/bad.hpp", '"perdure/perdure.h"', "front door"),
+            ("perdure/api/bad.hpp", '"perdure/perdure.hpp"', "front door"),
+            ("perdure/api/bad.hpp", "<perdure.hpp>", "short names"),
+            ("perdure/pool/bad.cpp", '"heap.hpp"', "expected"),
+            ("perdure/pool/bad.cpp", '"../base/status.hpp"', "expected"),
+            ("perdure/pool/bad.cpp", '"perdure/pool/../engine/engine.hpp"', "expected"),
+            ("perdure/pool/bad.cpp", "<perdure/base/status.hpp>", "quotes"),
+            ("perdure/pool/bad.cpp", '"perdure/common/util.hpp"', "no layer"),
+            ("perdure/common/bad.cpp", "<vector>", "not in the table"),
+            ("perdure/bad.cpp", "<vector>", "beside the front doors"),
+        ]
+        for name, include, word in cases:
+            with self.subTest(f"{name} {include}"):
+                self.source(name, include)
+                self.expect(name, word)
+                (self.root / name).unlink()
+
+    def test_licence(self):
+        for name in ("perdure/base/bad.hpp", "tools/bad.py", "tests/x/CMakeLists.txt", "examples/bad.c"):
+            with self.subTest(name):
+                self.put(name, "\n\n")
+                self.expect(name, "licence")
+                (self.root / name).unlink()
+        self.put("tools/script", "#!/bin/sh\n\n")
+        self.expect("tools/script", "licence")
+
+    def test_doc(self):
+        self.put("docs/architecture.md", f"{check_layers.BEGIN}\nanother table\n{check_layers.END}\n")
+        self.expect("docs/architecture.md", "--table")
+        self.put("docs/architecture.md", "no table\n")
+        self.expect("docs/architecture.md", "found no table")
+
+
+if __name__ == "__main__":
+    unittest.main()

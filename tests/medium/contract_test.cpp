@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The contract of medium.hpp, on every medium this machine can run: one suite, one parameter a medium.
+#include <sys/mman.h>
+
+#include <cstring>
+#include <functional>
+#include <thread>
+
+#include "perdure/medium/recording.hpp"
+#include "scratch.hpp"
+
+namespace perdure::medium {
+namespace {
+
+using testing::bytes_at;
+using testing::pattern;
+using testing::Scratch;
+using testing::zero_at;
+
+constexpr std::uint64_t MiB = 1ULL << 20;
+
+struct Kind {
+  const char* name;
+  const char* kind;            // what OpenMedium::kind or Medium::kind() is
+  const char* folder = nullptr;  // nullptr: the temporary folder
+  bool direct = true;
+  std::uint64_t log_bytes = 2 * MiB;
+  const char* delays = "none";
+  std::size_t append_unit = 64;
+  bool on_file = false;        // fences are system calls
+};
+
+const Kind kinds[] = {
+    {.name = "file", .kind = "file", .append_unit = 4096, .on_file = true},
+    {.name = "file_buffered", .kind = "file", .direct = false, .append_unit = 4096, .on_file = true},
+    {.name = "file_small_log", .kind = "file", .log_bytes = 64 << 10, .append_unit = 4096, .on_file = true},
+    {.name = "file_on_tmpfs", .kind = "file", .folder = "/dev/shm", .append_unit = 4096, .on_file = true},
+    {.name = "emulated", .kind = "emulated", .folder = "/dev/shm"},
+    {.name = "emulated_on_disk", .kind = "emulated", .log_bytes = 64 << 10},
+    {.name = "emulated_rewind", .kind = "emulated", .folder = "/dev/shm", .delays = "rewind"},
+    {.name = "emulated_dudetm", .kind = "emulated", .folder = "/dev/shm", .delays = "dudetm"},
+    {.name = "emulated_softwrap", .kind = "emulated", .folder = "/dev/shm", .delays = "softwrap"},
+    {.name = "recording", .kind = "recording"},
+    {.name = "recording_as_file", .kind = "recording", .append_unit = 4096},
+};
+
+class Contract : public ::testing::TestWithParam<Kind> {
+ protected:
+  static constexpr std::uint64_t home_bytes = 4 * MiB;
+  static constexpr std::uint64_t max_home_bytes = 32 * MiB;
+  const std::uint64_t log_bytes = GetParam().log_bytes;
+
+  void SetUp() override {
+    if (GetParam().folder != nullptr && ::access(GetParam().folder, W_OK) != 0) GTEST_SKIP() << "no " << GetParam().folder;
+    medium_ = open(true, {});
+  }
+
+  OpenMedium how(bool create) const {
+    OpenMedium h;
+    h.path = scratch_.path();
+    h.kind = GetParam().kind;
+    h.create = create;
+    h.direct = GetParam().direct;
+    h.log_bytes = log_bytes;
+    h.home_bytes = create ? home_bytes : 0;
+    h.max_home_bytes = max_home_bytes;
+    h.delays = Delays::named(GetParam().delays).value();
+    return h;
+  }
+
+  std::unique_ptr<Medium> open(bool create, const std::vector<std::byte>& image) const {
+    if (GetParam().kind == std::string("recording")) {
+      RecordingOptions o;
+      o.log_bytes = log_bytes;
+      o.home_bytes = create ? home_bytes : image.size() - log_bytes;
+      o.max_home_bytes = max_home_bytes;
+      o.append_unit = GetParam().append_unit;
+      o.fence_is_sync = GetParam().append_unit != 64;
+      return RecordingMedium::make(o, image).value();
+    }
+    return open_medium(how(create)).value();
+  }
+
+  /// What a later opening finds. On `recording`: what was durable; elsewhere a process may see more than that, never less.
+  void reopen() {
+    std::vector<std::byte> image;
+    if (auto* r = dynamic_cast<RecordingMedium*>(medium_.get())) image = r->durable_image();
+    medium_.reset();
+    medium_ = open(false, image);
+  }
+
+  /// What is durable, as far as it can be known from outside: a file's bytes, a recording's image; memory shows only what it holds.
+  std::vector<std::byte> durable(std::uint64_t offset, std::size_t n) const {
+    if (auto* r = dynamic_cast<RecordingMedium*>(medium_.get())) {
+      const auto image = r->durable_image();
+      return {image.begin() + static_cast<std::ptrdiff_t>(offset), image.begin() + static_cast<std::ptrdiff_t>(offset + n)};
+    }
+    if (!GetParam().on_file) return bytes_at(*medium_, offset, n);
+    std::vector<std::byte> bytes(n);
+    const int fd = ::open(scratch_.path().c_str(), O_RDONLY | O_CLOEXEC);
+    EXPECT_EQ(::pread(fd, bytes.data(), n, static_cast<off_t>(offset)), static_cast<ssize_t>(n));
+    ::close(fd);
+    return bytes;
+  }
+
+  std::uint64_t home_at(std::uint64_t offset) const { return log_bytes + offset; }
+  std::size_t unit() const { return medium_->append_unit(); }
+
+  Scratch scratch_{GetParam().folder != nullptr ? GetParam().folder : ::testing::TempDir()};
+  std::unique_ptr<Medium> medium_;
+};
+
+TEST_P(Contract, a_new_medium_is_zero_and_says_what_it_is) {
+  EXPECT_EQ(medium_->kind(), GetParam().kind);
+  EXPECT_EQ(medium_->log_bytes(), log_bytes);
+  EXPECT_EQ(medium_->home_bytes(), home_bytes);
+  EXPECT_EQ(medium_->max_home_bytes(), max_home_bytes);
+  EXPECT_EQ(medium_->append_unit(), GetParam().append_unit);
+  EXPECT_EQ(medium_->fence_is_sync(), GetParam().append_unit == 4096);
+  EXPECT_FALSE(medium_->read_only());
+  EXPECT_FALSE(medium_->describe().empty());
+  EXPECT_TRUE(zero_at(*medium_, 0, log_bytes));
+  EXPECT_TRUE(zero_at(*medium_, log_bytes, home_bytes));
+  EXPECT_EQ(medium_->home(), medium_->at(log_bytes));
+  EXPECT_EQ(medium_->counters().writes(), 0U);
+}
+
+TEST_P(Contract, stores_of_every_size_and_alignment_are_seen_at_once_and_touch_nothing_else) {
+  for (const std::uint64_t base : {std::uint64_t{4096}, home_at(8192)}) {
+    std::vector<std::byte> model(256);
+    for (std::size_t at = 0; at < 17; ++at) {
+      for (std::size_t n = 0; n < 130; n += n < 20 ? 1 : 7) {
+        const auto bytes = pattern(n, at * 1000 + n);
+        medium_->store(base + 64 + at, bytes.data(), n);
+        std::copy(bytes.begin(), bytes.end(), model.begin() + static_cast<std::ptrdiff_t>(64 + at));
+        ASSERT_EQ(bytes_at(*medium_, base, model.size()), model) << n << " bytes at " << at;
+      }
+    }
+  }
+}
+
+TEST_P(Contract, stored_flushed_and_fenced_bytes_are_there_after_reopening) {
+  const auto a = pattern(5000, 1), b = pattern(5000, 2);
+  medium_->store(4100, a.data(), a.size());
+  medium_->flush(4100, a.size());
+  medium_->store(home_at(777), b.data(), b.size());
+  medium_->flush(home_at(777), b.size());
+  ASSERT_TRUE(medium_->fence().ok());
+  reopen();
+  EXPECT_EQ(bytes_at(*medium_, 4100, a.size()), a);
+  EXPECT_EQ(bytes_at(*medium_, home_at(777), b.size()), b);
+  EXPECT_EQ(medium_->home_bytes(), home_bytes);
+}
+
+TEST_P(Contract, streamed_and_fenced_lines_are_there_after_reopening) {
+  const auto a = pattern(64 * 100, 3);
+  medium_->stream(128, a.data(), a.size());
+  medium_->stream(home_at(4096 - 64), a.data(), a.size());
+  EXPECT_EQ(bytes_at(*medium_, 128, a.size()), a);
+  ASSERT_TRUE(medium_->fence().ok());
+  reopen();
+  EXPECT_EQ(bytes_at(*medium_, 128, a.size()), a);
+  EXPECT_EQ(bytes_at(*medium_, home_at(4096 - 64), a.size()), a);
+}
+
+TEST_P(Contract, flush_all_covers_stores_that_nobody_flushed) {
+  std::vector<std::uint64_t> at;
+  for (std::uint64_t i = 0; i < 300; ++i) at.push_back((i % 3 == 0 ? 8 * i : home_at(i * 8200)));
+  for (const std::uint64_t offset : at) medium_->store(offset, &offset, sizeof offset);
+  ASSERT_TRUE(medium_->flush_all().ok());
+  reopen();
+  for (const std::uint64_t offset : at) {
+    std::uint64_t found = 0;
+    std::memcpy(&found, medium_->at(offset), sizeof found);
+    ASSERT_EQ(found, offset);
+  }
+}
+
+TEST_P(Contract, counters_are_exact) {
+  const auto bytes = pattern(4096, 4);
+  const Counters before = medium_->counters();
+  medium_->store(home_at(60), bytes.data(), 8);   // two lines
+  medium_->store(home_at(1000), bytes.data(), 3);
+  medium_->flush(home_at(60), 8);
+  medium_->flush(home_at(128), 64);
+  medium_->flush(home_at(128), 0);
+  medium_->stream(4096, bytes.data(), 192);
+  ASSERT_TRUE(medium_->fence().ok());
+  const RingMap ring = medium_->map_ring(8192, 16384).value();
+  medium_->append(ring, 0, bytes.data(), 4096);
+  ASSERT_TRUE(medium_->append_fence(ring, 4096, bytes.data(), 4096).ok());
+  ASSERT_TRUE(medium_->fence().ok());
+  const Counters c = medium_->counters() - before;
+  EXPECT_EQ(c.stores, 2U);
+  EXPECT_EQ(c.stored_bytes, 11U);
+  EXPECT_EQ(c.flushed_lines, 3U);
+  EXPECT_EQ(c.streamed_lines, 3U + 64 + 64);
+  EXPECT_EQ(c.fences, 3U);
+  // on a file: one fdatasync for home's page and the log's block together; one direct write of two blocks (buffered: write and
+  // fdatasync); nothing for a fence with nothing marked
+  EXPECT_EQ(c.syncs, GetParam().on_file ? 2U : 0U);
+  EXPECT_EQ(c.written_bytes, GetParam().on_file ? 2 * 4096U + 2 * 4096U : (3 + 3 + 64 + 64) * 64U);
+  EXPECT_EQ(c.writes(), 2 + 131 + 3 + 3 + c.syncs);
+}
+
+TEST_P(Contract, reading_counts_nothing) {
+  const Counters before = medium_->counters();
+  (void)bytes_at(*medium_, 0, log_bytes);
+  (void)bytes_at(*medium_, log_bytes, home_bytes);
+  EXPECT_EQ((medium_->counters() - before).writes(), 0U);
+}
+
+TEST_P(Contract, a_ring_wraps_by_itself) {
+  for (const std::uint64_t ring_bytes : {std::uint64_t{8192}, std::uint64_t{12288}}) {  // a power of two, and not
+    const RingMap ring = medium_->map_ring(16384, ring_bytes).value();
+    EXPECT_EQ(ring.offset, 16384U);
+    ASSERT_EQ(ring.bytes, ring_bytes);
+    std::vector<std::byte> model(ring_bytes);
+    std::copy(medium_->at(16384), medium_->at(16384) + ring_bytes, model.begin());
+    std::uint64_t pos = 0;
+    for (std::uint64_t i = 0; i < 60; ++i) {
+      const std::size_t n = unit() == 64 ? 64 * (1 + i * 7 % 50) : 4096 * (1 + i % 3 % 2);
+      const auto bytes = pattern(n, i + ring_bytes);
+      if (i % 3 == 0) {
+        medium_->append(ring, pos, bytes.data(), n);
+      } else {
+        ASSERT_TRUE(medium_->append_fence(ring, pos, bytes.data(), n).ok());
+      }
+      for (std::size_t k = 0; k < n; ++k) model[(pos + k) % ring_bytes] = bytes[k];
+      ASSERT_EQ(std::memcmp(ring.base + pos % ring_bytes, bytes.data(), n), 0) << "a record is contiguous, also over the end";
+      pos += n;
+      ASSERT_EQ(bytes_at(*medium_, 16384, ring_bytes), model);
+      if (i % 3 != 0) {
+        ASSERT_EQ(durable(16384, ring_bytes), model) << "after fence " << i;
+      }
+    }
+    EXPECT_EQ(std::memcmp(ring.base, model.data(), ring_bytes), 0);
+    EXPECT_EQ(std::memcmp(ring.base + ring_bytes, model.data(), ring_bytes), 0);
+    ASSERT_TRUE(medium_->fence().ok());
+    reopen();
+    EXPECT_EQ(bytes_at(*medium_, 16384, ring_bytes), model);
+    EXPECT_TRUE(zero_at(*medium_, 0, 16384)) << "nothing beside the ring was touched";
+  }
+}
+
+TEST_P(Contract, a_ring_shows_what_the_log_already_holds) {
+  const auto bytes = pattern(4096, 9);
+  medium_->stream(4096, bytes.data(), bytes.size());
+  ASSERT_TRUE(medium_->fence().ok());
+  reopen();
+  const RingMap ring = medium_->map_ring(4096, 8192).value();
+  EXPECT_EQ(std::memcmp(ring.base, bytes.data(), bytes.size()), 0);
+  EXPECT_EQ(std::memcmp(ring.base + 8192, bytes.data(), bytes.size()), 0);
+}
+
+TEST_P(Contract, rings_that_cannot_be_are_refused) {
+  EXPECT_EQ(medium_->map_ring(0, 0).code(), Code::invalid);
+  EXPECT_EQ(medium_->map_ring(64, 4096).code(), Code::invalid);
+  EXPECT_EQ(medium_->map_ring(0, 4096 + 64).code(), Code::invalid);
+  EXPECT_EQ(medium_->map_ring(log_bytes - 4096, 8192).code(), Code::invalid);
+  EXPECT_EQ(medium_->map_ring(~0ULL - 4095, 8192).code(), Code::invalid);
+}
+
+TEST_P(Contract, growth_keeps_the_place_and_the_bytes_and_adds_zeros) {
+  const auto bytes = pattern(64, 5);
+  const std::byte* const place = medium_->home();
+  medium_->stream(home_at(home_bytes - 64), bytes.data(), 64);
+  ASSERT_TRUE(medium_->fence().ok());
+  ASSERT_TRUE(medium_->grow(home_bytes).ok()) << "to the same size: nothing to do";
+  for (const std::uint64_t to : {home_bytes + 4096, 2 * home_bytes, max_home_bytes}) {
+    const std::uint64_t from = medium_->home_bytes();
+    ASSERT_TRUE(medium_->grow(to).ok());
+    EXPECT_EQ(medium_->home_bytes(), to);
+    EXPECT_EQ(medium_->home(), place);
+    EXPECT_TRUE(zero_at(*medium_, home_at(from), to - from));
+    medium_->stream(home_at(to - 64), bytes.data(), 64);
+    ASSERT_TRUE(medium_->fence().ok());
+  }
+  reopen();
+  EXPECT_EQ(medium_->home_bytes(), max_home_bytes);
+  EXPECT_EQ(bytes_at(*medium_, home_at(home_bytes - 64), 64), bytes);
+  EXPECT_EQ(bytes_at(*medium_, home_at(max_home_bytes - 64), 64), bytes);
+}
+
+TEST_P(Contract, growth_that_cannot_be_is_refused_and_changes_nothing) {
+  EXPECT_EQ(medium_->grow(max_home_bytes + 4096).code(), Code::full);
+  EXPECT_EQ(medium_->grow(home_bytes - 4096).code(), Code::invalid);
+  EXPECT_EQ(medium_->grow(home_bytes + 100).code(), Code::invalid);
+  EXPECT_EQ(medium_->home_bytes(), home_bytes);
+  EXPECT_TRUE(medium_->fence().ok());
+}
+
+TEST_P(Contract, views_show_home) {
+  constexpr std::size_t n = 64 << 10;
+  void* space = ::mmap(nullptr, 2 * n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(space, MAP_FAILED);
+  auto* view = static_cast<std::byte*>(space);
+  const auto bytes = pattern(64, 6), other = pattern(64, 7);
+  medium_->stream(home_at(n), bytes.data(), 64);
+  ASSERT_TRUE(medium_->fence().ok());
+
+  ASSERT_TRUE(medium_->map_view(view, n, n, ViewKind::shared).ok());
+  EXPECT_EQ(std::memcmp(view, bytes.data(), 64), 0);
+  medium_->stream(home_at(n + 64), other.data(), 64);
+  EXPECT_EQ(std::memcmp(view + 64, other.data(), 64), 0);
+
+  ASSERT_TRUE(medium_->map_view(view, n, n, ViewKind::shared_read).ok());
+  EXPECT_EQ(std::memcmp(view + 64, other.data(), 64), 0);
+
+  ASSERT_TRUE(medium_->map_view(view, n, n, ViewKind::copy_on_write).ok());
+  EXPECT_EQ(std::memcmp(view, bytes.data(), 64), 0);
+  medium_->stream(home_at(n + 128), bytes.data(), 64);
+  EXPECT_EQ(std::memcmp(view + 128, bytes.data(), 64), 0) << "an unwritten page shows home";
+  std::memset(view, 0x5a, 64);
+  EXPECT_EQ(bytes_at(*medium_, home_at(n), 64), bytes) << "a written page is private";
+
+  ASSERT_TRUE(medium_->map_view(view, 0, n, ViewKind::fresh).ok());
+  for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(view[i], std::byte{0});
+  std::memset(view, 0x5a, n);
+  EXPECT_TRUE(zero_at(*medium_, home_at(0), n));
+
+  EXPECT_EQ(medium_->map_view(view, home_bytes, 4096, ViewKind::shared).code(), Code::invalid);
+  EXPECT_EQ(medium_->map_view(view, 0, 100, ViewKind::shared).code(), Code::invalid);
+  EXPECT_EQ(medium_->map_view(view + 8, 0, 4096, ViewKind::shared).code(), Code::invalid);
+  ::munmap(space, 2 * n);
+}
+
+TEST_P(Contract, threads_store_append_and_fence_at_once) {
+  constexpr std::uint64_t threads = 4;
+  const std::uint64_t rounds = GetParam().on_file ? 20 : 200;
+  const std::uint64_t n = unit();
+  const Counters before = medium_->counters();
+  std::vector<RingMap> rings;
+  for (std::uint64_t t = 0; t < threads; ++t) rings.push_back(medium_->map_ring(t * 16384, 16384).value());
+  std::vector<std::thread> all;
+  for (std::uint64_t t = 0; t < threads; ++t) {
+    all.emplace_back([&, t] {
+      const auto bytes = pattern(n, t);
+      for (std::uint64_t i = 0; i < rounds; ++i) {
+        medium_->store(home_at(8 * (i * threads + t)), &t, 8);  // words of one line: all four threads' at once
+        medium_->flush(home_at(8 * (i * threads + t)), 8);
+        EXPECT_TRUE(medium_->append_fence(rings[t], i * n, bytes.data(), n).ok());
+      }
+    });
+  }
+  for (auto& t : all) t.join();
+  const Counters c = medium_->counters() - before;
+  EXPECT_EQ(c.stores, threads * rounds);
+  EXPECT_EQ(c.flushed_lines, threads * rounds);
+  EXPECT_EQ(c.fences, threads * rounds);
+  EXPECT_EQ(c.streamed_lines, threads * rounds * n / 64);
+  reopen();
+  for (std::uint64_t t = 0; t < threads; ++t) {
+    EXPECT_EQ(bytes_at(*medium_, t * 16384 + (rounds - 1) * n % 16384, n), pattern(n, t));
+    for (std::uint64_t i = 0; i < rounds; ++i) {
+      std::uint64_t found = 99;
+      std::memcpy(&found, medium_->at(home_at(8 * (i * threads + t))), 8);
+      ASSERT_EQ(found, t);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Media, Contract, ::testing::ValuesIn(kinds),
+                         [](const ::testing::TestParamInfo<Kind>& p) { return std::string(p.param.name); });
+
+}  // namespace
+}  // namespace perdure::medium

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// `perdure del POOL KEY`: removes a row, from the order too: export leaves it out.
+#include <fmt/format.h>
+
+#include "tools/command.hpp"
+#include "tools/store_pool.hpp"
+
+namespace perdure::tool {
+namespace {
+
+struct Arguments {
+  PoolArguments pool;
+  std::string key;
+} arguments;
+
+int run(App& app) {
+  auto pool = StorePool::open(arguments.pool, StorePool::Access::write);
+  const bool found = pool.del(arguments.key);
+  pool.close();
+  if (app.json) {
+    Json j;
+    set_bytes(j, "key", arguments.key);
+    j["found"] = found;
+    App::print(j);
+  } else if (!found) {
+    fmt::print(stderr, "perdure: {}: no row with key '{}'; nothing was changed\n", arguments.pool.path, escaped(arguments.key));
+  }
+  return found ? exit_ok : exit_problem;
+}
+
+}  // namespace
+
+void add_del(App& app) {
+  auto* sub = app.add("del", "remove the row with a key", "perdure del notes.perdure greeting");
+  arguments.pool.add_to(sub);
+  sub->add_option("KEY", arguments.key, "the key")->required();
+  sub->callback([&app] { app.go = run; });
+}
+
+}  // namespace perdure::tool

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// `perdure doctor FILE`: what medium a pool at this path would lie on, and why. Reads and probes; never touches the file itself.
+#include <fmt/format.h>
+
+#include "perdure/medium/medium.hpp"
+#include "tools/command.hpp"
+
+namespace perdure::tool {
+
+void add_doctor(App& app) {
+  static std::string path;
+  auto* sub = app.add("doctor", "say which medium would be chosen for a pool at FILE, and why", "perdure doctor /mnt/pmem/bank.perdure");
+  sub->add_option("FILE", path, "a path; the file need not exist")->required();
+  sub->callback([&app] {
+    app.go = [](App& a) {
+      const medium::Diagnosis d = medium::diagnose(path).value();
+      if (a.json) {
+        Json j;
+        j["file"] = path;
+        j["medium"] = d.kind;
+        j["reason"] = d.reason;
+        j["file_system"] = d.file_system;
+        j["direct"] = d.direct;
+        j["map_sync"] = d.map_sync;
+        j["flush_instruction"] = d.flush_instruction;
+        j["eadr"] = d.eadr;
+        App::print(j);
+        return exit_ok;
+      }
+      fmt::print("file:              {}\nmedium:            {}\nreason:            {}\nfile system:       {}\n", path, d.kind, d.reason, d.file_system);
+      fmt::print("O_DIRECT|O_DSYNC:  {}\nMAP_SYNC:          {}\nflush instruction: {}\neADR:              {}\n", d.direct ? "yes" : "no",
+                 d.map_sync ? "yes" : "no", d.flush_instruction, d.eadr ? "yes (no flush is needed)" : "no");
+      return exit_ok;
+    };
+  });
+}
+
+}  // namespace perdure::tool

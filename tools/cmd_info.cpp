@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// `perdure info POOL`: what a pool's header says, and, of a pool that `perdure load` made, what it holds. Read-only.
+#include <fmt/format.h>
+
+#include <ctime>
+
+#include "tools/command.hpp"
+#include "tools/raw_pool.hpp"
+#include "tools/store_pool.hpp"
+
+namespace perdure::tool {
+namespace {
+
+PoolArguments arguments;
+
+std::string when(std::uint64_t seconds) {
+  const auto t = static_cast<std::time_t>(seconds);
+  std::tm utc = {};
+  ::gmtime_r(&t, &utc);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
+}
+
+Json describe(RawPool& pool) {
+  const pool::Header& h = pool.header();
+  Json j;
+  j["pool"] = arguments.path;
+  j["format_version"] = h.version;
+  j["uuid"] = uuid_text(h.uuid);
+  j["created"] = when(h.created_unix);
+  j["engine"] = pool.engine();
+  j["order"] = h.order == pool::Order::held ? "held" : "prefix";
+  j["medium"] = pool.medium().kind();
+  j["medium_detail"] = pool.medium().describe();
+  j["clean"] = h.clean != 0;
+  j["epoch"] = h.epoch;
+  j["applied_id"] = h.applied;
+  j["base"] = fmt::format("{:#x}", h.base);
+  j["log_bytes"] = h.log_bytes;
+  j["rings"] = h.ring_count;
+  j["ring_bytes"] = h.ring_bytes;
+  j["append_unit"] = h.append_unit;
+  j["home_bytes"] = h.home_bytes;
+  j["max_home_bytes"] = h.max_home_bytes;
+  j["heap_used"] = h.heap_used;
+  j["root_offset"] = h.root_offset;
+  j["root_bytes"] = h.root_bytes;
+  j["fingerprint"] = fmt::format("{:016x}", h.fingerprint);
+  j["layout"] = pool.layout();
+  return j;
+}
+
+void print_text(const Json& j) {
+  for (const auto& [name, value] : j.items()) {
+    if (name == "layout" || name == "store") continue;
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    const bool size = name.ends_with("_bytes") || name == "heap_used";
+    fmt::print("{:<16}{}{}\n", name + ":", text, size ? " (" + human_bytes(value.get<std::uint64_t>()) + ")" : "");
+  }
+  fmt::print("layout:\n");
+  const std::string layout = j["layout"];
+  for (std::size_t at = 0; at < layout.size();) {
+    const std::size_t end = std::min(layout.find('\n', at), layout.size());
+    fmt::print("    {}\n", layout.substr(at, end - at));
+    at = end + 1;
+  }
+  if (!j.contains("store")) return;
+  fmt::print("rows:\n");
+  for (const auto& [name, value] : j["store"].items()) {
+    fmt::print("    {:<16}{}\n", name + ":", value.is_string() ? escaped(value.get<std::string>()) : value.dump());
+  }
+}
+
+int run(App& app) {
+  Json j;
+  bool store = false;
+  {
+    RawPool pool(arguments);
+    j = describe(pool);
+    store = is_store(pool.header());
+  }
+  if (store && j["clean"].get<bool>()) j["store"] = StorePool::open(arguments, StorePool::Access::read).describe();
+  if (app.json) App::print(j);
+  else print_text(j);
+  if (!app.json && !j["clean"].get<bool>()) {
+    fmt::print("The pool was not closed in order; the next opening for writing (or `perdure recover`) replays its log. Counts are of before.\n");
+  }
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_info(App& app) {
+  auto* sub = app.add("info", "show a pool's header, geometry, engine and layout", "perdure info packages.perdure");
+  arguments.add_to(sub);
+  sub->callback([&app] { app.go = run; });
+}
+
+}  // namespace perdure::tool

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// `perdure log POOL`: the records that lie in a pool's log: what recovery would replay. Read-only.
+#include <fmt/format.h>
+
+#include "tools/command.hpp"
+#include "tools/raw_pool.hpp"
+
+namespace perdure::tool {
+namespace {
+
+const char* kind_name(log::RecordKind kind) {
+  switch (kind) {
+    case log::RecordKind::commit: return "commit";
+    case log::RecordKind::group: return "group";
+    case log::RecordKind::undo: return "undo";
+  }
+  return "?";
+}
+
+const char* kind_name(log::EntryKind kind) {
+  switch (kind) {
+    case log::EntryKind::words: return "words";
+    case log::EntryKind::alloc: return "alloc";
+    case log::EntryKind::free: return "free";
+    case log::EntryKind::end: return "end";
+    case log::EntryKind::before: return "before";
+  }
+  return "?";
+}
+
+Json describe(const log::Entry& entry) {
+  Json j;
+  j["entry"] = kind_name(entry.kind);
+  switch (entry.kind) {
+    case log::EntryKind::words:
+    case log::EntryKind::before:
+      j["offset"] = entry.offset;
+      j["values"] = Json::array();
+      for (std::uint64_t i = 0; i < entry.count; ++i) j["values"].push_back(fmt::format("{:016x}", entry.values[i]));
+      break;
+    case log::EntryKind::alloc:
+    case log::EntryKind::free: {
+      const pool::HeapOp op = entry.heap_op();
+      j["offset"] = op.offset;
+      if (op.cls == pool::HeapOp::large_class) j["chunks"] = op.chunks;
+      else j["bytes"] = pool::class_bytes(op.cls);
+      break;
+    }
+    case log::EntryKind::end: j["id"] = entry.values[0]; break;
+  }
+  return j;
+}
+
+std::string line_of(const log::Entry& entry) {
+  const Json j = describe(entry);
+  std::string text = fmt::format("    {:<6}", kind_name(entry.kind));
+  if (j.contains("offset")) text += fmt::format(" offset {:#x}", entry.offset);
+  if (j.contains("bytes")) text += fmt::format(" {} bytes", j["bytes"].get<std::uint64_t>());
+  if (j.contains("chunks")) text += fmt::format(" {} chunks", j["chunks"].get<std::uint64_t>());
+  if (j.contains("id")) text += fmt::format(" id {}", j["id"].get<std::uint64_t>());
+  constexpr std::size_t shown = 6;  // values a line
+  if (j.contains("values")) {
+    text += fmt::format(" {} x 8 =", entry.count);
+    for (std::size_t i = 0; i < entry.count && i < shown; ++i) text += fmt::format(" {:016x}", entry.values[i]);
+    if (entry.count > shown) text += " ...";
+  }
+  return text;
+}
+
+Json describe(const log::RecordView& record, std::uint32_t ring, std::uint64_t bytes, bool with_entries) {
+  Json j;
+  j["id"] = record.id();
+  j["kind"] = kind_name(record.kind());
+  j["ring"] = ring;
+  j["position"] = record.position;
+  j["bytes"] = bytes;
+  j["transactions"] = record.transactions();
+  if (!with_entries) return j;
+  j["entries"] = Json::array();
+  log::each_entry(record.words + log::header_words, record.payload_words(), [&](const log::Entry& e) { j["entries"].push_back(describe(e)); });
+  return j;
+}
+
+struct Arguments {
+  PoolArguments pool;
+  std::uint64_t limit = 0;
+  bool entries = false;
+} arguments;
+
+int run(App& app) {
+  RawPool pool(arguments.pool);
+  const pool::Header& h = pool.header();
+  Json document;
+  document["pool"] = arguments.pool.path;
+  document["epoch"] = h.epoch;
+  document["applied_id"] = h.applied;
+  document["records"] = Json::array();
+  std::uint64_t shown = 0;
+  const auto reports = pool.scan_rings([&](std::uint32_t ring, const log::RecordView& record) {
+    if (arguments.limit != 0 && shown >= arguments.limit) return;
+    ++shown;
+    const std::uint64_t bytes = record.bytes(h.append_unit);
+    if (app.json) {
+      document["records"].push_back(describe(record, ring, bytes, arguments.entries));
+      return;
+    }
+    fmt::print("id {:<10} {} ring {} position {} bytes {} transactions {}{}\n", record.id(), kind_name(record.kind()), ring, record.position, bytes,
+               record.transactions(), record.id() <= h.applied ? " (applied)" : "");
+    if (arguments.entries) {
+      log::each_entry(record.words + log::header_words, record.payload_words(), [](const log::Entry& e) { fmt::print("{}\n", line_of(e)); });
+    }
+  });
+  bool damaged = false;
+  std::uint64_t total = 0, bytes = 0;
+  document["rings"] = Json::array();
+  for (const RingReport& r : reports) {
+    total += r.scan.records;
+    bytes += r.scan.bytes;
+    Json ring = {{"ring", r.ring}, {"head", r.head}, {"end", r.scan.end}, {"records", r.scan.records}, {"bytes", r.scan.bytes}};
+    if (!r.scan.damage.ok()) {
+      damaged = true;
+      ring["damage"] = r.scan.damage.message();
+      fmt::print(stderr, "perdure: {}\n", r.scan.damage.message());
+    }
+    document["rings"].push_back(std::move(ring));
+  }
+  document["total_records"] = total;
+  document["total_bytes"] = bytes;
+  document["shown"] = shown;
+  if (app.json) App::print(document);
+  else fmt::print("{} records, {} in {} rings; {} shown; home holds every transaction up to id {}\n", grouped(total), human_bytes(bytes), h.ring_count,
+                  grouped(shown), h.applied);
+  return damaged ? exit_problem : exit_ok;
+}
+
+}  // namespace
+
+void add_log(App& app) {
+  auto* sub = app.add("log", "print the records in a pool's log: what recovery would replay", "perdure log --entries --limit 10 bank.perdure");
+  arguments.pool.add_to(sub);
+  sub->add_option("--limit", arguments.limit, "print at most so many records (0: all)")->capture_default_str();
+  sub->add_flag("--entries", arguments.entries, "print what each record holds, too");
+  sub->callback([&app] { app.go = run; });
+}
+
+}  // namespace perdure::tool

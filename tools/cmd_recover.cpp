@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// `perdure recover POOL`: does what the next opening for writing would do, for a pool of any engine and any root type, and closes it in order.
+//
+// Recovery is a plain function of the medium (law L5: a crash here ends in the same state), so no view is mapped and no program's types
+// are needed. The header says which engine's recovery it is.
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "perdure/engine/registry.hpp"
+#include "perdure/pool/pool_file.hpp"
+#include "tools/command.hpp"
+#include "tools/raw_pool.hpp"
+
+namespace perdure::tool {
+namespace {
+
+PoolArguments arguments;
+
+using Recover = Status (*)(pool::PoolFile&, engine::Recovery&);
+
+// The recovery of the engine that the header names: that of any of its instances, which differ in their concurrency control only.
+template <class... Instances>
+Recover recovery_of(const std::string& engine, engines<Instances...>) {
+  Recover found = nullptr;
+  ((found = found == nullptr && Instances::name.substr(0, Instances::name.find('/')) == engine ? &Instances::type::recover : found), ...);
+  return found;
+}
+
+int run(App& app) {
+  pool::OpenFile how;
+  how.path = arguments.path;
+  how.create = false;
+  how.medium = arguments.medium;
+  how.direct = !arguments.no_direct;
+  pool::Identity who;
+  who.engine_any = true;
+  who.layout_any = true;
+  const auto begun = std::chrono::steady_clock::now();
+  auto file = pool::PoolFile::open(how, who).value();
+  const std::string engine = engine_of(file->header());
+  const Recover recover = recovery_of(engine, all_engines{});
+  if (recover == nullptr) {
+    failure(Code::incompatible, arguments.path, "a pool of engine '" + engine + "'", "one that this build knows", "use the perdure command of the program's own build").or_throw();
+  }
+  engine::Recovery report;
+  report.was_clean = file->header().clean == 1;
+  if (!report.was_clean) {
+    recover(*file, report).or_throw();
+    file->start_session(pool::ViewPolicy::none).or_throw();
+    file->close_clean(report.last_id).or_throw();
+  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  if (app.json) {
+    Json j;
+    j["pool"] = arguments.path;
+    j["engine"] = engine;
+    j["was_clean"] = report.was_clean;
+    j["records"] = report.records;
+    j["transactions"] = report.transactions;
+    j["bytes"] = report.bytes;
+    j["rolled_back"] = report.rolled_back;
+    j["last_id"] = report.was_clean ? file->header().applied : report.last_id;
+    j["recovery_seconds"] = report.seconds;
+    j["seconds"] = seconds;
+    App::print(j);
+  } else if (report.was_clean) {
+    fmt::print("{} was closed in order: nothing to recover\n", arguments.path);
+  } else {
+    fmt::print("{}: replayed {} records of {} transactions ({}), rolled back {}, in {:.1f} ms; {:.1f} ms with opening and closing\n", arguments.path,
+               grouped(report.records), grouped(report.transactions), human_bytes(report.bytes), grouped(report.rolled_back), report.seconds * 1e3,
+               seconds * 1e3);
+  }
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_recover(App& app) {
+  auto* sub = app.add("recover", "replay the log of a pool that was not closed in order, and close it", "perdure recover bank.perdure");
+  arguments.add_to(sub);
+  sub->callback([&app] { app.go = run; });
+}
+
+}  // namespace perdure::tool

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// `perdure stat POOL`: the live counters of a pool that another program has open. They lie in shared memory named by the pool's uuid
+// (perdure/engine/stat_page.hpp); of the pool only the header is read, without a lock. Relaxed loads: see there.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <ctime>
+#include <thread>
+
+#include "perdure/engine/stat_page.hpp"
+#include "tools/command.hpp"
+#include "tools/raw_pool.hpp"
+
+namespace perdure::tool {
+namespace {
+
+struct Arguments {
+  std::string path;
+  double watch = 0;
+} arguments;
+
+std::uint64_t get(const engine::StatPage::Counter& c) { return c.load(std::memory_order_relaxed); }  // no partner: counters
+
+Json describe(const engine::StatReader& reader, const pool::Header& h) {
+  const engine::StatPage& p = reader.page();
+  timespec now = {};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const auto now_ns = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
+  const std::uint64_t updated = get(p.updated_ns);
+  Json j;
+  j["pool"] = arguments.path;
+  j["uuid"] = uuid_text(h.uuid);
+  j["running"] = reader.alive();
+  j["pid"] = p.pid;
+  j["engine"] = std::string(p.engine);
+  j["age_seconds"] = updated == 0 || updated > now_ns ? 0.0 : static_cast<double>(now_ns - updated) * 1e-9;
+  j["commits"] = get(p.commits);
+  j["aborts"] = get(p.aborts);
+  j["last_id"] = get(p.last_id);
+  j["durable_id"] = get(p.durable_id);
+  j["applied_id"] = get(p.applied_id);
+  j["lag"] = get(p.last_id) > get(p.durable_id) ? get(p.last_id) - get(p.durable_id) : 0;
+  j["log_used_bytes"] = get(p.log_used_bytes);
+  j["log_capacity_bytes"] = get(p.log_capacity_bytes);
+  j["checkpoints"] = get(p.checkpoints);
+  j["heap_used"] = get(p.heap_used);
+  j["home_bytes"] = get(p.home_bytes);
+  j["fences"] = get(p.fences);
+  j["syncs"] = get(p.syncs);
+  j["written_bytes"] = get(p.written_bytes);
+  return j;
+}
+
+void print_text(const Json& j) {
+  const auto number = [&](const char* name) { return j[name].get<std::uint64_t>(); };
+  const std::uint64_t capacity = number("log_capacity_bytes");
+  const double fill = capacity == 0 ? 0 : 100.0 * static_cast<double>(number("log_used_bytes")) / static_cast<double>(capacity);
+  fmt::print("program:     {} {}, engine {}, counters {:.3f} s old\n", j["running"].get<bool>() ? "process" : "ended without closing: process",
+             number("pid"), j["engine"].get<std::string>(), j["age_seconds"].get<double>());
+  fmt::print("commits:     {} ({} conflicts)\n", grouped(number("commits")), grouped(number("aborts")));
+  fmt::print("ids:         last {}, durable {} (lag {}), applied to home {}\n", number("last_id"), number("durable_id"), number("lag"),
+             number("applied_id"));
+  fmt::print("log:         {} of {} ({:.1f} %), {} checkpoints\n", human_bytes(number("log_used_bytes")), human_bytes(capacity), fill,
+             grouped(number("checkpoints")));
+  fmt::print("heap:        {} used, home is {}\n", human_bytes(number("heap_used")), human_bytes(number("home_bytes")));
+  fmt::print("medium:      {} fences, {} syncs, {} written\n", grouped(number("fences")), grouped(number("syncs")), human_bytes(number("written_bytes")));
+}
+
+int run(App& app) {
+  const pool::Header h = peek_header(arguments.path);
+  for (;;) {
+    auto reader = engine::StatReader::open(h.uuid);
+    if (!reader.ok() && reader.code() != Code::not_found) reader.status().or_throw();
+    if (!reader.ok() || !reader->belongs_to(arguments.path)) {
+      if (app.json) App::print({{"pool", arguments.path}, {"uuid", uuid_text(h.uuid)}, {"running", false}});
+      else fmt::print("no program has {} open for writing; `perdure info` tells what lies in it\n", arguments.path);
+      return exit_problem;
+    }
+    const Json j = describe(*reader, h);
+    if (app.json && arguments.watch > 0) write_all(1, j.dump() + "\n", "standard output");  // one document a line
+    else if (app.json) App::print(j);
+    else print_text(j);
+    if (!j["running"].get<bool>()) return exit_problem;
+    if (arguments.watch <= 0) return exit_ok;
+    if (!app.json) fmt::print("\n");
+    std::fflush(stdout);
+    std::this_thread::sleep_for(std::chrono::duration<double>(arguments.watch));
+  }
+}
+
+}  // namespace
+
+void add_stat(App& app) {
+  auto* sub = app.add("stat", "show the live counters of a pool that a program has open", "perdure stat --watch 1 bank.perdure");
+  sub->add_option("POOL", arguments.path, "the pool file")->required();
+  sub->add_option("--watch", arguments.watch, "again every so many seconds, until the program ends");
+  sub->callback([&app] { app.go = run; });
+}
+
+}  // namespace perdure::tool

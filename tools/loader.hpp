@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Loader: a text file into a pool, from where an earlier load was cut, many rows a transaction.
+//
+// Batches are committed `async`: the next one is cut while the log writes the last; at most `max_in_flight` are under way. The
+// position is part of each transaction (S1 in store_pool.hpp), so nothing is lost but time when the process is killed.
+// Everything throws perdure::error. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/progress.hpp"
+#include "tools/records.hpp"
+#include "tools/store_pool.hpp"
+
+namespace perdure::tool {
+
+struct LoadOptions {
+  std::string file;
+  SpecOptions spec;
+  std::size_t batch_rows = 256;
+  std::size_t batch_bytes = 1 << 20;   ///< a batch ends at this size, too
+  std::size_t max_in_flight = 64;
+};
+
+/// A key that the file, or the pool, has already.
+struct RepeatedKey {
+  std::string key;
+  std::uint64_t line = 0, other_line = 0;  ///< other_line 0: the row was put by hand
+};
+
+struct LoadResult {
+  bool was_complete = false;          ///< an earlier load had finished
+  std::uint64_t rows_before = 0, rows = 0;  ///< loaded from this file: by earlier runs; in all
+  std::uint64_t position = 0, bytes = 0;    ///< up to where; what this run read
+  std::optional<RepeatedKey> repeated;      ///< stopped here; what came before stays
+  Spec spec;
+  double seconds = 0;
+};
+
+class Loader {
+ public:
+  /// Reads the whole file once for its identity.
+  explicit Loader(LoadOptions options);
+
+  [[nodiscard]] std::uint64_t file_bytes() const noexcept { return identity_.size; }
+  /// Before a pool is made for it: finds faults of the options and of the file's first lines.
+  void rehearse();
+  LoadResult run(StorePool& pool, Progress& progress);
+
+ private:
+  void start(StorePool& pool, const SourceState& state);
+  void compare(StorePool& pool, const SourceState& state);
+  std::optional<Repeat> append(StorePool& pool, std::span<const BatchRow> batch, std::size_t done = 0);
+  bool fill(RecordReader& reader);
+  Spec chosen();
+
+  LoadOptions options_;
+  SourceFile file_;
+  Identity identity_;
+  std::optional<RecordReader> reader_;
+  std::vector<BatchRow> batch_;
+};
+
+}  // namespace perdure::tool

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Progress: how far a load has come, on standard error. A bar that is redrawn (terminal), a line every few seconds (plain), one JSON object a
+// report (json, for programs that watch), or nothing. Single-threaded.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "tools/command.hpp"
+
+namespace perdure::tool {
+
+class Progress {
+ public:
+  /// kind: auto (bar on a terminal, else plain for loads that last), bar, plain, json, none.
+  Progress(const std::string& kind, std::uint64_t total_bytes);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// The first `rows` rows, up to `position` of the file, are durable. Cheap: draws only as often as is useful.
+  void durable(std::uint64_t rows, std::uint64_t position);
+  /// A line of its own, kind json only: {"event": name, ...details, "time": CLOCK_MONOTONIC seconds}.
+  void event(const std::string& name, Json details);
+  /// Where the load began, so that the rate is that of this run.
+  void start(std::uint64_t rows, std::uint64_t position);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void draw(std::uint64_t rows, std::uint64_t position);
+  enum class Kind { none, bar, plain, json } kind_;
+  std::uint64_t total_, start_rows_ = 0, start_position_ = 0;
+  Clock::time_point begun_ = Clock::now(), last_ = Clock::now();
+  bool drawn_ = false;
+};
+
+}  // namespace perdure::tool

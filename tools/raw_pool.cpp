@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/raw_pool.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace perdure::tool {
+
+RawPool::RawPool(const PoolArguments& arguments) : path_(arguments.path) {
+  lock_ = pool::FileLock::acquire(path_, pool::FileLock::Mode::read, path_).value();
+  chosen_ = pool::read_header(path_, lock_.fd()).value();
+  medium::OpenMedium how;
+  how.path = path_;
+  how.kind = arguments.medium;
+  how.read_only = true;
+  how.direct = !arguments.no_direct;
+  how.log_bytes = header().log_bytes;
+  how.home_bytes = header().home_bytes;
+  how.max_home_bytes = header().max_home_bytes;
+  medium_ = medium::open_medium(how).value();
+}
+
+std::string RawPool::engine() const { return engine_of(header()); }
+std::string RawPool::layout() const { return layout_of_pool(header()); }
+
+std::vector<RingReport> RawPool::scan_rings(const std::function<void(std::uint32_t ring, const log::RecordView&)>& f) {
+  const pool::Header& h = header();
+  std::vector<RingReport> reports;
+  for (std::uint32_t i = 0; i < h.ring_count; ++i) {
+    const medium::RingMap map = medium().map_ring(pool::first_ring + i * h.ring_bytes, h.ring_bytes).value();
+    RingReport report{i, h.ring_head[i], {}};
+    report.scan = log::scan_ring(map, report.head, log::ring_seed(h.uuid, h.epoch, i), h.append_unit,
+                                 path_ + ": ring " + std::to_string(i), [&](const log::RecordView& record) {
+                                   if (f) f(i, record);
+                                 });
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+pool::Header peek_header(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) throw error(system_failure(path, "open", errno, "name a pool file that can be read"));
+  auto chosen = pool::read_header(path, fd);
+  ::close(fd);
+  return chosen.value().header;
+}
+
+std::string engine_of(const pool::Header& header) { return {header.engine, ::strnlen(header.engine, sizeof header.engine)}; }
+
+std::string layout_of_pool(const pool::Header& header) {
+  return {header.layout, std::min<std::size_t>(header.layout_bytes, sizeof header.layout)};
+}
+
+}  // namespace perdure::tool

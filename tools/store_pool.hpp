@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// StorePool: a pool whose root is tool::Store (store.hpp), as the subcommands use it. The templates are instantiated once, in
+// store_pool.cpp. Everything throws perdure::error. Not thread-safe: one command, one thread.
+//
+// Crash invariants: S1 a batch's rows and the position in the source that lies behind them are one transaction, so a resumed load goes on
+// exactly behind the last durable row; S2 batches are durable in order (a later one overwrites the position of an earlier, L1).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "perdure/engine/engine.hpp"
+#include "perdure/pool/format.hpp"
+#include "tools/command.hpp"
+#include "tools/source_file.hpp"
+#include "tools/spec.hpp"
+
+namespace perdure::tool {
+
+/// A row as it lies in the pool.
+struct StoredRow {
+  std::uint64_t number = 0;   ///< place in the order
+  std::uint64_t line = 0;     ///< of the source; 0: put by hand
+  std::string key, bytes;
+  [[nodiscard]] bool by_hand() const noexcept { return line == 0; }
+};
+
+/// What is loaded, and how far.
+struct SourceState {
+  bool begun = false, complete = false;
+  std::string path, spec, prologue, epilogue;
+  Identity identity;
+  std::uint64_t position = 0, line = 1;   ///< of the first byte not yet loaded
+  std::uint64_t rows = 0;                 ///< loaded so far
+  std::uint64_t edits = 0;                ///< rows put or deleted by hand since
+};
+
+struct BatchRow {
+  std::string key, bytes;
+  std::uint64_t line = 0;                ///< where the row itself begins
+  std::uint64_t end_position = 0, end_line = 1;  ///< of the source's byte behind it
+};
+/// Row `index` of a batch has a key that is there already.
+struct Repeat {
+  std::size_t index = 0;
+  std::uint64_t other_line = 0;  ///< 0: put by hand
+};
+
+/// Did tool::Store make this pool?
+[[nodiscard]] bool is_store(const pool::Header& header);
+
+class StorePool {
+ public:
+  enum class Access { read, write, create };
+  /// read: without a change if the pool was closed in order, else it is opened for writing, which recovers it.
+  static StorePool open(const PoolArguments& arguments, Access access, Durability durability = durable);
+  StorePool(StorePool&&) noexcept;
+  StorePool& operator=(StorePool&&) = delete;
+  ~StorePool();  ///< closes in order
+
+  [[nodiscard]] std::optional<StoredRow> get(std::string_view key);
+  bool put(std::string_view key, std::string_view bytes);  ///< true: the key is new
+  bool del(std::string_view key);                          ///< false: no such key
+  [[nodiscard]] std::uint64_t size();
+  /// Rows in key order from `from` on, while f returns true.
+  void scan(std::string_view from, const std::function<bool(const StoredRow&)>& f);
+  /// Rows in their order, while f returns true.
+  void each_row(const std::function<bool(const StoredRow&)>& f);
+
+  [[nodiscard]] SourceState source();
+  void begin_source(const SourceState& state);
+  /// Adds a batch's rows, or none of them and says which key repeats. Returns when the pool's durability says so; see settle.
+  std::optional<Repeat> append(std::span<const BatchRow> batch);
+  void finish_source(std::string_view epilogue, std::uint64_t position, std::uint64_t line);
+
+  struct Settled {
+    std::uint64_t rows = 0, position = 0;
+    bool any = false;
+  };
+  /// Waits until at most `in_flight` appended batches are not yet durable; says up to where all is durable.
+  Settled settle(std::size_t in_flight);
+
+  [[nodiscard]] Json describe();                ///< counts and source, for info
+  [[nodiscard]] Json check(bool& problems);     ///< heap, containers, and that rows and index agree
+  [[nodiscard]] engine::Stats stats() const;
+  [[nodiscard]] bool created() const;
+  void close();                                 ///< checkpoints and marks the pool clean
+
+ private:
+  struct Impl;
+  explicit StorePool(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace perdure::tool
