@@ -3,7 +3,14 @@
 // `perdure check POOL`: walks header, logs, heap and, in pools of its own root type, containers; names every problem. Read-only.
 //
 // A pool that was not closed in order is checked only as far as its bytes mean something before recovery: header and logs.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 
 #include "tools/command.hpp"
 #include "tools/raw_pool.hpp"
@@ -37,13 +44,13 @@ void check_header(RawPool& pool, Findings& found) {
     if (state == pool::CopyState::valid) continue;
     const std::string text = fmt::format("header: copy {} is {}; the other copy is used, and the next opening for writing mends it", copy, words(state));
     // a crash while the header is written leaves one copy torn: that is what there are two for
-    (pool.header().clean != 0 ? found.problems : found.notes).push_back(text);
+    (pool.header().clean == 1 ? found.problems : found.notes).push_back(text);
   }
 }
 
 void check_log(RawPool& pool, Findings& found) {
   std::uint64_t records = 0;
-  if (pool.header().clean == 0) {  // closed in order: the rings hold nothing
+  if (pool.header().clean != 1) {  // closed in order: the rings hold nothing
     for (const RingReport& ring : pool.scan_rings()) {
       records += ring.scan.records;
       if (!ring.scan.damage.ok()) found.problems.push_back("log: " + ring.scan.damage.message());
@@ -59,10 +66,46 @@ void check_heap(RawPool& pool, Findings& found) {
   found.summary["heap_bytes"] = audit.bytes;
 }
 
-// What the containers own against what the heap has, when the heap itself is sound.
-void check_containers(Findings& found) {
-  bool problems = false;
-  const Json report = StorePool::open(arguments, StorePool::Access::read).check(problems);
+// What the containers own against what the heap has, when the heap itself is sound. In a child process: nothing guards the pointers inside
+// data (docs/format.md), so a walk over damaged ones may fault or go in circles, and that is a finding, not the end of this command.
+void check_containers(std::uint64_t heap_bytes, Findings& found) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw error(system_failure("", "pipe2", errno));
+  const pid_t child = ::fork();
+  if (child < 0) throw error(system_failure("", "fork", errno));
+  if (child == 0) {
+    const rlim_t seconds = 60 + heap_bytes / 1'000'000;  // a sound pool takes a hundredth of that
+    const rlimit limit = {seconds, seconds}, no_core = {0, 0};
+    ::setrlimit(RLIMIT_CPU, &limit);
+    ::setrlimit(RLIMIT_CORE, &no_core);
+    Json report;
+    try {
+      bool problems = false;
+      report = StorePool::open(arguments, StorePool::Access::read).check(problems);
+    } catch (const std::exception& e) {
+      report = {{"problems", {e.what()}}};
+    }
+    try {
+      write_all(ends[1], report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), "pipe");
+    } catch (...) {
+      ::_exit(exit_error);
+    }
+    ::_exit(exit_ok);
+  }
+  ::close(ends[1]);
+  const std::string text = read_all(ends[0], "pipe");
+  ::close(ends[0]);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  const Json report = Json::parse(text, nullptr, false);
+  if (WIFSIGNALED(status)) {
+    found.problems.push_back(fmt::format("containers: the walk ended with signal {} ({}): a damaged pointer", WTERMSIG(status), ::strsignal(WTERMSIG(status))));
+    return;
+  }
+  if (!report.is_object()) {
+    found.problems.emplace_back("containers: the walk ended without a result");
+    return;
+  }
   for (const auto& [name, value] : report.items()) {
     if (name != "problems") found.summary[name] = value;
   }
@@ -73,7 +116,7 @@ void check(Findings& found) {
   bool store = false;
   {
     RawPool pool(arguments);
-    const bool clean = pool.header().clean != 0;
+    const bool clean = pool.header().clean == 1;
     store = clean && is_store(pool.header());
     found.summary["engine"] = pool.engine();
     found.summary["clean"] = clean;
@@ -83,8 +126,9 @@ void check(Findings& found) {
     else found.problems.push_back("not closed in order: heap and containers were not checked; run `perdure recover` (or the program) first");
     if (clean && !store) found.notes.push_back("the root type is not this command's: everything but the containers was checked (the program's own Pool::check() walks them)");
   }
-  if (store && found.problems.empty()) check_containers(found);
-  found.summary["containers_walked"] = store && found.problems.empty();
+  const bool walk = store && found.problems.empty();  // over a broken heap it would say nothing new
+  if (walk) check_containers(found.summary["heap_bytes"].get<std::uint64_t>(), found);
+  found.summary["containers_walked"] = walk;
 }
 
 int run(App& app) {

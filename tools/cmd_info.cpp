@@ -33,7 +33,7 @@ Json describe(RawPool& pool) {
   j["order"] = h.order == pool::Order::held ? "held" : "prefix";
   j["medium"] = pool.medium().kind();
   j["medium_detail"] = pool.medium().describe();
-  j["clean"] = h.clean != 0;
+  j["clean"] = h.clean == 1;
   j["epoch"] = h.epoch;
   j["applied_id"] = h.applied;
   j["base"] = fmt::format("{:#x}", h.base);

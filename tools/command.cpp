@@ -28,9 +28,10 @@ void PoolArguments::add_to(CLI::App* sub) {
 }
 
 void PoolArguments::add_creation_to(CLI::App* sub) {
-  sub->add_option("--engine", engine, "engine of a pool that is created (default: the library's)");
+  sub->add_option("--engine", engine, "engine of a pool that is created: shadow, dudetm or undo (default: shadow)")
+      ->check(CLI::IsMember({"shadow", "dudetm", "undo"}));
   sub->add_option("--max-size", max_size, "largest size of a pool that is created, e.g. 8GiB (address space, not disk)")->transform(CLI::AsSizeValue(false));
-  sub->add_option("--log-size", log_size, "size of the log of a pool that is created, e.g. 64MiB")->transform(CLI::AsSizeValue(false));
+  sub->add_option("--log-size", log_size, "size of the log of a pool that is created (default: 16MiB); one row may be half of it")->transform(CLI::AsSizeValue(false));
 }
 
 void set_bytes(Json& document, const std::string& name, std::string_view bytes) {

@@ -35,7 +35,7 @@ class RawPool {
   [[nodiscard]] medium::Medium& medium() noexcept { return *medium_; }
   [[nodiscard]] std::string engine() const;
   [[nodiscard]] std::string layout() const;
-  /// Scans every ring; calls f(ring, record) for each whole record in ring order.
+  /// Scans every ring of a pool that was not closed in order; calls f(ring, record) for each whole record in ring order.
   std::vector<RingReport> scan_rings(const std::function<void(std::uint32_t ring, const log::RecordView&)>& f = {});
 
  private:

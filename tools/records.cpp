@@ -80,6 +80,7 @@ Status RecordReader::begin() {
   yielded_ = 0;
   line_ = 1;
   prologue_.clear();
+  ended_ = false;
   while (file_.window().size() < byte_order_mark.size() && file_.more()) {}
   std::size_t at = file_.window().starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
   if (spec_.format != Format::control && spec_.header) {
@@ -99,14 +100,17 @@ void RecordReader::resume(std::uint64_t position, std::uint64_t line) {
   file_.seek(position);
   yielded_ = 0;
   line_ = line;
+  ended_ = false;
 }
 
 Result<bool> RecordReader::next(Record& record) {
+  if (ended_) return false;
   file_.consume(yielded_);
   yielded_ = 0;
   std::size_t at = 0;
   if (!skip_junk(at, line_)) {
     if (!file_.status().ok()) return file_.status();
+    ended_ = true;
     epilogue_ = file_.window();
     yielded_ = epilogue_.size();
     return false;

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "perdure/api/persistent.hpp"
 #include "perdure/container/map.hpp"
@@ -66,16 +67,26 @@ struct RowHead {
   return true;
 }
 
+/// decode_row, or error(corrupt).
+[[nodiscard]] inline StoredRow checked_row(std::string_view value, std::uint64_t number) {
+  StoredRow row;
+  if (decode_row(value, number, row)) return row;
+  throw error(failure(Code::corrupt, "", "row " + std::to_string(number) + " is cut short", "its head and its key", "run perdure check"));
+}
+
+/// The row with this number, which the index names.
+template <class Tx>
+[[nodiscard]] StoredRow row_at(Tx& tx, const Store& store, std::uint64_t number) {
+  const auto value = store.rows.find(tx, number);
+  if (value) return checked_row(*value, number);
+  throw error(failure(Code::corrupt, "", "a key that leads to row " + std::to_string(number) + ", which is not there", "a row for each key", "run perdure check"));
+}
+
 template <class Tx>
 [[nodiscard]] std::optional<StoredRow> find_row(Tx& tx, const Store& store, std::string_view key) {
   const auto number = store.index.find(tx, key);
   if (!number) return std::nullopt;
-  const auto value = store.rows.find(tx, *number);
-  StoredRow row;
-  if (!value || !decode_row(*value, *number, row)) {
-    throw error(failure(Code::corrupt, "", "a key in the index without its row", "a row for each key", "run perdure check"));
-  }
-  return row;
+  return row_at(tx, store, *number);
 }
 
 /// Appends a row; false (and no change) if the key is there.
@@ -137,6 +148,27 @@ void write_source(Tx& tx, Source& s, const SourceState& state) {
   tx(s.line) = state.line;
   tx(s.rows) = 0;
   tx(s.edits) = 0;
+}
+
+/// What is wrong between rows and index; each alone is audited by its container.
+template <class Tx>
+[[nodiscard]] std::vector<std::string> audit_store(Tx& tx, const Store& store) {
+  std::vector<std::string> problems;
+  const auto problem = [&](std::uint64_t number, const char* what) {
+    if (problems.size() < 100) problems.push_back("row " + std::to_string(number) + " " + what);
+  };
+  const std::uint64_t next = tx(store.next_row);
+  StoredRow row;
+  store.rows.for_each(tx, [&](std::uint64_t number, const std::string& value) {
+    if (number >= next) problem(number, "has a number that was not yet given");
+    if (!decode_row(value, number, row)) problem(number, "is cut short");
+    else if (store.index.find(tx, row.key) != number) problem(number, "is not what the index has for its key");
+    return true;
+  });
+  if (store.rows.size(tx) != store.index.size(tx)) {
+    problems.push_back("there are " + std::to_string(store.rows.size(tx)) + " rows and " + std::to_string(store.index.size(tx)) + " keys");
+  }
+  return problems;
 }
 
 }  // namespace perdure::tool

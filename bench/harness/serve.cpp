@@ -165,7 +165,7 @@ int serve(int argc, char** argv, const Systems& systems) {
   app.add_option("--max-threads", setting.max_threads, "the most threads that a cell will ask for")->check(CLI::Range(1, 64));
   app.add_option("--dir", setting.directory, "where the files go (a directory of its own is made there, and removed)");
   app.add_option("--log-size", setting.log_size, "bytes of a log, where the system has one (0: its default)");
-  app.add_option("--write-latency", setting.write_latency, "nanoseconds a line that the emulated medium adds");
+  app.add_option("--delays", setting.delays, "what Perdure's emulated medium charges: none, or a paper's delays (docs/media.md)");
   app.add_flag("--json", json, "print the figures as JSON");
   app.add_flag("--serve", lines, "answer one JSON request a line");
   CLI11_PARSE(app, argc, argv);

@@ -19,8 +19,8 @@ namespace bench {
 struct Setting {
   std::string structure;          ///< "sps", "hash", "rb", "kv", ...
   std::string directory;          ///< where its files go; made by the caller, removed by the caller
-  std::uint64_t log_size = 0;     ///< bytes a log (0: the system's own default)
-  std::uint64_t write_latency = 0;  ///< nanoseconds a line that the emulated medium adds (0: none)
+  std::uint64_t log_size = 0;     ///< bytes of a log, a thread's where each has its own (0: the system's default)
+  std::string delays = "none";    ///< Perdure's emulated medium: the delays of a paper (medium::Delays::named)
   unsigned max_threads = 2;       ///< the most threads a cell will ask for
 };
 
@@ -55,7 +55,7 @@ class Session {
   /// Closes the store and opens it again, where the system keeps one: then audit() sees what is durable. False: nothing to reopen.
   virtual bool reopen() { return false; }
   /// What should be recorded beside the figures: the medium, the log's size, a version.
-  virtual std::string describe() const = 0;
+  virtual std::string describe() = 0;
 };
 
 struct System {

@@ -134,7 +134,7 @@ class KvSession final : public Session {
     store_->reopen();
     return true;
   }
-  [[nodiscard]] std::string describe() const override { return store_->describe(); }
+  [[nodiscard]] std::string describe() override { return store_->describe(); }
 
  private:
   bool wait_;

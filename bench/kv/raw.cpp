@@ -62,7 +62,7 @@ class RawSession final : public Session {
             .cpu_seconds = tally.cpu_seconds, .counters = {{"operations", n}, {"syncs", n}, {"log_bytes", n * static_cast<double>(group)}}};
   }
   std::vector<std::string> audit() override { return {}; }
-  [[nodiscard]] std::string describe() const override {
+  [[nodiscard]] std::string describe() override {
     return std::string(direct_ ? "O_DIRECT|O_DSYNC" : "O_DSYNC (this file system refuses O_DIRECT)") + " into a prewritten file";
   }
 

@@ -79,8 +79,8 @@ class Store {
   /// Every record, in any order.
   virtual void for_each(const Visit& visit) = 0;
   virtual void reopen() = 0;
-  [[nodiscard]] virtual std::map<std::string, double> counters() const { return {}; }
-  [[nodiscard]] virtual std::string describe() const = 0;
+  [[nodiscard]] virtual std::map<std::string, double> counters() { return {}; }
+  [[nodiscard]] virtual std::string describe() = 0;
 };
 
 /// A Store in the harness: fills it with 100,000 of 200,000 keys, puts random ones, audits that the keys are those that were put and

@@ -51,7 +51,7 @@ class BerkeleyStore final : public Store {
     close();
     open();
   }
-  [[nodiscard]] std::string describe() const override {
+  [[nodiscard]] std::string describe() override {
     return std::string(db_version(nullptr, nullptr, nullptr)) + (sync_ ? ", log synced at commit" : ", DB_TXN_WRITE_NOSYNC");
   }
 

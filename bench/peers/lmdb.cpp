@@ -45,7 +45,7 @@ class LmdbStore final : public Store {
     mdb_env_close(env_);
     open();
   }
-  [[nodiscard]] std::string describe() const override {
+  [[nodiscard]] std::string describe() override {
     return std::string(mdb_version(nullptr, nullptr, nullptr)) + ((flags_ & MDB_NOSYNC) != 0 ? ", MDB_NOSYNC" : "");
   }
 

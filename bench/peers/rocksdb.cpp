@@ -37,7 +37,7 @@ class RocksdbStore final : public Store {
     db_.reset();
     open();
   }
-  [[nodiscard]] std::string describe() const override {
+  [[nodiscard]] std::string describe() override {
     return "RocksDB " + std::to_string(ROCKSDB_MAJOR) + "." + std::to_string(ROCKSDB_MINOR) + "." + std::to_string(ROCKSDB_PATCH) +
            (write_.sync ? ", sync=true" : ", sync=false");
   }

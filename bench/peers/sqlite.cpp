@@ -96,7 +96,7 @@ class SqliteStore final : public Store {
     connections_.clear();
     open();
   }
-  [[nodiscard]] std::string describe() const override {
+  [[nodiscard]] std::string describe() override {
     return std::string("SQLite ") + sqlite3_libversion() + ", WAL, synchronous=" + synchronous_ + ", a connection a thread, BEGIN IMMEDIATE";
   }
 

@@ -148,8 +148,7 @@ def run(args, listed, directory):
     wanted = args.workloads.split(",") if args.workloads else [w for ws in STRUCTURES.values() for w in ws]
     figures, progress, described, failures = Figures(), Progress(), {}, []
     options = ["--log-size", str(args.log_size << 20), "--max-threads", str(max(args.threads))]
-    if args.write_latency:
-        options += ["--write-latency", str(args.write_latency)]
+    options += ["--delays", args.delays]
     for structure, workloads in STRUCTURES.items():
         chosen = [w for w in wanted if w.rpartition("-")[0] == structure]
         if not chosen:

@@ -58,7 +58,7 @@ __attribute__((target("avx512f"))) void record_avx512(std::byte* line, std::uint
 class CeilingSession final : public Session {
  public:
   explicit CeilingSession(const Setting& setting)
-      : ring_bytes_(setting.log_size != 0 ? setting.log_size & ~std::uint64_t{63} : std::uint64_t{64} << 20),
+      : ring_bytes_(setting.log_size != 0 ? setting.log_size & ~std::uint64_t{63} : std::uint64_t{16} << 20),
         rings_(setting.directory + "/ceiling", ring_bytes_, setting.max_threads),
         wide_(__builtin_cpu_supports("avx512f") != 0) {}
 
@@ -81,7 +81,7 @@ class CeilingSession final : public Session {
             .cpu_seconds = tally.cpu_seconds, .counters = {{"operations", n}, {"commits", n}, {"fences", n}, {"log_bytes", 64 * n}}};
   }
   std::vector<std::string> audit() override { return {}; }
-  [[nodiscard]] std::string describe() const override {
+  [[nodiscard]] std::string describe() override {
     return std::string("one 64-byte non-temporal record (") + (wide_ ? "avx512f" : "sse2") + ") and one sfence; rings of " +
            std::to_string(ring_bytes_ >> 20) + " MiB";
   }

@@ -58,7 +58,7 @@ class StructureSession final : public Session {
   }
 
   bool reopen() override { return host_.reopen(); }
-  [[nodiscard]] std::string describe() const override { return host_.describe(); }
+  [[nodiscard]] std::string describe() override { return host_.describe(); }
 
  private:
   Host host_;

@@ -68,9 +68,9 @@ class PerdureHost : public HostDefaults {
     options_.engine = choice.engine;
     options_.durability = choice.durability;
     options_.isolation = Instance::isolation;
-    options_.log_size = setting.log_size;
+    options_.log_size = setting.log_size * rings();
     options_.max_size = std::uint64_t{8} << 30;
-    options_.delays.write_ns = setting.write_latency;
+    options_.delays = perdure::medium::Delays::named(setting.delays).value();
     pool_.emplace(Pool::open(path_, options_));
   }
 
@@ -93,7 +93,7 @@ class PerdureHost : public HostDefaults {
     if (durability_ == perdure::async) pool_->view(perdure::durable, [](auto&, const Root&) { return 0; });
   }
 
-  [[nodiscard]] std::map<std::string, double> counters() const { return counters_of(pool_->stats()); }
+  [[nodiscard]] std::map<std::string, double> counters() { return counters_of(pool_->stats()); }
   std::vector<std::string> check() {
     std::vector<std::string> problems;
     for (const auto& problem : pool_->check().problems) problems.push_back("check: " + problem);
@@ -106,12 +106,20 @@ class PerdureHost : public HostDefaults {
     pool_.emplace(Pool::open(path_, options_));
     return true;
   }
-  [[nodiscard]] std::string describe() const {
+  [[nodiscard]] std::string describe() {
     const auto s = pool_->stats();
-    return "emulated medium, log of " + std::to_string(s.log_capacity >> 20) + " MiB";
+    return "emulated medium, " + std::to_string(rings()) + " rings of " + std::to_string(s.log_capacity / rings() >> 20) + " MiB";
   }
 
  private:
+  /// How many rings the pool's log is divided into: one a thread, or one in all.
+  [[nodiscard]] std::uint64_t rings() const {
+    perdure::engine::Config config;
+    config.durability = options_.durability;
+    config.threads = options_.threads;
+    return std::max<std::uint64_t>(1, Instance::type::identity(config).rings);
+  }
+
   std::string path_;
   perdure::Durability durability_;
   perdure::Options options_;

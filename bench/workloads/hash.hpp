@@ -25,7 +25,19 @@ struct HashNode {
 template <class Model>
 struct HashRoot {
   static constexpr const char* layout_id = "bench::HashRoot/1";
+  static constexpr std::uint64_t bucket_count = 1 << 20;
   typename Model::template Link<typename Model::template Link<HashNode<Model>>> buckets;
+
+  /// For Perdure's check(): the heap blocks that this owns.
+  template <class Tx, class F>
+  void each_block(Tx& tx, F&& f) const {
+    const auto table = tx.read(buckets);
+    if (!table) return;
+    f(table);
+    for (std::uint64_t i = 0; i < bucket_count; ++i) {
+      for (auto node = tx.read(table[i]); node; node = tx.read(node->next)) f(node);
+    }
+  }
 };
 
 template <class Model>
@@ -35,7 +47,7 @@ struct HashTable {
   using NodeRef = typename Model::template Ref<Node>;
   using Bucket = typename Model::template Link<Node>;
   static constexpr const char* structure = "hash";
-  static constexpr std::uint64_t buckets = 1 << 20;
+  static constexpr std::uint64_t buckets = Root::bucket_count;
 
   static std::uint64_t bucket_of(std::uint64_t key) noexcept { return (key * 0x9e3779b97f4a7c15ULL) >> 44; }
   static_assert(buckets == 1ULL << (64 - 44));

@@ -31,6 +31,20 @@ template <class Model>
 struct RbRoot {
   static constexpr const char* layout_id = "bench::RbRoot/1";
   typename Model::template Link<RbNode<Model>> top;
+
+  /// For Perdure's check(): the heap blocks that this owns.
+  template <class Tx, class F>
+  void each_block(Tx& tx, F&& f) const {
+    std::vector<decltype(tx.read(top))> open{tx.read(top)};
+    while (!open.empty()) {
+      const auto node = open.back();
+      open.pop_back();
+      if (!node) continue;
+      f(node);
+      open.push_back(tx.read(node->left));
+      open.push_back(tx.read(node->right));
+    }
+  }
 };
 
 /// The algorithm inside one transaction.

@@ -20,6 +20,10 @@ template <class Model>
 struct SpsRoot {
   static constexpr const char* layout_id = "bench::SpsRoot/1";
   typename Model::template Link<typename Model::template Field<std::uint64_t>> words;
+
+  /// For Perdure's check(): the heap blocks that this owns.
+  template <class Tx, class F>
+  void each_block(Tx& tx, F&& f) const { f(tx.read(words)); }
 };
 
 template <class Model>

@@ -38,7 +38,7 @@ const Candidate* choose(std::span<const Candidate> all, std::string_view wanted,
 }  // namespace
 
 Result<Opened> open_pool(const std::string& path, const Options& options, std::span<const Candidate> candidates, const std::string& layout,
-                         std::uint64_t root_bytes, std::unique_ptr<medium::Medium> medium, bool fresh) {
+                         std::uint64_t root_bytes, std::unique_ptr<medium::Medium> medium, bool fresh, bool any_layout) {
   Opened opened;
   opened.config.durability = options.durability;
   opened.config.isolation = options.isolation;
@@ -61,6 +61,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
   pool::Identity who = chosen->identity(opened.config);
   who.engine_any = true;  // which instances may open an existing pool is decided below, before anything is written
   who.layout = layout;
+  who.layout_any = any_layout;
   who.root_bytes = root_bytes;
   pool::OpenFile how;
   how.path = path;

@@ -81,7 +81,7 @@ class ReadTx {
     if constexpr (sizeof(T) == 8 && alignof(T) == 8) {
       const std::uint64_t word = context_.read(reinterpret_cast<const std::uint64_t*>(a));
       T value;
-      std::memcpy(&value, &word, 8);
+      std::memcpy(static_cast<void*>(&value), &word, 8);  // void*: T may have initialisers, which makes it "non-trivial" to GCC
       return value;
     } else {
       T value;

@@ -35,11 +35,11 @@ class Walk {
     } else if constexpr (is_std_array<T>) {
       for (const auto& element : x) object(element, path);
     } else if constexpr (requires { x.each_block(tx_, [](const void*) {}); }) {
-      x.each_block(tx_, [this](const void* block) { f_(block, true); });
+      x.each_block(tx_, [this](const void* block) { this->f_(block, true); });
       if constexpr (requires { x.audit(tx_); }) {
         for (const auto& problem : x.audit(tx_)) audit_(path, problem);
       }
-      if constexpr (requires { x.each_pointer(tx_, [](auto*) {}); }) x.each_pointer(tx_, [this](auto* to) { reached(to); });
+      if constexpr (requires { x.each_pointer(tx_, [](auto*) {}); }) x.each_pointer(tx_, [this](auto* to) { this->reached(to); });
     } else if constexpr (is_field<T>) {
       if constexpr (std::is_pointer_v<typename T::value_type>) reached(tx_.read(x));
     } else if constexpr (opened_by_fields<T>) {

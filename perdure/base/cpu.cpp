@@ -23,9 +23,7 @@ CpuFeatures detect() noexcept {
   return f;
 }
 
-const char* line_of(const void* p) noexcept {
-  return static_cast<const char*>(p) - reinterpret_cast<std::uintptr_t>(p) % cache_line;
-}
+const char* line_of(const void* p) noexcept { return static_cast<const char*>(p) - reinterpret_cast<std::uintptr_t>(p) % cache_line; }
 
 void flush_none(const void* /*first*/, std::size_t /*lines*/) noexcept {}
 

@@ -323,12 +323,13 @@ class alignas(64) hash_map {
   /// Makes segments_ n, with nulls in what is new.
   template <class Tx>
   void extend(Tx& tx, std::uint64_t n) {
-    static constexpr std::byte zeros[4096] = {};
+    static constexpr std::uint64_t at_once = 512;
+    static constexpr std::byte zeros[at_once * sizeof(ptr<Segment>)] = {};
     const std::uint64_t old = tx.read(segments_);
     for (std::uint64_t i = old; i < n; i = std::bit_floor(i) * 2) directory_.grow(tx, i, n);
     directory_.each_run(tx, old, n, [&](ptr<Segment>* run, std::uint64_t entries) {
       for (std::uint64_t done = 0; done < entries;) {
-        const std::uint64_t part = std::min<std::uint64_t>(entries - done, sizeof zeros / (sizeof *run));
+        const std::uint64_t part = std::min(entries - done, at_once);
         tx.write_bytes(run + done, zeros, part * sizeof *run);
         done += part;
       }

@@ -27,7 +27,7 @@ class slot_order<Capacity, true> {
  public:
   /// Entries in slots 0 ... count - 1, in that order.
   static constexpr slot_order first(unsigned count) {
-    slot_order order;
+    slot_order order{};
     order.bits_ = 0xedcba98765432100ULL | count;
     return order;
   }
@@ -62,7 +62,7 @@ class slot_order<Capacity, true> {
  private:
   /// The count and the positions below i.
   static constexpr std::uint64_t low(unsigned i) { return i >= 15 ? ~std::uint64_t{0} : (std::uint64_t{1} << (4 * i + 4)) - 1; }
-  std::uint64_t bits_ = 0;
+  std::uint64_t bits_;
 };
 
 /// A byte a slot.
@@ -72,7 +72,7 @@ class slot_order<Capacity, false> {
 
  public:
   static constexpr slot_order first(unsigned count) {
-    slot_order order;
+    slot_order order{};
     order.count_ = static_cast<std::uint8_t>(count);
     for (unsigned i = 0; i < Capacity; ++i) order.slot_[i] = static_cast<std::uint8_t>(i);
     return order;
@@ -116,8 +116,8 @@ class slot_order<Capacity, false> {
   }
 
  private:
-  std::uint8_t count_ = 0;
-  alignas(1) std::uint8_t slot_[(Capacity + 1 + 7) / 8 * 8 - 1] = {};
+  std::uint8_t count_;
+  std::uint8_t slot_[(Capacity + 1 + 7) / 8 * 8 - 1];
 };
 
 }  // namespace perdure::detail

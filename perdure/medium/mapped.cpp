@@ -123,7 +123,8 @@ Status MappedMedium::map_view(std::byte* address, std::uint64_t home_offset, std
     case ViewKind::shared_read: p = ::mmap(address, n, PROT_READ, map_flags_ | MAP_FIXED, home_fd_, offset); break;
     case ViewKind::copy_on_write:
       if (!private_views_) {
-        return failure(Code::unsupported, path_, "a device-dax, which refuses MAP_PRIVATE", "a file", "keep the shadow in anonymous memory");
+        return failure(Code::unsupported, path_, "a device-dax, which refuses MAP_PRIVATE", "a file",
+                       "keep the shadow in anonymous memory");
       }
       p = ::mmap(address, n, both, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, home_fd_, offset);
       break;

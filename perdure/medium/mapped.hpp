@@ -39,8 +39,8 @@ class MappedMedium : public Medium {
   /// Called when home's [from, to) has been mapped.
   virtual Status mapped(std::uint64_t /*from*/, std::uint64_t /*to*/) { return {}; }
 
-  int map_flags_ = 0;             // MAP_SHARED, or MAP_SHARED_VALIDATE | MAP_SYNC
-  bool private_views_ = true;     // a device-dax refuses MAP_PRIVATE
+  int map_flags_ = 0;                    // MAP_SHARED, or MAP_SHARED_VALIDATE | MAP_SYNC
+  bool private_views_ = true;            // a device-dax refuses MAP_PRIVATE
   std::uint64_t map_unit_ = page_bytes;  // what a mapping's offset and length must be a multiple of: a device-dax asks for 2 MiB
 
  private:

@@ -29,8 +29,8 @@
 
 namespace perdure::medium {
 
-inline constexpr std::size_t line_bytes = 64;                  ///< a cache line: what flush works on
-inline constexpr std::uint64_t region_align = 2ULL << 20;     ///< log and home start at multiples of this
+inline constexpr std::size_t line_bytes = 64;              ///< a cache line: what flush works on
+inline constexpr std::uint64_t region_align = 2ULL << 20;  ///< log and home start at multiples of this
 
 /// What has been asked of a medium since it was opened. Exact: tests assert them.
 struct Counters {
@@ -50,17 +50,17 @@ struct Counters {
 
 /// A part of the log range, mapped twice in a row so that nothing wraps: byte i of the ring is at base[i] and base[i + bytes].
 struct RingMap {
-  std::byte* base = nullptr;   ///< for READING; writing goes through stream/append
-  std::uint64_t offset = 0;    ///< file offset of the ring's byte 0
-  std::uint64_t bytes = 0;     ///< a multiple of 4096
+  std::byte* base = nullptr;  ///< for READING; writing goes through stream/append
+  std::uint64_t offset = 0;   ///< file offset of the ring's byte 0
+  std::uint64_t bytes = 0;    ///< a multiple of 4096
 };
 
 /// How a range of home appears in memory at the address that transactions use.
 enum class ViewKind : std::uint8_t {
-  shared,        ///< home itself (undo, redo: stores still go through the medium)
-  shared_read,   ///< home itself, read-only
-  copy_on_write, ///< MAP_PRIVATE beside home: an unwritten page shows home, a written one is DRAM
-  fresh,         ///< anonymous zero memory, huge pages where the system gives them: for a range whose home is all zero
+  shared,         ///< home itself (undo, redo: stores still go through the medium)
+  shared_read,    ///< home itself, read-only
+  copy_on_write,  ///< MAP_PRIVATE beside home: an unwritten page shows home, a written one is DRAM
+  fresh,          ///< anonymous zero memory, huge pages where the system gives them: for a range whose home is all zero
 };
 
 class Medium {
@@ -70,8 +70,8 @@ class Medium {
   Medium& operator=(const Medium&) = delete;
   virtual ~Medium();
 
-  [[nodiscard]] virtual std::string_view kind() const noexcept = 0;   ///< "file", "dax", "emulated", "recording"
-  [[nodiscard]] virtual std::string describe() const = 0;             ///< one line: instructions or calls used, delays, direct or not
+  [[nodiscard]] virtual std::string_view kind() const noexcept = 0;  ///< "file", "dax", "emulated", "recording"
+  [[nodiscard]] virtual std::string describe() const = 0;            ///< one line: instructions or calls used, delays, direct or not
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] std::uint64_t log_bytes() const noexcept { return log_bytes_; }
   [[nodiscard]] std::uint64_t home_bytes() const noexcept {
@@ -144,11 +144,11 @@ class Medium {
 
 /// Each paper's model of slow memory, as its paper states it. All zero: no delay is added.
 struct Delays {
-  std::uint32_t write_ns = 0;            ///< REWIND, Blurred Persistence: added per written-back line; consecutive writes to one line once
-  std::uint32_t latency_cycles = 0;      ///< DudeTM: a persist waits max(latency, bytes / bandwidth)
-  double bandwidth_gb_s = 0;             ///< DudeTM: 0 = unlimited
-  std::uint32_t drain_ns = 0;            ///< SoftWrAP: Tw, an 8-line write buffer drained at this a line; a fence waits for it to drain
-  bool merge_over_fences = false;        ///< REWIND: a fence between two writes to one line doesn't make them two
+  std::uint32_t write_ns = 0;        ///< REWIND, Blurred Persistence: added per written-back line; consecutive writes to one line once
+  std::uint32_t latency_cycles = 0;  ///< DudeTM: a persist waits max(latency, bytes / bandwidth)
+  double bandwidth_gb_s = 0;         ///< DudeTM: 0 = unlimited
+  std::uint32_t drain_ns = 0;        ///< SoftWrAP: Tw, an 8-line write buffer drained at this a line; a fence waits for it to drain
+  bool merge_over_fences = false;    ///< REWIND: a fence between two writes to one line doesn't make them two
   [[nodiscard]] bool none() const noexcept { return write_ns == 0 && latency_cycles == 0 && bandwidth_gb_s <= 0 && drain_ns == 0; }
   /// "none", "rewind", "blurred", "dudetm", "dudetm-3500", "softwrap": the papers' own settings; `invalid` names the choices.
   static Result<Delays> named(std::string_view name);
@@ -157,10 +157,10 @@ struct Delays {
 /// How to open or create the bytes of a pool.
 struct OpenMedium {
   std::string path;
-  std::string kind = "auto";      ///< auto | file | dax | emulated. auto: dax where MAP_SYNC works, else file
-  bool create = false;            ///< make the file (`exists` if there), log_bytes + home_bytes long, allocated, zero
+  std::string kind = "auto";  ///< auto | file | dax | emulated. auto: dax where MAP_SYNC works, else file
+  bool create = false;        ///< make the file (`exists` if there), log_bytes + home_bytes long, allocated, zero
   bool read_only = false;
-  bool direct = true;             ///< file: try O_DIRECT|O_DSYNC; where refused (tmpfs) write + fdatasync, said by describe()
+  bool direct = true;  ///< file: try O_DIRECT|O_DSYNC; where refused (tmpfs) write + fdatasync, said by describe()
   std::uint64_t log_bytes = 0;
   std::uint64_t home_bytes = 0;      ///< 0 when opening: what the file has beyond log_bytes, in whole pages
   std::uint64_t max_home_bytes = 0;  ///< address space kept for growth; less than home_bytes: no growth

@@ -157,8 +157,8 @@ Result<std::unique_ptr<Medium>> open_dax(const OpenMedium& how) {
     if (!map_sync_works(how.path)) {
       const std::string fs = file_system_name(how.path);
       discard_new_file(how);
-      return failure(Code::unsupported, how.path, fs + " refuses MAP_SYNC here", "a file on a file system mounted with -o dax, or /dev/dax*",
-                     "use the file medium");
+      return failure(Code::unsupported, how.path, fs + " refuses MAP_SYNC here",
+                     "a file on a file system mounted with -o dax, or /dev/dax*", "use the file medium");
     }
     if (how.create) {
       if (Status s = sync_file_and_folder(file->fd.get(), how.path); !s.ok()) {

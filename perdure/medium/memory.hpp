@@ -21,11 +21,11 @@ namespace perdure::medium {
 
 /// What tells one memory medium from another.
 struct MemoryTraits {
-  std::string_view kind;          // "dax", "emulated"
-  std::string about;              // for describe()
+  std::string_view kind;  // "dax", "emulated"
+  std::string about;      // for describe()
   base::FlushInstruction flush = base::FlushInstruction::none;
   int map_flags = 0;
-  bool sync_metadata = false;     // flush_all and growth fsync the file
+  bool sync_metadata = false;  // flush_all and growth fsync the file
   std::uint64_t map_unit = page_bytes;
 };
 

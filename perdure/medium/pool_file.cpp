@@ -24,8 +24,8 @@ std::string number(std::uint64_t n) { return std::to_string(n); }
 
 Status check_sizes(const OpenMedium& how) {
   if (how.path.empty()) return failure(Code::invalid, "", "an empty path", "the path of a pool file");
-  for (const auto& [value, what] : {std::pair{how.log_bytes, "log_bytes"}, std::pair{how.home_bytes, "home_bytes"},
-                                    std::pair{how.max_home_bytes, "max_home_bytes"}}) {
+  for (const auto& [value, what] :
+       {std::pair{how.log_bytes, "log_bytes"}, std::pair{how.home_bytes, "home_bytes"}, std::pair{how.max_home_bytes, "max_home_bytes"}}) {
     if (value % page_bytes != 0) {
       return failure(Code::invalid, how.path, std::string(what) + " = " + number(value), "a multiple of 4096");
     }
@@ -39,14 +39,16 @@ Status check_sizes(const OpenMedium& how) {
 }
 
 Status open_failure(const OpenMedium& how, int err) {
-  if (err == EEXIST) return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without create, or choose another path");
+  if (err == EEXIST)
+    return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without create, or choose another path");
   if (err == ENOENT) {
     return failure(Code::not_found, how.path, how.create ? "its folder does not exist" : "no such file", {},
                    how.create ? "make the folder first" : "create the pool first, or correct the path");
   }
   if (err == EROFS) return failure(Code::read_only, how.path, "the file system is mounted read-only", {}, "open the pool read-only");
   if (err == EACCES || err == EPERM) {
-    return system_failure(how.path, "open", err, how.read_only || how.create ? "check the permissions" : "check the permissions, or open the pool read-only");
+    return system_failure(how.path, "open", err,
+                          how.read_only || how.create ? "check the permissions" : "check the permissions, or open the pool read-only");
   }
   return system_failure(how.path, "open", err);
 }

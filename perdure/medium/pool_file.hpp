@@ -36,9 +36,9 @@ class Descriptor {
 
 struct PoolFile {
   Descriptor fd;
-  std::uint64_t bytes = 0;          ///< its length; a character device's size
-  std::uint64_t home_bytes = 0;     ///< as asked for, or what the file has
-  bool character_device = false;    ///< /dev/dax*
+  std::uint64_t bytes = 0;        ///< its length; a character device's size
+  std::uint64_t home_bytes = 0;   ///< as asked for, or what the file has
+  bool character_device = false;  ///< /dev/dax*
 };
 
 /// Checks the sizes, then opens or creates (allocated, zero, not yet synced) what `how` names.

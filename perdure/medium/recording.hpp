@@ -25,11 +25,11 @@ namespace perdure::medium {
 struct Event {
   enum class Kind : std::uint8_t { store, stream, flush, fence, flush_all, grow, mark };
   Kind kind = Kind::mark;
-  int thread = 0;              ///< base::thread_slot()
-  std::uint64_t offset = 0;    ///< store, stream (append too, split where a ring wraps), flush: file offset; mark: the id
-  std::uint64_t bytes = 0;     ///< store, stream, flush: how many; grow: home's new size
-  std::string label;           ///< mark: what happened, "acknowledge"
-  std::vector<std::byte> data; ///< store, stream: the bytes, when asked for
+  int thread = 0;               ///< base::thread_slot()
+  std::uint64_t offset = 0;     ///< store, stream (append too, split where a ring wraps), flush: file offset; mark: the id
+  std::uint64_t bytes = 0;      ///< store, stream, flush: how many; grow: home's new size
+  std::string label;            ///< mark: what happened, "acknowledge"
+  std::vector<std::byte> data;  ///< store, stream: the bytes, when asked for
 };
 [[nodiscard]] std::string_view name(Event::Kind kind) noexcept;
 

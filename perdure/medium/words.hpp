@@ -62,7 +62,10 @@ inline void copy_words(std::byte* to, const void* source, std::size_t n) noexcep
     }
   };
   while (n != 0 && at() % 8 != 0) piece();
-  for (; n >= 8; step(8)) detail::put<std::uint64_t>(to, from);
+  while (n >= 8) {
+    detail::put<std::uint64_t>(to, from);
+    step(8);
+  }
   while (n != 0) piece();
 }
 

@@ -56,7 +56,9 @@ class HeapTarget {
   virtual void store(std::uint64_t offset, std::uint64_t value) = 0;         ///< release; directory words, bitmap words of a new span
   virtual void set_bits(std::uint64_t offset, std::uint64_t mask) = 0;
   virtual void clear_bits(std::uint64_t offset, std::uint64_t mask) = 0;
-  /// H4: what was stored is durable before what will be. Nothing to do where crashes don't reach (a view in DRAM).
+  /// True for home, which may be newer than the ops, as a whole or in parts (a crash tore it), and has one thread: ops then look around.
+  [[nodiscard]] virtual bool replay() const noexcept { return false; }
+  /// H4: what was stored is durable before what will be. A target whose replay() is true must override it.
   virtual void fence() {}
 };
 /// Applies one op. `max_home_bytes` from the header. A clear whose span has meanwhile become something else (home was newer) sets that

@@ -33,6 +33,25 @@ void clear_overlaps(HeapTarget& target, std::uint64_t chunk, std::uint64_t end, 
   }
 }
 
+bool covers(const HeapTarget& target, std::uint64_t head, std::uint64_t chunk) {
+  const ChunkWord word = load_word(target, head);
+  return heads(word) && head + word.count() > chunk;
+}
+
+// Replay only: frees what torn lines still show, around [chunk, end), of spans without blocks that gave way to what lies there now.
+void clear_debris(HeapTarget& target, std::uint64_t chunk, std::uint64_t end, std::uint64_t first, std::uint64_t chunks) {
+  constexpr std::uint64_t longest = classes[small_classes - 1].chunks;
+  const std::uint64_t from = chunk > first + longest ? chunk - longest : first, to = std::min(end + longest, chunks);
+  for (std::uint64_t c = from; c < chunk; ++c)
+    if (load_word(target, c).kind() == ChunkWord::small && covers(target, c, chunk)) dissolve(target, c, chunk, end, chunks);
+  for (std::uint64_t c = from; c < to; ++c) {
+    if (c == chunk) c = end;  // what lies there now is right
+    if (c >= to) break;
+    const ChunkWord word = load_word(target, c);
+    if (word.kind() == ChunkWord::rest && (word.count() > c || !covers(target, c - word.count(), c))) target.store(directory_word(c), 0);
+  }
+}
+
 void store_words(HeapTarget& target, std::uint64_t chunk, std::uint64_t end, ChunkWord head) {
   for (std::uint64_t c = chunk + 1; c < end; ++c) {
     const ChunkWord rest = ChunkWord::make(ChunkWord::rest, 0, c - chunk);
@@ -44,20 +63,15 @@ void store_words(HeapTarget& target, std::uint64_t chunk, std::uint64_t end, Chu
 
 }  // namespace
 
-std::mutex& directory_mutex() noexcept {
+std::unique_lock<std::mutex> lock_directory(const HeapTarget& target) {
   static std::mutex mutex;
-  return mutex;
-}
-
-bool rest_is_right(const HeapTarget& target, std::uint64_t chunk, std::uint64_t count) {
-  for (std::uint64_t i = 1; i < count; ++i)
-    if (load_word(target, chunk + i) != ChunkWord::make(ChunkWord::rest, 0, i)) return false;
-  return true;
+  return target.replay() ? std::unique_lock<std::mutex>() : std::unique_lock<std::mutex>(mutex);
 }
 
 void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls, std::uint64_t max_home_bytes) {
   const ClassInfo& info = classes[cls];
   const std::uint64_t chunks = max_home_bytes / chunk_bytes, end = std::min(chunk + info.chunks, chunks);
+  if (!target.replay() && load_word(target, chunk) == span_word(cls)) return;  // another thread has made it meanwhile
   clear_overlaps(target, chunk, end, chunks);
   // A head that is right stands over a bitmap that is right (H4): only its rest was torn off, by a crash between directory lines.
   if (load_word(target, chunk) != span_word(cls)) {
@@ -65,6 +79,7 @@ void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls, std::
     target.fence();
   }
   store_words(target, chunk, end, span_word(cls));
+  if (target.replay()) clear_debris(target, chunk, end, first_chunk(max_home_bytes), chunks);
 }
 
 void set_free(HeapTarget& target, std::uint64_t chunk, std::uint64_t count, std::uint64_t max_home_bytes) {
@@ -76,11 +91,12 @@ void set_free(HeapTarget& target, std::uint64_t chunk, std::uint64_t count, std:
 
 void apply_large(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_bytes) {
   const std::uint64_t chunk = op.offset / chunk_bytes, chunks = max_home_bytes / chunk_bytes;
-  const std::lock_guard guard(directory_mutex());
+  const auto lock = lock_directory(target);
   if (!op.set) return set_free(target, chunk, op.chunks, max_home_bytes);
   const std::uint64_t end = std::min(chunk + op.chunks, chunks);
   clear_overlaps(target, chunk, end, chunks);
   store_words(target, chunk, end, ChunkWord::make(ChunkWord::large, 0, op.chunks));
+  if (target.replay()) clear_debris(target, chunk, end, first_chunk(max_home_bytes), chunks);
 }
 
 }  // namespace detail

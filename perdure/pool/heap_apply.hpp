@@ -6,8 +6,9 @@
 // differs, a set makes the span first: its bitmap zero, a fence, then its directory words. Whatever structure lay over those chunks is
 // dissolved, its other chunks set free, so that the directory never shows two structures in one place.
 // Replay: home may be newer than the op, or newer in parts, and what an older structure held is stored again before it is freed again. So
-// every op enforces its own time's state of the directory: a clear whose span has become something else sets those chunks free, and
-// the later ops that made the something (ids are higher, H2; all are replayed) make it again, with a bitmap of zeros.
+// every op enforces its own time's state of the directory. A clear whose span has become something else sets those chunks free; the
+// later ops that made the something (ids are higher, H2; all are replayed) make it again, with a bitmap of zeros. A set also clears
+// away what a torn directory still has of a span that had no blocks left and gave way to this one: nothing else in the log tells of its end.
 // Thread safety: ops on different blocks may be applied to one target from several threads at once, if its words are atomic; making
 // and dissolving is serialized here.
 #pragma once
@@ -24,11 +25,9 @@
 namespace perdure::pool {
 
 namespace detail {
-/// Serializes what changes directory words; one for the process: it is rare.
-std::mutex& directory_mutex() noexcept;
-/// Do the words of a span's other chunks say that they are its rest?
-[[nodiscard]] bool rest_is_right(const HeapTarget& target, std::uint64_t chunk, std::uint64_t count);
-/// Slow paths, under directory_mutex.
+/// Serializes what changes directory words in targets of several threads; one for the process: it is rare.
+std::unique_lock<std::mutex> lock_directory(const HeapTarget& target);
+/// Slow paths, locked.
 void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls, std::uint64_t max_home_bytes);
 void set_free(HeapTarget& target, std::uint64_t chunk, std::uint64_t count, std::uint64_t max_home_bytes);
 void apply_large(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_bytes);
@@ -46,14 +45,11 @@ void apply_op(Target& target, const HeapOp& op, std::uint64_t max_home_bytes) {
   }
   const ClassInfo& info = classes[op.cls];
   const std::uint64_t chunk = span_chunk_of(op.offset, info.chunks, first_chunk(max_home_bytes));
-  const bool differs = ChunkWord{target.load(directory_word(chunk))} != span_word(op.cls);
-  if (__builtin_expect(differs, 0) || (info.chunks > 1 && !detail::rest_is_right(target, chunk, info.chunks))) {
-    const std::lock_guard guard(detail::directory_mutex());
-    if (op.set) {
-      detail::make_span(target, chunk, op.cls, max_home_bytes);
-    } else if (ChunkWord{target.load(directory_word(chunk))} != span_word(op.cls)) {
-      return detail::set_free(target, chunk, info.chunks, max_home_bytes);
-    }
+  const ChunkWord want = span_word(op.cls);
+  if (__builtin_expect(ChunkWord{target.load(directory_word(chunk))} != want || (op.set && target.replay()), 0)) {
+    const auto lock = detail::lock_directory(target);
+    if (!op.set) return detail::set_free(target, chunk, info.chunks, max_home_bytes);
+    detail::make_span(target, chunk, op.cls, max_home_bytes);
   }
   const std::uint64_t span = chunk * chunk_bytes;
   const std::uint64_t index = (op.offset - span - info.first) * info.reciprocal >> 42;
@@ -65,21 +61,23 @@ void apply_op(Target& target, const HeapOp& op, std::uint64_t max_home_bytes) {
   }
 }
 
-/// Plain memory: a new view before it is used, or an image.
+/// Plain memory: a view without marks, or the image of a home (`replay`).
 class MemoryTarget final : public HeapTarget {
  public:
-  explicit MemoryTarget(std::byte* home) noexcept : home_(home) {}
+  explicit MemoryTarget(std::byte* home, bool replay = false) noexcept : home_(home), replay_(replay) {}
   // acquire pairs with the release in store(): who sees a span's directory word sees its zeroed bitmap
   [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override { return at(offset).load(std::memory_order_acquire); }
   void store(std::uint64_t offset, std::uint64_t value) override { at(offset).store(value, std::memory_order_release); }
   void set_bits(std::uint64_t offset, std::uint64_t mask) override { at(offset).fetch_or(mask, std::memory_order_relaxed); }
   void clear_bits(std::uint64_t offset, std::uint64_t mask) override { at(offset).fetch_and(~mask, std::memory_order_relaxed); }
+  [[nodiscard]] bool replay() const noexcept override { return replay_; }
 
  private:
   [[nodiscard]] std::atomic_ref<std::uint64_t> at(std::uint64_t offset) const noexcept {
     return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(home_ + offset));
   }
   std::byte* home_;
+  bool replay_;
 };
 
 /// Home, through its medium; each store is flushed too, and the caller fences at the end. One thread.
@@ -95,6 +93,7 @@ class HomeTarget final : public HeapTarget {
   }
   void set_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) | mask); }
   void clear_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) & ~mask); }
+  [[nodiscard]] bool replay() const noexcept override { return true; }
   void fence() override { (void)medium_.fence(); }  // a medium that failed says so again at the caller's own fence (L9)
 
  private:

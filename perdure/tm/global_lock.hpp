@@ -44,6 +44,7 @@ struct GlobalLock {
       *a = v;
     }
     [[nodiscard]] bool direct() const noexcept { return true; }
+    [[nodiscard]] bool alone() const noexcept { return true; }
     [[nodiscard]] UndoLog& undo() noexcept { return undo_; }
     template <class F>
     void commit(F&& before_publish) {

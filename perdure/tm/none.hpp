@@ -46,6 +46,7 @@ struct None {
       *a = v;
     }
     [[nodiscard]] bool direct() const noexcept { return true; }
+    [[nodiscard]] bool alone() const noexcept { return false; }
     [[nodiscard]] UndoLog& undo() noexcept { return undo_; }
     template <class F>
     void commit(F&& before_publish) {

@@ -67,6 +67,7 @@ class OrecContextBase {
   OrecContextBase(OrecShared& shared, int slot);
 
   [[nodiscard]] bool direct() const noexcept { return direct_; }
+  [[nodiscard]] bool alone() const noexcept { return direct_; }
   [[nodiscard]] UndoLog& undo() noexcept { return undo_; }
   void rollback() noexcept;
   void backoff() noexcept;
@@ -130,7 +131,7 @@ struct OrecTm {
    public:
     Context(Shared& shared, int slot) : OrecContextBase(shared, slot) {
       if constexpr (Biased)
-        if (shared.domain.used.load(std::memory_order_relaxed) == slot + 1 && alone(slot)) shared.set_bias(slot, me_);
+        if (shared.domain.used.load(std::memory_order_relaxed) == slot + 1 && nobody_else(slot)) shared.set_bias(slot, me_);
     }
 
     void begin(bool update) {
@@ -226,7 +227,7 @@ struct OrecTm {
       log_reads_ = update_ || failures_ != 0;
       snapshot_ = shared_.domain.clock.load(std::memory_order_acquire);  // pairs with draw_id
     }
-    [[nodiscard]] bool alone(int slot) const noexcept {
+    [[nodiscard]] bool nobody_else(int slot) const noexcept {
       bool others = false;
       shared_.domain.for_others(slot, [&](const Slot& s) { others |= s.active.load(std::memory_order_relaxed) != 0; });
       return !others;

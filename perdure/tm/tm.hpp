@@ -119,7 +119,8 @@ inline void store_word(std::uint64_t* a, std::uint64_t v) noexcept { __atomic_st
 ///   own(a)               a's stripe is this transaction's until it ends; throws Conflict. Before the first store to it
 ///   store(a, v)          after own(a)
 ///   undo()               the volatile undo, for an engine that stores by itself after own(a)
-///   direct()             reads and writes are plain: nobody else is in
+///   direct()             reads and writes are plain
+///   alone()              in an update: nobody else writes or copies
 ///   commit(f)            calls f(id) once, then shows the writes; throws Conflict before f, never after
 ///   end_read_only()      ends a transaction that wrote nothing; returns the clock that bounds what it read
 ///   rollback()           undoes and ends. backoff(): waits a little, longer each time; after several the next begin is irrevocable
@@ -131,6 +132,7 @@ concept TransactionalMemory = requires(typename M::Context& c, Domain& d, std::u
   { c.read(a) } -> std::same_as<std::uint64_t>;
   { c.own(a) };
   { c.store(a, v) };
+  { c.alone() } -> std::same_as<bool>;
   { c.undo() } -> std::same_as<UndoLog&>;
   { c.direct() } -> std::same_as<bool>;
   { c.commit([](std::uint64_t) {}) };

@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <functional>
+#include <ostream>
 #include <thread>
 
 #include "perdure/medium/recording.hpp"
@@ -22,14 +23,16 @@ constexpr std::uint64_t MiB = 1ULL << 20;
 
 struct Kind {
   const char* name;
-  const char* kind;            // what OpenMedium::kind or Medium::kind() is
+  const char* kind;              // what OpenMedium::kind or Medium::kind() is
   const char* folder = nullptr;  // nullptr: the temporary folder
   bool direct = true;
   std::uint64_t log_bytes = 2 * MiB;
   const char* delays = "none";
   std::size_t append_unit = 64;
-  bool on_file = false;        // fences are system calls
+  bool on_file = false;  // fences are system calls
 };
+
+void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
 
 const Kind kinds[] = {
     {.name = "file", .kind = "file", .append_unit = 4096, .on_file = true},
@@ -180,7 +183,7 @@ TEST_P(Contract, flush_all_covers_stores_that_nobody_flushed) {
 TEST_P(Contract, counters_are_exact) {
   const auto bytes = pattern(4096, 4);
   const Counters before = medium_->counters();
-  medium_->store(home_at(60), bytes.data(), 8);   // two lines
+  medium_->store(home_at(60), bytes.data(), 8);  // two lines
   medium_->store(home_at(1000), bytes.data(), 3);
   medium_->flush(home_at(60), 8);
   medium_->flush(home_at(128), 64);

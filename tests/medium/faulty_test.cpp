@@ -17,7 +17,8 @@ using testing::pattern;
 class Faulty : public ::testing::Test {
  protected:
   Faulty() {
-    auto r = RecordingMedium::make({.log_bytes = 64 << 10, .home_bytes = 64 << 10, .max_home_bytes = 256 << 10, .path = "some.pool"}).value();
+    auto r =
+        RecordingMedium::make({.log_bytes = 64 << 10, .home_bytes = 64 << 10, .max_home_bytes = 256 << 10, .path = "some.pool"}).value();
     recording = r.get();
     m = std::make_unique<FaultyMedium>(std::move(r));
     ring = m->map_ring(4096, 8192).value();

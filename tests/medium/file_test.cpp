@@ -88,8 +88,8 @@ TEST_P(File, the_log_reaches_the_file_at_the_fence_and_not_before) {
 
 TEST_P(File, a_fence_writes_the_marked_blocks_and_no_other) {
   const auto block = pattern(4096, 2), foreign = pattern(8192, 3);
-  write_outside(path, 4096, foreign.data(), 4096);          // a neighbour before
-  write_outside(path, 4 * 4096, foreign.data(), 4096);      // and after, changed behind the medium's back
+  write_outside(path, 4096, foreign.data(), 4096);      // a neighbour before
+  write_outside(path, 4 * 4096, foreign.data(), 4096);  // and after, changed behind the medium's back
   m->stream(2 * 4096, block.data(), 4096);
   m->stream(3 * 4096 + 64, block.data(), 64);
   ASSERT_TRUE(m->fence().ok());

@@ -62,7 +62,7 @@ TEST(LineMarksTest, takes_each_marked_line_once) {
   ASSERT_TRUE(marks.reserve("test", 1 << 20).ok());
   ASSERT_TRUE(marks.cover("test", 64 << 10).ok());
   marks.mark(0, 1);
-  marks.mark(60, 8);       // lines 0 and 1
+  marks.mark(60, 8);         // lines 0 and 1
   marks.mark(4096 - 8, 16);  // lines 63 and 64: two pages
   marks.mark(8192, 0);
   EXPECT_TRUE(marks.take_line(63));
@@ -85,8 +85,9 @@ TEST(LineMarksTest, no_store_is_missed_by_a_taker_that_runs_beside_it) {
   LineMarks marks;
   ASSERT_TRUE(marks.reserve("test", 64 << 10).ok());
   ASSERT_TRUE(marks.cover("test", 64 << 10).ok());
-  constexpr std::uint64_t rounds = 30000;
-  std::atomic<std::uint64_t> data{0}, begun{0}, ended{0};
+  constexpr std::uint64_t rounds = 2000;
+  alignas(64) std::atomic<std::uint64_t> data{0};
+  alignas(64) std::atomic<std::uint64_t> begun{0}, ended{0};
   std::uint64_t taken = 0, missed = 0;
   const auto take = [&](std::uint64_t /*first*/, std::uint64_t /*count*/) { taken = data.load(std::memory_order_relaxed); };
   std::thread writer([&] {
@@ -101,7 +102,10 @@ TEST(LineMarksTest, no_store_is_missed_by_a_taker_that_runs_beside_it) {
   });
   for (std::uint64_t i = 1; i <= rounds; ++i) {
     begun.store(i, std::memory_order_release);
-    while (ended.load(std::memory_order_acquire) < i) marks.take_all(take);
+    while (ended.load(std::memory_order_acquire) < i) {
+      marks.take_all(take);
+      std::this_thread::yield();
+    }
     marks.take_all(take);
     missed += taken != i * 2 ? 1 : 0;
   }
@@ -134,7 +138,8 @@ TEST(FlushAll, on_memory_costs_what_was_stored_and_not_flushed) {
 TEST(RunsTest, merge_what_touches_and_overflow_to_all) {
   Runs r;
   EXPECT_TRUE(r.empty());
-  for (const auto& [a, b] : {std::pair{5, 6}, {6, 8}, {1, 2}, {7, 9}, {2, 3}}) r.add(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b));
+  for (const auto& [a, b] : {std::pair{5, 6}, {6, 8}, {1, 2}, {7, 9}, {2, 3}})
+    r.add(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b));
   r.merge();
   ASSERT_EQ(r.size(), 2U);
   EXPECT_EQ(r.blocks(), 2U + 4U);
@@ -216,11 +221,6 @@ TEST_F(Delay, softwrap_fills_eight_lines_then_waits_and_drains_at_the_fence) {
             4 * 2000000 * 0.5)
       << "the ninth line waits for the first to leave";
   EXPECT_GT(elapsed_ns([&] { d.fenced(); }), 7 * 2000000 * 0.5) << "eight lines are queued, one of them partly drained";
-  // a line that is queued absorbs more writes: 1000 writes to it would else take two seconds, longer than this suite's patience is
-  // not asserted, but the fence after them still waits for no more than one line
-  d.written(5, 1);
-  for (int i = 0; i < 1000; ++i) d.written(5, 1);
-  d.fenced();
 }
 
 TEST_F(Delay, names_are_the_papers_and_others_are_refused) {

@@ -24,7 +24,8 @@ class Recording : public ::testing::Test {
   void put(std::uint64_t offset, std::uint64_t value) const { m->store(offset, &value, 8); }
   static void elsewhere(const std::function<void()>& f) { std::thread(f).join(); }
 
-  std::unique_ptr<RecordingMedium> m = RecordingMedium::make({.log_bytes = 64 << 10, .home_bytes = 64 << 10, .max_home_bytes = 128 << 10}).value();
+  std::unique_ptr<RecordingMedium> m =
+      RecordingMedium::make({.log_bytes = 64 << 10, .home_bytes = 64 << 10, .max_home_bytes = 128 << 10}).value();
 };
 
 TEST_F(Recording, a_store_alone_is_not_durable) {

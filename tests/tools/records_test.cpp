@@ -61,6 +61,7 @@ void read_rows(RecordReader& reader, Cut& cut) {
     if (!*more) break;
     cut.rows.push_back({std::string(record.raw), record.key, record.line, reader.position(), reader.line()});
   }
+  EXPECT_FALSE(reader.next(record).value());  // asked again it says the same
   cut.epilogue = reader.epilogue();
 }
 

@@ -47,7 +47,8 @@ class Checkpoint {
     x_ = x;
     pages_.clear();
     next_page_ = 0;
-    marks_.take_pages((home_bytes + 4095) / 4096, [this](std::uint64_t page) { pages_.push_back(page); });
+    for (std::uint64_t page = 0, n = (home_bytes + 4095) / 4096; page < n; ++page)
+      if (marks_.any(page)) pages_.push_back(page);
   }
 
   /// Copies up to `max_pages` pages. `tm`: the caller's TM context, outside any transaction. `clock()`: the last id drawn.
@@ -59,7 +60,7 @@ class Checkpoint {
       Batch batch;
       tm.copy_begin();
       for (std::size_t n = 0; n < max_pages && next_page_ < pages_.size(); ++n, ++next_page_)
-        marks_.take_lines(pages_[next_page_], [&](std::uint64_t offset) {
+        marks_.take(pages_[next_page_], [&](std::uint64_t offset) {
           batch.offsets.push_back(offset);
           batch.lines.resize(batch.lines.size() + 8);
           tm.copy_line(batch.lines.data() + batch.lines.size() - 8, view_ + offset);

@@ -119,7 +119,7 @@ class Shadow<Tm, How>::Context {
     tm_.own(a);
     const std::uint64_t offset = offset_of(a);
     record_.word(offset, v);
-    if constexpr (marks) mark_.mark(offset);
+    if constexpr (marks) mark_.mark(offset, tm_.alone());
     tm_.store(a, v);
   }
   void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
@@ -127,7 +127,7 @@ class Shadow<Tm, How>::Context {
       if (i == 0 || (reinterpret_cast<std::uintptr_t>(a + i) & 63) == 0) tm_.own(a + i);
     const std::uint64_t offset = offset_of(a);
     record_.words(offset, src, n);
-    if constexpr (marks) mark_.mark(offset, n * 8);
+    if constexpr (marks) mark_.mark(offset, n * 8, tm_.alone());
     for (std::uint64_t i = 0; i < n; ++i) tm_.store(a + i, src[i]);
   }
   std::byte* alloc(std::uint64_t bytes) {

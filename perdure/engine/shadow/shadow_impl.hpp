@@ -86,8 +86,8 @@ Shadow<Tm, How>::Context::Context(Shadow& engine, int slot)
       max_home_(engine.core_.file.header().max_home_bytes),
       target_(view_, marks ? &mark_ : nullptr),
       volatile_(engine.held_ ? 16 : 1 << 20) {
+  record_.configure(ring_.seed(), ring_.max_record(), engine.core_.medium.append_unit());  // read-only too: commit asks whether it is empty
   if (engine.core_.file.read_only()) return;
-  record_.configure(ring_.seed(), ring_.max_record(), engine.core_.medium.append_unit());
   next_slice_ = ring_.bytes() / 4 * 3;
   if (!engine.held_) engine.persister_.add(slot, volatile_);
 }
@@ -135,7 +135,7 @@ void Shadow<Tm, How>::slice(Context& context, bool all) {
 // Returns false when the checkpoint is finished (or the medium failed).
 template <class Tm, Reproduce How>
 bool Shadow<Tm, How>::slice_locked(Context& context, std::size_t pages) {
-  if (!checkpoint_->active()) checkpoint_->start(held_ ? tm_.domain.quiet_id() : persister_.durable(), core_.file.header().home_bytes);
+  if (!checkpoint_->active()) checkpoint_->start(held_ ? tm_.domain.quiet_id() : persister_.durable(), core_.file.home_bytes());
   const auto clock = [this] { return tm_.domain.clock.load(std::memory_order_acquire); };  // pairs with the draw of an id
   const auto step = checkpoint_->slice(context.tm_, pages, held_, clock, [this] { return held_ ? 0 : persister_.durable(); });
   // This thread's streams must be durable before the header says so; another thread may finish the checkpoint.
@@ -224,6 +224,8 @@ template <class Tm, Reproduce How>
 void Shadow<Tm, How>::background() {
   using std::chrono::microseconds;
   microseconds nap(50);
+  std::uint64_t last_tail = 0;
+  auto shown = std::chrono::steady_clock::now();
   for (;;) {
     bool did = false;
     if (async_seen_.load(std::memory_order_relaxed)) {
@@ -231,12 +233,19 @@ void Shadow<Tm, How>::background() {
       if (!persister_.status().ok()) core_.poison(persister_.status());
     }
     if constexpr (How == Reproduce::replay) {
-      if (rings_[0].used() > rings_[0].bytes() / 16 || (!did && rings_[0].used() != 0)) did |= replay_->step() != 0;
+      // In large rounds, whose fences and header are shared by many records; or when nothing has come for a nap.
+      const std::uint64_t tail = rings_[0].tail();
+      if (rings_[0].used() > rings_[0].bytes() / 8 || (tail == last_tail && rings_[0].used() != 0)) did |= replay_->step() != 0;
+      last_tail = tail;
     } else if (core_.config.fence_is_sync && rings_[0].used() > rings_[0].bytes() / 2) {
       slice(context(), true);
       did = true;
     }
     if (core_.state() & Core::poisoned_bit) did = false;
+    if (const auto now = std::chrono::steady_clock::now(); now - shown >= std::chrono::milliseconds(20)) {  // for `perdure stat`
+      shown = now;
+      show();
+    }
     std::unique_lock lock(sleep_);
     if (stopping_) return;
     if (did) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The shadow: the view's base, and which of its lines differ from home (marks: a byte a 64-byte line, a byte a 4 KiB page).
+// The shadow: which of the view's lines differ from home. Marks: one word a 4 KiB page, one bit a 64-byte line.
 //
-// Rule: a mark is stored unconditionally, while its line is owned (by orec, bias or lock), before the store to the line. The checkpoint
-// clears marks by exchange, then copies each line under the TM's protection; so a line whose mark it cleared is copied with that store, or the mark is set after the clearing.
-// Thread safety: marks are relaxed atomic bytes; x86 keeps a thread's stores in order (line mark, page mark, data).
+// Rule: a mark is there before a line is stored to, while the line is owned (by orec, bias or lock). The checkpoint clears a page's
+// marks by one exchange, then copies each of its lines under the TM's protection: it waits for the line's owner, so it copies that
+// store too; or the mark was set after the clearing, and the next checkpoint copies it.
+// A byte a line instead (and a byte a page) cost 9 ns a store to random addresses: eight times the cache, two stores.
+// Thread safety: as each call says.
 #pragma once
 
 #include <sys/mman.h>
@@ -40,38 +42,32 @@ class LazyArray {
 
 class Marks {
  public:
-  explicit Marks(std::uint64_t max_home_bytes) : lines_(max_home_bytes / 64 + 64), pages_(max_home_bytes / 4096 + 8) {}
-  void mark(std::uint64_t offset) const noexcept {
-    __atomic_store_n(lines_.data() + (offset >> 6), std::uint8_t{1}, __ATOMIC_RELAXED);
-    __atomic_store_n(pages_.data() + (offset >> 12), std::uint8_t{1}, __ATOMIC_RELAXED);
+  explicit Marks(std::uint64_t max_home_bytes) : pages_(max_home_bytes / 4096 + 1) {}
+  /// `alone`: nobody else marks or takes at this time (bias, lock); else an atomic or, left out where the mark is there: whoever owns
+  /// the line and still sees the mark will have it copied after he lets go.
+  void mark(std::uint64_t offset, bool alone) const noexcept {
+    std::uint64_t* const word = pages_.data() + (offset >> 12);
+    const std::uint64_t bit = std::uint64_t{1} << (offset >> 6 & 63);
+    const std::uint64_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    if (__builtin_expect(alone, 1))
+      __atomic_store_n(word, seen | bit, __ATOMIC_RELAXED);
+    else if ((seen & bit) == 0)
+      __atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);  // pairs with take: it is cleared before, or this mark is seen by the next
   }
-  void mark(std::uint64_t offset, std::uint64_t n) const noexcept {
-    for (std::uint64_t at = offset & ~63ULL; at < offset + n; at += 64) mark(at);
+  void mark(std::uint64_t offset, std::uint64_t n, bool alone) const noexcept {
+    for (std::uint64_t at = offset & ~63ULL; at < offset + n; at += 64) mark(at, alone);
   }
-  /// Calls f(page) for each marked page below `pages`, and unmarks it.
+  [[nodiscard]] bool any(std::uint64_t page) const noexcept { return __atomic_load_n(pages_.data() + page, __ATOMIC_RELAXED) != 0; }
+  /// Calls f(offset) for each marked line of a page, after unmarking all of them. Between the TM's copy_begin and copy_end.
   template <class F>
-  void take_pages(std::uint64_t pages, F&& f) {
-    auto* const words = reinterpret_cast<std::uint64_t*>(pages_.data());
-    for (std::uint64_t i = 0; i * 8 < pages; ++i) {
-      if (__atomic_load_n(words + i, __ATOMIC_RELAXED) == 0) continue;
-      std::uint64_t marks = __atomic_exchange_n(words + i, 0, __ATOMIC_SEQ_CST);  // a full fence: marks are cleared before lines are looked at
-      for (; marks != 0; marks &= marks - 1) f(i * 8 + static_cast<std::uint64_t>(__builtin_ctzll(marks)) / 8);
-    }
-  }
-  /// Calls f(offset) for each marked line of a page, after unmarking all of them.
-  template <class F>
-  void take_lines(std::uint64_t page, F&& f) {
-    auto* const words = reinterpret_cast<std::uint64_t*>(lines_.data() + page * 64);
-    std::uint64_t marks[8];
-    for (int i = 0; i < 8; ++i)
-      marks[i] = __atomic_load_n(words + i, __ATOMIC_RELAXED) == 0 ? 0 : __atomic_exchange_n(words + i, 0, __ATOMIC_SEQ_CST);  // as above
-    for (int i = 0; i < 8; ++i)
-      for (std::uint64_t m = marks[i]; m != 0; m &= m - 1)
-        f(page * 4096 + static_cast<std::uint64_t>(i) * 512 + static_cast<std::uint64_t>(__builtin_ctzll(m)) / 8 * 64);
+  void take(std::uint64_t page, F&& f) {
+    // A full fence: the marks are cleared before the lines are looked at.
+    for (std::uint64_t m = __atomic_exchange_n(pages_.data() + page, 0, __ATOMIC_SEQ_CST); m != 0; m &= m - 1)
+      f(page * 4096 + static_cast<std::uint64_t>(__builtin_ctzll(m)) * 64);
   }
 
  private:
-  LazyArray<std::uint8_t> lines_, pages_;
+  LazyArray<std::uint64_t> pages_;
 };
 
 /// Applies heap ops to the view. Atomic, because bitmap words are shared by transactions and owned by none: so here the mark follows the
@@ -97,7 +93,7 @@ class ViewTarget final : public pool::HeapTarget {
  private:
   [[nodiscard]] std::uint64_t* at(std::uint64_t offset) const noexcept { return reinterpret_cast<std::uint64_t*>(view_ + offset); }
   void note(std::uint64_t offset) const noexcept {
-    if (marks_ != nullptr) marks_->mark(offset);
+    if (marks_ != nullptr) marks_->mark(offset, false);
   }
   std::byte* view_;
   const Marks* marks_;

@@ -108,7 +108,7 @@ class Undo {
   const std::uint32_t ring_count_;
   std::unique_ptr<Line[]> lines_;
   std::mutex recycling_, heap_bits_;
-  std::atomic<std::uint64_t> checkpoints_{0};
+  std::atomic<std::uint64_t> checkpoints_{0}, applied_{0};
   Contexts<Context> contexts_;
 };
 

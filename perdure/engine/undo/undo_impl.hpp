@@ -78,7 +78,7 @@ Undo<Tm>::Context::Context(Undo& engine, int slot)
       line_(engine.lines_[std::min(static_cast<std::uint32_t>(slot), engine.ring_count_ - 1)]),
       shared_(line_.shared, std::defer_lock),
       home_writer_(engine.core_.medium, engine.core_.file.header().max_home_bytes) {
-  if (!core_.file.read_only()) record_.configure(line_.ring.seed(), line_.ring.max_record(), core_.medium.append_unit());
+  record_.configure(line_.ring.seed(), line_.ring.max_record(), core_.medium.append_unit());
 }
 
 template <class Tm>
@@ -203,6 +203,7 @@ Status Undo<Tm>::recycle() {
   if (!s.ok()) return s;
   for (std::uint32_t i = 0; i < ring_count_; ++i) lines_[i].ring.release(heads[i]);
   checkpoints_.fetch_add(1, std::memory_order_relaxed);
+  applied_.store(x, std::memory_order_relaxed);
   return {};
 }
 
@@ -223,7 +224,7 @@ Stats Undo<Tm>::stats() {
   core_.fill(s);
   s.last_id = tm_.domain.clock.load(std::memory_order_relaxed);
   s.durable_id = durable_id();
-  s.applied_id = core_.file.header().applied;
+  s.applied_id = applied_.load(std::memory_order_relaxed);
   if (!core_.file.read_only())
     for (std::uint32_t i = 0; i < ring_count_; ++i) s.log_used += lines_[i].ring.used();
   s.checkpoints = checkpoints_.load(std::memory_order_relaxed);

@@ -127,9 +127,12 @@ class Volatile {
   Status wait(std::uint64_t) { return core_.why(); }
   [[nodiscard]] std::uint64_t durable_id() const noexcept { return 0; }
   Status checkpoint() { return core_.why(); }
+  /// Home is as it was and the rings are empty: the pool is as clean as at opening.
   Status close() {
+    Status s;
+    if (!core_.file.read_only()) s = core_.state() != 0 ? core_.why() : core_.publish([](pool::Header& h) { h.clean = 1; });
     core_.closed();
-    return {};
+    return s;
   }
   Stats stats() {
     Stats s;

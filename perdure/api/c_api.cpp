@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// perdure.h over ErasedPool. No exception leaves: a body's transaction keeps the first failure (a conflict, too) as an exception_ptr
+// until the body has returned through its C frames, and throws it then, inside the engine's loop, which rolls back and may run the body again.
+// Thread safety: as perdure.h says. The chain of a thread's open transactions makes nested calls join.
+#include "perdure/perdure.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "perdure/api/erased.hpp"
+#include "perdure/base/thread_slot.hpp"
+#include "perdure/engine/core.hpp"
+#include "perdure/tm/tm.hpp"
+
+struct perdure_pool {
+  std::unique_ptr<perdure::ErasedPool> impl;
+  perdure::Durability durability;
+  std::byte* view = nullptr;
+  std::byte* root = nullptr;
+  std::uint64_t first_data = 0;  // home offset: below lie the heap's own structures
+  std::uint32_t generation = perdure::base::fork_generation();
+};
+
+struct perdure_tx {
+  perdure::ErasedTx& tx;
+  perdure_pool& pool;
+  perdure_tx* const outer;
+  bool writable;
+  int code = PERDURE_OK;
+  std::exception_ptr failure = {};
+};
+
+namespace {
+
+using namespace perdure;
+
+static_assert(PERDURE_IO == static_cast<int>(Code::io) && PERDURE_CORRUPT == static_cast<int>(Code::corrupt) &&
+              PERDURE_FULL == static_cast<int>(Code::full) && PERDURE_INVALID == static_cast<int>(Code::invalid) &&
+              PERDURE_POISONED == static_cast<int>(Code::poisoned) && PERDURE_OUT_OF_MEMORY == static_cast<int>(Code::out_of_memory));
+
+constinit thread_local char last_message[1024] = "";
+constinit thread_local perdure_tx* innermost = nullptr;
+
+int fail(int code, const char* text) noexcept {
+  std::strncpy(last_message, text, sizeof last_message - 1);
+  return code;
+}
+int fail(const Status& s) noexcept { return s.ok() ? PERDURE_OK : fail(static_cast<int>(s.code()), s.message().c_str()); }
+
+struct Stop {};  // a body returned other than 0
+
+// What the exception in flight means to C.
+int caught() noexcept {
+  try {
+    throw;
+  } catch (const Stop&) {
+    return fail(PERDURE_ABORTED, "the transaction was rolled back: its body returned other than 0");
+  } catch (const error& e) {
+    return fail(e.status());
+  } catch (const tm::Conflict&) {
+    return PERDURE_AGAIN;
+  } catch (const engine::NeedRoom&) {
+    return PERDURE_AGAIN;
+  } catch (const std::bad_alloc&) {
+    return fail(PERDURE_OUT_OF_MEMORY, "not enough memory");
+  } catch (const std::exception& e) {
+    return fail(PERDURE_ABORTED, e.what());
+  } catch (...) {
+    return fail(PERDURE_ABORTED, "the transaction was rolled back: its body threw an exception");
+  }
+}
+
+int stick(perdure_tx& tx) noexcept {
+  tx.failure = std::current_exception();
+  return tx.code = caught();
+}
+
+template <class F>
+int guarded(F&& f) noexcept {
+  try {
+    return f();
+  } catch (...) {
+    return caught();
+  }
+}
+
+// One call inside a body: nothing after a failure, and the failure sticks.
+template <class F>
+int step(perdure_tx* tx, F&& f) noexcept {
+  if (__builtin_expect(tx->code != PERDURE_OK, 0)) return tx->code;
+  try {
+    f();
+    return PERDURE_OK;
+  } catch (...) {
+    return stick(*tx);
+  }
+}
+
+void check_range(const perdure_tx& tx, const void* at, std::size_t n) {
+  const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - tx.pool.view);  // below the view: wraps to a huge one
+  const std::uint64_t end = tx.pool.impl->file().home_bytes();
+  if (__builtin_expect(offset >= tx.pool.first_data && offset < end && n <= end - offset, 1)) return;
+  throw error(failure(Code::invalid, tx.pool.impl->file().path(), std::to_string(n) + " bytes that lie outside the pool's data", "an address in the pool"));
+}
+void check_word(const perdure_tx& tx, const void* at) {
+  check_range(tx, at, 8);
+  if (reinterpret_cast<std::uintptr_t>(at) % 8 != 0)
+    throw error(failure(Code::invalid, tx.pool.impl->file().path(), "a word at an address that is no multiple of 8", "an aligned word, or perdure_read and perdure_write"));
+}
+void check_writable(const perdure_tx& tx) {
+  if (!tx.writable) throw error(failure(Code::read_only, tx.pool.impl->file().path(), "a change inside a view", "an update"));
+}
+
+perdure_tx* open_on(const perdure_pool* pool) noexcept {
+  perdure_tx* tx = innermost;
+  while (tx != nullptr && &tx->pool != pool) tx = tx->outer;
+  return tx;
+}
+
+struct Call {
+  perdure_pool* pool;
+  perdure_body* body;
+  void* arg;
+};
+
+void run_body(ErasedTx& erased, void* arg) {
+  const Call& call = *static_cast<Call*>(arg);
+  perdure_tx tx{erased, *call.pool, innermost, !erased.read_only()};
+  struct Scope {
+    explicit Scope(perdure_tx* inner) noexcept { innermost = inner; }
+    ~Scope() { innermost = innermost->outer; }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+  } scope(&tx);
+  int result = 0;
+  try {
+    result = call.body(&tx, call.arg);
+  } catch (...) {  // a body written in C++
+    if (tx.failure == nullptr) throw;
+  }
+  if (tx.failure != nullptr) std::rethrow_exception(tx.failure);
+  if (result != 0) throw Stop();
+}
+
+// A call inside a body on the same pool joins its transaction.
+int join(perdure_tx& tx, perdure_body* body, void* arg, bool update) noexcept {
+  if (tx.code != PERDURE_OK) return tx.code;
+  if (update && !tx.writable) return fail(PERDURE_INVALID, "perdure_update() inside a view: leave the view first");
+  const bool writable = tx.writable;
+  tx.writable = update;
+  try {
+    const int result = body(&tx, arg);
+    tx.writable = writable;
+    if (tx.code != PERDURE_OK || result == 0) return tx.code;
+    if (!update) return fail(PERDURE_ABORTED, "the view's body returned other than 0");
+    throw Stop();
+  } catch (...) {
+    tx.writable = writable;
+    return tx.code != PERDURE_OK ? tx.code : stick(tx);
+  }
+}
+
+bool understood(perdure_durability when, Durability own, Durability& out) noexcept {
+  switch (when) {
+    case PERDURE_DEFAULT: out = own; return true;
+    case PERDURE_DURABLE: out = Durability::durable; return true;
+    case PERDURE_GROUP: out = Durability::group; return true;
+    case PERDURE_ASYNC: out = Durability::async; return true;
+  }
+  fail(PERDURE_INVALID, "found a durability that is none, expected PERDURE_DEFAULT, _DURABLE, _GROUP or _ASYNC");
+  return false;
+}
+
+void copy(const Stats& s, perdure_stats& out) noexcept {
+  out = {s.commits, s.reads, s.aborts, s.last_id, s.durable_id, s.applied_id, s.log_bytes, s.log_used, s.log_capacity, s.checkpoints, s.heap_used,
+         s.home_bytes, s.medium.fences, s.medium.syncs, s.medium.written_bytes, s.recovery.transactions, s.recovery.rolled_back, s.recovery.was_clean};
+}
+
+// May this id be waited for here?
+int check_receipt(perdure_pool& pool, perdure_id id) {
+  if (id == 0) return fail(PERDURE_INVALID, "found receipt 0, expected a transaction's number: a nested update is covered by its outer one");
+  if (open_on(&pool) != nullptr) return fail(PERDURE_INVALID, "a wait for durability inside a transaction: it would wait for itself");
+  if (pool.impl->durable_id() < id && pool.impl->stats().last_id < id) return fail(PERDURE_INVALID, "found a receipt that no transaction of this pool has");
+  return PERDURE_OK;
+}
+
+Status read_options(const char* path, const perdure_options& o, Options& options) {
+  constexpr std::uint32_t known = PERDURE_NO_CREATE | PERDURE_MUST_CREATE | PERDURE_OPEN_READ_ONLY | PERDURE_ANY_LAYOUT | PERDURE_CALLER_ISOLATES | PERDURE_BUFFERED;
+  if ((o.flags & ~known) != 0) return failure(Code::invalid, path, "flags " + std::to_string(o.flags), "PERDURE_NO_CREATE | ...");
+  options.create = (o.flags & PERDURE_NO_CREATE) == 0;
+  options.must_create = (o.flags & PERDURE_MUST_CREATE) != 0;
+  options.read_only = (o.flags & PERDURE_OPEN_READ_ONLY) != 0;
+  options.isolation = (o.flags & PERDURE_CALLER_ISOLATES) != 0 ? Isolation::caller : Isolation::full;
+  options.direct = (o.flags & PERDURE_BUFFERED) == 0;
+  if (o.engine != nullptr) options.engine = o.engine;
+  if (o.medium != nullptr) options.medium = o.medium;
+  if (o.max_size != 0) options.max_size = o.max_size;
+  options.initial_size = o.initial_size;
+  options.log_size = o.log_size;
+  if (o.threads != 0) options.threads = o.threads;
+  if (o.delays != nullptr) {
+    auto delays = medium::Delays::named(o.delays);
+    if (!delays) return delays.status();
+    options.delays = *delays;
+  }
+  if (!understood(o.durability, Durability::durable, options.durability))
+    return failure(Code::invalid, path, "durability " + std::to_string(o.durability), "PERDURE_DEFAULT, _DURABLE, _GROUP or _ASYNC");
+  return {};
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* perdure_version(void) { return PERDURE_VERSION; }
+const char* perdure_message(void) { return last_message; }
+const char* perdure_code_name(int code) {
+  if (code == PERDURE_ABORTED) return "aborted";
+  if (code == PERDURE_AGAIN) return "again";
+  return code >= 0 && code <= PERDURE_OUT_OF_MEMORY ? name(static_cast<Code>(code)).data() : "unknown";  // literals: terminated
+}
+const char* perdure_engine_at(size_t n) { return ErasedPool::instance(n).data(); }
+
+int perdure_open(const char* path, const perdure_options* given, perdure_pool** out) {
+  return guarded([&]() -> int {
+    if (out == nullptr) return fail(PERDURE_INVALID, "perdure_open: found no place for the pool, expected the address of a perdure_pool*");
+    *out = nullptr;
+    if (path == nullptr) return fail(PERDURE_INVALID, "perdure_open: found no path, expected a pool file's");
+    const perdure_options o = given != nullptr ? *given : perdure_options{};
+    Options options;
+    if (Status s = read_options(path, o, options); !s.ok()) return fail(s);
+    // The text that layout_of<T>() makes for a T that states its layout_id.
+    ErasedPool::Root root{std::string("0: ") + (o.layout != nullptr ? o.layout : "bytes") + " @0 " + std::to_string(o.root_bytes) + "\n", o.root_bytes,
+                          (o.flags & PERDURE_ANY_LAYOUT) != 0};
+    auto opened = ErasedPool::open(path, options, root);
+    if (!opened) return fail(opened.status());
+    auto pool = std::make_unique<perdure_pool>();
+    pool->impl = std::move(*opened);
+    pool->durability = options.durability;
+    auto& file = pool->impl->file();
+    pool->view = file.view();
+    if (file.header().root_bytes != 0) pool->root = pool->view + file.header().root_offset;
+    pool->first_data = pool::first_chunk(file.header().max_home_bytes) * pool::chunk_bytes;
+    *out = pool.release();
+    return PERDURE_OK;
+  });
+}
+
+int perdure_close(perdure_pool* pool, perdure_stats* last) {
+  if (pool == nullptr) return PERDURE_OK;
+  return guarded([&]() -> int {
+    if (open_on(pool) != nullptr) return fail(PERDURE_INVALID, "perdure_close() inside a transaction of the pool");
+    if (pool->generation != base::fork_generation())  // its threads are the parent's: there is nothing here to end
+      return fail(PERDURE_CLOSED, "this handle was carried through fork(): the pool is the parent's to close");
+    const std::unique_ptr<perdure_pool> owned(pool);
+    if (last != nullptr) copy(pool->impl->stats(), *last);
+    return fail(pool->impl->close());
+  });
+}
+
+const char* perdure_engine(const perdure_pool* pool) { return pool->impl->engine_name().data(); }
+
+int perdure_get_stats(perdure_pool* pool, perdure_stats* stats) {
+  return guarded([&] { return copy(pool->impl->stats(), *stats), PERDURE_OK; });
+}
+
+int perdure_checkpoint(perdure_pool* pool) {
+  return guarded([&] {
+    if (open_on(pool) != nullptr) return fail(PERDURE_INVALID, "perdure_checkpoint() inside a transaction of the pool");
+    return fail(pool->impl->checkpoint());
+  });
+}
+
+int perdure_update(perdure_pool* pool, perdure_durability when, perdure_body* body, void* arg, perdure_id* id) {
+  if (id != nullptr) *id = 0;
+  Durability durability;
+  if (!understood(when, pool->durability, durability)) return PERDURE_INVALID;
+  if (perdure_tx* outer = open_on(pool)) return join(*outer, body, arg, true);
+  return guarded([&] {
+    Call call{pool, body, arg};
+    const std::uint64_t drawn = pool->impl->update(durability, run_body, &call);
+    if (id != nullptr) *id = drawn;
+    return PERDURE_OK;
+  });
+}
+
+int perdure_view(perdure_pool* pool, perdure_durability when, perdure_body* body, void* arg) {
+  Durability durability;
+  if (!understood(when, Durability::async, durability)) return PERDURE_INVALID;
+  if (perdure_tx* outer = open_on(pool)) return join(*outer, body, arg, false);
+  return guarded([&] {
+    Call call{pool, body, arg};
+    pool->impl->view(durability, run_body, &call);
+    return PERDURE_OK;
+  });
+}
+
+void* perdure_root(perdure_tx* tx) { return tx->pool.root; }
+perdure_pool* perdure_pool_of(perdure_tx* tx) { return &tx->pool; }
+int perdure_status(const perdure_tx* tx) { return tx->code; }
+
+int perdure_read(perdure_tx* tx, void* to, const void* from, size_t n) {
+  const int code = step(tx, [&] {
+    if (n == 0) return;
+    check_range(*tx, from, n);
+    tx->tx.read_bytes(to, from, n);
+  });
+  if (code != PERDURE_OK && n != 0) std::memset(to, 0, n);
+  return code;
+}
+
+int perdure_write(perdure_tx* tx, void* to, const void* from, size_t n) {
+  return step(tx, [&] {
+    check_writable(*tx);
+    if (n == 0) return;
+    check_range(*tx, to, n);
+    tx->tx.write_bytes(to, from, n);
+  });
+}
+
+uint64_t perdure_read_word(perdure_tx* tx, const void* from) {
+  std::uint64_t word = 0;
+  step(tx, [&] {
+    check_word(*tx, from);
+    word = tx->tx.read_word(static_cast<const std::uint64_t*>(from));
+  });
+  return word;
+}
+
+int perdure_write_word(perdure_tx* tx, void* to, uint64_t value) {
+  return step(tx, [&] {
+    check_writable(*tx);
+    check_word(*tx, to);
+    tx->tx.write_word(static_cast<std::uint64_t*>(to), value);
+  });
+}
+
+void* perdure_read_pointer(perdure_tx* tx, const void* from) { return reinterpret_cast<void*>(perdure_read_word(tx, from)); }
+int perdure_write_pointer(perdure_tx* tx, void* to, const void* value) {
+  return perdure_write_word(tx, to, reinterpret_cast<std::uintptr_t>(value));
+}
+
+void* perdure_alloc(perdure_tx* tx, size_t n) {
+  std::byte* block = nullptr;
+  step(tx, [&] {
+    check_writable(*tx);
+    block = tx->tx.alloc(n);
+  });
+  return block;
+}
+
+int perdure_free(perdure_tx* tx, void* block) {
+  return step(tx, [&] {
+    check_writable(*tx);
+    if (block == nullptr) return;
+    check_range(*tx, block, 1);
+    tx->tx.free(block);
+  });
+}
+
+int perdure_wait(perdure_pool* pool, perdure_id id) {
+  return guarded([&] {
+    const int code = check_receipt(*pool, id);
+    return code != PERDURE_OK ? code : fail(pool->impl->wait(id));
+  });
+}
+
+int perdure_is_durable(perdure_pool* pool, perdure_id id) { return id != 0 && pool->impl->durable_id() >= id ? 1 : 0; }
+perdure_id perdure_durable_id(perdure_pool* pool) { return pool->impl->durable_id(); }
+
+int perdure_when_durable(perdure_pool* pool, perdure_id id, void (*done)(int code, void* arg), void* arg) {
+  return guarded([&] {
+    const int code = check_receipt(*pool, id);
+    if (code != PERDURE_OK) return code;
+    pool->impl->when_durable(id, [done, arg](const Status& s) { done(fail(s), arg); });
+    return static_cast<int>(PERDURE_OK);
+  });
+}
+
+uint64_t perdure_offset(perdure_pool* pool, const void* address) {
+  const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - pool->view);
+  return address != nullptr && offset < pool->impl->file().home_bytes() ? offset : 0;
+}
+
+void* perdure_address(perdure_pool* pool, uint64_t offset) {
+  return offset != 0 && offset < pool->impl->file().home_bytes() ? pool->view + offset : nullptr;
+}
+
+}  // extern "C"

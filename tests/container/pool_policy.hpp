@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// PoolPolicy<Instance, medium>: runs the container suite on a real pool. Its blocks are compared by Pool::check(), and every pool is
+// closed and opened again at the end of its test, when its root's containers must still be sound.
+//
+// Thread safety: one thread.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "perdure/api/pool.hpp"
+#include "tests/container/suite.hpp"
+
+namespace perdure::test {
+
+struct Emulated { static constexpr const char* name = "emulated"; };
+struct File { static constexpr const char* name = "file"; };
+
+/// On a tmpfs where there is one: the suite is about containers, not about disks.
+inline std::string scratch_folder() {
+  std::string folder = (::access("/dev/shm", W_OK) == 0 ? std::string("/dev/shm/") : ::testing::TempDir()) + "perdure-container-XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) std::abort();
+  return folder;
+}
+
+template <class Root, class Instance, class Medium>
+class RealPool {
+ public:
+  static constexpr bool injects = false;
+  using Real = perdure::Pool<Root, engines<Instance>>;
+
+  RealPool() { open(); }
+  ~RealPool() {
+    if (!std::uncaught_exceptions()) {
+      if constexpr (Instance::name.substr(0, 8) != "volatile") {
+        const CheckReport before = pool_->check();
+        pool_->close();
+        pool_.reset();
+        open();
+        const CheckReport after = pool_->check();
+        EXPECT_TRUE(after.ok()) << after.problems.front();
+        EXPECT_EQ(after.blocks, before.blocks);
+      }
+    }
+    pool_.reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+
+  template <class F>
+  void update(F f) { pool_->update(f); }
+  template <class F>
+  auto view(F f) { return pool_->view(f); }
+  std::string compare_blocks(const std::vector<const void*>&) {
+    const CheckReport report = pool_->check();
+    return report.ok() ? std::string() : report.problems.front();
+  }
+
+ private:
+  void open() {
+    Options options;
+    options.medium = Medium::name;
+    options.log_size = 32 << 20;
+    options.threads = 2;
+    options.max_size = 1 << 30;
+    pool_ = std::make_unique<Real>(Real::open(folder_ + "/pool", options));
+  }
+  std::string folder_ = scratch_folder();
+  std::unique_ptr<Real> pool_;
+};
+
+template <class Instance, class Medium = Emulated>
+struct PoolPolicy {
+  template <class Root> using Pool = RealPool<Root, Instance, Medium>;
+  static constexpr int scale = 30;
+};
+
+}  // namespace perdure::test

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// SIGKILL at random instants: random workloads on hash_map, map and vector, on every medium and durable engine that a machine without
+// persistent memory has; 2,000 kills in all, spread evenly, a tenth of them under a sanitizer. See child.hpp for what is compared.
+//
+//   kill_test [--seed N] [--life N] [--kills N] [--keep] [--gtest_filter=...]
+//
+// A SIGKILL can't see a missing fence or flush: the recording medium's order tests do.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "tests/kill/killer.hpp"
+
+#if defined(__SANITIZE_THREAD__)
+extern "C" const char* __tsan_default_options() { return "halt_on_error=1 die_after_fork=0"; }
+#endif
+
+namespace perdure::kill {
+namespace {
+
+Settings settings;
+
+constexpr std::uint64_t all_kills = 2000, configs = 24;
+constexpr std::uint64_t each = (all_kills / slower + configs - 1) / configs;
+
+class Kill : public ::testing::TestWithParam<Config> {};
+
+template <class Container>
+void kill(const Config& config) {
+  Killer<Container> killer(config, settings);
+  const std::string failed = killer.run();
+  const Counts& c = killer.counts;
+  const auto n = [](std::uint64_t v) { return std::to_string(v); };
+  std::puts(("  " + n(c.kills) + " kills: " + n(c.in[started] + c.in[opening]) + " opening, " + n(c.in[opened] + c.in[verified]) + " recovered and comparing, " + n(c.in[working]) +
+             " working, " + n(c.in[closing] + c.in[closed]) + " closing; " + n(c.unclean) + " recoveries of " + n(c.records) + " records, " + n(c.idempotent) + " of them twice; " +
+             n(c.transactions) + " transactions, " + n(c.checkpoints) + " checkpoints, " + n(c.growths) + " growths").c_str());
+  EXPECT_EQ(failed, "");
+}
+
+TEST_P(Kill, LosesNothing) {
+  const Config& config = GetParam();
+  if (config.container == "hash_map") kill<Hash>(config);
+  else if (config.container == "map") kill<Tree>(config);
+  else kill<List>(config);
+}
+
+std::vector<Config> table() {
+  std::vector<Config> all;
+  for (const char* medium : {"emulated", "file"})
+    for (const char* engine : {"shadow", "dudetm"})
+      for (const std::uint64_t threads : {1, 2})
+        for (const char* container : {"hash_map", "map", "vector"}) all.push_back({medium, engine, threads, container, each});
+  for (const std::uint64_t threads : {1, 2})
+    for (const char* container : {"hash_map", "map", "vector"}) all.push_back({"emulated", "undo", threads, container, each / 4 + 1});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Random, Kill, ::testing::ValuesIn(table()), [](const ::testing::TestParamInfo<Config>& p) {
+  return p.param.medium + "_" + p.param.engine + "_" + std::to_string(p.param.threads) + "_" + p.param.container;
+});
+
+}  // namespace
+}  // namespace perdure::kill
+
+int main(int argc, char** argv) {
+  using perdure::kill::settings;
+  ::testing::InitGoogleTest(&argc, argv);
+  settings.seed = static_cast<std::uint64_t>(::time(nullptr)) * 1000 + static_cast<std::uint64_t>(::getpid()) % 1000;
+  settings.folder = std::filesystem::current_path();  // the build tree: a file system that has O_DIRECT, where there is one
+  for (int i = 1; i < argc; ++i) {
+    const auto is = [&](const char* name) { return std::strcmp(argv[i], name) == 0 && i + 1 < argc; };
+    if (is("--seed")) settings.seed = std::strtoull(argv[++i], nullptr, 10);
+    else if (is("--life")) settings.only_life = std::strtoll(argv[++i], nullptr, 10);
+    else if (is("--kills")) settings.kills = std::strtoull(argv[++i], nullptr, 10);
+    else if (std::strcmp(argv[i], "--keep") == 0) settings.keep = true;
+    else {
+      std::fprintf(stderr, "kill_test: found '%s', expected [--seed N] [--life N] [--kills N] [--keep] and --gtest_ options\n", argv[i]);
+      return 2;
+    }
+  }
+  std::printf("kill_test --seed %llu\n", static_cast<unsigned long long>(settings.seed));
+  return RUN_ALL_TESTS();
+}

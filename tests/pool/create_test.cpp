@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Making pools: what a new one is, that creators exclude each other, and that one killed at any instant leaves no pool or a whole one.
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <random>
+#include <thread>
+
+#include "pool_test.hpp"
+
+namespace perdure::pool {
+namespace {
+
+using namespace testing;
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& e : std::filesystem::directory_iterator(folder)) names.push_back(e.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+TEST(Create, WhatANewPoolIs) {
+  const Scratch scratch;
+  const OpenFile how = small(scratch.path());
+  auto r = PoolFile::open(how, tester());
+  ASSERT_TRUE(r.ok()) << r.status().message();
+  EXPECT_TRUE((*r)->created());
+  EXPECT_EQ(names_in(scratch.folder()), std::vector<std::string>{"pool"});
+  const Header& h = (*r)->header();
+  EXPECT_EQ(engine_name(h), "tester");
+  EXPECT_EQ(layout_text(h), tester().layout);
+  EXPECT_EQ(h.version, format_version);
+  EXPECT_EQ(h.ring_count, 2U);
+  EXPECT_EQ(h.ring_bytes, 32 * KiB);
+  EXPECT_EQ(h.log_bytes, 2 * MiB);
+  EXPECT_EQ(h.max_home_bytes, 4 * MiB);
+  EXPECT_EQ(h.home_bytes, 18 * chunk_bytes);  // the directory's chunk, the root's, 16 more
+  EXPECT_EQ(h.clean, 1U);
+  EXPECT_EQ(h.epoch, 0U);
+  EXPECT_EQ(h.root_offset, chunk_bytes + classes[size_class(48)].first);
+  EXPECT_EQ(h.heap_used, 48U);
+  EXPECT_EQ(h.uuid[6] >> 4, 4);
+  EXPECT_EQ(std::filesystem::file_size(how.path), h.log_bytes + h.home_bytes);
+  const auto audit = audit_heap((*r)->medium().home(), h);
+  EXPECT_TRUE(audit.problems.empty()) << audit.problems.front();
+  EXPECT_EQ(audit.blocks, 1U);
+  r->reset();
+  r = PoolFile::open(how, tester());
+  ASSERT_TRUE(r.ok());
+  EXPECT_FALSE((*r)->created());
+}
+
+TEST(Create, RootsOfAllSizes) {
+  const Scratch scratch;
+  for (const std::uint64_t bytes : {0ULL, 1ULL, 16ULL, 1000ULL, 4096ULL, 5000ULL, 65536ULL, 65537ULL, 300000ULL}) {
+    OpenFile how = small(scratch.path("root" + std::to_string(bytes)));
+    Identity who = tester();
+    who.root_bytes = bytes;
+    for (const auto policy : {ViewPolicy::shadow, ViewPolicy::shared}) {
+      auto r = PoolFile::open(how, who);
+      ASSERT_TRUE(r.ok()) << bytes << r.status().message();
+      ASSERT_TRUE((*r)->start_session(policy).ok());
+      const auto audit = audit_heap((*r)->medium().home(), (*r)->header());
+      EXPECT_TRUE(audit.problems.empty()) << bytes << ": " << audit.problems.front();
+      if (bytes == 0) continue;
+      const auto size = (*r)->heap().block_bytes((*r)->header().root_offset);
+      ASSERT_TRUE(size.ok()) << bytes << size.status().message();
+      EXPECT_GE(*size, bytes);
+      EXPECT_EQ((*r)->heap().prepare_free((*r)->header().root_offset).code(), Code::invalid);
+      ASSERT_TRUE((*r)->close_clean(0).ok());
+    }
+  }
+}
+
+TEST(Create, DefaultsAreModest) {
+  const Scratch scratch;
+  OpenFile how;
+  how.path = scratch.path();
+  how.medium = "emulated";
+  auto r = PoolFile::open(how, tester());
+#if defined(__SANITIZE_THREAD__)
+  if (!r.ok()) GTEST_SKIP() << r.status().message();
+#endif
+  ASSERT_TRUE(r.ok()) << r.status().message();
+  EXPECT_EQ((*r)->header().log_bytes, 64 * MiB);
+  EXPECT_EQ((*r)->header().max_home_bytes, 64ULL << 30);
+  EXPECT_LE((*r)->header().home_bytes, 10 * MiB);  // 8 of them the directory
+}
+
+TEST(Create, RequestsThatMakeNoSense) {
+  const Scratch scratch;
+  const auto refused = [&](const std::function<void(OpenFile&, Identity&)>& change) {
+    OpenFile how = small(scratch.path());
+    Identity who = tester();
+    change(how, who);
+    auto r = PoolFile::open(how, who);
+    EXPECT_FALSE(r.ok());
+    EXPECT_EQ(r.code(), Code::invalid) << r.status().message();
+    EXPECT_TRUE(names_in(scratch.folder()).empty());
+  };
+  refused([](OpenFile& how, Identity&) { how.max_bytes = 1; });
+  refused([](OpenFile& how, Identity&) { how.max_bytes = 1ULL << 50; });
+  refused([](OpenFile& how, Identity&) { how.log_bytes = 1ULL << 60; });
+  refused([](OpenFile& how, Identity&) { how.rings = 129; });
+  refused([](OpenFile&, Identity& who) { who.engine.clear(); });
+  refused([](OpenFile&, Identity& who) { who.engine = std::string(40, 'e'); });
+  refused([](OpenFile&, Identity& who) { who.root_bytes = 5 * MiB; });
+  refused([](OpenFile& how, Identity&) { how.path.clear(); });
+  refused([](OpenFile& how, Identity&) { how.read_only = how.must_create = true; });
+  OpenFile how = small(scratch.path("no/such/folder"));
+  EXPECT_EQ(PoolFile::open(how, tester()).code(), Code::not_found);
+}
+
+TEST(Create, OnEveryMedium) {
+  for (const bool memory : {true, false}) {
+    const Scratch scratch(memory);
+    for (const char* kind : {"auto", "file", "emulated"}) {
+      OpenFile how = small(scratch.path(kind));
+      how.medium = kind;
+      for (int session = 0; session < 2; ++session) {
+        auto r = PoolFile::open(how, tester());
+        ASSERT_TRUE(r.ok()) << kind << r.status().message();
+        ASSERT_TRUE((*r)->start_session(ViewPolicy::shadow).ok());
+        EXPECT_EQ((*r)->header().append_unit, (*r)->medium().append_unit());
+        HeapUser user(**r);
+        ASSERT_TRUE(user.allocate(100).ok());
+        user.close();
+        const auto audit = audit_heap((*r)->medium().home(), (*r)->header());
+        EXPECT_TRUE(audit.problems.empty()) << audit.problems.front();
+      }
+    }
+  }
+}
+
+// A pool made on memory (append unit 64) goes on on a file (4096), and back: between sessions the rings are empty.
+TEST(Create, MovesBetweenMedia) {
+  const Scratch scratch;
+  OpenFile how = small(scratch.path());
+  for (const char* kind : {"emulated", "file", "emulated", "file"}) {
+    how.medium = kind;
+    auto r = PoolFile::open(how, tester());
+    ASSERT_TRUE(r.ok()) << r.status().message();
+    ASSERT_TRUE((*r)->start_session(ViewPolicy::shadow).ok());
+    EXPECT_EQ((*r)->header().append_unit, std::string(kind) == "file" ? 4096U : 64U);
+    ASSERT_TRUE((*r)->close_clean(0).ok());
+  }
+}
+
+TEST(Create, OneCreatorAtATime) {
+  const Scratch scratch;
+  const std::string path = scratch.path();
+  Helper other([&] {
+    static auto lock = FileLock::acquire(path + ".creating", FileLock::Mode::create, path);
+    ASSERT_TRUE(lock.ok());
+  });
+  auto r = PoolFile::open(small(path), tester());
+  ASSERT_FALSE(r.ok());
+  EXPECT_EQ(r.code(), Code::busy) << r.status().message();
+  EXPECT_NE(r.status().message().find("process " + std::to_string(other.pid())), std::string::npos) << r.status().message();
+  EXPECT_NE(r.status().message().find("is creating it"), std::string::npos) << r.status().message();
+  other.end();
+  EXPECT_TRUE(PoolFile::open(small(path), tester()).ok());
+  EXPECT_EQ(names_in(scratch.folder()), std::vector<std::string>{"pool"});
+}
+
+// Many processes that all want to make the same pool: one does, the others find it, or are told that it is busy.
+TEST(Create, ManyCreators) {
+  const Scratch scratch;
+  const std::string path = scratch.path();
+  for (int round = 0; round < 5; ++round) {
+    std::vector<pid_t> children;
+    for (int i = 0; i < 6; ++i) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        auto r = PoolFile::open(small(path), tester());
+        const bool fine = r.ok() || r.code() == Code::busy;
+        if (!fine) std::puts(r.status().message().c_str());
+        (void)std::fflush(nullptr);
+        ::_exit(!fine ? 1 : r.ok() && (*r)->created() ? 42 : 0);
+      }
+      children.push_back(child);
+    }
+    int creators = 0;
+    for (const pid_t child : children) {
+      int status = 0;
+      ASSERT_EQ(::waitpid(child, &status, 0), child);
+      ASSERT_TRUE(WIFEXITED(status));
+      EXPECT_NE(WEXITSTATUS(status), 1);
+      creators += WEXITSTATUS(status) == 42 ? 1 : 0;
+    }
+    EXPECT_EQ(creators, 1);
+    EXPECT_EQ(names_in(scratch.folder()), std::vector<std::string>{"pool"});
+    std::filesystem::remove(path);
+  }
+}
+
+void killed_while_creating(bool memory, const char* kind, int kills) {
+  const Scratch scratch(memory);
+  OpenFile how = small(scratch.path());
+  how.medium = kind;
+  const auto begin = std::chrono::steady_clock::now();
+  make_pool(how);
+  const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count();
+  std::filesystem::remove(how.path);
+  std::mt19937_64 random(7);
+  int absent = 0, there = 0;
+  for (int i = 0; i < kills; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      auto r = PoolFile::open(how, tester());
+      if (!r.ok()) ::_exit(3);
+      for (;;) ::pause();
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % static_cast<std::uint64_t>(2 * whole + 500)));
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the creator failed";
+    OpenFile look = how;
+    look.create = false;
+    auto r = PoolFile::open(look, tester());
+    if (!r.ok()) {
+      ASSERT_EQ(r.code(), Code::not_found) << r.status().message();
+      ++absent;
+      continue;  // the next creator takes over what this one left
+    }
+    ++there;
+    const auto audit = audit_heap((*r)->medium().home(), (*r)->header());
+    ASSERT_TRUE(audit.problems.empty()) << audit.problems.front();
+    ASSERT_EQ((*r)->header().clean, 1U);
+    r->reset();
+    std::filesystem::remove(how.path);
+  }
+  make_pool(how);
+  EXPECT_EQ(names_in(scratch.folder()), std::vector<std::string>{"pool"});
+  EXPECT_GT(absent, 0);
+  EXPECT_GT(there, 0);
+}
+
+TEST(Create, KilledAtAnyInstant) { killed_while_creating(true, "emulated", 100); }
+TEST(Create, KilledAtAnyInstantOnAFile) { killed_while_creating(false, "file", 30); }
+
+// --- a full disk ------------------------------------------------------------------------------------------------------------------
+
+bool small_disk(const std::string& folder, const char* size) {
+  return ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("perdure-test", folder.c_str(), "tmpfs", 0, size) == 0;
+}
+bool small_files(std::uint64_t bytes) {
+  (void)std::signal(SIGXFSZ, SIG_IGN);
+  struct rlimit limit = {bytes, bytes};
+  return ::setrlimit(RLIMIT_FSIZE, &limit) == 0;
+}
+
+void full_disk(const char* kind) {
+  const Scratch scratch(false);
+  const int r = in_child([&] {
+    const bool mounted = small_disk(scratch.folder(), "size=8m");
+    if (!mounted) {
+      std::puts("no tmpfs may be mounted here: shown with RLIMIT_FSIZE instead");
+      ASSERT_TRUE(small_files(8 * MiB));
+    }
+    OpenFile how = small(scratch.path());
+    how.medium = kind;
+    how.max_bytes = 64 * MiB;
+    // creation: refused, nothing left behind, and possible when it asks for less
+    how.initial_bytes = 20 * MiB;
+    auto big = PoolFile::open(how, tester());
+    ASSERT_FALSE(big.ok());
+    EXPECT_EQ(big.code(), Code::full) << big.status().message();
+    EXPECT_EQ(big.status().message().find(how.path + ":"), 0U) << big.status().message();
+    EXPECT_TRUE(names_in(scratch.folder()).empty());
+    how.initial_bytes = 0;
+    auto pool = PoolFile::open(how, tester());
+    ASSERT_TRUE(pool.ok()) << pool.status().message();
+    ASSERT_TRUE((*pool)->start_session(ViewPolicy::shadow).ok());
+    // growth: in steps that the disk still has, then refused; what is there stays usable
+    HeapUser user(**pool);
+    std::vector<std::uint64_t> blocks;
+    for (;;) {
+      auto b = user.allocate(100 * KiB);
+      if (!b.ok()) {
+        EXPECT_EQ(b.code(), Code::full) << b.status().message();
+        break;
+      }
+      blocks.push_back(*b);
+      std::memset((*pool)->view() + *b, 0x5a, 100 * KiB);
+      ASSERT_LT(blocks.size(), 1000U);
+    }
+    EXPECT_GT(blocks.size(), 35U);  // most of the 6 MiB that the log leaves
+    const std::uint64_t home = (*pool)->home_bytes();
+    EXPECT_EQ((*pool)->grow(home + 4 * MiB).code(), Code::full);
+    EXPECT_EQ((*pool)->home_bytes(), home);
+    ASSERT_TRUE(user.free(blocks.back()).ok());
+    ASSERT_TRUE(user.allocate(100 * KiB).ok());
+    user.close();
+    const auto audit = audit_heap((*pool)->medium().home(), (*pool)->header());
+    EXPECT_TRUE(audit.problems.empty()) << audit.problems.front();
+    EXPECT_EQ(audit.blocks, blocks.size() + 1);
+    if (mounted) {  // room again
+      ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT, "size=32m"), 0);
+      EXPECT_TRUE((*pool)->grow(home + 4 * MiB).ok());
+    }
+    pool->reset();
+    auto again = PoolFile::open(how, tester());
+    EXPECT_TRUE(again.ok()) << again.status().message();
+  });
+  EXPECT_EQ(r, 0);
+}
+
+TEST(Create, FullDiskEmulated) { full_disk("emulated"); }
+TEST(Create, FullDiskFile) { full_disk("file"); }
+
+}  // namespace
+}  // namespace perdure::pool

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Applying heap ops: to a sound target, to one that is newer, and to one that a crash tore between a checkpoint's lines or in the
+// midst of an earlier replay. Whatever home was, replaying every op above X in id order ends in the state that the ops describe.
+#include <algorithm>
+#include <random>
+#include <set>
+#include <span>
+
+#include "pool_test.hpp"
+
+namespace perdure::pool {
+namespace {
+
+using namespace testing;
+
+constexpr std::uint64_t max_home = 4 * MiB, chunks = max_home / chunk_bytes, objects = chunk_bytes;  // one chunk of directory
+using Image = std::vector<std::byte>;
+
+std::uint64_t word_at(const Image& image, std::uint64_t offset) {
+  std::uint64_t v = 0;
+  std::memcpy(&v, image.data() + offset, 8);
+  return v;
+}
+ChunkWord chunk_word(const Image& image, std::uint64_t chunk) { return {word_at(image, directory_word(chunk))}; }
+
+TEST(HeapApply, MakesSetsClears) {
+  ASSERT_EQ(first_chunk(max_home), 1U);
+  Image image(max_home, std::byte{0xee});
+  std::fill_n(image.begin(), objects, std::byte{0});
+  MemoryTarget target(image.data());
+  const std::uint32_t cls = size_class(48);
+  const HeapOp a{3 * chunk_bytes + classes[cls].first, cls, 0, true}, b{a.offset + 48 * 70, cls, 0, true};
+  apply(target, a, max_home);
+  EXPECT_EQ(chunk_word(image, 3), ChunkWord::make(ChunkWord::small, cls, 1));
+  EXPECT_EQ(word_at(image, 3 * chunk_bytes), 1U);
+  for (std::uint64_t w = 8; w < classes[cls].first; w += 8) EXPECT_EQ(word_at(image, 3 * chunk_bytes + w), 0U);
+  EXPECT_EQ(word_at(image, a.offset), 0xeeeeeeeeeeeeeeee);
+  apply(target, b, max_home);
+  apply(target, b, max_home);
+  EXPECT_EQ(word_at(image, 3 * chunk_bytes + 8), 1U << 6);
+  apply(target, {a.offset, cls, 0, false}, max_home);
+  EXPECT_EQ(word_at(image, 3 * chunk_bytes), 0U);
+  EXPECT_EQ(word_at(image, 3 * chunk_bytes + 8), 1U << 6);
+}
+
+TEST(HeapApply, SpansAndObjectsOfManyChunks) {
+  Image image(max_home, std::byte{0});
+  MemoryTarget target(image.data());
+  const std::uint32_t cls = size_class(20000);  // 8 chunks
+  ASSERT_EQ(span_chunks(cls), 8U);
+  const std::uint64_t span = 9 * chunk_bytes;  // first chunk + 8
+  apply(target, {span + classes[cls].first + 5 * class_bytes(cls), cls, 0, true}, max_home);
+  EXPECT_EQ(chunk_word(image, 9), ChunkWord::make(ChunkWord::small, cls, 8));
+  for (std::uint64_t i = 1; i < 8; ++i) EXPECT_EQ(chunk_word(image, 9 + i), ChunkWord::make(ChunkWord::rest, 0, i));
+  EXPECT_EQ(word_at(image, span), 1U << 5);
+  // a large object over its end: what is left of the span is free
+  apply(target, {14 * chunk_bytes, large_class, 6, true}, max_home);
+  for (std::uint64_t c = 9; c < 14; ++c) EXPECT_EQ(chunk_word(image, c).bits, 0U) << c;
+  EXPECT_EQ(chunk_word(image, 14), ChunkWord::make(ChunkWord::large, 0, 6));
+  EXPECT_EQ(chunk_word(image, 19), ChunkWord::make(ChunkWord::rest, 0, 5));
+  // and a span over its beginning
+  apply(target, {span + classes[cls].first, cls, 0, true}, max_home);
+  EXPECT_EQ(word_at(image, span), 1U);
+  EXPECT_EQ(chunk_word(image, 16), ChunkWord::make(ChunkWord::rest, 0, 7));
+  for (std::uint64_t c = 17; c < 20; ++c) EXPECT_EQ(chunk_word(image, c).bits, 0U) << c;
+  apply(target, {20 * chunk_bytes, large_class, 3, true}, max_home);
+  apply(target, {20 * chunk_bytes, large_class, 3, false}, max_home);
+  for (std::uint64_t c = 17; c < 24; ++c) EXPECT_EQ(chunk_word(image, c).bits, 0U) << c;
+}
+
+TEST(HeapApply, ChecksOps) {
+  Header h{};
+  h.max_home_bytes = max_home;
+  h.home_bytes = 2 * MiB;
+  const auto good = [&](const HeapOp& op) { return check_op(op, h, "p").ok(); };
+  const std::uint32_t c48 = size_class(48), c20k = size_class(20000);
+  EXPECT_TRUE(good({chunk_bytes + classes[c48].first, c48, 0, true}));
+  EXPECT_FALSE(good({chunk_bytes + classes[c48].first + 16, c48, 0, true}));
+  EXPECT_FALSE(good({chunk_bytes, c48, 0, true}));
+  EXPECT_FALSE(good({512, c48, 0, true}));
+  EXPECT_FALSE(good({2 * MiB + 1024, c48, 0, true}));
+  EXPECT_FALSE(good({25 * chunk_bytes + classes[c20k].first, c20k, 0, true}));  // its span would end beyond home
+  EXPECT_TRUE(good({17 * chunk_bytes + classes[c20k].first, c20k, 0, true}));
+  EXPECT_FALSE(good({chunk_bytes + 1024, 44, 0, true}));
+  EXPECT_TRUE(good({chunk_bytes, large_class, 31, true}));
+  EXPECT_FALSE(good({chunk_bytes, large_class, 32, true}));
+  EXPECT_FALSE(good({chunk_bytes, large_class, 0, true}));
+  EXPECT_FALSE(good({chunk_bytes + 8, large_class, 1, true}));
+}
+
+// --- replay -----------------------------------------------------------------------------------------------------------------------
+
+struct Entry {
+  HeapOp op;            // of a block, or
+  std::uint64_t fill = 0;  // every word of the block at op.offset becomes fill
+};
+using Transaction = std::vector<Entry>;
+
+template <class Target>
+void replay(Target& target, const std::vector<Transaction>& log, std::size_t from, std::size_t to) {
+  for (std::size_t id = from; id < to; ++id) {
+    for (const Entry& e : log[id]) {
+      if (e.fill == 0) {
+        apply_op(target, e.op, max_home);
+      } else {
+        for (std::uint64_t at = 0; at < op_bytes(e.op); at += 8) target.store(e.op.offset + at, e.fill);
+      }
+    }
+  }
+}
+
+// Everything that counts: the directory, the bitmaps of its spans, the words of allocated blocks.
+void expect_same(const Image& found, const Image& expected, const std::string& what) {
+  for (std::uint64_t c = 0; c < chunks; ++c) {
+    ASSERT_EQ(chunk_word(found, c).bits, chunk_word(expected, c).bits) << what << ": chunk " << c;
+    if (chunk_word(found, c).kind() != ChunkWord::small) continue;
+    const ClassInfo& info = classes[chunk_word(found, c).size_class()];
+    for (std::uint64_t w = 0; w < info.first; w += 8) ASSERT_EQ(word_at(found, c * chunk_bytes + w), word_at(expected, c * chunk_bytes + w)) << what << ": bitmap of chunk " << c;
+  }
+  Header h{};
+  h.max_home_bytes = h.home_bytes = max_home;
+  const auto audit = audit_heap(expected.data(), h, [&](std::uint64_t offset, std::uint64_t bytes) {
+    ASSERT_EQ(std::memcmp(found.data() + offset, expected.data() + offset, bytes), 0) << what << ": block at " << offset;
+  });
+  ASSERT_TRUE(audit.problems.empty()) << what << ": " << audit.problems.front();
+}
+
+class Replay : public ::testing::TestWithParam<int> {
+ protected:
+  // A heap in use, as an engine would use it; small enough that chunks change hands all the time.
+  void SetUp() override {
+    medium::RecordingOptions options;
+    options.log_bytes = 2 * MiB;
+    options.home_bytes = options.max_home_bytes = max_home;
+    auto m = medium::RecordingMedium::make(options);
+    ASSERT_TRUE(m.ok());
+    OpenFile how = small("replayed");
+    Identity who = tester();
+    who.root_bytes = 0;
+    auto opened = PoolFile::open_on(std::move(*m), true, how, who);
+    ASSERT_TRUE(opened.ok()) << opened.status().message();
+    pool = std::move(*opened);
+    ASSERT_TRUE(pool->start_session(ViewPolicy::shadow).ok());
+    view = std::make_unique<MemoryTarget>(pool->view());
+    log.resize(1);  // ids begin at 1
+  }
+  [[nodiscard]] Image now() const { return {pool->view(), pool->view() + max_home}; }
+
+  void transaction() {
+    static constexpr std::uint64_t sizes[] = {16, 64, 500, 1000, 4000, 5000, 9000, 20000, 40000, 65536, 70000, 140000, 400000};
+    Transaction t;
+    for (std::uint64_t n = random() % 4 + 1; n > 0; --n) {
+      if (blocks.size() < 12 ? random() % 4 != 0 : random() % 3 == 0) {
+        auto op = pool->heap().reserve(sizes[(phase() + random() % 4) % std::size(sizes)]);
+        if (!op.ok()) continue;
+        t.push_back({*op, 0});
+        t.push_back({*op, fill()});
+        mine.push_back(*op);
+      } else if (!blocks.empty()) {
+        const std::size_t i = random() % blocks.size();
+        if (random() % 4 == 0) {
+          t.push_back({blocks[i], fill()});
+          continue;
+        }
+        auto op = pool->heap().prepare_free(blocks[i].offset);
+        ASSERT_TRUE(op.ok()) << op.status().message();
+        t.push_back({*op, 0});
+        freed.push_back(*op);
+        blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+    }
+    log.push_back(std::move(t));
+    replay(*view, log, log.size() - 1, log.size());
+    for (const HeapOp& op : freed) pool->heap().reusable(op);
+    blocks.insert(blocks.end(), mine.begin(), mine.end());
+    freed.clear();
+    mine.clear();
+  }
+  // sizes drift, so that what was a span of small blocks becomes a large object and back
+  [[nodiscard]] std::uint64_t phase() const { return log.size() / 6; }
+  // what a user stores: often small numbers, which make believable bitmaps
+  std::uint64_t fill() { return random() % 2 == 0 ? random() | 1 : std::uint64_t{1} << random() % 64; }
+
+  std::mt19937_64 random{static_cast<std::uint64_t>(GetParam())};
+  std::unique_ptr<PoolFile> pool;
+  std::unique_ptr<MemoryTarget> view;
+  std::vector<Transaction> log;
+  std::vector<HeapOp> blocks, mine, freed;
+};
+
+TEST_P(Replay, OverHomeTornByACheckpoint) {
+  Image home = now();
+  std::size_t x = 1;  // ids below it are in home
+  for (int round = 0; round < 40; ++round) {
+    const auto some = [&] { for (std::uint64_t n = random() % 12; n > 0; --n) transaction(); };
+    some();
+    // a checkpoint: the directory copied first (H4), then the rest at any time, some of it twice
+    const std::size_t t0 = log.size();
+    const Image directory = now();
+    some();
+    const Image middle = now();
+    some();
+    const Image last = now();
+    const std::size_t end = log.size();
+    const Image* const times[] = {&directory, &middle, &last};
+
+    for (const bool rest_written : {false, true}) {
+      Image torn = home;
+      for (std::uint64_t at = objects; at < max_home; at += 8)
+        if (rest_written || random() % 2 == 0) std::memcpy(torn.data() + at, times[random() % 3]->data() + at, 8);
+      if (rest_written)
+        for (std::uint64_t at = 0; at < objects; at += 8)
+          if (random() % 2 == 0) std::memcpy(torn.data() + at, directory.data() + at, 8);
+      Image recovered = torn;
+      MemoryTarget target(recovered.data(), true);
+      replay(target, log, x, end);
+      expect_same(recovered, last, rest_written ? "torn in the directory" : "torn in the rest");
+      // again, over what the first replay made
+      replay(target, log, x, end);
+      expect_same(recovered, last, "replayed twice");
+    }
+    // the checkpoint finished: X = t0, home as old as t0 or newer, the directory as of t0
+    home = directory;
+    for (std::uint64_t at = objects; at < max_home; at += 64) std::memcpy(home.data() + at, times[random() % 3]->data() + at, 64);
+    x = t0;
+  }
+}
+
+// A replay is cut short by a power cut at each of its fences, any of what was not yet durable lost; the next replay makes it good.
+TEST_P(Replay, CutShortAndRepeated) {
+  for (int n = 0; n < 25; ++n) transaction();
+  const Image home = now();
+  const std::size_t x = log.size();
+  for (int n = 0; n < 60; ++n) transaction();
+  const Image expected = now();
+
+  medium::RecordingOptions options;
+  options.log_bytes = 2 * MiB;
+  options.home_bytes = options.max_home_bytes = max_home;
+  Image whole(2 * MiB);
+  whole.insert(whole.end(), home.begin(), home.end());
+  auto m = medium::RecordingMedium::make(options, whole);
+  ASSERT_TRUE(m.ok());
+  auto& recorder = **m;
+  int cuts = 0;
+  recorder.set_fence_hooks(
+      [&] {
+        if (::testing::Test::HasFatalFailure() || ++cuts > 60) return;
+        const auto durable = recorder.durable_image(), current = recorder.current_image();
+        Image torn(max_home);
+        for (std::uint64_t at = 0; at < max_home; at += 8) std::memcpy(torn.data() + at, (random() % 2 == 0 ? durable : current).data() + 2 * MiB + at, 8);
+        MemoryTarget target(torn.data(), true);
+        replay(target, log, x, log.size());
+        expect_same(torn, expected, "cut at fence " + std::to_string(cuts));
+      },
+      {});
+  HomeTarget target(recorder, 2 * MiB);
+  replay(target, log, x, log.size());
+  ASSERT_TRUE(recorder.fence().ok());
+  const auto durable = recorder.durable_image();
+  expect_same({durable.begin() + static_cast<std::ptrdiff_t>(2 * MiB), durable.end()}, expected, "finished");
+  EXPECT_GT(cuts, 3);
+  recorder.set_fence_hooks({}, {});
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Replay, ::testing::Range(1, 9));
+
+}  // namespace
+}  // namespace perdure::pool

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/store_pool.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <deque>
+#include <utility>
+
+#include "perdure/api/pool.hpp"
+#include "tools/raw_pool.hpp"
+#include "tools/store.hpp"
+
+namespace perdure::tool {
+namespace {
+
+/// The engines that this command can make and open pools with: one thread, so one instance of each.
+using ToolEngines = engines<shadow, dudetm, undo>;
+using StoredPool = Pool<Store, ToolEngines>;
+
+constexpr std::uint64_t default_log = 16 << 20;  ///< opening reads all of the log: a command should start at once
+constexpr std::size_t rows_a_view = 256;  ///< scans go in steps, so that f runs outside a transaction
+
+struct Pending {
+  Receipt<void> receipt;
+  std::uint64_t rows, position;
+};
+
+/// Thrown inside append's lambda to roll it back.
+struct RepeatFound {
+  Repeat repeat;
+};
+
+Options options_for(const PoolArguments& arguments, StorePool::Access access, Durability durability) {
+  Options o;
+  o.create = access == StorePool::Access::create;
+  o.read_only = access == StorePool::Access::read;
+  o.engine = arguments.engine;
+  o.medium = arguments.medium;
+  o.direct = !arguments.no_direct;
+  o.durability = durability;
+  o.threads = 1;  // all of the log is one ring: a row may be half of it
+  if (arguments.max_size != 0) o.max_size = arguments.max_size;
+  o.log_size = arguments.log_size != 0 ? arguments.log_size : default_log;
+  return o;
+}
+
+}  // namespace
+
+struct StorePool::Impl {
+  StoredPool pool;
+  std::deque<Pending> pending;
+  bool closed = false;
+  explicit Impl(StoredPool p) : pool(std::move(p)) {}
+};
+
+StorePool::StorePool(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+StorePool::StorePool(StorePool&&) noexcept = default;
+StorePool::~StorePool() = default;
+
+bool is_store(const pool::Header& header) { return header.fingerprint == layout_fingerprint<Store>(); }
+
+StorePool StorePool::open(const PoolArguments& arguments, Access access, Durability durability) {
+  auto pool = StoredPool::try_open(arguments.path, options_for(arguments, access, durability));
+  if (access == Access::read && pool.code() == Code::read_only) {  // not closed in order: recover it, which writes
+    pool = StoredPool::try_open(arguments.path, options_for(arguments, Access::write, durability));
+  }
+  return StorePool(std::make_unique<Impl>(std::move(pool).value()));
+}
+
+void StorePool::close() { (void)impl_->pool.close(); }
+
+engine::Stats StorePool::stats() const { return impl_->pool.stats(); }
+
+bool StorePool::created() const { return impl_->pool.file().created(); }
+
+// ---- rows -----------------------------------------------------------------------------------------------------------------------
+
+std::optional<StoredRow> StorePool::get(std::string_view key) {
+  return impl_->pool.view([&](auto& tx, const Store& store) { return find_row(tx, store, key); });
+}
+
+bool StorePool::put(std::string_view key, std::string_view bytes) {
+  return impl_->pool.update(durable, [&](auto& tx, Store& store) { return put_row(tx, store, key, bytes); }).value();
+}
+
+bool StorePool::del(std::string_view key) {
+  return impl_->pool.update(durable, [&](auto& tx, Store& store) { return delete_row(tx, store, key); }).value();
+}
+
+std::uint64_t StorePool::size() {
+  return impl_->pool.view([](auto& tx, const Store& store) { return store.rows.size(tx); });
+}
+
+void StorePool::scan(std::string_view from, const std::function<bool(const StoredRow&)>& f) {
+  std::string next(from);
+  for (;;) {
+    const auto rows = impl_->pool.view([&](auto& tx, const Store& store) {
+      std::vector<StoredRow> some;
+      for (auto c = store.index.lower_bound(tx, next); c && some.size() < rows_a_view; c.next(tx)) {
+        some.push_back(row_at(tx, store, c.value(tx)));
+      }
+      return some;
+    });
+    for (const StoredRow& row : rows) {
+      if (!f(row)) return;
+    }
+    if (rows.size() < rows_a_view) return;
+    next = rows.back().key + '\0';  // the least text above it
+  }
+}
+
+void StorePool::each_row(const std::function<bool(const StoredRow&)>& f) {
+  std::uint64_t next = 0;
+  for (;;) {
+    const auto rows = impl_->pool.view([&](auto& tx, const Store& store) {
+      std::vector<StoredRow> some;
+      for (auto c = store.rows.lower_bound(tx, next); c && some.size() < rows_a_view; c.next(tx)) {
+        some.push_back(checked_row(c.value(tx), c.key(tx)));
+      }
+      return some;
+    });
+    for (const StoredRow& row : rows) {
+      if (!f(row)) return;
+    }
+    if (rows.size() < rows_a_view) return;
+    next = rows.back().number + 1;
+  }
+}
+
+// ---- loading --------------------------------------------------------------------------------------------------------------------
+
+SourceState StorePool::source() {
+  return impl_->pool.view([](auto& tx, const Store& store) { return read_source(tx, store.source); });
+}
+
+void StorePool::begin_source(const SourceState& state) {
+  impl_->pool.update(durable, [&](auto& tx, Store& store) { write_source(tx, store.source, state); }).wait();
+}
+
+std::optional<Repeat> StorePool::append(std::span<const BatchRow> batch) {
+  try {
+    std::uint64_t rows = 0;  // set in the lambda by assignment alone: it may run again
+    auto receipt = impl_->pool.update([&](auto& tx, Store& store) {
+      for (std::size_t i = 0; i < batch.size(); ++i) {
+        const BatchRow& row = batch[i];
+        if (append_row(tx, store, row.key, row.bytes, row.line)) continue;
+        throw RepeatFound{{i, find_row(tx, store, row.key)->line}};
+      }
+      rows = tx(store.source.rows) + batch.size();
+      tx(store.source.rows) = rows;
+      tx(store.source.position) = batch.back().end_position;
+      tx(store.source.line) = batch.back().end_line;
+    });
+    impl_->pending.push_back({receipt, rows, batch.back().end_position});
+    return std::nullopt;
+  } catch (const RepeatFound& found) {
+    return found.repeat;
+  }
+}
+
+void StorePool::finish_source(std::string_view epilogue, std::uint64_t position, std::uint64_t line) {
+  std::uint64_t rows = 0;
+  auto receipt = impl_->pool.update([&](auto& tx, Store& store) {
+    store.source.epilogue.assign(tx, epilogue);
+    tx(store.source.position) = position;
+    tx(store.source.line) = line;
+    tx(store.source.complete) = 1;
+    rows = tx(store.source.rows);
+  });
+  impl_->pending.push_back({receipt, rows, position});
+}
+
+StorePool::Settled StorePool::settle(std::size_t in_flight) {
+  Settled settled;
+  auto& pending = impl_->pending;
+  while (!pending.empty() && (pending.size() > in_flight || pending.front().receipt.durable())) {
+    pending.front().receipt.wait();
+    settled = {pending.front().rows, pending.front().position, true};
+    pending.pop_front();
+  }
+  return settled;
+}
+
+// ---- looking --------------------------------------------------------------------------------------------------------------------
+
+Json StorePool::describe() {
+  const SourceState s = source();
+  Json j;
+  j["rows"] = size();
+  j["edits"] = s.edits;
+  if (!s.begun) return j;
+  set_bytes(j, "source", s.path);
+  j["source_bytes"] = s.identity.size;
+  j["source_hash"] = fmt::format("{:016x}", s.identity.hash);
+  j["cut"] = Spec::from_json(s.spec).value().describe();
+  j["complete"] = s.complete;
+  j["rows_loaded"] = s.rows;
+  j["position"] = s.position;
+  j["line"] = s.line;
+  return j;
+}
+
+Json StorePool::check(bool& problems) {
+  const CheckReport report = impl_->pool.check();
+  std::vector<std::string> found = report.problems;
+  if (found.empty()) {
+    auto more = impl_->pool.view([](auto& tx, const Store& store) { return audit_store(tx, store); });
+    found.insert(found.end(), more.begin(), more.end());
+  }
+  Json j;
+  j["owned_blocks"] = report.reachable;
+  j["leaked_blocks"] = report.leaked;
+  j["blocks_used_twice"] = report.used_twice;
+  j["rows"] = found.empty() ? size() : 0;
+  j["problems"] = found;
+  problems = !found.empty();
+  return j;
+}
+
+}  // namespace perdure::tool
