@@ -50,13 +50,14 @@ def arguments():
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="micro|file")
     for kind, text in (("micro", "transactions in memory: SPS, hash table, red-black tree, beside libpmemobj and the hardware's bound"),
                        ("file", "puts on a real file system, beside SQLite, LMDB, RocksDB and Berkeley DB")):
-        p = kinds.add_parser(kind, help=text, description=text, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+        p = kinds.add_parser(kind, help=text, description=text)
         p.add_argument("--quick", action="store_true", help="shorter cells; micro: the engines' default concurrency control only")
         p.add_argument("--json", action="store_true", help="print the JSON report on standard output instead of the tables")
-        p.add_argument("--rounds", type=at_least(1, int), default=5, help="interleaved rounds; fewer than 5 are no result")
-        p.add_argument("--seconds", type=at_least(0.01, float), default=None, help="measured time of a cell")
-        p.add_argument("--warmup", type=at_least(0.0, float), default=None, help="time before that")
-        p.add_argument("--threads", type=numbers, default=[1, 2] if kind == "micro" else [1, 2, 16], help="thread counts")
+        p.add_argument("--rounds", type=at_least(1, int), default=5, help="interleaved rounds (5); fewer are no result")
+        p.add_argument("--seconds", type=at_least(0.01, float), default=None, help="measured time of a cell (micro: 0.3, a third of it for the engines' other "
+                                                                                             "concurrency controls; file: 1)")
+        p.add_argument("--warmup", type=at_least(0.0, float), default=None, help="time before that (micro: 0.05, file: 0.1)")
+        p.add_argument("--threads", type=numbers, default=[1, 2] if kind == "micro" else [1, 2, 16], help="thread counts (micro: 1,2; file: 1,2,16)")
         p.add_argument("--systems", default="", metavar="A,B", help="only these systems (names as in the tables; 'shadow' takes all of "
                                                                   "its modes); what ratios need stays in")
         p.add_argument("--workloads", default="", metavar="A,B", help="micro: only these, such as sps-1,hash-100")
@@ -65,7 +66,7 @@ def arguments():
         p.add_argument("--delays", default="none", metavar="NAME",
                        help="micro: the delays of a paper that Perdure's emulated medium charges (docs/media.md); the ceiling and "
                             "libpmemobj know none, so ratios to them mean nothing then")
-        p.add_argument("--build-dir", type=Path, default=root / "build" / "bench", help="where the bench preset was built")
+        p.add_argument("--build-dir", type=Path, default=root / "build" / "bench", help="where the bench preset was built (build/bench)")
         p.add_argument("--dir", type=Path, default=None, help="where pools and stores are put (micro: /dev/shm; file: the build directory)")
         p.add_argument("--out", type=Path, default=None, help="where the report is put (default: BUILD_DIR/reports)")
     args = parser.parse_args()
@@ -134,11 +135,10 @@ def main():
         print("\n".join(machine.lines(facts)))
         print(f"run       {args.rounds} rounds of {args.seconds} s after {args.warmup} s of warm-up, systems in turn; emulated delays: "
               f"{args.delays}; took {settings['took_seconds']:.0f} s")
-        bench.print_report(data, args.threads) if bench is file_bench else \
-            bench.print_report(data["figures"], data["runners"], data["workloads"], args.threads)
+        bench.print_report(data, args.threads)
         print("\nsystems")
-        for name, text in sorted(data["described"].items()):
-            print(f"  {name}: {text}")
+        for text in sorted(set(data["described"].values())):
+            print(f"  {text}: {', '.join(n for n, t in data['described'].items() if t == text)}")
         print("written: " + ", ".join(str(p) for p in written))
     if args.rounds < 5:
         print("bench: fewer than 5 rounds: take the figures as a hint only", file=sys.stderr)

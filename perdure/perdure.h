@@ -93,8 +93,10 @@ typedef struct perdure_options {
 typedef struct perdure_pool perdure_pool; /* an open pool */
 typedef struct perdure_tx perdure_tx;     /* a transaction in progress, inside a body */
 
-/* A transaction's number: later commits have higher ones. 0 stands for a nested update, whose outer one has the number. */
+/* A transaction's number: later commits have higher ones. One that changed nothing has that of the newest it may have seen, 0 in a pool
+ * where none has committed yet. PERDURE_NO_ID: it failed, or was nested in another, which has the number. */
 typedef uint64_t perdure_id;
+#define PERDURE_NO_ID UINT64_MAX
 
 /* ---- the library ---------------------------------------------------------------------------------------------------------------- */
 
@@ -159,7 +161,7 @@ int perdure_checkpoint(perdure_pool *pool);
 typedef int perdure_body(perdure_tx *tx, void *arg);
 
 /* Runs body(tx, arg) as a transaction. `id` (may be NULL) receives its number: a receipt, that perdure_wait() and others take.
- * Inside another update's body on the same pool it joins that one: *id is 0, and a body that returns non-zero rolls all of it back.
+ * Inside another update's body on the same pool it joins that one: *id is PERDURE_NO_ID, and a body that returns non-zero rolls all of it back.
  * RETURNS PERDURE_OK when it is committed (and durable, where so asked); PERDURE_ABORTED: the body said so. The rest is rolled back too:
  *   FULL, TOO_BIG, READ_ONLY, INVALID (also: an update inside a view), POISONED, CLOSED, OUT_OF_MEMORY. After PERDURE_POISONED from this very call
  *   the transaction may turn out, after reopening, to be durable or not. */
@@ -212,7 +214,7 @@ int perdure_free(perdure_tx *tx, void *block);
  * A receipt is a transaction's number, and covers all that the transaction read. Engine "volatile" has no durability: there waiting
  * returns at once, and perdure_durable_id() stays 0. */
 
-/* Returns when transaction `id` is durable. RETURNS PERDURE_OK, INVALID (id 0, or one not yet drawn), POISONED, CLOSED. Not inside a body. */
+/* Returns when transaction `id` is durable. RETURNS PERDURE_OK, INVALID (a number that no transaction has), POISONED, CLOSED. Not inside a body. */
 int perdure_wait(perdure_pool *pool, perdure_id id);
 
 /* 1 when transaction `id` is durable, else 0. Never waits. */

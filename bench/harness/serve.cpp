@@ -22,8 +22,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json to_json(const Cell& cell, const Outcome& outcome) {
-  Json j{{"workload", cell.workload}, {"threads", cell.threads}, {"operations", outcome.operations}, {"writes", outcome.writes},
-         {"seconds", outcome.seconds}, {"rate", outcome.rate}, {"cpu_seconds", outcome.cpu_seconds}};
+  Json j{{"workload", cell.workload},  {"threads", cell.threads}, {"operations", outcome.operations},  {"writes", outcome.writes},
+         {"seconds", outcome.seconds}, {"rate", outcome.rate},    {"cpu_seconds", outcome.cpu_seconds}};
   Json counters = Json::object();
   for (const auto& [name, value] : outcome.counters) counters[name] = value;
   j["counters"] = counters;
@@ -55,9 +55,7 @@ Json answer(Session& session, const Json& asked) {
   return to_json(cell, session.run(cell));
 }
 
-void say(const Json& j) {
-  std::cout << j.dump() << '\n' << std::flush;
-}
+void say(const Json& j) { std::cout << j.dump() << '\n' << std::flush; }
 
 int serve_lines(Session& session) {
   say({{"ready", true}, {"describe", session.describe()}});
@@ -88,8 +86,10 @@ int one_cell(Session& session, const Cell& cell, bool json) {
   const Json again = audited(session, true);
   figures["reopened"] = again["reopened"];
   figures["audit_reopened"] = again["problems"];
-  if (json) say(figures);
-  else print_text(figures);
+  if (json)
+    say(figures);
+  else
+    print_text(figures);
   int bad = 0;
   for (const char* which : {"audit", "audit_reopened"}) {
     for (const auto& problem : figures[which]) {

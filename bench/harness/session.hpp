@@ -17,11 +17,11 @@ namespace bench {
 
 /// What a session is opened with.
 struct Setting {
-  std::string structure;          ///< "sps", "hash", "rb", "kv", ...
-  std::string directory;          ///< where its files go; made by the caller, removed by the caller
-  std::uint64_t log_size = 0;     ///< bytes of a log, a thread's where each has its own (0: the system's default)
-  std::string delays = "none";    ///< Perdure's emulated medium: the delays of a paper (medium::Delays::named)
-  unsigned max_threads = 2;       ///< the most threads a cell will ask for
+  std::string structure;        ///< "sps", "hash", "rb", "kv", ...
+  std::string directory;        ///< where its files go; made by the caller, removed by the caller
+  std::uint64_t log_size = 0;   ///< bytes of a log, a thread's where each has its own (0: the system's default)
+  std::string delays = "none";  ///< Perdure's emulated medium: the delays of a paper (medium::Delays::named)
+  unsigned max_threads = 2;     ///< the most threads a cell will ask for
 };
 
 /// One measurement.
@@ -38,7 +38,7 @@ struct Outcome {
   std::uint64_t writes = 0;      ///< those of them that changed something
   double seconds = 0;            ///< the longest thread's time, the final wait for durability in it
   double rate = 0;               ///< operations a second, summed over the threads
-  double cpu_seconds = 0;        ///< the processor's time that the threads had, summed: less than their time where they waited or were put off
+  double cpu_seconds = 0;  ///< the processor's time that the threads had, summed: less than their time where they waited or were put off
   std::map<std::string, double> counters;  ///< what the system counted over the cell (warm-up too): commits, fences, log_bytes, ...
 };
 

@@ -29,7 +29,7 @@ struct Step {
 struct Tally {
   std::uint64_t operations = 0, writes = 0;  ///< in the measured time
   double seconds = 0, rate = 0;
-  double cpu_seconds = 0;  ///< the processor's time that the threads had in it, summed
+  double cpu_seconds = 0;            ///< the processor's time that the threads had in it, summed
   std::uint64_t all_operations = 0;  ///< warm-up included
   std::int64_t grown = 0;            ///< warm-up included
 };

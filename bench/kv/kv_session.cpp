@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The file benchmark's workload over any Store: random puts, their times, and the audit. See store.hpp.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -49,7 +50,8 @@ class Histogram {
 
 class KvSession final : public Session {
  public:
-  KvSession(bool wait, std::unique_ptr<Store> store) : wait_(wait), put_(keys), store_(std::move(store)) {
+  KvSession(std::string directory, bool wait, std::unique_ptr<Store> store)
+      : directory_(std::move(directory)), wait_(wait), put_(keys), store_(std::move(store)) {
     constexpr std::uint64_t a_batch = 100;
     std::vector<Record> batch;
     for (std::uint64_t n = 0; n < loaded; ++n) {
@@ -67,7 +69,7 @@ class KvSession final : public Session {
     if (parameter_of(cell.workload, "kv") != value_bytes) {
       throw std::invalid_argument("found workload '" + cell.workload + "', expected kv-" + std::to_string(value_bytes));
     }
-    ::sync();  // what others left to be written is not this one's
+    sync_file_system(directory_);
     std::deque<Histogram> times(cell.threads);
     const auto before = store_->counters();
 
@@ -94,7 +96,12 @@ class KvSession final : public Session {
     };
     const Tally tally = run_timed(cell, [&](unsigned t) { return Worker{*this, t, Rng(cell.seed, t), &times[t]}; });
 
-    Outcome outcome{.operations = tally.operations, .writes = tally.writes, .seconds = tally.seconds, .rate = tally.rate, .cpu_seconds = tally.cpu_seconds, .counters = {}};
+    Outcome outcome{.operations = tally.operations,
+                    .writes = tally.writes,
+                    .seconds = tally.seconds,
+                    .rate = tally.rate,
+                    .cpu_seconds = tally.cpu_seconds,
+                    .counters = {}};
     for (const auto& [name, value] : store_->counters()) {
       const auto old = before.find(name);
       outcome.counters[name] = value - (old == before.end() ? 0.0 : old->second);
@@ -137,6 +144,7 @@ class KvSession final : public Session {
   [[nodiscard]] std::string describe() override { return store_->describe(); }
 
  private:
+  std::string directory_;
   bool wait_;
   std::vector<std::atomic<bool>> put_;
   std::unique_ptr<Store> store_;
@@ -146,7 +154,14 @@ class KvSession final : public Session {
 
 std::unique_ptr<Session> open_kv(const Setting& setting, bool wait, std::unique_ptr<Store> store) {
   if (setting.structure != "kv") throw std::invalid_argument("found structure '" + setting.structure + "', expected kv");
-  return std::make_unique<KvSession>(wait, std::move(store));
+  return std::make_unique<KvSession>(setting.directory, wait, std::move(store));
+}
+
+void sync_file_system(const std::string& directory) {
+  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  ::syncfs(fd);
+  ::close(fd);
 }
 
 }  // namespace bench

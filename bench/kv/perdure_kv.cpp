@@ -60,8 +60,9 @@ class PerdureStore final : public Store {
   [[nodiscard]] std::map<std::string, double> counters() override {
     const auto s = pool_->stats();
     const auto n = [](std::uint64_t x) { return static_cast<double>(x); };
-    return {{"commits", n(s.commits)}, {"aborts", n(s.aborts)}, {"fences", n(s.medium.fences)}, {"syncs", n(s.medium.syncs)},
-            {"log_bytes", n(s.log_bytes)}, {"written_bytes", n(s.medium.written_bytes)}, {"checkpoints", n(s.checkpoints)}};
+    return {{"commits", n(s.commits)},        {"aborts", n(s.aborts)},       {"fences", n(s.medium.fences)},
+            {"syncs", n(s.medium.syncs)},     {"log_bytes", n(s.log_bytes)}, {"written_bytes", n(s.medium.written_bytes)},
+            {"checkpoints", n(s.checkpoints)}};
   }
   [[nodiscard]] std::string describe() override {
     return "Perdure, engine " + std::string(pool_->engine_name()) + ", file medium, hash_map<16 bytes, 100 bytes>, log of " +
@@ -84,7 +85,8 @@ class PerdureStore final : public Store {
 };
 
 void add(Systems& systems, const char* name, const char* about, bool wait) {
-  systems.push_back({name, about, {"kv"}, 64, [wait](const Setting& s) { return open_kv(s, wait, std::make_unique<PerdureStore>(s, wait)); }});
+  systems.push_back(
+      {name, about, {"kv"}, 64, [wait](const Setting& s) { return open_kv(s, wait, std::make_unique<PerdureStore>(s, wait)); }});
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ constexpr std::size_t file_bytes = std::size_t{64} << 20;
 
 class RawSession final : public Session {
  public:
-  explicit RawSession(const Setting& setting) : path_(setting.directory + "/raw") {
+  explicit RawSession(const Setting& setting) : directory_(setting.directory), path_(setting.directory + "/raw") {
     buffer_ = static_cast<char*>(std::aligned_alloc(4096, chunk));
     if (buffer_ == nullptr) throw std::bad_alloc();
     std::memset(buffer_, 0x5a, chunk);
@@ -45,7 +45,7 @@ class RawSession final : public Session {
     if (group == 0 || group % 4096 != 0 || group > chunk) {
       throw std::invalid_argument("raw: found groups of " + std::to_string(group) + " bytes, expected a multiple of 4096, at most 1 MiB");
     }
-    ::sync();
+    sync_file_system(directory_);
     struct Worker {
       RawSession& session;
       std::size_t group, at = 0;
@@ -58,8 +58,12 @@ class RawSession final : public Session {
     };
     const Tally tally = run_timed(cell, [&](unsigned) { return Worker{*this, group}; });
     const auto n = static_cast<double>(tally.all_operations);
-    return {.operations = tally.operations, .writes = tally.operations, .seconds = tally.seconds, .rate = tally.rate,
-            .cpu_seconds = tally.cpu_seconds, .counters = {{"operations", n}, {"syncs", n}, {"log_bytes", n * static_cast<double>(group)}}};
+    return {.operations = tally.operations,
+            .writes = tally.operations,
+            .seconds = tally.seconds,
+            .rate = tally.rate,
+            .cpu_seconds = tally.cpu_seconds,
+            .counters = {{"operations", n}, {"syncs", n}, {"log_bytes", n * static_cast<double>(group)}}};
   }
   std::vector<std::string> audit() override { return {}; }
   [[nodiscard]] std::string describe() override {
@@ -73,7 +77,7 @@ class RawSession final : public Session {
     if (::pwrite(fd_, buffer_, n, static_cast<off_t>(at)) != static_cast<ssize_t>(n)) fail();
   }
 
-  std::string path_;
+  std::string directory_, path_;
   char* buffer_ = nullptr;
   int fd_ = -1;
   bool direct_ = true;
@@ -82,8 +86,10 @@ class RawSession final : public Session {
 }  // namespace
 
 void add_raw(Systems& systems) {
-  systems.push_back({"raw", "groups written with O_DIRECT|O_DSYNC into a prewritten file", {"kv"}, 1,
-                     [](const Setting& s) -> std::unique_ptr<Session> { return std::make_unique<RawSession>(s); }});
+  systems.push_back(
+      {"raw", "groups written with O_DIRECT|O_DSYNC into a prewritten file", {"kv"}, 1, [](const Setting& s) -> std::unique_ptr<Session> {
+         return std::make_unique<RawSession>(s);
+       }});
 }
 
 }  // namespace bench

@@ -83,6 +83,9 @@ class Store {
   [[nodiscard]] virtual std::string describe() = 0;
 };
 
+/// Waits until the file system that `directory` lies on has nothing left to write: what one system left behind is not another one's time.
+void sync_file_system(const std::string& directory);
+
 /// A Store in the harness: fills it with 100,000 of 200,000 keys, puts random ones, audits that the keys are those that were put and
 /// that every value is whole. `wait` says whether a put is durable when it returns (then each one's time is taken).
 std::unique_ptr<Session> open_kv(const Setting& setting, bool wait, std::unique_ptr<Store> store);

@@ -96,9 +96,8 @@ class BerkeleyStore final : public Store {
 };
 
 void add(Systems& systems, const char* name, const char* about, bool sync) {
-  systems.push_back({name, about, {"kv"}, 64, [sync](const Setting& s) {
-                       return open_kv(s, sync, std::make_unique<BerkeleyStore>(s, sync));
-                     }});
+  systems.push_back(
+      {name, about, {"kv"}, 64, [sync](const Setting& s) { return open_kv(s, sync, std::make_unique<BerkeleyStore>(s, sync)); }});
 }
 
 }  // namespace

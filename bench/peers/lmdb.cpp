@@ -74,9 +74,8 @@ class LmdbStore final : public Store {
 };
 
 void add(Systems& systems, const char* name, const char* about, unsigned flags, bool wait) {
-  systems.push_back({name, about, {"kv"}, 64, [flags, wait](const Setting& s) {
-                       return open_kv(s, wait, std::make_unique<LmdbStore>(s, flags));
-                     }});
+  systems.push_back(
+      {name, about, {"kv"}, 64, [flags, wait](const Setting& s) { return open_kv(s, wait, std::make_unique<LmdbStore>(s, flags)); }});
 }
 
 }  // namespace

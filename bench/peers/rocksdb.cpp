@@ -44,7 +44,9 @@ class RocksdbStore final : public Store {
 
  private:
   template <std::size_t n>
-  static rocksdb::Slice slice(const std::array<char, n>& bytes) { return {bytes.data(), n}; }
+  static rocksdb::Slice slice(const std::array<char, n>& bytes) {
+    return {bytes.data(), n};
+  }
   void open() {
     rocksdb::Options options;
     options.create_if_missing = true;
@@ -58,9 +60,8 @@ class RocksdbStore final : public Store {
 };
 
 void add(Systems& systems, const char* name, const char* about, bool sync) {
-  systems.push_back({name, about, {"kv"}, 64, [sync](const Setting& s) {
-                       return open_kv(s, sync, std::make_unique<RocksdbStore>(s, sync));
-                     }});
+  systems.push_back(
+      {name, about, {"kv"}, 64, [sync](const Setting& s) { return open_kv(s, sync, std::make_unique<RocksdbStore>(s, sync)); }});
 }
 
 }  // namespace

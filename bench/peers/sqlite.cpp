@@ -19,7 +19,13 @@ class Connection {
   Connection(const std::string& path, const std::string& synchronous) {
     const int code = sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
     check(code, "open");
-    sqlite3_busy_handler(db_, [](void*, int) { ::usleep(50); return 1; }, nullptr);  // a checkpointer of another connection
+    sqlite3_busy_handler(
+        db_,
+        [](void*, int) {
+          ::usleep(50);
+          return 1;
+        },
+        nullptr);  // a checkpointer of another connection
     run("PRAGMA journal_mode=WAL");
     run("PRAGMA synchronous=" + synchronous);
     run("CREATE TABLE IF NOT EXISTS kv(k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID");
@@ -97,7 +103,8 @@ class SqliteStore final : public Store {
     open();
   }
   [[nodiscard]] std::string describe() override {
-    return std::string("SQLite ") + sqlite3_libversion() + ", WAL, synchronous=" + synchronous_ + ", a connection a thread, BEGIN IMMEDIATE";
+    return std::string("SQLite ") + sqlite3_libversion() + ", WAL, synchronous=" + synchronous_ +
+           ", a connection a thread, BEGIN IMMEDIATE";
   }
 
  private:

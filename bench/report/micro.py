@@ -123,8 +123,8 @@ def judge(figures):
     return [(aim, against(figures, aim.against, aim.workload, AIMED, aim.threads)) for aim in AIMS]
 
 
-def print_report(figures, runners, workloads, threads):
-    names = [r.name for r in runners]
+def print_report(data, threads):
+    figures, workloads, names = data["figures"], data["workloads"], [r.name for r in data["runners"]]
     for workload in workloads:
         structure, _, number = workload.rpartition("-")
         print(f"\n{workload}: {number} {TITLES[structure]}")

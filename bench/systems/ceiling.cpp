@@ -77,8 +77,12 @@ class CeilingSession final : public Session {
     };
     const Tally tally = run_timed(cell, [&](unsigned t) { return Worker{rings_.at(t * ring_bytes_), ring_bytes_, wide_}; });
     const auto n = static_cast<double>(tally.all_operations);
-    return {.operations = tally.operations, .writes = tally.operations, .seconds = tally.seconds, .rate = tally.rate,
-            .cpu_seconds = tally.cpu_seconds, .counters = {{"operations", n}, {"commits", n}, {"fences", n}, {"log_bytes", 64 * n}}};
+    return {.operations = tally.operations,
+            .writes = tally.operations,
+            .seconds = tally.seconds,
+            .rate = tally.rate,
+            .cpu_seconds = tally.cpu_seconds,
+            .counters = {{"operations", n}, {"commits", n}, {"fences", n}, {"log_bytes", 64 * n}}};
   }
   std::vector<std::string> audit() override { return {}; }
   [[nodiscard]] std::string describe() override {
@@ -95,7 +99,10 @@ class CeilingSession final : public Session {
 }  // namespace
 
 void add_ceiling(Systems& systems) {
-  systems.push_back({"ceiling", "one 64-byte non-temporal record and one fence a transaction, nothing else", {"sps", "hash", "rb"}, 64,
+  systems.push_back({"ceiling",
+                     "one 64-byte non-temporal record and one fence a transaction, nothing else",
+                     {"sps", "hash", "rb"},
+                     64,
                      [](const Setting& s) -> std::unique_ptr<Session> { return std::make_unique<CeilingSession>(s); }});
 }
 

@@ -24,7 +24,9 @@ template <class Host, class Workload>
 class StructureSession final : public Session {
  public:
   template <class... Args>
-  explicit StructureSession(const Args&... args) : host_(args...) { Workload::fill(host_); }
+  explicit StructureSession(const Args&... args) : host_(args...) {
+    Workload::fill(host_);
+  }
 
   Outcome run(const Cell& cell) override {
     const unsigned parameter = parameter_of(cell.workload, Workload::structure);
@@ -42,7 +44,12 @@ class StructureSession final : public Session {
     const Tally tally = run_timed(cell, [&](unsigned t) { return Worker{host_, parameter, Rng(cell.seed, t)}; });
     grown_ += tally.grown;
 
-    Outcome outcome{.operations = tally.operations, .writes = tally.writes, .seconds = tally.seconds, .rate = tally.rate, .cpu_seconds = tally.cpu_seconds, .counters = {}};
+    Outcome outcome{.operations = tally.operations,
+                    .writes = tally.writes,
+                    .seconds = tally.seconds,
+                    .rate = tally.rate,
+                    .cpu_seconds = tally.cpu_seconds,
+                    .counters = {}};
     for (const auto& [name, value] : host_.counters()) {
       const auto old = before.find(name);
       outcome.counters[name] = value - (old == before.end() ? 0.0 : old->second);

@@ -29,27 +29,49 @@ struct PerdureTx {
   Tx& tx;
 
   template <class T>
-  T get(const perdure::p<T>& field) const { return tx.read(field); }
+  T get(const perdure::p<T>& field) const {
+    return tx.read(field);
+  }
   template <class T>
-  T* get(const perdure::ptr<T>& link) const { return tx.read(link); }
+  T* get(const perdure::ptr<T>& link) const {
+    return tx.read(link);
+  }
   template <class T>
-  void set(perdure::p<T>& field, std::type_identity_t<T> value) const { tx.write(field, value); }
+  void set(perdure::p<T>& field, std::type_identity_t<T> value) const {
+    tx.write(field, value);
+  }
   template <class T>
-  void set(perdure::ptr<T>& link, std::type_identity_t<T>* target) const { tx.write(link, target); }
+  void set(perdure::ptr<T>& link, std::type_identity_t<T>* target) const {
+    tx.write(link, target);
+  }
   template <class T, class... Args>
-  T* make(Args... args) const { return tx.template make<T>(args...); }
+  T* make(Args... args) const {
+    return tx.template make<T>(args...);
+  }
   template <class T>
-  void destroy(T* t) const { tx.destroy(t); }
+  void destroy(T* t) const {
+    tx.destroy(t);
+  }
   template <class T>
-  T* allocate(std::size_t n) const { return reinterpret_cast<T*>(tx.alloc(n * sizeof(T))); }
+  T* allocate(std::size_t n) const {
+    return reinterpret_cast<T*>(tx.alloc(n * sizeof(T)));
+  }
 };
 
 inline std::map<std::string, double> counters_of(const perdure::engine::Stats& s) {
   const auto n = [](std::uint64_t x) { return static_cast<double>(x); };
-  return {{"commits", n(s.commits)}, {"views", n(s.reads)}, {"aborts", n(s.aborts)}, {"fences", n(s.medium.fences)},
-          {"log_bytes", n(s.log_bytes)}, {"checkpoints", n(s.checkpoints)}, {"checkpoint_lines", n(s.checkpoint_lines)},
-          {"flushed_lines", n(s.medium.flushed_lines)}, {"streamed_lines", n(s.medium.streamed_lines)}, {"syncs", n(s.medium.syncs)},
-          {"bias_grants", n(s.bias_grants)}, {"bias_revocations", n(s.bias_revocations)}};
+  return {{"commits", n(s.commits)},
+          {"views", n(s.reads)},
+          {"aborts", n(s.aborts)},
+          {"fences", n(s.medium.fences)},
+          {"log_bytes", n(s.log_bytes)},
+          {"checkpoints", n(s.checkpoints)},
+          {"checkpoint_lines", n(s.checkpoint_lines)},
+          {"flushed_lines", n(s.medium.flushed_lines)},
+          {"streamed_lines", n(s.medium.streamed_lines)},
+          {"syncs", n(s.medium.syncs)},
+          {"bias_grants", n(s.bias_grants)},
+          {"bias_revocations", n(s.bias_revocations)}};
 }
 
 /// What the list of systems says of an instance in a mode, and what a Host is opened with.
@@ -63,7 +85,8 @@ class PerdureHost : public HostDefaults {
  public:
   using Pool = perdure::Pool<Root, perdure::engines<Instance>>;
 
-  PerdureHost(const Setting& setting, const PerdureChoice& choice) : path_(setting.directory + "/pool.perdure"), durability_(choice.durability) {
+  PerdureHost(const Setting& setting, const PerdureChoice& choice)
+      : path_(setting.directory + "/pool.perdure"), durability_(choice.durability) {
     options_.medium = "emulated";
     options_.engine = choice.engine;
     options_.durability = choice.durability;
@@ -76,10 +99,12 @@ class PerdureHost : public HostDefaults {
 
   template <class F>
   auto update(F&& f) {
-    return pool_->update([&f](auto& tx, Root& root) {
-      PerdureTx<std::remove_reference_t<decltype(tx)>> handle{tx};
-      return f(handle, root);
-    }).value();
+    return pool_
+        ->update([&f](auto& tx, Root& root) {
+          PerdureTx<std::remove_reference_t<decltype(tx)>> handle{tx};
+          return f(handle, root);
+        })
+        .value();
   }
   template <class F>
   auto view(F&& f) {

@@ -5,6 +5,8 @@
 
 namespace bench {
 
-std::unique_ptr<Session> open_perdure_hash(const Setting& setting, const PerdureChoice& choice) { return open_perdure<HashSet>(setting, choice); }
+std::unique_ptr<Session> open_perdure_hash(const Setting& setting, const PerdureChoice& choice) {
+  return open_perdure<HashSet>(setting, choice);
+}
 
 }  // namespace bench

@@ -5,6 +5,8 @@
 
 namespace bench {
 
-std::unique_ptr<Session> open_perdure_rb(const Setting& setting, const PerdureChoice& choice) { return open_perdure<RbSet>(setting, choice); }
+std::unique_ptr<Session> open_perdure_rb(const Setting& setting, const PerdureChoice& choice) {
+  return open_perdure<RbSet>(setting, choice);
+}
 
 }  // namespace bench

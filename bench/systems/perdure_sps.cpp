@@ -5,6 +5,8 @@
 
 namespace bench {
 
-std::unique_ptr<Session> open_perdure_sps(const Setting& setting, const PerdureChoice& choice) { return open_perdure<Sps>(setting, choice); }
+std::unique_ptr<Session> open_perdure_sps(const Setting& setting, const PerdureChoice& choice) {
+  return open_perdure<Sps>(setting, choice);
+}
 
 }  // namespace bench

@@ -34,17 +34,29 @@ struct PlainTx {
   using Link = PlainModel::Link<T>;
 
   template <class T>
-  T get(const Field<T>& field) const { return field.value; }
+  T get(const Field<T>& field) const {
+    return field.value;
+  }
   template <class T>
-  T* get(const Link<T>& link) const { return link.target; }
+  T* get(const Link<T>& link) const {
+    return link.target;
+  }
   template <class T>
-  void set(Field<T>& field, std::type_identity_t<T> value) const { field.value = value; }
+  void set(Field<T>& field, std::type_identity_t<T> value) const {
+    field.value = value;
+  }
   template <class T>
-  void set(Link<T>& link, std::type_identity_t<T>* target) const { link.target = target; }
+  void set(Link<T>& link, std::type_identity_t<T>* target) const {
+    link.target = target;
+  }
   template <class T, class... Args>
-  T* make(Args... args) const { return new T(args...); }
+  T* make(Args... args) const {
+    return new T(args...);
+  }
   template <class T>
-  void destroy(T* t) const { delete t; }
+  void destroy(T* t) const {
+    delete t;
+  }
   template <class T>
   T* allocate(std::size_t n) const {
     void* memory = std::malloc(n * sizeof(T));
@@ -58,9 +70,13 @@ class PlainHost : public HostDefaults {
  public:
   explicit PlainHost(const Setting&) {}
   template <class F>
-  auto update(F&& f) { return f(tx_, root_); }
+  auto update(F&& f) {
+    return f(tx_, root_);
+  }
   template <class F>
-  auto view(F&& f) { return f(tx_, static_cast<const Root&>(root_)); }
+  auto view(F&& f) {
+    return f(tx_, static_cast<const Root&>(root_));
+  }
   [[nodiscard]] std::string describe() const {
     const char* tunables = std::getenv("GLIBC_TUNABLES");
     return std::string("ordinary memory, malloc") + (tunables != nullptr ? std::string(", ") + tunables : "");

@@ -53,7 +53,9 @@ struct PmemTx {
   using Link = PmemModel::Link<T>;
 
   template <class T>
-  T get(const Field<T>& field) const { return field.value; }
+  T get(const Field<T>& field) const {
+    return field.value;
+  }
   template <class T>
   PmemRef<T> get(const Link<T>& link) const {
     const PMEMoid oid = link.oid;
@@ -77,7 +79,9 @@ struct PmemTx {
     return {oid, t};
   }
   template <class T>
-  void destroy(const PmemRef<T>& ref) const { pmemobj_tx_free(ref.oid); }
+  void destroy(const PmemRef<T>& ref) const {
+    pmemobj_tx_free(ref.oid);
+  }
   template <class T>
   PmemRef<T> allocate(std::size_t n) const {
     const PMEMoid oid = pmemobj_tx_alloc(n * sizeof(T), 2);

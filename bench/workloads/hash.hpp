@@ -106,9 +106,12 @@ struct HashTable {
         for (auto node = tx.get(table[i]); node; node = tx.get(node->next)) {
           const std::uint64_t key = tx.get(node->key);
           ++found;
-          if (bucket_of(key) != i || key >= seen.size()) ++misplaced;
-          else if (seen[key]) ++twice;
-          else seen[key] = true;
+          if (bucket_of(key) != i || key >= seen.size())
+            ++misplaced;
+          else if (seen[key])
+            ++twice;
+          else
+            seen[key] = true;
           if (tx.get(node->value) != key + 1) ++wrong;
           if (found > 2 * seen.size()) return true;  // a cycle: found is wrong then, too
         }

@@ -70,9 +70,12 @@ class RbWork {
       to_left = key < k;
     }
     const Ref node = tx_.template make<Node>(key, value, parent);
-    if (!parent) tx_.set(root_.top, node);
-    else if (to_left) tx_.set(parent->left, node);
-    else tx_.set(parent->right, node);
+    if (!parent)
+      tx_.set(root_.top, node);
+    else if (to_left)
+      tx_.set(parent->left, node);
+    else
+      tx_.set(parent->right, node);
     mend_insert(node);
     return 1;
   }
@@ -95,8 +98,10 @@ class RbWork {
     } else {
       if (!is_red(n)) mend_erase(n);
       const Ref p = parent_of(n);
-      if (left(p) == n) tx_.set(p->left, Ref{});
-      else tx_.set(p->right, Ref{});
+      if (left(p) == n)
+        tx_.set(p->left, Ref{});
+      else
+        tx_.set(p->right, Ref{});
     }
     tx_.destroy(n);
   }
@@ -115,9 +120,12 @@ class RbWork {
   void replace(Ref n, Ref child) {
     const Ref p = parent_of(n);
     tx_.set(child->parent, p);
-    if (!p) tx_.set(root_.top, child);
-    else if (left(p) == n) tx_.set(p->left, child);
-    else tx_.set(p->right, child);
+    if (!p)
+      tx_.set(root_.top, child);
+    else if (left(p) == n)
+      tx_.set(p->left, child);
+    else
+      tx_.set(p->right, child);
   }
 
   void rotate_left(Ref n) {
@@ -153,13 +161,17 @@ class RbWork {
       }
       if (n == (on_left ? right_of(parent_of(n)) : left_of(parent_of(n)))) {
         n = parent_of(n);
-        if (on_left) rotate_left(n);
-        else rotate_right(n);
+        if (on_left)
+          rotate_left(n);
+        else
+          rotate_right(n);
       }
       paint(parent_of(n), false);
       paint(parent_of(parent_of(n)), true);
-      if (on_left) rotate_right(parent_of(parent_of(n)));
-      else rotate_left(parent_of(parent_of(n)));
+      if (on_left)
+        rotate_right(parent_of(parent_of(n)));
+      else
+        rotate_left(parent_of(parent_of(n)));
     }
     paint(tx_.get(root_.top), false);
   }

@@ -23,7 +23,9 @@ struct SpsRoot {
 
   /// For Perdure's check(): the heap blocks that this owns.
   template <class Tx, class F>
-  void each_block(Tx& tx, F&& f) const { f(tx.read(words)); }
+  void each_block(Tx& tx, F&& f) const {
+    f(tx.read(words));
+  }
 };
 
 template <class Model>
@@ -78,9 +80,12 @@ struct Sps {
       const auto words = tx.get(root.words);
       for (std::uint64_t i = 0; i < count; ++i) {
         const std::uint64_t word = tx.get(words[i]);
-        if (word >= count) ++foreign;
-        else if (seen[word]) ++twice;
-        else seen[word] = true;
+        if (word >= count)
+          ++foreign;
+        else if (seen[word])
+          ++twice;
+        else
+          seen[word] = true;
       }
       return true;
     });

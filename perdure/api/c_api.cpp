@@ -39,6 +39,7 @@ namespace {
 
 using namespace perdure;
 
+static_assert(PERDURE_NO_ID == engine::joined);
 static_assert(PERDURE_IO == static_cast<int>(Code::io) && PERDURE_CORRUPT == static_cast<int>(Code::corrupt) &&
               PERDURE_FULL == static_cast<int>(Code::full) && PERDURE_INVALID == static_cast<int>(Code::invalid) &&
               PERDURE_POISONED == static_cast<int>(Code::poisoned) && PERDURE_OUT_OF_MEMORY == static_cast<int>(Code::out_of_memory));
@@ -183,7 +184,7 @@ void copy(const Stats& s, perdure_stats& out) noexcept {
 
 // May this id be waited for here?
 int check_receipt(perdure_pool& pool, perdure_id id) {
-  if (id == 0) return fail(PERDURE_INVALID, "found receipt 0, expected a transaction's number: a nested update is covered by its outer one");
+  if (id == PERDURE_NO_ID) return fail(PERDURE_INVALID, "found no transaction's number: a nested update is covered by its outer one, a failed one by none");
   if (open_on(&pool) != nullptr) return fail(PERDURE_INVALID, "a wait for durability inside a transaction: it would wait for itself");
   if (pool.impl->durable_id() < id && pool.impl->stats().last_id < id) return fail(PERDURE_INVALID, "found a receipt that no transaction of this pool has");
   return PERDURE_OK;
@@ -277,7 +278,7 @@ int perdure_checkpoint(perdure_pool* pool) {
 }
 
 int perdure_update(perdure_pool* pool, perdure_durability when, perdure_body* body, void* arg, perdure_id* id) {
-  if (id != nullptr) *id = 0;
+  if (id != nullptr) *id = PERDURE_NO_ID;
   Durability durability;
   if (!understood(when, pool->durability, durability)) return PERDURE_INVALID;
   if (perdure_tx* outer = open_on(pool)) return join(*outer, body, arg, true);
@@ -370,7 +371,7 @@ int perdure_wait(perdure_pool* pool, perdure_id id) {
   });
 }
 
-int perdure_is_durable(perdure_pool* pool, perdure_id id) { return id != 0 && pool->impl->durable_id() >= id ? 1 : 0; }
+int perdure_is_durable(perdure_pool* pool, perdure_id id) { return pool->impl->durable_id() >= id ? 1 : 0; }
 perdure_id perdure_durable_id(perdure_pool* pool) { return pool->impl->durable_id(); }
 
 int perdure_when_durable(perdure_pool* pool, perdure_id id, void (*done)(int code, void* arg), void* arg) {

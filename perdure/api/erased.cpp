@@ -65,7 +65,7 @@ class PoolOver final : public ErasedPool {
       TxOver<ReadTx<Context>> tx(context);
       body(tx, arg);
     });
-    if (durability != Durability::async && seen != 0) running_.wait_durable(seen).or_throw();
+    if (durability != Durability::async && seen != engine::joined) running_.wait_durable(seen).or_throw();
   }
   Status wait(std::uint64_t id) override { return running_.wait_durable(id); }
   std::uint64_t durable_id() const noexcept override { return running_.durable_now(); }

@@ -56,7 +56,8 @@ class ErasedPool {
   virtual ~ErasedPool() = default;  ///< without close(): the next opening recovers
 
   using Body = void (*)(ErasedTx& tx, void* arg);
-  /// Runs body as Pool::update and view run a lambda: maybe more than once; what it throws rolls back and passes. Returns the id.
+  /// Runs body as Pool::update and view run a lambda: maybe more than once; what it throws rolls back and passes. Returns what
+  /// engine::run does.
   virtual std::uint64_t update(Durability durability, Body body, void* arg) = 0;
   virtual void view(Durability durability, Body body, void* arg) = 0;
 

@@ -142,14 +142,14 @@ class Pool<Root, engines<Instances...>> {
           Tx<Context> tx(context);
           f(tx, root);
         });
-        return Receipt<void>(&running, id);
+        return id != engine::joined ? Receipt<void>(&running, id) : Receipt<void>(nullptr, 0);
       } else {
         std::optional<R> value;
         const std::uint64_t id = engine::run(*running.engine, true, durability, [&](Context& context) {
           Tx<Context> tx(context);
           value.emplace(f(tx, root));
         });
-        return Receipt<R>(&running, id, std::move(*value));
+        return id != engine::joined ? Receipt<R>(&running, id, std::move(*value)) : Receipt<R>(nullptr, 0, std::move(*value));
       }
     });
   }
@@ -177,7 +177,7 @@ class Pool<Root, engines<Instances...>> {
       static_assert(detail::leaves_a_transaction<R>, "perdure: view()'s lambda must not return a pool pointer or reference out of its transaction");
       const Root& root = *root_;
       const auto seen = [&](std::uint64_t id) {
-        if (durability != Durability::async && id != 0) running.wait_durable(id).or_throw();
+        if (durability != Durability::async && id != engine::joined) running.wait_durable(id).or_throw();
       };
       if constexpr (std::is_void_v<R>) {
         seen(engine::run(*running.engine, false, durability, [&](Context& context) {
@@ -280,15 +280,18 @@ class Pool<Root, engines<Instances...>> {
     }
   }
   void shut() noexcept {
-    if (root_ == nullptr) return;
+    if (std::exchange(root_, nullptr) == nullptr) return;
+    const std::uint32_t state = with([](auto& running) { return running.engine->core().state(); });
+    if ((state & engine::Core::forked_bit) != 0) {
+      // A forked child's copy: its threads, view and descriptors are the parent's. There is nothing here to end, and waiting would be for ever.
+      std::apply([](auto&... one) { ((void)one.release(), ...); }, running_);
+      return;
+    }
     try {
-      with([](auto& running) {
-        if (running.engine != nullptr && (running.engine->core().state() & ~engine::Core::read_only_bit) == 0) (void)running.close();
-      });
+      if ((state & ~engine::Core::read_only_bit) == 0) with([](auto& running) { (void)running.close(); });
     } catch (...) {  // the next opening recovers
     }
     running_ = {};
-    root_ = nullptr;
   }
 
   std::tuple<std::unique_ptr<detail::Running<Instances>>...> running_;

@@ -31,25 +31,30 @@ class DurabilitySource {
 
 class ReceiptBase {
  public:
+  /// No source: the receipt of an update() nested in another, which the outer one's covers.
   ReceiptBase(detail::DurabilitySource* source, std::uint64_t id) noexcept : source_(source), id_(id) {}
-  /// The transaction's id: later commits have higher ones. 0 for an update() nested in another: the outer receipt covers it.
+  /// The transaction's id: later commits have higher ones. An update that changed nothing has the id of the newest it may have read. 0 when nested.
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
-  [[nodiscard]] bool durable() const noexcept { return id_ != 0 && source_->durable_now() >= id_; }
+  [[nodiscard]] bool durable() const noexcept { return source_ != nullptr && source_->durable_now() >= id_; }
   /// Returns when the transaction is durable; throws error(poisoned) when the medium failed before.
   void wait() const { try_wait().or_throw(); }
-  [[nodiscard]] Status try_wait() const {
-    if (id_ == 0) return failure(Code::invalid, "", "wait() on an update() nested in another transaction", "the outer update()'s receipt");
-    return source_->wait_durable(id_);
-  }
+  [[nodiscard]] Status try_wait() const { return source_ == nullptr ? nested() : source_->wait_durable(id_); }
   /// Has executor(g) run g() when the transaction is durable; g calls f(Status).
   template <class Executor, class F>
   void then(Executor executor, F f) const {
-    source_->when_durable(id_, [executor = std::move(executor), f = std::move(f)](Status status) mutable {
+    when([executor = std::move(executor), f = std::move(f)](Status status) mutable {
       executor([f = std::move(f), status = std::move(status)]() mutable { f(std::move(status)); });
     });
   }
 
  protected:
+  void when(std::function<void(Status)> f) const {
+    if (source_ == nullptr) return f(nested());
+    source_->when_durable(id_, std::move(f));
+  }
+  [[nodiscard]] static Status nested() {
+    return failure(Code::invalid, "", "a wait for the receipt of an update() nested in another transaction", "the outer update()'s receipt");
+  }
   detail::DurabilitySource* source_;
   std::uint64_t id_;
 };
@@ -62,10 +67,10 @@ class Receipt : public ReceiptBase {
   [[nodiscard]] const T& value() const& noexcept { return value_; }
   [[nodiscard]] T&& value() && noexcept { return std::move(value_); }
 
-  // co_await receipt: resumes when durable, with the value; throws error(poisoned).
+  // co_await receipt: resumes when durable, with the value; throws error(poisoned). The coroutine goes on on the pool's completion thread.
   [[nodiscard]] bool await_ready() const noexcept { return durable(); }
   void await_suspend(std::coroutine_handle<> h) {
-    source_->when_durable(id_, [this, h](Status s) {
+    when([this, h](Status s) {
       status_ = std::move(s);
       h.resume();
     });
@@ -87,7 +92,7 @@ class Receipt<void> : public ReceiptBase {
   void value() const noexcept {}
   [[nodiscard]] bool await_ready() const noexcept { return durable(); }
   void await_suspend(std::coroutine_handle<> h) {
-    source_->when_durable(id_, [this, h](Status s) {
+    when([this, h](Status s) {
       status_ = std::move(s);
       h.resume();
     });

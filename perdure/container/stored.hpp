@@ -116,10 +116,10 @@ constexpr void require_update() {
   static_assert(!std::remove_cvref_t<Tx>::read_only, "perdure: this call changes the pool: make it inside update(), not view()");
 }
 
-/// Calls f(args...); false when f returned a false bool, which ends a walk.
+/// Calls f(args...); false when f returned the bool false, which ends a walk (any other result is not looked at).
 template <class F, class... Args>
 bool go_on(F& f, Args&&... args) {
-  if constexpr (std::is_convertible_v<std::invoke_result_t<F&, Args...>, bool>) {
+  if constexpr (std::is_same_v<std::invoke_result_t<F&, Args...>, bool>) {
     return f(std::forward<Args>(args)...);
   } else {
     f(std::forward<Args>(args)...);

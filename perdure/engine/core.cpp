@@ -110,21 +110,17 @@ pool::HeapOp HeapOps::allocate(pool::Heap& heap, std::uint64_t bytes) {
   return *op;
 }
 
-pool::HeapOp HeapOps::free(pool::Heap& heap, std::uint64_t offset) {
+Result<pool::HeapOp> HeapOps::prepare_free(pool::Heap& heap, std::uint64_t offset) {
   if (!ops_.empty()) {
     if (const pool::HeapOp* before = latest(offset)) {
       if (!before->set)
-        throw error(failure(Code::invalid, "", "the block at home offset " + std::to_string(offset) + " was freed twice in one transaction", "one free"));
+        return failure(Code::invalid, "", "the block at home offset " + std::to_string(offset) + " was freed twice in one transaction", "one free");
       pool::HeapOp op = *before;
       op.set = false;
-      add(op);
       return op;
     }
   }
-  auto op = heap.prepare_free(offset);
-  op.status().or_throw();
-  add(*op);
-  return *op;
+  return heap.prepare_free(offset);
 }
 
 void HeapOps::release(pool::Heap& heap) noexcept {

@@ -105,8 +105,18 @@ class HeapOps {
   }
   /// The op that allocates `bytes`; throws error(full, invalid).
   pool::HeapOp allocate(pool::Heap& heap, std::uint64_t bytes);
-  /// The op that frees the block at `offset`, allocated by a committed transaction or by this one; throws error(invalid).
-  pool::HeapOp free(pool::Heap& heap, std::uint64_t offset);
+  /// The op that frees the block at `offset`, allocated by a committed transaction or by this one; throws error(invalid). Where another
+  /// transaction is freeing it, or has freed it since `tm` began, that is a conflict: whoever led us to the block is about to change.
+  template <class Tm>
+  pool::HeapOp free(pool::Heap& heap, std::uint64_t offset, Tm& tm) {
+    auto op = prepare_free(heap, offset);
+    if (__builtin_expect(!op.ok(), 0)) {
+      tm.recheck(op.code() == Code::busy);
+      op.status().or_throw();
+    }
+    add(*op);
+    return *op;
+  }
   /// An abort: what was reserved goes back.
   void release(pool::Heap& heap) noexcept;
   /// After commit: freed blocks may be reserved again.
@@ -116,6 +126,7 @@ class HeapOps {
   }
 
  private:
+  Result<pool::HeapOp> prepare_free(pool::Heap& heap, std::uint64_t offset);
   static constexpr std::size_t indexed_from = 64;  // above, look-ups go through a hash index
   std::vector<pool::HeapOp> ops_;
   std::unordered_map<std::uint64_t, std::size_t> index_;
@@ -147,7 +158,11 @@ class Contexts {
   std::array<std::atomic<Context*>, base::max_threads> table_{};
 };
 
-/// Runs `body(context)` as a transaction until it commits; nested calls join the outer one. Returns the id that bounds it (0 when nested).
+/// What run() returns for a call that joined an outer transaction.
+inline constexpr std::uint64_t joined = ~std::uint64_t{0};
+
+/// Runs `body(context)` as a transaction until it commits; nested calls join the outer one. Returns the id that bounds it: its own, or where
+/// it changed nothing that of the newest transaction it may have seen (0 before the first); `joined` when nested.
 template <class E, class F>
 std::uint64_t run(E& engine, bool update, Durability durability, F&& body) {
   auto& context = engine.context();
@@ -155,7 +170,7 @@ std::uint64_t run(E& engine, bool update, Durability durability, F&& body) {
     if (update && context.in_view())
       throw error(failure(Code::invalid, "", "update() called inside view()", "a change to start its own transaction", "leave the view first"));
     body(context);
-    return 0;
+    return joined;
   }
   for (;;) {
     context.begin(update);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/engine/stat_page.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -51,6 +52,35 @@ StatPage* map_page(int fd, int protection) {
 bool is_page(const StatPage& page) {
   // acquire pairs with the release in StatWriter's constructor: the head is complete
   return page.magic.load(std::memory_order_acquire) == StatPage::magic_value && page.version == StatPage::current_version;
+}
+
+std::uint64_t now_ns() noexcept {
+  timespec now = {};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// Removes pages that killed processes left an hour ago or more: their pools may never be opened again. Best effort; looks at a few only.
+void sweep() {
+  constexpr std::uint64_t hour = 3'600'000'000'000U;
+  DIR* const folder = ::opendir("/dev/shm");
+  if (folder == nullptr) return;
+  int looked_at = 0;
+  while (const dirent* entry = looked_at < 256 ? ::readdir(folder) : nullptr) {
+    const std::string name = std::string("/") + entry->d_name;
+    if (!name.starts_with("/perdure-") || name.size() != 45) continue;  // "/perdure-" and a uuid
+    ++looked_at;
+    const int fd = ::shm_open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
+    if (fd < 0) continue;
+    const StatPage* page = map_page(fd, PROT_READ);
+    ::close(fd);
+    if (page == nullptr) continue;
+    const std::uint64_t updated = page->updated_ns.load(std::memory_order_relaxed);  // no partner: a time stamp
+    const bool old = is_page(*page) && updated + hour < now_ns() && !owner_runs(*page);
+    ::munmap(const_cast<StatPage*>(page), sizeof(StatPage));
+    if (old) ::shm_unlink(name.c_str());
+  }
+  ::closedir(folder);
 }
 
 // Creates the page's file, replacing one whose owner is gone. -1 and `why` when it can't.
@@ -104,6 +134,7 @@ StatWriter::StatWriter(const std::uint8_t (&uuid)[16], const std::string& pool_p
   if (pool_path.empty() || ::stat(pool_path.c_str(), &file) != 0) {
     why_ = "the pool has no file";
   } else {
+    sweep();
     const std::string name = stat_page_name(uuid);
     if (const int fd = create_page(name, why_); fd >= 0) {
       if (StatPage* page = map_page(fd, PROT_READ | PROT_WRITE)) {
@@ -133,10 +164,7 @@ StatWriter::~StatWriter() {
 }
 
 void StatWriter::touch() noexcept {
-  timespec now = {};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  page_->updated_ns.store(static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec),
-                          std::memory_order_relaxed);  // no partner: a time stamp
+  page_->updated_ns.store(now_ns(), std::memory_order_relaxed);  // no partner: a time stamp
 }
 
 Result<StatReader> StatReader::open(const std::uint8_t (&uuid)[16]) {

@@ -4,7 +4,7 @@
 //
 // The process that has the pool open for writing owns the page: it creates it, stores counters in it and unlinks it at close. Others map
 // it read-only. A killed owner leaves its page behind: `alive` tells (pid and the process's start time, so that a reused pid does
-// not pass for the owner), and the next owner replaces it. A page is a help, never a duty: where there is no /dev/shm, or a
+// not pass for the owner), and the next owner replaces it; pages left an hour ago or more are removed by whoever opens a pool. A page is a help, never a duty: where there is no /dev/shm, or a
 // byte copy of the pool (same uuid) is open elsewhere, the owner gets private memory and everything else works.
 // Thread safety: counters are atomics, stored and read relaxed: each is right on its own, together they are a moment's blur.
 // Crash invariants: none; nothing here is read by recovery.

@@ -38,6 +38,12 @@ class HomeWriter final : public pool::HeapTarget {
   void store(std::uint64_t offset, std::uint64_t value) override { words(offset, &value, 1); }
   void set_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) | mask); }
   void clear_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) & ~mask); }
+  [[nodiscard]] bool replay() const noexcept override { return true; }
+  /// H4 (pool/heap.hpp): a span's zeroed bitmap before its directory word. A failed medium says so again at the caller's fence.
+  void fence() override {
+    flush();
+    (void)medium_.fence();
+  }
 
   /// Starts the write-back of every line touched since the last call. The caller fences.
   void flush();

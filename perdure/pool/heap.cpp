@@ -35,6 +35,9 @@ struct Heap::Impl {
   [[nodiscard]] Status invalid(std::uint64_t offset, const std::string& why) const {
     return failure(Code::invalid, pool.path(), "home offset " + number(offset) + ": " + why, "the start of an allocated block");
   }
+  [[nodiscard]] Status being_freed(std::uint64_t offset) const {
+    return failure(Code::busy, pool.path(), "home offset " + number(offset) + ": another transaction is freeing that block", "a block that nobody else frees");
+  }
   // More home: `chunks` of it, or as much as there may be (what is free at home's end counts too).
   Status grow(std::uint64_t chunks) {
     const std::uint64_t home = pool.home_bytes();
@@ -177,9 +180,8 @@ void Heap::release(const HeapOp& op) noexcept {
   }
   if (op.set) return give_back(op.offset, op.cls);
   if (Span* const span = impl_->central.span_at(op.offset / chunk_bytes)) {
-    auto& state = span->state[block_index(span->info(), op.offset - span->offset())];
-    // a block that the same transaction reserved was never marked
-    if (state.load(std::memory_order_relaxed) == Span::freeing) state.store(Span::taken, std::memory_order_relaxed);
+    std::uint8_t state = Span::freeing;  // a block that the same transaction reserved was never marked
+    span->state[block_index(span->info(), op.offset - span->offset())].compare_exchange_strong(state, Span::taken, std::memory_order_relaxed);
   }
 }
 
@@ -189,7 +191,7 @@ void Heap::reusable(const HeapOp& op) noexcept {
     return impl_->central.give_chunks(op.offset / chunk_bytes, op.chunks);
   }
   if (Span* const span = impl_->central.span_at(op.offset / chunk_bytes))
-    span->state[block_index(span->info(), op.offset - span->offset())].store(Span::taken, std::memory_order_relaxed);  // by a cache
+    span->state[block_index(span->info(), op.offset - span->offset())].store(Span::taken, std::memory_order_release);  // by a cache; pairs with prepare_free
   give_back(op.offset, op.cls);
 }
 
@@ -223,7 +225,7 @@ Result<HeapOp> Heap::prepare_free(std::uint64_t offset) {
   const std::uint64_t chunk = offset / chunk_bytes;
   if (op->cls == large_class) {
     const std::lock_guard guard(heap.mutex);
-    if (!heap.central.mark_large(chunk, op->chunks, true)) return heap.invalid(offset, "another transaction is freeing that block");
+    if (!heap.central.mark_large(chunk, op->chunks, true)) return heap.being_freed(offset);
     return op;
   }
   Span* span = heap.central.span_at(chunk);
@@ -232,8 +234,16 @@ Result<HeapOp> Heap::prepare_free(std::uint64_t offset) {
     span = heap.central.open_span(span_chunk_of(offset, span_chunks(op->cls), heap.central.first()), heap.pool.home_bytes());
     if (span == nullptr) return heap.invalid(offset, "a damaged span (run `perdure check`)");
   }
-  auto& state = span->state[block_index(span->info(), offset - span->offset())];
-  if (state.exchange(Span::freeing, std::memory_order_relaxed) == Span::freeing) return heap.invalid(offset, "another transaction is freeing that block");
+  const std::uint32_t index = block_index(span->info(), offset - span->offset());
+  std::uint8_t state = Span::taken;
+  // acquire pairs with the release in reusable(): if the block was freed since find(), the bit below is seen clear
+  if (!span->state[index].compare_exchange_strong(state, Span::freeing, std::memory_order_acq_rel, std::memory_order_acquire))
+    return state == Span::freeing ? heap.being_freed(offset) : heap.invalid(offset, "that block is free");
+  if (__builtin_expect(!heap.central.bit(span->offset(), index), 0)) {
+    state = Span::freeing;
+    span->state[index].compare_exchange_strong(state, Span::taken, std::memory_order_relaxed);
+    return heap.invalid(offset, "that block is free");
+  }
   return op;
 }
 

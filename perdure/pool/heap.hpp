@@ -97,7 +97,8 @@ class Heap {
   /// op of an aborted transaction, reserved or prepared.
   void release(const HeapOp& op) noexcept;
   /// The op that frees the block at `offset`: `invalid` when no allocated block starts there (double free, in one transaction too;
-  /// foreign pointer). A block that the calling transaction itself has reserved is not allocated yet: it is released instead.
+  /// foreign pointer), `busy` while another transaction is freeing it. A block that the calling transaction itself has reserved is not
+  /// allocated yet: it is released instead.
   Result<HeapOp> prepare_free(std::uint64_t offset);
   /// A free was applied (and is durable, where order asks): its block may be reserved again (H2).
   void reusable(const HeapOp& op) noexcept;

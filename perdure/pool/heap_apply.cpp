@@ -84,18 +84,21 @@ void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls, std::
 
 void set_free(HeapTarget& target, std::uint64_t chunk, std::uint64_t count, std::uint64_t max_home_bytes) {
   const std::uint64_t chunks = max_home_bytes / chunk_bytes, end = std::min(chunk + count, chunks);
-  clear_overlaps(target, chunk, end, chunks);
-  for (std::uint64_t c = chunk; c < end; ++c)
+  for (std::uint64_t c = chunk; c < end; ++c)  // a newer structure that also lies beside is made again, whole, by its own ops
     if (target.load(directory_word(c)) != 0) target.store(directory_word(c), 0);
 }
 
 void apply_large(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_bytes) {
   const std::uint64_t chunk = op.offset / chunk_bytes, chunks = max_home_bytes / chunk_bytes;
   const auto lock = lock_directory(target);
-  if (!op.set) return set_free(target, chunk, op.chunks, max_home_bytes);
+  const ChunkWord head = ChunkWord::make(ChunkWord::large, 0, op.chunks);
+  if (!op.set) {
+    if (target.replay() || load_word(target, chunk) == head) set_free(target, chunk, op.chunks, max_home_bytes);
+    return;
+  }
   const std::uint64_t end = std::min(chunk + op.chunks, chunks);
   clear_overlaps(target, chunk, end, chunks);
-  store_words(target, chunk, end, ChunkWord::make(ChunkWord::large, 0, op.chunks));
+  store_words(target, chunk, end, head);
   if (target.replay()) clear_debris(target, chunk, end, first_chunk(max_home_bytes), chunks);
 }
 

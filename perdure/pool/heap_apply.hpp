@@ -48,7 +48,10 @@ void apply_op(Target& target, const HeapOp& op, std::uint64_t max_home_bytes) {
   const ChunkWord want = span_word(op.cls);
   if (__builtin_expect(ChunkWord{target.load(directory_word(chunk))} != want || (op.set && target.replay()), 0)) {
     const auto lock = detail::lock_directory(target);
-    if (!op.set) return detail::set_free(target, chunk, info.chunks, max_home_bytes);
+    if (!op.set) {  // never in a view
+      if (target.replay()) detail::set_free(target, chunk, info.chunks, max_home_bytes);
+      return;
+    }
     detail::make_span(target, chunk, op.cls, max_home_bytes);
   }
   const std::uint64_t span = chunk * chunk_bytes;

@@ -217,14 +217,14 @@ std::uint32_t Central::take_blocks(std::uint32_t cls, std::uint32_t want, std::u
     if (span == nullptr) break;
     const ClassInfo& info = span->info();
     if (span->free == info.blocks) --classes_[cls].empty;
-    for (std::uint32_t i = span->hint; got < want && span->free > 0; ++i) {
+    for (std::uint32_t i = span->hint; got < want && span->free > 0 && i < info.blocks; ++i) {
       if (span->state[i].load(std::memory_order_relaxed) != Span::available) continue;
       span->state[i].store(Span::taken, std::memory_order_relaxed);
       --span->free;
       span->hint = i + 1;
       to[got++] = span->offset() + info.first + std::uint64_t{i} * info.bytes;
     }
-    if (span->free == 0) unlist(*span);
+    if (span->free == 0 || got == 0) unlist(*span);
     if (got > 0) break;  // a caller that wants many gets those of one span: neighbours
   }
   std::reverse(to, to + got);  // taken from the end: ascending addresses

@@ -63,11 +63,13 @@ struct GlobalLock {
       leave();
       return seen;
     }
+    void recheck(bool) const noexcept {}
     void rollback() noexcept {
       undo_.rollback();
       leave();
     }
     void backoff() noexcept { std::this_thread::yield(); }
+    [[nodiscard]] static bool mine(const Conflict&) noexcept { return false; }  // nothing conflicts here
 
     void copy_begin() { enter_reader(); }
     void copy_line(void* to, const void* from) const noexcept { std::memcpy(to, from, 64); }

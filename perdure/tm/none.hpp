@@ -64,11 +64,13 @@ struct None {
       leave();
       return seen;
     }
+    void recheck(bool) const noexcept {}
     void rollback() noexcept {
       undo_.rollback();
       leave();
     }
     void backoff() noexcept { std::this_thread::yield(); }
+    [[nodiscard]] static bool mine(const Conflict&) noexcept { return false; }  // nothing conflicts here
 
     void copy_begin() {
       shared_.gate.lock();

@@ -130,9 +130,9 @@ bool OrecContextBase::valid(std::uint64_t snapshot) const noexcept {
 }
 
 void OrecContextBase::extend() {
-  if (!log_reads_) throw Conflict{};
+  if (!log_reads_) conflict();
   const std::uint64_t now = shared_.domain.clock.load(std::memory_order_acquire);  // pairs with draw_id
-  if (!valid(snapshot_)) throw Conflict{};
+  if (!valid(snapshot_)) conflict();
   snapshot_ = now;
 }
 
@@ -143,7 +143,7 @@ std::uint64_t OrecContextBase::wait_unowned(Orec& o) {
     const std::uint64_t v = o.load(std::memory_order_acquire);  // pairs with release_locks
     if (!orec::owned(v)) return v;
   }
-  throw Conflict{};
+  conflict();
 }
 
 void OrecContextBase::own_slow(Orec& o) {
@@ -163,11 +163,12 @@ void OrecContextBase::own_slow(Orec& o) {
 }
 
 std::uint64_t OrecContextBase::draw_id() {
+  if (doomed_) conflict();
   auto& clock = shared_.domain.clock;
   std::uint64_t now = clock.load(std::memory_order_acquire);  // pairs with other draws
   for (;;) {
     if (now != snapshot_) {
-      if (!valid(snapshot_)) throw Conflict{};
+      if (!valid(snapshot_)) conflict();
       snapshot_ = now;
     }
     slot_.pending.store(now + 1, std::memory_order_relaxed);
@@ -190,6 +191,7 @@ void OrecContextBase::rollback() noexcept {
   }
   locks_.clear();
   reads_.clear();
+  doomed_ = false;
   slot_.pending.store(no_id, std::memory_order_release);  // pairs with quiet_id
   leave();
   if (holds_change_) release_change();

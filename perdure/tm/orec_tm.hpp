@@ -19,6 +19,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "perdure/tm/asymmetric.hpp"
 #include "perdure/tm/tm.hpp"
@@ -69,8 +70,13 @@ class OrecContextBase {
   [[nodiscard]] bool direct() const noexcept { return direct_; }
   [[nodiscard]] bool alone() const noexcept { return direct_; }
   [[nodiscard]] UndoLog& undo() noexcept { return undo_; }
+  /// Before an error is reported that a stale snapshot may have caused: was it?
+  void recheck(bool stale) {
+    if (!direct_ && (stale || !valid(snapshot_))) conflict();
+  }
   void rollback() noexcept;
   void backoff() noexcept;
+  [[nodiscard]] bool mine(const Conflict& c) const noexcept { return c.whose == this; }
   void copy_line(void* to, const void* from) noexcept;
   void copy_end() noexcept { leave(); }
 
@@ -83,6 +89,10 @@ class OrecContextBase {
   void enter() noexcept {
     slot_.active.store(++sequence_, std::memory_order_relaxed);  // odd
     light_fence();                                                // pairs with set_bias's heavy fence
+  }
+  [[noreturn]] void conflict() {
+    doomed_ = true;
+    throw Conflict{this};
   }
   [[nodiscard]] bool valid(std::uint64_t snapshot) const noexcept;
   void extend();                                   // newer snapshot, or Conflict
@@ -107,6 +117,7 @@ class OrecContextBase {
   bool direct_ = false;
   bool update_ = false;
   bool log_reads_ = false;  // a view reads without a read set until it has failed once
+  bool doomed_ = false;     // it has thrown a Conflict: whoever swallowed that is told again at the end
   bool holds_change_ = false;
   std::uint64_t snapshot_ = 0;
   std::uint64_t sequence_ = 0;
@@ -208,6 +219,7 @@ struct OrecTm {
     }
 
     std::uint64_t end_read_only() {
+      if (__builtin_expect(doomed_, 0)) conflict();
       const std::uint64_t seen = direct_ ? shared_.domain.clock.load(std::memory_order_acquire) : snapshot_;
       if (!direct_ && !locks_.empty()) {  // owned but stored nothing: as it was, no new incarnation is owed
         for (const Lock& l : locks_) l.orec->store(l.before, std::memory_order_release);
@@ -217,8 +229,11 @@ struct OrecTm {
       return seen;
     }
 
+    /// Not a transaction: it can't fail, so it is never irrevocable, however often this thread has just failed.
     void copy_begin() {
+      const std::uint32_t failures = std::exchange(failures_, 0);
       begin(false);
+      failures_ = failures;
     }
 
    private:

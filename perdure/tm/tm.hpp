@@ -18,8 +18,11 @@
 
 namespace perdure::tm {
 
-/// Thrown inside a transaction that must run again. Never reaches the user; a lambda that swallows it is restarted at its commit.
-struct Conflict {};
+/// Thrown inside a transaction that must run again. Never reaches the user; a lambda that swallows it is restarted at its commit. It
+/// says whose it is: a transaction on one pool may run inside one on another.
+struct Conflict {
+  const void* whose = nullptr;
+};
 
 inline constexpr std::uint64_t no_id = ~std::uint64_t{0};
 
@@ -122,7 +125,9 @@ inline void store_word(std::uint64_t* a, std::uint64_t v) noexcept { __atomic_st
 ///   direct()             reads and writes are plain
 ///   alone()              in an update: nobody else writes or copies
 ///   commit(f)            calls f(id) once, then shows the writes; throws Conflict before f, never after
-///   end_read_only()      ends a transaction that wrote nothing; returns the clock that bounds what it read
+///   end_read_only()      ends a transaction that wrote nothing; returns the clock that bounds what it read; throws Conflict
+///   mine(conflict)       it was thrown by this context
+///   recheck(stale)       throws Conflict if `stale`, or if what was read holds no longer, unless direct()
 ///   rollback()           undoes and ends. backoff(): waits a little, longer each time; after several the next begin is irrevocable
 ///   copy_begin() / copy_line(dst, src) / copy_end(): a consistent 64-byte copy of what committed transactions wrote
 template <class M>
@@ -137,8 +142,10 @@ concept TransactionalMemory = requires(typename M::Context& c, Domain& d, std::u
   { c.direct() } -> std::same_as<bool>;
   { c.commit([](std::uint64_t) {}) };
   { c.end_read_only() } -> std::same_as<std::uint64_t>;
+  { c.recheck(b) };
   { c.rollback() };
   { c.backoff() };
+  { c.mine(Conflict{}) } -> std::same_as<bool>;
   { c.copy_begin() };
   { c.copy_line(p, p) };
   { c.copy_end() };

@@ -197,6 +197,7 @@ void map_model_test() {
     });
     test.run.model.clear();
     test.expect_equal();
+    test.run.expect_no_blocks();
   }
 }
 
@@ -252,6 +253,7 @@ TYPED_TEST_P(MapSuite, ReserveThenInsert) {
   test.run.pool.update([](auto& tx, auto& root) { root.x.clear(tx); });
   test.run.model.clear();
   test.expect_equal();
+  test.run.expect_no_blocks();
 }
 
 REGISTER_TYPED_TEST_SUITE_P(MapSuite, HashMapOfWords, HashMapOfText, MapOfWords, MapOfText, MapOfPages, RbTreeOfWords, FillAndDrain, BigValues, ReserveThenInsert);

@@ -91,6 +91,7 @@ void vector_model_test() {
   run.pool.update([](auto& tx, auto& root) { root.x.clear(tx); });
   run.model.clear();
   expect_sequence(run);
+  run.expect_no_blocks();
 }
 
 template <class Policy>

@@ -133,6 +133,16 @@ class Runner {
     EXPECT_EQ(pool.compare_blocks(blocks), "");
   }
 
+  /// An emptied container owns no block, not even its own tables.
+  void expect_no_blocks() {
+    const int n = view([](auto& tx, const auto& c) {
+      int blocks = 0;
+      c.each_block(tx, [&](const void*) { ++blocks; });
+      return blocks;
+    });
+    EXPECT_EQ(n, 0) << "blocks owned by an empty container";
+  }
+
   /// f(tx, container) inside a view.
   template <class F>
   auto view(F f) {

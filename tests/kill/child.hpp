@@ -8,6 +8,7 @@
 // Thread safety: run() starts its own threads.
 #pragma once
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -18,6 +19,9 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/medium/pool_file.hpp"
+#include "perdure/pool/header.hpp"
+#include "tests/kill/killing_medium.hpp"
 #include "tests/kill/shared.hpp"
 #include "tests/kill/workload.hpp"
 
@@ -33,6 +37,8 @@ struct Task {
   std::uint64_t seed = 0;             ///< of this cycle: durabilities, when to look
   bool work = true;                   ///< false: open, verify, wait to be killed
   std::uint64_t close_after = 0;      ///< transactions a thread, then close(); 0: never
+  std::uint64_t kill_at = 0;          ///< the call of the medium in which it kills itself, counted from the opening; 0: never
+  std::uint64_t kill_at_work = 0;     ///< the same, counted from the first transaction
   std::uint64_t digest = 0;           ///< not 0: what a recovery of a copy of this pool came to
 };
 
@@ -50,7 +56,7 @@ class Child {
     try {
       shared_.phase.store(opening);
       const bool closed_before = shared_.clean.exchange(0) != 0;
-      PoolType pool = PoolType::open(task_.path, task_.options);
+      PoolType pool = open();
       shared_.phase.store(opened);
       const Stats stats = pool.stats();
       if (closed_before && !stats.recovery.was_clean) bad("the pool was closed, and opening had to recover");
@@ -87,6 +93,21 @@ class Child {
  private:
   void bad(const std::string& text) {
     if (!shared_.error[0]) shared_.fail(text);
+  }
+
+  PoolType open() {
+    if (task_.kill_at == 0 && task_.kill_at_work == 0) return PoolType::open(task_.path, task_.options);
+    const medium::Descriptor fd(::open(task_.path.c_str(), O_RDONLY | O_CLOEXEC));
+    const auto found = pool::read_header(task_.path, fd.get());
+    medium::OpenMedium how;
+    how.path = task_.path;
+    how.kind = task_.options.medium;
+    how.log_bytes = found.value().header.log_bytes;
+    how.home_bytes = found.value().header.home_bytes;
+    how.max_home_bytes = found.value().header.max_home_bytes;
+    auto killing = std::make_unique<KillingMedium>(medium::open_medium(how).value(), task_.kill_at);
+    killing_ = killing.get();
+    return PoolType::try_open_on(task_.path, task_.options, std::move(killing), false).value();
   }
 
   // --- comparing -----------------------------------------------------------------------------------------------------------------
@@ -234,6 +255,7 @@ class Child {
     if (!model_.ready) pool.update(durable, [](auto& tx, RootType& root) { set_up<Container>(tx, root); });
     for (auto& row : shared_.ids)
       for (auto& id : row) id.store(0, std::memory_order_relaxed);
+    if (task_.kill_at_work != 0) killing_->arm(task_.kill_at_work);
     shared_.phase.store(working);
     const auto guarded = [&](std::uint64_t t) {
       try {
@@ -304,6 +326,7 @@ class Child {
   Shared& shared_;
   const Task task_;
   ModelType model_;
+  KillingMedium* killing_ = nullptr;
   std::uint64_t checkpoints_ = 0, home_bytes_ = 0;
 };
 

@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <ostream>
 #include <string>
 
 #include "perdure/engine/stat_page.hpp"
@@ -43,7 +44,13 @@ struct Config {
   std::uint64_t threads = 1;
   std::string container;
   std::uint64_t kills = 0;
+  bool exact = false;  ///< killed in a call of the medium, not by a clock
 };
+
+inline std::string name_of(const Config& c) {
+  return (c.exact ? "exact_" : "") + c.medium + "_" + c.engine + "_" + std::to_string(c.threads) + "_" + c.container;
+}
+inline void PrintTo(const Config& c, std::ostream* out) { *out << name_of(c); }
 
 /// What the command line says.
 struct Settings {
@@ -125,6 +132,7 @@ class Killer {
     task_.close_after = 1;
     task_.work = true;
     task_.digest = 0;
+    task_.kill_at = 0;
     const pid_t child = start([](Child<Container>& c) { c.run(); });
     return finish(child, await(child, closed), false);
   }
@@ -134,8 +142,10 @@ class Killer {
     task_.work = true;
     task_.close_after = 0;
     task_.digest = 0;
+    task_.kill_at = 0;
     if (r.one_in(3)) task_.options.durability = static_cast<Durability>(r.below(3));
     const std::uint64_t when = r.below(20);
+    if (config_.exact && std::filesystem::exists(path_)) return exact(r);
     const std::uint64_t life_us = 1000 * static_cast<std::uint64_t>(slower);
     if (when == 0 && std::filesystem::exists(path_))
       if (std::string failed = idempotent(r); !failed.empty()) return failed;
@@ -157,6 +167,17 @@ class Killer {
     std::string failed = await(child, until);
     if (failed.empty()) wait_us(delay);
     if (failed.empty() && until == closing && delay % 2 == 0) failed = await(child, closed);  // learn how long it takes
+    return finish(child, failed, true);
+  }
+
+  // Killed in the n-th call of the medium.
+  std::string exact(Random& r) {
+    if (settings_.keep) copy(path_ + ".kept");
+    (r.one_in(3) ? task_.kill_at : task_.kill_at_work) = 1 + r.below(std::uint64_t{16} << r.below(10));
+    if (r.one_in(4)) task_.close_after = 1 + r.below(30);
+    const pid_t child = start([](Child<Container>& c) { c.run(); });
+    std::string failed = await(child, closed);
+    task_.kill_at = task_.kill_at_work = 0;
     return finish(child, failed, true);
   }
 

@@ -93,9 +93,10 @@ struct Plan {
   }
 };
 
-/// Text of up to `budget` bytes, which it takes from it: mostly short, sometimes a block of several chunks.
-inline std::string some_text(Random& r, std::uint64_t& budget) {
-  std::uint64_t n = r.one_in(48) ? r.below(80000) : r.one_in(8) ? r.below(3000) : r.below(60);
+/// Text of up to `budget` bytes, which it takes from it. Sizes change with the times, so that chunks of the heap change hands.
+inline std::string some_text(Random& r, std::uint64_t era, std::uint64_t& budget) {
+  static constexpr std::uint64_t most[] = {60, 900, 5000, 90};
+  std::uint64_t n = r.one_in(60) ? r.below(150000) : r.below(most[era % 4]);
   n = n < budget ? n : budget / 2;
   budget -= n;
   return std::string(n, static_cast<char>('a' + r.below(26))) + std::to_string(r.below(1000));
@@ -103,26 +104,29 @@ inline std::string some_text(Random& r, std::uint64_t& budget) {
 
 inline std::string changed(const std::string& old, const std::string& v) { return old.substr(0, old.size() / 2 < 40 ? old.size() / 2 : 40) + v; }
 
-/// One part of a transaction, on maps: `to` has put, erase, change. Keys are mapped by `key`.
+/// One part of a transaction, on maps: `to` has put, insert, change, erase, and clear where nobody else has a part of it (`whole`).
+/// Keys are mapped by `key`.
 template <class Target, class Key>
-void play_map(Random r, std::uint64_t steps, std::uint64_t budget, Target&& to, Key key) {
+void play_map(Random r, std::uint64_t era, std::uint64_t steps, std::uint64_t budget, bool whole, Target&& to, Key key) {
+  if (whole && r.one_in(80)) to.clear();
   for (std::uint64_t i = 0; i < steps; ++i) {
     const std::uint64_t k = key(r.below(keys));
     switch (r.below(8)) {
-      case 0: case 1: case 2: to.put(k, some_text(r, budget)); break;
-      case 3: to.change(k, some_text(r, budget)); break;
-      case 4: to.insert(k, some_text(r, budget)); break;
+      case 0: case 1: case 2: to.put(k, some_text(r, era, budget)); break;
+      case 3: to.change(k, some_text(r, era, budget)); break;
+      case 4: to.insert(k, some_text(r, era, budget)); break;
       default: to.erase(k); break;
     }
   }
 }
 
-/// The same on vectors: `to` has set, and, where nobody else has a part of it, push, pop and resize.
+/// The same on vectors: `to` has set, and, where nobody else has a part of it, push, pop, resize and clear.
 template <class Target, class Key>
-void play_vector(Random r, std::uint64_t steps, std::uint64_t budget, bool whole, Target&& to, Key key) {
+void play_vector(Random r, std::uint64_t era, std::uint64_t steps, std::uint64_t budget, bool whole, Target&& to, Key key) {
+  if (whole && r.one_in(80)) to.clear();
   for (std::uint64_t i = 0; i < steps; ++i) {
     const std::uint64_t what = whole ? r.below(12) : r.below(6);
-    std::string text = what < 9 ? some_text(r, budget) : std::string();
+    std::string text = what < 9 ? some_text(r, era, budget) : std::string();
     const std::uint64_t at = r.below(elements / 2), n = r.below(40);
     if (what < 6) {
       if (whole ? at < to.size() : true) to.set(whole ? at : key(at), text);
@@ -137,12 +141,13 @@ void play_vector(Random r, std::uint64_t steps, std::uint64_t budget, bool whole
 }
 
 template <class Container, class Target>
-void play_part(const Random& r, std::uint64_t steps, std::uint64_t budget, std::uint64_t threads, std::uint64_t thread, Target&& to) {
+void play_part(const Random& r, std::uint64_t n, std::uint64_t steps, std::uint64_t budget, std::uint64_t threads, std::uint64_t thread, Target&& to) {
+  const std::uint64_t era = n / 256;
   const auto key = [=](std::uint64_t k) { return k * threads + thread; };
   if constexpr (is_vector<Container>)
-    play_vector(r, steps, budget, threads == 1, to, key);
+    play_vector(r, era, steps, budget, threads == 1, to, key);
   else
-    play_map(r, steps, budget, to, key);
+    play_map(r, era, steps, budget, threads == 1, to, key);
 }
 
 // --- on a pool -------------------------------------------------------------------------------------------------------------------
@@ -155,6 +160,7 @@ struct PoolTarget {
   void insert(std::uint64_t k, const std::string& v) { c.insert(tx, k, v); }
   void change(std::uint64_t k, const std::string& v) { c.update(tx, k, [&](std::string& old) { old = changed(old, v); }); }
   void erase(std::uint64_t k) { c.erase(tx, k); }
+  void clear() { c.clear(tx); }
   void set(std::uint64_t i, const std::string& v) { c.set(tx, i, v); }
   void push(const std::string& v) { c.push_back(tx, v); }
   void pop() { (void)c.pop_back(tx); }
@@ -176,10 +182,10 @@ template <class Container, class Tx, class Pause>
 void play(const Shape& shape, std::uint64_t thread, std::uint64_t n, Tx& tx, Root<Container>& root, Pause pause) {
   Plan plan(shape, thread, n);
   const std::uint64_t budget = shape.value_budget / (plan.shares ? 2 : 1);
-  play_part<Container>(plan.own, plan.steps, budget, shape.threads, thread, PoolTarget<Tx, Container>{tx, root.data});
+  play_part<Container>(plan.own, n, plan.steps, budget, shape.threads, thread, PoolTarget<Tx, Container>{tx, root.data});
   if (plan.pauses) pause();
   if (plan.shares) {
-    play_part<Container>(plan.shared, 1 + plan.steps / 4, budget, 1, 0, PoolTarget<Tx, Container>{tx, root.common});
+    play_part<Container>(plan.shared, n, 1 + plan.steps / 4, budget, 1, 0, PoolTarget<Tx, Container>{tx, root.common});
     Random r = plan.shared;
     const std::uint64_t from = r.below(accounts), to = r.below(accounts);
     const auto amount = static_cast<std::int64_t>(r.below(10));
@@ -201,12 +207,14 @@ struct MapTarget {
     if (const auto it = m.find(k); it != m.end()) it->second = changed(it->second, v);
   }
   void erase(std::uint64_t k) { m.erase(k); }
+  void clear() { m.clear(); }
 };
 struct ListTarget {
   std::vector<std::string>& v;
   void set(std::uint64_t i, const std::string& text) { v.at(i) = text; }
   void push(const std::string& text) { v.push_back(text); }
   void pop() { v.pop_back(); }
+  void clear() { v.clear(); }
   void resize(std::uint64_t n) { v.resize(n, "new"); }
   std::uint64_t size() const { return v.size(); }
 };
@@ -227,7 +235,7 @@ void play_own(const Shape& shape, std::uint64_t thread, std::uint64_t n, Model<C
   model.done[thread] = plan.throws ? model.done[thread] : n;
   if (plan.throws) return;
   const std::uint64_t budget = shape.value_budget / (plan.shares ? 2 : 1);
-  play_part<Container>(plan.own, plan.steps, budget, shape.threads, thread, target_of(model.data));
+  play_part<Container>(plan.own, n, plan.steps, budget, shape.threads, thread, target_of(model.data));
 }
 
 /// The part that is everybody's. In the journal's order.
@@ -235,7 +243,7 @@ template <class Container>
 void play_shared(const Shape& shape, std::uint64_t entry, Model<Container>& model) {
   const std::uint64_t thread = entry >> 63, n = entry & ~(std::uint64_t{1} << 63);
   Plan plan(shape, thread, n);
-  play_part<Container>(plan.shared, 1 + plan.steps / 4, shape.value_budget / 2, 1, 0, target_of(model.common));
+  play_part<Container>(plan.shared, n, 1 + plan.steps / 4, shape.value_budget / 2, 1, 0, target_of(model.common));
   Random r = plan.shared;
   const std::uint64_t from = r.below(accounts), to = r.below(accounts);
   const auto amount = static_cast<std::int64_t>(r.below(10));

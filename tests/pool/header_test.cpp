@@ -57,7 +57,7 @@ TEST_F(HeaderTest, EveryByteOfEitherCopy) {
   ASSERT_EQ(judge(*a), CopyState::valid);
   ASSERT_EQ(judge(*b), CopyState::valid);
   for (std::size_t i = 0; i < sizeof(Header); ++i) {
-    for (const unsigned flip : {1U, 0x80U, 0xffU}) {
+    for (const unsigned flip : {1U << i % 8, 0xffU}) {
       const auto flipped = [&](const Header* h) {
         Header copy = *h;
         reinterpret_cast<unsigned char*>(&copy)[i] ^= static_cast<unsigned char>(flip);

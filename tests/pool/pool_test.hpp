@@ -32,6 +32,13 @@ namespace perdure::pool::testing {
 
 inline constexpr std::uint64_t KiB = 1ULL << 10, MiB = 1ULL << 20;
 
+/// Sanitizers cost a factor of 5 to 20: what is random then runs fewer rounds.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr int rounds_in(int full) { return full / 5 + 1; }
+#else
+inline constexpr int rounds_in(int full) { return full; }
+#endif
+
 class Scratch {
  public:
   /// `memory`: on a tmpfs where there is one: creating a pool prewrites its log.
@@ -73,8 +80,11 @@ inline Identity tester() {
 }
 
 inline std::string read_all(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::ifstream in(path, std::ios::binary | std::ios::ate);
+  std::string text(static_cast<std::size_t>(in.tellg()), '\0');
+  in.seekg(0);
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  return text;
 }
 inline void write_all(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;

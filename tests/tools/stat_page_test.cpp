@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -85,6 +87,27 @@ TEST_F(StatPageTest, AKilledOwnersPageIsToldAndReplaced) {
   EXPECT_TRUE(writer.shared()) << writer.why();
   EXPECT_EQ(StatReader::open(uuid_)->page().commits.load(), 0U);
   EXPECT_EQ(left->page().commits.load(), 7U);
+}
+
+TEST_F(StatPageTest, OldPagesOfKilledOwnersAreSwept) {
+  std::uint8_t other[16] = {0xfe};
+  std::copy_n(uuid_, 15, other + 1);
+  for (const bool old : {false, true}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      StatWriter writer(other, path_, "shadow");
+      writer.touch();
+      if (old) writer.page().updated_ns.store(0);  // the clock's zero is when the machine started
+      ::kill(::getpid(), SIGKILL);
+    }
+    ::waitpid(child, nullptr, 0);
+    if (!StatReader::open(other).ok()) GTEST_SKIP() << "no /dev/shm";
+    StatWriter writer(uuid_, path_, "shadow");
+    timespec now = {};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    EXPECT_EQ(StatReader::open(other).ok(), !old || now.tv_sec < 3600);
+  }
+  std::remove(("/dev/shm" + stat_page_name(other)).c_str());
 }
 
 TEST_F(StatPageTest, AByteCopyOpenElsewhereGetsPrivateMemory) {

@@ -4,16 +4,18 @@
 // logs go (design: "Recycling logs").
 //
 //   1. X = every id up to it has finished its commit (held) or is durable (prefix).
-//   2. Take the marks of each page, then copy its marked lines as the TM allows: what committed transactions wrote, nothing else.
+//   2. First the heap's directory, then the rest: take the marks of each page, then copy its marked lines as the TM allows: what committed transactions wrote, nothing else.
 //   3. prefix: read the clock c after a batch was copied; the batch may hold the writes of transactions up to c, so it waits in DRAM
 //      until all of them are durable. held: isolation is held through the fence, so what can be copied is durable.
-//   4. Write the batch home by non-temporal stores.
+//   4. Write the batch home by non-temporal stores. The directory's lines come last, after a fence: home never names a span whose zeroed
+//      bitmap it does not hold (H4, pool/heap.hpp).
 //   5. After the last batch: fence (home durable), persist X and the rings' heads in the header (fences), only then recycle.
 // Crash: before 5 the header still names the old X, and replay over a newer home is idempotent; without the fence in 5 a recycled record's only copy could be lost.
 // Source: fuzzy checkpoints (Hagmann, IEEE ToC '86); retiring from DRAM instead of from the log (SoftWrAP, MSST '15).
 // Thread safety: one slice at a time (the caller's lock).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -22,6 +24,7 @@
 #include "perdure/engine/shadow/view.hpp"
 #include "perdure/log/ring.hpp"
 #include "perdure/medium/medium.hpp"
+#include "perdure/pool/format.hpp"
 
 namespace perdure::engine::shadow {
 
@@ -34,28 +37,31 @@ class Checkpoint {
     copied    ///< all is home: finish
   };
 
-  Checkpoint(medium::Medium& medium, Marks& marks, const std::byte* view) : medium_(medium), marks_(marks), view_(view) {}
+  Checkpoint(medium::Medium& medium, Marks& marks, const std::byte* view, std::uint64_t max_home_bytes)
+      : medium_(medium), marks_(marks), view_(view), directory_pages_(pool::first_chunk(max_home_bytes) * pool::chunk_bytes / 4096) {}
 
   [[nodiscard]] bool active() const noexcept { return active_; }
   [[nodiscard]] std::uint64_t x() const noexcept { return x_; }
-  [[nodiscard]] std::uint64_t needs() const noexcept { return batches_.empty() ? 0 : batches_.front().clock; }
+  [[nodiscard]] std::uint64_t needs() const noexcept {
+    return !batches_.empty() ? batches_.front().clock : !directory_.empty() ? directory_.back().clock : 0;
+  }
   [[nodiscard]] std::uint64_t lines() const noexcept { return lines_; }
   [[nodiscard]] std::size_t pages_left() const noexcept { return pages_.size() - next_page_; }
 
-  void start(std::uint64_t x, std::uint64_t home_bytes) {
+  void start(std::uint64_t x) {
     active_ = true;
     x_ = x;
-    pages_.clear();
-    next_page_ = 0;
-    for (std::uint64_t page = 0, n = (home_bytes + 4095) / 4096; page < n; ++page)
-      if (marks_.any(page)) pages_.push_back(page);
+    in_directory_ = true;
+    look_for(0, directory_pages_);
   }
 
   /// Copies up to `max_pages` pages. `tm`: the caller's TM context, outside any transaction. `clock()`: the last id drawn.
-  /// `durable()`: ids up to it are; no_wait: everything that can be copied is durable already (held).
+  /// `durable()`: ids up to it are. held: what can be copied is durable already, and durable() is 0 once the medium has failed. The
+  /// caller fences after every slice.
   template <class Tm, class Clock, class Durable>
   Step slice(Tm& tm, std::size_t max_pages, bool held, Clock&& clock, Durable&& durable) {
     if (!active_) return Step::idle;
+    if (next_page_ == pages_.size()) the_rest();
     if (next_page_ < pages_.size()) {
       Batch batch;
       tm.copy_begin();
@@ -66,16 +72,25 @@ class Checkpoint {
           tm.copy_line(batch.lines.data() + batch.lines.size() - 8, view_ + offset);
         });
       tm.copy_end();
-      batch.clock = held ? 0 : clock();
+      batch.clock = held ? 1 : clock();
       lines_ += batch.offsets.size();
-      if (!batch.offsets.empty()) batches_.push_back(std::move(batch));
+      if (!batch.offsets.empty()) (in_directory_ ? directory_ : batches_).push_back(std::move(batch));
+      if (next_page_ == pages_.size()) the_rest();
     }
+    bool wrote = false;
     while (!batches_.empty() && batches_.front().clock <= durable()) {
       write(batches_.front());
       batches_.erase(batches_.begin());
+      wrote = true;
     }
     if (next_page_ < pages_.size() && batches_.size() < 64) return Step::more;
-    return batches_.empty() ? Step::copied : Step::waiting;
+    if (!batches_.empty()) return Step::waiting;
+    if (directory_.empty()) return Step::copied;
+    if (directory_.back().clock > durable()) return Step::waiting;
+    if (wrote) return Step::more;  // a fence first: all that the directory names is home
+    for (const Batch& batch : directory_) write(batch);
+    directory_.clear();
+    return Step::copied;
   }
   /// Home is durable up to x(): the caller has fenced and published.
   void finished() noexcept { active_ = false; }
@@ -86,6 +101,18 @@ class Checkpoint {
     std::vector<std::uint64_t> offsets;
     std::vector<std::uint64_t> lines;  ///< 8 words each
   };
+  void look_for(std::uint64_t from, std::uint64_t to) {
+    pages_.clear();
+    next_page_ = 0;
+    for (std::uint64_t page = from; page < to; ++page)
+      if (marks_.any(page)) pages_.push_back(page);
+  }
+  // Once the directory is copied, not before: whatever it names was marked by then.
+  void the_rest() {
+    if (!in_directory_) return;
+    in_directory_ = false;
+    look_for(directory_pages_, medium_.home_bytes() / 4096);  // what has grown meanwhile too
+  }
   void write(const Batch& batch) {
     const std::uint64_t home = medium_.log_bytes();
     for (std::size_t i = 0; i < batch.offsets.size();) {
@@ -99,11 +126,12 @@ class Checkpoint {
   medium::Medium& medium_;
   Marks& marks_;
   const std::byte* view_;
-  bool active_ = false;
+  const std::uint64_t directory_pages_;
+  bool active_ = false, in_directory_ = false;
   std::uint64_t x_ = 0, lines_ = 0;
   std::vector<std::uint64_t> pages_;
   std::size_t next_page_ = 0;
-  std::vector<Batch> batches_;
+  std::vector<Batch> batches_, directory_;
 };
 
 }  // namespace perdure::engine::shadow

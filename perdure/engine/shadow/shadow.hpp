@@ -135,7 +135,7 @@ class Shadow<Tm, How>::Context {
     record_.heap_op(op);
     return view_ + op.offset;
   }
-  void free(void* p) { record_.heap_op(ops_.free(heap_, static_cast<std::uint64_t>(static_cast<std::byte*>(p) - view_))); }
+  void free(void* p) { record_.heap_op(ops_.free(heap_, static_cast<std::uint64_t>(static_cast<std::byte*>(p) - view_), tm_)); }
 
   std::uint64_t commit(Durability durability) {
     if (record_.empty()) {

@@ -54,7 +54,7 @@ Shadow<Tm, How>::Shadow(pool::PoolFile& file, const Config& config, const Recove
       rings_[i].configure(core_.medium, map.value(), log::ring_seed(header.uuid, header.epoch, i));
     }
     if constexpr (How == Reproduce::checkpoint)
-      checkpoint_ = std::make_unique<Checkpoint>(core_.medium, *marks_, file.view());
+      checkpoint_ = std::make_unique<Checkpoint>(core_.medium, *marks_, file.view(), header.max_home_bytes);
     else
       replay_ = std::make_unique<Replay>(core_, rings_[0]);
     if (!held_) {
@@ -135,11 +135,15 @@ void Shadow<Tm, How>::slice(Context& context, bool all) {
 // Returns false when the checkpoint is finished (or the medium failed).
 template <class Tm, Reproduce How>
 bool Shadow<Tm, How>::slice_locked(Context& context, std::size_t pages) {
-  if (!checkpoint_->active()) checkpoint_->start(held_ ? tm_.domain.quiet_id() : persister_.durable(), core_.file.home_bytes());
+  if (!checkpoint_->active()) checkpoint_->start(held_ ? tm_.domain.quiet_id() : persister_.durable());
   const auto clock = [this] { return tm_.domain.clock.load(std::memory_order_acquire); };  // pairs with the draw of an id
-  const auto step = checkpoint_->slice(context.tm_, pages, held_, clock, [this] { return held_ ? 0 : persister_.durable(); });
+  const auto step = checkpoint_->slice(context.tm_, pages, held_, clock, [this]() -> std::uint64_t {
+    // held: a commit whose fence failed has poisoned the core before its writes could be copied; nothing of it may reach home
+    return !held_ ? persister_.durable() : core_.state() & Core::poisoned_bit ? 0 : 1;
+  });
   // This thread's streams must be durable before the header says so; another thread may finish the checkpoint.
   if (Status s = core_.medium.fence(); !s.ok()) return core_.poison(s), false;
+  if (core_.state() & Core::poisoned_bit) return false;
   if (step == Checkpoint::Step::waiting)
     if (Status s = persister_.wait(checkpoint_->needs()); !s.ok()) return core_.poison(s), false;
   if (step != Checkpoint::Step::copied) return true;
@@ -209,6 +213,7 @@ Status Shadow<Tm, How>::close() {
     core_.closed();
     return {};
   }
+  if ((core_.state() & Core::forked_bit) != 0) return core_.why();  // the background thread is the parent's
   Status s = checkpoint();
   stop_background();
   if (s.ok()) {

@@ -138,7 +138,7 @@ class Undo<Tm>::Context {
     core_.medium.store(home_ + offset_of(a), src, n * 8);
   }
   std::byte* alloc(std::uint64_t bytes) { return view_ + ops_.allocate(heap_, bytes).offset; }
-  void free(void* p) { ops_.free(heap_, static_cast<std::uint64_t>(static_cast<std::byte*>(p) - view_)); }
+  void free(void* p) { ops_.free(heap_, static_cast<std::uint64_t>(static_cast<std::byte*>(p) - view_), tm_); }
   std::uint64_t commit(Durability durability);
   void rollback() noexcept;
   void backoff() noexcept {

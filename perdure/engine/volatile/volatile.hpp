@@ -74,7 +74,7 @@ class Volatile {
       for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
     }
     std::byte* alloc(std::uint64_t bytes) { return view_ + ops_.allocate(heap_, bytes).offset; }
-    void free(void* p) { ops_.free(heap_, static_cast<std::uint64_t>(static_cast<std::byte*>(p) - view_)); }
+    void free(void* p) { ops_.free(heap_, static_cast<std::uint64_t>(static_cast<std::byte*>(p) - view_), tm_); }
     std::uint64_t commit(Durability) {
       std::uint64_t id = 0;
       if (!wrote_ && ops_.empty()) {

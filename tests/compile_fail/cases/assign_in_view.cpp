@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// EXPECT: lvalue required|not assignable|deleted|read-only
+// EXPECT: lvalue required|expression is not assignable
 //
 // An assignment inside view(), through the call that reads.
 #include "../common.hpp"

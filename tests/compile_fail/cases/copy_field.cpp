@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// EXPECT: deleted
+// EXPECT: a plain copy of pool data: read it with tx
 //
 // A field copied as a whole: a plain read of the pool in disguise.
 #include "../common.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// EXPECT: cannot convert|no viable conversion|conversion from
+// EXPECT: a plain read of pool data: read it with tx
 //
 // A field of the pool read without the transaction: some engines hold the newest value elsewhere.
 #include "../common.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// EXPECT: layout_id
+// EXPECT: perdure: the layout of this type can.t be seen.*layout_id
 //
 // A root type whose layout can not be told: neither an aggregate nor one that states a layout_id.
 #include "../common.hpp"

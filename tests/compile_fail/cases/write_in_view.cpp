@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// EXPECT: write
+// EXPECT: no member named .write
 //
 // A write inside view(): a read-only transaction writes nothing (law L8).
 #include "../common.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// EXPECT: non-pointer type|is not a pointer
+// EXPECT: a plain dereference of a pool pointer: write tx.x.->field
 //
 // A write through a ptr<T> without the transaction, on either step of the way.
 #include "../common.hpp"

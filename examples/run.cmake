@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Runs the examples in BIN in a fresh folder WORK and checks what they say.
+function(run expected)  # run(<regex of the output> <program> <argument>...)
+  list(POP_FRONT ARGN program)
+  execute_process(COMMAND ${BIN}/${program} ${ARGN} WORKING_DIRECTORY ${WORK} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE error)
+  message(STATUS "${program} ${ARGN}\n${output}")
+  if(NOT result EQUAL 0 OR NOT output MATCHES "${expected}")
+    message(FATAL_ERROR "found result ${result}, the output above and '${error}', expected 0 and '${expected}'")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+file(MAKE_DIRECTORY ${WORK})
+run("total 100000, expected 100000" bank bank.pool)
+run("total 100000, expected 100000" bank bank.pool)
+run("" kv kv.pool put pear 2)
+run("" kv kv.pool put apple 1)
+run("" kv kv.pool put plum "3 or 4")
+run("^3 or 4\n$" kv kv.pool get plum)
+run("" kv kv.pool del apple)
+run("^pear\t2\nplum\t3 or 4\n$" kv kv.pool list)
+run("^plum\t3 or 4\n$" kv kv.pool list pi)
+run("2000 answers, journal of 2002 entries" receipts journal.pool)
+run("2000 answers, journal of 4004 entries" receipts journal.pool)
+run("^1: one\n$" c_example notes.pool one)
+run("^2: two\n1: one\n$" c_example notes.pool two)
+file(REMOVE_RECURSE ${WORK})

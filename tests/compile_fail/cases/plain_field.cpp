@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// EXPECT: a plain number or enum in a struct that lies in a pool
+//
+// A root with a plain number in it: nothing would keep anybody from reading and writing it past the transaction.
+#include "../common.hpp"
+
+struct Loose {
+#ifdef PERDURE_CONTROL
+  perdure::p<std::uint64_t> count;
+#else
+  std::uint64_t count;
+#endif
+};
+
+int main() { (void)perdure::Pool<Loose>::open("never-run.perdure"); }

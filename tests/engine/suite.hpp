@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the tests of the engines share: every registered instance as a test type, pools on recording media, and the state that recovery
+// makes of an image, to be compared with a model.
+//
+// Tests are typed over perdure::all_engines: an engine is tested by being listed in engine/registry.hpp.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <barrier>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "perdure/api/pool.hpp"
+#include "perdure/medium/recording.hpp"
+
+namespace perdure::test {
+
+#if defined(__SANITIZE_THREAD__)
+inline constexpr unsigned scale = 10;
+#elif defined(__SANITIZE_ADDRESS__)
+inline constexpr unsigned scale = 5;
+#else
+inline constexpr unsigned scale = 1;
+#endif
+
+// --- the engines as test types ----------------------------------------------------------------------------------------------------
+
+namespace detail {
+template <class List>
+struct AsTypes;
+template <class... Instances>
+struct AsTypes<engines<Instances...>> {
+  using type = ::testing::Types<Instances...>;
+};
+template <class Keep, class List>
+struct Filter;
+template <class Keep, class... Instances>
+struct Filter<Keep, engines<Instances...>> {
+  template <class... A, class... B>
+  static engines<A..., B...> join(engines<A...>, engines<B...>);
+  static engines<> all();
+  template <class First, class... Rest>
+  static auto keep(engines<First, Rest...>) {
+    if constexpr (Keep::template of<First>)
+      return decltype(join(engines<First>(), keep(engines<Rest...>()))){};
+    else
+      return decltype(keep(engines<Rest...>())){};
+  }
+  static auto keep(engines<>) { return engines<>(); }
+  using type = decltype(keep(engines<Instances...>()));
+};
+}  // namespace detail
+
+template <class Instance>
+inline constexpr bool is_durable = std::string_view(Instance::type::name) != "volatile";
+template <class Instance>
+inline constexpr bool isolates = Instance::isolation == Isolation::full;
+template <class Instance>
+inline constexpr bool is_shadow = std::string_view(Instance::type::name) == "shadow";
+template <class Instance>
+inline constexpr bool is_dudetm = std::string_view(Instance::type::name) == "dudetm";
+template <class Instance>
+inline constexpr bool is_undo = std::string_view(Instance::type::name) == "undo";
+
+struct KeepDurable {
+  template <class I> static constexpr bool of = is_durable<I>;
+};
+struct KeepIsolating {
+  template <class I> static constexpr bool of = isolates<I>;
+};
+struct KeepDurableIsolating {
+  template <class I> static constexpr bool of = is_durable<I> && isolates<I>;
+};
+
+using AllEngines = detail::AsTypes<all_engines>::type;
+using DurableEngines = detail::AsTypes<typename detail::Filter<KeepDurable, all_engines>::type>::type;
+using IsolatingEngines = detail::AsTypes<typename detail::Filter<KeepIsolating, all_engines>::type>::type;
+using DurableIsolatingEngines = detail::AsTypes<typename detail::Filter<KeepDurableIsolating, all_engines>::type>::type;
+
+struct EngineName {
+  template <class Instance>
+  static std::string GetName(int) {
+    std::string name(Instance::name);
+    std::replace(name.begin(), name.end(), '/', '_');
+    return name;
+  }
+};
+
+// --- pools on recording media -----------------------------------------------------------------------------------------------------
+
+struct Setup {
+  Durability durability = durable;
+  bool like_a_file = false;             ///< appends of 4 KiB, fences that are syncs: then shadow orders by prefix
+  std::uint32_t threads = 2;            ///< rings, where the order is held
+  std::uint64_t ring_bytes = 16384;
+  std::uint64_t home_bytes = 6 * pool::chunk_bytes, max_home_bytes = 0;
+
+  [[nodiscard]] medium::RecordingOptions medium() const {
+    medium::RecordingOptions o;
+    o.log_bytes = pool::first_ring + ring_bytes * std::max(threads, 1U);
+    o.home_bytes = home_bytes;
+    o.max_home_bytes = max_home_bytes;
+    o.append_unit = like_a_file ? 4096 : 64;
+    o.fence_is_sync = like_a_file;
+    return o;
+  }
+  template <class Instance>
+  [[nodiscard]] Options options() const {
+    Options o;
+    o.engine = Instance::name;
+    o.durability = durability;
+    o.isolation = Instance::isolation;
+    o.threads = threads;
+    engine::Config config;
+    config.durability = durability;
+    config.threads = threads;
+    config.fence_is_sync = like_a_file;
+    o.log_size = ring_bytes * Instance::type::identity(config).rings;
+    return o;
+  }
+};
+
+template <class Instance, class Root>
+using PoolOf = Pool<Root, engines<Instance>>;
+
+/// An open pool and the recording under it.
+template <class Instance, class Root>
+struct Rig {
+  medium::RecordingMedium* medium;
+  PoolOf<Instance, Root> pool;
+};
+
+/// A new pool, or (with an image) an old one, recovered.
+template <class Instance, class Root>
+Rig<Instance, Root> open_rig(const Setup& setup, std::span<const std::byte> image = {}) {
+  auto made = medium::RecordingMedium::make(setup.medium(), image).value();
+  medium::RecordingMedium* const raw = made.get();
+  auto pool = PoolOf<Instance, Root>::try_open_on("recording", setup.options<Instance>(), std::move(made), image.empty());
+  return {raw, std::move(pool).value()};
+}
+
+// --- what recovery makes of an image ----------------------------------------------------------------------------------------------
+
+/// What a user can see of a pool: its root's bytes, its blocks and what is in them.
+struct State {
+  std::vector<std::byte> root;
+  std::map<std::uint64_t, std::vector<std::byte>> blocks;  ///< by home offset; the root's own left out
+  friend bool operator==(const State&, const State&) = default;
+};
+
+/// Of home's bytes, wherever they lie.
+inline State state_of(const std::byte* home, const pool::Header& header, std::vector<std::string>* problems = nullptr) {
+  State s;
+  s.root.assign(home + header.root_offset, home + header.root_offset + header.root_bytes);
+  const auto audit = pool::audit_heap(home, header, [&](std::uint64_t offset, std::uint64_t bytes) {
+    if (offset != header.root_offset) s.blocks[offset].assign(home + offset, home + offset + bytes);
+  });
+  if (problems != nullptr) *problems = audit.problems;
+  return s;
+}
+
+struct Recovered {
+  Status status;
+  engine::Recovery report;
+  State state;
+  std::vector<std::string> problems;
+  std::vector<std::byte> home;
+};
+
+/// Opens the image as a crash left it and recovers, without mapping a view (the pool it was taken from may be open). `watch` is
+/// given the medium before recovery starts. `session`: the new session's header is written too.
+template <class Instance>
+Recovered recover(std::span<const std::byte> image, const Setup& setup, const std::function<void(medium::RecordingMedium&)>& watch = {}, bool session = false) {
+  Recovered r;
+  medium::RecordingOptions options = setup.medium();
+  options.home_bytes = image.size() - options.log_bytes;
+  auto made = medium::RecordingMedium::make(options, image).value();
+  medium::RecordingMedium* const raw = made.get();
+  pool::OpenFile how;
+  how.path = "image";
+  pool::Identity who;
+  who.engine = "any";
+  who.engine_any = who.layout_any = true;
+  auto file = pool::PoolFile::open_on(std::move(made), false, how, who);
+  if (!file) {
+    r.status = file.status();
+    return r;
+  }
+  if (watch) watch(*raw);
+  r.status = Instance::type::recover(**file, r.report);
+  if (r.status.ok() && session) r.status = (*file)->start_session(pool::ViewPolicy::none);
+  raw->set_fence_hooks({}, {});
+  if (!r.status.ok()) return r;
+  const pool::Header& header = (*file)->header();
+  r.home.assign(raw->home(), raw->home() + raw->home_bytes());
+  r.state = state_of(raw->home(), header, &r.problems);
+  return r;
+}
+
+/// Runs f(i) in n threads that start together.
+template <class F>
+void in_threads(int n, F&& f) {
+  std::barrier start(n);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < n; ++i)
+    threads.emplace_back([&, i] {
+      start.arrive_and_wait();
+      f(i);
+    });
+  for (auto& t : threads) t.join();
+}
+
+}  // namespace perdure::test

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What only stm and biased have: bias and its revocation, the irrevocable mode, incarnations, and the fences of Dekker's pattern in both
+// of their forms.
+#include <future>
+
+#include "perdure/tm/asymmetric.hpp"
+#include "perdure/tm/none.hpp"
+#include "perdure/tm/orec_tm.hpp"
+#include "tests/tm/suite.hpp"
+
+namespace perdure::tm::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A second thread with a context of its own, which does one thing at a time.
+template <class M>
+class Other {
+ public:
+  explicit Other(typename M::Shared& shared) {
+    std::promise<void> ready;
+    thread_ = std::thread([&, this] {
+      typename M::Context context(shared, base::thread_slot());
+      context_ = &context;
+      ready.set_value();
+      for (int done = 0;;) {
+        while (asked_ == done)
+          if (stop_) return;
+          else std::this_thread::yield();
+        todo_(context);
+        answered_ = ++done;
+      }
+    });
+    ready.get_future().wait();
+  }
+  ~Other() {
+    wait();
+    stop_ = true;
+    thread_.join();
+  }
+  void start(std::function<void(typename M::Context&)> f) {
+    wait();
+    todo_ = std::move(f);
+    ++asked_;
+  }
+  void wait() {
+    while (answered_ != asked_) std::this_thread::yield();
+  }
+  void run(std::function<void(typename M::Context&)> f) {
+    start(std::move(f));
+    wait();
+  }
+  [[nodiscard]] bool busy() const { return answered_ != asked_; }
+
+ private:
+  std::thread thread_;
+  std::function<void(typename M::Context&)> todo_;
+  typename M::Context* context_ = nullptr;
+  std::atomic<int> asked_{0}, answered_{0};
+  std::atomic<bool> stop_{false};
+};
+
+struct BiasTest : ::testing::Test {
+  using Context = Biased::Context;
+  std::unique_ptr<OrecShared> shared = std::make_unique<OrecShared>(0);
+  Words memory{64};
+  std::uint64_t mine() const { return static_cast<std::uint64_t>(base::thread_slot()) + 1; }
+  void write(Context& c, std::size_t w) {
+    atomically(c, true, [&](auto& tx) { tx.write(memory(w), tx[memory(w)] + 1); });
+  }
+  std::uint64_t read(Context& c, std::size_t w) {
+    std::uint64_t v = 0;
+    atomically(c, false, [&](auto& tx) { v = tx[memory(w)]; });
+    return v;
+  }
+  bool direct(Context& c, bool update) {
+    c.begin(update);
+    const bool was = c.direct();
+    c.end_read_only();
+    return was;
+  }
+};
+
+TEST_F(BiasTest, TheFirstThreadHasItFromTheStart) {
+  Context me(*shared, base::thread_slot());
+  EXPECT_EQ(mine(), shared->bias);
+  EXPECT_TRUE(direct(me, true));
+  EXPECT_TRUE(direct(me, false));
+}
+
+TEST_F(BiasTest, AnUpdateByASecondThreadRevokesIt) {
+  Context me(*shared, base::thread_slot());
+  write(me, 0);
+  Other<Biased> other(*shared);
+  EXPECT_EQ(mine(), shared->bias) << "a context alone revokes nothing";
+  other.run([&](Context& c) {
+    write(c, 0);
+    EXPECT_FALSE(direct(c, true));
+  });
+  EXPECT_EQ(OrecShared::bias_none, shared->bias);
+  EXPECT_EQ(1U, shared->revocations);
+  EXPECT_FALSE(direct(me, true));
+  EXPECT_EQ(2U, read(me, 0));
+}
+
+TEST_F(BiasTest, AViewByASecondThreadRevokesItToo) {
+  Context me(*shared, base::thread_slot());
+  write(me, 0);
+  Other<Biased> other(*shared);
+  other.run([&](Context& c) { EXPECT_EQ(1U, read(c, 0)); });
+  EXPECT_EQ(OrecShared::bias_none, shared->bias);
+}
+
+TEST_F(BiasTest, ARevokerWaitsForTheTransactionInProgress) {
+  Context me(*shared, base::thread_slot());
+  write(me, 1);
+  Other<Biased> other(*shared);
+  me.begin(true);
+  ASSERT_TRUE(me.direct());
+  me.own(memory(0));
+  me.store(memory(0), 5);
+  std::atomic<std::uint64_t> seen{99};
+  other.start([&](Context& c) { seen = read(c, 0); });
+  std::this_thread::sleep_for(20ms);
+  EXPECT_EQ(99U, seen) << "a plain store was there to be seen before its transaction ended";
+  me.rollback();
+  other.wait();
+  EXPECT_EQ(0U, seen);
+}
+
+TEST_F(BiasTest, AThreadAloneForAWhileGetsItBack) {
+  Context me(*shared, base::thread_slot());
+  {
+    Other<Biased> other(*shared);
+    other.run([&](Context& c) { write(c, 0); });
+    for (int i = 0; i < 4000; ++i) write(me, 1);
+    EXPECT_EQ(mine(), shared->bias);
+    EXPECT_TRUE(direct(me, true));
+    other.run([&](Context& c) { EXPECT_EQ(4000U, read(c, 1)); });
+    EXPECT_EQ(OrecShared::bias_none, shared->bias);
+  }
+  EXPECT_EQ(2U, shared->revocations);
+}
+
+TEST_F(BiasTest, ReadersShareItUntilAWriterComes) {
+  Context me(*shared, base::thread_slot());
+  Other<Biased> other(*shared);
+  other.run([&](Context& c) { write(c, 0); });
+  for (int i = 0; i < 4000; ++i) {
+    read(me, 0);
+    if (i % 100 == 0) other.run([&](Context& c) { EXPECT_EQ(1U, read(c, 0)); });
+  }
+  EXPECT_EQ(OrecShared::bias_shared, shared->bias);
+  EXPECT_TRUE(direct(me, false));
+  other.run([&](Context& c) { EXPECT_TRUE(direct(c, false)); });
+  EXPECT_EQ(OrecShared::bias_shared, shared->bias);
+
+  me.begin(false);  // a writer waits for the readers that are in
+  ASSERT_TRUE(me.direct());
+  EXPECT_EQ(1U, me.read(memory(0)));
+  other.start([&](Context& c) { write(c, 0); });
+  std::this_thread::sleep_for(20ms);
+  EXPECT_TRUE(other.busy());
+  EXPECT_EQ(1U, me.read(memory(0)));
+  EXPECT_EQ(1U, me.end_read_only());
+  other.wait();
+  EXPECT_EQ(OrecShared::bias_none, shared->bias);
+  EXPECT_EQ(2U, read(me, 0));
+}
+
+template <class M>
+class Irrevocable : public ::testing::Test {
+ public:
+  std::unique_ptr<OrecShared> shared = std::make_unique<OrecShared>(0);
+  Words memory{64};
+  static void fail(typename M::Context& c) {
+    for (std::uint32_t i = 0; i < M::irrevocable_after; ++i) {
+      c.begin(true);
+      c.rollback();
+      c.backoff();
+    }
+  }
+};
+using Orecs = ::testing::Types<Stm, Biased>;
+TYPED_TEST_SUITE(Irrevocable, Orecs);
+
+TYPED_TEST(Irrevocable, AfterManyFailuresATransactionRunsAloneAndOnce) {
+  using Context = typename TypeParam::Context;
+  Context me(*this->shared, base::thread_slot());
+  Other<TypeParam> other(*this->shared);
+  other.run([&](Context& c) { atomically(c, true, [&](auto& tx) { tx.write(this->memory(0), 1); }); });
+  this->fail(me);
+  me.begin(true);
+  ASSERT_TRUE(me.direct());
+  std::atomic<bool> in{false};
+  other.start([&](Context& c) { atomically(c, true, [&](auto& tx) { in = true; tx.write(this->memory(0), tx[this->memory(0)] + 10); }); });
+  std::this_thread::sleep_for(20ms);
+  EXPECT_FALSE(in);
+  me.own(this->memory(0));
+  me.store(this->memory(0), me.read(this->memory(0)) + 1);
+  std::uint64_t id = 0;
+  me.commit([&](std::uint64_t drawn) { id = drawn; });
+  EXPECT_EQ(2U, id);
+  other.wait();
+  EXPECT_EQ(12U, this->memory[0]);
+  me.begin(true);
+  EXPECT_FALSE(me.direct()) << "it was for one transaction";
+  me.end_read_only();
+}
+
+TYPED_TEST(Irrevocable, ARollbackLetsTheOthersIn) {
+  using Context = typename TypeParam::Context;
+  Context me(*this->shared, base::thread_slot());
+  Other<TypeParam> other(*this->shared);
+  this->fail(me);
+  me.begin(true);
+  ASSERT_TRUE(me.direct());
+  me.own(this->memory(0));
+  me.store(this->memory(0), 5);
+  me.rollback();
+  other.run([&](Context& c) { atomically(c, true, [&](auto& tx) { tx.write(this->memory(0), tx[this->memory(0)] + 1); }); });
+  EXPECT_EQ(1U, this->memory[0]);
+}
+
+// A transaction that failed often, ran irrevocably and found no room in the log makes room by a checkpoint: its copying is no transaction.
+TYPED_TEST(Irrevocable, CopyingAfterManyFailuresKeepsNobodyOut) {
+  using Context = typename TypeParam::Context;
+  auto me = std::make_unique<Context>(*this->shared, base::thread_slot());
+  Other<TypeParam> other(*this->shared);
+  this->fail(*me);
+  me->copy_begin();
+  std::uint64_t line[8];
+  me->copy_line(line, this->memory(0));
+  me->copy_end();
+  ASSERT_TRUE(this->shared->change.try_lock()) << "copying went on holding what keeps every other thread out";
+  this->shared->change.unlock();
+  other.run([&](Context& c) { atomically(c, true, [&](auto& tx) { tx.write(this->memory(0), 1); }); });
+  EXPECT_EQ(2U, atomically(*me, true, [&](auto& tx) { tx.write(this->memory(1), 1); }).id);
+}
+
+// A lambda with a catch-all of its own does not make a conflicting transaction commit.
+TYPED_TEST(Irrevocable, ASwallowedConflictIsThrownAgainAtTheEnd) {
+  using Context = typename TypeParam::Context;
+  Context me(*this->shared, base::thread_slot());
+  Other<TypeParam> other(*this->shared);
+  other.run([&](Context& c) { atomically(c, true, [&](auto& tx) { tx.write(this->memory(32), 1); }); });  // no bias from here on
+  for (const bool update : {true, false}) {
+    std::atomic<int> stage{0};
+    other.start([&](Context& c) {
+      c.begin(true);
+      c.own(this->memory(0));
+      c.store(this->memory(0), 5);
+      stage = 1;
+      while (stage != 2) std::this_thread::yield();
+      c.rollback();
+    });
+    while (stage != 1) std::this_thread::yield();
+    me.begin(update);
+    ASSERT_FALSE(me.direct());
+    EXPECT_THROW((void)me.read(this->memory(0)), Conflict);  // owned by another for too long
+    stage = 2;
+    other.wait();
+    if (update) {
+      EXPECT_THROW(
+          {
+            me.own(this->memory(8));
+            me.store(this->memory(8), 1);
+            me.commit([](std::uint64_t) {});
+          },
+          Conflict);
+    } else {
+      EXPECT_THROW((void)me.end_read_only(), Conflict);
+    }
+    me.rollback();
+    EXPECT_EQ(0U, this->memory[8]);
+  }
+  EXPECT_EQ(2U, atomically(me, true, [&](auto& tx) { tx.write(this->memory(8), 1); }).id);
+}
+
+TEST(Incarnations, RunOutWithoutAnIdSpentOrADirtyWordSeen) {
+  auto shared = std::make_unique<OrecShared>(0);
+  Words memory(16);
+  Stm::Context me(*shared, base::thread_slot());
+  atomically(me, true, [&](auto& tx) { tx.write(memory(0), 7); });
+  std::atomic<bool> stop{false};
+  std::atomic<int> dirty{0};
+  std::thread reader([&] {
+    Stm::Context c(*shared, base::thread_slot());
+    while (!stop) atomically(c, false, [&](auto& tx) { dirty += tx[memory(0)] == 7 ? 0 : 1; });
+  });
+  const std::uint64_t aborts = 2 * (orec::incarnations + 10);
+  for (std::uint64_t i = 0; i < aborts; ++i) {
+    try {
+      atomically(me, true, [&](auto& tx) {
+        tx.write(memory(0), 8);
+        throw Cancelled();
+      });
+    } catch (const Cancelled&) {
+    }
+    const std::uint64_t v = shared->of(memory(0)).load();
+    ASSERT_FALSE(orec::owned(v));
+    ASSERT_LE(orec::version(v), shared->domain.clock.load()) << "a version from the future would abort every reader until it comes";
+  }
+  stop = true;
+  reader.join();
+  EXPECT_EQ(0, dirty);
+  EXPECT_EQ(1U, shared->domain.clock.load());
+  EXPECT_EQ(2U, atomically(me, true, [&](auto& tx) { tx.write(memory(0), tx[memory(0)] + 1); }).id);
+  EXPECT_EQ(8U, memory[0]);
+}
+
+// An abort in between does not make an older reader's words newer: only values count.
+TEST(Incarnations, OfAnAbortedWriterDoNotAbortAReaderBeforeIt) {
+  auto shared = std::make_unique<OrecShared>(0);
+  Words memory(16);
+  Stm::Context me(*shared, base::thread_slot());
+  Other<Stm> other(*shared);
+  me.begin(true);
+  EXPECT_EQ(0U, me.read(memory(0)));
+  other.run([&](Stm::Context& c) {
+    c.begin(true);
+    c.own(memory(0));
+    c.store(memory(0), 9);
+    c.rollback();
+  });
+  EXPECT_EQ(0U, me.read(memory(0)));
+  me.own(memory(8));
+  me.store(memory(8), 1);
+  std::uint64_t id = 0;
+  EXPECT_NO_THROW(me.commit([&](std::uint64_t drawn) { id = drawn; }));
+  EXPECT_EQ(1U, id);
+}
+
+/// The frequent side's fence as a full one: as where membarrier(2) is missing.
+struct Fallback : ::testing::Test {
+  void SetUp() override {
+    prepare_asymmetric_fence();
+    worked_ = detail::membarrier_works.exchange(false);
+  }
+  void TearDown() override { detail::membarrier_works = worked_; }
+  bool worked_ = false;
+};
+
+TEST_F(Fallback, BiasedIsSerialWithoutMembarrier) {
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    auto shared = std::make_unique<OrecShared>(0);
+    detail::membarrier_works = false;  // a new domain asks for it again, but registers once
+    EXPECT_EQ("", random_history<Biased>(2, 6000 / static_cast<int>(scale), 16, 4, seed == 0 ? 0.01 : 0.5, seed, *shared));
+    EXPECT_FALSE(detail::membarrier_works.load());
+  }
+}
+
+TEST_F(Fallback, BiasMovesBackAndForthWithoutMembarrier) {
+  auto shared = std::make_unique<OrecShared>(0);
+  detail::membarrier_works = false;
+  Words memory(2);
+  // Long runs by each thread in turn: each earns the bias, the other takes it away.
+  const unsigned rounds = 20, run = 2500 / scale + 2000;
+  in_threads(2, [&](int) {
+    Biased::Context c(*shared, base::thread_slot());
+    for (unsigned r = 0; r < rounds; ++r) {
+      for (unsigned i = 0; i < run; ++i) atomically(c, true, [&](auto& tx) { tx.write(memory(0), tx[memory(0)] + 1); });
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  EXPECT_EQ(2ULL * rounds * run, memory[0]);
+}
+
+TEST_F(Fallback, NonesGateKeepsTransactionsOutOfACopy) {
+  auto shared = std::make_unique<None::Shared>(0);
+  detail::membarrier_works = false;
+  Words memory(16);
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    None::Context c(*shared, base::thread_slot());
+    for (std::uint64_t v = 1; !stop; ++v)
+      atomically(c, true, [&](auto& tx) {
+        tx.write(memory(0), v);
+        tx.write(memory(8), v);
+      });
+  });
+  None::Context c(*shared, base::thread_slot());
+  int torn = 0;
+  for (unsigned i = 0; i < 3000 / scale; ++i) {
+    std::uint64_t a[8], b[8];
+    c.copy_begin();
+    c.copy_line(a, memory(0));
+    c.copy_line(b, memory(8));
+    c.copy_end();
+    torn += a[0] == b[0] ? 0 : 1;
+  }
+  stop = true;
+  writer.join();
+  EXPECT_EQ(0, torn);
+}
+
+TEST(None, TransactionsOnDifferentWordsRunTogetherAndDrawDenseIds) {
+  auto shared = std::make_unique<None::Shared>(0);
+  Words memory(32);
+  const unsigned each = 20000 / scale;
+  std::vector<std::vector<std::uint64_t>> ids(4);
+  in_threads(4, [&](int me) {
+    None::Context c(*shared, base::thread_slot());
+    const auto w = static_cast<std::size_t>(me);  // one line: only words are theirs
+    for (unsigned i = 0; i < each; ++i)
+      ids[w].push_back(atomically(c, true, [&](auto& tx) { tx.write(memory(w), tx[memory(w)] + 1); }).id);
+  });
+  std::vector<std::uint64_t> all;
+  for (std::size_t w = 0; w < 4; ++w) {
+    EXPECT_EQ(each, memory[w]);
+    EXPECT_TRUE(std::is_sorted(ids[w].begin(), ids[w].end()));
+    all.insert(all.end(), ids[w].begin(), ids[w].end());
+  }
+  std::sort(all.begin(), all.end());
+  for (std::size_t i = 0; i < all.size(); ++i) ASSERT_EQ(i + 1, all[i]);
+}
+
+}  // namespace
+}  // namespace perdure::tm::testing
