@@ -54,10 +54,11 @@ def arguments():
         p.add_argument("--quick", action="store_true", help="shorter cells; micro: the engines' default concurrency control only")
         p.add_argument("--json", action="store_true", help="print the JSON report on standard output instead of the tables")
         p.add_argument("--rounds", type=at_least(1, int), default=5, help="interleaved rounds (5); fewer are no result")
-        p.add_argument("--seconds", type=at_least(0.01, float), default=None, help="measured time of a cell (micro: 0.3, a third of it for the engines' other "
-                                                                                             "concurrency controls; file: 1)")
+        p.add_argument("--seconds", type=at_least(0.01, float), default=None,
+                       help="measured time of a cell (micro: 0.25, a third of it for the engines' other concurrency controls; file: 1)")
         p.add_argument("--warmup", type=at_least(0.0, float), default=None, help="time before that (micro: 0.05, file: 0.1)")
-        p.add_argument("--threads", type=numbers, default=[1, 2] if kind == "micro" else [1, 2, 16], help="thread counts (micro: 1,2; file: 1,2,16)")
+        p.add_argument("--threads", type=numbers, default=[1, 2] if kind == "micro" else [1, 2, 16],
+                       help="thread counts (micro: 1,2; file: 1,2,16)")
         p.add_argument("--systems", default="", metavar="A,B", help="only these systems (names as in the tables; 'shadow' takes all of "
                                                                   "its modes); what ratios need stays in")
         p.add_argument("--workloads", default="", metavar="A,B", help="micro: only these, such as sps-1,hash-100")
@@ -70,8 +71,8 @@ def arguments():
         p.add_argument("--dir", type=Path, default=None, help="where pools and stores are put (micro: /dev/shm; file: the build directory)")
         p.add_argument("--out", type=Path, default=None, help="where the report is put (default: BUILD_DIR/reports)")
     args = parser.parse_args()
-    defaults = {"micro": (0.3, 0.05), "file": (1.0, 0.1)}[args.kind]
-    quick = {"micro": (0.1, 0.03), "file": (0.3, 0.05)}[args.kind]
+    defaults = {"micro": (0.25, 0.05), "file": (1.0, 0.1)}[args.kind]
+    quick = {"micro": (0.07, 0.02), "file": (0.3, 0.05)}[args.kind]
     args.seconds = args.seconds or (quick if args.quick else defaults)[0]
     args.warmup = args.warmup if args.warmup is not None else (quick if args.quick else defaults)[1]
     args.dir = args.dir or (Path("/dev/shm") if args.kind == "micro" else args.build_dir)

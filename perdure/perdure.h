@@ -217,10 +217,10 @@ int perdure_free(perdure_tx *tx, void *block);
 /* Returns when transaction `id` is durable. RETURNS PERDURE_OK, INVALID (a number that no transaction has), POISONED, CLOSED. Not inside a body. */
 int perdure_wait(perdure_pool *pool, perdure_id id);
 
-/* 1 when transaction `id` is durable, else 0. Never waits. */
+/* 1 when transaction `id`, whose update has returned, is durable, else 0. Never waits. */
 int perdure_is_durable(perdure_pool *pool, perdure_id id);
 
-/* Every transaction with a number <= this is durable. */
+/* Every transaction with a number <= this is durable; single later ones may be. */
 perdure_id perdure_durable_id(perdure_pool *pool);
 
 /* Has done(code, arg) called once, when `id` is durable (PERDURE_OK) or can't become so: on this thread, before the call returns, if that is

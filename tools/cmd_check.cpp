@@ -42,7 +42,8 @@ const char* words(pool::CopyState state) {
 void check_header(RawPool& pool, Findings& found) {
   for (const auto& [state, copy] : {std::pair(pool.copies().copy_a, "A"), std::pair(pool.copies().copy_b, "B")}) {
     if (state == pool::CopyState::valid) continue;
-    const std::string text = fmt::format("header: copy {} is {}; the other copy is used, and the next opening for writing mends it", copy, words(state));
+    const std::string text =
+        fmt::format("header: copy {} is {}; the other copy is used, and the next opening for writing mends it", copy, words(state));
     // a crash while the header is written leaves one copy torn: that is what there are two for
     (pool.header().clean == 1 ? found.problems : found.notes).push_back(text);
   }
@@ -99,7 +100,8 @@ void check_containers(std::uint64_t heap_bytes, Findings& found) {
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
   const Json report = Json::parse(text, nullptr, false);
   if (WIFSIGNALED(status)) {
-    found.problems.push_back(fmt::format("containers: the walk ended with signal {} ({}): a damaged pointer", WTERMSIG(status), ::strsignal(WTERMSIG(status))));
+    found.problems.push_back(
+        fmt::format("containers: the walk ended with signal {} ({}): a damaged pointer", WTERMSIG(status), ::strsignal(WTERMSIG(status))));
     return;
   }
   if (!report.is_object()) {
@@ -122,9 +124,13 @@ void check(Findings& found) {
     found.summary["clean"] = clean;
     check_header(pool, found);
     check_log(pool, found);
-    if (clean) check_heap(pool, found);
-    else found.problems.push_back("not closed in order: heap and containers were not checked; run `perdure recover` (or the program) first");
-    if (clean && !store) found.notes.push_back("the root type is not this command's: everything but the containers was checked (the program's own Pool::check() walks them)");
+    if (clean)
+      check_heap(pool, found);
+    else
+      found.problems.push_back("not closed in order: heap and containers were not checked; run `perdure recover` (or the program) first");
+    if (clean && !store)
+      found.notes.push_back(
+          "the root type is not this command's: everything but the containers was checked (the program's own Pool::check() walks them)");
   }
   const bool walk = store && found.problems.empty();  // over a broken heap it would say nothing new
   if (walk) check_containers(found.summary["heap_bytes"].get<std::uint64_t>(), found);
@@ -140,10 +146,15 @@ int run(App& app) {
     found.problems.emplace_back(e.what());
   }
   if (app.json) {
-    App::print({{"pool", arguments.path}, {"ok", found.problems.empty()}, {"problems", found.problems}, {"notes", found.notes}, {"summary", found.summary}});
+    App::print({{"pool", arguments.path},
+                {"ok", found.problems.empty()},
+                {"problems", found.problems},
+                {"notes", found.notes},
+                {"summary", found.summary}});
   } else {
     for (const auto& note : found.notes) fmt::print("note: {}\n", note);
-    for (const auto& [name, value] : found.summary.items()) fmt::print("{:<20}{}\n", name + ":", value.is_string() ? value.get<std::string>() : value.dump());
+    for (const auto& [name, value] : found.summary.items())
+      fmt::print("{:<20}{}\n", name + ":", value.is_string() ? value.get<std::string>() : value.dump());
   }
   for (const auto& problem : found.problems) fmt::print(stderr, "perdure: {}: {}\n", arguments.path, problem);
   if (!app.json) fmt::print("{}\n", found.problems.empty() ? "no problem found" : fmt::format("{} problems found", found.problems.size()));

@@ -28,7 +28,8 @@ void add_doctor(App& app) {
         App::print(j);
         return exit_ok;
       }
-      fmt::print("file:              {}\nmedium:            {}\nreason:            {}\nfile system:       {}\n", path, d.kind, d.reason, d.file_system);
+      fmt::print("file:              {}\nmedium:            {}\nreason:            {}\nfile system:       {}\n", path, d.kind, d.reason,
+                 d.file_system);
       fmt::print("O_DIRECT|O_DSYNC:  {}\nMAP_SYNC:          {}\nflush instruction: {}\neADR:              {}\n", d.direct ? "yes" : "no",
                  d.map_sync ? "yes" : "no", d.flush_instruction, d.eadr ? "yes (no flush is needed)" : "no");
       return exit_ok;

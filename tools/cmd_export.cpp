@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure export POOL [FILE]`: what was loaded, byte for byte (exporter.hpp). A file is written beside its name, made durable, then renamed: it
-// is whole or not there.
+// `perdure export POOL [FILE]`: what was loaded, byte for byte (exporter.hpp). A file is written beside its name, made durable, then
+// renamed: it is whole or not there.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -29,8 +29,10 @@ class OutputFile {
     if (exists && ::stat(arguments.pool.path.c_str(), &pool) == 0 && there.st_dev == pool.st_dev && there.st_ino == pool.st_ino) {
       throw error(failure(Code::invalid, path, "the pool itself", "another file to export to"));
     }
-    if (path == "-") fd_ = STDOUT_FILENO;
-    else if (!exists || S_ISREG(there.st_mode)) temporary_ = path + ".part-" + std::to_string(::getpid());
+    if (path == "-")
+      fd_ = STDOUT_FILENO;
+    else if (!exists || S_ISREG(there.st_mode))
+      temporary_ = path + ".part-" + std::to_string(::getpid());
     if (fd_ < 0) fd_ = ::open(temporary_.empty() ? path.c_str() : temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd_ < 0) throw error(system_failure(path, "open", errno));
   }
@@ -80,10 +82,15 @@ int run(App& app) {
   exporter.end();
   out.finish();
   if (source.begun && !source.complete) {
-    fmt::print(stderr, "perdure: {}: the load of {} was cut at line {}; exported is what came before it\n", arguments.pool.path, source.path, source.line);
+    fmt::print(stderr, "perdure: {}: the load of {} was cut at line {}; exported is what came before it\n", arguments.pool.path,
+               source.path, source.line);
   }
-  if (app.json) App::print({{"pool", arguments.pool.path}, {"file", arguments.file}, {"rows", rows}, {"bytes", out.bytes()},
-                            {"complete", !source.begun || source.complete}});
+  if (app.json)
+    App::print({{"pool", arguments.pool.path},
+                {"file", arguments.file},
+                {"rows", rows},
+                {"bytes", out.bytes()},
+                {"complete", !source.begun || source.complete}});
   return exit_ok;
 }
 

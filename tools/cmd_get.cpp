@@ -29,7 +29,8 @@ int run(App& app) {
   } else if (row) {
     write_all(STDOUT_FILENO, row->bytes, "standard output");
   } else {
-    fmt::print(stderr, "perdure: {}: no row with key '{}'; `perdure scan --keys` lists the keys\n", arguments.pool.path, escaped(arguments.key));
+    fmt::print(stderr, "perdure: {}: no row with key '{}'; `perdure scan --keys` lists the keys\n", arguments.pool.path,
+               escaped(arguments.key));
   }
   return row ? exit_ok : exit_problem;
 }

@@ -81,10 +81,13 @@ int run(App& app) {
     store = is_store(pool.header());
   }
   if (store && j["clean"].get<bool>()) j["store"] = StorePool::open(arguments, StorePool::Access::read).describe();
-  if (app.json) App::print(j);
-  else print_text(j);
+  if (app.json)
+    App::print(j);
+  else
+    print_text(j);
   if (!app.json && !j["clean"].get<bool>()) {
-    fmt::print("The pool was not closed in order; the next opening for writing (or `perdure recover`) replays its log. Counts are of before.\n");
+    fmt::print(
+        "The pool was not closed in order; the next opening for writing (or `perdure recover`) replays its log. Counts are of before.\n");
   }
   return exit_ok;
 }

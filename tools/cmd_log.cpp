@@ -43,8 +43,10 @@ Json describe(const log::Entry& entry) {
     case log::EntryKind::free: {
       const pool::HeapOp op = entry.heap_op();
       j["offset"] = op.offset;
-      if (op.cls == pool::HeapOp::large_class) j["chunks"] = op.chunks;
-      else j["bytes"] = pool::class_bytes(op.cls);
+      if (op.cls == pool::HeapOp::large_class)
+        j["chunks"] = op.chunks;
+      else
+        j["bytes"] = pool::class_bytes(op.cls);
       break;
     }
     case log::EntryKind::end: j["id"] = entry.values[0]; break;
@@ -78,7 +80,8 @@ Json describe(const log::RecordView& record, std::uint32_t ring, std::uint64_t b
   j["transactions"] = record.transactions();
   if (!with_entries) return j;
   j["entries"] = Json::array();
-  log::each_entry(record.words + log::header_words, record.payload_words(), [&](const log::Entry& e) { j["entries"].push_back(describe(e)); });
+  log::each_entry(record.words + log::header_words, record.payload_words(),
+                  [&](const log::Entry& e) { j["entries"].push_back(describe(e)); });
   return j;
 }
 
@@ -105,10 +108,11 @@ int run(App& app) {
       document["records"].push_back(describe(record, ring, bytes, arguments.entries));
       return;
     }
-    fmt::print("id {:<10} {} ring {} position {} bytes {} transactions {}{}\n", record.id(), kind_name(record.kind()), ring, record.position, bytes,
-               record.transactions(), record.id() <= h.applied ? " (applied)" : "");
+    fmt::print("id {:<10} {} ring {} position {} bytes {} transactions {}{}\n", record.id(), kind_name(record.kind()), ring,
+               record.position, bytes, record.transactions(), record.id() <= h.applied ? " (applied)" : "");
     if (arguments.entries) {
-      log::each_entry(record.words + log::header_words, record.payload_words(), [](const log::Entry& e) { fmt::print("{}\n", line_of(e)); });
+      log::each_entry(record.words + log::header_words, record.payload_words(),
+                      [](const log::Entry& e) { fmt::print("{}\n", line_of(e)); });
     }
   });
   bool damaged = false;
@@ -128,16 +132,19 @@ int run(App& app) {
   document["total_records"] = total;
   document["total_bytes"] = bytes;
   document["shown"] = shown;
-  if (app.json) App::print(document);
-  else fmt::print("{} records, {} in {} rings; {} shown; home holds every transaction up to id {}\n", grouped(total), human_bytes(bytes), h.ring_count,
-                  grouped(shown), h.applied);
+  if (app.json)
+    App::print(document);
+  else
+    fmt::print("{} records, {} in {} rings; {} shown; home holds every transaction up to id {}\n", grouped(total), human_bytes(bytes),
+               h.ring_count, grouped(shown), h.applied);
   return damaged ? exit_problem : exit_ok;
 }
 
 }  // namespace
 
 void add_log(App& app) {
-  auto* sub = app.add("log", "print the records in a pool's log: what recovery would replay", "perdure log --entries --limit 10 bank.perdure");
+  auto* sub =
+      app.add("log", "print the records in a pool's log: what recovery would replay", "perdure log --entries --limit 10 bank.perdure");
   arguments.pool.add_to(sub);
   sub->add_option("--limit", arguments.limit, "print at most so many records (0: all)")->capture_default_str();
   sub->add_flag("--entries", arguments.entries, "print what each record holds, too");

@@ -33,7 +33,8 @@ int run(App& app) {
 }  // namespace
 
 void add_put(App& app) {
-  auto* sub = app.add("put", "set the row with a key; VALUE is all of the row, - reads it from standard input", "perdure put notes.perdure greeting 'hello, world'");
+  auto* sub = app.add("put", "set the row with a key; VALUE is all of the row, - reads it from standard input",
+                      "perdure put notes.perdure greeting 'hello, world'");
   arguments.pool.add_to(sub);
   arguments.pool.add_creation_to(sub);
   sub->add_option("KEY", arguments.key, "the key")->required();

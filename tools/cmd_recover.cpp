@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure recover POOL`: does what the next opening for writing would do, for a pool of any engine and any root type, and closes it in order.
+// `perdure recover POOL`: does what the next opening for writing would do, for a pool of any engine and any root type, and closes it in
+// order.
 //
 // Recovery is a plain function of the medium (law L5: a crash here ends in the same state), so no view is mapped and no program's types
 // are needed. The header says which engine's recovery it is.
@@ -42,7 +43,9 @@ int run(App& app) {
   const std::string engine = engine_of(file->header());
   const Recover recover = recovery_of(engine, all_engines{});
   if (recover == nullptr) {
-    failure(Code::incompatible, arguments.path, "a pool of engine '" + engine + "'", "one that this build knows", "use the perdure command of the program's own build").or_throw();
+    failure(Code::incompatible, arguments.path, "a pool of engine '" + engine + "'", "one that this build knows",
+            "use the perdure command of the program's own build")
+        .or_throw();
   }
   engine::Recovery report;
   report.was_clean = file->header().clean == 1;
@@ -68,9 +71,9 @@ int run(App& app) {
   } else if (report.was_clean) {
     fmt::print("{} was closed in order: nothing to recover\n", arguments.path);
   } else {
-    fmt::print("{}: replayed {} records of {} transactions ({}), rolled back {}, in {:.1f} ms; {:.1f} ms with opening and closing\n", arguments.path,
-               grouped(report.records), grouped(report.transactions), human_bytes(report.bytes), grouped(report.rolled_back), report.seconds * 1e3,
-               seconds * 1e3);
+    fmt::print("{}: replayed {} records of {} transactions ({}), rolled back {}, in {:.1f} ms; {:.1f} ms with opening and closing\n",
+               arguments.path, grouped(report.records), grouped(report.transactions), human_bytes(report.bytes),
+               grouped(report.rolled_back), report.seconds * 1e3, seconds * 1e3);
   }
   return exit_ok;
 }

@@ -56,15 +56,17 @@ void print_text(const Json& j) {
   const auto number = [&](const char* name) { return j[name].get<std::uint64_t>(); };
   const std::uint64_t capacity = number("log_capacity_bytes");
   const double fill = capacity == 0 ? 0 : 100.0 * static_cast<double>(number("log_used_bytes")) / static_cast<double>(capacity);
-  fmt::print("program:     {} {}, engine {}, counters {:.3f} s old\n", j["running"].get<bool>() ? "process" : "ended without closing: process",
-             number("pid"), j["engine"].get<std::string>(), j["age_seconds"].get<double>());
+  fmt::print("program:     {} {}, engine {}, counters {:.3f} s old\n",
+             j["running"].get<bool>() ? "process" : "ended without closing: process", number("pid"), j["engine"].get<std::string>(),
+             j["age_seconds"].get<double>());
   fmt::print("commits:     {} ({} conflicts)\n", grouped(number("commits")), grouped(number("aborts")));
   fmt::print("ids:         last {}, durable {} (lag {}), applied to home {}\n", number("last_id"), number("durable_id"), number("lag"),
              number("applied_id"));
   fmt::print("log:         {} of {} ({:.1f} %), {} checkpoints\n", human_bytes(number("log_used_bytes")), human_bytes(capacity), fill,
              grouped(number("checkpoints")));
   fmt::print("heap:        {} used, home is {}\n", human_bytes(number("heap_used")), human_bytes(number("home_bytes")));
-  fmt::print("medium:      {} fences, {} syncs, {} written\n", grouped(number("fences")), grouped(number("syncs")), human_bytes(number("written_bytes")));
+  fmt::print("medium:      {} fences, {} syncs, {} written\n", grouped(number("fences")), grouped(number("syncs")),
+             human_bytes(number("written_bytes")));
 }
 
 int run(App& app) {
@@ -73,14 +75,19 @@ int run(App& app) {
     auto reader = engine::StatReader::open(h.uuid);
     if (!reader.ok() && reader.code() != Code::not_found) reader.status().or_throw();
     if (!reader.ok() || !reader->belongs_to(arguments.path)) {
-      if (app.json) App::print({{"pool", arguments.path}, {"uuid", uuid_text(h.uuid)}, {"running", false}});
-      else fmt::print("no program has {} open for writing; `perdure info` tells what lies in it\n", arguments.path);
+      if (app.json)
+        App::print({{"pool", arguments.path}, {"uuid", uuid_text(h.uuid)}, {"running", false}});
+      else
+        fmt::print("no program has {} open for writing; `perdure info` tells what lies in it\n", arguments.path);
       return exit_problem;
     }
     const Json j = describe(*reader, h);
-    if (app.json && arguments.watch > 0) write_all(1, j.dump() + "\n", "standard output");  // one document a line
-    else if (app.json) App::print(j);
-    else print_text(j);
+    if (app.json && arguments.watch > 0)
+      write_all(1, j.dump() + "\n", "standard output");  // one document a line
+    else if (app.json)
+      App::print(j);
+    else
+      print_text(j);
     if (!j["running"].get<bool>()) return exit_problem;
     if (arguments.watch <= 0) return exit_ok;
     if (!app.json) fmt::print("\n");

@@ -23,15 +23,19 @@ void App::print(const Json& document) {
 
 void PoolArguments::add_to(CLI::App* sub) {
   sub->add_option("POOL", path, "the pool file")->required();
-  sub->add_option("--medium", medium, "auto, file, dax or emulated")->check(CLI::IsMember({"auto", "file", "dax", "emulated"}))->capture_default_str();
+  sub->add_option("--medium", medium, "auto, file, dax or emulated")
+      ->check(CLI::IsMember({"auto", "file", "dax", "emulated"}))
+      ->capture_default_str();
   sub->add_flag("--no-direct", no_direct, "do not write the log with O_DIRECT (medium file)");
 }
 
 void PoolArguments::add_creation_to(CLI::App* sub) {
   sub->add_option("--engine", engine, "engine of a pool that is created: shadow, dudetm or undo (default: shadow)")
       ->check(CLI::IsMember({"shadow", "dudetm", "undo"}));
-  sub->add_option("--max-size", max_size, "largest size of a pool that is created, e.g. 8GiB (address space, not disk)")->transform(CLI::AsSizeValue(false));
-  sub->add_option("--log-size", log_size, "size of the log of a pool that is created (default: 16MiB); one row may be half of it")->transform(CLI::AsSizeValue(false));
+  sub->add_option("--max-size", max_size, "largest size of a pool that is created, e.g. 8GiB (address space, not disk)")
+      ->transform(CLI::AsSizeValue(false));
+  sub->add_option("--log-size", log_size, "size of the log of a pool that is created (default: 16MiB); one row may be half of it")
+      ->transform(CLI::AsSizeValue(false));
 }
 
 void set_bytes(Json& document, const std::string& name, std::string_view bytes) {
@@ -55,8 +59,10 @@ std::string escaped(std::string_view bytes) {
       case '\n': text += "\\n"; break;
       case '\r': text += "\\r"; break;
       default:
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-        else text += c;
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+          text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+        else
+          text += c;
     }
   }
   return text;

@@ -2,8 +2,8 @@
 //
 // What every subcommand of `perdure` shares: how it is registered, exit codes, output for people and for programs.
 //
-// A subcommand is one file with one function add_X that describes it to CLI11 and sets App::go. Standard output carries the answer (text, or
-// with --json one JSON document, errors included), standard error progress and errors in words. Single-threaded.
+// A subcommand is one file with one function add_X that describes it to CLI11 and sets App::go. Standard output carries the answer
+// (text, or with --json one JSON document, errors included), standard error progress and errors in words. Single-threaded.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -42,9 +42,9 @@ struct PoolArguments {
   std::string path;
   std::string medium = "auto";
   bool no_direct = false;
-  void add_to(CLI::App* sub);                 ///< POOL, --medium, --no-direct
-  std::string engine;                         ///< the rest: for commands that may create the pool
-  std::uint64_t max_size = 0, log_size = 0;   ///< 0: the library's default
+  void add_to(CLI::App* sub);                ///< POOL, --medium, --no-direct
+  std::string engine;                        ///< the rest: for commands that may create the pool
+  std::uint64_t max_size = 0, log_size = 0;  ///< 0: the library's default
   void add_creation_to(CLI::App* sub);
 };
 

@@ -26,8 +26,10 @@ bool ends_in_blank_line(std::string_view bytes) {
 Exporter::Exporter(const SourceState& source, Sink sink) : source_(source), sink_(std::move(sink)) {
   if (!source_.begun) return;
   control_ = Spec::from_json(source_.spec).value().format == Format::control;
-  if (source_.prologue != "\xef\xbb\xbf") text(source_.prologue, false);  // a lone byte order mark begins the first row's line
-  else write(source_.prologue);
+  if (source_.prologue != "\xef\xbb\xbf")
+    text(source_.prologue, false);  // a lone byte order mark begins the first row's line
+  else
+    write(source_.prologue);
 }
 
 void Exporter::write(std::string_view bytes) {
@@ -44,13 +46,17 @@ void Exporter::text(std::string_view bytes, bool by_hand) {
   write(std::exchange(missing_, {}));
   write(bytes);
   by_hand_ = by_hand;
-  if (!bytes.ends_with('\n')) missing_ = control_ ? line_end_ + line_end_ : line_end_;
-  else if (control_ && !ends_in_blank_line(bytes)) missing_ = line_end_;
+  if (!bytes.ends_with('\n'))
+    missing_ = control_ ? line_end_ + line_end_ : line_end_;
+  else if (control_ && !ends_in_blank_line(bytes))
+    missing_ = line_end_;
 }
 
 void Exporter::row(const StoredRow& row) {
-  if (source_.begun) text(row.bytes, row.by_hand());
-  else write(csv_field(row.key) + "," + csv_field(row.bytes) + "\n");
+  if (source_.begun)
+    text(row.bytes, row.by_hand());
+  else
+    write(csv_field(row.key) + "," + csv_field(row.bytes) + "\n");
 }
 
 void Exporter::end() {

@@ -32,9 +32,9 @@ class Exporter {
   SourceState source_;
   Sink sink_;
   bool control_ = false;
-  bool by_hand_ = false;          ///< the last row was
-  std::string missing_;           ///< what the last row lacks to end its record
-  std::string line_end_ = "\n";   ///< as the source's first line has it
+  bool by_hand_ = false;         ///< the last row was
+  std::string missing_;          ///< what the last row lacks to end its record
+  std::string line_end_ = "\n";  ///< as the source's first line has it
   bool line_end_known_ = false;
 };
 

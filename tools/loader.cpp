@@ -51,7 +51,8 @@ void Loader::start(StorePool& pool, const SourceState&) {
 
 // Is this the file that the pool was begun with, cut in the same way? Throws what differs.
 void Loader::compare(StorePool& pool, const SourceState& state) {
-  const std::string advice = fmt::format("the pool holds {} rows of {}: load that file again to go on, or name a new pool", grouped(state.rows), state.path);
+  const std::string advice =
+      fmt::format("the pool holds {} rows of {}: load that file again to go on, or name a new pool", grouped(state.rows), state.path);
   if (identity_.size != state.identity.size) {
     failure(Code::invalid, options_.file, fmt::format("{} bytes", grouped(identity_.size)),
             fmt::format("the {} bytes of the file that this pool was begun with", grouped(state.identity.size)), advice)
@@ -59,7 +60,8 @@ void Loader::compare(StorePool& pool, const SourceState& state) {
   }
   if (identity_.hash != state.identity.hash) {
     std::string where = "somewhere behind what is loaded";
-    if (state.edits != 0) where = "somewhere";  // rows were changed by hand: they tell nothing about the file
+    if (state.edits != 0)
+      where = "somewhere";  // rows were changed by hand: they tell nothing about the file
     else {
       file_.seek(0);
       std::uint64_t line = 1;
@@ -71,7 +73,8 @@ void Loader::compare(StorePool& pool, const SourceState& state) {
         return true;
       };
       const auto differs = [&] { where = fmt::format("in the record at line {}", line); };
-      if (!same(state.prologue)) differs();
+      if (!same(state.prologue))
+        differs();
       else
         pool.each_row([&](const StoredRow& row) {
           if (same(row.bytes)) return true;
@@ -85,7 +88,9 @@ void Loader::compare(StorePool& pool, const SourceState& state) {
   }
   const Spec have = Spec::from_json(state.spec).value();
   if (const std::string text = difference(have, options_.spec); !text.empty()) {
-    failure(Code::invalid, options_.file, text + " as when this pool was begun", "", "leave these options out: the pool remembers them (" + have.describe() + ")").or_throw();
+    failure(Code::invalid, options_.file, text + " as when this pool was begun", "",
+            "leave these options out: the pool remembers them (" + have.describe() + ")")
+        .or_throw();
   }
 }
 
@@ -111,8 +116,8 @@ std::optional<Repeat> Loader::append(StorePool& pool, std::span<const BatchRow> 
   } catch (const error& e) {
     if (e.code() != Code::too_big) throw;
     if (batch.size() == 1) {
-      failure(Code::too_big, fmt::format("{}:{}", options_.file, batch[0].line), human_bytes(batch[0].bytes.size()) + " in one row", e.what(),
-              "load into a new pool with a larger --log-size")
+      failure(Code::too_big, fmt::format("{}:{}", options_.file, batch[0].line), human_bytes(batch[0].bytes.size()) + " in one row",
+              e.what(), "load into a new pool with a larger --log-size")
           .or_throw();
     }
   }

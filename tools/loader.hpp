@@ -22,7 +22,7 @@ struct LoadOptions {
   std::string file;
   SpecOptions spec;
   std::size_t batch_rows = 256;
-  std::size_t batch_bytes = 1 << 20;   ///< a batch ends at this size, too
+  std::size_t batch_bytes = 1 << 20;  ///< a batch ends at this size, too
   std::size_t max_in_flight = 64;
 };
 
@@ -33,7 +33,7 @@ struct RepeatedKey {
 };
 
 struct LoadResult {
-  bool was_complete = false;          ///< an earlier load had finished
+  bool was_complete = false;                ///< an earlier load had finished
   std::uint64_t rows_before = 0, rows = 0;  ///< loaded from this file: by earlier runs; in all
   std::uint64_t position = 0, bytes = 0;    ///< up to where; what this run read
   std::optional<RepeatedKey> repeated;      ///< stopped here; what came before stays

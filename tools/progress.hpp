@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Progress: how far a load has come, on standard error. A bar that is redrawn (terminal), a line every few seconds (plain), one JSON object a
-// report (json, for programs that watch), or nothing. Single-threaded.
+// Progress: how far a load has come, on standard error. A bar that is redrawn (terminal), a line every few seconds (plain), one JSON
+// object a report (json, for programs that watch), or nothing. Single-threaded.
 #pragma once
 
 #include <chrono>

@@ -34,8 +34,8 @@ std::vector<RingReport> RawPool::scan_rings(const std::function<void(std::uint32
   for (std::uint32_t i = 0; i < h.ring_count; ++i) {
     const medium::RingMap map = medium().map_ring(pool::first_ring + i * h.ring_bytes, h.ring_bytes).value();
     RingReport report{i, h.ring_head[i], {}};
-    report.scan = log::scan_ring(map, report.head, log::ring_seed(h.uuid, h.epoch, i), h.append_unit,
-                                 path_ + ": ring " + std::to_string(i), [&](const log::RecordView& record) {
+    report.scan = log::scan_ring(map, report.head, log::ring_seed(h.uuid, h.epoch, i), h.append_unit, path_ + ": ring " + std::to_string(i),
+                                 [&](const log::RecordView& record) {
                                    if (f) f(i, record);
                                  });
     reports.push_back(std::move(report));

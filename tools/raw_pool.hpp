@@ -20,7 +20,7 @@ namespace perdure::tool {
 /// One ring's live records.
 struct RingReport {
   std::uint32_t ring = 0;
-  std::uint64_t head = 0;    ///< position of the first record
+  std::uint64_t head = 0;  ///< position of the first record
   log::Scan scan;
 };
 

@@ -117,7 +117,8 @@ Result<bool> RecordReader::next(Record& record) {
   }
   record.line = line_;
   const bool control = spec_.format == Format::control;
-  if (auto s = control ? read_stanza(at, at, line_) : read_row(at, at, line_, *std::max_element(spec_.columns.begin(), spec_.columns.end()) + 1);
+  if (auto s =
+          control ? read_stanza(at, at, line_) : read_row(at, at, line_, *std::max_element(spec_.columns.begin(), spec_.columns.end()) + 1);
       !s.ok()) {
     return s;
   }

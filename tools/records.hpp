@@ -63,7 +63,7 @@ class RecordReader {
   SourceFile& file_;
   Spec spec_;
   std::string prologue_, epilogue_;
-  std::size_t yielded_ = 0;    ///< bytes at the window's begin that the last record covers
+  std::size_t yielded_ = 0;  ///< bytes at the window's begin that the last record covers
   std::uint64_t line_ = 1;
   bool ended_ = false;
   std::vector<std::string> fields_;  ///< delimited: the row's columns; control: the key fields' values

@@ -72,7 +72,8 @@ Status RecordReader::key_of_row(Record& record) const {
   std::vector<std::string> parts;
   for (const std::size_t column : spec_.columns) {
     if (column >= fields_.size()) {
-      return bad(record.line, "a row of " + std::to_string(fields_.size()) + " columns", "at least " + std::to_string(column + 1) + ": the key is there",
+      return bad(record.line, "a row of " + std::to_string(fields_.size()) + " columns",
+                 "at least " + std::to_string(column + 1) + ": the key is there",
                  std::string("check --key and --delimiter (it is '") + spec_.delimiter + "')");
     }
     parts.push_back(fields_[column]);

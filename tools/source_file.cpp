@@ -13,7 +13,8 @@
 namespace perdure::tool {
 namespace {
 
-constexpr std::size_t step = 1 << 20;
+constexpr std::size_t hash_block = 1 << 20;  // part of the identity: see source_file.hpp
+constexpr std::size_t least_read = 64 << 10;
 
 // Reads up to n bytes at an offset; fewer only at the end of the file.
 ssize_t read_at(int fd, char* to, std::size_t n, std::uint64_t offset) {
@@ -48,14 +49,18 @@ SourceFile::~SourceFile() {
 }
 
 SourceFile::SourceFile(SourceFile&& other) noexcept
-    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), buffer_(std::move(other.buffer_)), begin_(other.begin_),
-      buffer_offset_(other.buffer_offset_), status_(std::move(other.status_)) {}
+    : path_(std::move(other.path_)),
+      fd_(std::exchange(other.fd_, -1)),
+      buffer_(std::move(other.buffer_)),
+      begin_(other.begin_),
+      buffer_offset_(other.buffer_offset_),
+      status_(std::move(other.status_)) {}
 
 Result<Identity> SourceFile::identity() const {
   Identity id;
-  std::string block(step, '\0');
+  std::string block(hash_block, '\0');
   for (;;) {
-    const ssize_t n = read_at(fd_, block.data(), step, id.size);
+    const ssize_t n = read_at(fd_, block.data(), hash_block, id.size);
     if (n < 0) return system_failure(path_, "read", errno);
     if (n == 0) return id;
     id.size += static_cast<std::uint64_t>(n);
@@ -82,7 +87,7 @@ bool SourceFile::more() {
   buffer_.erase(0, begin_);
   buffer_offset_ += begin_;
   begin_ = 0;
-  const std::size_t had = buffer_.size(), want = had < step ? step : had;  // a long record doubles the window: linear work
+  const std::size_t had = buffer_.size(), want = had < least_read ? least_read : had;  // a long record doubles the window: linear work
   buffer_.resize(had + want);
   const ssize_t got = read_at(fd_, buffer_.data() + had, want, buffer_offset_ + had);
   if (got < 0) status_ = system_failure(path_, "read", errno);

@@ -139,7 +139,8 @@ Result<Spec> Spec::from_json(string_view text) {
     }
     return s;
   } catch (const nlohmann::json::exception&) {
-    return failure(Code::corrupt, "", "a description of the source that can't be read: " + string(text.substr(0, 80)), "JSON with format and key");
+    return failure(Code::corrupt, "", "a description of the source that can't be read: " + string(text.substr(0, 80)),
+                   "JSON with format and key");
   }
 }
 
@@ -163,11 +164,16 @@ Result<Spec> resolve(const SpecOptions& options, string_view file, string_view f
     s.comment = *c;
   }
   const string_view line = first_line(first_bytes, s.comment);
-  if (options.format == "auto") s.format = guess_format(file, s.comment == '\0' ? first_line(first_bytes, '#') : line);
-  else if (options.format == "tsv") s.format = Format::tsv;
-  else if (options.format == "csv") s.format = Format::csv;
-  else if (options.format == "control") s.format = Format::control;
-  else return failure(Code::invalid, "", "--format " + options.format, "auto, tsv, csv or control");
+  if (options.format == "auto")
+    s.format = guess_format(file, s.comment == '\0' ? first_line(first_bytes, '#') : line);
+  else if (options.format == "tsv")
+    s.format = Format::tsv;
+  else if (options.format == "csv")
+    s.format = Format::csv;
+  else if (options.format == "control")
+    s.format = Format::control;
+  else
+    return failure(Code::invalid, "", "--format " + options.format, "auto, tsv, csv or control");
 
   if (options.key) {
     s.key = split_commas(*options.key);
@@ -201,7 +207,8 @@ Result<Spec> resolve(const SpecOptions& options, string_view file, string_view f
   const bool by_name = !std::all_of(s.key.begin(), s.key.end(), [](const string& k) { return is_number(k); });
   s.header = options.header.value_or(by_name);
   if (by_name && !s.header) {
-    return failure(Code::invalid, "", "--key " + joined(s.key) + " with --no-header", "column numbers, from 1", "name columns only where a header row does");
+    return failure(Code::invalid, "", "--key " + joined(s.key) + " with --no-header", "column numbers, from 1",
+                   "name columns only where a header row does");
   }
   if (!s.header) {
     for (const auto& k : s.key) {
@@ -221,7 +228,8 @@ string difference(const Spec& have, const SpecOptions& asked) {
   if (asked.format != "auto" && asked.format != name(have.format)) return differs("--format", asked.format, string(name(have.format)));
   if (asked.key && split_commas(*asked.key) != have.key) return differs("--key", *asked.key, joined(have.key));
   if (have.format == Format::control) return {};
-  if (asked.header && *asked.header != have.header) return differs("a header row:", *asked.header ? "yes" : "no", have.header ? "yes" : "no");
+  if (asked.header && *asked.header != have.header)
+    return differs("a header row:", *asked.header ? "yes" : "no", have.header ? "yes" : "no");
   const auto character = [&](string_view what, const std::optional<string>& text, char c) -> string {
     if (!text) return {};
     const auto parsed = one_character(what, *text, true);

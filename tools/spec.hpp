@@ -19,20 +19,20 @@ enum class Format : std::uint8_t { tsv, csv, control };
 
 /// What the user asked for; what is absent is chosen by `resolve`.
 struct SpecOptions {
-  std::string format = "auto";              ///< auto | tsv | csv | control
-  std::optional<std::string> key = {};           ///< column name or number (from 1), or several, or field names, separated by commas
-  std::optional<std::string> delimiter = {};     ///< one character, or \t
-  std::optional<std::string> quote = {};         ///< one character, or none
-  std::optional<std::string> comment = {};       ///< lines that begin with this character are no rows
-  std::optional<bool> header = {};               ///< the first row names the columns
+  std::string format = "auto";                ///< auto | tsv | csv | control
+  std::optional<std::string> key = {};        ///< column name or number (from 1), or several, or field names, separated by commas
+  std::optional<std::string> delimiter = {};  ///< one character, or \t
+  std::optional<std::string> quote = {};      ///< one character, or none
+  std::optional<std::string> comment = {};    ///< lines that begin with this character are no rows
+  std::optional<bool> header = {};            ///< the first row names the columns
   [[nodiscard]] bool empty() const noexcept { return format == "auto" && !key && !delimiter && !quote && !comment && !header; }
 };
 
 struct Spec {
   Format format = Format::tsv;
   char delimiter = '\t';
-  char quote = '\0';                 ///< '\0': no quoting
-  char comment = '\0';               ///< '\0': no comment lines (control: always '#')
+  char quote = '\0';    ///< '\0': no quoting
+  char comment = '\0';  ///< '\0': no comment lines (control: always '#')
   bool header = false;
   std::vector<std::string> key;      ///< columns (names, or numbers from 1 in decimal) or field names
   std::vector<std::size_t> columns;  ///< delimited: the key's columns from 0; known once the header was read

@@ -23,13 +23,13 @@ namespace perdure::tool {
 
 /// What is being loaded, and how far it got. All zero: nothing yet.
 struct Source {
-  perdure::string path, spec;            ///< spec: Spec::to_json
-  perdure::string prologue, epilogue;    ///< bytes before the first and behind the last record
-  p<std::uint64_t> begun, complete;      ///< 0 or 1
-  p<std::uint64_t> size, hash;           ///< of the whole file
-  p<std::uint64_t> position, line;       ///< of the first byte not yet loaded
-  p<std::uint64_t> rows;                 ///< loaded so far
-  p<std::uint64_t> edits;                ///< rows put or deleted by hand
+  perdure::string path, spec;          ///< spec: Spec::to_json
+  perdure::string prologue, epilogue;  ///< bytes before the first and behind the last record
+  p<std::uint64_t> begun, complete;    ///< 0 or 1
+  p<std::uint64_t> size, hash;         ///< of the whole file
+  p<std::uint64_t> position, line;     ///< of the first byte not yet loaded
+  p<std::uint64_t> rows;               ///< loaded so far
+  p<std::uint64_t> edits;              ///< rows put or deleted by hand
 };
 
 struct Store {
@@ -41,7 +41,7 @@ struct Store {
 
 /// How a row's value begins.
 struct RowHead {
-  std::uint64_t line;        ///< in the source; 0: put by hand
+  std::uint64_t line;  ///< in the source; 0: put by hand
   std::uint64_t key_bytes;
 };
 
@@ -79,7 +79,8 @@ template <class Tx>
 [[nodiscard]] StoredRow row_at(Tx& tx, const Store& store, std::uint64_t number) {
   const auto value = store.rows.find(tx, number);
   if (value) return checked_row(*value, number);
-  throw error(failure(Code::corrupt, "", "a key that leads to row " + std::to_string(number) + ", which is not there", "a row for each key", "run perdure check"));
+  throw error(failure(Code::corrupt, "", "a key that leads to row " + std::to_string(number) + ", which is not there", "a row for each key",
+                      "run perdure check"));
 }
 
 template <class Tx>
@@ -101,7 +102,7 @@ template <class Tx>
 
 template <class Tx>
 [[nodiscard]] bool put_row(Tx& tx, Store& store, std::string_view key, std::string_view bytes) {
-  tx(store.source.edits) += 1;
+  ++tx(store.source.edits);
   const auto number = store.index.find(tx, key);
   if (!number) return append_row(tx, store, key, bytes, 0);
   store.rows.put(tx, *number, encode_row(key, bytes, 0));
@@ -112,7 +113,7 @@ template <class Tx>
 [[nodiscard]] bool delete_row(Tx& tx, Store& store, std::string_view key) {
   const auto number = store.index.find(tx, key);
   if (!number) return false;
-  tx(store.source.edits) += 1;
+  ++tx(store.source.edits);
   store.rows.erase(tx, *number);
   return store.index.erase(tx, key);
 }
@@ -161,8 +162,10 @@ template <class Tx>
   StoredRow row;
   store.rows.for_each(tx, [&](std::uint64_t number, const std::string& value) {
     if (number >= next) problem(number, "has a number that was not yet given");
-    if (!decode_row(value, number, row)) problem(number, "is cut short");
-    else if (store.index.find(tx, row.key) != number) problem(number, "is not what the index has for its key");
+    if (!decode_row(value, number, row))
+      problem(number, "is cut short");
+    else if (store.index.find(tx, row.key) != number)
+      problem(number, "is not what the index has for its key");
     return true;
   });
   if (store.rows.size(tx) != store.index.size(tx)) {

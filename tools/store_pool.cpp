@@ -19,7 +19,7 @@ using ToolEngines = engines<shadow, dudetm, undo>;
 using StoredPool = Pool<Store, ToolEngines>;
 
 constexpr std::uint64_t default_log = 16 << 20;  ///< opening reads all of the log: a command should start at once
-constexpr std::size_t rows_a_view = 256;  ///< scans go in steps, so that f runs outside a transaction
+constexpr std::size_t rows_a_view = 256;         ///< scans go in steps, so that f runs outside a transaction
 
 struct Pending {
   Receipt<void> receipt;

@@ -26,8 +26,8 @@ namespace perdure::tool {
 
 /// A row as it lies in the pool.
 struct StoredRow {
-  std::uint64_t number = 0;   ///< place in the order
-  std::uint64_t line = 0;     ///< of the source; 0: put by hand
+  std::uint64_t number = 0;  ///< place in the order
+  std::uint64_t line = 0;    ///< of the source; 0: put by hand
   std::string key, bytes;
   [[nodiscard]] bool by_hand() const noexcept { return line == 0; }
 };
@@ -37,14 +37,14 @@ struct SourceState {
   bool begun = false, complete = false;
   std::string path, spec, prologue, epilogue;
   Identity identity;
-  std::uint64_t position = 0, line = 1;   ///< of the first byte not yet loaded
-  std::uint64_t rows = 0;                 ///< loaded so far
-  std::uint64_t edits = 0;                ///< rows put or deleted by hand since
+  std::uint64_t position = 0, line = 1;  ///< of the first byte not yet loaded
+  std::uint64_t rows = 0;                ///< loaded so far
+  std::uint64_t edits = 0;               ///< rows put or deleted by hand since
 };
 
 struct BatchRow {
   std::string key, bytes;
-  std::uint64_t line = 0;                ///< where the row itself begins
+  std::uint64_t line = 0;                        ///< where the row itself begins
   std::uint64_t end_position = 0, end_line = 1;  ///< of the source's byte behind it
 };
 /// Row `index` of a batch has a key that is there already.
@@ -87,11 +87,11 @@ class StorePool {
   /// Waits until at most `in_flight` appended batches are not yet durable; says up to where all is durable.
   Settled settle(std::size_t in_flight);
 
-  [[nodiscard]] Json describe();                ///< counts and source, for info
-  [[nodiscard]] Json check(bool& problems);     ///< heap, containers, and that rows and index agree
+  [[nodiscard]] Json describe();             ///< counts and source, for info
+  [[nodiscard]] Json check(bool& problems);  ///< heap, containers, and that rows and index agree
   [[nodiscard]] engine::Stats stats() const;
   [[nodiscard]] bool created() const;
-  void close();                                 ///< checkpoints and marks the pool clean
+  void close();  ///< checkpoints and marks the pool clean
 
  private:
   struct Impl;

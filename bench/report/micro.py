@@ -135,7 +135,8 @@ def print_report(data, threads):
         table.show(*workload_table(figures, workload, names, threads))
     put_off, cells = figures.put_off()
     if put_off * 20 > cells:
-        print(f"\nthe machine was busy: in {put_off} of {cells} one-thread cells other programs had the processor for 5 % of the time or more")
+        print(f"\nthe machine was busy: in {put_off} of {cells} one-thread cells other programs had the processor for 5 % of the time "
+              "or more: read these figures as a hint")
     verdicts = [(aim.text(), aim.wanted, found) for aim, found in judge(figures) if aim.workload in workloads and aim.threads in threads]
     if any(found for _, _, found in verdicts):
         print(f"\naims of {AIMED}: medians of the rounds' ratios")

@@ -371,7 +371,7 @@ int perdure_wait(perdure_pool* pool, perdure_id id) {
   });
 }
 
-int perdure_is_durable(perdure_pool* pool, perdure_id id) { return pool->impl->durable_id() >= id ? 1 : 0; }
+int perdure_is_durable(perdure_pool* pool, perdure_id id) { return id != PERDURE_NO_ID && pool->impl->is_durable(id) ? 1 : 0; }
 perdure_id perdure_durable_id(perdure_pool* pool) { return pool->impl->durable_id(); }
 
 int perdure_when_durable(perdure_pool* pool, perdure_id id, void (*done)(int code, void* arg), void* arg) {

@@ -69,6 +69,7 @@ class PoolOver final : public ErasedPool {
   }
   Status wait(std::uint64_t id) override { return running_.wait_durable(id); }
   std::uint64_t durable_id() const noexcept override { return running_.durable_now(); }
+  bool is_durable(std::uint64_t id) const noexcept override { return running_.is_durable(id); }
   void when_durable(std::uint64_t id, std::function<void(Status)> f) override { running_.when_durable(id, std::move(f)); }
   Status checkpoint() override { return running_.engine->checkpoint(); }
   Status close() override { return running_.close(); }

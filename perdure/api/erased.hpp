@@ -63,6 +63,7 @@ class ErasedPool {
 
   [[nodiscard]] virtual Status wait(std::uint64_t id) = 0;
   [[nodiscard]] virtual std::uint64_t durable_id() const noexcept = 0;
+  [[nodiscard]] virtual bool is_durable(std::uint64_t id) const noexcept = 0;  ///< an id that update() or view() has returned
   virtual void when_durable(std::uint64_t id, std::function<void(Status)> f) = 0;
   [[nodiscard]] virtual Status checkpoint() = 0;
   [[nodiscard]] virtual Status close() = 0;

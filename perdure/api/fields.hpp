@@ -21,7 +21,8 @@ namespace detail {
 
 /// Initialises a field of any type; never called.
 struct AnyField {
-  template <class T> constexpr operator T() const noexcept;  // NOLINT: implicit by design
+  template <class T>
+  constexpr operator T() const noexcept;  // NOLINT: implicit by design
 };
 /// Initialises only a base class of T.
 template <class T>
@@ -30,10 +31,13 @@ struct AnyBase {
     requires(std::is_base_of_v<U, T> && !std::is_same_v<U, T>)
   constexpr operator U() const noexcept;  // NOLINT: implicit by design
 };
-template <std::size_t> using any_at = AnyField;
+template <std::size_t>
+using any_at = AnyField;
 
 template <class T, std::size_t... I>
-consteval bool takes(std::index_sequence<I...>) { return requires { T{any_at<I>{}...}; }; }
+consteval bool takes(std::index_sequence<I...>) {
+  return requires { T{any_at<I>{}...}; };
+}
 
 /// T{before..., {nested...}, after...} compiles.
 template <class T, std::size_t... B, std::size_t... N, std::size_t... A>
@@ -46,8 +50,10 @@ inline constexpr std::size_t max_initialisers = 96;
 
 template <class T, std::size_t N = 0>
 consteval std::size_t initialisers() {
-  if constexpr (N < max_initialisers && takes<T>(std::make_index_sequence<N + 1>{})) return initialisers<T, N + 1>();
-  else return N;
+  if constexpr (N < max_initialisers && takes<T>(std::make_index_sequence<N + 1>{}))
+    return initialisers<T, N + 1>();
+  else
+    return N;
 }
 
 /// How many of T's `total` initialisers the field at initialiser `At` takes: more than one when it is an array.
@@ -55,7 +61,8 @@ template <class T, std::size_t Total, std::size_t At, std::size_t N = 2>
 consteval std::size_t span_at() {
   if constexpr (At + N > Total) {
     return 1;
-  } else if constexpr (takes_nested<T>(std::make_index_sequence<At>{}, std::make_index_sequence<N>{}, std::make_index_sequence<Total - At - N>{}) &&
+  } else if constexpr (takes_nested<T>(std::make_index_sequence<At>{}, std::make_index_sequence<N>{},
+                                       std::make_index_sequence<Total - At - N>{}) &&
                        !takes_nested<T>(std::make_index_sequence<At>{}, std::make_index_sequence<N>{},
                                         std::make_index_sequence<Total - At - N + 1>{})) {
     return N;
@@ -66,8 +73,10 @@ consteval std::size_t span_at() {
 
 template <class T, std::size_t Total, std::size_t At = 0>
 consteval std::size_t fields_from() {
-  if constexpr (At >= Total) return 0;
-  else return 1 + fields_from<T, Total, At + span_at<T, Total, At>()>();
+  if constexpr (At >= Total)
+    return 0;
+  else
+    return 1 + fields_from<T, Total, At + span_at<T, Total, At>()>();
 }
 
 template <class T>

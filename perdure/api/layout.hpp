@@ -31,24 +31,44 @@
 namespace perdure {
 
 /// Names a type that isn't yours to change: template <> struct perdure::layout_name<Their> { static constexpr std::string_view value = "their/1"; };
-template <class T> struct layout_name {};
+template <class T>
+struct layout_name {};
 
 class LayoutNames;
 
 namespace detail {
 
-template <class T> inline constexpr bool is_field = false;  ///< p or ptr
-template <class T> inline constexpr bool is_field<p<T>> = true;
-template <class T> inline constexpr bool is_field<ptr<T>> = true;
-template <class T> inline constexpr bool is_std_array = false;
-template <class T, std::size_t N> inline constexpr bool is_std_array<std::array<T, N>> = true;
+template <class T>
+inline constexpr bool is_field = false;  ///< p or ptr
+template <class T>
+inline constexpr bool is_field<p<T>> = true;
+template <class T>
+inline constexpr bool is_field<ptr<T>> = true;
+template <class T>
+inline constexpr bool is_std_array = false;
+template <class T, std::size_t N>
+inline constexpr bool is_std_array<std::array<T, N>> = true;
 
-template <class T> concept names_itself = requires { { T::layout_id } -> std::convertible_to<std::string_view>; };
-template <class T> concept named_outside = requires { { layout_name<T>::value } -> std::convertible_to<std::string_view>; };
-template <class T> concept container_text = requires(LayoutNames& names) { { T::layout_text(names) } -> std::convertible_to<std::string>; };
-template <class T> concept own_text = requires { { T::layout_text() } -> std::convertible_to<std::string>; };
-template <class T> concept says_its_layout = names_itself<T> || named_outside<T> || container_text<T> || own_text<T>;
-template <class T> concept opened_by_fields = aggregate_struct<T> && !is_std_array<T> && !says_its_layout<T>;
+template <class T>
+concept names_itself = requires {
+  { T::layout_id } -> std::convertible_to<std::string_view>;
+};
+template <class T>
+concept named_outside = requires {
+  { layout_name<T>::value } -> std::convertible_to<std::string_view>;
+};
+template <class T>
+concept container_text = requires(LayoutNames& names) {
+  { T::layout_text(names) } -> std::convertible_to<std::string>;
+};
+template <class T>
+concept own_text = requires {
+  { T::layout_text() } -> std::convertible_to<std::string>;
+};
+template <class T>
+concept says_its_layout = names_itself<T> || named_outside<T> || container_text<T> || own_text<T>;
+template <class T>
+concept opened_by_fields = aggregate_struct<T> && !is_std_array<T> && !says_its_layout<T>;
 
 }  // namespace detail
 
@@ -73,22 +93,26 @@ class LayoutNames {
     } else if constexpr (detail::is_field<T>) {
       return name<typename T::value_type, true>();
     } else if constexpr (std::is_same_v<T, std::string>) {
-      static_assert(Held, "perdure: a std::string keeps its text in DRAM: a pool's field is perdure::string (a container's key or value may be std::string)");
+      static_assert(Held,
+                    "perdure: a std::string keeps its text in DRAM: a pool's field is perdure::string (a container's key or value may be "
+                    "std::string)");
       return "string";
     } else if constexpr (std::is_same_v<T, std::byte>) {
       return "byte";
     } else if constexpr (std::is_pointer_v<T>) {
       return "ptr<" + pointee<std::remove_cv_t<std::remove_pointer_t<T>>>() + ">";
     } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || is_int128<T>) {
-      static_assert(Held, "perdure: a plain number or enum in a struct that lies in a pool could be read and written past the transaction: "
-                          "make the field p<T> (std::byte alone is allowed, as padding)");
+      static_assert(Held,
+                    "perdure: a plain number or enum in a struct that lies in a pool could be read and written past the transaction: "
+                    "make the field p<T> (std::byte alone is allowed, as padding)");
       return scalar<T>();
     } else if constexpr (aggregate_struct<T>) {
       return structure<T, Held>();
     } else {
-      static_assert(says_nothing<T>, "perdure: the layout of this type can't be seen (it has constructors, a base class or private fields): make it an "
-                                     "aggregate, or state `static constexpr std::string_view layout_id = \"name/version\";` in it, or "
-                                     "specialise perdure::layout_name<T>");
+      static_assert(says_nothing<T>,
+                    "perdure: the layout of this type can't be seen (it has constructors, a base class or private fields): make it an "
+                    "aggregate, or state `static constexpr std::string_view layout_id = \"name/version\";` in it, or "
+                    "specialise perdure::layout_name<T>");
       return {};
     }
   }
@@ -100,8 +124,10 @@ class LayoutNames {
       std::size_t index = 0;
       each_offset<T>([&]<class Field>(std::type_identity<Field>, std::size_t offset) {
         const std::string path = prefix + std::to_string(index++);
-        if constexpr (detail::opened_by_fields<Field>) lines<Field>(out, path + ".", base + offset);
-        else out += path + ": " + name<Field>() + " @" + std::to_string(base + offset) + " " + std::to_string(sizeof(Field)) + "\n";
+        if constexpr (detail::opened_by_fields<Field>)
+          lines<Field>(out, path + ".", base + offset);
+        else
+          out += path + ": " + name<Field>() + " @" + std::to_string(base + offset) + " " + std::to_string(sizeof(Field)) + "\n";
       });
     } else {
       out += prefix + "0: " + name<T>() + " @" + std::to_string(base) + " " + std::to_string(sizeof(T)) + "\n";
@@ -114,22 +140,33 @@ class LayoutNames {
   }
 
  private:
-  template <class T> static constexpr bool says_nothing = detail::says_its_layout<T>;
-  template <class T> static constexpr bool is_int128 = std::is_same_v<T, __int128> || std::is_same_v<T, unsigned __int128>;
+  template <class T>
+  static constexpr bool says_nothing = detail::says_its_layout<T>;
+  template <class T>
+  static constexpr bool is_int128 = std::is_same_v<T, __int128> || std::is_same_v<T, unsigned __int128>;
   struct Met {
     const void* type;  ///< a variable's address, not the function's: linkers may fold equal functions
     void (*define)(LayoutNames&, std::string&, const std::string&);
   };
-  template <class T> static inline char tag = 0;
-  template <class T> static void define(LayoutNames& names, std::string& out, const std::string& prefix) { names.lines<T>(out, prefix); }
+  template <class T>
+  static inline char tag = 0;
+  template <class T>
+  static void define(LayoutNames& names, std::string& out, const std::string& prefix) {
+    names.lines<T>(out, prefix);
+  }
 
   template <class T>
   static std::string scalar() {
-    if constexpr (std::is_enum_v<T>) return "enum:" + scalar<std::underlying_type_t<T>>();
-    else if constexpr (std::is_same_v<T, bool>) return "bool";
-    else if constexpr (std::is_same_v<T, char>) return "char";
-    else if constexpr (std::is_floating_point_v<T>) return "f" + std::to_string(sizeof(T) * 8);
-    else return (static_cast<T>(-1) < static_cast<T>(0) ? "i" : "u") + std::to_string(sizeof(T) * 8);
+    if constexpr (std::is_enum_v<T>)
+      return "enum:" + scalar<std::underlying_type_t<T>>();
+    else if constexpr (std::is_same_v<T, bool>)
+      return "bool";
+    else if constexpr (std::is_same_v<T, char>)
+      return "char";
+    else if constexpr (std::is_floating_point_v<T>)
+      return "f" + std::to_string(sizeof(T) * 8);
+    else
+      return (static_cast<T>(-1) < static_cast<T>(0) ? "i" : "u") + std::to_string(sizeof(T) * 8);
   }
 
   template <class T>
@@ -185,10 +222,14 @@ template <class T>
 }
 
 /// What a pool's header keeps of a layout text, to compare first.
-[[nodiscard]] inline std::uint64_t layout_fingerprint(std::string_view text) noexcept { return base::hash_bytes(text.data(), text.size(), 0); }
+[[nodiscard]] inline std::uint64_t layout_fingerprint(std::string_view text) noexcept {
+  return base::hash_bytes(text.data(), text.size(), 0);
+}
 
 template <class T>
-[[nodiscard]] std::uint64_t layout_fingerprint() { return layout_fingerprint(layout_of<T>()); }
+[[nodiscard]] std::uint64_t layout_fingerprint() {
+  return layout_fingerprint(layout_of<T>());
+}
 
 /// How two layout texts differ, for a message: "field 1.0: the pool has 'u64 @64 8', the program 'i64 @64 8'". Empty when they are equal.
 [[nodiscard]] inline std::string layout_difference(std::string_view pool, std::string_view program) {
@@ -205,7 +246,9 @@ template <class T>
   while (!pool.empty() || !program.empty()) {
     const std::string_view a = next(pool), b = next(program);
     if (a == b) continue;
-    const auto quoted = [&](std::string_view line) { return line.empty() ? std::string("nothing") : "'" + std::string(part(line, false)) + "'"; };
+    const auto quoted = [&](std::string_view line) {
+      return line.empty() ? std::string("nothing") : "'" + std::string(part(line, false)) + "'";
+    };
     return "field " + std::string(part(a.empty() ? b : a, true)) + ": the pool has " + quoted(a) + ", the program " + quoted(b);
   }
   return {};

@@ -46,9 +46,11 @@ class Running final : public DurabilitySource {
         completions_([this](std::uint64_t id) { return wait_durable(id); }) {}
 
   Status wait_durable(std::uint64_t id) override { return id <= closed_at_ ? Status() : engine->wait(id); }
-  [[nodiscard]] std::uint64_t durable_now() const noexcept override { return closed_at_ != 0 ? closed_at_ : engine->durable_id(); }
+  [[nodiscard]] std::uint64_t durable_now() const noexcept { return closed_at_ != 0 ? closed_at_ : engine->durable_id(); }
+  /// `id` is that of a transaction whose update() has returned. Under `held` it returned durable, though an older one may not be so yet.
+  [[nodiscard]] bool is_durable(std::uint64_t id) const noexcept override { return engine->held() || durable_now() >= id; }
   void when_durable(std::uint64_t id, std::function<void(Status)> f) override {
-    if (durable_now() >= id) return f(Status());
+    if (is_durable(id)) return f(Status());
     completions_.add(id, std::move(f));
   }
   Status close() {

@@ -22,7 +22,7 @@ class DurabilitySource {
  public:
   virtual ~DurabilitySource() = default;
   virtual Status wait_durable(std::uint64_t id) = 0;
-  [[nodiscard]] virtual std::uint64_t durable_now() const noexcept = 0;
+  [[nodiscard]] virtual bool is_durable(std::uint64_t id) const noexcept = 0;
   /// Calls f(status) once, when id is durable or can't become so; maybe at once, maybe on the pool's completion thread.
   virtual void when_durable(std::uint64_t id, std::function<void(Status)> f) = 0;
 };
@@ -35,7 +35,7 @@ class ReceiptBase {
   ReceiptBase(detail::DurabilitySource* source, std::uint64_t id) noexcept : source_(source), id_(id) {}
   /// The transaction's id: later commits have higher ones. An update that changed nothing has the id of the newest it may have read. 0 when nested.
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
-  [[nodiscard]] bool durable() const noexcept { return source_ != nullptr && source_->durable_now() >= id_; }
+  [[nodiscard]] bool durable() const noexcept { return source_ != nullptr && source_->is_durable(id_); }
   /// Returns when the transaction is durable; throws error(poisoned) when the medium failed before.
   void wait() const { try_wait().or_throw(); }
   [[nodiscard]] Status try_wait() const { return source_ == nullptr ? nested() : source_->wait_durable(id_); }

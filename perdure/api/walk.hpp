@@ -91,7 +91,8 @@ void walk_blocks(Tx& tx, const T& object, F f) {
 template <class Tx, class T, class F>
 [[nodiscard]] std::vector<std::string> audit(Tx& tx, const T& object, F f) {
   std::vector<std::string> problems;
-  walk_blocks(tx, object, std::move(f), [&](const std::string& path, const std::string& text) { problems.push_back("field " + path + ": " + text); });
+  walk_blocks(tx, object, std::move(f),
+              [&](const std::string& path, const std::string& text) { problems.push_back("field " + path + ": " + text); });
   return problems;
 }
 

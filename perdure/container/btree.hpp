@@ -46,9 +46,18 @@ class btree {
     [[nodiscard]] const auto& value_field() const { return N::values(leaf)[order[at]]; }
   };
 
-  template <class Tx> [[nodiscard]] std::uint64_t size(Tx& tx) const { return count_.total(tx); }
-  template <class Tx> [[nodiscard]] std::uint64_t height(Tx& tx) const { return tx.read(height_); }
-  template <class Tx> [[nodiscard]] Node* root(Tx& tx) const { return tx.read(root_); }
+  template <class Tx>
+  [[nodiscard]] std::uint64_t size(Tx& tx) const {
+    return count_.total(tx);
+  }
+  template <class Tx>
+  [[nodiscard]] std::uint64_t height(Tx& tx) const {
+    return tx.read(height_);
+  }
+  template <class Tx>
+  [[nodiscard]] Node* root(Tx& tx) const {
+    return tx.read(root_);
+  }
 
   /// The first entry whose key is not below `key`.
   template <class Tx>
@@ -210,6 +219,7 @@ class btree {
       const unsigned at = N::upper(tx, node, order, key);
       if (path != nullptr) *path++ = {node, at};
       node = N::child(tx, node, order, at);
+      N::prefetch(node);
     }
     return node;
   }
@@ -327,8 +337,10 @@ class btree {
       tx.write(left->link, tx.read(right->link));
       return true;
     }
-    if (l < r) N::template move_left<LeafKind>(tx, left, lo, right, ro, (r - l) / 2);
-    else N::template move_right<LeafKind>(tx, left, lo, right, ro, (l - r) / 2);
+    if (l < r)
+      N::template move_left<LeafKind>(tx, left, lo, right, ro, (r - l) / 2);
+    else
+      N::template move_right<LeafKind>(tx, left, lo, right, ro, (l - r) / 2);
     lo.store(tx, left->order, lo_old);
     ro.store(tx, right->order, ro_old);
     tx.write(separator, Key::separator(tx, tx.read(left->key[lo[lo.count() - 1]]), tx.read(right->key[ro[0]])));

@@ -24,7 +24,8 @@ class BtreeAudit {
   std::vector<std::string> run() {
     Node* root = tree_.root(tx_);
     const std::uint64_t height = tree_.height(tx_);
-    if ((root == nullptr) != (height == 0)) return {"map: its height is " + std::to_string(height) + (root ? ", with a root" : ", without a root")};
+    if ((root == nullptr) != (height == 0))
+      return {"map: its height is " + std::to_string(height) + (root ? ", with a root" : ", without a root")};
     if (root != nullptr) node(root, height, {}, {});
     if (problems_.empty() && found_ != expected_) {
       say("found " + std::to_string(found_) + " entries, its count is " + std::to_string(expected_));
@@ -54,7 +55,8 @@ class BtreeAudit {
     std::vector<K> keys;
     for (unsigned i = 0; i < n; ++i) keys.push_back(stored<K>::read(tx_, at->key[order[i]]));
     for (unsigned i = 0; i < n; ++i) {
-      if (i > 0 && !(keys[i - 1] < keys[i])) say(name + ": keys " + std::to_string(i - 1) + " and " + std::to_string(i) + " are not in order");
+      if (i > 0 && !(keys[i - 1] < keys[i]))
+        say(name + ": keys " + std::to_string(i - 1) + " and " + std::to_string(i) + " are not in order");
       if (least && keys[i] < *least) say(name + ": key " + std::to_string(i) + " is below what its parents say");
       if (bound && !(keys[i] < *bound)) say(name + ": key " + std::to_string(i) + " is not below what its parents say");
     }
@@ -66,8 +68,10 @@ class BtreeAudit {
     }
     for (unsigned i = 0; i <= n; ++i) {
       Node* child = N::child(tx_, at, order, i);
-      if (child == nullptr) say(name + ": child " + std::to_string(i) + " is null");
-      else node(child, level - 1, i == 0 ? least : std::optional<K>(keys[i - 1]), i == n ? bound : std::optional<K>(keys[i]));
+      if (child == nullptr)
+        say(name + ": child " + std::to_string(i) + " is null");
+      else
+        node(child, level - 1, i == 0 ? least : std::optional<K>(keys[i - 1]), i == n ? bound : std::optional<K>(keys[i]));
     }
   }
 
@@ -79,6 +83,8 @@ class BtreeAudit {
 };
 
 template <class K, class Tx, class Tree>
-std::vector<std::string> audit_btree(Tx& tx, const Tree& tree) { return BtreeAudit<K, Tx, Tree>(tx, tree).run(); }
+std::vector<std::string> audit_btree(Tx& tx, const Tree& tree) {
+  return BtreeAudit<K, Tx, Tree>(tx, tree).run();
+}
 
 }  // namespace perdure::detail

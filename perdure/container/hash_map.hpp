@@ -47,8 +47,14 @@ class alignas(64) hash_map {
   using key_arg = typename Key::arg;      ///< const K&, or std::string_view
   using value_arg = typename Value::arg;  ///< const V&, or std::string_view
 
-  template <class Tx> [[nodiscard]] std::uint64_t size(Tx& tx) const { return count_.total(tx); }
-  template <class Tx> [[nodiscard]] bool empty(Tx& tx) const { return size(tx) == 0; }
+  template <class Tx>
+  [[nodiscard]] std::uint64_t size(Tx& tx) const {
+    return count_.total(tx);
+  }
+  template <class Tx>
+  [[nodiscard]] bool empty(Tx& tx) const {
+    return size(tx) == 0;
+  }
 
   template <class Tx>
   [[nodiscard]] std::optional<V> find(Tx& tx, key_arg key) const {
@@ -56,11 +62,16 @@ class alignas(64) hash_map {
     if (node == nullptr) return std::nullopt;
     return Value::read(tx, node->value);
   }
-  template <class Tx> [[nodiscard]] bool contains(Tx& tx, key_arg key) const { return find_node(tx, key) != nullptr; }
+  template <class Tx>
+  [[nodiscard]] bool contains(Tx& tx, key_arg key) const {
+    return find_node(tx, key) != nullptr;
+  }
 
   /// Adds the key unless it is there; whether it was added.
   template <class Tx>
-  bool insert(Tx& tx, key_arg key, value_arg value) { return add(tx, key, value, [](Node*) {}); }
+  bool insert(Tx& tx, key_arg key, value_arg value) {
+    return add(tx, key, value, [](Node*) {});
+  }
 
   /// Adds the key, or gives it the value; whether it was added.
   template <class Tx>
@@ -119,17 +130,23 @@ class alignas(64) hash_map {
     if (n > tx.read(segments_)) extend(tx, n);
     if (buckets > detail::counter::spread_at) count_.spread(tx);
   }
-  template <class Tx> [[nodiscard]] std::uint64_t bucket_count(Tx& tx) const { return tx.read(segments_) * Buckets; }
+  template <class Tx>
+  [[nodiscard]] std::uint64_t bucket_count(Tx& tx) const {
+    return tx.read(segments_) * Buckets;
+  }
 
   /// Removes all, in this transaction: a very big map is emptied by clear_some.
-  template <class Tx> void clear(Tx& tx) { (void)clear_some(tx, ~std::uint64_t{0}); }
+  template <class Tx>
+  void clear(Tx& tx) {
+    (void)clear_some(tx, ~std::uint64_t{0});
+  }
 
   /// Removes up to `n` elements, and the map's own memory after the last; whether the map is empty.
   template <class Tx>
   bool clear_some(Tx& tx, std::uint64_t n) {
     detail::require_update<Tx>();
     const std::uint64_t segments = tx.read(segments_);
-    const bool all = n == ~std::uint64_t{0};  // then nothing need be kept in order on the way
+    const bool all = n == ~std::uint64_t{0};      // then nothing need be kept in order on the way
     for (std::uint64_t s = segments; s-- > 0;) {  // segment 0 last (M1)
       ptr<Segment>* entry = directory_.at(tx, s);
       Segment* segment = tx.read(*entry);
@@ -160,8 +177,14 @@ class alignas(64) hash_map {
    public:
     using transaction_bound = void;
     [[nodiscard]] explicit operator bool() const noexcept { return node_ != nullptr; }
-    template <class Tx> [[nodiscard]] K key(Tx& tx) const { return Key::read(tx, node_->key); }
-    template <class Tx> [[nodiscard]] V value(Tx& tx) const { return Value::read(tx, node_->value); }
+    template <class Tx>
+    [[nodiscard]] K key(Tx& tx) const {
+      return Key::read(tx, node_->key);
+    }
+    template <class Tx>
+    [[nodiscard]] V value(Tx& tx) const {
+      return Value::read(tx, node_->value);
+    }
     template <class Tx>
     void next(Tx& tx) {
       node_ = tx.read(node_->next);
@@ -240,8 +263,10 @@ class alignas(64) hash_map {
 
   static std::uint64_t parent(std::uint64_t i) { return i & ~std::bit_floor(i); }
   static unsigned bucket_in(std::uint64_t h) {
-    if constexpr (Buckets == 1) return 0;
-    else return static_cast<unsigned>(h >> (64 - std::countr_zero(Buckets)));
+    if constexpr (Buckets == 1)
+      return 0;
+    else
+      return static_cast<unsigned>(h >> (64 - std::countr_zero(Buckets)));
   }
   static std::uint64_t index_of(std::uint64_t n, std::uint64_t h) {
     const std::uint64_t i = h & (std::bit_ceil(n) - 1);
@@ -356,13 +381,17 @@ class alignas(64) hash_map {
         Node* next = tx.read(node->next);
         const bool moves = (node->hash_of(tx) & mask) == i;
         if (moves) {
-          if (last_move == nullptr) heads[b] = node;
-          else if (in_stay) tx.write(last_move->next, node);
+          if (last_move == nullptr)
+            heads[b] = node;
+          else if (in_stay)
+            tx.write(last_move->next, node);
           last_move = node;
         } else {
           if (!in_stay) {
-            if (last_stay == nullptr) tx.write(from->bucket[b], node);
-            else tx.write(last_stay->next, node);
+            if (last_stay == nullptr)
+              tx.write(from->bucket[b], node);
+            else
+              tx.write(last_stay->next, node);
           }
           last_stay = node;
         }
@@ -400,11 +429,14 @@ std::vector<std::string> hash_map<K, V, Buckets>::audit(Tx& tx) const {
     for (unsigned b = 0; segment != nullptr && b < Buckets; ++b) {
       std::vector<K> keys;
       for (Node* node = tx.read(segment->bucket[b]); node != nullptr; node = tx.read(node->next)) {
-        if (++found > expected) return {place(s, b) + ": more nodes than its count, " + std::to_string(expected) + ", or a chain in a circle"};
+        if (++found > expected)
+          return {place(s, b) + ": more nodes than its count, " + std::to_string(expected) + ", or a chain in a circle"};
         K key = Key::read(tx, node->key);
         const std::uint64_t h = Key::hash(key);
-        if (h != node->hash_of(tx)) problems.push_back(place(s, b) + ": a node's kept hash is not its key's");
-        else if (bucket_of(tx, n, h) != &segment->bucket[b]) problems.push_back(place(s, b) + ": a key that belongs elsewhere");
+        if (h != node->hash_of(tx))
+          problems.push_back(place(s, b) + ": a node's kept hash is not its key's");
+        else if (bucket_of(tx, n, h) != &segment->bucket[b])
+          problems.push_back(place(s, b) + ": a key that belongs elsewhere");
         for (const K& other : keys) {
           if (Key::hash(other) == h && Key::equal(tx, node->key, other)) problems.push_back(place(s, b) + ": a key twice");
         }

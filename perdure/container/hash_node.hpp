@@ -22,8 +22,14 @@ struct hash_node {
   static hash_node* make(Tx& tx, hash_node* next, std::uint64_t, typename stored<K>::arg key, typename stored<V>::arg value) {
     return tx.template make<hash_node>(next, stored<K>::make(tx, key), stored<V>::make(tx, value));
   }
-  template <class Tx> std::uint64_t hash_of(Tx& tx) const { return stored<K>::hash(tx.read(key)); }
-  template <class Tx> bool is(Tx& tx, std::uint64_t, typename stored<K>::arg other) const { return stored<K>::equal(tx, key, other); }
+  template <class Tx>
+  std::uint64_t hash_of(Tx& tx) const {
+    return stored<K>::hash(tx.read(key));
+  }
+  template <class Tx>
+  bool is(Tx& tx, std::uint64_t, typename stored<K>::arg other) const {
+    return stored<K>::equal(tx, key, other);
+  }
 };
 
 template <class K, class V>
@@ -37,9 +43,14 @@ struct hash_node<K, V, true> {
   static hash_node* make(Tx& tx, hash_node* next, std::uint64_t h, typename stored<K>::arg key, typename stored<V>::arg value) {
     return tx.template make<hash_node>(next, h, stored<K>::make(tx, key), stored<V>::make(tx, value));
   }
-  template <class Tx> std::uint64_t hash_of(Tx& tx) const { return tx.read(hash); }
   template <class Tx>
-  bool is(Tx& tx, std::uint64_t h, typename stored<K>::arg other) const { return tx.read(hash) == h && stored<K>::equal(tx, key, other); }
+  std::uint64_t hash_of(Tx& tx) const {
+    return tx.read(hash);
+  }
+  template <class Tx>
+  bool is(Tx& tx, std::uint64_t h, typename stored<K>::arg other) const {
+    return tx.read(hash) == h && stored<K>::equal(tx, key, other);
+  }
 };
 
 }  // namespace perdure::detail

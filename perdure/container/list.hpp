@@ -35,9 +35,18 @@ class list {
    public:
     using transaction_bound = void;
     [[nodiscard]] explicit operator bool() const noexcept { return node_ != nullptr; }
-    template <class Tx> [[nodiscard]] T value(Tx& tx) const { return Stored::read(tx, node_->value); }
-    template <class Tx> void next(Tx& tx) { node_ = tx.read(node_->next); }
-    template <class Tx> void prev(Tx& tx) { node_ = tx.read(node_->prev); }
+    template <class Tx>
+    [[nodiscard]] T value(Tx& tx) const {
+      return Stored::read(tx, node_->value);
+    }
+    template <class Tx>
+    void next(Tx& tx) {
+      node_ = tx.read(node_->next);
+    }
+    template <class Tx>
+    void prev(Tx& tx) {
+      node_ = tx.read(node_->prev);
+    }
 
    private:
     friend class list;
@@ -45,15 +54,39 @@ class list {
     Node* node_;
   };
 
-  template <class Tx> [[nodiscard]] std::uint64_t size(Tx& tx) const { return tx.read(size_); }
-  template <class Tx> [[nodiscard]] bool empty(Tx& tx) const { return tx.read(first_) == nullptr; }
-  template <class Tx> [[nodiscard]] cursor begin(Tx& tx) const { return cursor(tx.read(first_)); }
-  template <class Tx> [[nodiscard]] cursor last(Tx& tx) const { return cursor(tx.read(last_)); }
-  template <class Tx> [[nodiscard]] std::optional<T> front(Tx& tx) const { return value_of(tx, tx.read(first_)); }
-  template <class Tx> [[nodiscard]] std::optional<T> back(Tx& tx) const { return value_of(tx, tx.read(last_)); }
+  template <class Tx>
+  [[nodiscard]] std::uint64_t size(Tx& tx) const {
+    return tx.read(size_);
+  }
+  template <class Tx>
+  [[nodiscard]] bool empty(Tx& tx) const {
+    return tx.read(first_) == nullptr;
+  }
+  template <class Tx>
+  [[nodiscard]] cursor begin(Tx& tx) const {
+    return cursor(tx.read(first_));
+  }
+  template <class Tx>
+  [[nodiscard]] cursor last(Tx& tx) const {
+    return cursor(tx.read(last_));
+  }
+  template <class Tx>
+  [[nodiscard]] std::optional<T> front(Tx& tx) const {
+    return value_of(tx, tx.read(first_));
+  }
+  template <class Tx>
+  [[nodiscard]] std::optional<T> back(Tx& tx) const {
+    return value_of(tx, tx.read(last_));
+  }
 
-  template <class Tx> void push_front(Tx& tx, arg value) { insert(tx, begin(tx), value); }
-  template <class Tx> void push_back(Tx& tx, arg value) { insert(tx, cursor(nullptr), value); }
+  template <class Tx>
+  void push_front(Tx& tx, arg value) {
+    insert(tx, begin(tx), value);
+  }
+  template <class Tx>
+  void push_back(Tx& tx, arg value) {
+    insert(tx, cursor(nullptr), value);
+  }
 
   /// Puts `value` before `where` (at the end when `where` is false); returns its place.
   template <class Tx>
@@ -89,8 +122,14 @@ class list {
     Stored::assign(tx, where.node_->value, value);
   }
 
-  template <class Tx> std::optional<T> pop_front(Tx& tx) { return pop(tx, begin(tx)); }
-  template <class Tx> std::optional<T> pop_back(Tx& tx) { return pop(tx, last(tx)); }
+  template <class Tx>
+  std::optional<T> pop_front(Tx& tx) {
+    return pop(tx, begin(tx));
+  }
+  template <class Tx>
+  std::optional<T> pop_back(Tx& tx) {
+    return pop(tx, last(tx));
+  }
 
   template <class Tx>
   void clear(Tx& tx) {

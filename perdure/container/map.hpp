@@ -24,7 +24,9 @@ class alignas(64) map : public detail::ordered<K, V, detail::btree<K, V, Capacit
  public:
   /// What is wrong; empty when nothing is.
   template <class Tx>
-  [[nodiscard]] std::vector<std::string> audit(Tx& tx) const { return detail::audit_btree<K>(tx, this->tree_); }
+  [[nodiscard]] std::vector<std::string> audit(Tx& tx) const {
+    return detail::audit_btree<K>(tx, this->tree_);
+  }
 
   static std::string layout_text(LayoutNames& names) {
     return "map<" + names.name<K, true>() + "," + names.name<V, true>() + "," + std::to_string(Capacity) + ">/1";

@@ -27,8 +27,14 @@ class ordered {
   using key_arg = typename Key::arg;      ///< const K&, or std::string_view
   using value_arg = typename Value::arg;  ///< const V&, or std::string_view
 
-  template <class Tx> [[nodiscard]] std::uint64_t size(Tx& tx) const { return tree_.size(tx); }
-  template <class Tx> [[nodiscard]] bool empty(Tx& tx) const { return tree_.root(tx) == nullptr; }
+  template <class Tx>
+  [[nodiscard]] std::uint64_t size(Tx& tx) const {
+    return tree_.size(tx);
+  }
+  template <class Tx>
+  [[nodiscard]] bool empty(Tx& tx) const {
+    return tree_.root(tx) == nullptr;
+  }
 
   template <class Tx>
   [[nodiscard]] std::optional<V> find(Tx& tx, key_arg key) const {
@@ -36,7 +42,10 @@ class ordered {
     if (field == nullptr) return std::nullopt;
     return Value::read(tx, *field);
   }
-  template <class Tx> [[nodiscard]] bool contains(Tx& tx, key_arg key) const { return tree_.find(tx, key) != nullptr; }
+  template <class Tx>
+  [[nodiscard]] bool contains(Tx& tx, key_arg key) const {
+    return tree_.find(tx, key) != nullptr;
+  }
 
   /// Adds the key unless it is there; whether it was added.
   template <class Tx>
@@ -99,10 +108,22 @@ class ordered {
    public:
     using transaction_bound = void;
     [[nodiscard]] explicit operator bool() const noexcept { return place_.there(); }
-    template <class Tx> [[nodiscard]] K key(Tx& tx) const { return Key::read(tx, place_.key_field()); }
-    template <class Tx> [[nodiscard]] V value(Tx& tx) const { return Value::read(tx, place_.value_field()); }
-    template <class Tx> [[nodiscard]] bool below(Tx& tx, key_arg key) const { return Key::less(tx, place_.key_field(), key); }  ///< its key is less
-    template <class Tx> void next(Tx& tx) { Tree::next(tx, place_); }
+    template <class Tx>
+    [[nodiscard]] K key(Tx& tx) const {
+      return Key::read(tx, place_.key_field());
+    }
+    template <class Tx>
+    [[nodiscard]] V value(Tx& tx) const {
+      return Value::read(tx, place_.value_field());
+    }
+    template <class Tx>
+    [[nodiscard]] bool below(Tx& tx, key_arg key) const {
+      return Key::less(tx, place_.key_field(), key);
+    }  ///< its key is less
+    template <class Tx>
+    void next(Tx& tx) {
+      Tree::next(tx, place_);
+    }
 
    private:
     friend class ordered;
@@ -110,9 +131,15 @@ class ordered {
     typename Tree::Place place_;
   };
 
-  template <class Tx> [[nodiscard]] cursor begin(Tx& tx) const { return cursor(tree_.first(tx)); }
+  template <class Tx>
+  [[nodiscard]] cursor begin(Tx& tx) const {
+    return cursor(tree_.first(tx));
+  }
   /// The first element whose key is not below `key`.
-  template <class Tx> [[nodiscard]] cursor lower_bound(Tx& tx, key_arg key) const { return cursor(tree_.lower_bound(tx, key)); }
+  template <class Tx>
+  [[nodiscard]] cursor lower_bound(Tx& tx, key_arg key) const {
+    return cursor(tree_.lower_bound(tx, key));
+  }
   /// The first element whose key is above `key`.
   template <class Tx>
   [[nodiscard]] cursor upper_bound(Tx& tx, key_arg key) const {
@@ -120,8 +147,14 @@ class ordered {
     if (c && Key::equal(tx, c.place_.key_field(), key)) c.next(tx);
     return c;
   }
-  template <class Tx> [[nodiscard]] std::optional<std::pair<K, V>> first(Tx& tx) const { return at(tx, begin(tx)); }
-  template <class Tx> [[nodiscard]] std::optional<std::pair<K, V>> last(Tx& tx) const { return at(tx, cursor(tree_.last(tx))); }
+  template <class Tx>
+  [[nodiscard]] std::optional<std::pair<K, V>> first(Tx& tx) const {
+    return at(tx, begin(tx));
+  }
+  template <class Tx>
+  [[nodiscard]] std::optional<std::pair<K, V>> last(Tx& tx) const {
+    return at(tx, cursor(tree_.last(tx)));
+  }
 
   /// f(key, value) for each element with from <= key < to, in order; a false from f ends it.
   template <class Tx, class F>
@@ -131,11 +164,20 @@ class ordered {
     }
   }
   /// f(key, value) for each element with from <= key, in order; a false from f ends it.
-  template <class Tx, class F> void scan(Tx& tx, key_arg from, F f) const { run(tx, lower_bound(tx, from), f); }
+  template <class Tx, class F>
+  void scan(Tx& tx, key_arg from, F f) const {
+    run(tx, lower_bound(tx, from), f);
+  }
   /// f(key, value) for each element, in order; a false from f ends it.
-  template <class Tx, class F> void for_each(Tx& tx, F f) const { run(tx, begin(tx), f); }
+  template <class Tx, class F>
+  void for_each(Tx& tx, F f) const {
+    run(tx, begin(tx), f);
+  }
 
-  template <class Tx, class F> void each_block(Tx& tx, F f) const { tree_.each_block(tx, f); }
+  template <class Tx, class F>
+  void each_block(Tx& tx, F f) const {
+    tree_.each_block(tx, f);
+  }
   template <class Tx, class F>
     requires(std::is_pointer_v<K> || std::is_pointer_v<V>)
   void each_pointer(Tx& tx, F f) const {

@@ -34,7 +34,10 @@ class queue {
   using value_type = T;
   using arg = typename Stored::arg;
 
-  template <class Tx> [[nodiscard]] std::uint64_t size(Tx& tx) const { return tx.read(back_.pushed) - tx.read(front_.popped); }
+  template <class Tx>
+  [[nodiscard]] std::uint64_t size(Tx& tx) const {
+    return tx.read(back_.pushed) - tx.read(front_.popped);
+  }
   template <class Tx>
   [[nodiscard]] bool empty(Tx& tx) const {
     const Block* block = tx.read(front_.block);
@@ -49,8 +52,10 @@ class queue {
     if (block == nullptr || at % slots == 0) {
       auto* fresh = reinterpret_cast<Block*>(tx.alloc(sizeof(Block)));  // its slots are undefined until pushed to
       tx.write(fresh->next, nullptr);
-      if (block == nullptr) tx.write(front_.block, fresh);
-      else tx.write(block->next, fresh);
+      if (block == nullptr)
+        tx.write(front_.block, fresh);
+      else
+        tx.write(block->next, fresh);
       tx.write(back_.block, fresh);
       block = fresh;
     }
@@ -110,7 +115,10 @@ class queue {
    public:
     using transaction_bound = void;
     [[nodiscard]] explicit operator bool() const noexcept { return at_ != end_; }
-    template <class Tx> [[nodiscard]] T value(Tx& tx) const { return Stored::read(tx, block_->slot[at_ % slots]); }
+    template <class Tx>
+    [[nodiscard]] T value(Tx& tx) const {
+      return Stored::read(tx, block_->slot[at_ % slots]);
+    }
     template <class Tx>
     void next(Tx& tx) {
       if (++at_ % slots == 0) block_ = tx.read(block_->next);
@@ -123,7 +131,9 @@ class queue {
     std::uint64_t at_, end_;
   };
   template <class Tx>
-  [[nodiscard]] cursor begin(Tx& tx) const { return cursor(tx.read(front_.block), tx.read(front_.popped), tx.read(back_.pushed)); }
+  [[nodiscard]] cursor begin(Tx& tx) const {
+    return cursor(tx.read(front_.block), tx.read(front_.popped), tx.read(back_.pushed));
+  }
 
   /// f(value), oldest first; a false from f ends it.
   template <class Tx, class F>

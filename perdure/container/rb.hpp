@@ -27,17 +27,17 @@ class rb {
   using key_arg = typename Key::arg;
   using value_arg = typename Value::arg;
   struct Node {
-    ptr<Node> side[2];  ///< left, right
+    typename Key::field key;  ///< beside the links: a descent then seldom touches two lines of a node
+    ptr<Node> side[2];        ///< left, right
     ptr<Node> parent;
     p<std::uint64_t> red;
-    typename Key::field key;
     typename Value::field value;
   };
   struct Image {  ///< a node as it is built in DRAM
+    typename Key::raw key;
     Node* side[2];
     Node* parent;
     std::uint64_t red;
-    typename Key::raw key;
     typename Value::raw value;
   };
 
@@ -49,10 +49,22 @@ class rb {
     [[nodiscard]] const auto& value_field() const { return node->value; }
   };
 
-  template <class Tx> [[nodiscard]] std::uint64_t size(Tx& tx) const { return count_.total(tx); }
-  template <class Tx> [[nodiscard]] Node* root(Tx& tx) const { return tx.read(root_); }
-  template <class Tx> [[nodiscard]] Place first(Tx& tx) const { return {outermost(tx, tx.read(root_), 0)}; }
-  template <class Tx> [[nodiscard]] Place last(Tx& tx) const { return {outermost(tx, tx.read(root_), 1)}; }
+  template <class Tx>
+  [[nodiscard]] std::uint64_t size(Tx& tx) const {
+    return count_.total(tx);
+  }
+  template <class Tx>
+  [[nodiscard]] Node* root(Tx& tx) const {
+    return tx.read(root_);
+  }
+  template <class Tx>
+  [[nodiscard]] Place first(Tx& tx) const {
+    return {outermost(tx, tx.read(root_), 0)};
+  }
+  template <class Tx>
+  [[nodiscard]] Place last(Tx& tx) const {
+    return {outermost(tx, tx.read(root_), 1)};
+  }
 
   template <class Tx>
   [[nodiscard]] Place lower_bound(Tx& tx, key_arg key) const {
@@ -101,7 +113,7 @@ class rb {
       side = order < 0;
     }
     static_assert(sizeof(Image) == sizeof(Node));
-    const Image image{{nullptr, nullptr}, parent, 1, Key::make(tx, key), Value::make(tx, value)};
+    const Image image{Key::make(tx, key), {nullptr, nullptr}, parent, 1, Value::make(tx, value)};
     auto* node = reinterpret_cast<Node*>(tx.alloc(sizeof(Node)));
     tx.write_bytes(node, &image, sizeof(Node));
     tx.write(parent == nullptr ? root_ : parent->side[side], node);
@@ -207,15 +219,20 @@ class rb {
     f(node);
   }
 
-  template <class Tx> static bool is_red(Tx& tx, const Node* node) { return node != nullptr && tx.read(node->red) != 0; }
+  template <class Tx>
+  static bool is_red(Tx& tx, const Node* node) {
+    return node != nullptr && tx.read(node->red) != 0;
+  }
   template <class Tx>
   static void paint(Tx& tx, Node* node, std::uint64_t red) {
     if (tx.read(node->red) != red) tx.write(node->red, red);
   }
   template <class Tx>
   void replace_child(Tx& tx, Node* parent, Node* old, Node* child) {
-    if (parent == nullptr) tx.write(root_, child);
-    else tx.write(parent->side[tx.read(parent->side[1]) == old], child);
+    if (parent == nullptr)
+      tx.write(root_, child);
+    else
+      tx.write(parent->side[tx.read(parent->side[1]) == old], child);
   }
 
   /// `down` goes down to the given side; its child of the other side takes its place.

@@ -22,7 +22,9 @@ class alignas(64) rb_tree : public detail::ordered<K, V, detail::rb<K, V>> {
  public:
   /// What is wrong; empty when nothing is.
   template <class Tx>
-  [[nodiscard]] std::vector<std::string> audit(Tx& tx) const { return this->tree_.audit(tx); }
+  [[nodiscard]] std::vector<std::string> audit(Tx& tx) const {
+    return this->tree_.audit(tx);
+  }
 
   static std::string layout_text(LayoutNames& names) { return "rb_tree<" + names.name<K, true>() + "," + names.name<V, true>() + ">/1"; }
   static std::string layout_text() {

@@ -128,7 +128,8 @@ class segments {
   template <class Tx>
   static Field* make(Tx& tx, std::uint64_t n) {
     if (n > (std::uint64_t{1} << 46) / sizeof(Field)) {
-      throw error(Status(Code::too_big, "perdure: found an array of " + std::to_string(n) + " elements, expected less than 64 TiB of them"));
+      throw error(
+          Status(Code::too_big, "perdure: found an array of " + std::to_string(n) + " elements, expected less than 64 TiB of them"));
     }
     return reinterpret_cast<Field*>(tx.alloc(n * sizeof(Field)));
   }

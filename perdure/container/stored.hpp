@@ -25,28 +25,52 @@ namespace perdure {
 /// T held inline.
 template <class T>
 struct stored {
-  static_assert(!std::is_same_v<T, std::string_view> && !(std::is_pointer_v<T> && std::is_same_v<std::remove_cv_t<std::remove_pointer_t<T>>, char>),
+  static_assert(!std::is_same_v<T, std::string_view> &&
+                    !(std::is_pointer_v<T> && std::is_same_v<std::remove_cv_t<std::remove_pointer_t<T>>, char>),
                 "perdure: a string_view or char* in a pool would point at memory that is gone after a restart: use std::string");
-  static_assert(std::is_trivially_copyable_v<T>,
-                "perdure: a container's key, value or element is std::string or a trivially copyable type (held inline, no pointers to DRAM)");
+  static_assert(
+      std::is_trivially_copyable_v<T>,
+      "perdure: a container's key, value or element is std::string or a trivially copyable type (held inline, no pointers to DRAM)");
   using field = p<T>;
-  using raw = T;           ///< what a field holds
-  using arg = const T&;    ///< how a value is passed in
+  using raw = T;                             ///< what a field holds
+  using arg = const T&;                      ///< how a value is passed in
   static constexpr bool keeps_hash = false;  ///< hashing again is cheaper than keeping the hash beside the key
 
-  template <class Tx> static raw make(Tx&, arg value) { return value; }
-  template <class Tx> static void drop(Tx&, const raw&) {}
-  template <class Tx> static T value(Tx&, const raw& r) { return r; }
-  template <class Tx> static T read(Tx& tx, const field& f) { return tx.read(f); }
-  template <class Tx> static void assign(Tx& tx, field& f, arg value) { tx.write(f, value); }
+  template <class Tx>
+  static raw make(Tx&, arg value) {
+    return value;
+  }
+  template <class Tx>
+  static void drop(Tx&, const raw&) {}
+  template <class Tx>
+  static T value(Tx&, const raw& r) {
+    return r;
+  }
+  template <class Tx>
+  static T read(Tx& tx, const field& f) {
+    return tx.read(f);
+  }
+  template <class Tx>
+  static void assign(Tx& tx, field& f, arg value) {
+    tx.write(f, value);
+  }
   /// assign, knowing that `old` is there now: nothing is written where nothing changed.
   template <class Tx>
   static void replace(Tx& tx, field& f, const T& old, const T& value) {
     if (std::memcmp(&old, &value, sizeof(T)) != 0) tx.write(f, value);
   }
-  template <class Tx> static bool less(Tx& tx, const field& f, arg key) { return tx.read(f) < key; }   ///< the field is below key
-  template <class Tx> static bool above(Tx& tx, const field& f, arg key) { return key < tx.read(f); }  ///< the field is above key
-  template <class Tx> static bool equal(Tx& tx, const field& f, arg key) { return same(tx.read(f), key); }
+  template <class Tx>
+  static bool less(Tx& tx, const field& f, arg key) {
+    return tx.read(f) < key;
+  }  ///< the field is below key
+  template <class Tx>
+  static bool above(Tx& tx, const field& f, arg key) {
+    return key < tx.read(f);
+  }  ///< the field is above key
+  template <class Tx>
+  static bool equal(Tx& tx, const field& f, arg key) {
+    return same(tx.read(f), key);
+  }
   /// Negative, zero, positive: the field is below, equal to, above `key`.
   template <class Tx>
   static int compare(Tx& tx, const field& f, arg key) {
@@ -54,14 +78,20 @@ struct stored {
     return mine < key ? -1 : key < mine ? 1 : 0;
   }
   static std::uint64_t hash(arg key) { return perdure::hash<T>::of(key); }
-  template <class F> static void each_block(const raw&, F&&) {}
+  template <class F>
+  static void each_block(const raw&, F&&) {}
   /// A key s with left < s <= right, for an inner node.
-  template <class Tx> static raw separator(Tx&, const raw&, const raw& right) { return right; }
+  template <class Tx>
+  static raw separator(Tx&, const raw&, const raw& right) {
+    return right;
+  }
 
  private:
   static bool same(const T& a, const T& b) {
-    if constexpr (std::equality_comparable<T>) return a == b;
-    else return !(a < b) && !(b < a);
+    if constexpr (std::equality_comparable<T>)
+      return a == b;
+    else
+      return !(a < b) && !(b < a);
   }
 };
 
@@ -73,26 +103,47 @@ struct stored<std::string> {
   using arg = std::string_view;
   static constexpr bool keeps_hash = true;  ///< a kept hash saves reading the text of other keys, and of all keys when a table grows
 
-  template <class Tx> static raw make(Tx& tx, arg value) { return text_block::make(tx, value); }
+  template <class Tx>
+  static raw make(Tx& tx, arg value) {
+    return text_block::make(tx, value);
+  }
   template <class Tx>
   static void drop(Tx& tx, raw r) {
     if (r != nullptr) tx.free(r);
   }
-  template <class Tx> static std::string value(Tx& tx, raw r) { return text_block::read(tx, r); }
-  template <class Tx> static std::string read(Tx& tx, const field& f) { return text_block::read(tx, tx.read(f)); }
-  template <class Tx> static void assign(Tx& tx, field& f, arg value) { text_block::assign(tx, f, value); }
+  template <class Tx>
+  static std::string value(Tx& tx, raw r) {
+    return text_block::read(tx, r);
+  }
+  template <class Tx>
+  static std::string read(Tx& tx, const field& f) {
+    return text_block::read(tx, tx.read(f));
+  }
+  template <class Tx>
+  static void assign(Tx& tx, field& f, arg value) {
+    text_block::assign(tx, f, value);
+  }
   template <class Tx>
   static void replace(Tx& tx, field& f, const std::string& old, const std::string& value) {
     if (old != value) text_block::assign(tx, f, value);
   }
-  template <class Tx> static bool less(Tx& tx, const field& f, arg key) { return compare(tx, f, key) < 0; }
-  template <class Tx> static bool above(Tx& tx, const field& f, arg key) { return compare(tx, f, key) > 0; }
+  template <class Tx>
+  static bool less(Tx& tx, const field& f, arg key) {
+    return compare(tx, f, key) < 0;
+  }
+  template <class Tx>
+  static bool above(Tx& tx, const field& f, arg key) {
+    return compare(tx, f, key) > 0;
+  }
   template <class Tx>
   static bool equal(Tx& tx, const field& f, arg key) {
     const raw r = tx.read(f);
     return text_block::length(tx, r) == key.size() && text_block::compare(tx, r, key) == 0;
   }
-  template <class Tx> static int compare(Tx& tx, const field& f, arg key) { return text_block::compare(tx, tx.read(f), key); }
+  template <class Tx>
+  static int compare(Tx& tx, const field& f, arg key) {
+    return text_block::compare(tx, tx.read(f), key);
+  }
   static std::uint64_t hash(arg key) { return perdure::hash<std::string_view>::of(key); }
   template <class F>
   static void each_block(raw r, F&& f) {

@@ -20,10 +20,19 @@ namespace perdure {
 
 class string {
  public:
-  template <class Tx> [[nodiscard]] std::size_t size(Tx& tx) const { return text_block::length(tx, tx.read(block_)); }
-  template <class Tx> [[nodiscard]] bool empty(Tx& tx) const { return size(tx) == 0; }
+  template <class Tx>
+  [[nodiscard]] std::size_t size(Tx& tx) const {
+    return text_block::length(tx, tx.read(block_));
+  }
+  template <class Tx>
+  [[nodiscard]] bool empty(Tx& tx) const {
+    return size(tx) == 0;
+  }
   /// A copy of the text.
-  template <class Tx> [[nodiscard]] std::string str(Tx& tx) const { return text_block::read(tx, tx.read(block_)); }
+  template <class Tx>
+  [[nodiscard]] std::string str(Tx& tx) const {
+    return text_block::read(tx, tx.read(block_));
+  }
 
   /// At most `n` bytes from `first` on.
   template <class Tx>
@@ -31,7 +40,8 @@ class string {
     const text_block* block = tx.read(block_);
     const std::size_t all = text_block::length(tx, block);
     if (first > all) {
-      throw error(Status(Code::invalid, "perdure::string: found position " + std::to_string(first) + ", expected at most the size, " + std::to_string(all)));
+      throw error(Status(Code::invalid, "perdure::string: found position " + std::to_string(first) + ", expected at most the size, " +
+                                            std::to_string(all)));
     }
     std::string out(std::min(n, all - first), '\0');
     if (!out.empty()) tx.read_bytes(out.data(), block->bytes() + first, out.size());
@@ -39,9 +49,14 @@ class string {
   }
 
   /// Negative, zero, positive: this text is below, equal to, above `text`, byte by byte.
-  template <class Tx> [[nodiscard]] int compare(Tx& tx, std::string_view text) const { return text_block::compare(tx, tx.read(block_), text); }
   template <class Tx>
-  [[nodiscard]] bool equals(Tx& tx, std::string_view text) const { return size(tx) == text.size() && compare(tx, text) == 0; }
+  [[nodiscard]] int compare(Tx& tx, std::string_view text) const {
+    return text_block::compare(tx, tx.read(block_), text);
+  }
+  template <class Tx>
+  [[nodiscard]] bool equals(Tx& tx, std::string_view text) const {
+    return size(tx) == text.size() && compare(tx, text) == 0;
+  }
 
   template <class Tx>
   void assign(Tx& tx, std::string_view text) {
@@ -59,7 +74,10 @@ class string {
     detail::require_update<Tx>();
     text_block::reserve(tx, block_, n);
   }
-  template <class Tx> void clear(Tx& tx) { assign(tx, {}); }
+  template <class Tx>
+  void clear(Tx& tx) {
+    assign(tx, {});
+  }
 
   template <class Tx, class F>
   void each_block(Tx& tx, F f) const {
@@ -67,7 +85,9 @@ class string {
   }
   /// What is wrong; empty when nothing is.
   template <class Tx>
-  [[nodiscard]] std::vector<std::string> audit(Tx& tx) const { return text_block::audit(tx, tx.read(block_)); }
+  [[nodiscard]] std::vector<std::string> audit(Tx& tx) const {
+    return text_block::audit(tx, tx.read(block_));
+  }
 
   static std::string layout_text() { return "string/1"; }
 

@@ -50,7 +50,9 @@ struct text_block {
   }
 
   template <class Tx>
-  static std::size_t length(Tx& tx, const text_block* block) { return block == nullptr ? 0 : tx.read(block->length_); }
+  static std::size_t length(Tx& tx, const text_block* block) {
+    return block == nullptr ? 0 : tx.read(block->length_);
+  }
 
   template <class Tx>
   static std::string read(Tx& tx, const text_block* block) {
@@ -85,7 +87,8 @@ struct text_block {
       return;
     }
     const std::size_t old = tx.read(block->length_), common = std::min(old, text.size());
-    for (std::size_t at = 0; at < common; at += piece) write_changes(tx, block->bytes() + at, text.substr(at, std::min(piece, common - at)));
+    for (std::size_t at = 0; at < common; at += piece)
+      write_changes(tx, block->bytes() + at, text.substr(at, std::min(piece, common - at)));
     if (common < text.size()) tx.write_bytes(block->bytes() + common, text.data() + common, text.size() - common);
     if (old != text.size()) tx.write(block->length_, static_cast<std::uint32_t>(text.size()));
   }

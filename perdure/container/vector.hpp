@@ -25,7 +25,8 @@ namespace perdure {
 
 namespace detail {
 [[noreturn]] inline void bad_index(std::uint64_t index, std::uint64_t size) {
-  throw error(Status(Code::invalid, "perdure::vector: found index " + std::to_string(index) + ", expected less than the size, " + std::to_string(size)));
+  throw error(Status(Code::invalid,
+                     "perdure::vector: found index " + std::to_string(index) + ", expected less than the size, " + std::to_string(size)));
 }
 }  // namespace detail
 
@@ -39,12 +40,27 @@ class vector {
   using value_type = T;
   using arg = typename Stored::arg;
 
-  template <class Tx> [[nodiscard]] std::uint64_t size(Tx& tx) const { return tx.read(size_); }
-  template <class Tx> [[nodiscard]] bool empty(Tx& tx) const { return size(tx) == 0; }
+  template <class Tx>
+  [[nodiscard]] std::uint64_t size(Tx& tx) const {
+    return tx.read(size_);
+  }
+  template <class Tx>
+  [[nodiscard]] bool empty(Tx& tx) const {
+    return size(tx) == 0;
+  }
 
-  template <class Tx> [[nodiscard]] T get(Tx& tx, std::uint64_t i) const { return Stored::read(tx, *checked(tx, i)); }
-  template <class Tx> [[nodiscard]] T front(Tx& tx) const { return get(tx, 0); }
-  template <class Tx> [[nodiscard]] T back(Tx& tx) const { return get(tx, size(tx) - 1); }
+  template <class Tx>
+  [[nodiscard]] T get(Tx& tx, std::uint64_t i) const {
+    return Stored::read(tx, *checked(tx, i));
+  }
+  template <class Tx>
+  [[nodiscard]] T front(Tx& tx) const {
+    return get(tx, 0);
+  }
+  template <class Tx>
+  [[nodiscard]] T back(Tx& tx) const {
+    return get(tx, size(tx) - 1);
+  }
 
   template <class Tx>
   void set(Tx& tx, std::uint64_t i, arg value) {
@@ -162,13 +178,18 @@ class vector {
     using transaction_bound = void;
     [[nodiscard]] explicit operator bool() const noexcept { return i_ < size_; }
     [[nodiscard]] std::uint64_t index() const noexcept { return i_; }
-    template <class Tx> [[nodiscard]] T value(Tx& tx) const { return Stored::read(tx, *field_); }
+    template <class Tx>
+    [[nodiscard]] T value(Tx& tx) const {
+      return Stored::read(tx, *field_);
+    }
     template <class Tx>
     void next(Tx& tx) {
       ++i_;
       if (i_ >= size_) return;
-      if ((i_ & (i_ - 1)) == 0) field_ = in_->slots_.at(tx, i_);  // a segment starts at a power of two only
-      else ++field_;
+      if ((i_ & (i_ - 1)) == 0)
+        field_ = in_->slots_.at(tx, i_);  // a segment starts at a power of two only
+      else
+        ++field_;
     }
 
    private:
@@ -202,7 +223,8 @@ class vector {
   [[nodiscard]] std::vector<std::string> audit(Tx& tx) const {
     const std::uint64_t n = size(tx);
     for (std::uint64_t i = n; i != 0; i >>= 1) {
-      if (!slots_.holds(tx, i - 1)) return {"vector of " + std::to_string(n) + " elements: no segment for element " + std::to_string(i - 1)};
+      if (!slots_.holds(tx, i - 1))
+        return {"vector of " + std::to_string(n) + " elements: no segment for element " + std::to_string(i - 1)};
     }
     return {};
   }
@@ -219,7 +241,8 @@ class vector {
   template <class Tx>
   Field* checked(Tx& tx, std::uint64_t i) const {
     const std::uint64_t n = tx.read(size_);
-    if (i >= n) [[unlikely]] detail::bad_index(i, n);
+    if (i >= n) [[unlikely]]
+      detail::bad_index(i, n);
     return slots_.at(tx, i);
   }
 

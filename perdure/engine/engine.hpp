@@ -88,6 +88,7 @@ struct Stats {
 ///   context()                        the calling thread's
 ///   context.begin(update), read(a), write(a, v), write_words(a, src, n), alloc(n), free(p), direct(), commit(d), rollback(), retry()
 ///   wait(id), durable_id(), close(), checkpoint(), stats()
+///   held()                           a commit that has returned is durable (order `held`)
 template <class E>
 concept Engine = requires(E& e, typename E::Context& c, std::uint64_t* a, const std::uint64_t* s, std::uint64_t n, Durability d, bool b) {
   { E::name } -> std::convertible_to<const char*>;
@@ -104,6 +105,7 @@ concept Engine = requires(E& e, typename E::Context& c, std::uint64_t* a, const 
   { c.rollback() };
   { e.wait(n) } -> std::same_as<Status>;
   { e.durable_id() } -> std::same_as<std::uint64_t>;
+  { e.held() } -> std::same_as<bool>;
   { e.checkpoint() } -> std::same_as<Status>;
   { e.close() } -> std::same_as<Status>;
   { e.stats() } -> std::same_as<Stats>;

@@ -4,8 +4,9 @@
 //
 // The process that has the pool open for writing owns the page: it creates it, stores counters in it and unlinks it at close. Others map
 // it read-only. A killed owner leaves its page behind: `alive` tells (pid and the process's start time, so that a reused pid does
-// not pass for the owner), and the next owner replaces it; pages left an hour ago or more are removed by whoever opens a pool. A page is a help, never a duty: where there is no /dev/shm, or a
-// byte copy of the pool (same uuid) is open elsewhere, the owner gets private memory and everything else works.
+// not pass for the owner), and the next owner replaces it; pages left an hour ago or more are removed by whoever opens a pool. A page is
+// a help, never a duty: where there is no /dev/shm, or a byte copy of the pool (same uuid) is open elsewhere, the owner gets private
+// memory and everything else works.
 // Thread safety: counters are atomics, stored and read relaxed: each is right on its own, together they are a moment's blur.
 // Crash invariants: none; nothing here is read by recovery.
 #pragma once
@@ -26,21 +27,21 @@ struct StatPage {
   std::atomic<std::uint64_t> magic{0};  ///< stored last, with release: a reader that sees it (acquire) sees the rest of the head
   std::uint32_t version = 0;
   std::uint32_t pid = 0;
-  std::uint64_t pid_start = 0;          ///< the owner's start time (field 22 of /proc/PID/stat, clock ticks since boot)
+  std::uint64_t pid_start = 0;  ///< the owner's start time (field 22 of /proc/PID/stat, clock ticks since boot)
   std::uint8_t uuid[16] = {};
   std::uint64_t device = 0, inode = 0;  ///< of the pool file: tells a pool from a byte copy of it
   char engine[32] = {};
 
   using Counter = std::atomic<std::uint64_t>;
   Counter commits{0}, aborts{0};
-  Counter last_id{0};                   ///< the newest id drawn
-  Counter durable_id{0};                ///< every transaction with id <= it is durable
-  Counter applied_id{0};                ///< X: home holds every transaction with id <= it
+  Counter last_id{0};     ///< the newest id drawn
+  Counter durable_id{0};  ///< every transaction with id <= it is durable
+  Counter applied_id{0};  ///< X: home holds every transaction with id <= it
   Counter log_used_bytes{0}, log_capacity_bytes{0};
   Counter checkpoints{0};
   Counter heap_used{0}, home_bytes{0};
   Counter fences{0}, syncs{0}, written_bytes{0};  ///< the medium's
-  Counter updated_ns{0};                ///< CLOCK_MONOTONIC of the last publication; 0: none yet
+  Counter updated_ns{0};                          ///< CLOCK_MONOTONIC of the last publication; 0: none yet
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && sizeof(StatPage) == 88 + 8 * 14);
 

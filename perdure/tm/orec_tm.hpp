@@ -95,6 +95,8 @@ class OrecContextBase {
     throw Conflict{this};
   }
   [[nodiscard]] bool valid(std::uint64_t snapshot) const noexcept;
+  std::uint64_t read_orec(const std::uint64_t* a);  // Conflict
+  void own_orec(const std::uint64_t* a);            // Conflict
   void extend();                                   // newer snapshot, or Conflict
   std::uint64_t wait_unowned(Orec& o);             // bounded; Conflict
   void own_slow(Orec& o);
@@ -165,35 +167,13 @@ struct OrecTm {
       begin_slow(update, false);
     }
 
-    [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
+    // The biased path is inlined into the user's lambda, the other called: else neither is inlined, and fewer cache misses overlap.
+    [[nodiscard]] [[gnu::always_inline]] std::uint64_t read(const std::uint64_t* a) {
       if (__builtin_expect(direct_, 1)) return *a;
-      Orec& o = shared_.of(a);
-      for (;;) {
-        std::uint64_t v = o.load(std::memory_order_acquire);  // pairs with release_locks and rollback
-        if (__builtin_expect(orec::owned(v), 0)) {
-          if (v == mine_) return *a;
-          v = wait_unowned(o);
-        }
-        const std::uint64_t word = load_word(a);  // acquire: the orec is read again after it
-        if (__builtin_expect(o.load(std::memory_order_relaxed) != v, 0)) continue;
-        if (__builtin_expect(orec::version(v) > snapshot_, 0)) {
-          extend();
-          continue;
-        }
-        if (log_reads_ && (reads_.empty() || reads_.back() != &o)) reads_.push_back(&o);
-        return word;
-      }
+      return read_orec(a);
     }
-
-    void own(const std::uint64_t* a) {
-      if (__builtin_expect(direct_, 1)) return;
-      Orec& o = shared_.of(a);
-      std::uint64_t v = o.load(std::memory_order_relaxed);
-      if (v == mine_) return;
-      // acquire pairs with release_locks: the last owner's words are seen
-      if (__builtin_expect(orec::owned(v) || orec::version(v) > snapshot_ || !o.compare_exchange_strong(v, mine_, std::memory_order_acq_rel), 0))
-        return own_slow(o);
-      locks_.push_back({&o, v});
+    [[gnu::always_inline]] void own(const std::uint64_t* a) {
+      if (__builtin_expect(!direct_, 0)) own_orec(a);
     }
 
     void store(std::uint64_t* a, std::uint64_t v) {

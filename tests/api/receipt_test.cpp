@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <coroutine>
 #include <cstdint>
@@ -12,13 +13,17 @@
 #include <latch>
 #include <optional>
 #include <string>
+#include <thread>
+#include <utility>
 
+#include "perdure/medium/recording.hpp"
 #include "perdure/perdure.hpp"
 
 namespace {
 
 struct Root {
   perdure::p<std::uint64_t> count;
+  std::array<perdure::p<std::uint64_t>, 64> apart;
 };
 using Pool = perdure::Pool<Root, perdure::all_engines>;
 
@@ -120,6 +125,45 @@ TEST_P(Receipts, ThenAndAwaitResumeWhenDurable) {
   EXPECT_EQ(late, 0U);
   EXPECT_EQ(sum, static_cast<std::uint64_t>(n) * n);  // 1 + 3 + 5 + ...
 }
+
+// While one thread hangs in its fence, another, that drew a later id, commits: its record is durable whatever becomes of the first's.
+template <class Instance>
+void later_id_is_durable_first() {
+  perdure::medium::RecordingOptions how;
+  how.log_bytes = 4 << 20;
+  how.home_bytes = 4 << 20;
+  auto made = perdure::medium::RecordingMedium::make(how);
+  ASSERT_TRUE(made.ok());
+  perdure::medium::RecordingMedium& medium = **made;
+  auto opened = perdure::Pool<Root, perdure::engines<Instance>>::try_open_on("recording", {}, std::move(*made), true);
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  auto& pool = *opened;
+  static thread_local bool hangs = false;
+  std::latch inside(1), go_on(1);
+  medium.set_fence_hooks(
+      [&] {
+        if (!hangs) return;
+        inside.count_down();
+        go_on.wait();
+      },
+      {});
+  std::thread first([&] {
+    pool.update([](auto& tx, Root& root) {
+      tx(root.apart[0]) += 1;
+      hangs = true;
+    });
+    hangs = false;
+  });
+  inside.wait();
+  const auto receipt = pool.update(perdure::durable, [](auto& tx, Root& root) { tx(root.apart[32]) += 1; });
+  EXPECT_TRUE(receipt.durable());
+  bool told = false;
+  receipt.then([](auto task) { task(); }, [&](const perdure::Status& status) { told = status.ok(); });
+  EXPECT_TRUE(told) << "known already: no thread has to tell";
+  go_on.count_down();
+  first.join();
+}
+TEST(HeldReceipts, ALaterIdIsDurableFirst) { later_id_is_durable_first<perdure::shadow_stm>(); }
 
 TEST_P(Receipts, StayValidAfterClose) {
   const auto receipt = add(perdure::async);

@@ -35,7 +35,8 @@ Cost cost(Pool& pool, int n, F f) {
     for (int i = 0; i < n; ++i) f(tx, root.x, static_cast<std::uint64_t>(i));
   });
   const auto& h = pool.heap();
-  return {static_cast<double>(h.bytes) / n, static_cast<double>(h.writes) / n, static_cast<double>(h.allocs) / n, static_cast<double>(h.frees) / n};
+  return {static_cast<double>(h.bytes) / n, static_cast<double>(h.writes) / n, static_cast<double>(h.allocs) / n,
+          static_cast<double>(h.frees) / n};
 }
 std::uint64_t key(std::uint64_t i) { return i * 0x9e3779b97f4a7c15ULL; }
 
@@ -129,9 +130,8 @@ TEST(Cost, OfAChangedText) {
   DramPool<Root<C>> pool;
   std::string text(100000, 'x');
   pool.update([&](auto& tx, auto& root) { root.x.put(tx, "key", text); });
-  const Cost change = cost(pool, 1, [](auto& tx, C& c, std::uint64_t) {
-    c.update(tx, "key", [](std::string& v) { v[5000] = 'y', v[5003] = 'z'; });
-  });
+  const Cost change =
+      cost(pool, 1, [](auto& tx, C& c, std::uint64_t) { c.update(tx, "key", [](std::string& v) { v[5000] = 'y', v[5003] = 'z'; }); });
   EXPECT_EQ(change.bytes, 4.0);
   EXPECT_EQ(change.allocs, 0.0);
 }

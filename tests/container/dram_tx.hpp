@@ -63,14 +63,17 @@ class DramHeap {
     auto it = blocks.upper_bound(p);
     if (it == blocks.begin()) throw Misuse("access outside of all blocks");
     --it;
-    if (p + n > it->first + it->second.size) throw Misuse("access of " + std::to_string(n) + " bytes past the end of a block of " + std::to_string(it->second.size));
+    if (p + n > it->first + it->second.size)
+      throw Misuse("access of " + std::to_string(n) + " bytes past the end of a block of " + std::to_string(it->second.size));
     return {it->first, &it->second};
   }
   void check_read(const void* where, std::size_t n) {
     const auto [start, block] = holder(where, n);
     const auto at = static_cast<std::size_t>(static_cast<const std::byte*>(where) - start);
     for (std::size_t i = 0; i < n; ++i) {
-      if (!block->written[at + i]) throw Misuse("read of a byte that was never written, at " + std::to_string(at + i) + " of a block of " + std::to_string(block->size));
+      if (!block->written[at + i])
+        throw Misuse("read of a byte that was never written, at " + std::to_string(at + i) + " of a block of " +
+                     std::to_string(block->size));
     }
   }
 };
@@ -93,7 +96,10 @@ class DramReadTx {
     read_bytes(&value, access::address(x), sizeof value);
     return value;
   }
-  template <class T> auto operator()(const T& x) { return read(x); }
+  template <class T>
+  auto operator()(const T& x) {
+    return read(x);
+  }
   void read_bytes(void* to, const void* from, std::size_t n) {
     ++heap_.reads;
     if (n == 0) return;
@@ -110,8 +116,14 @@ class DramTx : public DramReadTx {
   static constexpr bool read_only = false;
   using DramReadTx::DramReadTx;
 
-  template <class T> void write(p<T>& x, const std::type_identity_t<T>& value) { write_bytes(access::address(x), &value, sizeof value); }
-  template <class T> void write(ptr<T>& x, std::type_identity_t<T>* value) { write_bytes(access::address(x), &value, sizeof value); }
+  template <class T>
+  void write(p<T>& x, const std::type_identity_t<T>& value) {
+    write_bytes(access::address(x), &value, sizeof value);
+  }
+  template <class T>
+  void write(ptr<T>& x, std::type_identity_t<T>* value) {
+    write_bytes(access::address(x), &value, sizeof value);
+  }
   void write_bytes(void* to, const void* from, std::size_t n) {
     if (n == 0) return;
     if (heap_.writes_until_conflict-- == 0) throw Conflict{};
@@ -166,8 +178,14 @@ class DramTx : public DramReadTx {
     DramTx& tx_;
     T& x_;
   };
-  template <class T> Proxy<T> operator()(T& x) { return {*this, x}; }
-  template <class T> auto operator()(const T& x) { return read(x); }
+  template <class T>
+  Proxy<T> operator()(T& x) {
+    return {*this, x};
+  }
+  template <class T>
+  auto operator()(const T& x) {
+    return read(x);
+  }
 
   void commit() {
     for (std::byte* p : freed_) heap_.blocks.erase(p);

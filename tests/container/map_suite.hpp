@@ -15,7 +15,11 @@
 
 namespace perdure::test {
 
-template <class C> concept Ordered = requires { typename C::cursor; &C::template lower_bound<DramTx>; };
+template <class C>
+concept Ordered = requires {
+  typename C::cursor;
+  &C::template lower_bound<DramTx>;
+};
 
 template <class C>
 struct MapRoot {
@@ -202,7 +206,8 @@ void map_model_test() {
 }
 
 /// Typed by Policy: a choice of types, for every engine.
-template <class Policy> class MapSuite : public ::testing::Test {};
+template <class Policy>
+class MapSuite : public ::testing::Test {};
 TYPED_TEST_SUITE_P(MapSuite);
 
 TYPED_TEST_P(MapSuite, HashMapOfWords) { map_model_test<TypeParam, hash_map<std::uint64_t, std::uint64_t>>(); }
@@ -256,6 +261,7 @@ TYPED_TEST_P(MapSuite, ReserveThenInsert) {
   test.run.expect_no_blocks();
 }
 
-REGISTER_TYPED_TEST_SUITE_P(MapSuite, HashMapOfWords, HashMapOfText, MapOfWords, MapOfText, MapOfPages, RbTreeOfWords, FillAndDrain, BigValues, ReserveThenInsert);
+REGISTER_TYPED_TEST_SUITE_P(MapSuite, HashMapOfWords, HashMapOfText, MapOfWords, MapOfText, MapOfPages, RbTreeOfWords, FillAndDrain,
+                            BigValues, ReserveThenInsert);
 
 }  // namespace perdure::test

@@ -9,7 +9,8 @@
 
 namespace perdure::test {
 
-template <class Policy> class MapTypesSuite : public ::testing::Test {};
+template <class Policy>
+class MapTypesSuite : public ::testing::Test {};
 TYPED_TEST_SUITE_P(MapTypesSuite);
 
 TYPED_TEST_P(MapTypesSuite, HashMapOfSmallSegments) { map_model_test<TypeParam, hash_map<std::uint32_t, Record, 4>>(); }
@@ -24,6 +25,7 @@ TYPED_TEST_P(MapTypesSuite, MapOfStructs) { map_model_test<TypeParam, map<Clash,
 TYPED_TEST_P(MapTypesSuite, RbTreeOfText) { map_model_test<TypeParam, rb_tree<std::string, std::string>>(); }
 TYPED_TEST_P(MapTypesSuite, RbTreeOfBytes) { map_model_test<TypeParam, rb_tree<std::int16_t, std::uint8_t>>(); }
 
-REGISTER_TYPED_TEST_SUITE_P(MapTypesSuite, HashMapOfSmallSegments, HashMapOfSingleBuckets, HashMapOfClashes, HashMapOfTextToWords, MapOfSmallNodes, MapOfFives, MapOfSixteens, MapOfTextInSmallNodes, MapOfStructs, RbTreeOfText, RbTreeOfBytes);
+REGISTER_TYPED_TEST_SUITE_P(MapTypesSuite, HashMapOfSmallSegments, HashMapOfSingleBuckets, HashMapOfClashes, HashMapOfTextToWords,
+                            MapOfSmallNodes, MapOfFives, MapOfSixteens, MapOfTextInSmallNodes, MapOfStructs, RbTreeOfText, RbTreeOfBytes);
 
 }  // namespace perdure::test

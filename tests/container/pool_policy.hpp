@@ -21,8 +21,12 @@
 
 namespace perdure::test {
 
-struct Emulated { static constexpr const char* name = "emulated"; };
-struct File { static constexpr const char* name = "file"; };
+struct Emulated {
+  static constexpr const char* name = "emulated";
+};
+struct File {
+  static constexpr const char* name = "file";
+};
 
 /// On a tmpfs where there is one: the suite is about containers, not about disks.
 inline std::string scratch_folder() {
@@ -56,9 +60,13 @@ class RealPool {
   }
 
   template <class F>
-  void update(F f) { pool_->update(f); }
+  void update(F f) {
+    pool_->update(f);
+  }
   template <class F>
-  auto view(F f) { return pool_->view(f); }
+  auto view(F f) {
+    return pool_->view(f);
+  }
   std::string compare_blocks(const std::vector<const void*>&) {
     const CheckReport report = pool_->check();
     return report.ok() ? std::string() : report.problems.front();
@@ -79,7 +87,8 @@ class RealPool {
 
 template <class Instance, class Medium = Emulated>
 struct PoolPolicy {
-  template <class Root> using Pool = RealPool<Root, Instance, Medium>;
+  template <class Root>
+  using Pool = RealPool<Root, Instance, Medium>;
   static constexpr int scale = 30;
 };
 

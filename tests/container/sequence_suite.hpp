@@ -166,9 +166,7 @@ void list_model_test() {
             c.push_back(tx, value);
             m.push_back(value);
             break;
-          default:
-            EXPECT_EQ(c.insert(tx, at, value).value(tx), value);
-            m.insert(it, value);
+          default: EXPECT_EQ(c.insert(tx, at, value).value(tx), value); m.insert(it, value);
         }
       } else if (!m.empty()) {
         switch (below(r, 4)) {
@@ -238,7 +236,8 @@ void queue_model_test() {
   expect_sequence(run);
 }
 
-template <class Policy> class SequenceSuite : public ::testing::Test {};
+template <class Policy>
+class SequenceSuite : public ::testing::Test {};
 TYPED_TEST_SUITE_P(SequenceSuite);
 
 TYPED_TEST_P(SequenceSuite, VectorOfWords) { vector_model_test<TypeParam, std::uint64_t>(); }

@@ -38,13 +38,16 @@ using Random = std::mt19937_64;
 inline std::uint64_t below(Random& random, std::uint64_t n) { return random() % n; }
 
 /// Values of a type, from a number: distinct numbers below 2^15 give distinct values.
-template <class T> struct Sample;
+template <class T>
+struct Sample;
 template <class T>
   requires std::is_arithmetic_v<T>
 struct Sample<T> {
   static T of(std::uint64_t i) {
-    if constexpr (sizeof(T) == 8) return static_cast<T>(i * 0x9e3779b97f4a7c15ULL);  // spread over all bits, odd multiplier: distinct
-    else return static_cast<T>(i);
+    if constexpr (sizeof(T) == 8)
+      return static_cast<T>(i * 0x9e3779b97f4a7c15ULL);  // spread over all bits, odd multiplier: distinct
+    else
+      return static_cast<T>(i);
   }
 };
 template <>
@@ -52,7 +55,10 @@ struct Sample<std::string> {
   static std::string of(std::uint64_t i) {
     // Empty, short, long; many with a common start; some with NUL and high bytes.
     if (i == 0) return {};
-    std::string text = (i % 3 == 0 ? "a rather long common beginning of a key/" : i % 3 == 1 ? "k" : std::string("\xff\0z", 3)) + std::to_string(i);
+    std::string text = (i % 3 == 0   ? "a rather long common beginning of a key/"
+                        : i % 3 == 1 ? "k"
+                                     : std::string("\xff\0z", 3)) +
+                       std::to_string(i);
     if (i % 7 == 0) text.append(i % 97 * 13, static_cast<char>('a' + i % 26));
     return text;
   }
@@ -82,7 +88,10 @@ struct Sample<Clash> {
 };
 
 /// What a value becomes when a test changes it.
-template <class T> T changed(const T& value) { return static_cast<T>(value + 1); }
+template <class T>
+T changed(const T& value) {
+  return static_cast<T>(value + 1);
+}
 inline std::string changed(const std::string& value) { return value.size() > 300 ? value.substr(0, 7) : value + "+"; }
 inline Record changed(Record value) { return value.b[1] += 7, value; }
 
@@ -175,12 +184,16 @@ class Runner {
 
 /// The policy of the stand-in.
 struct DramPolicy {
-  template <class Root> using Pool = DramPool<Root>;
+  template <class Root>
+  using Pool = DramPool<Root>;
   static constexpr int scale = 100;
 };
 
 /// `steps`, for the policy.
-template <class Policy> constexpr int steps(int n) { return n * Policy::scale / 100; }
+template <class Policy>
+constexpr int steps(int n) {
+  return n * Policy::scale / 100;
+}
 
 }  // namespace perdure::test
 

@@ -66,10 +66,11 @@ TYPED_TEST(Threads, OwnKeysInSharedMaps) {
           }
           if (fails) throw UserError{};
         });
-        if (adds) model[key] = value;
-        else model.erase(key);
-      } catch (const UserError&) {
-      }
+        if (adds)
+          model[key] = value;
+        else
+          model.erase(key);
+      } catch (const UserError&) {}
       if (i % 100 == 0) {  // a view sees one state: all maps hold the same keys
         pool.view([&](auto& tx, const Maps& maps) {
           std::uint64_t n = 0;
@@ -155,8 +156,10 @@ TYPED_TEST(Threads, AQueueDeliversOnce) {
       while (taken.size() < each * (threads - 1)) {
         std::optional<std::uint64_t> job;
         pool.update([&](auto& tx, Work& work) { job = work.jobs.pop(tx); });
-        if (job) taken.push_back(*job);
-        else std::this_thread::yield();
+        if (job)
+          taken.push_back(*job);
+        else
+          std::this_thread::yield();
       }
     } else {
       for (std::uint64_t i = 0; i < each; ++i) pool.update([&](auto& tx, Work& work) { work.jobs.push(tx, t << 32 | i); });

@@ -104,7 +104,7 @@ struct Setup {
   bool like_a_file = false;             ///< appends of 4 KiB, fences that are syncs: then shadow orders by prefix
   std::uint32_t threads = 2;            ///< rings, where the order is held
   std::uint64_t ring_bytes = 16384;
-  std::uint64_t home_bytes = 6 * pool::chunk_bytes, max_home_bytes = 0;
+  std::uint64_t home_bytes = 16 * pool::chunk_bytes, max_home_bytes = 64 * pool::chunk_bytes;
 
   [[nodiscard]] medium::RecordingOptions medium() const {
     medium::RecordingOptions o;

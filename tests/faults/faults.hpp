@@ -142,7 +142,10 @@ inline std::uint64_t steps_in(TestPool& pool) {
     std::map<std::uint64_t, std::string> names;
     for (std::uint64_t i = n > 17 ? n - 16 : 1; i <= n; ++i) names[i % 17] = "name " + std::to_string(i);
     std::uint64_t seen = 0;
-    root.names.for_each(tx, [&](std::uint64_t k, const std::string& v) { EXPECT_EQ(v, names[k]), ++seen; });
+    root.names.for_each(tx, [&](std::uint64_t k, const std::string& v) {
+      EXPECT_EQ(v, names[k]);
+      ++seen;
+    });
     EXPECT_EQ(seen, names.size());
     EXPECT_EQ(root.numbers.size(tx), n / 3);
     root.numbers.for_each(tx, [&, i = std::uint64_t{0}](std::uint64_t v) mutable { EXPECT_EQ(v, ++i * 3); });

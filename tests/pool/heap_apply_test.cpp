@@ -232,7 +232,7 @@ TEST_P(Replay, CutShortAndRepeated) {
   for (int n = 0; n < 25; ++n) transaction();
   const Image home = now();
   const std::size_t x = log.size();
-  for (int n = 0; n < 60; ++n) transaction();
+  for (int n = 0; n < 15 + rounds_in(45); ++n) transaction();
   const Image expected = now();
 
   medium::RecordingOptions options;
@@ -246,7 +246,7 @@ TEST_P(Replay, CutShortAndRepeated) {
   int cuts = 0;
   recorder.set_fence_hooks(
       [&] {
-        if (::testing::Test::HasFatalFailure() || ++cuts > rounds_in(40)) return;
+        if (::testing::Test::HasFatalFailure() || ++cuts > rounds_in(25)) return;
         const auto durable = recorder.durable_image(), current = recorder.current_image();
         Image torn(max_home);
         for (std::uint64_t at = 0; at < max_home; at += 8) std::memcpy(torn.data() + at, (random() % 2 == 0 ? durable : current).data() + 2 * MiB + at, 8);

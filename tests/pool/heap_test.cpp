@@ -277,7 +277,7 @@ TEST_F(HeapTest, ThreadsThatEndLoseNothing) {
 // Opening and the first allocations look at a page of the directory and a span or two, however large the pool is.
 TEST_F(HeapTest, OpeningIsLazy) {
   std::vector<Heap::Looked> looked;
-  for (const std::uint64_t size : {8 * MiB, 200 * MiB}) {
+  for (const std::uint64_t size : {8 * MiB, 80 * MiB}) {
     std::filesystem::remove(scratch.path());
     open(256 * MiB);
     std::vector<std::uint64_t> some;
@@ -308,7 +308,7 @@ TEST_F(HeapTest, OpeningIsLazy) {
 TEST_F(HeapTest, FreesAheadOfTheCursor) {
   std::vector<std::uint64_t> large, little;
   open(200 * MiB);
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < 250; ++i) {
     large.push_back(*user->allocate(3 * chunk_bytes));
     little.push_back(*user->allocate(50000));
   }
@@ -318,14 +318,14 @@ TEST_F(HeapTest, FreesAheadOfTheCursor) {
   std::set<std::uint64_t> expected(large.begin(), large.end());
   expected.insert(little.begin(), little.end());
   expected.insert(pool->header().root_offset);
-  for (int i = 0; i < 400; ++i) {
+  for (int i = 0; i < 200; ++i) {
     auto& from = i % 2 == 0 ? large : little;
     const std::size_t k = random() % from.size();
     ASSERT_TRUE(user->free(from[k]).ok());
     expected.erase(from[k]);
     from.erase(from.begin() + static_cast<std::ptrdiff_t>(k));
   }
-  for (int i = 0; i < 900; ++i) {
+  for (int i = 0; i < 450; ++i) {
     const auto b = user->allocate(i % 3 == 0 ? 100000 : i % 3 == 1 ? 50000 : 200);
     ASSERT_TRUE(b.ok()) << b.status().message();
     ASSERT_TRUE(expected.insert(*b).second) << i;

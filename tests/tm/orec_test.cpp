@@ -244,7 +244,8 @@ TYPED_TEST(Irrevocable, ASwallowedConflictIsThrownAgainAtTheEnd) {
   using Context = typename TypeParam::Context;
   Context me(*this->shared, base::thread_slot());
   Other<TypeParam> other(*this->shared);
-  other.run([&](Context& c) { atomically(c, true, [&](auto& tx) { tx.write(this->memory(32), 1); }); });  // no bias from here on
+  other.run([&](Context& c) { atomically(c, true, [&](auto& tx) { tx.write(this->memory(32), 1); }); });
+  atomically(me, true, [&](auto& tx) { tx.write(this->memory(40), 1); });  // no bias from here on
   for (const bool update : {true, false}) {
     std::atomic<int> stage{0};
     other.start([&](Context& c) {
@@ -275,7 +276,7 @@ TYPED_TEST(Irrevocable, ASwallowedConflictIsThrownAgainAtTheEnd) {
     me.rollback();
     EXPECT_EQ(0U, this->memory[8]);
   }
-  EXPECT_EQ(2U, atomically(me, true, [&](auto& tx) { tx.write(this->memory(8), 1); }).id);
+  EXPECT_EQ(3U, atomically(me, true, [&](auto& tx) { tx.write(this->memory(8), 1); }).id);
 }
 
 TEST(Incarnations, RunOutWithoutAnIdSpentOrADirtyWordSeen) {

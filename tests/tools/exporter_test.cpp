@@ -16,7 +16,8 @@ struct Row {
   bool by_hand = false;
 };
 
-std::string exported(const std::string& format, const std::string& prologue, const std::vector<Row>& rows, const std::string& epilogue = "") {
+std::string exported(const std::string& format, const std::string& prologue, const std::vector<Row>& rows,
+                     const std::string& epilogue = "") {
   SourceState source;
   source.begun = true;
   source.spec = resolve({.format = format}, "x", "a").value().to_json();
@@ -45,8 +46,9 @@ TEST(Exporter, RowsByHandAreCompleted) {
   EXPECT_EQ(exported("tsv", "", {{"a\r\n"}, {"b", true}, {"c", true}}), "a\r\nb\r\nc\r\n");
   EXPECT_EQ(exported("tsv", "", {{"b\n", true}, {"a"}}), "b\na");
   EXPECT_EQ(exported("csv", "id", {{"1", true}}), "id\n1\n");
-  EXPECT_EQ(exported("csv", "\xef\xbb\xbf", {{"1", true}}), "\xef\xbb\xbf"
-                                                            "1\n");
+  EXPECT_EQ(exported("csv", "\xef\xbb\xbf", {{"1", true}}),
+            "\xef\xbb\xbf"
+            "1\n");
   EXPECT_EQ(exported("control", "", {{"A: 1\n\n"}, {"A: 9", true}, {"A: 2\n"}}), "A: 1\n\nA: 9\n\nA: 2\n");
   EXPECT_EQ(exported("control", "", {{"A: 1\n"}, {"A: 2\n", true}}), "A: 1\n\nA: 2\n\n");
   EXPECT_EQ(exported("tsv", "", {{"", true}, {"b\n"}}), "\nb\n");

@@ -31,8 +31,9 @@ int main(int argc, char** argv) try {
     pool.update([&](auto& tx, Bank& bank) {
           bank.accounts.upsert(tx, i % 37, [](std::int64_t& v) { v -= 5; });
           bank.accounts.upsert(tx, i % 41 + 37, [](std::int64_t& v) { v += 5; });
-          tx(bank.transfers) += 1;
-        }).wait();
+          ++tx(bank.transfers);
+        })
+        .wait();
   }
   const auto sum = pool.view([](auto& tx, const Bank& bank) {
     std::int64_t total = 0;

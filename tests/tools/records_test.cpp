@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RecordReader: golden cases of each format, and the property it stands on: prologue + records + epilogue == the file, for any file, from the
-// start and from every record's end.
+// RecordReader: golden cases of each format, and the property it stands on: prologue + records + epilogue == the file, for any file,
+// from the start and from every record's end.
 #include "tools/records.hpp"
 
 #include <gtest/gtest.h>
@@ -180,7 +180,8 @@ TEST(Records, ErrorsNameLineFoundAndExpected) {
 }
 
 TEST(Records, SpecSurvivesJson) {
-  for (const auto& options : {SpecOptions{}, SpecOptions{.format = "csv", .delimiter = "\\t", .quote = "'", .comment = "#"}, SpecOptions{.format = "control"}}) {
+  for (const auto& options :
+       {SpecOptions{}, SpecOptions{.format = "csv", .delimiter = "\\t", .quote = "'", .comment = "#"}, SpecOptions{.format = "control"}}) {
     const Spec spec = resolve(options, "x", "a,b\n").value();
     const Spec again = Spec::from_json(spec.to_json()).value();
     EXPECT_EQ(again, spec);
@@ -228,7 +229,9 @@ void check_property(const SpecOptions& options, const std::string& alphabet, uns
 TEST(RecordsProperty, Tsv) { check_property({.format = "tsv"}, "ab\t\"\n\r #", 1, 200); }
 TEST(RecordsProperty, TsvWithComments) { check_property({.format = "tsv", .comment = "#"}, "ab\t\n\r#", 2, 200); }
 TEST(RecordsProperty, Csv) { check_property({.format = "csv", .delimiter = ","}, "abcde,\"\n\r", 3, 60); }
-TEST(RecordsProperty, CsvHeader) { check_property({.format = "csv", .delimiter = ",", .comment = "#", .header = true}, "abcdefgh,,\n\n\r#", 4, 100); }
+TEST(RecordsProperty, CsvHeader) {
+  check_property({.format = "csv", .delimiter = ",", .comment = "#", .header = true}, "abcdefgh,,\n\n\r#", 4, 100);
+}
 TEST(RecordsProperty, Control) { check_property({.format = "control", .key = "a"}, "a:\n", 5, 12); }
 
 TEST(RecordsProperty, ControlStanzas) {

@@ -89,6 +89,7 @@ class Undo {
   }
   Status wait(std::uint64_t) { return core_.state() & Core::poisoned_bit ? core_.why() : Status(); }
   [[nodiscard]] std::uint64_t durable_id() const noexcept { return tm_.domain.quiet_id(); }
+  [[nodiscard]] static constexpr bool held() noexcept { return true; }
   Status checkpoint() { return recycle(); }
   Status close();
   Stats stats();

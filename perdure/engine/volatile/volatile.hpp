@@ -126,6 +126,7 @@ class Volatile {
   void make_room(Context&, std::uint64_t) {}
   Status wait(std::uint64_t) { return core_.why(); }
   [[nodiscard]] std::uint64_t durable_id() const noexcept { return 0; }
+  [[nodiscard]] static constexpr bool held() noexcept { return false; }
   Status checkpoint() { return core_.why(); }
   /// Home is as it was and the rings are empty: the pool is as clean as at opening.
   Status close() {
