@@ -30,7 +30,8 @@
 
 namespace perdure {
 
-/// Names a type that isn't yours to change: template <> struct perdure::layout_name<Their> { static constexpr std::string_view value = "their/1"; };
+/// Names a type that isn't yours to change:
+///     template <> struct perdure::layout_name<Their> { static constexpr std::string_view value = "their/1"; };
 template <class T>
 struct layout_name {};
 

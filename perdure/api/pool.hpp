@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -45,10 +46,16 @@ class Running final : public DurabilitySource {
         engine(std::make_unique<Engine>(*file_, opened.config, opened.recovery)),
         completions_([this](std::uint64_t id) { return wait_durable(id); }) {}
 
-  Status wait_durable(std::uint64_t id) override { return id <= closed_at_ ? Status() : engine->wait(id); }
-  [[nodiscard]] std::uint64_t durable_now() const noexcept { return closed_at_ != 0 ? closed_at_ : engine->durable_id(); }
-  /// `id` is that of a transaction whose update() has returned. Under `held` it returned durable, though an older one may not be so yet.
-  [[nodiscard]] bool is_durable(std::uint64_t id) const noexcept override { return engine->held() || durable_now() >= id; }
+  Status wait_durable(std::uint64_t id) override { return id <= closed_at() ? Status() : engine->wait(id); }
+  [[nodiscard]] std::uint64_t durable_now() const noexcept {
+    const std::uint64_t closed = closed_at();
+    return closed != 0 ? closed : engine->durable_id();
+  }
+  /// `id` is that of a transaction whose update() has returned. Under `held` it returned durable, though an older one may not be so yet;
+  /// unless it changed nothing, and had read of one whose fence then failed.
+  [[nodiscard]] bool is_durable(std::uint64_t id) const noexcept override {
+    return (engine->held() && (engine->core().state() & engine::Core::poisoned_bit) == 0) || durable_now() >= id;
+  }
   void when_durable(std::uint64_t id, std::function<void(Status)> f) override {
     if (is_durable(id)) return f(Status());
     completions_.add(id, std::move(f));
@@ -56,7 +63,7 @@ class Running final : public DurabilitySource {
   Status close() {
     const std::uint64_t last = engine->stats().last_id;
     Status s = engine->close();
-    if (s.ok()) closed_at_ = last;
+    if (s.ok()) closed_at_.store(last, std::memory_order_release);
     return s;
   }
   [[nodiscard]] pool::PoolFile& file() noexcept { return *file_; }
@@ -68,7 +75,8 @@ class Running final : public DurabilitySource {
   std::unique_ptr<Engine> engine;
 
  private:
-  std::uint64_t closed_at_ = 0;
+  [[nodiscard]] std::uint64_t closed_at() const noexcept { return closed_at_.load(std::memory_order_acquire); }  // pairs with close
+  std::atomic<std::uint64_t> closed_at_{0};
   Completions completions_;  // last: its thread ends first
 };
 
@@ -202,6 +210,7 @@ class Pool<Root, engines<Instances...>> {
     const auto start = std::chrono::steady_clock::now();
     CloseReport report;
     with([&](auto& running) {
+      outside(running, "close()");
       report.stats = running.engine->stats();
       running.close().or_throw();
     });
@@ -218,7 +227,10 @@ class Pool<Root, engines<Instances...>> {
   }
   /// Brings home up to date and empties the log, beside running transactions.
   void checkpoint() {
-    with([](auto& running) { running.engine->checkpoint().or_throw(); });
+    with([](auto& running) {
+      outside(running, "checkpoint()");
+      running.engine->checkpoint().or_throw();
+    });
   }
   /// Audits the heap, walks the root's containers, compares: leaks, double use, broken invariants. Run it when nobody updates.
   [[nodiscard]] CheckReport check() {
@@ -269,6 +281,12 @@ class Pool<Root, engines<Instances...>> {
       if (index_ == I) return f(*std::get<I>(running_));
       return with<I + 1>(std::forward<F>(f));
     }
+  }
+  // Both wait for transactions to end: this thread's own would never.
+  template <class Running>
+  static void outside(Running& running, const char* call) {
+    if (running.engine->context().inside())
+      throw error(failure(Code::invalid, "", std::string(call) + " inside a transaction on the same pool", {}, "leave the transaction first"));
   }
   // A pool without a transaction has a root of zeros: members with other initial values are stored first.
   void first_root() {

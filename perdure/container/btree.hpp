@@ -355,7 +355,8 @@ class btree {
     const RawKey down = tx.read(separator);
     const bool merge = l + r + 1 <= merged_most;
     if (merge || l < r) {
-      // The separator comes down between them; of what is moved, the last key goes up in its place and its child becomes the right one's first.
+      // The separator comes down between them; of what is moved, the last key goes up in its place, and its child becomes the right
+      // node's first.
       N::template fill<InnerKind>(tx, left, lo, l, down, tx.read(right->link));
       N::template move_left<InnerKind>(tx, left, lo, right, ro, merge ? r : (r - l) / 2 - 1);
       if (!merge) {

@@ -150,6 +150,7 @@ class rb {
     }
     count_.add(tx, std::uint64_t(0) - 1, pick(out));
     tx.free(out);
+    if (tx.read(root_) == nullptr) count_.clear(tx);  // an empty container owns no block
     return true;
   }
 

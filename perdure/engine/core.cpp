@@ -98,7 +98,7 @@ void Core::show(const Stats& s) noexcept {
   page_.touch();
 }
 
-pool::HeapOp HeapOps::allocate(pool::Heap& heap, std::uint64_t bytes) {
+pool::HeapOp HeapOps::reserve(pool::Heap& heap, std::uint64_t bytes) {
   auto op = heap.reserve(bytes);
   op.status().or_throw();
   try {

@@ -18,13 +18,16 @@
 #include "perdure/engine/engine.hpp"
 #include "perdure/engine/stat_page.hpp"
 #include "perdure/pool/heap.hpp"
+#include "perdure/pool/heap_apply.hpp"
 #include "perdure/pool/pool_file.hpp"
+#include "perdure/tm/tm.hpp"
 
 namespace perdure::engine {
 
 /// Thrown inside an engine: the transaction found too little room in its log, was rolled back, and runs again after waiting.
 struct NeedRoom {
   std::uint64_t bytes;
+  const void* whose;  ///< the context: a transaction on one pool may run inside one on another
 };
 
 /// One thread's counters; only its owner writes.
@@ -44,6 +47,8 @@ class Core {
 
   /// 0 while work is welcome. One relaxed load at every begin.
   [[nodiscard]] std::uint32_t state() const noexcept { return state_.load(std::memory_order_relaxed); }
+  /// In the child of a fork() nothing of the parent's may be touched: the view is gone, log and home are still the parent's.
+  [[nodiscard]] bool forked() const noexcept { return __builtin_expect((state() & forked_bit) != 0, 0); }
   /// Throws what state() means.
   [[noreturn]] void refuse() const;
   [[nodiscard]] Status why() const;
@@ -103,8 +108,23 @@ class HeapOps {
       if (ops_[i].offset == offset) return &ops_[i];
     return nullptr;
   }
-  /// The op that allocates `bytes`; throws error(full, invalid).
-  pool::HeapOp allocate(pool::Heap& heap, std::uint64_t bytes);
+  /// The op that allocates `bytes`; throws error(full, invalid). `view`: of home offset 0.
+  /// Where the view has no span yet for the block, committing will zero the span's bitmap, on memory that was data: of blocks freed since
+  /// other transactions began. No orec would tell those that read it still, and no owner would hold off one that has stored to it and
+  /// will put its old value back. So this transaction owns the bitmap's lines, as if the zeros were its stores.
+  template <class Tm>
+  pool::HeapOp allocate(pool::Heap& heap, std::uint64_t bytes, Tm& tm, const std::byte* view, std::uint64_t max_home_bytes) {
+    const pool::HeapOp op = reserve(heap, bytes);
+    if (op.cls < pool::small_classes) {
+      const pool::ClassInfo& info = pool::classes[op.cls];
+      const std::uint64_t chunk = pool::span_chunk_of(op.offset, info.chunks, pool::first_chunk(max_home_bytes));
+      const auto word = [view](std::uint64_t offset) { return reinterpret_cast<const std::uint64_t*>(view + offset); };
+      // acquire pairs with the targets' store: who sees the span's word sees its bitmap made
+      if (__builtin_expect(__atomic_load_n(word(pool::directory_word(chunk)), __ATOMIC_ACQUIRE) != pool::span_word(op.cls).bits, 0))
+        for (std::uint64_t at = 0; at < info.first; at += 64) tm.own(word(chunk * pool::chunk_bytes + at));
+    }
+    return op;
+  }
   /// The op that frees the block at `offset`, allocated by a committed transaction or by this one; throws error(invalid). Where another
   /// transaction is freeing it, or has freed it since `tm` began, that is a conflict: whoever led us to the block is about to change.
   template <class Tm>
@@ -126,6 +146,7 @@ class HeapOps {
   }
 
  private:
+  pool::HeapOp reserve(pool::Heap& heap, std::uint64_t bytes);
   Result<pool::HeapOp> prepare_free(pool::Heap& heap, std::uint64_t offset);
   static constexpr std::size_t indexed_from = 64;  // above, look-ups go through a hash index
   std::vector<pool::HeapOp> ops_;
@@ -179,9 +200,11 @@ std::uint64_t run(E& engine, bool update, Durability durability, F&& body) {
       return context.commit(durability);
     } catch (const NeedRoom& need) {
       context.rollback();
+      if (need.whose != &context) throw;
       engine.make_room(context, need.bytes);
-    } catch (const std::decay_t<decltype(context.conflict())>&) {
+    } catch (const tm::Conflict& conflict) {
       context.rollback();
+      if (!context.mine(conflict)) throw;
       context.backoff();
     } catch (...) {
       context.rollback();

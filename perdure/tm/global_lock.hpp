@@ -17,6 +17,7 @@ namespace perdure::tm {
 
 struct GlobalLock {
   static constexpr const char* name = "global_lock";
+  static constexpr bool isolates = true;
 
   struct Shared {
     explicit Shared(std::uint64_t start) : domain(start) {}

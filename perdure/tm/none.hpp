@@ -17,6 +17,7 @@ namespace perdure::tm {
 
 struct None {
   static constexpr const char* name = "none";
+  static constexpr bool isolates = false;
 
   struct Shared {
     explicit Shared(std::uint64_t start) : domain(start) { prepare_asymmetric_fence(); }

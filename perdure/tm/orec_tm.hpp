@@ -136,6 +136,7 @@ class OrecContextBase {
 template <bool Biased>
 struct OrecTm {
   static constexpr const char* name = Biased ? "biased" : "stm";
+  static constexpr bool isolates = true;
   static constexpr std::uint32_t irrevocable_after = 8;  ///< failures
 
   using Shared = OrecShared;

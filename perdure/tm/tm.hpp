@@ -117,6 +117,7 @@ inline void store_word(std::uint64_t* a, std::uint64_t v) noexcept { __atomic_st
 
 // clang-format off
 /// What an engine asks of a TM `M`. Context: one thread in one domain; used by that thread alone.
+///   M::isolates          two transactions at a time never own one 64-byte line; else the caller keeps them from each other's words
 ///   begin(update)        may wait for others; afterwards the transaction reads a consistent snapshot
 ///   read(a)              the word at a; throws Conflict
 ///   own(a)               a's stripe is this transaction's until it ends; throws Conflict. Before the first store to it
@@ -133,6 +134,7 @@ inline void store_word(std::uint64_t* a, std::uint64_t v) noexcept { __atomic_st
 template <class M>
 concept TransactionalMemory = requires(typename M::Context& c, Domain& d, std::uint64_t* a, std::uint64_t v, void* p, bool b) {
   typename M::Shared;
+  { M::isolates } -> std::convertible_to<bool>;
   { c.begin(b) };
   { c.read(a) } -> std::same_as<std::uint64_t>;
   { c.own(a) };

@@ -232,7 +232,7 @@ TYPED_TEST_P(MapSuite, BigValues) {
   using C = map<std::string, std::string>;
   MapModelTest<TypeParam, C> test(9);
   Random random(seed_of_run());
-  for (const std::size_t size : {511, 512, 513, 4096, 65536, 300000, 1500000, 700}) {
+  for (const std::size_t size : {511U, 512U, 513U, 4096U, 65536U, 300000U, 1500000U, 700U}) {
     std::string value(size, '\0');
     for (char& c : value) c = static_cast<char>(random());
     for (const std::string key : {"one", "two"}) {

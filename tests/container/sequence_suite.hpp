@@ -256,13 +256,13 @@ TYPED_TEST_P(SequenceSuite, VectorInBulk) {
   SequenceRun<TypeParam, C, std::vector<std::uint32_t>> run(5);
   std::vector<std::uint32_t> values(3000);
   std::iota(values.begin(), values.end(), 7);
-  for (const std::size_t n : {1, 15, 16, 1000, 0, 3000, 33}) {
+  for (const std::size_t n : {1U, 15U, 16U, 1000U, 0U, 3000U, 33U}) {
     run.pool.update([&](auto& tx, auto& root) { root.x.append(tx, std::span(values).first(n)); });
     run.model.insert(run.model.end(), values.begin(), values.begin() + static_cast<std::ptrdiff_t>(n));
   }
   expect_sequence(run);
   run.view([&](auto& tx, const C& c) {
-    for (const std::size_t first : {0, 1, 16, 17, 1031}) {
+    for (const std::size_t first : {0U, 1U, 16U, 17U, 1031U}) {
       std::vector<std::uint32_t> out(2000);
       c.read(tx, first, out);
       EXPECT_TRUE(std::equal(out.begin(), out.end(), run.model.begin() + static_cast<std::ptrdiff_t>(first)));

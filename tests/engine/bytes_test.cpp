@@ -19,7 +19,7 @@ class Bytes : public ::testing::Test {};
 TYPED_TEST_SUITE(Bytes, AllEngines, EngineName);
 
 TYPED_TEST(Bytes, OfEverySizeAtEveryAlignment) {
-  Setup setup;
+  Shape setup;
   setup.ring_bytes = 1 << 16;
   auto rig = open_rig<TypeParam, Blob>(setup);
   std::vector<std::byte> model(8192), got(8192);
@@ -87,7 +87,7 @@ struct Fields {
 };
 
 TYPED_TEST(Bytes, FieldsOfEverySizeBesideEachOther) {
-  auto rig = open_rig<TypeParam, Fields>(Setup());
+  auto rig = open_rig<TypeParam, Fields>(Shape());
   rig.pool.view([&](auto& tx, const Fields& r) {
     EXPECT_EQ(1, tx(r.a));
     EXPECT_EQ(-2, tx(r.b));
@@ -133,7 +133,7 @@ struct Many {
 struct Oops {};
 
 TYPED_TEST(Bytes, AThrowRollsEverythingBackAndPassesOn) {
-  Setup setup;
+  Shape setup;
   setup.ring_bytes = 1 << 20;
   auto rig = open_rig<TypeParam, Many>(setup);
   rig.pool.update([&](auto& tx, Many& r) {
@@ -169,7 +169,7 @@ TYPED_TEST(Bytes, AThrowRollsEverythingBackAndPassesOn) {
 }
 
 TYPED_TEST(Bytes, ALargeWriteSetIsOneTransaction) {
-  Setup setup;
+  Shape setup;
   setup.ring_bytes = 4 << 20;
   auto rig = open_rig<TypeParam, Many>(setup);
   for (std::uint64_t round = 1; round <= 3; ++round) {
@@ -183,30 +183,8 @@ TYPED_TEST(Bytes, ALargeWriteSetIsOneTransaction) {
   }
 }
 
-TYPED_TEST(Bytes, ATransactionThatCantEverFitIsTooBigAndRolledBack) {
-  if constexpr (!is_durable<TypeParam>) {
-    GTEST_SKIP() << "no log";
-  } else {
-    auto rig = open_rig<TypeParam, Many>(Setup());
-    rig.pool.update([](auto& tx, Many& r) { tx(r.word[0]) = 1; });
-    for (int round = 0; round < 20; ++round) {
-      const auto result = rig.pool.try_update([](auto& tx, Many& r) {
-        for (std::uint64_t i = 0; i < 4096; ++i) tx(r.word[i]) = 5;
-      });
-      ASSERT_FALSE(result.ok());
-      EXPECT_EQ(Code::too_big, result.code()) << result.status().message();
-    }
-    rig.pool.update([](auto& tx, Many& r) { tx(r.word[1]) = 2; });
-    rig.pool.view([](auto& tx, const Many& r) {
-      EXPECT_EQ(1U, tx(r.word[0]));
-      EXPECT_EQ(2U, tx(r.word[1]));
-      for (std::uint64_t i = 2; i < 4096; ++i) ASSERT_EQ(0U, tx(r.word[i]));
-    });
-  }
-}
-
 TYPED_TEST(Bytes, NestingIsFlat) {
-  auto rig = open_rig<TypeParam, Many>(Setup());
+  auto rig = open_rig<TypeParam, Many>(Shape());
   auto& pool = rig.pool;
   const auto receipt = pool.update([&](auto& tx, Many& r) {
     tx(r.word[0]) = 1;
@@ -243,8 +221,8 @@ TYPED_TEST(Bytes, NestingIsFlat) {
 }
 
 TYPED_TEST(Bytes, APoolInsideAnothersTransaction) {
-  auto one = open_rig<TypeParam, Many>(Setup());
-  auto two = open_rig<TypeParam, Many>(Setup());
+  auto one = open_rig<TypeParam, Many>(Shape());
+  auto two = open_rig<TypeParam, Many>(Shape());
   one.pool.update([&](auto& tx, Many& r) { tx(r.word[0]) = 10; });
   one.pool.update([&](auto& tx, Many& r) {
     two.pool.update([&](auto& other, Many& s) {
@@ -261,7 +239,7 @@ struct Slots {
 };
 
 TYPED_TEST(Bytes, BlocksComeAndGoWithTheirTransactions) {
-  Setup setup;
+  Shape setup;
   setup.ring_bytes = 1 << 16;
   auto rig = open_rig<TypeParam, Slots>(setup);
   auto& pool = rig.pool;
@@ -330,7 +308,7 @@ TYPED_TEST(Bytes, BlocksComeAndGoWithTheirTransactions) {
 }
 
 TYPED_TEST(Bytes, AnUpdateThatChangesNothingIsARead) {
-  auto rig = open_rig<TypeParam, Many>(Setup());
+  auto rig = open_rig<TypeParam, Many>(Shape());
   const auto nothing = rig.pool.update([](auto&, Many&) {});
   EXPECT_TRUE(nothing.try_wait().ok()) << "on a pool without a transaction too: " << nothing.try_wait().message();
   rig.pool.update([](auto& tx, Many& r) { tx(r.word[0]) = 1; });
@@ -342,33 +320,51 @@ TYPED_TEST(Bytes, AnUpdateThatChangesNothingIsARead) {
   EXPECT_EQ(before.reads + 1, after.reads);
 }
 
-TYPED_TEST(Bytes, AReadOnlyPoolIsViewedAndNotWritten) {
-  if constexpr (!is_durable<TypeParam>) {
-    GTEST_SKIP() << "nothing of it lasts";
-  } else {
-    const Setup setup;
-    std::vector<std::byte> image;
-    {
-      auto rig = open_rig<TypeParam, Many>(setup);
-      rig.pool.update([](auto& tx, Many& r) { tx(r.word[5]) = 55; });
-      EXPECT_TRUE(rig.pool.close().clean);
-      image = rig.medium->durable_image();
-    }
-    auto options = setup.medium();
-    options.read_only = true;
-    auto made = medium::RecordingMedium::make(options, image).value();
-    auto* const raw = made.get();
-    Options how = setup.options<TypeParam>();
-    how.read_only = true;
-    auto pool = PoolOf<TypeParam, Many>::try_open_on("recording", how, std::move(made), false).value();
-    for (int i = 0; i < 3; ++i) EXPECT_EQ(55U, pool.view([](auto& tx, const Many& r) { return tx(r.word[5]); }));
-    EXPECT_EQ(55U, pool.view(durable, [](auto& tx, const Many& r) { return tx(r.word[5]); }));
-    EXPECT_THROW(pool.view([](auto&, const Many&) { throw Oops(); }), Oops);
-    EXPECT_EQ(Code::read_only, pool.try_update([](auto& tx, Many& r) { tx(r.word[5]) = 1; }).code());
-    EXPECT_EQ(0U, raw->counters().writes());
-    EXPECT_EQ(image, raw->current_image());
-    pool.close();
+template <class Instance>
+class Logged : public ::testing::Test {};
+TYPED_TEST_SUITE(Logged, DurableEngines, EngineName);
+
+TYPED_TEST(Logged, ATransactionThatCantEverFitIsTooBigAndRolledBack) {
+  auto rig = open_rig<TypeParam, Many>(Shape());
+  rig.pool.update([](auto& tx, Many& r) { tx(r.word[0]) = 1; });
+  for (int round = 0; round < 20; ++round) {
+    const auto result = rig.pool.try_update([](auto& tx, Many& r) {
+      for (std::uint64_t i = 0; i < 4096; ++i) tx(r.word[i]) = 5;
+    });
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(Code::too_big, result.code()) << result.status().message();
   }
+  rig.pool.update([](auto& tx, Many& r) { tx(r.word[1]) = 2; });
+  rig.pool.view([](auto& tx, const Many& r) {
+    EXPECT_EQ(1U, tx(r.word[0]));
+    EXPECT_EQ(2U, tx(r.word[1]));
+    for (std::uint64_t i = 2; i < 4096; ++i) ASSERT_EQ(0U, tx(r.word[i]));
+  });
+}
+
+TYPED_TEST(Logged, AReadOnlyPoolIsViewedAndNotWritten) {
+  const Shape setup;
+  std::vector<std::byte> image;
+  {
+    auto rig = open_rig<TypeParam, Many>(setup);
+    rig.pool.update([](auto& tx, Many& r) { tx(r.word[5]) = 55; });
+    EXPECT_TRUE(rig.pool.close().clean);
+    image = rig.medium->durable_image();
+  }
+  auto options = setup.medium();
+  options.read_only = true;
+  auto made = medium::RecordingMedium::make(options, image).value();
+  auto* const raw = made.get();
+  Options how = setup.options<TypeParam>();
+  how.read_only = true;
+  auto pool = PoolOf<TypeParam, Many>::try_open_on("recording", how, std::move(made), false).value();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(55U, pool.view([](auto& tx, const Many& r) { return tx(r.word[5]); }));
+  EXPECT_EQ(55U, pool.view(durable, [](auto& tx, const Many& r) { return tx(r.word[5]); }));
+  EXPECT_THROW(pool.view([](auto&, const Many&) { throw Oops(); }), Oops);
+  EXPECT_EQ(Code::read_only, pool.try_update([](auto& tx, Many& r) { tx(r.word[5]) = 1; }).code());
+  EXPECT_EQ(0U, raw->counters().writes());
+  EXPECT_EQ(image, raw->current_image());
+  pool.close();
 }
 
 }  // namespace

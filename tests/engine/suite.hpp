@@ -99,7 +99,7 @@ struct EngineName {
 
 // --- pools on recording media -----------------------------------------------------------------------------------------------------
 
-struct Setup {
+struct Shape {
   Durability durability = durable;
   bool like_a_file = false;             ///< appends of 4 KiB, fences that are syncs: then shadow orders by prefix
   std::uint32_t threads = 2;            ///< rings, where the order is held
@@ -143,7 +143,7 @@ struct Rig {
 
 /// A new pool, or (with an image) an old one, recovered.
 template <class Instance, class Root>
-Rig<Instance, Root> open_rig(const Setup& setup, std::span<const std::byte> image = {}) {
+Rig<Instance, Root> open_rig(const Shape& setup, std::span<const std::byte> image = {}) {
   auto made = medium::RecordingMedium::make(setup.medium(), image).value();
   medium::RecordingMedium* const raw = made.get();
   auto pool = PoolOf<Instance, Root>::try_open_on("recording", setup.options<Instance>(), std::move(made), image.empty());
@@ -181,7 +181,7 @@ struct Recovered {
 /// Opens the image as a crash left it and recovers, without mapping a view (the pool it was taken from may be open). `watch` is
 /// given the medium before recovery starts. `session`: the new session's header is written too.
 template <class Instance>
-Recovered recover(std::span<const std::byte> image, const Setup& setup, const std::function<void(medium::RecordingMedium&)>& watch = {}, bool session = false) {
+Recovered recover(std::span<const std::byte> image, const Shape& setup, const std::function<void(medium::RecordingMedium&)>& watch = {}, bool session = false) {
   Recovered r;
   medium::RecordingOptions options = setup.medium();
   options.home_bytes = image.size() - options.log_bytes;

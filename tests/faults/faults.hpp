@@ -122,7 +122,8 @@ inline Options small(const Case& c) {
   o.durability = c.durability;
   o.isolation = c.engine.ends_with("/none") ? Isolation::caller : Isolation::full;
   o.max_size = 16 * MiB;
-  o.log_size = 128 * KiB;
+  const bool undo = c.engine.starts_with("undo");  // a record a line, and on a file a block a record
+  o.log_size = (undo ? 1024 : 128) * (undo && c.medium == "file" ? 4 : 1) * KiB;
   o.threads = 1;
   return o;
 }

@@ -17,7 +17,7 @@ class Opening : public ::testing::TestWithParam<Case> {
     o.read_only = true;
     return o;
   }
-  Scratch scratch;
+  Scratch scratch{GetParam().medium != "file"};
   const std::string path = scratch.path();
 };
 
@@ -183,7 +183,7 @@ TEST_P(Opening, ForkInATransaction) {
   TestPool pool = TestPool::open(path, options());
   pool.update([](auto& tx, Root& root) { step(tx, root, 1); });
   struct Out {};
-  int status = -1;
+  int status = -1, other = -1;
   try {
     pool.update([&](auto& tx, Root& root) {
       tx(root.count) = 2;
@@ -198,9 +198,22 @@ TEST_P(Opening, ForkInATransaction) {
     if (code_of([&] { pool.update([](auto& tx, Root& root) { step(tx, root, 9); }); }) != Code::closed) r = 3;
     ::_exit(r);
   }
+  // a child that goes on as if nothing had happened must not commit: the log is its parent's
+  pid_t child = -1;
+  const Code code = code_of([&] {
+    pool.update([&](auto& tx, Root& root) {
+      step(tx, root, 3);
+      (void)std::fflush(nullptr);
+      child = ::fork();
+    });
+  });
+  if (child == 0) ::_exit(code == Code::closed ? 0 : 4);
+  EXPECT_EQ(code, Code::ok);
+  ::waitpid(child, &other, 0);
+  EXPECT_EQ(other, 0) << (WIFSIGNALED(other) ? "signal " + std::to_string(WTERMSIG(other)) : "status " + std::to_string(WEXITSTATUS(other)));
   EXPECT_EQ(status, 0) << (WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : "status " + std::to_string(WEXITSTATUS(status)));
-  EXPECT_EQ(steps_in(pool), 2U);
-  pool.update([](auto& tx, Root& root) { step(tx, root, 3); });
+  EXPECT_EQ(steps_in(pool), 3U);
+  pool.update([](auto& tx, Root& root) { step(tx, root, 4); });
   pool.close();
   EXPECT_EQ(header_of(path).clean, 1U);
 }

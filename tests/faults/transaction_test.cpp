@@ -14,19 +14,20 @@ class Transaction : public ::testing::TestWithParam<Case> {
  protected:
   const bool keeps = GetParam().engine != "volatile";  // what was committed is there after reopening
   Options options() const { return small(GetParam()); }
-  Scratch scratch;
+  Scratch scratch{GetParam().medium != "file"};
   const std::string path = scratch.path();
 };
 
 TEST_P(Transaction, AThrowRollsBackAndPasses) {
-  TestPool pool = TestPool::open(path, options());
+  auto pool_ = std::make_unique<TestPool>(TestPool::open(path, options()));
+  TestPool& pool = *pool_;
   pool.update([](auto& tx, Root& root) { step(tx, root, 1); });
   const std::uint64_t used = pool.stats().heap_used;
   for (int i = 0; i < 50; ++i) {
     try {
       pool.update([&](auto& tx, Root& root) {
         step(tx, root, 2);
-        for (std::uint64_t k = 100; k < 140; ++k) root.names.put(tx, k, std::string(k * 10, 'x'));
+        for (std::uint64_t k = 100; k < 140; ++k) root.names.put(tx, k, std::string(k * 2, 'x'));
         tx(root.block) = tx.alloc(200000);
         root.names.erase(tx, 1);
         throw std::runtime_error("the user's own");
@@ -41,10 +42,10 @@ TEST_P(Transaction, AThrowRollsBackAndPasses) {
   EXPECT_EQ(pool.stats().heap_used, used);
   expect_sound(pool);
   pool.update([](auto& tx, Root& root) { step(tx, root, 2); });
-  pool.close();
-  pool = TestPool::open(path, options());
-  EXPECT_EQ(steps_in(pool), keeps ? 2U : 0U);
-  expect_sound(pool);
+  pool_.reset();
+  TestPool again = TestPool::open(path, options());
+  EXPECT_EQ(steps_in(again), keeps ? 2U : 0U);
+  expect_sound(again);
 }
 
 TEST_P(Transaction, Abort) {
@@ -129,7 +130,7 @@ TEST_P(Transaction, TwoPoolsAtOnce) {
 TEST_P(Transaction, ManyShortThreads) {
   if (GetParam().engine.ends_with("none")) GTEST_SKIP() << "the caller isolates";
   TestPool pool = TestPool::open(path, options());
-  constexpr std::uint64_t threads = 300;  // more than there are thread slots
+  const std::uint64_t threads = GetParam().medium == "file" ? 30 : 300;  // more than there are thread slots
   for (std::uint64_t i = 1; i <= threads; ++i) std::thread([&] { pool.update([&](auto& tx, Root& root) { step(tx, root, i); }); }).join();
   EXPECT_EQ(steps_in(pool), threads);
   // and a few at a time
@@ -179,7 +180,7 @@ TEST_P(Transaction, ProgramEndsWithThePoolOpen) {
       static std::unique_ptr<TestPool> pool;
       pool = std::make_unique<TestPool>(TestPool::open(path, options()));
       const std::uint64_t n = steps_in(*pool) + 1;
-      pool->update([&](auto& tx, Root& root) { step(tx, root, n); });
+      pool->update(durable, [&](auto& tx, Root& root) { step(tx, root, n); });
       if (how == 0) {
         pool.reset();
         ::_exit(0);

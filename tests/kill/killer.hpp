@@ -161,7 +161,7 @@ class Killer {
     } else if (when >= 17) {
       until = when == 17 ? working : closing;
       task_.close_after = 1 + r.below(60);
-      delay = r.below(closing_us_ + (when == 17 ? life_us : 0));
+      delay = r.below(closing_us_ + 1 + (when == 17 ? life_us : 0));
     }
     const pid_t child = start([](Child<Container>& c) { c.run(); });
     std::string failed = await(child, until);

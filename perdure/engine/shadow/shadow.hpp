@@ -14,6 +14,7 @@
 // Thread safety: context() and what is reached through it: the calling thread; everything else: any thread.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <memory>
@@ -54,7 +55,10 @@ class Shadow {
     return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
   }
   Status wait(std::uint64_t id);
-  [[nodiscard]] std::uint64_t durable_id() const noexcept { return held_ ? tm_.domain.quiet_id() : persister_.durable(); }
+  [[nodiscard]] std::uint64_t durable_id() const noexcept {
+    // relaxed: an id is lost before its slot stops pending, which quiet_id acquires
+    return held_ ? std::min(tm_.domain.quiet_id(), first_lost_.load(std::memory_order_relaxed) - 1) : persister_.durable();
+  }
   Status checkpoint();
   Status close();
   Stats stats();
@@ -71,6 +75,11 @@ class Shadow {
   [[nodiscard]] std::size_t ring_index(int slot) const noexcept {
     const auto last = static_cast<std::size_t>(ring_count_) - 1;
     return static_cast<std::size_t>(slot) < last ? static_cast<std::size_t>(slot) : last;
+  }
+  /// held: the commit's fence failed.
+  void lost(std::uint64_t id) noexcept {
+    std::uint64_t first = first_lost_.load(std::memory_order_relaxed);
+    while (id < first && !first_lost_.compare_exchange_weak(first, id, std::memory_order_relaxed)) {}
   }
   void slice(Context& context, bool all);
   bool slice_locked(Context& context, std::size_t pages);
@@ -90,6 +99,7 @@ class Shadow {
   std::unique_ptr<Replay> replay_;
   std::mutex checkpointing_;
   std::atomic<std::uint64_t> checkpoints_{0}, applied_{0};
+  std::atomic<std::uint64_t> first_lost_{tm::no_id};
   std::atomic<bool> async_seen_{false};
   log::Persister persister_;
   Contexts<Context> contexts_;
@@ -131,7 +141,7 @@ class Shadow<Tm, How>::Context {
     for (std::uint64_t i = 0; i < n; ++i) tm_.store(a + i, src[i]);
   }
   std::byte* alloc(std::uint64_t bytes) {
-    const pool::HeapOp op = ops_.allocate(heap_, bytes);
+    const pool::HeapOp op = ops_.allocate(heap_, bytes, tm_, view_, max_home_);
     record_.heap_op(op);
     return view_ + op.offset;
   }
@@ -142,8 +152,11 @@ class Shadow<Tm, How>::Context {
       const std::uint64_t seen = tm_.end_read_only();
       inside_ = false;
       Row::add(row_.reads);
+      // It changed nothing, but what it saw may not be durable yet, and what it returns tells of that (law L2). view() asks for itself.
+      if (update_ && !engine_.held_ && durability != Durability::async) engine_.wait(seen).or_throw();
       return seen;
     }
+    if (core_.forked()) core_.refuse();
     const std::uint64_t id = engine_.held_ ? commit_held() : commit_prefix(durability);
     if (__builtin_expect(++since_shown_ >= 4096, 0)) {
       since_shown_ = 0;
@@ -153,16 +166,17 @@ class Shadow<Tm, How>::Context {
   }
   void rollback() noexcept {
     if (!inside_) return;  // it committed, and what failed came after
+    inside_ = false;
+    if (core_.forked()) return;
     ops_.release(heap_);
     record_.reset();
     tm_.rollback();
-    inside_ = false;
   }
   void backoff() noexcept {
     Row::add(row_.aborts);
     tm_.backoff();
   }
-  [[nodiscard]] static tm::Conflict conflict() noexcept { return {}; }
+  [[nodiscard]] bool mine(const tm::Conflict& c) const noexcept { return tm_.mine(c); }
 
  private:
   friend class Shadow;
@@ -190,7 +204,7 @@ class Shadow<Tm, How>::Context {
     std::unique_lock<std::mutex> shared(engine_.last_ring_, std::defer_lock);
     if (__builtin_expect(shares_ring_, 0)) shared.lock();
     const std::uint64_t bytes = record_.bytes();
-    if (__builtin_expect(!ring_.fits(bytes), 0)) throw NeedRoom{bytes};
+    if (__builtin_expect(!ring_.fits(bytes), 0)) throw NeedRoom{bytes, this};
     std::uint64_t id = 0;
     Status failed;
     tm_.commit([&](std::uint64_t drawn) {
@@ -198,8 +212,12 @@ class Shadow<Tm, How>::Context {
       // The one fence: the record is durable before isolation ends, so before anybody can read, overwrite or be told of what it did.
       failed = ring_.append_fence(record_, log::RecordKind::commit, drawn, 1);
       // Heap bits after the fence, before the slot stops pending: X then covers them (checkpoint.hpp).
-      if (!ops_.empty()) apply_heap_ops();
-      if (__builtin_expect(!failed.ok(), 0)) core_.poison(failed);  // before isolation ends: nobody builds on what may be lost
+      if (__builtin_expect(!failed.ok(), 0)) {  // before isolation ends: nobody builds on what may be lost
+        engine_.lost(drawn);
+        core_.poison(failed);
+      } else if (!ops_.empty()) {
+        apply_heap_ops();
+      }
     });
     done(bytes);
     if (__builtin_expect(!failed.ok(), 0)) core_.refuse();
@@ -211,9 +229,9 @@ class Shadow<Tm, How>::Context {
 
   std::uint64_t commit_prefix(Durability durability) {
     const std::uint64_t words = record_.payload_words();
-    if (__builtin_expect(!volatile_.fits(words), 0)) throw NeedRoom{0};
+    if (__builtin_expect(!volatile_.fits(words), 0)) throw NeedRoom{0, this};
     volatile_.prepare(words);
-    if (__builtin_expect(!engine_.persister_.reserve(words), 0)) throw NeedRoom{record_.bytes() + 64};
+    if (__builtin_expect(!engine_.persister_.reserve(words), 0)) throw NeedRoom{record_.bytes() + 64, this};
     std::uint64_t id = 0;
     try {
       tm_.commit([&](std::uint64_t drawn) {

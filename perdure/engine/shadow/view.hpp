@@ -48,7 +48,7 @@ class Marks {
   void mark(std::uint64_t offset, bool alone) const noexcept {
     std::uint64_t* const word = pages_.data() + (offset >> 12);
     const std::uint64_t bit = std::uint64_t{1} << (offset >> 6 & 63);
-    const std::uint64_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    const std::uint64_t seen = __atomic_load_n(word, __ATOMIC_SEQ_CST);  // after the locked instruction that owned or changed the line
     if (__builtin_expect(alone, 1))
       __atomic_store_n(word, seen | bit, __ATOMIC_RELAXED);
     else if ((seen & bit) == 0)
@@ -72,21 +72,22 @@ class Marks {
 
 /// Applies heap ops to the view. Atomic, because bitmap words are shared by transactions and owned by none: so here the mark follows the
 /// change. A checkpoint that took an earlier mark may have copied the line without it; this mark makes the next one copy it, and until
-/// then the op's record is above X. No marks (null) under log replay.
+/// then the op's record is above X. Each change is a locked instruction: a plain store could still be in the store buffer when the mark is
+/// found set and left, and the checkpoint that takes it then would copy the old word (Dekker). No marks (null) under log replay.
 class ViewTarget final : public pool::HeapTarget {
  public:
   ViewTarget(std::byte* view, const Marks* marks) : view_(view), marks_(marks) {}
   [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override { return __atomic_load_n(at(offset), __ATOMIC_ACQUIRE); }
   void store(std::uint64_t offset, std::uint64_t value) override {
-    __atomic_store_n(at(offset), value, __ATOMIC_RELEASE);  // pairs with load
+    __atomic_exchange_n(at(offset), value, __ATOMIC_SEQ_CST);  // pairs with load, and with the exchange in Marks::take
     note(offset);
   }
   void set_bits(std::uint64_t offset, std::uint64_t mask) override {
-    __atomic_fetch_or(at(offset), mask, __ATOMIC_ACQ_REL);
+    __atomic_fetch_or(at(offset), mask, __ATOMIC_SEQ_CST);
     note(offset);
   }
   void clear_bits(std::uint64_t offset, std::uint64_t mask) override {
-    __atomic_fetch_and(at(offset), ~mask, __ATOMIC_ACQ_REL);
+    __atomic_fetch_and(at(offset), ~mask, __ATOMIC_SEQ_CST);
     note(offset);
   }
 

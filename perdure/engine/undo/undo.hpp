@@ -2,7 +2,8 @@
 //
 // Undo logging, PMDK's way (Rudoff, ";login:" 2017; libpmemobj's transactions): home is written at the store, its old value was made durable before.
 //
-//   store     the first to a 64-byte line in a transaction: a record with the line's old words, fenced, then the store to home (1 fence a line)
+//   store     the first to a 64-byte line in a transaction: a record with the line's old words, fenced, then the store to home (1 fence
+//             a line). Where the caller isolates, only the words stored: the line's others may be another transaction's
 //   commit    the lines flushed and fenced; then a commit record with the heap ops, fenced (2 fences). Heap bits follow it: they are
 //             applied to home, flushed and fenced (1 more, only where a transaction allocated or freed)
 //   rollback  old values stored back, flushed, fenced; then an empty commit record, fenced
@@ -13,6 +14,7 @@
 // Isolation is the TM's; it is held until the commit record is durable. Thread safety: as Shadow.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -25,22 +27,23 @@
 
 namespace perdure::engine::undo {
 
-/// The lines a transaction has logged. Cleared in constant time by a new generation.
+/// The words a transaction has logged, by lines (a bit a word). Cleared in constant time by a new generation.
 class LineSet {
  public:
   LineSet() : cells_(256) {}
-  /// True when the line was not in.
-  bool insert(std::uint64_t line) {
+  /// Those of the words that are not in.
+  [[nodiscard]] std::uint8_t missing(std::uint64_t line, std::uint8_t words) const noexcept {
+    const Cell& c = cells_[find(line)];
+    return c.generation == generation_ ? static_cast<std::uint8_t>(words & ~c.words) : words;
+  }
+  void insert(std::uint64_t line, std::uint8_t words) {
     if (lines_.size() * 2 >= cells_.size()) grow();
-    for (std::size_t i = hash(line);; i = (i + 1) & (cells_.size() - 1)) {
-      Cell& c = cells_[i];
-      if (c.generation != generation_) {
-        c = {line, generation_};
-        lines_.push_back(line);
-        return true;
-      }
-      if (c.line == line) return false;
+    Cell& c = cells_[find(line)];
+    if (c.generation != generation_) {
+      lines_.push_back(line);
+      c = {line, generation_, 0};
     }
+    c.words = static_cast<std::uint8_t>(c.words | words);
   }
   [[nodiscard]] const std::vector<std::uint64_t>& lines() const noexcept { return lines_; }
   void clear() noexcept {
@@ -51,13 +54,19 @@ class LineSet {
  private:
   struct Cell {
     std::uint64_t line = 0, generation = 0;
+    std::uint8_t words = 0;
   };
+  [[nodiscard]] std::size_t find(std::uint64_t line) const noexcept {  // its cell, or the free one where it would be
+    std::size_t i = hash(line);
+    while (cells_[i].generation == generation_ && cells_[i].line != line) i = (i + 1) & (cells_.size() - 1);
+    return i;
+  }
   [[nodiscard]] std::size_t hash(std::uint64_t line) const noexcept { return static_cast<std::size_t>(base::mix(line)) & (cells_.size() - 1); }
   void grow() {
-    std::vector<std::uint64_t> all;
-    all.swap(lines_);
-    cells_.assign(cells_.size() * 2, {});
-    for (const std::uint64_t line : all) insert(line);
+    std::vector<Cell> old(cells_.size() * 2);
+    old.swap(cells_);
+    for (const Cell& c : old)
+      if (c.generation == generation_) cells_[find(c.line)] = c;
   }
   std::vector<Cell> cells_;
   std::vector<std::uint64_t> lines_;
@@ -130,15 +139,15 @@ class Undo<Tm>::Context {
   [[nodiscard]] std::uint64_t read(const std::uint64_t* a) { return tm_.read(a); }
   void write(std::uint64_t* a, std::uint64_t v) { write_words(a, &v, 1); }
   void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
-    for (std::uint64_t i = 0; i < n; ++i)
-      if (i == 0 || (reinterpret_cast<std::uintptr_t>(a + i) & 63) == 0) {
-        tm_.own(a + i);
-        snapshot(a + i);
-      }
+    for (std::uint64_t i = 0, k; i < n; i += k) {  // a line at a time
+      k = std::min<std::uint64_t>(n - i, 8 - (reinterpret_cast<std::uintptr_t>(a + i) >> 3 & 7));
+      tm_.own(a + i);
+      snapshot(a + i, k);
+    }
     for (std::uint64_t i = 0; i < n; ++i) tm_.undo().push(a + i, a[i]);
     core_.medium.store(home_ + offset_of(a), src, n * 8);
   }
-  std::byte* alloc(std::uint64_t bytes) { return view_ + ops_.allocate(heap_, bytes).offset; }
+  std::byte* alloc(std::uint64_t bytes) { return view_ + ops_.allocate(heap_, bytes, tm_, view_, core_.file.header().max_home_bytes).offset; }
   void free(void* p) { ops_.free(heap_, static_cast<std::uint64_t>(static_cast<std::byte*>(p) - view_), tm_); }
   std::uint64_t commit(Durability durability);
   void rollback() noexcept;
@@ -146,14 +155,15 @@ class Undo<Tm>::Context {
     Row::add(row_.aborts);
     tm_.backoff();
   }
-  [[nodiscard]] static tm::Conflict conflict() noexcept { return {}; }
+  [[nodiscard]] bool mine(const tm::Conflict& c) const noexcept { return tm_.mine(c); }
 
  private:
   friend class Undo;
   [[nodiscard]] std::uint64_t offset_of(const void* a) const noexcept {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(a) - view_);
   }
-  void snapshot(std::uint64_t* a);
+  void snapshot(std::uint64_t* a, std::uint64_t n);
+  [[noreturn]] void need_room(std::uint64_t bytes);
   Status flush_lines();
   Status append(log::RecordKind kind, std::uint64_t id, std::uint32_t transactions);
   void end() noexcept;
@@ -172,6 +182,7 @@ class Undo<Tm>::Context {
   Line& line_;
   std::unique_lock<std::mutex> shared_;
   std::uint64_t log_bytes_ = 0;   // of this transaction
+  std::uint64_t needed_ = 0;      // it has thrown NeedRoom: whoever swallowed that is told again at its commit
   log::HomeWriter home_writer_;
 };
 

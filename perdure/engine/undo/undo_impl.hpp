@@ -90,21 +90,38 @@ Status Undo<Tm>::Context::append(log::RecordKind kind, std::uint64_t id, std::ui
   return s;
 }
 
-// U1: the line's old value is durable when this returns.
 template <class Tm>
-void Undo<Tm>::Context::snapshot(std::uint64_t* a) {
+void Undo<Tm>::Context::need_room(std::uint64_t bytes) {
+  needed_ = bytes;
+  throw NeedRoom{bytes, this};
+}
+
+// U1: the old value of n words of a line is durable when this returns.
+template <class Tm>
+void Undo<Tm>::Context::snapshot(std::uint64_t* a, std::uint64_t n) {
   if (core_.state() != 0) core_.refuse();  // after a failed append nothing may be stored to home
-  const std::uint64_t line = offset_of(a) / 64;
-  if (!logged_.insert(line)) return;
+  const std::uint64_t line = offset_of(a) / 64, first = offset_of(a) / 8 % 8;
+  // A line that is owned is logged whole. Else it may hold words of another transaction: rolled back with ours, they would be lost.
+  const auto wanted = static_cast<std::uint8_t>(Tm::isolates ? 0xff : ((1U << n) - 1) << first);
+  const std::uint8_t missing = logged_.missing(line, wanted);
+  if (missing == 0) return;
   if (!shared_.owns_lock()) shared_.lock();
   const std::uint64_t unit = core_.medium.append_unit();
   const std::uint64_t bytes = (128 + unit - 1) / unit * unit;
   // Room for the record that ends the transaction is kept. A transaction may fill half a ring.
-  if (log_bytes_ + bytes > line_.ring.max_record())
+  const std::uint64_t kept = bytes + line_.ring.bytes() / 8;
+  if (log_bytes_ + bytes > line_.ring.max_record() || log_bytes_ + bytes + kept > line_.ring.bytes())
     throw error(failure(Code::too_big, core_.file.path(), "a transaction that changes more lines than its undo log holds",
                         "at most " + std::to_string(line_.ring.max_record() / bytes) + " lines", "split it, or make the pool with a larger log_size"));
-  if (!line_.ring.fits(bytes * 2 + line_.ring.bytes() / 8)) throw NeedRoom{bytes};
-  record_.words(line * 64, reinterpret_cast<const std::uint64_t*>(view_ + line * 64), 8, log::EntryKind::before);
+  if (!line_.ring.fits(bytes + kept)) need_room(bytes);
+  for (std::uint64_t from = 0; from < 8; ++from) {
+    std::uint64_t to = from;
+    while (to < 8 && (missing >> to & 1) != 0) ++to;
+    const std::uint64_t offset = line * 64 + from * 8;
+    if (to != from) record_.words(offset, reinterpret_cast<const std::uint64_t*>(view_ + offset), to - from, log::EntryKind::before);
+    from = to;
+  }
+  logged_.insert(line, missing);
   if (!append(log::RecordKind::undo, engine_.tm_.domain.clock.load(std::memory_order_relaxed) + 1, 0).ok()) core_.refuse();
 }
 
@@ -116,9 +133,10 @@ Status Undo<Tm>::Context::flush_lines() {
 
 template <class Tm>
 void Undo<Tm>::Context::end() noexcept {
-  line_.ended.store(line_.ring.tail(), std::memory_order_release);  // pairs with recycle: no record below belongs to a live transaction
+  // Pairs with recycle: no record below belongs to a live transaction. Only the ring's holder can say so: others share it.
+  if (shared_.owns_lock()) line_.ended.store(line_.ring.tail(), std::memory_order_release);
   Row::add(row_.log_bytes, log_bytes_);
-  log_bytes_ = 0;
+  log_bytes_ = needed_ = 0;
   logged_.clear();
   ops_.clear();
   record_.reset();
@@ -128,15 +146,17 @@ void Undo<Tm>::Context::end() noexcept {
 
 template <class Tm>
 std::uint64_t Undo<Tm>::Context::commit(Durability) {
+  if (needed_ != 0) need_room(needed_);
   if (logged_.lines().empty() && ops_.empty()) {
     const std::uint64_t seen = tm_.end_read_only();
     inside_ = false;
     Row::add(row_.reads);
     return seen;
   }
+  if (core_.forked()) core_.refuse();
   if (!shared_.owns_lock()) shared_.lock();
   for (const auto& op : ops_) record_.heap_op(op);
-  if (!line_.ring.fits(record_.bytes())) throw NeedRoom{record_.bytes()};
+  if (!line_.ring.fits(record_.bytes())) need_room(record_.bytes());
   std::uint64_t id = 0;
   tm_.commit([&](std::uint64_t drawn) {
     id = drawn;
@@ -166,6 +186,10 @@ std::uint64_t Undo<Tm>::Context::commit(Durability) {
 template <class Tm>
 void Undo<Tm>::Context::rollback() noexcept {
   if (!inside_) return;
+  if (core_.forked()) {
+    inside_ = false;
+    return;
+  }
   ops_.release(heap_);
   record_.reset();
   tm_.undo().take_back([this](std::uint64_t* a, std::uint64_t old) { core_.medium.store(home_ + offset_of(a), &old, 8); });
@@ -188,12 +212,20 @@ void Undo<Tm>::make_room(Context&, std::uint64_t) {
 template <class Tm>
 Status Undo<Tm>::recycle() {
   const std::lock_guard lock(recycling_);
-  if (core_.state() & Core::poisoned_bit) return core_.why();
+  if ((core_.state() & ~Core::read_only_bit) != 0) return core_.why();
   const std::uint64_t x = tm_.domain.quiet_id();  // home holds all of them: data and heap bits were fenced before they ended
   std::vector<std::uint64_t> heads(ring_count_);
   for (std::uint32_t i = 0; i < ring_count_; ++i) {
+    // Up to the first commit that X does not cover. What was rolled back is home again, whatever id its records were given: were they
+    // kept until a commit has that id, a transaction that ran out of room could never run again.
+    const log::Ring& ring = lines_[i].ring;
     const std::uint64_t ended = lines_[i].ended.load(std::memory_order_acquire);  // pairs with end()
-    heads[i] = std::max(lines_[i].ring.head(), std::min(ended, lines_[i].ring.position_after(x)));
+    heads[i] = ring.head();
+    while (heads[i] < ended) {
+      const log::RecordView r = ring.at(heads[i]);
+      if (r.kind() == log::RecordKind::commit && r.transactions() != 0 && r.id() > x) break;
+      heads[i] += r.bytes(core_.medium.append_unit());
+    }
   }
   // U3: X and the heads durable before a byte is reused; else recovery would take what lies there for the oldest records.
   Status s = core_.publish([&](pool::Header& h) {

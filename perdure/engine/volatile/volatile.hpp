@@ -73,7 +73,7 @@ class Volatile {
     void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
       for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
     }
-    std::byte* alloc(std::uint64_t bytes) { return view_ + ops_.allocate(heap_, bytes).offset; }
+    std::byte* alloc(std::uint64_t bytes) { return view_ + ops_.allocate(heap_, bytes, tm_, view_, core_.file.header().max_home_bytes).offset; }
     void free(void* p) { ops_.free(heap_, static_cast<std::uint64_t>(static_cast<std::byte*>(p) - view_), tm_); }
     std::uint64_t commit(Durability) {
       std::uint64_t id = 0;
@@ -81,6 +81,7 @@ class Volatile {
         id = tm_.end_read_only();
         Row::add(row_.reads);
       } else {
+        if (core_.forked()) core_.refuse();
         tm_.commit([&](std::uint64_t drawn) {
           id = drawn;
           for (const auto& op : ops_) {
@@ -99,15 +100,16 @@ class Volatile {
     }
     void rollback() noexcept {
       if (!inside_) return;
+      inside_ = false;
+      if (core_.forked()) return;
       ops_.release(heap_);
       tm_.rollback();
-      inside_ = false;
     }
     void backoff() noexcept {
       Row::add(row_.aborts);
       tm_.backoff();
     }
-    [[nodiscard]] static tm::Conflict conflict() noexcept { return {}; }
+    [[nodiscard]] bool mine(const tm::Conflict& c) const noexcept { return tm_.mine(c); }
 
    private:
     typename Tm::Context tm_;

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// WatchMedium: passes everything on to a recording medium, tells a test of each write to home before it happens, and counts each thread's
+// fences apart (an engine's own thread has its own).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+
+#include "perdure/base/thread_slot.hpp"
+#include "perdure/medium/recording.hpp"
+
+namespace perdure::test {
+
+class WatchMedium final : public medium::Medium {
+ public:
+  using HomeWrite = std::function<void(std::uint64_t offset, const void* src, std::size_t n)>;
+
+  explicit WatchMedium(std::unique_ptr<medium::RecordingMedium> inner) : inner_(std::move(inner)) {
+    path_ = inner_->path();
+    log_ = const_cast<std::byte*>(inner_->at(0));
+    home_ = const_cast<std::byte*>(inner_->home());
+    log_bytes_ = inner_->log_bytes();
+    home_bytes_.store(inner_->home_bytes(), std::memory_order_relaxed);
+    max_home_bytes_ = inner_->max_home_bytes();
+    append_unit_ = inner_->append_unit();
+    fence_is_sync_ = inner_->fence_is_sync();
+    read_only_ = inner_->read_only();
+  }
+  [[nodiscard]] medium::RecordingMedium& recording() noexcept { return *inner_; }
+  /// Set while nobody else uses the medium.
+  void before_home_write(HomeWrite f) { before_ = std::move(f); }
+  /// Fences of the calling thread so far.
+  [[nodiscard]] std::uint64_t my_fences() const noexcept { return mine(fences_).load(); }
+  [[nodiscard]] std::uint64_t my_streamed_lines() const noexcept { return mine(lines_).load(); }
+
+  std::string_view kind() const noexcept override { return inner_->kind(); }
+  std::string describe() const override { return inner_->describe(); }
+  void store(std::uint64_t offset, const void* src, std::size_t n) noexcept override {
+    watch(offset, src, n);
+    inner_->store(offset, src, n);
+  }
+  void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept override {
+    watch(offset, src, n);
+    mine(lines_) += n / 64;
+    inner_->stream(offset, src, n);
+  }
+  void flush(std::uint64_t offset, std::size_t n) noexcept override { inner_->flush(offset, n); }
+  Status fence() noexcept override {
+    ++mine(fences_);
+    return inner_->fence();
+  }
+  Status flush_all() noexcept override { return inner_->flush_all(); }
+  Result<medium::RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override { return inner_->map_ring(offset, bytes); }
+  void append(const medium::RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override {
+    mine(lines_) += n / 64;
+    inner_->append(ring, pos, src, n);
+  }
+  Status append_fence(const medium::RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override {
+    mine(lines_) += n / 64;
+    ++mine(fences_);
+    return inner_->append_fence(ring, pos, src, n);
+  }
+  Status grow(std::uint64_t home_bytes) override {
+    Status s = inner_->grow(home_bytes);
+    home_bytes_.store(inner_->home_bytes(), std::memory_order_release);
+    return s;
+  }
+  Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n, medium::ViewKind kind) override {
+    return inner_->map_view(address, home_offset, n, kind);
+  }
+  medium::Counters counters() const noexcept override { return inner_->counters(); }
+
+ private:
+  using PerThread = std::array<std::atomic<std::uint64_t>, base::max_threads>;
+  static std::atomic<std::uint64_t>& mine(PerThread& all) noexcept { return all[static_cast<std::size_t>(base::thread_slot())]; }
+  static const std::atomic<std::uint64_t>& mine(const PerThread& all) noexcept { return all[static_cast<std::size_t>(base::thread_slot())]; }
+  void watch(std::uint64_t offset, const void* src, std::size_t n) noexcept {
+    if (before_ && offset >= log_bytes_) before_(offset, src, n);
+  }
+  std::unique_ptr<medium::RecordingMedium> inner_;
+  HomeWrite before_;
+  PerThread fences_{}, lines_{};
+};
+
+}  // namespace perdure::test

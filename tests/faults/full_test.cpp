@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What is full: the log (pushes back), a transaction larger than it (too_big), the heap (full; free still works), the disk (an error
+// from the call, the pool as before, usable again when there is room).
+#include <sched.h>
+#include <sys/mount.h>
+
+#include <atomic>
+#include <thread>
+
+#include "faults.hpp"
+
+namespace perdure::faults {
+namespace {
+
+class Full : public ::testing::TestWithParam<Case> {
+ protected:
+  const bool undo = GetParam().engine.starts_with("undo"), file = GetParam().medium == "file", logs = GetParam().engine != "volatile";
+  Options options() const { return small(GetParam()); }
+  Scratch scratch{GetParam().medium != "file"};
+  const std::string path = scratch.path();
+};
+
+// --- the log ----------------------------------------------------------------------------------------------------------------------
+
+// Many threads, the smallest rings: whoever finds no room waits for a checkpoint and goes on; nothing is lost, nothing waits for ever.
+TEST_P(Full, ALogPushesBackAndGoesOn) {
+  if (GetParam().engine.ends_with("none")) GTEST_SKIP() << "the caller isolates";
+  Options o = options();
+  o.threads = 3;  // two rings of their own, one shared
+  o.log_size = (file && undo ? 3 * 32 : 3 * 4) * 4096;  // on a file a record takes a block; undo's, one a line
+  auto pool = std::make_unique<TestPool>(TestPool::open(path, o));
+  constexpr int threads = 6;
+  const std::uint64_t each = (sanitized ? 30 : 300) / (file ? 6 : 1);
+  std::atomic<int> failed{0};
+  std::vector<std::thread> all;
+  for (int t = 0; t < threads; ++t) {
+    all.emplace_back([&, t] {
+      try {
+        for (std::uint64_t i = 1; i <= each; ++i) {
+          pool->update(i % 3 == 0 ? async : durable, [&](auto& tx, Root& root) {
+            tx(root.slot[t].value) = i;
+            tx(root.count) += 1;
+            root.names.put(tx, static_cast<std::uint64_t>(t) * 8 + i % 8, std::string(i * 7 % 300, static_cast<char>('a' + t)));
+          });
+        }
+      } catch (const std::exception& e) {
+        ADD_FAILURE() << e.what();
+        ++failed;
+      }
+    });
+  }
+  for (auto& t : all) t.join();
+  ASSERT_EQ(failed, 0);
+  const auto right = [&](auto& tx, const Root& root) {
+    EXPECT_EQ(tx(root.count), each * threads);
+    for (int t = 0; t < threads; ++t) EXPECT_EQ(tx(root.slot[t].value), each);
+    EXPECT_EQ(root.names.size(tx), 8U * threads);
+  };
+  pool->view(right);
+  expect_sound(*pool);
+  if (logs) {
+    const Stats stats = pool->stats();
+    EXPECT_GT(stats.log_bytes, stats.log_capacity) << "the log never wrapped";
+    EXPECT_LE(stats.log_used, stats.log_capacity);
+    EXPECT_GT(stats.checkpoints, 0U);
+  }
+  pool.reset();
+  if (!logs) return;
+  TestPool again = TestPool::open(path, o);
+  again.view(right);
+  expect_sound(again);
+}
+
+// Larger than the log can hold: named, rolled back, and the pool goes on.
+TEST_P(Full, ATransactionTooBigForTheLog) {
+  TestPool pool = TestPool::open(path, options());
+  pool.update([](auto& tx, Root& root) { step(tx, root, 1); });
+  pool.update([&](auto& tx, Root& root) { tx(root.block) = tx.alloc(4 * MiB); });
+  const std::uint64_t used = pool.stats().heap_used, half = pool.stats().log_capacity / 2;
+  const auto big = [&](std::uint64_t bytes) {
+    return [&pool, bytes] {
+      pool.update([bytes](auto& tx, Root& root) {
+        step(tx, root, 2);
+        std::byte* const at = tx(root.block);
+        const std::string text(4096, 'b');
+        for (std::uint64_t done = 0; done < bytes; done += text.size()) tx.write_bytes(at + done % (4 * MiB), text.data(), text.size());
+        root.names.put(tx, 1000, std::string(5000, 'y'));
+      });
+    };
+  };
+  if (!logs) {
+    EXPECT_EQ(code_of(big(4 * MiB)), Code::ok);
+    return;
+  }
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(code_of(big(4 * MiB)), Code::too_big);
+    EXPECT_NE(message_of(big(half + 100)).find("log_size"), std::string::npos) << message_of(big(half + 100));
+    EXPECT_EQ(steps_in(pool), 1U);
+    EXPECT_EQ(pool.stats().heap_used, used);
+    pool.view([](auto& tx, const Root& root) {
+      std::byte first;
+      tx.read_bytes(&first, tx(root.block), 1);
+      EXPECT_EQ(first, std::byte{0});
+    });
+    expect_sound(pool);
+  }
+  // one that fits, however little room there is left by others; many times over
+  const std::uint64_t fits = undo ? half / (file ? 4096 : 128) * 64 * 3 / 4 : half / 2;
+  for (std::uint64_t i = 0; i < 8; ++i) EXPECT_EQ(code_of(big(fits > 16384 ? fits - 16384 : 4096)), Code::ok);
+  EXPECT_EQ(pool.view([](auto& tx, const Root& root) { return tx(root.count); }), 2U);
+  expect_sound(pool);
+}
+
+// Caught by the user inside the lambda, it must not leave half of what it could not log.
+TEST_P(Full, TooBigCaughtInsideTheLambda) {
+  if (!logs) GTEST_SKIP() << "no log";
+  {
+    TestPool pool = TestPool::open(path, options());
+    pool.update([&](auto& tx, Root& root) { tx(root.block) = tx.alloc(4 * MiB); });
+    bool caught = false;
+    const Code code = code_of([&] {
+      pool.update([&](auto& tx, Root& root) {
+        std::byte* const at = tx(root.block);
+        const std::string text(64, 'c');
+        std::uint64_t done = 0;
+        try {
+          for (; done < 4 * MiB; done += 64) tx.write_bytes(at + done, text.data(), 64);
+        } catch (const error&) {
+          caught = true;
+          for (int i = 0; i < 8; ++i) {  // the same place again, small, now that "it does not matter"
+            try {
+              tx.write_bytes(at + done, text.data(), 64);
+            } catch (const error&) {
+            }
+          }
+        }
+      });
+    });
+    EXPECT_TRUE(caught);
+    // either it committed all that was stored (what was refused was not stored), or it was refused as a whole
+    pool.view([&](auto& tx, const Root& root) {
+      std::string text(4 * MiB, '\0');
+      tx.read_bytes(text.data(), tx(root.block), text.size());
+      const std::size_t n = text.find('\0');
+      EXPECT_TRUE(code == Code::ok ? n > 0 : n == 0) << n;
+      EXPECT_EQ(text.find('c', n), std::string::npos);
+    });
+  }
+  TestPool again = TestPool::open(path, options());
+  expect_sound(again);
+}
+
+// --- the heap ---------------------------------------------------------------------------------------------------------------------
+
+TEST_P(Full, TheHeap) {
+  Options o = options();
+  o.max_size = 8 * MiB;
+  TestPool pool = TestPool::open(path, o);
+  std::uint64_t n = 0;
+  Code code = Code::ok;
+  const auto put = [&] { pool.update([&](auto& tx, Root& root) { root.names.put(tx, n, std::string(3000, static_cast<char>('a' + n % 26))); }); };
+  for (; code == Code::ok && n < 100000; ++n) code = code_of(put);
+  --n;  // the last did not fit
+  EXPECT_EQ(code, Code::full);
+  EXPECT_GT(n, 1000U);
+  EXPECT_NE(message_of(put).find("max_size"), std::string::npos) << message_of(put);
+  const auto size = [&] { return pool.view([](auto& tx, const Root& root) { return root.names.size(tx); }); };
+  EXPECT_EQ(size(), n);
+  expect_sound(pool);
+  // reads, stores that need no block, and frees go on
+  pool.update([](auto& tx, Root& root) { tx(root.count) = 5; });
+  pool.update([](auto& tx, Root& root) {
+    EXPECT_TRUE(root.names.erase(tx, 0));
+    EXPECT_TRUE(root.names.erase(tx, 1));
+  });
+  // and what was freed can be had again
+  const std::uint64_t full_at = n;
+  for (n = full_at; n < full_at + 2; ++n) EXPECT_EQ(code_of(put), Code::ok) << message_of(put);
+  EXPECT_EQ(size(), full_at);
+  // a transaction that frees and allocates in a full pool: what it freed itself is not its own to use before it commits
+  for (std::uint64_t i = 2; i < 40; ++i) pool.update([&](auto& tx, Root& root) { root.names.erase(tx, i); });
+  EXPECT_EQ(size(), full_at - 38);
+  for (n = full_at + 2; n < full_at + 30; ++n) EXPECT_EQ(code_of(put), Code::ok);
+  expect_sound(pool);
+  pool.update([](auto& tx, Root& root) { (void)root.names.clear_some(tx, 10); });
+  // one block larger than anything left
+  EXPECT_EQ(code_of([&] { pool.update([](auto& tx, Root& root) { tx(root.block) = tx.alloc(6 * MiB); }); }), Code::full);
+  EXPECT_EQ(code_of([&] { pool.update([](auto& tx, Root& root) { tx(root.block) = tx.alloc(100 * MiB); }); }), Code::full);
+  expect_sound(pool);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, Full, ::testing::ValuesIn(all_cases()), CaseName());
+
+// --- the disk ---------------------------------------------------------------------------------------------------------------------
+
+/// Runs `body` in a child that sees a small disk at the scratch folder: a tmpfs in a mount namespace (root) or in a user namespace.
+/// False where neither is allowed; then growth that fails is shown with an injected fault alone.
+bool on_a_small_disk(const Scratch& scratch, const char* size, const std::function<void()>& body) {
+  constexpr int not_allowed = 77;
+  const int r = in_child([&] {
+    const auto write_text = [](const char* to, const std::string& text) {
+      const int fd = ::open(to, O_WRONLY | O_CLOEXEC);
+      const bool ok = fd >= 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+      if (fd >= 0) ::close(fd);
+      return ok;
+    };
+    const std::string uid = std::to_string(::getuid()), gid = std::to_string(::getgid());
+    const bool root = ::geteuid() == 0;
+    if (::unshare(root ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0) ::_exit(not_allowed);
+    if (!root && (!write_text("/proc/self/setgroups", "deny") || !write_text("/proc/self/uid_map", "0 " + uid + " 1") || !write_text("/proc/self/gid_map", "0 " + gid + " 1"))) ::_exit(not_allowed);
+    if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 || ::mount("perdure-test", scratch.folder().c_str(), "tmpfs", 0, (std::string("size=") + size).c_str()) != 0) ::_exit(not_allowed);
+    body();
+  });
+  if (r == not_allowed) {
+    std::puts("  no tmpfs may be mounted here, with or without a user namespace: a full disk is shown by injection alone");
+    return false;
+  }
+  EXPECT_EQ(r, 0);
+  return true;
+}
+
+class FullDisk : public ::testing::TestWithParam<Case> {
+ protected:
+  const bool keeps = GetParam().engine != "volatile";
+  Options options() const {
+    Options o = small(GetParam());
+    o.max_size = 64 * MiB;
+    return o;
+  }
+  Scratch scratch{GetParam().medium != "file"};
+  const std::string path = scratch.path();
+};
+
+TEST_P(FullDisk, WhileCreating) {
+  on_a_small_disk(scratch, "3m", [&] {
+    const auto pool = TestPool::try_open(path, options());
+    ASSERT_FALSE(pool.ok());
+    EXPECT_EQ(pool.code(), Code::full) << pool.status().message();
+    EXPECT_NE(pool.status().message().find(path), std::string::npos) << pool.status().message();
+    EXPECT_TRUE(std::filesystem::is_empty(scratch.folder())) << "nothing half-made is left";
+    ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT, "size=32m"), 0);
+    TestPool made = TestPool::open(path, options());
+    made.update([](auto& tx, Root& root) { step(tx, root, 1); });
+    EXPECT_EQ(steps_in(made), 1U);
+  });
+}
+
+TEST_P(FullDisk, WhileGrowingLoggingAndCheckpointing) {
+  on_a_small_disk(scratch, "12m", [&] {
+    {
+      auto pool = std::make_unique<TestPool>(TestPool::open(path, options()));
+      pool->update([](auto& tx, Root& root) { step(tx, root, 1); });
+      std::uint64_t blocks = 0;
+      Code code = Code::ok;
+      const auto grow = [&] { pool->update([&](auto& tx, Root& root) { root.names.put(tx, 100 + blocks, std::string(20000, 'd')); }); };
+      for (; code == Code::ok && blocks < 5000; ++blocks) code = code_of(grow);
+      --blocks;
+      EXPECT_EQ(code, Code::full);
+      EXPECT_GT(blocks, 50U);
+      EXPECT_LT(blocks, 1000U);
+      EXPECT_NE(message_of(grow).find("disk is full"), std::string::npos) << message_of(grow);
+      // the disk is full to the last byte: what needs no growth goes on, through many laps of the log and many checkpoints
+      for (std::uint64_t i = 2; i <= 600; ++i) pool->update([&](auto& tx, Root& root) { tx(root.count) = i; for (auto& s : root.slot) tx(s.value) = i * 3; });
+      pool->checkpoint();
+      expect_sound(*pool);
+      // freed blocks are used again
+      for (std::uint64_t i = 0; i < 10; ++i) pool->update([&](auto& tx, Root& root) { root.names.erase(tx, 100 + i); });
+      for (std::uint64_t i = 0; i < 5; ++i) EXPECT_EQ(code_of([&] { pool->update([&](auto& tx, Root& root) { root.names.put(tx, 5000 + i, std::string(20000, 'e')); }); }), Code::ok);
+      expect_sound(*pool);
+      // room again: it grows
+      ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT, "size=48m"), 0);
+      for (std::uint64_t i = 0; i < 200; ++i) pool->update([&](auto& tx, Root& root) { root.names.put(tx, 6000 + i, std::string(20000, 'f')); });
+      expect_sound(*pool);
+    }
+    TestPool again = TestPool::open(path, options());
+    again.view([&](auto& tx, const Root& root) {
+      EXPECT_EQ(tx(root.count), keeps ? 600U : 0U);
+      EXPECT_EQ(root.names.find(tx, 6199).value_or(""), keeps ? std::string(20000, 'f') : "");
+    });
+    expect_sound(again);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, FullDisk, ::testing::ValuesIn(all_cases()), CaseName());
+
+}  // namespace
+}  // namespace perdure::faults
