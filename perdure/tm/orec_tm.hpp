@@ -11,7 +11,7 @@
 // interrupted, and it needs no read set. `shared`: any number of readers, whose reads are plain, and no writer. `none`: orecs. Whoever finds a bias against him revokes
 // it: announces the change, a heavy fence, then waits until every slot in question is between transactions. A thread alone for 1,000 transactions, or readers who see no
 // commit for as long, are given a bias. Orec versions are not written under bias; every snapshot taken later is newer than what was stored then.
-// The exclusive bias is also the irrevocable mode: a transaction that was aborted too often, or whose write set is large, runs in it.
+// The exclusive bias is also the irrevocable mode: a transaction that was aborted too often runs in it.
 // Source: TinySTM (PPoPP '08); biased locking (Kawachiya, Koseki, Onodera, OOPSLA '02) for the idea of revocation.
 // Thread safety: a context is its thread's; contexts of one Shared run together. Memory orders name their partner.
 #pragma once
@@ -50,7 +50,7 @@ class OrecShared {
 
   /// Makes the bias none or `wanted`; the caller is outside any transaction. Waits for those it concerns.
   void set_bias(int me, std::uint64_t wanted);
-  /// Ends an irrevocable transaction's hold on `change`: bias none, or kept exclusive where `keep` says so.
+  /// Ends an irrevocable transaction's hold on `change`: no bias.
   void end_irrevocable();
 
   Domain domain;

@@ -268,11 +268,11 @@ TYPED_TEST(Crash, WhileChunksChangeHands) {
   Shape setup = this->small();
   setup.home_bytes = 5 * pool::chunk_bytes;
   setup.max_home_bytes = 5 * pool::chunk_bytes;
-  auto rig = open_rig<TypeParam, Small>(setup);
   std::vector<std::pair<std::vector<std::byte>, int>> images;  // and how many of the phases below were over
   std::atomic<int> phase{0};
   std::mutex mutex;
   std::mt19937_64 picks(7);
+  auto rig = open_rig<TypeParam, Small>(setup);  // last: closing it calls the hooks
   rig.medium->set_fence_hooks(
       [&] {
         const int at = phase;

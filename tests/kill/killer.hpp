@@ -121,7 +121,7 @@ class Killer {
     o.durability = r.one_in(3) ? durable : r.one_in(2) ? group : async;  // the order, on memory
     task.shape.seed = r.next();
     task.shape.threads = config_.threads;
-    task.shape.value_budget = o.log_size / o.threads / (undo ? 20 : 8);
+    task.shape.value_budget = o.log_size / o.threads / (undo ? 20 : 16);
     task_ = task;
 
     const std::uint64_t before = counts.kills;

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The costs that design and README promise, by counter, exactly: fences a durable commit, log bytes a stored word, one fence for all who
+// wait together, no medium write by a transaction that only reads, and an opening that looks at the log and not at the pool.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <latch>
+
+#include "perdure/pool/heap.hpp"
+#include "tests/engine/suite.hpp"
+#include "tests/engine/watch.hpp"
+
+namespace perdure::test {
+namespace {
+
+struct Root {
+  std::array<p<std::uint64_t>, 2048> word;
+  std::array<ptr<std::uint64_t>, 8> slot;
+};
+
+template <class Instance>
+struct Watched {
+  WatchMedium* medium;
+  PoolOf<Instance, Root> pool;
+
+  struct Cost {
+    std::uint64_t fences, lines;
+    friend bool operator==(const Cost&, const Cost&) = default;
+    friend std::ostream& operator<<(std::ostream& out, const Cost& c) { return out << c.fences << " fences, " << c.lines << " lines"; }
+  };
+  /// What one call costs the calling thread.
+  template <class F>
+  Cost cost(F&& f) {
+    const std::uint64_t fences = medium->my_fences(), lines = medium->my_streamed_lines();
+    f();
+    return {medium->my_fences() - fences, medium->my_streamed_lines() - lines};
+  }
+};
+
+template <class Instance>
+Watched<Instance> open_watched(const Shape& shape) {
+  auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(shape.medium()).value());
+  WatchMedium* const raw = made.get();
+  return {raw, PoolOf<Instance, Root>::try_open_on("recording", shape.options<Instance>(), std::move(made), true).value()};
+}
+
+template <class Instance>
+class Counts : public ::testing::Test {
+ public:
+  static Shape large() {
+    Shape shape;
+    shape.ring_bytes = 4 << 20;  // nothing is recycled while costs are taken
+    return shape;
+  }
+};
+TYPED_TEST_SUITE(Counts, DurableEngines, EngineName);
+
+/// Lines of a record of `payload` words: three of header, whole lines.
+constexpr std::uint64_t lines_of(std::uint64_t payload) { return ((3 + payload) * 8 + 63) / 64; }
+/// Words of an entry of n values: a key, the values, even.
+constexpr std::uint64_t entry(std::uint64_t n) { return (n + 2) / 2 * 2; }
+
+TYPED_TEST(Counts, FencesAndLogBytesOfADurableCommit) {
+  auto rig = open_watched<TypeParam>(this->large());
+  using Cost = typename Watched<TypeParam>::Cost;
+  auto& pool = rig.pool;
+  // a record of its own: 16 bytes a word and a header of 24 (and an end mark of 16 where one record may hold several)
+  constexpr std::uint64_t mark = is_dudetm<TypeParam> ? 2 : 0;
+  const auto expected = [&](std::uint64_t payload, std::uint64_t lines_changed, std::uint64_t heap_ops, std::uint64_t calls_a_line = 1) {
+    if constexpr (is_undo<TypeParam>)
+      return Cost{lines_changed * calls_a_line + 2 + (heap_ops != 0 ? 1 : 0), lines_changed * calls_a_line * 2 + lines_of(heap_ops * 2)};
+    else
+      return Cost{1, lines_of(payload + heap_ops * 2 + mark)};
+  };
+  for (const std::uint64_t n : {1, 2, 3, 5, 8, 64, 200, 1000}) {  // a word in each of n lines (undo: two lines of log and a fence each)
+    EXPECT_EQ(expected(2 * n, n <= 256 ? n : 256, 0), rig.cost([&] {
+      pool.update([&](auto& tx, Root& r) {
+        for (std::uint64_t i = 0; i < (n <= 256 ? n : 256); ++i) tx(r.word[i * 8]) = n + i;
+        for (std::uint64_t i = 256; i < n; ++i) tx(r.word[(i - 256) % 256 * 8]) = i;  // again: logged again by redo, not by undo
+      });
+    })) << n << " words";
+  }
+  for (const std::uint64_t n : {1, 2, 7, 8, 40, 255, 256}) {  // bulk: one entry
+    // undo logs the lines a call touches; where the caller isolates, the words, in the same records
+    const std::uint64_t lines = (n + 7) / 8;
+    Cost want = expected(entry(n), lines, 0);
+    if constexpr (is_undo<TypeParam> && !isolates<TypeParam>) {
+      want.lines = lines_of(0);
+      for (std::uint64_t l = 0; l < lines; ++l) want.lines += lines_of(entry(std::min<std::uint64_t>(8, n - l * 8)));
+    }
+    EXPECT_EQ(want, rig.cost([&] {
+      pool.update([&](auto& tx, Root& r) {
+        const std::vector<std::uint64_t> values(n, n);
+        tx.write_bytes(&r.word[512], values.data(), n * 8);
+      });
+    })) << n << " words at once";
+  }
+  // more than the transaction's buffer of 256 words: an entry for each
+  EXPECT_EQ(600U, 256 + 256 + 88);
+  if constexpr (!is_undo<TypeParam>) {
+    EXPECT_EQ(expected(entry(256) * 2 + entry(88), 0, 0), rig.cost([&] {
+      pool.update([&](auto& tx, Root& r) {
+        const std::vector<std::uint64_t> values(600, 1);
+        tx.write_bytes(&r.word[512], values.data(), 4800);
+      });
+    }));
+  }
+  // a byte is its word; 12 bytes across two words are two
+  EXPECT_EQ(expected(2, 1, 0), rig.cost([&] { pool.update([&](auto& tx, Root& r) { tx.write_bytes(reinterpret_cast<char*>(&r.word[0]) + 3, "x", 1); }); }));
+  if constexpr (!is_undo<TypeParam> || isolates<TypeParam>) {
+    EXPECT_EQ(expected(4, 1, 0), rig.cost([&] { pool.update([&](auto& tx, Root& r) { tx.write_bytes(reinterpret_cast<char*>(&r.word[0]) + 2, "0123456789ab", 12); }); }));
+  }
+  // blocks: 16 bytes an operation; the first of a size makes its span
+  pool.update([&](auto& tx, Root& r) { tx(r.slot[0]) = reinterpret_cast<std::uint64_t*>(tx.alloc(48)); });
+  EXPECT_EQ(expected(2, 1, 1), rig.cost([&] { pool.update([&](auto& tx, Root& r) { tx(r.slot[1]) = reinterpret_cast<std::uint64_t*>(tx.alloc(48)); }); }));
+  EXPECT_EQ(expected(4, 1, 2), rig.cost([&] {
+    pool.update([&](auto& tx, Root& r) {
+      for (std::size_t s = 0; s < 2; ++s) {
+        tx.free(static_cast<std::uint64_t*>(tx(r.slot[s])));
+        tx(r.slot[s]) = nullptr;
+      }
+    });
+  }));
+  EXPECT_EQ((Cost{0, 0}), rig.cost([&] { EXPECT_THROW(pool.update([&](auto& tx, Root&) { perdure::abort(tx); }), aborted); }));
+}
+
+TYPED_TEST(Counts, BytesTheStatsTell) {
+  if constexpr (is_shadow<TypeParam>) {
+    auto rig = open_watched<TypeParam>(this->large());
+    std::uint64_t expected = rig.pool.stats().log_bytes;
+    for (const std::uint64_t n : {1, 6, 13, 100}) {
+      rig.pool.update([&](auto& tx, Root& r) {
+        for (std::uint64_t i = 0; i < n; ++i) tx(r.word[i]) = i;
+      });
+      expected += lines_of(2 * n) * 64;
+      EXPECT_EQ(expected, rig.pool.stats().log_bytes);
+    }
+  }
+}
+
+// The file's order on memory that counts: one sync a commit, alone; the log's grain is a block.
+TYPED_TEST(Counts, SyncsOfADurableCommitOnAFile) {
+  if constexpr (!is_undo<TypeParam>) {
+    Shape shape = this->large();
+    shape.like_a_file = true;
+    auto rig = open_watched<TypeParam>(shape);
+    for (int i = 0; i < 20; ++i)
+      EXPECT_EQ((typename Watched<TypeParam>::Cost{1, 64}), rig.cost([&] { rig.pool.update([&](auto& tx, Root& r) { tx(r.word[0]) = 1; }); }));
+  }
+}
+
+TYPED_TEST(Counts, OneFenceAcknowledgesSixteenWhoWait) {
+  if constexpr (!is_undo<TypeParam>) {
+    Shape shape = this->large();
+    shape.durability = group;
+    auto made = medium::RecordingMedium::make(shape.medium()).value();
+    auto* const medium = made.get();
+    auto pool = PoolOf<TypeParam, Root>::try_open_on("recording", shape.options<TypeParam>(), std::move(made), true).value();
+    pool.update([](auto& tx, Root& r) { tx(r.word[0]) = 1; });
+    std::atomic<bool> hold{true};
+    std::atomic<int> in_fence{0}, appended{0};
+    medium->set_fence_hooks(
+        [&] {
+          ++in_fence;
+          while (hold) std::this_thread::yield();
+        },
+        {});
+    const auto appends = [&] {
+      std::uint64_t n = 0;
+      for (const auto& e : medium->events()) n += e.kind == medium::Event::Kind::stream && e.offset >= pool::first_ring && e.offset < medium->log_bytes() ? 1 : 0;
+      return n;
+    };
+    const std::uint64_t before = appends();
+    std::vector<std::thread> threads;
+    threads.emplace_back([&] { pool.update([](auto& tx, Root& r) { tx(r.word[1]) = 1; }); });
+    while (in_fence == 0) std::this_thread::yield();
+    for (std::size_t t = 0; t < 16; ++t)
+      threads.emplace_back([&, t] {
+        pool.update([&](auto& tx, Root& r) { tx(r.word[8 * t + 64]) = t; });
+        ++appended;
+      });
+    while (pool.stats().commits < 18) std::this_thread::yield();
+    EXPECT_EQ(0, appended) << "acknowledged before its fence";
+    hold = false;
+    for (auto& t : threads) t.join();
+    medium->set_fence_hooks({}, {});
+    EXPECT_EQ(before + 2, appends()) << "one for the first, exactly one for the sixteen";
+    EXPECT_EQ(18U, pool.durable_id());
+  }
+}
+
+template <class Instance>
+class Reading : public ::testing::Test {};
+TYPED_TEST_SUITE(Reading, AllEngines, EngineName);
+
+// Law L8.
+TYPED_TEST(Reading, WritesNothingToTheMedium) {
+  for (const Durability d : {durable, async}) {
+    Shape shape;
+    shape.durability = d;
+    auto rig = open_rig<TypeParam, Root>(shape);
+    for (std::uint64_t i = 0; i < 40; ++i) rig.pool.update([&](auto& tx, Root& r) { tx(r.word[i]) = i; });
+    rig.pool.checkpoint();  // whatever an engine still owes home
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const auto before = rig.medium->counters();
+    const auto image = rig.medium->current_image();
+    for (unsigned i = 0; i < 3000 / scale; ++i) {
+      rig.pool.view([](auto& tx, const Root& r) { EXPECT_EQ(39U, tx(r.word[39])); });
+      rig.pool.view(durable, [](auto& tx, const Root& r) { (void)tx(r.word[1]); });
+      rig.pool.update([](auto& tx, Root& r) { EXPECT_EQ(7U, static_cast<std::uint64_t>(tx(r.word[7]))); });
+    }
+    in_threads(2, [&](int) {
+      for (unsigned i = 0; i < 1500 / scale; ++i) rig.pool.view([](auto& tx, const Root& r) { (void)tx(r.word[2]); });
+    });
+    EXPECT_EQ(0U, (rig.medium->counters() - before).writes());
+    EXPECT_TRUE(image == rig.medium->current_image());
+  }
+}
+
+// --- opening ----------------------------------------------------------------------------------------------------------------------
+
+struct Opening {
+  long faults = 0;
+  std::uint64_t records = 0;
+};
+
+template <class Instance>
+class OpeningCost : public ::testing::Test {
+ public:
+  static Options options(std::uint64_t bytes) {
+    Options o;
+    o.engine = Instance::name;
+    o.isolation = Instance::isolation;
+    o.medium = "file";
+    o.log_size = 4 << 20;
+    o.initial_size = bytes;
+    o.max_size = 4ULL << 30;
+    return o;
+  }
+  /// Makes a pool of that size, leaves records in its log, dies; then a child opens it and counts its own page faults.
+  static Opening measure(const std::string& path, std::uint64_t bytes) {
+    const pid_t writer = ::fork();
+    if (writer == 0) {
+      auto pool = PoolOf<Instance, Root>::open(path, options(bytes));
+      for (std::uint64_t i = 0; i < 200; ++i) pool.update([&](auto& tx, Root& r) { tx(r.word[i]) = i; });
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(writer, &status, 0);
+    EXPECT_EQ(0, status);
+    int pipe[2];
+    if (::pipe(pipe) != 0) std::abort();
+    const pid_t reader = ::fork();
+    if (reader == 0) {
+      rusage before{}, after{};
+      ::getrusage(RUSAGE_SELF, &before);
+      auto pool = PoolOf<Instance, Root>::open(path, options(bytes));
+      ::getrusage(RUSAGE_SELF, &after);
+      Opening seen{after.ru_minflt - before.ru_minflt + after.ru_majflt - before.ru_majflt, pool.stats().recovery.records};
+      const bool right = pool.view([](auto& tx, const Root& r) { return tx(r.word[199]); }) == 199;
+      (void)!::write(pipe[1], &seen, sizeof seen);
+      ::_exit(right ? 0 : 1);
+    }
+    ::waitpid(reader, &status, 0);
+    EXPECT_EQ(0, status);
+    Opening seen;
+    EXPECT_EQ(static_cast<ssize_t>(sizeof seen), ::read(pipe[0], &seen, sizeof seen));
+    ::close(pipe[0]);
+    ::close(pipe[1]);
+    return seen;
+  }
+};
+TYPED_TEST_SUITE(OpeningCost, DurableEngines, EngineName);
+
+TYPED_TEST(OpeningCost, GrowsWithTheLogNotThePool) {
+  if (std::string_view(TypeParam::name) != std::string_view(TypeParam::type::name)) GTEST_SKIP() << "as its family's first";
+  std::string folder = ::testing::TempDir() + "perdure-opening-XXXXXX";
+  ASSERT_NE(nullptr, ::mkdtemp(folder.data()));
+  const Opening small = this->measure(folder + "/small", 1 << 20);
+  const Opening large = this->measure(folder + "/large", 1 << 30);
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(small.records, large.records);
+  if (!is_dudetm<TypeParam> && !is_undo<TypeParam>) {
+    EXPECT_GT(small.records, 100U) << "there was nothing to recover";
+  }
+  EXPECT_LT(large.faults, small.faults + 64) << "pages touched: a pool a thousand times as large must not cost more";
+}
+
+}  // namespace
+}  // namespace perdure::test

@@ -1,0 +1,571 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Engines under several threads: isolation of words and bytes, more threads than rings, checkpoints and growth beside writers, blocks that
+// move between threads, and what a closed and reopened pool then holds.
+#include <atomic>
+
+#include "perdure/pool/heap.hpp"
+#include "tests/engine/suite.hpp"
+
+namespace perdure::test {
+namespace {
+
+struct Root {
+  std::array<p<std::uint64_t>, 512> word;
+  std::array<p<std::uint8_t>, 64> byte;
+  std::array<ptr<std::uint64_t>, 64> slot;
+  p<std::uint64_t> total;
+};
+
+template <class Instance>
+class Threads : public ::testing::Test {
+ public:
+  /// Closes the pool, opens its durable image again, and runs f on it.
+  template <class F>
+  static void reopen(Rig<Instance, Root>& rig, const Shape& shape, F&& f) {
+    if constexpr (is_durable<Instance>) {
+      EXPECT_TRUE(rig.pool.close().clean);
+      Shape again = shape;
+      const auto image = rig.medium->durable_image();
+      again.home_bytes = image.size() - shape.medium().log_bytes;
+      { auto gone = std::move(rig.pool); }
+      auto second = open_rig<Instance, Root>(again, image);
+      EXPECT_EQ(0U, second.pool.stats().recovery.records) << "a clean pool has nothing to recover";
+      f(second.pool);
+      const CheckReport check = second.pool.check();
+      EXPECT_TRUE(check.ok()) << check.problems.front();
+    }
+  }
+};
+TYPED_TEST_SUITE(Threads, IsolatingEngines, EngineName);
+
+TYPED_TEST(Threads, NeighbouringBytesAndWordsOfOneLineAreEachTheirOwn) {
+  const Shape shape;
+  auto rig = open_rig<TypeParam, Root>(shape);
+  const unsigned each = 2000 / scale;
+  in_threads(4, [&](int t) {
+    const auto me = static_cast<std::size_t>(t);
+    for (unsigned i = 0; i < each; ++i)
+      rig.pool.update([&](auto& tx, Root& r) {
+        ++tx(r.byte[me]);
+        ++tx(r.word[me]);
+        ++tx(r.total);
+      });
+  });
+  const auto check = [&](auto& pool) {
+    pool.view([&](auto& tx, const Root& r) {
+      for (std::size_t t = 0; t < 4; ++t) {
+        EXPECT_EQ(static_cast<std::uint8_t>(each), tx(r.byte[t]));
+        EXPECT_EQ(each, tx(r.word[t]));
+      }
+      EXPECT_EQ(4 * each, tx(r.total));
+    });
+  };
+  check(rig.pool);
+  EXPECT_EQ(4ULL * each, rig.pool.stats().commits);
+  EXPECT_EQ(4ULL * each, rig.pool.stats().last_id) << "ids are dense";
+  this->reopen(rig, shape, check);
+}
+
+TYPED_TEST(Threads, MoreThreadsThanRings) {
+  Shape shape;
+  shape.threads = 2;
+  auto rig = open_rig<TypeParam, Root>(shape);
+  constexpr int threads = 9;
+  const unsigned each = 400 / scale;
+  in_threads(threads, [&](int t) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(t));
+    for (unsigned i = 0; i < each; ++i) {
+      const std::size_t from = random() % 512, to = random() % 512;
+      const std::uint64_t amount = random() % 100;
+      rig.pool.update([&](auto& tx, Root& r) {
+        tx(r.word[from]) -= amount;
+        tx(r.word[to]) += amount;
+        ++tx(r.total);
+      });
+    }
+  });
+  const auto check = [&](auto& pool) {
+    pool.view([&](auto& tx, const Root& r) {
+      std::uint64_t sum = 0;
+      for (const auto& w : r.word) sum += tx(w);
+      EXPECT_EQ(0U, sum);
+      EXPECT_EQ(threads * each, tx(r.total));
+    });
+  };
+  check(rig.pool);
+  this->reopen(rig, shape, check);
+}
+
+// Blocks that one thread makes, another frees: allocation and free conflict with nobody but those who touch the slot.
+TYPED_TEST(Threads, BlocksMoveBetweenThreads) {
+  Shape shape;
+  shape.ring_bytes = 64 << 10;
+  auto rig = open_rig<TypeParam, Root>(shape);
+  const unsigned each = 2500 / scale;
+  std::atomic<unsigned> wrong{0};
+  in_threads(4, [&](int t) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(t) + 5);
+    for (unsigned i = 0; i < each; ++i) {
+      const std::size_t s = random() % 64;
+      const std::size_t bytes = 16 + random() % (i % 50 == 0 ? 9000 : 200);
+      const bool fail = random() % 10 == 0;
+      struct Oops {};
+      try {
+        rig.pool.update([&](auto& tx, Root& r) {
+          auto slot = tx(r.slot[s]);
+          if (std::uint64_t* const block = slot; block != nullptr) {
+            std::uint64_t first;
+            tx.read_bytes(&first, block, 8);
+            if (first != s + 1000) ++wrong;
+            tx.free(block);
+            slot = nullptr;
+          } else {
+            auto* const fresh = reinterpret_cast<std::uint64_t*>(tx.alloc(bytes));
+            const std::uint64_t first = s + 1000;
+            tx.write_bytes(fresh, &first, 8);
+            slot = fresh;
+          }
+          if (fail) throw Oops();
+        });
+      } catch (const Oops&) {
+      }
+    }
+  });
+  EXPECT_EQ(0U, wrong);
+  const CheckReport check = rig.pool.check();
+  EXPECT_TRUE(check.ok()) << check.problems.front();
+  this->reopen(rig, shape, [&](auto& pool) {
+    pool.view([&](auto& tx, const Root& r) {
+      for (std::size_t s = 0; s < 64; ++s)
+        if (std::uint64_t* const block = tx(r.slot[s]); block != nullptr) {
+          std::uint64_t first;
+          tx.read_bytes(&first, block, 8);
+          EXPECT_EQ(s + 1000, first);
+        }
+    });
+  });
+}
+
+// Until enough has been done, not for a time: 3 writers and a thread that does nothing but checkpoints; what was acknowledged last is what
+// the pool holds after a close, and after no close.
+TYPED_TEST(Threads, CheckpointsBesideWriters) {
+  Shape shape;
+  shape.threads = 3;
+  shape.ring_bytes = 32 << 10;
+  auto rig = open_rig<TypeParam, Root>(shape);
+  const unsigned each = 4000 / scale;
+  std::atomic<bool> stop{false};
+  std::atomic<unsigned> checkpoints{0};
+  std::thread checkpointer([&] {
+    while (!stop) {
+      rig.pool.checkpoint();
+      ++checkpoints;
+      std::this_thread::yield();
+    }
+  });
+  std::array<std::array<std::uint64_t, 512>, 3> mine{};
+  in_threads(3, [&](int t) {
+    const auto me = static_cast<std::size_t>(t);
+    std::mt19937_64 random(me);
+    for (unsigned i = 0; i < each; ++i) {
+      const std::size_t n = 1 + random() % 6;
+      std::array<std::pair<std::size_t, std::uint64_t>, 6> writes;
+      for (std::size_t k = 0; k < n; ++k) writes[k] = {random() % 170 * 3 + me, random()};  // words interleaved: lines are shared
+      rig.pool.update([&](auto& tx, Root& r) {
+        for (std::size_t k = 0; k < n; ++k) tx(r.word[writes[k].first]) = writes[k].second;
+      });
+      for (std::size_t k = 0; k < n; ++k) mine[me][writes[k].first] = writes[k].second;
+    }
+  });
+  stop = true;
+  checkpointer.join();
+  EXPECT_GT(checkpoints, 5U);
+  const auto check = [&](const std::uint64_t* words, const char* where) {
+    for (std::size_t w = 0; w < 510; ++w) ASSERT_EQ(mine[w % 3][w], words[w]) << where << ", word " << w;
+  };
+  std::uint64_t words[512];
+  const auto read = [&](auto& pool) {
+    pool.view([&](auto& tx, const Root& r) {
+      for (std::size_t w = 0; w < 512; ++w) words[w] = tx(r.word[w]);
+    });
+  };
+  read(rig.pool);
+  check(words, "open");
+  if constexpr (is_durable<TypeParam>) {
+    const Recovered r = recover<TypeParam>(rig.medium->durable_image(), shape);
+    ASSERT_TRUE(r.status.ok()) << r.status.message();
+    std::memcpy(words, r.state.root.data(), sizeof words);
+    check(words, "not closed");
+  }
+  this->reopen(rig, shape, [&](auto& pool) {
+    read(pool);
+    check(words, "reopened");
+  });
+}
+
+TYPED_TEST(Threads, ThePoolGrowsWhileTransactionsRun) {
+  Shape shape;
+  shape.home_bytes = 4 * pool::chunk_bytes;
+  shape.max_home_bytes = 32 << 20;
+  shape.ring_bytes = 64 << 10;
+  auto rig = open_rig<TypeParam, Root>(shape);
+  const std::uint64_t before = rig.pool.stats().home_bytes;
+  std::atomic<bool> stop{false};
+  std::atomic<unsigned> wrong{0};
+  std::thread other([&] {  // transactions that need no growth go on, checkpoints too
+    for (std::uint64_t i = 0; !stop; ++i) {
+      rig.pool.update([&](auto& tx, Root& r) {
+        tx(r.word[0]) = i;
+        tx(r.word[64]) = i;
+      });
+      rig.pool.view([&](auto& tx, const Root& r) { wrong += tx(r.word[0]) == tx(r.word[64]) ? 0 : 1; });
+      if (i % 50 == 0) rig.pool.checkpoint();
+    }
+  });
+  // chains of blocks that need 12 MiB
+  in_threads(2, [&](int t) {
+    const auto me = static_cast<std::size_t>(t);
+    for (std::uint64_t i = 1; i <= 3000 / (scale > 1 ? 4 : 1); ++i)
+      rig.pool.update([&](auto& tx, Root& r) {
+        auto head = tx(r.slot[me]);
+        const std::uint64_t image[3] = {reinterpret_cast<std::uintptr_t>(static_cast<std::uint64_t*>(head)), i, ~i};
+        auto* const block = reinterpret_cast<std::uint64_t*>(tx.alloc(2000));
+        tx.write_bytes(block, image, sizeof image);
+        head = block;
+      });
+  });
+  stop = true;
+  other.join();
+  EXPECT_EQ(0U, wrong);
+  EXPECT_GT(rig.pool.stats().home_bytes, before);
+  const auto walk = [&](auto& pool) {
+    pool.view([&](auto& tx, const Root& r) {
+      for (std::size_t me = 0; me < 2; ++me) {
+        std::uint64_t expected = 3000 / (scale > 1 ? 4 : 1);
+        for (const std::uint64_t* at = tx(r.slot[me]); at != nullptr; --expected) {
+          std::uint64_t image[3];
+          tx.read_bytes(image, at, sizeof image);
+          ASSERT_EQ(expected, image[1]);
+          ASSERT_EQ(~expected, image[2]);
+          at = reinterpret_cast<const std::uint64_t*>(image[0]);
+        }
+        ASSERT_EQ(0U, expected);
+      }
+    });
+  };
+  walk(rig.pool);
+  if constexpr (is_durable<TypeParam>) {
+    Shape grown = shape;
+    const auto image = rig.medium->durable_image();
+    const Recovered r = recover<TypeParam>(image, grown);
+    ASSERT_TRUE(r.status.ok()) << r.status.message();
+    EXPECT_TRUE(r.problems.empty());
+    EXPECT_EQ(6000U / (scale > 1 ? 4 : 1), r.state.blocks.size());
+    EXPECT_TRUE(rig.pool.close().clean);
+  }
+}
+
+// A long view beside writers sees one state, whatever is freed and used anew meanwhile.
+TYPED_TEST(Threads, AViewSeesOneStateWhileItsBlocksAreFreedAndReused) {
+  if constexpr (std::string_view(TypeParam::type::tm_name) == "global_lock") {
+    GTEST_SKIP() << "a view keeps writers out";
+  } else {
+    Shape shape;
+    shape.home_bytes = shape.max_home_bytes = 5 * pool::chunk_bytes;  // what is freed is what is used next
+    auto rig = open_rig<TypeParam, Root>(shape);
+    auto& pool = rig.pool;
+    std::atomic<int> stage{0};
+    for (const std::size_t bytes : {65537UL, 65536UL, 40000UL}) {  // a large block, blocks of spans that will be dissolved
+      pool.update([&](auto& tx, Root& r) {
+        auto* const block = reinterpret_cast<std::uint64_t*>(tx.alloc(bytes));
+        std::uint64_t pattern[64];
+        std::fill(pattern, pattern + 64, 0x1234);
+        for (std::size_t at = 0; at < 2048; at += sizeof pattern) tx.write_bytes(reinterpret_cast<std::byte*>(block) + at, pattern, sizeof pattern);
+        tx(r.slot[0]) = block;
+      });
+      stage = 0;
+      std::thread reader([&] {
+        bool first = true;
+        pool.view([&](auto& tx, const Root& r) {
+          const std::uint64_t* const block = tx(r.slot[0]);
+          if (first) {
+            first = false;
+            stage = 1;
+            while (stage != 2) std::this_thread::yield();
+          }
+          if (block == nullptr) return;  // a later state: the view ran again
+          std::uint64_t got[256];
+          tx.read_bytes(got, block, sizeof got);
+          for (const std::uint64_t v : got) ASSERT_EQ(0x1234U, v) << "another structure's bytes, " << bytes << " bytes";
+        });
+      });
+      while (stage != 1) std::this_thread::yield();
+      std::thread writer([&] {
+        pool.update([&](auto& tx, Root& r) {
+          tx.free(static_cast<std::uint64_t*>(tx(r.slot[0])));
+          tx(r.slot[0]) = nullptr;
+        });
+        for (std::size_t s = 1; s < 60; ++s)  // spans of many classes, whose bitmaps are zeroed where the block was
+          pool.update([&](auto& tx, Root& r) { tx(r.slot[s]) = reinterpret_cast<std::uint64_t*>(tx.alloc(16 + s * 40)); });
+      });
+      if (std::string_view(TypeParam::type::tm_name) == "biased") {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));  // a writer may have to wait for a reader under bias
+        stage = 2;
+      }
+      writer.join();
+      stage = 2;
+      reader.join();
+      pool.update([&](auto& tx, Root& r) {
+        for (auto& slot : r.slot)
+          if (std::uint64_t* const block = tx(slot); block != nullptr) {
+            tx.free(block);
+            tx(slot) = nullptr;
+          }
+      });
+    }
+    const CheckReport check = pool.check();
+    EXPECT_TRUE(check.ok()) << check.problems.front();
+  }
+}
+
+// A transaction that is doomed, but does not know it yet, has stored to a block that was freed meanwhile. Its rollback puts an old value
+// back: not into what has since become the heap's own.
+TYPED_TEST(Threads, ADoomedWriterDoesNotScribbleOverTheHeap) {
+  if constexpr (std::string_view(TypeParam::type::tm_name) == "stm") {
+    Shape shape;
+    shape.home_bytes = shape.max_home_bytes = 5 * pool::chunk_bytes;
+    auto rig = open_rig<TypeParam, Root>(shape);
+    auto& pool = rig.pool;
+    pool.update([&](auto& tx, Root& r) {
+      auto* const block = reinterpret_cast<std::uint64_t*>(tx.alloc(65537));
+      const std::uint64_t ones[8] = {~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL};
+      tx.write_bytes(block, ones, sizeof ones);
+      tx(r.slot[0]) = block;
+    });
+    std::atomic<int> stage{0};
+    std::thread doomed([&] {
+      bool first = true;
+      pool.update([&](auto& tx, Root& r) {
+        std::uint64_t* const block = tx(r.slot[0]);
+        if (block == nullptr) return;
+        if (!first) return;
+        first = false;
+        const std::uint64_t five = 5;
+        tx.write_bytes(block, &five, 8);
+        stage = 1;
+        while (stage != 2) std::this_thread::yield();
+      });
+    });
+    while (stage != 1) std::this_thread::yield();
+    std::thread writer([&] {
+      pool.update([&](auto& tx, Root& r) {
+        tx.free(static_cast<std::uint64_t*>(tx(r.slot[0])));
+        tx(r.slot[0]) = nullptr;
+      });
+      for (std::size_t s = 1; s < 60; ++s) pool.update([&](auto& tx, Root& r) { tx(r.slot[s]) = reinterpret_cast<std::uint64_t*>(tx.alloc(16 + s * 40)); });
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    stage = 2;
+    doomed.join();
+    writer.join();
+    const CheckReport check = pool.check();
+    EXPECT_TRUE(check.ok()) << check.problems.front();
+    EXPECT_EQ(60U, check.blocks);
+  }
+}
+
+// Two pools in one transaction each, crosswise and under contention: a conflict on the one is not taken for one on the other.
+TYPED_TEST(Threads, TransactionsOnTwoPoolsAtATime) {
+  if constexpr (std::string_view(TypeParam::type::tm_name) == "global_lock") {
+    GTEST_SKIP() << "one of the two would wait for the other, and that one for it";
+  } else {
+    const Shape shape;
+    auto one = open_rig<TypeParam, Root>(shape);
+    auto two = open_rig<TypeParam, Root>(shape);
+    const unsigned each = 400 / scale;
+    one.pool.update([](auto& tx, Root& r) { tx(r.word[0]) = 1000000; });
+    std::atomic<bool> stop{false};
+    std::thread disturber([&] {
+      for (std::uint64_t i = 0; !stop; ++i) one.pool.update([&](auto& tx, Root& r) { tx(r.word[8]) = i; });
+    });
+    in_threads(2, [&](int) {
+      for (unsigned i = 0; i < each; ++i)
+        one.pool.update([&](auto& tx, Root& r) {
+          tx(r.word[0]) -= 1;
+          two.pool.update([&](auto& other, Root& s) {
+            (void)static_cast<std::uint64_t>(tx(r.word[8]));
+            other(s.word[0]) += 1;
+          });
+        });
+    });
+    stop = true;
+    disturber.join();
+    EXPECT_EQ(1000000 - 2 * each, one.pool.view([](auto& tx, const Root& r) { return tx(r.word[0]); }));
+    // the inner one may commit more than once for one outer commit: they are two transactions
+    EXPECT_GE(two.pool.view([](auto& tx, const Root& r) { return tx(r.word[0]); }), 2 * each);
+  }
+}
+
+// A lambda that catches everything does not commit half of itself.
+TYPED_TEST(Threads, ALambdaThatSwallowsEverythingRunsAgain) {
+  const Shape shape;
+  auto rig = open_rig<TypeParam, Root>(shape);
+  const unsigned each = 2000 / scale;
+  in_threads(3, [&](int) {
+    for (unsigned i = 0; i < each; ++i)
+      rig.pool.update([&](auto& tx, Root& r) {
+        for (std::size_t w = 0; w < 3; ++w) {
+          try {
+            ++tx(r.word[w * 8]);
+          } catch (...) {
+          }
+        }
+      });
+  });
+  rig.pool.view([&](auto& tx, const Root& r) {
+    for (std::size_t w = 0; w < 3; ++w) EXPECT_EQ(3ULL * each, tx(r.word[w * 8]));
+  });
+}
+
+// --- the caller isolates ----------------------------------------------------------------------------------------------------------
+
+struct KeepCaller {
+  template <class I> static constexpr bool of = !isolates<I> && is_durable<I>;
+};
+using CallerIsolates = perdure::test::detail::AsTypes<typename perdure::test::detail::Filter<KeepCaller, all_engines>::type>::type;
+
+template <class Instance>
+class Caller : public ::testing::Test {};
+TYPED_TEST_SUITE(Caller, CallerIsolates, EngineName);
+
+TYPED_TEST(Caller, ThreadsThatShareNoWordShareLines) {
+  Shape shape;
+  shape.threads = 3;
+  auto rig = open_rig<TypeParam, Root>(shape);
+  const unsigned each = 3000 / scale;
+  std::atomic<bool> stop{false};
+  std::thread checkpointer([&] {
+    while (!stop) {
+      rig.pool.checkpoint();
+      std::this_thread::yield();
+    }
+  });
+  in_threads(4, [&](int t) {
+    for (unsigned i = 0; i < each; ++i)
+      rig.pool.update([&](auto& tx, Root& r) {
+        for (std::size_t w = static_cast<std::size_t>(t); w < 32; w += 4) ++tx(r.word[w]);
+      });
+  });
+  stop = true;
+  checkpointer.join();
+  const Recovered r = recover<TypeParam>(rig.medium->durable_image(), shape);
+  ASSERT_TRUE(r.status.ok()) << r.status.message();
+  std::uint64_t words[32];
+  std::memcpy(words, r.state.root.data(), sizeof words);
+  for (const std::uint64_t w : words) EXPECT_EQ(each, w);
+}
+
+// One has committed its word, the other, in the same line, has not: the crash takes back the one word and no more.
+TYPED_TEST(Caller, ARollbackAtRecoveryTakesNothingOfANeighbourInTheLine) {
+  Shape shape;
+  shape.threads = 3;
+  auto rig = open_rig<TypeParam, Root>(shape);
+  std::atomic<int> stage{0};
+  std::thread open([&] {
+    rig.pool.update([&](auto& tx, Root& r) {
+      tx(r.word[0]) = 1;
+      stage = 1;
+      while (stage != 2) std::this_thread::yield();
+      tx(r.word[2]) = 3;
+      stage = 3;
+      while (stage != 4) std::this_thread::yield();
+    });
+  });
+  while (stage != 1) std::this_thread::yield();
+  rig.pool.update([](auto& tx, Root& r) { tx(r.word[1]) = 2; });
+  stage = 2;
+  while (stage != 3) std::this_thread::yield();
+  rig.pool.update([](auto& tx, Root& r) { tx(r.word[3]) = 4; });
+  for (const auto& image : {rig.medium->durable_image(), rig.medium->current_image()}) {
+    const Recovered r = recover<TypeParam>(image, shape);
+    ASSERT_TRUE(r.status.ok()) << r.status.message();
+    std::uint64_t words[4];
+    std::memcpy(words, r.state.root.data(), sizeof words);
+    EXPECT_EQ(0U, words[0]);
+    EXPECT_EQ(2U, words[1]) << "an acknowledged word was taken back with its neighbour's";
+    EXPECT_EQ(0U, words[2]);
+    EXPECT_EQ(4U, words[3]);
+  }
+  stage = 4;
+  open.join();
+}
+
+// --- undo: a ring that threads share ----------------------------------------------------------------------------------------------
+
+template <class Instance>
+class SharedRing : public ::testing::Test {};
+TYPED_TEST_SUITE(SharedRing, DurableIsolatingEngines, EngineName);
+
+// Three threads, two rings. One has stored and not committed; another on its ring gives up; the third commits and recycles. A kill then:
+// what the first had stored must go.
+TYPED_TEST(SharedRing, RecyclingKeepsTheRecordsOfATransactionInProgress) {
+  if constexpr (std::string_view(TypeParam::type::tm_name) == "global_lock") {
+    GTEST_SKIP() << "one writer at a time";
+  } else {
+    Shape shape;
+    shape.threads = 2;
+    auto rig = open_rig<TypeParam, Root>(shape);
+    rig.pool.update([](auto& tx, Root& r) { tx(r.word[100]) = 1; });  // this thread's ring is the first
+    std::atomic<int> stage{0};
+    std::thread first([&] {
+      bool once = true;
+      rig.pool.update([&](auto& tx, Root& r) {
+        tx(r.word[0]) = 7;
+        if (!once) return;
+        once = false;
+        stage = 1;
+        while (stage != 3) std::this_thread::yield();
+      });
+    });
+    while (stage != 1) std::this_thread::yield();
+    if constexpr (std::string_view(TypeParam::type::tm_name) == "stm") {  // bias would wait for the first
+      std::thread second([&] {
+        struct Oops {};
+        try {
+          rig.pool.update([](auto&, Root&) { throw Oops(); });
+        } catch (const Oops&) {
+        }
+      });
+      second.join();
+      for (int i = 0; i < 5; ++i) rig.pool.update([](auto& tx, Root& r) { ++tx(r.word[100]); });
+      if constexpr (is_undo<TypeParam>) rig.pool.checkpoint();  // others wait for the line
+      const Recovered r = recover<TypeParam>(rig.medium->current_image(), shape);
+      EXPECT_TRUE(r.status.ok()) << r.status.message();
+      std::uint64_t words[101];
+      std::memcpy(words, r.state.root.data(), sizeof words);
+      EXPECT_EQ(0U, words[0]) << "a transaction that never committed";
+      EXPECT_EQ(6U, words[100]);
+    }
+    stage = 3;
+    first.join();
+  }
+}
+
+// Nothing but transactions that give up: they need room in the log, and no commit ever makes some.
+TYPED_TEST(SharedRing, AbortsAloneNeverFillALog) {
+  Shape shape;
+  shape.ring_bytes = 8192;
+  auto rig = open_rig<TypeParam, Root>(shape);
+  struct Oops {};
+  for (unsigned i = 0; i < 1000 / scale; ++i)
+    EXPECT_THROW(rig.pool.update([&](auto& tx, Root& r) {
+      for (std::size_t w = 0; w < 12; ++w) tx(r.word[w * 8]) = i;
+      throw Oops();
+    }),
+                 Oops);
+  EXPECT_EQ(1U, rig.pool.update([](auto& tx, Root& r) { return ++tx(r.total); }).value());
+}
+
+}  // namespace
+}  // namespace perdure::test
