@@ -12,6 +12,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "perdure/api/persistent.hpp"
 
@@ -36,7 +37,8 @@ class segments {
     const std::uint64_t high = i >> tx.read(shift_);
     if (high == 0) return true;
     const Table* table = tx.read(rest_);
-    return table != nullptr && tx.read(table->segment[std::bit_width(high) - 1]) != nullptr;
+    const unsigned k = static_cast<unsigned>(std::bit_width(high)) - 1;
+    return table != nullptr && k < table_size && tx.read(table->segment[k]) != nullptr;
   }
 
   /// Makes the segment of i, if it is not there. The very first is made with room for `first` fields.
@@ -44,18 +46,20 @@ class segments {
   void grow(Tx& tx, std::uint64_t i, std::uint64_t first) {
     if (tx.read(first_) == nullptr) {
       const unsigned shift = static_cast<unsigned>(std::bit_width(std::max<std::uint64_t>(first, 1) - 1));
+      Field* segment = make(tx, std::uint64_t{1} << shift);  // before any write: it may throw
       tx.write(shift_, shift);
-      tx.write(first_, make(tx, std::uint64_t{1} << shift));
+      tx.write(first_, segment);
     }
     const unsigned shift = static_cast<unsigned>(tx.read(shift_));
     const std::uint64_t high = i >> shift;
     if (high == 0) return;
+    const unsigned k = static_cast<unsigned>(std::bit_width(high)) - 1;
+    if (k >= table_size) too_big(i);
     Table* table = tx.read(rest_);
     if (table == nullptr) {
       table = tx.template make<Table>();
       tx.write(rest_, table);
     }
-    const unsigned k = static_cast<unsigned>(std::bit_width(high)) - 1;
     if (tx.read(table->segment[k]) == nullptr) tx.write(table->segment[k], make(tx, std::uint64_t{1} << (shift + k)));
   }
 
@@ -125,12 +129,13 @@ class segments {
     }
   }
 
+  [[noreturn]] static void too_big(std::uint64_t n) {
+    throw error(Status(Code::too_big, "perdure: found an array of " + std::to_string(n) + " elements, expected less than 64 TiB of them"));
+  }
+
   template <class Tx>
   static Field* make(Tx& tx, std::uint64_t n) {
-    if (n > (std::uint64_t{1} << 46) / sizeof(Field)) {
-      throw error(
-          Status(Code::too_big, "perdure: found an array of " + std::to_string(n) + " elements, expected less than 64 TiB of them"));
-    }
+    if (n > (std::uint64_t{1} << 46) / sizeof(Field)) too_big(n);
     return reinterpret_cast<Field*>(tx.alloc(n * sizeof(Field)));
   }
 

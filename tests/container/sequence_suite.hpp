@@ -277,8 +277,10 @@ TYPED_TEST_P(SequenceSuite, VectorInBulk) {
     root.x.clear(tx);
     EXPECT_THROW(root.x.pop_back(tx), error);
     EXPECT_THROW(root.x.set(tx, 0, 1), error);
+    EXPECT_THROW(root.x.reserve(tx, std::uint64_t{1} << 60), error);
     root.x.reserve(tx, 100000);
     root.x.push_back(tx, 5);
+    EXPECT_THROW(root.x.reserve(tx, std::uint64_t{1} << 60), error);
   });
   run.model = {5};
   expect_sequence(run);

@@ -116,12 +116,12 @@ class Killer {
     o.max_size = 64 << 20;
     o.threads = static_cast<std::uint32_t>(1 + r.below(3));
     const bool undo = config_.engine == "undo";
-    const bool file = config_.medium == "file";  // records take whole blocks there: a log of 8 blocks wraps with every second kill
-    o.log_size = o.threads * ((undo ? 256 : file ? 32 : 64) << r.below(file ? 3 : 5)) * 1024;
+    const bool file = config_.medium == "file";  // records take whole blocks there: a log of 32 blocks wraps within a few kills
+    o.log_size = o.threads * ((undo ? 256 : 128) << r.below(file ? 3 : 5)) * 1024;
     o.durability = r.one_in(3) ? durable : r.one_in(2) ? group : async;  // the order, on memory
     task.shape.seed = r.next();
     task.shape.threads = config_.threads;
-    task.shape.value_budget = o.log_size / o.threads / (undo ? 20 : 16);
+    task.shape.value_budget = o.log_size / o.threads / (undo ? 20 : 8);
     task_ = task;
 
     const std::uint64_t before = counts.kills;
