@@ -18,7 +18,9 @@ if(PROJECT_IS_TOP_LEVEL)
   if(PERDURE_CCACHE)
     foreach(language IN ITEMS C CXX)
       if(NOT CMAKE_${language}_COMPILER_LAUNCHER)
-        set(CMAKE_${language}_COMPILER_LAUNCHER ${PERDURE_CCACHE})
+        # another checkout finds what this one has compiled
+        set(CMAKE_${language}_COMPILER_LAUNCHER
+            ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${PERDURE_CCACHE})
       endif()
     endforeach()
   endif()

@@ -56,13 +56,21 @@ typedef enum perdure_code {
   PERDURE_AGAIN = -2          /* inside a body only: the transaction met another and will run again; return soon */
 } perdure_code;
 
+/* C++: a fixed type, so that a value that is none of an enum's is an error the library can name. As wide as C's. */
+#ifdef __cplusplus
+#define PERDURE_ENUM_BASE : unsigned
+#else
+#define PERDURE_ENUM_BASE
+#endif
+
 /* When perdure_update() returns. A zero asks for what the pool was opened with. */
-typedef enum perdure_durability {
+typedef enum perdure_durability PERDURE_ENUM_BASE {
   PERDURE_DEFAULT = 0, /* the pool's own; at perdure_open: durable */
   PERDURE_DURABLE = 1, /* durable when the call returns */
   PERDURE_GROUP = 2,   /* as durable; commits that wait at the same time share a sync */
   PERDURE_ASYNC = 3    /* returns at once; perdure_wait() tells when. Durable within some 10 ms without anybody waiting */
 } perdure_durability;
+#undef PERDURE_ENUM_BASE
 
 /* perdure_options.flags */
 enum {

@@ -39,6 +39,7 @@ const Candidate* choose(std::span<const Candidate> all, std::string_view wanted,
 
 Result<Opened> open_pool(const std::string& path, const Options& options, std::span<const Candidate> candidates, const std::string& layout,
                          std::uint64_t root_bytes, std::unique_ptr<medium::Medium> medium, bool fresh, bool any_layout) {
+  (void)base::thread_slot();  // throws here if there are too many threads, not inside a medium's call
   Opened opened;
   opened.config.durability = options.durability;
   opened.config.isolation = options.isolation;

@@ -51,11 +51,8 @@ class Running final : public DurabilitySource {
     const std::uint64_t closed = closed_at();
     return closed != 0 ? closed : engine->durable_id();
   }
-  /// `id` is that of a transaction whose update() has returned. Under `held` it returned durable, though an older one may not be so yet;
-  /// unless it changed nothing, and had read of one whose fence then failed.
-  [[nodiscard]] bool is_durable(std::uint64_t id) const noexcept override {
-    return (engine->held() && (engine->core().state() & engine::Core::poisoned_bit) == 0) || durable_now() >= id;
-  }
+  /// `id` is that of a transaction whose update() has returned. Under `held` it returned durable, though an older one may not be so yet.
+  [[nodiscard]] bool is_durable(std::uint64_t id) const noexcept override { return engine->held() || durable_now() >= id; }
   void when_durable(std::uint64_t id, std::function<void(Status)> f) override {
     if (is_durable(id)) return f(Status());
     completions_.add(id, std::move(f));
@@ -108,9 +105,10 @@ class Pool<Root, engines<Instances...>> {
       Pool pool;
       pool.index_ = opened->index;
       pool.durability_ = options.durability;
-      pool.root_ = reinterpret_cast<Root*>(opened->file->view() + opened->file->header().root_offset);
+      Root* const root = reinterpret_cast<Root*>(opened->file->view() + opened->file->header().root_offset);
       const bool empty = opened->recovery.last_id == 0 && !opened->file->read_only();
       pool.start(std::move(*opened), std::index_sequence_for<Instances...>());
+      pool.root_ = root;  // from here on there is something to shut
       if (empty) pool.first_root();
       return pool;
     } catch (const error& e) {
@@ -132,7 +130,7 @@ class Pool<Root, engines<Instances...>> {
     }
     return *this;
   }
-  /// Closes in order if close() was not called and no exception is passing (else the next opening recovers).
+  /// Closes in order if close() was not called; what goes wrong then is not told (the next opening recovers).
   ~Pool() { shut(); }
 
   /// Runs f(tx, root) as a transaction; returns a receipt with f's value. Throws what f throws, and perdure::error.
@@ -190,13 +188,13 @@ class Pool<Root, engines<Instances...>> {
         if (durability != Durability::async && id != engine::joined) running.wait_durable(id).or_throw();
       };
       if constexpr (std::is_void_v<R>) {
-        seen(engine::run(*running.engine, false, durability, [&](Context& context) {
+        seen(engine::run_view(*running.engine, durability, [&](Context& context) {
           ReadTx<Context> tx(context);
           f(tx, root);
         }));
       } else {
         std::optional<R> value;
-        seen(engine::run(*running.engine, false, durability, [&](Context& context) {
+        seen(engine::run_view(*running.engine, durability, [&](Context& context) {
           ReadTx<Context> tx(context);
           value.emplace(f(tx, root));
         }));

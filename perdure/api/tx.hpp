@@ -34,7 +34,7 @@ class ReadTx {
  public:
   static constexpr bool read_only = true;
 
-  explicit ReadTx(Context& context) noexcept : context_(context) {}
+  explicit ReadTx(Context& context) noexcept : context_(context), direct_(context.direct()) {}
   ReadTx(const ReadTx&) = delete;
   ReadTx& operator=(const ReadTx&) = delete;
 
@@ -57,7 +57,7 @@ class ReadTx {
 
   /// Copies n bytes of pool memory to `to`.
   void read_bytes(void* to, const void* from, std::size_t n) {
-    if (context_.direct()) {
+    if (direct_) {
       std::memcpy(to, from, n);
       return;
     }
@@ -66,7 +66,7 @@ class ReadTx {
     while (n > 0) {
       const std::size_t skip = at & 7;
       const std::size_t take = 8 - skip < n ? 8 - skip : n;
-      const std::uint64_t word = context_.read(reinterpret_cast<const std::uint64_t*>(at - skip));
+      const std::uint64_t word = read_word(reinterpret_cast<const std::uint64_t*>(at - skip));
       std::memcpy(out, reinterpret_cast<const std::byte*>(&word) + skip, take);
       out += take;
       at += take;
@@ -79,7 +79,7 @@ class ReadTx {
   [[nodiscard]] T load(const T* a) {
     static_assert(std::is_trivially_copyable_v<T>);
     if constexpr (sizeof(T) == 8 && alignof(T) == 8) {
-      const std::uint64_t word = context_.read(reinterpret_cast<const std::uint64_t*>(a));
+      const std::uint64_t word = read_word(reinterpret_cast<const std::uint64_t*>(a));
       T value;
       std::memcpy(static_cast<void*>(&value), &word, 8);  // void*: T may have initialisers, which makes it "non-trivial" to GCC
       return value;
@@ -89,7 +89,11 @@ class ReadTx {
       return value;
     }
   }
+  // How it reads does not change while it runs: asked once, so that a compiler can keep it in a register or knows it.
+  [[nodiscard]] [[gnu::always_inline]] std::uint64_t read_word(const std::uint64_t* a) { return __builtin_expect(direct_, 1) ? *a : context_.read(a); }
+
   Context& context_;
+  const bool direct_;
 };
 
 template <class Tx, class T>
@@ -191,7 +195,7 @@ class Tx : public ReadTx<Context> {
     const std::size_t take = 8 - skip < n ? 8 - skip : n;
     if (take == 0) return 0;
     auto* const a = reinterpret_cast<std::uint64_t*>(at - skip);
-    std::uint64_t word = context_.read(a);
+    std::uint64_t word = this->read_word(a);
     std::memcpy(reinterpret_cast<std::byte*>(&word) + skip, in, take);
     context_.write(a, word);
     return take;
@@ -217,14 +221,14 @@ class Ref {
     return *this;
   }
   // clang-format off
-  template <class U> T operator+=(const U& u) const { return put(static_cast<T>(get() + u)); }
-  template <class U> T operator-=(const U& u) const { return put(static_cast<T>(get() - u)); }
-  template <class U> T operator*=(const U& u) const { return put(static_cast<T>(get() * u)); }
-  template <class U> T operator/=(const U& u) const { return put(static_cast<T>(get() / u)); }
-  template <class U> T operator%=(const U& u) const { return put(static_cast<T>(get() % u)); }
-  template <class U> T operator&=(const U& u) const { return put(static_cast<T>(get() & u)); }
-  template <class U> T operator|=(const U& u) const { return put(static_cast<T>(get() | u)); }
-  template <class U> T operator^=(const U& u) const { return put(static_cast<T>(get() ^ u)); }
+  template <class U> T operator+=(const U& u) const { return put(static_cast<T>(as<U>(get()) + as<U>(u))); }
+  template <class U> T operator-=(const U& u) const { return put(static_cast<T>(as<U>(get()) - as<U>(u))); }
+  template <class U> T operator*=(const U& u) const { return put(static_cast<T>(as<U>(get()) * as<U>(u))); }
+  template <class U> T operator/=(const U& u) const { return put(static_cast<T>(as<U>(get()) / as<U>(u))); }
+  template <class U> T operator%=(const U& u) const { return put(static_cast<T>(as<U>(get()) % as<U>(u))); }
+  template <class U> T operator&=(const U& u) const { return put(static_cast<T>(as<U>(get()) & as<U>(u))); }
+  template <class U> T operator|=(const U& u) const { return put(static_cast<T>(as<U>(get()) | as<U>(u))); }
+  template <class U> T operator^=(const U& u) const { return put(static_cast<T>(as<U>(get()) ^ as<U>(u))); }
   T operator++() const { return put(static_cast<T>(get() + 1)); }
   T operator--() const { return put(static_cast<T>(get() - 1)); }
   // clang-format on
@@ -240,6 +244,14 @@ class Ref {
   }
 
  private:
+  // Both operands as the language would convert them, said aloud: else -Wsign-conversion finds fault with the caller's `x += 1`.
+  template <class U, class V>
+  static decltype(auto) as(const V& v) {
+    if constexpr (std::is_arithmetic_v<T> && std::is_arithmetic_v<U>)
+      return static_cast<std::common_type_t<T, U>>(v);
+    else
+      return (v);
+  }
   T put(T value) const {
     set(value);
     return value;

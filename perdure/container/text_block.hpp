@@ -43,7 +43,7 @@ struct text_block {
     image.head[1] = static_cast<std::uint32_t>(size - header);
     auto* block = reinterpret_cast<text_block*>(tx.alloc(size));
     const std::size_t first = std::min(text.size(), sizeof image.text);
-    std::memcpy(image.text, text.data(), first);
+    text.copy(image.text, first);
     tx.write_bytes(block, &image, header + first);
     if (first < text.size()) tx.write_bytes(block->bytes() + first, text.data() + first, text.size() - first);
     return block;

@@ -20,7 +20,7 @@ std::string name_of(const pool::Header& h) { return {h.engine, strnlen(h.engine,
 }  // namespace
 
 Core::Core(pool::PoolFile& f, const Config& c, const Recovery& r)
-    : file(f), medium(f.medium()), config(c), recovery(r), page_(f.header().uuid, f.path(), name_of(f.header())) {
+    : file(f), medium(f.medium()), config(c), recovery(r), page_(f.header().uuid, f.read_only() ? std::string() : f.path(), name_of(f.header())) {
   static const bool hooked = (base::at_fork_child(&Core::in_forked_child, nullptr), true);
   (void)hooked;
   if (file.read_only()) state_.fetch_or(read_only_bit, std::memory_order_relaxed);
@@ -46,15 +46,21 @@ void Core::poison(const Status& status) {
   state_.fetch_or(poisoned_bit, std::memory_order_release);  // pairs with why()
 }
 
+void Core::lost(std::uint64_t id, const Status& status) {
+  std::uint64_t first = first_lost();
+  while (id < first && !first_lost_.compare_exchange_weak(first, id, std::memory_order_relaxed)) {}
+  poison(status);
+}
+
 Status Core::why() const {
   const std::uint32_t state = state_.load(std::memory_order_acquire);  // pairs with poison
   if (state & forked_bit)
     return failure(Code::closed, file.path(), "this handle was carried through fork()", "a pool opened in this process", "open it in the child after the parent closed it");
-  if (state & closed_bit) return failure(Code::closed, file.path(), "the pool is closed", {}, "open it again");
   if (state & poisoned_bit) {
     const std::lock_guard lock(mutex_);
     return failure_;
   }
+  if (state & closed_bit) return failure(Code::closed, file.path(), "the pool is closed", {}, "open it again");
   return {};
 }
 

@@ -6,11 +6,13 @@
 // Thread safety: refuse(), poison(), state() from any thread; a context and its HeapOps belong to one thread.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <unordered_map>
 #include <vector>
 
@@ -54,6 +56,12 @@ class Core {
   [[nodiscard]] Status why() const;
   /// After a medium's failure (law L9): the first failure is kept and named by all later ones.
   void poison(const Status& status);
+  [[nodiscard]] bool poisoned() const noexcept { return __builtin_expect((state() & poisoned_bit) != 0, 0); }
+  /// The transaction `id` committed, but its record may not be durable. Before its isolation ends: whoever reads or overwrites what it
+  /// did then sees poisoned() too, at its own commit, and must not become durable, or be told, without it.
+  void lost(std::uint64_t id, const Status& status);
+  /// Every id below that finished is durable (engines that hold isolation through the fence).
+  [[nodiscard]] std::uint64_t first_lost() const noexcept { return first_lost_.load(std::memory_order_relaxed); }
   void closed() noexcept { state_.fetch_or(closed_bit, std::memory_order_release); }  // pairs with nothing: a flag
   static constexpr std::uint32_t poisoned_bit = 1, closed_bit = 2, forked_bit = 4, read_only_bit = 8;
 
@@ -64,6 +72,13 @@ class Core {
   }
   void fill(Stats& stats) const;
   void show(const Stats& stats) noexcept;  ///< into the live page
+  template <class Engine>
+  static void show_stats(Engine& engine) noexcept {
+    try {
+      engine.core().show(engine.stats());
+    } catch (const std::bad_alloc&) {  // the next time
+    }
+  }
   [[nodiscard]] StatWriter& page() noexcept { return page_; }
 
   pool::PoolFile& file;
@@ -75,9 +90,27 @@ class Core {
  private:
   static void in_forked_child(void*);
   std::atomic<std::uint32_t> state_{0};
+  std::atomic<std::uint64_t> first_lost_{tm::no_id};
   mutable std::mutex mutex_;
   Status failure_;
   StatWriter page_;
+};
+
+/// When a context's commits go to the live page: the first, then the 2nd, 4th, ... after it, up to one in 4,096 (in 64 where a fence is
+/// a sync): a program that idles has shown at least half of what it did last.
+class ShowTimer {
+ public:
+  explicit ShowTimer(bool fence_is_sync) noexcept : most_(fence_is_sync ? 64 : 4096) {}
+  /// A transaction has committed: is it time?
+  [[nodiscard]] bool due() noexcept {
+    if (__builtin_expect(--left_ != 0, 1)) return false;
+    left_ = step_ = std::min(step_ * 2, most_);
+    return true;
+  }
+
+ private:
+  std::uint32_t left_ = 1, step_ = 1;
+  const std::uint32_t most_;
 };
 
 /// The blocks a transaction allocated and freed, in order.
@@ -161,13 +194,10 @@ class Contexts {
     for (auto& c : table_) delete c.load(std::memory_order_relaxed);
   }
   template <class Make>
-  Context& get(Make&& make) {
+  [[gnu::always_inline]] Context& get(Make&& make) {
     const auto slot = static_cast<std::size_t>(base::thread_slot());
-    Context* c = table_[slot].load(std::memory_order_acquire);  // pairs with the release below, by an earlier owner of the slot
-    if (__builtin_expect(c != nullptr, 1)) return *c;
-    c = make(static_cast<int>(slot)).release();
-    table_[slot].store(c, std::memory_order_release);
-    return *c;
+    Context* const c = table_[slot].load(std::memory_order_acquire);  // pairs with the release in add, by an earlier owner of the slot
+    return __builtin_expect(c != nullptr, 1) ? *c : add(slot, make);
   }
   template <class F>
   void for_each(F&& f) {
@@ -176,6 +206,12 @@ class Contexts {
   }
 
  private:
+  template <class Make>
+  [[gnu::noinline]] Context& add(std::size_t slot, Make& make) {
+    Context* const c = make(static_cast<int>(slot)).release();
+    table_[slot].store(c, std::memory_order_release);
+    return *c;
+  }
   std::array<std::atomic<Context*>, base::max_threads> table_{};
 };
 
@@ -211,6 +247,28 @@ std::uint64_t run(E& engine, bool update, Durability durability, F&& body) {
       throw;
     }
   }
+}
+
+/// run() for a view: the frequent case, outside any transaction and with plain reads, inlined into the caller. Under `async` the result
+/// bounds nothing.
+template <class E, class F>
+std::uint64_t run_view(E& engine, Durability durability, F&& body) {
+  auto& context = engine.context();
+  if constexpr (requires { context.try_direct_view(); }) {
+    if (__builtin_expect(context.try_direct_view(), 1)) {
+      struct Guard {
+        decltype(context) c;
+        bool ended = false;
+        ~Guard() {
+          if (!ended) c.leave_direct_view();
+        }
+      } guard{context};
+      body(context);
+      guard.ended = true;
+      return context.end_direct_view(durability != Durability::async);
+    }
+  }
+  return run(engine, false, durability, std::forward<F>(body));
 }
 
 }  // namespace perdure::engine

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <memory>
 #include <new>
 #include <string_view>
 #include <utility>
@@ -63,10 +64,11 @@ std::uint64_t now_ns() noexcept {
 // Removes pages that killed processes left an hour ago or more: their pools may never be opened again. Best effort; looks at a few only.
 void sweep() {
   constexpr std::uint64_t hour = 3'600'000'000'000U;
-  DIR* const folder = ::opendir("/dev/shm");
-  if (folder == nullptr) return;
+  const auto close = [](DIR* d) { ::closedir(d); };
+  const std::unique_ptr<DIR, decltype(close)> folder(::opendir("/dev/shm"), close);
+  if (!folder) return;
   int looked_at = 0;
-  while (const dirent* entry = looked_at < 256 ? ::readdir(folder) : nullptr) {
+  while (const dirent* entry = looked_at < 256 ? ::readdir(folder.get()) : nullptr) {
     const std::string name = std::string("/") + entry->d_name;
     if (!name.starts_with("/perdure-") || name.size() != 45) continue;  // "/perdure-" and a uuid
     ++looked_at;
@@ -80,7 +82,6 @@ void sweep() {
     ::munmap(const_cast<StatPage*>(page), sizeof(StatPage));
     if (old) ::shm_unlink(name.c_str());
   }
-  ::closedir(folder);
 }
 
 // Creates the page's file, replacing one whose owner is gone. -1 and `why` when it can't.
@@ -131,21 +132,12 @@ std::string stat_page_name(const std::uint8_t (&uuid)[16]) {
 StatWriter::StatWriter(const std::uint8_t (&uuid)[16], const std::string& pool_path, const std::string& engine)
     : page_(&private_page_), owner_pid_(static_cast<std::uint32_t>(::getpid())) {
   struct stat file = {};
-  if (pool_path.empty() || ::stat(pool_path.c_str(), &file) != 0) {
-    why_ = "the pool has no file";
-  } else {
-    sweep();
-    const std::string name = stat_page_name(uuid);
-    if (const int fd = create_page(name, why_); fd >= 0) {
-      if (StatPage* page = map_page(fd, PROT_READ | PROT_WRITE)) {
-        page_ = new (page) StatPage;
-        name_ = name;
-      } else {
-        why_ = std::string("mmap failed: ") + std::strerror(errno);
-        ::shm_unlink(name.c_str());
-      }
-      ::close(fd);
-    }
+  try {
+    if (pool_path.empty() || ::stat(pool_path.c_str(), &file) != 0)
+      why_ = "the pool has no file, or is open for reading only";
+    else
+      share(uuid);
+  } catch (const std::bad_alloc&) {  // counters are not worth a failed opening
   }
   page_->version = StatPage::current_version;
   page_->pid = owner_pid_;
@@ -155,6 +147,22 @@ StatWriter::StatWriter(const std::uint8_t (&uuid)[16], const std::string& pool_p
   page_->inode = static_cast<std::uint64_t>(file.st_ino);
   engine.copy(page_->engine, sizeof page_->engine - 1);
   page_->magic.store(StatPage::magic_value, std::memory_order_release);  // pairs with the acquire in is_page
+}
+
+void StatWriter::share(const std::uint8_t (&uuid)[16]) {
+  sweep();
+  name_ = stat_page_name(uuid);
+  const int fd = create_page(name_, why_);
+  if (fd < 0) return;
+  StatPage* const page = map_page(fd, PROT_READ | PROT_WRITE);
+  const int err = errno;
+  ::close(fd);
+  if (page != nullptr) {
+    page_ = new (page) StatPage;
+  } else {
+    ::shm_unlink(name_.c_str());
+    why_ = std::string("mmap failed: ") + std::strerror(err);
+  }
 }
 
 StatWriter::~StatWriter() {

@@ -48,7 +48,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free && sizeof(StatPage
 /// The owner's side. Movable; the destructor unlinks the page (not in a forked child, which shares it).
 class StatWriter {
  public:
-  /// Never fails: see above. `pool_path` may be empty (a pool without a file: then always private memory).
+  /// Never fails: see above. `pool_path` is empty for a pool without a file, or open for reading only: then the page is private memory.
   StatWriter(const std::uint8_t (&uuid)[16], const std::string& pool_path, const std::string& engine);
   ~StatWriter();
   StatWriter(const StatWriter&) = delete;
@@ -56,12 +56,13 @@ class StatWriter {
 
   [[nodiscard]] StatPage& page() noexcept { return *page_; }
   /// False when the page is private memory; `why()` says why.
-  [[nodiscard]] bool shared() const noexcept { return !name_.empty(); }
+  [[nodiscard]] bool shared() const noexcept { return page_ != &private_page_; }
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
   /// Call after storing counters.
   void touch() noexcept;
 
  private:
+  void share(const std::uint8_t (&uuid)[16]);
   StatPage* page_;
   std::string name_, why_;
   std::uint32_t owner_pid_;

@@ -69,7 +69,7 @@ class RecordWriter {
   RecordWriter& operator=(const RecordWriter&) = delete;
   ~RecordWriter() { std::free(words_); }
 
-  /// A record may take `max_bytes`; `unit` is the medium's append unit. Call before first use.
+  /// A record may take `max_bytes`; `unit` is the medium's append unit, a power of two. Call before first use.
   void configure(std::uint64_t seed, std::uint64_t max_bytes, std::size_t unit) {
     seed_ = seed;
     max_words_ = max_bytes / 8;
@@ -82,7 +82,7 @@ class RecordWriter {
   /// Bytes that the record will take in a ring.
   [[nodiscard]] std::uint64_t bytes() const noexcept {
     const auto words = static_cast<std::uint64_t>(at_ - words_);
-    return (words + unit_words_ - 1) / unit_words_ * unit_words_ * 8;
+    return ((words + unit_words_ - 1) & ~(unit_words_ - 1)) * 8;  // a power of two: a division costs as much as a store's miss
   }
   [[nodiscard]] std::uint64_t payload_words() const noexcept { return static_cast<std::uint64_t>(at_ - words_) - header_words; }
   [[nodiscard]] const std::uint64_t* payload() const noexcept { return words_ + header_words; }
@@ -190,7 +190,7 @@ struct RecordView {
   [[nodiscard]] std::uint64_t payload_words() const noexcept { return words[2] & 0xffffffff; }
   [[nodiscard]] std::uint64_t transactions() const noexcept { return words[2] >> 32; }
   [[nodiscard]] std::uint64_t bytes(std::size_t unit) const noexcept {
-    return ((payload_words() + header_words) * 8 + unit - 1) / unit * unit;
+    return ((payload_words() + header_words) * 8 + unit - 1) & ~(std::uint64_t{unit} - 1);
   }
   /// Whether the header makes sense in a ring whose records take at most `max_bytes`.
   [[nodiscard]] bool plausible(std::uint64_t max_bytes) const noexcept {

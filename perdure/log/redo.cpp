@@ -15,7 +15,7 @@ bool HomeWriter::entry(const Entry& e) {
       return true;
     case EntryKind::alloc:
     case EntryKind::free:
-      if (e.offset >= medium_.home_bytes()) return false;
+      if (!pool::possible(e.heap_op(), medium_.home_bytes(), max_home_bytes_)) return false;
       pool::apply(*this, e.heap_op(), max_home_bytes_);
       return true;
     case EntryKind::end: return true;
@@ -71,7 +71,7 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
                      "transaction " + std::to_string(r.id()) + " follows " + std::to_string(done.last_id) + " with others missing",
                      "records without a gap", "nothing was acknowledged that is lost here; restore a copy");
     if (!home.payload(r.words + header_words, r.payload_words()))
-      return failure(Code::corrupt, medium.path(), "the record of transaction " + std::to_string(r.id()) + " names bytes outside the pool",
+      return failure(Code::corrupt, medium.path(), "the record of transaction " + std::to_string(r.id()) + " names bytes or blocks that the pool does not have",
                      "entries inside home", "restore a copy");
     ++done.records;
     done.transactions += r.transactions();

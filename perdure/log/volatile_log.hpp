@@ -7,6 +7,7 @@
 // Thread safety: push by one thread; front/pop by one thread at a time (the persister's lock).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -50,7 +51,7 @@ class VolatileLog {
       std::memcpy(copy, payload, n * 8);
       std::memcpy(p + 2, &copy, sizeof copy);
     } else {
-      std::memcpy(p + 2, payload, n * 8);
+      std::copy_n(payload, n, p + 2);
     }
     tail_.store(at + size, std::memory_order_release);  // pairs with front's acquire
   }

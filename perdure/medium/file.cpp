@@ -6,6 +6,8 @@
 
 #include <cassert>
 #include <cerrno>
+#include <new>
+#include <type_traits>
 
 namespace perdure::medium {
 
@@ -16,6 +18,9 @@ FileMedium::FileMedium(PoolFile file, const OpenMedium& how) : file_(std::move(f
   map_flags_ = MAP_SHARED;
   append_unit_ = LogStage::block_bytes;
   fence_is_sync_ = true;
+  static_assert(std::is_trivially_copyable_v<Marked>);
+  marked_.reset(static_cast<Marked*>(std::calloc(static_cast<std::size_t>(base::max_threads), sizeof(Marked))));
+  if (!marked_) throw std::bad_alloc();
 }
 
 Result<std::unique_ptr<Medium>> FileMedium::open(const OpenMedium& how) {
@@ -27,7 +32,7 @@ Result<std::unique_ptr<Medium>> FileMedium::open(const OpenMedium& how) {
     auto stage = LogStage::make(how, m->file_.fd.get(), m->sync_, m->poison_);
     if (!stage.ok()) return stage.status();
     m->stage_ = std::move(*stage);
-    if (Status s = how.create ? m->stage_->prewrite() : m->stage_->load(); !s.ok()) return s;
+    if (Status s = how.create ? m->stage_->prewrite() : m->stage_->load(how.load_bytes); !s.ok()) return s;
     if (Status s = m->map_all(m->stage_->memory(), m->file_.fd.get(), m->file_.home_bytes, how.max_home_bytes); !s.ok()) return s;
     m->stage_->mapped_at(m->log_);
     return how.create ? sync_file_and_folder(m->file_.fd.get(), how.path) : Status();
@@ -48,9 +53,7 @@ std::string FileMedium::describe() const {
 }
 
 FileMedium::Marked& FileMedium::marked() noexcept {
-  auto& mine = marked_[static_cast<std::size_t>(base::thread_slot())];
-  if (!mine) mine = std::make_unique<Marked>();
-  return *mine;
+  return marked_[static_cast<std::size_t>(base::thread_slot())];
 }
 
 void FileMedium::mark(std::uint64_t offset, std::uint64_t n) noexcept {

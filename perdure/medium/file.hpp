@@ -8,7 +8,7 @@
 // Thread safety: as medium.hpp says; threads that fence together share writes and syncs.
 #pragma once
 
-#include <array>
+#include <cstdlib>
 #include <memory>
 
 #include "perdure/medium/log_stage.hpp"
@@ -50,7 +50,11 @@ class FileMedium final : public MappedMedium {
   Poison poison_;
   FileSync sync_;
   std::unique_ptr<LogStage> stage_;
-  std::array<std::unique_ptr<Marked>, static_cast<std::size_t>(base::max_threads)> marked_;  // each used by its slot's owner only
+  struct Free {
+    void operator()(Marked* p) const noexcept { std::free(p); }
+  };
+  // One a thread slot, used by its owner only. Allocated at once, as marking must not fail, and untouched: zeros are empty runs.
+  std::unique_ptr<Marked[], Free> marked_;
 };
 
 }  // namespace perdure::medium

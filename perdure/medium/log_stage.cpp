@@ -71,15 +71,16 @@ Status LogStage::prewrite() {
   return {};
 }
 
-Status LogStage::load() {
+Status LogStage::load(std::uint64_t most) {
+  const std::uint64_t wanted = (std::min(bytes_, most) + block_bytes - 1) / block_bytes * block_bytes;  // bytes_ is whole blocks
   const Buffer buffer = aligned_buffer(chunk_bytes);
   if (!buffer) return failure(Code::out_of_memory, path_, "no memory for a 1 MiB buffer");
   void* p = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(), 0);
   if (p == MAP_FAILED) return system_failure(path_, "mmap of the log stage", errno);
   Status status;
-  for (std::uint64_t at = 0; at < bytes_ && status.ok();) {
+  for (std::uint64_t at = 0; at < wanted && status.ok();) {
     const int fd = direct_ ? direct_.get() : buffered_;
-    const ssize_t n = ::pread(fd, buffer.get(), std::min(chunk_bytes, bytes_ - at), static_cast<off_t>(at));
+    const ssize_t n = ::pread(fd, buffer.get(), std::min(chunk_bytes, wanted - at), static_cast<off_t>(at));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0 || static_cast<std::uint64_t>(n) % block_bytes != 0) {
       status = system_failure(path_, "reading the log", n < 0 ? errno : EIO, "look for device errors in dmesg");

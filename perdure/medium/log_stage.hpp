@@ -44,7 +44,7 @@ class LogStage {
   /// create: every block of the new file is really written once. Falls back to buffered writes where O_DIRECT is refused.
   Status prewrite();
   /// open: reads the log. Blocks of zeros take no memory.
-  Status load();
+  Status load(std::uint64_t most);
 
   [[nodiscard]] int memory() const noexcept { return memory_.get(); }
   [[nodiscard]] bool direct() const noexcept { return static_cast<bool>(direct_); }

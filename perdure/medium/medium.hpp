@@ -165,6 +165,9 @@ struct OpenMedium {
   std::uint64_t home_bytes = 0;      ///< 0 when opening: what the file has beyond log_bytes, in whole pages
   std::uint64_t max_home_bytes = 0;  ///< address space kept for growth; less than home_bytes: no growth
   Delays delays;                     ///< emulated only
+  /// file: how much of the log's beginning is read when opening; what lies behind reads as zero until it is written. Less than all where
+  /// nobody will look: the rings of a pool that was closed in order.
+  std::uint64_t load_bytes = ~std::uint64_t{0};
 };
 
 /// Opens the medium (no pool format is looked at). Never writes to an existing file.

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 
@@ -60,17 +61,25 @@ Status RecordingMedium::init(std::span<const std::byte> image) {
   auto memory = make_memory_file("perdure-recording", log_bytes_ + options_.home_bytes);
   if (!memory.ok()) return memory.status();
   memory_ = std::move(*memory);
-  for (std::size_t at = 0; at < image.size();) {
-    const ssize_t n = ::pwrite(memory_.get(), image.data() + at, image.size() - at, static_cast<off_t>(at));
-    if (n <= 0) return system_failure(path_, "pwrite to a memory file", n < 0 ? errno : EIO);
-    at += static_cast<std::size_t>(n);
-  }
+  const auto pages_with_data = [&](auto&& f) {  // a page of zeros is a hole: most of a small pool
+    static constexpr std::array<std::byte, page_bytes> zeros{};
+    for (std::size_t at = 0; at < image.size(); at += page_bytes) {
+      const std::size_t n = std::min(page_bytes, image.size() - at);
+      if (std::memcmp(image.data() + at, zeros.data(), n) != 0) f(at, n);
+    }
+  };
+  int error = 0;
+  pages_with_data([&](std::size_t at, std::size_t n) {
+    const ssize_t written = ::pwrite(memory_.get(), image.data() + at, n, static_cast<off_t>(at));
+    if (written != static_cast<ssize_t>(n)) error = written < 0 ? errno : EIO;
+  });
+  if (error != 0) return system_failure(path_, "pwrite to a memory file", error);
   if (Status s = map_all(memory_.get(), memory_.get(), options_.home_bytes, options_.max_home_bytes); !s.ok()) return s;
   durable_bytes_ = log_bytes_ + max_home_bytes_;
   void* p = ::mmap(nullptr, durable_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return system_failure(path_, "mmap", errno, "record a smaller pool");
   durable_ = static_cast<std::byte*>(p);
-  if (!image.empty()) std::memcpy(durable_, image.data(), image.size());
+  pages_with_data([&](std::size_t at, std::size_t n) { std::memcpy(durable_ + at, image.data() + at, n); });
   return {};
 }
 
@@ -170,14 +179,24 @@ void RecordingMedium::settle(int thread) {
 }
 
 Status RecordingMedium::fence() noexcept {
-  if (before_fence_) before_fence_();
+  std::shared_ptr<Hooks> hooks;
+  {
+    const std::lock_guard lock(hooks_mutex_);
+    hooks = hooks_;
+    if (hooks) ++hooks->running;
+  }
+  if (hooks && hooks->before) hooks->before();
   {
     const std::lock_guard lock(mutex_);
     settle(base::thread_slot());
     events_.push_back({Event::Kind::fence, base::thread_slot(), 0, 0, {}, {}});
     add(row().fences, 1);
   }
-  if (after_fence_) after_fence_();
+  if (hooks) {
+    if (hooks->after) hooks->after();
+    const std::lock_guard lock(hooks_mutex_);
+    if (--hooks->running == 0) hooks_idle_.notify_all();
+  }
   return {};
 }
 
@@ -232,8 +251,14 @@ bool RecordingMedium::is_durable(std::uint64_t offset, std::uint64_t n) const {
 }
 
 void RecordingMedium::set_fence_hooks(std::function<void()> before, std::function<void()> after) {
-  before_fence_ = std::move(before);
-  after_fence_ = std::move(after);
+  auto hooks = before || after ? std::make_shared<Hooks>() : nullptr;
+  if (hooks) {
+    hooks->before = std::move(before);
+    hooks->after = std::move(after);
+  }
+  std::unique_lock lock(hooks_mutex_);
+  hooks_.swap(hooks);
+  if (hooks) hooks_idle_.wait(lock, [&] { return hooks->running == 0; });
 }
 
 Status RecordingMedium::extend(std::uint64_t from, std::uint64_t to) {

@@ -11,7 +11,9 @@
 #pragma once
 
 #include <array>
+#include <condition_variable>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -72,7 +74,8 @@ class RecordingMedium final : public MappedMedium {
   /// Are the present bytes of [offset, offset + n) surely durable?
   [[nodiscard]] bool is_durable(std::uint64_t offset, std::uint64_t n) const;
 
-  /// Called by each fence's thread before it takes effect, and after. Set while no other thread uses the medium.
+  /// Called by each fence's thread before it takes effect, and after. Returns when no thread is in the old ones any more: never call
+  /// this from a hook.
   void set_fence_hooks(std::function<void()> before, std::function<void()> after);
 
  private:
@@ -106,7 +109,13 @@ class RecordingMedium final : public MappedMedium {
   std::unordered_map<std::uint64_t, Line> lines_;
   std::unordered_map<int, Captures> pending_;
   std::vector<Event> events_;
-  std::function<void()> before_fence_, after_fence_;
+  struct Hooks {
+    std::function<void()> before, after;
+    unsigned running = 0;
+  };
+  std::mutex hooks_mutex_;
+  std::condition_variable hooks_idle_;
+  std::shared_ptr<Hooks> hooks_;  // null: none
 };
 
 }  // namespace perdure::medium

@@ -59,6 +59,19 @@ std::string occupant(std::uint64_t base, std::uint64_t bytes) {
   return "something that /proc/self/maps does not show";
 }
 
+// What a try_reserve that failed means to the user.
+Status refused(int err, std::uint64_t base, std::uint64_t bytes, const std::string& path) {
+  const std::string wanted = "its address " + hex(base) + "-" + hex(base + bytes);
+  if (err == EEXIST) {
+    return failure(Code::incompatible, path, wanted + " is taken by " + occupant(base, bytes), "free address space",
+                   "open this pool before that is mapped or in another process, or make it anew at another base (export, load)");
+  }
+  if (err == ENOMEM) {
+    return failure(Code::out_of_memory, path, "no address space for " + wanted, {}, "raise `ulimit -v`, or make the pool with a smaller max_size");
+  }
+  return failure(Code::incompatible, path, wanted + " can't be mapped here (" + std::strerror(err) + ")", {}, "make the pool anew on this machine (export, load)");
+}
+
 // 0, or the errno.
 int try_reserve(std::uint64_t base, std::uint64_t bytes) noexcept {
   void* const wanted = reinterpret_cast<void*>(base);
@@ -84,20 +97,10 @@ Result<AddressRange> AddressRange::reserve(std::uint64_t base, std::uint64_t byt
   }
   AddressRange range;
   const int err = try_reserve(base, bytes);
-  if (err == 0) {
-    range.base_ = base;
-    range.bytes_ = bytes;
-    return range;
-  }
-  const std::string wanted = "its address " + hex(base) + "-" + hex(base + bytes);
-  if (err == EEXIST) {
-    return failure(Code::incompatible, path, wanted + " is taken by " + occupant(base, bytes), "free address space",
-                   "open this pool before that is mapped or in another process, or make it anew at another base (export, load)");
-  }
-  if (err == ENOMEM) {
-    return failure(Code::out_of_memory, path, "no address space for " + wanted, {}, "raise `ulimit -v`, or make the pool with a smaller max_size");
-  }
-  return failure(Code::incompatible, path, wanted + " can't be mapped here (" + std::strerror(err) + ")", {}, "make the pool anew on this machine (export, load)");
+  if (err != 0) return refused(err, base, bytes, path);
+  range.base_ = base;
+  range.bytes_ = bytes;
+  return range;
 }
 
 Result<AddressRange> AddressRange::choose(const std::uint8_t (&uuid)[16], std::uint64_t bytes, const std::string& path) {
@@ -117,7 +120,7 @@ Result<AddressRange> AddressRange::choose(const std::uint8_t (&uuid)[16], std::u
       range.bytes_ = bytes;
       return range;
     }
-    if (err != EEXIST) return reserve(at, bytes, path).status();
+    if (err != EEXIST) return refused(err, at, bytes, path);
   }
   return failure(Code::out_of_memory, path, "no free slot of " + std::to_string(slot) + " bytes among " + std::to_string(slots), {},
                  "close other pools, or ask for a smaller max_size");

@@ -64,7 +64,9 @@ class HeapTarget {
 /// Applies one op. `max_home_bytes` from the header. A clear whose span has meanwhile become something else (home was newer) sets that
 /// something free: the ops that made it are replayed after this one. Hot paths: apply_op (heap_apply.hpp), the same without virtual calls.
 void apply(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_bytes);
-/// Can this be an op of that pool? For recovery, before it applies what a log says: `corrupt` if not.
+/// Can this be an op of a pool of that size? For recovery, before it applies what a log says.
+[[nodiscard]] bool possible(const HeapOp& op, std::uint64_t home_bytes, std::uint64_t max_home_bytes) noexcept;
+/// The same, in words: `corrupt` if not.
 Status check_op(const HeapOp& op, const Header& header, const std::string& path);
 
 class Heap {

@@ -108,20 +108,18 @@ HeapTarget::~HeapTarget() = default;
 
 void apply(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_bytes) { apply_op(target, op, max_home_bytes); }
 
+bool possible(const HeapOp& op, std::uint64_t home_bytes, std::uint64_t max_home_bytes) noexcept {
+  const std::uint64_t first = first_chunk(max_home_bytes) * chunk_bytes;
+  if (op.offset < first || op.offset >= home_bytes) return false;
+  if (op.cls == large_class) return op.offset % chunk_bytes == 0 && op.chunks != 0 && op.chunks <= (home_bytes - op.offset) / chunk_bytes;
+  if (op.cls >= small_classes) return false;
+  const ClassInfo& info = classes[op.cls];
+  const std::uint64_t span = span_chunk_of(op.offset, info.chunks, first / chunk_bytes) * chunk_bytes;
+  return span + info.chunks * chunk_bytes <= home_bytes && block_index(info, op.offset - span) < info.blocks;
+}
+
 Status check_op(const HeapOp& op, const Header& header, const std::string& path) {
-  const std::uint64_t first = first_chunk(header.max_home_bytes) * chunk_bytes;
-  bool sound = op.offset >= first && op.offset < header.home_bytes;
-  if (sound && op.cls == large_class) {
-    sound = op.offset % chunk_bytes == 0 && op.chunks != 0 && op.chunks <= (header.home_bytes - op.offset) / chunk_bytes;
-  } else if (sound) {
-    sound = op.cls < small_classes;
-    if (sound) {
-      const ClassInfo& info = classes[op.cls];
-      const std::uint64_t span = span_chunk_of(op.offset, info.chunks, first / chunk_bytes) * chunk_bytes;
-      sound = span + info.chunks * chunk_bytes <= header.home_bytes && block_index(info, op.offset - span) < info.blocks;
-    }
-  }
-  if (sound) return {};
+  if (possible(op, header.home_bytes, header.max_home_bytes)) return {};
   return failure(Code::corrupt, path, "a heap record of class " + std::to_string(op.cls) + " at home offset " + std::to_string(op.offset),
                  "a block of the heap, in a home of " + std::to_string(header.home_bytes) + " bytes", "restore the pool from a copy");
 }

@@ -10,9 +10,19 @@ namespace perdure::pool {
 
 // --- runs -------------------------------------------------------------------------------------------------------------------------
 
-void ChunkRuns::insert(std::uint64_t chunk, std::uint64_t count) {
-  by_length_.emplace(count, chunk);
-  by_start_.emplace(chunk, count);
+// Commits and rollbacks give runs back and must not fail: without memory to note it, a run stays out of use until the next opening.
+void ChunkRuns::insert(std::uint64_t chunk, std::uint64_t count) noexcept {
+  try {
+    const auto run = by_start_.emplace(chunk, count).first;
+    try {
+      by_length_.emplace(count, chunk);
+      return;
+    } catch (const std::bad_alloc&) {
+      by_start_.erase(run);
+    }
+  } catch (const std::bad_alloc&) {
+  }
+  chunks_ -= count;
 }
 
 std::map<std::uint64_t, std::uint64_t>::iterator ChunkRuns::erase(std::map<std::uint64_t, std::uint64_t>::iterator run) {

@@ -32,7 +32,7 @@ class ChunkRuns {
   [[nodiscard]] std::uint64_t longest() const noexcept { return by_length_.empty() ? 0 : by_length_.rbegin()->first; }
 
  private:
-  void insert(std::uint64_t chunk, std::uint64_t count);
+  void insert(std::uint64_t chunk, std::uint64_t count) noexcept;
   std::map<std::uint64_t, std::uint64_t>::iterator erase(std::map<std::uint64_t, std::uint64_t>::iterator run);
 
   std::map<std::uint64_t, std::uint64_t> by_start_;                 // start -> count

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -56,25 +57,29 @@ void in_child() {
 }
 const int hooked = pthread_atfork(before_fork, in_parent, in_child);
 
+struct CloseFolder {
+  void operator()(DIR* d) const noexcept { ::closedir(d); }
+};
+using Folder = std::unique_ptr<DIR, CloseFolder>;
+
 // "process 4711 (loader)" for every other process that has the file open, as far as /proc shows it to us.
 std::string who_has(const Identity& file) {
   std::string found;
-  DIR* proc = ::opendir("/proc");
-  if (proc == nullptr) return found;
+  const Folder proc(::opendir("/proc"));
+  if (!proc) return found;
   int named = 0;
-  while (const dirent* p = ::readdir(proc)) {
+  while (const dirent* p = ::readdir(proc.get())) {
     char* end = nullptr;
     const long pid = std::strtol(p->d_name, &end, 10);
     if (end == p->d_name || *end != '\0' || pid == ::getpid()) continue;
     const std::string folder = std::string("/proc/") + p->d_name + "/fd";
-    DIR* fds = ::opendir(folder.c_str());
-    if (fds == nullptr) continue;
+    const Folder fds(::opendir(folder.c_str()));
+    if (!fds) continue;
     bool has = false;
-    while (const dirent* f = has ? nullptr : ::readdir(fds)) {
+    while (const dirent* f = has ? nullptr : ::readdir(fds.get())) {
       struct stat st = {};
-      if (f->d_name[0] != '.' && ::fstatat(::dirfd(fds), f->d_name, &st, 0) == 0) has = identity_of(st) == file;
+      if (f->d_name[0] != '.' && ::fstatat(::dirfd(fds.get()), f->d_name, &st, 0) == 0) has = identity_of(st) == file;
     }
-    ::closedir(fds);
     if (!has) continue;
     if (++named > 4) {
       found += ", ...";
@@ -84,7 +89,6 @@ std::string who_has(const Identity& file) {
     std::ifstream(std::string("/proc/") + p->d_name + "/comm") >> name;
     found += (found.empty() ? "process " : ", process ") + std::to_string(pid) + (name.empty() ? "" : " (" + name + ")");
   }
-  ::closedir(proc);
   return found;
 }
 
@@ -118,23 +122,27 @@ Result<FileLock> FileLock::acquire(const std::string& path, Mode mode, const std
   (void)hooked;
   Registry& r = registry();
   const std::lock_guard guard(r.mutex);
+  Entry entry{r.last_id + 1, {}, -1, shown};
+  r.open.reserve(r.open.size() + 1);  // from here on nothing is allocated: nothing throws while the file is open and the guard is held
   const int flags = mode == Mode::read ? O_RDONLY | O_NONBLOCK : (mode == Mode::create ? O_RDWR | O_CREAT : O_RDWR);
   const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOCTTY, 0666);
   if (fd < 0) return open_failure(shown, mode, errno);
-  const auto give_up = [fd](Status s) {
-    ::close(fd);
-    return s;
-  };
+  struct Closer {
+    int fd;
+    ~Closer() {
+      if (fd >= 0) ::close(fd);
+    }
+  } unless_locked{fd};
   struct stat st = {};
-  if (::fstat(fd, &st) != 0) return give_up(system_failure(shown, "fstat", errno));
+  if (::fstat(fd, &st) != 0) return system_failure(shown, "fstat", errno);
   if (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode)) {
-    return give_up(failure(Code::incompatible, shown, S_ISDIR(st.st_mode) ? "a folder" : "not a regular file", "a pool file or a /dev/dax device", "correct the path"));
+    return failure(Code::incompatible, shown, S_ISDIR(st.st_mode) ? "a folder" : "not a regular file", "a pool file or a /dev/dax device", "correct the path");
   }
   const Identity file = identity_of(st);
   for (const Entry& e : r.open) {
     if (e.file != file) continue;
-    return give_up(failure(Code::busy, shown, e.path == shown ? "this process has it open already" : "this process has it open already, as " + e.path,
-                           "one opening a process", "share the pool object between threads"));
+    return failure(Code::busy, shown, e.path == shown ? "this process has it open already" : "this process has it open already, as " + e.path,
+                           "one opening a process", "share the pool object between threads");
   }
   struct flock whole = {};
   whole.l_type = mode == Mode::read ? F_RDLCK : F_WRLCK;
@@ -145,13 +153,16 @@ Result<FileLock> FileLock::acquire(const std::string& path, Mode mode, const std
   } while (r_lock != 0 && errno == EINTR);
   if (r_lock != 0) {
     const int err = errno;
-    if (err == EAGAIN || err == EACCES) return give_up(busy(shown, mode, file));
-    return give_up(system_failure(shown, "fcntl(F_OFD_SETLK)", err, "the file system must support file locks"));
+    if (err == EAGAIN || err == EACCES) return busy(shown, mode, file);
+    return system_failure(shown, "fcntl(F_OFD_SETLK)", err, "the file system must support file locks");
   }
   FileLock lock;
-  lock.id_ = ++r.last_id;
+  lock.id_ = r.last_id = entry.id;
   lock.fd_ = fd;
-  r.open.push_back({lock.id_, file, fd, shown});
+  unless_locked.fd = -1;
+  entry.file = file;
+  entry.fd = fd;
+  r.open.push_back(std::move(entry));
   return lock;
 }
 

@@ -93,6 +93,7 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Iden
   m.home_bytes = pool->header_.home_bytes;
   m.max_home_bytes = pool->header_.max_home_bytes;
   m.delays = how.delays;
+  if (pool->header_.clean == 1) m.load_bytes = first_ring;  // the rings hold nothing: the next session's seeds match none of it
   auto medium = medium::open_medium(m);
   if (!medium.ok()) return medium.status();
   if (!pool->lock_.is_file(how.path))

@@ -19,6 +19,9 @@ extern std::atomic<int> fence_word;          // both sides' locked instruction w
 /// Registers the process for membarrier; called once by every domain's constructor. Returns whether the call works.
 bool prepare_asymmetric_fence() noexcept;
 
+/// After the above: does it, and may a compiler barrier stand for light_fence()?
+[[nodiscard]] inline bool asymmetric_fence_works() noexcept { return detail::membarrier_works.load(std::memory_order_relaxed); }
+
 /// The frequent side's fence. Pairs with heavy_fence().
 inline void light_fence() noexcept {
   if (__builtin_expect(detail::membarrier_works.load(std::memory_order_relaxed), 1))

@@ -18,6 +18,11 @@ void pause_cpu() noexcept { __builtin_ia32_pause(); }
 
 }  // namespace
 
+namespace {
+constexpr std::uint64_t never = OrecShared::bias_shared - 1;  // nothing that `bias` ever is: neither a thread's, nor none, shared or changing
+static_assert(never > base::max_threads && never != OrecShared::bias_none && never != OrecShared::bias_shared && never != OrecShared::bias_changing);
+}  // namespace
+
 OrecShared::OrecShared(std::uint64_t start) : domain(start) {
   prepare_asymmetric_fence();
   void* p = mmap(nullptr, table_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -53,7 +58,7 @@ OrecContextBase::OrecContextBase(OrecShared& shared, int slot)
       slot_(shared.domain.enter(slot)),
       me_(static_cast<std::uint64_t>(slot) + 1),
       mine_(static_cast<std::uint64_t>(slot) << 1 | 1),
-      sequence_(slot_.active.load(std::memory_order_relaxed)),
+      view_me_(asymmetric_fence_works() ? me_ : never),
       random_(base::mix(me_)) {
   reads_.reserve(1024);
   locks_.reserve(256);

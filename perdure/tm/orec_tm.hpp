@@ -85,10 +85,11 @@ class OrecContextBase {
     Orec* orec;
     std::uint64_t before;
   };
-  void leave() noexcept { slot_.active.store(++sequence_, std::memory_order_release); }  // even; pairs with set_bias's acquire
+  // Only the owner stores to `active`.
+  void leave() noexcept { slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_release); }  // even; pairs with set_bias's acquire
   void enter() noexcept {
-    slot_.active.store(++sequence_, std::memory_order_relaxed);  // odd
-    light_fence();                                                // pairs with set_bias's heavy fence
+    slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // odd
+    light_fence();                                                                                   // pairs with set_bias's heavy fence
   }
   [[noreturn]] void conflict() {
     doomed_ = true;
@@ -115,6 +116,7 @@ class OrecContextBase {
   OrecShared& shared_;
   Slot& slot_;
   std::uint64_t me_;        // slot + 1: the value of `bias` that is ours
+  std::uint64_t view_me_;   // the same; where membarrier is missing nothing that `bias` ever is
   std::uint64_t mine_;      // the value of an orec that we own
   bool direct_ = false;
   bool update_ = false;
@@ -122,7 +124,6 @@ class OrecContextBase {
   bool doomed_ = false;     // it has thrown a Conflict: whoever swallowed that is told again at the end
   bool holds_change_ = false;
   std::uint64_t snapshot_ = 0;
-  std::uint64_t sequence_ = 0;
   std::uint32_t failures_ = 0;
   std::uint32_t streak_ = 0;
   std::uint64_t seen_clock_ = 0, seen_others_ = 0;  // at the last consider_bias
@@ -209,6 +210,24 @@ struct OrecTm {
       finish(false);
       return seen;
     }
+
+    /// Begins a view whose reads are plain, or says that begin(false) is needed. Few loads and stores: the cache misses of one view
+    /// overlap with the next one's only as far as the processor's load and store queues reach. It can't fail, so failures_ stays.
+    [[gnu::always_inline]] bool try_direct_view() noexcept {
+      if constexpr (!Biased) return false;
+      slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // odd
+      std::atomic_signal_fence(std::memory_order_seq_cst);                         // light_fence where membarrier works
+      const std::uint64_t bias = shared_.bias.load(std::memory_order_acquire);  // pairs with set_bias's release
+      if (__builtin_expect(bias != view_me_, 0) && (bias != OrecShared::bias_shared || view_me_ != me_)) {
+        leave();
+        return false;
+      }
+      direct_ = true;
+      return true;
+    }
+    [[gnu::always_inline]] void end_direct_view() noexcept { leave(); }
+    /// Bounds what a view has read, before it ends.
+    [[nodiscard]] std::uint64_t seen() const noexcept { return shared_.domain.clock.load(std::memory_order_acquire); }  // pairs with the draw of an id
 
     /// Not a transaction: it can't fail, so it is never irrevocable, however often this thread has just failed.
     void copy_begin() {

@@ -154,4 +154,12 @@ concept TransactionalMemory = requires(typename M::Context& c, Domain& d, std::u
 };
 // clang-format on
 
+/// It may begin and end views by a short way (OrecTm).
+template <class Context>
+concept has_direct_views = requires(Context& c) {
+  { c.try_direct_view() } -> std::same_as<bool>;
+  { c.end_direct_view() };
+  { c.seen() } -> std::same_as<std::uint64_t>;
+};
+
 }  // namespace perdure::tm

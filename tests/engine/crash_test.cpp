@@ -4,6 +4,8 @@
 // L5, L6). An image is what is surely durable, and in addition any of the lines written since (M2): none, all, one alone, random ones.
 //
 // One line alone is the log-before-home order: what home is given may reach it at once, and must change nothing that recovery makes.
+#include <malloc.h>
+
 #include <atomic>
 #include <mutex>
 
@@ -18,6 +20,9 @@ struct Small {
   std::array<ptr<std::uint64_t>, 10> slot;
 };
 struct Oops {};
+
+// Images are large and short-lived: their memory is kept, not mapped anew and faulted in each time.
+const bool keeps_memory = ::mallopt(M_MMAP_THRESHOLD, 64 << 20) == 1 && ::mallopt(M_TRIM_THRESHOLD, 512 << 20) == 1;
 
 /// Blocks hold their length in words first; what lies behind was never written.
 State trimmed(State s) {
@@ -173,7 +178,7 @@ class Explorer {
                   const auto all = m.current_image();
                   auto some = within.back();
                   for (std::size_t l = 0; l < all.size() / 64; ++l)
-                    if (picks_() % 2 == 0) std::memcpy(some.data() + l * 64, all.data() + l * 64, 64);
+                    if (tears_() % 2 == 0) std::memcpy(some.data() + l * 64, all.data() + l * 64, 64);
                   within.push_back(std::move(some));
                 },
                 [&] { within.push_back(m.durable_image()); });
@@ -207,7 +212,8 @@ class Explorer {
   }
 
   const Shape setup_;
-  std::mt19937_64 random_, picks_{99};
+  std::mt19937_64 random_, tears_{98};
+  std::mt19937_64 picks_{99};  // guarded by mutex_: a pool's own thread takes images too
   Rig<Instance, Small> rig_;
   std::vector<State> states_;
   std::atomic<std::size_t> acknowledged_{0};
@@ -268,6 +274,7 @@ TYPED_TEST(Crash, WhileChunksChangeHands) {
   Shape setup = this->small();
   setup.home_bytes = 5 * pool::chunk_bytes;
   setup.max_home_bytes = 5 * pool::chunk_bytes;
+  setup.ring_bytes = 32768;  // undo: a record a line
   std::vector<std::pair<std::vector<std::byte>, int>> images;  // and how many of the phases below were over
   std::atomic<int> phase{0};
   std::mutex mutex;
@@ -306,41 +313,37 @@ TYPED_TEST(Crash, WhileChunksChangeHands) {
       ASSERT_EQ(owned, r.state.blocks.size()) << where << ": blocks leaked or lost";
     }
   };
+  const auto free_all = [&] {
+    rig.pool.update([&](auto& tx, Small& r) {
+      for (auto& slot : r.slot)
+        if (std::uint64_t* const block = tx(slot); block != nullptr) {
+          tx.free(block);
+          tx(slot) = nullptr;
+        }
+    });
+  };
   for (int round = 0; round < (scale > 1 ? 2 : 4); ++round) {
     rig.pool.update([&](auto& tx, Small& r) {  // all of the heap's chunks as large blocks full of ones
-      for (std::size_t s = 0; s < 3; ++s) {
-        auto* const block = reinterpret_cast<std::uint64_t*>(tx.alloc(65537 - 8192 * (s % 2)));
+      for (std::size_t s = 0; s < 2; ++s) {
+        auto* const block = reinterpret_cast<std::uint64_t*>(tx.alloc(65537 - 8192 * s));  // two chunks, then one
         std::uint64_t ones[256];
         std::fill(ones, ones + 256, ~0ULL);
         tx.write_bytes(block, ones, 1024);
         tx(r.slot[s]) = block;
-        if (s == 0) break;
       }
     });
     judge("large blocks");
     rig.pool.checkpoint();
     judge("checkpoint of large blocks");
-    rig.pool.update([&](auto& tx, Small& r) {
-      for (auto& slot : r.slot)
-        if (std::uint64_t* const block = tx(slot); block != nullptr) {
-          tx.free(block);
-          tx(slot) = nullptr;
-        }
-    });
+    free_all();
     judge("freed");
     rig.pool.update([&](auto& tx, Small& r) {
-      for (std::size_t s = 0; s < 10; ++s) tx(r.slot[s]) = reinterpret_cast<std::uint64_t*>(tx.alloc(16 << s % 6));
+      for (std::size_t s = 0; s < 10; ++s) tx(r.slot[s]) = reinterpret_cast<std::uint64_t*>(tx.alloc(16 << s % 3));
     });
     judge("small blocks");
     rig.pool.checkpoint();
     judge("checkpoint of small blocks");
-    rig.pool.update([&](auto& tx, Small& r) {
-      for (auto& slot : r.slot)
-        if (std::uint64_t* const block = tx(slot); block != nullptr) {
-          tx.free(block);
-          tx(slot) = nullptr;
-        }
-    });
+    free_all();
     judge("freed again");
   }
   rig.medium->set_fence_hooks({}, {});
@@ -435,7 +438,7 @@ class CrashThreads : public ::testing::Test {
       judge(image);
       if (::testing::Test::HasFatalFailure()) return;
     }
-    EXPECT_GT(images.size(), 5U);
+    EXPECT_GT(images.size(), async_mode ? 1U : 5U);  // nobody waits: fences are few
     rig.pool.close();
     Image last{rig.medium->durable_image(), {}};
     for (std::size_t t = 0; t < threads; ++t) last.least[t] = each;

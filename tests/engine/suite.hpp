@@ -175,7 +175,6 @@ struct Recovered {
   engine::Recovery report;
   State state;
   std::vector<std::string> problems;
-  std::vector<std::byte> home;
 };
 
 /// Opens the image as a crash left it and recovers, without mapping a view (the pool it was taken from may be open). `watch` is
@@ -203,7 +202,6 @@ Recovered recover(std::span<const std::byte> image, const Shape& setup, const st
   raw->set_fence_hooks({}, {});
   if (!r.status.ok()) return r;
   const pool::Header& header = (*file)->header();
-  r.home.assign(raw->home(), raw->home() + raw->home_bytes());
   r.state = state_of(raw->home(), header, &r.problems);
   return r;
 }

@@ -100,6 +100,24 @@ TEST_P(File, a_fence_writes_the_marked_blocks_and_no_other) {
   EXPECT_EQ(std::memcmp(file.data() + 3 * 4096 + 64, block.data(), 64), 0);
 }
 
+TEST_P(File, what_an_opening_leaves_unread_is_zero_and_stays_in_the_file) {
+  const auto block = pattern(4096, 5);
+  for (const std::uint64_t at : {std::uint64_t{0}, MiB, MiB + 4096}) m->stream(at, block.data(), block.size());
+  ASSERT_TRUE(m->fence().ok());
+  m.reset();
+  OpenMedium how = options(path, false, GetParam());
+  how.load_bytes = 8192;
+  m = open_medium(how).value();
+  EXPECT_EQ(std::memcmp(m->at(0), block.data(), 4096), 0);
+  EXPECT_TRUE(std::all_of(m->at(8192), m->at(log_size), [](std::byte b) { return b == std::byte{0}; }));
+  const auto later = pattern(4096, 6);
+  m->stream(MiB, later.data(), later.size());
+  ASSERT_TRUE(m->fence().ok());
+  const auto file = read_file(path);
+  EXPECT_EQ(std::memcmp(file.data() + MiB, later.data(), 4096), 0);
+  EXPECT_EQ(std::memcmp(file.data() + MiB + 4096, block.data(), 4096), 0);
+}
+
 TEST_P(File, counts_its_system_calls) {
   const auto block = pattern(64 << 10, 4);
   const auto fence = [&](std::uint64_t syncs, std::uint64_t bytes, const char* what) {

@@ -12,12 +12,15 @@
 //   5. After the last batch: fence (home durable), persist X and the rings' heads in the header (fences), only then recycle.
 // Crash: before 5 the header still names the old X, and replay over a newer home is idempotent; without the fence in 5 a recycled record's only copy could be lost.
 // Source: fuzzy checkpoints (Hagmann, IEEE ToC '86); retiring from DRAM instead of from the log (SoftWrAP, MSST '15).
+// Errors: slice() and start() throw std::bad_alloc with nothing lost: call again.
 // Thread safety: one slice at a time (the caller's lock).
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <vector>
 
 #include "perdure/base/status.hpp"
@@ -45,14 +48,14 @@ class Checkpoint {
   [[nodiscard]] std::uint64_t needs() const noexcept {
     return !batches_.empty() ? batches_.front().clock : !directory_.empty() ? directory_.back().clock : 0;
   }
-  [[nodiscard]] std::uint64_t lines() const noexcept { return lines_; }
+  [[nodiscard]] std::uint64_t lines() const noexcept { return lines_.load(std::memory_order_relaxed); }  ///< copied so far; by any thread
   [[nodiscard]] std::size_t pages_left() const noexcept { return pages_.size() - next_page_; }
 
   void start(std::uint64_t x) {
+    look_for(0, directory_pages_);
     active_ = true;
     x_ = x;
     in_directory_ = true;
-    look_for(0, directory_pages_);
   }
 
   /// Copies up to `max_pages` pages. `tm`: the caller's TM context, outside any transaction. `clock()`: the last id drawn.
@@ -63,9 +66,13 @@ class Checkpoint {
     if (!active_) return Step::idle;
     if (next_page_ == pages_.size()) the_rest();
     if (next_page_ < pages_.size()) {
+      // A mark that is taken must be copied, or X would pass what home lacks: no allocation may fail between the two.
+      auto& batches = in_directory_ ? directory_ : batches_;
+      batches.reserve(batches.size() + 1);
       Batch batch;
+      batch.room_for_a_page();
       tm.copy_begin();
-      for (std::size_t n = 0; n < max_pages && next_page_ < pages_.size(); ++n, ++next_page_)
+      for (std::size_t n = 0; n < max_pages && next_page_ < pages_.size() && batch.try_room(); ++n, ++next_page_)
         marks_.take(pages_[next_page_], [&](std::uint64_t offset) {
           batch.offsets.push_back(offset);
           batch.lines.resize(batch.lines.size() + 8);
@@ -73,8 +80,8 @@ class Checkpoint {
         });
       tm.copy_end();
       batch.clock = held ? 1 : clock();
-      lines_ += batch.offsets.size();
-      if (!batch.offsets.empty()) (in_directory_ ? directory_ : batches_).push_back(std::move(batch));
+      lines_.fetch_add(batch.offsets.size(), std::memory_order_relaxed);
+      if (!batch.offsets.empty()) batches.push_back(std::move(batch));
       if (next_page_ == pages_.size()) the_rest();
     }
     bool wrote = false;
@@ -100,18 +107,32 @@ class Checkpoint {
     std::uint64_t clock = 0;
     std::vector<std::uint64_t> offsets;
     std::vector<std::uint64_t> lines;  ///< 8 words each
+
+    void room_for_a_page() {
+      if (offsets.capacity() - offsets.size() < 64) offsets.reserve(offsets.size() * 2 + 64);
+      if (lines.capacity() - lines.size() < 512) lines.reserve(lines.size() * 2 + 512);
+    }
+    bool try_room() noexcept {  // without, the batch ends early
+      try {
+        room_for_a_page();
+        return true;
+      } catch (const std::bad_alloc&) {
+        return false;
+      }
+    }
   };
   void look_for(std::uint64_t from, std::uint64_t to) {
-    pages_.clear();
-    next_page_ = 0;
+    std::vector<std::uint64_t> found;
     for (std::uint64_t page = from; page < to; ++page)
-      if (marks_.any(page)) pages_.push_back(page);
+      if (marks_.any(page)) found.push_back(page);
+    pages_.swap(found);
+    next_page_ = 0;
   }
   // Once the directory is copied, not before: whatever it names was marked by then.
   void the_rest() {
     if (!in_directory_) return;
-    in_directory_ = false;
     look_for(directory_pages_, medium_.home_bytes() / 4096);  // what has grown meanwhile too
+    in_directory_ = false;
   }
   void write(const Batch& batch) {
     const std::uint64_t home = medium_.log_bytes();
@@ -128,7 +149,8 @@ class Checkpoint {
   const std::byte* view_;
   const std::uint64_t directory_pages_;
   bool active_ = false, in_directory_ = false;
-  std::uint64_t x_ = 0, lines_ = 0;
+  std::uint64_t x_ = 0;
+  std::atomic<std::uint64_t> lines_{0};
   std::vector<std::uint64_t> pages_;
   std::size_t next_page_ = 0;
   std::vector<Batch> batches_, directory_;

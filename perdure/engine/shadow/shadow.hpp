@@ -56,8 +56,9 @@ class Shadow {
   }
   Status wait(std::uint64_t id);
   [[nodiscard]] std::uint64_t durable_id() const noexcept {
-    // relaxed: an id is lost before its slot stops pending, which quiet_id acquires
-    return held_ ? std::min(tm_.domain.quiet_id(), first_lost_.load(std::memory_order_relaxed) - 1) : persister_.durable();
+    // quiet_id first: an id is lost before its slot stops pending, which quiet_id acquires
+    const std::uint64_t quiet = held_ ? tm_.domain.quiet_id() : 0;
+    return held_ ? std::min(quiet, core_.first_lost() - 1) : persister_.durable();
   }
   Status checkpoint();
   Status close();
@@ -76,16 +77,11 @@ class Shadow {
     const auto last = static_cast<std::size_t>(ring_count_) - 1;
     return static_cast<std::size_t>(slot) < last ? static_cast<std::size_t>(slot) : last;
   }
-  /// held: the commit's fence failed.
-  void lost(std::uint64_t id) noexcept {
-    std::uint64_t first = first_lost_.load(std::memory_order_relaxed);
-    while (id < first && !first_lost_.compare_exchange_weak(first, id, std::memory_order_relaxed)) {}
-  }
   void slice(Context& context, bool all);
   bool slice_locked(Context& context, std::size_t pages);
   Status finish_checkpoint();
-  void show();
   void background();
+  void work();
   void stop_background();
 
   Core core_;
@@ -99,7 +95,6 @@ class Shadow {
   std::unique_ptr<Replay> replay_;
   std::mutex checkpointing_;
   std::atomic<std::uint64_t> checkpoints_{0}, applied_{0};
-  std::atomic<std::uint64_t> first_lost_{tm::no_id};
   std::atomic<bool> async_seen_{false};
   log::Persister persister_;
   Contexts<Context> contexts_;
@@ -121,6 +116,30 @@ class Shadow<Tm, How>::Context {
     update_ = update;
     tm_.begin(update);
   }
+  /// engine::run_view's fast path.
+  [[nodiscard]] [[gnu::always_inline]] bool try_direct_view() noexcept {
+    if (__builtin_expect(inside_ || core_.state() != 0, 0)) return false;
+    if constexpr (!tm::has_direct_views<typename Tm::Context>)
+      return false;
+    else if (!tm_.try_direct_view())
+      return false;
+    inside_ = true;
+    update_ = false;
+    return true;
+  }
+  [[gnu::always_inline]] void leave_direct_view() noexcept {
+    inside_ = false;
+    if constexpr (tm::has_direct_views<typename Tm::Context>) tm_.end_direct_view();
+  }
+  [[gnu::always_inline]] std::uint64_t end_direct_view(bool bound) {
+    std::uint64_t seen = 0;
+    if constexpr (tm::has_direct_views<typename Tm::Context>)
+      if (bound) seen = tm_.seen();
+    leave_direct_view();
+    Row::add(row_.reads);
+    if (core_.poisoned()) core_.refuse();  // what it read may be lost (Core::lost)
+    return seen;
+  }
   [[nodiscard]] bool inside() const noexcept { return inside_; }
   [[nodiscard]] bool in_view() const noexcept { return !update_; }
   [[nodiscard]] bool direct() const noexcept { return tm_.direct(); }
@@ -129,7 +148,7 @@ class Shadow<Tm, How>::Context {
     tm_.own(a);
     const std::uint64_t offset = offset_of(a);
     record_.word(offset, v);
-    if constexpr (marks) mark_.mark(offset, tm_.alone());
+    if constexpr (marks) mark_.mark(offset, tm_.alone());  // here: in a pass over the record at the commit it cost sps-64 a quarter
     tm_.store(a, v);
   }
   void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
@@ -152,16 +171,14 @@ class Shadow<Tm, How>::Context {
       const std::uint64_t seen = tm_.end_read_only();
       inside_ = false;
       Row::add(row_.reads);
+      if (core_.poisoned()) core_.refuse();  // what it read may be lost (Core::lost)
       // It changed nothing, but what it saw may not be durable yet, and what it returns tells of that (law L2). view() asks for itself.
       if (update_ && !engine_.held_ && durability != Durability::async) engine_.wait(seen).or_throw();
       return seen;
     }
     if (core_.forked()) core_.refuse();
     const std::uint64_t id = engine_.held_ ? commit_held() : commit_prefix(durability);
-    if (__builtin_expect(++since_shown_ >= 4096, 0)) {
-      since_shown_ = 0;
-      engine_.show();
-    }
+    if (shows_.due()) Core::show_stats(engine_);
     return id;
   }
   void rollback() noexcept {
@@ -210,11 +227,11 @@ class Shadow<Tm, How>::Context {
     tm_.commit([&](std::uint64_t drawn) {
       id = drawn;
       // The one fence: the record is durable before isolation ends, so before anybody can read, overwrite or be told of what it did.
-      failed = ring_.append_fence(record_, log::RecordKind::commit, drawn, 1);
+      // What this one read or overwrote may be lost: then it must not be durable without it (Core::lost).
+      failed = core_.poisoned() ? core_.why() : ring_.append_fence(record_, log::RecordKind::commit, drawn, 1);
       // Heap bits after the fence, before the slot stops pending: X then covers them (checkpoint.hpp).
       if (__builtin_expect(!failed.ok(), 0)) {  // before isolation ends: nobody builds on what may be lost
-        engine_.lost(drawn);
-        core_.poison(failed);
+        core_.lost(drawn, failed);
       } else if (!ops_.empty()) {
         apply_heap_ops();
       }
@@ -236,7 +253,7 @@ class Shadow<Tm, How>::Context {
     try {
       tm_.commit([&](std::uint64_t drawn) {
         id = drawn;
-        if (!ops_.empty()) apply_heap_ops();  // before the push: durable() then covers them
+          if (!ops_.empty()) apply_heap_ops();  // before the push: durable() then covers them
         volatile_.push(drawn, record_.payload(), words);
       });
     } catch (...) {
@@ -261,7 +278,7 @@ class Shadow<Tm, How>::Context {
   const Marks& mark_;
   bool inside_ = false, update_ = false;
   const bool shares_ring_;
-  std::uint32_t since_shown_ = 0;
+  ShowTimer shows_;
   Shadow& engine_;
   Core& core_;
   pool::Heap& heap_;

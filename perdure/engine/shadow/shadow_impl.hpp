@@ -64,7 +64,7 @@ Shadow<Tm, How>::Shadow(pool::PoolFile& file, const Config& config, const Recove
   } else if (!held_) {
     persister_.configure(rings_[0], header.applied, max_group, 64);
   }
-  show();
+  Core::show_stats(*this);
 }
 
 template <class Tm, Reproduce How>
@@ -78,6 +78,7 @@ Shadow<Tm, How>::Context::Context(Shadow& engine, int slot)
       view_(engine.core_.file.view()),
       mark_(*engine.marks_),
       shares_ring_(engine.held_ && slot >= static_cast<int>(engine.ring_count_) - 1),
+      shows_(engine.core_.config.fence_is_sync),
       engine_(engine),
       core_(engine.core_),
       heap_(engine.core_.file.heap()),
@@ -94,7 +95,7 @@ Shadow<Tm, How>::Context::Context(Shadow& engine, int slot)
 
 template <class Tm, Reproduce How>
 Status Shadow<Tm, How>::wait(std::uint64_t id) {
-  if (held_) return core_.state() & Core::poisoned_bit ? core_.why() : Status();
+  if (held_) return {};  // who has the id was told after its fence
   if (persister_.durable() >= id) return {};
   Status status = persister_.wait(id);
   if (!status.ok()) {
@@ -123,10 +124,15 @@ void Shadow<Tm, How>::slice(Context& context, bool all) {
   }
   // A quarter of the ring is left when it starts: paced to end with half of that to spare, and 512 pages take well under a millisecond.
   constexpr std::size_t most = 512;
-  do {
-    const std::size_t left = checkpoint_->pages_left();
-    if (!slice_locked(context, all ? most : std::min<std::size_t>(most, left / 24 + 16))) break;
-  } while (all);
+  try {
+    do {
+      const std::size_t left = checkpoint_->pages_left();
+      if (!slice_locked(context, all ? most : std::min<std::size_t>(most, left / 24 + 16))) break;
+    } while (all);
+  } catch (const std::bad_alloc&) {
+    if (all) throw;
+    // A commit's slice: the commit is done, and the next one tries again.
+  }
   const std::size_t left = checkpoint_->pages_left();
   const std::uint64_t step = left > 24 * most ? ring.bytes() / 256 * (24 * most) / left : ring.bytes() / 256;
   context.next_slice_ = checkpoint_->active() ? ring.tail() + step : ring.head() + ring.bytes() / 4 * 3;
@@ -217,7 +223,7 @@ Status Shadow<Tm, How>::close() {
   Status s = checkpoint();
   stop_background();
   if (s.ok()) {
-    show();
+    Core::show_stats(*this);
     // Everything is home and durable: the clean mark may be written.
     s = core_.file.close_clean(tm_.domain.clock.load(std::memory_order_acquire));
   }
@@ -225,8 +231,21 @@ Status Shadow<Tm, How>::close() {
   return s;
 }
 
+// What goes wrong in a thread that nobody waits for is told by whoever comes next.
 template <class Tm, Reproduce How>
 void Shadow<Tm, How>::background() {
+  try {
+    (void)base::thread_slot();  // throws when there are too many threads, which a medium's call could not
+    work();
+  } catch (const error& e) {
+    core_.poison(e.status());
+  } catch (const std::bad_alloc&) {
+    core_.poison(failure(Code::out_of_memory, core_.file.path(), "not enough memory for the thread that Persists and Reproduces"));
+  }
+}
+
+template <class Tm, Reproduce How>
+void Shadow<Tm, How>::work() {
   using std::chrono::microseconds;
   microseconds nap(50);
   std::uint64_t last_tail = 0;
@@ -243,13 +262,16 @@ void Shadow<Tm, How>::background() {
       if (rings_[0].used() > rings_[0].bytes() / 8 || (tail == last_tail && rings_[0].used() != 0)) did |= replay_->step() != 0;
       last_tail = tail;
     } else if (core_.config.fence_is_sync && rings_[0].used() > rings_[0].bytes() / 2) {
-      slice(context(), true);
-      did = true;
+      try {
+        slice(context(), true);
+        did = true;
+      } catch (const std::bad_alloc&) {  // after a nap
+      }
     }
     if (core_.state() & Core::poisoned_bit) did = false;
     if (const auto now = std::chrono::steady_clock::now(); now - shown >= std::chrono::milliseconds(20)) {  // for `perdure stat`
       shown = now;
-      show();
+      Core::show_stats(*this);
     }
     std::unique_lock lock(sleep_);
     if (stopping_) return;
@@ -289,11 +311,6 @@ Stats Shadow<Tm, How>::stats() {
     s.bias_revocations = tm_.revocations.load(std::memory_order_relaxed);
   }
   return s;
-}
-
-template <class Tm, Reproduce How>
-void Shadow<Tm, How>::show() {
-  core_.show(stats());
 }
 
 }  // namespace perdure::engine::shadow

@@ -96,8 +96,11 @@ class Undo {
   Context& context() {
     return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
   }
-  Status wait(std::uint64_t) { return core_.state() & Core::poisoned_bit ? core_.why() : Status(); }
-  [[nodiscard]] std::uint64_t durable_id() const noexcept { return tm_.domain.quiet_id(); }
+  Status wait(std::uint64_t) { return {}; }  // who has the id was told after its fence
+  [[nodiscard]] std::uint64_t durable_id() const noexcept {
+    const std::uint64_t quiet = tm_.domain.quiet_id();  // first: an id is lost before its slot stops pending
+    return std::min(quiet, core_.first_lost() - 1);
+  }
   [[nodiscard]] static constexpr bool held() noexcept { return true; }
   Status checkpoint() { return recycle(); }
   Status close();
@@ -183,6 +186,7 @@ class Undo<Tm>::Context {
   std::unique_lock<std::mutex> shared_;
   std::uint64_t log_bytes_ = 0;   // of this transaction
   std::uint64_t needed_ = 0;      // it has thrown NeedRoom: whoever swallowed that is told again at its commit
+  ShowTimer shows_;
   log::HomeWriter home_writer_;
 };
 

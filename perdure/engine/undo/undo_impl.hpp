@@ -77,6 +77,7 @@ Undo<Tm>::Context::Context(Undo& engine, int slot)
       row_(engine.core_.rows[static_cast<std::size_t>(slot)]),
       line_(engine.lines_[std::min(static_cast<std::uint32_t>(slot), engine.ring_count_ - 1)]),
       shared_(line_.shared, std::defer_lock),
+      shows_(core_.config.fence_is_sync),
       home_writer_(engine.core_.medium, engine.core_.file.header().max_home_bytes) {
   record_.configure(line_.ring.seed(), line_.ring.max_record(), core_.medium.append_unit());
 }
@@ -151,6 +152,7 @@ std::uint64_t Undo<Tm>::Context::commit(Durability) {
     const std::uint64_t seen = tm_.end_read_only();
     inside_ = false;
     Row::add(row_.reads);
+    if (core_.poisoned()) core_.refuse();  // what it read may be lost (Core::lost)
     return seen;
   }
   if (core_.forked()) core_.refuse();
@@ -161,7 +163,8 @@ std::uint64_t Undo<Tm>::Context::commit(Durability) {
   tm_.commit([&](std::uint64_t drawn) {
     id = drawn;
     // U2: what the transaction stored is durable before the record that ends its undo.
-    Status s = flush_lines();
+    // Nor may it end without those whose stores it read or overwrote (Core::lost).
+    Status s = core_.poisoned() ? core_.why() : flush_lines();
     if (s.ok()) s = append(log::RecordKind::commit, drawn, 1);
     if (s.ok() && !ops_.empty()) {
       const std::lock_guard lock(engine_.heap_bits_);  // bitmap words are shared by transactions
@@ -172,12 +175,13 @@ std::uint64_t Undo<Tm>::Context::commit(Durability) {
       home_writer_.flush();
       s = core_.medium.fence();  // U3: before X may pass this id
     }
-    if (!s.ok()) core_.poison(s);
+    if (!s.ok()) core_.lost(drawn, s);
   });
   if (!ops_.empty()) ops_.reusable(heap_);
   end();
   Row::add(row_.commits);
-  if (core_.state() & Core::poisoned_bit) core_.refuse();
+  if (core_.poisoned()) core_.refuse();
+  if (shows_.due()) Core::show_stats(engine_);
   if (line_.ring.used() > line_.ring.bytes() / 2)
     if (Status s = engine_.recycle(); !s.ok()) core_.poison(s);
   return id;

@@ -49,17 +49,43 @@ class Volatile {
    public:
     Context(Volatile& engine, int slot)
         : tm_(engine.tm_, slot),
+          engine_(engine),
           core_(engine.core_),
           view_(core_.file.view()),
           heap_(core_.file.heap()),
           row_(core_.rows[static_cast<std::size_t>(slot)]),
-          target_(view_) {}
+          target_(view_),
+          shows_(core_.config.fence_is_sync) {}
     void begin(bool update) {
       if (__builtin_expect(core_.state() != 0, 0) && (update || (core_.state() & ~Core::read_only_bit) != 0)) core_.refuse();
       inside_ = true;
       update_ = update;
       wrote_ = false;
       tm_.begin(update);
+    }
+    /// engine::run_view's fast path.
+    [[nodiscard]] [[gnu::always_inline]] bool try_direct_view() noexcept {
+      if (__builtin_expect(inside_ || core_.state() != 0, 0)) return false;
+      if constexpr (!tm::has_direct_views<typename Tm::Context>)
+        return false;
+      else if (!tm_.try_direct_view())
+        return false;
+      inside_ = true;
+      update_ = false;
+      return true;
+    }
+    [[gnu::always_inline]] void leave_direct_view() noexcept {
+      inside_ = false;
+      if constexpr (tm::has_direct_views<typename Tm::Context>) tm_.end_direct_view();
+    }
+    [[gnu::always_inline]] std::uint64_t end_direct_view(bool bound) {
+      std::uint64_t seen = 0;
+      if constexpr (tm::has_direct_views<typename Tm::Context>)
+        if (bound) seen = tm_.seen();
+      leave_direct_view();
+      Row::add(row_.reads);
+      if (core_.poisoned()) core_.refuse();  // what it read may be lost (Core::lost)
+      return seen;
     }
     [[nodiscard]] bool inside() const noexcept { return inside_; }
     [[nodiscard]] bool in_view() const noexcept { return !update_; }
@@ -94,6 +120,7 @@ class Volatile {
           ops_.clear();
         }
         Row::add(row_.commits);
+        if (shows_.due()) Core::show_stats(engine_);
       }
       inside_ = false;
       return id;
@@ -114,12 +141,14 @@ class Volatile {
    private:
     typename Tm::Context tm_;
     bool inside_ = false, update_ = false, wrote_ = false;
+    Volatile& engine_;
     Core& core_;
     std::byte* const view_;
     pool::Heap& heap_;
     Row& row_;
     Target target_;
     HeapOps ops_;
+    ShowTimer shows_;
   };
 
   Context& context() {
