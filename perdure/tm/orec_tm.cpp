@@ -103,6 +103,15 @@ void OrecContextBase::begin_slow(bool update, bool want_exclusive) {
   }
 }
 
+// At a begin, never at an end: it takes `change` and waits for transactions to end, and who ends one may hold what those wait for (an
+// engine's lock on a ring that threads share).
+void OrecContextBase::begin_considering_bias(bool update) {
+  leave();
+  consider_bias();
+  enter();
+  begin_slow(update, false);
+}
+
 void OrecContextBase::consider_bias() {
   // Alone: no other slot moved since the last look. Readers: nobody committed since.
   std::uint64_t others = 0;

@@ -103,6 +103,7 @@ class OrecContextBase {
   void own_slow(Orec& o);
   std::uint64_t draw_id();                         // validated; Conflict
   void begin_slow(bool update, bool want_exclusive);
+  void begin_considering_bias(bool update);
   void consider_bias();
   void release_change() noexcept {
     holds_change_ = false;
@@ -139,6 +140,7 @@ struct OrecTm {
   static constexpr const char* name = Biased ? "biased" : "stm";
   static constexpr bool isolates = true;
   static constexpr std::uint32_t irrevocable_after = 8;  ///< failures
+  static constexpr std::uint32_t consider_after = 1000;  ///< transactions with orecs, then bias may be worth its fence
 
   using Shared = OrecShared;
 
@@ -159,6 +161,7 @@ struct OrecTm {
         return;
       }
       if (bias == OrecShared::bias_none) {
+        if (Biased && __builtin_expect(streak_ >= consider_after, 0)) return begin_considering_bias(update);
         start_orecs();
         return;
       }
@@ -258,7 +261,7 @@ struct OrecTm {
       } else if constexpr (Biased) {
         if (__builtin_expect(!was_direct, 0)) {
           streak_updates_ |= wrote;
-          if (++streak_ >= 1000) consider_bias();
+          ++streak_;
         }
       }
     }

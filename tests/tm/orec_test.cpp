@@ -2,6 +2,7 @@
 //
 // What only stm and biased have: bias and its revocation, the irrevocable mode, incarnations, and the fences of Dekker's pattern in both
 // of their forms.
+#include <chrono>
 #include <future>
 
 #include "perdure/tm/asymmetric.hpp"
@@ -141,6 +142,38 @@ TEST_F(BiasTest, AThreadAloneForAWhileGetsItBack) {
     EXPECT_EQ(OrecShared::bias_none, shared->bias);
   }
   EXPECT_EQ(2U, shared->revocations);
+}
+
+// Who ends a transaction may hold a lock that another waits for inside his, a ring's: an end that waited for `change`, or for others to
+// end, could wait for ever.
+TEST_F(BiasTest, AnEndWaitsForNobody) {
+  Context me(*shared, base::thread_slot());
+  Other<Biased> other(*shared);
+  other.run([&](Context& c) { write(c, 0); });
+  bool waited = false;
+  for (int i = 0; i < 2500 && !waited; ++i) {
+    std::atomic<int> stage{0};
+    me.begin(true);
+    if (me.direct()) break;
+    me.own(memory(1));
+    me.store(memory(1), 1);
+    me.commit([&](std::uint64_t) {
+      other.start([&](Context&) {
+        const std::lock_guard lock(shared->change);
+        stage = 1;
+        const auto start = std::chrono::steady_clock::now();
+        while (stage != 2 && !waited) {
+          std::this_thread::yield();
+          waited = std::chrono::steady_clock::now() - start > 5s;
+        }
+      });
+      while (stage != 1) std::this_thread::yield();
+    });
+    stage = 2;
+    other.wait();
+  }
+  EXPECT_FALSE(waited);
+  EXPECT_EQ(mine(), shared->bias) << "the bias came back at a begin";
 }
 
 TEST_F(BiasTest, ReadersShareItUntilAWriterComes) {
