@@ -35,7 +35,7 @@ struct NeedRoom {
 /// One thread's counters; only its owner writes.
 struct alignas(128) Row {
   std::atomic<std::uint64_t> commits{0}, reads{0}, aborts{0}, log_bytes{0};
-  static void add(std::atomic<std::uint64_t>& c, std::uint64_t n = 1) noexcept {
+  [[gnu::always_inline]] static void add(std::atomic<std::uint64_t>& c, std::uint64_t n = 1) noexcept {
     c.store(c.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
 };

@@ -51,9 +51,8 @@ enum class EntryKind : std::uint8_t { words = 1, alloc = 2, free = 3, end = 4, b
   return base::hash_bytes(uuid, 16, base::mix(epoch * 1024 + ring));
 }
 
-/// Word 1 of a record of n payload words (an even number) at `position`.
-[[nodiscard]] inline std::uint64_t record_checksum(const std::uint64_t* words, std::uint64_t n, std::uint64_t position, std::uint64_t seed) noexcept {
-  base::Fold fold(seed);
+/// Word 1 of a record of n payload words (an even number) at `position`; `fold` as it starts from the ring's seed.
+[[nodiscard]] inline std::uint64_t record_checksum(const std::uint64_t* words, std::uint64_t n, std::uint64_t position, base::Fold fold) noexcept {
   for (std::uint64_t i = 0; i < n; i += 2) fold.add(words[header_words + i], words[header_words + i + 1]);
   fold.add(words[0], words[2]);
   fold.add(position, n);
@@ -71,7 +70,7 @@ class RecordWriter {
 
   /// A record may take `max_bytes`; `unit` is the medium's append unit, a power of two. Call before first use.
   void configure(std::uint64_t seed, std::uint64_t max_bytes, std::size_t unit) {
-    seed_ = seed;
+    start_ = base::Fold(seed);
     max_words_ = max_bytes / 8;
     unit_words_ = unit / 8;
     if (words_ == nullptr) grow(1024);
@@ -125,11 +124,18 @@ class RecordWriter {
   /// Writes header, checksum and padding for a record at ring position `position`. The result is bytes() long, 64-aligned.
   [[nodiscard]] const std::uint64_t* seal(RecordKind kind, std::uint64_t id, std::uint32_t transactions, std::uint64_t position) noexcept {
     const std::uint64_t n = payload_words();
-    const auto padded = static_cast<std::ptrdiff_t>(bytes() / 8);
-    for (std::uint64_t* p = at_; p < words_ + padded; ++p) *p = 0;
+    std::uint64_t* const padded = words_ + bytes() / 8;
+    for (std::uint64_t* p = at_; p < padded; ++p) {
+      if (padded - p >= 8) {
+        std::memset(p, 0, static_cast<std::size_t>(padded - p) * 8);
+        break;
+      }
+      *p = 0;
+      asm("" : "+r"(p));  // a call of memset for the usual word or two costs more than they do
+    }
     words_[0] = id | static_cast<std::uint64_t>(kind) << 48;
     words_[2] = n | std::uint64_t{transactions} << 32;
-    words_[1] = record_checksum(words_, n, position, seed_);
+    words_[1] = record_checksum(words_, n, position, start_);
     return words_;
   }
 
@@ -164,7 +170,7 @@ class RecordWriter {
   std::uint64_t* at_ = nullptr;   // next word
   std::uint64_t* end_ = nullptr;  // where more() is asked
   std::uint64_t* words_ = nullptr;
-  std::uint64_t seed_ = 0;
+  base::Fold start_;
   std::uint64_t* limit_ = nullptr;
   std::uint64_t max_words_ = 0;
   std::uint64_t unit_words_ = 8;
@@ -198,7 +204,7 @@ struct RecordView {
     return id() != 0 && k >= 1 && k <= 3 && (payload_words() + header_words) * 8 <= max_bytes && payload_words() % 2 == 0;
   }
   [[nodiscard]] bool checks(std::uint64_t seed) const noexcept {
-    return record_checksum(words, payload_words(), position, seed) == words[1];
+    return record_checksum(words, payload_words(), position, base::Fold(seed)) == words[1];
   }
 };
 

@@ -42,7 +42,7 @@ class Ring {
   }
 
   /// Makes the writer's record durable: the medium's one fence. After a failure nothing is known of it, and the pool is poisoned.
-  Status append_fence(RecordWriter& writer, RecordKind kind, std::uint64_t id, std::uint32_t transactions) {
+  [[gnu::always_inline]] Status append_fence(RecordWriter& writer, RecordKind kind, std::uint64_t id, std::uint32_t transactions) {
     const std::uint64_t position = tail_.load(std::memory_order_relaxed);
     const std::uint64_t n = writer.bytes();
     if (__builtin_expect(position >= next_sample_, 0)) sample(position);

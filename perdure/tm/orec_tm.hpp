@@ -86,8 +86,8 @@ class OrecContextBase {
     std::uint64_t before;
   };
   // Only the owner stores to `active`.
-  void leave() noexcept { slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_release); }  // even; pairs with set_bias's acquire
-  void enter() noexcept {
+  [[gnu::always_inline]] void leave() noexcept { slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_release); }  // even; pairs with set_bias's acquire
+  [[gnu::always_inline]] void enter() noexcept {
     slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // odd
     light_fence();                                                                                   // pairs with set_bias's heavy fence
   }

@@ -68,15 +68,15 @@ class Domain {
 /// Old values of what a transaction stored, for rollback in DRAM (not a log: nothing of it is ever durable).
 class UndoLog {
  public:
-  UndoLog() { entries_.resize(1024); reset(); }
+  UndoLog() : entries_(1024) {
+    reset();
+    end_ = next_ + entries_.size();
+  }
   void push(std::uint64_t* address, std::uint64_t old) {
     if (__builtin_expect(next_ == end_, 0)) grow();
     *next_++ = {address, old};
   }
-  void reset() noexcept {
-    next_ = entries_.data();
-    end_ = entries_.data() + entries_.size();
-  }
+  void reset() noexcept { next_ = entries_.data(); }
   [[nodiscard]] bool empty() const noexcept { return next_ == entries_.data(); }
   [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(next_ - entries_.data()); }
   /// Restores newest first. Atomic stores: readers of other threads may look (and will see that the line is locked).

@@ -51,7 +51,7 @@ class Shadow {
   Shadow(pool::PoolFile& file, const Config& config, const Recovery& recovery);
   ~Shadow();
 
-  Context& context() {
+  [[gnu::always_inline]] Context& context() {
     return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
   }
   Status wait(std::uint64_t id);

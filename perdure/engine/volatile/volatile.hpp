@@ -151,7 +151,7 @@ class Volatile {
     ShowTimer shows_;
   };
 
-  Context& context() {
+  [[gnu::always_inline]] Context& context() {
     return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
   }
   void make_room(Context&, std::uint64_t) {}
