@@ -9,19 +9,19 @@
 #include <string.h>
 
 struct note {
-  struct note *next;
+  struct note* next;
   uint64_t number;
   char text[48];
 };
 struct notes {
-  struct note *newest;
+  struct note* newest;
   uint64_t count;
 };
 
 /* Adds a note. It may run more than once, so it changes nothing but the pool; it need not check each call: a failure sticks. */
-static int add(perdure_tx *tx, void *text) {
-  struct notes *root = perdure_root(tx);
-  struct note *place = perdure_alloc(tx, sizeof *place);
+static int add(perdure_tx* tx, void* text) {
+  struct notes* root = perdure_root(tx);
+  struct note* place = perdure_alloc(tx, sizeof *place);
   struct note note = {0};
   note.next = perdure_read_pointer(tx, &root->newest);
   note.number = perdure_read_word(tx, &root->count) + 1;
@@ -36,10 +36,10 @@ struct page {
   size_t n;
   struct note notes[10];
 };
-static int copy(perdure_tx *tx, void *arg) {
-  const struct notes *root = perdure_root(tx);
-  struct page *page = arg;
-  const struct note *at = perdure_read_pointer(tx, &root->newest);
+static int copy(perdure_tx* tx, void* arg) {
+  const struct notes* root = perdure_root(tx);
+  struct page* page = arg;
+  const struct note* at = perdure_read_pointer(tx, &root->newest);
   for (page->n = 0; at != NULL && page->n < 10; at = page->notes[page->n++].next)
     if (perdure_read(tx, &page->notes[page->n], at, sizeof *at) != PERDURE_OK) break;
   return 0;
@@ -51,9 +51,9 @@ static void must(int code) {
   exit(1);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   perdure_options options = {.root_bytes = sizeof(struct notes), .layout = "notes/1", .max_size = 1 << 30, .log_size = 4 << 20};
-  perdure_pool *pool;
+  perdure_pool* pool;
   struct page page;
   size_t i;
   if (argc != 3) return fprintf(stderr, "usage: c_example FILE TEXT\n"), 2;

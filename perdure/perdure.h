@@ -84,17 +84,19 @@ enum {
 
 /* What may be chosen at opening. All zero (or a null pointer) is a good choice; name the fields you set, more will come. */
 typedef struct perdure_options {
-  uint64_t root_bytes;   /* size of the root object: zeros in a new pool; an existing pool must have been made with the same */
-  const char *layout;    /* names the root's type and version, such as "bank/1"; must match the pool's. NULL: "bytes". A C++ root
+  uint64_t root_bytes; /* size of the root object: zeros in a new pool; an existing pool must have been made with the same */
+  const char* layout;  /* names the root's type and version, such as "bank/1"; must match the pool's. NULL: "bytes". A C++ root
                             whose layout_id is the same text, and whose size is root_bytes, opens the same pool */
-  const char *engine;    /* "shadow", "dudetm", "undo", "volatile/stm", ... see perdure_engine_at(). NULL: the pool's own; a new pool: "shadow" */
-  const char *medium;    /* "auto", "file", "dax", "emulated". NULL: "auto" */
-  const char *delays;    /* medium "emulated": a paper's slow memory: "none", "rewind", "blurred", "dudetm", "dudetm-3500", "softwrap" */
+  const char*
+      engine; /* "shadow", "dudetm", "undo", "volatile/stm", ... see perdure_engine_at(). NULL: the pool's own; a new pool: "shadow" */
+  const char* medium;    /* "auto", "file", "dax", "emulated". NULL: "auto" */
+  const char* delays;    /* medium "emulated": a paper's slow memory: "none", "rewind", "blurred", "dudetm", "dudetm-3500", "softwrap" */
   uint64_t max_size;     /* new pool: the data's upper bound in bytes. 0: 64 GiB */
   uint64_t initial_size; /* new pool: data bytes allocated at once. 0: the least */
-  uint64_t log_size;     /* new pool: bytes of log. 0: 64 MiB. One transaction may log half a ring: log_size / threads / 2 on memory, log_size / 2 on files */
-  uint32_t threads;      /* new pool on memory, durable: writers with a log ring of their own. 0: 4. More threads share the last one */
-  uint32_t flags;        /* PERDURE_NO_CREATE | ... */
+  uint64_t
+      log_size; /* new pool: bytes of log. 0: 64 MiB. One transaction may log half a ring: log_size / threads / 2 on memory, log_size / 2 on files */
+  uint32_t threads; /* new pool on memory, durable: writers with a log ring of their own. 0: 4. More threads share the last one */
+  uint32_t flags;   /* PERDURE_NO_CREATE | ... */
   perdure_durability durability; /* when perdure_update(PERDURE_DEFAULT) returns; at creation also the order of the pool's commits */
 } perdure_options;
 
@@ -109,17 +111,17 @@ typedef uint64_t perdure_id;
 /* ---- the library ---------------------------------------------------------------------------------------------------------------- */
 
 /* The version of the library, "0.1.0". Any thread. */
-const char *perdure_version(void);
+const char* perdure_version(void);
 
 /* The text of the calling thread's last failure: the file, what was found, what was expected, what to do. "" if none failed yet. Valid
  * until the thread's next failing call. A call that succeeds leaves it as it was. Texts over 1023 bytes are cut. */
-const char *perdure_message(void);
+const char* perdure_message(void);
 
 /* "ok", "io", "busy", ..., "aborted", "again"; "unknown" for any other number. */
-const char *perdure_code_name(int code);
+const char* perdure_code_name(int code);
 
 /* The name of the n-th engine instance that perdure_options.engine takes; NULL past the last one. */
-const char *perdure_engine_at(size_t n);
+const char* perdure_engine_at(size_t n);
 
 /* ---- opening and closing -------------------------------------------------------------------------------------------------------- */
 
@@ -127,38 +129,38 @@ const char *perdure_engine_at(size_t n);
  * RETURNS PERDURE_OK, IO, BUSY, CORRUPT, INCOMPATIBLE, FULL, READ_ONLY (read-only, but needs recovery), NOT_FOUND, EXISTS, INVALID,
  *   UNSUPPORTED, OUT_OF_MEMORY. A pool that is refused was not written to.
  * THREADS: any; two openings of one pool at once: one of them is PERDURE_BUSY. */
-int perdure_open(const char *path, const perdure_options *options, perdure_pool **pool);
+int perdure_open(const char* path, const perdure_options* options, perdure_pool** pool);
 
 /* Counters of an open pool, since it was opened. Each is right on its own; taken together they are a moment's blur. */
 typedef struct perdure_stats {
-  uint64_t commits;                       /* transactions that changed something */
-  uint64_t reads;                         /* transactions that changed nothing */
-  uint64_t restarts;                      /* runs thrown away after a conflict */
+  uint64_t commits;                           /* transactions that changed something */
+  uint64_t reads;                             /* transactions that changed nothing */
+  uint64_t restarts;                          /* runs thrown away after a conflict */
   perdure_id last_id, durable_id, applied_id; /* newest; durable up to; in home up to: what recovery need not look at */
-  uint64_t log_bytes;                     /* appended */
+  uint64_t log_bytes;                         /* appended */
   uint64_t log_used, log_capacity;
   uint64_t checkpoints;
-  uint64_t heap_used, home_bytes;         /* bytes in allocated blocks; bytes the data has on the medium */
-  uint64_t fences, syncs, written_bytes;  /* waits for durability; those that were system calls; bytes given to the device */
-  uint64_t recovered_transactions;        /* replayed at opening */
-  uint64_t rolled_back_transactions;      /* undone at opening (engine undo) */
-  uint64_t was_clean;                     /* 1: opening had nothing to recover */
+  uint64_t heap_used, home_bytes;        /* bytes in allocated blocks; bytes the data has on the medium */
+  uint64_t fences, syncs, written_bytes; /* waits for durability; those that were system calls; bytes given to the device */
+  uint64_t recovered_transactions;       /* replayed at opening */
+  uint64_t rolled_back_transactions;     /* undone at opening (engine undo) */
+  uint64_t was_clean;                    /* 1: opening had nothing to recover */
 } perdure_stats;
 
 /* Checkpoints, marks the pool clean, closes it and frees the handle, whatever it returns. `last` (may be NULL) receives the counters.
  * After a failure the pool is as a crash leaves it: what was acknowledged is kept, and the next opening recovers.
  * RETURNS PERDURE_OK, IO, POISONED, CLOSED (forked child). Closing NULL does nothing.
  * THREADS: no other call may be in progress or follow. */
-int perdure_close(perdure_pool *pool, perdure_stats *last);
+int perdure_close(perdure_pool* pool, perdure_stats* last);
 
 /* The name of the instance that the pool runs: "shadow". Valid while the pool is open. */
-const char *perdure_engine(const perdure_pool *pool);
+const char* perdure_engine(const perdure_pool* pool);
 
-int perdure_get_stats(perdure_pool *pool, perdure_stats *stats);
+int perdure_get_stats(perdure_pool* pool, perdure_stats* stats);
 
 /* Brings the data up to date on the medium and empties the log, beside running transactions; not from inside a body (PERDURE_INVALID).
  * RETURNS PERDURE_OK, IO, POISONED, CLOSED, INVALID. */
-int perdure_checkpoint(perdure_pool *pool);
+int perdure_checkpoint(perdure_pool* pool);
 
 /* ---- transactions --------------------------------------------------------------------------------------------------------------- */
 
@@ -166,19 +168,19 @@ int perdure_checkpoint(perdure_pool *pool);
  * another thread its changes are taken back and it is called again. So it should change nothing outside the pool but its own locals and
  * what it sets anew from its start on. It must not wait for another thread's transaction, and not leave by longjmp. A C++ exception
  * thrown by a body rolls back; perdure_update returns PERDURE_ABORTED. */
-typedef int perdure_body(perdure_tx *tx, void *arg);
+typedef int perdure_body(perdure_tx* tx, void* arg);
 
 /* Runs body(tx, arg) as a transaction. `id` (may be NULL) receives its number: a receipt, that perdure_wait() and others take.
  * Inside another update's body on the same pool it joins that one: *id is PERDURE_NO_ID, and a body that returns non-zero rolls all of it back.
  * RETURNS PERDURE_OK when it is committed (and durable, where so asked); PERDURE_ABORTED: the body said so. The rest is rolled back too:
  *   FULL, TOO_BIG, READ_ONLY, INVALID (also: an update inside a view), POISONED, CLOSED, OUT_OF_MEMORY. After PERDURE_POISONED from this very call
  *   the transaction may turn out, after reopening, to be durable or not. */
-int perdure_update(perdure_pool *pool, perdure_durability when, perdure_body *body, void *arg, perdure_id *id);
+int perdure_update(perdure_pool* pool, perdure_durability when, perdure_body* body, void* arg, perdure_id* id);
 
 /* Runs body(tx, arg) as a read-only transaction: it sees one consistent state and writes nothing to the medium. With PERDURE_DURABLE or
  * PERDURE_GROUP, what it saw is durable when the call returns; PERDURE_DEFAULT and PERDURE_ASYNC don't wait.
  * RETURNS PERDURE_OK, ABORTED (the body returned non-zero), INVALID, POISONED, CLOSED. */
-int perdure_view(perdure_pool *pool, perdure_durability when, perdure_body *body, void *arg);
+int perdure_view(perdure_pool* pool, perdure_durability when, perdure_body* body, void* arg);
 
 /* ---- inside a body --------------------------------------------------------------------------------------------------------------
  *
@@ -188,60 +190,60 @@ int perdure_view(perdure_pool *pool, perdure_durability when, perdure_body *body
  * All of the pool is accessed in 8-byte words, so where the caller isolates, two threads must not work in one word. */
 
 /* The root object: options.root_bytes of zeros in a new pool. NULL in a pool without one. */
-void *perdure_root(perdure_tx *tx);
+void* perdure_root(perdure_tx* tx);
 
 /* The pool that a transaction runs on. */
-perdure_pool *perdure_pool_of(perdure_tx *tx);
+perdure_pool* perdure_pool_of(perdure_tx* tx);
 
 /* 0, or what stuck: PERDURE_AGAIN, or the code that perdure_update() will return. */
-int perdure_status(const perdure_tx *tx);
+int perdure_status(const perdure_tx* tx);
 
 /* Copies n bytes of the pool to `to`, or from `from` to the pool; any alignment.
  * RETURNS PERDURE_OK, AGAIN, INVALID (outside the pool's data), TOO_BIG, READ_ONLY (a write in a view). On failure *to is zeros. */
-int perdure_read(perdure_tx *tx, void *to, const void *from, size_t n);
-int perdure_write(perdure_tx *tx, void *to, const void *from, size_t n);
+int perdure_read(perdure_tx* tx, void* to, const void* from, size_t n);
+int perdure_write(perdure_tx* tx, void* to, const void* from, size_t n);
 
 /* The same for one aligned word: what transactions are fastest with. The read returns 0 on failure (see perdure_status). */
-uint64_t perdure_read_word(perdure_tx *tx, const void *from);
-int perdure_write_word(perdure_tx *tx, void *to, uint64_t value);
+uint64_t perdure_read_word(perdure_tx* tx, const void* from);
+int perdure_write_word(perdure_tx* tx, void* to, uint64_t value);
 
 /* A pointer that lies in the pool: the pointer at `from`, read through the transaction. NULL on failure. */
-void *perdure_read_pointer(perdure_tx *tx, const void *from);
-int perdure_write_pointer(perdure_tx *tx, void *to, const void *value);
+void* perdure_read_pointer(perdure_tx* tx, const void* from);
+int perdure_write_pointer(perdure_tx* tx, void* to, const void* value);
 
 /* A block of at least n bytes, uninitialised, 16-aligned, 64-aligned from 64 bytes on. Taken back if the transaction does not commit.
  * RETURNS NULL on failure: PERDURE_FULL, READ_ONLY (see perdure_status). */
-void *perdure_alloc(perdure_tx *tx, size_t n);
+void* perdure_alloc(perdure_tx* tx, size_t n);
 
 /* Frees a block that perdure_alloc() returned, in this transaction or an earlier one; NULL does nothing. What it held may be used again
  * once the transaction has committed.
  * RETURNS PERDURE_OK, AGAIN, INVALID (no allocated block starts there), READ_ONLY. */
-int perdure_free(perdure_tx *tx, void *block);
+int perdure_free(perdure_tx* tx, void* block);
 
 /* ---- receipts -------------------------------------------------------------------------------------------------------------------
  * A receipt is a transaction's number, and covers all that the transaction read. Engine "volatile" has no durability: there waiting
  * returns at once, and perdure_durable_id() stays 0. */
 
 /* Returns when transaction `id` is durable. RETURNS PERDURE_OK, INVALID (a number that no transaction has), POISONED, CLOSED. Not inside a body. */
-int perdure_wait(perdure_pool *pool, perdure_id id);
+int perdure_wait(perdure_pool* pool, perdure_id id);
 
 /* 1 when transaction `id`, whose update has returned, is durable, else 0. Never waits. */
-int perdure_is_durable(perdure_pool *pool, perdure_id id);
+int perdure_is_durable(perdure_pool* pool, perdure_id id);
 
 /* Every transaction with a number <= this is durable; single later ones may be. */
-perdure_id perdure_durable_id(perdure_pool *pool);
+perdure_id perdure_durable_id(perdure_pool* pool);
 
 /* Has done(code, arg) called once, when `id` is durable (PERDURE_OK) or can't become so: on this thread, before the call returns, if that is
  * known already; else on a thread of the pool's, which it should not hold up. All are called before perdure_close() returns.
  * RETURNS PERDURE_OK, INVALID, OUT_OF_MEMORY; then done is not called. */
-int perdure_when_durable(perdure_pool *pool, perdure_id id, void (*done)(int code, void *arg), void *arg);
+int perdure_when_durable(perdure_pool* pool, perdure_id id, void (*done)(int code, void* arg), void* arg);
 
 /* ---- addresses ------------------------------------------------------------------------------------------------------------------ */
 
 /* An offset names a byte of the pool's data whatever its address is: 0 for NULL, and for an address outside. Never fails otherwise. */
-uint64_t perdure_offset(perdure_pool *pool, const void *address);
+uint64_t perdure_offset(perdure_pool* pool, const void* address);
 /* The address of an offset; NULL for 0 and for one beyond the data. */
-void *perdure_address(perdure_pool *pool, uint64_t offset);
+void* perdure_address(perdure_pool* pool, uint64_t offset);
 
 #ifdef __cplusplus
 }

@@ -106,12 +106,14 @@ void check_range(const perdure_tx& tx, const void* at, std::size_t n) {
   const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - tx.pool.view);  // below the view: wraps to a huge one
   const std::uint64_t end = tx.pool.impl->file().home_bytes();
   if (__builtin_expect(offset >= tx.pool.first_data && offset < end && n <= end - offset, 1)) return;
-  throw error(failure(Code::invalid, tx.pool.impl->file().path(), std::to_string(n) + " bytes that lie outside the pool's data", "an address in the pool"));
+  throw error(failure(Code::invalid, tx.pool.impl->file().path(), std::to_string(n) + " bytes that lie outside the pool's data",
+                      "an address in the pool"));
 }
 void check_word(const perdure_tx& tx, const void* at) {
   check_range(tx, at, 8);
   if (reinterpret_cast<std::uintptr_t>(at) % 8 != 0)
-    throw error(failure(Code::invalid, tx.pool.impl->file().path(), "a word at an address that is no multiple of 8", "an aligned word, or perdure_read and perdure_write"));
+    throw error(failure(Code::invalid, tx.pool.impl->file().path(), "a word at an address that is no multiple of 8",
+                        "an aligned word, or perdure_read and perdure_write"));
 }
 void check_writable(const perdure_tx& tx) {
   if (!tx.writable) throw error(failure(Code::read_only, tx.pool.impl->file().path(), "a change inside a view", "an update"));
@@ -178,20 +180,39 @@ bool understood(perdure_durability when, Durability own, Durability& out) noexce
 }
 
 void copy(const Stats& s, perdure_stats& out) noexcept {
-  out = {s.commits, s.reads, s.aborts, s.last_id, s.durable_id, s.applied_id, s.log_bytes, s.log_used, s.log_capacity, s.checkpoints, s.heap_used,
-         s.home_bytes, s.medium.fences, s.medium.syncs, s.medium.written_bytes, s.recovery.transactions, s.recovery.rolled_back, s.recovery.was_clean};
+  out = {s.commits,
+         s.reads,
+         s.aborts,
+         s.last_id,
+         s.durable_id,
+         s.applied_id,
+         s.log_bytes,
+         s.log_used,
+         s.log_capacity,
+         s.checkpoints,
+         s.heap_used,
+         s.home_bytes,
+         s.medium.fences,
+         s.medium.syncs,
+         s.medium.written_bytes,
+         s.recovery.transactions,
+         s.recovery.rolled_back,
+         s.recovery.was_clean};
 }
 
 // May this id be waited for here?
 int check_receipt(perdure_pool& pool, perdure_id id) {
-  if (id == PERDURE_NO_ID) return fail(PERDURE_INVALID, "found no transaction's number: a nested update is covered by its outer one, a failed one by none");
+  if (id == PERDURE_NO_ID)
+    return fail(PERDURE_INVALID, "found no transaction's number: a nested update is covered by its outer one, a failed one by none");
   if (open_on(&pool) != nullptr) return fail(PERDURE_INVALID, "a wait for durability inside a transaction: it would wait for itself");
-  if (pool.impl->durable_id() < id && pool.impl->stats().last_id < id) return fail(PERDURE_INVALID, "found a receipt that no transaction of this pool has");
+  if (pool.impl->durable_id() < id && pool.impl->stats().last_id < id)
+    return fail(PERDURE_INVALID, "found a receipt that no transaction of this pool has");
   return PERDURE_OK;
 }
 
 Status read_options(const char* path, const perdure_options& o, Options& options) {
-  constexpr std::uint32_t known = PERDURE_NO_CREATE | PERDURE_MUST_CREATE | PERDURE_OPEN_READ_ONLY | PERDURE_ANY_LAYOUT | PERDURE_CALLER_ISOLATES | PERDURE_BUFFERED;
+  constexpr std::uint32_t known =
+      PERDURE_NO_CREATE | PERDURE_MUST_CREATE | PERDURE_OPEN_READ_ONLY | PERDURE_ANY_LAYOUT | PERDURE_CALLER_ISOLATES | PERDURE_BUFFERED;
   if ((o.flags & ~known) != 0) return failure(Code::invalid, path, "flags " + std::to_string(o.flags), "PERDURE_NO_CREATE | ...");
   options.create = (o.flags & PERDURE_NO_CREATE) == 0;
   options.must_create = (o.flags & PERDURE_MUST_CREATE) != 0;
@@ -236,8 +257,8 @@ int perdure_open(const char* path, const perdure_options* given, perdure_pool** 
     Options options;
     if (Status s = read_options(path, o, options); !s.ok()) return fail(s);
     // The text that layout_of<T>() makes for a T that states its layout_id.
-    ErasedPool::Root root{std::string("0: ") + (o.layout != nullptr ? o.layout : "bytes") + " @0 " + std::to_string(o.root_bytes) + "\n", o.root_bytes,
-                          (o.flags & PERDURE_ANY_LAYOUT) != 0};
+    ErasedPool::Root root{std::string("0: ") + (o.layout != nullptr ? o.layout : "bytes") + " @0 " + std::to_string(o.root_bytes) + "\n",
+                          o.root_bytes, (o.flags & PERDURE_ANY_LAYOUT) != 0};
     auto opened = ErasedPool::open(path, options, root);
     if (!opened) return fail(opened.status());
     auto pool = std::make_unique<perdure_pool>();

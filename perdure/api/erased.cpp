@@ -93,8 +93,8 @@ struct Table<engines<Instances...>> {
   }
   static constexpr std::array<Make, sizeof...(Instances)> makers = {&make<Instances>...};
   static constexpr std::array<detail::Candidate, sizeof...(Instances)> candidates = {
-      detail::Candidate{Instances::name, Instances::type::name, Instances::isolation, Instances::type::view_policy, &Instances::type::identity,
-                        &Instances::type::recover}...};
+      detail::Candidate{Instances::name, Instances::type::name, Instances::isolation, Instances::type::view_policy,
+                        &Instances::type::identity, &Instances::type::recover}...};
 };
 using All = Table<all_engines>;
 
@@ -113,6 +113,8 @@ Result<std::unique_ptr<ErasedPool>> ErasedPool::open(const std::string& path, co
   }
 }
 
-std::string_view ErasedPool::instance(std::size_t n) noexcept { return n < All::candidates.size() ? All::candidates[n].name : std::string_view(); }
+std::string_view ErasedPool::instance(std::size_t n) noexcept {
+  return n < All::candidates.size() ? All::candidates[n].name : std::string_view();
+}
 
 }  // namespace perdure

@@ -57,8 +57,10 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
   }
   const Candidate* chosen = choose(candidates, options.engine, {}, options.isolation);
   if (chosen == nullptr)
-    return failure(Code::incompatible, path, options.engine.empty() ? "no instance that isolates in the list of engines" : "engine '" + options.engine + "' is not in the list",
-                   "one of: " + names(candidates), "open it as Pool<Root, perdure::engines<...>> with the instance named, or change Options::engine");
+    return failure(
+        Code::incompatible, path,
+        options.engine.empty() ? "no instance that isolates in the list of engines" : "engine '" + options.engine + "' is not in the list",
+        "one of: " + names(candidates), "open it as Pool<Root, perdure::engines<...>> with the instance named, or change Options::engine");
   pool::Identity who = chosen->identity(opened.config);
   who.engine_any = true;  // which instances may open an existing pool is decided below, before anything is written
   who.layout = layout;
@@ -84,8 +86,8 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
   if (!opened.file->created() && !fresh) {
     chosen = choose(candidates, options.engine, family, options.isolation);
     if (chosen == nullptr)
-      return failure(Code::incompatible, path, "a pool of engine '" + family + "'",
-                     "one of this program's: " + names(candidates), "open it as Pool<Root, perdure::engines<perdure::" + family + ">>");
+      return failure(Code::incompatible, path, "a pool of engine '" + family + "'", "one of this program's: " + names(candidates),
+                     "open it as Pool<Root, perdure::engines<perdure::" + family + ">>");
   }
   opened.index = static_cast<std::size_t>(chosen - candidates.data());
   if (!opened.file->read_only())

@@ -13,22 +13,23 @@
 namespace perdure {
 
 struct Options {
-  bool create = true;       ///< make the pool if there is none
-  bool must_create = false; ///< `exists` if there is one
-  bool read_only = false;   ///< view() only; several processes may, while no writer has the pool
+  bool create = true;        ///< make the pool if there is none
+  bool must_create = false;  ///< `exists` if there is one
+  bool read_only = false;    ///< view() only; several processes may, while no writer has the pool
 
   std::uint64_t max_size = std::uint64_t{64} << 30;  ///< creation: the data's upper bound in bytes; address space is kept for it
-  std::uint64_t initial_size = 0;                     ///< creation: data bytes allocated at once; 0: a few MiB. Grows as needed
-  std::uint64_t log_size = 0;                         ///< creation: bytes of log; 0: 64 MiB. A transaction may log half a ring
-  std::uint32_t threads = 4;                          ///< creation, `held` order: writers with a ring of their own; more share the last one
+  std::uint64_t initial_size = 0;                    ///< creation: data bytes allocated at once; 0: a few MiB. Grows as needed
+  std::uint64_t log_size = 0;                        ///< creation: bytes of log; 0: 64 MiB. A transaction may log half a ring
+  std::uint32_t threads = 4;                         ///< creation, `held` order: writers with a ring of their own; more share the last one
 
-  Durability durability = Durability::durable;  ///< when update() returns, unless the call says otherwise; at creation also the pool's order
-  Isolation isolation = Isolation::full;        ///< caller: picks the list's instance without isolation, if it has one
-  std::string engine = {};                        ///< an instance's name, if the list has several; empty: the pool's own, at creation the first
+  Durability durability =
+      Durability::durable;                ///< when update() returns, unless the call says otherwise; at creation also the pool's order
+  Isolation isolation = Isolation::full;  ///< caller: picks the list's instance without isolation, if it has one
+  std::string engine = {};                ///< an instance's name, if the list has several; empty: the pool's own, at creation the first
 
   std::string medium = "auto";  ///< auto, file, dax, emulated (docs/media.md)
   bool direct = true;           ///< file: O_DIRECT logs
-  medium::Delays delays = {};      ///< emulated: a paper's slow memory
+  medium::Delays delays = {};   ///< emulated: a paper's slow memory
   std::uint64_t base = 0;       ///< creation: the view's address; 0: a free one is chosen
 };
 
@@ -37,16 +38,16 @@ using Recovery = engine::Recovery;
 
 /// What close() did.
 struct CloseReport {
-  bool clean = false;   ///< the next opening has nothing to recover
-  Stats stats;          ///< since opening
-  double seconds = 0;   ///< the close itself
+  bool clean = false;  ///< the next opening has nothing to recover
+  Stats stats;         ///< since opening
+  double seconds = 0;  ///< the close itself
 };
 
 /// What check() found. `problems` is empty when the pool is sound.
 struct CheckReport {
-  std::uint64_t blocks = 0, bytes = 0;        ///< allocated, by the heap's bitmaps
-  std::uint64_t reachable = 0;                ///< blocks that the root's containers own
-  std::uint64_t leaked = 0, used_twice = 0;   ///< allocated but owned by nobody; owned twice
+  std::uint64_t blocks = 0, bytes = 0;       ///< allocated, by the heap's bitmaps
+  std::uint64_t reachable = 0;               ///< blocks that the root's containers own
+  std::uint64_t leaked = 0, used_twice = 0;  ///< allocated but owned by nobody; owned twice
   std::vector<std::string> problems;
   [[nodiscard]] bool ok() const noexcept { return problems.empty(); }
 };

@@ -39,10 +39,12 @@ class p {
   p& operator=(const p&) = delete;  // a plain write of pool data: write tx(x) = value, inside update()
   p& operator=(const T&) = delete;  // a plain write of pool data: write tx(x) = value, inside update()
   operator T() const = delete;      // a plain read of pool data: read it with tx(x) or tx.read(x)
-  template <class U> p& operator+=(const U&) = delete;  // a plain write of pool data: write tx(x) += value, inside update()
-  template <class U> p& operator-=(const U&) = delete;  // a plain write of pool data: write tx(x) -= value, inside update()
-  p& operator++() = delete;                             // a plain write of pool data: write ++tx(x), inside update()
-  p& operator--() = delete;                             // a plain write of pool data: write --tx(x), inside update()
+  template <class U>
+  p& operator+=(const U&) = delete;  // a plain write of pool data: write tx(x) += value, inside update()
+  template <class U>
+  p& operator-=(const U&) = delete;  // a plain write of pool data: write tx(x) -= value, inside update()
+  p& operator++() = delete;          // a plain write of pool data: write ++tx(x), inside update()
+  p& operator--() = delete;          // a plain write of pool data: write --tx(x), inside update()
 
  private:
   friend struct access;
@@ -57,15 +59,15 @@ class ptr {
   using value_type = T*;
 
   constexpr ptr() noexcept : value_(nullptr) {}
-  constexpr ptr(T* value) noexcept : value_(value) {}        // NOLINT: implicit, as p's
+  constexpr ptr(T* value) noexcept : value_(value) {}          // NOLINT: implicit, as p's
   constexpr ptr(std::nullptr_t) noexcept : value_(nullptr) {}  // NOLINT: implicit, as p's
 
-  ptr(const ptr&) = delete;                   // a plain copy of pool data: read it with tx(x) or tx.read(x)
-  ptr& operator=(const ptr&) = delete;        // a plain write of pool data: write tx(x) = pointer, inside update()
-  ptr& operator=(T*) = delete;                // a plain write of pool data: write tx(x) = pointer, inside update()
-  ptr& operator=(std::nullptr_t) = delete;    // a plain write of pool data: write tx(x) = nullptr, inside update()
-  operator T*() const = delete;               // a plain read of pool data: read it with tx(x) or tx.read(x)
-  T* operator->() const = delete;             // a plain dereference of a pool pointer: write tx(x)->field
+  ptr(const ptr&) = delete;                                   // a plain copy of pool data: read it with tx(x) or tx.read(x)
+  ptr& operator=(const ptr&) = delete;                        // a plain write of pool data: write tx(x) = pointer, inside update()
+  ptr& operator=(T*) = delete;                                // a plain write of pool data: write tx(x) = pointer, inside update()
+  ptr& operator=(std::nullptr_t) = delete;                    // a plain write of pool data: write tx(x) = nullptr, inside update()
+  operator T*() const = delete;                               // a plain read of pool data: read it with tx(x) or tx.read(x)
+  T* operator->() const = delete;                             // a plain dereference of a pool pointer: write tx(x)->field
   std::add_lvalue_reference_t<T> operator*() const = delete;  // a plain dereference of a pool pointer: write *tx(x)
 
  private:
@@ -75,10 +77,22 @@ class ptr {
 
 /// The one door behind p and ptr, for transactions: where the bytes lie in the view.
 struct access {
-  template <class T> [[nodiscard]] static T* address(p<T>& x) noexcept { return std::addressof(x.value_); }
-  template <class T> [[nodiscard]] static const T* address(const p<T>& x) noexcept { return std::addressof(x.value_); }
-  template <class T> [[nodiscard]] static T** address(ptr<T>& x) noexcept { return std::addressof(x.value_); }
-  template <class T> [[nodiscard]] static T* const* address(const ptr<T>& x) noexcept { return std::addressof(x.value_); }
+  template <class T>
+  [[nodiscard]] static T* address(p<T>& x) noexcept {
+    return std::addressof(x.value_);
+  }
+  template <class T>
+  [[nodiscard]] static const T* address(const p<T>& x) noexcept {
+    return std::addressof(x.value_);
+  }
+  template <class T>
+  [[nodiscard]] static T** address(ptr<T>& x) noexcept {
+    return std::addressof(x.value_);
+  }
+  template <class T>
+  [[nodiscard]] static T* const* address(const ptr<T>& x) noexcept {
+    return std::addressof(x.value_);
+  }
 };
 
 static_assert(sizeof(p<char>) == 1 && sizeof(p<double>) == sizeof(double) && alignof(p<double>) == alignof(double));

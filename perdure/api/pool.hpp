@@ -14,8 +14,8 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <unordered_map>
@@ -97,8 +97,8 @@ class Pool<Root, engines<Instances...>> {
   /// On a medium the caller made (tests, crash exploration).
   static Result<Pool> try_open_on(const std::string& path, const Options& options, std::unique_ptr<medium::Medium> medium, bool fresh) {
     static constexpr std::array<detail::Candidate, sizeof...(Instances)> candidates = {
-        detail::Candidate{Instances::name, Instances::type::name, Instances::isolation, Instances::type::view_policy, &Instances::type::identity,
-                          &Instances::type::recover}...};
+        detail::Candidate{Instances::name, Instances::type::name, Instances::isolation, Instances::type::view_policy,
+                          &Instances::type::identity, &Instances::type::recover}...};
     auto opened = detail::open_pool(path, options, candidates, layout_of<Root>(), sizeof(Root), std::move(medium), fresh);
     if (!opened) return opened.status();
     try {
@@ -119,7 +119,10 @@ class Pool<Root, engines<Instances...>> {
   }
 
   Pool(Pool&& other) noexcept
-      : running_(std::move(other.running_)), root_(std::exchange(other.root_, nullptr)), index_(other.index_), durability_(other.durability_) {}
+      : running_(std::move(other.running_)),
+        root_(std::exchange(other.root_, nullptr)),
+        index_(other.index_),
+        durability_(other.durability_) {}
   Pool& operator=(Pool&& other) noexcept {
     if (this != &other) {
       shut();
@@ -143,7 +146,8 @@ class Pool<Root, engines<Instances...>> {
     return with([&](auto& running) {
       using Context = typename std::remove_reference_t<decltype(*running.engine)>::Context;
       using R = std::invoke_result_t<F&, Tx<Context>&, Root&>;
-      static_assert(detail::leaves_a_transaction<R>, "perdure: update()'s lambda must not return a pool pointer or reference out of its transaction");
+      static_assert(detail::leaves_a_transaction<R>,
+                    "perdure: update()'s lambda must not return a pool pointer or reference out of its transaction");
       Root& root = *root_;
       if constexpr (std::is_void_v<R>) {
         const std::uint64_t id = engine::run(*running.engine, true, durability, [&](Context& context) {
@@ -182,7 +186,8 @@ class Pool<Root, engines<Instances...>> {
     return with([&](auto& running) {
       using Context = typename std::remove_reference_t<decltype(*running.engine)>::Context;
       using R = std::invoke_result_t<F&, ReadTx<Context>&, const Root&>;
-      static_assert(detail::leaves_a_transaction<R>, "perdure: view()'s lambda must not return a pool pointer or reference out of its transaction");
+      static_assert(detail::leaves_a_transaction<R>,
+                    "perdure: view()'s lambda must not return a pool pointer or reference out of its transaction");
       const Root& root = *root_;
       const auto seen = [&](std::uint64_t id) {
         if (durability != Durability::async && id != engine::joined) running.wait_durable(id).or_throw();
@@ -284,7 +289,8 @@ class Pool<Root, engines<Instances...>> {
   template <class Running>
   static void outside(Running& running, const char* call) {
     if (running.engine->context().inside())
-      throw error(failure(Code::invalid, "", std::string(call) + " inside a transaction on the same pool", {}, "leave the transaction first"));
+      throw error(
+          failure(Code::invalid, "", std::string(call) + " inside a transaction on the same pool", {}, "leave the transaction first"));
   }
   // A pool without a transaction has a root of zeros: members with other initial values are stored first.
   void first_root() {

@@ -53,7 +53,8 @@ class ReceiptBase {
     source_->when_durable(id_, std::move(f));
   }
   [[nodiscard]] static Status nested() {
-    return failure(Code::invalid, "", "a wait for the receipt of an update() nested in another transaction", "the outer update()'s receipt");
+    return failure(Code::invalid, "", "a wait for the receipt of an update() nested in another transaction",
+                   "the outer update()'s receipt");
   }
   detail::DurabilitySource* source_;
   std::uint64_t id_;

@@ -90,7 +90,9 @@ class ReadTx {
     }
   }
   // How it reads does not change while it runs: asked once, so that a compiler can keep it in a register or knows it.
-  [[nodiscard]] [[gnu::always_inline]] std::uint64_t read_word(const std::uint64_t* a) { return __builtin_expect(direct_, 1) ? *a : context_.read(a); }
+  [[nodiscard]] [[gnu::always_inline]] std::uint64_t read_word(const std::uint64_t* a) {
+    return __builtin_expect(direct_, 1) ? *a : context_.read(a);
+  }
 
   Context& context_;
   const bool direct_;
@@ -176,8 +178,10 @@ class Tx : public ReadTx<Context> {
   }
 
  private:
-  template <class, class> friend class Ref;
-  template <class, class> friend class PtrRef;
+  template <class, class>
+  friend class Ref;
+  template <class, class>
+  friend class PtrRef;
 
   template <class T>
   void store(T* a, const T& value) {

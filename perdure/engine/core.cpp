@@ -20,7 +20,11 @@ std::string name_of(const pool::Header& h) { return {h.engine, strnlen(h.engine,
 }  // namespace
 
 Core::Core(pool::PoolFile& f, const Config& c, const Recovery& r)
-    : file(f), medium(f.medium()), config(c), recovery(r), page_(f.header().uuid, f.read_only() ? std::string() : f.path(), name_of(f.header())) {
+    : file(f),
+      medium(f.medium()),
+      config(c),
+      recovery(r),
+      page_(f.header().uuid, f.read_only() ? std::string() : f.path(), name_of(f.header())) {
   static const bool hooked = (base::at_fork_child(&Core::in_forked_child, nullptr), true);
   (void)hooked;
   if (file.read_only()) state_.fetch_or(read_only_bit, std::memory_order_relaxed);
@@ -55,7 +59,8 @@ void Core::lost(std::uint64_t id, const Status& status) {
 Status Core::why() const {
   const std::uint32_t state = state_.load(std::memory_order_acquire);  // pairs with poison
   if (state & forked_bit)
-    return failure(Code::closed, file.path(), "this handle was carried through fork()", "a pool opened in this process", "open it in the child after the parent closed it");
+    return failure(Code::closed, file.path(), "this handle was carried through fork()", "a pool opened in this process",
+                   "open it in the child after the parent closed it");
   if (state & poisoned_bit) {
     const std::lock_guard lock(mutex_);
     return failure_;
@@ -66,7 +71,8 @@ Status Core::why() const {
 
 void Core::refuse() const {
   why().or_throw();
-  throw error(failure(Code::read_only, file.path(), "a change was asked of a pool that is open for reading only", {}, "open it without read_only"));
+  throw error(
+      failure(Code::read_only, file.path(), "a change was asked of a pool that is open for reading only", {}, "open it without read_only"));
 }
 
 void Core::fill(Stats& stats) const {
@@ -120,7 +126,8 @@ Result<pool::HeapOp> HeapOps::prepare_free(pool::Heap& heap, std::uint64_t offse
   if (!ops_.empty()) {
     if (const pool::HeapOp* before = latest(offset)) {
       if (!before->set)
-        return failure(Code::invalid, "", "the block at home offset " + std::to_string(offset) + " was freed twice in one transaction", "one free");
+        return failure(Code::invalid, "", "the block at home offset " + std::to_string(offset) + " was freed twice in one transaction",
+                       "one free");
       pool::HeapOp op = *before;
       op.set = false;
       return op;

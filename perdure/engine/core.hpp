@@ -225,7 +225,8 @@ std::uint64_t run(E& engine, bool update, Durability durability, F&& body) {
   auto& context = engine.context();
   if (__builtin_expect(context.inside(), 0)) {
     if (update && context.in_view())
-      throw error(failure(Code::invalid, "", "update() called inside view()", "a change to start its own transaction", "leave the view first"));
+      throw error(
+          failure(Code::invalid, "", "update() called inside view()", "a change to start its own transaction", "leave the view first"));
     body(context);
     return joined;
   }

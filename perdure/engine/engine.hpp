@@ -50,8 +50,8 @@ namespace perdure::engine {
 struct Config {
   Durability durability = Durability::durable;
   Isolation isolation = Isolation::full;
-  std::uint32_t threads = 8;          ///< writers with a ring of their own (held order); more share one
-  bool fence_is_sync = false;         ///< of the medium
+  std::uint32_t threads = 8;   ///< writers with a ring of their own (held order); more share one
+  bool fence_is_sync = false;  ///< of the medium
 };
 
 /// What recovery did.
@@ -66,11 +66,11 @@ struct Recovery {
 /// Counters of an open pool.
 struct Stats {
   std::string engine;
-  std::uint64_t commits = 0;         ///< transactions that changed something
-  std::uint64_t reads = 0;           ///< transactions that changed nothing
-  std::uint64_t aborts = 0;          ///< restarts after a conflict
+  std::uint64_t commits = 0;  ///< transactions that changed something
+  std::uint64_t reads = 0;    ///< transactions that changed nothing
+  std::uint64_t aborts = 0;   ///< restarts after a conflict
   std::uint64_t last_id = 0, durable_id = 0, applied_id = 0;
-  std::uint64_t log_bytes = 0;       ///< appended since opening
+  std::uint64_t log_bytes = 0;  ///< appended since opening
   std::uint64_t log_used = 0, log_capacity = 0;
   std::uint64_t checkpoints = 0, checkpoint_lines = 0;
   std::uint64_t heap_used = 0, home_bytes = 0;

@@ -64,7 +64,7 @@ Status Persister::write(std::uint64_t transactions) {
     return status;
   }
   outstanding_.fetch_sub(gathered_bytes_, std::memory_order_acq_rel);  // after tail moved; pairs with reserve
-  durable_.store(last, std::memory_order_release);                      // pairs with durable()
+  durable_.store(last, std::memory_order_release);                     // pairs with durable()
   groups_.fetch_add(1, std::memory_order_relaxed);
   return status;
 }

@@ -81,7 +81,7 @@ class Persister {
   std::array<std::atomic<VolatileLog*>, base::max_threads> logs_{};
   alignas(128) std::atomic<std::uint64_t> outstanding_{0};
   alignas(128) std::atomic<std::uint64_t> durable_{0};
-  std::atomic<std::uint32_t> steps_{0};    ///< what waiters sleep on
+  std::atomic<std::uint32_t> steps_{0};  ///< what waiters sleep on
   std::atomic<int> sleepers_{0};
   std::atomic<std::uint64_t> groups_{0};
 };

@@ -52,7 +52,8 @@ enum class EntryKind : std::uint8_t { words = 1, alloc = 2, free = 3, end = 4, b
 }
 
 /// Word 1 of a record of n payload words (an even number) at `position`; `fold` as it starts from the ring's seed.
-[[nodiscard]] inline std::uint64_t record_checksum(const std::uint64_t* words, std::uint64_t n, std::uint64_t position, base::Fold fold) noexcept {
+[[nodiscard]] inline std::uint64_t record_checksum(const std::uint64_t* words, std::uint64_t n, std::uint64_t position,
+                                                   base::Fold fold) noexcept {
   for (std::uint64_t i = 0; i < n; i += 2) fold.add(words[header_words + i], words[header_words + i + 1]);
   fold.add(words[0], words[2]);
   fold.add(position, n);
@@ -122,7 +123,8 @@ class RecordWriter {
   }
 
   /// Writes header, checksum and padding for a record at ring position `position`. The result is bytes() long, 64-aligned.
-  [[nodiscard]] const std::uint64_t* seal(RecordKind kind, std::uint64_t id, std::uint32_t transactions, std::uint64_t position) noexcept {
+  [[nodiscard]] [[gnu::always_inline]] const std::uint64_t* seal(RecordKind kind, std::uint64_t id, std::uint32_t transactions,
+                                                                 std::uint64_t position) noexcept {
     const std::uint64_t n = payload_words();
     std::uint64_t* const padded = words_ + bytes() / 8;
     for (std::uint64_t* p = at_; p < padded; ++p) {

@@ -56,8 +56,8 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {
     auto map = medium.map_ring(pool::first_ring + i * header.ring_bytes, header.ring_bytes);
     if (!map) return map.status();
-    const Scan scan = scan_ring(*map, header.ring_head[i], ring_seed(header.uuid, header.epoch, i), header.append_unit, ring_name(medium, i),
-                                [&](const RecordView& r) {
+    const Scan scan = scan_ring(*map, header.ring_head[i], ring_seed(header.uuid, header.epoch, i), header.append_unit,
+                                ring_name(medium, i), [&](const RecordView& r) {
                                   if (r.id() > header.applied) records.push_back(r);
                                 });
     if (!scan.damage.ok()) return scan.damage;
@@ -71,7 +71,8 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
                      "transaction " + std::to_string(r.id()) + " follows " + std::to_string(done.last_id) + " with others missing",
                      "records without a gap", "nothing was acknowledged that is lost here; restore a copy");
     if (!home.payload(r.words + header_words, r.payload_words()))
-      return failure(Code::corrupt, medium.path(), "the record of transaction " + std::to_string(r.id()) + " names bytes or blocks that the pool does not have",
+      return failure(Code::corrupt, medium.path(),
+                     "the record of transaction " + std::to_string(r.id()) + " names bytes or blocks that the pool does not have",
                      "entries inside home", "restore a copy");
     ++done.records;
     done.transactions += r.transactions();

@@ -23,7 +23,9 @@ namespace perdure::log {
 /// Stores words to home through the medium and remembers which lines to flush.
 class HomeWriter final : public pool::HeapTarget {
  public:
-  HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes) : medium_(medium), max_home_bytes_(max_home_bytes) { lines_.reserve(batch); }
+  HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes) : medium_(medium), max_home_bytes_(max_home_bytes) {
+    lines_.reserve(batch);
+  }
 
   void words(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n) {
     medium_.store(medium_.log_bytes() + offset, values, n * 8);

@@ -31,10 +31,11 @@ Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t see
   for (std::uint64_t p = position + unit; p < stop; p += unit) {
     const RecordView r = record_at(p);
     if (!whole(r)) continue;
-    scan.damage = failure(Code::corrupt, name,
-                          "the record at position " + std::to_string(position) + " is damaged, yet a later one, of transaction " +
-                              std::to_string(r.id()) + " at position " + std::to_string(p) + ", is whole",
-                          "no break below a durable record", "nothing was changed: restore a copy, or read what is left with `perdure log`");
+    scan.damage =
+        failure(Code::corrupt, name,
+                "the record at position " + std::to_string(position) + " is damaged, yet a later one, of transaction " +
+                    std::to_string(r.id()) + " at position " + std::to_string(p) + ", is whole",
+                "no break below a durable record", "nothing was changed: restore a copy, or read what is left with `perdure log`");
     break;
   }
   return scan;

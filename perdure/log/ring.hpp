@@ -42,16 +42,25 @@ class Ring {
   }
 
   /// Makes the writer's record durable: the medium's one fence. After a failure nothing is known of it, and the pool is poisoned.
-  [[gnu::always_inline]] Status append_fence(RecordWriter& writer, RecordKind kind, std::uint64_t id, std::uint32_t transactions) {
+  /// `meanwhile()` runs while the record is on its way: stores made then cost nothing, stores after the fence queue up behind it.
+  template <class F>
+  [[gnu::always_inline]] Status append_fence(RecordWriter& writer, RecordKind kind, std::uint64_t id, std::uint32_t transactions,
+                                             F&& meanwhile) {
     const std::uint64_t position = tail_.load(std::memory_order_relaxed);
     const std::uint64_t n = writer.bytes();
     if (__builtin_expect(position >= next_sample_, 0)) sample(position);
     const std::uint64_t* record = writer.seal(kind, id, transactions, position);
-    Status status = medium_->append_fence(map_, position, record, n);
+    medium_->append(map_, position, record, n);
+    last_id_ = id;  // after a failure nothing is appended any more
+    meanwhile();
+    Status status = medium_->fence();
     if (__builtin_expect(!status.ok(), 0)) return status;
-    last_id_ = id;
     tail_.store(position + n, std::memory_order_release);  // pairs with tail(): what lies below is durable
     return status;
+  }
+
+  Status append_fence(RecordWriter& writer, RecordKind kind, std::uint64_t id, std::uint32_t transactions) {
+    return append_fence(writer, kind, id, transactions, [] {});
   }
 
   /// The position of the first record with an id above `id` (tail where there is none); the ring's owner may be appending meanwhile.
@@ -98,10 +107,10 @@ class Ring {
 
 /// What a scan found.
 struct Scan {
-  std::uint64_t end = 0;       ///< position after the last whole record
+  std::uint64_t end = 0;  ///< position after the last whole record
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
-  Status damage;               ///< `corrupt` when a broken record lies below a whole one (law L10)
+  Status damage;  ///< `corrupt` when a broken record lies below a whole one (law L10)
 };
 
 /// Calls f(RecordView) for each whole record from `head` on, in ring order. A plain function of the bytes: no threads, no state.

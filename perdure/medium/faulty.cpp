@@ -68,11 +68,6 @@ void FaultyMedium::append(const RingMap& ring, std::uint64_t pos, const void* sr
   inner_->append(ring, pos, src, n);
 }
 
-Status FaultyMedium::append_fence(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept {
-  append(ring, pos, src, n);
-  return fence();
-}
-
 Status FaultyMedium::grow(std::uint64_t home_bytes) {
   const int err = strike(Call::grow);
   if (Status s = poison_.check(); !s.ok()) return s;

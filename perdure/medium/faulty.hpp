@@ -25,7 +25,6 @@ class FaultyMedium final : public Medium {
   explicit FaultyMedium(std::unique_ptr<Medium> inner);
 
   /// The nth such call from now on (1 = the next) fails as a system call with `err` would; with `and_later` all after it too.
-  /// append_fence counts as an append and a fence.
   void fail(Call call, std::uint64_t nth, int err, bool and_later = false) noexcept;
   /// How many such calls were made since the last fail() for it, or ever.
   [[nodiscard]] std::uint64_t calls(Call call) const noexcept;
@@ -40,7 +39,6 @@ class FaultyMedium final : public Medium {
   Status flush_all() noexcept override;
   Result<RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override;
   void append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override;
-  Status append_fence(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override;
   Status grow(std::uint64_t home_bytes) override;
   Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n, ViewKind kind) override;
   Counters counters() const noexcept override { return inner_->counters(); }

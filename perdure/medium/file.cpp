@@ -52,9 +52,7 @@ std::string FileMedium::describe() const {
   return text + "; home mapped, fdatasync";
 }
 
-FileMedium::Marked& FileMedium::marked() noexcept {
-  return marked_[static_cast<std::size_t>(base::thread_slot())];
-}
+FileMedium::Marked& FileMedium::marked() noexcept { return marked_[static_cast<std::size_t>(base::thread_slot())]; }
 
 void FileMedium::mark(std::uint64_t offset, std::uint64_t n) noexcept {
   if (n == 0) return;
@@ -133,11 +131,6 @@ Status FileMedium::make_durable() noexcept {
 Status FileMedium::fence() noexcept {
   add(row().fences, 1);
   return make_durable();
-}
-
-Status FileMedium::append_fence(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept {
-  append(ring, pos, src, n);
-  return fence();
 }
 
 Status FileMedium::flush_all() noexcept {

@@ -29,7 +29,6 @@ class FileMedium final : public MappedMedium {
   Status fence() noexcept override;
   Status flush_all() noexcept override;
   void append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override;
-  Status append_fence(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override;
 
  private:
   /// What one thread has marked since its last fence: log blocks, and home pages.

@@ -38,7 +38,7 @@ struct Counters {
   std::uint64_t stored_bytes = 0;    ///< bytes given to store()
   std::uint64_t streamed_lines = 0;  ///< 64-byte lines given to stream() and append()
   std::uint64_t flushed_lines = 0;   ///< lines given to flush()
-  std::uint64_t fences = 0;          ///< fence() and append_fence(): each one wait for durability
+  std::uint64_t fences = 0;          ///< each one wait for durability
   std::uint64_t syncs = 0;           ///< system calls that waited for a device: fsync, msync, O_DSYNC writes
   std::uint64_t written_bytes = 0;   ///< bytes given to the device by those (files), or lines x 64 (memory)
 
@@ -106,8 +106,11 @@ class Medium {
   virtual Result<RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) = 0;
   /// Streams n bytes (a multiple of 64) to ring position `pos` (bytes, any lap; taken modulo the ring), wrapping by itself.
   virtual void append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept = 0;
-  /// append, then fence: the one call on a commit's path.
-  virtual Status append_fence(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept = 0;
+  /// append, then fence.
+  Status append_fence(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept {
+    append(ring, pos, src, n);
+    return fence();
+  }
 
   /// Home becomes `home_bytes` long: allocated on the medium (a full disk is an error here and never a SIGBUS later), zero, mapped.
   /// What was there stays where it was. The new length is durable before this returns.

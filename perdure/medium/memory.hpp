@@ -2,7 +2,7 @@
 //
 // MemoryMedium: byte-addressable durable memory, real (`dax`) or played by a MAP_SHARED file (`emulated`). Both are this one class.
 //
-// The commit path is append_fence(): wide non-temporal stores, one sfence, three counters. With NoDelay nothing else is compiled in.
+// The commit path is append() and fence(): wide non-temporal stores, one sfence, three counters. With NoDelay nothing else is compiled in.
 // Crash invariants are M1-M4 as the hardware gives them: a flush is a clwb (or what there is), a fence an sfence. An sfence can't fail,
 // so neither does this medium once it is open; only growth can.
 // Thread safety: as medium.hpp says. flush_all and grow: one caller at a time, and not both at once.
@@ -76,10 +76,10 @@ class MemoryMedium final : public MappedMedium {
   }
 
   Status fence() noexcept override {
+    add(row().fences, 1);  // a store that comes after the fence waits for it in the processor's store buffer, which then fills up
     // what this thread flushed or streamed is durable before whatever the caller does next
     base::store_fence();
     delay_.fenced();
-    add(row().fences, 1);
     return {};
   }
 
@@ -93,16 +93,6 @@ class MemoryMedium final : public MappedMedium {
   void append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override {
     append_lines(ring, pos, src, n);
     count_streamed(row(), n);
-  }
-
-  Status append_fence(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override {
-    append_lines(ring, pos, src, n);
-    base::store_fence();  // the record is durable before its transaction is acknowledged or its locks are let go
-    delay_.fenced();
-    Row& r = row();
-    count_streamed(r, n);
-    add(r.fences, 1);
-    return {};
   }
 
  private:

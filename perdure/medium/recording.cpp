@@ -131,11 +131,6 @@ void RecordingMedium::append(const RingMap& ring, std::uint64_t pos, const void*
   add(row().written_bytes, n);
 }
 
-Status RecordingMedium::append_fence(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept {
-  append(ring, pos, src, n);
-  return fence();
-}
-
 void RecordingMedium::capture(int thread, std::uint64_t line_number) {
   const auto found = lines_.find(line_number);
   if (found == lines_.end()) return;  // as in the first image: durable

@@ -60,7 +60,6 @@ class RecordingMedium final : public MappedMedium {
   Status fence() noexcept override;
   Status flush_all() noexcept override;
   void append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override;
-  Status append_fence(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override;
 
   /// Notes something of the test's in the list of events: mark("acknowledge", 7).
   void mark(std::string_view label, std::uint64_t id);

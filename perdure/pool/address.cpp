@@ -53,7 +53,8 @@ std::string occupant(std::uint64_t base, std::uint64_t bytes) {
     if (std::sscanf(line.c_str(), "%llx-%llx", &from, &to) != 2 || to <= base || from >= base + bytes) continue;
     const std::string pool = pool_viewed_at(std::max<std::uint64_t>(from, base));
     const std::size_t name = line.find_first_of("/[");
-    const std::string what = !pool.empty() ? "the view of pool " + pool : (name == std::string::npos ? "anonymous memory" : line.substr(name));
+    const std::string what =
+        !pool.empty() ? "the view of pool " + pool : (name == std::string::npos ? "anonymous memory" : line.substr(name));
     return what + " at " + hex(from) + "-" + hex(to);
   }
   return "something that /proc/self/maps does not show";
@@ -67,9 +68,11 @@ Status refused(int err, std::uint64_t base, std::uint64_t bytes, const std::stri
                    "open this pool before that is mapped or in another process, or make it anew at another base (export, load)");
   }
   if (err == ENOMEM) {
-    return failure(Code::out_of_memory, path, "no address space for " + wanted, {}, "raise `ulimit -v`, or make the pool with a smaller max_size");
+    return failure(Code::out_of_memory, path, "no address space for " + wanted, {},
+                   "raise `ulimit -v`, or make the pool with a smaller max_size");
   }
-  return failure(Code::incompatible, path, wanted + " can't be mapped here (" + std::strerror(err) + ")", {}, "make the pool anew on this machine (export, load)");
+  return failure(Code::incompatible, path, wanted + " can't be mapped here (" + std::strerror(err) + ")", {},
+                 "make the pool anew on this machine (export, load)");
 }
 
 // 0, or the errno.

@@ -17,7 +17,11 @@ std::string number(std::uint64_t n) { return std::to_string(n); }
 class Auditor {
  public:
   Auditor(const std::byte* home, const Header& header, const std::function<void(std::uint64_t, std::uint64_t)>& each_block)
-      : home_(home), header_(header), each_block_(each_block), first_(first_chunk(header.max_home_bytes)), end_(header.home_bytes / chunk_bytes) {}
+      : home_(home),
+        header_(header),
+        each_block_(each_block),
+        first_(first_chunk(header.max_home_bytes)),
+        end_(header.home_bytes / chunk_bytes) {}
 
   HeapAudit run() {
     for (std::uint64_t c = 0; c < std::min(first_, header_.max_home_bytes / chunk_bytes); ++c)
@@ -26,10 +30,12 @@ class Auditor {
     for (std::uint64_t c = std::max(end_, first_); c < header_.max_home_bytes / chunk_bytes; ++c)
       if (load_word(c).bits != 0) problem(c, "a word " + number(load_word(c).bits) + " beyond home's end", "0");
     if (header_.root_bytes != 0 && !root_found_) {
-      result_.problems.push_back("root: no allocated block of " + number(header_.root_bytes) + " bytes or more starts at home offset " + number(header_.root_offset));
+      result_.problems.push_back("root: no allocated block of " + number(header_.root_bytes) + " bytes or more starts at home offset " +
+                                 number(header_.root_offset));
     }
     if (header_.clean == 1 && header_.heap_exact == 1 && header_.heap_used != result_.bytes) {
-      result_.problems.push_back("header: heap_used is " + number(header_.heap_used) + ", expected " + number(result_.bytes) + ", the sum of all blocks");
+      result_.problems.push_back("header: heap_used is " + number(header_.heap_used) + ", expected " + number(result_.bytes) +
+                                 ", the sum of all blocks");
     }
     return std::move(result_);
   }
@@ -43,7 +49,8 @@ class Auditor {
   [[nodiscard]] ChunkWord load_word(std::uint64_t chunk) const { return {load(directory_word(chunk))}; }
 
   void problem(std::uint64_t chunk, const std::string& found, const std::string& expected) {
-    if (result_.problems.size() < most_problems) result_.problems.push_back("chunk " + number(chunk) + ": found " + found + ", expected " + expected);
+    if (result_.problems.size() < most_problems)
+      result_.problems.push_back("chunk " + number(chunk) + ": found " + found + ", expected " + expected);
   }
 
   void block(std::uint64_t offset, std::uint64_t bytes) {
@@ -63,7 +70,10 @@ class Auditor {
         return 1;
       case ChunkWord::small: return span(c, w);
       case ChunkWord::large: return large(c, w);
-      case ChunkWord::rest: problem(c, "the rest of a span or object " + number(w.count()) + " chunks back", "something that begins here: nothing back there reaches this far"); return 1;
+      case ChunkWord::rest:
+        problem(c, "the rest of a span or object " + number(w.count()) + " chunks back",
+                "something that begins here: nothing back there reaches this far");
+        return 1;
       default: problem(c, "a word of kind " + number(w.bits & 0xff), "0 to 3"); return 1;
     }
   }
@@ -76,7 +86,8 @@ class Auditor {
     }
     for (std::uint64_t i = 1; i < count; ++i) {
       const ChunkWord w = load_word(c + i), rest = ChunkWord::make(ChunkWord::rest, 0, i);
-      if (w != rest) problem(c + i, "the word " + number(w.bits), number(rest.bits) + ": part of the " + what + " that begins at chunk " + number(c));
+      if (w != rest)
+        problem(c + i, "the word " + number(w.bits), number(rest.bits) + ": part of the " + what + " that begins at chunk " + number(c));
     }
     return true;
   }
@@ -87,8 +98,10 @@ class Auditor {
       return 1;
     }
     const ClassInfo& info = classes[w.size_class()];
-    if (w != span_word(w.size_class())) problem(c, "a span of " + number(w.count()) + " chunks", number(info.chunks) + " for blocks of " + number(info.bytes) + " bytes");
-    if ((c - first_) % info.chunks != 0) problem(c, "a span of " + number(info.chunks) + " chunks", "one that begins at a multiple of its size from chunk " + number(first_));
+    if (w != span_word(w.size_class()))
+      problem(c, "a span of " + number(w.count()) + " chunks", number(info.chunks) + " for blocks of " + number(info.bytes) + " bytes");
+    if ((c - first_) % info.chunks != 0)
+      problem(c, "a span of " + number(info.chunks) + " chunks", "one that begins at a multiple of its size from chunk " + number(first_));
     if (!check_rest(c, info.chunks, "span")) return 1;
     result_.chunks_small += info.chunks;
     const std::uint64_t at = c * chunk_bytes;
@@ -96,7 +109,8 @@ class Auditor {
       const std::uint64_t bits = load(at + i * 8);
       const std::uint32_t in_word = info.blocks > i * 64 ? std::min(info.blocks - i * 64, 64U) : 0;
       const std::uint64_t legal = in_word == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << in_word) - 1;
-      if ((bits & ~legal) != 0) problem(c, "bits set in bitmap word " + number(i) + " beyond the last block", "none above block " + number(info.blocks - 1));
+      if ((bits & ~legal) != 0)
+        problem(c, "bits set in bitmap word " + number(i) + " beyond the last block", "none above block " + number(info.blocks - 1));
       for (std::uint64_t b = bits & legal; b != 0; b &= b - 1)
         block(at + info.first + (i * 64 + static_cast<std::uint32_t>(__builtin_ctzll(b))) * std::uint64_t{info.bytes}, info.bytes);
     }
@@ -121,7 +135,8 @@ class Auditor {
 
 }  // namespace
 
-HeapAudit audit_heap(const std::byte* home, const Header& header, const std::function<void(std::uint64_t offset, std::uint64_t bytes)>& each_block) {
+HeapAudit audit_heap(const std::byte* home, const Header& header,
+                     const std::function<void(std::uint64_t offset, std::uint64_t bytes)>& each_block) {
   if (header.home_bytes < first_chunk(header.max_home_bytes) * chunk_bytes) {
     HeapAudit broken;
     broken.problems.push_back("header: home of " + number(header.home_bytes) + " bytes is less than its directory");

@@ -49,7 +49,8 @@ Status plan_home(const OpenFile& how, const Identity& who, Plan& plan) {
     return failure(Code::invalid, how.path, "a max_size of " + number(how.max_bytes) + " bytes", "at most " + number(max_home_limit));
   const std::uint64_t least = (first_chunk(plan.max_home_bytes) + std::max<std::uint64_t>(root_chunks(who.root_bytes), 1)) * chunk_bytes;
   if (plan.max_home_bytes < least)
-    return failure(Code::invalid, how.path, "a max_size of " + number(how.max_bytes) + " bytes", "at least " + number(least) + " for this root object");
+    return failure(Code::invalid, how.path, "a max_size of " + number(how.max_bytes) + " bytes",
+                   "at least " + number(least) + " for this root object");
   const std::uint64_t wanted = std::max(round_up(how.initial_bytes, chunk_bytes), least + room_at_birth * chunk_bytes);
   plan.home_bytes = std::min(wanted, plan.max_home_bytes);
   return {};
@@ -80,7 +81,8 @@ void store_zeros(medium::Medium& medium, std::uint64_t offset, std::uint64_t n) 
 // A message about the file under its working name, for a user who knows only the pool's.
 Status under_its_name(const Status& s, const std::string& working, const std::string& name) {
   std::string text = s.message();
-  for (std::size_t at = text.find(working); at != std::string::npos; at = text.find(working, at + name.size())) text.replace(at, working.size(), name);
+  for (std::size_t at = text.find(working); at != std::string::npos; at = text.find(working, at + name.size()))
+    text.replace(at, working.size(), name);
   return {s.code(), text};
 }
 
@@ -143,7 +145,8 @@ Result<Plan> plan_on(const medium::Medium& medium, const OpenFile& how, const Id
   const std::uint64_t least = first_chunk(plan.max_home_bytes) + std::max<std::uint64_t>(root_chunks(who.root_bytes), 1);
   plan.home_bytes = medium.home_bytes() / chunk_bytes * chunk_bytes;
   if (plan.home_bytes < least * chunk_bytes)
-    return failure(Code::invalid, how.path, "a medium whose home has " + number(medium.home_bytes()) + " bytes", "at least " + number(least * chunk_bytes));
+    return failure(Code::invalid, how.path, "a medium whose home has " + number(medium.home_bytes()) + " bytes",
+                   "at least " + number(least * chunk_bytes));
   plan.log_bytes = medium.log_bytes();
   const std::uint64_t rings = std::max<std::uint64_t>(plan.rings, 1);
   const std::uint64_t room = plan.log_bytes < first_ring ? 0 : (plan.log_bytes - first_ring) / rings / 4096 * 4096;
@@ -171,7 +174,8 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
   h.endian = endian_mark;
   if (Status s = fresh_uuid(h.uuid); !s.ok()) return s;
   std::memcpy(h.engine, who.engine.data(), who.engine.size());
-  auto range = how.base != 0 ? AddressRange::reserve(how.base, plan.max_home_bytes, how.path) : AddressRange::choose(h.uuid, plan.max_home_bytes, how.path);
+  auto range = how.base != 0 ? AddressRange::reserve(how.base, plan.max_home_bytes, how.path)
+                             : AddressRange::choose(h.uuid, plan.max_home_bytes, how.path);
   if (!range.ok()) return range.status();
   space = std::move(*range);
   h.base = space.base();
@@ -220,7 +224,8 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who) {
     if (!creating->is_file(lock_path)) continue;  // its last holder has just removed the name
     Cleaner cleaner{lock_path, working};
     struct stat st = {};
-    if (::lstat(how.path.c_str(), &st) == 0) return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without must_create");
+    if (::lstat(how.path.c_str(), &st) == 0)
+      return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without must_create");
     if (::unlink(working.c_str()) != 0 && errno != ENOENT) return system_failure(working, "unlink", errno);  // a killed creator's
 
     medium::OpenMedium m;
@@ -262,7 +267,8 @@ Status create_on_device(const FileLock& lock, const OpenFile& how, const Identit
   if (!plan.ok()) return plan.status();
   const std::uint64_t least = plan->log_bytes + plan->home_bytes;
   if (bytes < least + medium::region_align)
-    return failure(Code::full, how.path, "a device of " + number(bytes) + " bytes", "at least " + number(least + medium::region_align), "ask for a smaller log");
+    return failure(Code::full, how.path, "a device of " + number(bytes) + " bytes", "at least " + number(least + medium::region_align),
+                   "ask for a smaller log");
   // a device has its size from the start: home is all of it, as far as max_size allows
   plan->home_bytes = std::min((bytes - plan->log_bytes) / medium::region_align * medium::region_align,
                               std::max(plan->max_home_bytes / medium::region_align * medium::region_align, medium::region_align));

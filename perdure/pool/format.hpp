@@ -40,33 +40,34 @@ struct Header {
   std::uint32_t version;
   std::uint32_t endian;
   std::uint8_t uuid[16];
-  char engine[32];              ///< registry name, zero padded
-  std::uint64_t base;           ///< address at which the view is mapped
+  char engine[32];     ///< registry name, zero padded
+  std::uint64_t base;  ///< address at which the view is mapped
   std::uint64_t max_home_bytes;
-  std::uint64_t log_bytes;      ///< length of the log range: home starts there
-  std::uint64_t ring_bytes;     ///< each ring's length
+  std::uint64_t log_bytes;   ///< length of the log range: home starts there
+  std::uint64_t ring_bytes;  ///< each ring's length
   std::uint32_t ring_count;
   Order order;
-  std::uint32_t append_unit;    ///< grain of the appends since the epoch began: 64 or 4096. A session adopts its medium's (rings are empty then)
-  std::uint32_t layout_bytes;   ///< length of the text in `layout`: at most layout_capacity, a longer text is cut there
-  std::uint64_t root_offset;    ///< home offset of the root object
+  std::uint32_t
+      append_unit;  ///< grain of the appends since the epoch began: 64 or 4096. A session adopts its medium's (rings are empty then)
+  std::uint32_t layout_bytes;  ///< length of the text in `layout`: at most layout_capacity, a longer text is cut there
+  std::uint64_t root_offset;   ///< home offset of the root object
   std::uint64_t root_bytes;
-  std::uint64_t fingerprint;    ///< base::hash_bytes(text, length, 0) of the root type's whole layout text
+  std::uint64_t fingerprint;  ///< base::hash_bytes(text, length, 0) of the root type's whole layout text
 
-  std::uint64_t sequence;       ///< rises at every write of the header
-  std::uint64_t home_bytes;     ///< home's length: grows
-  std::uint64_t epoch;          ///< F2
-  std::uint64_t applied;        ///< X: home holds every transaction with id <= applied; logs above it are replayed
-  std::uint32_t clean;          ///< 1: closed in order, the rings hold nothing
-  std::uint32_t heap_exact;     ///< 1: heap_used is exact when `clean` (no opening since creation had to recover)
-  std::uint64_t heap_used;      ///< bytes in allocated blocks: exact when clean and heap_exact, else a hint
-  std::uint64_t created_unix;   ///< seconds
+  std::uint64_t sequence;      ///< rises at every write of the header
+  std::uint64_t home_bytes;    ///< home's length: grows
+  std::uint64_t epoch;         ///< F2
+  std::uint64_t applied;       ///< X: home holds every transaction with id <= applied; logs above it are replayed
+  std::uint32_t clean;         ///< 1: closed in order, the rings hold nothing
+  std::uint32_t heap_exact;    ///< 1: heap_used is exact when `clean` (no opening since creation had to recover)
+  std::uint64_t heap_used;     ///< bytes in allocated blocks: exact when clean and heap_exact, else a hint
+  std::uint64_t created_unix;  ///< seconds
   std::uint64_t reserved1[4];
   std::uint64_t ring_head[max_rings];  ///< position (bytes since the epoch began) of each ring's first record not yet recycled
 
   char layout[layout_capacity];  ///< text of the root type's layout
   std::uint64_t reserved2[99];
-  std::uint64_t checksum;        ///< of all before it
+  std::uint64_t checksum;  ///< of all before it
 };
 static_assert(std::endian::native == std::endian::little, "a pool's integers are little-endian and are used in place");
 static_assert(sizeof(Header) == 4096 && std::is_trivially_copyable_v<Header>);
@@ -78,9 +79,7 @@ static_assert(offsetof(Header, checksum) == 4088);
 [[nodiscard]] inline std::string_view layout_text(const Header& h) noexcept {
   return {h.layout, h.layout_bytes < layout_capacity ? h.layout_bytes : layout_capacity};
 }
-[[nodiscard]] inline std::string_view engine_name(const Header& h) noexcept {
-  return {h.engine, strnlen(h.engine, sizeof h.engine)};
-}
+[[nodiscard]] inline std::string_view engine_name(const Header& h) noexcept { return {h.engine, strnlen(h.engine, sizeof h.engine)}; }
 
 // --- home -------------------------------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,8 @@ std::string contradiction(const Header& h) {
   if (h.base % 4096 != 0) return "base " + number(h.base) + " is not a multiple of 4096";
   if (h.max_home_bytes % chunk_bytes != 0 || h.max_home_bytes > max_home_limit) return "max_home_bytes " + number(h.max_home_bytes);
   if (h.home_bytes % 4096 != 0 || h.home_bytes > h.max_home_bytes) return "home_bytes " + number(h.home_bytes);
-  if (h.home_bytes < first_chunk(h.max_home_bytes) * chunk_bytes) return "home_bytes " + number(h.home_bytes) + " is less than its directory";
+  if (h.home_bytes < first_chunk(h.max_home_bytes) * chunk_bytes)
+    return "home_bytes " + number(h.home_bytes) + " is less than its directory";
   if (h.ring_count > static_cast<std::uint32_t>(max_rings)) return "ring_count " + number(h.ring_count);
   if (h.ring_bytes % 4096 != 0 || h.log_bytes % 4096 != 0 || h.log_bytes > max_home_limit) return "log_bytes " + number(h.log_bytes);
   if (h.log_bytes < first_ring || (h.ring_count != 0 && h.ring_bytes > (h.log_bytes - first_ring) / h.ring_count))
@@ -53,7 +54,8 @@ Status refuse(const std::string& path, const ChosenHeader& c, const Header* a, c
   if (has(CopyState::impossible)) {
     std::string why;
     (void)judge(c.copy_a == CopyState::impossible ? *a : *b, &why);
-    return failure(Code::corrupt, path, "a header that contradicts itself (" + why + ")", {}, "restore the pool from a copy; nothing was written");
+    return failure(Code::corrupt, path, "a header that contradicts itself (" + why + ")", {},
+                   "restore the pool from a copy; nothing was written");
   }
   if (has(CopyState::damaged)) {
     if (file_bytes < header_b + sizeof(Header)) return cut_short(path, file_bytes, header_b + sizeof(Header));
@@ -66,8 +68,9 @@ Status refuse(const std::string& path, const ChosenHeader& c, const Header* a, c
   }
   if (has(CopyState::other_version)) {
     const std::uint32_t v = c.copy_a == CopyState::other_version ? a->version : b->version;
-    return failure(Code::incompatible, path, "a pool of format version " + number(v), "version " + number(format_version),
-                   v > format_version ? "open it with a newer Perdure" : "the version says that no Perdure made it; restore it from a copy");
+    return failure(
+        Code::incompatible, path, "a pool of format version " + number(v), "version " + number(format_version),
+        v > format_version ? "open it with a newer Perdure" : "the version says that no Perdure made it; restore it from a copy");
   }
   return not_a_pool(path, "a file that does not begin like a pool");
 }
@@ -103,17 +106,22 @@ Status other_layout(const std::string& path, const Header& h, std::string_view m
     const bool cut = theirs.size() == layout_capacity && found.data() + found.size() == theirs.data() + theirs.size();
     if (cut ? expected.substr(0, found.size()) != found : found != expected) {
       const auto quoted = [](std::string_view s) { return s.empty() ? std::string("nothing more") : "\"" + std::string(s) + "\""; };
-      return failure(Code::incompatible, path, "a pool of another layout: field " + number(n) + " is " + quoted(found), quoted(expected), advice);
+      return failure(Code::incompatible, path, "a pool of another layout: field " + number(n) + " is " + quoted(found), quoted(expected),
+                     advice);
     }
     if (cut) break;
   }
-  return failure(Code::incompatible, path, "a pool of another layout: it differs beyond the first " + number(theirs.size()) + " bytes of its text, or in its size (" + number(h.root_bytes) + " bytes)",
+  return failure(Code::incompatible, path,
+                 "a pool of another layout: it differs beyond the first " + number(theirs.size()) + " bytes of its text, or in its size (" +
+                     number(h.root_bytes) + " bytes)",
                  {}, advice);
 }
 
 }  // namespace
 
-std::uint64_t header_checksum(const Header& header) noexcept { return base::hash_bytes(&header, offsetof(Header, checksum), format_version); }
+std::uint64_t header_checksum(const Header& header) noexcept {
+  return base::hash_bytes(&header, offsetof(Header, checksum), format_version);
+}
 
 CopyState judge(const Header& copy, std::string* why_impossible) {
   const bool sound = header_checksum(copy) == copy.checksum;

@@ -22,12 +22,12 @@ struct Identity;
 /// What one copy turned out to be.
 enum class CopyState : std::uint8_t {
   valid,
-  missing,       ///< the file ends before it
-  foreign,       ///< no magic
-  other_endian,  ///< made on a machine of the other byte order
-  other_version, ///< of a format version that this build doesn't know
-  damaged,       ///< its checksum fails
-  impossible     ///< its checksum holds, its numbers contradict each other
+  missing,        ///< the file ends before it
+  foreign,        ///< no magic
+  other_endian,   ///< made on a machine of the other byte order
+  other_version,  ///< of a format version that this build doesn't know
+  damaged,        ///< its checksum fails
+  impossible      ///< its checksum holds, its numbers contradict each other
 };
 [[nodiscard]] CopyState judge(const Header& copy, std::string* why_impossible = nullptr);
 [[nodiscard]] std::uint64_t header_checksum(const Header& header) noexcept;

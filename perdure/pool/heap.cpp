@@ -24,7 +24,12 @@ constexpr std::uint64_t may_be_chunk = 8 << 10;
 }  // namespace
 
 struct Heap::Impl {
-  Impl(PoolFile& p, std::byte* view) : pool(p), central(view, p.header().max_home_bytes), max_home(p.header().max_home_bytes), root(p.header().root_offset), used_at_opening(p.header().heap_used) {}
+  Impl(PoolFile& p, std::byte* view)
+      : pool(p),
+        central(view, p.header().max_home_bytes),
+        max_home(p.header().max_home_bytes),
+        root(p.header().root_offset),
+        used_at_opening(p.header().heap_used) {}
   PoolFile& pool;
   mutable std::mutex mutex;
   Central central;
@@ -36,7 +41,8 @@ struct Heap::Impl {
     return failure(Code::invalid, pool.path(), "home offset " + number(offset) + ": " + why, "the start of an allocated block");
   }
   [[nodiscard]] Status being_freed(std::uint64_t offset) const {
-    return failure(Code::busy, pool.path(), "home offset " + number(offset) + ": another transaction is freeing that block", "a block that nobody else frees");
+    return failure(Code::busy, pool.path(), "home offset " + number(offset) + ": another transaction is freeing that block",
+                   "a block that nobody else frees");
   }
   // More home: `chunks` of it, or as much as there may be (what is free at home's end counts too).
   Status grow(std::uint64_t chunks) {
@@ -50,7 +56,8 @@ struct Heap::Impl {
 };
 
 Heap::Heap(PoolFile& pool, std::byte* view)
-    : rows_(std::make_unique<std::atomic<Row*>[]>(static_cast<std::size_t>(base::max_threads))), impl_(std::make_unique<Impl>(pool, view)) {}
+    : rows_(std::make_unique<std::atomic<Row*>[]>(static_cast<std::size_t>(base::max_threads))),
+      impl_(std::make_unique<Impl>(pool, view)) {}
 
 Heap::~Heap() {
   for (int i = 0; i < base::max_threads; ++i) delete rows_[static_cast<std::size_t>(i)].load(std::memory_order_relaxed);
@@ -88,11 +95,13 @@ Heap::Looked Heap::looked() const {
 
 Result<HeapOp> Heap::reserve_slow(std::uint64_t bytes) {
   Impl& heap = *impl_;
-  if (heap.pool.read_only()) return failure(Code::read_only, heap.pool.path(), "an allocation in a pool that is open for reading only", {}, "open it for writing");
+  if (heap.pool.read_only())
+    return failure(Code::read_only, heap.pool.path(), "an allocation in a pool that is open for reading only", {}, "open it for writing");
   const std::uint32_t cls = size_class(bytes);
   if (cls == large_class) {
     if (bytes > heap.max_home)
-      return failure(Code::full, heap.pool.path(), "a block of " + number(bytes) + " bytes", "less than the pool's max_size of " + number(heap.max_home));
+      return failure(Code::full, heap.pool.path(), "a block of " + number(bytes) + " bytes",
+                     "less than the pool's max_size of " + number(heap.max_home));
     return reserve_chunks((bytes + chunk_bytes - 1) / chunk_bytes);
   }
   Row* const row = make_row();
@@ -149,7 +158,9 @@ Result<HeapOp> Heap::reserve_chunks(std::uint64_t chunks) {
     }
   }
   if (!why.ok()) return why;
-  return failure(Code::full, heap.pool.path(), "no " + number(chunks) + " free chunks in a row (" + number(heap.central.free_chunks()) + " are free, at most " + number(heap.central.longest_run()) + " in a row)",
+  return failure(Code::full, heap.pool.path(),
+                 "no " + number(chunks) + " free chunks in a row (" + number(heap.central.free_chunks()) + " are free, at most " +
+                     number(heap.central.longest_run()) + " in a row)",
                  {}, "free objects, or make the pool with a larger max_size");
 }
 
@@ -181,7 +192,8 @@ void Heap::release(const HeapOp& op) noexcept {
   if (op.set) return give_back(op.offset, op.cls);
   if (Span* const span = impl_->central.span_at(op.offset / chunk_bytes)) {
     std::uint8_t state = Span::freeing;  // a block that the same transaction reserved was never marked
-    span->state[block_index(span->info(), op.offset - span->offset())].compare_exchange_strong(state, Span::taken, std::memory_order_relaxed);
+    span->state[block_index(span->info(), op.offset - span->offset())].compare_exchange_strong(state, Span::taken,
+                                                                                               std::memory_order_relaxed);
   }
 }
 
@@ -191,7 +203,8 @@ void Heap::reusable(const HeapOp& op) noexcept {
     return impl_->central.give_chunks(op.offset / chunk_bytes, op.chunks);
   }
   if (Span* const span = impl_->central.span_at(op.offset / chunk_bytes))
-    span->state[block_index(span->info(), op.offset - span->offset())].store(Span::taken, std::memory_order_release);  // by a cache; pairs with prepare_free
+    span->state[block_index(span->info(), op.offset - span->offset())].store(
+        Span::taken, std::memory_order_release);  // by a cache; pairs with prepare_free
   give_back(op.offset, op.cls);
 }
 
@@ -208,7 +221,8 @@ Result<HeapOp> Heap::Impl::find(std::uint64_t offset) const {
   }
   if (w.kind() == ChunkWord::large && head == chunk && offset % chunk_bytes == 0 && w.count() <= home / chunk_bytes - chunk)
     return HeapOp{offset, large_class, static_cast<std::uint32_t>(w.count()), false};
-  if (w.kind() != ChunkWord::small || w.size_class() >= small_classes) return invalid(offset, w.kind() == ChunkWord::free ? "free memory" : "inside another block");
+  if (w.kind() != ChunkWord::small || w.size_class() >= small_classes)
+    return invalid(offset, w.kind() == ChunkWord::free ? "free memory" : "inside another block");
   const ClassInfo& info = classes[w.size_class()];
   const std::uint32_t index = block_index(info, offset - head * chunk_bytes);
   if (index >= info.blocks) return invalid(offset, "no block of " + number(info.bytes) + " bytes starts there");
@@ -218,7 +232,8 @@ Result<HeapOp> Heap::Impl::find(std::uint64_t offset) const {
 
 Result<HeapOp> Heap::prepare_free(std::uint64_t offset) {
   Impl& heap = *impl_;
-  if (heap.pool.read_only()) return failure(Code::read_only, heap.pool.path(), "a free in a pool that is open for reading only", {}, "open it for writing");
+  if (heap.pool.read_only())
+    return failure(Code::read_only, heap.pool.path(), "a free in a pool that is open for reading only", {}, "open it for writing");
   auto op = heap.find(offset);
   if (!op.ok()) return op;
   if (offset == heap.root) return heap.invalid(offset, "the root object, which lives as long as the pool");

@@ -37,10 +37,10 @@ class PoolFile;
 /// A block set or cleared. `cls` is a size class, or large_class with `chunks` whole chunks.
 struct HeapOp {
   static constexpr std::uint32_t large_class = pool::large_class;
-  std::uint64_t offset = 0;   ///< of the block, in home
+  std::uint64_t offset = 0;  ///< of the block, in home
   std::uint32_t cls = 0;
-  std::uint32_t chunks = 0;   ///< large only
-  bool set = true;            ///< allocate, else free
+  std::uint32_t chunks = 0;  ///< large only
+  bool set = true;           ///< allocate, else free
 };
 /// Bytes of the block that an op is about.
 [[nodiscard]] constexpr std::uint64_t op_bytes(const HeapOp& op) noexcept {
@@ -152,8 +152,9 @@ class Heap {
 /// What an audit of the heap's persistent state found. Plain function of the bytes; no pool need be open (`home` = start of home).
 struct HeapAudit {
   std::uint64_t blocks = 0, bytes = 0, chunks_free = 0, chunks_small = 0, chunks_large = 0;
-  std::vector<std::string> problems;   ///< each names the chunk, what was found and expected; empty when sound
+  std::vector<std::string> problems;  ///< each names the chunk, what was found and expected; empty when sound
 };
-HeapAudit audit_heap(const std::byte* home, const Header& header, const std::function<void(std::uint64_t offset, std::uint64_t bytes)>& each_block = {});
+HeapAudit audit_heap(const std::byte* home, const Header& header,
+                     const std::function<void(std::uint64_t offset, std::uint64_t bytes)>& each_block = {});
 
 }  // namespace perdure::pool

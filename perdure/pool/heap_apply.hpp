@@ -34,7 +34,9 @@ void apply_large(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_by
 }  // namespace detail
 
 /// The directory word of a span's first chunk.
-[[nodiscard]] constexpr ChunkWord span_word(std::uint32_t cls) noexcept { return ChunkWord::make(ChunkWord::small, cls, classes[cls].chunks); }
+[[nodiscard]] constexpr ChunkWord span_word(std::uint32_t cls) noexcept {
+  return ChunkWord::make(ChunkWord::small, cls, classes[cls].chunks);
+}
 
 /// apply(), with the target's calls inlined where Target is final.
 template <class Target>

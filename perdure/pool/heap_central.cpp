@@ -20,8 +20,7 @@ void ChunkRuns::insert(std::uint64_t chunk, std::uint64_t count) noexcept {
     } catch (const std::bad_alloc&) {
       by_start_.erase(run);
     }
-  } catch (const std::bad_alloc&) {
-  }
+  } catch (const std::bad_alloc&) {}
   chunks_ -= count;
 }
 
@@ -75,7 +74,8 @@ Central::~Central() { ::munmap(static_cast<void*>(table_), chunks_ * sizeof *tab
 
 void Central::enter(Span& span, bool in) noexcept {
   for (std::uint64_t c = span.chunk; c < span.chunk + span.info().chunks; ++c)
-    table_[c].store(in ? reinterpret_cast<std::uintptr_t>(&span) : std::uintptr_t{known_free}, std::memory_order_release);  // pairs with span_at
+    table_[c].store(in ? reinterpret_cast<std::uintptr_t>(&span) : std::uintptr_t{known_free},
+                    std::memory_order_release);  // pairs with span_at
 }
 
 void Central::list(Span& span) noexcept {
@@ -162,7 +162,7 @@ bool Central::look_further(std::uint64_t home_bytes) {
   };
   while (cursor_ < stop) {
     const std::uintptr_t known = table_[cursor_].load(std::memory_order_relaxed);  // written under the mutex, as we are
-    if (known != 0) {  // came to be known before the cursor: by a free
+    if (known != 0) {                                                              // came to be known before the cursor: by a free
       end_run(cursor_);
       if (known % 8 == 0) {
         const Span& span = *reinterpret_cast<const Span*>(known);
@@ -203,7 +203,8 @@ Span* Central::usable_span(std::uint32_t cls, std::uint64_t home_bytes) {
       for (std::uint32_t i = 0; i < info.blocks && !room; i += 64) {
         const std::uint32_t in_word = std::min(info.blocks - i, 64U);
         const std::uint64_t full = in_word == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << in_word) - 1;
-        room = (__atomic_load_n(reinterpret_cast<const std::uint64_t*>(view_ + head * chunk_bytes) + i / 64, __ATOMIC_RELAXED) & full) != full;
+        room =
+            (__atomic_load_n(reinterpret_cast<const std::uint64_t*>(view_ + head * chunk_bytes) + i / 64, __ATOMIC_RELAXED) & full) != full;
       }
       if (room) (void)open_span(head, home_bytes);
       if (c.listed != nullptr) return c.listed;

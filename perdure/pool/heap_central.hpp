@@ -35,8 +35,8 @@ class ChunkRuns {
   void insert(std::uint64_t chunk, std::uint64_t count) noexcept;
   std::map<std::uint64_t, std::uint64_t>::iterator erase(std::map<std::uint64_t, std::uint64_t>::iterator run);
 
-  std::map<std::uint64_t, std::uint64_t> by_start_;                 // start -> count
-  std::set<std::pair<std::uint64_t, std::uint64_t>> by_length_;     // (count, start)
+  std::map<std::uint64_t, std::uint64_t> by_start_;              // start -> count
+  std::set<std::pair<std::uint64_t, std::uint64_t>> by_length_;  // (count, start)
   std::uint64_t chunks_ = 0;
 };
 
@@ -44,11 +44,11 @@ class ChunkRuns {
 struct Span {
   enum State : std::uint8_t { available = 0, taken = 1, freeing = 2 };
 
-  std::uint64_t chunk = 0;   ///< its first
+  std::uint64_t chunk = 0;  ///< its first
   std::uint32_t cls = 0;
-  std::uint32_t free = 0;    ///< blocks available here
-  std::uint32_t hint = 0;    ///< no block below it is available
-  bool listed = false;       ///< in its class's list of spans with available blocks
+  std::uint32_t free = 0;  ///< blocks available here
+  std::uint32_t hint = 0;  ///< no block below it is available
+  bool listed = false;     ///< in its class's list of spans with available blocks
   Span *before = nullptr, *after = nullptr;
   /// One byte a block. available: only under the mutex. taken <-> freeing: by the thread that frees the block.
   std::unique_ptr<std::atomic<std::uint8_t>[]> state;
@@ -82,10 +82,12 @@ class Central {
   bool mark_large(std::uint64_t chunk, std::uint64_t count, bool freeing);
 
   [[nodiscard]] ChunkWord word(std::uint64_t chunk) const noexcept {
-    return {__atomic_load_n(reinterpret_cast<const std::uint64_t*>(view_ + directory_word(chunk)), __ATOMIC_ACQUIRE)};  // pairs with the targets' store
+    return {__atomic_load_n(reinterpret_cast<const std::uint64_t*>(view_ + directory_word(chunk)),
+                            __ATOMIC_ACQUIRE)};  // pairs with the targets' store
   }
   [[nodiscard]] bool bit(std::uint64_t span_offset, std::uint32_t index) const noexcept {
-    return (__atomic_load_n(reinterpret_cast<const std::uint64_t*>(view_ + span_offset) + index / 64, __ATOMIC_RELAXED) >> index % 64 & 1) != 0;
+    return (__atomic_load_n(reinterpret_cast<const std::uint64_t*>(view_ + span_offset) + index / 64, __ATOMIC_RELAXED) >> index % 64 &
+            1) != 0;
   }
   [[nodiscard]] std::uint64_t first() const noexcept { return first_; }
   [[nodiscard]] std::uint64_t free_chunks() const noexcept { return runs_.chunks(); }

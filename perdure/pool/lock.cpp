@@ -96,8 +96,7 @@ Status busy(const std::string& shown, FileLock::Mode mode, const Identity& file)
   const std::string who = who_has(file);
   const std::string owner = who.empty() ? "another process" : who;
   switch (mode) {
-    case FileLock::Mode::create:
-      return failure(Code::busy, shown, owner + " is creating it", "nobody", "try again when it is done");
+    case FileLock::Mode::create: return failure(Code::busy, shown, owner + " is creating it", "nobody", "try again when it is done");
     case FileLock::Mode::read:
       return failure(Code::busy, shown, owner + " has it open for writing", "no writer", "wait until it is closed there");
     case FileLock::Mode::write: break;
@@ -110,7 +109,8 @@ Status open_failure(const std::string& shown, FileLock::Mode mode, int err) {
     return failure(Code::read_only, shown, err == EROFS ? "the file system is mounted read-only" : "no permission to write the file", {},
                    "open it with read_only, or make it writable");
   }
-  if (err == ENOENT && mode == FileLock::Mode::create) return failure(Code::not_found, shown, "its folder does not exist", {}, "make the folder first");
+  if (err == ENOENT && mode == FileLock::Mode::create)
+    return failure(Code::not_found, shown, "its folder does not exist", {}, "make the folder first");
   if (err == ENOENT) return failure(Code::not_found, shown, "no such file", {}, "correct the path, or open it with create");
   if (err == EISDIR) return failure(Code::incompatible, shown, "a folder", "a pool file", "correct the path");
   return system_failure(shown, "open", err);
@@ -136,13 +136,15 @@ Result<FileLock> FileLock::acquire(const std::string& path, Mode mode, const std
   struct stat st = {};
   if (::fstat(fd, &st) != 0) return system_failure(shown, "fstat", errno);
   if (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode)) {
-    return failure(Code::incompatible, shown, S_ISDIR(st.st_mode) ? "a folder" : "not a regular file", "a pool file or a /dev/dax device", "correct the path");
+    return failure(Code::incompatible, shown, S_ISDIR(st.st_mode) ? "a folder" : "not a regular file", "a pool file or a /dev/dax device",
+                   "correct the path");
   }
   const Identity file = identity_of(st);
   for (const Entry& e : r.open) {
     if (e.file != file) continue;
-    return failure(Code::busy, shown, e.path == shown ? "this process has it open already" : "this process has it open already, as " + e.path,
-                           "one opening a process", "share the pool object between threads");
+    return failure(Code::busy, shown,
+                   e.path == shown ? "this process has it open already" : "this process has it open already, as " + e.path,
+                   "one opening a process", "share the pool object between threads");
   }
   struct flock whole = {};
   whole.l_type = mode == Mode::read ? F_RDLCK : F_WRLCK;

@@ -28,9 +28,9 @@ class FileLock {
   ~FileLock() { release(); }
 
   enum class Mode : std::uint8_t {
-    write,   ///< exclusive, open for reading and writing
-    read,    ///< shared, open for reading
-    create   ///< exclusive, the file is made if it is not there
+    write,  ///< exclusive, open for reading and writing
+    read,   ///< shared, open for reading
+    create  ///< exclusive, the file is made if it is not there
   };
   /// Opens and locks. `busy` names what is known of the owner; `shown` is the path for messages (that of the pool).
   static Result<FileLock> acquire(const std::string& path, Mode mode, const std::string& shown);

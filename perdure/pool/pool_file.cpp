@@ -102,7 +102,8 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Iden
   return finish_open(std::move(pool), who);
 }
 
-Result<std::unique_ptr<PoolFile>> PoolFile::open_on(std::unique_ptr<medium::Medium> medium, bool fresh, const OpenFile& how, const Identity& who) {
+Result<std::unique_ptr<PoolFile>> PoolFile::open_on(std::unique_ptr<medium::Medium> medium, bool fresh, const OpenFile& how,
+                                                    const Identity& who) {
   std::unique_ptr<PoolFile> pool(new PoolFile);
   pool->path_ = how.path.empty() ? medium->path() : how.path;
   pool->medium_ = std::move(medium);

@@ -31,27 +31,27 @@ class Heap;
 /// What the caller of open wants of the file.
 struct OpenFile {
   std::string path;
-  bool create = true;              ///< make it if it is not there
-  bool must_create = false;        ///< `exists` if it is
-  bool read_only = false;          ///< shared lock; refused while a writer has the pool
-  std::uint64_t max_bytes = 64ULL << 30;      ///< creation: largest home; address space kept. The directory takes 1/8192 of it at once
-  std::uint64_t initial_bytes = 0;            ///< home at creation; 0: the smallest
-  std::uint64_t log_bytes = 0;     ///< all rings together, each rounded up to 4096; 0: what a log range of 64 MiB holds
-  std::uint32_t rings = 0;         ///< 0: as the engine says
-  std::string medium = "auto";     ///< see medium::OpenMedium
+  bool create = true;                     ///< make it if it is not there
+  bool must_create = false;               ///< `exists` if it is
+  bool read_only = false;                 ///< shared lock; refused while a writer has the pool
+  std::uint64_t max_bytes = 64ULL << 30;  ///< creation: largest home; address space kept. The directory takes 1/8192 of it at once
+  std::uint64_t initial_bytes = 0;        ///< home at creation; 0: the smallest
+  std::uint64_t log_bytes = 0;            ///< all rings together, each rounded up to 4096; 0: what a log range of 64 MiB holds
+  std::uint32_t rings = 0;                ///< 0: as the engine says
+  std::string medium = "auto";            ///< see medium::OpenMedium
   bool direct = true;
   medium::Delays delays;
-  std::uint64_t base = 0;          ///< creation: ask for this view address (tests); 0: a free slot is chosen
+  std::uint64_t base = 0;  ///< creation: ask for this view address (tests); 0: a free slot is chosen
 };
 
 /// What the engine and the root type say.
 struct Identity {
   std::string engine;
-  bool engine_any = false;      ///< tools: open whatever engine the header names
-  Order order = Order::held;    ///< used at creation; an existing pool keeps its own
-  std::uint32_t rings = 1;      ///< used at creation
-  std::string layout;           ///< text; empty with layout_any
-  bool layout_any = false;      ///< tools that know no root type
+  bool engine_any = false;    ///< tools: open whatever engine the header names
+  Order order = Order::held;  ///< used at creation; an existing pool keeps its own
+  std::uint32_t rings = 1;    ///< used at creation
+  std::string layout;         ///< text; empty with layout_any
+  bool layout_any = false;    ///< tools that know no root type
   std::uint64_t root_bytes = 0;
 };
 
@@ -67,7 +67,8 @@ class PoolFile {
  public:
   static Result<std::unique_ptr<PoolFile>> open(const OpenFile& how, const Identity& who);
   /// The same on a medium the caller made (tests, crash exploration): no lock, no path. `fresh`: format it first.
-  static Result<std::unique_ptr<PoolFile>> open_on(std::unique_ptr<medium::Medium> medium, bool fresh, const OpenFile& how, const Identity& who);
+  static Result<std::unique_ptr<PoolFile>> open_on(std::unique_ptr<medium::Medium> medium, bool fresh, const OpenFile& how,
+                                                   const Identity& who);
   ~PoolFile();  ///< releases lock and mappings; writes nothing
 
   [[nodiscard]] medium::Medium& medium() noexcept { return *medium_; }
@@ -83,12 +84,12 @@ class PoolFile {
   /// Maps the view at the recorded base; raises the epoch, clears `clean` and the ring heads, adopts the medium's append unit, publishes
   /// (not when read-only); makes the heap (not for ViewPolicy::none). The rings hold nothing by now: recovery read them with header().append_unit.
   Status start_session(ViewPolicy policy);
-  [[nodiscard]] std::byte* view() const noexcept { return view_; }       ///< address of home offset 0 in the view
+  [[nodiscard]] std::byte* view() const noexcept { return view_; }  ///< address of home offset 0 in the view
   [[nodiscard]] Heap& heap() noexcept { return *heap_; }
   [[nodiscard]] bool has_heap() const noexcept { return heap_ != nullptr; }
   /// How much of home is mapped in the view and in the durable header.
   [[nodiscard]] std::uint64_t home_bytes() const noexcept { return home_bytes_.load(std::memory_order_acquire); }  // pairs with grow()
-  [[nodiscard]] bool created() const noexcept { return created_; }       ///< this open made the file
+  [[nodiscard]] bool created() const noexcept { return created_; }  ///< this open made the file
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 

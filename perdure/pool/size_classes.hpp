@@ -20,7 +20,7 @@
 namespace perdure::pool {
 
 inline constexpr std::uint32_t small_classes = 44;
-inline constexpr std::uint32_t large_class = 255;          ///< whole chunks, in HeapOp::cls
+inline constexpr std::uint32_t large_class = 255;  ///< whole chunks, in HeapOp::cls
 inline constexpr std::uint64_t max_small = 64 << 10;
 
 /// Class of the smallest block that holds `bytes`; large_class when bytes > max_small.
@@ -32,11 +32,11 @@ inline constexpr std::uint64_t max_small = 64 << 10;
 }
 
 struct ClassInfo {
-  std::uint32_t bytes = 0;         ///< of a block
-  std::uint32_t chunks = 0;        ///< of a span
-  std::uint32_t blocks = 0;        ///< in a span
-  std::uint32_t first = 0;         ///< offset in the span of block 0: the padded bitmap's size
-  std::uint64_t reciprocal = 0;    ///< x / bytes == x * reciprocal >> 42 for x < 2^20
+  std::uint32_t bytes = 0;       ///< of a block
+  std::uint32_t chunks = 0;      ///< of a span
+  std::uint32_t blocks = 0;      ///< in a span
+  std::uint32_t first = 0;       ///< offset in the span of block 0: the padded bitmap's size
+  std::uint64_t reciprocal = 0;  ///< x / bytes == x * reciprocal >> 42 for x < 2^20
 };
 
 namespace detail {

@@ -13,8 +13,8 @@ namespace perdure::tm {
 
 namespace detail {
 extern std::atomic<bool> membarrier_works;  // written once, before the first transaction
-extern std::atomic<int> fence_word;          // both sides' locked instruction where membarrier is missing
-}
+extern std::atomic<int> fence_word;         // both sides' locked instruction where membarrier is missing
+}  // namespace detail
 
 /// Registers the process for membarrier; called once by every domain's constructor. Returns whether the call works.
 bool prepare_asymmetric_fence() noexcept;

@@ -33,7 +33,7 @@ struct None {
     void begin(bool) {
       for (;;) {
         slot_.active.store(++sequence_, std::memory_order_relaxed);  // odd
-        light_fence();                                                // pairs with copy_begin's heavy fence
+        light_fence();                                               // pairs with copy_begin's heavy fence
         // acquire pairs with the release in copy_end
         if (__builtin_expect(!shared_.closed.load(std::memory_order_acquire), 1)) return;
         leave();

@@ -19,8 +19,10 @@ void pause_cpu() noexcept { __builtin_ia32_pause(); }
 }  // namespace
 
 namespace {
-constexpr std::uint64_t never = OrecShared::bias_shared - 1;  // nothing that `bias` ever is: neither a thread's, nor none, shared or changing
-static_assert(never > base::max_threads && never != OrecShared::bias_none && never != OrecShared::bias_shared && never != OrecShared::bias_changing);
+constexpr std::uint64_t never =
+    OrecShared::bias_shared - 1;  // nothing that `bias` ever is: neither a thread's, nor none, shared or changing
+static_assert(never > base::max_threads && never != OrecShared::bias_none && never != OrecShared::bias_shared &&
+              never != OrecShared::bias_changing);
 }  // namespace
 
 OrecShared::OrecShared(std::uint64_t start) : domain(start) {
@@ -137,7 +139,7 @@ void OrecContextBase::consider_bias() {
 bool OrecContextBase::valid(std::uint64_t snapshot) const noexcept {
   for (const Orec* o : reads_) {
     const std::uint64_t v = o->load(std::memory_order_acquire);  // pairs with release_locks
-    if (v == mine_) continue;  // its version was checked when it was taken
+    if (v == mine_) continue;                                    // its version was checked when it was taken
     if (orec::owned(v) || orec::version(v) > snapshot) return false;
   }
   return true;
@@ -167,7 +169,8 @@ void OrecContextBase::own_orec(const std::uint64_t* a) {
   std::uint64_t v = o.load(std::memory_order_relaxed);
   if (v == mine_) return;
   // acquire pairs with release_locks: the last owner's words are seen
-  if (__builtin_expect(orec::owned(v) || orec::version(v) > snapshot_ || !o.compare_exchange_strong(v, mine_, std::memory_order_acq_rel), 0))
+  if (__builtin_expect(orec::owned(v) || orec::version(v) > snapshot_ || !o.compare_exchange_strong(v, mine_, std::memory_order_acq_rel),
+                       0))
     return own_slow(o);
   locks_.push_back({&o, v});
 }

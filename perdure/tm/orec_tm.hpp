@@ -86,10 +86,12 @@ class OrecContextBase {
     std::uint64_t before;
   };
   // Only the owner stores to `active`.
-  [[gnu::always_inline]] void leave() noexcept { slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_release); }  // even; pairs with set_bias's acquire
+  [[gnu::always_inline]] void leave() noexcept {
+    slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }  // even; pairs with set_bias's acquire
   [[gnu::always_inline]] void enter() noexcept {
     slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // odd
-    light_fence();                                                                                   // pairs with set_bias's heavy fence
+    light_fence();                                                                                    // pairs with set_bias's heavy fence
   }
   [[noreturn]] void conflict() {
     doomed_ = true;
@@ -98,10 +100,10 @@ class OrecContextBase {
   [[nodiscard]] bool valid(std::uint64_t snapshot) const noexcept;
   std::uint64_t read_orec(const std::uint64_t* a);  // Conflict
   void own_orec(const std::uint64_t* a);            // Conflict
-  void extend();                                   // newer snapshot, or Conflict
-  std::uint64_t wait_unowned(Orec& o);             // bounded; Conflict
+  void extend();                                    // newer snapshot, or Conflict
+  std::uint64_t wait_unowned(Orec& o);              // bounded; Conflict
   void own_slow(Orec& o);
-  std::uint64_t draw_id();                         // validated; Conflict
+  std::uint64_t draw_id();  // validated; Conflict
   void begin_slow(bool update, bool want_exclusive);
   void begin_considering_bias(bool update);
   void consider_bias();
@@ -116,9 +118,9 @@ class OrecContextBase {
 
   OrecShared& shared_;
   Slot& slot_;
-  std::uint64_t me_;        // slot + 1: the value of `bias` that is ours
-  std::uint64_t view_me_;   // the same; where membarrier is missing nothing that `bias` ever is
-  std::uint64_t mine_;      // the value of an orec that we own
+  std::uint64_t me_;       // slot + 1: the value of `bias` that is ours
+  std::uint64_t view_me_;  // the same; where membarrier is missing nothing that `bias` ever is
+  std::uint64_t mine_;     // the value of an orec that we own
   bool direct_ = false;
   bool update_ = false;
   bool log_reads_ = false;  // a view reads without a read set until it has failed once
@@ -219,7 +221,7 @@ struct OrecTm {
     [[gnu::always_inline]] bool try_direct_view() noexcept {
       if constexpr (!Biased) return false;
       slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // odd
-      std::atomic_signal_fence(std::memory_order_seq_cst);                         // light_fence where membarrier works
+      std::atomic_signal_fence(std::memory_order_seq_cst);                      // light_fence where membarrier works
       const std::uint64_t bias = shared_.bias.load(std::memory_order_acquire);  // pairs with set_bias's release
       if (__builtin_expect(bias != view_me_, 0) && (bias != OrecShared::bias_shared || view_me_ != me_)) {
         leave();
@@ -230,7 +232,9 @@ struct OrecTm {
     }
     [[gnu::always_inline]] void end_direct_view() noexcept { leave(); }
     /// Bounds what a view has read, before it ends.
-    [[nodiscard]] std::uint64_t seen() const noexcept { return shared_.domain.clock.load(std::memory_order_acquire); }  // pairs with the draw of an id
+    [[nodiscard]] std::uint64_t seen() const noexcept {
+      return shared_.domain.clock.load(std::memory_order_acquire);
+    }  // pairs with the draw of an id
 
     /// Not a transaction: it can't fail, so it is never irrevocable, however often this thread has just failed.
     void copy_begin() {

@@ -28,8 +28,8 @@ inline constexpr std::uint64_t no_id = ~std::uint64_t{0};
 
 /// What one thread shows to the others.
 struct alignas(128) Slot {
-  std::atomic<std::uint64_t> active{0};      ///< odd inside a transaction
-  std::atomic<std::uint64_t> pending{no_id}; ///< while committing: a lower bound of its id
+  std::atomic<std::uint64_t> active{0};       ///< odd inside a transaction
+  std::atomic<std::uint64_t> pending{no_id};  ///< while committing: a lower bound of its id
 };
 
 /// The clock and the slots: one a pool and TM.

@@ -66,6 +66,7 @@ TEST_P(Fork, ChildIsRefusedAndEndsParentGoesOn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, Fork,
-                         testing::Combine(testing::Values("shadow", "dudetm", "undo", "volatile"), testing::Values(perdure::durable, perdure::group, perdure::async)));
+                         testing::Combine(testing::Values("shadow", "dudetm", "undo", "volatile"),
+                                          testing::Values(perdure::durable, perdure::group, perdure::async)));
 
 }  // namespace

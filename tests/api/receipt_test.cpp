@@ -173,8 +173,9 @@ TEST_P(Receipts, StayValidAfterClose) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, Receipts,
-                         testing::Values(std::tuple("shadow", "emulated", perdure::durable), std::tuple("shadow", "emulated", perdure::group),
-                                         std::tuple("shadow", "file", perdure::durable), std::tuple("dudetm", "emulated", perdure::durable),
-                                         std::tuple("dudetm", "file", perdure::async), std::tuple("undo", "emulated", perdure::durable)));
+                         testing::Values(std::tuple("shadow", "emulated", perdure::durable),
+                                         std::tuple("shadow", "emulated", perdure::group), std::tuple("shadow", "file", perdure::durable),
+                                         std::tuple("dudetm", "emulated", perdure::durable), std::tuple("dudetm", "file", perdure::async),
+                                         std::tuple("undo", "emulated", perdure::durable)));
 
 }  // namespace

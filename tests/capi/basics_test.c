@@ -7,24 +7,24 @@
 
 struct node {
   uint64_t value;
-  struct node *next;
+  struct node* next;
 };
 struct root {
   uint64_t count;
-  struct node *first;
+  struct node* first;
   char name[24];
 };
 
-static int nothing(perdure_tx *tx, void *arg) {
+static int nothing(perdure_tx* tx, void* arg) {
   (void)arg;
   return perdure_status(tx);
 }
 
 /* Puts a node in front. */
-static int push(perdure_tx *tx, void *arg) {
-  struct root *root = perdure_root(tx);
-  struct node *node = perdure_alloc(tx, sizeof *node);
-  struct node image = {*(uint64_t *)arg, perdure_read_pointer(tx, &root->first)};
+static int push(perdure_tx* tx, void* arg) {
+  struct root* root = perdure_root(tx);
+  struct node* node = perdure_alloc(tx, sizeof *node);
+  struct node image = {*(uint64_t*)arg, perdure_read_pointer(tx, &root->first)};
   perdure_write(tx, node, &image, sizeof image);
   perdure_write_pointer(tx, &root->first, node);
   perdure_write_word(tx, &root->count, perdure_read_word(tx, &root->count) + 1);
@@ -32,8 +32,8 @@ static int push(perdure_tx *tx, void *arg) {
 }
 
 /* Takes the first node away. */
-static int pop(perdure_tx *tx, void *arg) {
-  struct root *root = perdure_root(tx);
+static int pop(perdure_tx* tx, void* arg) {
+  struct root* root = perdure_root(tx);
   struct node *node = perdure_read_pointer(tx, &root->first), image;
   (void)arg;
   perdure_read(tx, &image, node, sizeof image);
@@ -46,10 +46,10 @@ struct sum {
   uint64_t count, nodes, total;
   char name[24];
 };
-static int look(perdure_tx *tx, void *arg) {
-  const struct root *root = perdure_root(tx);
-  struct sum *sum = arg;
-  const struct node *node;
+static int look(perdure_tx* tx, void* arg) {
+  const struct root* root = perdure_root(tx);
+  struct sum* sum = arg;
+  const struct node* node;
   memset(sum, 0, sizeof *sum);
   sum->count = perdure_read_word(tx, &root->count);
   for (node = perdure_read_pointer(tx, &root->first); node != NULL; node = perdure_read_pointer(tx, &node->next)) {
@@ -59,19 +59,19 @@ static int look(perdure_tx *tx, void *arg) {
   return perdure_read(tx, sum->name, root->name, sizeof sum->name);
 }
 
-static int rename_to(perdure_tx *tx, void *arg) {
-  struct root *root = perdure_root(tx);
+static int rename_to(perdure_tx* tx, void* arg) {
+  struct root* root = perdure_root(tx);
   return perdure_write(tx, root->name + 1, arg, strlen(arg) + 1); /* unaligned, part of words */
 }
 
-static int change_then_stop(perdure_tx *tx, void *arg) {
+static int change_then_stop(perdure_tx* tx, void* arg) {
   uint64_t value = 1000;
   (void)arg;
   push(tx, &value);
   return 7;
 }
 
-static int nested(perdure_tx *tx, void *arg) {
+static int nested(perdure_tx* tx, void* arg) {
   uint64_t value = 50;
   perdure_id id = 99;
   struct sum sum;
@@ -87,12 +87,12 @@ static int nested(perdure_tx *tx, void *arg) {
   return 0;
 }
 
-static void called(int code, void *arg) { *(int *)arg = code; }
+static void called(int code, void* arg) { *(int*)arg = code; }
 
-static void on_engine(const char *engine, const char *medium) {
+static void on_engine(const char* engine, const char* medium) {
   const int keeps = !starts_with(engine, "volatile");
   perdure_options options = small(engine, medium, sizeof(struct root));
-  perdure_pool *pool;
+  perdure_pool* pool;
   perdure_stats stats;
   perdure_id last = 0, id;
   struct sum sum;
@@ -145,7 +145,8 @@ static void on_engine(const char *engine, const char *medium) {
   options.engine = NULL;
   CHECK_CODE(perdure_open(path, &options, &pool), PERDURE_OK);
   CHECK_CODE(perdure_view(pool, PERDURE_DEFAULT, look, &sum), PERDURE_OK);
-  CHECK(keeps ? sum.count == 90 && sum.nodes == 90 && sum.total == 90 * 91 / 2 && strcmp(sum.name + 1, "hello, pool") == 0 : sum.count == 0);
+  CHECK(keeps ? sum.count == 90 && sum.nodes == 90 && sum.total == 90 * 91 / 2 && strcmp(sum.name + 1, "hello, pool") == 0
+              : sum.count == 0);
   CHECK_CODE(perdure_close(pool, NULL), PERDURE_OK);
 
   /* And for reading only, without knowing the root. */
@@ -160,7 +161,7 @@ static void on_engine(const char *engine, const char *medium) {
 
 int main(void) {
   size_t n;
-  const char *engine;
+  const char* engine;
   CHECK(strcmp(perdure_version(), PERDURE_TEST_VERSION) == 0);
   CHECK(strcmp(perdure_message(), "") == 0);
   for (n = 0; (engine = perdure_engine_at(n)) != NULL; n++) {

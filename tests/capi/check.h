@@ -13,26 +13,26 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHECK(condition)                                                                                                     \
-  do {                                                                                                                       \
-    if (!(condition)) {                                                                                                      \
+#define CHECK(condition)                                                                                                  \
+  do {                                                                                                                    \
+    if (!(condition)) {                                                                                                   \
       fprintf(stderr, "%s:%d: not so: %s\n  perdure_message(): %s\n", __FILE__, __LINE__, #condition, perdure_message()); \
-      exit(1);                                                                                                               \
-    }                                                                                                                        \
+      exit(1);                                                                                                            \
+    }                                                                                                                     \
   } while (0)
 
-#define CHECK_CODE(expression, expected)                                                                               \
-  do {                                                                                                                 \
-    const int found_ = (expression);                                                                                   \
-    if (found_ != (expected)) {                                                                                        \
+#define CHECK_CODE(expression, expected)                                                                              \
+  do {                                                                                                                \
+    const int found_ = (expression);                                                                                  \
+    if (found_ != (expected)) {                                                                                       \
       fprintf(stderr, "%s:%d: %s: found %s, expected %s\n  perdure_message(): %s\n", __FILE__, __LINE__, #expression, \
-              perdure_code_name(found_), perdure_code_name(expected), perdure_message());                              \
-      exit(1);                                                                                                         \
-    }                                                                                                                  \
+              perdure_code_name(found_), perdure_code_name(expected), perdure_message());                             \
+      exit(1);                                                                                                        \
+    }                                                                                                                 \
   } while (0)
 
 /* A folder of this process's own, removed by the last call (NULL). */
-static inline const char *scratch(const char *name) {
+static inline const char* scratch(const char* name) {
   static char folder[64], path[128];
   if (folder[0] == '\0') {
     strcpy(folder, "/tmp/perdure-capi-XXXXXX");
@@ -49,7 +49,7 @@ static inline const char *scratch(const char *name) {
 }
 
 /* Small pools, so that a test that makes many of them is quick. */
-static inline perdure_options small(const char *engine, const char *medium, uint64_t root_bytes) {
+static inline perdure_options small(const char* engine, const char* medium, uint64_t root_bytes) {
   perdure_options o = {0};
   o.root_bytes = root_bytes;
   o.layout = "test/1";
@@ -60,6 +60,6 @@ static inline perdure_options small(const char *engine, const char *medium, uint
   return o;
 }
 
-static inline int starts_with(const char *text, const char *start) { return strncmp(text, start, strlen(start)) == 0; }
+static inline int starts_with(const char* text, const char* start) { return strncmp(text, start, strlen(start)) == 0; }
 
 #endif

@@ -15,20 +15,21 @@ struct root {
   uint64_t runs;
 };
 
-static perdure_pool *pool;
+static perdure_pool* pool;
 
-static int add_to_both(perdure_tx *tx, void *arg) {
-  struct root *root = perdure_root(tx);
-  const uint64_t n = *(uint64_t *)arg;
+static int add_to_both(perdure_tx* tx, void* arg) {
+  struct root* root = perdure_root(tx);
+  const uint64_t n = *(uint64_t*)arg;
   perdure_write_word(tx, &root->a, perdure_read_word(tx, &root->a) + n);
   perdure_write_word(tx, &root->b, perdure_read_word(tx, &root->b) + n);
   return 0;
 }
-static void *another_thread(void *arg) {
+static void* another_thread(void* arg) {
   CHECK_CODE(perdure_update(pool, PERDURE_DEFAULT, add_to_both, arg, NULL), PERDURE_OK);
   return NULL;
 }
-static void meanwhile(void) { /* waiting for another's transaction is safe in this test alone: nothing here is locked yet, and it is no bias */
+static void meanwhile(
+    void) { /* waiting for another's transaction is safe in this test alone: nothing here is locked yet, and it is no bias */
   uint64_t ten = 10;
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, another_thread, &ten) == 0 && pthread_join(thread, NULL) == 0);
@@ -39,9 +40,9 @@ struct seen {
 };
 
 /* Reads a, lets another thread change a and b, and reads b: both can't be of one state. */
-static int torn(perdure_tx *tx, void *arg) {
-  struct root *root = perdure_root(tx);
-  struct seen *seen = arg;
+static int torn(perdure_tx* tx, void* arg) {
+  struct root* root = perdure_root(tx);
+  struct seen* seen = arg;
   uint64_t a, b = 99;
   const int first = seen->runs++ == 0;
   perdure_write_word(tx, &root->runs, 1);
@@ -61,26 +62,27 @@ static int torn(perdure_tx *tx, void *arg) {
 }
 
 /* Reads a, lets another thread change it, and writes: the commit fails, the body hears nothing of it. */
-static int overtaken(perdure_tx *tx, void *arg) {
-  struct root *root = perdure_root(tx);
-  struct seen *seen = arg;
+static int overtaken(perdure_tx* tx, void* arg) {
+  struct root* root = perdure_root(tx);
+  struct seen* seen = arg;
   const uint64_t a = perdure_read_word(tx, &root->a);
   if (seen->runs++ == 0) meanwhile();
   CHECK_CODE(perdure_write_word(tx, &root->runs, a), PERDURE_OK);
   return 0;
 }
 
-static int get(perdure_tx *tx, void *arg) { return perdure_read(tx, arg, perdure_root(tx), sizeof(struct root)); }
+static int get(perdure_tx* tx, void* arg) { return perdure_read(tx, arg, perdure_root(tx), sizeof(struct root)); }
 
 enum { rounds = 3000 };
-static void *hammer(void *arg) {
+static void* hammer(void* arg) {
   uint64_t one = 1, i;
   (void)arg;
-  for (i = 0; i < rounds; i++) CHECK_CODE(perdure_update(pool, i % 64 == 0 ? PERDURE_DURABLE : PERDURE_ASYNC, add_to_both, &one, NULL), PERDURE_OK);
+  for (i = 0; i < rounds; i++)
+    CHECK_CODE(perdure_update(pool, i % 64 == 0 ? PERDURE_DURABLE : PERDURE_ASYNC, add_to_both, &one, NULL), PERDURE_OK);
   return NULL;
 }
 
-static void on_engine(const char *engine) {
+static void on_engine(const char* engine) {
   perdure_options options = small(engine, "emulated", sizeof(struct root));
   struct root root;
   struct seen seen = {0, 0};
@@ -117,7 +119,7 @@ static void on_engine(const char *engine) {
 }
 
 int main(void) {
-  const char *engine;
+  const char* engine;
   size_t n;
   for (n = 0; (engine = perdure_engine_at(n)) != NULL; n++)
     if (strstr(engine, "none") == NULL) on_engine(engine);

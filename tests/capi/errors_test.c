@@ -8,18 +8,18 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
-static int nothing(perdure_tx *tx, void *arg) {
+static int nothing(perdure_tx* tx, void* arg) {
   (void)arg;
   return perdure_status(tx);
 }
-static int set_word(perdure_tx *tx, void *arg) { return perdure_write_word(tx, perdure_root(tx), *(uint64_t *)arg); }
-static int get_word(perdure_tx *tx, void *arg) {
-  *(uint64_t *)arg = perdure_read_word(tx, perdure_root(tx));
+static int set_word(perdure_tx* tx, void* arg) { return perdure_write_word(tx, perdure_root(tx), *(uint64_t*)arg); }
+static int get_word(perdure_tx* tx, void* arg) {
+  *(uint64_t*)arg = perdure_read_word(tx, perdure_root(tx));
   return perdure_status(tx);
 }
 
 /* Each body does one thing wrong, sees the code, and sees that it sticks. */
-static int write_outside(perdure_tx *tx, void *arg) {
+static int write_outside(perdure_tx* tx, void* arg) {
   uint64_t local = 0, word = 5;
   (void)arg;
   CHECK_CODE(perdure_write_word(tx, perdure_root(tx), 77), PERDURE_OK);
@@ -32,47 +32,47 @@ static int write_outside(perdure_tx *tx, void *arg) {
   CHECK(perdure_alloc(tx, 16) == NULL && perdure_read_word(tx, perdure_root(tx)) == 0);
   return 0; /* "fine", says the body; the transaction knows better */
 }
-static int write_misaligned(perdure_tx *tx, void *arg) {
+static int write_misaligned(perdure_tx* tx, void* arg) {
   (void)arg;
-  CHECK_CODE(perdure_write_word(tx, (char *)perdure_root(tx) + 4, 1), PERDURE_INVALID);
+  CHECK_CODE(perdure_write_word(tx, (char*)perdure_root(tx) + 4, 1), PERDURE_INVALID);
   return 0;
 }
-static int write_heap_structures(perdure_tx *tx, void *arg) {
+static int write_heap_structures(perdure_tx* tx, void* arg) {
   (void)arg;
   CHECK_CODE(perdure_write_word(tx, perdure_address(perdure_pool_of(tx), 4096), 1), PERDURE_INVALID);
   return 0;
 }
-static int free_twice(perdure_tx *tx, void *arg) {
-  void *block = perdure_alloc(tx, 100);
+static int free_twice(perdure_tx* tx, void* arg) {
+  void* block = perdure_alloc(tx, 100);
   (void)arg;
   CHECK_CODE(perdure_free(tx, NULL), PERDURE_OK);
   CHECK_CODE(perdure_free(tx, block), PERDURE_OK);
   CHECK_CODE(perdure_free(tx, block), PERDURE_INVALID);
   return 0;
 }
-static int free_nonsense(perdure_tx *tx, void *arg) {
-  char *block = perdure_alloc(tx, 100);
+static int free_nonsense(perdure_tx* tx, void* arg) {
+  char* block = perdure_alloc(tx, 100);
   (void)arg;
   CHECK_CODE(perdure_free(tx, block + 8), PERDURE_INVALID);
   return 0;
 }
-static int alloc_too_much(perdure_tx *tx, void *arg) {
+static int alloc_too_much(perdure_tx* tx, void* arg) {
   (void)arg;
   CHECK(perdure_alloc(tx, (size_t)1 << 40) == NULL);
   CHECK_CODE(perdure_status(tx), PERDURE_FULL);
   return 0;
 }
-static int log_too_much(perdure_tx *tx, void *arg) {
+static int log_too_much(perdure_tx* tx, void* arg) {
   static char bytes[1 << 20];
   int i;
   (void)arg;
   for (i = 0; i < 64; i++) {
-    void *block = perdure_alloc(tx, sizeof bytes);
+    void* block = perdure_alloc(tx, sizeof bytes);
     if (perdure_write(tx, block, bytes, sizeof bytes) != PERDURE_OK) return 1;
   }
   return 0;
 }
-static int write_in_view(perdure_tx *tx, void *arg) {
+static int write_in_view(perdure_tx* tx, void* arg) {
   uint64_t one = 1;
   CHECK_CODE(perdure_update(perdure_pool_of(tx), PERDURE_DEFAULT, set_word, &one, NULL), PERDURE_INVALID);
   CHECK_CODE(perdure_status(tx), PERDURE_OK);
@@ -81,7 +81,7 @@ static int write_in_view(perdure_tx *tx, void *arg) {
   return 0;
 }
 
-static void bodies(perdure_pool *pool) {
+static void bodies(perdure_pool* pool) {
   uint64_t value = 42, seen = 0;
   CHECK_CODE(perdure_update(pool, PERDURE_DEFAULT, set_word, &value, NULL), PERDURE_OK);
   CHECK_CODE(perdure_update(pool, PERDURE_DEFAULT, write_outside, NULL, NULL), PERDURE_INVALID);
@@ -99,7 +99,7 @@ static void bodies(perdure_pool *pool) {
 }
 
 /* A child that forked has the parent's handle, and is told so; the parent goes on. */
-static void fork_with(perdure_pool *pool) {
+static void fork_with(perdure_pool* pool) {
   uint64_t value = 43, seen = 0;
   int status = -1;
   const pid_t child = fork();
@@ -118,11 +118,11 @@ static void fork_with(perdure_pool *pool) {
   CHECK(seen == 43);
 }
 
-static void openings(const char *path) {
+static void openings(const char* path) {
   perdure_options options = small("shadow", "file", 64), other;
   perdure_pool *pool, *second;
   char junk[128];
-  FILE *file;
+  FILE* file;
 
   CHECK_CODE(perdure_open(NULL, NULL, &pool), PERDURE_INVALID);
   CHECK_CODE(perdure_open(path, NULL, NULL), PERDURE_INVALID);
@@ -176,7 +176,7 @@ static void openings(const char *path) {
 }
 
 int main(void) {
-  const char *const engines[] = {"shadow", "dudetm", "undo", "volatile", "shadow/stm"};
+  const char* const engines[] = {"shadow", "dudetm", "undo", "volatile", "shadow/stm"};
   const perdure_durability modes[] = {PERDURE_DURABLE, PERDURE_GROUP, PERDURE_ASYNC};
   char path[128];
   size_t i, j;
@@ -187,7 +187,7 @@ int main(void) {
   for (i = 0; i < sizeof engines / sizeof *engines; i++)
     for (j = 0; j < 3; j++) {
       perdure_options options = small(engines[i], "emulated", 64);
-      perdure_pool *pool;
+      perdure_pool* pool;
       options.durability = modes[j];
       unlink(path);
       CHECK_CODE(perdure_open(path, &options, &pool), PERDURE_OK);

@@ -281,8 +281,7 @@ TYPED_TEST(Bytes, BlocksComeAndGoWithTheirTransactions) {
         if (fail) throw Oops();
       });
       model = next;
-    } catch (const Oops&) {
-    }
+    } catch (const Oops&) {}
     if (step % 20 == 0) {
       const CheckReport check = pool.check();
       ASSERT_TRUE(check.ok()) << check.problems.front();
@@ -297,8 +296,7 @@ TYPED_TEST(Bytes, BlocksComeAndGoWithTheirTransactions) {
         if (round == 0) throw Oops();
         for (const auto& [s, what] : model) tx(r.slot[s]) = nullptr;
       });
-    } catch (const Oops&) {
-    }
+    } catch (const Oops&) {}
   }
   const CheckReport check = pool.check();
   EXPECT_TRUE(check.ok()) << check.problems.front();

@@ -83,7 +83,8 @@ TYPED_TEST(Counts, FencesAndLogBytesOfADurableCommit) {
         for (std::uint64_t i = 0; i < (n <= 256 ? n : 256); ++i) tx(r.word[i * 8]) = n + i;
         for (std::uint64_t i = 256; i < n; ++i) tx(r.word[(i - 256) % 256 * 8]) = i;  // again: logged again by redo, not by undo
       });
-    })) << n << " words";
+    })) << n
+        << " words";
   }
   for (const std::uint64_t n : {1, 2, 7, 8, 40, 255, 256}) {  // bulk: one entry
     // undo logs the lines a call touches; where the caller isolates, the words, in the same records
@@ -98,7 +99,8 @@ TYPED_TEST(Counts, FencesAndLogBytesOfADurableCommit) {
         const std::vector<std::uint64_t> values(n, n);
         tx.write_bytes(&r.word[512], values.data(), n * 8);
       });
-    })) << n << " words at once";
+    })) << n
+        << " words at once";
   }
   // 600 words, more than the transaction's buffer of 256: an entry for each 256, and one for 88
   if constexpr (!is_undo<TypeParam>) {
@@ -110,13 +112,17 @@ TYPED_TEST(Counts, FencesAndLogBytesOfADurableCommit) {
     }));
   }
   // a byte is its word; 12 bytes across two words are two
-  EXPECT_EQ(expected(2, 1, 0), rig.cost([&] { pool.update([&](auto& tx, Root& r) { tx.write_bytes(reinterpret_cast<char*>(&r.word[0]) + 3, "x", 1); }); }));
+  EXPECT_EQ(expected(2, 1, 0),
+            rig.cost([&] { pool.update([&](auto& tx, Root& r) { tx.write_bytes(reinterpret_cast<char*>(&r.word[0]) + 3, "x", 1); }); }));
   if constexpr (!is_undo<TypeParam> || isolates<TypeParam>) {
-    EXPECT_EQ(expected(4, 1, 0), rig.cost([&] { pool.update([&](auto& tx, Root& r) { tx.write_bytes(reinterpret_cast<char*>(&r.word[0]) + 2, "0123456789ab", 12); }); }));
+    EXPECT_EQ(expected(4, 1, 0), rig.cost([&] {
+      pool.update([&](auto& tx, Root& r) { tx.write_bytes(reinterpret_cast<char*>(&r.word[0]) + 2, "0123456789ab", 12); });
+    }));
   }
   // blocks: 16 bytes an operation; the first of a size makes its span
   pool.update([&](auto& tx, Root& r) { tx(r.slot[0]) = reinterpret_cast<std::uint64_t*>(tx.alloc(48)); });
-  EXPECT_EQ(expected(2, 1, 1), rig.cost([&] { pool.update([&](auto& tx, Root& r) { tx(r.slot[1]) = reinterpret_cast<std::uint64_t*>(tx.alloc(48)); }); }));
+  EXPECT_EQ(expected(2, 1, 1),
+            rig.cost([&] { pool.update([&](auto& tx, Root& r) { tx(r.slot[1]) = reinterpret_cast<std::uint64_t*>(tx.alloc(48)); }); }));
   EXPECT_EQ(expected(4, isolates<TypeParam> ? 1 : 2, 2), rig.cost([&] {
     pool.update([&](auto& tx, Root& r) {
       for (std::size_t s = 0; s < 2; ++s) {
@@ -149,7 +155,8 @@ TYPED_TEST(Counts, SyncsOfADurableCommitOnAFile) {
     shape.like_a_file = true;
     auto rig = open_watched<TypeParam>(shape);
     for (int i = 0; i < 20; ++i)
-      EXPECT_EQ((typename Watched<TypeParam>::Cost{1, 64}), rig.cost([&] { rig.pool.update([&](auto& tx, Root& r) { tx(r.word[0]) = 1; }); }));
+      EXPECT_EQ((typename Watched<TypeParam>::Cost{1, 64}),
+                rig.cost([&] { rig.pool.update([&](auto& tx, Root& r) { tx(r.word[0]) = 1; }); }));
   }
 }
 
@@ -171,7 +178,8 @@ TYPED_TEST(Counts, OneFenceAcknowledgesSixteenWhoWait) {
         {});
     const auto appends = [&] {
       std::uint64_t n = 0;
-      for (const auto& e : medium->events()) n += e.kind == medium::Event::Kind::stream && e.offset >= pool::first_ring && e.offset < medium->log_bytes() ? 1 : 0;
+      for (const auto& e : medium->events())
+        n += e.kind == medium::Event::Kind::stream && e.offset >= pool::first_ring && e.offset < medium->log_bytes() ? 1 : 0;
       return n;
     };
     const std::uint64_t before = appends();

@@ -84,8 +84,7 @@ class Explorer {
       states_.push_back(now());
       if (async_mode && random_() % 4 == 0) receipt.wait();
       if (!async_mode || receipt.durable()) acknowledged_ = states_.size() - 1;
-    } catch (const Oops&) {
-    }
+    } catch (const Oops&) {}
   }
   template <class Tx>
   static void change(Tx& tx, Small& r, std::mt19937_64& random) {
@@ -140,7 +139,8 @@ class Explorer {
     const std::size_t first_home = setup_.medium().log_bytes / 64;
     std::vector<std::size_t> home;
     std::copy_if(lines.begin(), lines.end(), std::back_inserter(home), [&](std::size_t l) { return l >= first_home; });
-    for (unsigned i = 0; i < (scale > 1 ? 1 : 3) && !home.empty(); ++i) waiting_.push_back({with({home[picks_() % home.size()]}), least, "one line of home alone"});
+    for (unsigned i = 0; i < (scale > 1 ? 1 : 3) && !home.empty(); ++i)
+      waiting_.push_back({with({home[picks_() % home.size()]}), least, "one line of home alone"});
     if (!home.empty() && home.size() != lines.size()) waiting_.push_back({with(home), least, "home without the log"});
     for (unsigned i = 0; i < (scale > 1 ? 1 : 2) && lines.size() > 1; ++i) {
       std::vector<std::size_t> some;
@@ -196,16 +196,18 @@ class Explorer {
     }
   }
   std::string complaint(const State& state, std::size_t least) {
-    std::string text = "recovery makes a state that never was, or one older than number " + std::to_string(least) + ", which was acknowledged (of " +
-                       std::to_string(states_.size()) + ")";
+    std::string text = "recovery makes a state that never was, or one older than number " + std::to_string(least) +
+                       ", which was acknowledged (of " + std::to_string(states_.size()) + ")";
     for (std::size_t i = 0; i < states_.size(); ++i)
       if (states_[i] == state) text += "; it is number " + std::to_string(i);
     const State& last = states_.back();
     for (std::size_t w = 0; w + 8 <= state.root.size(); w += 8)
       if (std::memcmp(state.root.data() + w, last.root.data() + w, 8) != 0) text += " word " + std::to_string(w / 8);
     for (const auto& [offset, bytes] : state.blocks)
-      if (last.blocks.count(offset) == 0) text += " block " + std::to_string(offset) + " too many";
-      else if (last.blocks.at(offset) != bytes) text += " block " + std::to_string(offset) + " differs";
+      if (last.blocks.count(offset) == 0)
+        text += " block " + std::to_string(offset) + " too many";
+      else if (last.blocks.at(offset) != bytes)
+        text += " block " + std::to_string(offset) + " differs";
     for (const auto& [offset, bytes] : last.blocks)
       if (state.blocks.count(offset) == 0) text += " block " + std::to_string(offset) + " missing";
     return text;
@@ -274,7 +276,7 @@ TYPED_TEST(Crash, WhileChunksChangeHands) {
   Shape setup = this->small();
   setup.home_bytes = 5 * pool::chunk_bytes;
   setup.max_home_bytes = 5 * pool::chunk_bytes;
-  setup.ring_bytes = 32768;  // undo: a record a line
+  setup.ring_bytes = 32768;                                    // undo: a record a line
   std::vector<std::pair<std::vector<std::byte>, int>> images;  // and how many of the phases below were over
   std::atomic<int> phase{0};
   std::mutex mutex;
@@ -356,8 +358,8 @@ TYPED_TEST(Crash, WhileChunksChangeHands) {
 constexpr std::size_t most_threads = 4, accounts = 32;
 struct Shared {
   std::array<p<std::uint64_t>, accounts> account;
-  std::array<p<std::uint64_t>, most_threads * 8> counter;            // a line each
-  std::array<p<std::uint64_t>, most_threads * most_threads> seen;    // [t][u]: t's latest transaction had read that of u
+  std::array<p<std::uint64_t>, most_threads * 8> counter;          // a line each
+  std::array<p<std::uint64_t>, most_threads * most_threads> seen;  // [t][u]: t's latest transaction had read that of u
 };
 struct Plain {
   std::uint64_t account[accounts], counter[most_threads * 8], seen[most_threads * most_threads];
@@ -370,9 +372,11 @@ class CrashThreads : public ::testing::Test {
   /// Threads transfer money, count, and note what they have read of each other, while images are taken at their fences.
   void run(const Shape& setup, std::size_t threads, unsigned each, bool async_mode) {
     auto rig = open_rig<Instance, Shared>(setup);
-    rig.pool.update([](auto& tx, Shared& r) {
-      for (auto& a : r.account) tx(a) = 1000;
-    }).wait();
+    rig.pool
+        .update([](auto& tx, Shared& r) {
+          for (auto& a : r.account) tx(a) = 1000;
+        })
+        .wait();
     struct Image {
       std::vector<std::byte> bytes;
       std::array<std::uint64_t, most_threads> least;

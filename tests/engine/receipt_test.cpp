@@ -86,7 +86,12 @@ TYPED_TEST(Receipts, AreCalledBackOnceEach) {
   std::function<void()> queued;
   std::atomic<bool> has{false};
   rig.pool.update([](auto& tx, Root& r) { tx(r.word[0]) = 1; })
-      .then([&](auto g) { queued = std::move(g); has = true; }, [&](const Status&) { where.set_value(std::this_thread::get_id()); });
+      .then(
+          [&](auto g) {
+            queued = std::move(g);
+            has = true;
+          },
+          [&](const Status&) { where.set_value(std::this_thread::get_id()); });
   while (!has) std::this_thread::yield();
   queued();
   EXPECT_EQ(std::this_thread::get_id(), where.get_future().get());
@@ -131,7 +136,8 @@ TYPED_TEST(Receipts, StayValidAfterClose) {
   std::atomic<int> called{0};
   const auto first = rig.pool.update([](auto& tx, Root& r) { tx(r.word[0]) = 1; });
   for (int i = 0; i < 50; ++i)
-    rig.pool.update([](auto& tx, Root& r) { ++tx(r.word[1]); }).then([](auto g) { g(); }, [&](const Status& s) { called += s.ok() ? 1 : 0; });
+    rig.pool.update([](auto& tx, Root& r) { ++tx(r.word[1]); })
+        .then([](auto g) { g(); }, [&](const Status& s) { called += s.ok() ? 1 : 0; });
   const auto last = rig.pool.update([](auto& tx, Root& r) { return ++tx(r.word[1]); });
   EXPECT_TRUE(rig.pool.close().clean);
   EXPECT_TRUE(first.durable() && last.durable());
@@ -238,7 +244,8 @@ TYPED_TEST(Receipts, OfAMediumThatFailedResolveToTheError) {
     std::atomic<int> good{0}, bad{0};
     for (int i = 0; i < 20; ++i) {
       try {
-        pool.update([&](auto& tx, Root& r) { ++tx(r.word[1]); }).then([](auto g) { g(); }, [&](const Status& s) { s.ok() ? ++good : ++bad; });
+        pool.update([&](auto& tx, Root& r) { ++tx(r.word[1]); })
+            .then([](auto g) { g(); }, [&](const Status& s) { s.ok() ? ++good : ++bad; });
       } catch (const error& e) {
         EXPECT_EQ(Code::poisoned, e.code()) << e.what();
         ++bad;

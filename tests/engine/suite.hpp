@@ -74,13 +74,16 @@ template <class Instance>
 inline constexpr bool is_undo = std::string_view(Instance::type::name) == "undo";
 
 struct KeepDurable {
-  template <class I> static constexpr bool of = is_durable<I>;
+  template <class I>
+  static constexpr bool of = is_durable<I>;
 };
 struct KeepIsolating {
-  template <class I> static constexpr bool of = isolates<I>;
+  template <class I>
+  static constexpr bool of = isolates<I>;
 };
 struct KeepDurableIsolating {
-  template <class I> static constexpr bool of = is_durable<I> && isolates<I>;
+  template <class I>
+  static constexpr bool of = is_durable<I> && isolates<I>;
 };
 
 using AllEngines = detail::AsTypes<all_engines>::type;
@@ -101,8 +104,8 @@ struct EngineName {
 
 struct Shape {
   Durability durability = durable;
-  bool like_a_file = false;             ///< appends of 4 KiB, fences that are syncs: then shadow orders by prefix
-  std::uint32_t threads = 2;            ///< rings, where the order is held
+  bool like_a_file = false;   ///< appends of 4 KiB, fences that are syncs: then shadow orders by prefix
+  std::uint32_t threads = 2;  ///< rings, where the order is held
   std::uint64_t ring_bytes = 16384;
   std::uint64_t home_bytes = 16 * pool::chunk_bytes, max_home_bytes = 64 * pool::chunk_bytes;
 
@@ -180,7 +183,8 @@ struct Recovered {
 /// Opens the image as a crash left it and recovers, without mapping a view (the pool it was taken from may be open). `watch` is
 /// given the medium before recovery starts. `session`: the new session's header is written too.
 template <class Instance>
-Recovered recover(std::span<const std::byte> image, const Shape& setup, const std::function<void(medium::RecordingMedium&)>& watch = {}, bool session = false) {
+Recovered recover(std::span<const std::byte> image, const Shape& setup, const std::function<void(medium::RecordingMedium&)>& watch = {},
+                  bool session = false) {
   Recovered r;
   medium::RecordingOptions options = setup.medium();
   options.home_bytes = image.size() - options.log_bytes;

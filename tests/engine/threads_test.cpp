@@ -128,8 +128,7 @@ TYPED_TEST(Threads, BlocksMoveBetweenThreads) {
           }
           if (fail) throw Oops();
         });
-      } catch (const Oops&) {
-      }
+      } catch (const Oops&) {}
     }
   });
   EXPECT_EQ(0U, wrong);
@@ -282,7 +281,8 @@ TYPED_TEST(Threads, AViewSeesOneStateWhileItsBlocksAreFreedAndReused) {
         auto* const block = reinterpret_cast<std::uint64_t*>(tx.alloc(bytes));
         std::uint64_t pattern[64];
         std::fill(pattern, pattern + 64, 0x1234);
-        for (std::size_t at = 0; at < 2048; at += sizeof pattern) tx.write_bytes(reinterpret_cast<std::byte*>(block) + at, pattern, sizeof pattern);
+        for (std::size_t at = 0; at < 2048; at += sizeof pattern)
+          tx.write_bytes(reinterpret_cast<std::byte*>(block) + at, pattern, sizeof pattern);
         tx(r.slot[0]) = block;
       });
       stage = 0;
@@ -365,7 +365,8 @@ TYPED_TEST(Threads, ADoomedWriterDoesNotScribbleOverTheHeap) {
         tx.free(static_cast<std::uint64_t*>(tx(r.slot[0])));
         tx(r.slot[0]) = nullptr;
       });
-      for (std::size_t s = 1; s < 60; ++s) pool.update([&](auto& tx, Root& r) { tx(r.slot[s]) = reinterpret_cast<std::uint64_t*>(tx.alloc(16 + s * 40)); });
+      for (std::size_t s = 1; s < 60; ++s)
+        pool.update([&](auto& tx, Root& r) { tx(r.slot[s]) = reinterpret_cast<std::uint64_t*>(tx.alloc(16 + s * 40)); });
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     stage = 2;
@@ -420,8 +421,7 @@ TYPED_TEST(Threads, ALambdaThatSwallowsEverythingRunsAgain) {
         for (std::size_t w = 0; w < 3; ++w) {
           try {
             ++tx(r.word[w * 8]);
-          } catch (...) {
-          }
+          } catch (...) {}
         }
       });
   });
@@ -433,7 +433,8 @@ TYPED_TEST(Threads, ALambdaThatSwallowsEverythingRunsAgain) {
 // --- the caller isolates ----------------------------------------------------------------------------------------------------------
 
 struct KeepCaller {
-  template <class I> static constexpr bool of = !isolates<I> && is_durable<I>;
+  template <class I>
+  static constexpr bool of = !isolates<I> && is_durable<I>;
 };
 using CallerIsolates = perdure::test::detail::AsTypes<typename perdure::test::detail::Filter<KeepCaller, all_engines>::type>::type;
 
@@ -536,8 +537,7 @@ TYPED_TEST(SharedRing, RecyclingKeepsTheRecordsOfATransactionInProgress) {
         struct Oops {};
         try {
           rig.pool.update([](auto&, Root&) { throw Oops(); });
-        } catch (const Oops&) {
-        }
+        } catch (const Oops&) {}
       });
       second.join();
       for (int i = 0; i < 5; ++i) rig.pool.update([](auto& tx, Root& r) { ++tx(r.word[100]); });

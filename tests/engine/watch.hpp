@@ -58,11 +58,6 @@ class WatchMedium final : public medium::Medium {
     mine(lines_) += n / 64;
     inner_->append(ring, pos, src, n);
   }
-  Status append_fence(const medium::RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override {
-    mine(lines_) += n / 64;
-    ++mine(fences_);
-    return inner_->append_fence(ring, pos, src, n);
-  }
   Status grow(std::uint64_t home_bytes) override {
     Status s = inner_->grow(home_bytes);
     home_bytes_.store(inner_->home_bytes(), std::memory_order_release);
@@ -76,7 +71,9 @@ class WatchMedium final : public medium::Medium {
  private:
   using PerThread = std::array<std::atomic<std::uint64_t>, base::max_threads>;
   static std::atomic<std::uint64_t>& mine(PerThread& all) noexcept { return all[static_cast<std::size_t>(base::thread_slot())]; }
-  static const std::atomic<std::uint64_t>& mine(const PerThread& all) noexcept { return all[static_cast<std::size_t>(base::thread_slot())]; }
+  static const std::atomic<std::uint64_t>& mine(const PerThread& all) noexcept {
+    return all[static_cast<std::size_t>(base::thread_slot())];
+  }
   void watch(std::uint64_t offset, const void* src, std::size_t n) noexcept {
     if (before_ && offset >= log_bytes_) before_(offset, src, n);
   }

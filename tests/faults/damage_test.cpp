@@ -58,8 +58,11 @@ TEST_P(Damage, FlipsInTheLog) {
     medium::OpenMedium m;
     m.path = path, m.kind = GetParam().medium, m.read_only = true, m.log_bytes = h.log_bytes;
     const auto medium = medium::open_medium(m).value();
-    const auto scan = log::scan_ring(medium->map_ring(pool::first_ring, h.ring_bytes).value(), h.ring_head[0], log::ring_seed(h.uuid, h.epoch, 0), h.append_unit, path,
-                                     [&](const log::RecordView& r) { records.push_back({r.position, r.position + (r.payload_words() + log::header_words) * 8, r.position + r.bytes(h.append_unit)}); });
+    const auto scan = log::scan_ring(
+        medium->map_ring(pool::first_ring, h.ring_bytes).value(), h.ring_head[0], log::ring_seed(h.uuid, h.epoch, 0), h.append_unit, path,
+        [&](const log::RecordView& r) {
+          records.push_back({r.position, r.position + (r.payload_words() + log::header_words) * 8, r.position + r.bytes(h.append_unit)});
+        });
     ASSERT_TRUE(scan.damage.ok());
   }
   if (sanitized && GetParam().engine == "dudetm" && records.size() < steps) GTEST_SKIP() << "Reproduce was faster each time";
@@ -101,12 +104,13 @@ TEST_P(Damage, FlipsInTheLog) {
   const std::uint64_t every = sanitized ? 31 : sampled ? 11 : 1;
   for (const Extent& record : records) {
     for (std::uint64_t at = record.begin; at < record.end && !HasFatalFailure(); at += every) flip(at, record);
-    for (std::uint64_t at = record.end; at < record.padded && !HasFatalFailure(); at += 16 + (record.padded - record.end) / 3) flip(at, record);
+    for (std::uint64_t at = record.end; at < record.padded && !HasFatalFailure(); at += 16 + (record.padded - record.end) / 3)
+      flip(at, record);
   }
   EXPECT_GT(corrupt, 0U);
   EXPECT_GT(cut, 0U);
-  std::printf("  %zu records: %llu flips named, %llu cut the last record, %llu in padding\n", records.size(), static_cast<unsigned long long>(corrupt),
-              static_cast<unsigned long long>(cut), static_cast<unsigned long long>(unseen));
+  std::printf("  %zu records: %llu flips named, %llu cut the last record, %llu in padding\n", records.size(),
+              static_cast<unsigned long long>(corrupt), static_cast<unsigned long long>(cut), static_cast<unsigned long long>(unseen));
 }
 
 // Beyond the records lies what earlier laps left, or zeros: a flip there changes nothing.
@@ -168,7 +172,8 @@ TEST_P(Damage, CutAtEvery512Bytes) {
     const auto pool = TestPool::try_open(short_path, options());
     ASSERT_FALSE(pool.ok()) << n;
     EXPECT_EQ(pool.code(), n < 8 ? Code::incompatible : Code::corrupt) << n << ": " << pool.status().message();
-    EXPECT_NE(pool.status().message().find(n == 0 ? "empty" : std::to_string(n) + " bytes"), std::string::npos) << n << ": " << pool.status().message();
+    EXPECT_NE(pool.status().message().find(n == 0 ? "empty" : std::to_string(n) + " bytes"), std::string::npos)
+        << n << ": " << pool.status().message();
     EXPECT_EQ(std::filesystem::file_size(short_path), n);
     EXPECT_EQ(std::filesystem::last_write_time(short_path), before);
   }
@@ -201,7 +206,8 @@ TEST(Foreign, FilesAreRefusedUntouched) {
       o.create = create;
       const auto pool = TestPool::try_open(path, o);
       ASSERT_FALSE(pool.ok()) << what;
-      EXPECT_TRUE(pool.code() == Code::incompatible || (pool.code() == Code::corrupt && bytes.size() <= 8 && !bytes.empty())) << what << ": " << pool.status().message();
+      EXPECT_TRUE(pool.code() == Code::incompatible || (pool.code() == Code::corrupt && bytes.size() <= 8 && !bytes.empty()))
+          << what << ": " << pool.status().message();
       EXPECT_NE(pool.status().message().find(path), std::string::npos) << pool.status().message();
     }
     EXPECT_EQ(read_all(path), bytes) << what;
@@ -243,8 +249,10 @@ TEST_P(Mismatch, LayoutEngineVersionEndianness) {
     EXPECT_NE(engine.status().message().find("engine '" + family + "'"), std::string::npos) << engine.status().message();
     EXPECT_NE(engine.status().message().find("perdure::engines<perdure::" + family), std::string::npos) << engine.status().message();
   };
-  if (family == "undo") by_name(engines<shadow, dudetm>());
-  else by_name(engines<undo>());
+  if (family == "undo")
+    by_name(engines<shadow, dudetm>());
+  else
+    by_name(engines<undo>());
   EXPECT_TRUE(image.unchanged());
 
   Options wrong = o;
@@ -258,8 +266,10 @@ TEST_P(Mismatch, LayoutEngineVersionEndianness) {
     for (const std::uint64_t copy : {pool::header_a, pool::header_b}) {
       pool::Header h;
       std::memcpy(&h, image.bytes().data() + copy, sizeof h);
-      if (endian) h.endian = __builtin_bswap32(h.endian);
-      else h.version += 1;
+      if (endian)
+        h.endian = __builtin_bswap32(h.endian);
+      else
+        h.version += 1;
       h.checksum = pool::header_checksum(h);
       poke(path, copy, &h, sizeof h);
     }

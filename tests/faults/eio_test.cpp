@@ -72,9 +72,14 @@ TEST_P(Eio, AtEveryCall) {
         } else {
           const auto work = [&] {
             for (begun = 1; begun <= all / (undo ? 16 : 1); ++begun) {
-              const auto r = pool->update(begun % 4 == 0 ? async : begun % 4 == 1 ? group : durable, [&](auto& tx, Root& root) { step(tx, root, begun); });
-              if (begun % 4 == 0) receipts.emplace_back(begun, r);
-              else acked = begun;
+              const auto r = pool->update(begun % 4 == 0   ? async
+                                          : begun % 4 == 1 ? group
+                                                           : durable,
+                                          [&](auto& tx, Root& root) { step(tx, root, begun); });
+              if (begun % 4 == 0)
+                receipts.emplace_back(begun, r);
+              else
+                acked = begun;
               if (begun % 16 == 0) pool->checkpoint();
             }
             --begun;
@@ -117,7 +122,8 @@ TEST_P(Eio, AtEveryCall) {
   }
   EXPECT_GT(opened, 0U);
   EXPECT_GT(worked, 0U);
-  std::printf("  failed while opening %llu times, working %llu, closing %llu\n", static_cast<unsigned long long>(opened), static_cast<unsigned long long>(worked), static_cast<unsigned long long>(closed));
+  std::printf("  failed while opening %llu times, working %llu, closing %llu\n", static_cast<unsigned long long>(opened),
+              static_cast<unsigned long long>(worked), static_cast<unsigned long long>(closed));
 }
 
 // Several threads at once, and every way to wait for a receipt.
@@ -145,8 +151,10 @@ TEST_P(Eio, OthersAreTold) {
                 tx(root.slot[4 + t].value) = base[t] + i;
                 root.names.put(tx, 1000 + static_cast<std::uint64_t>(t) * 100 + i % 50, std::string(i % 200, 'x'));
               });
-              if (i % 3 != 0) acked[t] = i;
-              else if (i % 2 == 0) r.then([](auto f) { f(); }, [&](const Status& s) { resolved += s.ok() || s.code() == Code::poisoned ? 1 : 1000000; });
+              if (i % 3 != 0)
+                acked[t] = i;
+              else if (i % 2 == 0)
+                r.then([](auto f) { f(); }, [&](const Status& s) { resolved += s.ok() || s.code() == Code::poisoned ? 1 : 1000000; });
               if (was && i % 3 != 0) ++after;
             } catch (const error& e) {
               EXPECT_EQ(e.code(), Code::poisoned) << e.what();
@@ -168,7 +176,8 @@ TEST_P(Eio, OthersAreTold) {
       for (int t = 0; t < 4; ++t) {  // L1: what each of its transactions wrote belongs together
         const std::uint64_t i = tx(root.slot[4 + t].value) - base[t];
         if (i == 0) continue;
-        EXPECT_EQ(root.names.find(tx, 1000 + static_cast<std::uint64_t>(t) * 100 + i % 50).value_or("none").size(), i % 200) << "thread " << t << ", round " << round;
+        EXPECT_EQ(root.names.find(tx, 1000 + static_cast<std::uint64_t>(t) * 100 + i % 50).value_or("none").size(), i % 200)
+            << "thread " << t << ", round " << round;
       }
     });
     expect_sound(again);
@@ -247,12 +256,14 @@ TEST_P(Eio, Growth) {
     expect_sound(pool);
     pool.update([](auto& tx, Root& root) { step(tx, root, 2); });
     faulty.fail(Call::grow, FaultyMedium::never, 0);
-    EXPECT_EQ(code_of([&] { pool.update([&](auto& tx, Root& root) { step(tx, root, 3), tx(root.block) = tx.alloc(3 * MiB); }); }), Code::ok);
+    EXPECT_EQ(code_of([&] { pool.update([&](auto& tx, Root& root) { step(tx, root, 3), tx(root.block) = tx.alloc(3 * MiB); }); }),
+              Code::ok);
     // a view that can't be mapped, once the medium has grown
     faulty.fail(Call::map_view, 1, ENOMEM);
     EXPECT_EQ(code_of([&] { pool.update([&](auto& tx, Root&) { (void)tx.alloc(4 * MiB); }); }), Code::out_of_memory);
     EXPECT_EQ(steps_in(pool), 3U);
-    EXPECT_EQ(code_of([&] { pool.update([&](auto& tx, Root& root) { tx.free(tx(root.block)), tx(root.block) = tx.alloc(4 * MiB); }); }), Code::ok);
+    EXPECT_EQ(code_of([&] { pool.update([&](auto& tx, Root& root) { tx.free(tx(root.block)), tx(root.block) = tx.alloc(4 * MiB); }); }),
+              Code::ok);
     expect_sound(pool);
     pool.close();
   }

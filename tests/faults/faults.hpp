@@ -49,7 +49,8 @@ inline constexpr bool sanitized = false;
 class Scratch {
  public:
   explicit Scratch(bool memory = true) {
-    std::string name = (memory && ::access("/dev/shm", W_OK) == 0 ? std::string("/dev/shm/") : ::testing::TempDir() + "/") + "perdure-faults-XXXXXX";
+    std::string name =
+        (memory && ::access("/dev/shm", W_OK) == 0 ? std::string("/dev/shm/") : ::testing::TempDir() + "/") + "perdure-faults-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) std::abort();
     folder_ = name;
   }
@@ -91,7 +92,8 @@ struct CaseName {
 };
 /// Every durable engine and order once on memory, and on a file.
 inline std::vector<Case> durable_cases(bool files = true) {
-  std::vector<Case> all = {{"shadow", "emulated", durable}, {"shadow", "emulated", group}, {"shadow/global_lock", "emulated", durable}, {"dudetm", "emulated", durable}, {"dudetm", "emulated", async}, {"undo", "emulated", durable}};
+  std::vector<Case> all = {{"shadow", "emulated", durable}, {"shadow", "emulated", group}, {"shadow/global_lock", "emulated", durable},
+                           {"dudetm", "emulated", durable}, {"dudetm", "emulated", async}, {"undo", "emulated", durable}};
   if (files)
     for (const char* e : {"shadow", "dudetm", "undo"}) all.push_back({e, "file", durable});
   return all;
@@ -198,9 +200,10 @@ inline int in_child(const std::function<void()>& body) {
 /// A pool that `n` steps were made on and that nobody closed: its log holds records.
 inline void make_unclean(const std::string& path, const Options& options, std::uint64_t n) {
   ASSERT_EQ(in_child([&] {
-    auto* const pool = new TestPool(TestPool::open(path, options));  // never destroyed
-    for (std::uint64_t i = 1; i <= n; ++i) pool->update(durable, [&](auto& tx, Root& root) { step(tx, root, i); });
-  }), 0);
+              auto* const pool = new TestPool(TestPool::open(path, options));  // never destroyed
+              for (std::uint64_t i = 1; i <= n; ++i) pool->update(durable, [&](auto& tx, Root& root) { step(tx, root, i); });
+            }),
+            0);
 }
 inline void make_clean(const std::string& path, const Options& options, std::uint64_t n) {
   TestPool pool = TestPool::open(path, options);

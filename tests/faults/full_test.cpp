@@ -31,7 +31,7 @@ struct Blocks {
 TEST_P(Full, ALogPushesBackAndGoesOn) {
   if (GetParam().engine.ends_with("none")) GTEST_SKIP() << "the caller isolates";
   Options o = options();
-  o.threads = 3;  // two rings of their own, one shared
+  o.threads = 3;                                        // two rings of their own, one shared
   o.log_size = (file && undo ? 3 * 32 : 3 * 4) * 4096;  // on a file a record takes a block; undo's, one a line
   auto pool = std::make_unique<TestPool>(TestPool::open(path, o));
   constexpr int threads = 6;
@@ -158,8 +158,7 @@ TEST_P(Full, TooBigCaughtInsideTheLambda) {
           for (int i = 0; i < 8; ++i) {  // the same place again, small, now that "it does not matter"
             try {
               tx.write_bytes(at + done, text.data(), 64);
-            } catch (const error&) {
-            }
+            } catch (const error&) {}
           }
         }
       });
@@ -186,7 +185,9 @@ TEST_P(Full, TheHeap) {
   TestPool pool = TestPool::open(path, o);
   std::uint64_t n = 0;
   Code code = Code::ok;
-  const auto put = [&] { pool.update([&](auto& tx, Root& root) { root.names.put(tx, n, std::string(3000, static_cast<char>('a' + n % 26))); }); };
+  const auto put = [&] {
+    pool.update([&](auto& tx, Root& root) { root.names.put(tx, n, std::string(3000, static_cast<char>('a' + n % 26))); });
+  };
   for (; code == Code::ok && n < 100000; ++n) code = code_of(put);
   --n;  // the last did not fit
   EXPECT_EQ(code, Code::full);
@@ -235,8 +236,12 @@ bool on_a_small_disk(const Scratch& scratch, const char* size, const std::functi
     const std::string uid = std::to_string(::getuid()), gid = std::to_string(::getgid());
     const bool root = ::geteuid() == 0;
     if (::unshare(root ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0) ::_exit(not_allowed);
-    if (!root && (!write_text("/proc/self/setgroups", "deny") || !write_text("/proc/self/uid_map", "0 " + uid + " 1") || !write_text("/proc/self/gid_map", "0 " + gid + " 1"))) ::_exit(not_allowed);
-    if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 || ::mount("perdure-test", scratch.folder().c_str(), "tmpfs", 0, (std::string("size=") + size).c_str()) != 0) ::_exit(not_allowed);
+    if (!root && (!write_text("/proc/self/setgroups", "deny") || !write_text("/proc/self/uid_map", "0 " + uid + " 1") ||
+                  !write_text("/proc/self/gid_map", "0 " + gid + " 1")))
+      ::_exit(not_allowed);
+    if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("perdure-test", scratch.folder().c_str(), "tmpfs", 0, (std::string("size=") + size).c_str()) != 0)
+      ::_exit(not_allowed);
     body();
   });
   if (r == not_allowed) {
@@ -288,16 +293,23 @@ TEST_P(FullDisk, WhileGrowingLoggingAndCheckpointing) {
       EXPECT_LT(blocks, 1000U);
       EXPECT_NE(message_of(grow).find("disk is full"), std::string::npos) << message_of(grow);
       // the disk is full to the last byte: what needs no growth goes on, through many laps of the log and many checkpoints
-      for (std::uint64_t i = 2; i <= 600; ++i) pool->update([&](auto& tx, Root& root) { tx(root.count) = i; for (auto& s : root.slot) tx(s.value) = i * 3; });
+      for (std::uint64_t i = 2; i <= 600; ++i)
+        pool->update([&](auto& tx, Root& root) {
+          tx(root.count) = i;
+          for (auto& s : root.slot) tx(s.value) = i * 3;
+        });
       pool->checkpoint();
       expect_sound(*pool);
       // freed blocks are used again
       for (std::uint64_t i = 0; i < 10; ++i) pool->update([&](auto& tx, Root& root) { root.names.erase(tx, 100 + i); });
-      for (std::uint64_t i = 0; i < 5; ++i) EXPECT_EQ(code_of([&] { pool->update([&](auto& tx, Root& root) { root.names.put(tx, 5000 + i, std::string(20000, 'e')); }); }), Code::ok);
+      for (std::uint64_t i = 0; i < 5; ++i)
+        EXPECT_EQ(code_of([&] { pool->update([&](auto& tx, Root& root) { root.names.put(tx, 5000 + i, std::string(20000, 'e')); }); }),
+                  Code::ok);
       expect_sound(*pool);
       // room again: it grows
       ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT, "size=48m"), 0);
-      for (std::uint64_t i = 0; i < 200; ++i) pool->update([&](auto& tx, Root& root) { root.names.put(tx, 6000 + i, std::string(20000, 'f')); });
+      for (std::uint64_t i = 0; i < 200; ++i)
+        pool->update([&](auto& tx, Root& root) { root.names.put(tx, 6000 + i, std::string(20000, 'f')); });
       expect_sound(*pool);
     }
     TestPool again = TestPool::open(path, options());

@@ -76,15 +76,27 @@ int __wrap_open(const char* path, int flags, ...) {
 }
 int __wrap_stat(const char* path, struct stat* to) { return strike("stat") ? fails(EIO) : __real_stat(path, to); }
 int __wrap_fstat(int fd, struct stat* to) { return strike("fstat") ? fails(EIO) : __real_fstat(fd, to); }
-ssize_t __wrap_pread(int fd, void* to, std::size_t n, off_t offset) { return strike("pread") ? fails(EIO) : __real_pread(fd, to, n, offset); }
-ssize_t __wrap_pwrite(int fd, const void* from, std::size_t n, off_t offset) { return strike("pwrite") ? fails(ENOSPC) : __real_pwrite(fd, from, n, offset); }
-ssize_t __wrap_pwritev2(int fd, const struct iovec* from, int n, off_t offset, int flags) { return strike("pwritev2") ? fails(EIO) : __real_pwritev2(fd, from, n, offset, flags); }
-int __wrap_fallocate(int fd, int mode, off_t offset, off_t n) { return strike("fallocate") ? fails(ENOSPC) : __real_fallocate(fd, mode, offset, n); }
+ssize_t __wrap_pread(int fd, void* to, std::size_t n, off_t offset) {
+  return strike("pread") ? fails(EIO) : __real_pread(fd, to, n, offset);
+}
+ssize_t __wrap_pwrite(int fd, const void* from, std::size_t n, off_t offset) {
+  return strike("pwrite") ? fails(ENOSPC) : __real_pwrite(fd, from, n, offset);
+}
+ssize_t __wrap_pwritev2(int fd, const struct iovec* from, int n, off_t offset, int flags) {
+  return strike("pwritev2") ? fails(EIO) : __real_pwritev2(fd, from, n, offset, flags);
+}
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t n) {
+  return strike("fallocate") ? fails(ENOSPC) : __real_fallocate(fd, mode, offset, n);
+}
 int __wrap_ftruncate(int fd, off_t n) { return strike("ftruncate") ? fails(ENOSPC) : __real_ftruncate(fd, n); }
 int __wrap_fsync(int fd) { return strike("fsync") ? fails(EIO) : __real_fsync(fd); }
 int __wrap_fdatasync(int fd) { return strike("fdatasync") ? fails(EIO) : __real_fdatasync(fd); }
-int __wrap_memfd_create(const char* name, unsigned flags) { return strike("memfd_create") ? fails(ENFILE) : __real_memfd_create(name, flags); }
-int __wrap_renameat2(int a, const char* from, int b, const char* to, unsigned flags) { return strike("renameat2") ? fails(EIO) : __real_renameat2(a, from, b, to, flags); }
+int __wrap_memfd_create(const char* name, unsigned flags) {
+  return strike("memfd_create") ? fails(ENFILE) : __real_memfd_create(name, flags);
+}
+int __wrap_renameat2(int a, const char* from, int b, const char* to, unsigned flags) {
+  return strike("renameat2") ? fails(EIO) : __real_renameat2(a, from, b, to, flags);
+}
 int __wrap_fcntl(int fd, int what, ...) {
   va_list rest;
   va_start(rest, what);
@@ -92,8 +104,12 @@ int __wrap_fcntl(int fd, int what, ...) {
   va_end(rest);
   return strike("fcntl") ? fails(ENOLCK) : __real_fcntl(fd, what, argument);
 }
-ssize_t __wrap_getrandom(void* to, std::size_t n, unsigned flags) { return strike("getrandom") ? fails(ENOSYS) : __real_getrandom(to, n, flags); }
-int __wrap_shm_open(const char* name, int flags, mode_t mode) { return strike("shm_open") ? fails(EMFILE) : __real_shm_open(name, flags, mode); }
+ssize_t __wrap_getrandom(void* to, std::size_t n, unsigned flags) {
+  return strike("getrandom") ? fails(ENOSYS) : __real_getrandom(to, n, flags);
+}
+int __wrap_shm_open(const char* name, int flags, mode_t mode) {
+  return strike("shm_open") ? fails(EMFILE) : __real_shm_open(name, flags, mode);
+}
 long __wrap_syscall(long number, ...) {
   va_list rest;
   va_start(rest, number);
@@ -137,7 +153,7 @@ namespace {
 struct Report {
   std::atomic<std::uint64_t> acked, begun;
   std::atomic<bool> made, fired, finished;
-  char what[64];   ///< the call that failed
+  char what[64];    ///< the call that failed
   char error[512];  ///< what the library said of it
 };
 
@@ -157,7 +173,8 @@ class NthCall : public ::testing::TestWithParam<Case> {
   static std::vector<std::string> open_files() {
     std::vector<std::string> names;
     std::error_code gone;  // the directory's own
-    for (const auto& e : std::filesystem::directory_iterator("/proc/self/fd")) names.push_back(std::filesystem::read_symlink(e.path(), gone));
+    for (const auto& e : std::filesystem::directory_iterator("/proc/self/fd"))
+      names.push_back(std::filesystem::read_symlink(e.path(), gone));
     std::sort(names.begin(), names.end());
     return names;
   }

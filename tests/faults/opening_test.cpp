@@ -123,7 +123,8 @@ TEST_P(Opening, ReadOnlyOfAnUncleanPool) {
 
 TEST_P(Opening, OnAReadOnlyMount) {
   const int r = in_child([&] {
-    if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 || ::mount("perdure-test", scratch.folder().c_str(), "tmpfs", 0, "size=64m") != 0) {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("perdure-test", scratch.folder().c_str(), "tmpfs", 0, "size=64m") != 0) {
       std::puts("  no tmpfs may be mounted here: not shown on a read-only mount");
       return;
     }
@@ -178,19 +179,20 @@ TEST_P(Opening, AForkedChildsHandleIsRefused) {
   pool->update([](auto& tx, Root& root) { step(tx, root, 1); });
   auto receipt = pool->update(async, [](auto& tx, Root& root) { step(tx, root, 2); });
   EXPECT_EQ(in_child([&] {
-    EXPECT_EQ(code_of([&] { pool->update([](auto& tx, Root& root) { step(tx, root, 3); }); }), Code::closed);
-    EXPECT_EQ(code_of([&] { (void)pool->view([](auto& tx, const Root& root) { return tx(root.count); }); }), Code::closed);
-    EXPECT_EQ(code_of([&] { pool->checkpoint(); }), Code::closed);
-    EXPECT_EQ(code_of([&] { pool->close(); }), Code::closed);
-    EXPECT_NE(message_of([&] { pool->update([](auto& tx, Root& root) { step(tx, root, 3); }); }).find("fork"), std::string::npos);
-    ::alarm(20);     // a destructor that joined the parent's threads would wait for ever
-    pool.reset();
-    busy(TestPool::try_open(path, options()), "process " + std::to_string(::getppid()));
+              EXPECT_EQ(code_of([&] { pool->update([](auto& tx, Root& root) { step(tx, root, 3); }); }), Code::closed);
+              EXPECT_EQ(code_of([&] { (void)pool->view([](auto& tx, const Root& root) { return tx(root.count); }); }), Code::closed);
+              EXPECT_EQ(code_of([&] { pool->checkpoint(); }), Code::closed);
+              EXPECT_EQ(code_of([&] { pool->close(); }), Code::closed);
+              EXPECT_NE(message_of([&] { pool->update([](auto& tx, Root& root) { step(tx, root, 3); }); }).find("fork"), std::string::npos);
+              ::alarm(20);  // a destructor that joined the parent's threads would wait for ever
+              pool.reset();
+              busy(TestPool::try_open(path, options()), "process " + std::to_string(::getppid()));
     // another pool is the child's own business
 #if !defined(__SANITIZE_THREAD__)  // which can't start threads in a child of a process that had some
-    make_clean(scratch.path("childs"), options(), 3);
+              make_clean(scratch.path("childs"), options(), 3);
 #endif
-  }), 0);
+            }),
+            0);
   receipt.wait();
   pool->update([](auto& tx, Root& root) { step(tx, root, 3); });
   EXPECT_EQ(steps_in(*pool), 3U);
@@ -233,8 +235,10 @@ TEST_P(Opening, ForkInATransaction) {
   if (child == 0) ::_exit(code == Code::closed ? 0 : 4);
   EXPECT_EQ(code, Code::ok);
   ::waitpid(child, &other, 0);
-  EXPECT_EQ(other, 0) << (WIFSIGNALED(other) ? "signal " + std::to_string(WTERMSIG(other)) : "status " + std::to_string(WEXITSTATUS(other)));
-  EXPECT_EQ(status, 0) << (WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : "status " + std::to_string(WEXITSTATUS(status)));
+  EXPECT_EQ(other, 0) << (WIFSIGNALED(other) ? "signal " + std::to_string(WTERMSIG(other))
+                                             : "status " + std::to_string(WEXITSTATUS(other)));
+  EXPECT_EQ(status, 0) << (WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status))
+                                               : "status " + std::to_string(WEXITSTATUS(status)));
   EXPECT_EQ(steps_in(pool), 3U);
   pool.update([](auto& tx, Root& root) { step(tx, root, 4); });
   pool.close();

@@ -36,7 +36,8 @@ TEST_P(Transaction, AThrowRollsBackAndPasses) {
     } catch (const std::runtime_error& e) {
       EXPECT_STREQ(e.what(), "the user's own");
     }
-    EXPECT_EQ(code_of([&] { (void)pool.try_update([](auto&, Root&) { throw error(Status(Code::not_found, "mine too")); }).value(); }), Code::not_found);
+    EXPECT_EQ(code_of([&] { (void)pool.try_update([](auto&, Root&) { throw error(Status(Code::not_found, "mine too")); }).value(); }),
+              Code::not_found);
   }
   EXPECT_EQ(steps_in(pool), 1U);
   EXPECT_EQ(pool.stats().heap_used, used);

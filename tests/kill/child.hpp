@@ -34,12 +34,12 @@ struct Task {
   std::string path;
   Options options;
   Shape shape;
-  std::uint64_t seed = 0;             ///< of this cycle: durabilities, when to look
-  bool work = true;                   ///< false: open, verify, wait to be killed
-  std::uint64_t close_after = 0;      ///< transactions a thread, then close(); 0: never
-  std::uint64_t kill_at = 0;          ///< the call of the medium in which it kills itself, counted from the opening; 0: never
-  std::uint64_t kill_at_work = 0;     ///< the same, counted from the first transaction
-  std::uint64_t digest = 0;           ///< not 0: what a recovery of a copy of this pool came to
+  std::uint64_t seed = 0;          ///< of this cycle: durabilities, when to look
+  bool work = true;                ///< false: open, verify, wait to be killed
+  std::uint64_t close_after = 0;   ///< transactions a thread, then close(); 0: never
+  std::uint64_t kill_at = 0;       ///< the call of the medium in which it kills itself, counted from the opening; 0: never
+  std::uint64_t kill_at_work = 0;  ///< the same, counted from the first transaction
+  std::uint64_t digest = 0;        ///< not 0: what a recovery of a copy of this pool came to
 };
 
 template <class Container>
@@ -129,7 +129,9 @@ class Child {
       c.for_each(tx, [&](const std::string& v) { to.push_back(v); });
     else
       c.for_each(tx, [&](std::uint64_t k, const std::string& v) { to.emplace(k, v); });
-    if (to.size() != c.size(tx)) throw error(Status(Code::corrupt, "size() is " + std::to_string(c.size(tx)) + ", but iteration meets " + std::to_string(to.size()) + " different elements"));
+    if (to.size() != c.size(tx))
+      throw error(Status(Code::corrupt, "size() is " + std::to_string(c.size(tx)) + ", but iteration meets " + std::to_string(to.size()) +
+                                            " different elements"));
   }
 
   static std::uint64_t digest_of(const ModelType& m) {
@@ -142,8 +144,10 @@ class Child {
     for (const auto* c : {&m.data, &m.common}) {
       add(c->size());
       for (const auto& e : *c) {
-        if constexpr (is_vector<Container>) text(e);
-        else add(e.first), text(e.second);
+        if constexpr (is_vector<Container>)
+          text(e);
+        else
+          add(e.first), text(e.second);
       }
     }
     return h == 0 ? 1 : h;
@@ -155,9 +159,13 @@ class Child {
     const auto number = [](std::uint64_t n) { return std::to_string(n); };
     for (std::uint64_t t = 0; t < 2; ++t) {
       const std::uint64_t n = found.done[t], acked = shared_.acked[t].load(), issued = shared_.issued[t].load();
-      if (n < acked) return bad("L2: thread " + number(t) + ": transaction " + number(acked) + " was acknowledged as durable, the pool ends at " + number(n));
-      if (n > issued) return bad("thread " + number(t) + ": the pool holds transaction " + number(n) + ", but only " + number(issued) + " were begun");
-      if (n != 0 && Plan(task_.shape, t, n).throws) return bad("L3: thread " + number(t) + ": the pool holds transaction " + number(n) + ", which was rolled back");
+      if (n < acked)
+        return bad("L2: thread " + number(t) + ": transaction " + number(acked) + " was acknowledged as durable, the pool ends at " +
+                   number(n));
+      if (n > issued)
+        return bad("thread " + number(t) + ": the pool holds transaction " + number(n) + ", but only " + number(issued) + " were begun");
+      if (n != 0 && Plan(task_.shape, t, n).throws)
+        return bad("L3: thread " + number(t) + ": the pool holds transaction " + number(n) + ", which was rolled back");
     }
     if (model_.ready && !found.ready) return bad("L2: the set-up is lost");
     if (found.ready && !model_.ready) set_up(model_);
@@ -167,10 +175,12 @@ class Child {
     if (shared_.error[0]) return;
     if (pool.header().order == pool::Order::prefix) prefix(found);
     const std::uint64_t digest = digest_of(found);
-    if (task_.digest != 0 && digest != task_.digest) return bad("L5: recovery after recoveries that were killed came to another state than recovery at once");
+    if (task_.digest != 0 && digest != task_.digest)
+      return bad("L5: recovery after recoveries that were killed came to another state than recovery at once");
     const CheckReport report = pool.check();
     if (!report.ok()) return bad("L6: check(): " + number(report.problems.size()) + " problems, the first: " + report.problems.front());
-    if (report.blocks != report.reachable) return bad("L6: check(): " + number(report.blocks) + " blocks are allocated, " + number(report.reachable) + " owned");
+    if (report.blocks != report.reachable)
+      return bad("L6: check(): " + number(report.blocks) + " blocks are allocated, " + number(report.reachable) + " owned");
     if (shared_.error[0]) return;
 
     for (std::size_t t = 0; t < 2; ++t) {
@@ -200,9 +210,13 @@ class Child {
         if (plan.shares && !plan.throws) expected[t].push_back(n);
       }
     }
-    for (std::size_t i = old; i < found.journal.size(); ++i) met[found.journal[i] >> 63].push_back(found.journal[i] & ~(std::uint64_t{1} << 63));
+    for (std::size_t i = old; i < found.journal.size(); ++i)
+      met[found.journal[i] >> 63].push_back(found.journal[i] & ~(std::uint64_t{1} << 63));
     for (std::uint64_t t = 0; t < 2; ++t)
-      if (met[t] != expected[t]) return bad("L1: thread " + std::to_string(t) + ": the journal's entries are not those of its transactions up to " + std::to_string(found.done[t])), false;
+      if (met[t] != expected[t])
+        return bad("L1: thread " + std::to_string(t) + ": the journal's entries are not those of its transactions up to " +
+                   std::to_string(found.done[t])),
+               false;
     for (std::uint64_t t = 0; t < 2; ++t)
       for (std::uint64_t n = model_.done[t] + 1; n <= found.done[t]; ++n) play_own(task_.shape, t, n, model_);
     for (std::size_t i = old; i < found.journal.size(); ++i) play_shared(task_.shape, found.journal[i], model_);
@@ -211,21 +225,27 @@ class Child {
 
   void compare(const ModelType& found) {
     for (int i = 0; i < accounts; ++i)
-      if (found.account[i] != model_.account[i]) return bad("L1: account " + std::to_string(i) + " holds " + std::to_string(found.account[i]) + ", expected " + std::to_string(model_.account[i]));
+      if (found.account[i] != model_.account[i])
+        return bad("L1: account " + std::to_string(i) + " holds " + std::to_string(found.account[i]) + ", expected " +
+                   std::to_string(model_.account[i]));
     same(found.data, model_.data, "data");
     same(found.common, model_.common, "common");
   }
   void same(const typename ModelType::Contents& found, const typename ModelType::Contents& expected, const std::string& what) {
     if (found == expected) return;
     std::string text = "L1: " + what + ": " + std::to_string(found.size()) + " elements, expected " + std::to_string(expected.size());
-    const auto show = [](const std::string& s) { return s.size() < 80 ? "'" + s + "'" : "'" + s.substr(0, 40) + "...' of " + std::to_string(s.size()); };
+    const auto show = [](const std::string& s) {
+      return s.size() < 80 ? "'" + s + "'" : "'" + s.substr(0, 40) + "...' of " + std::to_string(s.size());
+    };
     if constexpr (is_vector<Container>) {
       for (std::size_t i = 0; i < found.size() && i < expected.size(); ++i)
-        if (found[i] != expected[i]) return bad(text + "; element " + std::to_string(i) + " is " + show(found[i]) + ", expected " + show(expected[i]));
+        if (found[i] != expected[i])
+          return bad(text + "; element " + std::to_string(i) + " is " + show(found[i]) + ", expected " + show(expected[i]));
     } else {
       for (const auto& [k, v] : expected)
         if (const auto it = found.find(k); it == found.end() || it->second != v)
-          return bad(text + "; key " + std::to_string(k) + " is " + (it == found.end() ? "missing" : show(it->second)) + ", expected " + show(v));
+          return bad(text + "; key " + std::to_string(k) + " is " + (it == found.end() ? "missing" : show(it->second)) + ", expected " +
+                     show(v));
     }
     bad(text);
   }
@@ -238,7 +258,8 @@ class Child {
         while (Plan(task_.shape, u, next).throws) ++next;
         const std::uint64_t there = id_of(t, found.done[t]), missing = id_of(u, next);
         if (there != 0 && missing != 0 && missing < there)
-          return bad("L1: transaction " + std::to_string(missing) + " is missing, yet " + std::to_string(there) + " was recovered (order: prefix)");
+          return bad("L1: transaction " + std::to_string(missing) + " is missing, yet " + std::to_string(there) +
+                     " was recovered (order: prefix)");
       }
     }
   }
@@ -286,12 +307,14 @@ class Child {
       const std::uint64_t how = r.below(8);
       const Durability durability = how < 3 ? durable : how < 5 ? group : async;
       try {
-        const Receipt<void> receipt = pool.update(durability, [&](auto& tx, RootType& root) { play<Container>(task_.shape, t, n, tx, root, [] { std::this_thread::yield(); }); });
+        const Receipt<void> receipt = pool.update(
+            durability, [&](auto& tx, RootType& root) { play<Container>(task_.shape, t, n, tx, root, [] { std::this_thread::yield(); }); });
         shared_.ids[t][n % Shared::remembered].store(receipt.id());
-        if (durability != async) ack(t, n);
-        else open.emplace_back(n, receipt);
-      } catch (const Thrown&) {
-      }
+        if (durability != async)
+          ack(t, n);
+        else
+          open.emplace_back(n, receipt);
+      } catch (const Thrown&) {}
       while (!open.empty() && (open.size() > 40 || open.front().second.durable())) {
         open.front().second.wait();
         ack(t, open.front().first);
@@ -319,7 +342,8 @@ class Child {
       for (const auto& a : root.account) sum += tx(a.balance);
       for (std::size_t t = 0; t < 2; ++t) seen[t] = tx(root.done[t].n);
     });
-    if (sum != start_balance * accounts) throw error(Status(Code::corrupt, "L4: a view saw accounts of " + std::to_string(sum) + " in all"));
+    if (sum != start_balance * accounts)
+      throw error(Status(Code::corrupt, "L4: a view saw accounts of " + std::to_string(sum) + " in all"));
     for (std::size_t t = 0; t < 2 && wait; ++t) ack(t, seen[t]);  // L2: what a durable view saw is durable
   }
 

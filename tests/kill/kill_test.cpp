@@ -34,17 +34,22 @@ void kill(const Config& config) {
   const std::string failed = killer.run();
   const Counts& c = killer.counts;
   const auto n = [](std::uint64_t v) { return std::to_string(v); };
-  std::puts(("  " + n(c.kills) + " kills: " + n(c.in[started] + c.in[opening]) + " opening, " + n(c.in[opened] + c.in[verified]) + " recovered and comparing, " + n(c.in[working]) +
-             " working, " + n(c.in[closing] + c.in[closed]) + " closing; " + n(c.unclean) + " recoveries of " + n(c.records) + " records, " + n(c.idempotent) + " of them twice; " +
-             n(c.transactions) + " transactions, " + n(c.checkpoints) + " checkpoints, " + n(c.growths) + " growths").c_str());
+  std::puts(("  " + n(c.kills) + " kills: " + n(c.in[started] + c.in[opening]) + " opening, " + n(c.in[opened] + c.in[verified]) +
+             " recovered and comparing, " + n(c.in[working]) + " working, " + n(c.in[closing] + c.in[closed]) + " closing; " +
+             n(c.unclean) + " recoveries of " + n(c.records) + " records, " + n(c.idempotent) + " of them twice; " + n(c.transactions) +
+             " transactions, " + n(c.checkpoints) + " checkpoints, " + n(c.growths) + " growths")
+                .c_str());
   if (!failed.empty()) ADD_FAILURE() << failed;
 }
 
 TEST_P(Kill, LosesNothing) {
   const Config& config = GetParam();
-  if (config.container == "hash_map") kill<Hash>(config);
-  else if (config.container == "map") kill<Tree>(config);
-  else kill<List>(config);
+  if (config.container == "hash_map")
+    kill<Hash>(config);
+  else if (config.container == "map")
+    kill<Tree>(config);
+  else
+    kill<List>(config);
 }
 
 std::vector<Config> table() {
@@ -54,16 +59,16 @@ std::vector<Config> table() {
       for (const std::uint64_t threads : {1, 2})
         for (const char* container : {"hash_map", "map", "vector"}) all.push_back({medium, engine, threads, container, each, false});
   for (const std::uint64_t threads : {1, 2})
-    for (const char* container : {"hash_map", "map", "vector"}) all.push_back({"emulated", "undo", threads, container, each / 4 + 1, false});
+    for (const char* container : {"hash_map", "map", "vector"})
+      all.push_back({"emulated", "undo", threads, container, each / 4 + 1, false});
   for (const char* engine : {"shadow", "dudetm", "undo"})  // beside the 2,000: at every call of the medium
     for (const std::uint64_t threads : {1, 2})
       for (const char* container : {"hash_map", "map", "vector"}) all.push_back({"emulated", engine, threads, container, each, true});
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Random, Kill, ::testing::ValuesIn(table()), [](const ::testing::TestParamInfo<Config>& p) {
-  return name_of(p.param);
-});
+INSTANTIATE_TEST_SUITE_P(Random, Kill, ::testing::ValuesIn(table()),
+                         [](const ::testing::TestParamInfo<Config>& p) { return name_of(p.param); });
 
 }  // namespace
 }  // namespace perdure::kill
@@ -75,10 +80,14 @@ int main(int argc, char** argv) {
   settings.folder = std::filesystem::current_path();  // the build tree: a file system that has O_DIRECT, where there is one
   for (int i = 1; i < argc; ++i) {
     const auto is = [&](const char* name) { return std::strcmp(argv[i], name) == 0 && i + 1 < argc; };
-    if (is("--seed")) settings.seed = std::strtoull(argv[++i], nullptr, 10);
-    else if (is("--life")) settings.only_life = std::strtoll(argv[++i], nullptr, 10);
-    else if (is("--kills")) settings.kills = std::strtoull(argv[++i], nullptr, 10);
-    else if (std::strcmp(argv[i], "--keep") == 0) settings.keep = true;
+    if (is("--seed"))
+      settings.seed = std::strtoull(argv[++i], nullptr, 10);
+    else if (is("--life"))
+      settings.only_life = std::strtoll(argv[++i], nullptr, 10);
+    else if (is("--kills"))
+      settings.kills = std::strtoull(argv[++i], nullptr, 10);
+    else if (std::strcmp(argv[i], "--keep") == 0)
+      settings.keep = true;
     else {
       std::fprintf(stderr, "kill_test: found '%s', expected [--seed N] [--life N] [--kills N] [--keep] and --gtest_ options\n", argv[i]);
       return 2;

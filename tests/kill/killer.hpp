@@ -91,8 +91,10 @@ class Killer {
       std::string failed = live(life, kills);
       end_of_life();
       if (!failed.empty()) {
-        return failed + "\n  pool " + std::to_string(life) + ", " + config_.medium + ", " + config_.engine + ", " + std::to_string(config_.threads) + " thread(s), " +
-               config_.container + "; run it again with --seed " + std::to_string(settings_.seed) + " --life " + std::to_string(life) + " --keep and the same --gtest_filter" + (kept_ ? "\n  the pool before this opening: " + path_ + ".kept" : "");
+        return failed + "\n  pool " + std::to_string(life) + ", " + config_.medium + ", " + config_.engine + ", " +
+               std::to_string(config_.threads) + " thread(s), " + config_.container + "; run it again with --seed " +
+               std::to_string(settings_.seed) + " --life " + std::to_string(life) + " --keep and the same --gtest_filter" +
+               (kept_ ? "\n  the pool before this opening: " + path_ + ".kept" : "");
       }
       if (settings_.only_life >= 0) break;
     }
@@ -276,9 +278,7 @@ class Killer {
     return {};
   }
 
-  void copy(const std::string& to) {
-    std::filesystem::copy_file(path_, to, std::filesystem::copy_options::overwrite_existing);
-  }
+  void copy(const std::string& to) { std::filesystem::copy_file(path_, to, std::filesystem::copy_options::overwrite_existing); }
 
   void end_of_life() {
     Shared& page = **page_;

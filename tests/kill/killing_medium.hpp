@@ -67,10 +67,6 @@ class KillingMedium final : public medium::Medium {
     if (now()) inner_->append(ring, pos, src, n / 128 * 64), die();
     inner_->append(ring, pos, src, n);
   }
-  Status append_fence(const medium::RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override {
-    append(ring, pos, src, n);
-    return fence();
-  }
   Status grow(std::uint64_t home_bytes) override {
     if (now()) die();
     Status s = inner_->grow(home_bytes);

@@ -23,7 +23,8 @@ namespace perdure::kill {
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
-  Random(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d) : state_(base::mix(a) ^ base::mix(b * 3 + 1) ^ base::mix(c * 5 + 2) ^ base::mix(d * 7 + 3)) {}
+  Random(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d)
+      : state_(base::mix(a) ^ base::mix(b * 3 + 1) ^ base::mix(c * 5 + 2) ^ base::mix(d * 7 + 3)) {}
   std::uint64_t next() { return base::mix(state_ += 0x9e3779b97f4a7c15ULL); }
   std::uint64_t below(std::uint64_t n) { return next() % n; }
   bool one_in(std::uint64_t n) { return below(n) == 0; }
@@ -47,7 +48,8 @@ struct Shape {
 using Hash = hash_map<std::uint64_t, std::string>;
 using Tree = map<std::uint64_t, std::string>;
 using List = vector<std::string>;
-template <class C> inline constexpr bool is_vector = std::is_same_v<C, List>;
+template <class C>
+inline constexpr bool is_vector = std::is_same_v<C, List>;
 
 template <class Container>
 struct Root {
@@ -79,9 +81,9 @@ struct Model {
 
 /// What transaction n of a thread is. `own` and `shared` seed its two parts.
 struct Plan {
-  bool throws = false;     ///< after its changes
-  bool shares = false;     ///< changes what all share
-  bool pauses = false;     ///< yields half way: lets the other thread in between
+  bool throws = false;  ///< after its changes
+  bool shares = false;  ///< changes what all share
+  bool pauses = false;  ///< yields half way: lets the other thread in between
   std::uint64_t steps = 1;
   Random own, shared;
   Plan(const Shape& shape, std::uint64_t thread, std::uint64_t n) : own(shape.seed, thread, n, 1), shared(shape.seed, thread, n, 2) {
@@ -102,7 +104,9 @@ inline std::string some_text(Random& r, std::uint64_t era, std::uint64_t& budget
   return std::string(n, static_cast<char>('a' + r.below(26))) + std::to_string(r.below(1000));
 }
 
-inline std::string changed(const std::string& old, const std::string& v) { return old.substr(0, old.size() / 2 < 40 ? old.size() / 2 : 40) + v; }
+inline std::string changed(const std::string& old, const std::string& v) {
+  return old.substr(0, old.size() / 2 < 40 ? old.size() / 2 : 40) + v;
+}
 
 /// One part of a transaction, on maps: `to` has put, insert, change, erase, and clear where nobody else has a part of it (`whole`).
 /// Keys are mapped by `key`.
@@ -112,7 +116,9 @@ void play_map(Random r, std::uint64_t era, std::uint64_t steps, std::uint64_t bu
   for (std::uint64_t i = 0; i < steps; ++i) {
     const std::uint64_t k = key(r.below(keys));
     switch (r.below(8)) {
-      case 0: case 1: case 2: to.put(k, some_text(r, era, budget)); break;
+      case 0:
+      case 1:
+      case 2: to.put(k, some_text(r, era, budget)); break;
       case 3: to.change(k, some_text(r, era, budget)); break;
       case 4: to.insert(k, some_text(r, era, budget)); break;
       default: to.erase(k); break;
@@ -141,7 +147,8 @@ void play_vector(Random r, std::uint64_t era, std::uint64_t steps, std::uint64_t
 }
 
 template <class Container, class Target>
-void play_part(const Random& r, std::uint64_t n, std::uint64_t steps, std::uint64_t budget, std::uint64_t threads, std::uint64_t thread, Target&& to) {
+void play_part(const Random& r, std::uint64_t n, std::uint64_t steps, std::uint64_t budget, std::uint64_t threads, std::uint64_t thread,
+               Target&& to) {
   const std::uint64_t era = n / 256;
   const auto key = [=](std::uint64_t k) { return k * threads + thread; };
   if constexpr (is_vector<Container>)
@@ -158,7 +165,9 @@ struct PoolTarget {
   Container& c;
   void put(std::uint64_t k, const std::string& v) { c.put(tx, k, v); }
   void insert(std::uint64_t k, const std::string& v) { c.insert(tx, k, v); }
-  void change(std::uint64_t k, const std::string& v) { c.update(tx, k, [&](std::string& old) { old = changed(old, v); }); }
+  void change(std::uint64_t k, const std::string& v) {
+    c.update(tx, k, [&](std::string& old) { old = changed(old, v); });
+  }
   void erase(std::uint64_t k) { c.erase(tx, k); }
   void clear() { c.clear(tx); }
   void set(std::uint64_t i, const std::string& v) { c.set(tx, i, v); }

@@ -8,7 +8,8 @@ namespace {
 
 struct RecordTest : ::testing::Test {
   RecordTest() { writer.configure(seed, 64 << 20, 64); }
-  RecordView sealed(std::uint64_t id = 9, std::uint64_t position = 640, RecordKind kind = RecordKind::commit, std::uint32_t transactions = 1) {
+  RecordView sealed(std::uint64_t id = 9, std::uint64_t position = 640, RecordKind kind = RecordKind::commit,
+                    std::uint32_t transactions = 1) {
     return {writer.seal(kind, id, transactions, position), position};
   }
   static std::vector<Entry> entries(const RecordView& r) {

@@ -66,7 +66,9 @@ struct RingOnMedium {
 /// A ring's bytes outside any medium, mapped twice as a medium does it.
 class Image {
  public:
-  explicit Image(const medium::RingMap& from) : bytes_(from.bytes), copy_(2 * from.bytes / 8) { std::memcpy(data(), from.base, 2 * from.bytes); }
+  explicit Image(const medium::RingMap& from) : bytes_(from.bytes), copy_(2 * from.bytes / 8) {
+    std::memcpy(data(), from.base, 2 * from.bytes);
+  }
   std::byte* data() { return reinterpret_cast<std::byte*>(copy_.data()); }
   /// Sets byte `position` of the ring (any lap), in both mappings.
   void set(std::uint64_t position, std::byte value) {

@@ -140,7 +140,8 @@ TEST_F(HeaderTest, WritingIsNeverWithoutAWholeCopy) {
           EXPECT_GE(r->header.sequence, before);
           std::vector<std::byte> torn = again->current_image();
           for (const std::uint64_t at : {header_a, header_b})
-            if (!again->is_durable(at, sizeof(Header))) std::fill_n(torn.begin() + static_cast<std::ptrdiff_t>(at) + 2048, 64, std::byte{0xee});
+            if (!again->is_durable(at, sizeof(Header)))
+              std::fill_n(torn.begin() + static_cast<std::ptrdiff_t>(at) + 2048, 64, std::byte{0xee});
           const auto t = choose_header("recorded", reinterpret_cast<const Header*>(torn.data() + header_a),
                                        reinterpret_cast<const Header*>(torn.data() + header_b), torn.size());
           EXPECT_TRUE(t.ok());
@@ -224,7 +225,9 @@ TEST_F(HeaderTest, OtherByteOrder) {
 TEST_F(HeaderTest, OtherEngine) {
   Identity who = tester();
   who.engine = "other";
-  refused(Code::incompatible, "a pool of engine \"tester\", expected engine \"other\"; open it with perdure::Pool<Root, perdure::engines<perdure::tester>>", who);
+  refused(Code::incompatible,
+          "a pool of engine \"tester\", expected engine \"other\"; open it with perdure::Pool<Root, perdure::engines<perdure::tester>>",
+          who);
   who.engine_any = true;
   auto r = PoolFile::open(small(path), who);
   EXPECT_TRUE(r.ok());
@@ -261,11 +264,18 @@ TEST_F(HeaderTest, LayoutLongerThanItsRoom) {
 }
 
 TEST_F(HeaderTest, NumbersThatContradict) {
-  const std::vector<std::function<void(Header&)>> wrongs = {
-      [](Header& h) { h.base += 1; },           [](Header& h) { h.max_home_bytes += 1; }, [](Header& h) { h.home_bytes = h.max_home_bytes + 4096; },
-      [](Header& h) { h.home_bytes = 4096; },   [](Header& h) { h.ring_count = 129; },    [](Header& h) { h.ring_bytes = 1ULL << 40; },
-      [](Header& h) { h.log_bytes = 0; },       [](Header& h) { h.order = Order{7}; },    [](Header& h) { h.append_unit = 5; },
-      [](Header& h) { h.layout_bytes = 9999; }, [](Header& h) { h.root_offset = ~0ULL; }, [](Header& h) { h.ring_bytes = ~0ULL / 2; }};
+  const std::vector<std::function<void(Header&)>> wrongs = {[](Header& h) { h.base += 1; },
+                                                            [](Header& h) { h.max_home_bytes += 1; },
+                                                            [](Header& h) { h.home_bytes = h.max_home_bytes + 4096; },
+                                                            [](Header& h) { h.home_bytes = 4096; },
+                                                            [](Header& h) { h.ring_count = 129; },
+                                                            [](Header& h) { h.ring_bytes = 1ULL << 40; },
+                                                            [](Header& h) { h.log_bytes = 0; },
+                                                            [](Header& h) { h.order = Order{7}; },
+                                                            [](Header& h) { h.append_unit = 5; },
+                                                            [](Header& h) { h.layout_bytes = 9999; },
+                                                            [](Header& h) { h.root_offset = ~0ULL; },
+                                                            [](Header& h) { h.ring_bytes = ~0ULL / 2; }};
   for (std::size_t i = 0; i < wrongs.size(); ++i) {
     rewrite(wrongs[i]);
     SCOPED_TRACE(i);

@@ -92,7 +92,7 @@ TEST(HeapApply, ChecksOps) {
 // --- replay -----------------------------------------------------------------------------------------------------------------------
 
 struct Entry {
-  HeapOp op;            // of a block, or
+  HeapOp op;               // of a block, or
   std::uint64_t fill = 0;  // every word of the block at op.offset becomes fill
 };
 using Transaction = std::vector<Entry>;
@@ -116,7 +116,8 @@ void expect_same(const Image& found, const Image& expected, const std::string& w
     ASSERT_EQ(chunk_word(found, c).bits, chunk_word(expected, c).bits) << what << ": chunk " << c;
     if (chunk_word(found, c).kind() != ChunkWord::small) continue;
     const ClassInfo& info = classes[chunk_word(found, c).size_class()];
-    ASSERT_EQ(std::memcmp(found.data() + c * chunk_bytes, expected.data() + c * chunk_bytes, info.first), 0) << what << ": bitmap of chunk " << c;
+    ASSERT_EQ(std::memcmp(found.data() + c * chunk_bytes, expected.data() + c * chunk_bytes, info.first), 0)
+        << what << ": bitmap of chunk " << c;
   }
   Header h{};
   h.max_home_bytes = h.home_bytes = max_home;
@@ -193,7 +194,9 @@ TEST_P(Replay, OverHomeTornByACheckpoint) {
   Image home = now();
   std::size_t x = 1;  // ids below it are in home
   for (int round = 0; round < rounds_in(15); ++round) {
-    const auto some = [&] { for (std::uint64_t n = random() % 12; n > 0; --n) transaction(); };
+    const auto some = [&] {
+      for (std::uint64_t n = random() % 12; n > 0; --n) transaction();
+    };
     some();
     // a checkpoint: the directory copied first (H4), then the rest at any time, some of it twice
     const std::size_t t0 = log.size();
@@ -249,7 +252,8 @@ TEST_P(Replay, CutShortAndRepeated) {
         if (::testing::Test::HasFatalFailure() || ++cuts > rounds_in(25)) return;
         const auto durable = recorder.durable_image(), current = recorder.current_image();
         Image torn(max_home);
-        for (std::uint64_t at = 0; at < max_home; at += 8) std::memcpy(torn.data() + at, (random() % 2 == 0 ? durable : current).data() + 2 * MiB + at, 8);
+        for (std::uint64_t at = 0; at < max_home; at += 8)
+          std::memcpy(torn.data() + at, (random() % 2 == 0 ? durable : current).data() + 2 * MiB + at, 8);
         MemoryTarget target(torn.data(), true);
         replay(target, log, x, log.size());
         expect_same(torn, expected, "cut at fence " + std::to_string(cuts));

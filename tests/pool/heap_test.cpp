@@ -52,7 +52,8 @@ class HeapTest : public ::testing::Test {
 TEST_F(HeapTest, BlocksAreAlignedDistinctAndOfTheirSize) {
   open();
   std::map<std::uint64_t, std::uint64_t> taken;
-  for (const std::uint64_t n : {0ULL, 1ULL, 16ULL, 17ULL, 64ULL, 65ULL, 128ULL, 192ULL, 320ULL, 4096ULL, 4097ULL, 65536ULL, 65537ULL, 300000ULL}) {
+  for (const std::uint64_t n :
+       {0ULL, 1ULL, 16ULL, 17ULL, 64ULL, 65ULL, 128ULL, 192ULL, 320ULL, 4096ULL, 4097ULL, 65536ULL, 65537ULL, 300000ULL}) {
     for (int i = 0; i < 3; ++i) {
       const auto op = pool->heap().reserve(n);
       ASSERT_TRUE(op.ok()) << n << ": " << op.status().message();
@@ -87,8 +88,9 @@ TEST_F(HeapTest, ReleasedBlocksComeBackAndLeaveNoTrace) {
 TEST_F(HeapTest, FreesThatAreRefused) {
   open();
   const std::uint64_t a = *user->allocate(100), big = *user->allocate(200000);
-  for (const std::uint64_t bad : {std::uint64_t{0}, std::uint64_t{4096}, ~std::uint64_t{0}, a + 1, a + 16, a + 112, a - 112, big + 16, big + 65536, pool->home_bytes(), pool->header().root_offset,
-                                  a / chunk_bytes * chunk_bytes, pool->home_bytes() - 65536}) {
+  for (const std::uint64_t bad :
+       {std::uint64_t{0}, std::uint64_t{4096}, ~std::uint64_t{0}, a + 1, a + 16, a + 112, a - 112, big + 16, big + 65536,
+        pool->home_bytes(), pool->header().root_offset, a / chunk_bytes * chunk_bytes, pool->home_bytes() - 65536}) {
     const auto op = pool->heap().prepare_free(bad);
     ASSERT_FALSE(op.ok()) << bad;
     EXPECT_EQ(op.code(), Code::invalid) << op.status().message();

@@ -4,8 +4,8 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 
-#include <algorithm>
 #include <sched.h>
+#include <algorithm>
 
 #include "pool_test.hpp"
 
@@ -113,14 +113,15 @@ TEST_F(OpenTest, ForkedChildDoesNotKeepItBusy) {
   auto held = open();
   ASSERT_TRUE(held.ok());
   EXPECT_EQ(in_child([&] {
-    busy(open(), "process " + std::to_string(::getppid()));
-    make_pool(small(scratch.path("childs")));
-    auto childs = open(false, scratch.path("childs"));
-    ASSERT_TRUE(childs.ok());
-    held->reset();
-    busy(open(false, scratch.path("childs")), "this process");
-    busy(open(), "process " + std::to_string(::getppid()));
-  }), 0);
+              busy(open(), "process " + std::to_string(::getppid()));
+              make_pool(small(scratch.path("childs")));
+              auto childs = open(false, scratch.path("childs"));
+              ASSERT_TRUE(childs.ok());
+              held->reset();
+              busy(open(false, scratch.path("childs")), "this process");
+              busy(open(), "process " + std::to_string(::getppid()));
+            }),
+            0);
   busy(open(), "this process");
 }
 

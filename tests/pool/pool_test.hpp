@@ -43,7 +43,8 @@ class Scratch {
  public:
   /// `memory`: on a tmpfs where there is one: creating a pool prewrites its log.
   explicit Scratch(bool memory = true) {
-    std::string name = (memory && ::access("/dev/shm", W_OK) == 0 ? std::string("/dev/shm/") : ::testing::TempDir() + "/") + "perdure-pool-XXXXXX";
+    std::string name =
+        (memory && ::access("/dev/shm", W_OK) == 0 ? std::string("/dev/shm/") : ::testing::TempDir() + "/") + "perdure-pool-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) std::abort();
     folder_ = name;
   }
@@ -86,9 +87,7 @@ inline std::string read_all(const std::string& path) {
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   return text;
 }
-inline void write_all(const std::string& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
-}
+inline void write_all(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary | std::ios::trunc) << text; }
 /// Overwrites part of a file in place.
 inline void poke(const std::string& path, std::uint64_t offset, const void* src, std::size_t n) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);

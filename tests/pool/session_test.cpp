@@ -132,7 +132,6 @@ TEST(Session, ShadowWhereTheMediumRefusesCopyOnWrite) {
     Status flush_all() noexcept override { return inner_->flush_all(); }
     Result<medium::RingMap> map_ring(std::uint64_t o, std::uint64_t n) override { return inner_->map_ring(o, n); }
     void append(const medium::RingMap& r, std::uint64_t p, const void* s, std::size_t n) noexcept override { inner_->append(r, p, s, n); }
-    Status append_fence(const medium::RingMap& r, std::uint64_t p, const void* s, std::size_t n) noexcept override { return inner_->append_fence(r, p, s, n); }
     Status grow(std::uint64_t n) override { return inner_->grow(n); }
     Status map_view(std::byte* a, std::uint64_t o, std::uint64_t n, medium::ViewKind kind) override {
       if (kind == medium::ViewKind::copy_on_write) return failure(Code::unsupported, path_, "a private mapping of a device");

@@ -11,9 +11,10 @@ namespace perdure::pool {
 namespace {
 
 TEST(SizeClasses, TableIsTheFormats) {
-  const std::vector<std::uint64_t> sizes = {16,   32,   48,   64,   80,   96,   112,   128,   160,   192,   224,   256,   320,   384,   448,
-                                            512,  640,  768,  896,  1024, 1280, 1536,  1792,  2048,  2560,  3072,  3584,  4096,  5120,  6144,
-                                            7168, 8192, 10240, 12288, 14336, 16384, 20480, 24576, 28672, 32768, 40960, 49152, 57344, 65536};
+  const std::vector<std::uint64_t> sizes = {16,    32,    48,    64,    80,    96,    112,   128,   160,   192,   224,
+                                            256,   320,   384,   448,   512,   640,   768,   896,   1024,  1280,  1536,
+                                            1792,  2048,  2560,  3072,  3584,  4096,  5120,  6144,  7168,  8192,  10240,
+                                            12288, 14336, 16384, 20480, 24576, 28672, 32768, 40960, 49152, 57344, 65536};
   ASSERT_EQ(sizes.size(), small_classes);
   for (std::uint32_t c = 0; c < small_classes; ++c) {
     EXPECT_EQ(class_bytes(c), sizes[c]);
@@ -54,7 +55,8 @@ TEST(SizeClasses, AlignmentOfAnyTypeOfThatSize) {
     EXPECT_GE(info.first * 8, info.blocks);
   }
   for (std::uint64_t align = 16; align <= 64; align *= 2) {
-    for (std::uint64_t n = align; n <= max_small; n += align) ASSERT_EQ(class_bytes(size_class(n)) % align, 0U) << n;  // sizeof is a multiple of alignof
+    for (std::uint64_t n = align; n <= max_small; n += align)
+      ASSERT_EQ(class_bytes(size_class(n)) % align, 0U) << n;  // sizeof is a multiple of alignof
   }
 }
 

@@ -25,7 +25,8 @@ TYPED_TEST(Isolation, HistoriesAreSerialInTheOrderOfTheIds) {
     double share;
   };
   // few words: conflicts at most transactions; many: mostly none; lines are shared by 8 words
-  for (const Shape& s : {Shape{2, 20000, 16, 6, 0.5}, Shape{4, 10000, 16, 4, 0.9}, Shape{3, 12000, 256, 12, 0.1}, Shape{4, 10000, 1024, 3, 0.5}, Shape{2, 20000, 8, 3, 0.02}}) {
+  for (const Shape& s : {Shape{2, 20000, 16, 6, 0.5}, Shape{4, 10000, 16, 4, 0.9}, Shape{3, 12000, 256, 12, 0.1},
+                         Shape{4, 10000, 1024, 3, 0.5}, Shape{2, 20000, 8, 3, 0.02}}) {
     auto fresh = std::make_unique<typename TypeParam::Shared>(0);
     EXPECT_EQ("", random_history<TypeParam>(s.threads, s.transactions / static_cast<int>(scale), s.words, s.most, s.share, 7, *fresh))
         << s.threads << " threads, " << s.words << " words";
@@ -86,8 +87,7 @@ TYPED_TEST(Isolation, MoneyIsNeitherMadeNorLostByTransfersHalfOfThemCancelled) {
           tx.write(cells(to), tx[cells(to)] + amount);
         });
         committed += done.wrote ? 1 : 0;
-      } catch (const Cancelled&) {
-      }
+      } catch (const Cancelled&) {}
       if (i % 8 == 0)
         atomically(context, false, [&](auto& tx) {
           std::uint64_t total = 0;
@@ -162,8 +162,7 @@ TYPED_TEST(Isolation, FourThreadsOnOneWordLoseNothingAndComeToAnEnd) {
   const unsigned each = 8000 / scale;
   in_threads(4, [&](int) {
     typename TypeParam::Context context(*this->shared, base::thread_slot());
-    for (unsigned i = 0; i < each; ++i)
-      atomically(context, true, [&](auto& tx) { tx.write(word(0), tx[word(0)] + 1); });
+    for (unsigned i = 0; i < each; ++i) atomically(context, true, [&](auto& tx) { tx.write(word(0), tx[word(0)] + 1); });
   });
   EXPECT_EQ(4 * each, word[0]);
   EXPECT_EQ(4 * each, this->shared->domain.clock.load());
@@ -264,8 +263,7 @@ TYPED_TEST(Copies, ACopiedLineIsWholeAndCommittedBesideWritersThatAlsoAbort) {
             if (cancel) throw Cancelled();
           });
           ++written;
-        } catch (const Cancelled&) {
-        }
+        } catch (const Cancelled&) {}
       }
     });
   typename TypeParam::Context context(*shared, base::thread_slot());

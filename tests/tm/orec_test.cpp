@@ -27,8 +27,10 @@ class Other {
       ready.set_value();
       for (int done = 0;;) {
         while (asked_ == done)
-          if (stop_) return;
-          else std::this_thread::yield();
+          if (stop_)
+            return;
+          else
+            std::this_thread::yield();
         todo_(context);
         answered_ = ++done;
       }
@@ -227,7 +229,12 @@ TYPED_TEST(Irrevocable, AfterManyFailuresATransactionRunsAloneAndOnce) {
   me.begin(true);
   ASSERT_TRUE(me.direct());
   std::atomic<bool> in{false};
-  other.start([&](Context& c) { atomically(c, true, [&](auto& tx) { in = true; tx.write(this->memory(0), tx[this->memory(0)] + 10); }); });
+  other.start([&](Context& c) {
+    atomically(c, true, [&](auto& tx) {
+      in = true;
+      tx.write(this->memory(0), tx[this->memory(0)] + 10);
+    });
+  });
   std::this_thread::sleep_for(20ms);
   EXPECT_FALSE(in);
   me.own(this->memory(0));
@@ -330,8 +337,7 @@ TEST(Incarnations, RunOutWithoutAnIdSpentOrADirtyWordSeen) {
         tx.write(memory(0), 8);
         throw Cancelled();
       });
-    } catch (const Cancelled&) {
-    }
+    } catch (const Cancelled&) {}
     const std::uint64_t v = shared->of(memory(0)).load();
     ASSERT_FALSE(orec::owned(v));
     ASSERT_LE(orec::version(v), shared->domain.clock.load()) << "a version from the future would abort every reader until it comes";
@@ -437,8 +443,7 @@ TEST(None, TransactionsOnDifferentWordsRunTogetherAndDrawDenseIds) {
   in_threads(4, [&](int me) {
     None::Context c(*shared, base::thread_slot());
     const auto w = static_cast<std::size_t>(me);  // one line: only words are theirs
-    for (unsigned i = 0; i < each; ++i)
-      ids[w].push_back(atomically(c, true, [&](auto& tx) { tx.write(memory(w), tx[memory(w)] + 1); }).id);
+    for (unsigned i = 0; i < each; ++i) ids[w].push_back(atomically(c, true, [&](auto& tx) { tx.write(memory(w), tx[memory(w)] + 1); }).id);
   });
   std::vector<std::uint64_t> all;
   for (std::size_t w = 0; w < 4; ++w) {

@@ -125,7 +125,8 @@ struct Entry {
 /// Replays the entries in id order from zeros: every read must see the latest write, every id be there once. A read-only entry saw the
 /// state after its id. Returns the first thing that is wrong, or "".
 inline std::string judge(std::vector<Entry> entries, std::size_t words) {
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.id != b.id ? a.id < b.id : a.wrote > b.wrote; });
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const Entry& a, const Entry& b) { return a.id != b.id ? a.id < b.id : a.wrote > b.wrote; });
   std::vector<std::uint64_t> state(words);
   std::uint64_t last = 0;
   for (const Entry& e : entries) {
@@ -139,8 +140,8 @@ inline std::string judge(std::vector<Entry> entries, std::size_t words) {
       if (a.write)
         state[a.word] = a.value;
       else if (state[a.word] != a.value)
-        return std::string(e.wrote ? "the transaction with id " : "the view at id ") + std::to_string(e.id) + " read " + std::to_string(a.value) +
-               " from word " + std::to_string(a.word) + ", whose value then was " + std::to_string(state[a.word]);
+        return std::string(e.wrote ? "the transaction with id " : "the view at id ") + std::to_string(e.id) + " read " +
+               std::to_string(a.value) + " from word " + std::to_string(a.word) + ", whose value then was " + std::to_string(state[a.word]);
     }
   }
   return "";
@@ -188,7 +189,8 @@ std::string random_history(int threads, int transactions, std::size_t words, std
   for (auto& log : logs) all.insert(all.end(), log.begin(), log.end());
   std::uint64_t commits = 0;
   for (const auto& e : all) commits += e.wrote ? 1 : 0;
-  if (shared.domain.clock.load() != commits) return "the clock says " + std::to_string(shared.domain.clock.load()) + ", commits were " + std::to_string(commits);
+  if (shared.domain.clock.load() != commits)
+    return "the clock says " + std::to_string(shared.domain.clock.load()) + ", commits were " + std::to_string(commits);
   if (shared.domain.quiet_id() != commits) return "not quiet at the end";
   return judge(std::move(all), words);
 }

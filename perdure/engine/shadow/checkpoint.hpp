@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "perdure/base/status.hpp"
-#include "perdure/engine/shadow/view.hpp"
+#include "perdure/engine/view.hpp"
 #include "perdure/log/ring.hpp"
 #include "perdure/medium/medium.hpp"
 #include "perdure/pool/format.hpp"

@@ -21,10 +21,11 @@
 #include <mutex>
 #include <thread>
 
+#include "perdure/engine/context.hpp"
 #include "perdure/engine/core.hpp"
 #include "perdure/engine/shadow/checkpoint.hpp"
 #include "perdure/engine/shadow/replay.hpp"
-#include "perdure/engine/shadow/view.hpp"
+#include "perdure/engine/view.hpp"
 #include "perdure/log/persister.hpp"
 #include "perdure/log/record.hpp"
 #include "perdure/log/redo.hpp"
@@ -106,44 +107,14 @@ class Shadow {
 
 /// One thread's transaction.
 template <class Tm, Reproduce How>
-class Shadow<Tm, How>::Context {
+class Shadow<Tm, How>::Context : public ContextBase<Tm> {
+  using Base = ContextBase<Tm>;
+  using Base::core_, Base::heap_, Base::inside_, Base::offset_of, Base::ops_, Base::row_, Base::shows_, Base::tm_, Base::update_,
+      Base::view_;
+
  public:
   Context(Shadow& engine, int slot);
 
-  void begin(bool update) {
-    if (__builtin_expect(core_.state() != 0, 0) && (update || (core_.state() & ~Core::read_only_bit) != 0)) core_.refuse();
-    inside_ = true;
-    update_ = update;
-    tm_.begin(update);
-  }
-  /// engine::run_view's fast path.
-  [[nodiscard]] [[gnu::always_inline]] bool try_direct_view() noexcept {
-    if (__builtin_expect(inside_ || core_.state() != 0, 0)) return false;
-    if constexpr (!tm::has_direct_views<typename Tm::Context>)
-      return false;
-    else if (!tm_.try_direct_view())
-      return false;
-    inside_ = true;
-    update_ = false;
-    return true;
-  }
-  [[gnu::always_inline]] void leave_direct_view() noexcept {
-    inside_ = false;
-    if constexpr (tm::has_direct_views<typename Tm::Context>) tm_.end_direct_view();
-  }
-  [[gnu::always_inline]] std::uint64_t end_direct_view(bool bound) {
-    std::uint64_t seen = 0;
-    if constexpr (tm::has_direct_views<typename Tm::Context>)
-      if (bound) seen = tm_.seen();
-    leave_direct_view();
-    Row::add(row_.reads);
-    if (core_.poisoned()) core_.refuse();  // what it read may be lost (Core::lost)
-    return seen;
-  }
-  [[nodiscard]] bool inside() const noexcept { return inside_; }
-  [[nodiscard]] bool in_view() const noexcept { return !update_; }
-  [[nodiscard]] bool direct() const noexcept { return tm_.direct(); }
-  [[nodiscard]] std::uint64_t read(const std::uint64_t* a) { return tm_.read(a); }
   void write(std::uint64_t* a, std::uint64_t v) {
     tm_.own(a);
     const std::uint64_t offset = offset_of(a);
@@ -164,22 +135,17 @@ class Shadow<Tm, How>::Context {
     record_.heap_op(op);
     return view_ + op.offset;
   }
-  void free(void* p) { record_.heap_op(ops_.free(heap_, static_cast<std::uint64_t>(static_cast<std::byte*>(p) - view_), tm_)); }
+  void free(void* p) { record_.heap_op(ops_.free(heap_, offset_of(p), tm_)); }
 
   std::uint64_t commit(Durability durability) {
     if (record_.empty()) {
-      const std::uint64_t seen = tm_.end_read_only();
-      inside_ = false;
-      Row::add(row_.reads);
-      if (core_.poisoned()) core_.refuse();  // what it read may be lost (Core::lost)
+      const std::uint64_t seen = this->end_read_only();
       // It changed nothing, but what it saw may not be durable yet, and what it returns tells of that (law L2). view() asks for itself.
       if (update_ && !engine_.held_ && durability != Durability::async) engine_.wait(seen).or_throw();
       return seen;
     }
     if (core_.forked()) core_.refuse();
-    const std::uint64_t id = engine_.held_ ? commit_held() : commit_prefix(durability);
-    if (shows_.due()) Core::show_stats(engine_);
-    return id;
+    return engine_.held_ ? commit_held() : commit_prefix(durability);
   }
   void rollback() noexcept {
     if (!inside_) return;  // it committed, and what failed came after
@@ -189,32 +155,30 @@ class Shadow<Tm, How>::Context {
     record_.reset();
     tm_.rollback();
   }
-  void backoff() noexcept {
-    Row::add(row_.aborts);
-    tm_.backoff();
-  }
-  [[nodiscard]] bool mine(const tm::Conflict& c) const noexcept { return tm_.mine(c); }
 
  private:
   friend class Shadow;
-  [[nodiscard]] std::uint64_t offset_of(const void* a) const noexcept {
-    return static_cast<std::uint64_t>(static_cast<const std::byte*>(a) - view_);
-  }
   void apply_heap_ops() {
+    target_.alone(tm_.alone());
     for (const auto& op : ops_) {
       pool::apply(target_, op, max_home_);
       heap_.note_applied(op);
     }
   }
-  void done(std::uint64_t bytes) {
+  // What a commit leaves behind but for the heap: nothing of it depends on whether the fence succeeds.
+  void count(std::uint64_t bytes) noexcept {
+    Row::add(row_.commits);
+    Row::add(row_.log_bytes, bytes);
+    record_.reset();
+    inside_ = false;
+    show_ = shows_.due();
+  }
+  void done() {
     if (!ops_.empty()) {
       ops_.reusable(heap_);
       ops_.clear();
     }
-    record_.reset();
-    inside_ = false;
-    Row::add(row_.commits);
-    Row::add(row_.log_bytes, bytes);
+    if (__builtin_expect(show_, 0)) Core::show_stats(engine_);
   }
 
   std::uint64_t commit_held() {
@@ -228,15 +192,26 @@ class Shadow<Tm, How>::Context {
       id = drawn;
       // The one fence: the record is durable before isolation ends, so before anybody can read, overwrite or be told of what it did.
       // What this one read or overwrote may be lost: then it must not be durable without it (Core::lost).
-      failed = core_.poisoned() ? core_.why() : ring_.append_fence(record_, log::RecordKind::commit, drawn, 1);
-      // Heap bits after the fence, before the slot stops pending: X then covers them (checkpoint.hpp).
+      // Heap bits before the slot stops pending: X then covers them (checkpoint.hpp). No checkpoint may copy them before the record is
+      // durable, so they follow the fence, unless no checkpoint can while this transaction is in.
+      const bool alone = tm_.alone();
+      const auto meanwhile = [&] {
+        count(bytes);
+        if (alone && !ops_.empty()) apply_heap_ops();
+      };
+      if (__builtin_expect(core_.poisoned(), 0)) {
+        meanwhile();
+        failed = core_.why();
+      } else {
+        failed = ring_.append_fence(record_, log::RecordKind::commit, drawn, 1, meanwhile);
+      }
       if (__builtin_expect(!failed.ok(), 0)) {  // before isolation ends: nobody builds on what may be lost
         core_.lost(drawn, failed);
-      } else if (!ops_.empty()) {
+      } else if (!alone && !ops_.empty()) {
         apply_heap_ops();
       }
     });
-    done(bytes);
+    done();
     if (__builtin_expect(!failed.ok(), 0)) core_.refuse();
     if (shares_ring_) shared.unlock();
     if constexpr (marks)
@@ -253,14 +228,15 @@ class Shadow<Tm, How>::Context {
     try {
       tm_.commit([&](std::uint64_t drawn) {
         id = drawn;
-          if (!ops_.empty()) apply_heap_ops();  // before the push: durable() then covers them
+        if (!ops_.empty()) apply_heap_ops();  // before the push: durable() then covers them
         volatile_.push(drawn, record_.payload(), words);
       });
     } catch (...) {
       if (id == 0) engine_.persister_.unreserve(words);
       throw;
     }
-    done(words * 8);
+    count(words * 8);
+    done();
     if (durability != Durability::async) {
       engine_.wait(id).or_throw();
     } else if (__builtin_expect(!engine_.async_seen_.load(std::memory_order_relaxed), 0)) {
@@ -272,22 +248,15 @@ class Shadow<Tm, How>::Context {
     return id;
   }
 
-  typename Tm::Context tm_;
   log::RecordWriter record_;
-  std::byte* const view_;
   const Marks& mark_;
-  bool inside_ = false, update_ = false;
   const bool shares_ring_;
-  ShowTimer shows_;
+  bool show_ = false;
   Shadow& engine_;
-  Core& core_;
-  pool::Heap& heap_;
-  Row& row_;
   log::Ring& ring_;
   std::uint64_t next_slice_ = 0;
   const std::uint64_t max_home_;
   ViewTarget target_;
-  HeapOps ops_;
   log::VolatileLog volatile_;
 };
 

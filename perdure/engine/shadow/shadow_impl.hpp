@@ -74,17 +74,12 @@ Shadow<Tm, How>::~Shadow() {
 
 template <class Tm, Reproduce How>
 Shadow<Tm, How>::Context::Context(Shadow& engine, int slot)
-    : tm_(engine.tm_, slot),
-      view_(engine.core_.file.view()),
+    : Base(engine.tm_, engine.core_, slot),
       mark_(*engine.marks_),
       shares_ring_(engine.held_ && slot >= static_cast<int>(engine.ring_count_) - 1),
-      shows_(engine.core_.config.fence_is_sync),
       engine_(engine),
-      core_(engine.core_),
-      heap_(engine.core_.file.heap()),
-      row_(engine.core_.rows[static_cast<std::size_t>(slot)]),
       ring_(engine.ring_of(slot)),
-      max_home_(engine.core_.file.header().max_home_bytes),
+      max_home_(core_.file.header().max_home_bytes),
       target_(view_, marks ? &mark_ : nullptr),
       volatile_(engine.held_ ? 16 : 1 << 20) {
   record_.configure(ring_.seed(), ring_.max_record(), engine.core_.medium.append_unit());  // read-only too: commit asks whether it is empty

@@ -20,6 +20,7 @@
 #include <mutex>
 #include <vector>
 
+#include "perdure/engine/context.hpp"
 #include "perdure/engine/core.hpp"
 #include "perdure/log/redo.hpp"
 #include "perdure/log/ring.hpp"
@@ -61,7 +62,9 @@ class LineSet {
     while (cells_[i].generation == generation_ && cells_[i].line != line) i = (i + 1) & (cells_.size() - 1);
     return i;
   }
-  [[nodiscard]] std::size_t hash(std::uint64_t line) const noexcept { return static_cast<std::size_t>(base::mix(line)) & (cells_.size() - 1); }
+  [[nodiscard]] std::size_t hash(std::uint64_t line) const noexcept {
+    return static_cast<std::size_t>(base::mix(line)) & (cells_.size() - 1);
+  }
   void grow() {
     std::vector<Cell> old(cells_.size() * 2);
     old.swap(cells_);
@@ -111,8 +114,8 @@ class Undo {
  private:
   struct Line {  // one ring and what recycling must know of it
     log::Ring ring;
-    std::mutex shared;                       // for the last ring, from a transaction's first record to its end
-    std::atomic<std::uint64_t> ended{0};     // below: records of transactions that have ended
+    std::mutex shared;                    // for the last ring, from a transaction's first record to its end
+    std::atomic<std::uint64_t> ended{0};  // below: records of transactions that have ended
   };
   Status recycle();
 
@@ -126,20 +129,14 @@ class Undo {
 };
 
 template <class Tm>
-class Undo<Tm>::Context {
+class Undo<Tm>::Context : public ContextBase<Tm> {
+  using Base = ContextBase<Tm>;
+  using Base::core_, Base::heap_, Base::inside_, Base::offset_of, Base::ops_, Base::row_, Base::shows_, Base::tm_, Base::update_,
+      Base::view_;
+
  public:
   Context(Undo& engine, int slot);
 
-  void begin(bool update) {
-    if (__builtin_expect(core_.state() != 0, 0) && (update || (core_.state() & ~Core::read_only_bit) != 0)) core_.refuse();
-    inside_ = true;
-    update_ = update;
-    tm_.begin(update);
-  }
-  [[nodiscard]] bool inside() const noexcept { return inside_; }
-  [[nodiscard]] bool in_view() const noexcept { return !update_; }
-  [[nodiscard]] bool direct() const noexcept { return tm_.direct(); }
-  [[nodiscard]] std::uint64_t read(const std::uint64_t* a) { return tm_.read(a); }
   void write(std::uint64_t* a, std::uint64_t v) { write_words(a, &v, 1); }
   void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
     for (std::uint64_t i = 0, k; i < n; i += k) {  // a line at a time
@@ -150,43 +147,29 @@ class Undo<Tm>::Context {
     for (std::uint64_t i = 0; i < n; ++i) tm_.undo().push(a + i, a[i]);
     core_.medium.store(home_ + offset_of(a), src, n * 8);
   }
-  std::byte* alloc(std::uint64_t bytes) { return view_ + ops_.allocate(heap_, bytes, tm_, view_, core_.file.header().max_home_bytes).offset; }
-  void free(void* p) { ops_.free(heap_, static_cast<std::uint64_t>(static_cast<std::byte*>(p) - view_), tm_); }
+  std::byte* alloc(std::uint64_t bytes) {
+    return view_ + ops_.allocate(heap_, bytes, tm_, view_, core_.file.header().max_home_bytes).offset;
+  }
+  void free(void* p) { ops_.free(heap_, offset_of(p), tm_); }
   std::uint64_t commit(Durability durability);
   void rollback() noexcept;
-  void backoff() noexcept {
-    Row::add(row_.aborts);
-    tm_.backoff();
-  }
-  [[nodiscard]] bool mine(const tm::Conflict& c) const noexcept { return tm_.mine(c); }
 
  private:
   friend class Undo;
-  [[nodiscard]] std::uint64_t offset_of(const void* a) const noexcept {
-    return static_cast<std::uint64_t>(static_cast<const std::byte*>(a) - view_);
-  }
   void snapshot(std::uint64_t* a, std::uint64_t n);
   [[noreturn]] void need_room(std::uint64_t bytes);
   Status flush_lines();
   Status append(log::RecordKind kind, std::uint64_t id, std::uint32_t transactions);
   void end() noexcept;
 
-  typename Tm::Context tm_;
   log::RecordWriter record_;
   LineSet logged_;
-  HeapOps ops_;
-  std::byte* const view_;
   const std::uint64_t home_;
-  bool inside_ = false, update_ = false;
   Undo& engine_;
-  Core& core_;
-  pool::Heap& heap_;
-  Row& row_;
   Line& line_;
   std::unique_lock<std::mutex> shared_;
-  std::uint64_t log_bytes_ = 0;   // of this transaction
-  std::uint64_t needed_ = 0;      // it has thrown NeedRoom: whoever swallowed that is told again at its commit
-  ShowTimer shows_;
+  std::uint64_t log_bytes_ = 0;  // of this transaction
+  std::uint64_t needed_ = 0;     // it has thrown NeedRoom: whoever swallowed that is told again at its commit
   log::HomeWriter home_writer_;
 };
 

@@ -68,17 +68,12 @@ Undo<Tm>::Undo(pool::PoolFile& file, const Config& config, const Recovery& recov
 
 template <class Tm>
 Undo<Tm>::Context::Context(Undo& engine, int slot)
-    : tm_(engine.tm_, slot),
-      view_(engine.core_.file.view()),
-      home_(engine.core_.medium.log_bytes()),
+    : Base(engine.tm_, engine.core_, slot),
+      home_(core_.medium.log_bytes()),
       engine_(engine),
-      core_(engine.core_),
-      heap_(engine.core_.file.heap()),
-      row_(engine.core_.rows[static_cast<std::size_t>(slot)]),
       line_(engine.lines_[std::min(static_cast<std::uint32_t>(slot), engine.ring_count_ - 1)]),
       shared_(line_.shared, std::defer_lock),
-      shows_(core_.config.fence_is_sync),
-      home_writer_(engine.core_.medium, engine.core_.file.header().max_home_bytes) {
+      home_writer_(core_.medium, core_.file.header().max_home_bytes) {
   record_.configure(line_.ring.seed(), line_.ring.max_record(), core_.medium.append_unit());
 }
 
@@ -113,7 +108,8 @@ void Undo<Tm>::Context::snapshot(std::uint64_t* a, std::uint64_t n) {
   const std::uint64_t kept = bytes + line_.ring.bytes() / 8;
   if (log_bytes_ + bytes > line_.ring.max_record() || log_bytes_ + bytes + kept > line_.ring.bytes())
     throw error(failure(Code::too_big, core_.file.path(), "a transaction that changes more lines than its undo log holds",
-                        "at most " + std::to_string(line_.ring.max_record() / bytes) + " lines", "split it, or make the pool with a larger log_size"));
+                        "at most " + std::to_string(line_.ring.max_record() / bytes) + " lines",
+                        "split it, or make the pool with a larger log_size"));
   if (!line_.ring.fits(bytes + kept)) need_room(bytes);
   for (std::uint64_t from = 0; from < 8; ++from) {
     std::uint64_t to = from;
@@ -148,13 +144,7 @@ void Undo<Tm>::Context::end() noexcept {
 template <class Tm>
 std::uint64_t Undo<Tm>::Context::commit(Durability) {
   if (needed_ != 0) need_room(needed_);
-  if (logged_.lines().empty() && ops_.empty()) {
-    const std::uint64_t seen = tm_.end_read_only();
-    inside_ = false;
-    Row::add(row_.reads);
-    if (core_.poisoned()) core_.refuse();  // what it read may be lost (Core::lost)
-    return seen;
-  }
+  if (logged_.lines().empty() && ops_.empty()) return this->end_read_only();
   if (core_.forked()) core_.refuse();
   if (!shared_.owns_lock()) shared_.lock();
   for (const auto& op : ops_) record_.heap_op(op);

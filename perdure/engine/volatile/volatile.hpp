@@ -5,7 +5,9 @@
 // Thread safety: as Shadow.
 #pragma once
 
+#include "perdure/engine/context.hpp"
 #include "perdure/engine/core.hpp"
+#include "perdure/engine/view.hpp"
 #include "perdure/tm/tm.hpp"
 
 namespace perdure::engine::volatile_memory {
@@ -31,66 +33,12 @@ class Volatile {
   Volatile(pool::PoolFile& file, const Config& config, const Recovery& recovery)
       : core_(file, config, recovery), tm_(file.header().applied) {}
 
-  /// Heap ops go to the view alone.
-  class Target final : public pool::HeapTarget {
-   public:
-    explicit Target(std::byte* view) : view_(view) {}
-    [[nodiscard]] std::uint64_t load(std::uint64_t o) const override { return __atomic_load_n(at(o), __ATOMIC_ACQUIRE); }  // pairs with store
-    void store(std::uint64_t o, std::uint64_t v) override { __atomic_store_n(at(o), v, __ATOMIC_RELEASE); }
-    void set_bits(std::uint64_t o, std::uint64_t m) override { __atomic_fetch_or(at(o), m, __ATOMIC_ACQ_REL); }
-    void clear_bits(std::uint64_t o, std::uint64_t m) override { __atomic_fetch_and(at(o), ~m, __ATOMIC_ACQ_REL); }
+  class Context : public ContextBase<Tm> {
+    using Base = ContextBase<Tm>;
+    using Base::core_, Base::heap_, Base::inside_, Base::ops_, Base::row_, Base::shows_, Base::tm_, Base::view_;
 
-   private:
-    [[nodiscard]] std::uint64_t* at(std::uint64_t o) const noexcept { return reinterpret_cast<std::uint64_t*>(view_ + o); }
-    std::byte* view_;
-  };
-
-  class Context {
    public:
-    Context(Volatile& engine, int slot)
-        : tm_(engine.tm_, slot),
-          engine_(engine),
-          core_(engine.core_),
-          view_(core_.file.view()),
-          heap_(core_.file.heap()),
-          row_(core_.rows[static_cast<std::size_t>(slot)]),
-          target_(view_),
-          shows_(core_.config.fence_is_sync) {}
-    void begin(bool update) {
-      if (__builtin_expect(core_.state() != 0, 0) && (update || (core_.state() & ~Core::read_only_bit) != 0)) core_.refuse();
-      inside_ = true;
-      update_ = update;
-      wrote_ = false;
-      tm_.begin(update);
-    }
-    /// engine::run_view's fast path.
-    [[nodiscard]] [[gnu::always_inline]] bool try_direct_view() noexcept {
-      if (__builtin_expect(inside_ || core_.state() != 0, 0)) return false;
-      if constexpr (!tm::has_direct_views<typename Tm::Context>)
-        return false;
-      else if (!tm_.try_direct_view())
-        return false;
-      inside_ = true;
-      update_ = false;
-      return true;
-    }
-    [[gnu::always_inline]] void leave_direct_view() noexcept {
-      inside_ = false;
-      if constexpr (tm::has_direct_views<typename Tm::Context>) tm_.end_direct_view();
-    }
-    [[gnu::always_inline]] std::uint64_t end_direct_view(bool bound) {
-      std::uint64_t seen = 0;
-      if constexpr (tm::has_direct_views<typename Tm::Context>)
-        if (bound) seen = tm_.seen();
-      leave_direct_view();
-      Row::add(row_.reads);
-      if (core_.poisoned()) core_.refuse();  // what it read may be lost (Core::lost)
-      return seen;
-    }
-    [[nodiscard]] bool inside() const noexcept { return inside_; }
-    [[nodiscard]] bool in_view() const noexcept { return !update_; }
-    [[nodiscard]] bool direct() const noexcept { return tm_.direct(); }
-    [[nodiscard]] std::uint64_t read(const std::uint64_t* a) { return tm_.read(a); }
+    Context(Volatile& engine, int slot) : Base(engine.tm_, engine.core_, slot), engine_(engine), target_(view_, nullptr) {}
     void write(std::uint64_t* a, std::uint64_t v) {
       wrote_ = true;
       tm_.own(a);
@@ -99,56 +47,44 @@ class Volatile {
     void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
       for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
     }
-    std::byte* alloc(std::uint64_t bytes) { return view_ + ops_.allocate(heap_, bytes, tm_, view_, core_.file.header().max_home_bytes).offset; }
-    void free(void* p) { ops_.free(heap_, static_cast<std::uint64_t>(static_cast<std::byte*>(p) - view_), tm_); }
+    std::byte* alloc(std::uint64_t bytes) {
+      return view_ + ops_.allocate(heap_, bytes, tm_, view_, core_.file.header().max_home_bytes).offset;
+    }
+    void free(void* p) { ops_.free(heap_, this->offset_of(p), tm_); }
     std::uint64_t commit(Durability) {
+      if (!wrote_ && ops_.empty()) return this->end_read_only();
+      if (core_.forked()) core_.refuse();
       std::uint64_t id = 0;
-      if (!wrote_ && ops_.empty()) {
-        id = tm_.end_read_only();
-        Row::add(row_.reads);
-      } else {
-        if (core_.forked()) core_.refuse();
-        tm_.commit([&](std::uint64_t drawn) {
-          id = drawn;
-          for (const auto& op : ops_) {
-            pool::apply(target_, op, core_.file.header().max_home_bytes);
-            heap_.note_applied(op);
-          }
-        });
-        if (!ops_.empty()) {
-          ops_.reusable(heap_);
-          ops_.clear();
+      tm_.commit([&](std::uint64_t drawn) {
+        id = drawn;
+        target_.alone(tm_.alone());
+        for (const auto& op : ops_) {
+          pool::apply(target_, op, core_.file.header().max_home_bytes);
+          heap_.note_applied(op);
         }
-        Row::add(row_.commits);
-        if (shows_.due()) Core::show_stats(engine_);
+      });
+      if (!ops_.empty()) {
+        ops_.reusable(heap_);
+        ops_.clear();
       }
-      inside_ = false;
+      wrote_ = inside_ = false;
+      Row::add(row_.commits);
+      if (shows_.due()) Core::show_stats(engine_);
       return id;
     }
     void rollback() noexcept {
       if (!inside_) return;
       inside_ = false;
       if (core_.forked()) return;
+      wrote_ = false;
       ops_.release(heap_);
       tm_.rollback();
     }
-    void backoff() noexcept {
-      Row::add(row_.aborts);
-      tm_.backoff();
-    }
-    [[nodiscard]] bool mine(const tm::Conflict& c) const noexcept { return tm_.mine(c); }
 
    private:
-    typename Tm::Context tm_;
-    bool inside_ = false, update_ = false, wrote_ = false;
+    bool wrote_ = false;
     Volatile& engine_;
-    Core& core_;
-    std::byte* const view_;
-    pool::Heap& heap_;
-    Row& row_;
-    Target target_;
-    HeapOps ops_;
-    ShowTimer shows_;
+    ViewTarget target_;
   };
 
   [[gnu::always_inline]] Context& context() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The shadow: which of the view's lines differ from home. Marks: one word a 4 KiB page, one bit a 64-byte line.
+// A view that is a DRAM copy of home: how heap ops are applied to it, and which of its lines differ from home. Marks: one word a 4 KiB
+// page, one bit a 64-byte line.
 //
 // Rule: a mark is there before a line is stored to, while the line is owned (by orec, bias or lock). The checkpoint clears a page's
 // marks by one exchange, then copies each of its lines under the TM's protection: it waits for the line's owner, so it copies that
@@ -18,7 +19,7 @@
 
 #include "perdure/pool/heap.hpp"
 
-namespace perdure::engine::shadow {
+namespace perdure::engine {
 
 /// Zero memory that takes address space only until it is touched.
 template <class T>
@@ -70,34 +71,49 @@ class Marks {
   LazyArray<std::uint64_t> pages_;
 };
 
-/// Applies heap ops to the view. Atomic, because bitmap words are shared by transactions and owned by none: so here the mark follows the
-/// change. A checkpoint that took an earlier mark may have copied the line without it; this mark makes the next one copy it, and until
-/// then the op's record is above X. Each change is a locked instruction: a plain store could still be in the store buffer when the mark is
-/// found set and left, and the checkpoint that takes it then would copy the old word (Dekker). No marks (null) under log replay.
+/// Applies heap ops to the view. Bitmap words are shared by transactions and owned by none. So the mark follows the change: a checkpoint
+/// that took an earlier mark may have copied the line without it; this mark makes the next one copy it, and until then the op's record is
+/// above X. And each change is a locked instruction: a plain store could still be in the store buffer when the mark is found set and left,
+/// and the checkpoint that takes it then would copy the old word (Dekker). A transaction that is alone needs neither: nobody else
+/// changes a word or takes a mark before it ends; a locked instruction would there stop the next transaction's loads until the
+/// commit's fence is through. No marks (null) where home is not written from the view.
 class ViewTarget final : public pool::HeapTarget {
  public:
   ViewTarget(std::byte* view, const Marks* marks) : view_(view), marks_(marks) {}
+  /// Whether the transaction whose ops come next is alone (tm.hpp).
+  void alone(bool yes) noexcept { alone_ = yes; }
   [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override { return __atomic_load_n(at(offset), __ATOMIC_ACQUIRE); }
+  // Each change is at least a release: pairs with load. Where it is locked also with the exchange in Marks::take.
   void store(std::uint64_t offset, std::uint64_t value) override {
-    __atomic_exchange_n(at(offset), value, __ATOMIC_SEQ_CST);  // pairs with load, and with the exchange in Marks::take
+    if (alone_)
+      __atomic_store_n(at(offset), value, __ATOMIC_RELEASE);
+    else
+      __atomic_exchange_n(at(offset), value, __ATOMIC_SEQ_CST);
     note(offset);
   }
   void set_bits(std::uint64_t offset, std::uint64_t mask) override {
-    __atomic_fetch_or(at(offset), mask, __ATOMIC_SEQ_CST);
+    if (alone_)
+      __atomic_store_n(at(offset), *at(offset) | mask, __ATOMIC_RELEASE);
+    else
+      __atomic_fetch_or(at(offset), mask, __ATOMIC_SEQ_CST);
     note(offset);
   }
   void clear_bits(std::uint64_t offset, std::uint64_t mask) override {
-    __atomic_fetch_and(at(offset), ~mask, __ATOMIC_SEQ_CST);
+    if (alone_)
+      __atomic_store_n(at(offset), *at(offset) & ~mask, __ATOMIC_RELEASE);
+    else
+      __atomic_fetch_and(at(offset), ~mask, __ATOMIC_SEQ_CST);
     note(offset);
   }
 
  private:
   [[nodiscard]] std::uint64_t* at(std::uint64_t offset) const noexcept { return reinterpret_cast<std::uint64_t*>(view_ + offset); }
   void note(std::uint64_t offset) const noexcept {
-    if (marks_ != nullptr) marks_->mark(offset, false);
+    if (marks_ != nullptr) marks_->mark(offset, alone_);
   }
   std::byte* view_;
   const Marks* marks_;
+  bool alone_ = false;
 };
 
-}  // namespace perdure::engine::shadow
+}  // namespace perdure::engine

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What every engine's context has: one thread's transaction as engine::run and the API see it, up to the writes and the commit, which
+// are an engine's own. README.md says what an engine adds.
+// Thread safety: used by its thread alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "perdure/engine/core.hpp"
+#include "perdure/tm/tm.hpp"
+
+namespace perdure::engine {
+
+template <class Tm>
+class ContextBase {
+ public:
+  ContextBase(const ContextBase&) = delete;
+  ContextBase& operator=(const ContextBase&) = delete;
+
+  void begin(bool update) {
+    if (__builtin_expect(core_.state() != 0, 0) && (update || (core_.state() & ~Core::read_only_bit) != 0)) core_.refuse();
+    inside_ = true;
+    update_ = update;
+    tm_.begin(update);
+  }
+  [[nodiscard]] bool inside() const noexcept { return inside_; }
+  [[nodiscard]] bool in_view() const noexcept { return !update_; }
+  [[nodiscard]] bool direct() const noexcept { return tm_.direct(); }
+  [[nodiscard]] std::uint64_t read(const std::uint64_t* a) { return tm_.read(a); }
+  void backoff() noexcept {
+    Row::add(row_.aborts);
+    tm_.backoff();
+  }
+  [[nodiscard]] bool mine(const tm::Conflict& c) const noexcept { return tm_.mine(c); }
+
+  /// run_view's short way: begins a view whose reads are plain, or says that begin(false) is needed.
+  [[nodiscard]] [[gnu::always_inline]] bool try_direct_view() noexcept {
+    if (__builtin_expect(inside_ || core_.state() != 0, 0)) return false;
+    if constexpr (!tm::has_direct_views<typename Tm::Context>)
+      return false;
+    else if (!tm_.try_direct_view())
+      return false;
+    inside_ = true;
+    update_ = false;
+    return true;
+  }
+  [[gnu::always_inline]] void leave_direct_view() noexcept {
+    inside_ = false;
+    if constexpr (tm::has_direct_views<typename Tm::Context>) tm_.end_direct_view();
+  }
+  /// Returns the id that bounds what the view saw where `bound`, else 0.
+  [[gnu::always_inline]] std::uint64_t end_direct_view(bool bound) {
+    std::uint64_t seen = 0;
+    if constexpr (tm::has_direct_views<typename Tm::Context>)
+      if (bound) seen = tm_.seen();
+    leave_direct_view();
+    Row::add(row_.reads);
+    if (core_.poisoned()) core_.refuse();  // what it read may be lost (Core::lost)
+    return seen;
+  }
+
+ protected:
+  ContextBase(typename Tm::Shared& shared, Core& core, int slot)
+      : tm_(shared, slot),
+        core_(core),
+        row_(core.rows[static_cast<std::size_t>(slot)]),
+        heap_(core.file.heap()),
+        view_(core.file.view()),
+        shows_(core.config.fence_is_sync) {}
+  ~ContextBase() = default;
+
+  [[nodiscard]] std::uint64_t offset_of(const void* a) const noexcept {
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(a) - view_);
+  }
+  /// Ends a transaction that changed nothing; returns the id that bounds what it saw.
+  std::uint64_t end_read_only() {
+    const std::uint64_t seen = tm_.end_read_only();
+    inside_ = false;
+    Row::add(row_.reads);
+    if (core_.poisoned()) core_.refuse();  // what it read may be lost (Core::lost)
+    return seen;
+  }
+
+  typename Tm::Context tm_;
+  bool inside_ = false, update_ = false;
+  Core& core_;
+  Row& row_;
+  pool::Heap& heap_;
+  std::byte* const view_;
+  ShowTimer shows_;
+  HeapOps ops_;
+};
+
+}  // namespace perdure::engine
