@@ -42,15 +42,18 @@ void Core::in_forked_child(void*) {
   for (Core* core : live().cores) core->state_.fetch_or(forked_bit, std::memory_order_relaxed);
 }
 
-void Core::poison(const Status& status) {
+void Core::poison(const Status& status) noexcept {
   const std::lock_guard lock(mutex_);
-  if (failure_.ok())
+  state_.fetch_or(poisoned_bit, std::memory_order_release);  // pairs with why(). First: no memory is no reason to go on
+  if (!failure_.ok() || status.ok()) return;
+  try {
     failure_ = failure(Code::poisoned, file.path(), "the medium failed earlier (" + status.message() + ")", {},
                        "close the pool and open it again: what was acknowledged is kept");
-  state_.fetch_or(poisoned_bit, std::memory_order_release);  // pairs with why()
+  } catch (const std::bad_alloc&) {  // why() says it without the medium's words
+  }
 }
 
-void Core::lost(std::uint64_t id, const Status& status) {
+void Core::lost(std::uint64_t id, const Status& status) noexcept {
   std::uint64_t first = first_lost();
   while (id < first && !first_lost_.compare_exchange_weak(first, id, std::memory_order_relaxed)) {}
   poison(status);
@@ -63,7 +66,9 @@ Status Core::why() const {
                    "open it in the child after the parent closed it");
   if (state & poisoned_bit) {
     const std::lock_guard lock(mutex_);
-    return failure_;
+    if (!failure_.ok()) return failure_;
+    return failure(Code::poisoned, file.path(), "the medium failed earlier", {},
+                   "close the pool and open it again: what was acknowledged is kept");
   }
   if (state & closed_bit) return failure(Code::closed, file.path(), "the pool is closed", {}, "open it again");
   return {};
@@ -136,8 +141,28 @@ Result<pool::HeapOp> HeapOps::prepare_free(pool::Heap& heap, std::uint64_t offse
   return heap.prepare_free(offset);
 }
 
+void HeapOps::index(const pool::HeapOp& op) {
+  try {
+    if (index_.empty())
+      for (std::size_t i = 0; i + 1 < ops_.size(); ++i) index_[ops_[i].offset] = i;
+    index_[op.offset] = ops_.size() - 1;
+  } catch (...) {
+    index_.clear();  // made anew with the next op; until then a search
+    ops_.pop_back();
+    throw;
+  }
+}
+
+void HeapOps::take_back_last(pool::Heap& heap) noexcept {
+  heap.release(ops_.back());
+  ops_.pop_back();
+  index_.clear();
+}
+
+// From the back: a block that was allocated and freed here is reserved no more only when its free is forgotten. Frees go back too: their
+// blocks may be freed by another transaction.
 void HeapOps::release(pool::Heap& heap) noexcept {
-  for (const auto& op : ops_) heap.release(op);  // frees too: their blocks may be freed by another transaction
+  for (auto op = ops_.rbegin(); op != ops_.rend(); ++op) heap.release(*op);
   clear();
 }
 

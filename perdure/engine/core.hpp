@@ -55,11 +55,11 @@ class Core {
   [[noreturn]] void refuse() const;
   [[nodiscard]] Status why() const;
   /// After a medium's failure (law L9): the first failure is kept and named by all later ones.
-  void poison(const Status& status);
+  void poison(const Status& status) noexcept;
   [[nodiscard]] bool poisoned() const noexcept { return __builtin_expect((state() & poisoned_bit) != 0, 0); }
   /// The transaction `id` committed, but its record may not be durable. Before its isolation ends: whoever reads or overwrites what it
   /// did then sees poisoned() too, at its own commit, and must not become durable, or be told, without it.
-  void lost(std::uint64_t id, const Status& status);
+  void lost(std::uint64_t id, const Status& status) noexcept;
   /// Every id below that finished is durable (engines that hold isolation through the fence).
   [[nodiscard]] std::uint64_t first_lost() const noexcept { return first_lost_.load(std::memory_order_relaxed); }
   void closed() noexcept { state_.fetch_or(closed_bit, std::memory_order_release); }  // pairs with nothing: a flag
@@ -123,13 +123,10 @@ class HeapOps {
     ops_.clear();
     if (!index_.empty()) index_.clear();
   }
+  /// Throws std::bad_alloc with the op left out.
   void add(const pool::HeapOp& op) {
     ops_.push_back(op);
-    if (ops_.size() >= indexed_from) {
-      if (index_.empty())
-        for (std::size_t i = 0; i + 1 < ops_.size(); ++i) index_[ops_[i].offset] = i;
-      index_[op.offset] = ops_.size() - 1;
-    }
+    if (ops_.size() >= indexed_from) index(op);
   }
   /// The latest op on the block at `offset`, or null.
   [[nodiscard]] const pool::HeapOp* latest(std::uint64_t offset) const {
@@ -153,8 +150,12 @@ class HeapOps {
       const std::uint64_t chunk = pool::span_chunk_of(op.offset, info.chunks, pool::first_chunk(max_home_bytes));
       const auto word = [view](std::uint64_t offset) { return reinterpret_cast<const std::uint64_t*>(view + offset); };
       // acquire pairs with the targets' store: who sees the span's word sees its bitmap made
-      if (__builtin_expect(__atomic_load_n(word(pool::directory_word(chunk)), __ATOMIC_ACQUIRE) != pool::span_word(op.cls).bits, 0))
-        for (std::uint64_t at = 0; at < info.first; at += 64) tm.own(word(chunk * pool::chunk_bytes + at));
+      if (__builtin_expect(__atomic_load_n(word(pool::directory_word(chunk)), __ATOMIC_ACQUIRE) != pool::span_word(op.cls).bits, 0)) try {
+          for (std::uint64_t at = 0; at < info.first; at += 64) tm.own(word(chunk * pool::chunk_bytes + at));
+        } catch (...) {  // whoever swallows that commits without the block
+          take_back_last(heap);
+          throw;
+        }
     }
     return op;
   }
@@ -167,10 +168,15 @@ class HeapOps {
       tm.recheck(op.code() == Code::busy);
       op.status().or_throw();
     }
-    add(*op);
+    try {
+      add(*op);
+    } catch (...) {
+      heap.release(*op);
+      throw;
+    }
     return *op;
   }
-  /// An abort: what was reserved goes back.
+  /// An abort, after the TM's rollback: old values go back only into blocks that nobody else can have.
   void release(pool::Heap& heap) noexcept;
   /// After commit: freed blocks may be reserved again.
   void reusable(pool::Heap& heap) noexcept {
@@ -179,6 +185,8 @@ class HeapOps {
   }
 
  private:
+  void index(const pool::HeapOp& op);
+  void take_back_last(pool::Heap& heap) noexcept;
   pool::HeapOp reserve(pool::Heap& heap, std::uint64_t bytes);
   Result<pool::HeapOp> prepare_free(pool::Heap& heap, std::uint64_t offset);
   static constexpr std::size_t indexed_from = 64;  // above, look-ups go through a hash index

@@ -43,13 +43,27 @@ std::uint64_t Persister::gather() {
     if (log == nullptr) return taken;
     const std::uint64_t size = (writer_.payload_words() + item.words + 2 + header_words) * 8;
     if (taken != 0 && (size > max_group_ || size > writer_.max_bytes())) return taken;
+    const bool marked = size <= writer_.max_bytes();  // one of the largest size stands alone, without its mark
+    try {
+      writer_.room(item.words + (marked ? 2 : 0));
+    } catch (const std::bad_alloc&) {
+      // What is gathered is written; the rest has committed and can't be: the pool must be opened again.
+      if (taken == 0) fail(failure(Code::out_of_memory, ring_->medium().path(), "not enough memory to gather a group of transactions"));
+      return taken;
+    }
     writer_.entries(item.payload, item.words);
-    if (size <= writer_.max_bytes()) writer_.end_of(item.id);  // one of the largest size stands alone, without its mark
+    if (marked) writer_.end_of(item.id);
     gathered_bytes_ += footprint(item.words);
     log->pop();
     ++next;
     ++taken;
   }
+}
+
+void Persister::fail(const Status& status) {
+  const std::lock_guard guard(failure_);
+  status_ = status;
+  failed_.store(true, std::memory_order_release);  // pairs with wait
 }
 
 Status Persister::write(std::uint64_t transactions) {
@@ -58,9 +72,7 @@ Status Persister::write(std::uint64_t transactions) {
   Status status = ring_->append_fence(writer_, transactions == 1 ? RecordKind::commit : RecordKind::group, last,
                                       static_cast<std::uint32_t>(transactions));
   if (!status.ok()) {
-    const std::lock_guard guard(failure_);
-    status_ = status;
-    failed_.store(true, std::memory_order_release);  // pairs with wait
+    fail(status);
     return status;
   }
   outstanding_.fetch_sub(gathered_bytes_, std::memory_order_acq_rel);  // after tail moved; pairs with reserve

@@ -65,6 +65,7 @@ class Persister {
     return ((words + header_words + 2) * 8 + unit_ - 1) / unit_ * unit_;
   }
   std::uint64_t gather();
+  void fail(const Status& status);
   Status write(std::uint64_t transactions);
 
   Ring* ring_ = nullptr;

@@ -88,16 +88,20 @@ class RecordWriter {
   [[nodiscard]] const std::uint64_t* payload() const noexcept { return words_ + header_words; }
   [[nodiscard]] std::uint64_t max_bytes() const noexcept { return max_words_ * 8; }
 
+  /// Throws error(too_big) or std::bad_alloc unless n more words fit; then the next entries of that many words in all do not throw.
+  void room(std::uint64_t n) {
+    if (__builtin_expect(at_ + n > end_, 0)) more(n);
+  }
   /// One 8-byte word at a home offset (a multiple of 8). Throws error(too_big).
   void word(std::uint64_t offset, std::uint64_t value) {
-    if (__builtin_expect(at_ + 2 > end_, 0)) more(2);
+    room(2);
     put(entry_key(EntryKind::words, offset, 1), value);
   }
-  /// n consecutive words: n words and a key.
+  /// n consecutive words: n words and a key. Throws as word(), with nothing recorded.
   void words(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n, EntryKind kind = EntryKind::words) {
+    room(n + 2 * (n / max_count + 1));
     while (n > 0) {
       const std::uint64_t run = n < max_count ? n : max_count;
-      if (at_ + run + 2 > end_) more(run + 2);
       at_[0] = entry_key(kind, offset, run);
       std::memcpy(at_ + 1, values, run * 8);
       at_ += run + 1;
@@ -108,16 +112,16 @@ class RecordWriter {
     }
   }
   void heap_op(const pool::HeapOp& op) {
-    if (at_ + 2 > end_) more(2);
+    room(2);
     put(entry_key(op.set ? EntryKind::alloc : EntryKind::free, op.offset, op.cls), op.chunks);
   }
   void end_of(std::uint64_t id) {
-    if (at_ + 2 > end_) more(2);
+    room(2);
     put(entry_key(EntryKind::end, 0, 0), id);
   }
   /// Entries that another writer gathered (an even number of words).
   void entries(const std::uint64_t* from, std::uint64_t n) {
-    if (at_ + n > end_) more(n);
+    room(n);
     std::memcpy(at_, from, n * 8);
     at_ += n;
   }

@@ -104,7 +104,7 @@ class Medium {
 
   /// Maps a part of the log range as a ring (see RingMap). The mapping lives as long as the medium.
   virtual Result<RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) = 0;
-  /// Streams n bytes (a multiple of 64) to ring position `pos` (bytes, any lap; taken modulo the ring), wrapping by itself.
+  /// Streams n bytes (a multiple of 64) to ring position `pos` (bytes, any lap; taken modulo the ring), wrapping by itself. `src` is copied.
   virtual void append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept = 0;
   /// append, then fence.
   Status append_fence(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept {

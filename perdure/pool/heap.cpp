@@ -249,12 +249,15 @@ Result<HeapOp> Heap::prepare_free(std::uint64_t offset) {
     span = heap.central.open_span(span_chunk_of(offset, span_chunks(op->cls), heap.central.first()), heap.pool.home_bytes());
     if (span == nullptr) return heap.invalid(offset, "a damaged span (run `perdure check`)");
   }
+  // A doomed transaction comes here with a block that others have freed: its span may be gone, and the object be another span's by now.
+  if (span->cls != op->cls) return heap.invalid(offset, "that block is free");
   const std::uint32_t index = block_index(span->info(), offset - span->offset());
+  if (index >= span->info().blocks) return heap.invalid(offset, "that block is free");
   std::uint8_t state = Span::taken;
   // acquire pairs with the release in reusable(): if the block was freed since find(), the bit below is seen clear
   if (!span->state[index].compare_exchange_strong(state, Span::freeing, std::memory_order_acq_rel, std::memory_order_acquire))
     return state == Span::freeing ? heap.being_freed(offset) : heap.invalid(offset, "that block is free");
-  if (__builtin_expect(!heap.central.bit(span->offset(), index), 0)) {
+  if (__builtin_expect(heap.central.span_at(chunk) != span || !heap.central.bit(span->offset(), index), 0)) {
     state = Span::freeing;
     span->state[index].compare_exchange_strong(state, Span::taken, std::memory_order_relaxed);
     return heap.invalid(offset, "that block is free");

@@ -98,17 +98,18 @@ Span* Central::make_span(std::uint32_t cls, std::uint64_t chunk) {
   Class& c = classes_[cls];
   Span* span = nullptr;
   if (c.retired.empty()) {
-    c.retired.reserve(8);
+    if (c.retired.capacity() <= c.made) c.retired.reserve(2 * c.made + 8);  // retiring may not fail
     auto made = std::make_unique<Span>();
     made->cls = cls;
     made->state = std::make_unique<std::atomic<std::uint8_t>[]>(classes[cls].blocks);
     spans_.push_back(std::move(made));
     span = spans_.back().get();
+    ++c.made;
   } else {
     span = c.retired.back();
     c.retired.pop_back();
   }
-  span->chunk = chunk;
+  span->chunk.store(chunk, std::memory_order_relaxed);
   span->free = 0;
   span->hint = 0;
   enter(*span, true);

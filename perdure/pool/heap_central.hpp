@@ -44,7 +44,7 @@ class ChunkRuns {
 struct Span {
   enum State : std::uint8_t { available = 0, taken = 1, freeing = 2 };
 
-  std::uint64_t chunk = 0;  ///< its first
+  std::atomic<std::uint64_t> chunk{0};  ///< its first; changes under the mutex, while nobody but a doomed transaction looks
   std::uint32_t cls = 0;
   std::uint32_t free = 0;  ///< blocks available here
   std::uint32_t hint = 0;  ///< no block below it is available
@@ -54,7 +54,7 @@ struct Span {
   std::unique_ptr<std::atomic<std::uint8_t>[]> state;
 
   [[nodiscard]] const ClassInfo& info() const noexcept { return classes[cls]; }
-  [[nodiscard]] std::uint64_t offset() const noexcept { return chunk * chunk_bytes; }
+  [[nodiscard]] std::uint64_t offset() const noexcept { return chunk.load(std::memory_order_relaxed) * chunk_bytes; }
 };
 
 class Central {
@@ -102,7 +102,8 @@ class Central {
     Span* listed = nullptr;               // spans with available blocks
     std::uint32_t empty = 0;              // of those, spans without a block in use
     std::vector<std::uint64_t> unopened;  // first chunks of spans that the cursor has seen
-    std::vector<Span*> retired;           // to be used again
+    std::vector<Span*> retired;           // to be used again; there is room for every span of the class
+    std::size_t made = 0;
   };
 
   bool look_further(std::uint64_t home_bytes);

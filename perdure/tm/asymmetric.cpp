@@ -11,13 +11,7 @@ std::atomic<bool> detail::membarrier_works{false};
 std::atomic<int> detail::fence_word{0};
 
 bool prepare_asymmetric_fence() noexcept {
-#if defined(__SANITIZE_THREAD__)
-  return false;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-  return false;
-#endif
-#endif
+  if constexpr (under_thread_sanitizer) return false;
   static const bool works = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
   if (works) detail::membarrier_works.store(true, std::memory_order_relaxed);
   return works;

@@ -40,9 +40,11 @@ struct GlobalLock {
     }
     [[nodiscard]] std::uint64_t read(const std::uint64_t* a) const noexcept { return *a; }
     void own(const std::uint64_t*) const noexcept {}
+    void keep(std::uint64_t* a) { undo_.push(a, *a); }
+    void put(std::uint64_t* a, std::uint64_t v) noexcept { *a = v; }
     void store(std::uint64_t* a, std::uint64_t v) {
-      undo_.push(a, *a);
-      *a = v;
+      keep(a);
+      put(a, v);
     }
     [[nodiscard]] bool direct() const noexcept { return true; }
     [[nodiscard]] bool alone() const noexcept { return true; }
@@ -51,8 +53,8 @@ struct GlobalLock {
     void commit(F&& before_publish) {
       auto& clock = shared_.domain.clock;
       const std::uint64_t id = clock.load(std::memory_order_relaxed) + 1;  // the lock is ours: no other draws
-      slot_.pending.store(id, std::memory_order_relaxed);
-      clock.store(id, std::memory_order_release);  // pairs with quiet_id
+      slot_.pending.store(id, std::memory_order_release);                  // pairs with quiet_id
+      clock.store(id, std::memory_order_release);                          // pairs with quiet_id
       before_publish(id);
       slot_.pending.store(no_id, std::memory_order_release);  // pairs with quiet_id
       undo_.reset();

@@ -42,9 +42,11 @@ struct None {
     }
     [[nodiscard]] std::uint64_t read(const std::uint64_t* a) const noexcept { return *a; }
     void own(const std::uint64_t*) const noexcept {}
+    void keep(std::uint64_t* a) { undo_.push(a, *a); }
+    void put(std::uint64_t* a, std::uint64_t v) noexcept { *a = v; }
     void store(std::uint64_t* a, std::uint64_t v) {
-      undo_.push(a, *a);
-      *a = v;
+      keep(a);
+      put(a, v);
     }
     [[nodiscard]] bool direct() const noexcept { return true; }
     [[nodiscard]] bool alone() const noexcept { return false; }
@@ -52,8 +54,8 @@ struct None {
     template <class F>
     void commit(F&& before_publish) {
       auto& clock = shared_.domain.clock;
-      slot_.pending.store(clock.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-      const std::uint64_t id = clock.fetch_add(1, std::memory_order_acq_rel) + 1;  // pairs with quiet_id
+      slot_.pending.store(clock.load(std::memory_order_relaxed) + 1, std::memory_order_release);  // pairs with quiet_id
+      const std::uint64_t id = clock.fetch_add(1, std::memory_order_acq_rel) + 1;                 // pairs with quiet_id
       before_publish(id);
       slot_.pending.store(no_id, std::memory_order_release);  // pairs with quiet_id
       undo_.reset();

@@ -60,7 +60,7 @@ OrecContextBase::OrecContextBase(OrecShared& shared, int slot)
       slot_(shared.domain.enter(slot)),
       me_(static_cast<std::uint64_t>(slot) + 1),
       mine_(static_cast<std::uint64_t>(slot) << 1 | 1),
-      view_me_(asymmetric_fence_works() ? me_ : never),
+      view_me_(asymmetric_fence_works() || under_thread_sanitizer ? me_ : never),
       random_(base::mix(me_)) {
   reads_.reserve(1024);
   locks_.reserve(256);
@@ -168,6 +168,7 @@ void OrecContextBase::own_orec(const std::uint64_t* a) {
   Orec& o = shared_.of(a);
   std::uint64_t v = o.load(std::memory_order_relaxed);
   if (v == mine_) return;
+  room_for_a_lock();
   // acquire pairs with release_locks: the last owner's words are seen
   if (__builtin_expect(orec::owned(v) || orec::version(v) > snapshot_ || !o.compare_exchange_strong(v, mine_, std::memory_order_acq_rel),
                        0))
@@ -217,9 +218,9 @@ std::uint64_t OrecContextBase::draw_id() {
       if (!valid(snapshot_)) conflict();
       snapshot_ = now;
     }
-    slot_.pending.store(now + 1, std::memory_order_relaxed);
+    slot_.pending.store(now + 1, std::memory_order_release);                                     // pairs with quiet_id
     if (clock.compare_exchange_strong(now, now + 1, std::memory_order_acq_rel)) return now + 1;  // release pairs with quiet_id
-    slot_.pending.store(no_id, std::memory_order_relaxed);
+    slot_.pending.store(no_id, std::memory_order_release);
   }
 }
 

@@ -103,6 +103,10 @@ class OrecContextBase {
   void extend();                                    // newer snapshot, or Conflict
   std::uint64_t wait_unowned(Orec& o);              // bounded; Conflict
   void own_slow(Orec& o);
+  // Before an orec is taken: one that is ours and in no list would stay so.
+  void room_for_a_lock() {
+    if (__builtin_expect(locks_.size() == locks_.capacity(), 0)) locks_.reserve(locks_.size() * 2);
+  }
   std::uint64_t draw_id();  // validated; Conflict
   void begin_slow(bool update, bool want_exclusive);
   void begin_considering_bias(bool update);
@@ -119,8 +123,8 @@ class OrecContextBase {
   OrecShared& shared_;
   Slot& slot_;
   std::uint64_t me_;       // slot + 1: the value of `bias` that is ours
-  std::uint64_t view_me_;  // the same; where membarrier is missing nothing that `bias` ever is
   std::uint64_t mine_;     // the value of an orec that we own
+  std::uint64_t view_me_;  // me_; where membarrier is missing nothing that `bias` ever is
   bool direct_ = false;
   bool update_ = false;
   bool log_reads_ = false;  // a view reads without a read set until it has failed once
@@ -183,9 +187,11 @@ struct OrecTm {
       if (__builtin_expect(!direct_, 0)) own_orec(a);
     }
 
+    void keep(std::uint64_t* a) { undo_.push(a, *a); }
+    void put(std::uint64_t* a, std::uint64_t v) noexcept { store_word(a, v); }  // release: a reader who sees it sees the orec owned
     void store(std::uint64_t* a, std::uint64_t v) {
-      undo_.push(a, *a);
-      store_word(a, v);  // release: a reader who sees it sees the orec owned
+      keep(a);
+      put(a, v);
     }
 
     template <class F>
@@ -193,9 +199,9 @@ struct OrecTm {
       auto& clock = shared_.domain.clock;
       std::uint64_t id = 0;
       if (__builtin_expect(direct_, 1)) {
-        id = clock.load(std::memory_order_relaxed) + 1;  // exclusive: no other draws
-        slot_.pending.store(id, std::memory_order_relaxed);
-        clock.store(id, std::memory_order_release);  // pairs with quiet_id
+        id = clock.load(std::memory_order_relaxed) + 1;      // exclusive: no other draws
+        slot_.pending.store(id, std::memory_order_release);  // pairs with quiet_id
+        clock.store(id, std::memory_order_release);          // pairs with quiet_id
       } else {
         id = draw_id();
       }
@@ -221,7 +227,10 @@ struct OrecTm {
     [[gnu::always_inline]] bool try_direct_view() noexcept {
       if constexpr (!Biased) return false;
       slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // odd
-      std::atomic_signal_fence(std::memory_order_seq_cst);                      // light_fence where membarrier works
+      if constexpr (under_thread_sanitizer)
+        light_fence();
+      else
+        std::atomic_signal_fence(std::memory_order_seq_cst);  // light_fence where membarrier works, and view_me_ is what it is only there
       const std::uint64_t bias = shared_.bias.load(std::memory_order_acquire);  // pairs with set_bias's release
       if (__builtin_expect(bias != view_me_, 0) && (bias != OrecShared::bias_shared || view_me_ != me_)) {
         leave();
@@ -233,8 +242,8 @@ struct OrecTm {
     [[gnu::always_inline]] void end_direct_view() noexcept { leave(); }
     /// Bounds what a view has read, before it ends.
     [[nodiscard]] std::uint64_t seen() const noexcept {
-      return shared_.domain.clock.load(std::memory_order_acquire);
-    }  // pairs with the draw of an id
+      return shared_.domain.clock.load(std::memory_order_acquire);  // pairs with the draw of an id
+    }
 
     /// Not a transaction: it can't fail, so it is never irrevocable, however often this thread has just failed.
     void copy_begin() {

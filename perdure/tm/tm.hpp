@@ -35,7 +35,7 @@ struct alignas(128) Slot {
 /// The clock and the slots: one a pool and TM.
 class Domain {
  public:
-  explicit Domain(std::uint64_t start) noexcept { clock.store(start, std::memory_order_relaxed); }
+  explicit Domain(std::uint64_t start) noexcept : quiet_(start) { clock.store(start, std::memory_order_relaxed); }
 
   Slot& enter(int slot) noexcept {
     int seen = used.load(std::memory_order_relaxed);
@@ -43,6 +43,7 @@ class Domain {
     return slots[slot];
   }
   /// Every transaction with an id <= the result has returned from its before_publish.
+  /// It never goes back, though a thread that failed to draw an id may have said for a moment that it pends.
   [[nodiscard]] std::uint64_t quiet_id() const noexcept {
     // acquire pairs with the release that drew an id: its owner's `pending`, stored before, is then seen
     std::uint64_t quiet = clock.load(std::memory_order_acquire);
@@ -51,7 +52,9 @@ class Domain {
       const std::uint64_t p = slots[i].pending.load(std::memory_order_acquire);  // pairs with the release that ends a commit
       if (p - 1 < quiet) quiet = p - 1;
     }
-    return quiet;
+    std::uint64_t before = quiet_.load(std::memory_order_acquire);  // pairs with the exchange below: what was quiet for another is for us
+    while (before < quiet && !quiet_.compare_exchange_weak(before, quiet, std::memory_order_acq_rel)) {}
+    return before < quiet ? quiet : before;
   }
   template <class F>
   void for_others(int me, F&& f) const {
@@ -63,6 +66,9 @@ class Domain {
   alignas(128) std::atomic<std::uint64_t> clock{0};  ///< the last id drawn
   alignas(128) std::atomic<int> used{0};             ///< slots that were ever entered
   Slot slots[base::max_threads];
+
+ private:
+  mutable std::atomic<std::uint64_t> quiet_;  // the most that quiet_id has said
 };
 
 /// Old values of what a transaction stored, for rollback in DRAM (not a log: nothing of it is ever durable).
@@ -121,7 +127,7 @@ inline void store_word(std::uint64_t* a, std::uint64_t v) noexcept { __atomic_st
 ///   begin(update)        may wait for others; afterwards the transaction reads a consistent snapshot
 ///   read(a)              the word at a; throws Conflict
 ///   own(a)               a's stripe is this transaction's until it ends; throws Conflict. Before the first store to it
-///   store(a, v)          after own(a)
+///   keep(a), put(a, v)   after own(a): the old word is remembered; then the new one may be stored. store(a, v): both
 ///   undo()               the volatile undo, for an engine that stores by itself after own(a)
 ///   direct()             reads and writes are plain
 ///   alone()              in an update: nobody else writes or copies
@@ -139,6 +145,8 @@ concept TransactionalMemory = requires(typename M::Context& c, Domain& d, std::u
   { c.read(a) } -> std::same_as<std::uint64_t>;
   { c.own(a) };
   { c.store(a, v) };
+  { c.keep(a) };
+  { c.put(a, v) };
   { c.alone() } -> std::same_as<bool>;
   { c.undo() } -> std::same_as<UndoLog&>;
   { c.direct() } -> std::same_as<bool>;

@@ -5,17 +5,10 @@
 #include <atomic>
 
 #include "perdure/pool/heap.hpp"
-#include "tests/engine/suite.hpp"
+#include "tests/engine/threads.hpp"
 
 namespace perdure::test {
 namespace {
-
-struct Root {
-  std::array<p<std::uint64_t>, 512> word;
-  std::array<p<std::uint8_t>, 64> byte;
-  std::array<ptr<std::uint64_t>, 64> slot;
-  p<std::uint64_t> total;
-};
 
 template <class Instance>
 class Threads : public ::testing::Test {
@@ -126,7 +119,10 @@ TYPED_TEST(Threads, BlocksMoveBetweenThreads) {
             tx.write_bytes(fresh, &first, 8);
             slot = fresh;
           }
-          if (fail) throw Oops();
+          if (fail) {
+            tx.free(tx.alloc(70000));  // large: its chunks go back to all
+            throw Oops();
+          }
         });
       } catch (const Oops&) {}
     }
@@ -428,145 +424,6 @@ TYPED_TEST(Threads, ALambdaThatSwallowsEverythingRunsAgain) {
   rig.pool.view([&](auto& tx, const Root& r) {
     for (std::size_t w = 0; w < 3; ++w) EXPECT_EQ(3ULL * each, tx(r.word[w * 8]));
   });
-}
-
-// --- the caller isolates ----------------------------------------------------------------------------------------------------------
-
-struct KeepCaller {
-  template <class I>
-  static constexpr bool of = !isolates<I> && is_durable<I>;
-};
-using CallerIsolates = perdure::test::detail::AsTypes<typename perdure::test::detail::Filter<KeepCaller, all_engines>::type>::type;
-
-template <class Instance>
-class Caller : public ::testing::Test {};
-TYPED_TEST_SUITE(Caller, CallerIsolates, EngineName);
-
-TYPED_TEST(Caller, ThreadsThatShareNoWordShareLines) {
-  Shape shape;
-  shape.threads = 3;
-  auto rig = open_rig<TypeParam, Root>(shape);
-  const unsigned each = 3000 / scale;
-  std::atomic<bool> stop{false};
-  std::thread checkpointer([&] {
-    while (!stop) {
-      rig.pool.checkpoint();
-      std::this_thread::yield();
-    }
-  });
-  in_threads(4, [&](int t) {
-    for (unsigned i = 0; i < each; ++i)
-      rig.pool.update([&](auto& tx, Root& r) {
-        for (std::size_t w = static_cast<std::size_t>(t); w < 32; w += 4) ++tx(r.word[w]);
-      });
-  });
-  stop = true;
-  checkpointer.join();
-  const Recovered r = recover<TypeParam>(rig.medium->durable_image(), shape);
-  ASSERT_TRUE(r.status.ok()) << r.status.message();
-  std::uint64_t words[32];
-  std::memcpy(words, r.state.root.data(), sizeof words);
-  for (const std::uint64_t w : words) EXPECT_EQ(each, w);
-}
-
-// One has committed its word, the other, in the same line, has not: the crash takes back the one word and no more.
-TYPED_TEST(Caller, ARollbackAtRecoveryTakesNothingOfANeighbourInTheLine) {
-  Shape shape;
-  shape.threads = 3;
-  auto rig = open_rig<TypeParam, Root>(shape);
-  std::atomic<int> stage{0};
-  std::thread open([&] {
-    rig.pool.update([&](auto& tx, Root& r) {
-      tx(r.word[0]) = 1;
-      stage = 1;
-      while (stage != 2) std::this_thread::yield();
-      tx(r.word[2]) = 3;
-      stage = 3;
-      while (stage != 4) std::this_thread::yield();
-    });
-  });
-  while (stage != 1) std::this_thread::yield();
-  rig.pool.update([](auto& tx, Root& r) { tx(r.word[1]) = 2; });
-  stage = 2;
-  while (stage != 3) std::this_thread::yield();
-  rig.pool.update([](auto& tx, Root& r) { tx(r.word[3]) = 4; });
-  for (const auto& image : {rig.medium->durable_image(), rig.medium->current_image()}) {
-    const Recovered r = recover<TypeParam>(image, shape);
-    ASSERT_TRUE(r.status.ok()) << r.status.message();
-    std::uint64_t words[4];
-    std::memcpy(words, r.state.root.data(), sizeof words);
-    EXPECT_EQ(0U, words[0]);
-    EXPECT_EQ(2U, words[1]) << "an acknowledged word was taken back with its neighbour's";
-    EXPECT_EQ(0U, words[2]);
-    EXPECT_EQ(4U, words[3]);
-  }
-  stage = 4;
-  open.join();
-}
-
-// --- undo: a ring that threads share ----------------------------------------------------------------------------------------------
-
-template <class Instance>
-class SharedRing : public ::testing::Test {};
-TYPED_TEST_SUITE(SharedRing, DurableIsolatingEngines, EngineName);
-
-// Three threads, two rings. One has stored and not committed; another on its ring gives up; the third commits and recycles. A kill then:
-// what the first had stored must go.
-TYPED_TEST(SharedRing, RecyclingKeepsTheRecordsOfATransactionInProgress) {
-  if constexpr (std::string_view(TypeParam::type::tm_name) == "global_lock") {
-    GTEST_SKIP() << "one writer at a time";
-  } else {
-    Shape shape;
-    shape.threads = 2;
-    auto rig = open_rig<TypeParam, Root>(shape);
-    rig.pool.update([](auto& tx, Root& r) { tx(r.word[100]) = 1; });  // this thread's ring is the first
-    std::atomic<int> stage{0};
-    std::thread first([&] {
-      bool once = true;
-      rig.pool.update([&](auto& tx, Root& r) {
-        tx(r.word[0]) = 7;
-        if (!once) return;
-        once = false;
-        stage = 1;
-        while (stage != 3) std::this_thread::yield();
-      });
-    });
-    while (stage != 1) std::this_thread::yield();
-    if constexpr (std::string_view(TypeParam::type::tm_name) == "stm") {  // bias would wait for the first
-      std::thread second([&] {
-        struct Oops {};
-        try {
-          rig.pool.update([](auto&, Root&) { throw Oops(); });
-        } catch (const Oops&) {}
-      });
-      second.join();
-      for (int i = 0; i < 5; ++i) rig.pool.update([](auto& tx, Root& r) { ++tx(r.word[100]); });
-      if constexpr (is_undo<TypeParam>) rig.pool.checkpoint();  // others wait for the line
-      const Recovered r = recover<TypeParam>(rig.medium->current_image(), shape);
-      EXPECT_TRUE(r.status.ok()) << r.status.message();
-      std::uint64_t words[101];
-      std::memcpy(words, r.state.root.data(), sizeof words);
-      EXPECT_EQ(0U, words[0]) << "a transaction that never committed";
-      EXPECT_EQ(6U, words[100]);
-    }
-    stage = 3;
-    first.join();
-  }
-}
-
-// Nothing but transactions that give up: they need room in the log, and no commit ever makes some.
-TYPED_TEST(SharedRing, AbortsAloneNeverFillALog) {
-  Shape shape;
-  shape.ring_bytes = 8192;
-  auto rig = open_rig<TypeParam, Root>(shape);
-  struct Oops {};
-  for (unsigned i = 0; i < 1000 / scale; ++i)
-    EXPECT_THROW(rig.pool.update([&](auto& tx, Root& r) {
-      for (std::size_t w = 0; w < 12; ++w) tx(r.word[w * 8]) = i;
-      throw Oops();
-    }),
-                 Oops);
-  EXPECT_EQ(1U, rig.pool.update([](auto& tx, Root& r) { return ++tx(r.total); }).value());
 }
 
 }  // namespace

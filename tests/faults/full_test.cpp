@@ -177,6 +177,52 @@ TEST_P(Full, TooBigCaughtInsideTheLambda) {
   expect_sound(again);
 }
 
+struct Many {
+  static constexpr std::size_t blocks = 5000;
+  p<std::uint64_t> freed;
+  std::array<ptr<std::byte>, blocks> block;
+  template <class Tx, class F>
+  void each_block(Tx& tx, F&& f) const {
+    for (std::uint64_t i = tx.read(freed); i < blocks; ++i) f(tx.read(block[i]));
+  }
+};
+
+// A free that was refused for want of room in the log did not happen, though the lambda goes on and commits.
+TEST_P(Full, TooBigCaughtWhileFreeing) {
+  if (!logs) GTEST_SKIP() << "no log";
+  std::uint64_t freed = 0;
+  {
+    auto pool = Pool<Many, Tested>::open(path, options());
+    for (std::size_t from = 0; from < Many::blocks; from += 10)
+      pool.update(async, [&](auto& tx, Many& root) {
+        for (std::size_t i = from; i < from + 10; ++i) tx(root.block[i]) = tx.alloc(16);
+      });
+    const Code code = code_of([&] {
+      freed = pool.update([](auto& tx, Many& root) -> std::uint64_t {
+                    std::uint64_t n = 0;
+                    try {
+                      for (; n < Many::blocks; ++n) tx.free(tx(root.block[n]));
+                    } catch (const error& e) {
+                      EXPECT_EQ(e.code(), Code::too_big);
+                    }
+                    return n;
+                  })
+                  .value();
+    });
+    if (code != Code::ok) {
+      EXPECT_EQ(code, Code::too_big);  // undo logs them at the commit
+      EXPECT_TRUE(undo);
+    }
+    EXPECT_TRUE(undo || freed < Many::blocks) << "the log is too large for this test";
+    pool.update([&](auto& tx, Many& root) { tx(root.freed) = freed; });
+    const CheckReport report = pool.check();
+    EXPECT_TRUE(report.ok()) << report.problems.front();
+  }
+  auto again = Pool<Many, Tested>::open(path, options());
+  const CheckReport report = again.check();
+  EXPECT_TRUE(report.ok()) << report.problems.front();
+}
+
 // --- the heap ---------------------------------------------------------------------------------------------------------------------
 
 TEST_P(Full, TheHeap) {

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "perdure/base/status.hpp"
@@ -69,7 +70,7 @@ class Checkpoint {
       // A mark that is taken must be copied, or X would pass what home lacks: no allocation may fail between the two.
       auto& batches = in_directory_ ? directory_ : batches_;
       batches.reserve(batches.size() + 1);
-      Batch batch;
+      Batch batch = std::exchange(spare_, {});
       batch.room_for_a_page();
       tm.copy_begin();
       for (std::size_t n = 0; n < max_pages && next_page_ < pages_.size() && batch.try_room(); ++n, ++next_page_)
@@ -87,6 +88,9 @@ class Checkpoint {
     bool wrote = false;
     while (!batches_.empty() && batches_.front().clock <= durable()) {
       write(batches_.front());
+      spare_ = std::move(batches_.front());  // its memory, for the next slice: to ask the system for it anew costs as much as to fill it
+      spare_.offsets.clear();
+      spare_.lines.clear();
       batches_.erase(batches_.begin());
       wrote = true;
     }
@@ -154,6 +158,7 @@ class Checkpoint {
   std::vector<std::uint64_t> pages_;
   std::size_t next_page_ = 0;
   std::vector<Batch> batches_, directory_;
+  Batch spare_;
 };
 
 }  // namespace perdure::engine::shadow

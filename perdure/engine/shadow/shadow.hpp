@@ -116,26 +116,33 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
   Context(Shadow& engine, int slot);
 
   void write(std::uint64_t* a, std::uint64_t v) {
+    // What can fail comes before what can't: whoever swallows an error and commits finds in the view what the record says (S2).
     tm_.own(a);
+    tm_.keep(a);
     const std::uint64_t offset = offset_of(a);
     record_.word(offset, v);
     if constexpr (marks) mark_.mark(offset, tm_.alone());  // here: in a pass over the record at the commit it cost sps-64 a quarter
-    tm_.store(a, v);
+    tm_.put(a, v);
   }
   void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
     for (std::uint64_t i = 0; i < n; ++i)
       if (i == 0 || (reinterpret_cast<std::uintptr_t>(a + i) & 63) == 0) tm_.own(a + i);
+    for (std::uint64_t i = 0; i < n; ++i) tm_.keep(a + i);
     const std::uint64_t offset = offset_of(a);
     record_.words(offset, src, n);
     if constexpr (marks) mark_.mark(offset, n * 8, tm_.alone());
-    for (std::uint64_t i = 0; i < n; ++i) tm_.store(a + i, src[i]);
+    for (std::uint64_t i = 0; i < n; ++i) tm_.put(a + i, src[i]);
   }
   std::byte* alloc(std::uint64_t bytes) {
+    record_.room(2);  // first, as in write
     const pool::HeapOp op = ops_.allocate(heap_, bytes, tm_, view_, max_home_);
     record_.heap_op(op);
     return view_ + op.offset;
   }
-  void free(void* p) { record_.heap_op(ops_.free(heap_, offset_of(p), tm_)); }
+  void free(void* p) {
+    record_.room(2);
+    record_.heap_op(ops_.free(heap_, offset_of(p), tm_));
+  }
 
   std::uint64_t commit(Durability durability) {
     if (record_.empty()) {
@@ -151,9 +158,9 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     if (!inside_) return;  // it committed, and what failed came after
     inside_ = false;
     if (core_.forked()) return;
-    ops_.release(heap_);
     record_.reset();
     tm_.rollback();
+    ops_.release(heap_);
   }
 
  private:
@@ -170,10 +177,10 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     Row::add(row_.commits);
     Row::add(row_.log_bytes, bytes);
     record_.reset();
-    inside_ = false;
     show_ = shows_.due();
   }
   void done() {
+    inside_ = false;
     if (!ops_.empty()) {
       ops_.reusable(heap_);
       ops_.clear();
@@ -187,7 +194,7 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     const std::uint64_t bytes = record_.bytes();
     if (__builtin_expect(!ring_.fits(bytes), 0)) throw NeedRoom{bytes, this};
     std::uint64_t id = 0;
-    Status failed;
+    bool failed = false;
     tm_.commit([&](std::uint64_t drawn) {
       id = drawn;
       // The one fence: the record is durable before isolation ends, so before anybody can read, overwrite or be told of what it did.
@@ -201,18 +208,18 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
       };
       if (__builtin_expect(core_.poisoned(), 0)) {
         meanwhile();
-        failed = core_.why();
-      } else {
-        failed = ring_.append_fence(record_, log::RecordKind::commit, drawn, 1, meanwhile);
+        failed = true;
+        return core_.lost(drawn, {});
       }
-      if (__builtin_expect(!failed.ok(), 0)) {  // before isolation ends: nobody builds on what may be lost
-        core_.lost(drawn, failed);
-      } else if (!alone && !ops_.empty()) {
-        apply_heap_ops();
+      // Before isolation ends: nobody builds on what may be lost. Nothing from here on throws.
+      if (Status s = ring_.append_fence(record_, log::RecordKind::commit, drawn, 1, meanwhile); __builtin_expect(!s.ok(), 0)) {
+        failed = true;
+        return core_.lost(drawn, s);
       }
+      if (!alone && !ops_.empty()) apply_heap_ops();
     });
     done();
-    if (__builtin_expect(!failed.ok(), 0)) core_.refuse();
+    if (__builtin_expect(failed, 0)) core_.refuse();
     if (shares_ring_) shared.unlock();
     if constexpr (marks)
       if (__builtin_expect(ring_.tail() >= next_slice_, 0)) engine_.slice(*this, false);

@@ -152,9 +152,10 @@ std::uint64_t Undo<Tm>::Context::commit(Durability) {
   std::uint64_t id = 0;
   tm_.commit([&](std::uint64_t drawn) {
     id = drawn;
-    // U2: what the transaction stored is durable before the record that ends its undo.
     // Nor may it end without those whose stores it read or overwrote (Core::lost).
-    Status s = core_.poisoned() ? core_.why() : flush_lines();
+    if (__builtin_expect(core_.poisoned(), 0)) return core_.lost(drawn, {});
+    // U2: what the transaction stored is durable before the record that ends its undo.
+    Status s = flush_lines();
     if (s.ok()) s = append(log::RecordKind::commit, drawn, 1);
     if (s.ok() && !ops_.empty()) {
       const std::lock_guard lock(engine_.heap_bits_);  // bitmap words are shared by transactions
@@ -184,7 +185,6 @@ void Undo<Tm>::Context::rollback() noexcept {
     inside_ = false;
     return;
   }
-  ops_.release(heap_);
   record_.reset();
   tm_.undo().take_back([this](std::uint64_t* a, std::uint64_t old) { core_.medium.store(home_ + offset_of(a), &old, 8); });
   if (log_bytes_ != 0 && !(core_.state() & Core::poisoned_bit)) {
@@ -194,6 +194,7 @@ void Undo<Tm>::Context::rollback() noexcept {
     if (!s.ok()) core_.poison(s);
   }
   tm_.rollback();
+  ops_.release(heap_);  // home has the old values, and the log says so: now others may have the blocks
   end();
 }
 
@@ -221,6 +222,8 @@ Status Undo<Tm>::recycle() {
       heads[i] += r.bytes(core_.medium.append_unit());
     }
   }
+  // Who has failed since has ended too, and his records would be passed: then nothing is published.
+  if (core_.poisoned()) return core_.why();
   // U3: X and the heads durable before a byte is reused; else recovery would take what lies there for the oldest records.
   Status s = core_.publish([&](pool::Header& h) {
     h.applied = x;

@@ -77,8 +77,8 @@ class Volatile {
       inside_ = false;
       if (core_.forked()) return;
       wrote_ = false;
-      ops_.release(heap_);
       tm_.rollback();
+      ops_.release(heap_);
     }
 
    private:

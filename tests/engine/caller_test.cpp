@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Engines without isolation of their own: the caller keeps threads from each other's words, not from each other's lines.
+#include <atomic>
+
+#include "tests/engine/threads.hpp"
+
+namespace perdure::test {
+namespace {
+
+struct KeepCaller {
+  template <class I>
+  static constexpr bool of = !isolates<I> && is_durable<I>;
+};
+using CallerIsolates = perdure::test::detail::AsTypes<typename perdure::test::detail::Filter<KeepCaller, all_engines>::type>::type;
+
+template <class Instance>
+class Caller : public ::testing::Test {};
+TYPED_TEST_SUITE(Caller, CallerIsolates, EngineName);
+
+TYPED_TEST(Caller, ThreadsThatShareNoWordShareLines) {
+  Shape shape;
+  shape.threads = 3;
+  auto rig = open_rig<TypeParam, Root>(shape);
+  const unsigned each = 3000 / scale;
+  std::atomic<bool> stop{false};
+  std::thread checkpointer([&] {
+    while (!stop) {
+      rig.pool.checkpoint();
+      std::this_thread::yield();
+    }
+  });
+  in_threads(4, [&](int t) {
+    for (unsigned i = 0; i < each; ++i)
+      rig.pool.update([&](auto& tx, Root& r) {
+        for (std::size_t w = static_cast<std::size_t>(t); w < 32; w += 4) ++tx(r.word[w]);
+      });
+  });
+  stop = true;
+  checkpointer.join();
+  const Recovered r = recover<TypeParam>(rig.medium->durable_image(), shape);
+  ASSERT_TRUE(r.status.ok()) << r.status.message();
+  std::uint64_t words[32];
+  std::memcpy(words, r.state.root.data(), sizeof words);
+  for (const std::uint64_t w : words) EXPECT_EQ(each, w);
+}
+
+// One has committed its word, the other, in the same line, has not: the crash takes back the one word and no more.
+TYPED_TEST(Caller, ARollbackAtRecoveryTakesNothingOfANeighbourInTheLine) {
+  Shape shape;
+  shape.threads = 3;
+  auto rig = open_rig<TypeParam, Root>(shape);
+  std::atomic<int> stage{0};
+  std::thread open([&] {
+    rig.pool.update([&](auto& tx, Root& r) {
+      tx(r.word[0]) = 1;
+      stage = 1;
+      while (stage != 2) std::this_thread::yield();
+      tx(r.word[2]) = 3;
+      stage = 3;
+      while (stage != 4) std::this_thread::yield();
+    });
+  });
+  while (stage != 1) std::this_thread::yield();
+  rig.pool.update([](auto& tx, Root& r) { tx(r.word[1]) = 2; });
+  stage = 2;
+  while (stage != 3) std::this_thread::yield();
+  rig.pool.update([](auto& tx, Root& r) { tx(r.word[3]) = 4; });
+  for (const auto& image : {rig.medium->durable_image(), rig.medium->current_image()}) {
+    const Recovered r = recover<TypeParam>(image, shape);
+    ASSERT_TRUE(r.status.ok()) << r.status.message();
+    std::uint64_t words[4];
+    std::memcpy(words, r.state.root.data(), sizeof words);
+    EXPECT_EQ(0U, words[0]);
+    EXPECT_EQ(2U, words[1]) << "an acknowledged word was taken back with its neighbour's";
+    EXPECT_EQ(0U, words[2]);
+    EXPECT_EQ(4U, words[3]);
+  }
+  stage = 4;
+  open.join();
+}
+
+// What a transaction that gives up had allocated goes to others only when its old values are back: they would go over what those stored.
+TYPED_TEST(Caller, AnAbortStoresIntoNoBlockOfAnother) {
+  Shape shape;
+  shape.threads = 3;
+  shape.ring_bytes = 256 << 10;
+  auto rig = open_rig<TypeParam, Root>(shape);
+  constexpr std::uint64_t bytes = 70000;  // large: given back at once, to all
+  constexpr std::size_t words = 512;
+  std::atomic<bool> stop{false};
+  struct Oops {};
+  std::thread gives_up([&] {
+    const std::vector<std::uint64_t> mine(words, 0xaaaa);
+    while (!stop) {
+      EXPECT_THROW(rig.pool.update([&](auto& tx, Root&) {
+        tx.write_bytes(tx.alloc(bytes), mine.data(), words * 8);
+        throw Oops();
+      }),
+                   Oops);
+    }
+  });
+  unsigned wrong = 0;
+  for (unsigned i = 0; i < 400 / scale; ++i) {
+    const std::vector<std::uint64_t> mine(words, i);
+    std::byte* block = nullptr;
+    rig.pool.update([&](auto& tx, Root& r) {
+      block = tx.alloc(bytes);
+      tx.write_bytes(block, mine.data(), words * 8);
+      tx(r.slot[0]) = reinterpret_cast<std::uint64_t*>(block);
+    });
+    std::vector<std::uint64_t> seen(words);
+    std::this_thread::yield();
+    rig.pool.view([&](auto& tx, const Root&) { tx.read_bytes(seen.data(), block, words * 8); });
+    if (seen != mine) ++wrong;
+    rig.pool.update([&](auto& tx, Root& r) {
+      tx.free(block);
+      tx(r.slot[0]) = nullptr;
+    });
+  }
+  stop = true;
+  gives_up.join();
+  EXPECT_EQ(0U, wrong);
+  const CheckReport check = rig.pool.check();
+  EXPECT_TRUE(check.ok()) << check.problems.front();
+}
+
+}  // namespace
+}  // namespace perdure::test

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Threads that share a ring: what one appends, gives up or recycles harms no other.
+#include <atomic>
+
+#include "tests/engine/threads.hpp"
+
+namespace perdure::test {
+namespace {
+
+template <class Instance>
+class SharedRing : public ::testing::Test {};
+TYPED_TEST_SUITE(SharedRing, DurableIsolatingEngines, EngineName);
+
+// Three threads, two rings. One has stored and not committed; another on its ring gives up; the third commits and recycles. A kill then:
+// what the first had stored must go.
+TYPED_TEST(SharedRing, RecyclingKeepsTheRecordsOfATransactionInProgress) {
+  if constexpr (std::string_view(TypeParam::type::tm_name) == "global_lock") {
+    GTEST_SKIP() << "one writer at a time";
+  } else {
+    Shape shape;
+    shape.threads = 2;
+    auto rig = open_rig<TypeParam, Root>(shape);
+    rig.pool.update([](auto& tx, Root& r) { tx(r.word[100]) = 1; });  // this thread's ring is the first
+    std::atomic<int> stage{0};
+    std::thread first([&] {
+      bool once = true;
+      rig.pool.update([&](auto& tx, Root& r) {
+        tx(r.word[0]) = 7;
+        if (!once) return;
+        once = false;
+        stage = 1;
+        while (stage != 3) std::this_thread::yield();
+      });
+    });
+    while (stage != 1) std::this_thread::yield();
+    if constexpr (std::string_view(TypeParam::type::tm_name) == "stm") {  // bias would wait for the first
+      std::thread second([&] {
+        struct Oops {};
+        try {
+          rig.pool.update([](auto&, Root&) { throw Oops(); });
+        } catch (const Oops&) {}
+      });
+      second.join();
+      for (int i = 0; i < 5; ++i) rig.pool.update([](auto& tx, Root& r) { ++tx(r.word[100]); });
+      if constexpr (is_undo<TypeParam>) rig.pool.checkpoint();  // others wait for the line
+      const Recovered r = recover<TypeParam>(rig.medium->current_image(), shape);
+      EXPECT_TRUE(r.status.ok()) << r.status.message();
+      std::uint64_t words[101];
+      std::memcpy(words, r.state.root.data(), sizeof words);
+      EXPECT_EQ(0U, words[0]) << "a transaction that never committed";
+      EXPECT_EQ(6U, words[100]);
+    }
+    stage = 3;
+    first.join();
+  }
+}
+
+// Nothing but transactions that give up: they need room in the log, and no commit ever makes some.
+TYPED_TEST(SharedRing, AbortsAloneNeverFillALog) {
+  Shape shape;
+  shape.ring_bytes = 8192;
+  auto rig = open_rig<TypeParam, Root>(shape);
+  struct Oops {};
+  for (unsigned i = 0; i < 1000 / scale; ++i)
+    EXPECT_THROW(rig.pool.update([&](auto& tx, Root& r) {
+      for (std::size_t w = 0; w < 12; ++w) tx(r.word[w * 8]) = i;
+      throw Oops();
+    }),
+                 Oops);
+  EXPECT_EQ(1U, rig.pool.update([](auto& tx, Root& r) { return ++tx(r.total); }).value());
+}
+
+}  // namespace
+}  // namespace perdure::test
