@@ -5,7 +5,7 @@
 #
 # Builds the executable <name> from GoogleTest sources and registers it as ONE ctest test of the same name: a process a binary, not
 # a process a case, keeps `ctest` fast, and -R with a name is enough to run it. It is labelled with its folder (ctest -L medium).
-#   TIMEOUT      120 seconds unless said; the test counts as failed after that.
+#   TIMEOUT      300 seconds unless said; the test counts as failed after that. For hangs: several times what it takes on a busy machine.
 #   LIBS         beside perdure::perdure, gtest and gmock.
 #   SERIAL       nothing else runs meanwhile: for tests that count system-wide things or measure time.
 #   NO_MAIN      the sources bring their own main().
@@ -17,7 +17,7 @@ function(perdure_add_test name)
     message(FATAL_ERROR "perdure_add_test(${name}): found '${arg_UNPARSED_ARGUMENTS}', expected SOURCES <file>... and the options of cmake/PerdureTest.cmake")
   endif()
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+    set(arg_TIMEOUT 300)
   endif()
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
 

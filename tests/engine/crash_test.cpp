@@ -236,7 +236,7 @@ class Crash : public ::testing::Test {
   }
   void explore(const Shape& setup, std::uint64_t seed, int count, bool async_mode = false) {
     Explorer<Instance> explorer(setup, seed);
-    explorer.run(count / static_cast<int>(scale > 1 ? 4 : 1), async_mode);
+    explorer.run(count / static_cast<int>(scale > 5 ? 8 : scale > 1 ? 4 : 1), async_mode);
     EXPECT_GT(explorer.fences, 10U);
     this->RecordProperty("images", static_cast<int>(explorer.images));
     this->RecordProperty("recoveries", static_cast<int>(explorer.recoveries));

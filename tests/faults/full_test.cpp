@@ -227,7 +227,8 @@ TEST_P(Full, TooBigCaughtWhileFreeing) {
 
 TEST_P(Full, TheHeap) {
   Options o = options();
-  o.max_size = 8 * MiB;
+  const bool slow = undo && file;  // a sync a line
+  o.max_size = (slow ? 2 : 8) * MiB;
   TestPool pool = TestPool::open(path, o);
   std::uint64_t n = 0;
   Code code = Code::ok;
@@ -237,7 +238,7 @@ TEST_P(Full, TheHeap) {
   for (; code == Code::ok && n < 100000; ++n) code = code_of(put);
   --n;  // the last did not fit
   EXPECT_EQ(code, Code::full);
-  EXPECT_GT(n, 1000U);
+  EXPECT_GT(n, slow ? 100U : 1000U);
   EXPECT_NE(message_of(put).find("max_size"), std::string::npos) << message_of(put);
   const auto size = [&] { return pool.view([](auto& tx, const Root& root) { return root.names.size(tx); }); };
   EXPECT_EQ(size(), n);
