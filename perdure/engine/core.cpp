@@ -159,10 +159,15 @@ void HeapOps::take_back_last(pool::Heap& heap) noexcept {
   index_.clear();
 }
 
-// From the back: a block that was allocated and freed here is reserved no more only when its free is forgotten. Frees go back too: their
-// blocks may be freed by another transaction.
+void HeapOps::forget_frees(pool::Heap& heap) noexcept {
+  for (const auto& op : ops_)
+    if (!op.set) heap.release(op);
+}
+
+// After forget_frees: a large block that was allocated and freed here is marked as freeing until then.
 void HeapOps::release(pool::Heap& heap) noexcept {
-  for (auto op = ops_.rbegin(); op != ops_.rend(); ++op) heap.release(*op);
+  for (const auto& op : ops_)
+    if (op.set) heap.release(op);
   clear();
 }
 

@@ -176,7 +176,9 @@ class HeapOps {
     }
     return *op;
   }
-  /// An abort, after the TM's rollback: old values go back only into blocks that nobody else can have.
+  /// An abort, first step, while the transaction is still isolated: who comes after it may free the same blocks.
+  void forget_frees(pool::Heap& heap) noexcept;
+  /// Second step, after the TM's rollback: what was allocated goes back. Old values go only into blocks that nobody else can have.
   void release(pool::Heap& heap) noexcept;
   /// After commit: freed blocks may be reserved again.
   void reusable(pool::Heap& heap) noexcept {

@@ -159,6 +159,7 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     inside_ = false;
     if (core_.forked()) return;
     record_.reset();
+    ops_.forget_frees(heap_);
     tm_.rollback();
     ops_.release(heap_);
   }

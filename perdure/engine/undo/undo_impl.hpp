@@ -193,6 +193,7 @@ void Undo<Tm>::Context::rollback() noexcept {
     if (s.ok()) s = append(log::RecordKind::commit, engine_.tm_.domain.clock.load(std::memory_order_relaxed) + 1, 0);
     if (!s.ok()) core_.poison(s);
   }
+  ops_.forget_frees(heap_);
   tm_.rollback();
   ops_.release(heap_);  // home has the old values, and the log says so: now others may have the blocks
   end();

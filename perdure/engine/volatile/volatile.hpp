@@ -77,6 +77,7 @@ class Volatile {
       inside_ = false;
       if (core_.forked()) return;
       wrote_ = false;
+      ops_.forget_frees(heap_);
       tm_.rollback();
       ops_.release(heap_);
     }
