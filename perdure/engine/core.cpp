@@ -164,7 +164,7 @@ void HeapOps::forget_frees(pool::Heap& heap) noexcept {
     if (!op.set) heap.release(op);
 }
 
-// After forget_frees: a large block that was allocated and freed here is marked as freeing until then.
+// After forget_frees: forgetting the free of a large block marks its chunks as taken, which must not come after they are given back.
 void HeapOps::release(pool::Heap& heap) noexcept {
   for (const auto& op : ops_)
     if (op.set) heap.release(op);

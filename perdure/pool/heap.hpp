@@ -8,7 +8,7 @@
 // transaction of its own. Applying ops in id order, over a home that is as new or newer, ends in the newest state (idempotent).
 //
 // Crash invariants:
-//   H1 a bit is applied only for a committed transaction, after it is as durable as its order asks;
+//   H1 a bit is applied only for a transaction that has its id, and reaches home only once that is as durable as its order asks;
 //   H2 a freed block is reserved again only after its free was applied: so whatever next uses its chunk has a higher id;
 //   H3 a span's list is built from the view before its first allocation or free;
 //   H4 home never shows a span's directory word before the span's zeroed bitmap (chunks change hands: what lies there was data). Ops
@@ -47,7 +47,7 @@ struct HeapOp {
   return op.cls == large_class ? op.chunks * chunk_bytes : class_bytes(op.cls);
 }
 
-/// Where ops are applied: 8-byte words of home, by offset. The engine's view target ORs/ANDs atomically and marks the line changed;
+/// Where ops are applied: 8-byte words of home, by offset. The engine's view target loses no other transaction's bits and marks the line;
 /// home targets store through the medium. Ready ones: MemoryTarget, HomeTarget (heap_apply.hpp).
 class HeapTarget {
  public:
