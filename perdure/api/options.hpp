@@ -22,8 +22,8 @@ struct Options {
   std::uint64_t log_size = 0;                        ///< creation: bytes of log; 0: 64 MiB. A transaction may log half a ring
   std::uint32_t threads = 4;                         ///< creation, `held` order: writers with a ring of their own; more share the last one
 
-  Durability durability =
-      Durability::durable;                ///< when update() returns, unless the call says otherwise; at creation also the pool's order
+  /// When update() returns, unless the call says otherwise; at creation also the pool's order.
+  Durability durability = Durability::durable;
   Isolation isolation = Isolation::full;  ///< caller: picks the list's instance without isolation, if it has one
   std::string engine = {};                ///< an instance's name, if the list has several; empty: the pool's own, at creation the first
 

@@ -56,8 +56,7 @@ class ContextBase {
     if constexpr (tm::has_direct_views<typename Tm::Context>)
       if (bound) seen = tm_.seen();
     leave_direct_view();
-    Row::add(row_.reads);
-    if (core_.poisoned()) core_.refuse();  // what it read may be lost (Core::lost)
+    count_read();
     return seen;
   }
 
@@ -68,6 +67,7 @@ class ContextBase {
         row_(core.rows[static_cast<std::size_t>(slot)]),
         heap_(core.file.heap()),
         view_(core.file.view()),
+        max_home_(core.file.header().max_home_bytes),
         shows_(core.config.fence_is_sync) {}
   ~ContextBase() = default;
 
@@ -78,9 +78,23 @@ class ContextBase {
   std::uint64_t end_read_only() {
     const std::uint64_t seen = tm_.end_read_only();
     inside_ = false;
-    Row::add(row_.reads);
-    if (core_.poisoned()) core_.refuse();  // what it read may be lost (Core::lost)
+    count_read();
     return seen;
+  }
+  /// A commit's heap ops, in the words of home that `target` has.
+  template <class Target>
+  void apply_heap_ops(Target& target) {
+    for (const auto& op : ops_) {
+      pool::apply_op(target, op, max_home_);
+      heap_.note_applied(op);
+    }
+  }
+  /// An abort: the frees are forgotten while the transaction is isolated, for who comes after may free the same blocks; what it allocated goes
+  /// back once the TM has put old values in it, for then others may have it.
+  void abandon() noexcept {
+    ops_.forget_frees(heap_);
+    tm_.rollback();
+    ops_.release(heap_);
   }
 
   typename Tm::Context tm_;
@@ -89,8 +103,15 @@ class ContextBase {
   Row& row_;
   pool::Heap& heap_;
   std::byte* const view_;
+  const std::uint64_t max_home_;
   ShowTimer shows_;
   HeapOps ops_;
+
+ private:
+  [[gnu::always_inline]] void count_read() {
+    Row::add(row_.reads);
+    if (core_.poisoned()) core_.refuse();  // what it read may be lost (Core::lost)
+  }
 };
 
 }  // namespace perdure::engine

@@ -15,6 +15,11 @@ Live& live() {
   return *all;
 }
 
+Status failed_earlier(const pool::PoolFile& file, const std::string& how) {
+  return failure(Code::poisoned, file.path(), "the medium failed earlier" + how, {},
+                 "close the pool and open it again: what was acknowledged is kept");
+}
+
 std::string name_of(const pool::Header& h) { return {h.engine, strnlen(h.engine, sizeof h.engine)}; }
 
 }  // namespace
@@ -47,8 +52,7 @@ void Core::poison(const Status& status) noexcept {
   state_.fetch_or(poisoned_bit, std::memory_order_release);  // pairs with why(). First: no memory is no reason to go on
   if (!failure_.ok() || status.ok()) return;
   try {
-    failure_ = failure(Code::poisoned, file.path(), "the medium failed earlier (" + status.message() + ")", {},
-                       "close the pool and open it again: what was acknowledged is kept");
+    failure_ = failed_earlier(file, " (" + status.message() + ")");
   } catch (const std::bad_alloc&) {  // why() says it without the medium's words
   }
 }
@@ -67,8 +71,7 @@ Status Core::why() const {
   if (state & poisoned_bit) {
     const std::lock_guard lock(mutex_);
     if (!failure_.ok()) return failure_;
-    return failure(Code::poisoned, file.path(), "the medium failed earlier", {},
-                   "close the pool and open it again: what was acknowledged is kept");
+    return failed_earlier(file, {});
   }
   if (state & closed_bit) return failure(Code::closed, file.path(), "the pool is closed", {}, "open it again");
   return {};

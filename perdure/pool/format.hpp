@@ -47,8 +47,8 @@ struct Header {
   std::uint64_t ring_bytes;  ///< each ring's length
   std::uint32_t ring_count;
   Order order;
-  std::uint32_t
-      append_unit;  ///< grain of the appends since the epoch began: 64 or 4096. A session adopts its medium's (rings are empty then)
+  /// Grain of the appends since the epoch began: 64 or 4096. A session adopts its medium's (rings are empty then).
+  std::uint32_t append_unit;
   std::uint32_t layout_bytes;  ///< length of the text in `layout`: at most layout_capacity, a longer text is cut there
   std::uint64_t root_offset;   ///< home offset of the root object
   std::uint64_t root_bytes;

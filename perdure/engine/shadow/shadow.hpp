@@ -109,8 +109,8 @@ class Shadow {
 template <class Tm, Reproduce How>
 class Shadow<Tm, How>::Context : public ContextBase<Tm> {
   using Base = ContextBase<Tm>;
-  using Base::core_, Base::heap_, Base::inside_, Base::offset_of, Base::ops_, Base::row_, Base::shows_, Base::tm_, Base::update_,
-      Base::view_;
+  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_, Base::row_, Base::shows_, Base::tm_,
+      Base::update_, Base::view_;
 
  public:
   Context(Shadow& engine, int slot);
@@ -159,19 +159,14 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     inside_ = false;
     if (core_.forked()) return;
     record_.reset();
-    ops_.forget_frees(heap_);
-    tm_.rollback();
-    ops_.release(heap_);
+    this->abandon();
   }
 
  private:
   friend class Shadow;
   void apply_heap_ops() {
     target_.alone(tm_.alone());
-    for (const auto& op : ops_) {
-      pool::apply(target_, op, max_home_);
-      heap_.note_applied(op);
-    }
+    Base::apply_heap_ops(target_);
   }
   // What a commit leaves behind but for the heap: nothing of it depends on whether the fence succeeds.
   void count(std::uint64_t bytes) noexcept {
@@ -263,7 +258,6 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
   Shadow& engine_;
   log::Ring& ring_;
   std::uint64_t next_slice_ = 0;
-  const std::uint64_t max_home_;
   ViewTarget target_;
   log::VolatileLog volatile_;
 };

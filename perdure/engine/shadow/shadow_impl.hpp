@@ -79,7 +79,6 @@ Shadow<Tm, How>::Context::Context(Shadow& engine, int slot)
       shares_ring_(engine.held_ && slot >= static_cast<int>(engine.ring_count_) - 1),
       engine_(engine),
       ring_(engine.ring_of(slot)),
-      max_home_(core_.file.header().max_home_bytes),
       target_(view_, marks ? &mark_ : nullptr),
       volatile_(engine.held_ ? 16 : 1 << 20) {
   record_.configure(ring_.seed(), ring_.max_record(), engine.core_.medium.append_unit());  // read-only too: commit asks whether it is empty

@@ -131,7 +131,7 @@ class Undo {
 template <class Tm>
 class Undo<Tm>::Context : public ContextBase<Tm> {
   using Base = ContextBase<Tm>;
-  using Base::core_, Base::heap_, Base::inside_, Base::offset_of, Base::ops_, Base::row_, Base::shows_, Base::tm_, Base::update_,
+  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_, Base::row_, Base::shows_, Base::tm_,
       Base::view_;
 
  public:
@@ -147,9 +147,7 @@ class Undo<Tm>::Context : public ContextBase<Tm> {
     for (std::uint64_t i = 0; i < n; ++i) tm_.undo().push(a + i, a[i]);
     core_.medium.store(home_ + offset_of(a), src, n * 8);
   }
-  std::byte* alloc(std::uint64_t bytes) {
-    return view_ + ops_.allocate(heap_, bytes, tm_, view_, core_.file.header().max_home_bytes).offset;
-  }
+  std::byte* alloc(std::uint64_t bytes) { return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_home_).offset; }
   void free(void* p) { ops_.free(heap_, offset_of(p), tm_); }
   std::uint64_t commit(Durability durability);
   void rollback() noexcept;

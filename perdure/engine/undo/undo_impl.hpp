@@ -73,7 +73,7 @@ Undo<Tm>::Context::Context(Undo& engine, int slot)
       engine_(engine),
       line_(engine.lines_[std::min(static_cast<std::uint32_t>(slot), engine.ring_count_ - 1)]),
       shared_(line_.shared, std::defer_lock),
-      home_writer_(core_.medium, core_.file.header().max_home_bytes) {
+      home_writer_(core_.medium, max_home_) {
   record_.configure(line_.ring.seed(), line_.ring.max_record(), core_.medium.append_unit());
 }
 
@@ -159,10 +159,7 @@ std::uint64_t Undo<Tm>::Context::commit(Durability) {
     if (s.ok()) s = append(log::RecordKind::commit, drawn, 1);
     if (s.ok() && !ops_.empty()) {
       const std::lock_guard lock(engine_.heap_bits_);  // bitmap words are shared by transactions
-      for (const auto& op : ops_) {
-        pool::apply(home_writer_, op, core_.file.header().max_home_bytes);
-        heap_.note_applied(op);
-      }
+      this->apply_heap_ops(home_writer_);
       home_writer_.flush();
       s = core_.medium.fence();  // U3: before X may pass this id
     }
@@ -193,9 +190,7 @@ void Undo<Tm>::Context::rollback() noexcept {
     if (s.ok()) s = append(log::RecordKind::commit, engine_.tm_.domain.clock.load(std::memory_order_relaxed) + 1, 0);
     if (!s.ok()) core_.poison(s);
   }
-  ops_.forget_frees(heap_);
-  tm_.rollback();
-  ops_.release(heap_);  // home has the old values, and the log says so: now others may have the blocks
+  this->abandon();  // after home has the old values and the log says so: others may then have the blocks
   end();
 }
 

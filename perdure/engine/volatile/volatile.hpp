@@ -35,7 +35,7 @@ class Volatile {
 
   class Context : public ContextBase<Tm> {
     using Base = ContextBase<Tm>;
-    using Base::core_, Base::heap_, Base::inside_, Base::ops_, Base::row_, Base::shows_, Base::tm_, Base::view_;
+    using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::ops_, Base::row_, Base::shows_, Base::tm_, Base::view_;
 
    public:
     Context(Volatile& engine, int slot) : Base(engine.tm_, engine.core_, slot), engine_(engine), target_(view_, nullptr) {}
@@ -47,9 +47,7 @@ class Volatile {
     void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
       for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
     }
-    std::byte* alloc(std::uint64_t bytes) {
-      return view_ + ops_.allocate(heap_, bytes, tm_, view_, core_.file.header().max_home_bytes).offset;
-    }
+    std::byte* alloc(std::uint64_t bytes) { return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_home_).offset; }
     void free(void* p) { ops_.free(heap_, this->offset_of(p), tm_); }
     std::uint64_t commit(Durability) {
       if (!wrote_ && ops_.empty()) return this->end_read_only();
@@ -58,10 +56,7 @@ class Volatile {
       tm_.commit([&](std::uint64_t drawn) {
         id = drawn;
         target_.alone(tm_.alone());
-        for (const auto& op : ops_) {
-          pool::apply(target_, op, core_.file.header().max_home_bytes);
-          heap_.note_applied(op);
-        }
+        this->apply_heap_ops(target_);
       });
       if (!ops_.empty()) {
         ops_.reusable(heap_);
@@ -77,9 +72,7 @@ class Volatile {
       inside_ = false;
       if (core_.forked()) return;
       wrote_ = false;
-      ops_.forget_frees(heap_);
-      tm_.rollback();
-      ops_.release(heap_);
+      this->abandon();
     }
 
    private:
