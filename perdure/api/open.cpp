@@ -78,6 +78,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
   how.direct = options.direct;
   how.delays = options.delays;
   how.base = options.base;
+  how.uuid_seed = options.uuid_seed;
   auto file = medium != nullptr ? pool::PoolFile::open_on(std::move(medium), fresh, how, who) : pool::PoolFile::open(how, who);
   if (!file) return file.status();
   opened.file = std::move(*file);

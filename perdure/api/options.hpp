@@ -31,6 +31,7 @@ struct Options {
   bool direct = true;           ///< file: O_DIRECT logs
   medium::Delays delays = {};   ///< emulated: a paper's slow memory
   std::uint64_t base = 0;       ///< creation: the view's address; 0: a free one is chosen
+  std::uint64_t uuid_seed = 0;  ///< creation: for tests that must see the same pool at every run; 0: the uuid is random
 };
 
 using Stats = engine::Stats;

@@ -18,7 +18,6 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -237,25 +236,11 @@ class Pool<Root, engines<Instances...>> {
   }
   /// Audits the heap, walks the root's containers, compares: leaks, double use, broken invariants. Run it when nobody updates.
   [[nodiscard]] CheckReport check() {
-    std::vector<std::uint64_t> owned;
-    std::vector<std::string> problems;
     const auto* const base = file().view();
-    view([&](auto& tx, const Root& root) {
-      owned.clear();
-      std::unordered_map<std::uint64_t, bool> entered;
-      problems = audit(tx, root, [&](const void* block, bool own) {
-        const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(block) - base);
-        if (own) {
-          owned.push_back(offset);
-          return true;
-        }
-        const bool fresh = entered.emplace(offset, true).second;
-        if (fresh) owned.push_back(offset);
-        return fresh;
-      });
-    });
-    CheckReport report = detail::compare_heap(file(), base, std::move(owned), true);
-    report.problems.insert(report.problems.end(), problems.begin(), problems.end());
+    OwnedBlocks owned;
+    view([&](auto& tx, const Root& root) { owned = owned_blocks(tx, root, base, file().home_bytes()); });
+    CheckReport report = detail::compare_heap(file(), base, std::move(owned.offsets), owned.whole);
+    report.problems.insert(report.problems.end(), owned.problems.begin(), owned.problems.end());
     return report;
   }
 

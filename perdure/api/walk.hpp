@@ -9,8 +9,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <type_traits>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -94,6 +96,34 @@ template <class Tx, class T, class F>
   walk_blocks(tx, object, std::move(f),
               [&](const std::string& path, const std::string& text) { problems.push_back("field " + path + ": " + text); });
   return problems;
+}
+
+/// What check() holds against the heap: the blocks that `root` leads to, one owned twice named twice.
+struct OwnedBlocks {
+  std::vector<std::uint64_t> offsets;  ///< in home
+  std::vector<std::string> problems;   ///< what containers complain of
+  bool whole = true;                   ///< the walk came to its end
+};
+
+/// `home`: where the pool's home, `home_bytes` long, appears. A walk that finds more blocks than home can hold goes in circles: it is ended.
+template <class Tx, class Root>
+[[nodiscard]] OwnedBlocks owned_blocks(Tx& tx, const Root& root, const std::byte* home, std::uint64_t home_bytes) {
+  struct Circle {};
+  OwnedBlocks found;
+  std::unordered_set<std::uint64_t> entered;
+  try {
+    found.problems = audit(tx, root, [&](const void* block, bool own) {
+      const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(block) - home);
+      if (!own && !entered.insert(offset).second) return false;
+      if (found.offsets.size() > home_bytes / 16) throw Circle();
+      found.offsets.push_back(offset);
+      return true;
+    });
+  } catch (const Circle&) {
+    found.whole = false;
+    found.problems.emplace_back("more blocks are owned than the pool can hold: damaged pointers that lead in a circle");
+  }
+  return found;
 }
 
 }  // namespace perdure

@@ -56,8 +56,13 @@ Status plan_home(const OpenFile& how, const Identity& who, Plan& plan) {
   return {};
 }
 
-Status fresh_uuid(std::uint8_t (&uuid)[16]) {
+Status fresh_uuid(std::uint8_t (&uuid)[16], std::uint64_t seed) {
   std::size_t done = 0;
+  if (seed != 0) {
+    const std::uint64_t halves[2] = {base::mix(seed), base::mix(~seed)};
+    std::memcpy(uuid, halves, sizeof uuid);
+    done = sizeof uuid;
+  }
   while (done < sizeof uuid) {
     const ssize_t n = ::getrandom(uuid + done, sizeof uuid - done, 0);
     if (n < 0 && errno == EINTR) continue;
@@ -172,7 +177,7 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
   std::memcpy(h.magic, magic, sizeof magic);
   h.version = format_version;
   h.endian = endian_mark;
-  if (Status s = fresh_uuid(h.uuid); !s.ok()) return s;
+  if (Status s = fresh_uuid(h.uuid, how.uuid_seed); !s.ok()) return s;
   std::memcpy(h.engine, who.engine.data(), who.engine.size());
   auto range = how.base != 0 ? AddressRange::reserve(how.base, plan.max_home_bytes, how.path)
                              : AddressRange::choose(h.uuid, plan.max_home_bytes, how.path);
@@ -192,7 +197,7 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
   h.home_bytes = plan.home_bytes;
   h.clean = 1;
   h.heap_exact = 1;
-  h.created_unix = static_cast<std::uint64_t>(std::time(nullptr));
+  h.created_unix = how.uuid_seed != 0 ? 0 : static_cast<std::uint64_t>(std::time(nullptr));
 
   const std::uint64_t objects = first_chunk(plan.max_home_bytes) * chunk_bytes;
   if (!blank) {  // whatever lay there: no header while it is in the making, no directory, no root

@@ -106,6 +106,22 @@ void apply_large(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_by
 
 HeapTarget::~HeapTarget() = default;
 
+void StagedTarget::write() {
+  const auto put = [this](std::uint64_t offset, std::uint64_t value) {
+    if (home_.load(offset) != value) home_.store(offset, value);
+  };
+  const auto in_directory = [this](std::uint64_t offset) { return offset < directory_end_; };
+  const auto in_bitmap = [this](std::uint64_t offset) {  // of the span that is there in the end; behind it lie blocks
+    const ChunkWord word{load(directory_word(offset / chunk_bytes))};
+    return word.kind() == ChunkWord::small && word.size_class() < small_classes && offset % chunk_bytes < classes[word.size_class()].first;
+  };
+  for (const auto& [offset, value] : words_)
+    if (!in_directory(offset) && in_bitmap(offset)) put(offset, value);
+  home_.fence();
+  for (const auto& [offset, value] : words_)
+    if (in_directory(offset)) put(offset, value);
+}
+
 void apply(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_bytes) { apply_op(target, op, max_home_bytes); }
 
 bool possible(const HeapOp& op, std::uint64_t home_bytes, std::uint64_t max_home_bytes) noexcept {

@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <mutex>
 
 #include "perdure/medium/medium.hpp"
@@ -83,6 +84,29 @@ class MemoryTarget final : public HeapTarget {
   }
   std::byte* home_;
   bool replay_;
+};
+
+/// What replayed ops make of home's directory and bitmaps, in DRAM, and of these only the end: for recovery where home holds data that no
+/// log will store again (undo). An op that home is newer than may make a span where data lies by now; its bitmap of zeros must not reach it.
+class StagedTarget final : public HeapTarget {
+ public:
+  StagedTarget(HeapTarget& home, std::uint64_t max_home_bytes) noexcept
+      : home_(home), directory_end_(first_chunk(max_home_bytes) * chunk_bytes) {}
+  [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override {
+    const auto it = words_.find(offset);
+    return it == words_.end() ? home_.load(offset) : it->second;
+  }
+  void store(std::uint64_t offset, std::uint64_t value) override { words_[offset] = value; }
+  void set_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) | mask); }
+  void clear_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) & ~mask); }
+  [[nodiscard]] bool replay() const noexcept override { return true; }
+  /// Stores to home what differs there: bitmaps of chunks that are spans in the end, a fence (H4), the directory. The caller fences.
+  void write();
+
+ private:
+  HeapTarget& home_;
+  const std::uint64_t directory_end_;
+  std::map<std::uint64_t, std::uint64_t> words_;
 };
 
 /// Home, through its medium; each store is flushed too, and the caller fences at the end. One thread.

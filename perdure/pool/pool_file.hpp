@@ -41,7 +41,8 @@ struct OpenFile {
   std::string medium = "auto";            ///< see medium::OpenMedium
   bool direct = true;
   medium::Delays delays;
-  std::uint64_t base = 0;  ///< creation: ask for this view address (tests); 0: a free slot is chosen
+  std::uint64_t base = 0;       ///< creation: ask for this view address (tests); 0: a free slot is chosen
+  std::uint64_t uuid_seed = 0;  ///< creation: the uuid is made of this (tests: a pool that is the same at every run); 0: random
 };
 
 /// What the engine and the root type say.

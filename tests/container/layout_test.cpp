@@ -183,6 +183,29 @@ TEST(Walk, FollowsPointersOnceAndNamesBlocks) {
   EXPECT_EQ(pool.compare_blocks(owned), "");
 }
 
+// Damage, to a container: its own walk would never end.
+struct Ring {
+  ptr<Node> head;
+  template <class Tx, class F>
+  void each_block(Tx& tx, F&& f) const {
+    for (Node* node = tx.read(head); node != nullptr; node = tx.read(node->next)) f(node);
+  }
+};
+
+TEST(Walk, OfACircleOfOwnedBlocksEnds) {
+  DramPool<Ring> pool;
+  pool.update([](auto& tx, Ring& root) {
+    Node* a = tx.template make<Node>(1U, nullptr, nullptr);
+    tx.write(a->next, tx.template make<Node>(2U, a, nullptr));
+    tx.write(root.head, a);
+  });
+  const OwnedBlocks found =
+      pool.view([&](auto& tx, const Ring& root) { return owned_blocks(tx, root, reinterpret_cast<const std::byte*>(&root), 1 << 20); });
+  EXPECT_FALSE(found.whole);
+  ASSERT_EQ(1U, found.problems.size());
+  EXPECT_NE(std::string::npos, found.problems.front().find("in a circle")) << found.problems.front();
+}
+
 TEST(Walk, ComplaintsNameTheirField) {
   DramPool<Graph> pool;
   const void* leaf = nullptr;

@@ -8,7 +8,8 @@
 //             applied to home, flushed and fenced (1 more, only where a transaction allocated or freed)
 //   rollback  old values stored back, flushed, fenced; then an empty commit record, fenced
 //   recovery  a ring's undo records after its last commit record belong to a transaction in flight: rolled back, newest first;
-//             commit records above X have their heap ops applied again, in id order over all rings
+//             then commit records above X have their heap ops applied again, in id order over all rings: to a copy of directory and
+//             bitmaps in DRAM, whose end is stored to home (StagedTarget): data lies in home alone, and home may be newer than an op
 // Invariants: U1 a line's old value is durable before home's line may change (M2). U2 data is durable before the commit record is. U3 a ring's
 // records go only when their transaction has ended and home holds its heap ops (X).
 // Isolation is the TM's; it is held until the commit record is durable. Thread safety: as Shadow.

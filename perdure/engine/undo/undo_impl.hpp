@@ -38,9 +38,28 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
   }
   log::HomeWriter home(medium, header.max_home_bytes);
   std::sort(commits.begin(), commits.end(), [](const auto& a, const auto& b) { return a.id() < b.id(); });
-  for (const auto& r : commits) home.payload(r.words + log::header_words, r.payload_words());
-  for (const auto& r : in_flight)
-    log::each_entry(r.words + log::header_words, r.payload_words(), [&](const log::Entry& e) { home.words(e.offset, e.values, e.count); });
+  // All is looked at before home is touched (law L10).
+  const auto each = [](const log::RecordView& r, auto&& f) { return log::each_entry(r.words + log::header_words, r.payload_words(), f); };
+  const auto whole = [&](const log::RecordView& r) {
+    bool good = true;
+    const bool walked = each(r, [&](const log::Entry& e) {
+      good = good && (r.kind() == log::RecordKind::undo ? e.kind == log::EntryKind::before && e.offset + e.count * 8 <= medium.home_bytes()
+                                                        : (e.kind == log::EntryKind::alloc || e.kind == log::EntryKind::free) &&
+                                                              pool::possible(e.heap_op(), medium.home_bytes(), header.max_home_bytes));
+    });
+    return walked && good;
+  };
+  for (const auto* records : {&commits, &in_flight})
+    for (const auto& r : *records)
+      if (!whole(r))
+        return failure(Code::corrupt, medium.path(),
+                       "the record of transaction " + std::to_string(r.id()) + " names bytes or blocks that the pool does not have",
+                       "entries inside home", "restore a copy");
+  // Old values first: they may lie over bitmaps, where a block was reserved in a chunk whose span had become empty.
+  for (const auto& r : in_flight) each(r, [&](const log::Entry& e) { home.words(e.offset, e.values, e.count); });
+  pool::StagedTarget heap(home, header.max_home_bytes);
+  for (const auto& r : commits) each(r, [&](const log::Entry& e) { pool::apply_op(heap, e.heap_op(), header.max_home_bytes); });
+  heap.write();
   home.flush();
   // Old values durable before start_session's header empties the rings: else a crash would leave a half-done transaction with no undo.
   if (Status s = medium.fence(); !s.ok()) return s;

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/crash/arena.hpp"
+
+#include <sys/mman.h>
+
+#include <cassert>
+#include <cerrno>
+#include <cstring>
+
+#include "perdure/base/thread_slot.hpp"
+#include "perdure/medium/words.hpp"
+
+namespace perdure::crash {
+
+using Kind = medium::TraceEvent::Kind;
+
+// What recovery sees. All of its memory is the arena's; it goes when the recovered pool does.
+class Arena::View final : public medium::Medium {
+ public:
+  View(Arena& arena, std::uint64_t home_bytes, medium::Trace* trace) : arena_(arena), trace_(trace) {
+    path_ = "image";
+    log_ = arena.log_;
+    home_ = arena.home_;
+    log_bytes_ = arena.geometry_.log_bytes;
+    max_home_bytes_ = arena.geometry_.max_home_bytes;
+    home_bytes_.store(home_bytes, std::memory_order_relaxed);  // one thread
+    append_unit_ = arena.geometry_.append_unit;
+    fence_is_sync_ = arena.geometry_.fence_is_sync;
+  }
+  std::string_view kind() const noexcept override { return "image"; }
+  std::string describe() const override { return "an image of a power cut"; }
+
+  void store(std::uint64_t offset, const void* src, std::size_t n) noexcept override { write(Kind::store, offset, src, n); }
+  void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept override { write(Kind::stream, offset, src, n); }
+  void flush(std::uint64_t offset, std::size_t n) noexcept override {
+    if (n != 0 && trace_ != nullptr) trace_->flushed(base::thread_slot(), offset, n);
+  }
+  Status fence() noexcept override {
+    if (trace_ != nullptr) trace_->note(Kind::fence, base::thread_slot());
+    return {};
+  }
+  Status flush_all() noexcept override {
+    if (trace_ != nullptr) trace_->note(Kind::flush_all, base::thread_slot());
+    return {};
+  }
+  Result<medium::RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override;
+  void append(const medium::RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override {
+    const std::uint64_t at = medium::ring_index(ring, pos);
+    const std::uint64_t first = n < ring.bytes - at ? n : ring.bytes - at;
+    write(Kind::stream, ring.offset + at, src, first);
+    write(Kind::stream, ring.offset, static_cast<const std::byte*>(src) + first, n - first);
+  }
+  Status grow(std::uint64_t) override { return failure(Code::unsupported, path_, "growth in recovery", "a home of the size it had"); }
+  Status map_view(std::byte*, std::uint64_t, std::uint64_t, medium::ViewKind) override {
+    return failure(Code::unsupported, path_, "a view of an image", "ViewPolicy::none: home itself lies at the base");
+  }
+
+ private:
+  void write(Kind kind, std::uint64_t offset, const void* src, std::size_t n) {
+    if (n == 0) return;
+    std::byte* const to = offset < log_bytes_ ? log_ + offset : home_ + (offset - log_bytes_);
+    medium::copy_words(to, src, n);
+    for (std::uint64_t line = offset / 64; line <= (offset + n - 1) / 64; ++line) arena_.dirty_.mark(line);
+    if (trace_ != nullptr) trace_->wrote(kind, base::thread_slot(), offset, n, to);
+  }
+  Arena& arena_;
+  medium::Trace* const trace_;
+};
+
+Result<medium::RingMap> Arena::View::map_ring(std::uint64_t offset, std::uint64_t bytes) {
+  for (const medium::RingMap& r : arena_.rings_)
+    if (r.offset == offset && r.bytes == bytes) return r;
+  if (bytes == 0 || offset % medium::page_bytes != 0 || bytes % medium::page_bytes != 0 || offset + bytes > log_bytes_)
+    return failure(Code::invalid, path_, "a ring of " + std::to_string(bytes) + " bytes at " + std::to_string(offset),
+                   "whole pages of the log");
+  void* const space = ::mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (space == MAP_FAILED) return system_failure(path_, "mmap", errno);
+  auto* const base = static_cast<std::byte*>(space);
+  for (const std::uint64_t half : {std::uint64_t{0}, bytes})
+    if (::mmap(base + half, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, arena_.memory_.get(), static_cast<off_t>(offset)) == MAP_FAILED) {
+      const int err = errno;
+      ::munmap(base, 2 * bytes);
+      return system_failure(path_, "mmap", err);
+    }
+  arena_.rings_.push_back({base, offset, bytes});
+  return arena_.rings_.back();
+}
+
+Arena::Arena(const Geometry& geometry) : geometry_(geometry), dirty_((geometry.log_bytes + geometry.max_home_bytes) / 64) {}
+
+Result<std::unique_ptr<Arena>> Arena::make(const Geometry& geometry) {
+  std::unique_ptr<Arena> arena(new Arena(geometry));
+  if (Status s = arena->init(); !s.ok()) return s;
+  return arena;
+}
+
+Status Arena::init() {
+  auto memory = medium::make_memory_file("perdure-image", geometry_.log_bytes + geometry_.max_home_bytes);
+  if (!memory.ok()) return memory.status();
+  memory_ = std::move(*memory);
+  const int both = PROT_READ | PROT_WRITE;
+  void* const log = ::mmap(nullptr, geometry_.log_bytes, both, MAP_SHARED, memory_.get(), 0);
+  if (log == MAP_FAILED) return system_failure("image", "mmap", errno);
+  log_ = static_cast<std::byte*>(log);
+  void* const wanted = reinterpret_cast<void*>(geometry_.base);
+  void* const home = ::mmap(wanted, geometry_.max_home_bytes, both, MAP_SHARED | MAP_FIXED_NOREPLACE, memory_.get(),
+                            static_cast<off_t>(geometry_.log_bytes));
+  if (home == MAP_FAILED) return system_failure("image", "mmap at the pool's base", errno, "close the pool before its images are explored");
+  home_ = static_cast<std::byte*>(home);
+  return {};
+}
+
+Arena::~Arena() {
+  for (const medium::RingMap& r : rings_) ::munmap(r.base, 2 * r.bytes);
+  if (log_ != nullptr) ::munmap(log_, geometry_.log_bytes);
+  if (home_ != nullptr) ::munmap(home_, geometry_.max_home_bytes);
+}
+
+void Arena::load(Image& image, const std::vector<Word>& overlay) {
+  const auto copy = [&](std::uint64_t line) {
+    const std::uint64_t offset = line * 64;
+    std::byte* const to = offset < geometry_.log_bytes ? log_ + offset : home_ + (offset - geometry_.log_bytes);
+    std::memcpy(to, image.words() + line * 8, 64);
+  };
+  dirty_.take(copy);
+  image.dirty().take(copy);
+  for (const Word& w : overlay) {
+    const std::uint64_t offset = std::uint64_t{w.index} * 8;
+    std::byte* const to = offset < geometry_.log_bytes ? log_ + offset : home_ + (offset - geometry_.log_bytes);
+    std::memcpy(to, &w.value, 8);
+    dirty_.mark(w.index / 8);
+  }
+}
+
+std::unique_ptr<medium::Medium> Arena::open(std::uint64_t home_bytes, medium::Trace* trace) {
+  return std::make_unique<View>(*this, home_bytes, trace);
+}
+
+}  // namespace perdure::crash

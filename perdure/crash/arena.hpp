@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Arena: the memory in which recovery runs, over and over: home at the pool's own base address, so that the pointers in it are right, and
+// rings mapped twice, all once; from one image to the next only the lines that differ are copied. A full copy for each image
+// is what makes crash exploration slow.
+// Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "perdure/base/status.hpp"
+#include "perdure/crash/image.hpp"
+#include "perdure/medium/medium.hpp"
+#include "perdure/medium/pool_file.hpp"
+#include "perdure/medium/trace.hpp"
+
+namespace perdure::crash {
+
+class Arena {
+ public:
+  struct Geometry {
+    std::uint64_t log_bytes = 0, max_home_bytes = 0;
+    std::uint64_t base = 0;  ///< where home is mapped
+    std::size_t append_unit = medium::line_bytes;
+    bool fence_is_sync = false;
+  };
+  /// `incompatible` where something else is mapped at the base: the pool must be closed.
+  static Result<std::unique_ptr<Arena>> make(const Geometry& geometry);
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  /// The memory becomes `image` with `overlay` over it. Only lines that `image` or the last medium changed are touched: always give the
+  /// same Image.
+  void load(Image& image, const std::vector<Word>& overlay);
+  /// A medium on the memory, `home_bytes` of home long. What it is asked goes to `trace` too unless that is null. One at a time.
+  std::unique_ptr<medium::Medium> open(std::uint64_t home_bytes, medium::Trace* trace);
+  [[nodiscard]] const std::byte* home() const noexcept { return home_; }
+  [[nodiscard]] std::uint64_t log_bytes() const noexcept { return geometry_.log_bytes; }
+
+ private:
+  class View;
+  explicit Arena(const Geometry& geometry);
+  Status init();
+
+  Geometry geometry_;
+  medium::Descriptor memory_;
+  std::byte *log_ = nullptr, *home_ = nullptr;
+  std::vector<medium::RingMap> rings_;
+  DirtyLines dirty_;
+};
+
+}  // namespace perdure::crash

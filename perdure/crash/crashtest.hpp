@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// crashtest: takes a program apart that changes a pool in steps, and looks at what every power cut would leave of it.
+//
+//   struct Transfers {
+//     struct Root { std::array<p<std::int64_t>, 8> account; };
+//     template <class Pool> void step(Pool& pool, crashtest::Step& s) { pool.update(...); }              // transactions
+//     template <class Tx> std::string check(Tx& tx, const Root& r, const crash::Crash& c) { ... }        // empty: all is well
+//     template <class Tx> std::uint64_t digest(Tx& tx, const Root& r) { ... }                            // a hash of the contents
+//   };
+//   const auto report = perdure::crashtest::explore<Transfers>({.steps = 60});
+//
+// Of check and digest either may be missing. With digest a recovered pool must be in a state in which the program has been after a
+// step: not older than the last that was acknowledged, and a crash in recovery must end in the same state. Whatever they say, the heap is audited and
+// compared with what the root's containers own.
+// When something is found, the steps are thinned out to few that still show it. Everything follows from the seed.
+// Thread safety: one exploration at a time in a process; a pool's own threads may run, a step's should not.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "perdure/api/pool.hpp"
+#include "perdure/crash/recovered.hpp"
+#include "perdure/medium/crash.hpp"
+
+namespace perdure::crashtest {
+
+using crash::Crash;
+
+/// What a step is given.
+struct Step {
+  std::uint64_t number = 0;  ///< 0, 1, ...
+  crash::Random random;      ///< its own: leaving out other steps changes nothing of this one
+  bool acknowledged = true;  ///< set false by a step that returns before what it did is durable
+};
+
+struct Plan {
+  std::uint64_t steps = 50;
+  std::uint64_t seed = 1;
+  Durability durability = durable;
+  bool like_a_file = false;  ///< appends of 4 KiB, fences that are syncs
+  std::uint32_t rings = 1;   ///< where the order is held
+  std::uint64_t ring_bytes = 16384;
+  std::uint64_t home_bytes = 8 * pool::chunk_bytes, max_home_bytes = 16 * pool::chunk_bytes;
+  crash::ExploreOptions explore;  ///< its seed is not looked at
+  bool shrink = true;
+};
+
+struct Report {
+  crash::Counts counts;
+  std::string failure;               ///< empty: nothing was found
+  std::vector<std::uint64_t> steps;  ///< numbers of the steps that were run to show the failure
+};
+
+namespace detail {
+
+template <class W, class Tx>
+concept Digests = requires(W& w, Tx& tx, const typename W::Root& root) {
+  { w.digest(tx, root) } -> std::convertible_to<std::uint64_t>;
+};
+template <class W, class Tx>
+concept Checks = requires(W& w, Tx& tx, const typename W::Root& root, const Crash& crash) {
+  { w.check(tx, root, crash) } -> std::convertible_to<std::string>;
+};
+
+template <class Instance>
+Options options_of(const Plan& plan) {
+  Options o;
+  o.engine = Instance::name;
+  o.durability = plan.durability;
+  o.isolation = Instance::isolation;
+  o.threads = plan.rings;
+  o.uuid_seed = plan.seed + 1;
+  engine::Config config;
+  config.durability = plan.durability;
+  config.threads = plan.rings;
+  config.fence_is_sync = plan.like_a_file;
+  o.log_size = plan.ring_bytes * Instance::type::identity(config).rings;
+  return o;
+}
+
+inline medium::CrashOptions medium_of(const Plan& plan) {
+  medium::CrashOptions o;
+  o.log_bytes = pool::first_ring + plan.ring_bytes * std::max(plan.rings, 1U);
+  o.home_bytes = plan.home_bytes;
+  o.max_home_bytes = plan.max_home_bytes;
+  o.append_unit = plan.like_a_file ? 4096 : 64;
+  o.fence_is_sync = plan.like_a_file;
+  return o;
+}
+
+/// Runs the steps named and explores them once.
+template <class Workload, class Instance>
+Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, crash::Seen& seen) {
+  using Root = typename Workload::Root;
+  Workload workload;
+  std::vector<std::uint64_t> states;  // digests, before the first step and after each
+  std::unique_ptr<crash::Image> image;
+  medium::Trace trace;
+  crash::Arena::Geometry geometry;
+  {
+    auto made = medium::CrashMedium::make(medium_of(plan)).value();
+    medium::CrashMedium& medium = *made;
+    auto pool = Pool<Root, engines<Instance>>::try_open_on("crash", options_of<Instance>(plan), std::move(made), true).value();
+    const auto note_state = [&] {
+      if constexpr (Digests<Workload, crash::PlainTx>)
+        states.push_back(pool.view([&](auto& tx, const Root& root) { return static_cast<std::uint64_t>(workload.digest(tx, root)); }));
+    };
+    geometry = {medium.log_bytes(), medium.max_home_bytes(), pool.header().base, medium.append_unit(), medium.fence_is_sync()};
+    if constexpr (requires { workload.setup(pool); }) workload.setup(pool);
+    pool.view(durable, [](auto&, const Root&) {});
+    note_state();
+    image = std::make_unique<crash::Image>(medium.begin_trace(), medium.home_bytes());
+    std::uint64_t done = 0;
+    for (const std::uint64_t number : steps) {
+      Step step{number, crash::Random(plan.seed * 0x9e3779b97f4a7c15ULL + number), true};
+      medium.begin(done);
+      workload.step(pool, step);
+      note_state();
+      ++done;
+      if (step.acknowledged) medium.done(done);
+    }
+    pool.close();
+    medium.done(done);
+    trace = medium.end_trace();
+  }
+  const auto look = [&](auto& tx, const Root& root, const Crash& crash) {
+    crash::Verdict verdict;
+    if constexpr (Checks<Workload, crash::PlainTx>) verdict.problem = workload.check(tx, root, crash);
+    if constexpr (Digests<Workload, crash::PlainTx>) {
+      verdict.digest = workload.digest(tx, root);
+      const auto from = states.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(crash.least, states.size() - 1));
+      const auto to = states.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(crash.most + 1, states.size()));
+      if (verdict.problem.empty() && std::find(from, to, verdict.digest) == to) {
+        const auto any = std::find(states.begin(), states.end(), verdict.digest);
+        verdict.problem = any == states.end()
+                              ? std::string("recovery makes a state in which the program never was")
+                              : "recovery makes the state after " + std::to_string(any - states.begin()) + " steps, expected one after " +
+                                    std::to_string(crash.least) + " to " + std::to_string(crash.most);
+      }
+    }
+    return verdict;
+  };
+  crash::RecoveredPool<Instance, Root, decltype(look)> subject(look);
+  auto arena = crash::Arena::make(geometry).value();
+  crash::ExploreOptions options = plan.explore;
+  options.seed = plan.seed;
+  crash::Explorer explorer(*arena, *image, subject, options, seen);
+  explorer.run(trace);
+  return {explorer.counts(), explorer.failure(), steps};
+}
+
+/// Leaves out steps while the failure stays (ddmin, Zeller & Hildebrandt, TSE '02, in its simple form).
+template <class Run>
+Report thinned(Report found, std::uint64_t tries, Run&& run) {
+  for (std::size_t part = std::max<std::size_t>(found.steps.size() / 2, 1); part >= 1 && tries > 0; part = part > 1 ? part / 2 : 0) {
+    for (std::size_t from = 0; from < found.steps.size() && found.steps.size() > 1 && tries > 0; --tries) {
+      std::vector<std::uint64_t> fewer = found.steps;
+      const std::size_t to = std::min(from + part, fewer.size());
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(from), fewer.begin() + static_cast<std::ptrdiff_t>(to));
+      Report r = run(fewer);
+      if (r.failure.empty())
+        from += part;
+      else
+        found = std::move(r);
+    }
+  }
+  return found;
+}
+
+}  // namespace detail
+
+/// Explores a workload on one instance of the registry. Throws perdure::error where the pool itself fails.
+template <class Workload, class Instance = shadow>
+Report explore(const Plan& plan, crash::Seen& seen) {
+  std::vector<std::uint64_t> steps(plan.steps);
+  std::iota(steps.begin(), steps.end(), std::uint64_t{0});
+  Report report = detail::explore_steps<Workload, Instance>(plan, steps, seen);
+  if (report.failure.empty() || !plan.shrink) return report;
+  const crash::Counts counts = report.counts;
+  report = detail::thinned(std::move(report), 100, [&](const std::vector<std::uint64_t>& fewer) {
+    crash::Seen afresh;
+    return detail::explore_steps<Workload, Instance>(plan, fewer, afresh);
+  });
+  report.counts = counts;
+  report.failure += "\n  seed " + std::to_string(plan.seed) + ", steps";
+  for (const std::uint64_t s : report.steps) report.failure += " " + std::to_string(s);
+  return report;
+}
+template <class Workload, class Instance = shadow>
+Report explore(const Plan& plan = {}) {
+  crash::Seen seen;
+  return explore<Workload, Instance>(plan, seen);
+}
+
+}  // namespace perdure::crashtest

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Explorer: recovers from the images that a power cut could have left of a program, and from those of power cuts in recovery, and in that
+// one's recovery, and has each judged.
+//
+// Points: just before each fence takes effect, and at each acknowledgement; what could be left between two points could also be
+// left at the later one. At a point every line holds one of its variants (persistency.hpp), independently of the others: all
+// combinations where they are few, else none, all, each line alone, all but one, each page alone, and random ones. Images
+// that were judged before (by hash, and by what was acknowledged) are not judged again.
+// Source: exhaustive crash images with deduplication as in Yat (USENIX ATC '14) and Vinter (USENIX ATC '22); nested crashes as in Jaaru
+// (ASPLOS '21).
+// Thread safety: one thread.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "perdure/crash/arena.hpp"
+#include "perdure/crash/persistency.hpp"
+
+namespace perdure::crash {
+
+inline constexpr unsigned most_depth = 4;
+
+/// What must hold of a recovered pool.
+struct Crash {
+  std::uint64_t least = 0;  ///< the first `least` steps were acknowledged
+  std::uint64_t most = 0;   ///< no step with this number or above had begun
+  unsigned depth = 0;       ///< how many recoveries were cut short before this one
+  bool has_digest = false;  ///< the recovery that was cut short had ended in `digest`: so must this one (law L5)
+  std::uint64_t digest = 0;
+};
+
+struct Verdict {
+  std::string problem;       ///< empty: all is well
+  std::uint64_t digest = 0;  ///< of the state that recovery made
+};
+
+/// What is explored: how a pool on a medium is recovered and looked at.
+class Subject {
+ public:
+  virtual ~Subject();
+  /// Recovers the pool on `medium`, whose home lies at `home`, and judges it. Throws nothing.
+  virtual Verdict judge(std::unique_ptr<medium::Medium> medium, const std::byte* home, const Crash& crash) = 0;
+};
+
+struct Limits {
+  std::size_t combinations = 64;  ///< all images of a point, if there are no more
+  std::size_t of_line = 12;       ///< variants of a line
+  std::size_t singles = 6;        ///< lines alone, lines left out
+  std::size_t randoms = 8;
+};
+
+struct ExploreOptions {
+  Model model = Model::px86;
+  std::uint64_t seed = 1;
+  unsigned depth = 2;                                                  ///< of power cuts in recovery; at most most_depth
+  Limits outer, nested{12, 6, 2, 3};                                   ///< of the program's points, of recovery's
+  std::array<unsigned, most_depth + 1> nest_every{8, 16, 16, 16, 16};  ///< every so many recoveries of a depth are cut short in turn
+  std::uint64_t most_recoveries = ~std::uint64_t{0};
+  double seconds = 1e9;
+};
+
+struct Counts {
+  std::uint64_t points = 0, images = 0;  ///< images: those made, judged before or not
+  std::uint64_t recoveries = 0;          ///< run and judged
+  std::uint64_t distinct = 0;            ///< of these, of different images
+  std::array<std::uint64_t, most_depth + 1> at_depth{};
+  unsigned deepest = 0;
+  double seconds = 0;
+  Counts& operator+=(const Counts& o) noexcept;
+};
+
+/// The images judged so far; may serve several runs of one workload.
+struct Seen {
+  std::unordered_set<std::uint64_t> judged;  ///< image and acknowledgements
+  std::unordered_set<std::uint64_t> images;
+};
+
+class Explorer {
+ public:
+  Explorer(Arena& arena, Image& image, Subject& subject, const ExploreOptions& options, Seen& seen);
+
+  /// Explores what a program did, from the image on that the medium held before. Stops at the first failure.
+  void run(const medium::Trace& trace);
+  [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
+  /// What went wrong, where, and what the power cut left; empty: nothing.
+  [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
+
+ private:
+  struct Level {
+    Persistency pending;
+    medium::Trace trace;  // of the recovery that this level cuts short
+    std::string where;
+  };
+  void level(const medium::Trace& trace, Crash crash);
+  void point(Level& level, const Crash& crash);
+  void image(const Crash& crash, const std::vector<Word>& overlay);
+  [[nodiscard]] bool over() const;
+  [[nodiscard]] std::string described(const std::vector<Word>& overlay) const;
+
+  Arena& arena_;
+  Image& image_;
+  Subject& subject_;
+  const ExploreOptions options_;
+  Seen& seen_;
+  Random random_;
+  Counts counts_;
+  std::string failure_;
+  std::vector<std::unique_ptr<Level>> levels_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace perdure::crash

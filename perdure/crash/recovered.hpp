@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// RecoveredPool: a pool whose recovery has just run in an arena, looked at without a view, a heap or a thread: home itself lies at its base
+// address, and a ReadTx over plain memory reads it.
+// Thread safety: one thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "perdure/api/open.hpp"
+#include "perdure/api/tx.hpp"
+#include "perdure/api/walk.hpp"
+#include "perdure/crash/explorer.hpp"
+#include "perdure/crash/survive.hpp"
+#include "perdure/pool/pool_file.hpp"
+
+namespace perdure::crash {
+
+/// What ReadTx asks of a context, where memory is simply read.
+struct PlainContext {
+  [[nodiscard]] static bool direct() noexcept { return true; }
+  [[nodiscard]] static std::uint64_t read(const std::uint64_t* a) noexcept { return *a; }
+};
+using PlainTx = ReadTx<PlainContext>;
+
+/// Recovers pools of one instance, audits heap and containers (laws L5, L6), then calls `look(tx, root, crash) -> Verdict`.
+template <class Instance, class Root, class Look>
+class RecoveredPool final : public Subject {
+ public:
+  explicit RecoveredPool(Look look) : look_(std::move(look)) {
+    how_.path = "image";
+    who_.engine = "any";
+    who_.engine_any = who_.layout_any = true;
+  }
+
+  Verdict judge(std::unique_ptr<medium::Medium> medium, const std::byte* home, const Crash& crash) override {
+    Verdict verdict;
+    const std::string died = survive([&] {
+      try {
+        verdict = recover(std::move(medium), home, crash);
+      } catch (const std::exception& e) {
+        verdict.problem = std::string("recovery, or the check after it, throws: ") + e.what();
+      }
+    });
+    if (!died.empty()) verdict.problem = "recovery, or the check after it, ends with " + died;
+    return verdict;
+  }
+
+ private:
+  Verdict recover(std::unique_ptr<medium::Medium> medium, const std::byte* home, const Crash& crash) {
+    auto file = pool::PoolFile::open_on(std::move(medium), false, how_, who_);
+    if (!file.ok()) return {"the pool is refused: " + file.status().message(), 0};
+    engine::Recovery report;
+    Status s = Instance::type::recover(**file, report);
+    if (s.ok()) s = (*file)->start_session(pool::ViewPolicy::none);
+    if (!s.ok()) return {"recovery fails: " + s.message(), 0};
+    PlainContext context;
+    PlainTx tx(context);
+    const Root& root = *reinterpret_cast<const Root*>(home + (*file)->header().root_offset);
+    OwnedBlocks owned = owned_blocks(tx, root, home, (*file)->header().home_bytes);
+    std::vector<std::string>& problems = owned.problems;
+    const CheckReport heap = detail::compare_heap(**file, home, std::move(owned.offsets), owned.whole);
+    problems.insert(problems.end(), heap.problems.begin(), heap.problems.end());
+    if (!problems.empty())
+      return {"the recovered pool is not sound: " + problems.front() + " (" + std::to_string(problems.size()) + " problems)", 0};
+    return look_(tx, root, crash);
+  }
+
+  Look look_;
+  pool::OpenFile how_;
+  pool::Identity who_;
+};
+
+}  // namespace perdure::crash

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/medium/crash.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cassert>
+#include <cerrno>
+#include <utility>
+
+namespace perdure::medium {
+
+using Kind = TraceEvent::Kind;
+
+CrashMedium::CrashMedium(const CrashOptions& o) : options_(o) {
+  path_ = o.path;
+  log_bytes_ = o.log_bytes;
+  append_unit_ = o.append_unit;
+  fence_is_sync_ = o.fence_is_sync;
+  map_flags_ = MAP_SHARED;
+}
+
+Result<std::unique_ptr<CrashMedium>> CrashMedium::make(const CrashOptions& options) {
+  if (options.log_bytes == 0 || options.log_bytes % page_bytes != 0 || options.home_bytes % page_bytes != 0)
+    return failure(Code::invalid, options.path, "sizes that are not whole pages", "multiples of 4096");
+  std::unique_ptr<CrashMedium> m(new CrashMedium(options));
+  if (Status s = m->init(); !s.ok()) return s;
+  return m;
+}
+
+Status CrashMedium::init() {
+  auto memory = make_memory_file("perdure-crash", log_bytes_ + options_.home_bytes);
+  if (!memory.ok()) return memory.status();
+  memory_ = std::move(*memory);
+  return map_all(memory_.get(), memory_.get(), options_.home_bytes, options_.max_home_bytes);
+}
+
+void CrashMedium::write(Kind kind, std::uint64_t offset, const void* src, std::size_t n) {
+  if (n == 0) return;
+  copy_words(address(offset), src, n);
+  if (tracing_) trace_.wrote(kind, base::thread_slot(), offset, n, address(offset));
+}
+
+void CrashMedium::store(std::uint64_t offset, const void* src, std::size_t n) noexcept {
+  const std::lock_guard lock(mutex_);
+  write(Kind::store, offset, src, n);
+  add(row().stores, 1);
+  add(row().stored_bytes, n);
+}
+
+void CrashMedium::stream(std::uint64_t offset, const void* src, std::size_t n) noexcept {
+  assert(offset % line_bytes == 0 && n % line_bytes == 0);
+  const std::lock_guard lock(mutex_);
+  write(Kind::stream, offset, src, n);
+  add(row().streamed_lines, n / line_bytes);
+}
+
+void CrashMedium::append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept {
+  const std::uint64_t at = ring_index(ring, pos);
+  assert(at % line_bytes == 0 && n % line_bytes == 0 && n <= ring.bytes);
+  const std::uint64_t first = n < ring.bytes - at ? n : ring.bytes - at;
+  const std::lock_guard lock(mutex_);
+  write(Kind::stream, ring.offset + at, src, first);
+  write(Kind::stream, ring.offset, static_cast<const std::byte*>(src) + first, n - first);
+  add(row().streamed_lines, n / line_bytes);
+}
+
+void CrashMedium::flush(std::uint64_t offset, std::size_t n) noexcept {
+  if (n == 0) return;
+  const std::lock_guard lock(mutex_);
+  if (tracing_) trace_.flushed(base::thread_slot(), offset, n);
+  add(row().flushed_lines, lines_touched(offset, n));
+}
+
+Status CrashMedium::fence() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (tracing_) trace_.note(Kind::fence, base::thread_slot());
+  add(row().fences, 1);
+  return {};
+}
+
+Status CrashMedium::flush_all() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (tracing_) trace_.note(Kind::flush_all, base::thread_slot());
+  return {};
+}
+
+std::vector<std::uint64_t> CrashMedium::begin_trace() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::uint64_t> image((log_bytes_ + max_home_bytes_) / 8);
+  std::memcpy(image.data(), log_, log_bytes_);
+  std::memcpy(image.data() + log_bytes_ / 8, home_, home_bytes());
+  trace_.clear();
+  tracing_ = true;
+  return image;
+}
+
+void CrashMedium::begin(std::uint64_t step) {
+  const std::lock_guard lock(mutex_);
+  trace_.note(Kind::begin, base::thread_slot(), step);
+}
+
+void CrashMedium::done(std::uint64_t steps) {
+  const std::lock_guard lock(mutex_);
+  trace_.note(Kind::done, base::thread_slot(), steps);
+}
+
+Trace CrashMedium::end_trace() {
+  const std::lock_guard lock(mutex_);
+  tracing_ = false;
+  return std::exchange(trace_, {});
+}
+
+Status CrashMedium::extend(std::uint64_t from, std::uint64_t to) {
+  // cut and grown again: zero, whatever lay there
+  if (::ftruncate(memory_.get(), static_cast<off_t>(log_bytes_ + from)) != 0 ||
+      ::ftruncate(memory_.get(), static_cast<off_t>(log_bytes_ + to)) != 0)
+    return system_failure(path_, "ftruncate", errno);
+  const std::lock_guard lock(mutex_);
+  if (tracing_) trace_.note(Kind::grow, base::thread_slot(), to);
+  return {};
+}
+
+void CrashMedium::shrink(std::uint64_t to) noexcept {
+  if (::ftruncate(memory_.get(), static_cast<off_t>(log_bytes_ + to)) != 0) return;  // only room is lost
+}
+
+}  // namespace perdure::medium

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// CrashMedium: a medium in DRAM that writes down all that is asked of it, as a Trace from which the explorer (perdure/crash/) makes
+// every image that a power cut could have left. It decides nothing itself: what a store, a flush and a fence promise is
+// crash/persistency.hpp's.
+// A ring's two addresses are one: events name file offsets. It is also a stand-in for a file: append_unit and fence_is_sync are options.
+// Thread safety: everything by any thread, one mutex; the trace's order is the order in which memory changed.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "perdure/medium/mapped.hpp"
+#include "perdure/medium/trace.hpp"
+
+namespace perdure::medium {
+
+struct CrashOptions {
+  std::uint64_t log_bytes = region_align;
+  std::uint64_t home_bytes = region_align;
+  std::uint64_t max_home_bytes = 0;
+  std::size_t append_unit = line_bytes;
+  bool fence_is_sync = false;
+  std::string path = "crash";  ///< what errors name
+};
+
+class CrashMedium final : public MappedMedium {
+ public:
+  static Result<std::unique_ptr<CrashMedium>> make(const CrashOptions& options);
+
+  std::string_view kind() const noexcept override { return "crash"; }
+  std::string describe() const override { return "recording in DRAM, for crash exploration"; }
+  void store(std::uint64_t offset, const void* src, std::size_t n) noexcept override;
+  void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept override;
+  void flush(std::uint64_t offset, std::size_t n) noexcept override;
+  Status fence() noexcept override;
+  Status flush_all() noexcept override;
+  void append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override;
+
+  /// The trace starts here: what the medium holds now is what it is about (words of the file, log then home, home to its largest size).
+  std::vector<std::uint64_t> begin_trace();
+  void begin(std::uint64_t step);  ///< step `step` begins
+  void done(std::uint64_t steps);  ///< the first `steps` steps are acknowledged
+  /// What was recorded since begin_trace(); recording ends.
+  [[nodiscard]] Trace end_trace();
+
+ private:
+  explicit CrashMedium(const CrashOptions& options);
+  Status init();
+  std::byte* address(std::uint64_t offset) const noexcept { return offset < log_bytes_ ? log_ + offset : home_ + (offset - log_bytes_); }
+  void write(TraceEvent::Kind kind, std::uint64_t offset, const void* src, std::size_t n);  // mutex_ held
+  Status extend(std::uint64_t from, std::uint64_t to) override;
+  void shrink(std::uint64_t to) noexcept override;
+
+  CrashOptions options_;
+  Descriptor memory_;
+  mutable std::mutex mutex_;
+  bool tracing_ = false;
+  Trace trace_;
+};
+
+}  // namespace perdure::medium

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Trace: what a program asked of a medium, in order, whole words with their values: enough to make every image that a power cut could
+// leave (perdure/crash/). Recorded by CrashMedium and, in recovery, by an Arena's medium.
+// Thread safety: none of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "perdure/medium/words.hpp"
+
+namespace perdure::medium {
+
+struct TraceEvent {
+  enum class Kind : std::uint8_t {
+    store,      ///< an ordinary store
+    stream,     ///< a non-temporal one
+    flush,      ///< `count` lines from the one at `offset` on
+    fence,      ///< of `thread`
+    flush_all,  ///< all that was stored, by whomever
+    grow,       ///< home is `offset` bytes long now, the new ones zero, durably
+    begin,      ///< the test's step number `offset` begins
+    done        ///< all steps with a number below `offset` are acknowledged
+  };
+  Kind kind = Kind::fence;
+  std::uint16_t thread = 0;  ///< base::thread_slot()
+  std::uint32_t count = 0;   ///< store, stream: words; flush: lines
+  std::uint64_t offset = 0;  ///< in the file, a multiple of 8 (store, stream) or 64 (flush)
+  std::uint64_t data = 0;    ///< store, stream: index of the first of `count` values in Trace::words
+};
+
+class Trace {
+ public:
+  std::vector<TraceEvent> events;
+  std::vector<std::uint64_t> words;
+
+  void clear() noexcept {
+    events.clear();
+    words.clear();
+  }
+  /// The words that [offset, offset + n) touches, as they are in memory now (`at`: of offset): after the store.
+  void wrote(TraceEvent::Kind kind, int thread, std::uint64_t offset, std::uint64_t n, const std::byte* at) {
+    const std::uint64_t first = offset / 8, last = (offset + n - 1) / 8;
+    const std::uint64_t data = words.size();
+    words.resize(data + (last - first + 1));
+    std::memcpy(words.data() + data, at - offset % 8, (last - first + 1) * 8);
+    events.push_back({kind, static_cast<std::uint16_t>(thread), static_cast<std::uint32_t>(last - first + 1), first * 8, data});
+  }
+  void flushed(int thread, std::uint64_t offset, std::uint64_t n) {
+    events.push_back({TraceEvent::Kind::flush, static_cast<std::uint16_t>(thread), static_cast<std::uint32_t>(lines_touched(offset, n)),
+                      offset / line_bytes * line_bytes, 0});
+  }
+  void note(TraceEvent::Kind kind, int thread, std::uint64_t value = 0) {
+    events.push_back({kind, static_cast<std::uint16_t>(thread), 0, value, 0});
+  }
+};
+
+}  // namespace perdure::medium

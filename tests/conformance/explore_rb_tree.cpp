@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tests/conformance/explore.hpp"
+#include "tests/conformance/workloads.hpp"
+
+namespace perdure::conformance {
+std::vector<Row> explore_rb_tree(const Budget& budget) { return explore_all<RbTrees>(all_engines(), budget); }
+}  // namespace perdure::conformance

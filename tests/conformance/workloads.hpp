@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The workloads that every engine is taken apart with: small, and made so that logs wrap, checkpoints come between, chunks change
+// hands, home grows. One definition each; explore_*.cpp instantiate them for every engine of the registry.
+// Thread safety: one thread.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <list>
+#include <map>
+#include <vector>
+
+#include "tests/conformance/workload.hpp"
+
+namespace perdure::conformance {
+
+/// Swaps of words: their sum stays. Now and then a run of them is rotated, by one bulk store.
+struct SwapsRoot {
+  std::array<p<std::uint64_t>, 64> word;
+};
+struct Swaps : Workload<Swaps, SwapsRoot, std::array<std::uint64_t, 64>> {
+  static constexpr const char* name = "swaps";
+  static constexpr std::size_t count = 64;
+
+  template <class Pool>
+  void setup(Pool& pool) {
+    for (std::size_t i = 0; i < count; ++i) model[i] = i + 1;
+    pool.update([&](auto& tx, Root& r) { tx.write_bytes(&r.word, model.data(), sizeof model); });
+  }
+  template <class Tx>
+  void change(Tx& tx, Root& root, Model& m, Random& r) {
+    if (r() % 6 == 0) {
+      const std::size_t at = r() % count, n = std::min<std::size_t>(1 + r() % 16, count - at);
+      std::rotate(&m[at], &m[at] + 1, &m[at] + n);
+      tx.write_bytes(&root.word[at], &m[at], n * 8);
+    }
+    for (std::uint64_t n = 1 + r() % 5; n > 0; --n) {
+      const std::size_t a = r() % count, b = r() % count;
+      const std::uint64_t x = tx(root.word[a]), y = tx(root.word[b]);
+      tx(root.word[a]) = y;
+      tx(root.word[b]) = x;
+      std::swap(m[a], m[b]);
+    }
+  }
+  template <class Tx>
+  std::uint64_t digest(Tx& tx, const Root& r) const {
+    Digest d;
+    for (const auto& w : r.word) d.add(tx(w));
+    return d.value();
+  }
+  static std::uint64_t model_digest(const Model& m) {
+    Digest d;
+    for (const std::uint64_t w : m) d.add(w);
+    return d.value();
+  }
+  template <class Tx>
+  std::string check(Tx& tx, const Root& r, const crash::Crash&) const {
+    std::uint64_t sum = 0;
+    for (const auto& w : r.word) sum += tx(w);
+    return sum == count * (count + 1) / 2 ? std::string() : "half a swap: the sum of the words is " + std::to_string(sum);
+  }
+};
+
+/// A map of any kind from numbers to texts.
+template <class Container>
+struct MapRoot {
+  Container data;
+};
+template <class W, class Container>
+struct Maps : Workload<W, MapRoot<Container>, std::map<std::uint64_t, std::string>> {
+  using typename Workload<W, MapRoot<Container>, std::map<std::uint64_t, std::string>>::Root;
+  using typename Workload<W, MapRoot<Container>, std::map<std::uint64_t, std::string>>::Model;
+  static constexpr std::uint64_t keys = 40;
+
+  template <class Tx>
+  void change(Tx& tx, Root& root, Model& m, Random& r) {
+    if (r() % 60 == 0) root.data.clear(tx), m.clear();
+    for (std::uint64_t n = 1 + r() % 4; n > 0; --n) {
+      const std::uint64_t k = r() % keys;
+      const std::string text = some_text(r);
+      switch (r() % 5) {
+        case 0:
+        case 1: root.data.put(tx, k, text), m[k] = text; break;
+        case 2: root.data.insert(tx, k, text), m.emplace(k, text); break;
+        default: root.data.erase(tx, k), m.erase(k); break;
+      }
+    }
+  }
+  template <class Tx>
+  std::uint64_t digest(Tx& tx, const Root& root) const {
+    std::uint64_t sum = 0, n = 0;  // whatever the order
+    root.data.for_each(tx, [&](std::uint64_t k, const auto& v) {
+      ++n;
+      sum += Digest().add(k).add(std::string_view(v)).value();
+    });
+    return Digest().add(n).add(sum).value();
+  }
+  static std::uint64_t model_digest(const Model& m) {
+    std::uint64_t sum = 0;
+    for (const auto& [k, v] : m) sum += Digest().add(k).add(std::string_view(v)).value();
+    return Digest().add(m.size()).add(sum).value();
+  }
+};
+struct HashMaps : Maps<HashMaps, hash_map<std::uint64_t, std::string>> {
+  static constexpr const char* name = "hash_map";
+};
+struct TreeMaps : Maps<TreeMaps, map<std::uint64_t, std::string>> {
+  static constexpr const char* name = "map";
+};
+struct RbTrees : Maps<RbTrees, rb_tree<std::uint64_t, std::string>> {
+  static constexpr const char* name = "rb_tree";
+};
+
+/// A list, a queue and a vector of texts: what goes in at one end comes out at another.
+struct SequencesRoot {
+  list<std::string> chain;
+  queue<std::string> line;
+  vector<std::string> row;
+};
+struct SequencesModel {
+  std::deque<std::string> chain, line;
+  std::vector<std::string> row;
+};
+struct Sequences : Workload<Sequences, SequencesRoot, SequencesModel> {
+  static constexpr const char* name = "sequences";
+
+  template <class Tx>
+  void change(Tx& tx, Root& root, Model& m, Random& r) {
+    for (std::uint64_t n = 1 + r() % 4; n > 0; --n) {
+      const std::string text = some_text(r);
+      switch (r() % 10) {
+        case 0: root.chain.push_back(tx, text), m.chain.push_back(text); break;
+        case 1: root.chain.push_front(tx, text), m.chain.push_front(text); break;
+        case 2:
+          if (root.chain.pop_back(tx)) m.chain.pop_back();
+          break;
+        case 3:
+        case 4: root.line.push(tx, text), m.line.push_back(text); break;
+        case 5:
+          if (root.line.pop(tx)) m.line.pop_front();
+          break;
+        case 6:
+        case 7: root.row.push_back(tx, text), m.row.push_back(text); break;
+        case 8:
+          if (!m.row.empty()) {
+            const std::size_t at = r() % m.row.size();
+            root.row.set(tx, at, text), m.row[at] = text;
+          }
+          break;
+        default: {
+          const std::size_t to = r() % 12;
+          root.row.resize(tx, to, "new"), m.row.resize(to, "new");
+        }
+      }
+    }
+  }
+  template <class Tx>
+  std::uint64_t digest(Tx& tx, const Root& root) const {
+    Digest d;
+    const auto all = [&](const auto& c) {
+      c.for_each(tx, [&](const auto& v) { d.add(std::string_view(v)); });
+      d.add(0);
+    };
+    all(root.chain), all(root.line), all(root.row);
+    return d.value();
+  }
+  static std::uint64_t model_digest(const Model& m) {
+    Digest d;
+    const auto all = [&](const auto& c) {
+      for (const auto& v : c) d.add(std::string_view(v));
+      d.add(0);
+    };
+    all(m.chain), all(m.line), all(m.row);
+    return d.value();
+  }
+};
+
+/// Blocks of all sizes in ten slots, allocated and freed, so that chunks of a heap too small for all of them change hands: spans of one
+/// class, then another's, then part of a large block. A block holds its number of written words, then those.
+struct ChurnRoot {
+  std::array<ptr<std::uint64_t>, 10> slot;
+};
+struct Churn : Workload<Churn, ChurnRoot, std::array<std::vector<std::uint64_t>, 10>> {
+  static constexpr const char* name = "churn";
+  static void shape(crashtest::Plan& plan) { plan.home_bytes = plan.max_home_bytes = 6 * pool::chunk_bytes; }
+
+  template <class Tx>
+  void change(Tx& tx, Root& root, Model& m, Random& r) {
+    for (std::uint64_t n = 1 + r() % 3; n > 0; --n) {
+      const std::size_t at = r() % m.size();
+      if (std::uint64_t* const block = tx(root.slot[at]); block != nullptr) {
+        tx.free(block);
+        tx(root.slot[at]) = nullptr;
+        m[at].clear();
+        continue;
+      }
+      static constexpr std::uint64_t sizes[] = {2, 3, 6, 12, 30, 100, 500, 2000, 9000};
+      const std::uint64_t words = sizes[r() % std::size(sizes)];
+      std::vector<std::uint64_t> values(std::min<std::uint64_t>(words, 2 + r() % 20));
+      for (auto& v : values) v = r();
+      values[0] = values.size();
+      std::byte* block = nullptr;
+      try {
+        block = tx.alloc(words * 8);
+      } catch (const error& e) {
+        if (e.code() != Code::full) throw;
+        continue;  // the heap is full: this transaction goes on without
+      }
+      auto* const fresh = reinterpret_cast<std::uint64_t*>(block);
+      tx.write_bytes(fresh, values.data(), values.size() * 8);
+      tx(root.slot[at]) = fresh;
+      m[at] = values;
+    }
+  }
+  template <class Tx>
+  std::uint64_t digest(Tx& tx, const Root& root) const {
+    Digest d;
+    for (const auto& slot : root.slot) {
+      const std::uint64_t* const block = tx(slot);
+      std::uint64_t n = 0;
+      if (block != nullptr) tx.read_bytes(&n, block, 8);
+      d.add(n);
+      for (std::uint64_t i = 1; i < std::min<std::uint64_t>(n, 64); ++i) {
+        std::uint64_t v = 0;
+        tx.read_bytes(&v, block + i, 8);
+        d.add(v);
+      }
+    }
+    return d.value();
+  }
+  static std::uint64_t model_digest(const Model& m) {
+    Digest d;
+    for (const auto& values : m) {
+      d.add(values.size());
+      for (std::size_t i = 1; i < values.size(); ++i) d.add(values[i]);
+    }
+    return d.value();
+  }
+};
+
+/// A vector that only grows, and home with it.
+struct GrowthRoot {
+  vector<std::uint64_t> row;
+};
+struct Growth : Workload<Growth, GrowthRoot, std::vector<std::uint64_t>> {
+  static constexpr const char* name = "growth";
+  static void shape(crashtest::Plan& plan) {
+    plan.home_bytes = 3 * pool::chunk_bytes;
+    plan.ring_bytes = std::max<std::uint64_t>(plan.ring_bytes, 65536);
+  }
+  template <class Tx>
+  void change(Tx& tx, Root& root, Model& m, Random& r) {
+    for (std::uint64_t n = 20 + r() % 200; n > 0; --n) m.push_back(r());
+    const std::uint64_t have = root.row.size(tx);
+    root.row.append(tx, std::span<const std::uint64_t>(m).subspan(have));
+  }
+  template <class Tx>
+  std::uint64_t digest(Tx& tx, const Root& root) const {
+    Digest d;
+    root.row.for_each(tx, [&](std::uint64_t v) { d.add(v); });
+    return d.value();
+  }
+  static std::uint64_t model_digest(const Model& m) {
+    Digest d;
+    for (const std::uint64_t v : m) d.add(v);
+    return d.value();
+  }
+};
+
+}  // namespace perdure::conformance
