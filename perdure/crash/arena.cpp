@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "perdure/base/thread_slot.hpp"
+#include "perdure/medium/call_sites.hpp"
 #include "perdure/medium/words.hpp"
 
 namespace perdure::crash {
@@ -33,14 +34,17 @@ class Arena::View final : public medium::Medium {
   void store(std::uint64_t offset, const void* src, std::size_t n) noexcept override { write(Kind::store, offset, src, n); }
   void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept override { write(Kind::stream, offset, src, n); }
   void flush(std::uint64_t offset, std::size_t n) noexcept override {
-    if (n != 0 && trace_ != nullptr) trace_->flushed(base::thread_slot(), offset, n);
+    if (n != 0 && trace_ != nullptr && !medium::CallSites::of_process().skip("flush", __builtin_return_address(0)))
+      trace_->flushed(base::thread_slot(), offset, n);
   }
   Status fence() noexcept override {
-    if (trace_ != nullptr) trace_->note(Kind::fence, base::thread_slot());
+    if (trace_ != nullptr && !medium::CallSites::of_process().skip("fence", __builtin_return_address(0)))
+      trace_->note(Kind::fence, base::thread_slot());
     return {};
   }
   Status flush_all() noexcept override {
-    if (trace_ != nullptr) trace_->note(Kind::flush_all, base::thread_slot());
+    if (trace_ != nullptr && !medium::CallSites::of_process().skip("flush_all", __builtin_return_address(0)))
+      trace_->note(Kind::flush_all, base::thread_slot());
     return {};
   }
   Result<medium::RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override;

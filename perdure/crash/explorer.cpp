@@ -50,9 +50,12 @@ void Explorer::level(const medium::Trace& trace, Crash crash) {
   for (std::size_t i = 0; i < trace.events.size() && !over(); ++i) {
     const medium::TraceEvent& e = trace.events[i];
     switch (e.kind) {
-      case Kind::begin: crash.most = std::max(crash.most, e.offset + 1); break;
+      case Kind::begin:
+        if (e.count == 0) crash.most = std::max(crash.most, e.offset + 1);
+        break;
       case Kind::done:
-        crash.least = std::max(crash.least, e.offset);
+        crash.least_of[e.count] = std::max(crash.least_of[e.count], e.offset);
+        crash.least = crash.least_of[0];
         at(i, "at an acknowledgement");
         break;
       case Kind::fence:
@@ -150,7 +153,9 @@ void Explorer::image(const Crash& crash, const std::vector<Word>& overlay) {
   ++counts_.images;
   std::uint64_t hash = image_.hash();
   for (const Word& w : overlay) hash = image_.hash_with(hash, w);
-  if (!seen_.judged.insert(hash ^ base::mix(crash.least + 1) ^ base::mix(crash.depth * 1000 + 7)).second) return;
+  std::uint64_t key = hash ^ base::mix(crash.depth + 7);
+  for (const std::uint64_t n : crash.least_of) key = base::mix(key + n);
+  if (!seen_.judged.insert(key).second) return;
   if (seen_.images.insert(hash).second) ++counts_.distinct;
   ++counts_.recoveries;
   const bool cut_short =

@@ -26,13 +26,15 @@
 namespace perdure::crash {
 
 inline constexpr unsigned most_depth = 4;
+inline constexpr std::size_t most_threads = 8;
 
 /// What must hold of a recovered pool.
 struct Crash {
-  std::uint64_t least = 0;  ///< the first `least` steps were acknowledged
-  std::uint64_t most = 0;   ///< no step with this number or above had begun
-  unsigned depth = 0;       ///< how many recoveries were cut short before this one
-  bool has_digest = false;  ///< the recovery that was cut short had ended in `digest`: so must this one (law L5)
+  std::uint64_t least = 0;                             ///< the first `least` steps (of the test's thread 0) were acknowledged
+  std::uint64_t most = 0;                              ///< no step with this number or above had begun
+  std::array<std::uint64_t, most_threads> least_of{};  ///< as `least`, of each of the test's threads
+  unsigned depth = 0;                                  ///< how many recoveries were cut short before this one
+  bool has_digest = false;                             ///< the recovery that was cut short had ended in `digest`: so must this one (law L5)
   std::uint64_t digest = 0;
 };
 

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "perdure/medium/call_sites.hpp"
+
 namespace perdure::medium {
 
 using Kind = TraceEvent::Kind;
@@ -42,6 +44,7 @@ void CrashMedium::write(Kind kind, std::uint64_t offset, const void* src, std::s
 }
 
 void CrashMedium::store(std::uint64_t offset, const void* src, std::size_t n) noexcept {
+  if (options_.before) options_.before();
   const std::lock_guard lock(mutex_);
   write(Kind::store, offset, src, n);
   add(row().stores, 1);
@@ -49,6 +52,7 @@ void CrashMedium::store(std::uint64_t offset, const void* src, std::size_t n) no
 }
 
 void CrashMedium::stream(std::uint64_t offset, const void* src, std::size_t n) noexcept {
+  if (options_.before) options_.before();
   assert(offset % line_bytes == 0 && n % line_bytes == 0);
   const std::lock_guard lock(mutex_);
   write(Kind::stream, offset, src, n);
@@ -56,6 +60,7 @@ void CrashMedium::stream(std::uint64_t offset, const void* src, std::size_t n) n
 }
 
 void CrashMedium::append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept {
+  if (options_.before) options_.before();
   const std::uint64_t at = ring_index(ring, pos);
   assert(at % line_bytes == 0 && n % line_bytes == 0 && n <= ring.bytes);
   const std::uint64_t first = n < ring.bytes - at ? n : ring.bytes - at;
@@ -66,13 +71,16 @@ void CrashMedium::append(const RingMap& ring, std::uint64_t pos, const void* src
 }
 
 void CrashMedium::flush(std::uint64_t offset, std::size_t n) noexcept {
-  if (n == 0) return;
+  if (options_.before) options_.before();
+  if (n == 0 || CallSites::of_process().skip("flush", __builtin_return_address(0))) return;
   const std::lock_guard lock(mutex_);
   if (tracing_) trace_.flushed(base::thread_slot(), offset, n);
   add(row().flushed_lines, lines_touched(offset, n));
 }
 
 Status CrashMedium::fence() noexcept {
+  if (options_.before) options_.before();
+  if (CallSites::of_process().skip("fence", __builtin_return_address(0))) return {};
   const std::lock_guard lock(mutex_);
   if (tracing_) trace_.note(Kind::fence, base::thread_slot());
   add(row().fences, 1);
@@ -80,6 +88,8 @@ Status CrashMedium::fence() noexcept {
 }
 
 Status CrashMedium::flush_all() noexcept {
+  if (options_.before) options_.before();
+  if (CallSites::of_process().skip("flush_all", __builtin_return_address(0))) return {};
   const std::lock_guard lock(mutex_);
   if (tracing_) trace_.note(Kind::flush_all, base::thread_slot());
   return {};
@@ -95,14 +105,14 @@ std::vector<std::uint64_t> CrashMedium::begin_trace() {
   return image;
 }
 
-void CrashMedium::begin(std::uint64_t step) {
+void CrashMedium::begin(std::uint64_t step, std::uint32_t of) {
   const std::lock_guard lock(mutex_);
-  trace_.note(Kind::begin, base::thread_slot(), step);
+  trace_.note(Kind::begin, base::thread_slot(), step, of);
 }
 
-void CrashMedium::done(std::uint64_t steps) {
+void CrashMedium::done(std::uint64_t steps, std::uint32_t of) {
   const std::lock_guard lock(mutex_);
-  trace_.note(Kind::done, base::thread_slot(), steps);
+  trace_.note(Kind::done, base::thread_slot(), steps, of);
 }
 
 Trace CrashMedium::end_trace() {

@@ -24,7 +24,8 @@ struct CrashOptions {
   std::uint64_t max_home_bytes = 0;
   std::size_t append_unit = line_bytes;
   bool fence_is_sync = false;
-  std::string path = "crash";  ///< what errors name
+  std::string path = "crash";         ///< what errors name
+  std::function<void()> before = {};  ///< called before each store, stream, flush and fence: where a scheduler may switch threads
 };
 
 class CrashMedium final : public MappedMedium {
@@ -42,8 +43,9 @@ class CrashMedium final : public MappedMedium {
 
   /// The trace starts here: what the medium holds now is what it is about (words of the file, log then home, home to its largest size).
   std::vector<std::uint64_t> begin_trace();
-  void begin(std::uint64_t step);  ///< step `step` begins
-  void done(std::uint64_t steps);  ///< the first `steps` steps are acknowledged
+  /// Step `step` of the test's thread `of` begins; the first `steps` of its steps are acknowledged.
+  void begin(std::uint64_t step, std::uint32_t of = 0);
+  void done(std::uint64_t steps, std::uint32_t of = 0);
   /// What was recorded since begin_trace(); recording ends.
   [[nodiscard]] Trace end_trace();
 

@@ -36,6 +36,11 @@ class MappedMedium : public Medium {
   virtual void shrink(std::uint64_t to) noexcept = 0;
   /// A medium that failed before refuses to grow.
   virtual Status usable() const { return {}; }
+  /// Calls f(base, bytes) for each ring that was mapped (twice in a row).
+  template <class F>
+  void each_ring(F&& f) const {
+    for (const Ring& r : rings_) f(r.base, r.bytes);
+  }
   /// Called when home's [from, to) has been mapped.
   virtual Status mapped(std::uint64_t /*from*/, std::uint64_t /*to*/) { return {}; }
 

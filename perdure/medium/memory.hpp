@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "perdure/base/cpu.hpp"
+#include "perdure/base/pmemcheck.hpp"
 #include "perdure/medium/delay.hpp"
 #include "perdure/medium/line_marks.hpp"
 #include "perdure/medium/mapped.hpp"
@@ -50,7 +51,15 @@ class MemoryMedium final : public MappedMedium {
     const std::uint64_t most = log_bytes_ + std::max(file_.home_bytes, max_home_bytes);
     if (Status s = marks_.reserve(path_, most); !s.ok()) return s;
     if (Status s = marks_.cover(path_, log_bytes_); !s.ok()) return s;
-    return map_all(file_.fd.get(), file_.fd.get(), file_.home_bytes, max_home_bytes);
+    Status s = map_all(file_.fd.get(), file_.fd.get(), file_.home_bytes, max_home_bytes);
+    if (s.ok()) base::note_mapped(log_, log_bytes_);
+    return s;
+  }
+  ~MemoryMedium() override {
+    if (home_ == nullptr) return;
+    base::note_unmapped(log_, log_bytes_);
+    base::note_unmapped(home_, home_bytes());
+    each_ring([](const std::byte* at, std::uint64_t n) { base::note_unmapped(at, 2 * n); });
   }
 
   std::string_view kind() const noexcept override { return traits_.kind; }
@@ -67,6 +76,7 @@ class MemoryMedium final : public MappedMedium {
   void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept override {
     assert(offset % line_bytes == 0 && n % line_bytes == 0);
     stream_(address(offset), src, n);
+    base::note_flushed(address(offset), n);
     delay_.written(offset / line_bytes, n / line_bytes);
     count_streamed(row(), n);
   }
@@ -79,6 +89,7 @@ class MemoryMedium final : public MappedMedium {
     add(row().fences, 1);  // a store that comes after the fence waits for it in the processor's store buffer, which then fills up
     // what this thread flushed or streamed is durable before whatever the caller does next
     base::store_fence();
+    base::note_fenced();
     delay_.fenced();
     return {};
   }
@@ -86,10 +97,16 @@ class MemoryMedium final : public MappedMedium {
   Status flush_all() noexcept override {
     marks_.take_all([this](std::uint64_t first, std::uint64_t count) { flush_taken(first, count); });
     base::store_fence();
+    base::note_fenced();
     delay_.fenced();
     return sync_metadata();
   }
 
+  Result<RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override {
+    auto ring = MappedMedium::map_ring(offset, bytes);
+    if (ring.ok()) base::note_mapped(ring->base, 2 * bytes);
+    return ring;
+  }
   void append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override {
     append_lines(ring, pos, src, n);
     count_streamed(row(), n);
@@ -107,6 +124,7 @@ class MemoryMedium final : public MappedMedium {
     const std::uint64_t at = ring_index(ring, pos);
     assert(at % line_bytes == 0 && n % line_bytes == 0 && n <= ring.bytes);
     stream_(ring.base + at, src, n);  // past the ring's end lies its beginning
+    base::note_flushed(ring.base + at, n);
     if constexpr (Delay::active) {
       const std::uint64_t first = n < ring.bytes - at ? n : ring.bytes - at;
       delay_.written((ring.offset + at) / line_bytes, first / line_bytes);
@@ -121,6 +139,7 @@ class MemoryMedium final : public MappedMedium {
 
   void flush_taken(std::uint64_t first, std::uint64_t count) noexcept {
     flush_(address(first * line_bytes), count);
+    base::note_flushed(address(first * line_bytes), count * line_bytes);
     delay_.written(first, count);
     Row& r = row();
     add(r.flushed_lines, count);
@@ -130,7 +149,10 @@ class MemoryMedium final : public MappedMedium {
   Status sync_metadata() noexcept;
   Status extend(std::uint64_t from, std::uint64_t to) override;
   void shrink(std::uint64_t to) noexcept override;
-  Status mapped(std::uint64_t /*from*/, std::uint64_t to) override { return marks_.cover(path_, log_bytes_ + to); }
+  Status mapped(std::uint64_t from, std::uint64_t to) override {
+    base::note_mapped(home_ + from, to - from);
+    return marks_.cover(path_, log_bytes_ + to);
+  }
 
   MemoryTraits traits_;
   PoolFile file_;

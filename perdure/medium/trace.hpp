@@ -22,12 +22,12 @@ struct TraceEvent {
     fence,      ///< of `thread`
     flush_all,  ///< all that was stored, by whomever
     grow,       ///< home is `offset` bytes long now, the new ones zero, durably
-    begin,      ///< the test's step number `offset` begins
-    done        ///< all steps with a number below `offset` are acknowledged
+    begin,      ///< step number `offset` of the test's thread `count` begins
+    done        ///< all steps of the test's thread `count` with a number below `offset` are acknowledged
   };
   Kind kind = Kind::fence;
   std::uint16_t thread = 0;  ///< base::thread_slot()
-  std::uint32_t count = 0;   ///< store, stream: words; flush: lines
+  std::uint32_t count = 0;   ///< store, stream: words; flush: lines; begin, done: above
   std::uint64_t offset = 0;  ///< in the file, a multiple of 8 (store, stream) or 64 (flush)
   std::uint64_t data = 0;    ///< store, stream: index of the first of `count` values in Trace::words
 };
@@ -53,8 +53,8 @@ class Trace {
     events.push_back({TraceEvent::Kind::flush, static_cast<std::uint16_t>(thread), static_cast<std::uint32_t>(lines_touched(offset, n)),
                       offset / line_bytes * line_bytes, 0});
   }
-  void note(TraceEvent::Kind kind, int thread, std::uint64_t value = 0) {
-    events.push_back({kind, static_cast<std::uint16_t>(thread), 0, value, 0});
+  void note(TraceEvent::Kind kind, int thread, std::uint64_t value = 0, std::uint32_t count = 0) {
+    events.push_back({kind, static_cast<std::uint16_t>(thread), count, value, 0});
   }
 };
 

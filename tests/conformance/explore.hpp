@@ -25,6 +25,7 @@ struct Budget {
   std::vector<std::string> engines;  ///< empty: all
   std::string way;                   ///< empty: all in turn
   std::string model;                 ///< empty: both in turn
+  bool first = false;                ///< stop at the first failure, and do not thin its steps out
   std::function<void(const std::string&)> progress;
 };
 
@@ -77,6 +78,7 @@ void explore_instance(const Budget& budget, std::vector<Row>& rows) {
     crashtest::Plan plan =
         plan_of<Workload>(way, adversarial ? crash::Model::adversarial : crash::Model::px86, seed, budget.steps, Instance::name);
     plan.explore.seconds = left();
+    plan.shrink = !budget.first;
     if (budget.progress) budget.progress(row.engine + " " + row.workload + " " + way.name);
     crash::Seen seen;
     crashtest::Report report;
@@ -102,6 +104,7 @@ template <class Workload, class... Instances>
 std::vector<Row> explore_all(engines<Instances...>, const Budget& budget) {
   std::vector<Row> rows;
   const auto one = [&]<class Instance>(std::type_identity<Instance>) {
+    if (budget.first && !rows.empty() && !rows.back().failure.empty()) return;
     if constexpr (std::string_view(Instance::type::name) != "volatile") explore_instance<Workload, Instance>(budget, rows);
   };
   (one(std::type_identity<Instances>{}), ...);

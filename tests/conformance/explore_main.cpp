@@ -8,9 +8,11 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "perdure/medium/call_sites.hpp"
 #include "tests/conformance/explore.hpp"
 
 namespace perdure::conformance {
@@ -74,7 +76,8 @@ int run(int argc, char** argv) {
   std::vector<std::string> chosen;
   double minutes = 0;
   std::uint64_t at_least = 0;
-  bool json = false;
+  bool json = false, sites = false;
+  std::vector<std::string> omitted;
   CLI::App app(
       "recovers every engine from what power cuts leave, and judges each recovery: a state in which the program was, nothing "
       "acknowledged lost, no block leaked, the same after a power cut in recovery",
@@ -89,6 +92,9 @@ int run(int argc, char** argv) {
   app.add_option("--seed", budget.seed, "of the first round")->capture_default_str();
   app.add_option("--minutes", minutes, "go on with new seeds for so long");
   app.add_option("--at-least", at_least, "fail with fewer distinct recoveries in all");
+  app.add_flag("--first", budget.first, "stop at the first failure, as it is");
+  app.add_flag("--sites", sites, "print from where the library called flush and fence (addresses in this program's file), as JSON");
+  app.add_option("--omit", omitted, "leave out calls, as FLUSH_OR_FENCE:ADDRESS: the mutation gate")->delimiter(',');
   app.add_flag("--json", json, "print one JSON document");
   app.footer("A failure is printed with the arguments that show it again. What the columns mean: docs/testing.md.");
   try {
@@ -101,8 +107,19 @@ int run(int argc, char** argv) {
       fmt::print(stderr, "perdure_explore: found --workload {}, expected one of the names that --help lists\n", name);
       return 2;
     }
+  if (sites) medium::CallSites::of_process().record();
+  for (const std::string& site : omitted) {
+    const std::size_t colon = site.find(':');
+    char* end = nullptr;
+    const std::uint64_t address = colon == std::string::npos ? 0 : std::strtoull(site.c_str() + colon + 1, &end, 16);
+    if (address == 0 || *end != '\0') {
+      fmt::print(stderr, "perdure_explore: found --omit {}, expected such as fence:0x1a2b\n", site);
+      return 2;
+    }
+    medium::CallSites::of_process().omit(site.substr(0, colon), address);
+  }
   budget.distinct = std::max<std::uint64_t>(budget.distinct / scale, 1);
-  at_least /= scale;
+  if (scale != 1) at_least = 0;
   const auto start = std::chrono::steady_clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   crash::Counts sum;
@@ -118,12 +135,20 @@ int run(int argc, char** argv) {
       add(rows, more);
       for (const Row& row : more) sum += row.counts;
       if (minutes > 0 && elapsed() > minutes * 60) break;
+      if (budget.first && std::any_of(more.begin(), more.end(), [](const Row& r) { return !r.failure.empty(); })) break;
     }
     budget.seed += 1000;
   } while (minutes > 0 && elapsed() < minutes * 60 &&
            std::all_of(rows.begin(), rows.end(), [](const Row& r) { return r.failure.empty(); }));
   if (budget.progress) fmt::print(stderr, "\n");
   bool failed = false;
+  if (sites) {
+    auto list = nlohmann::ordered_json::array();
+    for (const auto& [site, count] : medium::CallSites::of_process().sites())
+      list.push_back({{"call", site.first}, {"address", fmt::format("{:#x}", site.second)}, {"times", count}});
+    fmt::print("{}\n", list.dump(1));
+    return 0;
+  }
   if (json) {
     nlohmann::ordered_json document{{"rows", nlohmann::ordered_json::array()}, {"distinct", sum.distinct}, {"recoveries", sum.recoveries},
                                     {"recoveries_per_second", rate(sum)},      {"deepest", sum.deepest},   {"seconds", elapsed()}};

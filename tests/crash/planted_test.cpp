@@ -8,6 +8,7 @@
 
 #include "perdure/crash/explorer.hpp"
 #include "perdure/medium/crash.hpp"
+#include "perdure/pool/address.hpp"
 #include "tests/crash/toy_log.hpp"
 
 namespace perdure::test {
@@ -69,7 +70,9 @@ Found explore(Bug bug, crash::Model model, std::uint64_t seed, unsigned depth = 
     medium->begin(step);
     log.commit(pairs, [&] { medium->done(step + 1); });
   }
-  auto arena = crash::Arena::make({options.log_bytes, options.home_bytes, 0x200000000000}).value();
+  const std::uint8_t uuid[16] = {7};
+  const std::uint64_t base = pool::AddressRange::choose(uuid, options.home_bytes, "toy").value().base();  // free again at once
+  auto arena = crash::Arena::make({options.log_bytes, options.home_bytes, base}).value();
   crash::ExploreOptions how;
   how.model = model;
   how.seed = seed;

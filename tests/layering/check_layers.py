@@ -22,6 +22,7 @@ LAYERS = {
     "engine": (4, None, "durability x concurrency: one folder a system"),
     "api": (5, None, "transactions and persistent types for C++ and C"),
     "container": (6, ("api",), "vector, string, hash_map, map, rb_tree, list, queue"),
+    "crash": (7, tuple("base medium pool log tm engine api".split()), "crash exploration: what power cuts leave, recovered and judged"),
 }
 # The front doors: perdure.hpp gathers everything; perdure.h is the C interface, which api/ implements.
 CXX_DOOR, C_DOOR = FRONT_DOORS = ("perdure.hpp", "perdure.h")
@@ -47,7 +48,7 @@ def table():
         if folder == "engine":
             sees += "; never another engine's folder"
         rows.append(f"| {number} | `perdure/{folder}` | {what} | {sees} |")
-    rows.append("| 7 | `perdure/perdure.hpp` | the C++ front door | everything |")
+    rows.append("| 8 | `perdure/perdure.hpp` | the C++ front door | everything |")
     return "\n".join(rows)
 
 

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Power cuts under several threads, the library's own among them, one at a time by a seeded scheduler: a failing seed fails again.
+//
+// Threads transfer between accounts, count their transactions, note what they have read of each other's counts, and keep blocks in the heap.
+// Recovered must be: whole transfers; of each thread no less than it was told (L2); nothing that had read what is lost (L1); the blocks
+// that are owned (L6); the same after a power cut in recovery (L5).
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <thread>
+
+#include "perdure/crash/recovered.hpp"
+#include "perdure/medium/crash.hpp"
+#include "perdure/perdure.hpp"
+#include "tests/crash/scheduler.hpp"
+#include "tests/engine/suite.hpp"
+
+namespace perdure::test {
+namespace {
+
+constexpr std::size_t most = 3, accounts = 8, slots = 3;
+
+struct Root {
+  std::array<p<std::uint64_t>, accounts> account;
+  std::array<p<std::uint64_t>, most * 8> counter;  // a line each
+  std::array<p<std::uint64_t>, most * most> seen;  // [t][u]: t's latest transaction had read that of u
+  std::array<ptr<std::uint64_t>, most * slots> block;
+};
+
+struct Way {
+  const char* name;
+  Durability durability;
+  bool like_a_file, waits;
+};
+constexpr std::array ways = {Way{"durable", durable, false, true}, Way{"group", group, false, true}, Way{"async", async, false, false},
+                             Way{"file", durable, true, true}};
+
+struct Recorded {
+  medium::Trace trace;
+  std::unique_ptr<crash::Image> image;
+  crash::Arena::Geometry geometry;
+  std::uint64_t switches = 0;
+};
+
+/// `lies`: says that a transaction is acknowledged when its update() returns, durable or not.
+template <class Instance>
+Recorded run(const Way& way, std::uint64_t seed, std::size_t threads, unsigned each, bool lies = false) {
+  medium::CrashOptions options;
+  const std::uint64_t ring = !way.like_a_file ? 8192 : std::string_view(Instance::type::name) == "undo" ? 1 << 20 : 65536;
+  options.log_bytes = pool::first_ring + 2 * ring;
+  options.home_bytes = options.max_home_bytes = 16 * pool::chunk_bytes;
+  options.append_unit = way.like_a_file ? 4096 : 64;
+  options.fence_is_sync = way.like_a_file;
+  options.before = Scheduler::point;
+  auto made = medium::CrashMedium::make(options).value();
+  medium::CrashMedium& medium = *made;
+  Options how;
+  how.engine = Instance::name;
+  how.durability = way.durability;
+  how.threads = 2;
+  how.uuid_seed = seed;
+  engine::Config config;
+  config.durability = way.durability;
+  config.threads = 2;
+  config.fence_is_sync = way.like_a_file;
+  how.log_size = ring * Instance::type::identity(config).rings;
+  Recorded result;
+  Scheduler::start(seed);
+  {
+    auto pool = PoolOf<Instance, Root>::try_open_on("crash", how, std::move(made), true).value();
+    pool.update([](auto& tx, Root& r) {
+          for (auto& a : r.account) tx(a) = 100;
+        })
+        .wait();
+    result.geometry = {medium.log_bytes(), medium.max_home_bytes(), pool.header().base, options.append_unit, options.fence_is_sync};
+    result.image = std::make_unique<crash::Image>(medium.begin_trace(), medium.home_bytes());
+    std::vector<std::thread> workers;
+    for (std::size_t t = 0; t < threads; ++t)
+      workers.emplace_back([&, t] {
+        crash::Random random(seed * 100 + t);
+        for (unsigned i = 0; i < each; ++i) {
+          const std::uint64_t choice = random();
+          medium.begin(i, static_cast<std::uint32_t>(t));
+          const auto receipt = pool.update([&](auto& tx, Root& r) {
+            crash::Random inner(choice);
+            const std::size_t from = inner() % accounts, to = inner() % accounts;
+            if (tx(r.account[from]) > 0) {
+              --tx(r.account[from]);
+              Scheduler::point();
+              ++tx(r.account[to]);
+            }
+            for (std::size_t u = 0; u < threads; ++u)
+              if (u != t) tx(r.seen[t * most + u]) = static_cast<std::uint64_t>(tx(r.counter[u * 8]));
+            Scheduler::point();
+            auto slot = tx(r.block[t * slots + inner() % slots]);
+            if (std::uint64_t* const block = slot; block != nullptr) {
+              tx.free(block);
+              slot = nullptr;
+            } else {
+              slot = reinterpret_cast<std::uint64_t*>(tx.alloc(16 << inner() % 6));
+            }
+            ++tx(r.counter[t * 8]);
+          });
+          const bool told = way.waits || lies || (choice % 4 == 0 ? (receipt.wait(), true) : receipt.durable());
+          if (told) medium.done(i + 1, static_cast<std::uint32_t>(t));
+          if (choice % 16 == 0) pool.checkpoint();
+        }
+      });
+    for (auto& w : workers) w.join();
+    pool.close();
+    result.trace = medium.end_trace();
+  }
+  result.switches = Scheduler::switches();
+  Scheduler::stop();
+  return result;
+}
+
+template <class Instance>
+std::string explore(Recorded& run, std::size_t threads, crash::Model model, std::uint64_t seed, crash::Counts& counts) {
+  const auto look = [&](auto& tx, const Root& r, const crash::Crash& crash) {
+    crash::Verdict verdict;
+    std::uint64_t sum = 0, digest = 1;
+    const auto fold = [&](std::uint64_t v) { digest = base::mix(digest ^ base::mix(v + 1)); };
+    for (const auto& a : r.account) sum += tx(a), fold(tx(a));
+    if (sum != accounts * 100) verdict.problem = "half a transfer: " + std::to_string(sum);
+    for (std::size_t t = 0; t < threads; ++t) {
+      const std::uint64_t count = tx(r.counter[t * 8]);
+      fold(count);
+      if (count < crash.least_of[t])
+        verdict.problem = "thread " + std::to_string(t) + " was told of " + std::to_string(crash.least_of[t]) + " transactions, " +
+                          std::to_string(count) + " are there";
+      for (std::size_t u = 0; u < threads; ++u)
+        if (u != t && tx(r.seen[t * most + u]) > tx(r.counter[u * 8]))
+          verdict.problem = "thread " + std::to_string(t) + " had read of " + std::to_string(u) + " what is lost";
+    }
+    for (const auto& b : r.block) fold(reinterpret_cast<std::uintptr_t>(tx(b)));
+    verdict.digest = digest;
+    return verdict;
+  };
+  crash::RecoveredPool<Instance, Root, decltype(look)> subject(look);
+  auto arena = crash::Arena::make(run.geometry).value();
+  crash::ExploreOptions options;
+  options.model = model;
+  options.seed = seed;
+  options.outer.singles = 4;
+  crash::Seen seen;
+  crash::Explorer explorer(*arena, *run.image, subject, options, seen);
+  explorer.run(run.trace);
+  counts += explorer.counts();
+  return explorer.failure();
+}
+
+template <class Instance>
+class CrashUnderThreads : public ::testing::Test {};
+TYPED_TEST_SUITE(CrashUnderThreads, DurableIsolatingEngines, EngineName);
+
+TYPED_TEST(CrashUnderThreads, LosesNothing) {
+  crash::Counts counts;
+  for (std::size_t w = 0; w < ways.size(); ++w)
+    for (std::uint64_t seed = 1; seed <= (scale > 1 ? 1 : 3); ++seed) {
+      const std::size_t threads = 2 + seed % 2;
+      Recorded r = run<TypeParam>(ways[w], seed, threads, 12);
+      const auto model = seed % 2 == 0 ? crash::Model::px86 : crash::Model::adversarial;
+      ASSERT_EQ("", explore<TypeParam>(r, threads, model, seed, counts)) << ways[w].name << ", seed " << seed;
+      EXPECT_GT(r.switches, 20U);
+    }
+  EXPECT_GT(counts.distinct, 2000U / scale);
+  this->RecordProperty("distinct", static_cast<int>(counts.distinct));
+}
+
+TYPED_TEST(CrashUnderThreads, TheSameSeedIsTheSameRun) {
+  for (const Way& way : ways) {
+    const Recorded a = run<TypeParam>(way, 7, 2, 10), b = run<TypeParam>(way, 7, 2, 10), other = run<TypeParam>(way, 8, 2, 10);
+    ASSERT_EQ(a.trace.events.size(), b.trace.events.size()) << way.name;
+    EXPECT_EQ(a.trace.words, b.trace.words) << way.name;
+    EXPECT_EQ(a.switches, b.switches);
+    EXPECT_NE(a.trace.words, other.trace.words);
+  }
+}
+
+TEST(CrashUnderThreadsToo, AnAcknowledgementThatIsALieIsFound) {
+  crash::Counts counts;
+  Recorded r = run<shadow>(ways[2], 1, 2, 12, true);
+  EXPECT_NE(std::string::npos, explore<shadow>(r, 2, crash::Model::px86, 1, counts).find("was told of"));
+}
+
+}  // namespace
+}  // namespace perdure::test
