@@ -108,6 +108,8 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
   {
     auto made = medium::CrashMedium::make(medium_of(plan)).value();
     medium::CrashMedium& medium = *made;
+    // from the very beginning: a pool in the making is none, or whole
+    image = std::make_unique<crash::Image>(medium.begin_trace(), medium.home_bytes());
     auto pool = Pool<Root, engines<Instance>>::try_open_on("crash", options_of<Instance>(plan), std::move(made), true).value();
     const auto note_state = [&] {
       if constexpr (Digests<Workload, crash::PlainTx>)
@@ -117,7 +119,7 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
     if constexpr (requires { workload.setup(pool); }) workload.setup(pool);
     pool.view(durable, [](auto&, const Root&) {});
     note_state();
-    image = std::make_unique<crash::Image>(medium.begin_trace(), medium.home_bytes());
+    medium.done(0);
     std::uint64_t done = 0;
     for (const std::uint64_t number : steps) {
       Step step{number, crash::Random(plan.seed * 0x9e3779b97f4a7c15ULL + number), true};
@@ -133,9 +135,10 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
   }
   const auto look = [&](auto& tx, const Root& root, const Crash& crash) {
     crash::Verdict verdict;
+    if constexpr (Digests<Workload, crash::PlainTx>) verdict.digest = workload.digest(tx, root);
+    if (!crash.created) return verdict;  // nothing is promised yet of what is in it
     if constexpr (Checks<Workload, crash::PlainTx>) verdict.problem = workload.check(tx, root, crash);
     if constexpr (Digests<Workload, crash::PlainTx>) {
-      verdict.digest = workload.digest(tx, root);
       const auto from = states.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(crash.least, states.size() - 1));
       const auto to = states.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(crash.most + 1, states.size()));
       if (verdict.problem.empty() && std::find(from, to, verdict.digest) == to) {

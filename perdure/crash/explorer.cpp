@@ -51,9 +51,11 @@ void Explorer::level(const medium::Trace& trace, Crash crash) {
     const medium::TraceEvent& e = trace.events[i];
     switch (e.kind) {
       case Kind::begin:
+        crash.created = true;
         if (e.count == 0) crash.most = std::max(crash.most, e.offset + 1);
         break;
       case Kind::done:
+        crash.created = true;
         crash.least_of[e.count] = std::max(crash.least_of[e.count], e.offset);
         crash.least = crash.least_of[0];
         at(i, "at an acknowledgement");
@@ -153,7 +155,7 @@ void Explorer::image(const Crash& crash, const std::vector<Word>& overlay) {
   ++counts_.images;
   std::uint64_t hash = image_.hash();
   for (const Word& w : overlay) hash = image_.hash_with(hash, w);
-  std::uint64_t key = hash ^ base::mix(crash.depth + 7);
+  std::uint64_t key = hash ^ base::mix(crash.depth * 2 + (crash.created ? 1 : 0));
   for (const std::uint64_t n : crash.least_of) key = base::mix(key + n);
   if (!seen_.judged.insert(key).second) return;
   if (seen_.images.insert(hash).second) ++counts_.distinct;
@@ -172,7 +174,8 @@ void Explorer::image(const Crash& crash, const std::vector<Word>& overlay) {
   if (!problem.empty()) {
     failure_ = problem + "\n  a power cut " + levels_[0]->where;
     for (unsigned d = 1; d <= crash.depth; ++d) failure_ += "\n  then one in recovery, " + levels_[d]->where;
-    failure_ += "\n  acknowledged: " + std::to_string(crash.least) + " steps; begun: " + std::to_string(crash.most) + "; left " +
+    failure_ += "\n  acknowledged: " + std::to_string(crash.least) +
+                (crash.created ? " steps; begun: " : " steps, and no pool yet; begun: ") + std::to_string(crash.most) + "; left " +
                 described(overlay) + "\n  recovery number " + std::to_string(counts_.recoveries);
     return;
   }

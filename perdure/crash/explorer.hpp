@@ -33,8 +33,9 @@ struct Crash {
   std::uint64_t least = 0;                             ///< the first `least` steps (of the test's thread 0) were acknowledged
   std::uint64_t most = 0;                              ///< no step with this number or above had begun
   std::array<std::uint64_t, most_threads> least_of{};  ///< as `least`, of each of the test's threads
-  unsigned depth = 0;                                  ///< how many recoveries were cut short before this one
-  bool has_digest = false;                             ///< the recovery that was cut short had ended in `digest`: so must this one (law L5)
+  bool created = false;     ///< the pool was there: until the first begin or acknowledgement it may be refused, as none
+  unsigned depth = 0;       ///< how many recoveries were cut short before this one
+  bool has_digest = false;  ///< the recovery that was cut short had ended in `digest`: so must this one (law L5)
   std::uint64_t digest = 0;
 };
 

@@ -52,7 +52,10 @@ class RecoveredPool final : public Subject {
  private:
   Verdict recover(std::unique_ptr<medium::Medium> medium, const std::byte* home, const Crash& crash) {
     auto file = pool::PoolFile::open_on(std::move(medium), false, how_, who_);
-    if (!file.ok()) return {"the pool is refused: " + file.status().message(), 0};
+    if (!file.ok()) {
+      if (!crash.created) return {};  // not made yet: whoever made it was not told that it is
+      return {"the pool is refused: " + file.status().message(), 0};
+    }
     engine::Recovery report;
     Status s = Instance::type::recover(**file, report);
     if (s.ok()) s = (*file)->start_session(pool::ViewPolicy::none);

@@ -83,6 +83,27 @@ void store_zeros(medium::Medium& medium, std::uint64_t offset, std::uint64_t n) 
   }
 }
 
+// Home of a pool in the making, through its medium; each store is flushed too, and the caller fences at the end. One thread.
+class NewHome final : public HeapTarget {
+ public:
+  NewHome(medium::Medium& medium, std::uint64_t log_bytes) noexcept : medium_(medium), log_bytes_(log_bytes) {}
+  [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override {
+    return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(medium_.at(log_bytes_ + offset)), __ATOMIC_RELAXED);
+  }
+  void store(std::uint64_t offset, std::uint64_t value) override {
+    medium_.store(log_bytes_ + offset, &value, sizeof value);
+    medium_.flush(log_bytes_ + offset, sizeof value);
+  }
+  void set_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) | mask); }
+  void clear_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) & ~mask); }
+  [[nodiscard]] bool replay() const noexcept override { return true; }
+  void fence() override {}  // until the caller writes the header this is no pool, and no crash can tell in which order home was made
+
+ private:
+  medium::Medium& medium_;
+  std::uint64_t log_bytes_;
+};
+
 // A message about the file under its working name, for a user who knows only the pool's.
 Status under_its_name(const Status& s, const std::string& working, const std::string& name) {
   std::string text = s.message();
@@ -210,7 +231,7 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
     const std::uint32_t cls = size_class(who.root_bytes);
     h.root_offset = objects + (cls == large_class ? 0 : classes[cls].first);
     const HeapOp op = root_op(h);
-    HomeTarget home(medium, plan.log_bytes);
+    NewHome home(medium, plan.log_bytes);
     apply(home, op, h.max_home_bytes);
     h.heap_used = op_bytes(op);
   }

@@ -48,7 +48,7 @@ struct HeapOp {
 }
 
 /// Where ops are applied: 8-byte words of home, by offset. The engine's view target loses no other transaction's bits and marks the line;
-/// home targets store through the medium. Ready ones: MemoryTarget, HomeTarget (heap_apply.hpp).
+/// home targets store through the medium. Ready ones: MemoryTarget, StagedTarget (heap_apply.hpp), log::HomeWriter.
 class HeapTarget {
  public:
   virtual ~HeapTarget();

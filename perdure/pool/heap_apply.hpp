@@ -18,7 +18,6 @@
 #include <map>
 #include <mutex>
 
-#include "perdure/medium/medium.hpp"
 #include "perdure/pool/format.hpp"
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/size_classes.hpp"
@@ -107,27 +106,6 @@ class StagedTarget final : public HeapTarget {
   HeapTarget& home_;
   const std::uint64_t directory_end_;
   std::map<std::uint64_t, std::uint64_t> words_;
-};
-
-/// Home, through its medium; each store is flushed too, and the caller fences at the end. One thread.
-class HomeTarget final : public HeapTarget {
- public:
-  HomeTarget(medium::Medium& medium, std::uint64_t log_bytes) noexcept : medium_(medium), log_bytes_(log_bytes) {}
-  [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override {
-    return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(medium_.at(log_bytes_ + offset)), __ATOMIC_RELAXED);
-  }
-  void store(std::uint64_t offset, std::uint64_t value) override {
-    medium_.store(log_bytes_ + offset, &value, sizeof value);
-    medium_.flush(log_bytes_ + offset, sizeof value);
-  }
-  void set_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) | mask); }
-  void clear_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) & ~mask); }
-  [[nodiscard]] bool replay() const noexcept override { return true; }
-  void fence() override { (void)medium_.fence(); }  // a medium that failed says so again at the caller's own fence (L9)
-
- private:
-  medium::Medium& medium_;
-  std::uint64_t log_bytes_;
 };
 
 }  // namespace perdure::pool

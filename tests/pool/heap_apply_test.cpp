@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 
+#include "perdure/log/redo.hpp"
 #include "pool_test.hpp"
 
 namespace perdure::pool {
@@ -259,8 +260,9 @@ TEST_P(Replay, CutShortAndRepeated) {
         expect_same(torn, expected, "cut at fence " + std::to_string(cuts));
       },
       {});
-  HomeTarget target(recorder, 2 * MiB);
+  log::HomeWriter target(recorder, max_home);
   replay(target, log, x, log.size());
+  target.flush();
   ASSERT_TRUE(recorder.fence().ok());
   const auto durable = recorder.durable_image();
   expect_same({durable.begin() + static_cast<std::ptrdiff_t>(2 * MiB), durable.end()}, expected, "finished");
