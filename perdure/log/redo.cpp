@@ -10,7 +10,7 @@ namespace perdure::log {
 bool HomeWriter::entry(const Entry& e) {
   switch (e.kind) {
     case EntryKind::words:
-      if (e.offset + e.count * 8 > medium_.home_bytes()) return false;
+      if (e.count == 0 || e.offset + e.count * 8 > medium_.home_bytes()) return false;
       words(e.offset, e.values, e.count);
       return true;
     case EntryKind::alloc:

@@ -6,7 +6,8 @@
 
 Lists the source lines from which the library calls a medium's flush and fence while the explorer runs, leaves out one line at a time, and
 expects the explorer to find something each time. Prints the score and the survivors: a survivor is a missing test or a
-needless call. Lines that call a medium and were never reached are listed too. Exit: 0 all killed, 1 survivors, 2 wrong arguments.
+needless call. Lines that call a medium and were never reached are listed too. Exit: 0 all killed or explained below, 1 survivors, 2 wrong
+arguments.
 """
 import argparse
 import collections
@@ -19,6 +20,12 @@ import time
 
 # A call on something that is a medium, by name: medium.fence(), core_.medium.flush(...), medium_->fence()
 CALL = re.compile(r"\bmedium\w*(?:\(\))?(?:->|\.)(flush|fence|flush_all)\(")
+
+
+# Survivors that stay, and why no image of the explorer can tell.
+EXPLAINED = {
+    ("flush_all", "perdure/pool/create.cpp"): "on a file it is the fsync that makes length and allocation durable before the pool gets its name",
+}
 
 
 def explore(explorer, *arguments):
@@ -35,12 +42,17 @@ def reached(explorer, root, distinct):
     wanted = "".join(f"{int(s['address'], 16) - 1:#x}\n" for s in sites)
     lines = subprocess.run(["addr2line", "-e", explorer], input=wanted, stdout=subprocess.PIPE, text=True, check=True).stdout.split("\n")
     found = collections.defaultdict(list)
+    calls = set(written(root))
     for site, line in zip(sites, lines):
         path, _, number = line.split(" ")[0].rpartition(":")
         try:
             name = pathlib.Path(path).resolve().relative_to(root)
         except ValueError:
             name = path
+        # where a header's function was inlined the line is the header's, the file sometimes not
+        same = [line for call, line in calls if call == site["call"] and line.endswith(f":{number}")]
+        if (site["call"], f"{name}:{number}") not in calls and len(same) == 1:
+            name = same[0].rpartition(":")[0]
         found[site["call"], f"{name}:{number}"].append(site["address"])
     return dict(found)
 
@@ -74,15 +86,17 @@ def main():
               file=sys.stderr, flush=True)
     unreached = sorted(set(written(root)) - set(sites), key=lambda s: s[1])
     survivors = [r for r in rows if not r["killed"]]
+    for row in survivors:
+        row["explained"] = EXPLAINED.get((row["call"], row["line"].rpartition(":")[0]), "")
     if arguments.json:
         print(json.dumps({"mutants": rows, "killed": len(rows) - len(survivors), "never_reached": unreached}, indent=2))
     else:
         print(f"{len(rows) - len(survivors)} of {len(rows)} mutants killed")
         for row in survivors:
-            print(f"  survived: without {row['call']} at {row['line']} nothing was found")
+            print(f"  survived: without {row['call']} at {row['line']} nothing was found{'; expected: ' + row['explained'] if row['explained'] else ''}")
         for call, line in unreached:
             print(f"  never reached: {call} at {line}")
-    return 1 if survivors else 0
+    return 1 if any(not row["explained"] for row in survivors) else 0
 
 
 if __name__ == "__main__":

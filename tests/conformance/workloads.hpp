@@ -16,43 +16,55 @@
 
 namespace perdure::conformance {
 
-/// Swaps of words: their sum stays. Now and then a run of them is rotated, by one bulk store.
+/// Swaps of words: their sum stays. Now and then a run of them is rotated, by one bulk store, and some bytes are written at any address.
 struct SwapsRoot {
   std::array<p<std::uint64_t>, 64> word;
+  std::array<p<std::uint8_t>, 40> byte;
 };
-struct Swaps : Workload<Swaps, SwapsRoot, std::array<std::uint64_t, 64>> {
+struct SwapsModel {
+  std::array<std::uint64_t, 64> word{};
+  std::array<std::uint8_t, 40> byte{};
+};
+struct Swaps : Workload<Swaps, SwapsRoot, SwapsModel> {
   static constexpr const char* name = "swaps";
   static constexpr std::size_t count = 64;
 
   template <class Pool>
   void setup(Pool& pool) {
-    for (std::size_t i = 0; i < count; ++i) model[i] = i + 1;
-    pool.update([&](auto& tx, Root& r) { tx.write_bytes(&r.word, model.data(), sizeof model); });
+    for (std::size_t i = 0; i < count; ++i) model.word[i] = i + 1;
+    pool.update([&](auto& tx, Root& r) { tx.write_bytes(&r.word, model.word.data(), sizeof model.word); });
   }
   template <class Tx>
   void change(Tx& tx, Root& root, Model& m, Random& r) {
     if (r() % 6 == 0) {
       const std::size_t at = r() % count, n = std::min<std::size_t>(1 + r() % 16, count - at);
-      std::rotate(&m[at], &m[at] + 1, &m[at] + n);
-      tx.write_bytes(&root.word[at], &m[at], n * 8);
+      std::rotate(&m.word[at], &m.word[at] + 1, &m.word[at] + n);
+      tx.write_bytes(&root.word[at], &m.word[at], n * 8);
+    }
+    if (r() % 4 == 0) {
+      const std::size_t at = r() % m.byte.size(), n = std::min<std::size_t>(1 + r() % 20, m.byte.size() - at);
+      for (std::size_t i = 0; i < n; ++i) m.byte[at + i] = static_cast<std::uint8_t>(r());
+      tx.write_bytes(&root.byte[at], &m.byte[at], n);
     }
     for (std::uint64_t n = 1 + r() % 5; n > 0; --n) {
       const std::size_t a = r() % count, b = r() % count;
       const std::uint64_t x = tx(root.word[a]), y = tx(root.word[b]);
       tx(root.word[a]) = y;
       tx(root.word[b]) = x;
-      std::swap(m[a], m[b]);
+      std::swap(m.word[a], m.word[b]);
     }
   }
   template <class Tx>
   std::uint64_t digest(Tx& tx, const Root& r) const {
     Digest d;
     for (const auto& w : r.word) d.add(tx(w));
+    for (const auto& b : r.byte) d.add(tx(b));
     return d.value();
   }
   static std::uint64_t model_digest(const Model& m) {
     Digest d;
-    for (const std::uint64_t w : m) d.add(w);
+    for (const std::uint64_t w : m.word) d.add(w);
+    for (const std::uint8_t b : m.byte) d.add(b);
     return d.value();
   }
   template <class Tx>

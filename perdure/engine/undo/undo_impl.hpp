@@ -43,9 +43,10 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
   const auto whole = [&](const log::RecordView& r) {
     bool good = true;
     const bool walked = each(r, [&](const log::Entry& e) {
-      good = good && (r.kind() == log::RecordKind::undo ? e.kind == log::EntryKind::before && e.offset + e.count * 8 <= medium.home_bytes()
-                                                        : (e.kind == log::EntryKind::alloc || e.kind == log::EntryKind::free) &&
-                                                              pool::possible(e.heap_op(), medium.home_bytes(), header.max_home_bytes));
+      good = good && (r.kind() == log::RecordKind::undo
+                          ? e.kind == log::EntryKind::before && e.count != 0 && e.offset + e.count * 8 <= medium.home_bytes()
+                          : (e.kind == log::EntryKind::alloc || e.kind == log::EntryKind::free) &&
+                                pool::possible(e.heap_op(), medium.home_bytes(), header.max_home_bytes));
     });
     return walked && good;
   };

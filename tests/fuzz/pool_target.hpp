@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Opening, recovering and auditing pools that were damaged: whatever the bytes are, an error or a pool, and nothing else (law L10).
+// One input mutates one of the base images, pools of every kind caught in mid-life. Since almost every mutation ends at a checksum, an input may
+// ask that the checksums be made right again.
+// Thread safety: one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "perdure/crash/arena.hpp"
+#include "perdure/crash/persistency.hpp"
+#include "perdure/log/record.hpp"
+#include "perdure/medium/crash.hpp"
+#include "perdure/perdure.hpp"
+#include "perdure/pool/header.hpp"
+#include "tests/conformance/workloads.hpp"
+
+namespace perdure::fuzz {
+
+/// A pool as a crash left it, and how its engine recovers.
+struct Base {
+  crash::Arena::Geometry geometry;
+  std::unique_ptr<crash::Image> image;
+  std::unique_ptr<crash::Arena> arena;
+  Status (*recover)(pool::PoolFile&, engine::Recovery&) = nullptr;
+};
+
+template <class Instance>
+Base make_base(bool like_a_file, std::uint64_t steps, std::uint64_t seed) {
+  crashtest::Plan plan;
+  plan.like_a_file = like_a_file;
+  plan.ring_bytes = like_a_file ? 1 << 18 : 8192;
+  plan.seed = seed;
+  conformance::Churn::shape(plan);
+  auto made = medium::CrashMedium::make(crashtest::detail::medium_of(plan)).value();
+  medium::CrashMedium& medium = *made;
+  Base base;
+  base.image = std::make_unique<crash::Image>(medium.begin_trace(), medium.home_bytes());
+  medium::Trace trace;
+  {
+    auto pool = Pool<conformance::ChurnRoot, engines<Instance>>::try_open_on("fuzz", crashtest::detail::options_of<Instance>(plan),
+                                                                             std::move(made), true)
+                    .value();
+    base.geometry = {medium.log_bytes(), medium.max_home_bytes(), pool.header().base, medium.append_unit(), like_a_file};
+    conformance::Churn workload;
+    for (std::uint64_t n = 0; n < steps; ++n) {
+      crashtest::Step step{n, crash::Random(seed * 1000 + n), true};
+      workload.step(pool, step);
+    }
+    trace = medium.end_trace();
+  }
+  crash::Persistency pending(*base.image);
+  for (const auto& event : trace.events) pending.apply(trace, event);
+  base.recover = &Instance::type::recover;
+  return base;
+}
+
+inline std::vector<Base>& bases() {
+  static std::vector<Base> all = [] {
+    std::vector<Base> made;
+    made.push_back(make_base<shadow>(false, 12, 1));
+    made.push_back(make_base<dudetm>(false, 9, 2));
+    made.push_back(make_base<undo>(false, 7, 3));
+    made.push_back(make_base<shadow>(true, 8, 4));
+    for (Base& base : made) base.arena = crash::Arena::make(base.geometry).value();
+    return made;
+  }();
+  return all;
+}
+
+/// Words of an image that were changed, over it.
+class Patched {
+ public:
+  explicit Patched(const crash::Image& image) : image_(image) {}
+  [[nodiscard]] std::uint64_t word(std::uint64_t i) const {
+    for (auto it = changed.rbegin(); it != changed.rend(); ++it)
+      if (it->index == i) return it->value;
+    return image_.word(i);
+  }
+  void set(std::uint64_t i, std::uint64_t value) { changed.push_back({static_cast<std::uint32_t>(i), value}); }
+  std::vector<crash::Word> changed;  // later ones count
+
+ private:
+  const crash::Image& image_;
+};
+
+inline void mend_headers(Patched& p) {
+  for (const std::uint64_t at : {pool::header_a, pool::header_b}) {
+    std::vector<std::uint64_t> words(sizeof(pool::Header) / 8);
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = p.word(at / 8 + i);
+    pool::Header h;
+    std::memcpy(&h, words.data(), sizeof h);
+    p.set(at / 8 + offsetof(pool::Header, checksum) / 8, pool::header_checksum(h));
+  }
+}
+
+/// Every record of the first ring that its header's length leaves inside the ring gets the checksum that it should have.
+inline void mend_records(Patched& p, const crash::Arena::Geometry& g) {
+  pool::Header h;
+  std::vector<std::uint64_t> words(sizeof h / 8);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = p.word(pool::header_a / 8 + i);
+  std::memcpy(&h, words.data(), sizeof h);
+  if (h.ring_bytes == 0 || pool::first_ring + h.ring_bytes > g.log_bytes) return;
+  const std::uint64_t ring = pool::first_ring / 8, length = h.ring_bytes / 8, unit = g.append_unit / 8;
+  std::uint64_t position = h.ring_head[0] / 8 / unit * unit;
+  const auto at = [&](std::uint64_t i) { return ring + (position + i) % length; };
+  for (int n = 0; n < 64; ++n) {
+    const std::uint64_t payload = p.word(at(2)) & 0xffffffff;
+    if (p.word(at(0)) == 0 || payload % 2 != 0 || payload + log::header_words > length / 2) return;
+    std::vector<std::uint64_t> record(payload + log::header_words);
+    for (std::size_t i = 0; i < record.size(); ++i) record[i] = p.word(at(i));
+    p.set(at(1), log::record_checksum(record.data(), payload, position * 8, base::Fold(log::ring_seed(h.uuid, h.epoch, 0))));
+    position += (record.size() + unit - 1) / unit * unit;
+  }
+}
+
+/// input: which base, what to mend, then places and values. Anything but returning is a bug.
+inline void open_mutated(const std::uint8_t* data, std::size_t size) {
+  if (size < 2) return;
+  Base& base = bases()[data[0] % bases().size()];
+  const std::uint8_t how = data[1];
+  Patched patched(*base.image);
+  const std::uint64_t words = (base.geometry.log_bytes + base.image->home_bytes()) / 8;
+  for (std::size_t i = 2; i + 12 <= size && patched.changed.size() < 64; i += 12) {
+    std::uint32_t place = 0;
+    std::uint64_t value = 0;
+    std::memcpy(&place, data + i, 4);
+    std::memcpy(&value, data + i + 4, 8);
+    // header, log, the heap's directory and anything: a quarter each
+    const std::uint64_t within = place >> 2;
+    std::uint64_t at = within % words;
+    if (place % 4 == 0) at = within % (sizeof(pool::Header) / 8) + (within / 512 % 2) * pool::header_b / 8;
+    if (place % 4 == 1) at = pool::first_ring / 8 + within % 512;
+    if (place % 4 == 2) at = base.geometry.log_bytes / 8 + pool::directory_offset / 8 + within % 16;
+    patched.set(at, (how & 4) != 0 ? patched.word(at) ^ value : value);
+  }
+  if ((how & 2) != 0) mend_records(patched, base.geometry);
+  if ((how & 1) != 0) mend_headers(patched);
+  base.arena->load(*base.image, patched.changed);
+  pool::OpenFile open;
+  open.path = "fuzz";
+  pool::Identity who;
+  who.engine = "any";
+  who.engine_any = who.layout_any = true;
+  auto file = pool::PoolFile::open_on(base.arena->open(base.image->home_bytes(), nullptr), false, open, who);
+  if (!file.ok()) return;
+  engine::Recovery report;
+  if (!base.recover(**file, report).ok()) return;
+  if (!(*file)->start_session(pool::ViewPolicy::none).ok()) return;
+  (void)pool::audit_heap(base.arena->home(), (*file)->header());
+}
+
+}  // namespace perdure::fuzz
