@@ -505,7 +505,7 @@ class CommandLine(Case):
         self.assertRegex(self.ok("--version").decode(), r"^perdure \d+\.\d+")
 
     def test_a_bar_on_a_terminal(self):
-        source = self.write("Packages", packages(20000))
+        source = self.write("Packages", packages(80000))  # the first bar comes after 80 ms
         try:
             leader, follower = pty.openpty()
         except OSError as e:
