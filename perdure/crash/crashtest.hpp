@@ -13,7 +13,8 @@
 // Of check and digest either may be missing. With digest a recovered pool must be in a state in which the program has been after a
 // step: not older than the last that was acknowledged, and a crash in recovery must end in the same state. Whatever they say, the heap is audited and
 // compared with what the root's containers own.
-// When something is found, the steps are thinned out to few that still show it. Everything follows from the seed.
+// When something is found, the steps are thinned out to few that still show it. Everything follows from the seed, but for the timing of a
+// pool's own threads where Plan::start does not take them in hand. A setup(pool), if there is one, runs before the first step.
 // Thread safety: one exploration at a time in a process; a pool's own threads may run, a step's should not.
 #pragma once
 
@@ -38,6 +39,7 @@ using crash::Crash;
 struct Step {
   std::uint64_t number = 0;  ///< 0, 1, ...
   crash::Random random;      ///< its own: leaving out other steps changes nothing of this one
+  bool waits = true;         ///< the pool's updates return when they are durable (any durability but async)
   bool acknowledged = true;  ///< set false by a step that returns before what it did is durable
 };
 
@@ -51,6 +53,11 @@ struct Plan {
   std::uint64_t home_bytes = 8 * pool::chunk_bytes, max_home_bytes = 16 * pool::chunk_bytes;
   crash::ExploreOptions explore;  ///< its seed is not looked at
   bool shrink = true;
+  /// What may keep the pool's own threads in step with the seed (tests/crash/scheduler.hpp): called before the program, after it, and at each event
+  /// of the medium. Without, a pool of order `prefix` has a thread that runs freely, and a run may differ from the next.
+  void (*start)(std::uint64_t seed) = nullptr;
+  void (*stop)() = nullptr;
+  void (*event)() noexcept = nullptr;
 };
 
 struct Report {
@@ -93,6 +100,7 @@ inline medium::CrashOptions medium_of(const Plan& plan) {
   o.max_home_bytes = plan.max_home_bytes;
   o.append_unit = plan.like_a_file ? 4096 : 64;
   o.fence_is_sync = plan.like_a_file;
+  if (plan.event != nullptr) o.before = plan.event;
   return o;
 }
 
@@ -105,6 +113,8 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
   std::unique_ptr<crash::Image> image;
   medium::Trace trace;
   crash::Arena::Geometry geometry;
+  constexpr std::uint64_t set_up = requires(Pool<Root, engines<Instance>>& pool) { workload.setup(pool); } ? 1 : 0;  // it counts as a step
+  if (plan.start != nullptr) plan.start(plan.seed);
   {
     auto made = medium::CrashMedium::make(medium_of(plan)).value();
     medium::CrashMedium& medium = *made;
@@ -116,13 +126,18 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
         states.push_back(pool.view([&](auto& tx, const Root& root) { return static_cast<std::uint64_t>(workload.digest(tx, root)); }));
     };
     geometry = {medium.log_bytes(), medium.max_home_bytes(), pool.header().base, medium.append_unit(), medium.fence_is_sync()};
-    if constexpr (requires { workload.setup(pool); }) workload.setup(pool);
-    pool.view(durable, [](auto&, const Root&) {});
     note_state();
-    medium.done(0);
     std::uint64_t done = 0;
+    medium.done(done);
+    if constexpr (set_up != 0) {
+      medium.begin(done);
+      workload.setup(pool);
+      pool.view(durable, [](auto&, const Root&) {});
+      note_state();
+      medium.done(++done);
+    }
     for (const std::uint64_t number : steps) {
-      Step step{number, crash::Random(plan.seed * 0x9e3779b97f4a7c15ULL + number), true};
+      Step step{number, crash::Random(plan.seed * 0x9e3779b97f4a7c15ULL + number), plan.durability != async, true};
       medium.begin(done);
       workload.step(pool, step);
       note_state();
@@ -133,11 +148,17 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
     medium.done(done);
     trace = medium.end_trace();
   }
+  if (plan.stop != nullptr) plan.stop();
   const auto look = [&](auto& tx, const Root& root, const Crash& crash) {
     crash::Verdict verdict;
     if constexpr (Digests<Workload, crash::PlainTx>) verdict.digest = workload.digest(tx, root);
     if (!crash.created) return verdict;  // nothing is promised yet of what is in it
-    if constexpr (Checks<Workload, crash::PlainTx>) verdict.problem = workload.check(tx, root, crash);
+    if constexpr (Checks<Workload, crash::PlainTx>) {
+      Crash of_steps = crash;
+      of_steps.least -= set_up;
+      of_steps.most -= set_up;
+      if (crash.least >= set_up) verdict.problem = workload.check(tx, root, of_steps);
+    }
     if constexpr (Digests<Workload, crash::PlainTx>) {
       const auto from = states.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(crash.least, states.size() - 1));
       const auto to = states.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(crash.most + 1, states.size()));

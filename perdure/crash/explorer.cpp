@@ -2,6 +2,7 @@
 #include "perdure/crash/explorer.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 namespace perdure::crash {
 
@@ -56,6 +57,7 @@ void Explorer::level(const medium::Trace& trace, Crash crash) {
         break;
       case Kind::done:
         crash.created = true;
+        assert(e.count < most_threads);
         crash.least_of[e.count] = std::max(crash.least_of[e.count], e.offset);
         crash.least = crash.least_of[0];
         at(i, "at an acknowledgement");
@@ -72,6 +74,7 @@ void Explorer::level(const medium::Trace& trace, Crash crash) {
 }
 
 void Explorer::point(Level& here, const Crash& crash) {
+  if (crash.depth == 0 && (crash.most < options_.from || crash.most > options_.to)) return;
   ++counts_.points;
   const Limits& limits = crash.depth == 0 ? options_.outer : options_.nested;
   std::vector<std::uint32_t> lines = here.pending.lines();
@@ -155,7 +158,9 @@ void Explorer::image(const Crash& crash, const std::vector<Word>& overlay) {
   ++counts_.images;
   std::uint64_t hash = image_.hash();
   for (const Word& w : overlay) hash = image_.hash_with(hash, w);
-  std::uint64_t key = hash ^ base::mix(crash.depth * 2 + (crash.created ? 1 : 0));
+  // all that the verdict depends on
+  std::uint64_t key = base::mix(hash + image_.home_bytes()) ^
+                      base::mix(crash.digest + crash.depth * 4 + (crash.created ? 2 : 0) + (crash.has_digest ? 1 : 0));
   for (const std::uint64_t n : crash.least_of) key = base::mix(key + n);
   if (!seen_.judged.insert(key).second) return;
   if (seen_.images.insert(hash).second) ++counts_.distinct;

@@ -66,6 +66,8 @@ struct ExploreOptions {
   Limits outer, nested{12, 6, 2, 3};                                   ///< of the program's points, of recovery's
   std::array<unsigned, most_depth + 1> nest_every{8, 16, 16, 16, 16};  ///< every so many recoveries of a depth are cut short in turn
   std::uint64_t most_recoveries = ~std::uint64_t{0};
+  /// Only points at which as many steps had begun: a long program is looked at in its middle, where its logs have wrapped.
+  std::uint64_t from = 0, to = ~std::uint64_t{0};
   double seconds = 1e9;
 };
 

@@ -11,7 +11,9 @@ namespace {
 
 thread_local sigjmp_buf* way_out = nullptr;
 thread_local void* volatile wild = nullptr;
-struct sigaction before_segv, before_bus;
+constexpr int signals[] = {SIGSEGV, SIGBUS, SIGABRT};
+struct sigaction before[3];
+alignas(16) char other_stack[64 << 10];  // for a stack that has overflowed
 
 void on_signal(int signal, siginfo_t* info, void*) {
   if (way_out != nullptr) {
@@ -19,7 +21,8 @@ void on_signal(int signal, siginfo_t* info, void*) {
     siglongjmp(*way_out, signal);
   }
   // not ours: what it would have been without us
-  ::sigaction(signal, signal == SIGSEGV ? &before_segv : &before_bus, nullptr);
+  for (int i = 0; i < 3; ++i)
+    if (signals[i] == signal) ::sigaction(signal, &before[i], nullptr);
 }
 
 }  // namespace
@@ -27,18 +30,22 @@ void on_signal(int signal, siginfo_t* info, void*) {
 std::string survive(const std::function<void()>& f) {
   struct sigaction ours = {};
   ours.sa_sigaction = on_signal;
-  ours.sa_flags = SA_SIGINFO | SA_NODEFER;
+  ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
   ::sigemptyset(&ours.sa_mask);
-  ::sigaction(SIGSEGV, &ours, &before_segv);
-  ::sigaction(SIGBUS, &ours, &before_bus);
+  stack_t stack = {}, stack_before = {};
+  stack.ss_sp = other_stack;
+  stack.ss_size = sizeof other_stack;
+  ::sigaltstack(&stack, &stack_before);
+  for (int i = 0; i < 3; ++i) ::sigaction(signals[i], &ours, &before[i]);
   sigjmp_buf here;
   way_out = &here;
   const int signal = sigsetjmp(here, 1);
   if (signal == 0) f();
   way_out = nullptr;
-  ::sigaction(SIGSEGV, &before_segv, nullptr);
-  ::sigaction(SIGBUS, &before_bus, nullptr);
+  for (int i = 0; i < 3; ++i) ::sigaction(signals[i], &before[i], nullptr);
+  ::sigaltstack(&stack_before, nullptr);
   if (signal == 0) return {};
+  if (signal == SIGABRT) return "an abort";
   char text[80];
   std::snprintf(text, sizeof text, "%s at address %p", signal == SIGSEGV ? "SIGSEGV" : "SIGBUS", wild);
   return text;

@@ -9,7 +9,7 @@
 
 namespace perdure::crash {
 
-/// Runs f(). Empty, or which signal ended it (SIGSEGV, SIGBUS) at which address: then f's frames were left without their destructors.
+/// Runs f(). Empty, or which signal ended it (SIGSEGV, SIGBUS, SIGABRT) at which address: then f's frames were left without their destructors.
 std::string survive(const std::function<void()>& f);
 
 }  // namespace perdure::crash

@@ -30,6 +30,8 @@ std::string contradiction(const Header& h) {
     return number(h.ring_count) + " rings of " + number(h.ring_bytes) + " bytes in a log range of " + number(h.log_bytes);
   if (h.order != Order::held && h.order != Order::prefix) return "order " + number(static_cast<std::uint32_t>(h.order));
   if (h.append_unit != 64 && h.append_unit != 4096) return "append_unit " + number(h.append_unit);
+  for (std::uint32_t i = 0; i < h.ring_count; ++i)
+    if (h.ring_head[i] % h.append_unit != 0) return "ring_head " + number(h.ring_head[i]) + " in units of " + number(h.append_unit);
   if (h.layout_bytes > layout_capacity) return "layout_bytes " + number(h.layout_bytes);
   if (h.root_offset > h.home_bytes || h.root_bytes > h.home_bytes - h.root_offset) return "a root object outside home";
   return {};

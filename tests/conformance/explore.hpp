@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -18,14 +19,19 @@ namespace perdure::conformance {
 
 /// What the command line asked for.
 struct Budget {
-  std::uint64_t distinct = 5000;  ///< recoveries of each engine on each workload
-  double seconds = 10;            ///< at most, of each
-  std::uint64_t seed = 1;         ///< the first; each round takes the next
-  std::uint64_t steps = 40;
-  std::vector<std::string> engines;  ///< empty: all
-  std::string way;                   ///< empty: all in turn
-  std::string model;                 ///< empty: both in turn
-  bool first = false;                ///< stop at the first failure, and do not thin its steps out
+  std::uint64_t distinct = 5000;           ///< recoveries of each engine on each workload, in each way under each model a round at least
+  double seconds = 10;                     ///< at most, of each
+  std::uint64_t seed = 1;                  ///< the first; each round takes the next
+  std::uint64_t steps = 60;                ///< of a program
+  std::uint64_t window = 6;                ///< of these: as many, in a row, are looked at in a round
+  bool every_way = true;                   ///< whatever `distinct` says
+  std::vector<std::string> engines;        ///< empty: all
+  std::string way;                         ///< empty: all in turn
+  std::string model;                       ///< empty: both in turn
+  bool first = false;                      ///< stop at the first failure, and do not thin its steps out
+  void (*start)(std::uint64_t) = nullptr;  ///< a scheduler's, or null (crashtest::Plan)
+  void (*stop)() = nullptr;
+  void (*event)() noexcept = nullptr;
   std::function<void(const std::string&)> progress;
 };
 
@@ -42,20 +48,30 @@ struct Row {
   std::string engine, workload;
   crash::Counts counts;
   std::uint64_t rounds = 0;
+  std::set<std::uint64_t> pairs;  ///< of way and model that were explored
   std::string failure, replay;
 };
 
 template <class Workload>
-crashtest::Plan plan_of(const Way& way, crash::Model model, std::uint64_t seed, std::uint64_t steps, std::string_view engine) {
+crashtest::Plan plan_of(const Budget& budget, const Way& way, crash::Model model, std::uint64_t seed, std::string_view engine) {
   crashtest::Plan plan;
-  plan.steps = steps;
+  plan.steps = budget.steps;
   plan.seed = seed;
   plan.durability = way.durability;
   plan.like_a_file = way.like_a_file;
   plan.explore.model = model;
-  // undo logs a line at a time, and a file's blocks are 4 KiB: a transaction of forty lines needs forty of them twice
-  plan.ring_bytes = !way.like_a_file ? 16384 : engine.starts_with("undo") ? 1 << 20 : 65536;
+  plan.shrink = !budget.first;
+  plan.start = budget.start;
+  plan.stop = budget.stop;
+  plan.event = budget.event;
+  // Rings that wrap every few steps. undo logs a line at a time, and a file's blocks are 4 KiB.
+  const bool undo = engine.starts_with("undo");
+  plan.ring_bytes = way.like_a_file ? (undo ? 1 << 20 : 32768) : (undo ? 16384 : 8192);
   if constexpr (requires { Workload::shape(plan); }) Workload::shape(plan);
+  // One round in four begins with the making of the pool, one ends with its close.
+  const std::uint64_t last = budget.steps + 2, at = seed % 4 == 0 ? 0 : seed % 4 == 1 ? last : base::mix(seed) % last;
+  plan.explore.from = at + budget.window > last ? last - std::min(last, budget.window) : at;
+  plan.explore.to = plan.explore.from + budget.window;
   return plan;
 }
 
@@ -67,18 +83,19 @@ void explore_instance(const Budget& budget, std::vector<Row>& rows) {
   if (!budget.engines.empty() && std::find(budget.engines.begin(), budget.engines.end(), row.engine) == budget.engines.end()) return;
   const auto start = std::chrono::steady_clock::now();
   const auto left = [&] { return budget.seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
-  for (std::uint64_t round = 0; row.failure.empty() && row.counts.distinct < budget.distinct && left() > 0; ++round) {
-    const Way& way = ways[round % std::size(ways)];
-    const bool adversarial = round / std::size(ways) % 2 != 0;
-    if ((!budget.way.empty() && budget.way != way.name) || (!budget.model.empty() && (budget.model == "adversarial") != adversarial)) {
-      if (round > 2 * std::size(ways) && row.rounds == 0) break;  // no such way
+  constexpr std::uint64_t pairs = 2 * std::size(ways);
+  const std::uint64_t name = base::hash_bytes(row.engine.data(), row.engine.size(), std::size(row.workload)) % 1000;
+  for (std::uint64_t round = 0; row.failure.empty() && left() > 0; ++round) {
+    if (row.counts.distinct >= budget.distinct && (!budget.every_way || round >= pairs)) break;
+    const std::uint64_t pair = (name + round) % pairs;  // each engine and workload begins elsewhere
+    const Way& way = ways[pair / 2];
+    const bool adversarial = pair % 2 != 0;
+    if ((!budget.way.empty() && budget.way != way.name) || (!budget.model.empty() && (budget.model == "adversarial") != adversarial))
       continue;
-    }
-    const std::uint64_t seed = base::hash_bytes(row.engine.data(), row.engine.size(), 0) % 1000 * 1'000'000 + budget.seed + round;
+    const std::uint64_t seed = name * 1'000'000 + budget.seed + round;
     crashtest::Plan plan =
-        plan_of<Workload>(way, adversarial ? crash::Model::adversarial : crash::Model::px86, seed, budget.steps, Instance::name);
+        plan_of<Workload>(budget, way, adversarial ? crash::Model::adversarial : crash::Model::px86, seed, Instance::name);
     plan.explore.seconds = left();
-    plan.shrink = !budget.first;
     if (budget.progress) budget.progress(row.engine + " " + row.workload + " " + way.name);
     crash::Seen seen;
     crashtest::Report report;
@@ -89,12 +106,13 @@ void explore_instance(const Budget& budget, std::vector<Row>& rows) {
     }
     row.counts += report.counts;
     ++row.rounds;
+    row.pairs.insert(pair);
     if (report.failure.empty()) continue;
     row.failure =
         row.engine + ", " + row.workload + ", " + way.name + ", " + (adversarial ? "adversarial" : "px86") + ": " + report.failure;
     row.replay = "perdure_explore --engine " + row.engine + " --workload " + row.workload + " --way " + way.name + " --model " +
                  (adversarial ? "adversarial" : "px86") + " --seed " + std::to_string(budget.seed) + " --steps " +
-                 std::to_string(budget.steps) + " --distinct " + std::to_string(budget.distinct);
+                 std::to_string(budget.steps) + " --window " + std::to_string(budget.window);
   }
   rows.push_back(std::move(row));
 }

@@ -14,14 +14,15 @@
 
 #include "perdure/medium/call_sites.hpp"
 #include "tests/conformance/explore.hpp"
+#include "tests/crash/scheduler.hpp"
 
 namespace perdure::conformance {
 namespace {
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr std::uint64_t scale = 20;  // sanitizers see what one recovery does; how many there are is for the plain build
+constexpr bool sanitized = true;  // sanitizers see what one recovery does; how many there are is for the plain build
 #else
-constexpr std::uint64_t scale = 1;
+constexpr bool sanitized = false;
 #endif
 
 using Explore = std::vector<Row> (*)(const Budget&);
@@ -40,6 +41,7 @@ double rate(const crash::Counts& c) { return c.seconds > 0 ? static_cast<double>
 nlohmann::ordered_json to_json(const Row& row) {
   return {{"engine", row.engine},
           {"workload", row.workload},
+          {"ways_and_models", row.pairs.size()},
           {"rounds", row.rounds},
           {"points", row.counts.points},
           {"images", row.counts.images},
@@ -67,6 +69,7 @@ void add(std::vector<Row>& all, const std::vector<Row>& more) {
     }
     same->counts += row.counts;
     same->rounds += row.rounds;
+    same->pairs.insert(row.pairs.begin(), row.pairs.end());
     if (same->failure.empty()) same->failure = row.failure, same->replay = row.replay;
   }
 }
@@ -84,11 +87,12 @@ int run(int argc, char** argv) {
       "perdure_explore");
   app.add_option("--workload", chosen, "only these: swaps, hash_map, map, rb_tree, sequences, churn, growth")->delimiter(',');
   app.add_option("--engine", budget.engines, "only these instances, such as shadow,undo/stm")->delimiter(',');
-  app.add_option("--way", budget.way, "only pools made so: durable, group, async, file, file-async");
+  app.add_option("--way", budget.way, "only pools made so")->check(CLI::IsMember({"durable", "group", "async", "file", "file-async"}));
   app.add_option("--model", budget.model, "only px86 or adversarial")->check(CLI::IsMember({"px86", "adversarial"}));
   app.add_option("--distinct", budget.distinct, "distinct recoveries of each engine on each workload")->capture_default_str();
   app.add_option("--seconds", budget.seconds, "at most, of each")->capture_default_str();
-  app.add_option("--steps", budget.steps, "transactions of a round")->capture_default_str();
+  app.add_option("--steps", budget.steps, "transactions of a program")->capture_default_str();
+  app.add_option("--window", budget.window, "of these, how many in a row are looked at in a round")->capture_default_str();
   app.add_option("--seed", budget.seed, "of the first round")->capture_default_str();
   app.add_option("--minutes", minutes, "go on with new seeds for so long");
   app.add_option("--at-least", at_least, "fail with fewer distinct recoveries in all");
@@ -118,8 +122,18 @@ int run(int argc, char** argv) {
     }
     medium::CallSites::of_process().omit(site.substr(0, colon), address);
   }
-  budget.distinct = std::max<std::uint64_t>(budget.distinct / scale, 1);
-  if (scale != 1) at_least = 0;
+  if (sanitized) {
+    budget.distinct /= 20;
+    budget.window = std::min<std::uint64_t>(budget.window, 2);
+    budget.steps = std::min<std::uint64_t>(budget.steps, 30);
+    budget.every_way = false;
+    at_least = 0;
+  }
+#if !defined(__SANITIZE_THREAD__)
+  budget.start = test::Scheduler::start;
+  budget.stop = test::Scheduler::stop;
+  budget.event = test::Scheduler::point;
+#endif
   const auto start = std::chrono::steady_clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   crash::Counts sum;
@@ -160,7 +174,17 @@ int run(int argc, char** argv) {
     for (const Row& row : rows) print_row(row.engine, row.workload, row.counts);
     print_row("all", "", sum);
   }
+  const auto in_vain = [&](const std::string& what) {
+    fmt::print(stderr, "perdure_explore: {}\n", what);
+    failed = true;
+  };
+  if (rows.empty()) in_vain("nothing was explored: found no such --engine among those that are durable");
   for (const Row& row : rows) {
+    if (row.counts.recoveries == 0 && row.failure.empty()) in_vain(row.engine + ", " + row.workload + ": nothing was judged");
+    if (budget.every_way && budget.way.empty() && budget.model.empty() && row.failure.empty() && row.pairs.size() != 2 * std::size(ways) &&
+        minutes <= 0)
+      in_vain(row.engine + ", " + row.workload + ": " + std::to_string(row.pairs.size()) + " of " + std::to_string(2 * std::size(ways)) +
+              " ways and models were explored; give it more --seconds");
     if (row.failure.empty()) continue;
     failed = true;
     fmt::print(stderr, "FOUND {}\n  again: {}\n", row.failure, row.replay);

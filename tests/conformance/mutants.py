@@ -79,7 +79,9 @@ def main():
         start = time.monotonic()
         omit = ",".join(f"{call}:{a}" for a in addresses)
         answer = explore(arguments.explorer, "--first", "--distinct", str(arguments.distinct), "--omit", omit)
-        killed = answer.returncode != 0
+        killed = answer.returncode == 1 and "FOUND " in answer.stderr
+        if not killed and answer.returncode != 0:
+            sys.exit(f"mutants: exit {answer.returncode} without {call} at {line}:\n{answer.stderr}")
         by = re.search(r"FOUND ([^:]*):", answer.stderr)
         rows.append({"call": call, "line": line, "killed": killed, "by": by[1] if by else answer.stderr.strip()[:80] if killed else ""})
         print(f"[{number:2}/{len(sites)}] {time.monotonic() - start:5.1f} s  {'killed  ' if killed else 'SURVIVED'} {call:9} {line}  {rows[-1]['by']}",

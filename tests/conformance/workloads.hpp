@@ -252,31 +252,55 @@ struct Churn : Workload<Churn, ChurnRoot, std::array<std::vector<std::uint64_t>,
   }
 };
 
-/// A vector that only grows, and home with it.
+/// A vector that only grows, and large blocks beside it: home grows several times, by 4 MiB, and is not yet at its largest.
 struct GrowthRoot {
   vector<std::uint64_t> row;
+  std::array<ptr<std::uint64_t>, 8> large;  ///< each begins with a number
 };
-struct Growth : Workload<Growth, GrowthRoot, std::vector<std::uint64_t>> {
+struct GrowthModel {
+  std::vector<std::uint64_t> row;
+  std::array<std::uint64_t, 8> large{};  ///< 0: none
+};
+struct Growth : Workload<Growth, GrowthRoot, GrowthModel> {
   static constexpr const char* name = "growth";
   static void shape(crashtest::Plan& plan) {
     plan.home_bytes = 3 * pool::chunk_bytes;
-    plan.ring_bytes = std::max<std::uint64_t>(plan.ring_bytes, 65536);
+    plan.max_home_bytes = 200 * pool::chunk_bytes;
+    plan.ring_bytes = std::max<std::uint64_t>(plan.ring_bytes, 32768);
   }
   template <class Tx>
   void change(Tx& tx, Root& root, Model& m, Random& r) {
-    for (std::uint64_t n = 20 + r() % 200; n > 0; --n) m.push_back(r());
+    for (std::uint64_t n = 10 + r() % 60; n > 0; --n) m.row.push_back(r());
     const std::uint64_t have = root.row.size(tx);
-    root.row.append(tx, std::span<const std::uint64_t>(m).subspan(have));
+    root.row.append(tx, std::span<const std::uint64_t>(m.row).subspan(have));
+    if (r() % 2 != 0) return;
+    const std::size_t at = r() % m.large.size();
+    if (m.large[at] != 0) {
+      tx.free(tx.read(root.large[at]));
+      tx(root.large[at]) = nullptr;
+      m.large[at] = 0;
+    } else {
+      m.large[at] = r() | 1;
+      auto* const block = reinterpret_cast<std::uint64_t*>(tx.alloc((8 + r() % 16) * pool::chunk_bytes));
+      tx.write_bytes(block, &m.large[at], 8);
+      tx(root.large[at]) = block;
+    }
   }
   template <class Tx>
   std::uint64_t digest(Tx& tx, const Root& root) const {
     Digest d;
     root.row.for_each(tx, [&](std::uint64_t v) { d.add(v); });
+    for (const auto& slot : root.large) {
+      std::uint64_t n = 0;
+      if (const std::uint64_t* const block = tx(slot); block != nullptr) tx.read_bytes(&n, block, 8);
+      d.add(n);
+    }
     return d.value();
   }
   static std::uint64_t model_digest(const Model& m) {
     Digest d;
-    for (const std::uint64_t v : m) d.add(v);
+    for (const std::uint64_t v : m.row) d.add(v);
+    for (const std::uint64_t n : m.large) d.add(n);
     return d.value();
   }
 };
