@@ -30,6 +30,7 @@ struct TraceEvent {
   std::uint32_t count = 0;   ///< store, stream: words; flush: lines; begin, done: above
   std::uint64_t offset = 0;  ///< in the file, a multiple of 8 (store, stream) or 64 (flush)
   std::uint64_t data = 0;    ///< store, stream: index of the first of `count` values in Trace::words
+  friend bool operator==(const TraceEvent&, const TraceEvent&) = default;
 };
 
 class Trace {
