@@ -43,8 +43,8 @@ class Persistency {
 
   /// The lines that hold more than what is surely durable, in no order.
   [[nodiscard]] const std::vector<std::uint32_t>& lines() const noexcept { return open_; }
-  /// What `line` may hold, the last being all that it was given. All of it if that is at most `most`, else first what is simple (each
-  /// store alone, all but one), then random choices.
+  /// What `line` may hold, the last being all that it was given. All of it if that is at most `most`, else drawn:
+  /// one store alone, all but one, the first few, or any.
   void variants(std::uint32_t line, Model model, std::size_t most, Random& random, std::vector<Variant>& out) const;
 
  private:

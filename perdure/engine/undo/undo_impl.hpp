@@ -145,7 +145,7 @@ void Undo<Tm>::Context::snapshot(std::uint64_t* a, std::uint64_t n) {
 template <class Tm>
 Status Undo<Tm>::Context::flush_lines() {
   for (const std::uint64_t line : logged_.lines()) core_.medium.flush(home_ + line * 64, 64);
-  return core_.medium.fence();
+  return core_.medium.fence();  // U2: data before the record that ends its undo
 }
 
 template <class Tm>
