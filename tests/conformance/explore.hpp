@@ -19,12 +19,12 @@ namespace perdure::conformance {
 
 /// What the command line asked for.
 struct Budget {
-  std::uint64_t distinct = 5000;           ///< recoveries of each engine on each workload, in each way under each model a round at least
+  std::uint64_t distinct = 5000;           ///< recoveries of each engine on each workload
   double seconds = 10;                     ///< at most, of each
   std::uint64_t seed = 1;                  ///< the first; each round takes the next
   std::uint64_t steps = 60;                ///< of a program
   std::uint64_t window = 6;                ///< of these: as many, in a row, are looked at in a round
-  bool every_way = true;                   ///< whatever `distinct` says
+  bool every_way = true;                   ///< a round in each way under each model, whatever `distinct` says
   std::vector<std::string> engines;        ///< empty: all
   std::string way;                         ///< empty: all in turn
   std::string model;                       ///< empty: both in turn

@@ -11,8 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "perdure/crash/recovered.hpp"
-#include "perdure/medium/crash.hpp"
+#include "perdure/crash/crashtest.hpp"
 #include "perdure/perdure.hpp"
 #include "tests/crash/scheduler.hpp"
 #include "tests/engine/suite.hpp"
@@ -51,34 +50,25 @@ struct Recorded {
 /// `schedule`: the scheduler's seed, where it is not the program's.
 template <class Instance>
 Recorded run(const Way& way, std::uint64_t seed, std::size_t threads, unsigned each, bool lies = false, std::uint64_t schedule = 0) {
-  medium::CrashOptions options;
-  const std::uint64_t ring = !way.like_a_file ? 8192 : std::string_view(Instance::type::name) == "undo" ? 1 << 20 : 65536;
-  options.log_bytes = pool::first_ring + 2 * ring;
-  options.home_bytes = options.max_home_bytes = 16 * pool::chunk_bytes;
-  options.append_unit = way.like_a_file ? 4096 : 64;
-  options.fence_is_sync = way.like_a_file;
-  options.before = Scheduler::point;
-  auto made = medium::CrashMedium::make(options).value();
+  crashtest::Plan plan;
+  plan.seed = seed;
+  plan.durability = way.durability;
+  plan.like_a_file = way.like_a_file;
+  plan.rings = 2;
+  plan.ring_bytes = !way.like_a_file ? 8192 : std::string_view(Instance::type::name) == "undo" ? 1 << 20 : 65536;
+  plan.home_bytes = plan.max_home_bytes = 16 * pool::chunk_bytes;
+  plan.event = Scheduler::point;
+  auto made = medium::CrashMedium::make(crashtest::detail::medium_of(plan)).value();
   medium::CrashMedium& medium = *made;
-  Options how;
-  how.engine = Instance::name;
-  how.durability = way.durability;
-  how.threads = 2;
-  how.uuid_seed = seed;
-  engine::Config config;
-  config.durability = way.durability;
-  config.threads = 2;
-  config.fence_is_sync = way.like_a_file;
-  how.log_size = ring * Instance::type::identity(config).rings;
   Recorded result;
   Scheduler::start(schedule != 0 ? schedule : seed);
   {
-    auto pool = PoolOf<Instance, Root>::try_open_on("crash", how, std::move(made), true).value();
+    auto pool = PoolOf<Instance, Root>::try_open_on("crash", crashtest::detail::options_of<Instance>(plan), std::move(made), true).value();
     pool.update([](auto& tx, Root& r) {
           for (auto& a : r.account) tx(a) = 100;
         })
         .wait();
-    result.geometry = {medium.log_bytes(), medium.max_home_bytes(), pool.header().base, options.append_unit, options.fence_is_sync};
+    result.geometry = {medium.log_bytes(), medium.max_home_bytes(), pool.header().base, medium.append_unit(), medium.fence_is_sync()};
     result.image = std::make_unique<crash::Image>(medium.begin_trace(), medium.home_bytes());
     std::vector<std::thread> workers;
     for (std::size_t t = 0; t < threads; ++t)
