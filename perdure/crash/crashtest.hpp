@@ -51,6 +51,8 @@ struct Plan {
   std::uint32_t rings = 1;   ///< where the order is held
   std::uint64_t ring_bytes = 16384;
   std::uint64_t home_bytes = 8 * pool::chunk_bytes, max_home_bytes = 16 * pool::chunk_bytes;
+  /// About one step in so many is followed by the pool's end, as often by a SIGKILL as by a close, and its opening again. 0: none.
+  std::uint64_t reopen = 0;
   crash::ExploreOptions explore;  ///< its seed is not looked at
   bool shrink = true;
   /// What may keep the pool's own threads in step with the seed (tests/crash/scheduler.hpp): called before the program, after it, and at each event
@@ -117,36 +119,48 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
   if (plan.start != nullptr) plan.start(plan.seed);
   {
     auto made = medium::CrashMedium::make(medium_of(plan)).value();
-    medium::CrashMedium& medium = *made;
+    medium::CrashMedium* medium = made.get();
+    using PoolType = Pool<Root, engines<Instance>>;
     // from the very beginning: a pool in the making is none, or whole
-    image = std::make_unique<crash::Image>(medium.begin_trace(), medium.home_bytes());
-    auto pool = Pool<Root, engines<Instance>>::try_open_on("crash", options_of<Instance>(plan), std::move(made), true).value();
+    image = std::make_unique<crash::Image>(medium->begin_trace(), medium->home_bytes());
+    auto pool = std::make_unique<PoolType>(PoolType::try_open_on("crash", options_of<Instance>(plan), std::move(made), true).value());
     const auto note_state = [&] {
       if constexpr (Digests<Workload, crash::PlainTx>)
-        states.push_back(pool.view([&](auto& tx, const Root& root) { return static_cast<std::uint64_t>(workload.digest(tx, root)); }));
+        states.push_back(pool->view([&](auto& tx, const Root& root) { return static_cast<std::uint64_t>(workload.digest(tx, root)); }));
     };
-    geometry = {medium.log_bytes(), medium.max_home_bytes(), pool.header().base, medium.append_unit(), medium.fence_is_sync()};
+    // What is not durable yet would be lost with the process: a workload's model does not expect that.
+    const auto reopen = [&](bool killed) {
+      pool->view(durable, [](auto&, const Root&) {});
+      if (!killed) pool->close();
+      made = medium->succeed().value();
+      pool.reset();  // what it does now, nobody sees
+      medium = made.get();
+      pool = std::make_unique<PoolType>(PoolType::try_open_on("crash", options_of<Instance>(plan), std::move(made), false).value());
+    };
+    geometry = {medium->log_bytes(), medium->max_home_bytes(), pool->header().base, medium->append_unit(), medium->fence_is_sync()};
     note_state();
     std::uint64_t done = 0;
-    medium.done(done);
+    medium->done(done);
     if constexpr (set_up != 0) {
-      medium.begin(done);
-      workload.setup(pool);
-      pool.view(durable, [](auto&, const Root&) {});
+      medium->begin(done);
+      workload.setup(*pool);
+      pool->view(durable, [](auto&, const Root&) {});
       note_state();
-      medium.done(++done);
+      medium->done(++done);
     }
     for (const std::uint64_t number : steps) {
       Step step{number, crash::Random(plan.seed * 0x9e3779b97f4a7c15ULL + number), plan.durability != async, true};
-      medium.begin(done);
-      workload.step(pool, step);
+      medium->begin(done);
+      workload.step(*pool, step);
       note_state();
       ++done;
-      if (step.acknowledged) medium.done(done);
+      if (step.acknowledged) medium->done(done);
+      crash::Random dice(base::mix(plan.seed + 0x5e55) + number);
+      if (plan.reopen != 0 && dice() % plan.reopen == 0) reopen(dice() % 2 == 0);
     }
-    pool.close();
-    medium.done(done);
-    trace = medium.end_trace();
+    pool->close();
+    medium->done(done);
+    trace = medium->end_trace();
   }
   if (plan.stop != nullptr) plan.stop();
   const auto look = [&](auto& tx, const Root& root, const Crash& crash) {

@@ -30,12 +30,13 @@ bool HomeWriter::payload(const std::uint64_t* p, std::uint64_t n) {
 }
 
 std::uint64_t HomeWriter::load(std::uint64_t offset) const {
+  if (use_ == Use::recovery) touch(offset, sizeof(std::uint64_t));
   std::uint64_t word;
   std::memcpy(&word, medium_.at(medium_.log_bytes() + offset), sizeof word);
   return word;
 }
 
-void HomeWriter::flush() {
+void HomeWriter::flush() const {
   std::sort(lines_.begin(), lines_.end());
   lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
   for (std::size_t i = 0; i < lines_.size();) {
@@ -54,16 +55,21 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   done.last_id = header.applied;
   std::vector<RecordView> records;
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {
-    auto map = medium.map_ring(pool::first_ring + i * header.ring_bytes, header.ring_bytes);
+    const std::uint64_t offset = pool::first_ring + i * header.ring_bytes;
+    auto map = medium.map_ring(offset, header.ring_bytes);
     if (!map) return map.status();
     const Scan scan = scan_ring(*map, header.ring_head[i], ring_seed(header.uuid, header.epoch, i), header.append_unit,
                                 ring_name(medium, i), [&](const RecordView& r) {
                                   if (r.id() > header.applied) records.push_back(r);
                                 });
     if (!scan.damage.ok()) return scan.damage;
+    flush_scanned(medium, offset, header.ring_bytes, header.ring_head[i], scan.end);
   }
+  // D4: the records durable before home has anything of what they say.
+  if (!records.empty())
+    if (Status s = medium.fence(); !s.ok()) return s;
   std::sort(records.begin(), records.end(), [](const RecordView& a, const RecordView& b) { return a.id() < b.id(); });
-  HomeWriter home(medium, header.max_home_bytes);
+  HomeWriter home(medium, header.max_home_bytes, HomeWriter::Use::recovery);
   for (const RecordView& r : records) {
     // prefix: the ring is written in id order, so a gap can only mean that the ring is not what it should be
     if (header.order == pool::Order::prefix && r.id() - r.transactions() > done.last_id)

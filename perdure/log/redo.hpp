@@ -5,6 +5,8 @@
 //
 // Crash invariants: D1 entries are applied in id order; D2 everything applied is flushed and fenced before `applied` says so.
 // D3 applying again, over a home that is as new or newer, ends in the same state (values are whole words; heap ops see heap.hpp).
+// D4 what recovery goes by is durable before anything rests on it: a process that was killed leaves stores that the next one sees, and that
+// a power cut may still take back. So the records are fenced before home is touched, and a word of home that is right already is flushed too.
 // Thread safety: one thread an object.
 #pragma once
 
@@ -23,7 +25,9 @@ namespace perdure::log {
 /// Stores words to home through the medium and remembers which lines to flush.
 class HomeWriter final : public pool::HeapTarget {
  public:
-  HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes) : medium_(medium), max_home_bytes_(max_home_bytes) {
+  enum class Use : std::uint8_t { running, recovery };  ///< recovery: what is only read is flushed too (D4)
+  HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use use = Use::running)
+      : medium_(medium), max_home_bytes_(max_home_bytes), use_(use) {
     lines_.reserve(batch);
   }
 
@@ -48,11 +52,11 @@ class HomeWriter final : public pool::HeapTarget {
   }
 
   /// Starts the write-back of every line touched since the last call. The caller fences.
-  void flush();
+  void flush() const;
 
  private:
   static constexpr std::size_t batch = 4096;
-  void touch(std::uint64_t offset, std::uint64_t n) {
+  void touch(std::uint64_t offset, std::uint64_t n) const {
     for (std::uint64_t line = offset / 64, last = (offset + n - 1) / 64; line <= last; ++line) {
       if (!lines_.empty() && lines_.back() == line) continue;
       if (lines_.size() == batch) flush();
@@ -60,8 +64,9 @@ class HomeWriter final : public pool::HeapTarget {
     }
   }
   medium::Medium& medium_;
-  std::uint64_t max_home_bytes_;
-  std::vector<std::uint64_t> lines_;
+  const std::uint64_t max_home_bytes_;
+  const Use use_;
+  mutable std::vector<std::uint64_t> lines_;  // to be flushed
 };
 
 /// What recovery of redo rings did.

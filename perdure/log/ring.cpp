@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/log/ring.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace perdure::log {
@@ -39,6 +40,12 @@ Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t see
     break;
   }
   return scan;
+}
+
+void flush_scanned(medium::Medium& medium, std::uint64_t offset, std::uint64_t ring_bytes, std::uint64_t head, std::uint64_t end) {
+  const std::uint64_t at = head % ring_bytes, first = std::min(end - head, ring_bytes - at);
+  medium.flush(offset + at, first);
+  medium.flush(offset, end - head - first);
 }
 
 }  // namespace perdure::log

@@ -113,6 +113,10 @@ struct Scan {
   Status damage;  ///< `corrupt` when a broken record lies below a whole one (law L10)
 };
 
+/// Starts the write-back of what a scan found, of the ring at `offset` of the log. The caller fences before it changes home: a process that was
+/// killed may have left its last records visible only, and a power cut would lose them while home already has a part of what they say.
+void flush_scanned(medium::Medium& medium, std::uint64_t offset, std::uint64_t ring_bytes, std::uint64_t head, std::uint64_t end);
+
 /// Calls f(RecordView) for each whole record from `head` on, in ring order. A plain function of the bytes: no threads, no state.
 /// `name` is for messages ("POOL: ring 3").
 Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t seed, std::size_t unit, const std::string& name,

@@ -115,6 +115,19 @@ void CrashMedium::done(std::uint64_t steps, std::uint32_t of) {
   trace_.note(Kind::done, base::thread_slot(), steps, of);
 }
 
+Result<std::unique_ptr<CrashMedium>> CrashMedium::succeed() {
+  const std::lock_guard lock(mutex_);
+  CrashOptions options = options_;
+  options.home_bytes = home_bytes();
+  auto next = make(options);
+  if (!next.ok()) return next;
+  std::memcpy((*next)->log_, log_, log_bytes_);
+  std::memcpy((*next)->home_, home_, options.home_bytes);
+  (*next)->trace_ = std::exchange(trace_, {});
+  (*next)->tracing_ = std::exchange(tracing_, false);
+  return next;
+}
+
 Trace CrashMedium::end_trace() {
   const std::lock_guard lock(mutex_);
   tracing_ = false;

@@ -46,6 +46,8 @@ class CrashMedium final : public MappedMedium {
   /// Step `step` of the test's thread `of` begins; the first `steps` of its steps are acknowledged.
   void begin(std::uint64_t step, std::uint32_t of = 0);
   void done(std::uint64_t steps, std::uint32_t of = 0);
+  /// A medium that holds what this one holds now, as memory does that outlives its process. The trace goes on there; here recording has ended.
+  Result<std::unique_ptr<CrashMedium>> succeed();
   /// What was recorded since begin_trace(); recording ends.
   [[nodiscard]] Trace end_trace();
 

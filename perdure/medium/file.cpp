@@ -32,6 +32,9 @@ Result<std::unique_ptr<Medium>> FileMedium::open(const OpenMedium& how) {
     auto stage = LogStage::make(how, m->file_.fd.get(), m->sync_, m->poison_);
     if (!stage.ok()) return stage.status();
     m->stage_ = std::move(*stage);
+    // D4 (log/redo.hpp): what a killed process wrote is in the page cache, or in the device's; durable before anybody goes by it
+    if (std::uint64_t calls = 0; !how.create && !how.read_only)
+      if (Status s = m->sync_.wait_with_metadata(calls); !s.ok()) return s;
     if (Status s = how.create ? m->stage_->prewrite() : m->stage_->load(how.load_bytes); !s.ok()) return s;
     if (Status s = m->map_all(m->stage_->memory(), m->file_.fd.get(), m->file_.home_bytes, how.max_home_bytes); !s.ok()) return s;
     m->stage_->mapped_at(m->log_);

@@ -8,6 +8,7 @@
 // Crash invariants: F1 a header is written to one copy, fence, to the other, fence; first to the one that is not the newest whole one:
 // at any instant one copy is whole, and whichever is read is a state after which nothing was yet recycled.
 // F2 `epoch` rises, durably, at every opening for writing, before the first record.
+// F3 the copy that an opening goes by is durable before it writes the other.
 #pragma once
 
 #include <bit>

@@ -132,6 +132,12 @@ Result<std::unique_ptr<PoolFile>> PoolFile::finish_open(std::unique_ptr<PoolFile
   if (!who.layout_any) {
     if (Status s = pool->reserve_view(); !s.ok()) return s;
   }
+  if (!pool->read_only_) {
+    // F3: the copy that was read is durable before the other is written: a process that was killed may have left it visible only, and a
+    // power cut could then tear both.
+    pool->medium_->flush(pool->write_b_first_ ? header_a : header_b, sizeof(Header));
+    if (Status s = pool->medium_->fence(); !s.ok()) return s;
+  }
   return pool;
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "perdure/crash/crashtest.hpp"
+#include "tests/conformance/ways.hpp"
 
 namespace perdure::conformance {
 
@@ -35,15 +36,6 @@ struct Budget {
   std::function<void(const std::string&)> progress;
 };
 
-/// How a pool is made and used: what decides the order of commits and recovery's rule.
-struct Way {
-  const char* name;
-  Durability durability;
-  bool like_a_file;
-};
-inline constexpr Way ways[] = {
-    {"durable", durable, false}, {"group", group, false}, {"async", async, false}, {"file", durable, true}, {"file-async", async, true}};
-
 struct Row {
   std::string engine, workload;
   crash::Counts counts;
@@ -60,6 +52,7 @@ crashtest::Plan plan_of(const Budget& budget, const Way& way, crash::Model model
   plan.durability = way.durability;
   plan.like_a_file = way.like_a_file;
   plan.explore.model = model;
+  plan.reopen = 8;
   plan.shrink = !budget.first;
   plan.start = budget.start;
   plan.stop = budget.stop;
@@ -84,7 +77,8 @@ void explore_instance(const Budget& budget, std::vector<Row>& rows) {
   const auto start = std::chrono::steady_clock::now();
   const auto left = [&] { return budget.seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   constexpr std::uint64_t pairs = 2 * std::size(ways);
-  const std::uint64_t name = base::hash_bytes(row.engine.data(), row.engine.size(), std::size(row.workload)) % 1000;
+  const std::string both = row.engine + " " + row.workload;
+  const std::uint64_t name = base::hash_bytes(both.data(), both.size(), 0) % 1000;
   for (std::uint64_t round = 0; row.failure.empty() && left() > 0; ++round) {
     if (row.counts.distinct >= budget.distinct && (!budget.every_way || round >= pairs)) break;
     const std::uint64_t pair = (name + round) % pairs;  // each engine and workload begins elsewhere

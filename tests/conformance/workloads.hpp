@@ -265,7 +265,7 @@ struct Growth : Workload<Growth, GrowthRoot, GrowthModel> {
   static constexpr const char* name = "growth";
   static void shape(crashtest::Plan& plan) {
     plan.home_bytes = 3 * pool::chunk_bytes;
-    plan.max_home_bytes = 200 * pool::chunk_bytes;
+    plan.max_home_bytes = 300 * pool::chunk_bytes;
     plan.ring_bytes = std::max<std::uint64_t>(plan.ring_bytes, 32768);
   }
   template <class Tx>

@@ -13,6 +13,7 @@
 
 #include "perdure/crash/crashtest.hpp"
 #include "perdure/perdure.hpp"
+#include "tests/conformance/ways.hpp"
 #include "tests/crash/scheduler.hpp"
 #include "tests/engine/suite.hpp"
 
@@ -31,13 +32,8 @@ struct Root {
 
 std::uint64_t stamp_of(std::uint64_t count, std::uint64_t seen) { return base::mix(count ^ base::mix(seen + 1)); }
 
-struct Way {
-  const char* name;
-  Durability durability;
-  bool like_a_file, waits;
-};
-constexpr std::array ways = {Way{"durable", durable, false, true}, Way{"group", group, false, true}, Way{"async", async, false, false},
-                             Way{"file", durable, true, true}};
+using conformance::Way;
+using conformance::ways;
 
 struct Recorded {
   medium::Trace trace;
@@ -103,7 +99,7 @@ Recorded run(const Way& way, std::uint64_t seed, std::size_t threads, unsigned e
             ++tx(r.counter[t * 8]);
             tx(r.stamp[t * 8]) = stamp_of(i + 1, seen);
           });
-          const bool told = way.waits || lies || (choice % 4 == 0 ? (receipt.wait(), true) : receipt.durable());
+          const bool told = way.waits() || lies || (choice % 4 == 0 ? (receipt.wait(), true) : receipt.durable());
           if (told) medium.done(i + 1, static_cast<std::uint32_t>(t));
           if (choice % 16 == 0) pool.checkpoint();
         }
@@ -165,7 +161,7 @@ TYPED_TEST_SUITE(CrashUnderThreads, DurableIsolatingEngines, EngineName);
 
 TYPED_TEST(CrashUnderThreads, LosesNothing) {
   crash::Counts counts;
-  for (std::size_t w = 0; w < ways.size(); ++w)
+  for (std::size_t w = 0; w < std::size(ways); ++w)
     for (std::uint64_t seed = 1; seed <= (scale > 1 ? 1 : 3); ++seed) {
       const std::size_t threads = 2 + seed % 2;
       Recorded r = run<TypeParam>(ways[w], seed, threads, 12);

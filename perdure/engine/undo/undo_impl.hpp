@@ -21,7 +21,8 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
   std::vector<log::RecordView> commits, in_flight;
   std::uint64_t last = header.applied;
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {
-    auto map = medium.map_ring(pool::first_ring + i * header.ring_bytes, header.ring_bytes);
+    const std::uint64_t offset = pool::first_ring + i * header.ring_bytes;
+    auto map = medium.map_ring(offset, header.ring_bytes);
     if (!map) return map.status();
     std::vector<log::RecordView> open;  // undo records since the ring's last commit record
     const log::Scan scan = log::scan_ring(*map, header.ring_head[i], log::ring_seed(header.uuid, header.epoch, i), header.append_unit,
@@ -32,11 +33,12 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
                                             if (r.id() > header.applied && r.transactions() != 0) commits.push_back(r);
                                           });
     if (!scan.damage.ok()) return scan.damage;
+    log::flush_scanned(medium, offset, header.ring_bytes, header.ring_head[i], scan.end);
     report.bytes += scan.bytes;
     report.rolled_back += open.empty() ? 0 : 1;
     in_flight.insert(in_flight.end(), open.rbegin(), open.rend());  // newest first within a ring; rings touch different lines
   }
-  log::HomeWriter home(medium, header.max_home_bytes);
+  log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
   std::sort(commits.begin(), commits.end(), [](const auto& a, const auto& b) { return a.id() < b.id(); });
   // All is looked at before home is touched (law L10).
   const auto each = [](const log::RecordView& r, auto&& f) { return log::each_entry(r.words + log::header_words, r.payload_words(), f); };
@@ -56,6 +58,9 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
         return failure(Code::corrupt, medium.path(),
                        "the record of transaction " + std::to_string(r.id()) + " names bytes or blocks that the pool does not have",
                        "entries inside home", "restore a copy");
+  // D4 (log/redo.hpp): the records durable before home has anything of what they say.
+  if (!commits.empty() || !in_flight.empty())
+    if (Status s = medium.fence(); !s.ok()) return s;
   // Old values first: they may lie over bitmaps, where a block was reserved in a chunk whose span had become empty.
   for (const auto& r : in_flight) each(r, [&](const log::Entry& e) { home.words(e.offset, e.values, e.count); });
   pool::StagedTarget heap(home, header.max_home_bytes);

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Laws L7, L9 and L10 on every durable engine of the registry, in every way a pool may be made. docs/testing.md says which tests show the others.
+#include "perdure/medium/faulty.hpp"
+#include "tests/conformance/ways.hpp"
+#include "tests/engine/suite.hpp"
+
+namespace perdure::test {
+namespace {
+
+using conformance::ways;
+using conformance::Way;
+
+struct Root {
+  p<std::uint64_t> count;
+  std::array<p<std::uint64_t>, 24> word;
+  ptr<std::uint64_t> block;
+};
+
+/// The n-th transaction, n from 1: what the pool holds after it follows from n alone.
+template <class Tx>
+void step(Tx& tx, Root& r, std::uint64_t n) {
+  tx(r.count) = n;
+  tx(r.word[n % 24]) = base::mix(n);
+  tx(r.word[(n * 7) % 24]) = base::mix(n + 1);
+  if (std::uint64_t* const old = tx(r.block); old != nullptr) tx.free(old);
+  tx(r.block) = reinterpret_cast<std::uint64_t*>(tx.alloc(16 + n % 5 * 100));
+}
+
+template <class Instance>
+Shape shape_of(const Way& way, std::uint64_t records) {
+  Shape s;
+  s.durability = way.durability;
+  s.like_a_file = way.like_a_file;
+  // undo logs a line a record, and a record on a file takes a block
+  const std::uint64_t each = (is_undo<Instance> ? 8 : 1) * (way.like_a_file ? 4096 : 640);
+  s.ring_bytes = std::max<std::uint64_t>((records * each + 4095) / 4096 * 4096, 8192);
+  s.home_bytes = s.max_home_bytes = 8 * pool::chunk_bytes;
+  return s;
+}
+
+/// The states after 0, 1, ..., n transactions, as recovery finds them: block contents left out, which nobody wrote.
+template <class Instance>
+std::vector<std::vector<std::byte>> roots(PoolOf<Instance, Root>& pool, const Way& way, std::uint64_t n, std::vector<std::vector<std::byte>>* images = nullptr,
+                                          medium::RecordingMedium* medium = nullptr) {
+  std::vector<std::vector<std::byte>> all;
+  const auto note = [&] {
+    pool.view(durable, [&](auto& tx, const Root& r) {
+      std::vector<std::uint64_t> words{tx(r.count)};
+      for (const auto& w : r.word) words.push_back(tx(w));
+      words.push_back(reinterpret_cast<std::uintptr_t>(static_cast<std::uint64_t*>(tx(r.block))));
+      all.emplace_back(words.size() * 8);
+      std::memcpy(all.back().data(), words.data(), words.size() * 8);
+    });
+    if (images != nullptr) images->push_back(medium->current_image());
+  };
+  note();
+  for (std::uint64_t i = 1; i <= n; ++i) {
+    pool.update(way.durability, [&](auto& tx, Root& r) { step(tx, r, i); });
+    note();
+  }
+  return all;
+}
+
+template <class Instance>
+class Laws : public ::testing::Test {};
+TYPED_TEST_SUITE(Laws, DurableEngines, EngineName);
+
+// L7: a log that is full pushes back, and is checkpointed; it never takes more than its bound, however long it is written to.
+TYPED_TEST(Laws, L7ALogHasABound) {
+  for (const Way& way : ways) {
+    const Shape shape = shape_of<TypeParam>(way, 12);
+    auto rig = open_rig<TypeParam, Root>(shape);
+    std::uint64_t most = 0;
+    const std::uint64_t steps = 1500 / scale;
+    for (std::uint64_t i = 1; i <= steps; ++i) {
+      rig.pool.update([&](auto& tx, Root& r) { step(tx, r, i); });
+      most = std::max(most, rig.pool.stats().log_used);
+    }
+    const Stats stats = rig.pool.stats();
+    EXPECT_LE(most, stats.log_capacity) << way.name;
+    EXPECT_GT(stats.log_bytes, 2 * stats.log_capacity) << way.name << ": the log was never full, nothing was tested";
+    EXPECT_GT(stats.checkpoints, 1U) << way.name;
+    EXPECT_EQ(steps, rig.pool.view([](auto& tx, const Root& r) -> std::uint64_t { return tx(r.count); }));
+    rig.pool.close();
+    const Recovered r = recover<TypeParam>(rig.medium->durable_image(), shape);
+    EXPECT_TRUE(r.status.ok() && r.problems.empty()) << way.name;
+  }
+}
+
+// L9: from the n-th fence on the medium fails, for every n: nothing is acknowledged any more, what was acknowledged is there when the pool is opened again.
+TYPED_TEST(Laws, L9AFailedMediumAcknowledgesNothing) {
+  for (const Way& way : ways) {
+    unsigned fired = 0;
+    for (std::uint64_t n = 1; n < 200; n += n < 20 ? 1 : 7 * scale) {
+      const Shape shape = shape_of<TypeParam>(way, 12);
+      auto recording = medium::RecordingMedium::make(shape.medium()).value();
+      medium::RecordingMedium* const raw = recording.get();
+      auto faulty = std::make_unique<medium::FaultyMedium>(std::move(recording));
+      medium::FaultyMedium* const faults = faulty.get();
+      auto pool = PoolOf<TypeParam, Root>::try_open_on("recording", shape.options<TypeParam>(), std::move(faulty), true).value();
+      faults->fail(medium::FaultyMedium::Call::fence, n, EIO, true);
+      std::uint64_t told = 0, begun = 0;
+      Code code = Code::ok;
+      while (code == Code::ok && begun < 60) {
+        ++begun;
+        auto result = pool.try_update([&](auto& tx, Root& r) { step(tx, r, begun); });
+        code = result.code();
+        if (code == Code::ok && begun % 3 == 0 && !way.waits()) code = result.value().try_wait().code();
+        if (code == Code::ok && (way.waits() || begun % 3 == 0)) told = begun;
+      }
+      if (code == Code::ok) {
+        EXPECT_GT(n, 20U) << way.name;
+        continue;
+      }
+      ++fired;
+      EXPECT_EQ(Code::poisoned, code) << way.name << ", fence " << n;
+      EXPECT_EQ(Code::poisoned, pool.try_update([&](auto& tx, Root& r) { step(tx, r, 999); }).code());
+      EXPECT_THROW(pool.update(async, [&](auto& tx, Root& r) { step(tx, r, 999); }), error);
+      EXPECT_THROW(pool.view([](auto& tx, const Root& r) -> std::uint64_t { return tx(r.count); }), error);
+      EXPECT_THROW(pool.checkpoint(), error);
+      EXPECT_THROW(pool.close(), error);
+      for (const auto& image : {raw->durable_image(), raw->current_image()}) {
+        const Recovered r = recover<TypeParam>(image, shape);
+        ASSERT_TRUE(r.status.ok()) << way.name << ", fence " << n << ": " << r.status.message();
+        EXPECT_TRUE(r.problems.empty()) << r.problems.front();
+        std::uint64_t count = 0;
+        std::memcpy(&count, r.state.root.data(), 8);
+        EXPECT_GE(count, told) << way.name << ", fence " << n;
+        EXPECT_LE(count, begun) << way.name << ", fence " << n;
+      }
+      if (this->HasFailure()) return;
+    }
+    EXPECT_GT(fired, 10U) << way.name;
+  }
+}
+
+// L10: a flipped bit in any word of the log: named as damage; cut where it lies in what the last transaction wrote, which a torn write may have
+// done too; or nothing, where nothing live lies there.
+TYPED_TEST(Laws, L10DamageIsNamedNeverSkipped) {
+  for (const Way& way : ways) {
+    const std::uint64_t steps = 6;
+    const Shape shape = shape_of<TypeParam>(way, steps * 4);
+    auto rig = open_rig<TypeParam, Root>(shape);
+    std::vector<std::vector<std::byte>> images;
+    const auto states = roots<TypeParam>(rig.pool, way, steps, &images, rig.medium);
+    std::vector<std::byte> image = images.back();
+    const std::vector<std::byte>& before = images[steps - 1];
+    ASSERT_EQ(before.size(), image.size());
+    const std::uint64_t end = shape.medium().log_bytes;
+    unsigned named = 0, cut = 0;
+    for (std::uint64_t at = pool::first_ring; at < end; at += 8) {
+      std::uint64_t word;
+      std::memcpy(&word, image.data() + at, 8);
+      if (word == 0 && at / 8 % (64 * scale) != 0) continue;  // padding, and what was never written: some
+      if (scale > 1 && at / 8 % scale != 0) continue;
+      const std::byte whole = image[at];
+      image[at] ^= static_cast<std::byte>(1U << at / 8 % 8);
+      const Recovered r = recover<TypeParam>(image, shape);
+      image[at] = whole;
+      if (!r.status.ok()) {
+        EXPECT_EQ(Code::corrupt, r.status.code()) << r.status.message();
+        ++named;
+        continue;
+      }
+      EXPECT_TRUE(r.problems.empty()) << way.name << ": " << r.problems.front();
+      const std::vector<std::byte> root(r.state.root.begin(), r.state.root.begin() + static_cast<std::ptrdiff_t>(states.back().size()));
+      const bool of_the_last = std::memcmp(before.data() + at / 64 * 64, image.data() + at / 64 * 64, 64) != 0;
+      if (root == states.back()) continue;
+      ++cut;
+      EXPECT_TRUE(of_the_last && root == states[steps - 1]) << way.name << ": the word at " << at << " is damaged, and nobody says so";
+    }
+    if (!is_dudetm<TypeParam>) {  // which may have recycled its log already
+      EXPECT_GT(named, 20U / scale) << way.name;
+      EXPECT_GT(cut, 0U) << way.name;
+    }
+    if (this->HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace perdure::test

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The mutants that nobody writes down: each source line from which the library calls a medium's flush or fence, without that call.
+
+One build serves for all: the recording media know their callers by return address, and leave out what --omit names.
+"""
+import collections
+import json
+import pathlib
+import re
+import subprocess
+
+# A call on something that is a medium, by name: medium.fence(), core_.medium.flush(...), medium_->fence()
+CALL = re.compile(r"\bmedium\w*(?:\(\))?(?:->|\.)(flush|fence|flush_all)\(")
+
+# Survivors that stay, and why no image of the explorer can tell.
+EXPLAINED = {
+    ("flush_all", "perdure/pool/create.cpp"): "on a file it is the fsync that makes length and allocation durable before the pool gets its name",
+}
+
+
+def explained(call, line):
+    return EXPLAINED.get((call, line.rpartition(":")[0]), "")
+
+
+def written(root):
+    """Every line of the library that calls a medium: {(call, "file:line")}."""
+    found = set()
+    for path in sorted((root / "perdure").rglob("*")):
+        if path.suffix in (".hpp", ".cpp") and "crash" not in path.parts and path.parts[-2] != "medium":
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                for match in CALL.finditer(line.split("//")[0]):
+                    found.add((match[1], f"{path.relative_to(root)}:{number}"))
+    return found
+
+
+def reached(explorer, root, distinct):
+    """{(call, "file:line"): [address, ...]}, by what the explorer's own run called. Raises RuntimeError where that finds something."""
+    answer = subprocess.run([explorer, "--sites", "--distinct", str(distinct)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if answer.returncode != 0:
+        raise RuntimeError(f"the explorer found something without any mutant:\n{answer.stderr}")
+    sites = json.loads(answer.stdout)
+    # the call is before the address to which it returns
+    wanted = "".join(f"{int(s['address'], 16) - 1:#x}\n" for s in sites)
+    lines = subprocess.run(["addr2line", "-e", explorer], input=wanted, stdout=subprocess.PIPE, text=True, check=True).stdout.split("\n")
+    found = collections.defaultdict(list)
+    calls = written(root)
+    for site, line in zip(sites, lines):
+        path, _, number = line.split(" ")[0].rpartition(":")
+        try:
+            name = pathlib.Path(path).resolve().relative_to(root)
+        except ValueError:
+            name = path
+        # where a header's function was inlined the line is the header's, the file sometimes not
+        same = [line for call, line in calls if call == site["call"] and line.endswith(f":{number}")]
+        if (site["call"], f"{name}:{number}") not in calls and len(same) == 1:
+            name = same[0].rpartition(":")[0]
+        found[site["call"], f"{name}:{number}"].append(site["address"])
+    return dict(found)

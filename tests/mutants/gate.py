@@ -1,0 +1,145 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The mutation gate: is every flush, fence, checksum test and order of publication of the library needed, and does a test see it when it is missing?
+
+  gate.py --work build/mutants            copies the sources there, mutated (schemata.py), builds the copy, tries each mutant
+  gate.py --check                         only looks whether the table of mutants fits the sources
+
+Mutants are the table's (table.py) and, found by themselves, the lines that call flush and fence (calls.py). Each is switched on alone, and the
+explorer, or the program that the table names, is expected to fail. Prints the score and the survivors: a survivor is a missing test or
+a needless line. Exit: 0 all killed or explained, 1 survivors, 2 wrong arguments or a table that does not fit.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import calls
+import schemata
+from table import MUTANTS
+
+BUILD = "build/dev"
+PROGRAMS = {  # target, its place, arguments
+    "explorer": ("perdure_explore", "tests/conformance", ["--first"]),
+    "threads": ("crash_threads_test", "tests/crash", ["--gtest_filter=*LosesNothing*", "--gtest_fail_fast", "--gtest_brief=1"]),
+    "damage": ("faults_damage_test", "tests/faults", ["--gtest_fail_fast", "--gtest_brief=1"]),
+    "fuzz": ("fuzz_pool_test", "tests/fuzz", ["--gtest_fail_fast", "--gtest_brief=1"]),
+    "shared_ring": ("engine_shared_ring_test", "tests/engine", ["--gtest_fail_fast", "--gtest_brief=1"]),
+}
+LONGEST = 300  # seconds: what hangs is found, too
+
+
+def say(text):
+    print(f"==> {text}", file=sys.stderr, flush=True)
+
+
+def build(root, work, jobs):
+    copy = schemata.write_copy(root, work)
+    say(f"mutants: building {len(PROGRAMS)} programs of the mutated copy in {work}")
+    for command in (["cmake", "--preset", "dev"],
+                    ["cmake", "--build", "--preset", "dev", "--parallel", str(jobs), "--target", *(target for target, _, _ in PROGRAMS.values())]):
+        done = subprocess.run(command, cwd=copy, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(f"{done.stdout}\nmutants: {' '.join(command)} failed in {copy}")
+    return copy
+
+
+class Gate:
+    def __init__(self, copy, distinct):
+        self.copy = copy
+        self.distinct = distinct
+        self.rows = []
+
+    def program(self, by):
+        target, place, arguments = PROGRAMS[by]
+        return str(self.copy / BUILD / place / target), arguments + (["--distinct", str(self.distinct)] if by == "explorer" else [])
+
+    def run(self, by, extra=(), mutant=-1):
+        """What found it, or "" where nothing did."""
+        program, arguments = self.program(by)
+        command = [*(["setarch", os.uname().machine, "-R"] if shutil.which("setarch") else []), program, *arguments, *extra]
+        try:
+            answer = subprocess.run(command, cwd=self.copy / BUILD, env={**os.environ, "PERDURE_MUTANT": str(mutant)}, stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE, text=True, errors="replace", timeout=LONGEST, check=False)
+        except subprocess.TimeoutExpired:
+            return f"{by} hangs"
+        if answer.returncode == 0:
+            return ""
+        if answer.returncode == 2 and by == "explorer":
+            sys.exit(f"mutants: {' '.join(command)}:\n{answer.stderr}")
+        if by == "explorer":
+            found = re.search(r"FOUND ([^:]*):", answer.stderr)
+            return found[1] if found else f"explorer ends with {answer.returncode}: {answer.stderr.strip()[-80:]}"
+        failed = re.search(r"\[  FAILED  \] ([\w/.]+)", answer.stdout)
+        return failed[1] if failed else f"{by} ends with {answer.returncode}"
+
+    def note(self, number, of, start, what, kind, by, explained):
+        self.rows.append({"mutant": what, "kind": kind, "killed": bool(by), "by": by, "explained": "" if by else explained})
+        print(f"[{number:2}/{of}] {time.monotonic() - start:5.1f} s  {'killed  ' if by else 'SURVIVED'} {what}  {by}", file=sys.stderr, flush=True)
+
+    def table(self, chosen):
+        for number, mutant in chosen:
+            start = time.monotonic()
+            by = self.run(mutant.by, mutant=number)
+            self.note(len(self.rows) + 1, len(chosen), start, f"{mutant.name} ({mutant.file})", "written", by, mutant.explained)
+
+    def calls(self, sites):
+        for number, ((call, line), addresses) in enumerate(sorted(sites.items(), key=lambda s: s[0][1]), 1):
+            start = time.monotonic()
+            by = self.run("explorer", ["--omit", ",".join(f"{call}:{a}" for a in addresses)])
+            self.note(number, len(sites), start, f"{call} at {line}", "call", by, calls.explained(call, line))
+
+    def print(self, unreached):
+        killed = sum(row["killed"] for row in self.rows)
+        print(f"{killed} of {len(self.rows)} mutants killed")
+        for row in self.rows:
+            if not row["killed"]:
+                print(f"  survived: {row['mutant']}{'; expected: ' + row['explained'] if row['explained'] else ''}")
+        for call, line in unreached:
+            print(f"  never reached: {call} at {line}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--work", type=pathlib.Path, help="where the mutated copy is kept and built")
+    parser.add_argument("--check", action="store_true", help="only compare the table with the sources")
+    parser.add_argument("--distinct", type=int, default=3000, help="recoveries of each engine on each workload, for each mutant (3000)")
+    parser.add_argument("--only", default="", help="mutants whose name or line has this text")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="of the build")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    arguments = parser.parse_args()
+    root = pathlib.Path(__file__).resolve().parents[2]
+    try:
+        if arguments.check:
+            print(f"{len(MUTANTS)} mutants in {len(schemata.mutated(root))} files: the table fits the sources")
+            return 0
+        if arguments.work is None:
+            parser.error("found neither --work nor --check, expected one of them")
+        gate = Gate(build(root, arguments.work.resolve(), arguments.jobs), arguments.distinct)
+    except schemata.TableError as error:
+        print(f"mutants: {error}", file=sys.stderr)
+        return 2
+    for by in PROGRAMS:
+        if by != "explorer" and (found := gate.run(by)):
+            sys.exit(f"mutants: {by} fails without any mutant: {found}")
+    try:
+        sites = calls.reached(gate.program("explorer")[0], gate.copy, 1000)
+    except RuntimeError as error:
+        sys.exit(f"mutants: {error}")
+    unreached = sorted(calls.written(gate.copy) - set(sites), key=lambda s: s[1])
+    gate.calls({site: at for site, at in sites.items() if arguments.only in site[1]})
+    gate.table([(n, m) for n, m in enumerate(MUTANTS) if arguments.only in m.name])
+    if arguments.json:
+        print(json.dumps({"mutants": gate.rows, "killed": sum(row["killed"] for row in gate.rows), "never_reached": unreached}, indent=2))
+    else:
+        gate.print(unreached)
+    return 1 if any(not row["killed"] and not row["explained"] for row in gate.rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The mutants that are written down: tests of recovery left out, and orders of publication turned round.
+
+Each is one or more edits of one file: a text that stands there exactly once, and what it becomes. MUTANT in it is false until the
+mutant is switched on (schemata.py). `by`: who must find it, a program of gate.py's list. `explained`: why nothing can, where that is so.
+Calls of flush and fence are not listed here: calls.py finds them by itself.
+"""
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutant:
+    name: str
+    file: str
+    edits: tuple
+    by: str = "explorer"
+    explained: str = ""
+
+
+def _one(name, file, old, new, by="explorer", explained=""):
+    return Mutant(name, "perdure/" + file, ((old, new),), by, explained)
+
+
+def _left_out(name, file, old, by="explorer", explained=""):
+    """A statement that is left out."""
+    return _one(name, file, old, f"if (!MUTANT) {old}", by, explained)
+
+
+def _early(name, file, before, statement, by="explorer", explained=""):
+    """A statement that is made too early as well: in front of `before`."""
+    return _one(name, file, before, f"if (MUTANT) {{ {statement} }}\n{before}", by, explained)
+
+
+CHECKS = (
+    _one("a record's checksum", "log/record.hpp", "return record_checksum(words, payload_words()", "return MUTANT || record_checksum(words, payload_words()"),
+    _one("a record's checksum knows its position", "log/record.hpp", "fold.add(position, n);", "fold.add(MUTANT ? 0 : position, n);"),
+    _one("a record's checksum knows its epoch", "log/record.hpp", "base::mix(epoch * 1024 + ring)", "base::mix((MUTANT ? 0 : epoch) * 1024 + ring)"),
+    _one("a record of damaged size or kind", "log/ring.cpp", "return r.plausible(map.bytes / 2) &&", "return (MUTANT || r.plausible(map.bytes / 2)) &&"),
+    _one("a record inside one lap", "log/ring.cpp", "r.position + r.bytes(unit) <= stop &&", "(MUTANT || r.position + r.bytes(unit) <= stop) &&"),
+    _one("ids rise along a ring", "log/ring.cpp", "|| r.id() < last_id) break;", "|| (!MUTANT && r.id() < last_id)) break;"),
+    _one("damage below a whole record (L10)", "log/ring.cpp", "if (!whole(r)) continue;", "if (MUTANT || !whole(r)) continue;", by="damage"),
+    _one("redo takes ids above X only", "log/redo.cpp", "if (r.id() > header.applied) records", "if (MUTANT || r.id() > header.applied) records"),
+    _left_out("redo in the order of ids", "log/redo.cpp", "std::sort(records.begin(), records.end(), [](const RecordView& a, const RecordView& b) { return a.id() < b.id(); });",
+              by="threads"),
+    _one("redo without gaps (prefix)", "log/redo.cpp", "if (header.order == pool::Order::prefix &&", "if (!MUTANT && header.order == pool::Order::prefix &&", by="fuzz"),
+    _one("redo inside home", "log/redo.cpp", "if (e.count == 0 || e.offset + e.count * 8 > medium_.home_bytes()) return false;",
+         "if (!MUTANT && (e.count == 0 || e.offset + e.count * 8 > medium_.home_bytes())) return false;", by="fuzz"),
+    _one("redo of blocks that there are", "log/redo.cpp", "if (!pool::possible(", "if (!MUTANT && !pool::possible(", by="fuzz"),
+    _one("undo takes ids above X only", "engine/undo/undo_impl.hpp", "if (r.id() > header.applied && r.transactions() != 0) commits", "if ((MUTANT || r.id() > header.applied) && r.transactions() != 0) commits"),
+    _one("undo looks before it touches home", "engine/undo/undo_impl.hpp", "if (!whole(r))\n", "if (!MUTANT && !whole(r))\n", by="fuzz"),
+    _one("the header's checksum", "pool/header.cpp", "const bool sound = header_checksum(copy) == copy.checksum;", "const bool sound = MUTANT || header_checksum(copy) == copy.checksum;"),
+    _one("the newer copy of the header", "pool/header.cpp", "c.header = c.write_b_first ? *a : *b;", "c.header = c.write_b_first && !(MUTANT && b_good) ? *a : *b;"),
+    _one("a header that contradicts itself", "pool/header.cpp", "if (why.empty()) return CopyState::valid;", "if (MUTANT || why.empty()) return CopyState::valid;", by="fuzz"),
+    _one("a span made anew only where its word is another (H4)", "pool/heap_apply.cpp", "if (load_word(target, chunk) != span_word(cls)) {", "if (MUTANT || load_word(target, chunk) != span_word(cls)) {"),
+    _one("bitmaps of spans that are there in the end", "pool/heap_apply.cpp", "if (!in_directory(offset) && in_bitmap(offset)) put", "if (!in_directory(offset) && (MUTANT || in_bitmap(offset))) put"),
+)
+
+SESSIONS = (
+    _one("what recovery only reads is flushed (D4)", "log/redo.cpp", "if (use_ == Use::recovery) touch", "if (!MUTANT && use_ == Use::recovery) touch"),
+    _left_out("a session raises the epoch", "pool/session.cpp", "++h.epoch;"),
+    _left_out("a session is not clean", "pool/session.cpp", "h.clean = 0;"),
+    _one("a session begins with empty rings", "pool/session.cpp", "std::fill(std::begin(h.ring_head), std::end(h.ring_head), 0);\n      h.append_unit",
+         "if (!MUTANT) std::fill(std::begin(h.ring_head), std::end(h.ring_head), 0);\n      h.append_unit"),
+    _one("growth is in the header", "pool/session.cpp", "if (Status s = publish([to](Header& h) { h.home_bytes = to; }); !s.ok()) return s;",
+         "if (Status s = MUTANT ? Status() : publish([to](Header& h) { h.home_bytes = to; }); !s.ok()) return s;"),
+    _one("first the copy that was not read (F1)", "pool/header.cpp", "const std::uint64_t order[2] = {write_b_first ? header_b : header_a, write_b_first ? header_a : header_b};",
+         "const bool b_first = write_b_first && !MUTANT;\n  const std::uint64_t order[2] = {b_first ? header_b : header_a, b_first ? header_a : header_b};"),
+    _one("closed when all is home", "engine/shadow/shadow_impl.hpp", "Status s = checkpoint();\n  stop_background();", "Status s = MUTANT ? Status() : checkpoint();\n  stop_background();"),
+)
+
+ORDERS = (
+    _early("a ring's tail before its record is durable", "log/ring.hpp", "    meanwhile();", "tail_.store(position + n, std::memory_order_release);", by="threads"),
+    _early("an id durable before its record is", "log/persister.cpp", "Status status = ring_->append_fence(writer_,", "durable_.store(last, std::memory_order_release);", by="threads"),
+    _early("a ring's room before the header (replay)", "engine/shadow/replay.cpp", "const Status s = core_.publish([&](pool::Header& h) {", "ring_.release(tail);"),
+    _early("a ring's room before the header (checkpoint)", "engine/shadow/shadow_impl.hpp", "Status s = core_.publish([&](pool::Header& h) {",
+           "for (std::uint32_t i = 0; i < ring_count_; ++i) rings_[i].release(heads[i]);", by="threads"),
+    _early("a ring's room before the header (undo)", "engine/undo/undo_impl.hpp", "Status s = core_.publish([&](pool::Header& h) {",
+           "for (std::uint32_t i = 0; i < ring_count_; ++i) lines_[i].ring.release(heads[i]);", by="threads"),
+    _one("a ring's room up to X only (checkpoint)", "engine/shadow/shadow_impl.hpp", "heads[i] = rings_[i].position_after(x);", "heads[i] = MUTANT ? rings_[i].tail() : rings_[i].position_after(x);", by="threads"),
+    _one("a ring's room up to X only (undo)", "engine/undo/undo_impl.hpp", "r.transactions() != 0 && r.id() > x) break;", "r.transactions() != 0 && !MUTANT && r.id() > x) break;", by="threads"),
+    _one("a ring's room up to what has ended (undo)", "engine/undo/undo_impl.hpp", "while (heads[i] < ended) {", "while (heads[i] < (MUTANT ? ring.tail() : ended)) {", by="shared_ring"),
+    _one("X of ids that have finished (checkpoint)", "engine/shadow/shadow_impl.hpp", "start(held_ ? tm_.domain.quiet_id() :",
+         "start(held_ ? (MUTANT ? tm_.domain.clock.load() : tm_.domain.quiet_id()) :", by="threads"),
+    _one("X of ids that are durable (checkpoint)", "engine/shadow/shadow_impl.hpp", ": persister_.durable());\n  const auto clock",
+         ": MUTANT ? tm_.domain.clock.load() : persister_.durable());\n  const auto clock"),
+    _one("X of ids that have finished (undo)", "engine/undo/undo_impl.hpp", "x = tm_.domain.quiet_id();", "x = MUTANT ? tm_.domain.clock.load() : tm_.domain.quiet_id();", by="threads"),
+    _one("a batch waits until it is durable", "engine/shadow/checkpoint.hpp", "batches_.front().clock <= durable()", "(MUTANT || batches_.front().clock <= durable())"),
+    _one("the directory waits until it is durable", "engine/shadow/checkpoint.hpp", "if (directory_.back().clock > durable()) return Step::waiting;",
+         "if (!MUTANT && directory_.back().clock > durable()) return Step::waiting;"),
+    _one("the directory behind what it names", "engine/shadow/checkpoint.hpp", "if (wrote) return Step::more;", "if (wrote && !MUTANT) return Step::more;"),
+    _one("acknowledged when durable (prefix)", "engine/shadow/shadow.hpp", "engine_.wait(id).or_throw();", "if (!MUTANT) engine_.wait(id).or_throw();"),
+    _one("acknowledged when what was read is durable", "engine/shadow/shadow.hpp", "durability != Durability::async) engine_.wait(seen).or_throw();",
+         "durability != Durability::async && !MUTANT) engine_.wait(seen).or_throw();"),
+    Mutant("isolation ends before the fence (held)", "perdure/engine/shadow/shadow.hpp",
+           (("      // Before isolation ends: nobody builds", "      if (MUTANT) return;\n      // Before isolation ends: nobody builds"),
+            ("    done();\n    if (__builtin_expect(failed, 0)) core_.refuse();",
+             "    if (MUTANT) {\n      (void)ring_.append_fence(record_, log::RecordKind::commit, id, 1, [&] { count(bytes); });\n      if (!ops_.empty()) apply_heap_ops();\n    }\n"
+             "    done();\n    if (__builtin_expect(failed, 0)) core_.refuse();")), by="threads"),
+    Mutant("isolation ends before the fence (undo)", "perdure/engine/undo/undo_impl.hpp",
+           (("  tm_.commit([&](std::uint64_t drawn) {\n    id = drawn;", "  const auto work = [&](std::uint64_t drawn) {\n    id = drawn;"),
+            ("    if (!s.ok()) core_.lost(drawn, s);\n  });",
+             "    if (!s.ok()) core_.lost(drawn, s);\n  };\n  if (MUTANT) {\n    tm_.commit([&](std::uint64_t drawn) { id = drawn; });\n    work(id);\n  } else {\n    tm_.commit(work);\n  }")),
+           by="threads"),
+    Mutant("old values before heap records (undo)", "perdure/engine/undo/undo_impl.hpp",
+           (("  for (const auto& r : in_flight) each(r,", "  if (!MUTANT) for (const auto& r : in_flight) each(r,"),
+            ("  heap.write();\n", "  heap.write();\n  if (MUTANT) for (const auto& r : in_flight) each(r, [&](const log::Entry& e) { home.words(e.offset, e.values, e.count); });\n"))),
+)
+
+# One line calls the medium for several: each of those by itself.
+CALLERS = tuple(
+    _one(f"the fence of {what}", "log/ring.hpp", "medium_->fence();", f"MUTANT && {test} ? Status() : medium_->fence();")
+    for what, test in (("a commit record", "kind == RecordKind::commit && transactions != 0"), ("a group record", "kind == RecordKind::group"),
+                       ("an undo record (U1)", "kind == RecordKind::undo"), ("the record of a rollback", "kind == RecordKind::commit && transactions == 0"))
+) + (
+    _left_out("the fence between a span's bitmap and its word (H4)", "pool/heap_apply.cpp", "target.fence();"),
+    _left_out("the fence between bitmaps and directory (undo's recovery)", "pool/heap_apply.cpp", "home_.fence();"),
+    _left_out("the flush at the end of redo", "log/redo.cpp", "home.flush();"),
+    _left_out("the flush at the end of undo", "engine/undo/undo_impl.hpp", "home.flush();"),
+    _left_out("the flush of a round of replay", "engine/shadow/replay.cpp", "home_.flush();"),
+    _left_out("the flush of undo's heap bits", "engine/undo/undo_impl.hpp", "home_writer_.flush();"),
+    _one("the lines of a commit before its record (undo, U2)", "engine/undo/undo_impl.hpp", "Status s = flush_lines();\n    if (s.ok()) s = append(log::RecordKind::commit, drawn, 1);",
+         "Status s = MUTANT ? Status() : flush_lines();\n    if (s.ok()) s = append(log::RecordKind::commit, drawn, 1);"),
+    _one("the lines of a rollback before its record (undo)", "engine/undo/undo_impl.hpp", "Status s = flush_lines();\n    if (s.ok()) s = append(log::RecordKind::commit, engine_",
+         "Status s = MUTANT ? Status() : flush_lines();\n    if (s.ok()) s = append(log::RecordKind::commit, engine_"),
+)
+
+MUTANTS = CHECKS + SESSIONS + ORDERS + CALLERS
