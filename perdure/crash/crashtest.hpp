@@ -13,6 +13,7 @@
 // Of check and digest either may be missing. With digest a recovered pool must be in a state in which the program has been after a
 // step: not older than the last that was acknowledged, and a crash in recovery must end in the same state. Whatever they say, the heap is audited and
 // compared with what the root's containers own.
+// Between steps the pool is now and then closed, or left as a SIGKILL leaves it, and opened again: a step finds it at the same addresses.
 // When something is found, the steps are thinned out to few that still show it. Everything follows from the seed, but for the timing of a
 // pool's own threads where Plan::start does not take them in hand. A setup(pool), if there is one, runs before the first step.
 // Thread safety: one exploration at a time in a process; a pool's own threads may run, a step's should not.
@@ -51,8 +52,8 @@ struct Plan {
   std::uint32_t rings = 1;   ///< where the order is held
   std::uint64_t ring_bytes = 16384;
   std::uint64_t home_bytes = 8 * pool::chunk_bytes, max_home_bytes = 16 * pool::chunk_bytes;
-  /// About one step in so many is followed by the pool's end, as often by a SIGKILL as by a close, and its opening again. 0: none.
-  std::uint64_t reopen = 0;
+  /// About one step in so many is followed by the pool's end, as often by a SIGKILL as by a close, and its opening again. 0: never.
+  std::uint64_t reopen = 8;
   crash::ExploreOptions explore;  ///< its seed is not looked at
   bool shrink = true;
   /// What may keep the pool's own threads in step with the seed (tests/crash/scheduler.hpp): called before the program, after it, and at each event

@@ -52,7 +52,6 @@ crashtest::Plan plan_of(const Budget& budget, const Way& way, crash::Model model
   plan.durability = way.durability;
   plan.like_a_file = way.like_a_file;
   plan.explore.model = model;
-  plan.reopen = 8;
   plan.shrink = !budget.first;
   plan.start = budget.start;
   plan.stop = budget.stop;
