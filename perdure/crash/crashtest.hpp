@@ -52,7 +52,8 @@ struct Plan {
   std::uint32_t rings = 1;   ///< where the order is held
   std::uint64_t ring_bytes = 16384;
   std::uint64_t home_bytes = 8 * pool::chunk_bytes, max_home_bytes = 16 * pool::chunk_bytes;
-  /// About one step in so many is followed by the pool's end, as often by a SIGKILL as by a close, and its opening again. 0: never.
+  /// About one step in so many ends with the pool's end, by a close, by a SIGKILL after it, or by one at any instant in it (where the workload
+  /// has a digest and can be copied), and with its opening again, in which it may be killed too. 0: never.
   std::uint64_t reopen = 8;
   crash::ExploreOptions explore;  ///< its seed is not looked at
   bool shrink = true;
@@ -107,12 +108,15 @@ inline medium::CrashOptions medium_of(const Plan& plan) {
   return o;
 }
 
+enum class End : std::uint8_t { none, closed, killed, killed_within };  ///< of the pool, after a step or in it
+
 /// Runs the steps named and explores them once.
 template <class Workload, class Instance>
 Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, crash::Seen& seen) {
   using Root = typename Workload::Root;
   Workload workload;
   std::vector<std::uint64_t> states;  // digests, before the first step and after each
+  std::string failure;
   std::unique_ptr<crash::Image> image;
   medium::Trace trace;
   crash::Arena::Geometry geometry;
@@ -129,14 +133,16 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
       if constexpr (Digests<Workload, crash::PlainTx>)
         states.push_back(pool->view([&](auto& tx, const Root& root) { return static_cast<std::uint64_t>(workload.digest(tx, root)); }));
     };
-    // What is not durable yet would be lost with the process: a workload's model does not expect that.
-    const auto reopen = [&](bool killed) {
-      pool->view(durable, [](auto&, const Root&) {});
-      if (!killed) pool->close();
-      made = medium->succeed().value();
-      pool.reset();  // what it does now, nobody sees
-      medium = made.get();
-      pool = std::make_unique<PoolType>(PoolType::try_open_on("crash", options_of<Instance>(plan), std::move(made), false).value());
+    // Opens what the process left; now and then that one is killed too, while it recovers.
+    const auto open_again = [&](crash::Random& dice) {
+      for (;;) {
+        made = medium->heir();
+        pool.reset();  // what it does now, nobody sees
+        medium = made.get();
+        if (dice() % 2 == 0) medium->kill_after(dice() % 40);
+        pool = std::make_unique<PoolType>(PoolType::try_open_on("crash", options_of<Instance>(plan), std::move(made), false).value());
+        if (medium->survives()) return;
+      }
     };
     geometry = {medium->log_bytes(), medium->max_home_bytes(), pool->header().base, medium->append_unit(), medium->fence_is_sync()};
     note_state();
@@ -151,19 +157,52 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
     }
     for (const std::uint64_t number : steps) {
       Step step{number, crash::Random(plan.seed * 0x9e3779b97f4a7c15ULL + number), plan.durability != async, true};
+      crash::Random dice(base::mix(plan.seed + 0x5e55) + number);
+      const auto end = plan.reopen == 0 || dice() % plan.reopen != 0 ? End::none : static_cast<End>(1 + dice() % 3);
+      // What is not durable yet would be lost with the process: a workload's model does not expect that.
+      const auto settle = [&] { pool->view(durable, [](auto&, const Root&) {}); };
+      if constexpr (Digests<Workload, crash::PlainTx> && std::copyable<Workload>) {
+        if (end == End::killed_within) {
+          settle();
+          const Workload before = workload;
+          medium->kill_after(dice() % 60);
+          medium->begin(done);
+          workload.step(*pool, step);
+          note_state();
+          if (!medium->survives()) {
+            const std::uint64_t after = states.back();
+            states.pop_back();
+            open_again(dice);
+            note_state();
+            if (states.back() == states[states.size() - 2])
+              workload = before;
+            else if (states.back() != after) {
+              failure = "after a SIGKILL in step " + std::to_string(number) + " recovery makes a state in which the program never was";
+              break;
+            }
+            step.acknowledged = true;  // by an opening: what recovery makes is durable
+          }
+          ++done;
+          if (step.acknowledged) medium->done(done);
+          continue;
+        }
+      }
       medium->begin(done);
       workload.step(*pool, step);
       note_state();
       ++done;
       if (step.acknowledged) medium->done(done);
-      crash::Random dice(base::mix(plan.seed + 0x5e55) + number);
-      if (plan.reopen != 0 && dice() % plan.reopen == 0) reopen(dice() % 2 == 0);
+      if (end == End::none) continue;
+      settle();
+      if (end == End::closed) pool->close();
+      open_again(dice);
     }
     pool->close();
     medium->done(done);
     trace = medium->end_trace();
   }
   if (plan.stop != nullptr) plan.stop();
+  if (!failure.empty()) return {{}, failure, steps};
   const auto look = [&](auto& tx, const Root& root, const Crash& crash) {
     crash::Verdict verdict;
     if constexpr (Digests<Workload, crash::PlainTx>) verdict.digest = workload.digest(tx, root);

@@ -46,6 +46,7 @@ void CrashMedium::write(Kind kind, std::uint64_t offset, const void* src, std::s
 void CrashMedium::store(std::uint64_t offset, const void* src, std::size_t n) noexcept {
   if (options_.before) options_.before();
   const std::lock_guard lock(mutex_);
+  event();
   write(Kind::store, offset, src, n);
   add(row().stores, 1);
   add(row().stored_bytes, n);
@@ -55,6 +56,7 @@ void CrashMedium::stream(std::uint64_t offset, const void* src, std::size_t n) n
   if (options_.before) options_.before();
   assert(offset % line_bytes == 0 && n % line_bytes == 0);
   const std::lock_guard lock(mutex_);
+  event();
   write(Kind::stream, offset, src, n);
   add(row().streamed_lines, n / line_bytes);
 }
@@ -65,6 +67,7 @@ void CrashMedium::append(const RingMap& ring, std::uint64_t pos, const void* src
   assert(at % line_bytes == 0 && n % line_bytes == 0 && n <= ring.bytes);
   const std::uint64_t first = n < ring.bytes - at ? n : ring.bytes - at;
   const std::lock_guard lock(mutex_);
+  event();
   write(Kind::stream, ring.offset + at, src, first);
   write(Kind::stream, ring.offset, static_cast<const std::byte*>(src) + first, n - first);
   add(row().streamed_lines, n / line_bytes);
@@ -74,6 +77,7 @@ void CrashMedium::flush(std::uint64_t offset, std::size_t n) noexcept {
   if (options_.before) options_.before();
   if (n == 0 || CallSites::of_process().skip("flush", __builtin_return_address(0))) return;
   const std::lock_guard lock(mutex_);
+  event();
   if (tracing_) trace_.flushed(base::thread_slot(), offset, n);
   add(row().flushed_lines, lines_touched(offset, n));
 }
@@ -82,6 +86,7 @@ Status CrashMedium::fence() noexcept {
   if (options_.before) options_.before();
   if (CallSites::of_process().skip("fence", __builtin_return_address(0))) return {};
   const std::lock_guard lock(mutex_);
+  event();
   if (tracing_) trace_.note(Kind::fence, base::thread_slot());
   add(row().fences, 1);
   return {};
@@ -91,6 +96,7 @@ Status CrashMedium::flush_all() noexcept {
   if (options_.before) options_.before();
   if (CallSites::of_process().skip("flush_all", __builtin_return_address(0))) return {};
   const std::lock_guard lock(mutex_);
+  event();
   if (tracing_) trace_.note(Kind::flush_all, base::thread_slot());
   return {};
 }
@@ -107,25 +113,44 @@ std::vector<std::uint64_t> CrashMedium::begin_trace() {
 
 void CrashMedium::begin(std::uint64_t step, std::uint32_t of) {
   const std::lock_guard lock(mutex_);
-  trace_.note(Kind::begin, base::thread_slot(), step, of);
+  if (tracing_) trace_.note(Kind::begin, base::thread_slot(), step, of);
 }
 
 void CrashMedium::done(std::uint64_t steps, std::uint32_t of) {
   const std::lock_guard lock(mutex_);
-  trace_.note(Kind::done, base::thread_slot(), steps, of);
+  if (tracing_) trace_.note(Kind::done, base::thread_slot(), steps, of);
 }
 
-Result<std::unique_ptr<CrashMedium>> CrashMedium::succeed() {
-  const std::lock_guard lock(mutex_);
+void CrashMedium::leave() {
   CrashOptions options = options_;
   options.home_bytes = home_bytes();
-  auto next = make(options);
-  if (!next.ok()) return next;
-  std::memcpy((*next)->log_, log_, log_bytes_);
-  std::memcpy((*next)->home_, home_, options.home_bytes);
-  (*next)->trace_ = std::exchange(trace_, {});
-  (*next)->tracing_ = std::exchange(tracing_, false);
-  return next;
+  heir_ = make(options).value();
+  std::memcpy(heir_->log_, log_, log_bytes_);
+  std::memcpy(heir_->home_, home_, options.home_bytes);
+  heir_->trace_ = std::exchange(trace_, {});
+  heir_->tracing_ = std::exchange(tracing_, false);
+}
+
+void CrashMedium::event() {
+  if (left_ != never && left_-- == 0) leave();
+}
+
+void CrashMedium::kill_after(std::uint64_t events) {
+  const std::lock_guard lock(mutex_);
+  left_ = events;
+}
+
+bool CrashMedium::survives() {
+  const std::lock_guard lock(mutex_);
+  left_ = never;
+  return heir_ == nullptr;
+}
+
+std::unique_ptr<CrashMedium> CrashMedium::heir() {
+  const std::lock_guard lock(mutex_);
+  if (heir_ == nullptr) leave();
+  left_ = never;
+  return std::move(heir_);
 }
 
 Trace CrashMedium::end_trace() {

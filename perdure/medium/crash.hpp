@@ -46,8 +46,14 @@ class CrashMedium final : public MappedMedium {
   /// Step `step` of the test's thread `of` begins; the first `steps` of its steps are acknowledged.
   void begin(std::uint64_t step, std::uint32_t of = 0);
   void done(std::uint64_t steps, std::uint32_t of = 0);
-  /// A medium that holds what this one holds now, as memory does that outlives its process. The trace goes on there; here recording has ended.
-  Result<std::unique_ptr<CrashMedium>> succeed();
+  /// After so many more stores, streams, flushes and fences the process is killed: what it does from then on reaches this medium only, and is not
+  /// recorded. 0: at the next one.
+  void kill_after(std::uint64_t events);
+  /// Takes kill_after back; false: it has happened.
+  [[nodiscard]] bool survives();
+  /// Kills it now, if that has not happened. Returns a medium that holds what this one held then, as memory does that outlives a process; the
+  /// trace goes on there. Once.
+  std::unique_ptr<CrashMedium> heir();
   /// What was recorded since begin_trace(); recording ends.
   [[nodiscard]] Trace end_trace();
 
@@ -56,6 +62,8 @@ class CrashMedium final : public MappedMedium {
   Status init();
   std::byte* address(std::uint64_t offset) const noexcept { return offset < log_bytes_ ? log_ + offset : home_ + (offset - log_bytes_); }
   void write(TraceEvent::Kind kind, std::uint64_t offset, const void* src, std::size_t n);  // mutex_ held
+  void event();                                                                             // mutex_ held: one of kill_after's
+  void leave();                                                                             // mutex_ held: the process is killed
   Status extend(std::uint64_t from, std::uint64_t to) override;
   void shrink(std::uint64_t to) noexcept override;
 
@@ -64,6 +72,9 @@ class CrashMedium final : public MappedMedium {
   mutable std::mutex mutex_;
   bool tracing_ = false;
   Trace trace_;
+  static constexpr std::uint64_t never = ~std::uint64_t{0};
+  std::uint64_t left_ = never;  // events until it is killed
+  std::unique_ptr<CrashMedium> heir_;
 };
 
 }  // namespace perdure::medium
