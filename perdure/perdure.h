@@ -211,7 +211,7 @@ int perdure_write_word(perdure_tx* tx, void* to, uint64_t value);
 void* perdure_read_pointer(perdure_tx* tx, const void* from);
 int perdure_write_pointer(perdure_tx* tx, void* to, const void* value);
 
-/* A block of at least n bytes, uninitialised, 16-aligned, 64-aligned from 64 bytes on. Taken back if the transaction does not commit.
+/* A block of at least n bytes, uninitialised, 16-aligned, 64-aligned where n is a multiple of 64. Taken back if the transaction does not commit.
  * RETURNS NULL on failure: PERDURE_FULL, READ_ONLY (see perdure_status). */
 void* perdure_alloc(perdure_tx* tx, size_t n);
 

@@ -63,7 +63,7 @@ int caught() noexcept {
     return fail(PERDURE_ABORTED, "the transaction was rolled back: its body returned other than 0");
   } catch (const error& e) {
     return fail(e.status());
-  } catch (const tm::Conflict&) {
+  } catch (const perdure::tm::Conflict&) {
     return PERDURE_AGAIN;
   } catch (const engine::NeedRoom&) {
     return PERDURE_AGAIN;

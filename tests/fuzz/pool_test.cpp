@@ -6,6 +6,7 @@
 #include <random>
 
 #include "tests/engine/suite.hpp"
+#include "tests/fuzz/corpus.hpp"
 #include "tests/fuzz/pool_target.hpp"
 
 namespace perdure::fuzz {
@@ -23,6 +24,13 @@ TEST(MutatedPools, OpenOrAreRefused) {
     }
     SCOPED_TRACE("input " + std::to_string(n));
     open_mutated(input.data(), input.size());
+  }
+}
+
+TEST(MutatedPools, OfTheCorpus) {
+  for (const Input& input : corpus("pool")) {
+    SCOPED_TRACE(input.name);
+    open_mutated(input.bytes.data(), input.bytes.size());
   }
 }
 

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The fuzzer of operations on random inputs and its corpus, without libFuzzer; and that it is able to find something.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/engine/suite.hpp"
+#include "tests/fuzz/corpus.hpp"
+#include "tests/fuzz/ops_target.hpp"
+
+namespace perdure::fuzz {
+namespace {
+
+std::vector<std::uint8_t> random_input(std::mt19937_64& random) {
+  std::vector<std::uint8_t> input(16 + random() % 600);
+  for (auto& b : input) b = static_cast<std::uint8_t>(random());
+  return input;
+}
+
+TEST(Operations, AreTheModelsOnEveryEngine) {
+  std::mt19937_64 random(12);
+  for (unsigned n = 0; n < 100 / test::scale; ++n) {
+    const auto input = random_input(random);
+    ASSERT_EQ(play(all_engines(), input.data(), input.size()), "") << "input " << n;
+  }
+}
+
+TEST(Operations, OfTheCorpus) {
+  for (const Input& input : corpus("ops")) ASSERT_EQ(play(all_engines(), input.bytes.data(), input.bytes.size()), "") << input.name;
+}
+
+TEST(Operations, DifferencesAreSeen) {
+  std::mt19937_64 random(13);
+  const auto input = random_input(random);
+  const auto seen = [&](auto tamper) { return play(engines<shadow, undo_stm>(), input.data(), input.size(), tamper); };
+  EXPECT_EQ(seen(NoTampering()), "");
+  EXPECT_NE(seen([](auto& pool, const Command&) { pool.update([](auto& tx, Root& root) { tx(root.fields.word[3]) += 1; }); }), "");
+  EXPECT_NE(seen([](auto& pool, const Command&) { pool.update([](auto& tx, Root&) { (void)tx.alloc(64); }); }), "") << "a leak";
+  EXPECT_NE(seen([](auto& pool, const Command&) { pool.update([](auto& tx, Root& root) { root.chain.push_back(tx, "x"); }); }), "");
+}
+
+}  // namespace
+}  // namespace perdure::fuzz
