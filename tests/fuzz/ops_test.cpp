@@ -20,7 +20,7 @@ std::vector<std::uint8_t> random_input(std::mt19937_64& random) {
 
 TEST(Operations, AreTheModelsOnEveryEngine) {
   std::mt19937_64 random(12);
-  for (unsigned n = 0; n < 100 / test::scale; ++n) {
+  for (unsigned n = 0; n < 50 / test::scale; ++n) {
     const auto input = random_input(random);
     ASSERT_EQ(play(all_engines(), input.data(), input.size()), "") << "input " << n;
   }
