@@ -32,7 +32,7 @@ std::vector<RingReport> RawPool::scan_rings(const std::function<void(std::uint32
   std::vector<RingReport> reports;
   if (h.clean == 1) return reports;  // closed in order: what the rings hold is over
   for (std::uint32_t i = 0; i < h.ring_count; ++i) {
-    const medium::RingMap map = medium().map_ring(pool::first_ring + i * h.ring_bytes, h.ring_bytes).value();
+    const medium::RingMap map = medium().map_ring(pool::ring_offset(h, i), h.ring_bytes).value();
     RingReport report{i, h.ring_head[i], {}};
     report.scan = log::scan_ring(map, report.head, log::ring_seed(h.uuid, h.epoch, i), h.append_unit, path_ + ": ring " + std::to_string(i),
                                  [&](const log::RecordView& record) {

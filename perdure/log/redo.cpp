@@ -55,7 +55,7 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   done.last_id = header.applied;
   std::vector<RecordView> records;
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {
-    const std::uint64_t offset = pool::first_ring + i * header.ring_bytes;
+    const std::uint64_t offset = pool::ring_offset(header, i);
     auto map = medium.map_ring(offset, header.ring_bytes);
     if (!map) return map.status();
     const Scan scan = scan_ring(*map, header.ring_head[i], ring_seed(header.uuid, header.epoch, i), header.append_unit,

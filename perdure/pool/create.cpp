@@ -291,6 +291,9 @@ Status create_on_device(const FileLock& lock, const OpenFile& how, const Identit
   std::ifstream("/sys/dev/char/" + number(major(st.st_rdev)) + ":" + number(minor(st.st_rdev)) + "/size") >> bytes;
   auto plan = plan_pool(how, who);
   if (!plan.ok()) return plan.status();
+  // a device can be mapped in pieces of its alignment only
+  plan->ring_bytes = round_up(plan->ring_bytes, medium::region_align);
+  plan->log_bytes = round_up(first_ring + plan->ring_bytes * plan->rings, medium::region_align);
   const std::uint64_t least = plan->log_bytes + plan->home_bytes;
   if (bytes < least + medium::region_align)
     return failure(Code::full, how.path, "a device of " + number(bytes) + " bytes", "at least " + number(least + medium::region_align),

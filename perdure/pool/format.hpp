@@ -21,11 +21,11 @@
 namespace perdure::pool {
 
 inline constexpr char magic[8] = {'P', 'E', 'R', 'D', 'U', 'R', 'E', '\0'};
-inline constexpr std::uint32_t format_version = 1;
+inline constexpr std::uint32_t format_version = 2;
 inline constexpr std::uint32_t endian_mark = 0x01020304;
 inline constexpr std::uint64_t header_a = 0;
 inline constexpr std::uint64_t header_b = 64 << 10;
-inline constexpr std::uint64_t first_ring = 128 << 10;  ///< rings start here, each a multiple of 4096 long
+inline constexpr std::uint64_t first_ring = 128 << 10;  ///< no ring begins before; each is a multiple of 4096 long
 inline constexpr int max_rings = 128;
 inline constexpr std::size_t layout_capacity = 2048;
 
@@ -75,6 +75,12 @@ static_assert(sizeof(Header) == 4096 && std::is_trivially_copyable_v<Header>);
 static_assert(offsetof(Header, uuid) == 16 && offsetof(Header, engine) == 32 && offsetof(Header, base) == 64);
 static_assert(offsetof(Header, sequence) == 136 && offsetof(Header, ring_head) == 224 && offsetof(Header, layout) == 1248);
 static_assert(offsetof(Header, checksum) == 4088);
+
+/// Where ring i begins. The rings end where the log range does: of whole 2 MiB on a device-dax, which can be mapped in no other pieces, they
+/// lie at multiples of 2 MiB.
+[[nodiscard]] constexpr std::uint64_t ring_offset(const Header& h, std::uint32_t i) noexcept {
+  return h.log_bytes - (h.ring_count - i) * h.ring_bytes;
+}
 
 /// The root type's layout text, as far as the header holds it.
 [[nodiscard]] inline std::string_view layout_text(const Header& h) noexcept {

@@ -70,9 +70,10 @@ Status refuse(const std::string& path, const ChosenHeader& c, const Header* a, c
   }
   if (has(CopyState::other_version)) {
     const std::uint32_t v = c.copy_a == CopyState::other_version ? a->version : b->version;
-    return failure(
-        Code::incompatible, path, "a pool of format version " + number(v), "version " + number(format_version),
-        v > format_version ? "open it with a newer Perdure" : "the version says that no Perdure made it; restore it from a copy");
+    return failure(Code::incompatible, path, "a pool of format version " + number(v), "version " + number(format_version),
+                   v > format_version ? "open it with a newer Perdure"
+                   : v != 0           ? "export it with the Perdure that made it, and load the export here"
+                                      : "the version says that no Perdure made it; restore it from a copy");
   }
   return not_a_pool(path, "a file that does not begin like a pool");
 }

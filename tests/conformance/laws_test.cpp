@@ -8,8 +8,8 @@
 namespace perdure::test {
 namespace {
 
-using conformance::ways;
 using conformance::Way;
+using conformance::ways;
 
 struct Root {
   p<std::uint64_t> count;
@@ -41,7 +41,8 @@ Shape shape_of(const Way& way, std::uint64_t records) {
 
 /// The states after 0, 1, ..., n transactions, as recovery finds them: block contents left out, which nobody wrote.
 template <class Instance>
-std::vector<std::vector<std::byte>> roots(PoolOf<Instance, Root>& pool, const Way& way, std::uint64_t n, std::vector<std::vector<std::byte>>* images = nullptr,
+std::vector<std::vector<std::byte>> roots(PoolOf<Instance, Root>& pool, const Way& way, std::uint64_t n,
+                                          std::vector<std::vector<std::byte>>* images = nullptr,
                                           medium::RecordingMedium* medium = nullptr) {
   std::vector<std::vector<std::byte>> all;
   const auto note = [&] {

@@ -59,8 +59,8 @@ TEST_P(Damage, FlipsInTheLog) {
     m.path = path, m.kind = GetParam().medium, m.read_only = true, m.log_bytes = h.log_bytes;
     const auto medium = medium::open_medium(m).value();
     const auto scan = log::scan_ring(
-        medium->map_ring(pool::first_ring, h.ring_bytes).value(), h.ring_head[0], log::ring_seed(h.uuid, h.epoch, 0), h.append_unit, path,
-        [&](const log::RecordView& r) {
+        medium->map_ring(pool::ring_offset(h, 0), h.ring_bytes).value(), h.ring_head[0], log::ring_seed(h.uuid, h.epoch, 0), h.append_unit,
+        path, [&](const log::RecordView& r) {
           records.push_back({r.position, r.position + (r.payload_words() + log::header_words) * 8, r.position + r.bytes(h.append_unit)});
         });
     ASSERT_TRUE(scan.damage.ok());
@@ -72,7 +72,7 @@ TEST_P(Damage, FlipsInTheLog) {
 
   std::uint64_t corrupt = 0, cut = 0, unseen = 0;
   const auto flip = [&](std::uint64_t at, const Extent& record) {
-    const std::uint64_t offset = pool::first_ring + at;
+    const std::uint64_t offset = pool::ring_offset(h, 0) + at;
     const bool last = &record == &records.back(), padding = at >= record.end;
     const char flipped = static_cast<char>(image.bytes()[offset] ^ (1 << at % 8));
     poke(path, offset, &flipped, 1);
@@ -119,8 +119,8 @@ TEST_P(Damage, FlipsInTheUnusedLog) {
   Image image(path);
   const pool::Header h = header_of(path);
   for (std::uint64_t at = h.ring_bytes - 4096; at < h.ring_bytes; at += 311) {
-    const char flipped = static_cast<char>(image.bytes()[pool::first_ring + at] ^ 16);
-    poke(path, pool::first_ring + at, &flipped, 1);
+    const char flipped = static_cast<char>(image.bytes()[pool::ring_offset(h, 0) + at] ^ 16);
+    poke(path, pool::ring_offset(h, 0) + at, &flipped, 1);
     {
       TestPool pool = TestPool::open(path, options());
       EXPECT_EQ(steps_in(pool), steps);

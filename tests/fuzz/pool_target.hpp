@@ -105,8 +105,10 @@ inline void mend_records(Patched& p, const crash::Arena::Geometry& g) {
   std::vector<std::uint64_t> words(sizeof h / 8);
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = p.word(pool::header_a / 8 + i);
   std::memcpy(&h, words.data(), sizeof h);
-  if (h.ring_bytes < g.append_unit || h.ring_bytes > g.log_bytes - pool::first_ring) return;
-  const std::uint64_t ring = pool::first_ring / 8, length = h.ring_bytes / 8, unit = g.append_unit / 8;
+  if (h.log_bytes != g.log_bytes || h.ring_count == 0 || h.ring_count > pool::max_rings || h.ring_bytes < g.append_unit ||
+      h.ring_bytes > (g.log_bytes - pool::first_ring) / h.ring_count)
+    return;
+  const std::uint64_t ring = pool::ring_offset(h, 0) / 8, length = h.ring_bytes / 8, unit = g.append_unit / 8;
   std::uint64_t position = h.ring_head[0] / 8 / unit * unit;
   const auto at = [&](std::uint64_t i) { return ring + (position + i) % length; };
   for (int n = 0; n < 64; ++n) {

@@ -50,7 +50,7 @@ Shadow<Tm, How>::Shadow(pool::PoolFile& file, const Config& config, const Recove
   marks_ = std::make_unique<Marks>(marks ? header.max_home_bytes : 0);
   if (!file.read_only()) {
     for (std::uint32_t i = 0; i < ring_count_; ++i) {
-      auto map = core_.medium.map_ring(pool::first_ring + i * header.ring_bytes, header.ring_bytes);
+      auto map = core_.medium.map_ring(pool::ring_offset(header, i), header.ring_bytes);
       rings_[i].configure(core_.medium, map.value(), log::ring_seed(header.uuid, header.epoch, i));
     }
     if constexpr (How == Reproduce::checkpoint)

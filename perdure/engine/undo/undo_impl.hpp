@@ -21,7 +21,7 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
   std::vector<log::RecordView> commits, in_flight;
   std::uint64_t last = header.applied;
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {
-    const std::uint64_t offset = pool::first_ring + i * header.ring_bytes;
+    const std::uint64_t offset = pool::ring_offset(header, i);
     auto map = medium.map_ring(offset, header.ring_bytes);
     if (!map) return map.status();
     std::vector<log::RecordView> open;  // undo records since the ring's last commit record
@@ -86,7 +86,7 @@ Undo<Tm>::Undo(pool::PoolFile& file, const Config& config, const Recovery& recov
   if (file.read_only()) return;
   const pool::Header& header = file.header();
   for (std::uint32_t i = 0; i < ring_count_; ++i) {
-    auto map = core_.medium.map_ring(pool::first_ring + i * header.ring_bytes, header.ring_bytes);
+    auto map = core_.medium.map_ring(pool::ring_offset(header, i), header.ring_bytes);
     lines_[i].ring.configure(core_.medium, map.value(), log::ring_seed(header.uuid, header.epoch, i));
   }
 }
