@@ -91,6 +91,8 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
                      "open it as Pool<Root, perdure::engines<perdure::" + family + ">>");
   }
   opened.index = static_cast<std::size_t>(chosen - candidates.data());
+  if (header.ring_count == 0 && chosen->identity(opened.config).rings != 0)
+    return failure(Code::corrupt, path, "a pool of engine '" + family + "' without a log ring", "one or more", "restore it from a copy");
   if (!opened.file->read_only())
     if (Status s = chosen->recover(*opened.file, opened.recovery); !s.ok()) return s;
   if (Status s = opened.file->start_session(chosen->view); !s.ok()) return s;

@@ -123,6 +123,12 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
   constexpr std::uint64_t set_up = requires(Pool<Root, engines<Instance>>& pool) { workload.setup(pool); } ? 1 : 0;  // it counts as a step
   if (plan.start != nullptr) plan.start(plan.seed);
   {
+    const struct Stop {
+      void (*stop)();
+      ~Stop() {
+        if (stop != nullptr) stop();
+      }
+    } stop{plan.stop};
     auto made = medium::CrashMedium::make(medium_of(plan)).value();
     medium::CrashMedium* medium = made.get();
     using PoolType = Pool<Root, engines<Instance>>;
@@ -165,8 +171,8 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
         if (end == End::killed_within) {
           settle();
           const Workload before = workload;
-          medium->kill_after(dice() % 60);
           medium->begin(done);
+          medium->kill_after(dice() % 60);
           workload.step(*pool, step);
           note_state();
           if (!medium->survives()) {
@@ -201,7 +207,6 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
     medium->done(done);
     trace = medium->end_trace();
   }
-  if (plan.stop != nullptr) plan.stop();
   if (!failure.empty()) return {{}, failure, steps};
   const auto look = [&](auto& tx, const Root& root, const Crash& crash) {
     crash::Verdict verdict;

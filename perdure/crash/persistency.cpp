@@ -17,6 +17,7 @@ void Persistency::apply(const medium::Trace& trace, const medium::TraceEvent& ev
     case Kind::flush_all:
       for (const std::uint32_t line : std::vector<std::uint32_t>(open_)) settle(line, [](const Store&) { return true; });
       return;
+    case Kind::killed: return killed();
     case Kind::grow: return image_.home_bytes(event.offset);
     case Kind::begin:
     case Kind::done: return;
@@ -63,10 +64,16 @@ void Persistency::flushed(const medium::TraceEvent& event) {
 
 void Persistency::fenced(std::uint16_t thread) {
   Thread& t = threads_[thread];
-  for (const Capture& c : t.captures) settle(c.line, [&](const Store& s) { return !s.streamed && s.time <= c.time; });
-  for (const std::uint32_t line : t.streamed) settle(line, [&](const Store& s) { return s.streamed && s.thread == thread; });
+  for (const Capture& c : t.captures) settle(c.line, [&](const Store& s) { return (!s.streamed || s.orphan) && s.time <= c.time; });
+  for (const std::uint32_t line : t.streamed) settle(line, [&](const Store& s) { return s.streamed && !s.orphan && s.thread == thread; });
   t.captures.clear();
   t.streamed.clear();
+}
+
+void Persistency::killed() {
+  threads_.clear();
+  for (const std::uint32_t line : open_)
+    for (Store& s : lines_[slot_[line] - 1].stores) s.orphan = true;
 }
 
 // Stores of the line that are sure go into the image, with what they overwrote.

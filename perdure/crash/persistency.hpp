@@ -53,6 +53,7 @@ class Persistency {
     std::uint16_t thread;
     std::uint8_t word;
     bool streamed;
+    bool orphan = false;  ///< its process was killed: no fence is its own, but anybody's flush and fence make it durable, streamed or not
   };
   struct Line {
     std::vector<Store> stores;  // in order
@@ -70,6 +71,7 @@ class Persistency {
   void wrote(const medium::Trace& trace, const medium::TraceEvent& event);
   void flushed(const medium::TraceEvent& event);
   void fenced(std::uint16_t thread);
+  void killed();
   template <class Sure>
   void settle(std::uint32_t line, Sure&& sure);
   void close(std::uint32_t line);

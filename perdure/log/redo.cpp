@@ -30,9 +30,12 @@ bool HomeWriter::payload(const std::uint64_t* p, std::uint64_t n) {
 }
 
 std::uint64_t HomeWriter::load(std::uint64_t offset) const {
-  if (use_ == Use::recovery) touch(offset, sizeof(std::uint64_t));
   std::uint64_t word;
   std::memcpy(&word, medium_.at(medium_.log_bytes() + offset), sizeof word);
+  if (use_ == Use::recovery) {  // stored anew: after a write-back that failed, a kernel takes a page for clean that the disk does not have
+    medium_.store(medium_.log_bytes() + offset, &word, sizeof word);
+    touch(offset, sizeof word);
+  }
   return word;
 }
 

@@ -6,7 +6,7 @@
 // Crash invariants: D1 entries are applied in id order; D2 everything applied is flushed and fenced before `applied` says so.
 // D3 applying again, over a home that is as new or newer, ends in the same state (values are whole words; heap ops see heap.hpp).
 // D4 what recovery goes by is durable before anything rests on it: a process that was killed leaves stores that the next one sees, and that
-// a power cut may still take back. So the records are fenced before home is touched, and a word of home that is right already is flushed too.
+// a power cut may still take back. So the records are fenced before home is touched, and a word of home that is right already is stored again.
 // Thread safety: one thread an object.
 #pragma once
 
@@ -25,7 +25,7 @@ namespace perdure::log {
 /// Stores words to home through the medium and remembers which lines to flush.
 class HomeWriter final : public pool::HeapTarget {
  public:
-  enum class Use : std::uint8_t { running, recovery };  ///< recovery: what is only read is flushed too (D4)
+  enum class Use : std::uint8_t { running, recovery };  ///< recovery: what is only read is stored and flushed too (D4)
   HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use use = Use::running)
       : medium_(medium), max_home_bytes_(max_home_bytes), use_(use) {
     lines_.reserve(batch);

@@ -127,6 +127,7 @@ void CrashMedium::leave() {
   heir_ = make(options).value();
   std::memcpy(heir_->log_, log_, log_bytes_);
   std::memcpy(heir_->home_, home_, options.home_bytes);
+  if (tracing_) trace_.note(Kind::killed, base::thread_slot());
   heir_->trace_ = std::exchange(trace_, {});
   heir_->tracing_ = std::exchange(tracing_, false);
 }

@@ -93,6 +93,7 @@ void FileMedium::stream(std::uint64_t offset, const void* src, std::size_t n) no
 
 void FileMedium::flush(std::uint64_t offset, std::size_t n) noexcept {
   mark(offset, n);
+  if (n != 0 && offset < log_bytes_) stage_->mark(offset, n);  // written even where only read so far: D4, after a write-back that failed
   add(row().flushed_lines, lines_touched(offset, n));
 }
 

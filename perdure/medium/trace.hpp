@@ -21,6 +21,7 @@ struct TraceEvent {
     flush,      ///< `count` lines from the one at `offset` on
     fence,      ///< of `thread`
     flush_all,  ///< all that was stored, by whomever
+    killed,     ///< the process was, with all its threads: what it had begun to write back, nobody waits for any more
     grow,       ///< home is `offset` bytes long now, the new ones zero, durably
     begin,      ///< step number `offset` of the test's thread `count` begins
     done        ///< all steps of the test's thread `count` with a number below `offset` are acknowledged

@@ -120,16 +120,6 @@ int name_file(const std::string& working, const std::string& path) {
   return ::unlink(working.c_str()) == 0 ? 0 : errno;  // left there by a kill it is only a second name, which the next creator removes
 }
 
-Status sync_folder(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : (slash == 0 ? "/" : path.substr(0, slash));
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return system_failure(folder, "open", errno);
-  const int r = ::fsync(fd), err = errno;
-  ::close(fd);
-  return r == 0 || err == EINVAL ? Status() : system_failure(folder, "fsync", err);
-}
-
 // Removes the working files unless the work was finished.
 struct Cleaner {
   std::string lock_path, file_path;
@@ -238,6 +228,16 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
   if (Status s = medium.fence(); !s.ok()) return s;  // home before the header that says it is a pool's
   if (Status s = write_header(medium, h, false); !s.ok()) return s;
   return medium.flush_all();
+}
+
+Status sync_folder(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : (slash == 0 ? "/" : path.substr(0, slash));
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return system_failure(folder, "open", errno);
+  const int r = ::fsync(fd), err = errno;
+  ::close(fd);
+  return r == 0 || err == EINVAL ? Status() : system_failure(folder, "fsync", err);
 }
 
 Result<NewFile> create_file(const OpenFile& how, const Identity& who) {

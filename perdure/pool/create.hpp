@@ -41,6 +41,8 @@ struct NewFile {
   AddressRange space;
 };
 Result<NewFile> create_file(const OpenFile& how, const Identity& who);
+/// The names in the folder of `path` are durable when this returns ok.
+Status sync_folder(const std::string& path);
 
 /// Formats the /dev/dax device that `lock` holds, whose header pages are zero.
 Status create_on_device(const FileLock& lock, const OpenFile& how, const Identity& who, AddressRange& space);

@@ -28,6 +28,8 @@ std::string contradiction(const Header& h) {
   if (h.ring_bytes % 4096 != 0 || h.log_bytes % 4096 != 0 || h.log_bytes > max_home_limit) return "log_bytes " + number(h.log_bytes);
   if (h.log_bytes < first_ring || (h.ring_count != 0 && h.ring_bytes > (h.log_bytes - first_ring) / h.ring_count))
     return number(h.ring_count) + " rings of " + number(h.ring_bytes) + " bytes in a log range of " + number(h.log_bytes);
+  if (h.ring_count != 0 && h.ring_bytes == 0) return "rings of no bytes";
+  if (h.order == Order::prefix && h.ring_count > 1) return number(h.ring_count) + " rings in a pool of order prefix";
   if (h.order != Order::held && h.order != Order::prefix) return "order " + number(static_cast<std::uint32_t>(h.order));
   if (h.append_unit != 64 && h.append_unit != 4096) return "append_unit " + number(h.append_unit);
   for (std::uint32_t i = 0; i < h.ring_count; ++i)

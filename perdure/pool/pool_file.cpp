@@ -83,6 +83,8 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Iden
   pool->write_b_first_ = chosen->write_b_first;
   if (Status s = check_identity(how.path, pool->header_, who); !s.ok()) return s;
   if (how.read_only && pool->header_.clean != 1) return needs_recovery(how.path);
+  if (!how.read_only && pool->header_.epoch == 0)  // never opened since: its creator may have been killed before the name was durable
+    if (Status s = sync_folder(how.path); !s.ok()) return s;
 
   medium::OpenMedium m;
   m.path = how.path;

@@ -27,6 +27,10 @@ class Program {
     trace_.note(Kind::fence, thread);
     step();
   }
+  void killed() {
+    trace_.note(Kind::killed, 0);
+    step();
+  }
   void flush_all() {
     trace_.note(Kind::flush_all, 0);
     step();
@@ -101,6 +105,22 @@ TEST(Persistency, StreamedWordsComeEachByItselfAndNeedNoFlush) {
   EXPECT_EQ((Set{0, 100, 1, 101}), p.left(Model::px86));
   p.fence(0);
   EXPECT_EQ((Set{101}), p.left(Model::px86));
+}
+
+TEST(Persistency, AKilledProcessLeavesStoresThatAnybodyMayMakeDurable) {
+  Program p;
+  p.stream(0, 0, {1, 1});
+  p.store(0, 8, 1);
+  p.flush(0, 1);
+  p.killed();
+  p.fence(0);  // of the next process: it knows nothing of what the first had begun
+  EXPECT_EQ((Set{0, 100, 1, 101}), p.left(Model::px86));
+  EXPECT_EQ((Set{0, 100}), p.left(Model::px86, 1));
+  p.flush(3, 0);
+  p.flush(3, 1);
+  p.fence(3);
+  EXPECT_EQ((Set{101}), p.left(Model::px86));
+  EXPECT_EQ((Set{100}), p.left(Model::px86, 1));
 }
 
 TEST(Persistency, LinesAreIndependent) {

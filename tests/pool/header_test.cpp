@@ -205,13 +205,14 @@ TEST_F(HeaderTest, ForeignFiles) {
 }
 
 TEST_F(HeaderTest, NewerVersion) {
-  rewrite([](Header& h) { h.version = 2; });
-  refused(Code::incompatible, "format version 2, expected version 1; open it with a newer Perdure");
+  const std::string newer = "format version " + std::to_string(format_version + 1);
+  rewrite([](Header& h) { ++h.version; });
+  refused(Code::incompatible, newer + ", expected version " + std::to_string(format_version) + "; open it with a newer Perdure");
   for (const std::uint64_t at : {header_a, header_b}) {  // and of a version whose checksum we can't know
     const std::uint64_t other = 12345;
     poke(path, at + offsetof(Header, checksum), &other, sizeof other);
   }
-  refused(Code::incompatible, "format version 2");
+  refused(Code::incompatible, newer);
 }
 
 TEST_F(HeaderTest, OtherByteOrder) {
