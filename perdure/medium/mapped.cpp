@@ -68,9 +68,14 @@ Result<RingMap> MappedMedium::map_ring(std::uint64_t offset, std::uint64_t bytes
     return failure(Code::invalid, path_, "a ring of " + number(bytes) + " bytes at " + number(offset),
                    "multiples of " + number(map_unit_) + " within the log's " + number(log_bytes_) + " bytes");
   }
-  void* space = ::mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (space == MAP_FAILED) return map_failure(path_, 2 * bytes, errno);
-  auto* base = static_cast<std::byte*>(space);
+  const std::uint64_t room = 2 * bytes + map_unit_ - page_bytes;  // a device-dax is mapped at addresses of its alignment only
+  void* space = ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (space == MAP_FAILED) return map_failure(path_, room, errno);
+  const auto start = reinterpret_cast<std::uintptr_t>(space);
+  const std::uint64_t before = round_up(start, map_unit_) - start, after = room - before - 2 * bytes;
+  auto* base = static_cast<std::byte*>(space) + before;
+  if (before != 0) ::munmap(space, before);
+  if (after != 0) ::munmap(base + 2 * bytes, after);
   const int protection = PROT_READ | (read_only_ ? 0 : PROT_WRITE);
   const int flags = (log_fd_ == home_fd_ ? map_flags_ : MAP_SHARED) | MAP_FIXED;
   for (const std::uint64_t half : {std::uint64_t{0}, bytes}) {
@@ -88,10 +93,11 @@ Status MappedMedium::grow(std::uint64_t wanted) {
   const std::uint64_t now = home_bytes();
   if (read_only_) return failure(Code::read_only, path_, "growth asked of a pool opened read-only", {}, "open it for writing");
   if (Status s = usable(); !s.ok()) return s;
-  if (wanted % map_unit_ != 0 || wanted < now) {
+  if (wanted % page_bytes != 0 || wanted < now) {
     return failure(Code::invalid, path_, "growth to " + number(wanted) + " bytes",
-                   "a multiple of " + number(map_unit_) + ", not less than the present " + number(now));
+                   "a multiple of " + number(page_bytes) + ", not less than the present " + number(now));
   }
+  wanted = round_up(wanted, map_unit_);
   if (wanted == now) return {};
   if (wanted > max_home_bytes_) {
     return failure(Code::full, path_, "growth to " + number(wanted) + " bytes", "at most " + number(max_home_bytes_),

@@ -112,8 +112,9 @@ class Medium {
     return fence();
   }
 
-  /// Home becomes `home_bytes` long: allocated on the medium (a full disk is an error here and never a SIGBUS later), zero, mapped.
-  /// What was there stays where it was. The new length is durable before this returns.
+  /// Home becomes `home_bytes` long: allocated on the medium (a full disk is an error here and never a SIGBUS later), zero, mapped. On a
+  /// device-dax it ends at a multiple of 2 MiB, and so may become longer. What was there stays where it was. The new length is durable before
+  /// this returns.
   virtual Status grow(std::uint64_t home_bytes) = 0;
   /// Makes home's [home_offset, +n) appear at `address` (page-aligned, replacing what is mapped there).
   virtual Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n, ViewKind kind) = 0;

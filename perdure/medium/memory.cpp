@@ -47,7 +47,7 @@ Status prepare_device(Medium& medium, const OpenMedium& how) {
   for (std::uint64_t i = 0; i < page_bytes; ++i) {
     if (first[i] != std::byte{0}) {
       return failure(Code::exists, how.path, "the device's first page is in use", "zeros",
-                     "open it without create; to give up what is there, zero its first 4096 bytes");
+                     "open it without create; to give up what is there, zero its first 128 KiB");
     }
   }
   static const std::byte zeros[page_bytes] = {};

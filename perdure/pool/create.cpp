@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -174,6 +175,22 @@ Result<Plan> plan_on(const medium::Medium& medium, const OpenFile& how, const Id
   return plan;
 }
 
+Result<Plan> plan_on_device(std::uint64_t bytes, const OpenFile& how, const Identity& who) {
+  OpenFile sized = how;
+  sized.max_bytes = round_up(how.max_bytes, medium::region_align);
+  auto plan = plan_pool(sized, who);
+  if (!plan.ok()) return plan;
+  // a device can be mapped in pieces of its alignment only
+  plan->ring_bytes = round_up(plan->ring_bytes, medium::region_align);
+  plan->log_bytes = round_up(first_ring + plan->ring_bytes * plan->rings, medium::region_align);
+  const std::uint64_t least = plan->log_bytes + round_up(plan->home_bytes, medium::region_align);
+  if (bytes < least)
+    return failure(Code::full, how.path, "a device of " + number(bytes) + " bytes", "at least " + number(least), "ask for a smaller log");
+  // a device has its size from the start: home is all of it, as far as max_size allows
+  plan->home_bytes = std::min((bytes - plan->log_bytes) / medium::region_align * medium::region_align, plan->max_home_bytes);
+  return plan;
+}
+
 HeapOp root_op(const Header& header) noexcept {
   HeapOp op;
   if (header.root_bytes == 0) return op;
@@ -216,6 +233,8 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
     store_zeros(medium, header_b, sizeof h);
     if (Status s = medium.fence(); !s.ok()) return s;  // before home changes: a half-made pool must not look like the old one
     store_zeros(medium, plan.log_bytes, objects + root_chunks(who.root_bytes) * chunk_bytes);
+    medium.store(header_b, unfinished_magic, sizeof unfinished_magic);  // durable before the header's first copy, which can be torn
+    medium.flush(header_b, sizeof unfinished_magic);
   }
   if (who.root_bytes != 0) {
     const std::uint32_t cls = size_class(who.root_bytes);
@@ -284,33 +303,43 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who) {
   return failure(Code::busy, how.path, "other processes keep creating and removing it", {}, "try again");
 }
 
+bool blank_device(int fd) {
+  struct stat st = {};
+  if (::fstat(fd, &st) != 0 || !S_ISCHR(st.st_mode)) return false;
+  void* at = ::mmap(nullptr, medium::region_align, PROT_READ, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) return false;
+  const auto* bytes = static_cast<const char*>(at);
+  const auto zero = [bytes](std::uint64_t from, std::uint64_t to) {
+    return std::all_of(bytes + from, bytes + to, [](char c) { return c == 0; });
+  };
+  const std::uint64_t a_end = header_a + sizeof(Header), b_end = header_b + sizeof(Header);
+  const bool unfinished = std::memcmp(bytes + header_b, unfinished_magic, sizeof unfinished_magic) == 0;
+  const bool blank = unfinished ? zero(header_b + sizeof unfinished_magic, b_end) : zero(header_a, a_end) && zero(header_b, b_end);
+  ::munmap(at, medium::region_align);
+  return blank;
+}
+
 Status create_on_device(const FileLock& lock, const OpenFile& how, const Identity& who, AddressRange& space) {
   struct stat st = {};
   if (::fstat(lock.fd(), &st) != 0) return system_failure(how.path, "fstat", errno);
   std::uint64_t bytes = 0;
   std::ifstream("/sys/dev/char/" + number(major(st.st_rdev)) + ":" + number(minor(st.st_rdev)) + "/size") >> bytes;
-  auto plan = plan_pool(how, who);
+  const auto plan = plan_on_device(bytes, how, who);
   if (!plan.ok()) return plan.status();
-  // a device can be mapped in pieces of its alignment only
-  plan->ring_bytes = round_up(plan->ring_bytes, medium::region_align);
-  plan->log_bytes = round_up(first_ring + plan->ring_bytes * plan->rings, medium::region_align);
-  const std::uint64_t least = plan->log_bytes + plan->home_bytes;
-  if (bytes < least + medium::region_align)
-    return failure(Code::full, how.path, "a device of " + number(bytes) + " bytes", "at least " + number(least + medium::region_align),
-                   "ask for a smaller log");
-  // a device has its size from the start: home is all of it, as far as max_size allows
-  plan->home_bytes = std::min((bytes - plan->log_bytes) / medium::region_align * medium::region_align,
-                              std::max(plan->max_home_bytes / medium::region_align * medium::region_align, medium::region_align));
-  plan->max_home_bytes = std::max(plan->max_home_bytes, plan->home_bytes);
   medium::OpenMedium m;
   m.path = how.path;
   m.kind = how.medium;
-  m.create = true;
   m.log_bytes = plan->log_bytes;
   m.home_bytes = plan->home_bytes;
   m.max_home_bytes = plan->home_bytes;
   m.delays = how.delays;
   auto medium = medium::open_medium(m);
+  if (!medium.ok()) return medium.status();
+  store_zeros(**medium, header_a, sizeof(Header));  // what a creation that was cut short left there, before what says that one was
+  if (Status s = (*medium)->fence(); !s.ok()) return s;
+  medium->reset();
+  m.create = true;
+  medium = medium::open_medium(m);
   if (!medium.ok()) return medium.status();
   return format_pool(**medium, *plan, how, who, false, space);
 }

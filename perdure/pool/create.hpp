@@ -28,6 +28,8 @@ struct Plan {
 Result<Plan> plan_pool(const OpenFile& how, const Identity& who);
 /// The same for a medium whose ranges exist already.
 Result<Plan> plan_on(const medium::Medium& medium, const OpenFile& how, const Identity& who);
+/// The same for a /dev/dax device of so many bytes: log, rings and home are whole 2 MiB, home is all that max_size allows of it.
+Result<Plan> plan_on_device(std::uint64_t bytes, const OpenFile& how, const Identity& who);
 
 /// The op that allocates the root object; offset 0 when it has no bytes.
 [[nodiscard]] HeapOp root_op(const Header& header) noexcept;
@@ -44,7 +46,10 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who);
 /// The names in the folder of `path` are durable when this returns ok.
 Status sync_folder(const std::string& path);
 
-/// Formats the /dev/dax device that `lock` holds, whose header pages are zero.
+/// A /dev/dax device on which no pool was ever finished: its header pages are zero, or those of a creation that was cut short.
+[[nodiscard]] bool blank_device(int fd);
+/// Formats the blank /dev/dax device that `lock` holds. Until the header's first copy is whole and durable, the second is a page that
+/// begins with unfinished_magic and is else zero: however a creation is cut short, the next one finds that nobody's pool lies there.
 Status create_on_device(const FileLock& lock, const OpenFile& how, const Identity& who, AddressRange& space);
 
 }  // namespace perdure::pool

@@ -21,6 +21,7 @@
 namespace perdure::pool {
 
 inline constexpr char magic[8] = {'P', 'E', 'R', 'D', 'U', 'R', 'E', '\0'};
+inline constexpr char unfinished_magic[8] = {'P', 'E', 'R', 'D', 'U', 'R', 'E', '+'};  ///< at header_b of a device: see create_on_device
 inline constexpr std::uint32_t format_version = 2;
 inline constexpr std::uint32_t endian_mark = 0x01020304;
 inline constexpr std::uint64_t header_a = 0;

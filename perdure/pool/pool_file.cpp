@@ -4,32 +4,12 @@
 // session.cpp's.
 #include "perdure/pool/pool_file.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-
-#include <algorithm>
-#include <cstring>
-
 #include "perdure/pool/create.hpp"
 #include "perdure/pool/header.hpp"
 #include "perdure/pool/heap.hpp"
 
 namespace perdure::pool {
 namespace {
-
-// A /dev/dax device on which no pool was ever finished.
-bool blank_device(int fd) {
-  struct stat st = {};
-  if (::fstat(fd, &st) != 0 || !S_ISCHR(st.st_mode)) return false;
-  void* at = ::mmap(nullptr, medium::region_align, PROT_READ, MAP_SHARED, fd, 0);
-  if (at == MAP_FAILED) return false;
-  const auto* bytes = static_cast<const char*>(at);
-  const auto zero = [](const char* p) { return std::all_of(p, p + sizeof(Header), [](char c) { return c == 0; }); };
-  const bool blank = zero(bytes + header_a) && zero(bytes + header_b);
-  ::munmap(at, medium::region_align);
-  return blank;
-}
 
 Status needs_recovery(const std::string& path) {
   return failure(Code::read_only, path, "a pool that was not closed in order: its log has to be applied, and recovery needs to write",

@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "perdure/pool/create.hpp"
 #include "pool_test.hpp"
 
 namespace perdure::pool {
@@ -74,6 +75,40 @@ TEST(Create, RootsOfAllSizes) {
       ASSERT_TRUE((*r)->close_clean(0).ok());
     }
   }
+}
+
+// A device-dax can be mapped in whole 2 MiB only; what is made on one is tests/qemu's.
+TEST(Create, OnADeviceAllIsWholePages) {
+  OpenFile how;
+  how.path = "/dev/dax0.0";
+  Identity who = tester();
+  for (const std::uint64_t log : {0 * MiB, 1 * KiB, 64 * KiB, 5 * MiB})
+    for (const std::uint32_t rings : {0U, 1U, 3U, 4U})
+      for (const std::uint64_t most : {5 * MiB, 128 * MiB, MiB << 20})
+        for (const std::uint64_t root : {0 * MiB, KiB, 4 * MiB})
+          for (const std::uint64_t device : {8 * MiB, 126 * MiB, 127 * MiB, 400 * MiB}) {
+            how.log_bytes = log;
+            who.rings = rings;
+            how.max_bytes = most;
+            who.root_bytes = root;
+            const auto plan = plan_on_device(device, how, who);
+            if (!plan.ok()) {
+              EXPECT_EQ(plan.code(), Code::full) << plan.status().message();
+              EXPECT_TRUE(device == 8 * MiB || most > device) << plan.status().message();
+              continue;
+            }
+            Header h{};
+            h.log_bytes = plan->log_bytes;
+            h.ring_bytes = plan->ring_bytes;
+            h.ring_count = plan->rings;
+            for (std::uint32_t i = 0; i < rings; ++i) EXPECT_EQ(ring_offset(h, i) % (2 * MiB), 0U);
+            EXPECT_GE(ring_offset(h, 0), first_ring);
+            EXPECT_EQ((plan->log_bytes | plan->ring_bytes | plan->home_bytes) % (2 * MiB), 0U);
+            EXPECT_LE(plan->log_bytes + plan->home_bytes, device);
+            EXPECT_LE(plan->home_bytes, plan->max_home_bytes);
+            EXPECT_LT(plan->max_home_bytes, most + 2 * MiB);
+            EXPECT_GE(plan->home_bytes, first_chunk(plan->max_home_bytes) * chunk_bytes + root);
+          }
 }
 
 TEST(Create, DefaultsAreModest) {

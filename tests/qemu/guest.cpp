@@ -5,13 +5,16 @@
 //
 //   guest write KIND ENGINE DURABILITY LEAST EVERY STOP   check as below, then update until the power fails; after STOP updates (0: never)
 //                                                         close the pool, write a block that is not flushed, and wait
-//   guest check KIND ENGINE DURABILITY LEAST              KIND: the medium that it must be; LEAST: what was acknowledged before the cut
+//   guest check KIND ENGINE DURABILITY LEAST              KIND: the medium that it must be, or DEVICE:LOG_SIZE, a device-dax in /dev;
+//                                                         LEAST: what was acknowledged before the cut
 //   guest nosync|nodsync ...                              as write, but fsync and fdatasync, or RWF_DSYNC, do nothing and succeed
+//   guest fill KIND ENGINE DURABILITY LEAST               check as above, then fill the device until it is full, and empty it again
+//   guest refuse KIND ENGINE DURABILITY 0                 opening must fail: the device holds somebody's bytes
 //   guest control                                         what is left of the bytes that nobody synced; makes their files
 //
 // Lines that run.py reads: "opening POOL", "medium ...", "open ...", "writing", "ack N BYTES", "quiet", "failed ...", "poisoned",
-// "control ...". Exit: 0; 1 with a line "FAIL ..." when something does not hold; 2 wrong arguments; 3 the pool is poisoned, as it must be
-// after an I/O error.
+// "full ...", "refused ...", "control ...". Exit: 0; 1 with a line "FAIL ..." when something does not hold; 2 wrong arguments; 3 the pool is
+// poisoned, as it must be after an I/O error.
 #include <fcntl.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -28,7 +31,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/qemu/contents.hpp"
+#include "tests/qemu/devices.hpp"
 
 namespace {
 bool no_sync = false, no_dsync = false;
@@ -48,80 +51,14 @@ ssize_t __wrap_pwritev2(int fd, const iovec* pieces, int count, off_t offset, in
 
 namespace {
 
-using perdure::Durability;
-using perdure::qemu::Root;
-using perdure::qemu::step;
-using Pool = perdure::qemu::TestPool;
+using namespace perdure::qemu;
+using Pool = TestPool;
 
 constexpr std::size_t in_flight = 64;  // receipts that a thread keeps before it waits for the oldest, where updates don't wait
 constexpr std::size_t control_bytes = 512, block_bytes = 4096, device_blocks = 256;
 constexpr char filler = 'p';
 const char* const plain_file = "control.plain";    // appended to with every line "ack", never synced
 const char* const device_file = "control.device";  // one block written past the page cache, the device never flushed
-
-void say(const std::string& line) {
-  const std::string text = line + "\n";
-  if (::write(STDOUT_FILENO, text.data(), text.size()) < 0) std::_Exit(2);  // in one call: lines of two threads don't mix
-}
-std::string number(std::uint64_t n) { return std::to_string(n); }
-[[noreturn]] void fail(const std::string& what) {
-  say("FAIL " + what);
-  std::_Exit(1);
-}
-
-std::uint64_t parsed(const std::string& text) { return std::strtoull(text.c_str(), nullptr, 10); }
-Durability durability_of(const std::string& name) {
-  return name == "async" ? Durability::async : name == "group" ? Durability::group : Durability::durable;
-}
-
-// Every mapping of the pool that stores can reach must be a synchronous one: flag sf in smaps. The kernel's word for it, not the library's.
-void require_map_sync(const std::string& pool) {
-  std::ifstream smaps("/proc/self/smaps");
-  std::string line, open;
-  unsigned mappings = 0;
-  while (std::getline(smaps, line)) {
-    if (line.find(" rw-s ") != std::string::npos && line.ends_with("/" + pool)) open = line;
-    if (!line.starts_with("VmFlags:")) continue;
-    if (!open.empty() && (line + " ").find(" sf ") == std::string::npos) fail("a shared mapping of the pool without MAP_SYNC: " + open);
-    mappings += open.empty() ? 0 : 1;
-    open.clear();
-  }
-  if (mappings == 0) fail("found no shared mapping of " + pool + ", expected MAP_SYNC mappings");
-}
-
-void compare(Pool& pool, std::uint64_t least) {
-  std::uint64_t n = 0;
-  pool.view([&](auto& tx, const Root& root) {
-    n = tx(root.counter);
-    if (n < least) fail("the pool ends at update " + number(n) + ", but " + number(least) + " was acknowledged");
-    if (const std::string text = difference(tx, root, n); !text.empty()) fail(text);
-  });
-  const perdure::CheckReport report = pool.check();
-  if (!report.ok()) fail("check(): " + report.problems.front());
-  if (report.blocks != report.reachable)
-    fail("check(): " + number(report.blocks) + " blocks are allocated, " + number(report.reachable) + " owned");
-  const perdure::Recovery recovery = pool.stats().recovery;
-  say("open counter " + number(n) + " clean " + number(recovery.was_clean) + " transactions " + number(recovery.transactions));
-}
-
-Pool open(const std::string& kind, const std::string& engine, const std::string& durability, std::uint64_t least) {
-  const std::string path = engine + "." + durability;
-  say("opening " + path);
-  perdure::Options options;
-  options.create = least == 0;  // a pool that had acknowledged something must be there
-  options.max_size = 128 << 20;
-  options.log_size = kind == "file" ? 32 << 20 : 8 << 20;  // on the disk more than a boot writes: machine.py, settle()
-  options.engine = engine;
-  options.durability = durability_of(durability);
-  if (kind == "emulated") options.medium = kind;  // elsewhere the library must choose the right one by itself
-  Pool pool = Pool::open(path, options);
-  auto& medium = pool.file().medium();
-  if (medium.kind() != kind) fail("the pool's medium is " + medium.describe() + ", expected " + kind);
-  if (kind == "dax") require_map_sync(path);
-  say("medium " + medium.describe());
-  compare(pool, least);
-  return pool;
-}
 
 class Writer {
  public:
@@ -192,7 +129,7 @@ class Writer {
 
 int write(const std::vector<std::string>& a) {
   const std::uint64_t least = parsed(a[4]);
-  Pool pool = open(a[1], a[2], a[3], least);
+  Pool pool = perdure::qemu::open(a[1], a[2], a[3], least);
   Writer writer(pool, a[3] != "async", parsed(a[5]), parsed(a[6]));
   say("writing");
   std::thread other([&] { writer.run(); });
@@ -239,13 +176,16 @@ int main(int argc, char** argv) {
     no_dsync = !a.empty() && a[0] == "nodsync";
     if (a.size() == 7 && (a[0] == "write" || no_sync || no_dsync)) return write(a);
     if (a.size() == 5 && a[0] == "check") {
-      open(a[1], a[2], a[3], parsed(a[4]));
+      perdure::qemu::open(a[1], a[2], a[3], parsed(a[4]));
       return 0;
     }
+    if (a.size() == 5 && a[0] == "fill") return fill(a[1], a[2], a[3], parsed(a[4]));
+    if (a.size() == 5 && a[0] == "refuse") return refuse(a[1], a[2], a[3]);
   } catch (const perdure::error& e) {
     fail(e.what());
   }
-  std::fprintf(
-      stderr, "usage: guest control | check KIND ENGINE DURABILITY LEAST | write|nosync|nodsync KIND ENGINE DURABILITY LEAST EVERY STOP\n");
+  std::fprintf(stderr,
+               "usage: guest control | check|fill|refuse KIND ENGINE DURABILITY LEAST | write|nosync|nodsync KIND ENGINE DURABILITY LEAST "
+               "EVERY STOP\n");
   return 2;
 }

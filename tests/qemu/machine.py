@@ -14,7 +14,8 @@ import tempfile
 import threading
 
 POOLS = ["shadow.durable", "shadow.async", "undo.durable", "dudetm.group"]
-MODULES = {"pmem0": ["nfit", "nd_pmem"], "vda": ["virtio_pci", "virtio_blk"]}
+DISK_MODULES = ["virtio_pci", "virtio_blk"]
+MODULES = {"fsdax": ["nfit", "nd_pmem"], "devdax": ["nfit", "nd_pmem", "dax_pmem", "device_dax", *DISK_MODULES]}
 KERNELS = "^linux-image-6\\.1\\.0-[0-9]+-cloud-amd64$"
 MIB = 1 << 20
 DEVICE = 512 * MIB
@@ -74,14 +75,14 @@ def load_order(kernel, wanted):
     return order
 
 
-def make_initramfs(out, kernel, guest, device):
+def make_initramfs(out, kernel, guest, case):
     root = out / "root"
     for name in ["bin", "dev", "proc", "sys", "pools", "modules"]:
         (root / name).mkdir(parents=True)
     shutil.copy(shutil.which("busybox"), root / "bin/busybox")
     shutil.copy(pathlib.Path(__file__).parent / "init", root / "init")
     run("strip", "-o", root / "guest", guest)
-    order = load_order(kernel, MODULES[device])
+    order = load_order(kernel, MODULES.get(case, DISK_MODULES))
     for path in order:
         shutil.copy(path, root / "modules")
     (root / "modules/order").write_text("".join(f"{path.name}\n" for path in order), encoding="ascii")
@@ -171,7 +172,7 @@ class Lab:
         self.vmlinuz = next(kernel.glob("boot/vmlinuz-*"))
         self.device = "pmem0" if case == "fsdax" else "vda"
         self.kind = "dax" if case == "fsdax" else "file"
-        self.initramfs = make_initramfs(folder, kernel, guest, self.device)
+        self.initramfs = make_initramfs(folder, kernel, guest, case)
         self.image, self.overlay = folder / "device", folder / "overlay.qcow2"
         with open(self.image, "wb") as image:
             image.truncate(DEVICE)
@@ -203,8 +204,11 @@ class Lab:
                 "inject-error": [{"event": event, "state": n, "iotype": kind, "errno": 5, "once": True}]}}
         else:
             node = {"driver": "raw", "file": node}
-        return ["-machine", "q35", "-m", "384M", "-blockdev", json.dumps({"node-name": "d", **node}),
-                "-device", "virtio-blk-pci,drive=d,write-cache=on"]
+        return ["-machine", "q35", "-m", "384M", *self.disk(node)]
+
+    @staticmethod
+    def disk(node):
+        return ["-blockdev", json.dumps({"node-name": "d", **node}), "-device", "virtio-blk-pci,drive=d,write-cache=on"]
 
     def boot(self, jobs, broken=None):
         machine = Machine(self, self.devices(broken), [self.device, self.setup, *jobs])
@@ -217,8 +221,11 @@ class Lab:
         if self.case == "disk":
             run("qemu-img", "commit", "-q", self.overlay)
 
+    def kind_of(self, _):
+        return self.kind
+
     def job(self, what, pool, *more, kind=None):
-        return ",".join([what, kind or self.kind, *pool.split("."), str(self.least[pool]), *map(str, more)])
+        return ",".join([what, kind or self.kind_of(pool), *pool.split("."), str(self.least[pool]), *map(str, more)])
 
     def checks(self, but=None):
         return [self.job("check", pool) for pool in POOLS if pool != but]

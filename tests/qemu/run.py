@@ -7,6 +7,7 @@ pools and says on a serial port what was acknowledged. Then QEMU is killed, and 
 device's write cache; the next boot recovers the pools, compares them in full, and goes on. Cases:
 
   fsdax  ext4 -o dax on an NVDIMM: pools must be on MAP_SYNC mappings of it
+  devdax four NVDIMMs, each /dev/dax and one pool, blank or with other bytes on it (devdax.py)
   disk   ext4 on a virtio disk that forgets what was not flushed: each boot writes to a new qcow2 overlay in clusters of 4 KiB,
          and QEMU keeps the overlay's tables in its own memory until the guest flushes
   eio    the same file system; the n-th flush, or write, of the device fails: the pool must refuse everything, and be whole at the next boot
@@ -23,120 +24,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
-from machine import POOLS, CannotRun, Failure, Lab, unpacked_kernel
+from cases import io_errors, power_cuts
+from devdax import DeviceLab, device_cuts
+from machine import CannotRun, Failure, Lab, unpacked_kernel
 
-CASES = ["fsdax", "disk", "eio"]
-
-
-# ---- cases ----------------------------------------------------------------------------------------------------------------------
-
-
-def new_row(lab, cycle, pool, what):
-    return {"case": lab.case, "cycle": cycle, "pool": pool, "what": what,
-            "acks": 0, "opened": 0, "recovered": 0, "lost": 0, "device_kept": 0}
-
-
-def report(row, start):
-    row["seconds"] = round(time.monotonic() - start, 1)
-    print(f"{row['case']:5} {row['cycle']:4}  {row['what']:16} {row['pool']:14} {row['acks']:6} acks {row['recovered']:7} recovered"
-          f" {row['lost']:8} B of the plain file lost {row['seconds']:6.1f} s"
-          f"{'  as it must: ' + row['found'] if 'found' in row else ''}", file=sys.stderr, flush=True)
-    return row
-
-
-def cut_after(machine, met, seconds):
-    """Listens for so long, then cuts the power."""
-    end = time.monotonic() + seconds
-    while (line := machine.line(end - time.monotonic())) is not None:
-        met(line)
-    for line in machine.cut():
-        if line.startswith("FAIL"):
-            machine.complain(line)
-        met(line)
-
-
-def recovery_cut(lab, cycle, rng):
-    """The power fails while the pool that was written last is being opened."""
-    start, pool = time.monotonic(), lab.current
-    row = new_row(lab, cycle, pool, "cut in recovery")
-    with lab.boot(["control", lab.job("check", pool)]) as machine:
-        met = lab.note(row)
-        machine.until("opening", met)
-        cut_after(machine, met, rng.uniform(0, 0.25))
-    if row["opened"]:
-        row["what"] = "cut when opened"
-    lab.settle()
-    return report(row, start)
-
-
-def power_cuts(lab, arguments, rng):
-    for cycle in range(1, arguments.cycles + 1):
-        if cycle % 4 == 0:
-            yield recovery_cut(lab, cycle, rng)
-        start, pool, quiet = time.monotonic(), POOLS[(cycle - 1) // 2 % len(POOLS)], cycle % 5 == 0
-        row = new_row(lab, cycle, pool, "cut when closed" if quiet else "cut")
-        every, stop = (1, 200) if lab.case == "disk" else (16, 2000)
-        with lab.boot(["control", *lab.checks(but=pool), lab.job("write", pool, every, stop if quiet else 0)]) as machine:
-            met = lab.note(row)
-            machine.until("quiet" if quiet else "ack", met)
-            cut_after(machine, met, 0 if quiet else rng.uniform(0, 3))
-        lab.settle()
-        if row["acks"] == 0:
-            raise Failure(f"cycle {cycle}: nothing was acknowledged before the cut, so nothing was tested")
-        yield report(row, start)
-    yield look(lab, arguments.cycles + 1, "last look")
-    if lab.case == "disk":
-        yield without(lab, "nodsync", "shadow.durable", lab.kind)
-        yield without(lab, "nosync", "undo.durable", lab.kind)
-    else:
-        yield without(lab, "nosync", "shadow.group", "emulated")
-
-
-def look(lab, cycle, what):
-    """Opens every pool and compares it; makes those that are not there."""
-    start, row = time.monotonic(), new_row(lab, cycle, "all", what)
-    with lab.boot(["control", *lab.checks()]) as machine:
-        machine.until("done", lab.note(row))
-    lab.settle()
-    return report(row, start)
-
-
-def without(lab, sync, pool, kind):
-    """A cut after syncs that did nothing (and, emulated, on mappings without MAP_SYNC): the check must find out, or it is no check."""
-    start, row = time.monotonic(), new_row(lab, 0, pool, sync)
-    lab.least.setdefault(pool, 0)
-    with lab.boot(["control", lab.job(sync, pool, 1, 0, kind=kind)]) as machine:
-        met = lab.note(row)
-        machine.until("writing", met)
-        cut_after(machine, met, 2)
-    lab.settle()
-    with lab.boot([lab.job("check", pool, kind=kind)]) as machine:
-        machine.until("opening")
-        try:
-            machine.until("open")
-        except Failure as found:
-            row["found"] = str(found).split("\n", maxsplit=1)[0]
-    if not row.get("found", "").startswith("FAIL"):
-        raise Failure(f"{row['acks']} acknowledgements with {sync}, and nothing was missing after the cut: nothing was tested")
-    return report(row, start)
-
-
-def io_errors(lab, arguments, rng):
-    yield look(lab, 0, "creation")
-    for cycle in range(1, arguments.errors + 1):
-        call, n = [("flush", rng.randint(150, 500)), ("write", rng.randint(500, 1500))][cycle % 2]
-        start, pool = time.monotonic(), POOLS[(cycle - 1) // 2 % len(POOLS)]
-        row = new_row(lab, cycle, pool, f"{call} {n} fails")
-        with lab.boot(["control", lab.job("write", pool, 1, 0)], (call, n)) as machine:
-            met = lab.note(row)
-            machine.until("poisoned", met)
-            cut_after(machine, met, 0)
-        if row["acks"] == 0:
-            raise Failure(f"nothing was acknowledged before {call} {n} failed, so nothing was tested")
-        yield report(row, start)
-        yield look(lab, cycle, "look")
+CASES = {"fsdax": power_cuts, "devdax": device_cuts, "disk": power_cuts, "eio": io_errors}
 
 
 # ---- results --------------------------------------------------------------------------------------------------------------------
@@ -146,7 +39,8 @@ def summary(case, rows, mediums, failure):
     rows = [r for r in rows if "found" not in r]
     cuts = [r for r in rows if r["acks"]]
     return {"case": case, "cuts": len(cuts), "cuts_in_recovery": sum(r["what"] == "cut in recovery" for r in rows),
-            "acks": sum(r["acks"] for r in cuts), "recovered": sum(r["recovered"] for r in rows),
+            "cuts_in_creation": sum(r["what"] == "cut in creation" for r in rows), "acks": sum(r["acks"] for r in cuts),
+            "recovered": sum(r["recovered"] for r in rows),
             "plain_lost": sum(r["lost"] != 0 for r in rows), "seconds": round(sum(r["seconds"] for r in rows), 1),
             "mediums": mediums, "failure": failure}
 
@@ -163,9 +57,9 @@ def run_case(case, kernel, arguments, build):
     folder = pathlib.Path(tempfile.mkdtemp(prefix=f"{case}-", dir=build))
     rows, mediums, failure = [], [], ""
     try:
-        lab = Lab(case, folder, kernel, arguments.guest)
+        lab = (DeviceLab if case == "devdax" else Lab)(case, folder, kernel, arguments.guest)
         rng = random.Random(f"{case} {arguments.seed}")
-        for row in (io_errors if case == "eio" else power_cuts)(lab, arguments, rng):
+        for row in CASES[case](lab, arguments, rng):
             rows.append(row)
         mediums = list(lab.mediums)
         judge(case, rows)
@@ -184,7 +78,7 @@ def options():
     parser = argparse.ArgumentParser(prog="./dev explore --qemu", description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--guest", required=True, type=pathlib.Path, help="perdure_qemu_guest")
     parser.add_argument("--build", default=pathlib.Path("build/qemu"), type=pathlib.Path, help="for the kernel and the disks (build/qemu)")
-    parser.add_argument("--cycles", type=int, default=10, help="power cuts of fsdax and of disk, each (10)")
+    parser.add_argument("--cycles", type=int, default=10, help="power cuts of fsdax, devdax and disk, each (10)")
     parser.add_argument("--errors", type=int, default=8, help="I/O errors (8)")
     parser.add_argument("--only", default=",".join(CASES), help="some of " + ",".join(CASES))
     parser.add_argument("--seed", type=int, default=1, help="of the instants and of which call fails (1)")
@@ -216,11 +110,12 @@ def main():
     if arguments.json:
         print(json.dumps({"seed": arguments.seed, "cases": summaries, "boots": [row for rows, _ in results for row in rows]}, indent=2))
     else:
-        print(f"{'case':6}{'cuts':>6}{'in recovery':>13}{'acks':>10}{'recovered':>11}{'plain file lost':>17}{'seconds':>9}{'s a cut':>9}  ")
+        print(f"{'case':7}{'cuts':>6}{'in recovery':>13}{'in creation':>13}{'acks':>10}{'recovered':>11}{'plain file lost':>17}"
+              f"{'seconds':>9}{'s a cut':>9}  ")
         for s in summaries:
-            each = s["seconds"] / max(s["cuts"] + s["cuts_in_recovery"], 1)
-            print(f"{s['case']:6}{s['cuts']:6}{s['cuts_in_recovery']:13}{s['acks']:10,}{s['recovered']:11,}{s['plain_lost']:17}"
-                  f"{s['seconds']:9.0f}{each:9.1f}  {'FAILED' if s['failure'] else 'all held'}")
+            each = s["seconds"] / max(s["cuts"] + s["cuts_in_recovery"] + s["cuts_in_creation"], 1)
+            print(f"{s['case']:7}{s['cuts']:6}{s['cuts_in_recovery']:13}{s['cuts_in_creation']:13}{s['acks']:10,}{s['recovered']:11,}"
+                  f"{s['plain_lost']:17}{s['seconds']:9.0f}{each:9.1f}  {'FAILED' if s['failure'] else 'all held'}")
         for s in summaries:
             for medium in s["mediums"]:
                 print(f"{s['case']}: {medium}")
