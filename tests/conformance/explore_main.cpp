@@ -134,13 +134,14 @@ int run(int argc, char** argv) {
   budget.stop = test::Scheduler::stop;
   budget.event = test::Scheduler::point;
 #endif
+  const std::uint64_t first_seed = budget.seed;
   const auto start = std::chrono::steady_clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   crash::Counts sum;
   std::vector<Row> rows;
   if (::isatty(STDERR_FILENO) != 0)
     budget.progress = [&](const std::string& what) {
-      fmt::print(stderr, "\r{:6.0f} s  {:>12} distinct recoveries  {:40}", elapsed(), grouped(sum.distinct), what);
+      fmt::print(stderr, "\r{:6.0f} s  {:>12} distinct recoveries  seed {:<8} {:40}", elapsed(), grouped(sum.distinct), budget.seed, what);
     };
   do {
     for (const auto& [name, explore] : workloads) {
@@ -164,8 +165,13 @@ int run(int argc, char** argv) {
     return 0;
   }
   if (json) {
-    nlohmann::ordered_json document{{"rows", nlohmann::ordered_json::array()}, {"distinct", sum.distinct}, {"recoveries", sum.recoveries},
-                                    {"recoveries_per_second", rate(sum)},      {"deepest", sum.deepest},   {"seconds", elapsed()}};
+    nlohmann::ordered_json document{{"rows", nlohmann::ordered_json::array()},
+                                    {"distinct", sum.distinct},
+                                    {"recoveries", sum.recoveries},
+                                    {"recoveries_per_second", rate(sum)},
+                                    {"deepest", sum.deepest},
+                                    {"seconds", elapsed()},
+                                    {"seed", first_seed}};
     for (const Row& row : rows) document["rows"].push_back(to_json(row));
     fmt::print("{}\n", document.dump(2));
   } else {
@@ -173,6 +179,8 @@ int run(int argc, char** argv) {
                "per s");
     for (const Row& row : rows) print_row(row.engine, row.workload, row.counts);
     print_row("all", "", sum);
+    fmt::print("seed {}{}; {:.0f} s\n", first_seed, minutes > 0 ? fmt::format(", then others up to {}", budget.seed - 1000) : "",
+               elapsed());
   }
   const auto in_vain = [&](const std::string& what) {
     fmt::print(stderr, "perdure_explore: {}\n", what);
