@@ -17,11 +17,9 @@ Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t see
     return r.plausible(map.bytes / 2) && r.position + r.bytes(unit) <= stop && r.checks(seed);
   };
   std::uint64_t position = head;
-  std::uint64_t last_id = 0;
   while (position < stop) {
     const RecordView r = record_at(position);
-    if (!whole(r) || r.id() < last_id) break;
-    last_id = r.id();
+    if (!whole(r)) break;
     f(r);
     position += r.bytes(unit);
     ++scan.records;
@@ -43,9 +41,11 @@ Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t see
 }
 
 void flush_scanned(medium::Medium& medium, std::uint64_t offset, std::uint64_t ring_bytes, std::uint64_t head, std::uint64_t end) {
-  const std::uint64_t at = head % ring_bytes, first = std::min(end - head, ring_bytes - at);
-  medium.flush(offset + at, first);
-  medium.flush(offset, end - head - first);
+  for (std::uint64_t at = head; at < end;) {
+    const std::uint64_t n = std::min(end - at, ring_bytes - at % ring_bytes);
+    medium.flush(offset + at % ring_bytes, n);
+    at += n;
+  }
 }
 
 }  // namespace perdure::log

@@ -171,6 +171,22 @@ TEST(Ring, WhatEarlierLapsOpeningsRingsAndPoolsLeftIsNotFound) {
   EXPECT_TRUE(scan(r.map, r.ring.tail() + 8192, r.seed).scan.damage.ok());
 }
 
+TEST(Ring, WhatAScanFoundIsFlushedOnBothSidesOfTheEnd) {
+  RingOnMedium r(4096);
+  const std::vector<std::uint64_t> stored(512, 7);  // as if a killed process had left them, visible
+  for (const auto& [head, end] :
+       std::vector<std::pair<std::uint64_t, std::uint64_t>>{{0, 640}, {4096 - 128, 4096 + 192}, {8192 + 64, 8192 + 64 + 4096}, {64, 64}}) {
+    r.medium->store(0, stored.data(), 4096);
+    r.medium->forget_events();
+    flush_scanned(*r.medium, 0, 4096, head, end);
+    std::uint64_t flushed = 0;
+    for (const auto& e : r.medium->events()) flushed += e.kind == medium::Event::Kind::flush ? e.bytes : 0;
+    EXPECT_EQ(end - head, flushed);
+    ASSERT_TRUE(r.medium->fence().ok());
+    for (std::uint64_t at = head; at < end; at += 64) EXPECT_TRUE(r.medium->is_durable(at % 4096, 64)) << at;
+  }
+}
+
 TEST(Ring, PositionAfterAnIdIsItsNextRecordsExactly) {
   RingOnMedium r(32768);
   std::mt19937_64 random(5);
