@@ -53,7 +53,8 @@ CHECKS = (
          explained="as for redo: a ring's head lies behind what X covers"),
     _one("undo looks before it touches home", "engine/undo/undo_impl.hpp", "if (!whole(r))\n", "if (!MUTANT && !whole(r))\n", by="fuzz"),
     _one("the header's checksum", "pool/header.cpp", "const bool sound = header_checksum(copy) == copy.checksum;", "const bool sound = MUTANT || header_checksum(copy) == copy.checksum;"),
-    _one("the newer copy of the header", "pool/header.cpp", "c.header = c.write_b_first ? *a : *b;", "c.header = c.write_b_first && !(MUTANT && b_good) ? *a : *b;"),
+    _one("the newer copy of the header", "pool/header.cpp", "c.header = c.write_b_first ? *a : *b;", "c.header = c.write_b_first && !(MUTANT && b_good) ? *a : *b;",
+         explained="F1: nothing is given up before both copies are written, so that recovery finds all it needs by the older one too"),
     _one("a header that contradicts itself", "pool/header.cpp", "if (why.empty()) return CopyState::valid;", "if (MUTANT || why.empty()) return CopyState::valid;", by="fuzz"),
     _one("a span made anew only where its word is another (H4)", "pool/heap_apply.cpp", "if (load_word(target, chunk) != span_word(cls)) {", "if (MUTANT || load_word(target, chunk) != span_word(cls)) {"),
     _one("bitmaps of spans that are there in the end", "pool/heap_apply.cpp", "if (!in_directory(offset) && in_bitmap(offset)) put", "if (!in_directory(offset) && (MUTANT || in_bitmap(offset))) put"),
@@ -73,7 +74,7 @@ SESSIONS = (
 )
 
 ORDERS = (
-    _early("a ring's tail before its record is durable", "log/ring.hpp", "    meanwhile();", "tail_.store(position + n, std::memory_order_release);", by="threads"),
+    _early("a ring's tail before its record is durable", "log/ring.hpp", "    meanwhile();", "tail_.store(position + n, std::memory_order_release);"),
     _early("an id durable before its record is", "log/persister.cpp", "Status status = ring_->append_fence(writer_,", "durable_.store(last, std::memory_order_release);", by="threads"),
     _early("a ring's room before the header (replay)", "engine/shadow/replay.cpp", "const Status s = core_.publish([&](pool::Header& h) {", "ring_.release(tail);"),
     _early("a ring's room before the header (checkpoint)", "engine/shadow/shadow_impl.hpp", "Status s = core_.publish([&](pool::Header& h) {",
