@@ -29,6 +29,7 @@ PROGRAMS = {  # target, its place, arguments
     "threads": ("crash_threads_test", "tests/crash", ["--gtest_filter=*LosesNothing*", "--gtest_fail_fast", "--gtest_brief=1"]),
     "damage": ("faults_damage_test", "tests/faults", ["--gtest_fail_fast", "--gtest_brief=1"]),
     "fuzz": ("fuzz_pool_test", "tests/fuzz", ["--gtest_fail_fast", "--gtest_brief=1"]),
+    "receipts": ("engine_receipt_test", "tests/engine", ["--gtest_fail_fast", "--gtest_brief=1"]),
     "shared_ring": ("engine_shared_ring_test", "tests/engine", ["--gtest_fail_fast", "--gtest_brief=1"]),
 }
 LONGEST = 600  # seconds: what hangs is found, too
