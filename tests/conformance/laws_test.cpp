@@ -72,16 +72,14 @@ TYPED_TEST(Laws, L7ALogHasABound) {
   for (const Way& way : ways) {
     const Shape shape = shape_of<TypeParam>(way, 12);
     auto rig = open_rig<TypeParam, Root>(shape);
-    std::uint64_t most = 0;
-    const std::uint64_t steps = 1500 / scale;
-    for (std::uint64_t i = 1; i <= steps; ++i) {
-      rig.pool.update([&](auto& tx, Root& r) { step(tx, r, i); });
+    std::uint64_t most = 0, steps = 0;
+    while (steps < 500 / scale || (rig.pool.stats().checkpoints < 3 && steps < 100'000)) {
+      ++steps;
+      rig.pool.update([&](auto& tx, Root& r) { step(tx, r, steps); });
       most = std::max(most, rig.pool.stats().log_used);
     }
-    const Stats stats = rig.pool.stats();
-    EXPECT_LE(most, stats.log_capacity) << way.name;
-    EXPECT_GT(stats.log_bytes, 2 * stats.log_capacity) << way.name << ": the log was never full, nothing was tested";
-    EXPECT_GT(stats.checkpoints, 1U) << way.name;
+    EXPECT_LE(most, rig.pool.stats().log_capacity) << way.name;
+    EXPECT_GE(rig.pool.stats().checkpoints, 3U) << way.name << ": the log was never full, nothing was tested";
     EXPECT_EQ(steps, rig.pool.view([](auto& tx, const Root& r) -> std::uint64_t { return tx(r.count); }));
     rig.pool.close();
     const Recovered r = recover<TypeParam>(rig.medium->durable_image(), shape);
