@@ -110,7 +110,7 @@ def main():
     parser.add_argument("--work", type=pathlib.Path, help="where the mutated copy is kept and built")
     parser.add_argument("--check", action="store_true", help="only compare the table with the sources")
     parser.add_argument("--distinct", type=int, default=3000, help="recoveries of each engine on each workload, for each mutant (3000)")
-    parser.add_argument("--only", default="", help="mutants whose name or line has this text")
+    parser.add_argument("--only", default="", help="mutants whose name or line matches this regular expression")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="of the build")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     arguments = parser.parse_args()
@@ -125,7 +125,7 @@ def main():
     except schemata.TableError as error:
         print(f"mutants: {error}", file=sys.stderr)
         return 2
-    chosen = [(n, m) for n, m in enumerate(MUTANTS) if arguments.only in f"{m.name} ({m.file})"]
+    chosen = [(n, m) for n, m in enumerate(MUTANTS) if re.search(arguments.only, f"{m.name} ({m.file})")]
     for by in sorted({m.by for _, m in chosen} | {"explorer"}):
         say(f"mutants: {by} without any")
         if found := gate.run(by):
@@ -136,7 +136,7 @@ def main():
     except RuntimeError as error:
         sys.exit(f"mutants: {error}")
     unreached = sorted(calls.written(gate.copy) - set(sites), key=lambda s: s[1])
-    gate.calls({site: at for site, at in sites.items() if arguments.only in site[1]})
+    gate.calls({site: at for site, at in sites.items() if re.search(arguments.only, site[1])})
     gate.table(chosen)
     if arguments.json:
         print(json.dumps({"mutants": gate.rows, "killed": sum(row["killed"] for row in gate.rows), "never_reached": unreached}, indent=2))
