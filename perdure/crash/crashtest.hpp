@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -161,44 +162,41 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
       note_state();
       medium->done(++done);
     }
+    // A step that is killed within may have happened or not: the digest says which, and a copy of the workload goes back to before.
+    constexpr bool follows = Digests<Workload, crash::PlainTx> && std::copyable<Workload>;
     for (const std::uint64_t number : steps) {
       Step step{number, crash::Random(plan.seed * 0x9e3779b97f4a7c15ULL + number), plan.durability != async, true};
       crash::Random dice(base::mix(plan.seed + 0x5e55) + number);
       const auto end = plan.reopen == 0 || dice() % plan.reopen != 0 ? End::none : static_cast<End>(1 + dice() % 3);
       // What is not durable yet would be lost with the process: a workload's model does not expect that.
       const auto settle = [&] { pool->view(durable, [](auto&, const Root&) {}); };
-      if constexpr (Digests<Workload, crash::PlainTx> && std::copyable<Workload>) {
+      std::optional<Workload> before;  // the step, where it is killed within
+      if constexpr (follows)
         if (end == End::killed_within) {
           settle();
-          const Workload before = workload;
-          medium->begin(done);
-          medium->kill_after(dice() % 60);
-          workload.step(*pool, step);
-          note_state();
-          if (!medium->survives()) {
-            const std::uint64_t after = states.back();
-            states.pop_back();
-            open_again(dice);
-            note_state();
-            if (states.back() == states[states.size() - 2])
-              workload = before;
-            else if (states.back() != after) {
-              failure = "after a SIGKILL in step " + std::to_string(number) + " recovery makes a state in which the program never was";
-              break;
-            }
-            step.acknowledged = true;  // by an opening: what recovery makes is durable
-          }
-          ++done;
-          if (step.acknowledged) medium->done(done);
-          continue;
+          before = workload;
         }
-      }
       medium->begin(done);
+      if (before) medium->kill_after(dice() % 60);
       workload.step(*pool, step);
       note_state();
+      if constexpr (follows)
+        if (before && !medium->survives()) {
+          const std::uint64_t after = states.back();
+          states.pop_back();
+          open_again(dice);
+          note_state();
+          if (states.back() == states[states.size() - 2])
+            workload = *before;
+          else if (states.back() != after) {
+            failure = "after a SIGKILL in step " + std::to_string(number) + " recovery makes a state in which the program never was";
+            break;
+          }
+          step.acknowledged = true;  // by an opening: what recovery makes is durable
+        }
       ++done;
       if (step.acknowledged) medium->done(done);
-      if (end == End::none) continue;
+      if (end == End::none || before) continue;
       settle();
       if (end == End::closed) pool->close();
       open_again(dice);

@@ -63,7 +63,8 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Iden
   pool->write_b_first_ = chosen->write_b_first;
   if (Status s = check_identity(how.path, pool->header_, who); !s.ok()) return s;
   if (how.read_only && pool->header_.clean != 1) return needs_recovery(how.path);
-  if (!how.read_only && pool->header_.epoch == 0)  // never opened since: its creator may have been killed before the name was durable
+  if (!how.read_only && !pool->created_ &&
+      pool->header_.epoch == 0)  // never opened since: its creator may have been killed before the name was durable
     if (Status s = sync_folder(how.path); !s.ok()) return s;
 
   medium::OpenMedium m;
@@ -114,7 +115,7 @@ Result<std::unique_ptr<PoolFile>> PoolFile::finish_open(std::unique_ptr<PoolFile
   if (!who.layout_any) {
     if (Status s = pool->reserve_view(); !s.ok()) return s;
   }
-  if (!pool->read_only_) {
+  if (!pool->read_only_ && !pool->created_) {  // who has just made it has fenced it
     // F3: the copy that was read is durable before the other is written: a process that was killed may have left it visible only, and a
     // power cut could then tear both.
     pool->medium_->flush(pool->write_b_first_ ? header_a : header_b, sizeof(Header));

@@ -39,25 +39,26 @@ Shape shape_of(const Way& way, std::uint64_t records) {
   return s;
 }
 
-/// The states after 0, 1, ..., n transactions, as recovery finds them: block contents left out, which nobody wrote.
+/// A pool's root after 0, 1, ..., n transactions, and what its medium held: block contents left out, which nobody wrote.
+struct History {
+  std::vector<std::vector<std::byte>> roots, images;
+};
 template <class Instance>
-std::vector<std::vector<std::byte>> roots(PoolOf<Instance, Root>& pool, const Way& way, std::uint64_t n,
-                                          std::vector<std::vector<std::byte>>* images = nullptr,
-                                          medium::RecordingMedium* medium = nullptr) {
-  std::vector<std::vector<std::byte>> all;
+History history(Rig<Instance, Root>& rig, const Way& way, std::uint64_t n) {
+  History all;
   const auto note = [&] {
-    pool.view(durable, [&](auto& tx, const Root& r) {
+    rig.pool.view(durable, [&](auto& tx, const Root& r) {
       std::vector<std::uint64_t> words{tx(r.count)};
       for (const auto& w : r.word) words.push_back(tx(w));
       words.push_back(reinterpret_cast<std::uintptr_t>(static_cast<std::uint64_t*>(tx(r.block))));
-      all.emplace_back(words.size() * 8);
-      std::memcpy(all.back().data(), words.data(), words.size() * 8);
+      all.roots.emplace_back(words.size() * 8);
+      std::memcpy(all.roots.back().data(), words.data(), words.size() * 8);
     });
-    if (images != nullptr) images->push_back(medium->current_image());
+    all.images.push_back(rig.medium->current_image());
   };
   note();
   for (std::uint64_t i = 1; i <= n; ++i) {
-    pool.update(way.durability, [&](auto& tx, Root& r) { step(tx, r, i); });
+    rig.pool.update(way.durability, [&](auto& tx, Root& r) { step(tx, r, i); });
     note();
   }
   return all;
@@ -141,8 +142,7 @@ TYPED_TEST(Laws, L10DamageIsNamedNeverSkipped) {
     const std::uint64_t steps = 6;
     const Shape shape = shape_of<TypeParam>(way, steps * 4);
     auto rig = open_rig<TypeParam, Root>(shape);
-    std::vector<std::vector<std::byte>> images;
-    const auto states = roots<TypeParam>(rig.pool, way, steps, &images, rig.medium);
+    const auto [states, images] = history(rig, way, steps);
     std::vector<std::byte> image = images.back();
     const std::vector<std::byte>& before = images[steps - 1];
     ASSERT_EQ(before.size(), image.size());

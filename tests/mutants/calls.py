@@ -34,7 +34,7 @@ def written(root):
 
 
 def reached(explorer, root, distinct):
-    """{(call, "file:line"): [address, ...]}, by what the explorer's own run called. """
+    """{(call, "file:line"): [address, ...]}, by what the explorer's own run called. Raises RuntimeError where it does not run."""
     answer = subprocess.run([explorer, "--sites", "--distinct", str(distinct)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if answer.returncode != 0:
         raise RuntimeError(answer.stderr)

@@ -24,13 +24,14 @@ import schemata
 from table import MUTANTS
 
 BUILD = "build/dev"
+GTEST = ["--gtest_fail_fast", "--gtest_brief=1"]
 PROGRAMS = {  # target, its place, arguments
     "explorer": ("perdure_explore", "tests/conformance", ["--first", "--seconds", "1000"]),
-    "threads": ("crash_threads_test", "tests/crash", ["--gtest_filter=*LosesNothing*", "--gtest_fail_fast", "--gtest_brief=1"]),
-    "damage": ("faults_damage_test", "tests/faults", ["--gtest_fail_fast", "--gtest_brief=1"]),
-    "fuzz": ("fuzz_pool_test", "tests/fuzz", ["--gtest_fail_fast", "--gtest_brief=1"]),
-    "receipts": ("engine_receipt_test", "tests/engine", ["--gtest_fail_fast", "--gtest_brief=1"]),
-    "shared_ring": ("engine_shared_ring_test", "tests/engine", ["--gtest_fail_fast", "--gtest_brief=1"]),
+    "threads": ("crash_threads_test", "tests/crash", ["--gtest_filter=*LosesNothing*", *GTEST]),
+    "damage": ("faults_damage_test", "tests/faults", [*GTEST]),
+    "fuzz": ("fuzz_pool_test", "tests/fuzz", [*GTEST]),
+    "receipts": ("engine_receipt_test", "tests/engine", [*GTEST]),
+    "shared_ring": ("engine_shared_ring_test", "tests/engine", [*GTEST]),
 }
 LONGEST = 600  # seconds: what hangs is found, too
 
@@ -48,6 +49,10 @@ def build(root, work, jobs):
         if done.returncode != 0:
             sys.exit(f"{done.stdout}\nmutants: {' '.join(command)} failed in {copy}")
     return copy
+
+
+def chosen(only):
+    return [(number, mutant) for number, mutant in enumerate(MUTANTS) if re.search(only, f"{mutant.name} ({mutant.file})")]
 
 
 class Gate:
@@ -79,21 +84,21 @@ class Gate:
         failed = re.search(r"\[  FAILED  \] ([\w/.]+)", answer.stdout)
         return failed[1] if failed else f"{by} ends with {answer.returncode}"
 
-    def note(self, number, of, start, what, kind, by, explained):
-        self.rows.append({"mutant": what, "kind": kind, "killed": bool(by), "by": by, "explained": "" if by else explained})
-        print(f"[{number:2}/{of}] {time.monotonic() - start:5.1f} s  {'killed  ' if by else 'SURVIVED'} {what}  {by}", file=sys.stderr, flush=True)
+    def tries(self, sites, only):
+        """What to leave out or turn round, one at a time: (name, kind, who must find it, how it is switched on, why nothing can)."""
+        for (call, line), addresses in sorted(sites.items(), key=lambda s: s[0][1]):
+            if re.search(only, line):
+                yield f"{call} at {line}", "call", "explorer", {"extra": ["--omit", ",".join(f"{call}:{a}" for a in addresses)]}, calls.explained(call, line)
+        for number, mutant in chosen(only):
+            yield f"{mutant.name} ({mutant.file})", "written", mutant.by, {"mutant": number}, mutant.explained
 
-    def table(self, chosen):
-        for number, mutant in chosen:
+    def try_all(self, sites, only):
+        tries = list(self.tries(sites, only))
+        for number, (what, kind, program, how, explained) in enumerate(tries, 1):
             start = time.monotonic()
-            by = self.run(mutant.by, mutant=number)
-            self.note(len(self.rows) + 1, len(chosen), start, f"{mutant.name} ({mutant.file})", "written", by, mutant.explained)
-
-    def calls(self, sites):
-        for number, ((call, line), addresses) in enumerate(sorted(sites.items(), key=lambda s: s[0][1]), 1):
-            start = time.monotonic()
-            by = self.run("explorer", ["--omit", ",".join(f"{call}:{a}" for a in addresses)])
-            self.note(number, len(sites), start, f"{call} at {line}", "call", by, calls.explained(call, line))
+            by = self.run(program, **how)
+            self.rows.append({"mutant": what, "kind": kind, "killed": bool(by), "by": by, "explained": "" if by else explained})
+            print(f"[{number:2}/{len(tries)}] {time.monotonic() - start:5.1f} s  {'killed  ' if by else 'SURVIVED'} {what}  {by}", file=sys.stderr, flush=True)
 
     def print(self, unreached):
         killed = sum(row["killed"] for row in self.rows)
@@ -125,8 +130,7 @@ def main():
     except schemata.TableError as error:
         print(f"mutants: {error}", file=sys.stderr)
         return 2
-    chosen = [(n, m) for n, m in enumerate(MUTANTS) if re.search(arguments.only, f"{m.name} ({m.file})")]
-    for by in sorted({m.by for _, m in chosen} | {"explorer"}):
+    for by in sorted({mutant.by for _, mutant in chosen(arguments.only)} | {"explorer"}):
         say(f"mutants: {by} without any")
         if found := gate.run(by):
             sys.exit(f"mutants: {by} fails without any mutant: {found}")
@@ -136,8 +140,7 @@ def main():
     except RuntimeError as error:
         sys.exit(f"mutants: {error}")
     unreached = sorted(calls.written(gate.copy) - set(sites), key=lambda s: s[1])
-    gate.calls({site: at for site, at in sites.items() if re.search(arguments.only, site[1])})
-    gate.table(chosen)
+    gate.try_all(sites, arguments.only)
     if arguments.json:
         print(json.dumps({"mutants": gate.rows, "killed": sum(row["killed"] for row in gate.rows), "never_reached": unreached}, indent=2))
     else:

@@ -30,16 +30,20 @@ def cut_after(machine, met, seconds):
         met(line)
 
 
-def recovery_cut(lab, cycle, rng):
-    """The power fails while the pool that was written last is being opened."""
-    start, pool = time.monotonic(), lab.current
-    row = new_row(lab, cycle, pool, "cut in recovery")
-    with lab.boot(["control", lab.job("check", pool)]) as machine:
+def cut_while_opening(lab, row, seconds, opened):
+    """Cuts the power so many seconds after the opening of the row's pool began; `opened` is what the row is called where it was done by then."""
+    with lab.boot(["control", lab.job("check", row["pool"])]) as machine:
         met = lab.note(row)
         machine.until("opening", met)
-        cut_after(machine, met, rng.uniform(0, 0.25))
+        cut_after(machine, met, seconds)
     if row["opened"]:
-        row["what"] = "cut when opened"
+        row["what"] = opened
+
+
+def recovery_cut(lab, cycle, rng):
+    """The power fails while the pool that was written last is being opened."""
+    start, row = time.monotonic(), new_row(lab, cycle, lab.current, "cut in recovery")
+    cut_while_opening(lab, row, rng.uniform(0, 0.25), "cut when opened")
     lab.settle()
     return report(row, start)
 

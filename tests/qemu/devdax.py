@@ -12,7 +12,7 @@ import random
 import shutil
 import time
 
-from cases import cut_after, cycles, look, must_find, new_row, report
+from cases import cut_after, cut_while_opening, cycles, look, must_find, new_row, report
 from machine import MIB, POOLS, Failure, Lab
 
 NVDIMM = 128 * MIB
@@ -109,12 +109,7 @@ def refused(lab, rng):
 def creation_cut(lab, pool, rng):
     """The power fails while a pool is being made. At the next boot it may be there, and else must be made."""
     start, row = time.monotonic(), new_row(lab, 0, pool, "cut in creation")
-    with lab.boot(["control", lab.job("check", pool)]) as machine:
-        met = lab.note(row)
-        machine.until("opening", met)
-        cut_after(machine, met, rng.uniform(0, 0.6))
-    if row["opened"]:
-        row["what"] = "cut when made"
+    cut_while_opening(lab, row, rng.uniform(0, 0.6), "cut when made")
     return report(row, start)
 
 
