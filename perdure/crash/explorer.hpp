@@ -33,6 +33,7 @@ struct Crash {
   std::uint64_t least = 0;                             ///< the first `least` steps (of the test's thread 0) were acknowledged
   std::uint64_t most = 0;                              ///< no step with this number or above had begun
   std::array<std::uint64_t, most_threads> least_of{};  ///< as `least`, of each of the test's threads
+  std::uint64_t last_id = 0;                           ///< of the recovered pool's last transaction, when it is looked at
   bool created = false;     ///< the pool was there: until the first begin or acknowledgement it may be refused, as none
   unsigned depth = 0;       ///< how many recoveries were cut short before this one
   bool has_digest = false;  ///< the recovery that was cut short had ended in `digest`: so must this one (law L5)

@@ -69,7 +69,9 @@ class RecoveredPool final : public Subject {
     problems.insert(problems.end(), heap.problems.begin(), heap.problems.end());
     if (!problems.empty())
       return {"the recovered pool is not sound: " + problems.front() + " (" + std::to_string(problems.size()) + " problems)", 0};
-    return look_(tx, root, crash);
+    Crash found = crash;
+    found.last_id = report.last_id;
+    return look_(tx, root, found);
   }
 
   Look look_;

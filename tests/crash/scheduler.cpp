@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <memory>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace perdure::test {
@@ -36,16 +37,23 @@ std::vector<std::unique_ptr<Thread>> threads;
 std::mt19937_64 random_number;
 std::uint64_t switched = 0;
 thread_local Thread* me = nullptr;
+constexpr std::uint64_t longest = 2000;  // others fill their logs, and wait, meanwhile
+Thread* held = nullptr;                  // who is held back, and for how many steps more
+std::uint64_t held_for = 0;
+Thread* spared = nullptr;  // of the others one is held back, after so many points; until it goes on nothing else is left to chance
+std::uint64_t countdown = 0;
 
 void wait_for_turn(Thread& t) {
   while (::sem_wait(&t.turn) != 0) {}
 }
 
-// Somebody other than the caller, or null.
+// Somebody other than the caller, not who is held back if there is anybody else; or null.
 Thread* any_other() {
+  if (held_for != 0 && --held_for == 0) held = nullptr;
   std::vector<Thread*> others;
   for (const auto& t : threads)
-    if (t.get() != me && !t->ended) others.push_back(t.get());
+    if (t.get() != me && t.get() != held && !t->ended) others.push_back(t.get());
+  if (others.empty() && held != nullptr && held != me) return std::exchange(held, nullptr);
   return others.empty() ? nullptr : others[random_number() % others.size()];
 }
 
@@ -75,6 +83,7 @@ void* trampoline(void* argument) {
   wait_for_turn(*t);
   void* const result = t->run(t->argument);
   t->ended = true;
+  if (held == t) held = nullptr;
   Thread* const next = any_other();
   me = nullptr;
   if (next != nullptr) {
@@ -89,7 +98,8 @@ void* trampoline(void* argument) {
 void Scheduler::start(std::uint64_t seed) {
   threads.clear();
   random_number.seed(seed);
-  switched = 0;
+  switched = held_for = countdown = 0;
+  held = spared = nullptr;
   threads.push_back(std::make_unique<Thread>());
   me = threads.back().get();
   me->id = ::pthread_self();
@@ -102,8 +112,31 @@ void Scheduler::stop() {
 }
 
 void Scheduler::point() noexcept {
-  if (me != nullptr && random_number() % 2 == 0) hand_over();
+  if (me == nullptr) return;
+  if (countdown != 0) {
+    if (me == spared || --countdown != 0) return;
+    held = me;
+    held_for = longest / 3;
+    return hand_over();
+  }
+  if (spared != nullptr && held != nullptr) {
+    if (--held_for == 0) held = nullptr;
+    if (held != nullptr) return;
+  }
+  const std::uint64_t drawn = random_number();
+  if (held == nullptr && drawn % 64 == 0) {
+    held = me;
+    held_for = 1 + drawn / 64 % longest;
+  }
+  if (drawn % 2 == 0) hand_over();
 }
+
+void Scheduler::preempt_at(std::uint64_t n) noexcept {
+  spared = me;
+  countdown = n;
+}
+
+bool Scheduler::preempting() noexcept { return countdown != 0; }
 
 std::uint64_t Scheduler::switches() noexcept { return switched; }
 

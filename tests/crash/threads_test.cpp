@@ -3,13 +3,15 @@
 // Power cuts under several threads, the library's own among them, one at a time by a seeded scheduler: a failing seed fails again.
 //
 // Threads transfer between accounts, count their transactions, note what they have read of each other's counts, and keep blocks in the heap.
-// Recovered must be: whole transfers; of each thread no less than it was told (L2); nothing that had read what is lost (L1); the blocks
+// Recovered must be: whole transfers; of each thread no less than it was told, and its ids not given again (L2); nothing that had read what is lost (L1); the blocks
 // that are owned (L6); the same after a power cut in recovery (L5).
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "perdure/crash/crashtest.hpp"
 #include "perdure/perdure.hpp"
@@ -21,14 +23,20 @@ namespace perdure::test {
 namespace {
 
 constexpr std::size_t most = 3, accounts = 8, slots = 3;
+constexpr unsigned warm = 5;  // transactions before what is looked at
 
 struct Root {
   std::array<p<std::uint64_t>, accounts> account;
-  std::array<p<std::uint64_t>, most * 8> counter;  // a line each
-  std::array<p<std::uint64_t>, most * most> seen;  // [t][u]: t's latest transaction had read that of u
-  std::array<p<std::uint64_t>, most * 8> stamp;    // of counter and seen of its thread: one transaction wrote all of them, or none
-  std::array<ptr<std::uint64_t>, most * slots> block;
+  struct Own {  // a thread's, in lines of its own
+    p<std::uint64_t> counter;
+    std::array<p<std::uint64_t>, most> seen;  // [u]: its latest transaction that looked had read u's counter
+    p<std::uint64_t> stamp;                   // of counter and seen: one transaction wrote all of them, or none
+    std::array<ptr<std::uint64_t>, slots> block;
+    std::array<p<std::uint64_t>, 24> copy;  // of the counter: rings of the least size wrap soon
+  };
+  std::array<Own, most> own;
 };
+static_assert(sizeof(Root::Own) == 256 && sizeof(Root) % 64 == 0);
 
 std::uint64_t stamp_of(std::uint64_t count, std::uint64_t seen) { return base::mix(count ^ base::mix(seen + 1)); }
 
@@ -39,19 +47,54 @@ struct Recorded {
   medium::Trace trace;
   std::unique_ptr<crash::Image> image;
   crash::Arena::Geometry geometry;
+  std::array<std::vector<std::uint64_t>, most> ids;  // of each thread's transactions
   std::uint64_t switches = 0;
+  bool preempted = false;
 };
+
+/// Thread t's transaction number i. Every other one touches nothing of another thread's: others may commit while it is held back.
+template <class Tx>
+void transfer(Tx& tx, Root& r, std::size_t t, unsigned i, std::uint64_t choice, std::size_t threads) {
+  crash::Random inner(choice);
+  Root::Own& own = r.own[t];
+  const std::size_t from = inner() % accounts, to = inner() % accounts;
+  const bool alone = choice % 2 == 0;
+  if (!alone && tx(r.account[from]) > 0) {
+    --tx(r.account[from]);
+    Scheduler::point();
+    ++tx(r.account[to]);
+  }
+  std::uint64_t seen = 0;
+  for (std::size_t u = 0; u < threads; ++u) {
+    if (u == t) continue;
+    if (!alone) tx(own.seen[u]) = tx(r.own[u].counter);
+    seen = seen * 1000 + tx(own.seen[u]);
+  }
+  Scheduler::point();
+  auto slot = tx(own.block[inner() % slots]);
+  if (std::uint64_t* const block = slot; block != nullptr) {
+    tx.free(block);
+    slot = nullptr;
+  } else {
+    slot = reinterpret_cast<std::uint64_t*>(tx.alloc(16 << inner() % 6));
+  }
+  ++tx(own.counter);
+  for (auto& c : own.copy) tx(c) = i + 1;
+  tx(own.stamp) = stamp_of(i + 1, seen);
+}
 
 /// `lies`: says that a transaction is acknowledged when its update() returns, durable or not.
 /// `schedule`: the scheduler's seed, where it is not the program's.
+/// `preempt`: two threads with programs of their own, the first, or a thread of the library, held back at that point of its last three steps (Scheduler::preempt_at).
 template <class Instance>
-Recorded run(const Way& way, std::uint64_t seed, std::size_t threads, unsigned each, bool lies = false, std::uint64_t schedule = 0) {
+Recorded run(const Way& way, std::uint64_t seed, std::size_t threads, unsigned each, bool lies = false, std::uint64_t schedule = 0,
+             std::uint64_t preempt = 0) {
   crashtest::Plan plan;
   plan.seed = seed;
   plan.durability = way.durability;
   plan.like_a_file = way.like_a_file;
   plan.rings = 3;  // the main thread has one, the first worker too, the others share the last
-  plan.ring_bytes = !way.like_a_file ? 8192 : std::string_view(Instance::type::name) == "undo" ? 1 << 20 : 65536;
+  plan.ring_bytes = !way.like_a_file ? 8192 : is_undo<Instance> ? 1 << 20 : 65536;
   plan.home_bytes = plan.max_home_bytes = 16 * pool::chunk_bytes;
   plan.event = Scheduler::point;
   auto made = medium::CrashMedium::make(crashtest::detail::medium_of(plan)).value();
@@ -66,44 +109,56 @@ Recorded run(const Way& way, std::uint64_t seed, std::size_t threads, unsigned e
         .wait();
     result.geometry = {medium.log_bytes(), medium.max_home_bytes(), pool.header().base, medium.append_unit(), medium.fence_is_sync()};
     result.image = std::make_unique<crash::Image>(medium.begin_trace(), medium.home_bytes());
+    const auto transact = [&](std::size_t t, unsigned i, std::uint64_t choice) {
+      medium.begin(i, static_cast<std::uint32_t>(t));
+      const auto receipt = pool.update([&](auto& tx, Root& r) { transfer(tx, r, t, i, choice, threads); });
+      result.ids[t].push_back(receipt.id());
+      const bool told = way.waits() || lies || (choice % 4 == 0 ? (receipt.wait(), true) : receipt.durable());
+      if (told) medium.done(i + 1, static_cast<std::uint32_t>(t));
+    };
     std::vector<std::thread> workers;
-    for (std::size_t t = 0; t < threads; ++t)
-      workers.emplace_back([&, t] {
-        crash::Random random(seed * 100 + t);
-        for (unsigned i = 0; i < each; ++i) {
-          const std::uint64_t choice = random();
-          medium.begin(i, static_cast<std::uint32_t>(t));
-          const auto receipt = pool.update([&](auto& tx, Root& r) {
-            crash::Random inner(choice);
-            const std::size_t from = inner() % accounts, to = inner() % accounts;
-            if (tx(r.account[from]) > 0) {
-              --tx(r.account[from]);
-              Scheduler::point();
-              ++tx(r.account[to]);
-            }
-            std::uint64_t seen = 0;
-            for (std::size_t u = 0; u < threads; ++u) {
-              if (u == t) continue;
-              const std::uint64_t count = tx(r.counter[u * 8]);
-              tx(r.seen[t * most + u]) = count;
-              seen = seen * 1000 + count;
-            }
-            Scheduler::point();
-            auto slot = tx(r.block[t * slots + inner() % slots]);
-            if (std::uint64_t* const block = slot; block != nullptr) {
-              tx.free(block);
-              slot = nullptr;
-            } else {
-              slot = reinterpret_cast<std::uint64_t*>(tx.alloc(16 << inner() % 6));
-            }
-            ++tx(r.counter[t * 8]);
-            tx(r.stamp[t * 8]) = stamp_of(i + 1, seen);
-          });
-          const bool told = way.waits() || lies || (choice % 4 == 0 ? (receipt.wait(), true) : receipt.durable());
-          if (told) medium.done(i + 1, static_cast<std::uint32_t>(t));
-          if (choice % 16 == 0) pool.checkpoint();
+    workers.reserve(threads);
+    std::atomic<int> stage{0};
+    const auto until = [&](int s) {
+      while (stage < s) std::this_thread::yield();
+    };
+    if (preempt != 0) {
+      workers.emplace_back([&] {
+        for (unsigned i = 0; i < warm; ++i) transact(0, i, i * 2);
+        stage = 1;
+        until(2);
+        transact(0, warm, 4);
+        pool.checkpoint();
+        transact(0, warm + 1, 8);
+        stage = 3;
+      });
+      workers.emplace_back([&] {
+        until(1);
+        for (unsigned i = 0; i < warm; ++i) transact(1, i, i * 2);
+        Scheduler::preempt_at(preempt);
+        stage = 2;
+        while (Scheduler::preempting() && stage != 3) std::this_thread::yield();
+        result.preempted = stage != 3;
+        struct Oops {};
+        for (unsigned i = 0; is_undo<Instance> && i < 14; ++i) {  // commits make room at half a ring; those who give up fill it
+          EXPECT_THROW(pool.update([&](auto& tx, Root& r) { transfer(tx, r, 1, warm, 0, threads), throw Oops(); }), Oops);
+        }
+        for (unsigned i = warm; i < each; ++i) {
+          transact(1, i, i * 2);
+          if (is_undo<Instance> ? i % 4 == 0 : i + 3 == each) pool.checkpoint();  // shadow: a ring is filled before
         }
       });
+    } else {
+      for (std::size_t t = 0; t < threads; ++t)
+        workers.emplace_back([&, t] {
+          crash::Random random(seed * 100 + t);
+          for (unsigned i = 0; i < each; ++i) {
+            const std::uint64_t choice = random();
+            transact(t, i, choice);
+            if (choice % 32 == 0) pool.checkpoint();
+          }
+        });
+    }
     for (auto& w : workers) w.join();
     pool.close();
     result.trace = medium.end_trace();
@@ -115,7 +170,7 @@ Recorded run(const Way& way, std::uint64_t seed, std::size_t threads, unsigned e
 
 template <class Instance>
 std::string explore(Recorded& run, std::size_t threads, crash::Model model, std::uint64_t seed, crash::Counts& counts,
-                    std::uint64_t from = 0, std::uint64_t to = ~std::uint64_t{0}) {
+                    std::uint64_t from = 0, std::uint64_t to = ~std::uint64_t{0}, bool briefly = false) {
   const auto look = [&](auto& tx, const Root& r, const crash::Crash& crash) {
     crash::Verdict verdict;
     std::uint64_t sum = 0, digest = 1;
@@ -123,23 +178,28 @@ std::string explore(Recorded& run, std::size_t threads, crash::Model model, std:
     for (const auto& a : r.account) sum += tx(a), fold(tx(a));
     if (sum != accounts * 100) verdict.problem = "half a transfer: " + std::to_string(sum);
     for (std::size_t t = 0; t < threads; ++t) {
-      const std::uint64_t count = tx(r.counter[t * 8]);
+      const std::uint64_t count = tx(r.own[t].counter);
       fold(count);
       if (count < crash.least_of[t])
         verdict.problem = "thread " + std::to_string(t) + " was told of " + std::to_string(crash.least_of[t]) + " transactions, " +
                           std::to_string(count) + " are there";
+      if (const std::uint64_t told = crash.least_of[t]; told != 0 && crash.last_id < run.ids[t][told - 1])
+        verdict.problem = "thread " + std::to_string(t) + " was told of transaction " + std::to_string(run.ids[t][told - 1]) +
+                          ", and the next one will be " + std::to_string(crash.last_id + 1);
       std::uint64_t seen = 0;
       for (std::size_t u = 0; u < threads; ++u) {
         if (u == t) continue;
-        const std::uint64_t of_u = tx(r.seen[t * most + u]);
+        const std::uint64_t of_u = tx(r.own[t].seen[u]);
         seen = seen * 1000 + of_u;
-        if (of_u > tx(r.counter[u * 8]))
+        if (of_u > tx(r.own[u].counter))
           verdict.problem = "thread " + std::to_string(t) + " had read of " + std::to_string(u) + " what is lost";
       }
-      if (count != 0 && tx(r.stamp[t * 8]) != stamp_of(count, seen))
-        verdict.problem = "thread " + std::to_string(t) + ": half of transaction " + std::to_string(count);
+      bool whole = count == 0 || tx(r.own[t].stamp) == stamp_of(count, seen);
+      for (const auto& c : r.own[t].copy) whole = whole && tx(c) == count;
+      if (!whole) verdict.problem = "thread " + std::to_string(t) + ": half of transaction " + std::to_string(count);
     }
-    for (const auto& b : r.block) fold(reinterpret_cast<std::uintptr_t>(tx(b)));
+    for (const auto& own : r.own)
+      for (const auto& b : own.block) fold(reinterpret_cast<std::uintptr_t>(tx(b)));
     verdict.digest = digest;
     return verdict;
   };
@@ -149,6 +209,10 @@ std::string explore(Recorded& run, std::size_t threads, crash::Model model, std:
   options.model = model;
   options.seed = seed;
   options.outer.singles = 4;
+  if (briefly) {
+    options.depth = 0;
+    options.outer = {8, 4, 2, 2};
+  }
   options.from = from;
   options.to = to;
   crash::Seen seen;
@@ -168,13 +232,31 @@ TYPED_TEST(CrashUnderThreads, LosesNothing) {
     for (std::uint64_t seed = 1; seed <= (scale > 1 ? 1 : 3); ++seed) {
       const std::size_t threads = 2 + seed % 2;
       // Rings have wrapped by the end; a third of the program is looked at, by the first thread's count.
-      Recorded r = run<TypeParam>(ways[w], seed, threads, 36);
+      const unsigned each = is_undo<TypeParam> ? 21 : 36, third = each / 3;
+      Recorded r = run<TypeParam>(ways[w], seed, threads, each);
       const auto model = seed % 2 == 0 ? crash::Model::px86 : crash::Model::adversarial;
-      ASSERT_EQ("", explore<TypeParam>(r, threads, model, seed, counts, seed % 3 * 12, seed % 3 * 12 + 12))
+      ASSERT_EQ("", explore<TypeParam>(r, threads, model, seed, counts, seed % 3 * third, (seed % 3 + 1) * third))
           << ways[w].name << ", seed " << seed;
       EXPECT_GT(r.switches, 20U);
     }
   EXPECT_GT(counts.distinct, 2000U / scale);
+  this->RecordProperty("distinct", static_cast<int>(counts.distinct));
+}
+
+// One thread's transaction, checkpoint and transaction, held back at each of their points in turn, while another fills its ring and makes
+// checkpoints: what one preemption can break is broken.
+TYPED_TEST(CrashUnderThreads, OnePreemptionAnywhereLosesNothing) {
+  crash::Counts counts;
+  for (const Way& way : {ways[0], ways[2]}) {
+    std::uint64_t at = 1;
+    for (bool more = true; more; at += scale * (std::string_view(TypeParam::type::name) == "dudetm" ? 20 : 1)) {  // whose thread has many
+      Recorded r = run<TypeParam>(way, 1, 2, warm + 18, false, 0, at);
+      more = r.preempted;
+      ASSERT_EQ("", explore<TypeParam>(r, 2, crash::Model::adversarial, at, counts, warm + 1, ~std::uint64_t{0}, true))
+          << way.name << ", held back at point " << at;
+    }
+    EXPECT_GT(at, 20U) << way.name;
+  }
   this->RecordProperty("distinct", static_cast<int>(counts.distinct));
 }
 

@@ -110,7 +110,8 @@ ORDERS = (
            by="threads"),
     Mutant("old values before heap records (undo)", "perdure/engine/undo/undo_impl.hpp",
            (("  for (const auto& r : in_flight) each(r,", "  if (!MUTANT) for (const auto& r : in_flight) each(r,"),
-            ("  heap.write();\n", "  heap.write();\n  if (MUTANT) for (const auto& r : in_flight) each(r, [&](const log::Entry& e) { home.words(e.offset, e.values, e.count); });\n"))),
+            ("  heap.write();\n", "  heap.write();\n  if (MUTANT) for (const auto& r : in_flight) each(r, [&](const log::Entry& e) { home.words(e.offset, e.values, e.count); });\n")),
+           explained="a block is handed out again only when the bits of who freed it are home: the old values have them, and no record changes a bitmap under a block in flight"),
 )
 
 # One line calls the medium for several: each of those by itself.

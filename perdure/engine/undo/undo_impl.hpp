@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "perdure/engine/undo/undo.hpp"
 
@@ -223,6 +224,7 @@ template <class Tm>
 void Undo<Tm>::make_room(Context&, std::uint64_t) {
   if (core_.state() != 0) core_.refuse();
   if (Status s = recycle(); !s.ok()) core_.poison(s);
+  std::this_thread::yield();  // another's commit may have to end first
 }
 
 template <class Tm>
