@@ -31,6 +31,8 @@ PROGRAMS = {  # target, its place, arguments
     "damage": ("faults_damage_test", "tests/faults", [*GTEST]),
     "fuzz": ("fuzz_pool_test", "tests/fuzz", [*GTEST]),
     "receipts": ("engine_receipt_test", "tests/engine", [*GTEST]),
+    "pointer_log": ("log_pointer_log_test", "tests/log", [*GTEST]),
+    "aavlt": ("log_aavlt_test", "tests/log", [*GTEST]),
     "shared_ring": ("engine_shared_ring_test", "tests/engine", [*GTEST]),
 }
 LONGEST = 600  # seconds: what hangs is found, too

@@ -132,4 +132,24 @@ CALLERS = tuple(
          "Status s = MUTANT ? Status() : flush_lines();\n    if (s.ok()) s = append(log::RecordKind::commit, engine_"),
 )
 
-MUTANTS = CHECKS + SESSIONS + ORDERS + CALLERS
+# REWIND's log structures.
+LISTS = (
+    _left_out("lastTail before toAppend", "log/adll.cpp", "nvm_.synchronous(anchor_ + last_tail, after);", by="pointer_log"),
+    _left_out("toAppend before the links", "log/adll.cpp", "nvm_.synchronous(anchor_ + to_append, node);", by="pointer_log"),
+    _left_out("toRemove before the links", "log/adll.cpp", "nvm_.synchronous(anchor_ + to_remove, node);", by="pointer_log"),
+    _left_out("toReplace before the links", "log/adll.cpp", "nvm_.synchronous(anchor_ + to_replace, head);", by="pointer_log"),
+    _one("an append done again links to lastTail, not to the tail", "log/adll.cpp", "link(node, nvm_.word(anchor_ + last_tail));",
+         "link(node, MUTANT ? tail() : nvm_.word(anchor_ + last_tail));", by="pointer_log"),
+    _left_out("a record before its cell (optimized, P1)", "log/pointer_log.cpp", "nvm_.fence();  // P1\n", by="pointer_log"),
+    _left_out("a group before its index (batch, P1, P3)", "log/pointer_log.cpp", "nvm_.fence();  // P1, P3", by="pointer_log"),
+    _one("a new bucket's cells are zero (optimized, P2)", "log/pointer_log.cpp", "if (group_ == 1)  // P2", "if (group_ == 1 && !MUTANT)  // P2", by="pointer_log"),
+    _one("cells above the index do not count (batch)", "log/pointer_log.cpp", "if (group_ != 1) {\n    const", "if (group_ != 1 && !MUTANT) {\n    const", by="pointer_log"),
+    _left_out("an index operation's records before its stores (V1)", "log/aavlt.cpp", "log_.persist();  // V1", by="aavlt"),
+    _one("an index operation's stores before its END (V2)", "log/aavlt.cpp", "  for (const Write& w : writes_) nvm_.start(w.at, w.value);\n",
+         "  if (MUTANT) log(AriesRecord::make(AriesType::end, ++lsn_, 0)), log_.persist();\n  for (const Write& w : writes_) nvm_.start(w.at, w.value);\n", by="aavlt"),
+    _one("an index operation's END last (V3)", "log/aavlt.cpp", "for (auto at = log_.first(); at; at = log_.first()) {", "for (auto at = MUTANT ? log_.last() : log_.first(); at; at = MUTANT ? log_.last() : log_.first()) {", by="aavlt"),
+    _one("an index operation that has ended is not undone", "log/aavlt.cpp", "if (!finished)\n", "if (!finished || MUTANT)\n", by="aavlt"),
+    _left_out("old values before the records that have them are gone", "log/aavlt.cpp", "nvm_.fence();  // old values", by="aavlt"),
+)
+
+MUTANTS = CHECKS + SESSIONS + ORDERS + CALLERS + LISTS

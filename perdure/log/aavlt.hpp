@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// AtomicAvlTree: REWIND's upper layer (section 3.4): log records by their LSN, in an AVL tree that lies in persistent memory and is itself
+// recoverable: what an operation will change is logged in the lower layer, a PointerLog, then changed; recovery undoes an operation that was cut
+// short, or finishes the clearing of its records.
+//
+// A node is a line: key, left, right, height, record. Offsets are file offsets; 0 is none.
+// Crash invariants: V1 the records of all that an operation changes are in the lower log before the first change. V2 all changes are durable before
+// the operation's END. V3 of an operation's records END is removed last; without it each word is given its old value, once or again.
+// Departures: an operation's log calls stand together before its stores, whatever the version of the lower log (as section 3.3 does for Batch); a
+// word is logged once an operation, so that undoing needs no CLRs.
+// Thread safety: none of its own; the log that it serves has a lock.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "perdure/log/aries_record.hpp"
+#include "perdure/log/pointer_log.hpp"
+
+namespace perdure::log {
+
+class AtomicAvlTree {
+ public:
+  /// `root`: the offset of a word, 0 at first. `seed`: of the lower log's records.
+  AtomicAvlTree(NvmStore& nvm, LogArena& arena, PointerLog& log, std::uint64_t root, std::uint64_t seed)
+      : nvm_(nvm), arena_(arena), log_(log), root_(root), seed_(seed) {}
+
+  /// Lines that any `n` operations from here on may take at a time.
+  [[nodiscard]] std::uint64_t lines_for(std::uint64_t n) const noexcept { return n + most_writes() * 2 + 2; }
+  /// Whether the arena and the lower log have room for `n` more operations.
+  [[nodiscard]] bool fits(std::uint64_t n) const noexcept { return arena_.free_lines() >= lines_for(n) && log_.fits(most_writes() + 1); }
+
+  /// Throws std::bad_alloc with nothing changed. `key` is not in the tree.
+  void insert(std::uint64_t key, std::uint64_t record);
+  /// `key` is in the tree.
+  void remove(std::uint64_t key);
+  /// The record with that key, or 0.
+  [[nodiscard]] std::uint64_t find(std::uint64_t key) const noexcept;
+  /// The record with the greatest key, the least key that is greater, the greatest that is less; 0 where there is none.
+  [[nodiscard]] std::uint64_t last() const noexcept { return below(~std::uint64_t{0}); }
+  [[nodiscard]] std::uint64_t above(std::uint64_t key) const noexcept;
+  [[nodiscard]] std::uint64_t below(std::uint64_t key) const noexcept;
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+
+  /// After a crash, the lower log recovered: undoes or finishes the last operation, checks the tree, and marks its nodes in the arena, not the
+  /// records it leads to. `corrupt` where no crash leaves what it finds.
+  Status recover();
+
+ private:
+  static constexpr std::uint64_t key_word = 0, left_word = 8, right_word = 16, height_word = 24, record_word = 32;
+  struct Write {
+    std::uint64_t at, value;
+  };
+  /// Words an operation may change: a link or a height in each node of a path, and the nodes that turn around it.
+  [[nodiscard]] std::uint64_t most_writes() const noexcept;
+
+  // The tree as the operation has changed it so far.
+  [[nodiscard]] std::uint64_t get(std::uint64_t at) const noexcept;
+  void set(std::uint64_t at, std::uint64_t value);
+  [[nodiscard]] std::uint64_t height(std::uint64_t node) const noexcept { return node == 0 ? 0 : get(node + height_word); }
+  std::uint64_t inserted(std::uint64_t node, std::uint64_t key, std::uint64_t added);
+  std::uint64_t removed(std::uint64_t node, std::uint64_t key);
+  std::uint64_t without_least(std::uint64_t node, std::uint64_t& least);
+  std::uint64_t balanced(std::uint64_t node);
+  std::uint64_t turned(std::uint64_t node, std::uint64_t up, std::uint64_t down);
+  void carry_out() noexcept;
+  void log(const AriesRecord& record) noexcept;
+  void clear() noexcept;
+  Status learn(std::uint64_t node, std::uint64_t from, std::uint64_t to, unsigned depth, std::uint64_t& height);
+
+  NvmStore& nvm_;
+  LogArena& arena_;
+  PointerLog& log_;
+  const std::uint64_t root_, seed_;
+  std::uint64_t size_ = 0, lsn_ = 0, gone_ = 0;
+  std::vector<Write> writes_;
+};
+
+}  // namespace perdure::log

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/log/adll.hpp"
+
+#include <string>
+
+namespace perdure::log {
+
+void Adll::append(std::uint64_t node) noexcept {
+  const std::uint64_t after = tail();
+  nvm_.synchronous(anchor_ + last_tail, after);  // it, and the node (A1), before toAppend (line 5): recovery links the one to the other
+  nvm_.synchronous(anchor_ + to_append, node);   // from here on the node is in the list (A2)
+  link(node, after);
+  nvm_.synchronous(anchor_ + to_append, 0);
+}
+
+// Lines 6-8. `after` is the tail before: the tail itself may have moved already.
+void Adll::link(std::uint64_t node, std::uint64_t after) noexcept {
+  if (after == 0)
+    nvm_.synchronous(anchor_ + head_word, node);
+  else
+    nvm_.synchronous(after, node);
+  nvm_.synchronous(anchor_ + tail_word, node);
+}
+
+void Adll::remove(std::uint64_t node) noexcept {
+  nvm_.synchronous(anchor_ + to_remove, node);  // from here on the node is out of the list (A2)
+  unlink(node);
+  nvm_.synchronous(anchor_ + to_remove, 0);
+}
+
+// The node's own links stay: so it can be done again.
+void Adll::unlink(std::uint64_t node) noexcept {
+  const std::uint64_t after = next(node), before = prior(node);
+  nvm_.synchronous(before != 0 ? before : anchor_ + head_word, after);
+  nvm_.synchronous(after != 0 ? after + 8 : anchor_ + tail_word, before);
+}
+
+void Adll::replace(std::uint64_t head, std::uint64_t tail) noexcept {
+  nvm_.synchronous(anchor_ + last_tail, tail);   // A1, too
+  nvm_.synchronous(anchor_ + to_replace, head);  // from here on the chain is the list (A2)
+  adopt(head);
+  nvm_.synchronous(anchor_ + to_replace, 0);
+}
+
+void Adll::adopt(std::uint64_t head) noexcept {
+  nvm_.synchronous(anchor_ + head_word, head);
+  nvm_.synchronous(anchor_ + tail_word, nvm_.word(anchor_ + last_tail));
+}
+
+void Adll::recover() noexcept {
+  if (const std::uint64_t node = nvm_.word(anchor_ + to_append); node != 0) {
+    link(node, nvm_.word(anchor_ + last_tail));
+    nvm_.synchronous(anchor_ + to_append, 0);
+  }
+  if (const std::uint64_t node = nvm_.word(anchor_ + to_remove); node != 0) {
+    unlink(node);
+    nvm_.synchronous(anchor_ + to_remove, 0);
+  }
+  if (const std::uint64_t head = nvm_.word(anchor_ + to_replace); head != 0) {
+    adopt(head);
+    nvm_.synchronous(anchor_ + to_replace, 0);
+  }
+}
+
+Status Adll::check(std::uint64_t from, std::uint64_t to, std::uint64_t most) const {
+  const auto broken = [&](std::uint64_t node, const char* what) {
+    return failure(Code::corrupt, nvm_.medium().path(), "a log whose list " + std::string(what) + " at log offset " + std::to_string(node),
+                   "nodes that lead to each other", "restore a copy");
+  };
+  const auto possible = [&](std::uint64_t node) { return node >= from && node < to && node % 64 == 0; };
+  std::uint64_t before = 0, count = 0;
+  for (std::uint64_t node = head(); node != 0; before = node, node = next(node)) {
+    if (!possible(node)) return broken(node, "leads out of the log");
+    if (prior(node) != before) return broken(node, "does not lead back");
+    if (++count > most) return broken(node, "has no end");
+  }
+  if (tail() != before) return broken(tail(), "ends elsewhere than its tail");
+  return {};
+}
+
+}  // namespace perdure::log

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Adll: REWIND's Atomic Doubly-Linked List (section 3.2, Algorithm 1): a list in persistent memory whose last operation, whatever a crash
+// left of it, is done again by recovery.
+//
+// A node begins with two words, next and prior; the rest is its owner's. The anchor is six words: head, tail, and what the last operation was
+// (lastTail, toAppend, toRemove; toReplace is ours, for compaction, section 3.3). All are file offsets; 0 is none.
+// Crash invariants: A1 a node's own words, started by its owner, are durable before toAppend names it: lastTail's fence sees to that, where the paper
+// has one of its own before. A2 toAppend, toRemove or toReplace is durable before the first link
+// changes, and cleared after the last link is durable: in between, doing all of it again ends in the same list. A3 one operation at a time.
+// Thread safety: none of its own; the log that it serves has a lock.
+#pragma once
+
+#include <cstdint>
+
+#include "perdure/base/status.hpp"
+#include "perdure/log/nvm.hpp"
+
+namespace perdure::log {
+
+class Adll {
+ public:
+  static constexpr std::uint64_t anchor_words = 6, node_words = 2;
+
+  Adll(NvmStore& nvm, std::uint64_t anchor) noexcept : nvm_(nvm), anchor_(anchor) {}
+
+  [[nodiscard]] std::uint64_t head() const noexcept { return nvm_.word(anchor_ + head_word); }
+  [[nodiscard]] std::uint64_t tail() const noexcept { return nvm_.word(anchor_ + tail_word); }
+  [[nodiscard]] std::uint64_t next(std::uint64_t node) const noexcept { return nvm_.word(node); }
+  [[nodiscard]] std::uint64_t prior(std::uint64_t node) const noexcept { return nvm_.word(node + 8); }
+
+  /// The two words that a node which is about to be appended must begin with.
+  struct Links {
+    std::uint64_t next, prior;
+  };
+  [[nodiscard]] Links links_of_new() const noexcept { return {0, tail()}; }
+
+  /// Algorithm 1 from line 4 on: all of `node` was started, and what it points to.
+  void append(std::uint64_t node) noexcept;
+  void remove(std::uint64_t node) noexcept;
+  /// The list becomes the chain that begins at `head` and ends at `tail`, which was started. Nodes of the old one are the caller's again.
+  void replace(std::uint64_t head, std::uint64_t tail) noexcept;
+  /// Does the interrupted operation again, if there is one. May itself be interrupted.
+  void recover() noexcept;
+
+  /// Walks the list both ways: `corrupt` unless each link lies in [from, to), a multiple of 64, and what follows it leads back. At most `most` nodes.
+  [[nodiscard]] Status check(std::uint64_t from, std::uint64_t to, std::uint64_t most) const;
+
+ private:
+  static constexpr std::uint64_t head_word = 0, tail_word = 8, last_tail = 16, to_append = 24, to_remove = 32, to_replace = 40;
+  void link(std::uint64_t node, std::uint64_t after) noexcept;
+  void unlink(std::uint64_t node) noexcept;
+  void adopt(std::uint64_t head) noexcept;
+
+  NvmStore& nvm_;
+  const std::uint64_t anchor_;
+};
+
+}  // namespace perdure::log

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/log/pointer_log.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace perdure::log {
+
+// --- simple -----------------------------------------------------------------------------------------------------------------------
+
+void SimpleLog::append(std::uint64_t record) noexcept {
+  const std::uint64_t node = arena_.take_line();
+  const Adll::Links links = list_.links_of_new();
+  const std::uint64_t words[8] = {links.next, links.prior, record};
+  nvm_.start_line(node, words);
+  list_.append(node);  // A1, P1: node and record are durable with lastTail, before toAppend names the node
+}
+
+void SimpleLog::remove(At at) noexcept {
+  list_.remove(at.node);
+  arena_.give_line(at.node);
+}
+
+Status SimpleLog::recover() {
+  list_.recover();
+  if (Status s = list_.check(arena_.begin(), arena_.end(), arena_.lines()); !s.ok()) return s;
+  for (At at = first(); at; at = next(at))
+    if (!arena_.mark_line(at.node))
+      return failure(Code::corrupt, nvm_.medium().path(), "a log whose list goes through log offset " + std::to_string(at.node),
+                     "a line of the log, once", "restore a copy");
+  return {};
+}
+
+// --- optimized and batch ------------------------------------------------------------------------------------------------------------
+
+void BucketLog::add_bucket() noexcept {
+  const std::uint64_t old = list_.tail(), bucket = arena_.take_bucket();
+  in_use(bucket) = 0;
+  const Adll::Links links = list_.links_of_new();
+  const std::uint64_t header[8] = {links.next, links.prior}, zeros[8] = {};
+  nvm_.start_line(bucket, header);
+  if (group_ == 1)  // P2: recovery takes the first zero cell for the end; batch has its index for that
+    for (std::uint64_t at = first_cell; at < bucket_bytes(cells_); at += 64) nvm_.start_line(bucket + at, zeros);
+  list_.append(bucket);  // A1, P2: durable with lastTail
+  filled_ = persistent_ = 0;
+  if (old != 0 && in_use(old) == 0) drop(old);
+}
+
+void BucketLog::drop(std::uint64_t bucket) noexcept {
+  list_.remove(bucket);
+  arena_.give_bucket(bucket);
+}
+
+void BucketLog::append(std::uint64_t record) noexcept {
+  if (left() == 0) add_bucket();
+  const At at{list_.tail(), filled_++};
+  ++in_use(at.node);
+  if (group_ == 1) {
+    nvm_.fence();  // P1
+    nvm_.synchronous(cell(at), record);
+    persistent_ = filled_;
+    return;
+  }
+  nvm_.start(cell(at), record);
+  if (pending() == group_ || filled_ == cells_) persist();
+}
+
+void BucketLog::persist() noexcept {
+  if (pending() == 0) return;
+  nvm_.fence();  // P1, P3: the group's records and cells before the index that makes them count
+  nvm_.synchronous(list_.tail() + persistent_word, filled_);
+  persistent_ = filled_;
+}
+
+void BucketLog::remove(At at) noexcept {
+  nvm_.synchronous(cell(at), gap);
+  if (--in_use(at.node) == 0 && at.node != list_.tail()) drop(at.node);
+}
+
+PointerLog::At BucketLog::forward(At at) const noexcept {
+  for (; at.node != 0; at = {list_.next(at.node), 0})
+    for (const std::uint64_t end = limit(at.node); at.cell < end; ++at.cell)
+      if (record(at) != gap) return at;
+  return {};
+}
+
+PointerLog::At BucketLog::backward(At at) const noexcept {
+  while (at.node != 0) {
+    while (at.cell-- > 0)
+      if (record(at) != gap) return at;
+    at.node = list_.prior(at.node);
+    at.cell = cells_;
+  }
+  return {};
+}
+
+void BucketLog::compact() {
+  persist();
+  std::vector<std::uint64_t> pointers, old, buckets;
+  for (std::uint64_t b = list_.head(); b != 0; b = list_.next(b)) old.push_back(b);
+  std::uint64_t used = 0;
+  for (const std::uint64_t b : old) used += in_use(b);
+  const std::uint64_t needed = (used + cells_ - 1) / cells_;
+  if (needed == 0 || needed >= old.size() || used * sparse > old.size() * cells_ || needed > arena_.free_buckets()) return;
+  pointers.reserve(needed * cells_);
+  for (At at = first(); at; at = next(at)) pointers.push_back(record(at));
+  buckets.reserve(needed);
+  std::vector<std::uint64_t> words(bucket_bytes(cells_) / 8);
+  while (buckets.size() < needed) buckets.push_back(arena_.take_bucket());
+  for (std::size_t i = 0; i < needed; ++i) {
+    const std::uint64_t from = i * cells_, n = used - from < cells_ ? used - from : cells_;
+    std::fill(words.begin(), words.end(), 0);
+    words[0] = i + 1 < needed ? buckets[i + 1] : 0;
+    words[1] = i != 0 ? buckets[i - 1] : 0;
+    if (group_ != 1) words[persistent_word / 8] = n;
+    std::copy_n(pointers.data() + from, n, words.data() + first_cell / 8);
+    for (std::size_t w = 0; w < words.size(); w += 8) nvm_.start_line(buckets[i] + w * 8, words.data() + w);
+    in_use(buckets[i]) = n;
+  }
+  list_.replace(buckets.front(), buckets.back());  // A1: the chain is durable with lastTail
+  filled_ = persistent_ = in_use(buckets.back());
+  for (const std::uint64_t b : old) arena_.give_bucket(b);
+}
+
+Status BucketLog::recover() {
+  list_.recover();
+  if (Status s = list_.check(arena_.begin(), arena_.end(), arena_.buckets()); !s.ok()) return s;
+  filled_ = persistent_ = 0;
+  for (std::uint64_t b = list_.head(); b != 0; b = list_.next(b))
+    if (Status s = learn(b); !s.ok()) return s;
+  // What a crash left empty behind the tail: a bucket whose last pointer was just removed.
+  for (std::uint64_t b = list_.head(), next = 0; b != 0; b = next) {
+    next = list_.next(b);
+    if (in_use(b) == 0 && b != list_.tail()) drop(b);
+  }
+  return {};
+}
+
+Status BucketLog::learn(std::uint64_t bucket) {
+  const auto broken = [&](const std::string& what) {
+    return failure(Code::corrupt, nvm_.medium().path(), "a log whose bucket at log offset " + std::to_string(bucket) + " " + what,
+                   "what the log's last operation can have left", "restore a copy");
+  };
+  if (!arena_.mark_bucket(bucket)) return broken("is none, or is met twice");
+  const bool is_tail = bucket == list_.tail();
+  std::uint64_t end = cells_;
+  if (group_ != 1) {
+    const std::uint64_t index = nvm_.word(bucket + persistent_word);
+    if (is_tail ? index > cells_ : index != cells_)
+      return broken("counts " + std::to_string(index) + " of " + std::to_string(cells_) + " cells");
+    end = index;
+  } else if (is_tail) {
+    while (end > 0 && nvm_.word(cell({bucket, end - 1})) == 0) --end;
+  }
+  std::uint64_t used = 0;
+  for (std::uint64_t c = 0; c < end; ++c) {
+    const std::uint64_t value = nvm_.word(cell({bucket, c}));
+    if (value == 0) return broken("has an empty cell, number " + std::to_string(c) + ", before others");
+    if (value != gap) ++used;
+  }
+  in_use(bucket) = used;
+  if (is_tail) filled_ = persistent_ = end;
+  return {};
+}
+
+}  // namespace perdure::log

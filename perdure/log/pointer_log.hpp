@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// PointerLog: REWIND's log as a sequence of pointers to records (sections 3.2 and 3.3), in three versions over one list (adll.hpp):
+//   simple     a node of the list a record
+//   optimized  a node is a bucket of cells, a record costs one synchronous store; a removed record leaves a marked gap, an empty bucket is removed
+//   batch      optimized, and the cells of a group of records are made durable together, by one fence and one store of the bucket's last
+//              persistent index; cells above it do not count
+// A record is a line of the arena, written (not fenced) before append() and given back after remove() by the caller.
+// Crash invariants: P1 a record is durable before a pointer to it is. P2 a cell is written once, then becomes a gap; a bucket's cells are zero (batch:
+// its index is) before the bucket is in the list. P3 pointers become durable in the order of append().
+// Thread safety: none of its own; the log that it serves has a lock.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "perdure/log/adll.hpp"
+#include "perdure/log/arena.hpp"
+
+namespace perdure::log {
+
+class PointerLog {
+ public:
+  /// Where a pointer stands. Valid until compact() or remove() of it.
+  struct At {
+    std::uint64_t node = 0, cell = 0;
+    explicit operator bool() const noexcept { return node != 0; }
+    friend bool operator==(const At&, const At&) noexcept = default;
+  };
+
+  PointerLog(NvmStore& nvm, LogArena& arena, std::uint64_t anchor) : nvm_(nvm), arena_(arena), list_(nvm, anchor) {}
+  PointerLog(const PointerLog&) = delete;
+  PointerLog& operator=(const PointerLog&) = delete;
+  virtual ~PointerLog() = default;
+
+  /// Whether `n` more pointers find room, whatever is removed meanwhile.
+  [[nodiscard]] virtual bool fits(std::uint64_t n) const noexcept = 0;
+  /// The record is durable and in the log; batch: when its group is.
+  virtual void append(std::uint64_t record) noexcept = 0;
+  /// Batch: the group is in the log now, full or not.
+  virtual void persist() noexcept {}
+  /// How many of the newest pointers are not in the log yet.
+  [[nodiscard]] virtual std::uint64_t pending() const noexcept { return 0; }
+  /// It is in the log.
+  virtual void remove(At at) noexcept = 0;
+  /// Where few of the cells are in use: copies their pointers to new buckets, and the list becomes these.
+  virtual void compact() {}
+
+  /// What is in the log, pending pointers left out; none where the result is false.
+  [[nodiscard]] virtual At first() const noexcept = 0;
+  [[nodiscard]] virtual At last() const noexcept = 0;
+  [[nodiscard]] virtual At next(At at) const noexcept = 0;
+  [[nodiscard]] virtual At prior(At at) const noexcept = 0;
+  [[nodiscard]] virtual std::uint64_t record(At at) const noexcept = 0;
+
+  /// After a crash: does the list's last operation again, and learns what is in the log. Marks its nodes in the arena, not the records.
+  /// `corrupt` where no crash leaves what it finds.
+  virtual Status recover() = 0;
+
+ protected:
+  NvmStore& nvm_;
+  LogArena& arena_;
+  Adll list_;
+};
+
+class SimpleLog final : public PointerLog {
+ public:
+  using PointerLog::PointerLog;
+  [[nodiscard]] bool fits(std::uint64_t n) const noexcept override { return arena_.free_lines() >= n; }
+  void append(std::uint64_t record) noexcept override;
+  void remove(At at) noexcept override;
+  [[nodiscard]] At first() const noexcept override { return {list_.head(), 0}; }
+  [[nodiscard]] At last() const noexcept override { return {list_.tail(), 0}; }
+  [[nodiscard]] At next(At at) const noexcept override { return {list_.next(at.node), 0}; }
+  [[nodiscard]] At prior(At at) const noexcept override { return {list_.prior(at.node), 0}; }
+  [[nodiscard]] std::uint64_t record(At at) const noexcept override { return nvm_.word(at.node + 16); }
+  Status recover() override;
+};
+
+class BucketLog final : public PointerLog {
+ public:
+  /// `cells` a bucket; `group` pointers are made durable together: 1 is the optimized version.
+  BucketLog(NvmStore& nvm, LogArena& arena, std::uint64_t anchor, std::uint64_t cells, std::uint64_t group)
+      : PointerLog(nvm, arena, anchor), cells_(cells), group_(group), in_use_(arena.buckets(), 0) {}
+  static constexpr std::uint64_t bucket_bytes(std::uint64_t cells) noexcept { return first_cell + (cells * 8 + 63) / 64 * 64; }
+
+  [[nodiscard]] bool fits(std::uint64_t n) const noexcept override { return arena_.free_buckets() * cells_ + left() >= n; }
+  void append(std::uint64_t record) noexcept override;
+  void persist() noexcept override;
+  [[nodiscard]] std::uint64_t pending() const noexcept override { return filled_ - persistent_; }
+  void remove(At at) noexcept override;
+  void compact() override;
+  [[nodiscard]] At first() const noexcept override { return forward({list_.head(), 0}); }
+  [[nodiscard]] At last() const noexcept override { return backward({list_.tail(), persistent_}); }
+  [[nodiscard]] At next(At at) const noexcept override { return forward({at.node, at.cell + 1}); }
+  [[nodiscard]] At prior(At at) const noexcept override { return backward(at); }
+  [[nodiscard]] std::uint64_t record(At at) const noexcept override { return nvm_.word(cell(at)); }
+  Status recover() override;
+
+ private:
+  static constexpr std::uint64_t persistent_word = 16, first_cell = 64, gap = 1;
+  static constexpr std::uint64_t sparse = 4;  // compacted where less than one cell in so many is in use
+  [[nodiscard]] static std::uint64_t cell(At at) noexcept { return at.node + first_cell + at.cell * 8; }
+  [[nodiscard]] std::uint64_t left() const noexcept { return list_.tail() == 0 ? 0 : cells_ - filled_; }
+  [[nodiscard]] std::uint64_t limit(std::uint64_t bucket) const noexcept { return bucket == list_.tail() ? persistent_ : cells_; }
+  [[nodiscard]] At forward(At at) const noexcept;   // the first pointer at or behind
+  [[nodiscard]] At backward(At at) const noexcept;  // the last pointer before
+  [[nodiscard]] std::uint64_t& in_use(std::uint64_t bucket) noexcept { return in_use_[arena_.bucket_number(bucket)]; }
+  void add_bucket() noexcept;
+  void drop(std::uint64_t bucket) noexcept;
+  Status learn(std::uint64_t bucket);
+
+  const std::uint64_t cells_, group_;
+  std::uint64_t filled_ = 0, persistent_ = 0;  // of the tail's cells: written; in the log
+  std::vector<std::uint64_t> in_use_;          // of each bucket's cells, gaps left out
+};
+
+}  // namespace perdure::log

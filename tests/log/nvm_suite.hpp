@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the tests of REWIND's log structures share: the versions of the pointer log, a medium that is small, and its exploration.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "perdure/crash/explorer.hpp"
+#include "perdure/log/pointer_log.hpp"
+#include "perdure/medium/crash.hpp"
+#include "perdure/pool/address.hpp"
+
+namespace perdure::test {
+
+struct Version {
+  const char* name;
+  std::uint64_t cells, group;  // cells 0: simple
+};
+inline constexpr Version versions[] = {{"simple", 0, 1}, {"optimized", 5, 1}, {"batch2", 5, 2}, {"batch8", 20, 8}};
+inline std::string version_name(const ::testing::TestParamInfo<Version>& info) { return info.param.name; }
+
+inline constexpr std::uint64_t log_bytes = 32 << 10, home_bytes = 64 << 10;
+inline constexpr std::uint64_t root = 0, anchor = 64, arena_begin = 128, arena_bytes = 24 << 10;
+
+inline std::unique_ptr<medium::CrashMedium> make_medium() {
+  medium::CrashOptions options;
+  options.log_bytes = log_bytes;
+  options.home_bytes = options.max_home_bytes = home_bytes;
+  return medium::CrashMedium::make(options).value();
+}
+
+/// An empty pointer log on a medium, or what is there, before its recovery.
+struct LogRig {
+  LogRig(medium::Medium& medium, const Version& v)
+      : nvm(medium), arena(arena_begin, arena_bytes, v.cells == 0 ? 64 : log::BucketLog::bucket_bytes(v.cells), v.cells == 0 ? 0 : 24) {
+    if (v.cells == 0)
+      log = std::make_unique<log::SimpleLog>(nvm, arena, anchor);
+    else
+      log = std::make_unique<log::BucketLog>(nvm, arena, anchor, v.cells, v.group);
+  }
+  log::NvmStore nvm;
+  log::LogArena arena;
+  std::unique_ptr<log::PointerLog> log;
+};
+
+/// Every power cut in what `medium` did since `image` was taken.
+inline crash::Counts explore(medium::CrashMedium& medium, crash::Image& image, crash::Subject& subject, crash::Model model) {
+  const std::uint8_t uuid[16] = {9};
+  const std::uint64_t base = pool::AddressRange::choose(uuid, home_bytes, "log").value().base();  // free again at once
+  auto arena = crash::Arena::make({log_bytes, home_bytes, base}).value();
+  crash::ExploreOptions how;
+  how.model = model;
+  crash::Seen seen;
+  crash::Explorer explorer(*arena, image, subject, how, seen);
+  explorer.run(medium.end_trace());
+  EXPECT_EQ("", explorer.failure());
+  EXPECT_EQ(2U, explorer.counts().deepest);
+  return explorer.counts();
+}
+
+}  // namespace perdure::test
