@@ -27,15 +27,21 @@ class AtomicAvlTree {
   AtomicAvlTree(NvmStore& nvm, LogArena& arena, PointerLog& log, std::uint64_t root, std::uint64_t seed)
       : nvm_(nvm), arena_(arena), log_(log), root_(root), seed_(seed) {}
 
-  /// Lines that any `n` operations from here on may take at a time.
-  [[nodiscard]] std::uint64_t lines_for(std::uint64_t n) const noexcept { return n + most_writes() * 2 + 2; }
-  /// Whether the arena and the lower log have room for `n` more operations.
-  [[nodiscard]] bool fits(std::uint64_t n) const noexcept { return arena_.free_lines() >= lines_for(n) && log_.fits(most_writes() + 1); }
+  /// Lines that an operation on a tree of `size` records takes while it lasts: `each` for a record of its own, and a node's.
+  [[nodiscard]] static std::uint64_t lines_of_operation(std::uint64_t size, std::uint64_t each) noexcept {
+    return (most_writes(size) + 1) * each + 1;
+  }
+  /// Whether there is room to insert `n` more, each with a line of its caller's.
+  [[nodiscard]] bool fits(std::uint64_t n, std::uint64_t each) const noexcept {
+    return arena_.free_lines() >= 2 * n + lines_of_operation(size_ + n, each) && log_.fits((most_writes(size_ + n) + 1) * each);
+  }
 
-  /// Throws std::bad_alloc with nothing changed. `key` is not in the tree.
-  void insert(std::uint64_t key, std::uint64_t record);
+  /// Takes the memory that operations on a tree of up to `most` records need. Throws std::bad_alloc.
+  void prepare(std::uint64_t most) { writes_.reserve(most_writes(most)); }
+  /// `key` is not in the tree.
+  void insert(std::uint64_t key, std::uint64_t record) noexcept;
   /// `key` is in the tree.
-  void remove(std::uint64_t key);
+  void remove(std::uint64_t key) noexcept;
   /// The record with that key, or 0.
   [[nodiscard]] std::uint64_t find(std::uint64_t key) const noexcept;
   /// The record with the greatest key, the least key that is greater, the greatest that is less; 0 where there is none.
@@ -54,17 +60,17 @@ class AtomicAvlTree {
     std::uint64_t at, value;
   };
   /// Words an operation may change: a link or a height in each node of a path, and the nodes that turn around it.
-  [[nodiscard]] std::uint64_t most_writes() const noexcept;
+  [[nodiscard]] static std::uint64_t most_writes(std::uint64_t size) noexcept;
 
   // The tree as the operation has changed it so far.
   [[nodiscard]] std::uint64_t get(std::uint64_t at) const noexcept;
-  void set(std::uint64_t at, std::uint64_t value);
+  void set(std::uint64_t at, std::uint64_t value) noexcept;
   [[nodiscard]] std::uint64_t height(std::uint64_t node) const noexcept { return node == 0 ? 0 : get(node + height_word); }
-  std::uint64_t inserted(std::uint64_t node, std::uint64_t key, std::uint64_t added);
-  std::uint64_t removed(std::uint64_t node, std::uint64_t key);
-  std::uint64_t without_least(std::uint64_t node, std::uint64_t& least);
-  std::uint64_t balanced(std::uint64_t node);
-  std::uint64_t turned(std::uint64_t node, std::uint64_t up, std::uint64_t down);
+  std::uint64_t inserted(std::uint64_t node, std::uint64_t key, std::uint64_t added) noexcept;
+  std::uint64_t removed(std::uint64_t node, std::uint64_t key) noexcept;
+  std::uint64_t without_least(std::uint64_t node, std::uint64_t& least) noexcept;
+  std::uint64_t balanced(std::uint64_t node) noexcept;
+  std::uint64_t turned(std::uint64_t node, std::uint64_t up, std::uint64_t down) noexcept;
   void carry_out() noexcept;
   void log(const AriesRecord& record) noexcept;
   void clear() noexcept;

@@ -5,9 +5,10 @@
 //   word 0  LSN, and the type above its 56 bits
 //        1  checksum of the others, bound to pool, epoch and log (law L10)
 //        2  transaction
-//        3  address: a home offset; of ALLOC and DELETE the block's, with its size class; of END the commit's id, 0 after a rollback
-//        4  old value          5  new value (of ALLOC and DELETE: chunks)
-//        6  undoLSN: of a CLR, the LSN of the UPDATE that it has undone; of others the record of the same transaction before (2 layers)
+//        3  address: a home offset; of END the commit's id, 0 after a rollback
+//        4  old value (of ALLOC and DELETE: size class; of a CLR undoLSN: the LSN of the UPDATE that it has undone)
+//        5  new value (of ALLOC and DELETE: chunks; of a CLR the old value that it has restored)
+//        6  the LSN of the same transaction's record before (2 layers, to walk them by)
 //        7  the record's own place: where its pointer stands says nothing of which record it is
 // LSNs rise along a log and over all logs of a pool, in the order of the stores where transactions are isolated.
 // Thread safety: values.
@@ -22,7 +23,7 @@ namespace perdure::log {
 
 enum class AriesType : std::uint8_t { update = 1, clr = 2, end = 3, rollback = 4, checkpoint = 5, alloc = 6, remove = 7 };
 
-struct alignas(64) AriesRecord {
+struct AriesRecord {
   static constexpr std::uint64_t bytes = 64, lsn_mask = (std::uint64_t{1} << 56) - 1;
 
   std::uint64_t words[8];
@@ -34,7 +35,8 @@ struct alignas(64) AriesRecord {
   [[nodiscard]] std::uint64_t commit_id() const noexcept { return words[3]; }
   [[nodiscard]] std::uint64_t old_value() const noexcept { return words[4]; }
   [[nodiscard]] std::uint64_t new_value() const noexcept { return words[5]; }
-  [[nodiscard]] std::uint64_t undo_lsn() const noexcept { return words[6]; }
+  [[nodiscard]] std::uint64_t undo_lsn() const noexcept { return words[4]; }
+  [[nodiscard]] std::uint64_t prior_lsn() const noexcept { return words[6]; }
   [[nodiscard]] std::uint64_t place() const noexcept { return words[7]; }
   [[nodiscard]] pool::HeapOp heap_op() const noexcept {
     return {words[3], static_cast<std::uint32_t>(words[4]), static_cast<std::uint32_t>(words[5]), type() == AriesType::alloc};

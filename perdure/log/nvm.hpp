@@ -42,6 +42,10 @@ class NvmStore {
   void start_line(std::uint64_t offset, const std::uint64_t* words) noexcept {
     if (!failed()) medium_.stream(offset, words, 64);
   }
+  /// What lies there, as it is seen now: durable after the next fence.
+  void start_again(std::uint64_t offset, std::uint64_t bytes) noexcept {
+    if (!failed()) medium_.flush(offset, bytes);
+  }
   /// The paper's memory fence: what was started is durable.
   void fence() noexcept {
     if (failed()) return;

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/engine/rewind/manager.hpp"
+
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+
+#include "perdure/log/record.hpp"
+
+namespace perdure::engine::rewind {
+
+using log::AriesRecord;
+using log::AriesType;
+using log::RewindLog;
+
+Manager::Manager(pool::PoolFile& file, const Composition& how) : file_(file), medium_(file.medium()), how_(how), flushes_(how.force) {
+  const pool::Header& header = file.header();
+  for (std::uint32_t i = 0; i < header.ring_count; ++i)
+    logs_.push_back(std::make_unique<ManagedLog>(medium_, pool::ring_offset(header, i), header.ring_bytes,
+                                                 log::ring_seed(header.uuid, header.epoch, i), log::RewindShape{how.layers, how.version}));
+}
+
+Status Manager::format() {
+  for (auto& l : logs_)
+    if (Status s = l->log.format(); !s.ok()) return s;
+  return {};
+}
+
+std::uint64_t Manager::records() const noexcept {
+  std::uint64_t n = 0;
+  for (const auto& l : logs_) n += l->log.records();
+  return n;
+}
+
+// --- logging ------------------------------------------------------------------------------------------------------------------------
+
+void Manager::begin(ManagedLog& log, Transaction& tx) noexcept {
+  if (tx.id != 0) return;
+  tx.id = ids_.fetch_add(1, std::memory_order_relaxed) + 1;
+  tx.kept = 2;  // ROLLBACK and END
+  log.kept += tx.kept;
+}
+
+std::uint64_t Manager::append(ManagedLog& log, Transaction& tx, AriesRecord&& record) noexcept {
+  if (how_.layers == 2) record.words[6] = tx.last_lsn;  // the transaction table's last record
+  tx.last_lsn = record.lsn();
+  ++tx.records;
+  return log.log.append(record);
+}
+
+// What must not fail later finds memory now: the stores that wait, and clear()'s list of the records.
+void Manager::reserve(ManagedLog& log, Transaction& tx, std::uint64_t heap_records) {
+  const std::uint64_t group = 2 * log.log.shape().group, records = 2 * tx.updates + heap_records + 8;
+  if (tx.waiting.capacity() < group) tx.waiting.reserve(group);
+  if (how_.force && log.found.capacity() < records) log.found.reserve(2 * records);
+}
+
+bool Manager::update(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value) {
+  const std::lock_guard lock(log.log.mutex());
+  const std::uint64_t capacity = log.log.capacity();
+  if ((tx.updates + 2) * 2 + 4 > capacity)
+    throw error(failure(Code::too_big, file_.path(), "a transaction that stores more words than its log holds",
+                        "at most " + std::to_string(capacity > 8 ? (capacity - 8) / 2 : 0),
+                        "split it, or make the pool with a larger log_size"));
+  if (!log.log.fits(log.kept + (tx.id == 0 ? 4 : 2))) return false;
+  reserve(log, tx, 0);
+  begin(log, tx);
+  ++tx.updates;
+  ++tx.kept;
+  ++log.kept;  // its CLR's
+  AriesRecord r = AriesRecord::make(AriesType::update, next_lsn(), tx.id);
+  r.words[3] = offset;
+  const Transaction::Waiting* const waiting = tx.find(offset);
+  r.words[4] = waiting != nullptr ? waiting->value : *reinterpret_cast<const std::uint64_t*>(medium_.home() + offset);
+  r.words[5] = value;
+  const std::uint64_t number = append(log, tx, std::move(r));
+  store(log, tx, offset, value, number);
+  return true;
+}
+
+void Manager::store(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value, std::uint64_t number) noexcept {
+  if (log.log.nvm().failed()) return;  // K1
+  tx.waiting.push_back({offset, value, number});
+  drain(log, tx);
+}
+
+// K1: stores whose records are in the log, in their order.
+void Manager::drain(ManagedLog& log, Transaction& tx) noexcept {
+  if (log.log.nvm().failed()) return;
+  const std::uint64_t in_log = log.log.in_log();
+  std::size_t n = 0;
+  for (; n < tx.waiting.size() && tx.waiting[n].number <= in_log; ++n) store_now(tx.waiting[n].offset, tx.waiting[n].value);
+  tx.waiting.erase(tx.waiting.begin(), tx.waiting.begin() + static_cast<std::ptrdiff_t>(n));
+}
+
+void Manager::store_now(std::uint64_t offset, std::uint64_t value) noexcept {
+  medium_.store(medium_.log_bytes() + offset, &value, 8);
+  if (flushes_) medium_.flush(medium_.log_bytes() + offset, 8);
+}
+
+// --- the end of a transaction -------------------------------------------------------------------------------------------------------
+
+bool Manager::prepare(ManagedLog& log, Transaction& tx, std::uint64_t heap_records) {
+  if (heap_records == 0 && tx.id != 0) return true;
+  const std::lock_guard lock(log.log.mutex());
+  if ((tx.updates + heap_records + 2) * 2 + 4 > log.log.capacity())
+    throw error(failure(Code::too_big, file_.path(), "a transaction that allocates and frees more blocks than its log has room for", {},
+                        "split it, or make the pool with a larger log_size"));
+  if (!log.log.fits(log.kept + heap_records + (tx.id == 0 ? 2 : 0))) return false;
+  reserve(log, tx, heap_records);
+  begin(log, tx);
+  tx.kept += heap_records;
+  log.kept += heap_records;
+  return true;
+}
+
+// The log's mutex is held.
+Status Manager::end(ManagedLog& log, Transaction& tx, std::uint64_t commit_id) noexcept {
+  log.log.persist();
+  drain(log, tx);
+  if (how_.force)
+    if (Status s = medium_.fence(); !s.ok()) return s;  // K2
+  AriesRecord r = AriesRecord::make(AriesType::end, next_lsn(), tx.id);
+  r.words[3] = commit_id;
+  append(log, tx, std::move(r));
+  log.log.persist();
+  log.kept -= tx.kept;
+  tx.kept = 0;
+  return log.log.nvm().status();
+}
+
+Status Manager::clear(ManagedLog& log, Transaction& tx) noexcept {
+  const std::lock_guard lock(log.log.mutex());
+  RewindLog& l = log.log;
+  const std::uint64_t end = tx.last_lsn;
+  log.found.clear();
+  if (how_.layers == 2) {
+    for (std::uint64_t lsn = end; lsn != 0; lsn = log.found.back().record->prior_lsn()) log.found.push_back(l.find(lsn));
+  } else {
+    for (auto c = l.last(); c && log.found.size() < tx.records; c = l.prior(c))
+      if (c.record->transaction() == tx.id) log.found.push_back(c);
+  }
+  for (std::size_t i = log.found.size(); i-- > 1;)
+    l.remove(log.found[i]);  // oldest first: of a block's ops the last counts, whenever a crash comes
+  // K3. The END of another goes, this one stays: recovery learns the newest commit's id from it.
+  if (log.last_end != 0) {
+    auto c = l.find(log.last_end);
+    if (how_.layers == 1)
+      for (c = l.last(); c && c.record->lsn() != log.last_end;) c = l.prior(c);
+    if (c) l.remove(c);
+  }
+  log.last_end = end;
+  tx = Transaction{.waiting = std::move(tx.waiting)};
+  return l.nvm().status();
+}
+
+// --- rollback -------------------------------------------------------------------------------------------------------------------------
+
+void Manager::undo(ManagedLog& log, Transaction& tx, const AriesRecord& update) noexcept {
+  AriesRecord clr = AriesRecord::make(AriesType::clr, next_lsn(), tx.id);
+  clr.words[3] = update.address();
+  clr.words[4] = update.lsn();
+  clr.words[5] = update.old_value();
+  const std::uint64_t offset = update.address(), old = update.old_value();
+  --tx.kept;
+  --log.kept;
+  store(log, tx, offset, old, append(log, tx, std::move(clr)));
+}
+
+Status Manager::rollback(ManagedLog& log, Transaction& tx) noexcept {
+  if (tx.id == 0) return {};
+  const std::lock_guard lock(log.log.mutex());
+  log.log.persist();
+  drain(log, tx);
+  const std::uint64_t newest = tx.last_lsn;
+  append(log, tx, AriesRecord::make(AriesType::rollback, next_lsn(), tx.id));
+  if (how_.layers == 2) {
+    for (std::uint64_t lsn = newest; lsn != 0;) {
+      const auto c = log.log.find(lsn);
+      lsn = c.record->prior_lsn();
+      if (c.record->type() == AriesType::update) undo(log, tx, *c.record);
+    }
+  } else {
+    std::uint64_t left = tx.updates;
+    for (auto c = log.log.last(); c && left != 0; c = log.log.prior(c))
+      if (c.record->transaction() == tx.id && c.record->type() == AriesType::update) {
+        undo(log, tx, *c.record);
+        --left;
+      }
+  }
+  return end(log, tx, 0);
+}
+
+// --- checkpoint -----------------------------------------------------------------------------------------------------------------------
+
+Status Manager::checkpoint(std::uint64_t x) {
+  std::uint64_t before = 0;
+  for (auto& l : logs_) {
+    const std::lock_guard lock(l->log.mutex());
+    Transaction marker;
+    const std::uint64_t lsn = next_lsn();
+    if (before == 0) before = lsn;
+    append(*l, marker, AriesRecord::make(AriesType::checkpoint, lsn, 0));
+    l->log.persist();
+    if (Status s = l->log.nvm().status(); !s.ok()) return s;
+  }
+  if (Status s = medium_.flush_all(); !s.ok()) return s;  // K4
+  const Status published = file_.publish([&](pool::Header& h) {
+    h.applied = x;
+    std::fill(h.ring_head, h.ring_head + h.ring_count, before * h.append_unit);  // an LSN counts units
+  });
+  if (!published.ok()) return published;
+  for (auto& l : logs_) {
+    // In short holds: others append meanwhile, and nobody else removes.
+    constexpr int hold = 64;
+    std::unordered_set<std::uint64_t> ended;
+    RewindLog& log = l->log;
+    const auto walk = [&](auto&& visit) {
+      std::unique_lock lock(log.mutex());
+      int held = 0;
+      for (auto c = log.first(); c && c.record->lsn() <= before;) {
+        const auto here = c;
+        c = log.next(c);
+        visit(here);
+        if (++held % hold == 0) {
+          lock.unlock();
+          lock.lock();
+        }
+      }
+    };
+    walk([&](const auto& c) {
+      if (c.record->type() == AriesType::end && c.record->commit_id() <= x) ended.insert(c.record->transaction());
+    });
+    walk([&](const auto& c) {
+      const bool marker = c.record->type() == AriesType::checkpoint && c.record->lsn() < before;
+      if (marker || (c.record->type() != AriesType::end && ended.contains(c.record->transaction()))) log.remove(c);
+    });
+    walk([&](const auto& c) {  // K3
+      if (c.record->type() == AriesType::end && ended.contains(c.record->transaction())) log.remove(c);
+    });
+    const std::lock_guard lock(log.mutex());
+    log.compact();
+    if (log.nvm().failed()) return log.nvm().status();
+  }
+  return {};
+}
+
+}  // namespace perdure::engine::rewind

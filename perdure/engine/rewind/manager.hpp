@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Manager: REWIND's transaction managers (papers: REWIND, VLDB '15, section 4): logging, commit, rollback, clearing and checkpoints, over one log
+// (the paper's shared log) or one a thread or partition (its distributed log), in any composition.
+//
+//   update    an UPDATE record with old and new value, in the log; then the store to home (batch: when its group is in the log)
+//   commit    force: home's stores flushed as they were made, now fenced. ALLOC and DELETE records, then END, with the commit's id
+//   clear     force, at commit: the transaction's records are removed, oldest first, END last. The newest END of a log stays: it has the newest id
+//   rollback  a ROLLBACK record, and for each UPDATE, newest first, a CLR, then the store of the old value; END
+//   checkpoint  no-force: a CHECKPOINT record, flush_all; X and the CHECKPOINT's LSN in the header; then what had ended before is removed, ENDs last
+// Invariants: K1 an UPDATE or CLR is in the log before home may change (WAL). K2 force: a transaction's stores are durable before its END is in the log.
+// K3 END is removed last. K4 no-force: all that a transaction below X and the checkpoint's LSN stored is durable before the header says so, and that
+// before one of its records is removed. K5 room for a transaction's CLRs, ROLLBACK and END is kept.
+// Thread safety: a Transaction is one thread's. Logs are shared under their mutex, short to append, long to walk (section 4.7).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "perdure/engine/engine.hpp"
+#include "perdure/log/rewind_log.hpp"
+#include "perdure/pool/heap.hpp"
+#include "perdure/pool/pool_file.hpp"
+
+namespace perdure::engine::rewind {
+
+/// One point of the paper's design space (section 2).
+struct Composition {
+  unsigned layers = 1;
+  bool force = false;
+  log::LogVersion version = log::LogVersion::batch;
+};
+
+/// A log, and the room that is kept in it for those who have begun (K5).
+struct ManagedLog {
+  ManagedLog(medium::Medium& medium, std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed, const log::RewindShape& shape)
+      : log(medium, offset, bytes, seed, shape) {}
+  log::RewindLog log;
+  std::uint64_t kept = 1;                     // records; CHECKPOINT's from the start
+  std::uint64_t last_end = 0;                 // force: LSN of the END that was left in the log
+  std::vector<log::RewindLog::Cursor> found;  // clear()'s
+};
+
+/// What a manager knows of a transaction while it runs.
+struct Transaction {
+  std::uint64_t id = 0;  ///< 0: it has logged nothing
+  std::uint64_t last_lsn = 0;
+  std::uint64_t updates = 0, kept = 0, records = 0;
+  struct Waiting {
+    std::uint64_t offset, value, number;  ///< stored when the log holds so many records
+  };
+  std::vector<Waiting> waiting;  ///< batch: home's stores whose group is not in the log
+  [[nodiscard]] const Waiting* find(std::uint64_t offset) const noexcept {
+    for (std::size_t i = waiting.size(); i-- > 0;)
+      if (waiting[i].offset == offset) return &waiting[i];
+    return nullptr;
+  }
+};
+
+class Manager {
+ public:
+  Manager(pool::PoolFile& file, const Composition& how);
+
+  /// Each log is this session's, empty.
+  Status format();
+  [[nodiscard]] ManagedLog& log_of(std::uint64_t number) noexcept { return *logs_[number < logs_.size() ? number : logs_.size() - 1]; }
+
+  /// Logs and stores a word. False, with nothing changed: the log is too full (K5). Throws error(too_big), std::bad_alloc.
+  bool update(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value);
+  /// Room for so many heap records and END. False: the log is too full. Before the commit draws its id.
+  bool prepare(ManagedLog& log, Transaction& tx, std::uint64_t heap_records);
+  /// The transaction is durable, and has the commit id, when this returns ok. Its heap ops are not applied yet.
+  template <class Ops>
+  Status commit(ManagedLog& log, Transaction& tx, std::uint64_t commit_id, const Ops& ops) noexcept {
+    const std::lock_guard lock(log.log.mutex());
+    begin(log, tx);
+    for (const pool::HeapOp& op : ops) append(log, tx, log::AriesRecord::heap(op, next_lsn(), tx.id));
+    return end(log, tx, commit_id);
+  }
+  /// Force: after its heap ops are durable.
+  Status clear(ManagedLog& log, Transaction& tx) noexcept;
+  /// Home is as before the transaction.
+  Status rollback(ManagedLog& log, Transaction& tx) noexcept;
+  /// No-force: every transaction with a commit id up to `x` has ended and its heap ops are stored.
+  Status checkpoint(std::uint64_t x);
+
+  static Status recover(pool::PoolFile& file, Recovery& report, const Composition& how);
+
+  [[nodiscard]] const Composition& composition() const noexcept { return how_; }
+  [[nodiscard]] std::uint64_t records() const noexcept;
+
+ private:
+  [[nodiscard]] std::uint64_t next_lsn() noexcept {
+    return lsn_.fetch_add(1, std::memory_order_relaxed) + 1;
+  }  // under the log's mutex: rising along it
+  void begin(ManagedLog& log, Transaction& tx) noexcept;
+  void reserve(ManagedLog& log, Transaction& tx, std::uint64_t heap_records);
+  std::uint64_t append(ManagedLog& log, Transaction& tx, log::AriesRecord&& record) noexcept;
+  void store(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value, std::uint64_t number) noexcept;
+  void store_now(std::uint64_t offset, std::uint64_t value) noexcept;
+  void drain(ManagedLog& log, Transaction& tx) noexcept;
+  Status end(ManagedLog& log, Transaction& tx, std::uint64_t commit_id) noexcept;
+  void undo(ManagedLog& log, Transaction& tx, const log::AriesRecord& update) noexcept;
+
+  pool::PoolFile& file_;
+  medium::Medium& medium_;
+  const Composition how_;
+  bool flushes_;  // home's stores start their write-back: force, and recovery
+  std::vector<std::unique_ptr<ManagedLog>> logs_;
+  std::atomic<std::uint64_t> lsn_{0}, ids_{0};
+};
+
+}  // namespace perdure::engine::rewind

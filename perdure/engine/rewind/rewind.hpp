@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// REWIND (Chatzistergiou, Cintra, Viglas, VLDB '15): stores go to home in place, old and new values to a log that lies, like the data, in persistent
+// memory, and is a recoverable structure itself. manager.hpp has the protocol, log/rewind_log.hpp the log.
+//
+// A composition = {1, 2} layers x {force, no-force} x {Simple, Optimized, Batch}, known at compile time by name, at run time to the manager.
+// The paper leaves isolation to the caller (section 4.7): the TM here is the pool's lock, or none. Thread safety: as Shadow.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string_view>
+
+#include "perdure/engine/context.hpp"
+#include "perdure/engine/core.hpp"
+#include "perdure/engine/rewind/manager.hpp"
+#include "perdure/log/redo.hpp"
+#include "perdure/tm/tm.hpp"
+
+namespace perdure::engine::rewind {
+
+/// A composition as a type: what the pool's header calls it, and the parts.
+template <unsigned Layers, bool Force, log::LogVersion Version>
+struct Composed {
+  static constexpr Composition value{Layers, Force, Version};
+  static constexpr const char* names[2][2][3] = {{{"rewind-1l-nfp-simple", "rewind-1l-nfp-optimized", "rewind-1l-nfp-batch"},
+                                                  {"rewind-1l-fp-simple", "rewind-1l-fp-optimized", "rewind-1l-fp-batch"}},
+                                                 {{"rewind-2l-nfp-simple", "rewind-2l-nfp-optimized", "rewind-2l-nfp-batch"},
+                                                  {"rewind-2l-fp-simple", "rewind-2l-fp-optimized", "rewind-2l-fp-batch"}}};
+  static constexpr const char* name = names[Layers - 1][Force ? 1 : 0][static_cast<int>(Version)];
+};
+
+template <class Tm, class How>
+class Rewind {
+ public:
+  static constexpr const char* name = How::name;
+  static constexpr const char* tm_name = Tm::name;
+  static constexpr pool::ViewPolicy view_policy = pool::ViewPolicy::shared;
+  static constexpr Composition composition = How::value;
+
+  class Context;
+
+  static pool::Identity identity(const Config& config) {
+    pool::Identity who;
+    who.engine = name;
+    who.order = pool::Order::held;
+    who.rings = std::max<std::uint32_t>(config.threads, 1);  // 1: the paper's shared log; more: its distributed log
+    return who;
+  }
+  static Status recover(pool::PoolFile& file, Recovery& report);
+
+  Rewind(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+
+  Context& context() {
+    return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
+  }
+  Status wait(std::uint64_t) { return {}; }  // who has the id was told when its END was in the log
+  [[nodiscard]] std::uint64_t durable_id() const noexcept {
+    const std::uint64_t quiet = tm_.domain.quiet_id();  // first: an id is lost before its slot stops pending
+    return std::min(quiet, core_.first_lost() - 1);
+  }
+  [[nodiscard]] static constexpr bool held() noexcept { return true; }
+  Status checkpoint();
+  Status close();
+  Stats stats();
+  [[nodiscard]] Core& core() noexcept { return core_; }
+  void make_room(Context& context, std::uint64_t bytes);
+
+ private:
+  Core core_;
+  typename Tm::Shared tm_;
+  Manager manager_;
+  std::mutex checkpointing_, heap_bits_;
+  std::atomic<std::uint64_t> checkpoints_{0}, applied_{0};
+  Contexts<Context> contexts_;
+};
+
+template <class Tm, class How>
+class Rewind<Tm, How>::Context : public ContextBase<Tm> {
+  using Base = ContextBase<Tm>;
+  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_, Base::row_, Base::shows_, Base::tm_,
+      Base::view_;
+  /// Stores wait for their group (section 3.3): reads must look there.
+  static constexpr bool waits = How::value.layers == 1 && How::value.version == log::LogVersion::batch;
+
+ public:
+  Context(Rewind& engine, int slot);
+
+  [[nodiscard]] bool direct() const noexcept { return (!waits || this->in_view()) && tm_.direct(); }
+  [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
+    if constexpr (waits)
+      if (__builtin_expect(!tx_.waiting.empty(), 0))
+        if (const auto* w = tx_.find(offset_of(a))) return w->value;
+    return tm_.read(a);
+  }
+  void write(std::uint64_t* a, std::uint64_t v) {
+    tm_.own(a);
+    log_and_store(offset_of(a), v);
+  }
+  void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
+    for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
+  }
+  std::byte* alloc(std::uint64_t bytes) { return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_home_).offset; }
+  void free(void* p) { ops_.free(heap_, offset_of(p), tm_); }
+  std::uint64_t commit(Durability durability);
+  void rollback() noexcept;
+
+ private:
+  friend class Rewind;
+  void log_and_store(std::uint64_t offset, std::uint64_t value);
+  void end() noexcept;
+  [[noreturn]] void need_room(std::uint64_t bytes);
+
+  Rewind& engine_;
+  ManagedLog& log_;
+  Transaction tx_;
+  std::uint64_t needed_ = 0;  // it has thrown NeedRoom: whoever swallowed that is told again at its commit
+  log::HomeWriter home_writer_;
+};
+
+}  // namespace perdure::engine::rewind

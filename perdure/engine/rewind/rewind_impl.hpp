@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// REWIND's parts that are not inlined into users' transactions; compiled once an instance (instances.cpp).
+#pragma once
+
+#include <chrono>
+#include <thread>
+
+#include "perdure/engine/rewind/rewind.hpp"
+
+namespace perdure::engine::rewind {
+
+template <class Tm, class How>
+Status Rewind<Tm, How>::recover(pool::PoolFile& file, Recovery& report) {
+  report.was_clean = file.header().clean != 0;
+  report.last_id = file.header().applied;
+  if (report.was_clean) return {};
+  const auto start = std::chrono::steady_clock::now();
+  Status s = Manager::recover(file, report, composition);
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return s;
+}
+
+template <class Tm, class How>
+Rewind<Tm, How>::Rewind(pool::PoolFile& file, const Config& config, const Recovery& recovery)
+    : core_(file, config, recovery), tm_(file.header().applied), manager_(file, composition) {
+  if (file.read_only()) return;
+  if (Status s = manager_.format(); !s.ok()) core_.poison(s);
+}
+
+template <class Tm, class How>
+Rewind<Tm, How>::Context::Context(Rewind& engine, int slot)
+    : Base(engine.tm_, engine.core_, slot),
+      engine_(engine),
+      log_(engine.manager_.log_of(static_cast<std::uint64_t>(slot))),
+      home_writer_(core_.medium, max_home_) {}
+
+template <class Tm, class How>
+void Rewind<Tm, How>::Context::need_room(std::uint64_t bytes) {
+  needed_ = bytes;
+  throw NeedRoom{bytes, this};
+}
+
+template <class Tm, class How>
+void Rewind<Tm, How>::Context::log_and_store(std::uint64_t offset, std::uint64_t value) {
+  if (core_.state() != 0) core_.refuse();  // after a failed append nothing may be stored to home
+  if (!engine_.manager_.update(log_, tx_, offset, value)) need_room(log::AriesRecord::bytes);
+  if (__builtin_expect(log_.log.nvm().failed(), 0)) {
+    core_.poison(log_.log.nvm().status());
+    core_.refuse();
+  }
+}
+
+template <class Tm, class How>
+void Rewind<Tm, How>::Context::end() noexcept {
+  Row::add(row_.log_bytes, tx_.records * log::AriesRecord::bytes);
+  tx_.waiting.clear();
+  tx_ = Transaction{0, 0, 0, 0, 0, std::move(tx_.waiting)};
+  needed_ = 0;
+  ops_.clear();
+  inside_ = false;
+}
+
+template <class Tm, class How>
+std::uint64_t Rewind<Tm, How>::Context::commit(Durability) {
+  if (needed_ != 0) need_room(needed_);
+  if (tx_.id == 0 && ops_.empty()) return this->end_read_only();
+  if (core_.forked()) core_.refuse();
+  const auto heap_records = static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end()));
+  if (!engine_.manager_.prepare(log_, tx_, heap_records)) need_room(heap_records * log::AriesRecord::bytes);
+  std::uint64_t id = 0;
+  tm_.commit([&](std::uint64_t drawn) {
+    id = drawn;
+    // Nor may it end without those whose stores it read or overwrote (Core::lost).
+    if (__builtin_expect(core_.poisoned(), 0)) return core_.lost(drawn, {});
+    Status s = engine_.manager_.commit(log_, tx_, drawn, ops_);
+    if (s.ok() && !ops_.empty()) {
+      const std::lock_guard lock(engine_.heap_bits_);  // bitmap words are shared by transactions
+      this->apply_heap_ops(home_writer_);
+      home_writer_.flush();
+      if (composition.force) s = core_.medium.fence();  // before a record of them is removed (no-force: flush_all, K4)
+    }
+    if (s.ok() && composition.force) s = engine_.manager_.clear(log_, tx_);
+    if (!s.ok()) core_.lost(drawn, s);
+  });
+  if (!ops_.empty()) ops_.reusable(heap_);
+  end();
+  Row::add(row_.commits);
+  if (core_.poisoned()) core_.refuse();
+  if (shows_.due()) Core::show_stats(engine_);
+  return id;
+}
+
+template <class Tm, class How>
+void Rewind<Tm, How>::Context::rollback() noexcept {
+  if (!inside_) return;
+  if (core_.forked()) {
+    inside_ = false;
+    return;
+  }
+  if (tx_.id != 0 && !core_.poisoned()) {
+    Status s = engine_.manager_.rollback(log_, tx_);
+    if (s.ok() && composition.force) s = engine_.manager_.clear(log_, tx_);
+    if (!s.ok()) core_.poison(s);
+  }
+  this->abandon();  // after home has the old values and the log says so: others may then have the blocks
+  end();
+}
+
+template <class Tm, class How>
+void Rewind<Tm, How>::make_room(Context&, std::uint64_t) {
+  if (core_.state() != 0) core_.refuse();
+  if (Status s = checkpoint(); !s.ok()) core_.poison(s);
+  std::this_thread::yield();  // another's transaction may have to end first
+}
+
+template <class Tm, class How>
+Status Rewind<Tm, How>::checkpoint() {
+  const std::lock_guard lock(checkpointing_);
+  if ((core_.state() & ~Core::read_only_bit) != 0) return core_.why();
+  if (composition.force) return {};  // home is durable, and the log cleared, at every commit
+  const std::uint64_t x = tm_.domain.quiet_id();
+  if (Status s = manager_.checkpoint(x); !s.ok()) {
+    core_.poison(s);
+    return s;
+  }
+  applied_.store(x, std::memory_order_relaxed);
+  checkpoints_.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+template <class Tm, class How>
+Status Rewind<Tm, How>::close() {
+  Status s;
+  if (!core_.file.read_only()) {
+    s = core_.state() != 0 ? core_.why() : checkpoint();
+    if (s.ok()) s = core_.file.close_clean(tm_.domain.clock.load(std::memory_order_acquire));
+  }
+  core_.closed();
+  return s;
+}
+
+template <class Tm, class How>
+Stats Rewind<Tm, How>::stats() {
+  Stats s;
+  core_.fill(s);
+  s.last_id = tm_.domain.clock.load(std::memory_order_relaxed);
+  s.durable_id = durable_id();
+  s.applied_id = applied_.load(std::memory_order_relaxed);
+  if (!core_.file.read_only()) s.log_used = manager_.records() * log::AriesRecord::bytes;
+  s.checkpoints = checkpoints_.load(std::memory_order_relaxed);
+  return s;
+}
+
+}  // namespace perdure::engine::rewind

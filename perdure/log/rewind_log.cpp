@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/log/rewind_log.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace perdure::log {
+namespace {
+
+// A bucket for each sixteenth of the log's lines, up to the paper's 1,000 cells.
+std::uint64_t cells_of(std::uint64_t bytes, const RewindShape& shape) noexcept {
+  return shape.version == LogVersion::simple ? 0 : std::clamp<std::uint64_t>(bytes / 64 / 16 / 8 * 8, 8, shape.bucket_cells);
+}
+
+}  // namespace
+
+// Buckets for twice as many pointers as there are lines: gaps take cells, too.
+LogArena RewindLog::make_arena(std::uint64_t offset, std::uint64_t bytes, const RewindShape& shape, std::uint64_t cells) noexcept {
+  if (cells == 0) return {offset, bytes, LogArena::line, 0};
+  const std::uint64_t bucket = BucketLog::bucket_bytes(cells);
+  const std::uint64_t pointers = shape.layers == 1 ? bytes / 80 * 2 : bytes / 256;
+  return {offset, bytes, bucket, pointers / cells + 2};
+}
+
+RewindLog::RewindLog(medium::Medium& medium, std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed, const RewindShape& shape)
+    : control_(offset),
+      bytes_(bytes),
+      seed_(seed),
+      shape_(shape),
+      nvm_(medium),
+      arena_(make_arena(offset + LogArena::line, bytes - LogArena::line, shape, cells_of(bytes, shape))) {
+  if (const std::uint64_t cells = cells_of(bytes, shape); cells == 0)
+    pointers_ = std::make_unique<SimpleLog>(nvm_, arena_, control_);
+  else
+    pointers_ = std::make_unique<BucketLog>(nvm_, arena_, control_, cells, shape.version == LogVersion::batch ? shape.group : 1);
+  if (shape.layers == 2) tree_ = std::make_unique<AtomicAvlTree>(nvm_, arena_, *pointers_, control_ + root_word, seed);
+  const std::uint64_t each = 1 + (tree_ || shape.version == LogVersion::simple ? 1 : 0);  // lines a record
+  capacity_ = arena_.lines() / each;
+  if (!tree_) return;
+  tree_->prepare(capacity_);
+  capacity_ -= std::min(capacity_, AtomicAvlTree::lines_of_operation(capacity_, shape.version == LogVersion::simple ? 2 : 1) / 2 + 1);
+}
+
+Status RewindLog::format() {
+  for (std::uint64_t word = 0; word < stamp_word; word += 8) nvm_.start(control_ + word, 0);
+  nvm_.fence();  // W1
+  nvm_.synchronous(control_ + stamp_word, seed_);
+  return nvm_.status();
+}
+
+bool RewindLog::fits(std::uint64_t n) const noexcept {
+  const std::uint64_t each = shape_.version == LogVersion::simple ? 2 : 1;  // lines that a pointer takes with what it points to
+  if (tree_) return tree_->fits(n, each);
+  return arena_.free_lines() >= n * each && pointers_->fits(n * each);
+}
+
+std::uint64_t RewindLog::append(const AriesRecord& record) noexcept {
+  const std::uint64_t at = arena_.take_line();
+  AriesRecord sealed = record;
+  sealed.seal(seed_, at);
+  nvm_.start_line(at, sealed.words);
+  if (tree_)
+    tree_->insert(sealed.lsn(), at);
+  else
+    pointers_->append(at);
+  ++records_;
+  return ++appended_;
+}
+
+void RewindLog::persist() noexcept {
+  if (!tree_) pointers_->persist();
+}
+
+RewindLog::Cursor RewindLog::cursor(PointerLog::At at) const noexcept {
+  Cursor c = cursor(at ? pointers_->record(at) : 0);
+  c.at = at;
+  return c;
+}
+
+RewindLog::Cursor RewindLog::cursor(std::uint64_t record) const noexcept {
+  if (record == 0) return {};
+  return {{}, record, reinterpret_cast<const AriesRecord*>(nvm_.medium().at(record))};
+}
+
+RewindLog::Cursor RewindLog::first() const noexcept { return tree_ ? cursor(tree_->above(0)) : cursor(pointers_->first()); }
+RewindLog::Cursor RewindLog::last() const noexcept { return tree_ ? cursor(tree_->last()) : cursor(pointers_->last()); }
+RewindLog::Cursor RewindLog::next(const Cursor& c) const noexcept {
+  return tree_ ? cursor(tree_->above(c.record->lsn())) : cursor(pointers_->next(c.at));
+}
+RewindLog::Cursor RewindLog::prior(const Cursor& c) const noexcept {
+  return tree_ ? cursor(tree_->below(c.record->lsn())) : cursor(pointers_->prior(c.at));
+}
+RewindLog::Cursor RewindLog::find(std::uint64_t lsn) const noexcept { return tree_ ? cursor(tree_->find(lsn)) : Cursor{}; }
+
+void RewindLog::remove(const Cursor& c) noexcept {
+  if (tree_)
+    tree_->remove(c.record->lsn());
+  else
+    pointers_->remove(c.at);
+  arena_.give_line(c.place);
+  --records_;
+}
+
+Result<bool> RewindLog::recover() {
+  if (nvm_.word(control_ + stamp_word) != seed_) return false;
+  nvm_.start_again(control_, bytes_);
+  nvm_.fence();  // D4
+  if (Status s = pointers_->recover(); !s.ok()) return s;
+  if (tree_)
+    if (Status s = tree_->recover(); !s.ok()) return s;
+  std::uint64_t before = 0;
+  for (Cursor c = first(); c; c = next(c)) {
+    const auto broken = [&](const char* what) {
+      return failure(Code::corrupt, nvm_.medium().path(), "a log record at log offset " + std::to_string(c.place) + " that " + what,
+                     "whole records", "restore a copy");
+    };
+    if (!arena_.mark_line(c.place)) return broken("is none, or is met twice");
+    if (!c.record->whole(seed_, c.place) || (tree_ && tree_->find(c.record->lsn()) != c.place)) return broken("is damaged");
+    if (c.record->lsn() <= before) return broken("stands behind a newer one");
+    before = c.record->lsn();
+    ++records_;
+  }
+  if (nvm_.failed()) return nvm_.status();
+  return true;
+}
+
+}  // namespace perdure::log

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// RewindLog: the log of one REWIND transaction manager, in one layer or two (papers: REWIND, sections 3 and 4.2): records in a part of the log
+// range, appended, walked backwards and forwards, removed one by one.
+//   1 layer   a PointerLog of the records. A record is found by walking
+//   2 layers  an AtomicAvlTree of the records by LSN, over a PointerLog of the tree's own operations
+//
+// On the medium: a line with the list's anchor (six words), the tree's root, and a stamp; then the arena. The stamp is bound to pool, epoch and log: a log
+// of an earlier session is none.
+// Crash invariant: W1 the anchor is empty, durably, before the stamp says that it is this session's.
+// Thread safety: none of its own, but mutex(): callers hold it, briefly to append, for all of a walk.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "perdure/log/aavlt.hpp"
+#include "perdure/log/arena.hpp"
+#include "perdure/log/aries_record.hpp"
+#include "perdure/log/nvm.hpp"
+#include "perdure/log/pointer_log.hpp"
+
+namespace perdure::log {
+
+enum class LogVersion : std::uint8_t { simple, optimized, batch };
+
+struct RewindShape {
+  unsigned layers = 1;
+  LogVersion version = LogVersion::optimized;
+  std::uint64_t group = 8;             ///< batch: records that share a fence
+  std::uint64_t bucket_cells = 1'000;  ///< at most: less in a small log
+};
+
+class RewindLog {
+ public:
+  /// In the log range's [offset, offset + bytes), multiples of 64. Throws std::bad_alloc. `seed`: ring_seed of pool, epoch and this log's number.
+  RewindLog(medium::Medium& medium, std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed, const RewindShape& shape);
+
+  /// A walk's place: a record. Valid until the record is removed, or compact().
+  struct Cursor {
+    PointerLog::At at;                    // 1 layer
+    std::uint64_t place = 0;              // of the record, in the log range
+    const AriesRecord* record = nullptr;  ///< null: the walk is over
+    explicit operator bool() const noexcept { return record != nullptr; }
+  };
+
+  /// Makes it this session's, empty.
+  Status format();
+  /// After a crash: makes the log whole again and learns what is in it; false: there is no log of this epoch. `corrupt` where no crash leaves what it
+  /// finds: a list that leads nowhere, a damaged record (law L10). First all of it is made durable as it is seen (D4, log/redo.hpp): a process that was
+  /// killed may have left its last stores visible only.
+  Result<bool> recover();
+
+  [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
+  /// Whether `n` more records find room.
+  [[nodiscard]] bool fits(std::uint64_t n) const noexcept;
+  /// As many records as the log has room for when it is empty.
+  [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
+  [[nodiscard]] std::uint64_t records() const noexcept { return records_; }
+
+  /// Writes the record; it is in the log when this returns, or (1 layer, batch) when in_log() has come to its number: the result. It
+  /// fits.
+  std::uint64_t append(const AriesRecord& record) noexcept;
+  void persist() noexcept;
+  [[nodiscard]] std::uint64_t in_log() const noexcept { return appended_ - pending(); }
+
+  [[nodiscard]] Cursor first() const noexcept;
+  [[nodiscard]] Cursor last() const noexcept;
+  [[nodiscard]] Cursor next(const Cursor& c) const noexcept;
+  [[nodiscard]] Cursor prior(const Cursor& c) const noexcept;
+  /// By LSN, in 2 layers; else null.
+  [[nodiscard]] Cursor find(std::uint64_t lsn) const noexcept;
+  /// `c` is in the log.
+  void remove(const Cursor& c) noexcept;
+  void compact() {
+    if (!tree_) pointers_->compact();
+  }
+
+  [[nodiscard]] NvmStore& nvm() noexcept { return nvm_; }
+  [[nodiscard]] const NvmStore& nvm() const noexcept { return nvm_; }
+  [[nodiscard]] const RewindShape& shape() const noexcept { return shape_; }
+
+ private:
+  static constexpr std::uint64_t root_word = 48, stamp_word = 56;
+  [[nodiscard]] static LogArena make_arena(std::uint64_t offset, std::uint64_t bytes, const RewindShape& shape,
+                                           std::uint64_t cells) noexcept;
+  [[nodiscard]] Cursor cursor(PointerLog::At at) const noexcept;
+  [[nodiscard]] Cursor cursor(std::uint64_t record) const noexcept;
+  [[nodiscard]] std::uint64_t pending() const noexcept { return tree_ ? 0 : pointers_->pending(); }
+
+  const std::uint64_t control_, bytes_, seed_;
+  const RewindShape shape_;
+  std::mutex mutex_;
+  NvmStore nvm_;
+  LogArena arena_;
+  std::unique_ptr<PointerLog> pointers_;
+  std::unique_ptr<AtomicAvlTree> tree_;
+  std::uint64_t capacity_ = 0, records_ = 0, appended_ = 0;
+};
+
+}  // namespace perdure::log
