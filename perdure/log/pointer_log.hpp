@@ -84,7 +84,7 @@ class BucketLog final : public PointerLog {
       : PointerLog(nvm, arena, anchor), cells_(cells), group_(group), in_use_(arena.buckets(), 0) {}
   static constexpr std::uint64_t bucket_bytes(std::uint64_t cells) noexcept { return first_cell + (cells * 8 + 63) / 64 * 64; }
 
-  [[nodiscard]] bool fits(std::uint64_t n) const noexcept override { return arena_.free_buckets() * cells_ + left() >= n; }
+  [[nodiscard]] bool fits(std::uint64_t n) const noexcept override { return free_buckets() * cells_ + left() >= n; }
   void append(std::uint64_t record) noexcept override;
   void persist() noexcept override;
   [[nodiscard]] std::uint64_t pending() const noexcept override { return filled_ - persistent_; }
@@ -102,6 +102,11 @@ class BucketLog final : public PointerLog {
   static constexpr std::uint64_t sparse = 4;  // compacted where less than one cell in so many is in use
   [[nodiscard]] static std::uint64_t cell(At at) noexcept { return at.node + first_cell + at.cell * 8; }
   [[nodiscard]] std::uint64_t left() const noexcept { return list_.tail() == 0 ? 0 : cells_ - filled_; }
+  /// Without those that compact() needs.
+  [[nodiscard]] std::uint64_t free_buckets() const noexcept {
+    const std::uint64_t kept = arena_.buckets() / 5 + 1;
+    return arena_.free_buckets() > kept ? arena_.free_buckets() - kept : 0;
+  }
   [[nodiscard]] std::uint64_t limit(std::uint64_t bucket) const noexcept { return bucket == list_.tail() ? persistent_ : cells_; }
   [[nodiscard]] At forward(At at) const noexcept;   // the first pointer at or behind
   [[nodiscard]] At backward(At at) const noexcept;  // the last pointer before

@@ -18,8 +18,8 @@ std::uint64_t cells_of(std::uint64_t bytes, const RewindShape& shape) noexcept {
 LogArena RewindLog::make_arena(std::uint64_t offset, std::uint64_t bytes, const RewindShape& shape, std::uint64_t cells) noexcept {
   if (cells == 0) return {offset, bytes, LogArena::line, 0};
   const std::uint64_t bucket = BucketLog::bucket_bytes(cells);
-  const std::uint64_t pointers = shape.layers == 1 ? bytes / 80 * 2 : bytes / 256;
-  return {offset, bytes, bucket, pointers / cells + 2};
+  const std::uint64_t pointers = shape.layers == 1 ? bytes / 88 * 5 / 2 : bytes / 256;
+  return {offset, bytes, bucket, pointers / cells + 3};
 }
 
 RewindLog::RewindLog(medium::Medium& medium, std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed, const RewindShape& shape)

@@ -4,9 +4,12 @@
 // behaves as a file.
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "perdure/crash/crashtest.hpp"
 #include "perdure/engine/rewind/rewind.hpp"
 #include "tests/conformance/workloads.hpp"
+#include "tests/engine/suite.hpp"
 
 namespace perdure::test {
 namespace {
@@ -54,6 +57,82 @@ class Rewind : public ::testing::Test {
   }
 };
 TYPED_TEST_SUITE(Rewind, Compositions, Names);
+
+template <class T>
+Shape shape_of() {
+  Shape s;
+  s.threads = 1;
+  s.ring_bytes = T::type::composition.layers == 1 ? 16384 : 65536;
+  return s;
+}
+struct Words {
+  std::array<p<std::uint64_t>, 1000> word;
+};
+struct Oops {};
+
+TYPED_TEST(Rewind, GoesOnInASmallLogAndGivesNoIdTwice) {
+  std::uint64_t id = 0;
+  std::vector<std::byte> image;
+  {
+    auto rig = open_rig<TypeParam, Words>(shape_of<TypeParam>());
+    for (std::uint64_t i = 0; i < 600 / scale; ++i) {
+      const auto each = [&](auto& tx, Words& r, std::uint64_t value) {
+        for (std::size_t w = 0; w < 5; ++w) tx(r.word[(i + w * 17) % 1000]) = value;
+        EXPECT_EQ(value, tx(r.word[i % 1000]));
+      };
+      id = rig.pool.update([&](auto& tx, Words& r) { each(tx, r, i); }).id();
+      EXPECT_THROW(rig.pool.update([&](auto& tx, Words& r) { each(tx, r, 1'000'000), throw Oops(); }), Oops);
+      rig.pool.view([&](auto& tx, const Words& r) { ASSERT_EQ(i, tx(r.word[i % 1000])); });
+    }
+    image = rig.medium->current_image();  // as a kill leaves it
+  }
+  auto again = open_rig<TypeParam, Words>(shape_of<TypeParam>(), image);
+  EXPECT_EQ(id, again.pool.stats().recovery.last_id);
+  EXPECT_LT(id, again.pool.update([](auto& tx, Words& r) { ++tx(r.word[0]); }).id());
+}
+
+TYPED_TEST(Rewind, RefusesWhatNeverFits) {
+  auto rig = open_rig<TypeParam, Words>(shape_of<TypeParam>());
+  for (int i = 0; i < 3; ++i) {
+    try {
+      rig.pool.update([](auto& tx, Words& r) {
+        for (auto& w : r.word) tx(w) = 7;
+      });
+      FAIL() << "a transaction larger than its log";
+    } catch (const error& e) {
+      EXPECT_EQ(Code::too_big, e.code());
+    }
+  }
+  rig.pool.view([](auto& tx, const Words& r) {
+    for (const auto& w : r.word) ASSERT_EQ(0U, tx(w));
+  });
+  EXPECT_EQ(1U, rig.pool.update([](auto& tx, Words& r) { return ++tx(r.word[1]); }).value());
+}
+
+// Fences of a transaction of k words: the paper's and, each of them a fence on x86, its synchronous stores.
+TYPED_TEST(Rewind, CostsWhatItShould) {
+  constexpr auto how = TypeParam::type::composition;
+  if constexpr (how.layers == 1) {
+    auto rig = open_rig<TypeParam, Words>(shape_of<TypeParam>());
+    const auto write = [&](std::uint64_t k) {
+      rig.pool.update([&](auto& tx, Words& r) {
+        for (std::size_t w = 0; w < k; ++w) tx(r.word[w]) = k;
+      });
+    };
+    write(2);
+    for (const std::uint64_t k : {1, 3, 5}) {
+      const auto before = rig.medium->counters();
+      write(k);
+      const std::uint64_t fences = (rig.medium->counters() - before).fences;
+      const std::uint64_t append = how.version == LogVersion::simple ? 5 : 2;  // a record, END too
+      const std::uint64_t remove = how.version == LogVersion::simple ? 4 : 1;  // k records and the END before
+      if constexpr (how.version == LogVersion::batch)
+        EXPECT_EQ(how.force ? 2 + 1 + 2 + (k + 1) * remove : 2, fences) << k;  // a group is two: k words, END; no-force: both in one
+      else
+        EXPECT_EQ((k + 1) * append + (how.force ? 1 + (k + 1) * remove : 0), fences) << k;
+    }
+  }
+}
 
 TYPED_TEST(Rewind, LosesNoSwaps) { this->template explore<conformance::Swaps>(); }
 TYPED_TEST(Rewind, LosesNoBlocks) { this->template explore<conformance::Churn>(); }

@@ -58,9 +58,9 @@ void Manager::reserve(ManagedLog& log, Transaction& tx, std::uint64_t heap_recor
 bool Manager::update(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value) {
   const std::lock_guard lock(log.log.mutex());
   const std::uint64_t capacity = log.log.capacity();
-  if ((tx.updates + 2) * 2 + 4 > capacity)
+  if ((tx.updates + 2) * 2 + 16 > capacity - capacity / 8)
     throw error(failure(Code::too_big, file_.path(), "a transaction that stores more words than its log holds",
-                        "at most " + std::to_string(capacity > 8 ? (capacity - 8) / 2 : 0),
+                        "at most " + std::to_string(capacity > 32 ? (capacity - capacity / 8) / 2 - 10 : 0),
                         "split it, or make the pool with a larger log_size"));
   if (!log.log.fits(log.kept + (tx.id == 0 ? 4 : 2))) return false;
   reserve(log, tx, 0);
@@ -103,7 +103,7 @@ void Manager::store_now(std::uint64_t offset, std::uint64_t value) noexcept {
 bool Manager::prepare(ManagedLog& log, Transaction& tx, std::uint64_t heap_records) {
   if (heap_records == 0 && tx.id != 0) return true;
   const std::lock_guard lock(log.log.mutex());
-  if ((tx.updates + heap_records + 2) * 2 + 4 > log.log.capacity())
+  if ((tx.updates + heap_records + 2) * 2 + 16 > log.log.capacity() - log.log.capacity() / 8)
     throw error(failure(Code::too_big, file_.path(), "a transaction that allocates and frees more blocks than its log has room for", {},
                         "split it, or make the pool with a larger log_size"));
   if (!log.log.fits(log.kept + heap_records + (tx.id == 0 ? 2 : 0))) return false;
@@ -116,14 +116,16 @@ bool Manager::prepare(ManagedLog& log, Transaction& tx, std::uint64_t heap_recor
 
 // The log's mutex is held.
 Status Manager::end(ManagedLog& log, Transaction& tx, std::uint64_t commit_id) noexcept {
-  log.log.persist();
-  drain(log, tx);
-  if (how_.force)
+  if (how_.force) {
+    log.log.persist();
+    drain(log, tx);
     if (Status s = medium_.fence(); !s.ok()) return s;  // K2
+  }
   AriesRecord r = AriesRecord::make(AriesType::end, next_lsn(), tx.id);
   r.words[3] = commit_id;
   append(log, tx, std::move(r));
   log.log.persist();
+  drain(log, tx);  // no-force: END may stand in the last group; what is stored behind it is redone
   log.kept -= tx.kept;
   tx.kept = 0;
   return log.log.nvm().status();
@@ -142,7 +144,12 @@ Status Manager::clear(ManagedLog& log, Transaction& tx) noexcept {
   }
   for (std::size_t i = log.found.size(); i-- > 1;)
     l.remove(log.found[i]);  // oldest first: of a block's ops the last counts, whenever a crash comes
-  // K3. The END of another goes, this one stays: recovery learns the newest commit's id from it.
+  // K3. A commit's END stays, and that of the commit before goes: recovery learns the newest id from it.
+  if (log.found.front().record->commit_id() == 0) {
+    l.remove(log.found.front());
+    tx = Transaction{0, 0, 0, 0, 0, std::move(tx.waiting)};
+    return l.nvm().status();
+  }
   if (log.last_end != 0) {
     auto c = l.find(log.last_end);
     if (how_.layers == 1)
@@ -150,7 +157,7 @@ Status Manager::clear(ManagedLog& log, Transaction& tx) noexcept {
     if (c) l.remove(c);
   }
   log.last_end = end;
-  tx = Transaction{.waiting = std::move(tx.waiting)};
+  tx = Transaction{0, 0, 0, 0, 0, std::move(tx.waiting)};
   return l.nvm().status();
 }
 
@@ -189,6 +196,13 @@ Status Manager::rollback(ManagedLog& log, Transaction& tx) noexcept {
       }
   }
   return end(log, tx, 0);
+}
+
+void Manager::compact() {
+  for (auto& l : logs_) {
+    const std::lock_guard lock(l->log.mutex());
+    l->log.compact();
+  }
 }
 
 // --- checkpoint -----------------------------------------------------------------------------------------------------------------------

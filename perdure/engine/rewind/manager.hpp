@@ -80,10 +80,12 @@ class Manager {
     for (const pool::HeapOp& op : ops) append(log, tx, log::AriesRecord::heap(op, next_lsn(), tx.id));
     return end(log, tx, commit_id);
   }
-  /// Force: after its heap ops are durable.
+  /// Force: after its heap ops are durable, or after its rollback.
   Status clear(ManagedLog& log, Transaction& tx) noexcept;
   /// Home is as before the transaction.
   Status rollback(ManagedLog& log, Transaction& tx) noexcept;
+  /// Where few of a log's cells are in use, it takes fewer buckets.
+  void compact();
   /// No-force: every transaction with a commit id up to `x` has ended and its heap ops are stored.
   Status checkpoint(std::uint64_t x);
 

@@ -118,7 +118,10 @@ template <class Tm, class How>
 Status Rewind<Tm, How>::checkpoint() {
   const std::lock_guard lock(checkpointing_);
   if ((core_.state() & ~Core::read_only_bit) != 0) return core_.why();
-  if (composition.force) return {};  // home is durable, and the log cleared, at every commit
+  if (composition.force) {  // home is durable, and the log cleared, at every commit
+    manager_.compact();
+    return {};
+  }
   const std::uint64_t x = tm_.domain.quiet_id();
   if (Status s = manager_.checkpoint(x); !s.ok()) {
     core_.poison(s);
