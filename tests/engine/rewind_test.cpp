@@ -49,10 +49,10 @@ class Rewind : public ::testing::Test {
         plan.like_a_file = seed == 2;
         plan.ring_bytes = T::type::composition.layers == 1 ? 32768 : 65536;
         plan.explore.model = model;
-        plan.explore.most_recoveries = 4000;
+        plan.explore.most_recoveries = 4000 / scale;
         const auto report = crashtest::explore<Workload, T>(plan);
         EXPECT_EQ("", report.failure);
-        EXPECT_GT(report.counts.distinct, 1000U);
+        EXPECT_GT(report.counts.distinct, 1000U / scale);
       }
   }
 };
