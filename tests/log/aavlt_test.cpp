@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t seed = 77;
 
 struct Rig : LogRig {
-  Rig(medium::Medium& medium, const Version& v) : LogRig(medium, v), tree(nvm, arena, *log, root, seed) { tree.prepare(100); }
+  Rig(medium::Medium& medium, const Version& v) : LogRig(medium, v, 24), tree(nvm, arena, *log, root, seed) { tree.prepare(100); }
   /// Records by key, in order; what a key leads to is a number here.
   [[nodiscard]] std::vector<std::uint64_t> records() const {
     std::vector<std::uint64_t> all;

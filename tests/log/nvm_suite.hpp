@@ -34,8 +34,9 @@ inline std::unique_ptr<medium::CrashMedium> make_medium() {
 
 /// An empty pointer log on a medium, or what is there, before its recovery.
 struct LogRig {
-  LogRig(medium::Medium& medium, const Version& v)
-      : nvm(medium), arena(arena_begin, arena_bytes, v.cells == 0 ? 64 : log::BucketLog::bucket_bytes(v.cells), v.cells == 0 ? 0 : 24) {
+  LogRig(medium::Medium& medium, const Version& v, std::uint64_t buckets = 8)
+      : nvm(medium),
+        arena(arena_begin, arena_bytes, v.cells == 0 ? 64 : log::BucketLog::bucket_bytes(v.cells), v.cells == 0 ? 0 : buckets) {
     if (v.cells == 0)
       log = std::make_unique<log::SimpleLog>(nvm, arena, anchor);
     else

@@ -151,20 +151,26 @@ TEST_P(PointerLogs, EveryPowerCutLeavesAStateThatWas) {
     Rig rig(*medium, GetParam());
     crash::Random random(9);
     std::vector<std::uint64_t> model_of;
-    for (std::uint64_t step = 0; step < 120; ++step) {
+    std::uint64_t compacted = 0;
+    for (std::uint64_t step = 0; step < 200; ++step) {
       medium->begin(step);
-      const std::uint64_t dice = random() % 12;
-      if (!rig.log->fits(1) || dice == 0)
+      const std::uint64_t dice = random() % 12, there = rig.numbers().size();
+      const bool grows = step / 30 % 2 == 0;  // then it gets gaps
+      if (!rig.log->fits(1) || dice == 0) {
+        const std::uint64_t free = rig.arena.free_buckets();
         rig.log->compact();
-      else if (dice < 7 || rig.numbers().empty())
+        if (rig.arena.free_buckets() > free) ++compacted;
+      } else if (there == 0 || (grows ? dice < 9 : dice < 2)) {
         rig.append(1000 + step);
-      else if (dice < 11) {
-        rig.remove(dice == 10 ? random() % rig.numbers().size() : 0);
-      } else
+      } else if (dice < 11) {
+        rig.remove(dice < 4 ? 0 : random() % there);
+      } else {
         rig.log->persist();
+      }
       subject.states.push_back(rig.numbers());
       medium->done(step + 1);
     }
+    EXPECT_EQ(GetParam().cells != 0, compacted != 0);
     EXPECT_GT(explore(*medium, image, subject, model).distinct, 300U);
   }
 }
