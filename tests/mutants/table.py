@@ -76,7 +76,7 @@ SESSIONS = (
 ORDERS = (
     _early("a ring's tail before its record is durable", "log/ring.hpp", "    meanwhile();", "tail_.store(position + n, std::memory_order_release);"),
     _early("an id durable before its record is", "log/persister.cpp", "Status status = ring_->append_fence(writer_,", "durable_.store(last, std::memory_order_release);", by="threads"),
-    _early("a ring's room before the header (replay)", "engine/shadow/replay.cpp", "const Status s = core_.publish([&](pool::Header& h) {", "ring_.release(tail);"),
+    _early("a ring's room before the header (replay)", "engine/shadow/replay.cpp", "const Status s = core_.publish([&](pool::Header& h) {", "ring_.release(tail);", by="threads"),
     _early("a ring's room before the header (checkpoint)", "engine/shadow/shadow_impl.hpp", "Status s = core_.publish([&](pool::Header& h) {",
            "for (std::uint32_t i = 0; i < ring_count_; ++i) rings_[i].release(heads[i]);", by="threads"),
     _early("a ring's room before the header (undo)", "engine/undo/undo_impl.hpp", "Status s = core_.publish([&](pool::Header& h) {",
