@@ -38,6 +38,8 @@ struct AriesRecord {
   [[nodiscard]] std::uint64_t undo_lsn() const noexcept { return words[4]; }
   [[nodiscard]] std::uint64_t prior_lsn() const noexcept { return words[6]; }
   [[nodiscard]] std::uint64_t place() const noexcept { return words[7]; }
+  [[nodiscard]] bool stores_word() const noexcept { return type() == AriesType::update || type() == AriesType::clr; }
+  [[nodiscard]] bool changes_heap() const noexcept { return type() == AriesType::alloc || type() == AriesType::remove; }
   [[nodiscard]] pool::HeapOp heap_op() const noexcept {
     return {words[3], static_cast<std::uint32_t>(words[4]), static_cast<std::uint32_t>(words[5]), type() == AriesType::alloc};
   }

@@ -27,6 +27,7 @@ RewindLog::RewindLog(medium::Medium& medium, std::uint64_t offset, std::uint64_t
       bytes_(bytes),
       seed_(seed),
       shape_(shape),
+      each_(shape.version == LogVersion::simple ? 2 : 1),
       nvm_(medium),
       arena_(make_arena(offset + LogArena::line, bytes - LogArena::line, shape, cells_of(bytes, shape))) {
   if (const std::uint64_t cells = cells_of(bytes, shape); cells == 0)
@@ -34,11 +35,10 @@ RewindLog::RewindLog(medium::Medium& medium, std::uint64_t offset, std::uint64_t
   else
     pointers_ = std::make_unique<BucketLog>(nvm_, arena_, control_, cells, shape.version == LogVersion::batch ? shape.group : 1);
   if (shape.layers == 2) tree_ = std::make_unique<AtomicAvlTree>(nvm_, arena_, *pointers_, control_ + root_word, seed);
-  const std::uint64_t each = 1 + (tree_ || shape.version == LogVersion::simple ? 1 : 0);  // lines a record
-  capacity_ = arena_.lines() / each;
+  capacity_ = arena_.lines() / (tree_ ? 2 : each_);  // a record, and a node of its own
   if (!tree_) return;
   tree_->prepare(capacity_);
-  capacity_ -= std::min(capacity_, AtomicAvlTree::lines_of_operation(capacity_, shape.version == LogVersion::simple ? 2 : 1) / 2 + 1);
+  capacity_ -= std::min(capacity_, AtomicAvlTree::lines_of_operation(capacity_, each_) / 2 + 1);
 }
 
 Status RewindLog::format() {
@@ -49,9 +49,8 @@ Status RewindLog::format() {
 }
 
 bool RewindLog::fits(std::uint64_t n) const noexcept {
-  const std::uint64_t each = shape_.version == LogVersion::simple ? 2 : 1;  // lines that a pointer takes with what it points to
-  if (tree_) return tree_->fits(n, each);
-  return arena_.free_lines() >= n * each && pointers_->fits(n * each);
+  if (tree_) return tree_->fits(n, each_);
+  return arena_.free_lines() >= n * each_ && pointers_->fits(n * each_);
 }
 
 std::uint64_t RewindLog::append(const AriesRecord& record) noexcept {

@@ -78,7 +78,6 @@ class RewindLog {
   }
 
   [[nodiscard]] NvmStore& nvm() noexcept { return nvm_; }
-  [[nodiscard]] const NvmStore& nvm() const noexcept { return nvm_; }
   [[nodiscard]] const RewindShape& shape() const noexcept { return shape_; }
 
  private:
@@ -91,6 +90,7 @@ class RewindLog {
 
   const std::uint64_t control_, bytes_, seed_;
   const RewindShape shape_;
+  const std::uint64_t each_;  // lines that a pointer takes with what it points to
   std::mutex mutex_;
   NvmStore nvm_;
   LogArena arena_;

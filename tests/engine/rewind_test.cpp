@@ -122,7 +122,9 @@ TYPED_TEST(Rewind, CostsWhatItShould) {
     write(2);
     for (const std::uint64_t k : {1, 3, 5}) {
       const auto before = rig.medium->counters();
+      const std::uint64_t logged = rig.pool.stats().log_bytes;
       write(k);
+      EXPECT_EQ((k + 1) * log::AriesRecord::bytes, rig.pool.stats().log_bytes - logged) << k;
       const std::uint64_t fences = (rig.medium->counters() - before).fences;
       const std::uint64_t append = how.version == LogVersion::simple ? 5 : 2;  // a record, END too
       const std::uint64_t remove = how.version == LogVersion::simple ? 4 : 1;  // k records and the END before

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 #include <unordered_set>
+#include <utility>
 
 #include "perdure/log/record.hpp"
 
@@ -55,13 +56,18 @@ void Manager::reserve(ManagedLog& log, Transaction& tx, std::uint64_t heap_recor
   if (how_.force && log.found.capacity() < records) log.found.reserve(2 * records);
 }
 
+// A transaction's own records, its CLRs among them, leave an eighth of its log to what is kept there.
+void Manager::must_fit(const ManagedLog& log, std::uint64_t records) const {
+  const std::uint64_t capacity = log.log.capacity() - log.log.capacity() / 8;
+  if ((records + 2) * 2 + 16 > capacity)
+    throw error(failure(Code::too_big, file_.path(), "a transaction that stores, allocates and frees more than its log holds",
+                        "at most " + std::to_string(capacity > 20 ? capacity / 2 - 10 : 0) + " words and blocks",
+                        "split it, or make the pool with a larger log_size"));
+}
+
 bool Manager::update(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value) {
   const std::lock_guard lock(log.log.mutex());
-  const std::uint64_t capacity = log.log.capacity();
-  if ((tx.updates + 2) * 2 + 16 > capacity - capacity / 8)
-    throw error(failure(Code::too_big, file_.path(), "a transaction that stores more words than its log holds",
-                        "at most " + std::to_string(capacity > 32 ? (capacity - capacity / 8) / 2 - 10 : 0),
-                        "split it, or make the pool with a larger log_size"));
+  must_fit(log, tx.updates);
   if (!log.log.fits(log.kept + (tx.id == 0 ? 4 : 2))) return false;
   reserve(log, tx, 0);
   begin(log, tx);
@@ -103,9 +109,7 @@ void Manager::store_now(std::uint64_t offset, std::uint64_t value) noexcept {
 bool Manager::prepare(ManagedLog& log, Transaction& tx, std::uint64_t heap_records) {
   if (heap_records == 0 && tx.id != 0) return true;
   const std::lock_guard lock(log.log.mutex());
-  if ((tx.updates + heap_records + 2) * 2 + 16 > log.log.capacity() - log.log.capacity() / 8)
-    throw error(failure(Code::too_big, file_.path(), "a transaction that allocates and frees more blocks than its log has room for", {},
-                        "split it, or make the pool with a larger log_size"));
+  must_fit(log, tx.updates + heap_records);
   if (!log.log.fits(log.kept + heap_records + (tx.id == 0 ? 2 : 0))) return false;
   reserve(log, tx, heap_records);
   begin(log, tx);
@@ -131,7 +135,7 @@ Status Manager::end(ManagedLog& log, Transaction& tx, std::uint64_t commit_id) n
   return log.log.nvm().status();
 }
 
-Status Manager::clear(ManagedLog& log, Transaction& tx) noexcept {
+Status Manager::clear(ManagedLog& log, const Transaction& tx) noexcept {
   const std::lock_guard lock(log.log.mutex());
   RewindLog& l = log.log;
   const std::uint64_t end = tx.last_lsn;
@@ -144,20 +148,15 @@ Status Manager::clear(ManagedLog& log, Transaction& tx) noexcept {
   }
   for (std::size_t i = log.found.size(); i-- > 1;)
     l.remove(log.found[i]);  // oldest first: of a block's ops the last counts, whenever a crash comes
-  // K3. A commit's END stays, and that of the commit before goes: recovery learns the newest id from it.
-  if (log.found.front().record->commit_id() == 0) {
-    l.remove(log.found.front());
-    tx = Transaction{0, 0, 0, 0, 0, std::move(tx.waiting)};
-    return l.nvm().status();
+  // K3. A rollback's END goes; a commit's stays, and that of the commit before goes: recovery learns the newest id from it.
+  auto gone = log.found.front();
+  if (gone.record->commit_id() != 0) {
+    const std::uint64_t old = std::exchange(log.last_end, end);
+    gone = l.find(old);
+    if (how_.layers == 1 && old != 0)
+      for (gone = l.last(); gone && gone.record->lsn() != old;) gone = l.prior(gone);
   }
-  if (log.last_end != 0) {
-    auto c = l.find(log.last_end);
-    if (how_.layers == 1)
-      for (c = l.last(); c && c.record->lsn() != log.last_end;) c = l.prior(c);
-    if (c) l.remove(c);
-  }
-  log.last_end = end;
-  tx = Transaction{0, 0, 0, 0, 0, std::move(tx.waiting)};
+  if (gone) l.remove(gone);
   return l.nvm().status();
 }
 

@@ -39,7 +39,7 @@ struct ManagedLog {
   ManagedLog(medium::Medium& medium, std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed, const log::RewindShape& shape)
       : log(medium, offset, bytes, seed, shape) {}
   log::RewindLog log;
-  std::uint64_t kept = 1;                     // records; CHECKPOINT's from the start
+  std::uint64_t kept = 2;                     // records; a CHECKPOINT's, and the one's before, from the start
   std::uint64_t last_end = 0;                 // force: LSN of the END that was left in the log
   std::vector<log::RewindLog::Cursor> found;  // clear()'s
 };
@@ -53,6 +53,11 @@ struct Transaction {
     std::uint64_t offset, value, number;  ///< stored when the log holds so many records
   };
   std::vector<Waiting> waiting;  ///< batch: home's stores whose group is not in the log
+  /// For the next one; the memory of `waiting` stays.
+  void reset() noexcept {
+    id = last_lsn = updates = kept = records = 0;
+    waiting.clear();
+  }
   [[nodiscard]] const Waiting* find(std::uint64_t offset) const noexcept {
     for (std::size_t i = waiting.size(); i-- > 0;)
       if (waiting[i].offset == offset) return &waiting[i];
@@ -81,7 +86,7 @@ class Manager {
     return end(log, tx, commit_id);
   }
   /// Force: after its heap ops are durable, or after its rollback.
-  Status clear(ManagedLog& log, Transaction& tx) noexcept;
+  Status clear(ManagedLog& log, const Transaction& tx) noexcept;
   /// Home is as before the transaction.
   Status rollback(ManagedLog& log, Transaction& tx) noexcept;
   /// Where few of a log's cells are in use, it takes fewer buckets.
@@ -91,13 +96,12 @@ class Manager {
 
   static Status recover(pool::PoolFile& file, Recovery& report, const Composition& how);
 
-  [[nodiscard]] const Composition& composition() const noexcept { return how_; }
   [[nodiscard]] std::uint64_t records() const noexcept;
 
  private:
-  [[nodiscard]] std::uint64_t next_lsn() noexcept {
-    return lsn_.fetch_add(1, std::memory_order_relaxed) + 1;
-  }  // under the log's mutex: rising along it
+  // Under the log's mutex: rising along it.
+  [[nodiscard]] std::uint64_t next_lsn() noexcept { return lsn_.fetch_add(1, std::memory_order_relaxed) + 1; }
+  void must_fit(const ManagedLog& log, std::uint64_t records) const;
   void begin(ManagedLog& log, Transaction& tx) noexcept;
   void reserve(ManagedLog& log, Transaction& tx, std::uint64_t heap_records);
   std::uint64_t append(ManagedLog& log, Transaction& tx, log::AriesRecord&& record) noexcept;

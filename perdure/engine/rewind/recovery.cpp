@@ -56,10 +56,8 @@ Status Manager::recover(pool::PoolFile& file, Recovery& report, const Compositio
   for (const auto& [r, log] : records) {
     manager.lsn_ = r.lsn();
     manager.ids_ = std::max(manager.ids_.load(), r.transaction());
-    const bool word = r.type() == AriesType::update || r.type() == AriesType::clr;
-    const bool heap = r.type() == AriesType::alloc || r.type() == AriesType::remove;
-    if ((word && (r.address() % 8 != 0 || r.address() + 8 > medium.home_bytes())) ||
-        (heap && !pool::possible(r.heap_op(), medium.home_bytes(), header.max_home_bytes)))
+    if ((r.stores_word() && (r.address() % 8 != 0 || r.address() + 8 > medium.home_bytes())) ||
+        (r.changes_heap() && !pool::possible(r.heap_op(), medium.home_bytes(), header.max_home_bytes)))
       return failure(Code::corrupt, medium.path(),
                      "log record " + std::to_string(r.lsn()) + " names bytes or blocks that the pool does not have", "entries inside home",
                      "restore a copy");  // all is looked at before home is touched (law L10)
@@ -87,12 +85,11 @@ Status Manager::recover(pool::PoolFile& file, Recovery& report, const Compositio
   std::map<std::uint64_t, std::vector<pool::HeapOp>> in_order;  // force: by commit id
   for (const auto& [r, log] : records) {
     if (r.type() == AriesType::checkpoint || covered(table[r.transaction()])) continue;
-    const bool word = r.type() == AriesType::update || r.type() == AriesType::clr;
     // Force: what has ended is home, and an UPDATE that has not is undone below; but of a rollback the last CLRs' stores may be missing. The paper redoes
     // one; Batch may have had a group of them in the log before the first store.
     const bool rolling = how.force && r.type() == AriesType::clr && table[r.transaction()].status != Xact::finished;
-    if (word && (!how.force || rolling)) home.words(r.address(), &r.words[5], 1);
-    if (r.type() == AriesType::alloc || r.type() == AriesType::remove) ops[r.transaction()].push_back(r.heap_op());
+    if (r.stores_word() && (!how.force || rolling)) home.words(r.address(), &r.words[5], 1);
+    if (r.changes_heap()) ops[r.transaction()].push_back(r.heap_op());
     if (r.type() != AriesType::end || r.commit_id() == 0) continue;
     if (how.force)
       in_order[r.commit_id()] = std::move(ops[r.transaction()]);

@@ -54,8 +54,7 @@ void Rewind<Tm, How>::Context::log_and_store(std::uint64_t offset, std::uint64_t
 template <class Tm, class How>
 void Rewind<Tm, How>::Context::end() noexcept {
   Row::add(row_.log_bytes, tx_.records * log::AriesRecord::bytes);
-  tx_.waiting.clear();
-  tx_ = Transaction{0, 0, 0, 0, 0, std::move(tx_.waiting)};
+  tx_.reset();
   needed_ = 0;
   ops_.clear();
   inside_ = false;
