@@ -9,7 +9,18 @@
 #   LIBS         beside perdure::perdure, gtest and gmock.
 #   SERIAL       nothing else runs meanwhile: for tests that count system-wide things or measure time.
 #   NO_MAIN      the sources bring their own main().
+#   LABELS       beside the folder's. `threads`: it runs several at once, so ThreadSanitizer has something to say of it.
+# `./dev test --label L` builds the tests with a label only: target label-L (perdure_label adds programs to it that are made by hand).
 # The target is an ordinary one: add_dependencies(), target_compile_definitions() and so on work on <name>.
+
+function(perdure_label target)
+  foreach(label IN LISTS ARGN)
+    if(NOT TARGET label-${label})
+      add_custom_target(label-${label})
+    endif()
+    add_dependencies(label-${label} ${target})
+  endforeach()
+endfunction()
 
 function(perdure_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;NO_MAIN" "TIMEOUT" "SOURCES;LABELS;LIBS;ENVIRONMENT;ARGS")
@@ -29,6 +40,7 @@ function(perdure_add_test name)
 
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${folder};${arg_LABELS}" ENVIRONMENT "${arg_ENVIRONMENT}")
+  perdure_label(${name} ${folder} ${arg_LABELS})
   if(arg_SERIAL)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()

@@ -9,7 +9,7 @@
 
 #include <chrono>
 
-#include "perdure/engine/registry.hpp"
+#include "perdure/engine/any.hpp"
 #include "perdure/pool/pool_file.hpp"
 #include "tools/command.hpp"
 #include "tools/raw_pool.hpp"
@@ -18,16 +18,6 @@ namespace perdure::tool {
 namespace {
 
 PoolArguments arguments;
-
-using Recover = Status (*)(pool::PoolFile&, engine::Recovery&);
-
-// The recovery of the engine that the header names: that of any of its instances, which differ in their concurrency control only.
-template <class... Instances>
-Recover recovery_of(const std::string& engine, engines<Instances...>) {
-  Recover found = nullptr;
-  ((found = found == nullptr && Instances::name.substr(0, Instances::name.find('/')) == engine ? &Instances::type::recover : found), ...);
-  return found;
-}
 
 int run(App& app) {
   pool::OpenFile how;
@@ -41,8 +31,8 @@ int run(App& app) {
   const auto begun = std::chrono::steady_clock::now();
   auto file = pool::PoolFile::open(how, who).value();
   const std::string engine = engine_of(file->header());
-  const Recover recover = recovery_of(engine, all_engines{});
-  if (recover == nullptr) {
+  const engine::Entry* const entry = engine::find_family(engine);
+  if (entry == nullptr) {
     failure(Code::incompatible, arguments.path, "a pool of engine '" + engine + "'", "one that this build knows",
             "use the perdure command of the program's own build")
         .or_throw();
@@ -50,7 +40,7 @@ int run(App& app) {
   engine::Recovery report;
   report.was_clean = file->header().clean == 1;
   if (!report.was_clean) {
-    recover(*file, report).or_throw();
+    entry->recover(*file, report).or_throw();
     file->start_session(pool::ViewPolicy::none).or_throw();
     file->close_clean(report.last_id).or_throw();
   }

@@ -5,10 +5,23 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
+#include <vector>
 
+#include "perdure/engine/any.hpp"
 #include "perdure/engine/stat_page.hpp"
 
 namespace perdure::tool {
+namespace {
+
+std::vector<std::string> durable_engines() {
+  std::vector<std::string> names;
+  for (const engine::Entry& e : engine::registered())
+    if (e.name == e.family && e.family != "volatile") names.emplace_back(e.name);
+  return names;
+}
+
+}  // namespace
 
 CLI::App* App::add(const std::string& name, const std::string& what, const std::string& example) {
   CLI::App* sub = cli.add_subcommand(name, what);
@@ -30,8 +43,8 @@ void PoolArguments::add_to(CLI::App* sub) {
 }
 
 void PoolArguments::add_creation_to(CLI::App* sub) {
-  sub->add_option("--engine", engine, "engine of a pool that is created: shadow, dudetm or undo (default: shadow)")
-      ->check(CLI::IsMember({"shadow", "dudetm", "undo"}));
+  sub->add_option("--engine", engine, "engine of a pool that is created (default: shadow)")
+      ->check(CLI::IsMember(durable_engines()));
   sub->add_option("--max-size", max_size, "largest size of a pool that is created, e.g. 8GiB (address space, not disk)")
       ->transform(CLI::AsSizeValue(false));
   sub->add_option("--log-size", log_size, "size of the log of a pool that is created (default: 16MiB); one row may be half of it")

@@ -15,7 +15,7 @@ namespace perdure::tool {
 namespace {
 
 /// The engines that this command can make and open pools with: one thread, so one instance of each.
-using ToolEngines = engines<shadow, dudetm, undo>;
+using ToolEngines = engines<shadow, any_engine>;  // the default engine, compiled into its transactions, and all others
 using StoredPool = Pool<Store, ToolEngines>;
 
 constexpr std::uint64_t default_log = 16 << 20;  ///< opening reads all of the log: a command should start at once

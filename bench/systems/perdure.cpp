@@ -21,23 +21,26 @@ void add(Systems& systems, const std::string& name, const std::string& about, bo
 }
 
 /// An engine that has an order to choose (`held` or `prefix`) can acknowledge before it is durable.
-template <class Engine>
-concept Decoupled = requires(Engine& engine) { engine.held(); };
+bool decoupled(const perdure::engine::Entry& e) {
+  perdure::engine::Config config;
+  config.durability = perdure::async;
+  return e.identity(config).order == perdure::pool::Order::prefix;
+}
 
 }  // namespace
 
 void add_perdure(Systems& systems) {
-  for_each_instance(perdure::all_engines{}, [&]<class Instance>(std::type_identity<Instance>) {
-    const std::string name(Instance::name);
-    const bool isolates = Instance::isolation == perdure::Isolation::full;
-    if constexpr (Decoupled<typename Instance::type>) {
+  for (const perdure::engine::Entry& e : perdure::engine::registered()) {
+    const std::string name(e.name);
+    const bool isolates = e.isolation == perdure::Isolation::full;
+    if (decoupled(e)) {
       add(systems, name + ":durable", "Perdure, " + name + ": update() returns when durable", isolates, {name, perdure::durable});
       add(systems, name + ":group", "Perdure, " + name + ": durable, fences shared", isolates, {name, perdure::group});
       add(systems, name + ":async", "Perdure, " + name + ": receipts, the wait for the last one counted", isolates, {name, perdure::async});
     } else {
       add(systems, name, "Perdure, " + name, isolates, {name, perdure::durable});
     }
-  });
+  }
 }
 
 }  // namespace bench

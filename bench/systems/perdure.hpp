@@ -125,7 +125,7 @@ class PerdureHost : public HostDefaults {
     return problems;
   }
   bool reopen() {
-    if (std::string_view(Instance::name).starts_with("volatile")) return false;
+    if (Instance::names[0].family == "volatile") return false;
     pool_->close();
     pool_.reset();
     pool_.emplace(Pool::open(path_, options_));
@@ -140,6 +140,7 @@ class PerdureHost : public HostDefaults {
   /// How many rings the pool's log is divided into: one a thread, or one in all.
   [[nodiscard]] std::uint64_t rings() const {
     perdure::engine::Config config;
+    config.instance = options_.engine;
     config.durability = options_.durability;
     config.threads = options_.threads;
     return std::max<std::uint64_t>(1, Instance::type::identity(config).rings);
@@ -163,8 +164,10 @@ std::unique_ptr<Session> open_perdure(const Setting& setting, const PerdureChoic
   using Chosen = Workload<PerdureModel>;
   std::unique_ptr<Session> session;
   for_each_instance(perdure::all_engines{}, [&]<class Instance>(std::type_identity<Instance>) {
-    if (Instance::name != choice.engine) return;
-    session = std::make_unique<StructureSession<PerdureHost<typename Chosen::Root, Instance>, Chosen>>(setting, choice);
+    for (const auto& n : Instance::names) {
+      if (n.name == choice.engine)
+        session = std::make_unique<StructureSession<PerdureHost<typename Chosen::Root, Instance>, Chosen>>(setting, choice);
+    }
   });
   return session;
 }

@@ -246,7 +246,10 @@ const char* perdure_code_name(int code) {
   if (code == PERDURE_AGAIN) return "again";
   return code >= 0 && code <= PERDURE_OUT_OF_MEMORY ? name(static_cast<Code>(code)).data() : "unknown";  // literals: terminated
 }
-const char* perdure_engine_at(size_t n) { return ErasedPool::instance(n).data(); }
+const char* perdure_engine_at(size_t n) {
+  const auto all = perdure::engine::registered();
+  return n < all.size() ? all[n].name.data() : nullptr;
+}
 
 int perdure_open(const char* path, const perdure_options* given, perdure_pool** out) {
   return guarded([&]() -> int {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ErasedPool, ErasedTx: a pool whose engine is chosen at run time among all registered ones, behind virtual calls. perdure.h is made of
-// it; so may be bindings of other languages. An access costs an indirect call more than Tx (about 1 ns): C++ programs use Pool.
+// ErasedPool, ErasedTx: a pool that knows neither its engine (any.hpp) nor its root's type. perdure.h is made of it; so may be bindings of
+// other languages.
 //
-// Compiled once an instance, in erased.cpp. Thread safety and what the calls mean: as Pool's.
+// Thread safety and what the calls mean: as Pool's.
 #pragma once
 
 #include <cstddef>
@@ -12,30 +12,32 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include "perdure/api/open.hpp"
-#include "perdure/api/options.hpp"
-#include "perdure/base/status.hpp"
-#include "perdure/pool/pool_file.hpp"
+#include "perdure/api/pool.hpp"
 
 namespace perdure {
 
 /// A transaction in progress. Addresses lie in the view; they are not checked here.
 class ErasedTx {
  public:
-  ErasedTx() = default;
-  ErasedTx(const ErasedTx&) = delete;
-  ErasedTx& operator=(const ErasedTx&) = delete;
-  virtual void read_bytes(void* to, const void* from, std::size_t n) = 0;
-  virtual void write_bytes(void* to, const void* from, std::size_t n) = 0;
-  [[nodiscard]] virtual std::uint64_t read_word(const std::uint64_t* from) = 0;
-  virtual void write_word(std::uint64_t* to, std::uint64_t value) = 0;
-  [[nodiscard]] virtual std::byte* alloc(std::size_t n) = 0;
-  virtual void free(void* block) = 0;
-  [[nodiscard]] virtual bool read_only() const noexcept = 0;
+  explicit ErasedTx(engine::Any::Context& context) noexcept : tx_(context), read_only_(context.in_view()) {}
+  void read_bytes(void* to, const void* from, std::size_t n) { tx_.read_bytes(to, from, n); }
+  [[nodiscard]] std::uint64_t read_word(const std::uint64_t* from) { return tx_.read(*reinterpret_cast<const p<std::uint64_t>*>(from)); }
+  void write_bytes(void* to, const void* from, std::size_t n) { changing().write_bytes(to, from, n); }
+  void write_word(std::uint64_t* to, std::uint64_t value) { changing().write(*reinterpret_cast<p<std::uint64_t>*>(to), value); }
+  [[nodiscard]] std::byte* alloc(std::size_t n) { return changing().alloc(n); }
+  void free(void* block) { changing().free(block); }
+  [[nodiscard]] bool read_only() const noexcept { return read_only_; }
 
- protected:
-  ~ErasedTx() = default;  // lives on the stack of the call that made it
+ private:
+  using AnyTx = Tx<engine::Any::Context>;
+  AnyTx& changing() {
+    if (__builtin_expect(read_only_, 0)) throw error(failure(Code::read_only, "", "a change inside a view", "an update"));
+    return tx_;
+  }
+  AnyTx tx_;
+  const bool read_only_;
 };
 
 class ErasedPool {
@@ -46,30 +48,47 @@ class ErasedPool {
     std::uint64_t bytes = 0;
     bool any_layout = false;
   };
-  static Result<std::unique_ptr<ErasedPool>> open(const std::string& path, const Options& options, const Root& root);
-  /// The name of the n-th registered instance; empty past the last.
-  [[nodiscard]] static std::string_view instance(std::size_t n) noexcept;
-
-  ErasedPool() = default;
-  ErasedPool(const ErasedPool&) = delete;
-  ErasedPool& operator=(const ErasedPool&) = delete;
-  virtual ~ErasedPool() = default;  ///< without close(): the next opening recovers
+  static Result<std::unique_ptr<ErasedPool>> open(const std::string& path, const Options& options, const Root& root) {
+    auto opened = detail::open_pool(path, options, engine::registered(), root.layout, root.bytes, nullptr, false, root.any_layout);
+    if (!opened) return opened.status();
+    try {
+      return std::unique_ptr<ErasedPool>(new ErasedPool(std::move(*opened)));
+    } catch (const error& e) {
+      return e.status();
+    } catch (const std::bad_alloc&) {
+      return failure(Code::out_of_memory, path, "not enough memory to open the pool");
+    }
+  }
 
   using Body = void (*)(ErasedTx& tx, void* arg);
   /// Runs body as Pool::update and view run a lambda: maybe more than once; what it throws rolls back and passes. Returns what
   /// engine::run does.
-  virtual std::uint64_t update(Durability durability, Body body, void* arg) = 0;
-  virtual void view(Durability durability, Body body, void* arg) = 0;
+  std::uint64_t update(Durability durability, Body body, void* arg) { return run(true, durability, body, arg); }
+  void view(Durability durability, Body body, void* arg) {
+    const std::uint64_t seen = run(false, durability, body, arg);
+    if (durability != Durability::async && seen != engine::joined) running_.wait_durable(seen).or_throw();
+  }
 
-  [[nodiscard]] virtual Status wait(std::uint64_t id) = 0;
-  [[nodiscard]] virtual std::uint64_t durable_id() const noexcept = 0;
-  [[nodiscard]] virtual bool is_durable(std::uint64_t id) const noexcept = 0;  ///< an id that update() or view() has returned
-  virtual void when_durable(std::uint64_t id, std::function<void(Status)> f) = 0;
-  [[nodiscard]] virtual Status checkpoint() = 0;
-  [[nodiscard]] virtual Status close() = 0;
-  [[nodiscard]] virtual Stats stats() = 0;
-  [[nodiscard]] virtual pool::PoolFile& file() noexcept = 0;
-  [[nodiscard]] virtual std::string_view engine_name() const noexcept = 0;  ///< the instance's: a terminated literal
+  [[nodiscard]] Status wait(std::uint64_t id) { return running_.wait_durable(id); }
+  [[nodiscard]] std::uint64_t durable_id() const noexcept { return running_.durable_now(); }
+  [[nodiscard]] bool is_durable(std::uint64_t id) const noexcept { return running_.is_durable(id); }  ///< an id that update() or view() has returned
+  void when_durable(std::uint64_t id, std::function<void(Status)> f) { running_.when_durable(id, std::move(f)); }
+  [[nodiscard]] Status checkpoint() { return running_.engine->checkpoint(); }
+  [[nodiscard]] Status close() { return running_.close(); }
+  [[nodiscard]] Stats stats() { return running_.engine->stats(); }
+  [[nodiscard]] pool::PoolFile& file() noexcept { return running_.file(); }
+  [[nodiscard]] std::string_view engine_name() const noexcept { return name_; }  ///< the instance's: a terminated literal
+
+ private:
+  explicit ErasedPool(detail::Opened opened) : name_(opened.config.instance), running_(std::move(opened)) {}
+  std::uint64_t run(bool update, Durability durability, Body body, void* arg) {
+    return engine::run(*running_.engine, update, durability, [&](engine::Any::Context& context) {
+      ErasedTx tx(context);
+      body(tx, arg);
+    });
+  }
+  const std::string_view name_;
+  detail::Running<any_engine> running_;
 };
 
 }  // namespace perdure

@@ -13,15 +13,17 @@
 namespace perdure::detail {
 namespace {
 
-std::string names(std::span<const Candidate> all) {
+using engine::Entry;
+
+std::string names(std::span<const Entry> all) {
   std::string text;
   for (const auto& c : all) text.append(text.empty() ? "" : ", ").append(c.name);
   return text;
 }
 
 // The candidate by name, or the first of the family (empty: any) with the isolation asked for, else the first of the family.
-const Candidate* choose(std::span<const Candidate> all, std::string_view wanted, std::string_view family, Isolation isolation) {
-  const Candidate* fallback = nullptr;
+const Entry* choose(std::span<const Entry> all, std::string_view wanted, std::string_view family, Isolation isolation) {
+  const Entry* fallback = nullptr;
   for (const auto& c : all) {
     if (!family.empty() && c.family != family) continue;
     if (!wanted.empty()) {
@@ -37,7 +39,7 @@ const Candidate* choose(std::span<const Candidate> all, std::string_view wanted,
 
 }  // namespace
 
-Result<Opened> open_pool(const std::string& path, const Options& options, std::span<const Candidate> candidates, const std::string& layout,
+Result<Opened> open_pool(const std::string& path, const Options& options, std::span<const Entry> candidates, const std::string& layout,
                          std::uint64_t root_bytes, std::unique_ptr<medium::Medium> medium, bool fresh, bool any_layout) {
   (void)base::thread_slot();  // throws here if there are too many threads, not inside a medium's call
   Opened opened;
@@ -55,13 +57,15 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
     }
     opened.config.fence_is_sync = kind == "file";
   }
-  const Candidate* chosen = choose(candidates, options.engine, {}, options.isolation);
+  const Entry* chosen = choose(candidates, options.engine, {}, options.isolation);
   if (chosen == nullptr)
     return failure(
         Code::incompatible, path,
         options.engine.empty() ? "no instance that isolates in the list of engines" : "engine '" + options.engine + "' is not in the list",
         "one of: " + names(candidates), "open it as Pool<Root, perdure::engines<...>> with the instance named, or change Options::engine");
+  opened.config.instance = chosen->name;
   pool::Identity who = chosen->identity(opened.config);
+  who.engine = chosen->family;
   who.engine_any = true;  // which instances may open an existing pool is decided below, before anything is written
   who.layout = layout;
   who.layout_any = any_layout;
@@ -88,9 +92,10 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
     chosen = choose(candidates, options.engine, family, options.isolation);
     if (chosen == nullptr)
       return failure(Code::incompatible, path, "a pool of engine '" + family + "'", "one of this program's: " + names(candidates),
-                     "open it as Pool<Root, perdure::engines<perdure::" + family + ">>");
+                     "open it as Pool<Root, perdure::engines<perdure::" + family.substr(0, family.find('-')) + ">>, or with any_engine");
   }
   opened.index = static_cast<std::size_t>(chosen - candidates.data());
+  opened.config.instance = chosen->name;
   if (header.ring_count == 0 && chosen->identity(opened.config).rings != 0)
     return failure(Code::corrupt, path, "a pool of engine '" + family + "' without a log ring", "one or more", "restore it from a copy");
   if (!opened.file->read_only())

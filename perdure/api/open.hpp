@@ -10,30 +10,21 @@
 #include <string_view>
 
 #include "perdure/api/options.hpp"
+#include "perdure/engine/entry.hpp"
 #include "perdure/pool/pool_file.hpp"
 
 namespace perdure::detail {
 
-/// An engine instance as opening sees it.
-struct Candidate {
-  std::string_view name;    ///< "shadow/stm"
-  std::string_view family;  ///< "shadow": what the header names
-  Isolation isolation;
-  pool::ViewPolicy view;
-  pool::Identity (*identity)(const engine::Config&);
-  Status (*recover)(pool::PoolFile&, engine::Recovery&);
-};
-
 struct Opened {
   std::unique_ptr<pool::PoolFile> file;
-  std::size_t index = 0;  ///< of the candidate chosen
+  std::size_t index = 0;  ///< of the entry chosen
   engine::Config config;
   engine::Recovery recovery;
 };
 
 /// Steps of an opening; until recovery nothing is written to a pool that exists. `medium`: use this one instead of opening the path
 /// (tests); `fresh` formats it. `any_layout`: an existing pool is opened whatever its root type is.
-Result<Opened> open_pool(const std::string& path, const Options& options, std::span<const Candidate> candidates, const std::string& layout,
+Result<Opened> open_pool(const std::string& path, const Options& options, std::span<const engine::Entry> candidates, const std::string& layout,
                          std::uint64_t root_bytes, std::unique_ptr<medium::Medium> medium = nullptr, bool fresh = false,
                          bool any_layout = false);
 

@@ -8,7 +8,6 @@
 // A transaction must not wait for another thread's transaction.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -16,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -28,6 +28,7 @@
 #include "perdure/api/receipt.hpp"
 #include "perdure/api/tx.hpp"
 #include "perdure/api/walk.hpp"
+#include "perdure/engine/any.hpp"
 #include "perdure/engine/core.hpp"
 #include "perdure/engine/registry.hpp"
 
@@ -95,14 +96,12 @@ class Pool<Root, engines<Instances...>> {
   static Result<Pool> try_open(const std::string& path, const Options& options = {}) { return try_open_on(path, options, nullptr, false); }
   /// On a medium the caller made (tests, crash exploration).
   static Result<Pool> try_open_on(const std::string& path, const Options& options, std::unique_ptr<medium::Medium> medium, bool fresh) {
-    static constexpr std::array<detail::Candidate, sizeof...(Instances)> candidates = {
-        detail::Candidate{Instances::name, Instances::type::name, Instances::isolation, Instances::type::view_policy,
-                          &Instances::type::identity, &Instances::type::recover}...};
-    auto opened = detail::open_pool(path, options, candidates, layout_of<Root>(), sizeof(Root), std::move(medium), fresh);
+    auto opened = detail::open_pool(path, options, listed().entries, layout_of<Root>(), sizeof(Root), std::move(medium), fresh);
     if (!opened) return opened.status();
     try {
       Pool pool;
-      pool.index_ = opened->index;
+      pool.index_ = listed().instance[opened->index];
+      pool.name_ = opened->config.instance;
       pool.durability_ = options.durability;
       Root* const root = reinterpret_cast<Root*>(opened->file->view() + opened->file->header().root_offset);
       const bool empty = opened->recovery.last_id == 0 && !opened->file->read_only();
@@ -121,6 +120,7 @@ class Pool<Root, engines<Instances...>> {
       : running_(std::move(other.running_)),
         root_(std::exchange(other.root_, nullptr)),
         index_(other.index_),
+        name_(other.name_),
         durability_(other.durability_) {}
   Pool& operator=(Pool&& other) noexcept {
     if (this != &other) {
@@ -128,6 +128,7 @@ class Pool<Root, engines<Instances...>> {
       running_ = std::move(other.running_);
       root_ = std::exchange(other.root_, nullptr);
       index_ = other.index_;
+      name_ = other.name_;
       durability_ = other.durability_;
     }
     return *this;
@@ -249,13 +250,25 @@ class Pool<Root, engines<Instances...>> {
     return with([](auto& running) -> pool::PoolFile& { return running.file(); });
   }
   [[nodiscard]] std::string_view engine_name() const noexcept {
-    static constexpr std::array<std::string_view, sizeof...(Instances)> names = {Instances::name...};
-    return names[index_];
+    return name_;
   }
 
  private:
   Pool() = default;
 
+  struct Listed {
+    std::vector<engine::Entry> entries;
+    std::vector<std::size_t> instance;  // of each: its place in Instances
+  };
+  static const Listed& listed() {
+    static const Listed all = [] {
+      Listed l;
+      std::size_t n = 0;
+      ((engine::add_entries<Instances>(l.entries), l.instance.resize(l.entries.size(), n++)), ...);
+      return l;
+    }();
+    return all;
+  }
   template <std::size_t... I>
   void start(detail::Opened opened, std::index_sequence<I...>) {
     ((index_ == I ? (std::get<I>(running_) = std::make_unique<detail::Running<Instances>>(std::move(opened)), void()) : void()), ...);
@@ -306,6 +319,7 @@ class Pool<Root, engines<Instances...>> {
   std::tuple<std::unique_ptr<detail::Running<Instances>>...> running_;
   Root* root_ = nullptr;
   std::size_t index_ = 0;
+  std::string_view name_;  // the instance's: a literal
   Durability durability_ = Durability::durable;
 };
 

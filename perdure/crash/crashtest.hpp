@@ -46,6 +46,7 @@ struct Step {
 };
 
 struct Plan {
+  std::string engine;  ///< of an Instance with several names: which (any_engine: one of all)
   std::uint64_t steps = 50;
   std::uint64_t seed = 1;
   Durability durability = durable;
@@ -82,19 +83,29 @@ concept Checks = requires(W& w, Tx& tx, const typename W::Root& root, const Cras
   { w.check(tx, root, crash) } -> std::convertible_to<std::string>;
 };
 
+/// The instance that the plan is for: by its name, or the list's first. Throws perdure::error.
 template <class Instance>
-Options options_of(const Plan& plan) {
+engine::Entry entry_of(const Plan& plan) {
+  std::vector<engine::Entry> all;
+  engine::add_entries<Instance>(all);
+  for (const engine::Entry& e : all)
+    if (plan.engine.empty() || e.name == plan.engine) return e;
+  throw error(failure(Code::invalid, "", "engine '" + plan.engine + "'", "a name of the instance that is explored"));
+}
+
+inline Options options_of(const Plan& plan, const engine::Entry& entry) {
   Options o;
-  o.engine = Instance::name;
+  o.engine = entry.name;
   o.durability = plan.durability;
-  o.isolation = Instance::isolation;
+  o.isolation = entry.isolation;
   o.threads = plan.rings;
   o.uuid_seed = plan.seed + 1;
   engine::Config config;
+  config.instance = entry.name;
   config.durability = plan.durability;
   config.threads = plan.rings;
   config.fence_is_sync = plan.like_a_file;
-  o.log_size = plan.ring_bytes * Instance::type::identity(config).rings;
+  o.log_size = plan.ring_bytes * entry.identity(config).rings;
   return o;
 }
 
@@ -115,6 +126,7 @@ enum class End : std::uint8_t { none, closed, killed, killed_within };  ///< of 
 template <class Workload, class Instance>
 Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, crash::Seen& seen) {
   using Root = typename Workload::Root;
+  const engine::Entry entry = entry_of<Instance>(plan);
   Workload workload;
   std::vector<std::uint64_t> states;  // digests, before the first step and after each
   std::string failure;
@@ -135,7 +147,7 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
     using PoolType = Pool<Root, engines<Instance>>;
     // from the very beginning: a pool in the making is none, or whole
     image = std::make_unique<crash::Image>(medium->begin_trace(), medium->home_bytes());
-    auto pool = std::make_unique<PoolType>(PoolType::try_open_on("crash", options_of<Instance>(plan), std::move(made), true).value());
+    auto pool = std::make_unique<PoolType>(PoolType::try_open_on("crash", options_of(plan, entry), std::move(made), true).value());
     const auto note_state = [&] {
       if constexpr (Digests<Workload, crash::PlainTx>)
         states.push_back(pool->view([&](auto& tx, const Root& root) { return static_cast<std::uint64_t>(workload.digest(tx, root)); }));
@@ -147,7 +159,7 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
         pool.reset();  // what it does now, nobody sees
         medium = made.get();
         if (dice() % 2 == 0) medium->kill_after(dice() % 40);
-        pool = std::make_unique<PoolType>(PoolType::try_open_on("crash", options_of<Instance>(plan), std::move(made), false).value());
+        pool = std::make_unique<PoolType>(PoolType::try_open_on("crash", options_of(plan, entry), std::move(made), false).value());
         if (medium->survives()) return;
       }
     };
@@ -229,7 +241,7 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
     }
     return verdict;
   };
-  crash::RecoveredPool<Instance, Root, decltype(look)> subject(look);
+  crash::RecoveredPool<Root, decltype(look)> subject(entry.recover, look);
   auto arena = crash::Arena::make(geometry).value();
   crash::ExploreOptions options = plan.explore;
   options.seed = plan.seed;

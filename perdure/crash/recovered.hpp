@@ -26,11 +26,12 @@ struct PlainContext {
 };
 using PlainTx = ReadTx<PlainContext>;
 
-/// Recovers pools of one instance, audits heap and containers (laws L5, L6), then calls `look(tx, root, crash) -> Verdict`.
-template <class Instance, class Root, class Look>
+/// Recovers pools by `recover` (an Entry's), audits heap and containers (laws L5, L6), then calls `look(tx, root, crash) -> Verdict`.
+template <class Root, class Look>
 class RecoveredPool final : public Subject {
  public:
-  explicit RecoveredPool(Look look) : look_(std::move(look)) {
+  using Recover = Status (*)(pool::PoolFile&, engine::Recovery&);
+  RecoveredPool(Recover by, Look look) : recover_(by), look_(std::move(look)) {
     how_.path = "image";
     who_.engine = "any";
     who_.engine_any = who_.layout_any = true;
@@ -57,7 +58,7 @@ class RecoveredPool final : public Subject {
       return {"the pool is refused: " + file.status().message(), 0};
     }
     engine::Recovery report;
-    Status s = Instance::type::recover(**file, report);
+    Status s = recover_(**file, report);
     if (s.ok()) s = (*file)->start_session(pool::ViewPolicy::none);
     if (!s.ok()) return {"recovery fails: " + s.message(), 0};
     PlainContext context;
@@ -74,6 +75,7 @@ class RecoveredPool final : public Subject {
     return look_(tx, root, found);
   }
 
+  const Recover recover_;
   Look look_;
   pool::OpenFile how_;
   pool::Identity who_;

@@ -29,7 +29,7 @@ namespace perdure::engine {
 /// Thrown inside an engine: the transaction found too little room in its log, was rolled back, and runs again after waiting.
 struct NeedRoom {
   std::uint64_t bytes;
-  const void* whose;  ///< the context: a transaction on one pool may run inside one on another
+  const void* whose;  ///< the context's TM: a transaction on one pool may run inside one on another
 };
 
 /// One thread's counters; only its owner writes.
@@ -247,7 +247,7 @@ std::uint64_t run(E& engine, bool update, Durability durability, F&& body) {
       return context.commit(durability);
     } catch (const NeedRoom& need) {
       context.rollback();
-      if (need.whose != &context) throw;
+      if (!context.mine(need)) throw;
       engine.make_room(context, need.bytes);
     } catch (const tm::Conflict& conflict) {
       context.rollback();

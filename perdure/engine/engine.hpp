@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "perdure/base/status.hpp"
 #include "perdure/medium/medium.hpp"
@@ -48,6 +49,7 @@ namespace perdure::engine {
 
 /// What the opener chose.
 struct Config {
+  std::string_view instance;  ///< its registered name: a literal
   Durability durability = Durability::durable;
   Isolation isolation = Isolation::full;
   std::uint32_t threads = 8;   ///< writers with a ring of their own (held order); more share one
@@ -81,8 +83,8 @@ struct Stats {
 
 // clang-format off
 /// An engine instance E. Built after recovery and start_session; destroyed before the PoolFile. Context: one thread's transaction.
-///   E::name                          the registry's name
-///   E::identity(config)              what creation writes in the header (engine name, order, rings)
+///   E::tm_name                       of its concurrency control; the registry has the instance's names
+///   E::identity(config)              what creation writes in the header (order, rings)
 ///   E::recover(file, report)         makes home the state of set S; a plain function of the medium; writes the header only through start_session
 ///   E::view_policy                   how the view is mapped
 ///   context()                        the calling thread's
@@ -91,7 +93,7 @@ struct Stats {
 ///   held()                           a commit that has returned is durable (order `held`)
 template <class E>
 concept Engine = requires(E& e, typename E::Context& c, std::uint64_t* a, const std::uint64_t* s, std::uint64_t n, Durability d, bool b) {
-  { E::name } -> std::convertible_to<const char*>;
+  { E::tm_name } -> std::convertible_to<const char*>;
   { E::identity(Config{}) } -> std::same_as<pool::Identity>;
   { e.context() } -> std::same_as<typename E::Context&>;
   { c.begin(b) };

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The registry: the one list of engine instances. An instance is a tag type with a name and the engine type behind it; a pool is
-// opened with a list of tags (perdure::engines<...>), tools and tests with all of them. Adding an engine: its folder, and a line here.
+// The registry: the one list of engine instances. An instance is a tag type with the engine type behind it and its names: one, or one for each form
+// that the type takes at run time (REWIND's compositions). A pool is opened with a list of tags (perdure::engines<...>), tools and tests with all of
+// them (any.hpp). Adding an engine: its folder, and a line here.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string_view>
 
+#include "perdure/engine/entry.hpp"
+#include "perdure/engine/rewind/rewind.hpp"
 #include "perdure/engine/shadow/shadow.hpp"
 #include "perdure/engine/undo/undo.hpp"
 #include "perdure/engine/volatile/volatile.hpp"
@@ -23,11 +27,11 @@ struct engines {
 };
 
 // clang-format off
-#define PERDURE_INSTANCE(tag, text, isolates_by, ...)                                   \
-  struct tag {                                                                          \
-    static constexpr std::string_view name = text;                                      \
-    static constexpr Isolation isolation = Isolation::isolates_by;                      \
-    using type = __VA_ARGS__;                                                           \
+#define PERDURE_INSTANCE(tag, text, isolates_by, ...)                                        \
+  struct tag {                                                                               \
+    static constexpr Isolation isolation = Isolation::isolates_by;                           \
+    using type = __VA_ARGS__;                                                                \
+    static constexpr std::array<engine::InstanceName, 1> names = {{{text, type::name}}};     \
   }
 //               tag                    name                    isolation  type
 PERDURE_INSTANCE(shadow,                "shadow",               full,   engine::shadow::Shadow<tm::Biased, engine::shadow::Reproduce::checkpoint>);
@@ -46,11 +50,21 @@ PERDURE_INSTANCE(volatile_stm,          "volatile/stm",         full,   engine::
 PERDURE_INSTANCE(volatile_global_lock,  "volatile/global_lock", full,   engine::volatile_memory::Volatile<tm::GlobalLock>);
 PERDURE_INSTANCE(volatile_none,         "volatile/none",        caller, engine::volatile_memory::Volatile<tm::None>);
 #undef PERDURE_INSTANCE
+struct rewind {
+  static constexpr Isolation isolation = Isolation::full;
+  using type = engine::rewind::Rewind<tm::GlobalLock>;
+  static constexpr auto& names = engine::rewind::names;
+};
+struct rewind_none {
+  static constexpr Isolation isolation = Isolation::caller;
+  using type = engine::rewind::Rewind<tm::None>;
+  static constexpr auto& names = engine::rewind::names_none;
+};
 // clang-format on
 
 /// Every instance, for tools, tests and benchmarks.
 using all_engines = engines<shadow, shadow_stm, shadow_global_lock, shadow_none, dudetm, dudetm_stm, dudetm_global_lock, dudetm_none, undo,
-                            undo_stm, undo_none, volatile_, volatile_stm, volatile_global_lock, volatile_none>;
+                            undo_stm, undo_none, rewind, rewind_none, volatile_, volatile_stm, volatile_global_lock, volatile_none>;
 /// What Pool<Root> is opened with unless told: the default engine, isolating by itself or (isolation::caller) by the caller.
 using default_engines = engines<shadow, shadow_none>;
 
@@ -66,5 +80,7 @@ extern template class engine::shadow::Shadow<tm::None, engine::shadow::Reproduce
 extern template class engine::undo::Undo<tm::GlobalLock>;
 extern template class engine::undo::Undo<tm::Stm>;
 extern template class engine::undo::Undo<tm::None>;
+extern template class engine::rewind::Rewind<tm::GlobalLock>;
+extern template class engine::rewind::Rewind<tm::None>;
 
 }  // namespace perdure

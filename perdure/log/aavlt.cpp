@@ -166,7 +166,7 @@ void AtomicAvlTree::carry_out() noexcept {
 
 // V3: in the order of the log, which END is the last of.
 void AtomicAvlTree::clear() noexcept {
-  for (auto at = log_.first(); at; at = log_.first()) {
+  for (auto at = log_.first(); at && !nvm_.failed(); at = log_.first()) {  // a failed medium removes nothing
     const std::uint64_t record = log_.record(at);
     log_.remove(at);
     arena_.give_line(record);

@@ -53,7 +53,10 @@ void BucketLog::drop(std::uint64_t bucket) noexcept {
 }
 
 void BucketLog::append(std::uint64_t record) noexcept {
-  if (left() == 0) add_bucket();
+  if (left() == 0) {
+    add_bucket();
+    if (nvm_.failed()) return;  // there may be no bucket
+  }
   const At at{list_.tail(), filled_++};
   ++in_use(at.node);
   if (group_ == 1) {

@@ -54,6 +54,7 @@ bool RewindLog::fits(std::uint64_t n) const noexcept {
 }
 
 std::uint64_t RewindLog::append(const AriesRecord& record) noexcept {
+  if (nvm_.failed()) return appended_ + 1;  // it is not in the log
   const std::uint64_t at = arena_.take_line();
   AriesRecord sealed = record;
   sealed.seal(seed_, at);
@@ -92,6 +93,7 @@ RewindLog::Cursor RewindLog::prior(const Cursor& c) const noexcept {
 RewindLog::Cursor RewindLog::find(std::uint64_t lsn) const noexcept { return tree_ ? cursor(tree_->find(lsn)) : Cursor{}; }
 
 void RewindLog::remove(const Cursor& c) noexcept {
+  if (nvm_.failed()) return;
   if (tree_)
     tree_->remove(c.record->lsn());
   else

@@ -17,7 +17,7 @@ namespace {
 struct Root {
   perdure::p<std::uint64_t> count;
 };
-using Pool = perdure::Pool<Root, perdure::all_engines>;
+using Pool = perdure::Pool<Root, perdure::engines<perdure::any_engine>>;
 
 class Fork : public testing::TestWithParam<std::tuple<const char*, perdure::Durability>> {};
 

@@ -25,7 +25,7 @@ struct Root {
   perdure::p<std::uint64_t> count;
   std::array<perdure::p<std::uint64_t>, 64> apart;
 };
-using Pool = perdure::Pool<Root, perdure::all_engines>;
+using Pool = perdure::Pool<Root, perdure::engines<perdure::any_engine>>;
 
 class Receipts : public testing::TestWithParam<std::tuple<const char*, const char*, perdure::Durability>> {
  protected:

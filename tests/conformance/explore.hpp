@@ -45,8 +45,9 @@ struct Row {
 };
 
 template <class Workload>
-crashtest::Plan plan_of(const Budget& budget, const Way& way, crash::Model model, std::uint64_t seed, std::string_view engine) {
+crashtest::Plan plan_of(const Budget& budget, const Way& way, crash::Model model, std::uint64_t seed, const engine::Entry& entry) {
   crashtest::Plan plan;
+  plan.engine = entry.name;
   plan.steps = budget.steps;
   plan.seed = seed;
   plan.durability = way.durability;
@@ -56,10 +57,10 @@ crashtest::Plan plan_of(const Budget& budget, const Way& way, crash::Model model
   plan.start = budget.start;
   plan.stop = budget.stop;
   plan.event = budget.event;
-  // Rings that wrap every few steps. undo logs a line at a time, and a file's blocks are 4 KiB.
-  const bool undo = engine.starts_with("undo");
-  plan.ring_bytes = way.like_a_file ? (undo ? 1 << 20 : 32768) : (undo ? 16384 : 8192);
+  plan.ring_bytes = small_ring(entry, way.like_a_file);
   if constexpr (requires { Workload::shape(plan); }) Workload::shape(plan);
+  // REWIND fences at each record, and two layers dozens of times: of so many points some, from all of the window
+  if (entry.family.starts_with("rewind")) plan.explore.every = entry.family.starts_with("rewind-2l") ? 61 : 13;
   // One round in four begins with the making of the pool, one ends with its close.
   const std::uint64_t last = budget.steps + 2, at = seed % 4 == 0 ? 0 : seed % 4 == 1 ? last : base::mix(seed) % last;
   plan.explore.from = at + budget.window > last ? last - std::min(last, budget.window) : at;
@@ -67,10 +68,10 @@ crashtest::Plan plan_of(const Budget& budget, const Way& way, crash::Model model
   return plan;
 }
 
-template <class Workload, class Instance>
-void explore_instance(const Budget& budget, std::vector<Row>& rows) {
+template <class Workload>
+void explore_instance(const engine::Entry& entry, const Budget& budget, std::vector<Row>& rows) {
   Row row;
-  row.engine = Instance::name;
+  row.engine = entry.name;
   row.workload = Workload::name;
   if (!budget.engines.empty() && std::find(budget.engines.begin(), budget.engines.end(), row.engine) == budget.engines.end()) return;
   const auto start = std::chrono::steady_clock::now();
@@ -86,14 +87,13 @@ void explore_instance(const Budget& budget, std::vector<Row>& rows) {
     if ((!budget.way.empty() && budget.way != way.name) || (!budget.model.empty() && (budget.model == "adversarial") != adversarial))
       continue;
     const std::uint64_t seed = name * 1'000'000 + budget.seed + round;
-    crashtest::Plan plan =
-        plan_of<Workload>(budget, way, adversarial ? crash::Model::adversarial : crash::Model::px86, seed, Instance::name);
+    crashtest::Plan plan = plan_of<Workload>(budget, way, adversarial ? crash::Model::adversarial : crash::Model::px86, seed, entry);
     plan.explore.seconds = left();
     if (budget.progress) budget.progress(row.engine + " " + row.workload + " " + way.name);
     crash::Seen seen;
     crashtest::Report report;
     try {
-      report = crashtest::explore<Workload, Instance>(plan, seen);
+      report = crashtest::explore<Workload, any_engine>(plan, seen);
     } catch (const std::exception& e) {
       report.failure = e.what();
     }
@@ -111,14 +111,15 @@ void explore_instance(const Budget& budget, std::vector<Row>& rows) {
 }
 
 /// All durable instances.
-template <class Workload, class... Instances>
-std::vector<Row> explore_all(engines<Instances...>, const Budget& budget) {
+template <class Workload>
+std::vector<Row> explore_all(const Budget& budget) {
   std::vector<Row> rows;
-  const auto one = [&]<class Instance>(std::type_identity<Instance>) {
-    if (budget.first && !rows.empty() && !rows.back().failure.empty()) return;
-    if constexpr (std::string_view(Instance::type::name) != "volatile") explore_instance<Workload, Instance>(budget, rows);
-  };
-  (one(std::type_identity<Instances>{}), ...);
+  for (const engine::Entry& entry : engine::registered()) {
+    if (budget.first && !rows.empty() && !rows.back().failure.empty()) break;
+    // REWIND's compositions under `none` are one type: the default one stands for all.
+    if (entry.family.starts_with("rewind") && entry.isolation == Isolation::caller && entry.family != "rewind-1l-nfp-batch") continue;
+    if (entry.family != "volatile") explore_instance<Workload>(entry, budget, rows);
+  }
   return rows;
 }
 

@@ -3,5 +3,5 @@
 #include "tests/conformance/workloads.hpp"
 
 namespace perdure::conformance {
-std::vector<Row> explore_churn(const Budget& budget) { return explore_all<Churn>(all_engines(), budget); }
+std::vector<Row> explore_churn(const Budget& budget) { return explore_all<Churn>(budget); }
 }  // namespace perdure::conformance

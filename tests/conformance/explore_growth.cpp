@@ -3,5 +3,5 @@
 #include "tests/conformance/workloads.hpp"
 
 namespace perdure::conformance {
-std::vector<Row> explore_growth(const Budget& budget) { return explore_all<Growth>(all_engines(), budget); }
+std::vector<Row> explore_growth(const Budget& budget) { return explore_all<Growth>(budget); }
 }  // namespace perdure::conformance

@@ -3,5 +3,5 @@
 #include "tests/conformance/workloads.hpp"
 
 namespace perdure::conformance {
-std::vector<Row> explore_hash_map(const Budget& budget) { return explore_all<HashMaps>(all_engines(), budget); }
+std::vector<Row> explore_hash_map(const Budget& budget) { return explore_all<HashMaps>(budget); }
 }  // namespace perdure::conformance

@@ -3,5 +3,5 @@
 #include "tests/conformance/workloads.hpp"
 
 namespace perdure::conformance {
-std::vector<Row> explore_map(const Budget& budget) { return explore_all<TreeMaps>(all_engines(), budget); }
+std::vector<Row> explore_map(const Budget& budget) { return explore_all<TreeMaps>(budget); }
 }  // namespace perdure::conformance

@@ -3,5 +3,5 @@
 #include "tests/conformance/workloads.hpp"
 
 namespace perdure::conformance {
-std::vector<Row> explore_rb_tree(const Budget& budget) { return explore_all<RbTrees>(all_engines(), budget); }
+std::vector<Row> explore_rb_tree(const Budget& budget) { return explore_all<RbTrees>(budget); }
 }  // namespace perdure::conformance

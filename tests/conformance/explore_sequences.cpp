@@ -3,5 +3,5 @@
 #include "tests/conformance/workloads.hpp"
 
 namespace perdure::conformance {
-std::vector<Row> explore_sequences(const Budget& budget) { return explore_all<Sequences>(all_engines(), budget); }
+std::vector<Row> explore_sequences(const Budget& budget) { return explore_all<Sequences>(budget); }
 }  // namespace perdure::conformance

@@ -3,5 +3,5 @@
 #include "tests/conformance/workloads.hpp"
 
 namespace perdure::conformance {
-std::vector<Row> explore_swaps(const Budget& budget) { return explore_all<Swaps>(all_engines(), budget); }
+std::vector<Row> explore_swaps(const Budget& budget) { return explore_all<Swaps>(budget); }
 }  // namespace perdure::conformance

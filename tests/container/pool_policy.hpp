@@ -2,6 +2,7 @@
 //
 // PoolPolicy<Instance, medium>: runs the container suite on a real pool. Its blocks are compared by Pool::check(), and every pool is
 // closed and opened again at the end of its test, when its root's containers must still be sound.
+// The engine of an Instance any_engine is the one that the environment names in PERDURE_TEST_ENGINE.
 //
 // Thread safety: one thread.
 #pragma once
@@ -13,6 +14,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -44,7 +46,7 @@ class RealPool {
   RealPool() { open(); }
   ~RealPool() {
     if (!std::uncaught_exceptions()) {
-      if constexpr (Instance::name.substr(0, 8) != "volatile") {
+      if (pool_->engine_name() != "volatile") {
         const CheckReport before = pool_->check();
         pool_->close();
         pool_.reset();
@@ -75,8 +77,10 @@ class RealPool {
  private:
   void open() {
     Options options;
+    if (const char* const engine = std::getenv("PERDURE_TEST_ENGINE"); engine != nullptr && std::is_same_v<Instance, any_engine>)
+      options.engine = engine;
     options.medium = Medium::name;
-    options.log_size = 32 << 20;
+    options.log_size = 128 << 20;  // REWIND logs 64 bytes and more a word
     options.threads = 2;
     options.max_size = 1 << 30;
     pool_ = std::make_unique<Real>(Real::open(folder_ + "/pool", options));

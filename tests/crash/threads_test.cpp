@@ -86,15 +86,15 @@ void transfer(Tx& tx, Root& r, std::size_t t, unsigned i, std::uint64_t choice, 
 /// `lies`: says that a transaction is acknowledged when its update() returns, durable or not.
 /// `schedule`: the scheduler's seed, where it is not the program's.
 /// `preempt`: two threads with programs of their own, the first, or a thread of the library, held back at that point of its last three steps (Scheduler::preempt_at).
-template <class Instance>
-Recorded run(const Way& way, std::uint64_t seed, std::size_t threads, unsigned each, bool lies = false, std::uint64_t schedule = 0,
+Recorded run(const Entry& e, const Way& way, std::uint64_t seed, std::size_t threads, unsigned each, bool lies = false, std::uint64_t schedule = 0,
              std::uint64_t preempt = 0) {
   crashtest::Plan plan;
   plan.seed = seed;
   plan.durability = way.durability;
   plan.like_a_file = way.like_a_file;
   plan.rings = 3;  // the main thread has one, the first worker too, the others share the last
-  plan.ring_bytes = !way.like_a_file ? 8192 : is_undo<Instance> ? 1 << 20 : 65536;
+  plan.engine = e.name;
+  plan.ring_bytes = !way.like_a_file ? small_ring(e, 8192) : is_undo(e) ? 1 << 20 : 65536;
   plan.home_bytes = plan.max_home_bytes = 16 * pool::chunk_bytes;
   plan.event = Scheduler::point;
   auto made = medium::CrashMedium::make(crashtest::detail::medium_of(plan)).value();
@@ -102,7 +102,7 @@ Recorded run(const Way& way, std::uint64_t seed, std::size_t threads, unsigned e
   Recorded result;
   Scheduler::start(schedule != 0 ? schedule : seed);
   {
-    auto pool = PoolOf<Instance, Root>::try_open_on("crash", crashtest::detail::options_of<Instance>(plan), std::move(made), true).value();
+    auto pool = AnyPool<Root>::try_open_on("crash", crashtest::detail::options_of(plan, e), std::move(made), true).value();
     pool.update([](auto& tx, Root& r) {
           for (auto& a : r.account) tx(a) = 100;
         })
@@ -140,12 +140,12 @@ Recorded run(const Way& way, std::uint64_t seed, std::size_t threads, unsigned e
         while (Scheduler::preempting() && stage != 3) std::this_thread::yield();
         result.preempted = stage != 3;
         struct Oops {};
-        for (unsigned i = 0; is_undo<Instance> && i < 14; ++i) {  // commits make room at half a ring; those who give up fill it
+        for (unsigned i = 0; is_undo(e) && i < 14; ++i) {  // commits make room at half a ring; those who give up fill it
           EXPECT_THROW(pool.update([&](auto& tx, Root& r) { transfer(tx, r, 1, warm, 0, threads), throw Oops(); }), Oops);
         }
         for (unsigned i = warm; i < each; ++i) {
           transact(1, i, i * 2);
-          if (is_undo<Instance> ? i % 4 == 0 : i + 3 == each) pool.checkpoint();  // shadow: a ring is filled before
+          if (is_undo(e) ? i % 4 == 0 : i + 3 == each) pool.checkpoint();  // shadow: a ring is filled before
         }
       });
     } else {
@@ -168,8 +168,7 @@ Recorded run(const Way& way, std::uint64_t seed, std::size_t threads, unsigned e
   return result;
 }
 
-template <class Instance>
-std::string explore(Recorded& run, std::size_t threads, crash::Model model, std::uint64_t seed, crash::Counts& counts,
+std::string explore(const Entry& e, Recorded& run, std::size_t threads, crash::Model model, std::uint64_t seed, crash::Counts& counts,
                     std::uint64_t from = 0, std::uint64_t to = ~std::uint64_t{0}, bool briefly = false) {
   const auto look = [&](auto& tx, const Root& r, const crash::Crash& crash) {
     crash::Verdict verdict;
@@ -203,12 +202,13 @@ std::string explore(Recorded& run, std::size_t threads, crash::Model model, std:
     verdict.digest = digest;
     return verdict;
   };
-  crash::RecoveredPool<Instance, Root, decltype(look)> subject(look);
+  crash::RecoveredPool<Root, decltype(look)> subject(e.recover, look);
   auto arena = crash::Arena::make(run.geometry).value();
   crash::ExploreOptions options;
   options.model = model;
   options.seed = seed;
   options.outer.singles = 4;
+  options.every = briefly ? 1 : heavy(e);
   if (briefly) {
     options.depth = 0;
     options.outer = {8, 4, 2, 2};
@@ -222,20 +222,25 @@ std::string explore(Recorded& run, std::size_t threads, crash::Model model, std:
   return explorer.failure();
 }
 
-template <class Instance>
-class CrashUnderThreads : public ::testing::Test {};
-TYPED_TEST_SUITE(CrashUnderThreads, DurableIsolatingEngines, EngineName);
+class CrashUnderThreads : public EngineTest {};
+std::vector<Entry> explored() {  // of REWIND's compositions, each part of each
+  return engines_that([](const Entry& e) {
+    return is_durable(e) && isolates(e) &&
+           (!is_rewind(e) || e.family == "rewind-1l-nfp-batch" || e.family == "rewind-1l-fp-simple" || e.family == "rewind-2l-nfp-optimized");
+  });
+}
+ENGINE_SUITE(CrashUnderThreads, explored);
 
-TYPED_TEST(CrashUnderThreads, LosesNothing) {
+TEST_P(CrashUnderThreads, LosesNothing) {
   crash::Counts counts;
   for (std::size_t w = 0; w < std::size(ways); ++w)
     for (std::uint64_t seed = 1; seed <= (scale > 1 ? 1 : 3); ++seed) {
       const std::size_t threads = 2 + seed % 2;
       // Rings have wrapped by the end; a third of the program is looked at, by the first thread's count.
-      const unsigned each = is_undo<TypeParam> ? 21 : 36, third = each / 3;
-      Recorded r = run<TypeParam>(ways[w], seed, threads, each);
+      const unsigned each = is_undo(GetParam()) ? 21 : is_rewind(GetParam()) ? 12 : 36, third = each / 3;
+      Recorded r = run(GetParam(), ways[w], seed, threads, each);
       const auto model = seed % 2 == 0 ? crash::Model::px86 : crash::Model::adversarial;
-      ASSERT_EQ("", explore<TypeParam>(r, threads, model, seed, counts, seed % 3 * third, (seed % 3 + 1) * third))
+      ASSERT_EQ("", explore(GetParam(), r, threads, model, seed, counts, seed % 3 * third, (seed % 3 + 1) * third))
           << ways[w].name << ", seed " << seed;
       EXPECT_GT(r.switches, 20U);
     }
@@ -245,14 +250,14 @@ TYPED_TEST(CrashUnderThreads, LosesNothing) {
 
 // One thread's transaction, checkpoint and transaction, held back at each of their points in turn, while another fills its ring and makes
 // checkpoints: what one preemption can break is broken.
-TYPED_TEST(CrashUnderThreads, OnePreemptionAnywhereLosesNothing) {
+TEST_P(CrashUnderThreads, OnePreemptionAnywhereLosesNothing) {
   crash::Counts counts;
   for (const Way& way : {ways[0], ways[2]}) {
     std::uint64_t at = 1;
-    for (bool more = true; more; at += scale * (std::string_view(TypeParam::type::name) == "dudetm" ? 20 : 1)) {  // whose thread has many
-      Recorded r = run<TypeParam>(way, 1, 2, warm + 18, false, 0, at);
+    for (bool more = true; more; at += scale * (is_dudetm(GetParam()) ? 20 : heavy(GetParam()) * 3 - 2)) {  // whose threads have many
+      Recorded r = run(GetParam(), way, 1, 2, warm + 18, false, 0, at);
       more = r.preempted;
-      ASSERT_EQ("", explore<TypeParam>(r, 2, crash::Model::adversarial, at, counts, warm + 1, ~std::uint64_t{0}, true))
+      ASSERT_EQ("", explore(GetParam(), r, 2, crash::Model::adversarial, at, counts, warm + 1, ~std::uint64_t{0}, true))
           << way.name << ", held back at point " << at;
     }
     EXPECT_GT(at, 20U) << way.name;
@@ -260,23 +265,23 @@ TYPED_TEST(CrashUnderThreads, OnePreemptionAnywhereLosesNothing) {
   this->RecordProperty("distinct", static_cast<int>(counts.distinct));
 }
 
-TYPED_TEST(CrashUnderThreads, TheSameSeedIsTheSameRun) {
+TEST_P(CrashUnderThreads, TheSameSeedIsTheSameRun) {
   for (const Way& way : ways) {
-    const auto a = run<TypeParam>(way, 7, 2, 10), b = run<TypeParam>(way, 7, 2, 10);
+    const auto a = run(GetParam(), way, 7, 2, 10), b = run(GetParam(), way, 7, 2, 10);
     EXPECT_EQ(a.trace.events, b.trace.events) << way.name;
     EXPECT_EQ(a.trace.words, b.trace.words) << way.name;
     EXPECT_EQ(a.switches, b.switches);
     bool other = false;  // the same pool and program under other schedules
     for (std::uint64_t schedule = 8; schedule < 16 && !other; ++schedule)
-      other = run<TypeParam>(way, 7, 2, 10, false, schedule).trace.events != a.trace.events;
+      other = run(GetParam(), way, 7, 2, 10, false, schedule).trace.events != a.trace.events;
     EXPECT_TRUE(other) << way.name;
   }
 }
 
 TEST(CrashUnderThreadsToo, AnAcknowledgementThatIsALieIsFound) {
   crash::Counts counts;
-  Recorded r = run<shadow>(ways[2], 1, 2, 12, true);
-  EXPECT_NE(std::string::npos, explore<shadow>(r, 2, crash::Model::px86, 1, counts).find("was told of"));
+  Recorded r = run(*engine::find_instance("shadow"), ways[2], 1, 2, 12, true);
+  EXPECT_NE(std::string::npos, explore(*engine::find_instance("shadow"), r, 2, crash::Model::px86, 1, counts).find("was told of"));
 }
 
 }  // namespace

@@ -14,20 +14,19 @@ struct Blob {
   std::array<std::byte, 64> after;
 };
 
-template <class Instance>
-class Bytes : public ::testing::Test {};
-TYPED_TEST_SUITE(Bytes, AllEngines, EngineName);
+class Bytes : public EngineTest {};
+ENGINE_SUITE(Bytes, all_of_them);
 
-TYPED_TEST(Bytes, OfEverySizeAtEveryAlignment) {
+TEST_P(Bytes, OfEverySizeAtEveryAlignment) {
   Shape setup;
-  setup.ring_bytes = 1 << 16;
-  auto rig = open_rig<TypeParam, Blob>(setup);
+  setup.ring_bytes = 1 << 20;
+  auto rig = open_rig<Blob>(GetParam(), setup);
   std::vector<std::byte> model(8192), got(8192);
   std::mt19937_64 random(1);
   const auto fill = [&](std::byte* p, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) p[i] = static_cast<std::byte>(random());
   };
-  for (std::size_t align = 0; align < 16; ++align) {
+  for (std::size_t align = 0; align < 16; align += heavy(GetParam()) > 4 ? 3 : 1) {
     for (std::size_t n = 0; n <= 72; ++n) {
       const std::size_t at = 512 + random() % 60 * 64 + align;
       std::byte data[80];
@@ -44,7 +43,7 @@ TYPED_TEST(Bytes, OfEverySizeAtEveryAlignment) {
     }
   }
   // larger ones, over the buffer of 256 words and more
-  for (unsigned i = 0; i < 200 / scale; ++i) {
+  for (unsigned i = 0; i < 200 / scale / heavy(GetParam()); ++i) {
     const std::size_t n = random() % 5000, at = random() % (8192 - n);
     std::vector<std::byte> data(n);
     fill(data.data(), n);
@@ -59,9 +58,9 @@ TYPED_TEST(Bytes, OfEverySizeAtEveryAlignment) {
   });
   EXPECT_EQ(model, got);
   EXPECT_TRUE(std::all_of(edge, edge + 128, [](std::byte b) { return b == std::byte{0}; })) << "written past an end";
-  if constexpr (is_durable<TypeParam>) {
+  if (is_durable(GetParam())) {
     const auto image = rig.medium->durable_image();
-    const Recovered r = recover<TypeParam>(image, setup);
+    const Recovered r = recover(GetParam(), image, setup);
     ASSERT_TRUE(r.status.ok()) << r.status.message();
     EXPECT_EQ(0, std::memcmp(r.state.root.data() + offsetof(Blob, bytes), model.data(), 8192));
   }
@@ -86,8 +85,8 @@ struct Fields {
   ptr<Fields> self;
 };
 
-TYPED_TEST(Bytes, FieldsOfEverySizeBesideEachOther) {
-  auto rig = open_rig<TypeParam, Fields>(Shape());
+TEST_P(Bytes, FieldsOfEverySizeBesideEachOther) {
+  auto rig = open_rig<Fields>(GetParam(), Shape());
   rig.pool.view([&](auto& tx, const Fields& r) {
     EXPECT_EQ(1, tx(r.a));
     EXPECT_EQ(-2, tx(r.b));
@@ -132,10 +131,10 @@ struct Many {
 
 struct Oops {};
 
-TYPED_TEST(Bytes, AThrowRollsEverythingBackAndPassesOn) {
+TEST_P(Bytes, AThrowRollsEverythingBackAndPassesOn) {
   Shape setup;
   setup.ring_bytes = 1 << 20;
-  auto rig = open_rig<TypeParam, Many>(setup);
+  auto rig = open_rig<Many>(GetParam(), setup);
   rig.pool.update([&](auto& tx, Many& r) {
     for (std::uint64_t i = 0; i < 500; ++i) tx(r.word[i]) = i;
   });
@@ -158,8 +157,8 @@ TYPED_TEST(Bytes, AThrowRollsEverythingBackAndPassesOn) {
   });
   EXPECT_EQ(last, rig.pool.stats().last_id) << "an abort drew an id";
   EXPECT_EQ(used, rig.pool.stats().heap_used);
-  if constexpr (is_durable<TypeParam>) {
-    const Recovered r = recover<TypeParam>(rig.medium->durable_image(), setup);
+  if (is_durable(GetParam())) {
+    const Recovered r = recover(GetParam(), rig.medium->durable_image(), setup);
     ASSERT_TRUE(r.status.ok());
     EXPECT_TRUE(r.state.blocks.empty());
     std::uint64_t word;
@@ -168,10 +167,10 @@ TYPED_TEST(Bytes, AThrowRollsEverythingBackAndPassesOn) {
   }
 }
 
-TYPED_TEST(Bytes, ALargeWriteSetIsOneTransaction) {
+TEST_P(Bytes, ALargeWriteSetIsOneTransaction) {
   Shape setup;
   setup.ring_bytes = 4 << 20;
-  auto rig = open_rig<TypeParam, Many>(setup);
+  auto rig = open_rig<Many>(GetParam(), setup);
   for (std::uint64_t round = 1; round <= 3; ++round) {
     rig.pool.update([&](auto& tx, Many& r) {
       for (std::uint64_t i = 0; i < 4096; ++i) tx(r.word[i]) = round * i;
@@ -183,8 +182,8 @@ TYPED_TEST(Bytes, ALargeWriteSetIsOneTransaction) {
   }
 }
 
-TYPED_TEST(Bytes, NestingIsFlat) {
-  auto rig = open_rig<TypeParam, Many>(Shape());
+TEST_P(Bytes, NestingIsFlat) {
+  auto rig = open_rig<Many>(GetParam(), Shape());
   auto& pool = rig.pool;
   const auto receipt = pool.update([&](auto& tx, Many& r) {
     tx(r.word[0]) = 1;
@@ -220,9 +219,9 @@ TYPED_TEST(Bytes, NestingIsFlat) {
   EXPECT_EQ(1U, pool.view([](auto& tx, const Many& r) { return tx(r.word[0]); }));
 }
 
-TYPED_TEST(Bytes, APoolInsideAnothersTransaction) {
-  auto one = open_rig<TypeParam, Many>(Shape());
-  auto two = open_rig<TypeParam, Many>(Shape());
+TEST_P(Bytes, APoolInsideAnothersTransaction) {
+  auto one = open_rig<Many>(GetParam(), Shape());
+  auto two = open_rig<Many>(GetParam(), Shape());
   one.pool.update([&](auto& tx, Many& r) { tx(r.word[0]) = 10; });
   one.pool.update([&](auto& tx, Many& r) {
     two.pool.update([&](auto& other, Many& s) {
@@ -238,10 +237,10 @@ struct Slots {
   std::array<ptr<std::uint64_t>, 64> slot;
 };
 
-TYPED_TEST(Bytes, BlocksComeAndGoWithTheirTransactions) {
+TEST_P(Bytes, BlocksComeAndGoWithTheirTransactions) {
   Shape setup;
-  setup.ring_bytes = 1 << 16;
-  auto rig = open_rig<TypeParam, Slots>(setup);
+  setup.ring_bytes = 1 << 20;
+  auto rig = open_rig<Slots>(GetParam(), setup);
   auto& pool = rig.pool;
   std::map<std::size_t, std::pair<std::uint64_t, std::size_t>> model;  // slot -> first word, bytes
   std::mt19937_64 random(4);
@@ -305,8 +304,8 @@ TYPED_TEST(Bytes, BlocksComeAndGoWithTheirTransactions) {
   EXPECT_THROW(pool.update([](auto& tx, Slots&) { tx.free(nullptr); }), error);
 }
 
-TYPED_TEST(Bytes, AnUpdateThatChangesNothingIsARead) {
-  auto rig = open_rig<TypeParam, Many>(Shape());
+TEST_P(Bytes, AnUpdateThatChangesNothingIsARead) {
+  auto rig = open_rig<Many>(GetParam(), Shape());
   const auto nothing = rig.pool.update([](auto&, Many&) {});
   EXPECT_TRUE(nothing.try_wait().ok()) << "on a pool without a transaction too: " << nothing.try_wait().message();
   rig.pool.update([](auto& tx, Many& r) { tx(r.word[0]) = 1; });
@@ -318,12 +317,11 @@ TYPED_TEST(Bytes, AnUpdateThatChangesNothingIsARead) {
   EXPECT_EQ(before.reads + 1, after.reads);
 }
 
-template <class Instance>
-class Logged : public ::testing::Test {};
-TYPED_TEST_SUITE(Logged, DurableEngines, EngineName);
+class Logged : public EngineTest {};
+ENGINE_SUITE(Logged, durable_ones);
 
-TYPED_TEST(Logged, ATransactionThatCantEverFitIsTooBigAndRolledBack) {
-  auto rig = open_rig<TypeParam, Many>(Shape());
+TEST_P(Logged, ATransactionThatCantEverFitIsTooBigAndRolledBack) {
+  auto rig = open_rig<Many>(GetParam(), Shape());
   rig.pool.update([](auto& tx, Many& r) { tx(r.word[0]) = 1; });
   for (int round = 0; round < 20; ++round) {
     const auto result = rig.pool.try_update([](auto& tx, Many& r) {
@@ -340,11 +338,11 @@ TYPED_TEST(Logged, ATransactionThatCantEverFitIsTooBigAndRolledBack) {
   });
 }
 
-TYPED_TEST(Logged, AReadOnlyPoolIsViewedAndNotWritten) {
+TEST_P(Logged, AReadOnlyPoolIsViewedAndNotWritten) {
   const Shape setup;
   std::vector<std::byte> image;
   {
-    auto rig = open_rig<TypeParam, Many>(setup);
+    auto rig = open_rig<Many>(GetParam(), setup);
     rig.pool.update([](auto& tx, Many& r) { tx(r.word[5]) = 55; });
     EXPECT_TRUE(rig.pool.close().clean);
     image = rig.medium->durable_image();
@@ -353,9 +351,9 @@ TYPED_TEST(Logged, AReadOnlyPoolIsViewedAndNotWritten) {
   options.read_only = true;
   auto made = medium::RecordingMedium::make(options, image).value();
   auto* const raw = made.get();
-  Options how = setup.options<TypeParam>();
+  Options how = setup.options(GetParam());
   how.read_only = true;
-  auto pool = PoolOf<TypeParam, Many>::try_open_on("recording", how, std::move(made), false).value();
+  auto pool = AnyPool<Many>::try_open_on("recording", how, std::move(made), false).value();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(55U, pool.view([](auto& tx, const Many& r) { return tx(r.word[5]); }));
   EXPECT_EQ(55U, pool.view(durable, [](auto& tx, const Many& r) { return tx(r.word[5]); }));
   EXPECT_THROW(pool.view([](auto&, const Many&) { throw Oops(); }), Oops);

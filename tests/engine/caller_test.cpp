@@ -8,21 +8,18 @@
 namespace perdure::test {
 namespace {
 
-struct KeepCaller {
-  template <class I>
-  static constexpr bool of = !isolates<I> && is_durable<I>;
-};
-using CallerIsolates = perdure::test::detail::AsTypes<typename perdure::test::detail::Filter<KeepCaller, all_engines>::type>::type;
+std::vector<Entry> caller_isolates() {
+  return engines_that([](const Entry& e) { return !isolates(e) && is_durable(e); });
+}
 
-template <class Instance>
-class Caller : public ::testing::Test {};
-TYPED_TEST_SUITE(Caller, CallerIsolates, EngineName);
+class Caller : public EngineTest {};
+ENGINE_SUITE(Caller, caller_isolates);
 
-TYPED_TEST(Caller, ThreadsThatShareNoWordShareLines) {
+TEST_P(Caller, ThreadsThatShareNoWordShareLines) {
   Shape shape;
   shape.threads = 3;
-  auto rig = open_rig<TypeParam, Root>(shape);
-  const unsigned each = 3000 / scale;
+  auto rig = open_rig<Root>(GetParam(), shape);
+  const unsigned each = 3000 / scale / heavy(GetParam());
   std::atomic<bool> stop{false};
   std::thread checkpointer([&] {
     while (!stop) {
@@ -38,7 +35,7 @@ TYPED_TEST(Caller, ThreadsThatShareNoWordShareLines) {
   });
   stop = true;
   checkpointer.join();
-  const Recovered r = recover<TypeParam>(rig.medium->durable_image(), shape);
+  const Recovered r = recover(GetParam(), rig.medium->durable_image(), shape);
   ASSERT_TRUE(r.status.ok()) << r.status.message();
   std::uint64_t words[32];
   std::memcpy(words, r.state.root.data(), sizeof words);
@@ -46,10 +43,10 @@ TYPED_TEST(Caller, ThreadsThatShareNoWordShareLines) {
 }
 
 // One has committed its word, the other, in the same line, has not: the crash takes back the one word and no more.
-TYPED_TEST(Caller, ARollbackAtRecoveryTakesNothingOfANeighbourInTheLine) {
+TEST_P(Caller, ARollbackAtRecoveryTakesNothingOfANeighbourInTheLine) {
   Shape shape;
   shape.threads = 3;
-  auto rig = open_rig<TypeParam, Root>(shape);
+  auto rig = open_rig<Root>(GetParam(), shape);
   std::atomic<int> stage{0};
   std::thread open([&] {
     rig.pool.update([&](auto& tx, Root& r) {
@@ -67,7 +64,7 @@ TYPED_TEST(Caller, ARollbackAtRecoveryTakesNothingOfANeighbourInTheLine) {
   while (stage != 3) std::this_thread::yield();
   rig.pool.update([](auto& tx, Root& r) { tx(r.word[3]) = 4; });
   for (const auto& image : {rig.medium->durable_image(), rig.medium->current_image()}) {
-    const Recovered r = recover<TypeParam>(image, shape);
+    const Recovered r = recover(GetParam(), image, shape);
     ASSERT_TRUE(r.status.ok()) << r.status.message();
     std::uint64_t words[4];
     std::memcpy(words, r.state.root.data(), sizeof words);
@@ -81,11 +78,11 @@ TYPED_TEST(Caller, ARollbackAtRecoveryTakesNothingOfANeighbourInTheLine) {
 }
 
 // What a transaction that gives up had allocated goes to others only when its old values are back: they would go over what those stored.
-TYPED_TEST(Caller, AnAbortStoresIntoNoBlockOfAnother) {
+TEST_P(Caller, AnAbortStoresIntoNoBlockOfAnother) {
   Shape shape;
   shape.threads = 3;
   shape.ring_bytes = 256 << 10;
-  auto rig = open_rig<TypeParam, Root>(shape);
+  auto rig = open_rig<Root>(GetParam(), shape);
   constexpr std::uint64_t bytes = 70000;  // large: given back at once, to all
   constexpr std::size_t words = 512;
   std::atomic<bool> stop{false};

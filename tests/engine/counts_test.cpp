@@ -21,10 +21,9 @@ struct Root {
   std::array<ptr<std::uint64_t>, 8> slot;
 };
 
-template <class Instance>
 struct Watched {
   WatchMedium* medium;
-  PoolOf<Instance, Root> pool;
+  AnyPool<Root> pool;
 
   struct Cost {
     std::uint64_t fences, lines;
@@ -40,15 +39,13 @@ struct Watched {
   }
 };
 
-template <class Instance>
-Watched<Instance> open_watched(const Shape& shape) {
+Watched open_watched(const Entry& e, const Shape& shape) {
   auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(shape.medium()).value());
   WatchMedium* const raw = made.get();
-  return {raw, PoolOf<Instance, Root>::try_open_on("recording", shape.options<Instance>(), std::move(made), true).value()};
+  return {raw, AnyPool<Root>::try_open_on("recording", shape.options(e), std::move(made), true).value()};
 }
 
-template <class Instance>
-class Counts : public ::testing::Test {
+class Counts : public EngineTest {
  public:
   static Shape large() {
     Shape shape;
@@ -56,23 +53,26 @@ class Counts : public ::testing::Test {
     return shape;
   }
 };
-TYPED_TEST_SUITE(Counts, DurableEngines, EngineName);
+std::vector<Entry> of_one_record() {  // REWIND's costs: rewind_test.cpp
+  return engines_that([](const Entry& e) { return is_durable(e) && !is_rewind(e); });
+}
+ENGINE_SUITE(Counts, of_one_record);
 
 /// Lines of a record of `payload` words: three of header, whole lines.
 constexpr std::uint64_t lines_of(std::uint64_t payload) { return ((3 + payload) * 8 + 63) / 64; }
 /// Words of an entry of n values: a key, the values, even.
 constexpr std::uint64_t entry(std::uint64_t n) { return (n + 2) / 2 * 2; }
 
-TYPED_TEST(Counts, FencesAndLogBytesOfADurableCommit) {
-  auto rig = open_watched<TypeParam>(this->large());
-  using Cost = typename Watched<TypeParam>::Cost;
+TEST_P(Counts, FencesAndLogBytesOfADurableCommit) {
+  auto rig = open_watched(GetParam(), this->large());
+  using Cost = Watched::Cost;
   auto& pool = rig.pool;
   // a record of its own: 16 bytes a word and a header of 24 (and an end mark of 16 where one record may hold several)
-  constexpr std::uint64_t mark = is_dudetm<TypeParam> ? 2 : 0;
+  const std::uint64_t mark = is_dudetm(GetParam()) ? 2 : 0;
   // undo: the line's old words in a record of two lines; the word alone, in one, where the caller isolates
-  constexpr std::uint64_t lines_before = isolates<TypeParam> ? 2 : 1;
+  const std::uint64_t lines_before = isolates(GetParam()) ? 2 : 1;
   const auto expected = [&](std::uint64_t payload, std::uint64_t lines_changed, std::uint64_t heap_ops) {
-    if constexpr (is_undo<TypeParam>)
+    if (is_undo(GetParam()))
       return Cost{lines_changed + 2 + (heap_ops != 0 ? 1 : 0), lines_changed * lines_before + lines_of(heap_ops * 2)};
     else
       return Cost{1, lines_of(payload + heap_ops * 2 + mark)};
@@ -90,7 +90,7 @@ TYPED_TEST(Counts, FencesAndLogBytesOfADurableCommit) {
     // undo logs the lines a call touches; where the caller isolates, the words, in the same records
     const std::uint64_t lines = (n + 7) / 8;
     Cost want = expected(entry(n), lines, 0);
-    if constexpr (is_undo<TypeParam> && !isolates<TypeParam>) {
+    if (is_undo(GetParam()) && !isolates(GetParam())) {
       want.lines = lines_of(0);
       for (std::uint64_t l = 0; l < lines; ++l) want.lines += lines_of(entry(std::min<std::uint64_t>(8, n - l * 8)));
     }
@@ -103,7 +103,7 @@ TYPED_TEST(Counts, FencesAndLogBytesOfADurableCommit) {
         << " words at once";
   }
   // 600 words, more than the transaction's buffer of 256: an entry for each 256, and one for 88
-  if constexpr (!is_undo<TypeParam>) {
+  if (!is_undo(GetParam())) {
     EXPECT_EQ(expected(entry(256) * 2 + entry(88), 0, 0), rig.cost([&] {
       pool.update([&](auto& tx, Root& r) {
         const std::vector<std::uint64_t> values(600, 1);
@@ -114,7 +114,7 @@ TYPED_TEST(Counts, FencesAndLogBytesOfADurableCommit) {
   // a byte is its word; 12 bytes across two words are two
   EXPECT_EQ(expected(2, 1, 0),
             rig.cost([&] { pool.update([&](auto& tx, Root& r) { tx.write_bytes(reinterpret_cast<char*>(&r.word[0]) + 3, "x", 1); }); }));
-  if constexpr (!is_undo<TypeParam> || isolates<TypeParam>) {
+  if (!is_undo(GetParam()) || isolates(GetParam())) {
     EXPECT_EQ(expected(4, 1, 0), rig.cost([&] {
       pool.update([&](auto& tx, Root& r) { tx.write_bytes(reinterpret_cast<char*>(&r.word[0]) + 2, "0123456789ab", 12); });
     }));
@@ -123,7 +123,7 @@ TYPED_TEST(Counts, FencesAndLogBytesOfADurableCommit) {
   pool.update([&](auto& tx, Root& r) { tx(r.slot[0]) = reinterpret_cast<std::uint64_t*>(tx.alloc(48)); });
   EXPECT_EQ(expected(2, 1, 1),
             rig.cost([&] { pool.update([&](auto& tx, Root& r) { tx(r.slot[1]) = reinterpret_cast<std::uint64_t*>(tx.alloc(48)); }); }));
-  EXPECT_EQ(expected(4, isolates<TypeParam> ? 1 : 2, 2), rig.cost([&] {
+  EXPECT_EQ(expected(4, isolates(GetParam()) ? 1 : 2, 2), rig.cost([&] {
     pool.update([&](auto& tx, Root& r) {
       for (std::size_t s = 0; s < 2; ++s) {
         tx.free(static_cast<std::uint64_t*>(tx(r.slot[s])));
@@ -134,9 +134,9 @@ TYPED_TEST(Counts, FencesAndLogBytesOfADurableCommit) {
   EXPECT_EQ((Cost{0, 0}), rig.cost([&] { EXPECT_THROW(pool.update([&](auto& tx, Root&) { perdure::abort(tx); }), aborted); }));
 }
 
-TYPED_TEST(Counts, BytesTheStatsTell) {
-  if constexpr (is_shadow<TypeParam>) {
-    auto rig = open_watched<TypeParam>(this->large());
+TEST_P(Counts, BytesTheStatsTell) {
+  if (is_shadow(GetParam())) {
+    auto rig = open_watched(GetParam(), this->large());
     std::uint64_t expected = rig.pool.stats().log_bytes;
     for (const std::uint64_t n : {1, 6, 13, 100}) {
       rig.pool.update([&](auto& tx, Root& r) {
@@ -149,24 +149,24 @@ TYPED_TEST(Counts, BytesTheStatsTell) {
 }
 
 // The file's order on memory that counts: one sync a commit, alone; the log's grain is a block.
-TYPED_TEST(Counts, SyncsOfADurableCommitOnAFile) {
-  if constexpr (!is_undo<TypeParam>) {
+TEST_P(Counts, SyncsOfADurableCommitOnAFile) {
+  if (!is_undo(GetParam())) {
     Shape shape = this->large();
     shape.like_a_file = true;
-    auto rig = open_watched<TypeParam>(shape);
+    auto rig = open_watched(GetParam(), shape);
     for (int i = 0; i < 20; ++i)
-      EXPECT_EQ((typename Watched<TypeParam>::Cost{1, 64}),
+      EXPECT_EQ((Watched::Cost{1, 64}),
                 rig.cost([&] { rig.pool.update([&](auto& tx, Root& r) { tx(r.word[0]) = 1; }); }));
   }
 }
 
-TYPED_TEST(Counts, OneFenceAcknowledgesSixteenWhoWait) {
-  if constexpr (!is_undo<TypeParam>) {
+TEST_P(Counts, OneFenceAcknowledgesSixteenWhoWait) {
+  if (!is_undo(GetParam())) {
     Shape shape = this->large();
     shape.durability = group;
     auto made = medium::RecordingMedium::make(shape.medium()).value();
     auto* const medium = made.get();
-    auto pool = PoolOf<TypeParam, Root>::try_open_on("recording", shape.options<TypeParam>(), std::move(made), true).value();
+    auto pool = AnyPool<Root>::try_open_on("recording", shape.options(GetParam()), std::move(made), true).value();
     pool.update([](auto& tx, Root& r) { tx(r.word[0]) = 1; });
     std::atomic<bool> hold{true};
     std::atomic<int> in_fence{0}, appended{0};
@@ -201,16 +201,15 @@ TYPED_TEST(Counts, OneFenceAcknowledgesSixteenWhoWait) {
   }
 }
 
-template <class Instance>
-class Reading : public ::testing::Test {};
-TYPED_TEST_SUITE(Reading, AllEngines, EngineName);
+class Reading : public EngineTest {};
+ENGINE_SUITE(Reading, all_of_them);
 
 // Law L8.
-TYPED_TEST(Reading, WritesNothingToTheMedium) {
+TEST_P(Reading, WritesNothingToTheMedium) {
   for (const Durability d : {durable, async}) {
     Shape shape;
     shape.durability = d;
-    auto rig = open_rig<TypeParam, Root>(shape);
+    auto rig = open_rig<Root>(GetParam(), shape);
     for (std::uint64_t i = 0; i < 40; ++i) rig.pool.update([&](auto& tx, Root& r) { tx(r.word[i]) = i; });
     rig.pool.checkpoint();  // whatever an engine still owes home
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -236,13 +235,12 @@ struct Opening {
   std::uint64_t records = 0;
 };
 
-template <class Instance>
-class OpeningCost : public ::testing::Test {
+class OpeningCost : public EngineTest {
  public:
   static Options options(std::uint64_t bytes) {
     Options o;
-    o.engine = Instance::name;
-    o.isolation = Instance::isolation;
+    o.engine = GetParam().name;
+    o.isolation = GetParam().isolation;
     o.medium = "file";
     o.log_size = 4 << 20;
     o.initial_size = bytes;
@@ -253,7 +251,7 @@ class OpeningCost : public ::testing::Test {
   static Opening measure(const std::string& path, std::uint64_t bytes) {
     const pid_t writer = ::fork();
     if (writer == 0) {
-      auto pool = PoolOf<Instance, Root>::open(path, options(bytes));
+      auto pool = AnyPool<Root>::open(path, options(bytes));
       for (std::uint64_t i = 0; i < 200; ++i) pool.update([&](auto& tx, Root& r) { tx(r.word[i]) = i; });
       ::_exit(0);
     }
@@ -266,7 +264,7 @@ class OpeningCost : public ::testing::Test {
     if (reader == 0) {
       rusage before{}, after{};
       ::getrusage(RUSAGE_SELF, &before);
-      auto pool = PoolOf<Instance, Root>::open(path, options(bytes));
+      auto pool = AnyPool<Root>::open(path, options(bytes));
       ::getrusage(RUSAGE_SELF, &after);
       Opening seen{after.ru_minflt - before.ru_minflt + after.ru_majflt - before.ru_majflt, pool.stats().recovery.records};
       const bool right = pool.view([](auto& tx, const Root& r) { return tx(r.word[199]); }) == 199;
@@ -282,16 +280,18 @@ class OpeningCost : public ::testing::Test {
     return seen;
   }
 };
-TYPED_TEST_SUITE(OpeningCost, DurableEngines, EngineName);
+std::vector<Entry> of_each_family() {
+  return engines_that([](const Entry& e) { return is_durable(e) && e.name == e.family; });
+}
+ENGINE_SUITE(OpeningCost, of_each_family);
 
-TYPED_TEST(OpeningCost, GrowsWithTheLogNotThePool) {
-  if (std::string_view(TypeParam::name) != std::string_view(TypeParam::type::name)) GTEST_SKIP() << "as its family's first";
+TEST_P(OpeningCost, GrowsWithTheLogNotThePool) {
   std::string folder = ::testing::TempDir() + "perdure-opening-XXXXXX";
   ASSERT_NE(nullptr, ::mkdtemp(folder.data()));
   const Opening small = this->measure(folder + "/small", 1 << 20);
   const Opening large = this->measure(folder + "/large", 1 << 30);
   std::filesystem::remove_all(folder);
-  if (is_shadow<TypeParam>) {  // the others recycle as they go
+  if (is_shadow(GetParam())) {  // the others recycle as they go
     EXPECT_EQ(small.records, large.records);
     EXPECT_GT(small.records, 100U) << "there was nothing to recover";
   }

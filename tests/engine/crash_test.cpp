@@ -21,12 +21,12 @@ struct Plain {
 };
 static_assert(sizeof(Plain) == sizeof(Shared));
 
-template <class Instance>
-class CrashThreads : public ::testing::Test {
+class CrashThreads : public EngineTest {
  public:
   /// Threads transfer money, count, and note what they have read of each other, while images are taken at their fences.
   void run(const Shape& setup, std::size_t threads, unsigned each, bool async_mode) {
-    auto rig = open_rig<Instance, Shared>(setup);
+    each /= heavy(GetParam());
+    auto rig = open_rig<Shared>(GetParam(), setup);
     rig.pool
         .update([](auto& tx, Shared& r) {
           for (auto& a : r.account) tx(a) = 1000;
@@ -48,9 +48,10 @@ class CrashThreads : public ::testing::Test {
       images.push_back(std::move(image));
     };
     const unsigned every = std::max(1U, each * static_cast<unsigned>(threads) / (scale > 1 ? 10 : 60));
+    const unsigned many = heavy(GetParam()) > 1 ? heavy(GetParam()) * 10 : 1;  // fences a transaction, about
     rig.medium->set_fence_hooks(
         [&] {
-          if (++fences % every == 0) take();
+          if (++fences % (every * many) == 0) take();
         },
         {});
     in_threads(static_cast<int>(threads), [&](int t) {
@@ -78,7 +79,7 @@ class CrashThreads : public ::testing::Test {
     });
     rig.medium->set_fence_hooks({}, {});
     const auto judge = [&](const Image& image) {
-      const Recovered r = recover<Instance>(image.bytes, setup);
+      const Recovered r = recover(GetParam(), image.bytes, setup);
       ASSERT_TRUE(r.status.ok()) << r.status.message();
       Plain plain;
       std::memcpy(&plain, r.state.root.data(), sizeof plain);
@@ -104,17 +105,17 @@ class CrashThreads : public ::testing::Test {
     judge(last);
   }
 };
-TYPED_TEST_SUITE(CrashThreads, DurableIsolatingEngines, EngineName);
+ENGINE_SUITE(CrashThreads, durable_isolating_ones);
 
-TYPED_TEST(CrashThreads, DurableUpdates) { this->run(Shape(), 2, 1500 / scale, false); }
-TYPED_TEST(CrashThreads, MoreThreadsThanRings) { this->run(Shape(), 4, 500 / scale, false); }
-TYPED_TEST(CrashThreads, AFile) {
+TEST_P(CrashThreads, DurableUpdates) { this->run(Shape(), 2, 1500 / scale, false); }
+TEST_P(CrashThreads, MoreThreadsThanRings) { this->run(Shape(), 4, 500 / scale, false); }
+TEST_P(CrashThreads, AFile) {
   Shape setup;
   setup.like_a_file = true;
   setup.ring_bytes = 256 << 10;
   this->run(setup, 3, 600 / scale, false);
 }
-TYPED_TEST(CrashThreads, NobodyWaits) {
+TEST_P(CrashThreads, NobodyWaits) {
   Shape setup;
   setup.durability = async;
   this->run(setup, 2, 1500 / scale, true);

@@ -17,8 +17,7 @@ struct Root {
   std::array<p<std::uint64_t>, 64> word;
 };
 
-template <class Instance>
-class Receipts : public ::testing::Test {
+class Receipts : public EngineTest {
  public:
   static Shape shape(Durability d) {
     Shape s;
@@ -26,11 +25,11 @@ class Receipts : public ::testing::Test {
     return s;
   }
 };
-TYPED_TEST_SUITE(Receipts, DurableEngines, EngineName);
+ENGINE_SUITE(Receipts, durable_ones);
 
-TYPED_TEST(Receipts, OfADurableUpdateAreDurableAtOnce) {
+TEST_P(Receipts, OfADurableUpdateAreDurableAtOnce) {
   for (const Durability d : {durable, group}) {
-    auto rig = open_rig<TypeParam, Root>(this->shape(d));
+    auto rig = open_rig<Root>(GetParam(), this->shape(d));
     for (std::uint64_t i = 1; i <= 20; ++i) {
       const auto receipt = rig.pool.update([&](auto& tx, Root& r) { return tx(r.word[0]) += i; });
       EXPECT_TRUE(receipt.durable());
@@ -42,8 +41,8 @@ TYPED_TEST(Receipts, OfADurableUpdateAreDurableAtOnce) {
   }
 }
 
-TYPED_TEST(Receipts, OfAsyncUpdatesBecomeDurableInOrderWithoutAnybodyWaiting) {
-  auto rig = open_rig<TypeParam, Root>(this->shape(async));
+TEST_P(Receipts, OfAsyncUpdatesBecomeDurableInOrderWithoutAnybodyWaiting) {
+  auto rig = open_rig<Root>(GetParam(), this->shape(async));
   std::vector<decltype(rig.pool.update([](auto& tx, Root& r) { tx(r.word[0]) = 1; }))> receipts;
   for (std::uint64_t i = 0; i < 100; ++i) receipts.push_back(rig.pool.update([&](auto& tx, Root& r) { tx(r.word[i % 64]) = i; }));
   const auto start = std::chrono::steady_clock::now();
@@ -56,12 +55,12 @@ TYPED_TEST(Receipts, OfAsyncUpdatesBecomeDurableInOrderWithoutAnybodyWaiting) {
   }
 }
 
-TYPED_TEST(Receipts, TheCallsOwnDurabilityIsWhatCounts) {
-  auto rig = open_rig<TypeParam, Root>(this->shape(async));
+TEST_P(Receipts, TheCallsOwnDurabilityIsWhatCounts) {
+  auto rig = open_rig<Root>(GetParam(), this->shape(async));
   rig.pool.update([](auto& tx, Root& r) { tx(r.word[0]) = 1; });
   const auto receipt = rig.pool.update(durable, [](auto& tx, Root& r) { tx(r.word[1]) = 2; });
   EXPECT_TRUE(receipt.durable());
-  const Recovered r = recover<TypeParam>(rig.medium->durable_image(), this->shape(async));
+  const Recovered r = recover(GetParam(), rig.medium->durable_image(), this->shape(async));
   ASSERT_TRUE(r.status.ok());
   std::uint64_t words[2];
   std::memcpy(words, r.state.root.data(), 16);
@@ -69,8 +68,8 @@ TYPED_TEST(Receipts, TheCallsOwnDurabilityIsWhatCounts) {
   EXPECT_EQ(2U, words[1]);
 }
 
-TYPED_TEST(Receipts, AreCalledBackOnceEach) {
-  auto rig = open_rig<TypeParam, Root>(this->shape(async));
+TEST_P(Receipts, AreCalledBackOnceEach) {
+  auto rig = open_rig<Root>(GetParam(), this->shape(async));
   std::atomic<int> called{0}, failed{0};
   const auto here = [](auto g) { g(); };
   for (std::uint64_t i = 0; i < 200; ++i)
@@ -122,17 +121,17 @@ Task move_money(Pool& pool, std::uint64_t n) {
   co_return sum;
 }
 
-TYPED_TEST(Receipts, CanBeAwaited) {
+TEST_P(Receipts, CanBeAwaited) {
   for (const Durability d : {durable, async}) {
-    auto rig = open_rig<TypeParam, Root>(this->shape(d));
+    auto rig = open_rig<Root>(GetParam(), this->shape(d));
     Task task = move_money(rig.pool, 20);
     EXPECT_EQ(1540U, task.result.get());
     EXPECT_EQ(5U, rig.pool.view([](auto& tx, const Root& r) { return tx(r.word[1]); }));
   }
 }
 
-TYPED_TEST(Receipts, StayValidAfterClose) {
-  auto rig = open_rig<TypeParam, Root>(this->shape(async));
+TEST_P(Receipts, StayValidAfterClose) {
+  auto rig = open_rig<Root>(GetParam(), this->shape(async));
   std::atomic<int> called{0};
   const auto first = rig.pool.update([](auto& tx, Root& r) { tx(r.word[0]) = 1; });
   for (int i = 0; i < 50; ++i)
@@ -153,11 +152,11 @@ TYPED_TEST(Receipts, StayValidAfterClose) {
 }
 
 // Law L2: what was read and not yet durable is waited for, by whoever returns something of it.
-TYPED_TEST(Receipts, CoverWhatWasReadAndNothingReadIsToldBefore) {
+TEST_P(Receipts, CoverWhatWasReadAndNothingReadIsToldBefore) {
   Shape shape = this->shape(group);
-  auto rig = open_rig<TypeParam, Root>(shape);
+  auto rig = open_rig<Root>(GetParam(), shape);
   rig.pool.update([](auto& tx, Root& r) { tx(r.word[0]) = 1; });
-  if constexpr (!isolates<TypeParam> || is_undo<TypeParam>) {
+  if (!isolates(GetParam()) || is_undo(GetParam()) || is_rewind(GetParam())) {
     GTEST_SKIP() << "isolation, or a lock, is held through the fence";
   } else {
     std::atomic<bool> hold{true};
@@ -200,9 +199,9 @@ TYPED_TEST(Receipts, CoverWhatWasReadAndNothingReadIsToldBefore) {
 }
 
 // Under `held` an acknowledged transaction is durable though an older one may not be.
-TYPED_TEST(Receipts, OfADurableUpdateDoNotWaitForAnOlderOneOfAnother) {
-  if constexpr (std::string_view(TypeParam::name) == "shadow/stm") {
-    auto rig = open_rig<TypeParam, Root>(this->shape(durable));
+TEST_P(Receipts, OfADurableUpdateDoNotWaitForAnOlderOneOfAnother) {
+  if (GetParam().name == "shadow/stm") {
+    auto rig = open_rig<Root>(GetParam(), this->shape(durable));
     std::atomic<bool> hold{true};
     std::atomic<int> fences{0};
     rig.medium->set_fence_hooks(
@@ -218,7 +217,7 @@ TYPED_TEST(Receipts, OfADurableUpdateDoNotWaitForAnOlderOneOfAnother) {
     EXPECT_TRUE(receipt.durable());
     EXPECT_TRUE(receipt.try_wait().ok());
     EXPECT_EQ(0U, rig.pool.durable_id()) << "1 is not, and this says: all up to it";
-    const Recovered r = recover<TypeParam>(rig.medium->durable_image(), this->shape(durable));
+    const Recovered r = recover(GetParam(), rig.medium->durable_image(), this->shape(durable));
     std::uint64_t words[33];
     std::memcpy(words, r.state.root.data(), sizeof words);
     EXPECT_EQ(0U, words[0]);
@@ -230,14 +229,14 @@ TYPED_TEST(Receipts, OfADurableUpdateDoNotWaitForAnOlderOneOfAnother) {
 }
 
 // Law L9.
-TYPED_TEST(Receipts, OfAMediumThatFailedResolveToTheError) {
+TEST_P(Receipts, OfAMediumThatFailedResolveToTheError) {
   for (const Durability d : {durable, async}) {
     const Shape shape = this->shape(d);
     auto recording = medium::RecordingMedium::make(shape.medium()).value();
     auto* const raw = recording.get();
     auto faulty = std::make_unique<medium::FaultyMedium>(std::move(recording));
     auto* const faults = faulty.get();
-    auto pool = PoolOf<TypeParam, Root>::try_open_on("recording", shape.options<TypeParam>(), std::move(faulty), true).value();
+    auto pool = AnyPool<Root>::try_open_on("recording", shape.options(GetParam()), std::move(faulty), true).value();
     pool.update(durable, [](auto& tx, Root& r) { tx(r.word[0]) = 1; });
     const std::uint64_t durable_before = pool.durable_id();
     faults->fail(medium::FaultyMedium::Call::fence, 1, EIO);
@@ -262,7 +261,7 @@ TYPED_TEST(Receipts, OfAMediumThatFailedResolveToTheError) {
     EXPECT_EQ(durable_before, pool.durable_id());
     EXPECT_THROW(pool.close(), error);
     for (const auto& image : {raw->durable_image(), raw->current_image()}) {  // reopening recovers, kill or power cut
-      const Recovered r = recover<TypeParam>(image, shape);
+      const Recovered r = recover(GetParam(), image, shape);
       ASSERT_TRUE(r.status.ok()) << r.status.message();
       std::uint64_t words[2];
       std::memcpy(words, r.state.root.data(), 16);
@@ -272,8 +271,8 @@ TYPED_TEST(Receipts, OfAMediumThatFailedResolveToTheError) {
   }
 }
 
-TYPED_TEST(Receipts, OfTryUpdateComeAsResults) {
-  auto rig = open_rig<TypeParam, Root>(this->shape(durable));
+TEST_P(Receipts, OfTryUpdateComeAsResults) {
+  auto rig = open_rig<Root>(GetParam(), this->shape(durable));
   auto good = rig.pool.try_update([](auto& tx, Root& r) { return ++tx(r.word[0]); });
   ASSERT_TRUE(good.ok());
   EXPECT_EQ(1U, good->value());
@@ -285,8 +284,8 @@ TYPED_TEST(Receipts, OfTryUpdateComeAsResults) {
   EXPECT_EQ(2U, rig.pool.try_update([](auto& tx, Root& r) { return ++tx(r.word[0]); })->value());
 }
 
-TYPED_TEST(Receipts, WaitingOnesOwnTransactionIsRefused) {
-  auto rig = open_rig<TypeParam, Root>(this->shape(durable));
+TEST_P(Receipts, WaitingOnesOwnTransactionIsRefused) {
+  auto rig = open_rig<Root>(GetParam(), this->shape(durable));
   rig.pool.update([&](auto& tx, Root& r) {
     tx(r.word[0]) = 1;
     EXPECT_THROW(rig.pool.checkpoint(), error);

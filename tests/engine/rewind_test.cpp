@@ -7,74 +7,58 @@
 #include <vector>
 
 #include "perdure/crash/crashtest.hpp"
-#include "perdure/engine/rewind/rewind.hpp"
+#include "perdure/log/aries_record.hpp"
+#include "tests/conformance/ways.hpp"
 #include "tests/conformance/workloads.hpp"
 #include "tests/engine/suite.hpp"
 
 namespace perdure::test {
 namespace {
 
-using log::LogVersion;
+std::vector<Entry> compositions() {
+  return engines_that([](const Entry& e) { return is_rewind(e) && isolates(e); });
+}
 
-template <unsigned Layers, bool Force, LogVersion Version>
-struct Tag {
-  using How = engine::rewind::Composed<Layers, Force, Version>;
-  static constexpr std::string_view name = How::name;
-  static constexpr Isolation isolation = Isolation::full;
-  using type = engine::rewind::Rewind<tm::GlobalLock, How>;
-};
-using Compositions =
-    ::testing::Types<Tag<1, false, LogVersion::simple>, Tag<1, false, LogVersion::optimized>, Tag<1, false, LogVersion::batch>,
-                     Tag<1, true, LogVersion::simple>, Tag<1, true, LogVersion::optimized>, Tag<1, true, LogVersion::batch>,
-                     Tag<2, false, LogVersion::simple>, Tag<2, false, LogVersion::optimized>, Tag<2, false, LogVersion::batch>,
-                     Tag<2, true, LogVersion::simple>, Tag<2, true, LogVersion::optimized>, Tag<2, true, LogVersion::batch>>;
-
-struct Names {
-  template <class T>
-  static std::string GetName(int) {
-    return std::string(T::name);
-  }
-};
-template <class T>
-class Rewind : public ::testing::Test {
+class Rewind : public EngineTest {
  protected:
+  [[nodiscard]] static bool has(const char* part) { return GetParam().family.find(part) != std::string_view::npos; }
   template <class Workload>
   void explore() {
     for (const auto model : {crash::Model::px86, crash::Model::adversarial})
       for (std::uint64_t seed = 1; seed <= 2; ++seed) {
         crashtest::Plan plan;
+        plan.engine = GetParam().name;
         plan.steps = 24;
         plan.seed = seed;
         plan.rings = static_cast<std::uint32_t>(seed);
         plan.like_a_file = seed == 2;
-        plan.ring_bytes = T::type::composition.layers == 1 ? 32768 : 65536;
+        plan.ring_bytes = conformance::small_ring(GetParam(), plan.like_a_file);
         plan.explore.model = model;
         plan.explore.most_recoveries = 4000 / scale;
-        const auto report = crashtest::explore<Workload, T>(plan);
+        const auto report = crashtest::explore<Workload, any_engine>(plan);
         EXPECT_EQ("", report.failure);
         EXPECT_GT(report.counts.distinct, 1000U / scale);
       }
   }
+  static Shape small() {
+    Shape s;
+    s.threads = 1;
+    s.ring_bytes = has("-1l-") ? 16384 : 65536;
+    return s;
+  }
 };
-TYPED_TEST_SUITE(Rewind, Compositions, Names);
+ENGINE_SUITE(Rewind, compositions);
 
-template <class T>
-Shape shape_of() {
-  Shape s;
-  s.threads = 1;
-  s.ring_bytes = T::type::composition.layers == 1 ? 16384 : 65536;
-  return s;
-}
 struct Words {
   std::array<p<std::uint64_t>, 1000> word;
 };
 struct Oops {};
 
-TYPED_TEST(Rewind, GoesOnInASmallLogAndGivesNoIdTwice) {
+TEST_P(Rewind, GoesOnInASmallLogAndGivesNoIdTwice) {
   std::uint64_t id = 0;
   std::vector<std::byte> image;
   {
-    auto rig = open_rig<TypeParam, Words>(shape_of<TypeParam>());
+    auto rig = open_rig<Words>(GetParam(), small());
     for (std::uint64_t i = 0; i < 600 / scale; ++i) {
       const auto each = [&](auto& tx, Words& r, std::uint64_t value) {
         for (std::size_t w = 0; w < 5; ++w) tx(r.word[(i + w * 17) % 1000]) = value;
@@ -86,13 +70,13 @@ TYPED_TEST(Rewind, GoesOnInASmallLogAndGivesNoIdTwice) {
     }
     image = rig.medium->current_image();  // as a kill leaves it
   }
-  auto again = open_rig<TypeParam, Words>(shape_of<TypeParam>(), image);
+  auto again = open_rig<Words>(GetParam(), small(), image);
   EXPECT_EQ(id, again.pool.stats().recovery.last_id);
   EXPECT_LT(id, again.pool.update([](auto& tx, Words& r) { ++tx(r.word[0]); }).id());
 }
 
-TYPED_TEST(Rewind, RefusesWhatNeverFits) {
-  auto rig = open_rig<TypeParam, Words>(shape_of<TypeParam>());
+TEST_P(Rewind, RefusesWhatNeverFits) {
+  auto rig = open_rig<Words>(GetParam(), small());
   for (int i = 0; i < 3; ++i) {
     try {
       rig.pool.update([](auto& tx, Words& r) {
@@ -110,10 +94,10 @@ TYPED_TEST(Rewind, RefusesWhatNeverFits) {
 }
 
 // Fences of a transaction of k words: the paper's and, each of them a fence on x86, its synchronous stores.
-TYPED_TEST(Rewind, CostsWhatItShould) {
-  constexpr auto how = TypeParam::type::composition;
-  if constexpr (how.layers == 1) {
-    auto rig = open_rig<TypeParam, Words>(shape_of<TypeParam>());
+TEST_P(Rewind, CostsWhatItShould) {
+  const bool force = has("-fp-"), batch = has("batch"), simple = has("simple");
+  if (has("-1l-")) {
+    auto rig = open_rig<Words>(GetParam(), small());
     const auto write = [&](std::uint64_t k) {
       rig.pool.update([&](auto& tx, Words& r) {
         for (std::size_t w = 0; w < k; ++w) tx(r.word[w]) = k;
@@ -126,18 +110,18 @@ TYPED_TEST(Rewind, CostsWhatItShould) {
       write(k);
       EXPECT_EQ((k + 1) * log::AriesRecord::bytes, rig.pool.stats().log_bytes - logged) << k;
       const std::uint64_t fences = (rig.medium->counters() - before).fences;
-      const std::uint64_t append = how.version == LogVersion::simple ? 5 : 2;  // a record, END too
-      const std::uint64_t remove = how.version == LogVersion::simple ? 4 : 1;  // k records and the END before
-      if constexpr (how.version == LogVersion::batch)
-        EXPECT_EQ(how.force ? 2 + 1 + 2 + (k + 1) * remove : 2, fences) << k;  // a group is two: k words, END; no-force: both in one
+      const std::uint64_t append = simple ? 5 : 2;  // a record, END too
+      const std::uint64_t remove = simple ? 4 : 1;  // k records and the END before
+      if (batch)
+        EXPECT_EQ(force ? 2 + 1 + 2 + (k + 1) * remove : 2, fences) << k;  // a group is two: k words, END; no-force: both in one
       else
-        EXPECT_EQ((k + 1) * append + (how.force ? 1 + (k + 1) * remove : 0), fences) << k;
+        EXPECT_EQ((k + 1) * append + (force ? 1 + (k + 1) * remove : 0), fences) << k;
     }
   }
 }
 
-TYPED_TEST(Rewind, LosesNoSwaps) { this->template explore<conformance::Swaps>(); }
-TYPED_TEST(Rewind, LosesNoBlocks) { this->template explore<conformance::Churn>(); }
+TEST_P(Rewind, LosesNoSwaps) { explore<conformance::Swaps>(); }
+TEST_P(Rewind, LosesNoBlocks) { explore<conformance::Churn>(); }
 
 }  // namespace
 }  // namespace perdure::test

@@ -8,19 +8,18 @@
 namespace perdure::test {
 namespace {
 
-template <class Instance>
-class SharedRing : public ::testing::Test {};
-TYPED_TEST_SUITE(SharedRing, DurableIsolatingEngines, EngineName);
+class SharedRing : public EngineTest {};
+ENGINE_SUITE(SharedRing, durable_isolating_ones);
 
 // Three threads, two rings. One has stored and not committed; another on its ring gives up; the third commits and recycles. A kill then:
 // what the first had stored must go.
-TYPED_TEST(SharedRing, RecyclingKeepsTheRecordsOfATransactionInProgress) {
-  if constexpr (std::string_view(TypeParam::type::tm_name) == "global_lock") {
+TEST_P(SharedRing, RecyclingKeepsTheRecordsOfATransactionInProgress) {
+  if (GetParam().tm == "global_lock") {
     GTEST_SKIP() << "one writer at a time";
   } else {
     Shape shape;
     shape.threads = 2;
-    auto rig = open_rig<TypeParam, Root>(shape);
+    auto rig = open_rig<Root>(GetParam(), shape);
     rig.pool.update([](auto& tx, Root& r) { tx(r.word[100]) = 1; });  // this thread's ring is the first
     std::atomic<int> stage{0};
     std::thread first([&] {
@@ -34,7 +33,7 @@ TYPED_TEST(SharedRing, RecyclingKeepsTheRecordsOfATransactionInProgress) {
       });
     });
     while (stage != 1) std::this_thread::yield();
-    if constexpr (std::string_view(TypeParam::type::tm_name) == "stm") {  // bias would wait for the first
+    if (GetParam().tm == "stm") {  // bias would wait for the first
       std::thread second([&] {
         struct Oops {};
         try {
@@ -43,8 +42,8 @@ TYPED_TEST(SharedRing, RecyclingKeepsTheRecordsOfATransactionInProgress) {
       });
       second.join();
       for (int i = 0; i < 5; ++i) rig.pool.update([](auto& tx, Root& r) { ++tx(r.word[100]); });
-      if constexpr (is_undo<TypeParam>) rig.pool.checkpoint();  // others wait for the line
-      const Recovered r = recover<TypeParam>(rig.medium->current_image(), shape);
+      if (is_undo(GetParam())) rig.pool.checkpoint();  // others wait for the line
+      const Recovered r = recover(GetParam(), rig.medium->current_image(), shape);
       EXPECT_TRUE(r.status.ok()) << r.status.message();
       std::uint64_t words[101];
       std::memcpy(words, r.state.root.data(), sizeof words);
@@ -57,10 +56,10 @@ TYPED_TEST(SharedRing, RecyclingKeepsTheRecordsOfATransactionInProgress) {
 }
 
 // Nothing but transactions that give up: they need room in the log, and no commit ever makes some.
-TYPED_TEST(SharedRing, AbortsAloneNeverFillALog) {
+TEST_P(SharedRing, AbortsAloneNeverFillALog) {
   Shape shape;
-  shape.ring_bytes = 8192;
-  auto rig = open_rig<TypeParam, Root>(shape);
+  shape.ring_bytes = small_ring(GetParam(), 8192);
+  auto rig = open_rig<Root>(GetParam(), shape);
   struct Oops {};
   for (unsigned i = 0; i < 1000 / scale; ++i)
     EXPECT_THROW(rig.pool.update([&](auto& tx, Root& r) {

@@ -10,19 +10,18 @@
 namespace perdure::test {
 namespace {
 
-template <class Instance>
-class Threads : public ::testing::Test {
+class Threads : public EngineTest {
  public:
   /// Closes the pool, opens its durable image again, and runs f on it.
   template <class F>
-  static void reopen(Rig<Instance, Root>& rig, const Shape& shape, F&& f) {
-    if constexpr (is_durable<Instance>) {
+  static void reopen(Rig<Root>& rig, const Shape& shape, F&& f) {
+    if (is_durable(GetParam())) {
       EXPECT_TRUE(rig.pool.close().clean);
       Shape again = shape;
       const auto image = rig.medium->durable_image();
       again.home_bytes = image.size() - shape.medium().log_bytes;
       { auto gone = std::move(rig.pool); }
-      auto second = open_rig<Instance, Root>(again, image);
+      auto second = open_rig<Root>(GetParam(), again, image);
       EXPECT_EQ(0U, second.pool.stats().recovery.records) << "a clean pool has nothing to recover";
       f(second.pool);
       const CheckReport check = second.pool.check();
@@ -30,12 +29,12 @@ class Threads : public ::testing::Test {
     }
   }
 };
-TYPED_TEST_SUITE(Threads, IsolatingEngines, EngineName);
+ENGINE_SUITE(Threads, isolating_ones);
 
-TYPED_TEST(Threads, NeighbouringBytesAndWordsOfOneLineAreEachTheirOwn) {
+TEST_P(Threads, NeighbouringBytesAndWordsOfOneLineAreEachTheirOwn) {
   const Shape shape;
-  auto rig = open_rig<TypeParam, Root>(shape);
-  const unsigned each = 2000 / scale;
+  auto rig = open_rig<Root>(GetParam(), shape);
+  const unsigned each = 2000 / scale / heavy(GetParam());
   in_threads(4, [&](int t) {
     const auto me = static_cast<std::size_t>(t);
     for (unsigned i = 0; i < each; ++i)
@@ -60,12 +59,12 @@ TYPED_TEST(Threads, NeighbouringBytesAndWordsOfOneLineAreEachTheirOwn) {
   this->reopen(rig, shape, check);
 }
 
-TYPED_TEST(Threads, MoreThreadsThanRings) {
+TEST_P(Threads, MoreThreadsThanRings) {
   Shape shape;
   shape.threads = 2;
-  auto rig = open_rig<TypeParam, Root>(shape);
+  auto rig = open_rig<Root>(GetParam(), shape);
   constexpr int threads = 9;
-  const unsigned each = 400 / scale;
+  const unsigned each = 400 / scale / heavy(GetParam());
   in_threads(threads, [&](int t) {
     std::mt19937_64 random(static_cast<std::uint64_t>(t));
     for (unsigned i = 0; i < each; ++i) {
@@ -91,11 +90,11 @@ TYPED_TEST(Threads, MoreThreadsThanRings) {
 }
 
 // Blocks that one thread makes, another frees: allocation and free conflict with nobody but those who touch the slot.
-TYPED_TEST(Threads, BlocksMoveBetweenThreads) {
+TEST_P(Threads, BlocksMoveBetweenThreads) {
   Shape shape;
   shape.ring_bytes = 64 << 10;
-  auto rig = open_rig<TypeParam, Root>(shape);
-  const unsigned each = 2500 / scale;
+  auto rig = open_rig<Root>(GetParam(), shape);
+  const unsigned each = 2500 / scale / heavy(GetParam());
   std::atomic<unsigned> wrong{0};
   in_threads(4, [&](int t) {
     std::mt19937_64 random(static_cast<std::uint64_t>(t) + 5);
@@ -144,12 +143,12 @@ TYPED_TEST(Threads, BlocksMoveBetweenThreads) {
 
 // Until enough has been done, not for a time: 3 writers and a thread that does nothing but checkpoints; what was acknowledged last is what
 // the pool holds after a close, and after no close.
-TYPED_TEST(Threads, CheckpointsBesideWriters) {
+TEST_P(Threads, CheckpointsBesideWriters) {
   Shape shape;
   shape.threads = 3;
-  shape.ring_bytes = 32 << 10;
-  auto rig = open_rig<TypeParam, Root>(shape);
-  const unsigned each = 4000 / scale;
+  shape.ring_bytes = small_ring(GetParam(), 32 << 10);
+  auto rig = open_rig<Root>(GetParam(), shape);
+  const unsigned each = 4000 / scale / heavy(GetParam());
   std::atomic<bool> stop{false};
   std::atomic<unsigned> checkpoints{0};
   std::thread checkpointer([&] {
@@ -187,8 +186,8 @@ TYPED_TEST(Threads, CheckpointsBesideWriters) {
   };
   read(rig.pool);
   check(words, "open");
-  if constexpr (is_durable<TypeParam>) {
-    const Recovered r = recover<TypeParam>(rig.medium->durable_image(), shape);
+  if (is_durable(GetParam())) {
+    const Recovered r = recover(GetParam(), rig.medium->durable_image(), shape);
     ASSERT_TRUE(r.status.ok()) << r.status.message();
     std::memcpy(words, r.state.root.data(), sizeof words);
     check(words, "not closed");
@@ -199,12 +198,12 @@ TYPED_TEST(Threads, CheckpointsBesideWriters) {
   });
 }
 
-TYPED_TEST(Threads, ThePoolGrowsWhileTransactionsRun) {
+TEST_P(Threads, ThePoolGrowsWhileTransactionsRun) {
   Shape shape;
   shape.home_bytes = 4 * pool::chunk_bytes;
   shape.max_home_bytes = 32 << 20;
   shape.ring_bytes = 64 << 10;
-  auto rig = open_rig<TypeParam, Root>(shape);
+  auto rig = open_rig<Root>(GetParam(), shape);
   const std::uint64_t before = rig.pool.stats().home_bytes;
   std::atomic<bool> stop{false};
   std::atomic<unsigned> wrong{0};
@@ -250,10 +249,10 @@ TYPED_TEST(Threads, ThePoolGrowsWhileTransactionsRun) {
     });
   };
   walk(rig.pool);
-  if constexpr (is_durable<TypeParam>) {
+  if (is_durable(GetParam())) {
     Shape grown = shape;
     const auto image = rig.medium->durable_image();
-    const Recovered r = recover<TypeParam>(image, grown);
+    const Recovered r = recover(GetParam(), image, grown);
     ASSERT_TRUE(r.status.ok()) << r.status.message();
     EXPECT_TRUE(r.problems.empty());
     EXPECT_EQ(6000U / (scale > 1 ? 4 : 1), r.state.blocks.size());
@@ -262,14 +261,14 @@ TYPED_TEST(Threads, ThePoolGrowsWhileTransactionsRun) {
 }
 
 // A long view beside writers sees one state, whatever is freed and used anew meanwhile.
-TYPED_TEST(Threads, AViewSeesOneStateWhileItsBlocksAreFreedAndReused) {
-  if constexpr (std::string_view(TypeParam::type::tm_name) == "global_lock") {
+TEST_P(Threads, AViewSeesOneStateWhileItsBlocksAreFreedAndReused) {
+  if (GetParam().tm == "global_lock") {
     GTEST_SKIP() << "a view keeps writers out";
   } else {
     Shape shape;
     shape.home_bytes = 5 * pool::chunk_bytes;  // full: what is freed is what is used next
     shape.max_home_bytes = 40 * pool::chunk_bytes;
-    auto rig = open_rig<TypeParam, Root>(shape);
+    auto rig = open_rig<Root>(GetParam(), shape);
     auto& pool = rig.pool;
     std::atomic<int> stage{0};
     for (const std::size_t bytes : {65537UL, 65536UL, 40000UL}) {  // a large block, blocks of spans that will be dissolved
@@ -306,7 +305,7 @@ TYPED_TEST(Threads, AViewSeesOneStateWhileItsBlocksAreFreedAndReused) {
         for (std::size_t s = 1; s < 60; ++s)  // spans of many classes, whose bitmaps are zeroed where the block was
           pool.update([&](auto& tx, Root& r) { tx(r.slot[s]) = reinterpret_cast<std::uint64_t*>(tx.alloc(16 + s * 40)); });
       });
-      if (std::string_view(TypeParam::type::tm_name) == "biased") {
+      if (GetParam().tm == "biased") {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));  // a writer may have to wait for a reader under bias
         stage = 2;
       }
@@ -328,12 +327,12 @@ TYPED_TEST(Threads, AViewSeesOneStateWhileItsBlocksAreFreedAndReused) {
 
 // A transaction that is doomed, but does not know it yet, has stored to a block that was freed meanwhile. Its rollback puts an old value
 // back: not into what has since become the heap's own.
-TYPED_TEST(Threads, ADoomedWriterDoesNotScribbleOverTheHeap) {
-  if constexpr (std::string_view(TypeParam::type::tm_name) == "stm") {
+TEST_P(Threads, ADoomedWriterDoesNotScribbleOverTheHeap) {
+  if (GetParam().tm == "stm") {
     Shape shape;
     shape.home_bytes = 5 * pool::chunk_bytes;
     shape.max_home_bytes = 40 * pool::chunk_bytes;
-    auto rig = open_rig<TypeParam, Root>(shape);
+    auto rig = open_rig<Root>(GetParam(), shape);
     auto& pool = rig.pool;
     pool.update([&](auto& tx, Root& r) {
       auto* const block = reinterpret_cast<std::uint64_t*>(tx.alloc(65537));
@@ -375,14 +374,14 @@ TYPED_TEST(Threads, ADoomedWriterDoesNotScribbleOverTheHeap) {
 }
 
 // Two pools in one transaction each, crosswise and under contention: a conflict on the one is not taken for one on the other.
-TYPED_TEST(Threads, TransactionsOnTwoPoolsAtATime) {
-  if constexpr (std::string_view(TypeParam::type::tm_name) == "global_lock") {
+TEST_P(Threads, TransactionsOnTwoPoolsAtATime) {
+  if (GetParam().tm == "global_lock") {
     GTEST_SKIP() << "one of the two would wait for the other, and that one for it";
   } else {
     const Shape shape;
-    auto one = open_rig<TypeParam, Root>(shape);
-    auto two = open_rig<TypeParam, Root>(shape);
-    const unsigned each = 400 / scale;
+    auto one = open_rig<Root>(GetParam(), shape);
+    auto two = open_rig<Root>(GetParam(), shape);
+    const unsigned each = 400 / scale / heavy(GetParam());
     one.pool.update([](auto& tx, Root& r) { tx(r.word[0]) = 1000000; });
     std::atomic<bool> stop{false};
     std::thread disturber([&] {
@@ -407,10 +406,10 @@ TYPED_TEST(Threads, TransactionsOnTwoPoolsAtATime) {
 }
 
 // A lambda that catches everything does not commit half of itself.
-TYPED_TEST(Threads, ALambdaThatSwallowsEverythingRunsAgain) {
+TEST_P(Threads, ALambdaThatSwallowsEverythingRunsAgain) {
   const Shape shape;
-  auto rig = open_rig<TypeParam, Root>(shape);
-  const unsigned each = 2000 / scale;
+  auto rig = open_rig<Root>(GetParam(), shape);
+  const unsigned each = 2000 / scale / heavy(GetParam());
   in_threads(3, [&](int) {
     for (unsigned i = 0; i < each; ++i)
       rig.pool.update([&](auto& tx, Root& r) {

@@ -43,6 +43,7 @@ class Damage : public ::testing::TestWithParam<Case> {
 
 // One bit of every byte of the log's records: damage is named, never skipped. The last record's: it is cut, as a torn one.
 TEST_P(Damage, FlipsInTheLog) {
+  if (GetParam().engine.starts_with("rewind")) GTEST_SKIP() << "its log is a list: conformance_laws_test goes through it word by word";
   // Where the records lie: read as recovery reads them.
   struct Extent {
     std::uint64_t begin, end, padded;
@@ -247,7 +248,7 @@ TEST_P(Mismatch, LayoutEngineVersionEndianness) {
     const auto engine = Pool<Root, decltype(list)>::try_open(path, o);
     EXPECT_EQ(engine.code(), Code::incompatible) << engine.status().message();
     EXPECT_NE(engine.status().message().find("engine '" + family + "'"), std::string::npos) << engine.status().message();
-    EXPECT_NE(engine.status().message().find("perdure::engines<perdure::" + family), std::string::npos) << engine.status().message();
+    EXPECT_NE(engine.status().message().find("perdure::engines<perdure::" + family.substr(0, family.find('-')) + ">>"), std::string::npos) << engine.status().message();
   };
   if (family == "undo")
     by_name(engines<shadow, dudetm>());

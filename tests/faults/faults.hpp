@@ -72,8 +72,7 @@ class Scratch {
   std::string folder_;
 };
 
-/// The engines that the tests list: each durable family, each kind of TM, and the one without durability.
-using Tested = engines<shadow, shadow_stm, shadow_global_lock, shadow_none, dudetm, undo, undo_none, volatile_>;
+using Tested = engines<any_engine>;
 
 /// A row of a table: an instance on a medium, and the durability that a pool is made with (which chooses the shadow's order).
 struct Case {
@@ -83,7 +82,7 @@ struct Case {
 inline std::string name_of(const Case& c) {
   std::string text = c.engine + "_" + c.medium + "_" + (c.durability == durable ? "durable" : c.durability == group ? "group" : "async");
   for (char& ch : text)
-    if (ch == '/') ch = '_';
+    if (ch == '/' || ch == '-') ch = '_';
   return text;
 }
 inline void PrintTo(const Case& c, std::ostream* out) { *out << name_of(c); }
@@ -93,7 +92,8 @@ struct CaseName {
 /// Every durable engine and order once on memory, and on a file.
 inline std::vector<Case> durable_cases(bool files = true) {
   std::vector<Case> all = {{"shadow", "emulated", durable}, {"shadow", "emulated", group}, {"shadow/global_lock", "emulated", durable},
-                           {"dudetm", "emulated", durable}, {"dudetm", "emulated", async}, {"undo", "emulated", durable}};
+                           {"dudetm", "emulated", durable}, {"dudetm", "emulated", async}, {"undo", "emulated", durable},
+                           {"rewind-1l-nfp-batch", "emulated", durable}, {"rewind-1l-fp-optimized", "emulated", durable}};
   if (files)
     for (const char* e : {"shadow", "dudetm", "undo"}) all.push_back({e, "file", durable});
   return all;
@@ -126,6 +126,7 @@ inline Options small(const Case& c) {
   o.max_size = 16 * MiB;
   const bool undo = c.engine.starts_with("undo");  // a record a line, and on a file a block a record
   o.log_size = (undo ? 1024 : 128) * (undo && c.medium == "file" ? 4 : 1) * KiB;
+  if (c.engine.starts_with("rewind")) o.log_size = 4 * MiB;  // a record and more a word, and as much again for a rollback
   o.threads = 1;
   return o;
 }

@@ -7,7 +7,7 @@
 #include "tests/fuzz/ops_target.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string found = perdure::fuzz::play(perdure::all_engines(), data, size);
+  const std::string found = perdure::fuzz::play(data, size);
   if (found.empty()) return 0;
   std::fprintf(stderr, "%s\n", found.c_str());
   std::abort();

@@ -29,16 +29,14 @@ struct Run {
 /// A user's exception.
 struct Oops {};
 
-template <class Instance>
 class Player {
-  using ThisPool = Pool<Root, engines<Instance>>;
-  static constexpr bool keeps = std::string_view(Instance::type::name) != "volatile";
+  using ThisPool = Pool<Root, engines<any_engine>>;
 
  public:
   /// `tamper`, if there is one, is called after each command: a test of the fuzzer changes the pool there.
   template <class Tamper>
-  static Run play(const Program& program, Tamper&& tamper) {
-    Player player(program);
+  static Run play(const engine::Entry& entry, const Program& program, Tamper&& tamper) {
+    Player player(entry, program);
     try {
       player.open({});
       for (const Command& c : program.commands) {
@@ -51,13 +49,13 @@ class Player {
       player.run_.end = player.states_.back();
       player.reopen(Command::Kind::close, 0);
     } catch (const std::exception& e) {
-      player.run_.problem = std::string(Instance::name) + ", command " + std::to_string(player.at_) + ": " + e.what();
+      player.run_.problem = std::string(entry.name) + ", command " + std::to_string(player.at_) + ": " + e.what();
     }
     return std::move(player.run_);
   }
 
  private:
-  explicit Player(const Program& program) : program_(program), plan_(program.plan), states_(1) {}
+  Player(const engine::Entry& entry, const Program& program) : entry_(entry), keeps_(entry.family != "volatile"), program_(program), plan_(program.plan), states_(1) {}
 
   void step(const Command& c) {
     using Kind = Command::Kind;
@@ -88,7 +86,7 @@ class Player {
     o.fence_is_sync = like.fence_is_sync;
     auto made = medium::RecordingMedium::make(o, image).value();
     medium_ = made.get();
-    pool_.emplace(ThisPool::try_open_on("ops", crashtest::detail::options_of<Instance>(plan_), std::move(made), image.empty()).value());
+    pool_.emplace(ThisPool::try_open_on("ops", crashtest::detail::options_of(plan_, entry_), std::move(made), image.empty()).value());
   }
 
   /// One transaction, with all that may happen to it.
@@ -110,7 +108,7 @@ class Player {
       states_.push_back(std::move(next));
       if (c.ask == Ask::async_and_wait) {
         receipt.wait();
-        if (keeps) same(receipt.durable(), true, "a receipt that was waited for is not durable");
+        if (keeps_) same(receipt.durable(), true, "a receipt that was waited for is not durable");
       }
       if (asked != async || receipt.durable()) acknowledged();
       same(c.ending == Ending::commit || c.ending == Ending::swallowed, true, "an exception did not leave update()");
@@ -220,7 +218,7 @@ class Player {
     static constexpr Durability durabilities[] = {durable, group, async};
     if (then >= 4) plan_.durability = durabilities[then % 3U];
     open(image);
-    if (!keeps) states_.assign(1, Model());
+    if (!keeps_) states_.assign(1, Model());
     std::string newest;
     std::size_t lost = 0;
     for (;; ++lost) {  // which of the states that it may be in?
@@ -232,9 +230,11 @@ class Player {
     states_.resize(states_.size() - lost);
     acknowledged();
     check();
-    return keeps ? static_cast<char>('0' + lost) : 'v';
+    return keeps_ ? static_cast<char>('0' + lost) : 'v';
   }
 
+  const engine::Entry& entry_;
+  const bool keeps_;
   const Program& program_;
   crashtest::Plan plan_;
   std::deque<Model> states_;  // what may be there after a crash; the last is what is there now

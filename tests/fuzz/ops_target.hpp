@@ -4,6 +4,7 @@
 // Thread safety: one thread.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,16 +19,16 @@ struct NoTampering {
   void operator()(ThisPool&, const Command&) const {}
 };
 
-/// The program on every one of the instances; what was found, empty when nothing.
-template <class... Instances, class Tamper = NoTampering>
-std::string play(engines<Instances...>, const std::uint8_t* data, std::size_t size, Tamper tamper = {}) {
+/// The program on every instance; what was found, empty when nothing.
+template <class Tamper = NoTampering>
+std::string play(const std::uint8_t* data, std::size_t size, Tamper tamper = {},
+                 std::span<const engine::Entry> on = engine::registered()) {
   const Program program = decode(data, size);
   std::vector<std::pair<std::string_view, Run>> runs;
-  const auto one = [&]<class Instance>(Instance) {
-    runs.emplace_back(Instance::name, Player<Instance>::play(program, tamper));
-    return runs.back().second.problem.empty();
-  };
-  if (!(one(Instances()) && ...)) return runs.back().second.problem;
+  for (const engine::Entry& entry : on) {
+    runs.emplace_back(entry.name, Player::play(entry, program, tamper));
+    if (!runs.back().second.problem.empty()) return runs.back().second.problem;
+  }
   for (const auto& [name, run] : runs)
     for (const auto& [other_name, other] : runs)
       if (run.outcomes == other.outcomes && run.end != other.end)

@@ -22,18 +22,19 @@ TEST(Operations, AreTheModelsOnEveryEngine) {
   std::mt19937_64 random(12);
   for (unsigned n = 0; n < 50 / test::scale; ++n) {
     const auto input = random_input(random);
-    ASSERT_EQ(play(all_engines(), input.data(), input.size()), "") << "input " << n;
+    ASSERT_EQ(play(input.data(), input.size()), "") << "input " << n;
   }
 }
 
 TEST(Operations, OfTheCorpus) {
-  for (const Input& input : corpus("ops")) ASSERT_EQ(play(all_engines(), input.bytes.data(), input.bytes.size()), "") << input.name;
+  for (const Input& input : corpus("ops")) ASSERT_EQ(play(input.bytes.data(), input.bytes.size()), "") << input.name;
 }
 
 TEST(Operations, DifferencesAreSeen) {
   std::mt19937_64 random(13);
   const auto input = random_input(random);
-  const auto seen = [&](auto tamper) { return play(engines<shadow, undo_stm>(), input.data(), input.size(), tamper); };
+  const std::array two = {*engine::find_instance("shadow"), *engine::find_instance("undo/stm")};
+  const auto seen = [&](auto tamper) { return play(input.data(), input.size(), tamper, two); };
   EXPECT_EQ(seen(NoTampering()), "");
   EXPECT_NE(seen([](auto& pool, const Command&) { pool.update([](auto& tx, Root& root) { tx(root.fields.word[3]) += 1; }); }), "");
   EXPECT_NE(seen([](auto& pool, const Command&) { pool.update([](auto& tx, Root&) { (void)tx.alloc(64); }); }), "") << "a leak";

@@ -30,8 +30,8 @@ struct Base {
   Status (*recover)(pool::PoolFile&, engine::Recovery&) = nullptr;
 };
 
-template <class Instance>
-Base make_base(bool like_a_file, std::uint64_t steps, std::uint64_t seed) {
+inline Base make_base(const char* engine, bool like_a_file, std::uint64_t steps, std::uint64_t seed) {
+  const engine::Entry& entry = *engine::find_instance(engine);
   crashtest::Plan plan;
   plan.like_a_file = like_a_file;
   plan.ring_bytes = like_a_file ? 1 << 18 : 8192;
@@ -43,7 +43,7 @@ Base make_base(bool like_a_file, std::uint64_t steps, std::uint64_t seed) {
   base.image = std::make_unique<crash::Image>(medium.begin_trace(), medium.home_bytes());
   medium::Trace trace;
   {
-    auto pool = Pool<conformance::ChurnRoot, engines<Instance>>::try_open_on("fuzz", crashtest::detail::options_of<Instance>(plan),
+    auto pool = Pool<conformance::ChurnRoot, engines<any_engine>>::try_open_on("fuzz", crashtest::detail::options_of(plan, entry),
                                                                              std::move(made), true)
                     .value();
     base.geometry = {medium.log_bytes(), medium.max_home_bytes(), pool.header().base, medium.append_unit(), like_a_file};
@@ -56,17 +56,17 @@ Base make_base(bool like_a_file, std::uint64_t steps, std::uint64_t seed) {
   }
   crash::Persistency pending(*base.image);
   for (const auto& event : trace.events) pending.apply(trace, event);
-  base.recover = &Instance::type::recover;
+  base.recover = entry.recover;
   return base;
 }
 
 inline std::vector<Base>& bases() {
   static std::vector<Base> all = [] {
     std::vector<Base> made;
-    made.push_back(make_base<shadow>(false, 12, 1));
-    made.push_back(make_base<dudetm>(false, 9, 2));
-    made.push_back(make_base<undo>(false, 7, 3));
-    made.push_back(make_base<shadow>(true, 8, 4));
+    made.push_back(make_base("shadow", false, 12, 1));
+    made.push_back(make_base("dudetm", false, 9, 2));
+    made.push_back(make_base("undo", false, 7, 3));
+    made.push_back(make_base("shadow", true, 8, 4));
     for (Base& base : made) base.arena = crash::Arena::make(base.geometry).value();
     return made;
   }();

@@ -27,7 +27,7 @@
 
 namespace perdure::kill {
 
-using Engines = engines<shadow, dudetm, undo>;
+using Engines = engines<any_engine>;
 
 /// What one child is to do.
 struct Task {

@@ -48,7 +48,9 @@ struct Config {
 };
 
 inline std::string name_of(const Config& c) {
-  return (c.exact ? "exact_" : "") + c.medium + "_" + c.engine + "_" + std::to_string(c.threads) + "_" + c.container;
+  std::string name = (c.exact ? "exact_" : "") + c.medium + "_" + c.engine + "_" + std::to_string(c.threads) + "_" + c.container;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 }
 inline void PrintTo(const Config& c, std::ostream* out) { *out << name_of(c); }
 
@@ -117,13 +119,13 @@ class Killer {
     o.medium = config_.medium;
     o.max_size = 64 << 20;
     o.threads = static_cast<std::uint32_t>(1 + r.below(3));
-    const bool undo = config_.engine == "undo";
+    const bool undo = config_.engine == "undo", rewind = config_.engine.starts_with("rewind");
     const bool file = config_.medium == "file";  // records take whole blocks there: a log of 32 blocks wraps within a few kills
-    o.log_size = o.threads * ((undo ? 256 : 128) << r.below(file ? 3 : 5)) * 1024;
+    o.log_size = o.threads * ((undo || rewind ? 256 : 128) << r.below(file ? 3 : 5)) * 1024;
     o.durability = r.one_in(3) ? durable : r.one_in(2) ? group : async;  // the order, on memory
     task.shape.seed = r.next();
     task.shape.threads = config_.threads;
-    task.shape.value_budget = o.log_size / o.threads / (undo ? 20 : 8);
+    task.shape.value_budget = o.log_size / o.threads / (rewind ? 48 : undo ? 20 : 8);
     task_ = task;
 
     const std::uint64_t before = counts.kills;

@@ -21,7 +21,7 @@ struct Root {
   std::array<p<std::int64_t>, accounts> balance;
   p<std::uint64_t> counter;
 };
-using TestPool = Pool<Root, engines<shadow, dudetm, undo>>;
+using TestPool = Pool<Root, engines<any_engine>>;
 
 inline std::string text_of(std::uint64_t n) {
   const std::uint64_t r = base::mix(n);

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <string_view>
+
 #include "perdure/engine/rewind/rewind_impl.hpp"
 #include "perdure/tm/global_lock.hpp"
 #include "perdure/tm/none.hpp"
 
 namespace perdure::engine::rewind {
 
-using log::LogVersion;
+Composition composition_of(const pool::Header& header) noexcept {
+  return composition_of(std::string_view(header.engine, strnlen(header.engine, sizeof header.engine)));
+}
 
-template class Rewind<tm::GlobalLock, Composed<1, false, LogVersion::simple>>;
-template class Rewind<tm::GlobalLock, Composed<1, false, LogVersion::optimized>>;
-template class Rewind<tm::GlobalLock, Composed<1, false, LogVersion::batch>>;
-template class Rewind<tm::GlobalLock, Composed<1, true, LogVersion::simple>>;
-template class Rewind<tm::GlobalLock, Composed<1, true, LogVersion::optimized>>;
-template class Rewind<tm::GlobalLock, Composed<1, true, LogVersion::batch>>;
-template class Rewind<tm::GlobalLock, Composed<2, false, LogVersion::simple>>;
-template class Rewind<tm::GlobalLock, Composed<2, false, LogVersion::optimized>>;
-template class Rewind<tm::GlobalLock, Composed<2, false, LogVersion::batch>>;
-template class Rewind<tm::GlobalLock, Composed<2, true, LogVersion::simple>>;
-template class Rewind<tm::GlobalLock, Composed<2, true, LogVersion::optimized>>;
-template class Rewind<tm::GlobalLock, Composed<2, true, LogVersion::batch>>;
-template class Rewind<tm::None, Composed<1, false, LogVersion::batch>>;
+Composition composition_of(std::string_view name) noexcept {
+  name = name.substr(0, name.find('/'));
+  Composition how;
+  how.layers = name.find("-2l-") != std::string_view::npos ? 2 : 1;
+  how.force = name.find("-fp-") != std::string_view::npos;
+  how.version = name.ends_with("simple") ? log::LogVersion::simple : name.ends_with("optimized") ? log::LogVersion::optimized : log::LogVersion::batch;
+  return how;
+}
 
-static_assert(Engine<Rewind<tm::GlobalLock, Composed<1, false, LogVersion::batch>>>);
+template class Rewind<tm::GlobalLock>;
+template class Rewind<tm::None>;
+
+static_assert(Engine<Rewind<tm::GlobalLock>>);
 
 }  // namespace perdure::engine::rewind

@@ -3,11 +3,12 @@
 // REWIND (Chatzistergiou, Cintra, Viglas, VLDB '15): stores go to home in place, old and new values to a log that lies, like the data, in persistent
 // memory, and is a recoverable structure itself. manager.hpp has the protocol, log/rewind_log.hpp the log.
 //
-// A composition = {1, 2} layers x {force, no-force} x {Simple, Optimized, Batch}, known at compile time by name, at run time to the manager.
+// A composition = {1, 2} layers x {force, no-force} x {Simple, Optimized, Batch}. A type serves them all: which one the pool is of, its header says.
 // The paper leaves isolation to the caller (section 4.7): the TM here is the pool's lock, or none. Thread safety: as Shadow.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -15,38 +16,46 @@
 
 #include "perdure/engine/context.hpp"
 #include "perdure/engine/core.hpp"
+#include "perdure/engine/entry.hpp"
 #include "perdure/engine/rewind/manager.hpp"
 #include "perdure/log/redo.hpp"
 #include "perdure/tm/tm.hpp"
 
 namespace perdure::engine::rewind {
 
-/// A composition as a type: what the pool's header calls it, and the parts.
-template <unsigned Layers, bool Force, log::LogVersion Version>
-struct Composed {
-  static constexpr Composition value{Layers, Force, Version};
-  static constexpr const char* names[2][2][3] = {{{"rewind-1l-nfp-simple", "rewind-1l-nfp-optimized", "rewind-1l-nfp-batch"},
-                                                  {"rewind-1l-fp-simple", "rewind-1l-fp-optimized", "rewind-1l-fp-batch"}},
-                                                 {{"rewind-2l-nfp-simple", "rewind-2l-nfp-optimized", "rewind-2l-nfp-batch"},
-                                                  {"rewind-2l-fp-simple", "rewind-2l-fp-optimized", "rewind-2l-fp-batch"}}};
-  static constexpr const char* name = names[Layers - 1][Force ? 1 : 0][static_cast<int>(Version)];
-};
+// The compositions, best first, with the names that headers have. One list: names, and Composition of a name.
+// clang-format off
+#define PERDURE_REWIND(name)                                                              \
+  name("rewind-1l-nfp-batch"), name("rewind-1l-nfp-optimized"), name("rewind-1l-nfp-simple"), \
+  name("rewind-1l-fp-batch"),  name("rewind-1l-fp-optimized"),  name("rewind-1l-fp-simple"),  \
+  name("rewind-2l-nfp-batch"), name("rewind-2l-nfp-optimized"), name("rewind-2l-nfp-simple"), \
+  name("rewind-2l-fp-batch"),  name("rewind-2l-fp-optimized"),  name("rewind-2l-fp-simple")
+#define PERDURE_SELF(text) InstanceName{text, text}
+#define PERDURE_NONE(text) InstanceName{text "/none", text}
+// clang-format on
+inline constexpr std::array<InstanceName, 12> names = {PERDURE_REWIND(PERDURE_SELF)};
+inline constexpr std::array<InstanceName, 12> names_none = {PERDURE_REWIND(PERDURE_NONE)};
+#undef PERDURE_REWIND
+#undef PERDURE_SELF
+#undef PERDURE_NONE
 
-template <class Tm, class How>
+/// What an instance's name says, or a header's of the engine.
+[[nodiscard]] Composition composition_of(std::string_view name) noexcept;
+[[nodiscard]] Composition composition_of(const pool::Header& header) noexcept;
+
+template <class Tm>
 class Rewind {
  public:
-  static constexpr const char* name = How::name;
   static constexpr const char* tm_name = Tm::name;
   static constexpr pool::ViewPolicy view_policy = pool::ViewPolicy::shared;
-  static constexpr Composition composition = How::value;
 
   class Context;
 
   static pool::Identity identity(const Config& config) {
     pool::Identity who;
-    who.engine = name;
     who.order = pool::Order::held;
     who.rings = std::max<std::uint32_t>(config.threads, 1);  // 1: the paper's shared log; more: its distributed log
+    who.least_ring = composition_of(config.instance).layers == 1 ? 16384 : 65536;
     return who;
   }
   static Status recover(pool::PoolFile& file, Recovery& report);
@@ -71,28 +80,26 @@ class Rewind {
  private:
   Core core_;
   typename Tm::Shared tm_;
+  const Composition composition_;
   Manager manager_;
   std::mutex checkpointing_, heap_bits_;
   std::atomic<std::uint64_t> checkpoints_{0}, applied_{0};
   Contexts<Context> contexts_;
 };
 
-template <class Tm, class How>
-class Rewind<Tm, How>::Context : public ContextBase<Tm> {
+template <class Tm>
+class Rewind<Tm>::Context : public ContextBase<Tm> {
   using Base = ContextBase<Tm>;
   using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_, Base::row_, Base::shows_, Base::tm_,
       Base::view_;
-  /// Stores wait for their group (section 3.3): reads must look there.
-  static constexpr bool waits = How::value.layers == 1 && How::value.version == log::LogVersion::batch;
 
  public:
   Context(Rewind& engine, int slot);
 
-  [[nodiscard]] bool direct() const noexcept { return (!waits || this->in_view()) && tm_.direct(); }
+  [[nodiscard]] bool direct() const noexcept { return (!waits_ || this->in_view()) && tm_.direct(); }
   [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
-    if constexpr (waits)
-      if (__builtin_expect(!tx_.waiting.empty(), 0))
-        if (const auto* w = tx_.find(offset_of(a))) return w->value;
+    if (__builtin_expect(!tx_.waiting.empty(), 0))
+      if (const auto* w = tx_.find(offset_of(a))) return w->value;
     return tm_.read(a);
   }
   void write(std::uint64_t* a, std::uint64_t v) {
@@ -115,6 +122,8 @@ class Rewind<Tm, How>::Context : public ContextBase<Tm> {
 
   Rewind& engine_;
   ManagedLog& log_;
+  const bool force_;
+  const bool waits_;  // stores wait for their group (section 3.3): reads must look there
   Transaction tx_;
   std::uint64_t needed_ = 0;  // it has thrown NeedRoom: whoever swallowed that is told again at its commit
   log::HomeWriter home_writer_;

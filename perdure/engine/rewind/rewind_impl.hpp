@@ -10,39 +10,41 @@
 
 namespace perdure::engine::rewind {
 
-template <class Tm, class How>
-Status Rewind<Tm, How>::recover(pool::PoolFile& file, Recovery& report) {
+template <class Tm>
+Status Rewind<Tm>::recover(pool::PoolFile& file, Recovery& report) {
   report.was_clean = file.header().clean != 0;
   report.last_id = file.header().applied;
   if (report.was_clean) return {};
   const auto start = std::chrono::steady_clock::now();
-  Status s = Manager::recover(file, report, composition);
+  Status s = Manager::recover(file, report, composition_of(file.header()));
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return s;
 }
 
-template <class Tm, class How>
-Rewind<Tm, How>::Rewind(pool::PoolFile& file, const Config& config, const Recovery& recovery)
-    : core_(file, config, recovery), tm_(file.header().applied), manager_(file, composition) {
+template <class Tm>
+Rewind<Tm>::Rewind(pool::PoolFile& file, const Config& config, const Recovery& recovery)
+    : core_(file, config, recovery), tm_(file.header().applied), composition_(composition_of(file.header())), manager_(file, composition_) {
   if (file.read_only()) return;
   if (Status s = manager_.format(); !s.ok()) core_.poison(s);
 }
 
-template <class Tm, class How>
-Rewind<Tm, How>::Context::Context(Rewind& engine, int slot)
+template <class Tm>
+Rewind<Tm>::Context::Context(Rewind& engine, int slot)
     : Base(engine.tm_, engine.core_, slot),
       engine_(engine),
       log_(engine.manager_.log_of(static_cast<std::uint64_t>(slot))),
+      force_(engine.composition_.force),
+      waits_(engine.composition_.layers == 1 && engine.composition_.version == log::LogVersion::batch),
       home_writer_(core_.medium, max_home_) {}
 
-template <class Tm, class How>
-void Rewind<Tm, How>::Context::need_room(std::uint64_t bytes) {
+template <class Tm>
+void Rewind<Tm>::Context::need_room(std::uint64_t bytes) {
   needed_ = bytes;
-  throw NeedRoom{bytes, this};
+  this->throw_need_room(bytes);
 }
 
-template <class Tm, class How>
-void Rewind<Tm, How>::Context::log_and_store(std::uint64_t offset, std::uint64_t value) {
+template <class Tm>
+void Rewind<Tm>::Context::log_and_store(std::uint64_t offset, std::uint64_t value) {
   if (core_.state() != 0) core_.refuse();  // after a failed append nothing may be stored to home
   if (!engine_.manager_.update(log_, tx_, offset, value)) need_room(log::AriesRecord::bytes);
   if (__builtin_expect(log_.log.nvm().failed(), 0)) {
@@ -51,8 +53,8 @@ void Rewind<Tm, How>::Context::log_and_store(std::uint64_t offset, std::uint64_t
   }
 }
 
-template <class Tm, class How>
-void Rewind<Tm, How>::Context::end() noexcept {
+template <class Tm>
+void Rewind<Tm>::Context::end() noexcept {
   Row::add(row_.log_bytes, tx_.records * log::AriesRecord::bytes);
   tx_.reset();
   needed_ = 0;
@@ -60,8 +62,8 @@ void Rewind<Tm, How>::Context::end() noexcept {
   inside_ = false;
 }
 
-template <class Tm, class How>
-std::uint64_t Rewind<Tm, How>::Context::commit(Durability) {
+template <class Tm>
+std::uint64_t Rewind<Tm>::Context::commit(Durability) {
   if (needed_ != 0) need_room(needed_);
   if (tx_.id == 0 && ops_.empty()) return this->end_read_only();
   if (core_.forked()) core_.refuse();
@@ -77,9 +79,9 @@ std::uint64_t Rewind<Tm, How>::Context::commit(Durability) {
       const std::lock_guard lock(engine_.heap_bits_);  // bitmap words are shared by transactions
       this->apply_heap_ops(home_writer_);
       home_writer_.flush();
-      if (composition.force) s = core_.medium.fence();  // before a record of them is removed (no-force: flush_all, K4)
+      if (force_) s = core_.medium.fence();  // before a record of them is removed (no-force: flush_all, K4)
     }
-    if (s.ok() && composition.force) s = engine_.manager_.clear(log_, tx_);
+    if (s.ok() && force_) s = engine_.manager_.clear(log_, tx_);
     if (!s.ok()) core_.lost(drawn, s);
   });
   if (!ops_.empty()) ops_.reusable(heap_);
@@ -90,8 +92,8 @@ std::uint64_t Rewind<Tm, How>::Context::commit(Durability) {
   return id;
 }
 
-template <class Tm, class How>
-void Rewind<Tm, How>::Context::rollback() noexcept {
+template <class Tm>
+void Rewind<Tm>::Context::rollback() noexcept {
   if (!inside_) return;
   if (core_.forked()) {
     inside_ = false;
@@ -99,25 +101,25 @@ void Rewind<Tm, How>::Context::rollback() noexcept {
   }
   if (tx_.id != 0 && !core_.poisoned()) {
     Status s = engine_.manager_.rollback(log_, tx_);
-    if (s.ok() && composition.force) s = engine_.manager_.clear(log_, tx_);
+    if (s.ok() && force_) s = engine_.manager_.clear(log_, tx_);
     if (!s.ok()) core_.poison(s);
   }
   this->abandon();  // after home has the old values and the log says so: others may then have the blocks
   end();
 }
 
-template <class Tm, class How>
-void Rewind<Tm, How>::make_room(Context&, std::uint64_t) {
+template <class Tm>
+void Rewind<Tm>::make_room(Context&, std::uint64_t) {
   if (core_.state() != 0) core_.refuse();
   if (Status s = checkpoint(); !s.ok()) core_.poison(s);
   std::this_thread::yield();  // another's transaction may have to end first
 }
 
-template <class Tm, class How>
-Status Rewind<Tm, How>::checkpoint() {
+template <class Tm>
+Status Rewind<Tm>::checkpoint() {
   const std::lock_guard lock(checkpointing_);
   if ((core_.state() & ~Core::read_only_bit) != 0) return core_.why();
-  if (composition.force) {  // home is durable, and the log cleared, at every commit
+  if (composition_.force) {  // home is durable, and the log cleared, at every commit
     manager_.compact();
     return {};
   }
@@ -131,8 +133,8 @@ Status Rewind<Tm, How>::checkpoint() {
   return {};
 }
 
-template <class Tm, class How>
-Status Rewind<Tm, How>::close() {
+template <class Tm>
+Status Rewind<Tm>::close() {
   Status s;
   if (!core_.file.read_only()) {
     s = core_.state() != 0 ? core_.why() : checkpoint();
@@ -142,13 +144,13 @@ Status Rewind<Tm, How>::close() {
   return s;
 }
 
-template <class Tm, class How>
-Stats Rewind<Tm, How>::stats() {
+template <class Tm>
+Stats Rewind<Tm>::stats() {
   Stats s;
   core_.fill(s);
   s.last_id = tm_.domain.clock.load(std::memory_order_relaxed);
   s.durable_id = durable_id();
-  s.applied_id = applied_.load(std::memory_order_relaxed);
+  s.applied_id = composition_.force ? s.durable_id : applied_.load(std::memory_order_relaxed);
   if (!core_.file.read_only()) s.log_used = manager_.records() * log::AriesRecord::bytes;
   s.checkpoints = checkpoints_.load(std::memory_order_relaxed);
   return s;

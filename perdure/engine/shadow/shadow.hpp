@@ -188,7 +188,7 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     std::unique_lock<std::mutex> shared(engine_.last_ring_, std::defer_lock);
     if (__builtin_expect(shares_ring_, 0)) shared.lock();
     const std::uint64_t bytes = record_.bytes();
-    if (__builtin_expect(!ring_.fits(bytes), 0)) throw NeedRoom{bytes, this};
+    if (__builtin_expect(!ring_.fits(bytes), 0)) this->throw_need_room(bytes);
     std::uint64_t id = 0;
     bool failed = false;
     tm_.commit([&](std::uint64_t drawn) {
@@ -224,9 +224,9 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
 
   std::uint64_t commit_prefix(Durability durability) {
     const std::uint64_t words = record_.payload_words();
-    if (__builtin_expect(!volatile_.fits(words), 0)) throw NeedRoom{0, this};
+    if (__builtin_expect(!volatile_.fits(words), 0)) this->throw_need_room(0);
     volatile_.prepare(words);
-    if (__builtin_expect(!engine_.persister_.reserve(words), 0)) throw NeedRoom{record_.bytes() + 64, this};
+    if (__builtin_expect(!engine_.persister_.reserve(words), 0)) this->throw_need_room(record_.bytes() + 64);
     std::uint64_t id = 0;
     try {
       tm_.commit([&](std::uint64_t drawn) {

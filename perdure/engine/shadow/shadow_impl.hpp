@@ -13,7 +13,6 @@ namespace perdure::engine::shadow {
 template <class Tm, Reproduce How>
 pool::Identity Shadow<Tm, How>::identity(const Config& config) {
   pool::Identity who;
-  who.engine = name;
   const bool prefix = How == Reproduce::replay || config.fence_is_sync || config.durability != Durability::durable;
   who.order = prefix ? pool::Order::prefix : pool::Order::held;
   who.rings = prefix ? 1 : (config.threads < 1 ? 1 : config.threads);

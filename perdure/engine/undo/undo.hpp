@@ -88,7 +88,6 @@ class Undo {
 
   static pool::Identity identity(const Config& config) {
     pool::Identity who;
-    who.engine = name;
     who.order = pool::Order::held;
     who.rings = config.threads < 1 ? 1 : config.threads;
     return who;

@@ -115,7 +115,7 @@ Status Undo<Tm>::Context::append(log::RecordKind kind, std::uint64_t id, std::ui
 template <class Tm>
 void Undo<Tm>::Context::need_room(std::uint64_t bytes) {
   needed_ = bytes;
-  throw NeedRoom{bytes, this};
+  this->throw_need_room(bytes);
 }
 
 // U1: the old value of n words of a line is durable when this returns.

@@ -19,11 +19,7 @@ class Volatile {
   static constexpr const char* tm_name = Tm::name;
   static constexpr pool::ViewPolicy view_policy = pool::ViewPolicy::shadow;
 
-  static pool::Identity identity(const Config&) {
-    pool::Identity who;
-    who.engine = name;
-    return who;
-  }
+  static pool::Identity identity(const Config&) { return {}; }
   static Status recover(pool::PoolFile& file, Recovery& report) {
     report.was_clean = file.header().clean != 0;
     report.last_id = file.header().applied;

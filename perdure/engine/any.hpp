@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Any: an engine chosen at run time, by name, among all registered instances: Pool<Root, engines<any_engine>> compiles a lambda once for all of them.
+// An access costs a virtual call (about 1 ns more). Tests, tools and language bindings are made of it; a program that knows its engine lists that.
+//
+// registered() is the registry as data. Compiled once, in any.cpp: this header knows no engine.
+// Thread safety: as the engine's behind it.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "perdure/engine/core.hpp"
+#include "perdure/engine/entry.hpp"
+
+namespace perdure::engine {
+
+class Any {
+ public:
+  /// One thread's transaction; what the calls mean: the concept Engine (engine.hpp), ContextBase (context.hpp).
+  class Context {
+   public:
+    Context(const Context&) = delete;
+    Context& operator=(const Context&) = delete;
+    virtual ~Context() = default;
+    virtual void begin(bool update) = 0;
+    [[nodiscard]] virtual bool inside() const noexcept = 0;
+    [[nodiscard]] virtual bool in_view() const noexcept = 0;
+    [[nodiscard]] virtual bool direct() const noexcept = 0;
+    [[nodiscard]] virtual std::uint64_t read(const std::uint64_t* a) = 0;
+    virtual void write(std::uint64_t* a, std::uint64_t v) = 0;
+    virtual void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) = 0;
+    virtual std::byte* alloc(std::uint64_t bytes) = 0;
+    virtual void free(void* p) = 0;
+    virtual std::uint64_t commit(Durability durability) = 0;
+    virtual void rollback() noexcept = 0;
+    virtual void backoff() noexcept = 0;
+    [[nodiscard]] virtual bool mine(const tm::Conflict& c) const noexcept = 0;
+    [[nodiscard]] virtual bool mine(const NeedRoom& n) const noexcept = 0;
+    [[nodiscard]] virtual bool try_direct_view() noexcept = 0;
+    virtual void leave_direct_view() noexcept = 0;
+    virtual std::uint64_t end_direct_view(bool bound) = 0;
+
+   protected:
+    Context() = default;
+  };
+
+  /// An engine behind virtual calls.
+  class Behind {
+   public:
+    Behind() = default;
+    Behind(const Behind&) = delete;
+    Behind& operator=(const Behind&) = delete;
+    virtual ~Behind() = default;
+    virtual Context& context() = 0;
+    virtual void make_room(Context& context, std::uint64_t bytes) = 0;
+    virtual Status wait(std::uint64_t id) = 0;
+    [[nodiscard]] virtual std::uint64_t durable_id() const noexcept = 0;
+    [[nodiscard]] virtual bool held() const noexcept = 0;
+    virtual Status checkpoint() = 0;
+    virtual Status close() = 0;
+    virtual Stats stats() = 0;
+    [[nodiscard]] virtual Core& core() noexcept = 0;
+  };
+
+  /// `config.instance` says which.
+  Any(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+
+  Context& context() { return behind_->context(); }
+  void make_room(Context& context, std::uint64_t bytes) { behind_->make_room(context, bytes); }
+  Status wait(std::uint64_t id) { return behind_->wait(id); }
+  [[nodiscard]] std::uint64_t durable_id() const noexcept { return behind_->durable_id(); }
+  [[nodiscard]] bool held() const noexcept { return behind_->held(); }
+  Status checkpoint() { return behind_->checkpoint(); }
+  Status close() { return behind_->close(); }
+  Stats stats() { return behind_->stats(); }
+  [[nodiscard]] Core& core() noexcept { return behind_->core(); }
+
+ private:
+  std::unique_ptr<Behind> behind_;
+};
+
+/// All of all_engines (registry.hpp), in its order.
+std::span<const Entry> registered();
+/// By name; null if there is none.
+const Entry* find_instance(std::string_view name);
+/// The first of a family, by what a header names; null if there is none.
+const Entry* find_family(std::string_view family);
+
+}  // namespace perdure::engine
+
+namespace perdure {
+
+/// For Pool<Root, engines<any_engine>>: Options::engine names one of all registered instances.
+struct any_engine {
+  using type = engine::Any;
+  static std::span<const engine::Entry> entries() { return engine::registered(); }
+};
+
+}  // namespace perdure

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Entry: a registered instance as data: what opening, tools and tests need to know of it without its types.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "perdure/engine/engine.hpp"
+#include "perdure/pool/pool_file.hpp"
+
+namespace perdure::engine {
+
+/// An instance's name, and what a pool's header calls its engine. Instances of a family differ in their concurrency control only.
+struct InstanceName {
+  std::string_view name;    ///< "shadow/stm"
+  std::string_view family;  ///< "shadow"
+};
+
+struct Entry {
+  std::string_view name, family;
+  std::string_view tm;  ///< "stm": tm::Stm::name
+  Isolation isolation;
+  pool::ViewPolicy view;
+  pool::Identity (*identity)(const Config&);  ///< all but the engine's name
+  Status (*recover)(pool::PoolFile&, Recovery&);
+};
+
+/// Adds an instance's entries: one for each of its names.
+template <class Instance>
+void add_entries(std::vector<Entry>& all) {
+  if constexpr (requires { Instance::entries(); }) {
+    for (const Entry& e : Instance::entries()) all.push_back(e);
+  } else {
+    using E = typename Instance::type;
+    for (const InstanceName& n : Instance::names)
+      all.push_back({n.name, n.family, E::tm_name, Instance::isolation, E::view_policy, &E::identity, &E::recover});
+  }
+}
+
+}  // namespace perdure::engine
