@@ -43,8 +43,7 @@ void PoolArguments::add_to(CLI::App* sub) {
 }
 
 void PoolArguments::add_creation_to(CLI::App* sub) {
-  sub->add_option("--engine", engine, "engine of a pool that is created (default: shadow)")
-      ->check(CLI::IsMember(durable_engines()));
+  sub->add_option("--engine", engine, "engine of a pool that is created (default: shadow)")->check(CLI::IsMember(durable_engines()));
   sub->add_option("--max-size", max_size, "largest size of a pool that is created, e.g. 8GiB (address space, not disk)")
       ->transform(CLI::AsSizeValue(false));
   sub->add_option("--log-size", log_size, "size of the log of a pool that is created (default: 16MiB); one row may be half of it")

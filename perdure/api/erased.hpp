@@ -71,7 +71,9 @@ class ErasedPool {
 
   [[nodiscard]] Status wait(std::uint64_t id) { return running_.wait_durable(id); }
   [[nodiscard]] std::uint64_t durable_id() const noexcept { return running_.durable_now(); }
-  [[nodiscard]] bool is_durable(std::uint64_t id) const noexcept { return running_.is_durable(id); }  ///< an id that update() or view() has returned
+  [[nodiscard]] bool is_durable(std::uint64_t id) const noexcept {
+    return running_.is_durable(id);
+  }  ///< an id that update() or view() has returned
   void when_durable(std::uint64_t id, std::function<void(Status)> f) { running_.when_durable(id, std::move(f)); }
   [[nodiscard]] Status checkpoint() { return running_.engine->checkpoint(); }
   [[nodiscard]] Status close() { return running_.close(); }

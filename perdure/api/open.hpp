@@ -24,9 +24,9 @@ struct Opened {
 
 /// Steps of an opening; until recovery nothing is written to a pool that exists. `medium`: use this one instead of opening the path
 /// (tests); `fresh` formats it. `any_layout`: an existing pool is opened whatever its root type is.
-Result<Opened> open_pool(const std::string& path, const Options& options, std::span<const engine::Entry> candidates, const std::string& layout,
-                         std::uint64_t root_bytes, std::unique_ptr<medium::Medium> medium = nullptr, bool fresh = false,
-                         bool any_layout = false);
+Result<Opened> open_pool(const std::string& path, const Options& options, std::span<const engine::Entry> candidates,
+                         const std::string& layout, std::uint64_t root_bytes, std::unique_ptr<medium::Medium> medium = nullptr,
+                         bool fresh = false, bool any_layout = false);
 
 /// Runs callbacks when ids become durable, on a thread that is started at the first use.
 class Completions {

@@ -249,9 +249,7 @@ class Pool<Root, engines<Instances...>> {
   [[nodiscard]] pool::PoolFile& file() {
     return with([](auto& running) -> pool::PoolFile& { return running.file(); });
   }
-  [[nodiscard]] std::string_view engine_name() const noexcept {
-    return name_;
-  }
+  [[nodiscard]] std::string_view engine_name() const noexcept { return name_; }
 
  private:
   Pool() = default;

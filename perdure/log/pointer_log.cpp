@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "perdure/base/thread_slot.hpp"
+
 namespace perdure::log {
 
 // --- simple -----------------------------------------------------------------------------------------------------------------------
@@ -66,11 +68,23 @@ void BucketLog::append(std::uint64_t record) noexcept {
     return;
   }
   nvm_.start(cell(at), record);
+  const int me = base::thread_slot();
+  of_others_ = pending() > 1 && (of_others_ || appender_ != me);
+  appender_ = me;
   if (pending() == group_ || filled_ == cells_) persist();
 }
 
 void BucketLog::persist() noexcept {
   if (pending() == 0) return;
+  // A fence is for what its own thread has started, and no write-back but its own for a non-temporal store: what another thread has appended (a
+  // checkpoint ends the group of a transaction in progress) is written again. The callers' lock has made it visible.
+  if (of_others_ || appender_ != base::thread_slot())
+    for (At at{list_.tail(), persistent_}; at.cell < filled_; ++at.cell) {
+      std::uint64_t words[8];
+      for (std::uint64_t i = 0; i < 8; ++i) words[i] = nvm_.word(record(at) + i * 8);
+      nvm_.start_line(record(at), words);
+      nvm_.start_again(cell(at), 8);
+    }
   nvm_.fence();  // P1, P3: the group's records and cells before the index that makes them count
   nvm_.synchronous(list_.tail() + persistent_word, filled_);
   persistent_ = filled_;

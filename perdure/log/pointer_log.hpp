@@ -117,6 +117,8 @@ class BucketLog final : public PointerLog {
 
   const std::uint64_t cells_, group_;
   std::uint64_t filled_ = 0, persistent_ = 0;  // of the tail's cells: written; in the log
+  int appender_ = -1;                          // the thread whose append was the last
+  bool of_others_ = false;                     // pending cells are of several threads
   std::vector<std::uint64_t> in_use_;          // of each bucket's cells, gaps left out
 };
 

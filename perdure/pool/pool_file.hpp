@@ -48,12 +48,12 @@ struct OpenFile {
 /// What the engine and the root type say.
 struct Identity {
   std::string engine;
-  bool engine_any = false;    ///< tools: open whatever engine the header names
-  Order order = Order::held;  ///< used at creation; an existing pool keeps its own
-  std::uint32_t rings = 1;    ///< used at creation
+  bool engine_any = false;          ///< tools: open whatever engine the header names
+  Order order = Order::held;        ///< used at creation; an existing pool keeps its own
+  std::uint32_t rings = 1;          ///< used at creation
   std::uint64_t least_ring = 8192;  ///< bytes that one must have; used at creation
-  std::string layout;         ///< text; empty with layout_any
-  bool layout_any = false;    ///< tools that know no root type
+  std::string layout;               ///< text; empty with layout_any
+  bool layout_any = false;          ///< tools that know no root type
   std::uint64_t root_bytes = 0;
 };
 

@@ -60,7 +60,7 @@ crashtest::Plan plan_of(const Budget& budget, const Way& way, crash::Model model
   plan.ring_bytes = small_ring(entry, way.like_a_file);
   if constexpr (requires { Workload::shape(plan); }) Workload::shape(plan);
   // REWIND fences at each record, and two layers dozens of times: of so many points some, from all of the window
-  if (entry.family.starts_with("rewind")) plan.explore.every = entry.family.starts_with("rewind-2l") ? 61 : 13;
+  if (entry.family.starts_with("rewind")) plan.explore.every = entry.family.starts_with("rewind-2l") ? 997 : 97;
   // One round in four begins with the making of the pool, one ends with its close.
   const std::uint64_t last = budget.steps + 2, at = seed % 4 == 0 ? 0 : seed % 4 == 1 ? last : base::mix(seed) % last;
   plan.explore.from = at + budget.window > last ? last - std::min(last, budget.window) : at;
@@ -79,8 +79,10 @@ void explore_instance(const engine::Entry& entry, const Budget& budget, std::vec
   constexpr std::uint64_t pairs = 2 * std::size(ways);
   const std::string both = row.engine + " " + row.workload;
   const std::uint64_t name = base::hash_bytes(both.data(), both.size(), 0) % 1000;
+  // REWIND's compositions differ by parts: each is looked at for less long.
+  const std::uint64_t distinct = entry.family.starts_with("rewind") ? budget.distinct / 10 : budget.distinct;
   for (std::uint64_t round = 0; row.failure.empty() && left() > 0; ++round) {
-    if (row.counts.distinct >= budget.distinct && (!budget.every_way || round >= pairs)) break;
+    if (row.counts.distinct >= distinct && (!budget.every_way || round >= pairs)) break;
     const std::uint64_t pair = (name + round) % pairs;  // each engine and workload begins elsewhere
     const Way& way = ways[pair / 2];
     const bool adversarial = pair % 2 != 0;

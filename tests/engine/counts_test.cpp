@@ -155,8 +155,7 @@ TEST_P(Counts, SyncsOfADurableCommitOnAFile) {
     shape.like_a_file = true;
     auto rig = open_watched(GetParam(), shape);
     for (int i = 0; i < 20; ++i)
-      EXPECT_EQ((Watched::Cost{1, 64}),
-                rig.cost([&] { rig.pool.update([&](auto& tx, Root& r) { tx(r.word[0]) = 1; }); }));
+      EXPECT_EQ((Watched::Cost{1, 64}), rig.cost([&] { rig.pool.update([&](auto& tx, Root& r) { tx(r.word[0]) = 1; }); }));
   }
 }
 

@@ -44,7 +44,9 @@ inline bool isolates(const Entry& e) { return e.isolation == Isolation::full; }
 inline bool is_shadow(const Entry& e) { return e.family == "shadow"; }
 inline bool is_dudetm(const Entry& e) { return e.family == "dudetm"; }
 inline bool is_undo(const Entry& e) { return e.family == "undo"; }
-inline bool clears_at_commit(const Entry& e) { return e.family.find("-fp-") != std::string_view::npos; }  // REWIND, force: no log is ever full
+inline bool clears_at_commit(const Entry& e) {
+  return e.family.find("-fp-") != std::string_view::npos;
+}  // REWIND, force: no log is ever full
 inline bool is_rewind(const Entry& e) { return e.family.starts_with("rewind"); }
 
 /// The bytes of a ring that is small, but not too small for the engine.
@@ -176,8 +178,8 @@ struct Recovered {
 
 /// Opens the image as a crash left it and recovers, without mapping a view (the pool it was taken from may be open). `watch` is
 /// given the medium before recovery starts. `session`: the new session's header is written too.
-inline Recovered recover(const Entry& e, std::span<const std::byte> image, const Shape& setup, const std::function<void(medium::RecordingMedium&)>& watch = {},
-                  bool session = false) {
+inline Recovered recover(const Entry& e, std::span<const std::byte> image, const Shape& setup,
+                         const std::function<void(medium::RecordingMedium&)>& watch = {}, bool session = false) {
   Recovered r;
   medium::RecordingOptions options = setup.medium();
   options.home_bytes = image.size() - options.log_bytes;

@@ -248,7 +248,8 @@ TEST_P(Mismatch, LayoutEngineVersionEndianness) {
     const auto engine = Pool<Root, decltype(list)>::try_open(path, o);
     EXPECT_EQ(engine.code(), Code::incompatible) << engine.status().message();
     EXPECT_NE(engine.status().message().find("engine '" + family + "'"), std::string::npos) << engine.status().message();
-    EXPECT_NE(engine.status().message().find("perdure::engines<perdure::" + family.substr(0, family.find('-')) + ">>"), std::string::npos) << engine.status().message();
+    EXPECT_NE(engine.status().message().find("perdure::engines<perdure::" + family.substr(0, family.find('-')) + ">>"), std::string::npos)
+        << engine.status().message();
   };
   if (family == "undo")
     by_name(engines<shadow, dudetm>());

@@ -91,9 +91,14 @@ struct CaseName {
 };
 /// Every durable engine and order once on memory, and on a file.
 inline std::vector<Case> durable_cases(bool files = true) {
-  std::vector<Case> all = {{"shadow", "emulated", durable}, {"shadow", "emulated", group}, {"shadow/global_lock", "emulated", durable},
-                           {"dudetm", "emulated", durable}, {"dudetm", "emulated", async}, {"undo", "emulated", durable},
-                           {"rewind-1l-nfp-batch", "emulated", durable}, {"rewind-1l-fp-optimized", "emulated", durable}};
+  std::vector<Case> all = {{"shadow", "emulated", durable},
+                           {"shadow", "emulated", group},
+                           {"shadow/global_lock", "emulated", durable},
+                           {"dudetm", "emulated", durable},
+                           {"dudetm", "emulated", async},
+                           {"undo", "emulated", durable},
+                           {"rewind-1l-nfp-batch", "emulated", durable},
+                           {"rewind-1l-fp-optimized", "emulated", durable}};
   if (files)
     for (const char* e : {"shadow", "dudetm", "undo"}) all.push_back({e, "file", durable});
   return all;

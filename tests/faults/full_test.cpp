@@ -33,7 +33,7 @@ struct Blocks {
 TEST_P(Full, ALogPushesBackAndGoesOn) {
   if (GetParam().engine.ends_with("none")) GTEST_SKIP() << "the caller isolates";
   Options o = options();
-  o.threads = 3;                                        // two rings of their own, one shared
+  o.threads = 3;                                                    // two rings of their own, one shared
   o.log_size = (rewind || (file && undo) ? 3 * 32 : 3 * 4) * 4096;  // on a file a record takes a block; undo's, one a line
   auto pool = std::make_unique<TestPool>(TestPool::open(path, o));
   constexpr int threads = 6;

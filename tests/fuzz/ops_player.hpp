@@ -55,7 +55,8 @@ class Player {
   }
 
  private:
-  Player(const engine::Entry& entry, const Program& program) : entry_(entry), keeps_(entry.family != "volatile"), program_(program), plan_(program.plan), states_(1) {}
+  Player(const engine::Entry& entry, const Program& program)
+      : entry_(entry), keeps_(entry.family != "volatile"), program_(program), plan_(program.plan), states_(1) {}
 
   void step(const Command& c) {
     using Kind = Command::Kind;

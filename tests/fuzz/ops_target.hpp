@@ -21,8 +21,7 @@ struct NoTampering {
 
 /// The program on every instance; what was found, empty when nothing.
 template <class Tamper = NoTampering>
-std::string play(const std::uint8_t* data, std::size_t size, Tamper tamper = {},
-                 std::span<const engine::Entry> on = engine::registered()) {
+std::string play(const std::uint8_t* data, std::size_t size, Tamper tamper = {}, std::span<const engine::Entry> on = engine::registered()) {
   const Program program = decode(data, size);
   std::vector<std::pair<std::string_view, Run>> runs;
   for (const engine::Entry& entry : on) {

@@ -44,7 +44,7 @@ inline Base make_base(const char* engine, bool like_a_file, std::uint64_t steps,
   medium::Trace trace;
   {
     auto pool = Pool<conformance::ChurnRoot, engines<any_engine>>::try_open_on("fuzz", crashtest::detail::options_of(plan, entry),
-                                                                             std::move(made), true)
+                                                                               std::move(made), true)
                     .value();
     base.geometry = {medium.log_bytes(), medium.max_home_bytes(), pool.header().base, medium.append_unit(), like_a_file};
     conformance::Churn workload;

@@ -16,7 +16,9 @@ Composition composition_of(std::string_view name) noexcept {
   Composition how;
   how.layers = name.find("-2l-") != std::string_view::npos ? 2 : 1;
   how.force = name.find("-fp-") != std::string_view::npos;
-  how.version = name.ends_with("simple") ? log::LogVersion::simple : name.ends_with("optimized") ? log::LogVersion::optimized : log::LogVersion::batch;
+  how.version = name.ends_with("simple")      ? log::LogVersion::simple
+                : name.ends_with("optimized") ? log::LogVersion::optimized
+                                              : log::LogVersion::batch;
   return how;
 }
 
