@@ -75,7 +75,7 @@ void Explorer::level(const medium::Trace& trace, Crash crash) {
 
 void Explorer::point(Level& here, const Crash& crash) {
   if (crash.depth == 0 && (crash.most < options_.from || crash.most > options_.to)) return;
-  if (crash.depth == 0 && seen_points_++ % options_.every != options_.seed % options_.every) return;
+  if (seen_points_++ % options_.every != options_.seed % options_.every) return;
   ++counts_.points;
   const Limits& limits = crash.depth == 0 ? options_.outer : options_.nested;
   std::vector<std::uint32_t> lines = here.pending.lines();

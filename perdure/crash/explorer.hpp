@@ -69,7 +69,7 @@ struct ExploreOptions {
   std::uint64_t most_recoveries = ~std::uint64_t{0};
   /// Only points at which as many steps had begun: a long program is looked at in its middle, where its logs have wrapped.
   std::uint64_t from = 0, to = ~std::uint64_t{0};
-  std::uint64_t every = 1;  ///< of the program's points, one in so many
+  std::uint64_t every = 1;  ///< of the points, one in so many
   double seconds = 1e9;
 };
 
@@ -118,7 +118,7 @@ class Explorer {
   Seen& seen_;
   Random random_;
   Counts counts_;
-  std::uint64_t seen_points_ = 0;  // of the program, looked at or not
+  std::uint64_t seen_points_ = 0;  // looked at or not
   std::string failure_;
   std::vector<std::unique_ptr<Level>> levels_;
   std::chrono::steady_clock::time_point start_;

@@ -60,7 +60,7 @@ crashtest::Plan plan_of(const Budget& budget, const Way& way, crash::Model model
   plan.ring_bytes = small_ring(entry, way.like_a_file);
   if constexpr (requires { Workload::shape(plan); }) Workload::shape(plan);
   // REWIND fences at each record, and two layers dozens of times: of so many points some, from all of the window
-  if (entry.family.starts_with("rewind")) plan.explore.every = entry.family.starts_with("rewind-2l") ? 997 : 97;
+  if (entry.family.starts_with("rewind")) plan.explore.every = entry.family.starts_with("rewind-2l") ? 1999 : 97;
   // One round in four begins with the making of the pool, one ends with its close.
   const std::uint64_t last = budget.steps + 2, at = seed % 4 == 0 ? 0 : seed % 4 == 1 ? last : base::mix(seed) % last;
   plan.explore.from = at + budget.window > last ? last - std::min(last, budget.window) : at;
