@@ -63,7 +63,7 @@ std::uint64_t RewindLog::append(const AriesRecord& record) noexcept {
     tree_->insert(sealed.lsn(), at);
   else
     pointers_->append(at);
-  ++records_;
+  count(1);
   return ++appended_;
 }
 
@@ -99,7 +99,7 @@ void RewindLog::remove(const Cursor& c) noexcept {
   else
     pointers_->remove(c.at);
   arena_.give_line(c.place);
-  --records_;
+  count(~std::uint64_t{0});  // one less
 }
 
 Result<bool> RewindLog::recover() {
@@ -119,7 +119,7 @@ Result<bool> RewindLog::recover() {
     if (!c.record->whole(seed_, c.place) || (tree_ && tree_->find(c.record->lsn()) != c.place)) return broken("is damaged");
     if (c.record->lsn() <= before) return broken("stands behind a newer one");
     before = c.record->lsn();
-    ++records_;
+    count(1);
   }
   if (nvm_.failed()) return nvm_.status();
   return true;

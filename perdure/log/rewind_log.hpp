@@ -11,6 +11,7 @@
 // Thread safety: none of its own, but mutex(): callers hold it, briefly to append, for all of a walk.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -57,7 +58,8 @@ class RewindLog {
   [[nodiscard]] bool fits(std::uint64_t n) const noexcept;
   /// As many records as the log has room for when it is empty.
   [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
-  [[nodiscard]] std::uint64_t records() const noexcept { return records_; }
+  /// From any thread.
+  [[nodiscard]] std::uint64_t records() const noexcept { return records_.load(std::memory_order_relaxed); }  // pairs with nothing: a count
 
   /// Writes the record; it is in the log when this returns, or (1 layer, batch) when in_log() has come to its number: the result. It
   /// fits.
@@ -81,6 +83,7 @@ class RewindLog {
   [[nodiscard]] const RewindShape& shape() const noexcept { return shape_; }
 
  private:
+  void count(std::uint64_t n) noexcept { records_.store(records_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }  // under the mutex
   static constexpr std::uint64_t root_word = 48, stamp_word = 56;
   [[nodiscard]] static LogArena make_arena(std::uint64_t offset, std::uint64_t bytes, const RewindShape& shape,
                                            std::uint64_t cells) noexcept;
@@ -96,7 +99,8 @@ class RewindLog {
   LogArena arena_;
   std::unique_ptr<PointerLog> pointers_;
   std::unique_ptr<AtomicAvlTree> tree_;
-  std::uint64_t capacity_ = 0, records_ = 0, appended_ = 0;
+  std::uint64_t capacity_ = 0, appended_ = 0;
+  std::atomic<std::uint64_t> records_{0};
 };
 
 }  // namespace perdure::log
