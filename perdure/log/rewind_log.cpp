@@ -15,7 +15,7 @@ std::uint64_t cells_of(std::uint64_t bytes, const RewindShape& shape) noexcept {
 }  // namespace
 
 // Buckets for twice as many pointers as there are lines: gaps take cells, too.
-LogArena RewindLog::make_arena(std::uint64_t offset, std::uint64_t bytes, const RewindShape& shape, std::uint64_t cells) noexcept {
+LogArena RewindLog::make_arena(std::uint64_t offset, std::uint64_t bytes, const RewindShape& shape, std::uint64_t cells) {
   if (cells == 0) return {offset, bytes, LogArena::line, 0};
   const std::uint64_t bucket = BucketLog::bucket_bytes(cells);
   const std::uint64_t pointers = shape.layers == 1 ? bytes / 88 * 5 / 2 : bytes / 256;
