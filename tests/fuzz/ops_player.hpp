@@ -56,7 +56,10 @@ class Player {
 
  private:
   Player(const engine::Entry& entry, const Program& program)
-      : entry_(entry), keeps_(entry.family != "volatile"), program_(program), plan_(program.plan), states_(1) {}
+      : entry_(entry), keeps_(entry.family != "volatile"), program_(program), plan_(program.plan), states_(1) {
+    // REWIND logs a record and more a word, and as much again for a rollback
+    if (entry.family.starts_with("rewind")) plan_.ring_bytes = std::max<std::uint64_t>(plan_.ring_bytes * 4, 1 << 18);
+  }
 
   void step(const Command& c) {
     using Kind = Command::Kind;

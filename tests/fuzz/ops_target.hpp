@@ -25,6 +25,8 @@ std::string play(const std::uint8_t* data, std::size_t size, Tamper tamper = {},
   const Program program = decode(data, size);
   std::vector<std::pair<std::string_view, Run>> runs;
   for (const engine::Entry& entry : on) {
+    // Of REWIND's compositions the default one: a program takes seconds with two layers.
+    if (entry.family.starts_with("rewind") && entry.name != "rewind-1l-nfp-batch") continue;
     runs.emplace_back(entry.name, Player::play(entry, program, tamper));
     if (!runs.back().second.problem.empty()) return runs.back().second.problem;
   }
