@@ -83,10 +83,11 @@ class RewindLog {
   [[nodiscard]] const RewindShape& shape() const noexcept { return shape_; }
 
  private:
-  void count(std::uint64_t n) noexcept { records_.store(records_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }  // under the mutex
+  void count(std::uint64_t n) noexcept {
+    records_.store(records_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }  // under the mutex
   static constexpr std::uint64_t root_word = 48, stamp_word = 56;
-  [[nodiscard]] static LogArena make_arena(std::uint64_t offset, std::uint64_t bytes, const RewindShape& shape,
-                                           std::uint64_t cells);
+  [[nodiscard]] static LogArena make_arena(std::uint64_t offset, std::uint64_t bytes, const RewindShape& shape, std::uint64_t cells);
   [[nodiscard]] Cursor cursor(PointerLog::At at) const noexcept;
   [[nodiscard]] Cursor cursor(std::uint64_t record) const noexcept;
   [[nodiscard]] std::uint64_t pending() const noexcept { return tree_ ? 0 : pointers_->pending(); }

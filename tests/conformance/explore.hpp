@@ -75,7 +75,10 @@ void explore_instance(const engine::Entry& entry, const Budget& budget, std::vec
   row.workload = Workload::name;
   if (!budget.engines.empty() && std::find(budget.engines.begin(), budget.engines.end(), row.engine) == budget.engines.end()) return;
   const auto start = std::chrono::steady_clock::now();
-  const auto left = [&] { return budget.seconds * (entry.family.starts_with("rewind") ? 6 : 1) - std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  const auto left = [&] {
+    return budget.seconds * (entry.family.starts_with("rewind") ? 6 : 1) -
+           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
   constexpr std::uint64_t pairs = 2 * std::size(ways);
   const std::string both = row.engine + " " + row.workload;
   const std::uint64_t name = base::hash_bytes(both.data(), both.size(), 0) % 1000;
