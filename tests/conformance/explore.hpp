@@ -60,7 +60,7 @@ crashtest::Plan plan_of(const Budget& budget, const Way& way, crash::Model model
   plan.ring_bytes = small_ring(entry, way.like_a_file);
   if constexpr (requires { Workload::shape(plan); }) Workload::shape(plan);
   // REWIND fences at each record, and two layers dozens of times: of so many points some, from all of the window
-  if (entry.family.starts_with("rewind")) plan.explore.every = entry.family.starts_with("rewind-2l") ? 1999 : 97;
+  if (test::is_rewind(entry)) plan.explore.every = entry.family.starts_with("rewind-2l") ? 1999 : 97;
   // One round in four begins with the making of the pool, one ends with its close.
   const std::uint64_t last = budget.steps + 2, at = seed % 4 == 0 ? 0 : seed % 4 == 1 ? last : base::mix(seed) % last;
   plan.explore.from = at + budget.window > last ? last - std::min(last, budget.window) : at;
@@ -76,14 +76,14 @@ void explore_instance(const engine::Entry& entry, const Budget& budget, std::vec
   if (!budget.engines.empty() && std::find(budget.engines.begin(), budget.engines.end(), row.engine) == budget.engines.end()) return;
   const auto start = std::chrono::steady_clock::now();
   const auto left = [&] {
-    return budget.seconds * (entry.family.starts_with("rewind") ? 6 : 1) -
+    return budget.seconds * (test::is_rewind(entry) ? 6 : 1) -
            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
   constexpr std::uint64_t pairs = 2 * std::size(ways);
   const std::string both = row.engine + " " + row.workload;
   const std::uint64_t name = base::hash_bytes(both.data(), both.size(), 0) % 1000;
   // REWIND's compositions differ by parts: each is looked at for less long.
-  const std::uint64_t distinct = entry.family.starts_with("rewind") ? budget.distinct / 10 : budget.distinct;
+  const std::uint64_t distinct = test::is_rewind(entry) ? budget.distinct / 10 : budget.distinct;
   for (std::uint64_t round = 0; row.failure.empty() && left() > 0; ++round) {
     if (row.counts.distinct >= distinct && (!budget.every_way || round >= pairs)) break;
     const std::uint64_t pair = (name + round) % pairs;  // each engine and workload begins elsewhere
@@ -121,9 +121,7 @@ std::vector<Row> explore_all(const Budget& budget) {
   std::vector<Row> rows;
   for (const engine::Entry& entry : engine::registered()) {
     if (budget.first && !rows.empty() && !rows.back().failure.empty()) break;
-    // REWIND's compositions under `none` are one type: the default one stands for all.
-    if (entry.family.starts_with("rewind") && entry.isolation == Isolation::caller && entry.family != "rewind-1l-nfp-batch") continue;
-    if (entry.family != "volatile") explore_instance<Workload>(entry, budget, rows);
+    if (test::is_durable(entry) && !test::is_stood_for(entry)) explore_instance<Workload>(entry, budget, rows);
   }
   return rows;
 }

@@ -33,7 +33,7 @@ Shape shape_of(const Entry& e, const Way& way, std::uint64_t records) {
   s.like_a_file = way.like_a_file;
   // undo logs a line a record, and a record on a file takes a block
   const std::uint64_t each = (is_undo(e) ? 8 : 1) * (way.like_a_file ? 4096 : 640);
-  s.ring_bytes = small_ring(e, std::max<std::uint64_t>((records * each + 4095) / 4096 * 4096, 8192));
+  s.ring_bytes = ring_of_at_least(e, std::max<std::uint64_t>((records * each + 4095) / 4096 * 4096, 8192));
   s.home_bytes = s.max_home_bytes = 8 * pool::chunk_bytes;
   return s;
 }

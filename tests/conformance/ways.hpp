@@ -4,7 +4,7 @@
 #pragma once
 
 #include "perdure/api/options.hpp"
-#include "perdure/engine/entry.hpp"
+#include "tests/engine/families.hpp"
 
 namespace perdure::conformance {
 
@@ -20,7 +20,7 @@ inline constexpr Way ways[] = {
 /// A ring, in bytes, that wraps every few steps of a workload. undo logs a line at a time, on a file a block; REWIND a record a word, in buckets, and
 /// with two layers two nodes a transaction.
 inline std::uint64_t small_ring(const engine::Entry& e, bool like_a_file) {
-  if (e.family == "undo") return like_a_file ? 1 << 20 : 16384;
+  if (test::is_undo(e)) return like_a_file ? 1 << 20 : 16384;
   if (e.family.starts_with("rewind-1l")) return 32768;
   if (e.family.starts_with("rewind-2l")) return 65536;
   return like_a_file ? 32768 : 8192;

@@ -94,7 +94,7 @@ Recorded run(const Entry& e, const Way& way, std::uint64_t seed, std::size_t thr
   plan.like_a_file = way.like_a_file;
   plan.rings = 3;  // the main thread has one, the first worker too, the others share the last
   plan.engine = e.name;
-  plan.ring_bytes = !way.like_a_file ? small_ring(e, 8192) : is_undo(e) ? 1 << 20 : 65536;
+  plan.ring_bytes = !way.like_a_file ? ring_of_at_least(e, 8192) : is_undo(e) ? 1 << 20 : 65536;
   plan.home_bytes = plan.max_home_bytes = 16 * pool::chunk_bytes;
   plan.event = Scheduler::point;
   auto made = medium::CrashMedium::make(crashtest::detail::medium_of(plan)).value();

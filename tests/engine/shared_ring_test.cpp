@@ -58,7 +58,7 @@ TEST_P(SharedRing, RecyclingKeepsTheRecordsOfATransactionInProgress) {
 // Nothing but transactions that give up: they need room in the log, and no commit ever makes some.
 TEST_P(SharedRing, AbortsAloneNeverFillALog) {
   Shape shape;
-  shape.ring_bytes = small_ring(GetParam(), 8192);
+  shape.ring_bytes = ring_of_at_least(GetParam(), 8192);
   auto rig = open_rig<Root>(GetParam(), shape);
   struct Oops {};
   for (unsigned i = 0; i < 1000 / scale; ++i)

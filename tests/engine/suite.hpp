@@ -24,6 +24,7 @@
 
 #include "perdure/api/pool.hpp"
 #include "perdure/medium/recording.hpp"
+#include "tests/engine/families.hpp"
 
 namespace perdure::test {
 
@@ -37,29 +38,6 @@ inline constexpr unsigned scale = 1;
 
 // --- the engines as test parameters -----------------------------------------------------------------------------------------------
 
-using engine::Entry;
-
-inline bool is_durable(const Entry& e) { return e.family != "volatile"; }
-inline bool isolates(const Entry& e) { return e.isolation == Isolation::full; }
-inline bool is_shadow(const Entry& e) { return e.family == "shadow"; }
-inline bool is_dudetm(const Entry& e) { return e.family == "dudetm"; }
-inline bool is_undo(const Entry& e) { return e.family == "undo"; }
-inline bool clears_at_commit(const Entry& e) {
-  return e.family.find("-fp-") != std::string_view::npos;
-}  // REWIND, force: no log is ever full
-inline bool is_rewind(const Entry& e) { return e.family.starts_with("rewind"); }
-
-/// The bytes of a ring that is small, but not too small for the engine.
-inline std::uint64_t small_ring(const Entry& e, std::uint64_t bytes) {
-  engine::Config config;
-  config.instance = e.name;
-  return std::max(bytes, e.identity(config).least_ring);
-}
-
-/// How many times as long a transaction takes, and as many events on a medium, at most: what a test does is divided by it.
-inline unsigned heavy(const Entry& e) { return e.family.starts_with("rewind-2l") ? 20 : is_rewind(e) ? 4 : 1; }
-/// REWIND's compositions under `none` are one type, which differs from that under the lock in its TM alone: the default one stands for all.
-inline bool is_stood_for(const Entry& e) { return is_rewind(e) && !isolates(e) && e.family != "rewind-1l-nfp-batch"; }
 inline std::vector<Entry> engines_that(bool (*keep)(const Entry&)) {
   std::vector<Entry> kept;
   for (const Entry& e : engine::registered())

@@ -146,7 +146,7 @@ TEST_P(Threads, BlocksMoveBetweenThreads) {
 TEST_P(Threads, CheckpointsBesideWriters) {
   Shape shape;
   shape.threads = 3;
-  shape.ring_bytes = small_ring(GetParam(), 32 << 10);
+  shape.ring_bytes = ring_of_at_least(GetParam(), 32 << 10);
   auto rig = open_rig<Root>(GetParam(), shape);
   const unsigned each = 4000 / scale / heavy(GetParam());
   std::atomic<bool> stop{false};

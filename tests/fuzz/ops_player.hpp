@@ -15,6 +15,7 @@
 
 #include "perdure/crash/crashtest.hpp"
 #include "perdure/medium/recording.hpp"
+#include "tests/engine/families.hpp"
 #include "tests/fuzz/ops_perform.hpp"
 
 namespace perdure::fuzz {
@@ -56,9 +57,9 @@ class Player {
 
  private:
   Player(const engine::Entry& entry, const Program& program)
-      : entry_(entry), keeps_(entry.family != "volatile"), program_(program), plan_(program.plan), states_(1) {
+      : entry_(entry), keeps_(test::is_durable(entry)), program_(program), plan_(program.plan), states_(1) {
     // REWIND logs a record and more a word, and as much again for a rollback
-    if (entry.family.starts_with("rewind")) plan_.ring_bytes = std::max<std::uint64_t>(plan_.ring_bytes * 4, 1 << 18);
+    if (test::is_rewind(entry)) plan_.ring_bytes = std::max<std::uint64_t>(plan_.ring_bytes * 4, 1 << 18);
   }
 
   void step(const Command& c) {

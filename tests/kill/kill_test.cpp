@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "tests/engine/families.hpp"
 #include "tests/kill/killer.hpp"
 
 #if defined(__SANITIZE_THREAD__)
@@ -62,7 +63,7 @@ std::vector<Config> table() {
     for (const char* container : {"hash_map", "map", "vector"})
       all.push_back({"emulated", "undo", threads, container, each / 4 + 1, false});
   for (const engine::Entry& e : engine::registered())
-    if (e.family.starts_with("rewind") && e.name == e.family)
+    if (test::is_rewind(e) && e.name == e.family)
       for (const char* container : {"hash_map", "map"})
         all.push_back(
             {"emulated", std::string(e.name), container[0] == 'h' ? 2U : 1U, container, each / 4 + 1, e.family.ends_with("batch")});

@@ -147,7 +147,7 @@ LISTS = (
     _left_out("an index operation's records before its stores (V1)", "log/aavlt.cpp", "log_.persist();  // V1", by="aavlt"),
     _one("an index operation's stores before its END (V2)", "log/aavlt.cpp", "  for (const Write& w : writes_) nvm_.start(w.at, w.value);\n",
          "  if (MUTANT) log(AriesRecord::make(AriesType::end, ++lsn_, 0)), log_.persist();\n  for (const Write& w : writes_) nvm_.start(w.at, w.value);\n", by="aavlt"),
-    _one("an index operation's END last (V3)", "log/aavlt.cpp", "for (auto at = log_.first(); at && !nvm_.failed(); at = log_.first()) {  // a failed medium removes nothing", "for (auto at = MUTANT ? log_.last() : log_.first(); at; at = MUTANT ? log_.last() : log_.first()) {", by="aavlt"),
+    _one("an index operation's END last (V3)", "log/aavlt.cpp", "for (auto at = log_.first(); at && !nvm_.failed(); at = log_.first()) {  // a failed medium removes nothing", "for (auto at = MUTANT ? log_.last() : log_.first(); at && !nvm_.failed(); at = MUTANT ? log_.last() : log_.first()) {", by="aavlt"),
     _one("an index operation that has ended is not undone", "log/aavlt.cpp", "if (!finished)\n", "if (!finished || MUTANT)\n", by="aavlt"),
     _left_out("old values before the records that have them are gone", "log/aavlt.cpp", "nvm_.fence();  // old values", by="aavlt"),
 )

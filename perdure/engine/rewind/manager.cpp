@@ -14,7 +14,7 @@ using log::AriesRecord;
 using log::AriesType;
 using log::RewindLog;
 
-Manager::Manager(pool::PoolFile& file, const Composition& how) : file_(file), medium_(file.medium()), how_(how), flushes_(how.force) {
+Manager::Manager(pool::PoolFile& file, const Composition& how) : file_(file), medium_(file.medium()), how_(how) {
   const pool::Header& header = file.header();
   for (std::uint32_t i = 0; i < header.ring_count; ++i)
     logs_.push_back(std::make_unique<ManagedLog>(medium_, pool::ring_offset(header, i), header.ring_bytes,
@@ -95,13 +95,13 @@ void Manager::drain(ManagedLog& log, Transaction& tx) noexcept {
   if (log.log.nvm().failed()) return;
   const std::uint64_t in_log = log.log.in_log();
   std::size_t n = 0;
-  for (; n < tx.waiting.size() && tx.waiting[n].number <= in_log; ++n) store_now(tx.waiting[n].offset, tx.waiting[n].value);
+  for (; n < tx.waiting.size() && tx.waiting[n].number <= in_log; ++n) store_now(tx, tx.waiting[n].offset, tx.waiting[n].value);
   tx.waiting.erase(tx.waiting.begin(), tx.waiting.begin() + static_cast<std::ptrdiff_t>(n));
 }
 
-void Manager::store_now(std::uint64_t offset, std::uint64_t value) noexcept {
+void Manager::store_now(const Transaction& tx, std::uint64_t offset, std::uint64_t value) noexcept {
   medium_.store(medium_.log_bytes() + offset, &value, 8);
-  if (flushes_) medium_.flush(medium_.log_bytes() + offset, 8);
+  if (how_.force || tx.flushes) medium_.flush(medium_.log_bytes() + offset, 8);
 }
 
 // --- the end of a transaction -------------------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ bool Manager::prepare(ManagedLog& log, Transaction& tx, std::uint64_t heap_recor
 
 // The log's mutex is held.
 Status Manager::end(ManagedLog& log, Transaction& tx, std::uint64_t commit_id) noexcept {
-  if (how_.force) {
+  if (how_.force || commit_id == 0) {
     log.log.persist();
     drain(log, tx);
     if (Status s = medium_.fence(); !s.ok()) return s;  // K2
@@ -178,6 +178,7 @@ Status Manager::rollback(ManagedLog& log, Transaction& tx) noexcept {
   const std::lock_guard lock(log.log.mutex());
   log.log.persist();
   drain(log, tx);
+  tx.flushes = true;  // K2
   const std::uint64_t newest = tx.last_lsn;
   append(log, tx, AriesRecord::make(AriesType::rollback, next_lsn(), tx.id));
   if (how_.layers == 2) {

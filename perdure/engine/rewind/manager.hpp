@@ -8,9 +8,9 @@
 //   clear     force, at commit: the transaction's records are removed, oldest first, END last. The newest END of a log stays: it has the newest id
 //   rollback  a ROLLBACK record, and for each UPDATE, newest first, a CLR, then the store of the old value; END
 //   checkpoint  no-force: a CHECKPOINT record, flush_all; X and the CHECKPOINT's LSN in the header; then what had ended before is removed, ENDs last
-// Invariants: K1 an UPDATE or CLR is in the log before home may change (WAL). K2 force: a transaction's stores are durable before its END is in the log.
-// K3 END is removed last. K4 no-force: all that a transaction below X and the checkpoint's LSN stored is durable before the header says so, and that
-// before one of its records is removed. K5 room for a transaction's CLRs, ROLLBACK and END is kept.
+// Invariants: K1 an UPDATE or CLR is in the log before home may change (WAL). K2 the stores of a transaction that rolls back, and with force of every one,
+// are durable before its END is in the log. K3 END is removed last. K4 no-force: all that a transaction below X and the checkpoint's LSN stored is durable
+// before the header says so, and that before one of its records is removed. K5 room for a transaction's CLRs, ROLLBACK and END is kept.
 // Thread safety: a Transaction is one thread's. Logs are shared under their mutex, short to append, long to walk (section 4.7).
 #pragma once
 
@@ -49,6 +49,7 @@ struct Transaction {
   std::uint64_t id = 0;  ///< 0: it has logged nothing
   std::uint64_t last_lsn = 0;
   std::uint64_t updates = 0, kept = 0, records = 0;
+  bool flushes = false;  ///< it rolls back: its stores to home start their write-back, without force too (K2)
   struct Waiting {
     std::uint64_t offset, value, number;  ///< stored when the log holds so many records
   };
@@ -56,6 +57,7 @@ struct Transaction {
   /// For the next one; the memory of `waiting` stays.
   void reset() noexcept {
     id = last_lsn = updates = kept = records = 0;
+    flushes = false;
     waiting.clear();
   }
   [[nodiscard]] const Waiting* find(std::uint64_t offset) const noexcept {
@@ -106,7 +108,7 @@ class Manager {
   void reserve(ManagedLog& log, Transaction& tx, std::uint64_t heap_records);
   std::uint64_t append(ManagedLog& log, Transaction& tx, log::AriesRecord&& record) noexcept;
   void store(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value, std::uint64_t number) noexcept;
-  void store_now(std::uint64_t offset, std::uint64_t value) noexcept;
+  void store_now(const Transaction& tx, std::uint64_t offset, std::uint64_t value) noexcept;
   void drain(ManagedLog& log, Transaction& tx) noexcept;
   Status end(ManagedLog& log, Transaction& tx, std::uint64_t commit_id) noexcept;
   void undo(ManagedLog& log, Transaction& tx, const log::AriesRecord& update) noexcept;
@@ -114,7 +116,6 @@ class Manager {
   pool::PoolFile& file_;
   medium::Medium& medium_;
   const Composition how_;
-  bool flushes_;  // home's stores start their write-back: force, and recovery
   std::vector<std::unique_ptr<ManagedLog>> logs_;
   std::atomic<std::uint64_t> lsn_{0}, ids_{0};
 };

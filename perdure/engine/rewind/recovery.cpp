@@ -39,7 +39,6 @@ Status Manager::recover(pool::PoolFile& file, Recovery& report, const Compositio
   const pool::Header& header = file.header();
   medium::Medium& medium = file.medium();
   Manager manager(file, how);
-  manager.flushes_ = true;
   std::vector<Seen> records;
   for (std::size_t i = 0; i < manager.logs_.size(); ++i) {
     auto there = manager.logs_[i]->log.recover();
@@ -80,15 +79,16 @@ Status Manager::recover(pool::PoolFile& file, Recovery& report, const Compositio
   };
 
   log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
-  // Redo, rollbacks too; heap ops where their transaction ended.
+  // Redo of what has committed, without force; heap ops where their transaction ended. Of a rollback that has not ended, the CLRs: home may lack their last
+  // stores (the paper redoes one; Batch may have had a group of them in the log before the first store). What has been rolled back is home (K2), and must not
+  // be redone: the blocks that it had allocated may be part of other things by now, which home knows of already.
   std::unordered_map<std::uint64_t, std::vector<pool::HeapOp>> ops;
   std::map<std::uint64_t, std::vector<pool::HeapOp>> in_order;  // force: by commit id
   for (const auto& [r, log] : records) {
     if (r.type() == AriesType::checkpoint || covered(table[r.transaction()])) continue;
-    // Force: what has ended is home, and an UPDATE that has not is undone below; but of a rollback the last CLRs' stores may be missing. The paper redoes
-    // one; Batch may have had a group of them in the log before the first store.
-    const bool rolling = how.force && r.type() == AriesType::clr && table[r.transaction()].status != Xact::finished;
-    if (r.stores_word() && (!how.force || rolling)) home.words(r.address(), &r.words[5], 1);
+    const Xact& x = table[r.transaction()];
+    const bool redone = x.status == Xact::finished ? !how.force && x.commit_id != 0 : r.type() == AriesType::clr;
+    if (r.stores_word() && redone) home.words(r.address(), &r.words[5], 1);
     if (r.changes_heap()) ops[r.transaction()].push_back(r.heap_op());
     if (r.type() != AriesType::end || r.commit_id() == 0) continue;
     if (how.force)
@@ -104,6 +104,7 @@ Status Manager::recover(pool::PoolFile& file, Recovery& report, const Compositio
     Transaction& tx = undoing[id];
     if (tx.id != 0) return tx;
     tx.id = id;
+    tx.flushes = true;
     tx.last_lsn = x.last_lsn;
     tx.kept = records.size() + 2;
     manager.logs_[x.log]->kept += tx.kept;

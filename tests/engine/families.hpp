@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What tests have to know of an engine, by its family: the one place that knows families' names.
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+
+#include "perdure/engine/any.hpp"
+
+namespace perdure::test {
+
+using engine::Entry;
+
+inline bool is_durable(const Entry& e) { return e.family != "volatile"; }
+inline bool isolates(const Entry& e) { return e.isolation == Isolation::full; }
+inline bool is_shadow(const Entry& e) { return e.family == "shadow"; }
+inline bool is_dudetm(const Entry& e) { return e.family == "dudetm"; }
+inline bool is_undo(const Entry& e) { return e.family == "undo"; }
+/// REWIND, force: no log is ever full.
+inline bool clears_at_commit(const Entry& e) { return e.family.find("-fp-") != std::string_view::npos; }
+inline bool is_rewind(const Entry& e) { return e.family.starts_with("rewind"); }
+
+/// How many times as long a transaction takes, and as many events on a medium, at most: what a test does is divided by it.
+inline unsigned heavy(const Entry& e) { return e.family.starts_with("rewind-2l") ? 20 : is_rewind(e) ? 4 : 1; }
+/// REWIND's compositions under `none` are one type, which differs from that under the lock in its TM alone: the default one stands for all.
+inline bool is_stood_for(const Entry& e) { return is_rewind(e) && !isolates(e) && e.family != "rewind-1l-nfp-batch"; }
+
+/// The bytes of a ring: those asked for, or the least that the engine takes.
+inline std::uint64_t ring_of_at_least(const Entry& e, std::uint64_t bytes) {
+  engine::Config config;
+  config.instance = e.name;
+  return std::max(bytes, e.identity(config).least_ring);
+}
+
+}  // namespace perdure::test
