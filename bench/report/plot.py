@@ -8,7 +8,7 @@ from .stats import spread
 COLOURS = ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377"]
 
 
-def _pyplot():
+def pyplot():
     import matplotlib
 
     matplotlib.use("Agg")
@@ -64,7 +64,7 @@ def _micro_figure(plt, data, threads, names, path, note):
 
 
 def micro_pictures(data, threads, directory, note):
-    plt = _pyplot()
+    plt = pyplot()
     names = [r.name for r in data["runners"] if r.name != "ceiling"]  # a line in the picture
     core = [n for n in names if micro.is_core(n)]
     paths = [directory / "micro.png"]
@@ -76,7 +76,7 @@ def micro_pictures(data, threads, directory, note):
 
 
 def file_pictures(data, threads, directory, note):
-    plt = _pyplot()
+    plt = pyplot()
     figures = data["figures"]
     fig, axes = plt.subplots(1, 2, figsize=(10.5, 4.2))
     for ax, part, title in ((axes[0], "waiting", "waiting: durable when put returns"), (axes[1], "running", "not waiting")):

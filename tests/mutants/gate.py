@@ -33,6 +33,7 @@ PROGRAMS = {  # target, its place, arguments
     "receipts": ("engine_receipt_test", "tests/engine", [*GTEST]),
     "pointer_log": ("log_pointer_log_test", "tests/log", [*GTEST]),
     "aavlt": ("log_aavlt_test", "tests/log", [*GTEST]),
+    "rewind": ("engine_rewind_test", "tests/engine", [*GTEST]),
     "shared_ring": ("engine_shared_ring_test", "tests/engine", [*GTEST]),
 }
 LONGEST = 600  # seconds: what hangs is found, too

@@ -245,12 +245,9 @@ Status Manager::checkpoint(std::uint64_t x) {
     walk([&](const auto& c) {
       if (c.record->type() == AriesType::end && c.record->commit_id() <= x) ended.insert(c.record->transaction());
     });
-    walk([&](const auto& c) {
+    walk([&](const auto& c) {  // K3: an END is the newest of its transaction's
       const bool marker = c.record->type() == AriesType::checkpoint && c.record->lsn() < before;
-      if (marker || (c.record->type() != AriesType::end && ended.contains(c.record->transaction()))) log.remove(c);
-    });
-    walk([&](const auto& c) {  // K3
-      if (c.record->type() == AriesType::end && ended.contains(c.record->transaction())) log.remove(c);
+      if (marker || ended.contains(c.record->transaction())) log.remove(c);
     });
     const std::lock_guard lock(log.mutex());
     log.compact();

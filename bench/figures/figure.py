@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a figure is: a row of the papers' claims, how it is measured here, and what the measurement says beside the claim.
+
+A Figure's measure(bench) returns points; bench runs cells in interleaved rounds. findings(points) returns sentences made from the points
+alone. `remark` is what a reader needs to know where the two differ, and is written by hand.
+"""
+
+import json
+import statistics
+import subprocess
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from report.driver import Failed
+from report.stats import spread
+
+
+@dataclass(frozen=True)
+class Point:
+    """A median with the slowest and the fastest round; x is a number, or a name where the figure is of bars."""
+
+    series: str
+    x: float | str
+    y: float
+    low: float
+    high: float
+
+
+@dataclass
+class Figure:
+    row: str  # as in the list of claims: "R-Fig3L"
+    title: str
+    claim: str  # what the paper measured
+    setup: str  # what was run here, with its parameters
+    x: str  # the axes, with their units
+    y: str
+    measure: Callable  # (Bench) -> [Point]
+    findings: Callable  # ([Point]) -> [str]
+    remark: str = ""
+    bars: bool = False
+    log_x: bool = False
+    log_y: bool = False
+
+
+@dataclass
+class Paper:
+    name: str
+    title: str
+    medium: str  # what is emulated, for the notes
+    about: list
+    figures: list
+
+
+@dataclass
+class Bench:
+    """What a figure measures with."""
+
+    build_dir: Path  # of the bench preset
+    directory: Path  # where pools go: a directory of this run's own, on tmpfs
+    rounds: int
+    quick: bool
+    progress: Callable[[str], None]
+    environment: dict = field(default_factory=dict)
+
+    def executable(self, name):
+        path = self.build_dir / "bench" / name
+        if not path.exists():
+            raise Failed(f"{path} is not there; build it first: ./dev build --preset bench --target bench/all")
+        return path
+
+    def call(self, name, *arguments, timeout=600):
+        """Runs an executable that prints one JSON document; the document."""
+        command = [str(self.executable(name)), *map(str, arguments), "--json"]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"{' '.join(command)}: no answer within {timeout} s") from None
+        if done.returncode != 0:
+            raise Failed(f"{' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}")
+        return json.loads(done.stdout)
+
+    def interleave(self, cells):
+        """cells: {key: function that measures once and returns a number}. All of them in turn, forwards and backwards, round after round:
+        {key: [number of each round]}."""
+        values = {key: [] for key in cells}
+        for number in range(self.rounds):
+            order = list(cells) if number % 2 == 0 else list(reversed(cells))
+            for n, key in enumerate(order, 1):
+                self.progress(f"round {number + 1} of {self.rounds}, {n} of {len(order)}: {key}")
+                values[key].append(cells[key]())
+        return values
+
+
+def point(series, x, values):
+    s = spread(values)
+    return Point(series, x, s.median, s.low, s.high)
+
+
+def ratios(above, below):
+    """Round by round: both ran in the same round, on the same machine in the same state."""
+    return [a / b for a, b in zip(above, below)]
+
+
+def median_of(points, series, x=None):
+    """The y of a series at x; without x, the median over it. None where there is none."""
+    found = [p.y for p in points if p.series == series and (x is None or p.x == x)]
+    return statistics.median(found) if found else None
+
+
+def crossing(points, one, other):
+    """The x from which `one` is above `other`, between the points in a straight line; None where it never is."""
+    a = {p.x: p.y for p in points if p.series == one}
+    b = {p.x: p.y for p in points if p.series == other}
+    before = None
+    for x in sorted(a.keys() & b.keys()):
+        gap = a[x] - b[x]
+        if gap >= 0:
+            return x if before is None or gap == before[1] else before[0] + (x - before[0]) * -before[1] / (gap - before[1])
+        before = (x, gap)
+    return None
+
+
+def as_json(figure, points, seconds, facts, rounds, quick):
+    return {"row": figure.row, "points": [asdict(p) for p in points], "seconds": seconds, "machine": facts, "rounds": rounds, "quick": quick}
+
+
+def points_of(document):
+    return [Point(**p) for p in document["points"]]
