@@ -93,7 +93,7 @@ void Central::unlist(Span& span) noexcept {
   span.listed = false;
 }
 
-// A Span object for a span of the class at `chunk`: every block taken, in the table, not listed.
+// A Span object for a span of the class at `chunk`, not listed, and not in the table: prepare_free looks there without the mutex, and must find states.
 Span* Central::make_span(std::uint32_t cls, std::uint64_t chunk) {
   Class& c = classes_[cls];
   Span* span = nullptr;
@@ -112,7 +112,6 @@ Span* Central::make_span(std::uint32_t cls, std::uint64_t chunk) {
   span->chunk.store(chunk, std::memory_order_relaxed);
   span->free = 0;
   span->hint = 0;
-  enter(*span, true);
   return span;
 }
 
@@ -129,6 +128,7 @@ Span* Central::open_span(std::uint64_t head, std::uint64_t home_bytes) {
     span->state[i].store(used ? Span::taken : Span::available, std::memory_order_relaxed);
     span->free += used ? 0 : 1;
   }
+  enter(*span, true);
   if (span->free > 0) list(*span);
   if (span->free == info.blocks) ++classes_[span->cls].empty;
   return span;
@@ -214,6 +214,7 @@ Span* Central::usable_span(std::uint32_t cls, std::uint64_t home_bytes) {
       Span* const span = make_span(cls, chunk);
       for (std::uint32_t i = 0; i < span->info().blocks; ++i) span->state[i].store(Span::available, std::memory_order_relaxed);
       span->free = span->info().blocks;
+      enter(*span, true);
       list(*span);
       ++c.empty;
       return span;

@@ -225,6 +225,31 @@ TEST_F(HeapTest, OneOfTwoSimultaneousFrees) {
   }
 }
 
+// The first frees in a span after an opening: one thread makes what is known of it, the other must wait, or find all of it.
+TEST_F(HeapTest, TwoThreadsOpenASpan) {
+  open();
+  std::vector<std::uint64_t> there;
+  for (int i = 0; i < 4000; ++i) there.push_back(*user->allocate(16));
+  for (int round = 0; round < rounds_in(150); ++round) {
+    close();
+    open();
+    std::atomic<int> go{0}, refused{0};
+    const auto attempt = [&](std::size_t which) {
+      ++go;
+      while (go < 2) {}
+      const auto op = pool->heap().prepare_free(there[there.size() - which]);
+      if (op.ok())
+        pool->heap().release(*op);
+      else
+        ++refused;
+    };
+    std::thread other(attempt, 1);
+    attempt(2);
+    other.join();
+    ASSERT_EQ(0, refused) << round;
+  }
+}
+
 TEST_F(HeapTest, FullThenFreeWorks) {
   open();
   for (const std::uint64_t n : {64ULL, 4000ULL, 20000ULL, 60000ULL, 100000ULL, 16ULL}) {
