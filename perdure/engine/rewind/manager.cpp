@@ -104,6 +104,13 @@ void Manager::store_now(const Transaction& tx, std::uint64_t offset, std::uint64
   if (how_.force || tx.flushes) medium_.flush(medium_.log_bytes() + offset, 8);
 }
 
+void Manager::end_group(ManagedLog& log, Transaction& tx) noexcept {
+  if (tx.waiting.empty()) return;
+  const std::lock_guard lock(log.log.mutex());
+  log.log.persist();
+  drain(log, tx);
+}
+
 // --- the end of a transaction -------------------------------------------------------------------------------------------------------
 
 bool Manager::prepare(ManagedLog& log, Transaction& tx, std::uint64_t heap_records) {

@@ -77,6 +77,8 @@ class Manager {
 
   /// Logs and stores a word. False, with nothing changed: the log is too full (K5). Throws error(too_big), std::bad_alloc.
   bool update(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value);
+  /// Batch: what the transaction has logged is in the log, full group or not, and stored.
+  void end_group(ManagedLog& log, Transaction& tx) noexcept;
   /// Room for so many heap records and END. False: the log is too full. Before the commit draws its id.
   bool prepare(ManagedLog& log, Transaction& tx, std::uint64_t heap_records);
   /// The transaction is durable, and has the commit id, when this returns ok. Its heap ops are not applied yet.

@@ -114,9 +114,17 @@ class Rewind<Tm>::Context : public ContextBase<Tm> {
   std::uint64_t commit(Durability durability);
   void rollback() noexcept;
 
+  /// For the paper's calls (calls.hpp), which cannot run a transaction again. False, with nothing changed: the log is too full.
+  [[nodiscard]] bool log(std::uint64_t* a, std::uint64_t v);
+  /// What was logged is in the log, and stored.
+  void end_group();
+  /// After commit() has thrown NeedRoom: it may be called again.
+  void room_made() noexcept { needed_ = 0; }
+
  private:
   friend class Rewind;
   void log_and_store(std::uint64_t offset, std::uint64_t value);
+  void look_for_failure();
   void end() noexcept;
   [[noreturn]] void need_room(std::uint64_t bytes);
 

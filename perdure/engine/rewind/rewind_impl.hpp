@@ -47,10 +47,28 @@ template <class Tm>
 void Rewind<Tm>::Context::log_and_store(std::uint64_t offset, std::uint64_t value) {
   if (core_.state() != 0) core_.refuse();  // after a failed append nothing may be stored to home
   if (!engine_.manager_.update(log_, tx_, offset, value)) need_room(log::AriesRecord::bytes);
-  if (__builtin_expect(log_.log.nvm().failed(), 0)) {
-    core_.poison(log_.log.nvm().status());
-    core_.refuse();
-  }
+  look_for_failure();
+}
+
+template <class Tm>
+void Rewind<Tm>::Context::look_for_failure() {
+  if (__builtin_expect(!log_.log.nvm().failed(), 1)) return;
+  core_.poison(log_.log.nvm().status());
+  core_.refuse();
+}
+
+template <class Tm>
+bool Rewind<Tm>::Context::log(std::uint64_t* a, std::uint64_t v) {
+  if (core_.state() != 0) core_.refuse();
+  const bool done = engine_.manager_.update(log_, tx_, offset_of(a), v);
+  look_for_failure();
+  return done;
+}
+
+template <class Tm>
+void Rewind<Tm>::Context::end_group() {
+  engine_.manager_.end_group(log_, tx_);
+  look_for_failure();
 }
 
 template <class Tm>
