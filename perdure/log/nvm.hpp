@@ -32,6 +32,10 @@ class NvmStore {
     ++synchronous_;
     wait();
   }
+  /// Durable after start_again() of it and a fence.
+  void store(std::uint64_t offset, std::uint64_t value) noexcept {
+    if (!failed()) medium_.store(offset, &value, 8);
+  }
   /// Durable after the next fence.
   void start(std::uint64_t offset, std::uint64_t value) noexcept {
     if (failed()) return;

@@ -67,7 +67,7 @@ void BucketLog::append(std::uint64_t record) noexcept {
     persistent_ = filled_;
     return;
   }
-  nvm_.start(cell(at), record);
+  nvm_.store(cell(at), record);  // its line is written back once, with the group
   const int me = base::thread_slot();
   of_others_ = pending() > 1 && (of_others_ || appender_ != me);
   appender_ = me;
@@ -83,8 +83,8 @@ void BucketLog::persist() noexcept {
       std::uint64_t words[8];
       for (std::uint64_t i = 0; i < 8; ++i) words[i] = nvm_.word(record(at) + i * 8);
       nvm_.start_line(record(at), words);
-      nvm_.start_again(cell(at), 8);
     }
+  nvm_.start_again(cell({list_.tail(), persistent_}), pending() * 8);
   nvm_.fence();  // P1, P3: the group's records and cells before the index that makes them count
   nvm_.synchronous(list_.tail() + persistent_word, filled_);
   persistent_ = filled_;
