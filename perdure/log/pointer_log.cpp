@@ -27,10 +27,13 @@ void SimpleLog::remove(At at) noexcept {
 Status SimpleLog::recover() {
   list_.recover();
   if (Status s = list_.check(arena_.begin(), arena_.end(), arena_.lines()); !s.ok()) return s;
-  for (At at = first(); at; at = next(at))
+  for (At at = first(); at; at = next(at)) {
     if (!arena_.mark_line(at.node))
       return failure(Code::corrupt, nvm_.medium().path(), "a log whose list goes through log offset " + std::to_string(at.node),
                      "a line of the log, once", "restore a copy");
+    nvm_.start_again(at.node, LogArena::line);
+  }
+  nvm_.fence();  // D4
   return {};
 }
 
@@ -146,6 +149,7 @@ Status BucketLog::recover() {
   filled_ = persistent_ = 0;
   for (std::uint64_t b = list_.head(); b != 0; b = list_.next(b))
     if (Status s = learn(b); !s.ok()) return s;
+  nvm_.fence();  // D4
   // What a crash left empty behind the tail: a bucket whose last pointer was just removed.
   for (std::uint64_t b = list_.head(), next = 0; b != 0; b = next) {
     next = list_.next(b);
@@ -176,6 +180,7 @@ Status BucketLog::learn(std::uint64_t bucket) {
     if (value == 0) return broken("has an empty cell, number " + std::to_string(c) + ", before others");
     if (value != gap) ++used;
   }
+  nvm_.start_again(bucket, first_cell + end * 8);
   in_use(bucket) = used;
   if (is_tail) filled_ = persistent_ = end;
   return {};

@@ -24,7 +24,6 @@ LogArena RewindLog::make_arena(std::uint64_t offset, std::uint64_t bytes, const 
 
 RewindLog::RewindLog(medium::Medium& medium, std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed, const RewindShape& shape)
     : control_(offset),
-      bytes_(bytes),
       seed_(seed),
       shape_(shape),
       each_(shape.version == LogVersion::simple ? 2 : 1),
@@ -104,8 +103,8 @@ void RewindLog::remove(const Cursor& c) noexcept {
 
 Result<bool> RewindLog::recover() {
   if (nvm_.word(control_ + stamp_word) != seed_) return false;
-  nvm_.start_again(control_, bytes_);
-  nvm_.fence();  // D4
+  nvm_.start_again(control_, LogArena::line);
+  nvm_.fence();  // D4: the anchor, before the operation that it names is done again
   if (Status s = pointers_->recover(); !s.ok()) return s;
   if (tree_)
     if (Status s = tree_->recover(); !s.ok()) return s;
@@ -116,11 +115,13 @@ Result<bool> RewindLog::recover() {
                      "whole records", "restore a copy");
     };
     if (!arena_.mark_line(c.place)) return broken("is none, or is met twice");
+    nvm_.start_again(c.place, AriesRecord::bytes);
     if (!c.record->whole(seed_, c.place) || (tree_ && tree_->find(c.record->lsn()) != c.place)) return broken("is damaged");
     if (c.record->lsn() <= before) return broken("stands behind a newer one");
     before = c.record->lsn();
     count(1);
   }
+  nvm_.fence();  // D4: all that was met, before anything is made of it
   if (nvm_.failed()) return nvm_.status();
   return true;
 }

@@ -49,7 +49,7 @@ class RewindLog {
   /// Makes it this session's, empty.
   Status format();
   /// After a crash: makes the log whole again and learns what is in it; false: there is no log of this epoch. `corrupt` where no crash leaves what it
-  /// finds: a list that leads nowhere, a damaged record (law L10). First all of it is made durable as it is seen (D4, log/redo.hpp): a process that was
+  /// finds: a list that leads nowhere, a damaged record (law L10). All that it meets is made durable as it is seen (D4, log/redo.hpp): a process that was
   /// killed may have left its last stores visible only.
   Result<bool> recover();
 
@@ -92,7 +92,7 @@ class RewindLog {
   [[nodiscard]] Cursor cursor(std::uint64_t record) const noexcept;
   [[nodiscard]] std::uint64_t pending() const noexcept { return tree_ ? 0 : pointers_->pending(); }
 
-  const std::uint64_t control_, bytes_, seed_;
+  const std::uint64_t control_, seed_;
   const RewindShape shape_;
   const std::uint64_t each_;  // lines that a pointer takes with what it points to
   std::mutex mutex_;

@@ -33,6 +33,7 @@ class Rewind : public EngineTest {
         plan.rings = static_cast<std::uint32_t>(seed);
         plan.like_a_file = seed == 2;
         plan.ring_bytes = conformance::small_ring(GetParam(), plan.like_a_file);
+        plan.reopen = 6;  // kills, too: what is only visible then, recovery must make durable (D4)
         plan.explore.model = model;
         plan.explore.most_recoveries = 4000 / scale;
         const auto report = crashtest::explore<Workload, any_engine>(plan);

@@ -149,7 +149,7 @@ LISTS = (
          "  if (MUTANT) log(AriesRecord::make(AriesType::end, ++lsn_, 0)), log_.persist();\n  for (const Write& w : writes_) nvm_.start(w.at, w.value);\n", by="aavlt"),
     _one("an index operation's END last (V3)", "log/aavlt.cpp", "for (auto at = log_.first(); at && !nvm_.failed(); at = log_.first()) {  // a failed medium removes nothing", "for (auto at = MUTANT ? log_.last() : log_.first(); at && !nvm_.failed(); at = MUTANT ? log_.last() : log_.first()) {", by="aavlt"),
     _one("an index operation that has ended is not undone", "log/aavlt.cpp", "if (!finished)\n", "if (!finished || MUTANT)\n", by="aavlt"),
-    _left_out("old values before the records that have them are gone", "log/aavlt.cpp", "nvm_.fence();  // old values", by="aavlt"),
+    _left_out("old values before the records that have them are gone", "log/aavlt.cpp", "nvm_.fence();  // old values, and", by="aavlt"),
 )
 
 _MANAGER, _RECOVERY = "engine/rewind/manager.cpp", "engine/rewind/recovery.cpp"
@@ -185,7 +185,12 @@ REWIND = (
     _one("a log of this epoch only", "log/rewind_log.cpp", "if (nvm_.word(control_ + stamp_word) != seed_) return false;", "if (!MUTANT && nvm_.word(control_ + stamp_word) != seed_) return false;", by="rewind"),
     _early("the stamp before the empty anchor (W1)", "log/rewind_log.cpp", "  for (std::uint64_t word = 0; word < stamp_word; word += 8) nvm_.start(control_ + word, 0);", "nvm_.synchronous(control_ + stamp_word, seed_);", by="rewind"),
     _one("a record's checksum (REWIND)", "log/rewind_log.cpp", "if (!c.record->whole(seed_, c.place) ||", "if ((!MUTANT && !c.record->whole(seed_, c.place)) ||", by="damage"),
-    _left_out("the log durable as it was seen (D4)", "log/rewind_log.cpp", "nvm_.start_again(control_, bytes_);", by="rewind"),
+    _left_out("the log's anchor durable as it was seen (D4)", "log/rewind_log.cpp", "nvm_.start_again(control_, LogArena::line);", by="rewind"),
+    _left_out("log records durable as they were seen (D4)", "log/rewind_log.cpp", "nvm_.start_again(c.place, AriesRecord::bytes);", by="rewind"),
+    _left_out("a list's nodes durable as they were seen (D4)", "log/pointer_log.cpp", "nvm_.start_again(at.node, LogArena::line);", by="rewind"),
+    _left_out("a bucket durable as it was seen (D4)", "log/pointer_log.cpp", "nvm_.start_again(bucket, first_cell + end * 8);", by="rewind"),
+    _left_out("an index's log durable as it was seen (D4)", "log/aavlt.cpp", "nvm_.start_again(place, AriesRecord::bytes);", by="rewind"),
+    _left_out("an index's nodes durable as they were seen (D4)", "log/aavlt.cpp", "nvm_.start_again(node, LogArena::line);", by="rewind"),
     _one("who ends a group writes again what others appended", "log/pointer_log.cpp", "if (of_others_ || appender_ != base::thread_slot())", "if (!MUTANT && (of_others_ || appender_ != base::thread_slot()))", by="threads"),
 )
 
