@@ -152,7 +152,7 @@ LISTS = (
     _left_out("old values before the records that have them are gone", "log/aavlt.cpp", "nvm_.fence();  // old values, and", by="aavlt"),
 )
 
-_MANAGER, _RECOVERY = "engine/rewind/manager.cpp", "engine/rewind/recovery.cpp"
+_MANAGER, _CHECKPOINT, _RECOVERY = "engine/rewind/manager.cpp", "engine/rewind/checkpoint.cpp", "engine/rewind/recovery.cpp"
 
 # REWIND's transaction managers and their recovery.
 REWIND = (
@@ -160,28 +160,27 @@ REWIND = (
     _one("home before its record's group (batch, K1)", _MANAGER, "tx.waiting[n].number <= in_log; ++n)", "(MUTANT || tx.waiting[n].number <= in_log); ++n)", by="rewind"),
     _one("stores before END (force, K2)", _MANAGER, "if (Status s = medium_.fence(); !s.ok()) return s;  // K2", "if (Status s = MUTANT && how_.force ? Status() : medium_.fence(); !s.ok()) return s;  // K2", by="rewind"),
     _one("a rollback's stores before END (K2)", _MANAGER, "if (how_.force || commit_id == 0) {", "if (how_.force || (commit_id == 0 && !MUTANT)) {", by="rewind"),
-    _one("a rollback's stores are written back (K2)", _MANAGER, "tx.flushes = true;  // K2", "tx.flushes = !MUTANT;  // K2", by="rewind"),
+    _one("a rollback's stores are written back (K2)", _MANAGER, "tx.flushes = true;\n", "tx.flushes = !MUTANT;\n", by="rewind"),
+    _one("an interrupted rollback's stores are written back (K2)", _MANAGER, "tx.flushes = true;  // K2", "tx.flushes = !MUTANT;  // K2", by="rewind"),
     _one("a log's records are removed oldest first", _MANAGER, "    l.remove(log.found[i]);  // oldest", "    l.remove(log.found[MUTANT ? log.found.size() - i : i]);  // oldest", by="rewind",
          explained="with force an END is alone what recovery asks for; of a rollback's records and of heap ops on one block the order counts, and a block has two ops of one transaction only where it allocates and frees it"),
     _one("END is removed last (force, K3)", _MANAGER, "  for (std::size_t i = log.found.size(); i-- > 1;)\n", "  if (MUTANT) l.remove(log.found.front());\n  for (std::size_t i = log.found.size(); i-- > 1;)\n", by="rewind"),
     _one("the newest END stays (force)", _MANAGER, "  if (gone.record->commit_id() != 0) {\n", "  if (gone.record->commit_id() != 0 && !MUTANT) {\n", by="rewind"),
-    _early("the header before home is written back (K4)", _MANAGER, "  if (Status s = medium_.flush_all(); !s.ok()) return s;  // K4",
+    _early("the header before home is written back (K4)", _CHECKPOINT, "  if (Status s = medium_.flush_all(); !s.ok()) return s;  // K4",
            "(void)file_.publish([&](pool::Header& h) { h.applied = x; std::fill(h.ring_head, h.ring_head + h.ring_count, before * h.append_unit); });", by="rewind"),
-    _one("records are removed when the header says so (K4)", _MANAGER, "  const Status published = file_.publish([&](pool::Header& h) {\n",
+    _one("records are removed when the header says so (K4)", _CHECKPOINT, "  const Status published = file_.publish([&](pool::Header& h) {\n",
          "  const Status published = MUTANT ? Status() : file_.publish([&](pool::Header& h) {\n", by="rewind"),
-    _one("what has ended is removed up to X only", _MANAGER, "c.record->commit_id() <= x) ended", "(MUTANT || c.record->commit_id() <= x)) ended", by="threads"),
+    _one("what has ended is removed up to X only", _CHECKPOINT, "c.record->commit_id() <= x) ended", "(MUTANT || c.record->commit_id() <= x)) ended", by="threads"),
     _left_out("room for a CLR (K5)", _MANAGER, "++log.kept;  // its CLR's", by="rewind"),
     _one("recovery leaves out what X covers", _RECOVERY, "return x.status == Xact::finished &&", "return !MUTANT && x.status == Xact::finished &&", by="rewind"),
-    _one("what X covers has ended below the CHECKPOINT", _RECOVERY, "x.end_lsn * header.append_unit <= header.ring_head[x.log] &&", "(MUTANT || x.end_lsn * header.append_unit <= header.ring_head[x.log]) &&", by="rewind"),
-    _one("what X covers has an id up to X", _RECOVERY, "&& x.commit_id <= header.applied;", "&& (MUTANT || x.commit_id <= header.applied);", by="threads"),
-    _one("redo without force", _RECOVERY, "Xact::finished ? !how.force", "Xact::finished ? !how.force && !MUTANT", by="rewind"),
+    _one("what X covers has ended below the CHECKPOINT", _RECOVERY, "x.end_lsn * header_.append_unit <= header_.ring_head[x.log] &&", "(MUTANT || x.end_lsn * header_.append_unit <= header_.ring_head[x.log]) &&", by="rewind"),
+    _one("what X covers has an id up to X", _RECOVERY, "&& x.commit_id <= header_.applied;", "&& (MUTANT || x.commit_id <= header_.applied);", by="threads"),
+    _one("redo without force", _RECOVERY, "Xact::finished ? !how_.force", "Xact::finished ? !how_.force && !MUTANT", by="rewind"),
     _one("what was rolled back is not redone", _RECOVERY, "x.commit_id != 0 :", "(MUTANT || x.commit_id != 0) :", by="rewind"),
     _one("CLRs of an interrupted rollback", _RECOVERY, " r.type() == AriesType::clr;", " !MUTANT && r.type() == AriesType::clr;", by="rewind"),
-    _one("an UPDATE is undone once (1 layer)", _RECOVERY, "if (r.type() == AriesType::update && r.lsn() < x.undone) manager.undo(*manager", "if (r.type() == AriesType::update && (MUTANT || r.lsn() < x.undone)) manager.undo(*manager", by="rewind",
+    _one("an UPDATE is undone once", _RECOVERY, "r.lsn() < x.undone) manager_.undo(", "(MUTANT || r.lsn() < x.undone)) manager_.undo(", by="rewind",
          explained="undone again, in the same order, home comes to the same; asked so that the log's room is enough however often recovery is cut off"),
-    _one("an UPDATE is undone once (2 layers)", _RECOVERY, "if (r.type() == AriesType::update && r.lsn() < x.undone) manager.undo(log", "if (r.type() == AriesType::update && (MUTANT || r.lsn() < x.undone)) manager.undo(log", by="rewind",
-         explained="as with 1 layer"),
-    _left_out("records of several logs in the order of LSNs", _RECOVERY, "std::sort(records.begin(), records.end(), [](const Seen& a, const Seen& b) { return a.record.lsn() < b.record.lsn(); });", by="threads"),
+    _left_out("records of several logs in the order of LSNs", _RECOVERY, "std::sort(records_.begin(), records_.end(), [](const Seen& a, const Seen& b) { return a.record.lsn() < b.record.lsn(); });", by="threads"),
     _one("a log of this epoch only", "log/rewind_log.cpp", "if (nvm_.word(control_ + stamp_word) != seed_) return false;", "if (!MUTANT && nvm_.word(control_ + stamp_word) != seed_) return false;", by="rewind"),
     _early("the stamp before the empty anchor (W1)", "log/rewind_log.cpp", "  for (std::uint64_t word = 0; word < stamp_word; word += 8) nvm_.start(control_ + word, 0);", "nvm_.synchronous(control_ + stamp_word, seed_);", by="rewind"),
     _one("a record's checksum (REWIND)", "log/rewind_log.cpp", "if (!c.record->whole(seed_, c.place) ||", "if ((!MUTANT && !c.record->whole(seed_, c.place)) ||", by="damage"),

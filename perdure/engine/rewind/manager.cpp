@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_set>
 #include <utility>
 
 #include "perdure/log/record.hpp"
@@ -125,7 +124,6 @@ bool Manager::prepare(ManagedLog& log, Transaction& tx, std::uint64_t heap_recor
   return true;
 }
 
-// The log's mutex is held.
 Status Manager::end(ManagedLog& log, Transaction& tx, std::uint64_t commit_id) noexcept {
   if (how_.force || commit_id == 0) {
     log.log.persist();
@@ -180,12 +178,22 @@ void Manager::undo(ManagedLog& log, Transaction& tx, const AriesRecord& update) 
   store(log, tx, offset, old, append(log, tx, std::move(clr)));
 }
 
+void Manager::take_up(ManagedLog& log, Transaction& tx, std::uint64_t id, std::uint64_t last_lsn, std::uint64_t room, bool marks) {
+  tx.id = id;
+  tx.flushes = true;  // K2
+  tx.last_lsn = last_lsn;
+  tx.kept = room;
+  log.kept += tx.kept;
+  reserve(log, tx, 0);
+  if (marks) append(log, tx, AriesRecord::make(AriesType::rollback, next_lsn(), id));
+}
+
 Status Manager::rollback(ManagedLog& log, Transaction& tx) noexcept {
   if (tx.id == 0) return {};
   const std::lock_guard lock(log.log.mutex());
   log.log.persist();
   drain(log, tx);
-  tx.flushes = true;  // K2
+  tx.flushes = true;
   const std::uint64_t newest = tx.last_lsn;
   append(log, tx, AriesRecord::make(AriesType::rollback, next_lsn(), tx.id));
   if (how_.layers == 2) {
@@ -203,64 +211,6 @@ Status Manager::rollback(ManagedLog& log, Transaction& tx) noexcept {
       }
   }
   return end(log, tx, 0);
-}
-
-void Manager::compact() {
-  for (auto& l : logs_) {
-    const std::lock_guard lock(l->log.mutex());
-    l->log.compact();
-  }
-}
-
-// --- checkpoint -----------------------------------------------------------------------------------------------------------------------
-
-Status Manager::checkpoint(std::uint64_t x) {
-  std::uint64_t before = 0;
-  for (auto& l : logs_) {
-    const std::lock_guard lock(l->log.mutex());
-    Transaction marker;
-    const std::uint64_t lsn = next_lsn();
-    if (before == 0) before = lsn;
-    append(*l, marker, AriesRecord::make(AriesType::checkpoint, lsn, 0));
-    l->log.persist();
-    if (Status s = l->log.nvm().status(); !s.ok()) return s;
-  }
-  if (Status s = medium_.flush_all(); !s.ok()) return s;  // K4
-  const Status published = file_.publish([&](pool::Header& h) {
-    h.applied = x;
-    std::fill(h.ring_head, h.ring_head + h.ring_count, before * h.append_unit);  // an LSN counts units
-  });
-  if (!published.ok()) return published;
-  for (auto& l : logs_) {
-    // In short holds: others append meanwhile, and nobody else removes.
-    constexpr int hold = 64;
-    std::unordered_set<std::uint64_t> ended;
-    RewindLog& log = l->log;
-    const auto walk = [&](auto&& visit) {
-      std::unique_lock lock(log.mutex());
-      int held = 0;
-      for (auto c = log.first(); c && c.record->lsn() <= before;) {
-        const auto here = c;
-        c = log.next(c);
-        visit(here);
-        if (++held % hold == 0) {
-          lock.unlock();
-          lock.lock();
-        }
-      }
-    };
-    walk([&](const auto& c) {
-      if (c.record->type() == AriesType::end && c.record->commit_id() <= x) ended.insert(c.record->transaction());
-    });
-    walk([&](const auto& c) {  // K3: an END is the newest of its transaction's
-      const bool marker = c.record->type() == AriesType::checkpoint && c.record->lsn() < before;
-      if (marker || ended.contains(c.record->transaction())) log.remove(c);
-    });
-    const std::lock_guard lock(log.mutex());
-    log.compact();
-    if (log.nvm().failed()) return log.nvm().status();
-  }
-  return {};
 }
 
 }  // namespace perdure::engine::rewind

@@ -14,6 +14,7 @@
 // Thread safety: a Transaction is one thread's. Logs are shared under their mutex, short to append, long to walk (section 4.7).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -101,6 +102,21 @@ class Manager {
   static Status recover(pool::PoolFile& file, Recovery& report, const Composition& how);
 
   [[nodiscard]] std::uint64_t records() const noexcept;
+  [[nodiscard]] std::uint64_t logs() const noexcept { return logs_.size(); }
+  [[nodiscard]] const Composition& how() const noexcept { return how_; }
+
+  // --- recovery's parts (recovery.cpp) ---
+  /// A record that was met: LSNs and transactions go on behind it.
+  void go_on_from(std::uint64_t lsn, std::uint64_t transaction) noexcept {
+    lsn_ = std::max(lsn_.load(), lsn);
+    ids_ = std::max(ids_.load(), transaction);
+  }
+  /// `tx` becomes the unfinished transaction `id`; `marks`: its ROLLBACK record is not in the log yet. Its room is what its records leave.
+  void take_up(ManagedLog& log, Transaction& tx, std::uint64_t id, std::uint64_t last_lsn, std::uint64_t room, bool marks);
+  /// A CLR, and the old value's store.
+  void undo(ManagedLog& log, Transaction& tx, const log::AriesRecord& update) noexcept;
+  /// END; the log's mutex is held, or nobody else is there.
+  Status end(ManagedLog& log, Transaction& tx, std::uint64_t commit_id) noexcept;
 
  private:
   // Under the log's mutex: rising along it.
@@ -112,8 +128,6 @@ class Manager {
   void store(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value, std::uint64_t number) noexcept;
   void store_now(const Transaction& tx, std::uint64_t offset, std::uint64_t value) noexcept;
   void drain(ManagedLog& log, Transaction& tx) noexcept;
-  Status end(ManagedLog& log, Transaction& tx, std::uint64_t commit_id) noexcept;
-  void undo(ManagedLog& log, Transaction& tx, const log::AriesRecord& update) noexcept;
 
   pool::PoolFile& file_;
   medium::Medium& medium_;

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// REWIND's checkpoints beside running transactions (section 4.6), and the compaction of its logs (section 3.3).
+#include <algorithm>
+#include <mutex>
+#include <unordered_set>
+
+#include "perdure/engine/rewind/manager.hpp"
+
+namespace perdure::engine::rewind {
+
+using log::AriesRecord;
+using log::AriesType;
+using log::RewindLog;
+
+void Manager::compact() {
+  for (auto& l : logs_) {
+    const std::lock_guard lock(l->log.mutex());
+    l->log.compact();
+  }
+}
+
+Status Manager::checkpoint(std::uint64_t x) {
+  std::uint64_t before = 0;
+  for (auto& l : logs_) {
+    const std::lock_guard lock(l->log.mutex());
+    Transaction marker;
+    const std::uint64_t lsn = next_lsn();
+    if (before == 0) before = lsn;
+    append(*l, marker, AriesRecord::make(AriesType::checkpoint, lsn, 0));
+    l->log.persist();
+    if (Status s = l->log.nvm().status(); !s.ok()) return s;
+  }
+  if (Status s = medium_.flush_all(); !s.ok()) return s;  // K4
+  const Status published = file_.publish([&](pool::Header& h) {
+    h.applied = x;
+    std::fill(h.ring_head, h.ring_head + h.ring_count, before * h.append_unit);  // an LSN counts units
+  });
+  if (!published.ok()) return published;
+  for (auto& l : logs_) {
+    // In short holds: others append meanwhile, and nobody else removes.
+    constexpr int hold = 64;
+    std::unordered_set<std::uint64_t> ended;
+    RewindLog& log = l->log;
+    const auto walk = [&](auto&& visit) {
+      std::unique_lock lock(log.mutex());
+      int held = 0;
+      for (auto c = log.first(); c && c.record->lsn() <= before;) {
+        const auto here = c;
+        c = log.next(c);
+        visit(here);
+        if (++held % hold == 0) {
+          lock.unlock();
+          lock.lock();
+        }
+      }
+    };
+    walk([&](const auto& c) {
+      if (c.record->type() == AriesType::end && c.record->commit_id() <= x) ended.insert(c.record->transaction());
+    });
+    walk([&](const auto& c) {  // K3: an END is the newest of its transaction's
+      const bool marker = c.record->type() == AriesType::checkpoint && c.record->lsn() < before;
+      if (marker || ended.contains(c.record->transaction())) log.remove(c);
+    });
+    const std::lock_guard lock(log.mutex());
+    log.compact();
+    if (log.nvm().failed()) return log.nvm().status();
+  }
+  return {};
+}
+
+}  // namespace perdure::engine::rewind
