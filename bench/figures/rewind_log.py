@@ -128,6 +128,30 @@ def _checkpoint_found(points):
                       for own in [[p.y for p in points if p.series == v.capitalize()]]) + "."]
 
 
+# --- threads: what the paper leaves for later -----------------------------------------------------------------------------------------------
+
+def _threads(bench):
+    records = 100_000 if bench.quick else 400_000
+    cells = {}
+    for version in VERSIONS:
+        for threads in (1, 2):
+            for distributed in (False, True) if threads > 1 else (False,):
+                cells[version, threads, distributed] = lambda v=version, t=threads, d=distributed: _run(
+                    bench, "threads", "--version", v, "--threads", t, *(["--distributed"] if d else []), "--records", records, "--updates", 10,
+                    log=records * 320 + (16 << 20))["records_a_second"] / 1e6
+    found = bench.interleave(cells)
+    names = {(1, False): "1 thread", (2, False): "2 threads, one log", (2, True): "2 threads, a log each"}
+    return [point(names[threads, distributed], version.capitalize(), values) for (version, threads, distributed), values in found.items()]
+
+
+def _threads_found(points):
+    def y(version, series):
+        return median_of(points, series, version.capitalize())
+
+    return ["; ".join(f"{v.capitalize()}: two threads come to {y(v, '2 threads, one log') / y(v, '1 thread'):.2f}x one thread's rate with one log, to "
+                      f"{y(v, '2 threads, a log each') / y(v, '1 thread'):.2f}x with a log each" for v in VERSIONS) + "."]
+
+
 FIGURES = [
     Figure("R-Fig3L", "logging overhead by update intensity", "1L-NFP 1.5x and 2L-NFP 8.5x at 10 %; force costs 2-35 % (1L), 24-74 % (2L) over no-force.",
            "one transaction of 10,000 stores to a table, computation between them that is a multiple of a plain store's time; log version Optimized; ratio to the "
@@ -147,4 +171,7 @@ FIGURES = [
     Figure("R-Fig6", "checkpoint overhead by checkpoint period", "Simple 79-60 %, Optimized 32-9 %, Batch 20-3 % (from often to seldom).",
            "2 M log records (the paper: 10 M) of transactions of 10, 1L-NFP, checkpoints by a second thread each so many records, relative to none.",
            "log records between checkpoints", "more time than without (%)", _checkpoint, _checkpoint_found, log_x=True),
+    Figure("R-Threads", "one log or a log a thread (not in the paper)", "a lock-free append to the log is named as future work.",
+           "transactions of 10 records, 1L-NFP, no checkpoints; one log under its lock, or the distributed log, where threads share nothing: a log without a lock "
+           "could come to that at most.", "log version", "million records/s", _threads, _threads_found, bars=True),
 ]

@@ -6,6 +6,7 @@
 //   rollback    the same, rolled back
 //   recovery    the same, left unfinished by a crash among committed transactions that were not cleared
 //   mixed       transactions side by side, a part of them left unfinished; all of it, and the recovery
+//   threads     short transactions of several threads, with one log or one each (section 4.7)
 //   checkpoint  many short transactions beside checkpoints, and without
 #include <CLI/CLI.hpp>
 #include <atomic>
@@ -23,7 +24,9 @@ using Json = nlohmann::ordered_json;
 
 struct Point {
   RigOptions rig;
-  std::uint64_t updates = 10, skip = 100, records = 1'000'000, every = 0, transactions = 0;
+  std::uint64_t updates = 10, skip = 100, records = 1'000'000, every = 0;
+  std::uint32_t threads = 2;
+  bool distributed = false;
   double percent = 100;
 };
 
@@ -140,13 +143,39 @@ Json checkpoint(const Point& p) {
   return {{"seconds", seconds}, {"checkpoints", made.load()}, {"records_left", rig.records()}};
 }
 
+// Threads with one log, or with one each, where nothing of one waits for another: what a log without a lock could come to at most.
+Json threads(const Point& p) {
+  RigOptions options = p.rig;
+  options.logs = p.distributed ? p.threads : 1;
+  Rig rig(options);
+  std::atomic<std::uint32_t> ready{0};
+  std::vector<std::thread> all;
+  const std::uint64_t each = p.records / p.threads / p.updates;
+  Clock::time_point start;
+  for (std::uint32_t t = 0; t < p.threads; ++t)
+    all.emplace_back([&, t] {
+      if (++ready == p.threads) start = Clock::now();
+      while (ready < p.threads) std::this_thread::yield();
+      const std::uint64_t own = t * Rig::table_words / p.threads, log = p.distributed ? t : 0;
+      for (std::uint64_t i = 0; i < each; ++i) {
+        Transaction tx;
+        for (std::uint64_t w = 1; w < p.updates; ++w) rig.update(tx, own + i * 8 % 16'000 + w, i, log);
+        rig.commit(tx, true, log);
+      }
+    });
+  for (auto& t : all) t.join();
+  const double seconds = seconds_since(start);
+  return {{"seconds", seconds}, {"records_a_second", static_cast<double>(each * p.threads * p.updates) / seconds}};
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"One point of the REWIND paper's figures 3 to 6, on the emulated medium."};
   Point p;
   std::string figure, version = "optimized";
   bool force = false, json = false;
   const std::map<std::string, Json (*)(const Point&)> figures = {{"intensity", intensity}, {"skip", skip},   {"rollback", rollback},
-                                                                 {"recovery", recovery},   {"mixed", mixed}, {"checkpoint", checkpoint}};
+                                                                 {"recovery", recovery},   {"mixed", mixed}, {"checkpoint", checkpoint},
+                                                                 {"threads", threads}};
   const std::map<std::string, perdure::log::LogVersion> versions = {{"simple", perdure::log::LogVersion::simple},
                                                                     {"optimized", perdure::log::LogVersion::optimized},
                                                                     {"batch", perdure::log::LogVersion::batch}};
@@ -161,8 +190,10 @@ int run(int argc, char** argv) {
   app.add_option("--skip", p.skip, "records of others between two of the transaction");
   app.add_option("--percent", p.percent, "intensity: of the time, on stores; mixed: of the transactions, left unfinished")
       ->check(CLI::Range(0.0, 100.0));
-  app.add_option("--records", p.records, "checkpoint: log records in all");
+  app.add_option("--records", p.records, "checkpoint, threads: log records in all");
   app.add_option("--every", p.every, "checkpoint: records between two checkpoints; 0: none is made");
+  app.add_option("--threads", p.threads, "threads: how many")->check(CLI::Range(1, 8));
+  app.add_flag("--distributed", p.distributed, "threads: a log each");
   app.add_option("--log-size", p.rig.log_bytes, "bytes");
   app.add_option("--delays", p.rig.delays, "of the emulated medium (docs/media.md)");
   app.add_option("--dir", p.rig.directory, "an empty folder for the pool, on tmpfs");

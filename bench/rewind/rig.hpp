@@ -2,7 +2,7 @@
 //
 // REWIND's transaction managers by themselves, on the emulated medium, for the figures of the paper's section 5.1: a table of words in home, transactions
 // that store to it, in any interleaving, commits without their clearing, crashes. And the same stores without a log.
-// Thread safety: one thread, but checkpoint() beside it.
+// Thread safety: one thread, but checkpoint() beside it; update() and commit() on several logs, or on one, from a thread each.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,8 @@ inline double seconds_since(Clock::time_point start) { return std::chrono::durat
 struct RigOptions {
   std::string directory = "/dev/shm", delays = "rewind";
   Composition composition;
-  std::uint64_t log_bytes = std::uint64_t{64} << 20;
+  std::uint64_t log_bytes = std::uint64_t{64} << 20;  // all logs together
+  std::uint32_t logs = 1;
 };
 
 class Rig {
@@ -42,6 +43,7 @@ class Rig {
     how_.max_bytes = std::uint64_t{64} << 20;
     how_.initial_bytes = std::uint64_t{8} << 20;
     how_.log_bytes = options.log_bytes;
+    how_.rings = options.logs;
     how_.medium = "emulated";
     how_.delays = perdure::medium::Delays::named(options.delays).value();
     how_.must_create = true;
@@ -60,15 +62,15 @@ class Rig {
   }
 
   /// Word number `i` of the table gets `value`.
-  void update(Transaction& tx, std::uint64_t i, std::uint64_t value) {
-    if (!manager_->update(log(), tx, place(i), value))
+  void update(Transaction& tx, std::uint64_t i, std::uint64_t value, std::uint64_t number = 0) {
+    if (!manager_->update(log(number), tx, place(i), value))
       throw std::runtime_error("the log is too small for this figure; give a larger --log-size");
   }
-  void commit(Transaction& tx, bool clears = true) {
+  void commit(Transaction& tx, bool clears = true, std::uint64_t number = 0) {
     constexpr std::array<perdure::pool::HeapOp, 0> no_ops{};
-    if (!manager_->prepare(log(), tx, 0)) throw std::runtime_error("the log is too small for this figure; give a larger --log-size");
-    manager_->commit(log(), tx, ++committed_, no_ops).or_throw();
-    if (options_.composition.force && clears) manager_->clear(log(), tx).or_throw();
+    if (!manager_->prepare(log(number), tx, 0)) throw std::runtime_error("the log is too small for this figure; give a larger --log-size");
+    manager_->commit(log(number), tx, ++committed_, no_ops).or_throw();
+    if (options_.composition.force && clears) manager_->clear(log(number), tx).or_throw();
     tx.reset();
   }
   void rollback(Transaction& tx) {
@@ -84,7 +86,7 @@ class Rig {
   [[nodiscard]] perdure::medium::Counters counters() const { return file_->medium().counters(); }
 
  private:
-  [[nodiscard]] ManagedLog& log() { return manager_->log_of(0); }
+  [[nodiscard]] ManagedLog& log(std::uint64_t number = 0) { return manager_->log_of(number); }
   // The table lies in home behind the directory: nothing else is allocated.
   [[nodiscard]] std::uint64_t place(std::uint64_t i) const { return table_ + i % table_words * 8; }
   static perdure::pool::Identity identity() {
