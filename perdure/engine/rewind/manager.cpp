@@ -125,10 +125,9 @@ bool Manager::prepare(ManagedLog& log, Transaction& tx, std::uint64_t heap_recor
 }
 
 Status Manager::end(ManagedLog& log, Transaction& tx, std::uint64_t commit_id) noexcept {
-  if (how_.force || commit_id == 0) {
+  if (how_.force || commit_id == 0) {  // K2: the fence that makes END's record durable before its pointer is home's stores' as well
     log.log.persist();
     drain(log, tx);
-    if (Status s = medium_.fence(); !s.ok()) return s;  // K2
   }
   AriesRecord r = AriesRecord::make(AriesType::end, next_lsn(), tx.id);
   r.words[3] = commit_id;
