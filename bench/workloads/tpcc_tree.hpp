@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A table of TPC-C as a B+-tree from 8-byte keys to rows, over the Models of models.md: find, insert, and a walk in key order. Nothing is
+// removed by new order: an abort is the system's to roll back. A node is 512 bytes, 31 entries of a key and a pointer side by side, so that an
+// insert behind the last entry stores three words in at most two lines; nodes split in the middle, leaves are chained.
+// An entry of an inner node has the smallest key below it, but the first, whose key says nothing.
+// Thread safety: the caller's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bench::tpcc {
+
+template <class Model>
+struct TreeNode {
+  static constexpr const char* layout_id = "bench::tpcc::TreeNode/1";
+  static constexpr std::uint64_t order = 31;
+  struct Entry {
+    typename Model::template Field<std::uint64_t> key;
+    typename Model::template Link<std::byte> to;  // a node, or in a leaf a row
+  };
+  typename Model::template Field<std::uint64_t> count;
+  typename Model::template Link<TreeNode> next;  // a leaf's
+  Entry entries[order];
+};
+
+template <class Model, class Row>
+class Tree {
+ public:
+  static constexpr const char* layout_id = "bench::tpcc::Tree/1";
+
+  /// The row of a key, or null.
+  template <class Tx>
+  Row* find(Tx& tx, std::uint64_t key) const {
+    Node* node = tx.get(top_);
+    if (node == nullptr) return nullptr;
+    for (std::uint64_t h = tx.get(height_); h > 1; --h) node = as_node(tx.get(node->entries[child_of(tx, node, key)].to));
+    const std::uint64_t at = behind(tx, node, key);
+    if (at == 0 || tx.get(node->entries[at - 1].key) != key) return nullptr;
+    return reinterpret_cast<Row*>(tx.get(node->entries[at - 1].to));
+  }
+
+  /// `key` must not be there.
+  template <class Tx>
+  void insert(Tx& tx, std::uint64_t key, Row* row) {
+    Node* node = tx.get(top_);
+    const std::uint64_t height = tx.get(height_);
+    if (node == nullptr) {
+      node = fresh(tx, nullptr);
+      put(tx, node, 0, key, bytes(row));
+      tx.set(node->count, 1);
+      tx.set(top_, node);
+      tx.set(height_, 1);
+      return;
+    }
+    Node* path[max_height];
+    std::uint64_t place[max_height];
+    for (std::uint64_t h = height; h > 1; --h) {
+      path[h] = node;
+      place[h] = child_of(tx, node, key);
+      node = as_node(tx.get(node->entries[place[h]].to));
+    }
+    std::uint64_t at = behind(tx, node, key);
+    std::byte* to = bytes(row);
+    for (std::uint64_t h = 1;; ++h) {
+      Node* const right = insert_at(tx, node, at, key, to, h == 1);
+      if (right == nullptr) return;
+      key = tx.get(right->entries[0].key);
+      to = bytes(right);
+      if (h == height) {
+        Node* const top = fresh(tx, nullptr);
+        put(tx, top, 0, tx.get(node->entries[0].key), bytes(node));
+        put(tx, top, 1, key, to);
+        tx.set(top->count, 2);
+        tx.set(top_, top);
+        tx.set(height_, height + 1);
+        return;
+      }
+      node = path[h + 1];
+      at = place[h + 1] + 1;
+    }
+  }
+
+  /// f(key, row) for every row, in the order of keys.
+  template <class Tx, class F>
+  void each(Tx& tx, F f) const {
+    Node* node = tx.get(top_);
+    if (node == nullptr) return;
+    for (std::uint64_t h = tx.get(height_); h > 1; --h) node = as_node(tx.get(node->entries[0].to));
+    for (; node != nullptr; node = tx.get(node->next))
+      for (std::uint64_t i = 0, n = tx.get(node->count); i < n; ++i)
+        f(tx.get(node->entries[i].key), reinterpret_cast<Row*>(tx.get(node->entries[i].to)));
+  }
+
+  /// f(block) for every node and row.
+  template <class Tx, class F>
+  void each_block(Tx& tx, F&& f) const {
+    if (Node* const top = tx.get(top_)) below(tx, top, tx.get(height_), f);
+  }
+
+  /// Keys rise along the leaves, and each is found from the top.
+  template <class Tx>
+  void audit(Tx& tx, const std::string& name, std::vector<std::string>& problems) const {
+    std::uint64_t before = 0, falling = 0, lost = 0, rows = 0;
+    each(tx, [&](std::uint64_t key, const Row* row) {
+      if (rows++ != 0 && key <= before) ++falling;
+      if (find(tx, key) != row) ++lost;
+      before = key;
+    });
+    if (falling + lost != 0)
+      problems.push_back(name + ": of " + std::to_string(rows) + " rows " + std::to_string(falling) + " stand behind a larger key and " +
+                         std::to_string(lost) + " are not found from the top; expected none");
+  }
+
+ private:
+  using Node = TreeNode<Model>;
+  static constexpr std::uint64_t max_height = 16;
+
+  static Node* as_node(std::byte* p) noexcept { return reinterpret_cast<Node*>(p); }
+  template <class T>
+  static std::byte* bytes(T* p) noexcept {
+    return reinterpret_cast<std::byte*>(p);
+  }
+  template <class Tx>
+  static Node* fresh(Tx& tx, Node* next) {
+    Node* const node = tx.template allocate<Node>(1);
+    tx.set(node->next, next);
+    return node;
+  }
+  template <class Tx>
+  static void put(Tx& tx, Node* node, std::uint64_t at, std::uint64_t key, std::byte* to) {
+    tx.set(node->entries[at].key, key);
+    tx.set(node->entries[at].to, to);
+  }
+  /// How many of a node's keys are not larger than `key`.
+  template <class Tx>
+  static std::uint64_t behind(Tx& tx, const Node* node, std::uint64_t key) {
+    std::uint64_t low = 0, high = tx.get(node->count);
+    while (low < high) {
+      const std::uint64_t middle = (low + high) / 2;
+      if (tx.get(node->entries[middle].key) <= key)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  }
+  template <class Tx>
+  static std::uint64_t child_of(Tx& tx, const Node* node, std::uint64_t key) {
+    const std::uint64_t n = behind(tx, node, key);
+    return n == 0 ? 0 : n - 1;
+  }
+
+  /// Returns the new right neighbour where the node was full, for its parent.
+  template <class Tx>
+  static Node* insert_at(Tx& tx, Node* node, std::uint64_t at, std::uint64_t key, std::byte* to, bool leaf) {
+    std::uint64_t count = tx.get(node->count);
+    Node* right = nullptr;
+    if (count == Node::order) {
+      constexpr std::uint64_t half = (Node::order + 1) / 2;
+      right = fresh(tx, leaf ? tx.get(node->next) : nullptr);
+      for (std::uint64_t i = half; i < count; ++i) put(tx, right, i - half, tx.get(node->entries[i].key), tx.get(node->entries[i].to));
+      tx.set(right->count, count - half);
+      tx.set(node->count, half);
+      if (leaf) tx.set(node->next, right);
+      if (at > half) {
+        insert_into(tx, right, at - half, count - half, key, to);
+        return right;
+      }
+      count = half;
+    }
+    insert_into(tx, node, at, count, key, to);
+    return right;
+  }
+  template <class Tx>
+  static void insert_into(Tx& tx, Node* node, std::uint64_t at, std::uint64_t count, std::uint64_t key, std::byte* to) {
+    for (std::uint64_t i = count; i > at; --i) put(tx, node, i, tx.get(node->entries[i - 1].key), tx.get(node->entries[i - 1].to));
+    put(tx, node, at, key, to);
+    tx.set(node->count, count + 1);
+  }
+
+  template <class Tx, class F>
+  static void below(Tx& tx, Node* node, std::uint64_t height, F& f) {
+    f(node);
+    for (std::uint64_t i = 0, n = tx.get(node->count); i < n; ++i) {
+      std::byte* const to = tx.get(node->entries[i].to);
+      if (height > 1)
+        below(tx, as_node(to), height - 1, f);
+      else
+        f(to);
+    }
+  }
+
+  typename Model::template Link<Node> top_;
+  typename Model::template Field<std::uint64_t> height_;  // 1: the top is a leaf
+};
+
+}  // namespace bench::tpcc
