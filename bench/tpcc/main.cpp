@@ -4,12 +4,15 @@
 // exit status 1 where a consistency condition is broken. Names:
 //   --system nvm                         persistent, not recoverable: no log
 //   --system rewind-1l-nfp-batch/none    an instance of the registry; under /none the benchmark's own locks isolate, else the pool does
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <iostream>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -43,7 +46,9 @@ class Scratch {
 
 Report run(const Setup& setup, bool kill) {
   if (setup.system == "nvm") {
-    if (kill) throw std::invalid_argument("--check-recovery with --system nvm: found a system that does not recover, expected an instance of the registry");
+    if (kill)
+      throw std::invalid_argument(
+          "--check-recovery with --system nvm: found a system that does not recover, expected an instance of the registry");
     return run_nvm(setup);
   }
   return setup.layout == "naive" ? run_naive(setup, kill) : run_optimised(setup, kill);
@@ -52,10 +57,18 @@ Report run(const Setup& setup, bool kill) {
 void print(const Setup& setup, const Report& report, bool kill, bool json) {
   const double transactions = report.transactions != 0 ? static_cast<double>(report.transactions) : 1.0;
   if (json) {
-    nlohmann::json document = {{"system", setup.system},   {"layout", setup.layout},     {"log", setup.distributed ? "distributed" : "shared"},
-                               {"threads", setup.threads}, {"delays", setup.delays},     {"describe", report.describe},
-                               {"tpm", report.tpm},        {"seconds", report.seconds},  {"cpu_seconds", report.cpu_seconds},
-                               {"aborted", report.aborted}, {"transactions", report.transactions}, {"problems", report.problems}};
+    nlohmann::json document = {{"system", setup.system},
+                               {"layout", setup.layout},
+                               {"log", setup.distributed ? "distributed" : "shared"},
+                               {"threads", setup.threads},
+                               {"delays", setup.delays},
+                               {"describe", report.describe},
+                               {"tpm", report.tpm},
+                               {"seconds", report.seconds},
+                               {"cpu_seconds", report.cpu_seconds},
+                               {"aborted", report.aborted},
+                               {"transactions", report.transactions},
+                               {"problems", report.problems}};
     for (const auto& [name, value] : report.counters) document["per_transaction"][name] = value / transactions;
     std::cout << document.dump(1) << "\n";
     return;
@@ -68,7 +81,8 @@ void print(const Setup& setup, const Report& report, bool kill, bool json) {
     std::printf("%.0f transactions a minute; %llu in all, %llu of them aborted; %.2f s, %.2f s of processors\n", report.tpm,
                 static_cast<unsigned long long>(report.transactions), static_cast<unsigned long long>(report.aborted), report.seconds,
                 report.cpu_seconds);
-    for (const auto& [name, value] : report.counters) std::printf("  %-18s %14.0f  %10.2f a transaction\n", name.c_str(), value, value / transactions);
+    for (const auto& [name, value] : report.counters)
+      std::printf("  %-18s %14.0f  %10.2f a transaction\n", name.c_str(), value, value / transactions);
   }
   for (const auto& problem : report.problems) std::printf("BROKEN: %s\n", problem.c_str());
   if (report.problems.empty()) std::printf("consistent\n");
@@ -82,13 +96,20 @@ int main(int argc, char** argv) {
   std::string log = "shared";
   bool json = false, kill = false;
   app.add_option("--system", setup.system, "nvm, or an instance of Perdure's registry")->capture_default_str();
-  app.add_option("--layout", setup.layout, "one tree a table, or for the order tables one a district")->check(CLI::IsMember({"naive", "optimised"}))->capture_default_str();
-  app.add_option("--log", log, "one for all threads, or one for each")->check(CLI::IsMember({"shared", "distributed"}))->capture_default_str();
+  app.add_option("--layout", setup.layout, "one tree a table, or for the order tables one a district")
+      ->check(CLI::IsMember({"naive", "optimised"}))
+      ->capture_default_str();
+  app.add_option("--log", log, "one for all threads, or one for each")
+      ->check(CLI::IsMember({"shared", "distributed"}))
+      ->capture_default_str();
   app.add_option("--threads", setup.threads, "terminals")->check(CLI::Range(1, 100))->capture_default_str();
-  app.add_option("--seconds", setup.seconds, "how long is measured, or until the kill")->check(CLI::Range(0.01, 3600.0))->capture_default_str();
+  app.add_option("--seconds", setup.seconds, "how long is measured, or until the kill")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str();
   app.add_option("--warmup", setup.warmup, "how long they run before")->check(CLI::Range(0.0, 600.0))->capture_default_str();
   app.add_option("--seed", setup.seed, "of the random numbers")->capture_default_str();
-  app.add_option("--delays", setup.delays, "a paper's slow memory: none, rewind, blurred, dudetm, dudetm-3500, softwrap")->capture_default_str();
+  app.add_option("--delays", setup.delays, "a paper's slow memory: none, rewind, blurred, dudetm, dudetm-3500, softwrap")
+      ->capture_default_str();
   app.add_option("--dir", setup.directory, "where the pool is put, on tmpfs")->check(CLI::ExistingDirectory)->capture_default_str();
   app.add_option("--log-size", setup.log_size, "bytes of all logs together")->transform(CLI::AsSizeValue(false))->capture_default_str();
   app.add_flag("--check-recovery", kill, "kill a process in the middle of its transactions instead, recover its pool and audit it");

@@ -71,11 +71,15 @@ class PoolHost : public HostDefaults {
   std::optional<Pool> pool_;
 };
 
+/// The registry's instances that are measured: REWIND's with the caller's isolation and with its own, and those of DudeTM's figures. A list of its
+/// own, since the workload is compiled once for each.
+using Measured = perdure::engines<perdure::rewind_none, perdure::rewind, perdure::shadow, perdure::dudetm_stm, perdure::volatile_stm>;
+
 /// f(std::type_identity<Instance>) for the instance that a registry name names. False: there is none.
 template <class F>
 bool with_instance(const std::string& name, F f) {
   bool found = false;
-  for_each_instance(perdure::all_engines{}, [&]<class Instance>(std::type_identity<Instance>) {
+  for_each_instance(Measured{}, [&]<class Instance>(std::type_identity<Instance>) {
     for (const auto& n : Instance::names) {
       if (n.name != name) continue;
       found = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TPC-C in one layout, for every instance of the registry; naive.cpp and optimised.cpp instantiate a layout each (they compile side by side).
+// TPC-C in one layout, for the instances of Measured; naive.cpp and optimised.cpp instantiate a layout each (they compile side by side).
 // Thread safety: one caller.
 #pragma once
 
@@ -28,7 +28,9 @@ Report run_pool(const Setup& setup, bool kill) {
       report = run<Workload>(*host, setup, granularity);
     }
   });
-  if (!found) throw std::invalid_argument("found system '" + setup.system + "', expected nvm or a name from perdure_bench_micro --list");
+  if (!found)
+    throw std::invalid_argument("found system '" + setup.system +
+                                "', expected nvm, rewind-*, rewind-*/none, shadow, dudetm/stm or volatile/stm");
   return report;
 }
 

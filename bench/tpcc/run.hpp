@@ -72,9 +72,8 @@ struct Terminal {
 
 template <class Host, class Workload>
 std::vector<std::string> audit(Host& host, const Expected& expected) {
-  std::vector<std::string> problems = host.view([&](auto& tx, const typename Workload::Data& root) {
-    return Audit<typename Workload::Data>(tx, root, expected).problems();
-  });
+  std::vector<std::string> problems = host.view(
+      [&](auto& tx, const typename Workload::Data& root) { return Audit<typename Workload::Data>(tx, root, expected).problems(); });
   for (auto& problem : host.check()) problems.push_back(std::move(problem));
   return problems;
 }
@@ -86,8 +85,7 @@ Report run(Host& host, const Setup& setup, Granularity granularity) {
   Locks locks(granularity);
   const auto before = host.counters();
   const Cell cell{.workload = "new-order", .threads = setup.threads, .seconds = setup.seconds, .warmup = setup.warmup, .seed = setup.seed};
-  const Tally tally =
-      run_timed(cell, [&](unsigned t) { return Terminal<Host, Workload>{host, locks, Rng(setup.seed, t)}; });
+  const Tally tally = run_timed(cell, [&](unsigned t) { return Terminal<Host, Workload>{host, locks, Rng(setup.seed, t)}; });
 
   Report report;
   report.tpm = tally.rate * 60;
@@ -124,8 +122,7 @@ Report check_recovery(Open open, const Setup& setup, Granularity granularity) {
       Locks locks(granularity);
       const Cell cell{.workload = "new-order", .threads = setup.threads, .seconds = 3600, .warmup = 0, .seed = setup.seed};
       run_timed(cell, [&](unsigned t) { return Terminal<Host, Workload>{*host, locks, Rng(setup.seed, t)}; });
-    } catch (const std::exception&) {
-    }
+    } catch (const std::exception&) {}
     ::_exit(1);  // it should have been killed
   }
   ::close(told[1]);

@@ -47,7 +47,8 @@ class Audit {
       district(d, tx.get(row->next_order), unfinished);
     }
     const auto* const warehouse = root.warehouse.find(tx, 1);
-    if (warehouse == nullptr || tx.get(warehouse->ytd) != ytd) problems_.push_back("condition 1: w_ytd is not the sum of d_ytd, " + std::to_string(ytd));
+    if (warehouse == nullptr || tx.get(warehouse->ytd) != ytd)
+      problems_.push_back("condition 1: w_ytd is not the sum of d_ytd, " + std::to_string(ytd));
     equal("condition 6: orders that lack their last line", unfinished, expected.unfinished);
     if (expected.orders) equal("orders more than were loaded", entered_ - before, *expected.orders);
     std::uint64_t sold = 0, ordered = 0;
@@ -75,7 +76,8 @@ class Audit {
         const OrderData order = tx.get(row->data);
         if (!place(order.district, order.order, "an order")) return;
         auto& own = seen_[order.district - 1];
-        if (!own.emplace(order.order, Seen{order}).second) problems_.push_back("order " + name(order.district, order.order) + " is there twice");
+        if (!own.emplace(order.order, Seen{order}).second)
+          problems_.push_back("order " + name(order.district, order.order) + " is there twice");
       });
       root.new_orders[p].each(tx, [&](std::uint64_t, const auto* row) {
         const NewOrderData data = tx.get(row->data);
@@ -98,7 +100,8 @@ class Audit {
   void district(std::uint32_t d, std::uint64_t next, std::uint64_t& unfinished) {
     const auto& own = seen_[d - 1];
     const std::string who = "district " + std::to_string(d) + ", ";
-    std::uint64_t newest = 0, newest_waiting = 0, oldest_waiting = ~0ULL, waiting = 0, lines = 0, counted = 0, carried = 0, numbered = 0, dated = 0;
+    std::uint64_t newest = 0, newest_waiting = 0, oldest_waiting = ~0ULL, waiting = 0, lines = 0, counted = 0, carried = 0, numbered = 0,
+                  dated = 0;
     std::uint64_t unfinished_here = 0;
     for (const auto& [number, seen] : own) {
       newest = std::max<std::uint64_t>(newest, number);

@@ -79,7 +79,8 @@ class Loader {
   template <class Host>
   static void load_district(Host& host, Rng& rng, std::uint32_t d) {
     host.update([d, tax = between(rng, 0, 2000)](auto& tx, Data& root) {
-      auto* const row = tx.template make<District<Model>>(std::uint64_t{first_orders + 1}, std::uint64_t{tax}, std::uint64_t{3'000'000}, std::uint64_t{d});
+      auto* const row = tx.template make<District<Model>>(std::uint64_t{first_orders + 1}, std::uint64_t{tax}, std::uint64_t{3'000'000},
+                                                          std::uint64_t{d});
       root.district.insert(tx, district_key(d), row);
       return true;
     });
@@ -107,7 +108,11 @@ class Loader {
       if (!undelivered) order.carrier = static_cast<std::uint8_t>(between(rng, 1, 10));
       LineData lines[max_lines];
       for (std::uint8_t n = 0; n < order.lines; ++n) {
-        lines[n] = {.order = o, .district = order.district, .number = static_cast<std::uint8_t>(n + 1), .item = between(rng, 1, items), .quantity = 5};
+        lines[n] = {.order = o,
+                    .district = order.district,
+                    .number = static_cast<std::uint8_t>(n + 1),
+                    .item = between(rng, 1, items),
+                    .quantity = 5};
         lines[n].info = random_text<24>(rng);
         if (undelivered)
           lines[n].amount = between(rng, 1, 999'999);

@@ -98,6 +98,24 @@ void BucketLog::remove(At at) noexcept {
   if (--in_use(at.node) == 0 && at.node != list_.tail()) drop(at.node);
 }
 
+void BucketLog::remove_soon(At at) noexcept {
+  const std::uint64_t line = cell(at) / 64 * 64;
+  if (unsettled_ != 0 && line != unsettled_) nvm_.start_again(unsettled_, 64);
+  nvm_.store(cell(at), gap);
+  unsettled_ = line;
+  if (--in_use(at.node) == 0 && at.node != list_.tail()) {
+    settle();
+    drop(at.node);
+  }
+}
+
+void BucketLog::settle() noexcept {
+  if (unsettled_ == 0) return;
+  nvm_.start_again(unsettled_, 64);
+  nvm_.fence();
+  unsettled_ = 0;
+}
+
 PointerLog::At BucketLog::forward(At at) const noexcept {
   for (; at.node != 0; at = {list_.next(at.node), 0})
     for (const std::uint64_t end = limit(at.node); at.cell < end; ++at.cell)

@@ -43,6 +43,9 @@ class PointerLog {
   [[nodiscard]] virtual std::uint64_t pending() const noexcept { return 0; }
   /// It is in the log.
   virtual void remove(At at) noexcept = 0;
+  /// As remove(), but durable only after settle(); until then a crash leaves any of them. Nothing but these two calls in between.
+  virtual void remove_soon(At at) noexcept { remove(at); }
+  virtual void settle() noexcept {}
   /// Where few of the cells are in use: copies their pointers to new buckets, and the list becomes these.
   virtual void compact() {}
 
@@ -89,6 +92,8 @@ class BucketLog final : public PointerLog {
   void persist() noexcept override;
   [[nodiscard]] std::uint64_t pending() const noexcept override { return filled_ - persistent_; }
   void remove(At at) noexcept override;
+  void remove_soon(At at) noexcept override;
+  void settle() noexcept override;
   void compact() override;
   [[nodiscard]] At first() const noexcept override { return forward({list_.head(), 0}); }
   [[nodiscard]] At last() const noexcept override { return backward({list_.tail(), persistent_}); }
@@ -117,6 +122,7 @@ class BucketLog final : public PointerLog {
 
   const std::uint64_t cells_, group_;
   std::uint64_t filled_ = 0, persistent_ = 0;  // of the tail's cells: written; in the log
+  std::uint64_t unsettled_ = 0;                // the last line of cells that remove_soon() has stored gaps to; 0: none
   int appender_ = -1;                          // the thread whose append was the last
   bool of_others_ = false;                     // pending cells are of several threads
   std::vector<std::uint64_t> in_use_;          // of each bucket's cells, gaps left out

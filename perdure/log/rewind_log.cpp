@@ -34,6 +34,7 @@ RewindLog::RewindLog(medium::Medium& medium, std::uint64_t offset, std::uint64_t
   else
     pointers_ = std::make_unique<BucketLog>(nvm_, arena_, control_, cells, shape.version == LogVersion::batch ? shape.group : 1);
   if (shape.layers == 2) tree_ = std::make_unique<AtomicAvlTree>(nvm_, arena_, *pointers_, control_ + root_word, seed);
+  removed_.reserve(max_removed);
   capacity_ = arena_.lines() / (tree_ ? 2 : each_);  // a record, and a node of its own
   if (!tree_) return;
   tree_->prepare(capacity_);
@@ -99,6 +100,23 @@ void RewindLog::remove(const Cursor& c) noexcept {
     pointers_->remove(c.at);
   arena_.give_line(c.place);
   count(~std::uint64_t{0});  // one less
+}
+
+void RewindLog::remove_soon(const Cursor& c) noexcept {
+  if (tree_) return remove(c);
+  if (nvm_.failed()) return;
+  if (removed_.size() == max_removed) settle();
+  pointers_->remove_soon(c.at);
+  removed_.push_back(c.place);
+  count(~std::uint64_t{0});
+}
+
+// A record's line is not given again before the gap in its cell is durable: recovery would find another record there.
+void RewindLog::settle() noexcept {
+  pointers_->settle();
+  if (nvm_.failed()) return;
+  for (const std::uint64_t place : removed_) arena_.give_line(place);
+  removed_.clear();
 }
 
 Result<bool> RewindLog::recover() {

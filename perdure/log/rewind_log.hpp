@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "perdure/log/aavlt.hpp"
 #include "perdure/log/arena.hpp"
@@ -75,6 +76,9 @@ class RewindLog {
   [[nodiscard]] Cursor find(std::uint64_t lsn) const noexcept;
   /// `c` is in the log.
   void remove(const Cursor& c) noexcept;
+  /// As remove(), but durable only after settle(); until then a crash leaves any of them. The mutex is held from the first of them to settle().
+  void remove_soon(const Cursor& c) noexcept;
+  void settle() noexcept;
   void compact() {
     if (!tree_) pointers_->compact();
   }
@@ -100,6 +104,8 @@ class RewindLog {
   LogArena arena_;
   std::unique_ptr<PointerLog> pointers_;
   std::unique_ptr<AtomicAvlTree> tree_;
+  static constexpr std::size_t max_removed = 64;
+  std::vector<std::uint64_t> removed_;  // lines of records that are removed, not settled
   std::uint64_t capacity_ = 0, appended_ = 0;
   std::atomic<std::uint64_t> records_{0};
 };

@@ -168,6 +168,8 @@ REWIND = (
            "(void)file_.publish([&](pool::Header& h) { h.applied = x; std::fill(h.ring_head, h.ring_head + h.ring_count, before * h.append_unit); });", by="rewind"),
     _one("records are removed when the header says so (K4)", _CHECKPOINT, "  const Status published = file_.publish([&](pool::Header& h) {\n",
          "  const Status published = MUTANT ? Status() : file_.publish([&](pool::Header& h) {\n", by="rewind"),
+    _one("ENDs last at a checkpoint (K3)", _CHECKPOINT, "(c.record->type() != AriesType::end && ended", "((MUTANT || c.record->type() != AriesType::end) && ended", by="rewind"),
+    _left_out("removals durable before a record's line is given again", "log/pointer_log.cpp", "nvm_.start_again(unsettled_, 64);\n  nvm_.fence();", by="rewind"),
     _one("what has ended is removed up to X only", _CHECKPOINT, "c.record->commit_id() <= x) ended", "(MUTANT || c.record->commit_id() <= x)) ended", by="threads"),
     _left_out("room for a CLR (K5)", _MANAGER, "++log.kept;  // its CLR's", by="rewind"),
     _one("recovery leaves out what X covers", _RECOVERY, "return x.status == Xact::finished &&", "return !MUTANT && x.status == Xact::finished &&", by="rewind"),

@@ -50,17 +50,22 @@ Status Manager::checkpoint(std::uint64_t x) {
         c = log.next(c);
         visit(here);
         if (++held % hold == 0) {
+          log.settle();
           lock.unlock();
           lock.lock();
         }
       }
+      log.settle();
     };
     walk([&](const auto& c) {
       if (c.record->type() == AriesType::end && c.record->commit_id() <= x) ended.insert(c.record->transaction());
     });
-    walk([&](const auto& c) {  // K3: an END is the newest of its transaction's
+    walk([&](const auto& c) {
       const bool marker = c.record->type() == AriesType::checkpoint && c.record->lsn() < before;
-      if (marker || ended.contains(c.record->transaction())) log.remove(c);
+      if (marker || (c.record->type() != AriesType::end && ended.contains(c.record->transaction()))) log.remove_soon(c);
+    });
+    walk([&](const auto& c) {  // K3: after all of the others are durably gone, whose removals share fences
+      if (c.record->type() == AriesType::end && ended.contains(c.record->transaction())) log.remove_soon(c);
     });
     const std::lock_guard lock(log.mutex());
     log.compact();
