@@ -17,11 +17,14 @@ namespace bench {
 
 /// What a session is opened with.
 struct Setting {
-  std::string structure;        ///< "sps", "hash", "rb", "kv", ...
-  std::string directory;        ///< where its files go; made by the caller, removed by the caller
-  std::uint64_t log_size = 0;   ///< bytes of a log, a thread's where each has its own (0: the system's default)
-  std::string delays = "none";  ///< Perdure's emulated medium: the delays of a paper (medium::Delays::named)
-  unsigned max_threads = 2;     ///< the most threads a cell will ask for
+  std::string structure;            ///< "sps", "hash", "rb", "kv", ...
+  std::string directory;            ///< where its files go; made by the caller, removed by the caller
+  std::uint64_t log_size = 0;       ///< bytes of a log, a thread's where each has its own (0: the system's default)
+  std::string delays = "none";      ///< Perdure's emulated medium: the delays of a paper (medium::Delays::named)
+  std::string medium = "emulated";  ///< Perdure's
+  unsigned rings = 0;               ///< Perdure's logs, where its engine has one a thread (0: its default)
+  unsigned log_group = 0;           ///< REWIND's batch logs: records that share a fence (0: the engine's default)
+  unsigned max_threads = 2;         ///< the most threads a cell will ask for
 };
 
 /// One measurement.

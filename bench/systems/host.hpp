@@ -14,6 +14,7 @@
 #include "bench/harness/rng.hpp"
 #include "bench/harness/session.hpp"
 #include "bench/harness/timed.hpp"
+#include "bench/workloads/bplus_tree.hpp"
 #include "bench/workloads/hash.hpp"
 #include "bench/workloads/rb_tree.hpp"
 #include "bench/workloads/sps.hpp"
@@ -76,6 +77,8 @@ template <class Model>
 using HashSet = KeySet<HashTable<Model>>;
 template <class Model>
 using RbSet = KeySet<RbTree<Model>>;
+template <class Model>
+using BtSet = KeySet<BplusTree<Model>>;
 
 /// What a Host has besides update and view, for systems where it means nothing.
 class HostDefaults {
@@ -88,7 +91,7 @@ class HostDefaults {
 };
 
 inline const std::vector<std::string>& micro_structures() {
-  static const std::vector<std::string> names{"sps", "hash", "rb"};
+  static const std::vector<std::string> names{"sps", "hash", "rb", "bt"};
   return names;
 }
 
@@ -101,7 +104,8 @@ std::unique_ptr<Session> open_micro(const Setting& setting) {
   if (setting.structure == Sps<Model>::structure) return with(std::type_identity<Sps<Model>>{});
   if (setting.structure == HashSet<Model>::structure) return with(std::type_identity<HashSet<Model>>{});
   if (setting.structure == RbSet<Model>::structure) return with(std::type_identity<RbSet<Model>>{});
-  throw std::invalid_argument("found structure '" + setting.structure + "', expected sps, hash or rb");
+  if (setting.structure == BtSet<Model>::structure) return with(std::type_identity<BtSet<Model>>{});
+  throw std::invalid_argument("found structure '" + setting.structure + "', expected sps, hash, rb or bt");
 }
 
 }  // namespace bench

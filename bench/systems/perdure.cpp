@@ -12,7 +12,8 @@ std::unique_ptr<Session> open(const Setting& setting, const PerdureChoice& choic
   if (setting.structure == "sps") return open_perdure_sps(setting, choice);
   if (setting.structure == "hash") return open_perdure_hash(setting, choice);
   if (setting.structure == "rb") return open_perdure_rb(setting, choice);
-  throw std::invalid_argument("found structure '" + setting.structure + "', expected sps, hash or rb");
+  if (setting.structure == "bt") return open_perdure_bt(setting, choice);
+  throw std::invalid_argument("found structure '" + setting.structure + "', expected sps, hash, rb or bt");
 }
 
 void add(Systems& systems, const std::string& name, const std::string& about, bool isolates, PerdureChoice choice) {

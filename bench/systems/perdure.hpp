@@ -2,7 +2,7 @@
 //
 // Perdure under the workloads of bench/workloads: p<T> and ptr<T>, Pool::update and Pool::view, on the emulated medium. One Host for
 // every engine of the registry: a pool is opened with a list of one instance, so that what is measured is what a program that names
-// its engine gets. systems/perdure_{sps,hash,rb}.cpp instantiate one structure each, for all engines (they compile side by side).
+// its engine gets. systems/perdure_{sps,hash,rb,bt}.cpp instantiate one structure each, for all engines (they compile side by side).
 // Thread safety: as Pool's; a `none` instance isolates nothing and is measured on one thread.
 #pragma once
 
@@ -87,11 +87,13 @@ class PerdureHost : public HostDefaults {
 
   PerdureHost(const Setting& setting, const PerdureChoice& choice)
       : path_(setting.directory + "/pool.perdure"), durability_(choice.durability) {
-    options_.medium = "emulated";
+    options_.medium = setting.medium;
+    if (setting.rings != 0) options_.threads = setting.rings;
     options_.engine = choice.engine;
     options_.durability = choice.durability;
     options_.isolation = Instance::isolation;
     options_.log_size = setting.log_size * rings();
+    options_.log_group = setting.log_group;
     options_.max_size = std::uint64_t{8} << 30;
     options_.delays = perdure::medium::Delays::named(setting.delays).value();
     pool_.emplace(Pool::open(path_, options_));
@@ -131,9 +133,11 @@ class PerdureHost : public HostDefaults {
     pool_.emplace(Pool::open(path_, options_));
     return true;
   }
+  /// Transactions that its opening found in the log.
+  [[nodiscard]] std::uint64_t recovered() { return pool_->stats().recovery.transactions; }
   [[nodiscard]] std::string describe() {
     const auto s = pool_->stats();
-    return "emulated medium, " + std::to_string(rings()) + " rings of " + std::to_string(s.log_capacity / rings() >> 20) + " MiB";
+    return options_.medium + " medium, " + std::to_string(rings()) + " rings of " + std::to_string(s.log_capacity / rings() >> 20) + " MiB";
   }
 
  private:
@@ -175,5 +179,6 @@ std::unique_ptr<Session> open_perdure(const Setting& setting, const PerdureChoic
 std::unique_ptr<Session> open_perdure_sps(const Setting& setting, const PerdureChoice& choice);
 std::unique_ptr<Session> open_perdure_hash(const Setting& setting, const PerdureChoice& choice);
 std::unique_ptr<Session> open_perdure_rb(const Setting& setting, const PerdureChoice& choice);
+std::unique_ptr<Session> open_perdure_bt(const Setting& setting, const PerdureChoice& choice);
 
 }  // namespace bench

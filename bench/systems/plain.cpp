@@ -59,9 +59,7 @@ struct PlainTx {
   }
   template <class T>
   T* allocate(std::size_t n) const {
-    void* memory = std::malloc(n * sizeof(T));
-    if (memory == nullptr) throw std::bad_alloc();
-    return static_cast<T*>(memory);  // uninitialised: the workload stores before it reads. Lives as long as the process
+    return static_cast<T*>(::operator new(n * sizeof(T)));  // uninitialised: the workload stores before it reads
   }
 };
 

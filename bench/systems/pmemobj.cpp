@@ -31,6 +31,12 @@ struct PmemRef {
   friend bool operator==(const PmemRef& a, const PmemRef& b) { return a.direct == b.direct; }
 };
 
+/// For a node whose type its place tells (workloads/bplus_tree.hpp).
+template <class To, class From>
+PmemRef<To> recast(const PmemRef<From>& ref) {
+  return {ref.oid, reinterpret_cast<To*>(ref.direct)};
+}
+
 struct PmemModel {
   template <class T>
   struct Field {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the hash table and the red-black tree are asked to do, once for both: keys drawn uniformly from 1 M, 500 k of them present at
-// the start; the parameter is the percentage of updates (100, 10, 0), the others are look-ups. An update is one transaction that
+// What the hash table and the trees are asked to do, once for all: keys drawn uniformly from 1 M (or what the table names), half of them
+// present at the start; the parameter is the percentage of updates (100, 10, 0), the others are look-ups. An update is one transaction that
 // inserts the key where it is absent and removes it where it is found (as NV-Heaps defined these two benchmarks and Blurred
 // Persistence and others took them over): every update writes, half of them insert and half remove, the size stays about the same.
 // Invariant: as many elements as at the start, plus the inserts, minus the removes.
@@ -25,7 +25,10 @@ template <class Table>
 struct KeySet {
   using Root = typename Table::Root;
   static constexpr const char* structure = Table::structure;
-  static constexpr std::uint64_t keys = 1'000'000;
+  static constexpr std::uint64_t keys = [] {
+    if constexpr (requires { Table::keys; }) return Table::keys;
+    return std::uint64_t{1'000'000};
+  }();
   static constexpr std::uint64_t filled = keys / 2;
 
   template <class Host>

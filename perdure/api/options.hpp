@@ -30,6 +30,7 @@ struct Options {
   std::string medium = "auto";  ///< auto, file, dax, emulated (docs/media.md)
   bool direct = true;           ///< file: O_DIRECT logs
   medium::Delays delays = {};   ///< emulated: a paper's slow memory
+  std::uint32_t log_group = 0;  ///< REWIND's batch logs: records that share a fence, 2 to 1000; 0: 8. May differ at each opening
   std::uint64_t base = 0;       ///< creation: the view's address; 0: a free one is chosen
   std::uint64_t uuid_seed = 0;  ///< creation: for tests that must see the same pool at every run; 0: the uuid is random
 };

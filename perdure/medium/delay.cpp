@@ -3,6 +3,7 @@
 
 #include <x86intrin.h>
 
+#include <charconv>
 #include <chrono>
 #include <string>
 
@@ -39,6 +40,19 @@ double ticks_per_ns() {
 
 Result<Delays> Delays::named(std::string_view name) {
   Delays d;
+  if (const auto plus = name.find('+'); plus != std::string_view::npos) {
+    constexpr std::string_view knob = "+fence=";
+    constexpr std::uint32_t most = 1'000'000;
+    const std::string_view digits = name.substr(std::min(plus + knob.size(), name.size()));
+    std::uint32_t ns = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), ns);
+    if (!name.substr(plus).starts_with(knob) || error != std::errc() || end != digits.data() + digits.size() || ns > most)
+      return failure(Code::invalid, "", "delays named \"" + std::string(name) + "\"", "a name, or NAME+fence=NS with at most 1000000 ns",
+                     "write it as in \"rewind+fence=500\"");
+    auto base = named(name.substr(0, plus));
+    if (base.ok()) base->fence_ns = ns;
+    return base;
+  }
   if (name == "none") return d;
   if (name == "rewind") {  // 5: "510 processor cycles (150ns)"; at its 2.5 GHz that would be 204 ns, we take the nanoseconds
     d.write_ns = 150;
@@ -58,7 +72,8 @@ Result<Delays> Delays::named(std::string_view name) {
     d.drain_ns = 1000;
     return d;
   }
-  return failure(Code::invalid, "", "delays named \"" + std::string(name) + "\"", "none, rewind, blurred, dudetm, dudetm-3500 or softwrap");
+  return failure(Code::invalid, "", "delays named \"" + std::string(name) + "\"", "none, rewind, blurred, dudetm, dudetm-3500 or softwrap",
+                 "name one of them, with or without +fence=NS");
 }
 
 ModelDelay::ModelDelay(const Delays& d)
@@ -68,6 +83,7 @@ ModelDelay::ModelDelay(const Delays& d)
   const double rate = ticks_per_ns();
   write_ticks_ = static_cast<std::uint64_t>(rate * d.write_ns);
   drain_ticks_ = static_cast<std::uint64_t>(rate * d.drain_ns);
+  fence_ticks_ = static_cast<std::uint64_t>(rate * d.fence_ns);
   if (d.bandwidth_gb_s > 0) ticks_per_byte_ = rate / d.bandwidth_gb_s;  // 1 GB/s is a byte a nanosecond
   queued_line_.fill(no_line);
 }
@@ -122,6 +138,10 @@ void ModelDelay::fenced() noexcept {
     r.charged += wait;
   }
   r.bytes = 0;
+  if (fence_ticks_ != 0) {
+    spin(ticks(), fence_ticks_);
+    r.charged += fence_ticks_;
+  }
   if (drain_ticks_ != 0) {
     while (queue_lock_.test_and_set(std::memory_order_acquire)) _mm_pause();  // pairs with the clear()s
     const std::uint64_t until = drained_at_;

@@ -3,6 +3,7 @@
 // The papers' models of slow memory, charged by spinning on the time-stamp counter (its rate is measured once, when first needed).
 //   REWIND 5 (set-up): a busy loop after every non-temporal store or line flush, "but group consecutive writes to the same cacheline
 //     into a single NVM write"; every one of its stores is fenced, so a fence does not end a group (Delays::merge_over_fences).
+//     Its Figure 10 sweeps what a fence takes by itself: fence_ns, which may be added to any of these models.
 //   Blurred Persistence V-A: "adding extra latency in each memory flush operation"; nothing for evictions. A line flushed again with
 //     no other line and no fence between is one operation here.
 //   DudeTM 5.1: a persist waits max(latency, total write size / bandwidth), spinning on RDTSC; size is that thread's since its last fence.
@@ -54,7 +55,7 @@ class ModelDelay {
   };
   void enqueue(std::uint64_t line) noexcept;
 
-  std::uint64_t write_ticks_ = 0, latency_ticks_ = 0, drain_ticks_ = 0;
+  std::uint64_t write_ticks_ = 0, latency_ticks_ = 0, drain_ticks_ = 0, fence_ticks_ = 0;
   double ticks_per_byte_ = 0;
   bool merge_over_fences_ = false;
   std::unique_ptr<Row[]> rows_;

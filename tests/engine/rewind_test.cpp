@@ -121,6 +121,38 @@ TEST_P(Rewind, CostsWhatItShould) {
   }
 }
 
+// Not of the format: a pool is recovered and goes on whatever its group was. k words and END make a group of so many records each; two fences a group.
+TEST_P(Rewind, GroupsMayDifferAtEachOpening) {
+  if (!has("-1l-nfp-batch")) return;
+  constexpr std::uint64_t k = 40;
+  std::vector<std::byte> image;
+  for (const std::uint32_t group : {32U, 4U, 0U, 1000U}) {
+    Shape shape = small();
+    shape.log_group = group;
+    auto rig = open_rig<Words>(GetParam(), shape, image);
+    const std::uint64_t before = rig.pool.stats().recovery.last_id;
+    EXPECT_EQ(image.empty() ? 0U : 2U, rig.pool.stats().recovery.transactions) << group;
+    rig.pool.view([&](auto& tx, const Words& r) {
+      for (std::size_t w = 0; w < k; ++w) ASSERT_EQ(before == 0 ? 0 : before + w, tx(r.word[w])) << group;
+    });
+    for (std::uint64_t i = 1; i <= 2; ++i) {
+      const std::uint64_t fences = rig.medium->counters().fences;
+      rig.pool.update([&](auto& tx, Words& r) {
+        for (std::size_t w = 0; w < k; ++w) tx(r.word[w]) = before + i + w;
+      });
+      if (i == 2)  // the first one's list of buckets grows
+        EXPECT_EQ(((k + 1) + (group == 0 ? 8 : group) - 1) / (group == 0 ? 8 : group) * 2, rig.medium->counters().fences - fences) << group;
+    }
+    image = rig.medium->current_image();  // as a kill leaves it
+  }
+  for (const std::uint32_t wrong : {1U, 1001U}) {
+    Options o = small().options(GetParam());
+    o.log_group = wrong;
+    auto made = medium::RecordingMedium::make(small().medium(), {}).value();
+    EXPECT_EQ(Code::invalid, AnyPool<Words>::try_open_on("recording", o, std::move(made), true).code());
+  }
+}
+
 // A crash leaves home newer than the log: what a rolled back transaction had allocated is a span of small blocks by now, and neither its stores nor
 // its CLRs may go over that span's bitmap.
 TEST_P(Rewind, RedoesNothingOfWhatWasRolledBack) {

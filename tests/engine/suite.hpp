@@ -80,6 +80,7 @@ struct Shape {
   bool like_a_file = false;   ///< appends of 4 KiB, fences that are syncs: then shadow orders by prefix
   std::uint32_t threads = 2;  ///< rings, where the order is held
   std::uint64_t ring_bytes = 65536;
+  std::uint32_t log_group = 0;  ///< Options::log_group
   std::uint64_t home_bytes = 16 * pool::chunk_bytes, max_home_bytes = 64 * pool::chunk_bytes;
 
   [[nodiscard]] medium::RecordingOptions medium() const {
@@ -97,6 +98,7 @@ struct Shape {
     o.durability = durability;
     o.isolation = e.isolation;
     o.threads = threads;
+    o.log_group = log_group;
     engine::Config config;
     config.instance = e.name;
     config.durability = durability;

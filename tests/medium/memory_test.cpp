@@ -213,6 +213,21 @@ TEST_F(Delay, charged_time_really_goes_by) {
   EXPECT_GT(elapsed_ns([&] { e.fenced(); }) * ticks_per_ns(), 3000000 * 0.5);
 }
 
+TEST_F(Delay, a_fence_may_take_time_of_its_own_in_every_model) {
+  ModelDelay d({.write_ns = 1000, .fence_ns = 3000, .merge_over_fences = true});
+  d.fenced();
+  EXPECT_EQ(d.charged(), ticks(3000)) << "with nothing to wait for";
+  d.written(7, 1);
+  d.fenced();
+  d.written(7, 1);
+  d.fenced();
+  EXPECT_EQ(d.charged(), 3 * ticks(3000) + ticks(1000)) << "beside the line, which stays one write";
+  ModelDelay e({.latency_cycles = 1000, .fence_ns = 3000});
+  e.fenced();
+  EXPECT_EQ(e.charged(), 1000 + ticks(3000));
+  EXPECT_FALSE((Delays{.fence_ns = 1}.none()));
+}
+
 TEST_F(Delay, softwrap_fills_eight_lines_then_waits_and_drains_at_the_fence) {
   ModelDelay d({.drain_ns = 2000000});
   EXPECT_GT(elapsed_ns([&] {
@@ -230,6 +245,15 @@ TEST_F(Delay, names_are_the_papers_and_others_are_refused) {
   EXPECT_EQ(Delays::named("dudetm").value().latency_cycles, 1000U);
   EXPECT_EQ(Delays::named("dudetm-3500").value().latency_cycles, 3500U);
   EXPECT_EQ(Delays::named("softwrap").value().drain_ns, 1000U);
+  EXPECT_EQ(Delays::named("rewind").value().fence_ns, 0U);
+  const Delays slow = Delays::named("rewind+fence=500").value();
+  EXPECT_EQ(slow.fence_ns, 500U);
+  EXPECT_EQ(slow.write_ns, 150U);
+  EXPECT_TRUE(slow.merge_over_fences);
+  EXPECT_EQ(Delays::named("none+fence=1000000").value().fence_ns, 1000000U);
+  for (const char* name : {"rewind+", "rewind+fence", "rewind+fence=", "rewind+fence=-1", "rewind+fence=5ns", "rewind+fence=1000001",
+                           "rewind+fence=99999999999", "rewind+fence=1+fence=2", "rewind+drain=1", "fast+fence=1", "+fence=1"})
+    EXPECT_EQ(Delays::named(name).code(), Code::invalid) << name;
   const auto bad = Delays::named("fast");
   EXPECT_EQ(bad.code(), Code::invalid);
   EXPECT_NE(bad.status().message().find("softwrap"), std::string::npos) << bad.status().message();

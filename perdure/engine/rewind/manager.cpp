@@ -17,7 +17,8 @@ Manager::Manager(pool::PoolFile& file, const Composition& how) : file_(file), me
   const pool::Header& header = file.header();
   for (std::uint32_t i = 0; i < header.ring_count; ++i)
     logs_.push_back(std::make_unique<ManagedLog>(medium_, pool::ring_offset(header, i), header.ring_bytes,
-                                                 log::ring_seed(header.uuid, header.epoch, i), log::RewindShape{how.layers, how.version}));
+                                                 log::ring_seed(header.uuid, header.epoch, i),
+                                                 log::RewindShape{how.layers, how.version, how.group}));
 }
 
 Status Manager::format() {

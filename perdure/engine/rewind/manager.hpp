@@ -33,6 +33,7 @@ struct Composition {
   unsigned layers = 1;
   bool force = false;
   log::LogVersion version = log::LogVersion::batch;
+  std::uint64_t group = log::RewindShape{}.group;  ///< batch. Not of the format: the log says how many of its records count
 };
 
 /// A log, and the room that is kept in it for those who have begun (K5).

@@ -23,7 +23,10 @@ Status Rewind<Tm>::recover(pool::PoolFile& file, Recovery& report) {
 
 template <class Tm>
 Rewind<Tm>::Rewind(pool::PoolFile& file, const Config& config, const Recovery& recovery)
-    : core_(file, config, recovery), tm_(file.header().applied), composition_(composition_of(file.header())), manager_(file, composition_) {
+    : core_(file, config, recovery),
+      tm_(file.header().applied),
+      composition_(composition_of(file.header(), config.log_group)),
+      manager_(file, composition_) {
   if (file.read_only()) return;
   if (Status s = manager_.format(); !s.ok()) core_.poison(s);
 }

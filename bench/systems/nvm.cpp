@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// nvm: the workloads over persistent memory without recovery, REWIND's baseline (papers: REWIND, VLDB '15, section 5.2): every store is the
+// paper's synchronous non-temporal store, as its log has them (perdure/log/nvm.hpp): a store, the line's write-back, a fence. On the emulated
+// medium, whose delays charge each line; no log, nothing atomic, nothing isolated. One thread.
+//
+// The root lies at home's beginning, nodes behind it. Where free blocks are is known in DRAM alone, which costs this system less than a heap in
+// persistent memory would. A new object is stored as a whole, with one fence. Thread safety: none.
+#include <map>
+#include <new>
+#include <type_traits>
+#include <vector>
+
+#include "bench/systems/host.hpp"
+#include "bench/systems/systems.hpp"
+#include "perdure/medium/medium.hpp"
+
+namespace bench {
+namespace {
+
+struct NvmModel {
+  template <class T>
+  struct Field {
+    Field(T v) : value(v) {}  // NOLINT(google-explicit-constructor): stands where a T would
+    T value;
+  };
+  template <class T>
+  using Ref = T*;
+  template <class T>
+  struct Link {
+    Link(T* t = nullptr) : target(t) {}  // NOLINT(google-explicit-constructor)
+    T* target;
+  };
+};
+
+/// Home's bytes: stores, and blocks.
+class NvmMemory {
+ public:
+  NvmMemory(const Setting& setting, std::uint64_t root_bytes) : end_(lines(root_bytes)) {
+    perdure::medium::OpenMedium how;
+    how.path = setting.directory + "/nvm";
+    how.kind = "emulated";
+    how.create = true;
+    how.log_bytes = perdure::medium::region_align;
+    how.home_bytes = std::uint64_t{256} << 20;
+    how.delays = perdure::medium::Delays::named(setting.delays).value();
+    medium_ = perdure::medium::open_medium(how).value();
+  }
+
+  void store(const void* to, const void* from, std::size_t n) {
+    const std::uint64_t at = medium_->log_bytes() + static_cast<std::uint64_t>(static_cast<const std::byte*>(to) - medium_->home());
+    medium_->store(at, from, n);
+    medium_->flush(at, n);
+    medium_->fence().or_throw();
+  }
+  /// Whole lines, 64-byte aligned.
+  std::byte* take(std::size_t n) {
+    n = lines(n);
+    auto& free = free_[n];
+    if (!free.empty()) {
+      std::byte* const block = free.back();
+      free.pop_back();
+      return block;
+    }
+    if (n > medium_->home_bytes() - end_) throw std::bad_alloc();
+    end_ += n;
+    return home() + (end_ - n);
+  }
+  void give(void* block, std::size_t n) { free_[lines(n)].push_back(static_cast<std::byte*>(block)); }
+  /// For reading.
+  [[nodiscard]] std::byte* home() const { return const_cast<std::byte*>(medium_->home()); }
+  [[nodiscard]] perdure::medium::Medium& medium() const { return *medium_; }
+
+ private:
+  static std::uint64_t lines(std::uint64_t n) {
+    return (n + perdure::medium::line_bytes - 1) / perdure::medium::line_bytes * perdure::medium::line_bytes;
+  }
+  std::unique_ptr<perdure::medium::Medium> medium_;
+  std::uint64_t end_;
+  std::map<std::size_t, std::vector<std::byte*>> free_;
+};
+
+struct NvmTx {
+  NvmMemory& memory;
+  template <class T>
+  using Field = NvmModel::Field<T>;
+  template <class T>
+  using Link = NvmModel::Link<T>;
+
+  template <class T>
+  T get(const Field<T>& field) const {
+    return field.value;
+  }
+  template <class T>
+  T* get(const Link<T>& link) const {
+    return link.target;
+  }
+  template <class T>
+  void set(Field<T>& field, std::type_identity_t<T> value) const {
+    memory.store(&field.value, &value, sizeof value);
+  }
+  template <class T>
+  void set(Link<T>& link, std::type_identity_t<T>* target) const {
+    memory.store(&link.target, &target, sizeof target);
+  }
+  template <class T, class... Args>
+  T* make(Args... args) const {
+    const T made(args...);
+    auto* t = reinterpret_cast<T*>(memory.take(sizeof(T)));
+    memory.store(t, &made, sizeof(T));
+    return t;
+  }
+  template <class T>
+  void destroy(T* t) const {
+    memory.give(t, sizeof(T));
+  }
+  template <class T>
+  T* allocate(std::size_t n) const {
+    return reinterpret_cast<T*>(memory.take(n * sizeof(T)));
+  }
+};
+
+template <class Root>
+class NvmHost : public HostDefaults {
+ public:
+  explicit NvmHost(const Setting& setting) : memory_(setting, sizeof(Root)) {
+    const Root empty{};
+    memory_.store(memory_.home(), &empty, sizeof empty);
+  }
+  template <class F>
+  auto update(F&& f) {
+    NvmTx tx{memory_};
+    return f(tx, *reinterpret_cast<Root*>(memory_.home()));
+  }
+  template <class F>
+  auto view(F&& f) {
+    NvmTx tx{memory_};
+    return f(tx, *reinterpret_cast<const Root*>(memory_.home()));
+  }
+  [[nodiscard]] std::map<std::string, double> counters() const {
+    const auto c = memory_.medium().counters();
+    return {{"fences", static_cast<double>(c.fences)}, {"flushed_lines", static_cast<double>(c.flushed_lines)}};
+  }
+  [[nodiscard]] std::string describe() const { return memory_.medium().describe() + "; no recovery"; }
+
+ private:
+  NvmMemory memory_;
+};
+
+struct NvmSystem {
+  using Model = NvmModel;
+  template <class Root>
+  using Host = NvmHost<Root>;
+};
+
+}  // namespace
+
+void add_nvm(Systems& systems) {
+  systems.push_back(
+      {"nvm", "the same structure in persistent memory, stores synchronous, no recovery", micro_structures(), 1, open_micro<NvmSystem>});
+}
+
+}  // namespace bench
