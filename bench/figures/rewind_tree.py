@@ -145,7 +145,7 @@ MANY = 200  # operations a transaction
 
 
 def fences(bench):
-    latencies = (0, 500, 2000) if bench.quick else (0, 250, 500, 1000, 1500, 2000)
+    latencies = (0, 1000, 4000) if bench.quick else (0, 500, 1000, 2000, 3000, 4000)
     operations = 20_000 if bench.quick else 100_000
     kinds = {"Optimized": (REWIND["Optimized"], 0, MANY), **{f"Batch {g}": (BATCH, g, MANY) for g in (8, 16, 32)},
              "Batch 32, single": (BATCH, 32, 1)}
