@@ -193,8 +193,8 @@ FIGURES = [
     Figure("R-Fig7L", "B+-tree, against no recovery", "Optimized 27 % and Batch 37 % better than Simple; within 1.5x of non-recoverable NVM.",
            TREE + " DRAM: plain memory. NVM: every store written back and fenced, nothing else.", "updates, % of the operations", "seconds for 200,000 operations",
            logging, logging_findings,
-           remark="An insertion logs six records, a removal two, END among them. The model charges a record's line and its pointer's, 300 ns a record; NVM pays for two lines "
-                  "and one line. That alone is more than 1.5 times where updates prevail. Our commit is durable when it returns, so a group ends with its transaction."),
+           remark="An insertion logs six records, a removal two, END among them, a line each; NVM writes two lines, or one. That alone is more than 1.5 times where updates "
+                  "prevail. Our commit is durable when it returns, so a group ends with its transaction."),
     Figure("R-Fig7R", "B+-tree, against Berkeley DB", "105x faster than Berkeley DB at 100 % updates (Stasis 85x, Shore-MT 205x).",
            TREE + " " + BERKELEY + " Disk: both on one file system, durable at each commit, REWIND on the file medium.", "updates, % of the operations",
            "microseconds an operation", against_berkeley, against_berkeley_findings, log_y=True),
