@@ -76,7 +76,7 @@ void explore_instance(const engine::Entry& entry, const Budget& budget, std::vec
   if (!budget.engines.empty() && std::find(budget.engines.begin(), budget.engines.end(), row.engine) == budget.engines.end()) return;
   const auto start = std::chrono::steady_clock::now();
   const auto left = [&] {
-    return budget.seconds * (test::is_rewind(entry) ? 6 : 1) -
+    return budget.seconds * (test::is_rewind(entry) || test::is_undo(entry) ? 6 : 1) -
            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
   constexpr std::uint64_t pairs = 2 * std::size(ways);

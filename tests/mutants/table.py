@@ -142,6 +142,7 @@ LISTS = (
          "link(node, MUTANT ? tail() : nvm_.word(anchor_ + last_tail));", by="pointer_log"),
     _left_out("a record before its cell (optimized, P1)", "log/pointer_log.cpp", "nvm_.fence();  // P1\n", by="pointer_log"),
     _left_out("a group before its index (batch, P1, P3)", "log/pointer_log.cpp", "nvm_.fence();  // P1, P3", by="pointer_log"),
+    _left_out("a group's cells before its index (batch, P3)", "log/pointer_log.cpp", "nvm_.start_again(cell({list_.tail(), persistent_}), pending() * 8);", by="pointer_log"),
     _one("a new bucket's cells are zero (optimized, P2)", "log/pointer_log.cpp", "if (group_ == 1)  // P2", "if (group_ == 1 && !MUTANT)  // P2", by="pointer_log"),
     _one("cells above the index do not count (batch)", "log/pointer_log.cpp", "if (group_ != 1) {\n    const", "if (group_ != 1 && !MUTANT) {\n    const", by="pointer_log"),
     _left_out("an index operation's records before its stores (V1)", "log/aavlt.cpp", "log_.persist();  // V1", by="aavlt"),
