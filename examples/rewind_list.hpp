@@ -5,7 +5,7 @@
 #pragma once
 
 #include <cstdint>
-#include <perdure/engine/rewind/calls.hpp>
+#include <perdure/api/rewind_calls.hpp>
 
 namespace rewind_list {
 

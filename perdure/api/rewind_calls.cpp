@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/engine/rewind/calls.hpp"
+#include "perdure/api/rewind_calls.hpp"
 
 #include <algorithm>
 #include <array>
