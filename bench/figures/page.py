@@ -80,7 +80,7 @@ def _table(figure, points):
 
 def note_of(document, medium):
     facts = document["machine"]
-    return f"{facts['cpu']}, {facts['cpus']} CPUs; {facts['file_system']}; {medium}; median of {document['rounds']} rounds; {facts['revision']}"
+    return f"{facts['cpu']}, {facts['cpus']} CPUs; {facts['file_system']}; {medium}; median of {document['rounds']} rounds, load {facts['load']:.1f} at their start; {facts['revision']}"
 
 
 def write_page(paper, figures, documents, directory):

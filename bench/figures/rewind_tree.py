@@ -200,11 +200,11 @@ FIGURES = [
            "microseconds an operation", against_berkeley, against_berkeley_findings, log_y=True),
     Figure("R-Fig8L", "B+-tree, rollback of one transaction", "12x faster than Berkeley DB (Stasis 30x, Shore-MT 4x).", TREE.replace("one operation a transaction", "all in one "
            "transaction, which is then rolled back") + " " + BERKELEY, "operations", "milliseconds", rollback, beside_berkeley_findings("12"), log_y=True,
-           remark="REWIND writes a CLR for each word and the word itself, three charged lines; Berkeley DB reads its log from DRAM and changes pages in its cache, which nobody charges."),
+           remark="By counting, not measured apart: REWIND writes a CLR for each word and the word itself, three charged lines; Berkeley DB reads its log from DRAM and changes pages in its cache, which nobody charges."),
     Figure("R-Fig8R", "B+-tree, recovery", "14x faster than Berkeley DB (Stasis 20x, Shore-MT 8x), 400 to 4,000 transactions of 200 operations.",
            TREE.replace("one operation a transaction", "200 operations a transaction") + " " + BERKELEY + " The process ends without closing; the time is that of the next opening. "
            "REWIND's log is as large as the transactions need.", "transactions", "milliseconds", recovery, beside_berkeley_findings("14"), log_y=True,
-           remark="Recovery first makes the whole log durable as it is seen, since a killed process may have left stores in the caches: each of its lines is charged. The paper does not."),
+           remark="Recovery makes what it meets of the log durable as it is seen, since a killed process may have left stores in the caches: each of those lines is charged. The paper does not."),
     Figure("R-Fig9", "B+-tree, threads", "REWIND scales significantly better than the others after 3 threads.",
            "100,000 operations a thread (10,000 in a quick run), each a look-up or an insert/delete pair, two transactions; of a thread's 20 to 80 % are look-ups. "
            "REWIND: a log a thread, the pool's one lock. Berkeley DB: updates under a mutex, look-ups read uncommitted, as in the paper. shadow: Perdure's default engine. "
