@@ -9,11 +9,11 @@
 // Exit: 0, 1 when something failed or an audit found something, 2 for wrong arguments.
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "bench/harness/scratch.hpp"
 #include "bench/harness/session.hpp"
 
 namespace bench {
@@ -99,26 +99,6 @@ int one_cell(Session& session, const Cell& cell, bool json) {
   }
   return bad;
 }
-
-/// A directory of the session's own under the one given, gone with it.
-class Scratch {
- public:
-  explicit Scratch(const std::string& under) {
-    std::filesystem::create_directories(under);
-    path_ = under + "/perdure-bench-XXXXXX";
-    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error(under + ": no directory can be made in it");
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 const System& find(const Systems& systems, const std::string& name, const std::string& structure) {
   std::string have;

@@ -4,45 +4,22 @@
 // exit status 1 where a consistency condition is broken. Names:
 //   --system nvm                         persistent, not recoverable: no log
 //   --system rewind-1l-nfp-batch/none    an instance of the registry; under /none the benchmark's own locks isolate, else the pool does
-#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
-#include <filesystem>
 #include <iostream>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "bench/harness/scratch.hpp"
 #include "bench/tpcc/run.hpp"
 
 namespace {
 
 using bench::tpcc::Report;
 using bench::tpcc::Setup;
-
-/// A directory of this run's own, removed with what is in it.
-class Scratch {
- public:
-  explicit Scratch(const std::string& parent) {
-    std::string name = parent + "/perdure-tpcc-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category(), name);
-    path_ = name;
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
-
- private:
-  std::string path_;
-};
 
 Report run(const Setup& setup, bool kill) {
   if (setup.system == "nvm") {
@@ -117,7 +94,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   setup.distributed = log == "distributed";
   try {
-    const Scratch scratch(setup.directory);
+    const bench::Scratch scratch(setup.directory);
     setup.directory = scratch.path();
     const Report report = run(setup, kill);
     print(setup, report, kill, json);

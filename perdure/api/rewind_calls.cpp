@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "perdure/api/pool.hpp"
 #include "perdure/base/thread_slot.hpp"

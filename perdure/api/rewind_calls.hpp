@@ -25,11 +25,11 @@
 #include <memory>
 #include <string>
 #include <type_traits>
-#include <vector>
+#include <utility>
 
 #include "perdure/api/layout.hpp"
-#include "perdure/api/open.hpp"
-#include "perdure/engine/registry.hpp"
+#include "perdure/api/options.hpp"
+#include "perdure/pool/pool_file.hpp"
 
 namespace perdure::paper {
 
