@@ -187,7 +187,6 @@ Status AtomicAvlTree::recover() {
     const auto& r = *reinterpret_cast<const AriesRecord*>(nvm_.medium().at(place));
     if (!r.whole(seed_, place) || r.lsn() <= before || finished)
       return broken("with a damaged record at log offset " + std::to_string(place));
-    nvm_.start_again(place, AriesRecord::bytes);
     before = r.lsn();
     finished = r.type() == AriesType::end;
   }
@@ -197,7 +196,7 @@ Status AtomicAvlTree::recover() {
       const auto& r = *reinterpret_cast<const AriesRecord*>(nvm_.medium().at(log_.record(at)));
       nvm_.start(r.address(), r.old_value());
     }
-  nvm_.fence();  // old values, and the records as they were seen (D4), before the records that have them are gone
+  nvm_.fence();  // old values, before the records that have them are gone
   clear();
   size_ = 0;
   std::uint64_t height = 0;
@@ -213,7 +212,6 @@ Status AtomicAvlTree::learn(std::uint64_t node, std::uint64_t from, std::uint64_
                    "nodes in order and in balance", "restore a copy");
   };
   if (depth > 96 || !arena_.mark_line(node)) return broken();
-  nvm_.start_again(node, LogArena::line);
   const std::uint64_t key = nvm_.word(node + key_word);
   if (key <= from || key >= to) return broken();
   std::uint64_t left = 0, right = 0;

@@ -31,9 +31,7 @@ Status SimpleLog::recover() {
     if (!arena_.mark_line(at.node))
       return failure(Code::corrupt, nvm_.medium().path(), "a log whose list goes through log offset " + std::to_string(at.node),
                      "a line of the log, once", "restore a copy");
-    nvm_.start_again(at.node, LogArena::line);
   }
-  nvm_.fence();  // D4
   return {};
 }
 
@@ -198,7 +196,7 @@ Status BucketLog::learn(std::uint64_t bucket) {
     if (value == 0) return broken("has an empty cell, number " + std::to_string(c) + ", before others");
     if (value != gap) ++used;
   }
-  nvm_.start_again(bucket, first_cell + end * 8);
+  nvm_.start_again(bucket, first_cell + end * 8);  // D4: a cell, a gap or the index, whichever was stored last
   in_use(bucket) = used;
   if (is_tail) filled_ = persistent_ = end;
   return {};

@@ -57,7 +57,7 @@ class PointerLog {
   [[nodiscard]] virtual std::uint64_t record(At at) const noexcept = 0;
 
   /// After a crash: does the list's last operation again, and learns what is in the log. Marks its nodes in the arena, not the records.
-  /// `corrupt` where no crash leaves what it finds. What it meets is durable as it is seen (D4, log/redo.hpp).
+  /// `corrupt` where no crash leaves what it finds. What it has learnt stays so (D4, log/redo.hpp): a process that was killed leaves one store visible only.
   virtual Status recover() = 0;
 
  protected:

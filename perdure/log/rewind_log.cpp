@@ -133,13 +133,11 @@ Result<bool> RewindLog::recover() {
                      "whole records", "restore a copy");
     };
     if (!arena_.mark_line(c.place)) return broken("is none, or is met twice");
-    nvm_.start_again(c.place, AriesRecord::bytes);
     if (!c.record->whole(seed_, c.place) || (tree_ && tree_->find(c.record->lsn()) != c.place)) return broken("is damaged");
     if (c.record->lsn() <= before) return broken("stands behind a newer one");
     before = c.record->lsn();
     count(1);
   }
-  nvm_.fence();  // D4: all that was met, before anything is made of it
   if (nvm_.failed()) return nvm_.status();
   return true;
 }

@@ -50,8 +50,8 @@ class RewindLog {
   /// Makes it this session's, empty.
   Status format();
   /// After a crash: makes the log whole again and learns what is in it; false: there is no log of this epoch. `corrupt` where no crash leaves what it
-  /// finds: a list that leads nowhere, a damaged record (law L10). All that it meets is made durable as it is seen (D4, log/redo.hpp): a process that was
-  /// killed may have left its last stores visible only.
+  /// finds: a list that leads nowhere, a damaged record (law L10). What it has learnt stays so (D4, log/redo.hpp): a process that was killed may have left
+  /// its last store visible only; all before that one were fenced.
   Result<bool> recover();
 
   [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }

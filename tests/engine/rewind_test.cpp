@@ -4,6 +4,9 @@
 // behaves as a file.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <set>
+#include <thread>
 #include <vector>
 
 #include "perdure/crash/crashtest.hpp"
@@ -11,6 +14,7 @@
 #include "tests/conformance/ways.hpp"
 #include "tests/conformance/workloads.hpp"
 #include "tests/engine/suite.hpp"
+#include "tests/engine/taken_back.hpp"
 
 namespace perdure::test {
 namespace {
@@ -49,11 +53,6 @@ class Rewind : public EngineTest {
   }
 };
 ENGINE_SUITE(Rewind, compositions);
-
-struct Words {
-  std::array<p<std::uint64_t>, 1000> word;
-};
-struct Oops {};
 
 TEST_P(Rewind, GoesOnInASmallLogAndGivesNoIdTwice) {
   std::uint64_t id = 0;
@@ -181,27 +180,76 @@ TEST_P(Rewind, RedoesNothingOfWhatWasRolledBack) {
   EXPECT_EQ(check.leaked, check.problems.size()) << check.problems.front();
 }
 
-/// Transactions that are rolled back, and few others: what one has taken back is durable when others go on.
-struct TakenBack {
-  using Root = Words;
-  template <class Pool>
-  void step(Pool& pool, crashtest::Step& step) const {
-    const std::uint64_t from = step.number / 4 % 3;
-    const bool gives_up = step.number % 4 != 3;
-    try {
-      pool.update([&](auto& tx, Words& r) {
-        for (std::uint64_t w = from; w < from + 2; ++w) tx(r.word[w * 8]) = 100 + step.number;
-        if (gives_up) throw Oops();
-      });
-    } catch (const Oops&) {}
+// A checkpoint between a transaction's END and its heap bits: the records are still needed (K4: X does not cover it).
+TEST_P(Rewind, KeepsTheRecordsOfACommitThatHasNotEnded) {
+  if (has("-fp-")) return;  // no checkpoints
+  const auto allocate = [](auto& pool) {
+    pool.update([](auto& tx, Words& r) { tx(r.word[1]) = reinterpret_cast<std::uint64_t>(tx.alloc(48)); });
+  };
+  const auto warm = [](auto& pool) { pool.update([](auto& tx, Words& r) { tx(r.word[0]) = 1; }); };
+  std::uint64_t fences = 0;  // the last is that between a new span's bitmap and its directory word
+  {
+    auto rig = open_rig<Words>(GetParam(), small());
+    warm(rig.pool);
+    fences = rig.medium->counters().fences;
+    allocate(rig.pool);
+    fences = rig.medium->counters().fences - fences;
   }
-  template <class Tx>
-  std::uint64_t digest(Tx& tx, const Words& r) const {
-    std::uint64_t sum = 0;
-    for (std::uint64_t w = 0; w < 4; ++w) sum = sum * 1009 + tx(r.word[w * 8]);
-    return sum;
+  auto rig = open_rig<Words>(GetParam(), small());
+  warm(rig.pool);
+  std::atomic<std::thread::id> committer;
+  std::atomic<std::uint64_t> seen{0};
+  std::atomic<bool> there{false}, go{false};
+  rig.medium->set_fence_hooks(
+      [&] {
+        if (std::this_thread::get_id() != committer.load() || ++seen != fences) return;
+        there = true;
+        while (!go) std::this_thread::yield();
+      },
+      {});
+  std::thread thread([&] {
+    committer = std::this_thread::get_id();
+    allocate(rig.pool);
+  });
+  while (!there) std::this_thread::yield();
+  rig.pool.checkpoint();
+  const auto image = rig.medium->durable_image();
+  go = true;
+  thread.join();
+  rig.medium->set_fence_hooks({}, {});
+  const Recovered r = recover(GetParam(), image, small());
+  ASSERT_TRUE(r.status.ok()) << r.status.message();
+  EXPECT_EQ(std::vector<std::string>(), r.problems);
+  EXPECT_EQ(1U, r.state.blocks.size());
+}
+
+// Force: a transaction that only allocates. The caches have written the log back, home's bits not: none of its records may be gone by then.
+TEST_P(Rewind, HasHeapBitsAtHomeBeforeTheirRecordsGo) {
+  if (!has("-fp-")) return;
+  const Shape shape = small();
+  const std::uint64_t log_bytes = shape.medium().log_bytes;
+  auto rig = open_rig<Words>(GetParam(), shape);
+  const auto allocate = [&] { return rig.pool.update([](auto& tx, Words&) { (void)tx.alloc(48); }).id(); };
+  allocate();  // its span is made
+  std::vector<std::vector<std::byte>> images;
+  rig.medium->set_fence_hooks(
+      [&] {
+        images.push_back(rig.medium->durable_image());
+        const auto visible = rig.medium->current_image();
+        std::copy_n(visible.begin(), log_bytes, images.back().begin());
+      },
+      {});
+  const std::uint64_t id = allocate();
+  rig.medium->set_fence_hooks({}, {});
+  std::set<std::uint64_t> blocks;
+  for (const auto& image : images) {
+    const Recovered r = recover(GetParam(), image, shape);
+    ASSERT_TRUE(r.status.ok()) << r.status.message();
+    EXPECT_EQ(r.report.last_id >= id ? 2U : 1U, r.state.blocks.size());
+    blocks.insert(r.state.blocks.size());
   }
-};
+  EXPECT_EQ((std::set<std::uint64_t>{1, 2}), blocks);
+}
 
 TEST_P(Rewind, LosesNoOldValues) { explore<TakenBack>(16); }
 TEST_P(Rewind, LosesNoSwaps) { explore<conformance::Swaps>(); }

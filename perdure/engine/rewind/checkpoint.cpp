@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // REWIND's checkpoints beside running transactions (section 4.6), and the compaction of its logs (section 3.3).
-#include <algorithm>
 #include <mutex>
 #include <unordered_set>
 
@@ -32,10 +31,7 @@ Status Manager::checkpoint(std::uint64_t x) {
     if (Status s = l->log.nvm().status(); !s.ok()) return s;
   }
   if (Status s = medium_.flush_all(); !s.ok()) return s;  // K4
-  const Status published = file_.publish([&](pool::Header& h) {
-    h.applied = x;
-    std::fill(h.ring_head, h.ring_head + h.ring_count, before * h.append_unit);  // an LSN counts units
-  });
+  const Status published = file_.publish([&](pool::Header& h) { h.applied = x; });
   if (!published.ok()) return published;
   for (auto& l : logs_) {
     // In short holds: others append meanwhile, and nobody else removes.

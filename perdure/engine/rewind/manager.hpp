@@ -7,9 +7,9 @@
 //   commit    force: home's stores flushed as they were made, now fenced. ALLOC and DELETE records, then END, with the commit's id
 //   clear     force, at commit: the transaction's records are removed, oldest first, END last. The newest END of a log stays: it has the newest id
 //   rollback  a ROLLBACK record, and for each UPDATE, newest first, a CLR, then the store of the old value; END
-//   checkpoint  no-force: a CHECKPOINT record, flush_all; X and the CHECKPOINT's LSN in the header; then what had ended before is removed, ENDs last
+//   checkpoint  no-force: a CHECKPOINT record, flush_all; X in the header; then what had ended before is removed, ENDs last
 // Invariants: K1 an UPDATE or CLR is in the log before home may change (WAL). K2 the stores of a transaction that rolls back, and with force of every one,
-// are durable before its END is in the log. K3 END is removed last. K4 no-force: all that a transaction below X and the checkpoint's LSN stored is durable
+// are durable before its END is in the log. K3 END is removed last. K4 no-force: all that a transaction below X stored is durable
 // before the header says so, and that before one of its records is removed. K5 room for a transaction's CLRs, ROLLBACK and END is kept.
 // Thread safety: a Transaction is one thread's. Logs are shared under their mutex, short to append, long to walk (section 4.7).
 #pragma once

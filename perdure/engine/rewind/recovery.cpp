@@ -23,7 +23,7 @@ namespace {
 struct Xact {
   std::size_t log = 0;
   enum Status : std::uint8_t { running, aborted, finished } status = running;
-  std::uint64_t end_lsn = 0, commit_id = 0;
+  std::uint64_t commit_id = 0;
   std::uint64_t last_lsn = 0;
   std::uint64_t undone = ~std::uint64_t{0};  ///< undoMap: UPDATEs from here on have been undone
 };
@@ -87,7 +87,6 @@ class Recoverer {
       if (r.type() == AriesType::rollback) x.status = Xact::aborted;
       if (r.type() != AriesType::end) continue;
       x.status = Xact::finished;
-      x.end_lsn = r.lsn();
       x.commit_id = r.commit_id();
       report_.last_id = std::max(report_.last_id, r.commit_id());
       if (r.commit_id() != 0) ++report_.transactions;
@@ -95,9 +94,7 @@ class Recoverer {
     return {};
   }
   // K4: home has all of those, whatever of their records is left.
-  [[nodiscard]] bool covered(const Xact& x) const {
-    return x.status == Xact::finished && x.end_lsn * header_.append_unit <= header_.ring_head[x.log] && x.commit_id <= header_.applied;
-  }
+  [[nodiscard]] bool covered(const Xact& x) const { return x.status == Xact::finished && x.commit_id <= header_.applied; }
 
   // Of what has committed, without force; heap ops where their transaction ended. Of a rollback that has not ended, the CLRs: home may lack their last
   // stores (the paper redoes one; Batch may have had a group of them in the log before the first store). What has been rolled back is home (K2), and must not
