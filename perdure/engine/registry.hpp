@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "perdure/engine/bppm/bppm.hpp"
 #include "perdure/engine/entry.hpp"
 #include "perdure/engine/rewind/rewind.hpp"
 #include "perdure/engine/shadow/shadow.hpp"
@@ -60,11 +61,32 @@ struct rewind_none {
   using type = engine::rewind::Rewind<tm::None>;
   static constexpr auto& names = engine::rewind::names_none;
 };
+struct bppm {
+  static constexpr Isolation isolation = Isolation::full;
+  using type = engine::bppm::Bppm<tm::Stm, engine::bppm::LogWrites>;
+  static constexpr auto& names = engine::bppm::names_in_log;
+};
+struct bppm_none {
+  static constexpr Isolation isolation = Isolation::caller;
+  using type = engine::bppm::Bppm<tm::None, engine::bppm::LogWrites>;
+  static constexpr auto& names = engine::bppm::names_in_log_none;
+};
+struct redo {
+  static constexpr Isolation isolation = Isolation::full;
+  using type = engine::bppm::Bppm<tm::Stm, tm::PrivateWrites>;
+  static constexpr auto& names = engine::bppm::names_private;
+};
+struct redo_none {
+  static constexpr Isolation isolation = Isolation::caller;
+  using type = engine::bppm::Bppm<tm::None, tm::PrivateWrites>;
+  static constexpr auto& names = engine::bppm::names_private_none;
+};
 // clang-format on
 
 /// Every instance, for tools, tests and benchmarks.
-using all_engines = engines<shadow, shadow_stm, shadow_global_lock, shadow_none, dudetm, dudetm_stm, dudetm_global_lock, dudetm_none, undo,
-                            undo_stm, undo_none, rewind, rewind_none, volatile_, volatile_stm, volatile_global_lock, volatile_none>;
+using all_engines =
+    engines<shadow, shadow_stm, shadow_global_lock, shadow_none, dudetm, dudetm_stm, dudetm_global_lock, dudetm_none, undo, undo_stm,
+            undo_none, rewind, rewind_none, bppm, bppm_none, redo, redo_none, volatile_, volatile_stm, volatile_global_lock, volatile_none>;
 /// What Pool<Root> is opened with unless told: the default engine, isolating by itself or (isolation::caller) by the caller.
 using default_engines = engines<shadow, shadow_none>;
 
@@ -82,5 +104,9 @@ extern template class engine::undo::Undo<tm::Stm>;
 extern template class engine::undo::Undo<tm::None>;
 extern template class engine::rewind::Rewind<tm::GlobalLock>;
 extern template class engine::rewind::Rewind<tm::None>;
+extern template class engine::bppm::Bppm<tm::Stm, engine::bppm::LogWrites>;
+extern template class engine::bppm::Bppm<tm::None, engine::bppm::LogWrites>;
+extern template class engine::bppm::Bppm<tm::Stm, tm::PrivateWrites>;
+extern template class engine::bppm::Bppm<tm::None, tm::PrivateWrites>;
 
 }  // namespace perdure

@@ -53,6 +53,12 @@ class HomeWriter final : public pool::HeapTarget {
 
   /// Starts the write-back of every line touched since the last call. The caller fences.
   void flush() const;
+  /// Leaves it to others instead: f(line's home offset) for each.
+  template <class F>
+  void hand_over(F&& f) const {
+    for (const std::uint64_t line : lines_) f(line * 64);
+    lines_.clear();
+  }
 
  private:
   static constexpr std::size_t batch = 4096;

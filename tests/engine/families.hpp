@@ -20,11 +20,17 @@ inline bool is_undo(const Entry& e) { return e.family == "undo"; }
 /// REWIND, force: no log is ever full.
 inline bool clears_at_commit(const Entry& e) { return e.family.find("-fp-") != std::string_view::npos; }
 inline bool is_rewind(const Entry& e) { return e.family.starts_with("rewind"); }
+/// Blurred Persistence's systems: they write back, to a torn-bit log a thread.
+inline bool is_blurred(const Entry& e) { return e.family.starts_with("bppm") || e.family.starts_with("redo-"); }
 
 /// How many times as long a transaction takes, and as many events on a medium, at most: what a test does is divided by it.
 inline unsigned heavy(const Entry& e) { return e.family.starts_with("rewind-2l") ? 20 : is_rewind(e) ? 4 : 1; }
-/// REWIND's compositions under `none` are one type, which differs from that under the lock in its TM alone: the default one stands for all.
-inline bool is_stood_for(const Entry& e) { return is_rewind(e) && !isolates(e) && e.family != "rewind-1l-nfp-batch"; }
+/// Under `none` REWIND's compositions are one type, Blurred Persistence's systems two, which differ from those that isolate in their TM alone: one of each
+/// stands for all.
+inline bool is_stood_for(const Entry& e) {
+  return !isolates(e) &&
+         ((is_rewind(e) && e.family != "rewind-1l-nfp-batch") || (is_blurred(e) && e.family != "bppm" && e.family != "redo-mne-async"));
+}
 
 /// The bytes of a ring: those asked for, or the least that the engine takes.
 inline std::uint64_t ring_of_at_least(const Entry& e, std::uint64_t bytes) {

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Truncator: Mnemosyne's asynchronous log truncation (Volos, Tack, Swift, ASPLOS '11; papers: Blurred Persistence, section III-B): a thread that flushes
+// what transactions have stored to home, one after the other, then has X say so.
+//
+// Rule (design: recycling logs): X is drawn before the queue is taken; a transaction is in the queue before it stops pending, so all up to X are in it or were.
+// Thread safety: push, wait, x from any thread; stop by one.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "perdure/base/status.hpp"
+#include "perdure/medium/medium.hpp"
+
+namespace perdure::engine::bppm {
+
+class Truncator {
+ public:
+  using Lines = std::vector<std::uint64_t>;  ///< home offsets
+  using Node = std::list<Lines>;             ///< of one element: made before the commit, where memory may still run out
+
+  /// `quiet`: an id up to which all have pushed. `note_x`: makes X durable.
+  Truncator(medium::Medium& medium, std::uint64_t x, std::function<std::uint64_t()> quiet, std::function<Status(std::uint64_t)> note_x);
+  ~Truncator() { stop(); }
+  Truncator(const Truncator&) = delete;
+  Truncator& operator=(const Truncator&) = delete;
+
+  /// A transaction's lines, stored to home and not flushed; before its slot stops pending.
+  void push(Node& one) noexcept;
+  /// Returns when home has all transactions up to `id` durably and X says so, or with the medium's failure.
+  Status wait(std::uint64_t id);
+  [[nodiscard]] std::uint64_t x() const noexcept { return x_.load(std::memory_order_acquire); }  // pairs with work(): X is durable
+  [[nodiscard]] std::uint64_t rounds() const noexcept { return rounds_.load(std::memory_order_relaxed); }
+  void stop();
+
+ private:
+  void work();
+  medium::Medium& medium_;
+  const std::function<std::uint64_t()> quiet_;
+  const std::function<Status(std::uint64_t)> note_x_;
+  std::mutex mutex_;
+  std::condition_variable wake_, done_;
+  std::list<Lines> queue_;
+  bool stopping_ = false, wanted_ = false;
+  Status failure_;
+  std::atomic<std::uint64_t> x_, rounds_{0};
+  std::thread thread_;
+};
+
+}  // namespace perdure::engine::bppm
