@@ -33,6 +33,8 @@ PROGRAMS = {  # target, its place, arguments
     "receipts": ("engine_receipt_test", "tests/engine", [*GTEST]),
     "pointer_log": ("log_pointer_log_test", "tests/log", [*GTEST]),
     "aavlt": ("log_aavlt_test", "tests/log", [*GTEST]),
+    "torn_log": ("log_torn_log_test", "tests/log", [*GTEST]),
+    "bppm": ("engine_bppm_test", "tests/engine", [*GTEST]),
     "rewind_log": ("log_rewind_log_test", "tests/log", [*GTEST]),
     "laws": ("conformance_laws_test", "tests/conformance", ["--gtest_filter=*L10*", *GTEST]),
     "rewind": ("engine_rewind_test", "tests/engine", [*GTEST]),

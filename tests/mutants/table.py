@@ -190,4 +190,34 @@ REWIND = (
     _one("who ends a group writes again what others appended", "log/pointer_log.cpp", "if (of_others_ || appender_ != base::thread_slot())", "if (!MUTANT && (of_others_ || appender_ != base::thread_slot()))", by="threads"),
 )
 
-MUTANTS = CHECKS + SESSIONS + ORDERS + CALLERS + LISTS + REWIND
+_TORN, _BPPM, _TRUNCATOR, _BRECOVERY = "log/torn_log.cpp", "engine/bppm/bppm_impl.hpp", "engine/bppm/truncator.cpp", "engine/bppm/recovery.cpp"
+
+# Blurred Persistence's log and engine.
+BLURRED = (
+    _left_out("a transaction's records durable with its commit (T1)", _TORN, "flush(streamed_last_, tail_ + 1);", by="bppm"),
+    _left_out("what stands before streamed lines durable with the commit (T1)", _TORN, "flush(run_, streamed_first_);", by="bppm"),
+    _one("abort records durable with the next commit (T1)", _TORN, "if (aborts_since_commit_)\n", "if (aborts_since_commit_ && !MUTANT)\n", by="torn_log"),
+    _left_out("an abort record each 64 blocks", _TORN, "for (std::uint64_t n = run_ + reach - 1; n < tail_; n += reach) {", by="torn_log"),
+    _left_out("the rest of a lap is filled (T2)", _TORN, "fill(tail_, records_, TornRecord::filler(sense()));", by="bppm"),
+    _one("aborted runs are the lap's at its end (T2)", _TORN, "if (aborts_in_lap_)\n", "if (aborts_in_lap_ && !MUTANT)\n", by="torn_log"),
+    _left_out("the filling before the next lap (T2)", _TORN, "if (Status s = medium_.fence(); !s.ok()) return s;  // T2", by="bppm"),
+    _left_out("a lap's beginning durable (T3)", _TORN, "flush(0, 1);", by="bppm"),
+    _left_out("a lap's beginning before its records (T3)", _TORN, "return medium_.fence();  // T3", by="bppm",
+              explained="the first transaction's own fence makes it durable with its commit, and without it none of the lap's records count: the fence is for the reader's sake"),
+    _one("a log is zero before a session (T5)", _TORN, "if (!zero) fill(", "if (!zero && !MUTANT) fill(", by="bppm"),
+    _one("a backpointer is the last commit's", _TORN, "r.value() == last_commit &&\n", "(MUTANT || r.value() == last_commit) &&\n", by="torn_log"),
+    _one("holes are looked over no further than 64 blocks", _TORN, "std::min(n + reach + 1, records);", "MUTANT ? records : std::min(n + reach + 1, records);", by="torn_log",
+         explained="an abort record further away whose backpointer is the last commit's leads to the same end: the limit spares reading"),
+    _one("a torn-bit log of this epoch only", _TORN, "c.ours = value(epoch) == place.epoch;", "c.ours = MUTANT || value(epoch) == place.epoch;", by="bppm"),
+    _one("a transaction's checksum (torn-bit log)", _TORN, "if (first == n || r.meta !=", "if (first == n || !MUTANT && r.meta !=", by="torn_log"),
+    _one("a break with a transaction behind it", _TORN, "  if (follows) return", "  if (follows && !MUTANT) return", by="torn_log"),
+    _one("X before the log is gone (V2)", _BPPM, "if (Status s = lines_.front()->log.note_x(x); !s.ok()) return s;", "if (Status s = MUTANT ? Status() : lines_.front()->log.note_x(x); !s.ok()) return s;", by="bppm"),
+    _one("home before X (V2)", _BPPM, "if (Status s = core_.medium.flush_all(); !s.ok()) return s;", "if (Status s = MUTANT ? Status() : core_.medium.flush_all(); !s.ok()) return s;", by="bppm"),
+    _left_out("home's lines written back (SYNC)", _BPPM, "      home_writer_.flush();\n", by="bppm"),
+    _left_out("a thread's lines written back (ASYNC)", _TRUNCATOR, "medium_.flush(medium_.log_bytes() + line, medium::line_bytes);", by="bppm"),
+    _one("recovery leaves out what X covers (V2)", _BRECOVERY, "const std::uint64_t x = std::max(header.applied, first.x);", "const std::uint64_t x = MUTANT ? header.applied : std::max(header.applied, first.x);", by="bppm"),
+    _one("committed transactions in the order of TxIDs", _BRECOVERY, "return a.transaction.id < b.transaction.id; });", "return MUTANT ? a.transaction.id > b.transaction.id : a.transaction.id < b.transaction.id; });", by="bppm"),
+    _left_out("a log durable as it was seen (D4)", _BRECOVERY, "TornLog::flush_scanned(medium, place, scan);", by="bppm"),
+)
+
+MUTANTS = CHECKS + SESSIONS + ORDERS + CALLERS + LISTS + REWIND + BLURRED
