@@ -52,6 +52,8 @@ void check_header(RawPool& pool, Findings& found) {
 void check_log(RawPool& pool, Findings& found) {
   std::uint64_t records = 0;
   if (pool.header().clean != 1) {  // closed in order: the rings hold nothing
+    if (!pool.has_records())
+      found.notes.push_back("log: engine '" + pool.engine() + "' has a log of its own kind; 'perdure recover' reads it, this did not");
     for (const RingReport& ring : pool.scan_rings()) {
       records += ring.scan.records;
       if (!ring.scan.damage.ok()) found.problems.push_back("log: " + ring.scan.damage.message());

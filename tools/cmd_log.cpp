@@ -132,6 +132,10 @@ int run(App& app) {
   document["total_records"] = total;
   document["total_bytes"] = bytes;
   document["shown"] = shown;
+  if (!pool.has_records())
+    throw error(failure(Code::unsupported, arguments.pool.path,
+                        "a pool of engine '" + pool.engine() + "', whose log holds no records of this kind",
+                        "a pool of shadow, dudetm or undo", "'perdure recover' says what its log comes to"));
   if (app.json)
     App::print(document);
   else

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "perdure/engine/any.hpp"
+
 namespace perdure::tool {
 
 RawPool::RawPool(const PoolArguments& arguments) : path_(arguments.path) {
@@ -25,12 +27,16 @@ RawPool::RawPool(const PoolArguments& arguments) : path_(arguments.path) {
 }
 
 std::string RawPool::engine() const { return engine_of(header()); }
+bool RawPool::has_records() const {
+  const auto all = engine::registered();
+  return std::none_of(all.begin(), all.end(), [&](const engine::Entry& e) { return e.family == engine() && !e.ring_records; });
+}
 std::string RawPool::layout() const { return layout_of_pool(header()); }
 
 std::vector<RingReport> RawPool::scan_rings(const std::function<void(std::uint32_t ring, const log::RecordView&)>& f) {
   const pool::Header& h = header();
   std::vector<RingReport> reports;
-  if (h.clean == 1) return reports;  // closed in order: what the rings hold is over
+  if (h.clean == 1 || !has_records()) return reports;  // closed in order: what the rings hold is over
   for (std::uint32_t i = 0; i < h.ring_count; ++i) {
     const medium::RingMap map = medium().map_ring(pool::ring_offset(h, i), h.ring_bytes).value();
     RingReport report{i, h.ring_head[i], {}};

@@ -35,6 +35,8 @@ class RawPool {
   [[nodiscard]] medium::Medium& medium() noexcept { return *medium_; }
   [[nodiscard]] std::string engine() const;
   [[nodiscard]] std::string layout() const;
+  /// Its engine's rings hold records: else scan_rings finds none, and recovery alone can read them.
+  [[nodiscard]] bool has_records() const;
   /// Scans every ring of a pool that was not closed in order; calls f(ring, record) for each whole record in ring order.
   std::vector<RingReport> scan_rings(const std::function<void(std::uint32_t ring, const log::RecordView&)>& f = {});
 

@@ -137,7 +137,7 @@ class LayoutNames {
 
   /// Lines for every struct met through a pointer so far, and through those.
   void definitions(std::string& out) {
-    for (std::size_t i = 0; i < met_.size(); ++i) met_[i].define(*this, out, "#" + std::to_string(i + 1) + ".");
+    for (std::size_t i = 0; i < met_.size(); ++i) met_[i].define(*this, out, std::string("#").append(std::to_string(i + 1)).append("."));
   }
 
  private:

@@ -88,6 +88,7 @@ struct Stats {
 ///   E::identity(config)              what creation writes in the header (order, rings)
 ///   E::recover(file, report)         makes home the state of set S; a plain function of the medium; writes the header only through start_session
 ///   E::view_policy                   how the view is mapped
+///   E::ring_records                  its rings hold log/record.hpp's records: others' logs are their own
 ///   context()                        the calling thread's
 ///   context.begin(update), read(a), write(a, v), write_words(a, src, n), alloc(n), free(p), direct(), commit(d), rollback(), retry()
 ///   wait(id), durable_id(), close(), checkpoint(), stats()

@@ -24,6 +24,7 @@ struct Entry {
   pool::ViewPolicy view;
   pool::Identity (*identity)(const Config&);  ///< all but the engine's name
   Status (*recover)(pool::PoolFile&, Recovery&);
+  bool ring_records = true;  ///< its rings hold log/record.hpp's records
 };
 
 /// Adds an instance's entries: one for each of its names.
@@ -34,7 +35,7 @@ void add_entries(std::vector<Entry>& all) {
   } else {
     using E = typename Instance::type;
     for (const InstanceName& n : Instance::names)
-      all.push_back({n.name, n.family, E::tm_name, Instance::isolation, E::view_policy, &E::identity, &E::recover});
+      all.push_back({n.name, n.family, E::tm_name, Instance::isolation, E::view_policy, &E::identity, &E::recover, E::ring_records});
   }
 }
 

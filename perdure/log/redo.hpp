@@ -26,6 +26,7 @@ namespace perdure::log {
 class HomeWriter final : public pool::HeapTarget {
  public:
   enum class Use : std::uint8_t { running, recovery };  ///< recovery: what is only read is stored and flushed too (D4)
+  static constexpr std::size_t batch = 4096;            ///< lines; one more, and their write-back is started
   HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use use = Use::running)
       : medium_(medium), max_home_bytes_(max_home_bytes), use_(use) {
     lines_.reserve(batch);
@@ -61,7 +62,6 @@ class HomeWriter final : public pool::HeapTarget {
   }
 
  private:
-  static constexpr std::size_t batch = 4096;
   void touch(std::uint64_t offset, std::uint64_t n) const {
     for (std::uint64_t line = offset / 64, last = (offset + n - 1) / 64; line <= last; ++line) {
       if (!lines_.empty() && lines_.back() == line) continue;

@@ -57,9 +57,9 @@ class WriteIndex {
     const Cell& c = cells_[cell(address)];
     return c.generation == generation_ ? &c.place : nullptr;
   }
-  /// One more put() can't fail.
-  void reserve_one() {
-    if ((used_ + 1) * 2 > cells_.size()) grow();
+  /// So many more put() may be made: none is without it.
+  void reserve(std::uint64_t more) {
+    while ((used_ + more) * 2 > cells_.size()) grow();
   }
   void put(std::uint64_t address, std::uint64_t place) noexcept {
     Cell& c = cells_[cell(address)];
@@ -103,7 +103,7 @@ class WriteSet {
     return true;
   }
   void put(std::uint64_t address, std::uint64_t value) {
-    index_.reserve_one();  // what can fail first
+    index_.reserve(1);  // what can fail first
     const std::uint64_t* const place = index_.find(address);
     index_.put(address, place == nullptr ? writes_.add(address, value) : writes_.replace(*place, address, value));
   }

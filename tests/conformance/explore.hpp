@@ -82,8 +82,8 @@ void explore_instance(const engine::Entry& entry, const Budget& budget, std::vec
   constexpr std::uint64_t pairs = 2 * std::size(ways);
   const std::string both = row.engine + " " + row.workload;
   const std::uint64_t name = base::hash_bytes(both.data(), both.size(), 0) % 1000;
-  // REWIND's compositions differ by parts: each is looked at for less long.
-  const std::uint64_t distinct = test::is_rewind(entry) ? budget.distinct / 10 : budget.distinct;
+  // REWIND's compositions and Blurred Persistence's systems differ by parts: each is looked at for less long.
+  const std::uint64_t distinct = budget.distinct / (test::is_rewind(entry) ? 10 : test::is_blurred(entry) ? 2 : 1);
   for (std::uint64_t round = 0; row.failure.empty() && left() > 0; ++round) {
     if (row.counts.distinct >= distinct && (!budget.every_way || round >= pairs)) break;
     const std::uint64_t pair = (name + round) % pairs;  // each engine and workload begins elsewhere

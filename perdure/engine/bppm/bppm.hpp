@@ -79,6 +79,7 @@ class Bppm {
  public:
   static constexpr const char* tm_name = Tm::name;
   static constexpr pool::ViewPolicy view_policy = pool::ViewPolicy::shared;
+  static constexpr bool ring_records = false;
   static constexpr bool in_log = std::is_same_v<Writes, LogWrites>;
 
   class Context;
@@ -179,6 +180,7 @@ class Bppm<Tm, Writes>::Context : public ContextBase<Tm> {
   tm::WriteSet<Writes> written_;
   std::vector<log::TornRecord> records_;  // what goes to the log at the commit: all, or (XIL) heap ops
   Truncator::Node node_;                  // ASYNC: this transaction's
+  bool huge_ = false;                     // ASYNC: it touches more lines of the heap's than the writer holds
   std::uint64_t needed_ = 0;              // it has thrown NeedRoom: whoever swallowed that is told again at its commit
   log::HomeWriter home_writer_;
 };

@@ -76,9 +76,10 @@ void Bppm<Tm, Writes>::Context::prepare() {
   if (!line_.log.fits(records_.size())) no_room(records_.size());
   if (engine_.truncator_) {
     node_.clear();
-    std::size_t lines = records_.size();
-    for (const pool::HeapOp& op : ops_) lines += 16 + op.chunks;  // a span's bitmap and directory words, or an object's
-    node_.emplace_back().reserve(lines);
+    std::size_t heap = 0;
+    for (const pool::HeapOp& op : ops_) heap += 16 + op.chunks;  // lines at most: a span's bitmap and directory words, or an object's
+    huge_ = heap > log::HomeWriter::batch;
+    node_.emplace_back().reserve((in_log ? line_.log.run().second - line_.log.run().first : 0) + records_.size() + heap);
   }
 }
 
@@ -95,10 +96,10 @@ Status Bppm<Tm, Writes>::Context::check_point(std::uint64_t id) {
   const Truncation how = engine_.mode_.truncation;
   medium::Medium& medium = core_.medium;
   const auto store = [&](std::uint64_t offset, std::uint64_t value) {
-    if (how == Truncation::bulk)
-      medium.store(medium.log_bytes() + offset, &value, 8);  // volatile: flush_all has it
-    else
-      home_writer_.words(offset, &value, 1);
+    if (how == Truncation::sync) return home_writer_.words(offset, &value, 1);
+    medium.store(medium.log_bytes() + offset, &value, 8);  // volatile: flush_all has it, or the truncator's thread
+    if (how == Truncation::async && (node_.front().empty() || node_.front().back() != offset / 64 * 64))
+      node_.front().push_back(offset / 64 * 64);
   };
   if constexpr (in_log) {
     const auto [first, last] = line_.log.committed();
@@ -118,12 +119,8 @@ Status Bppm<Tm, Writes>::Context::check_point(std::uint64_t id) {
       if (Status s = medium.fence(); !s.ok()) return s;  // V2: home, before the log says that it is
       return line_.log.note_home(id);
     case Truncation::async:
-      home_writer_.hand_over([&](std::uint64_t line) {
-        if (node_.front().size() < node_.front().capacity())
-          node_.front().push_back(line);
-        else
-          medium.flush(medium.log_bytes() + line, medium::line_bytes);
-      });
+      home_writer_.hand_over([&](std::uint64_t line) { node_.front().push_back(line); });
+      if (huge_) return medium.fence();  // what the writer had to flush by itself: no other thread's fence is for that
       break;
     case Truncation::bulk: home_writer_.hand_over([](std::uint64_t) {}); break;
   }
@@ -231,6 +228,8 @@ Status Bppm<Tm, Writes>::close() {
   if (!core_.file.read_only()) {
     s = core_.state() != 0 ? core_.why() : checkpoint();
     if (truncator_) truncator_->stop();
+    // Its ids, before the logs that tell of them are none.
+    if (s.ok()) s = core_.publish([this](pool::Header& h) { h.applied = tm_.domain.clock.load(std::memory_order_acquire); });
     for (auto& line : lines_)
       if (s.ok()) s = line->log.wipe();
     if (s.ok()) s = core_.file.close_clean(tm_.domain.clock.load(std::memory_order_acquire));

@@ -53,6 +53,7 @@ std::uint64_t Manager::append(ManagedLog& log, Transaction& tx, AriesRecord&& re
 void Manager::reserve(ManagedLog& log, Transaction& tx, std::uint64_t heap_records) {
   const std::uint64_t group = 2 * log.log.shape().group, records = 2 * tx.updates + heap_records + 8;
   if (tx.waiting.capacity() < group) tx.waiting.reserve(group);
+  tx.newest.reserve(group);
   if (how_.force && log.found.capacity() < records) log.found.reserve(2 * records);
 }
 
@@ -76,8 +77,8 @@ bool Manager::update(ManagedLog& log, Transaction& tx, std::uint64_t offset, std
   ++log.kept;  // its CLR's
   AriesRecord r = AriesRecord::make(AriesType::update, next_lsn(), tx.id);
   r.words[3] = offset;
-  const Transaction::Waiting* const waiting = tx.find(offset);
-  r.words[4] = waiting != nullptr ? waiting->value : *reinterpret_cast<const std::uint64_t*>(medium_.home() + offset);
+  const std::uint64_t* const waiting = tx.find(offset);
+  r.words[4] = waiting != nullptr ? *waiting : *reinterpret_cast<const std::uint64_t*>(medium_.home() + offset);
   r.words[5] = value;
   const std::uint64_t number = append(log, tx, std::move(r));
   store(log, tx, offset, value, number);
@@ -86,7 +87,9 @@ bool Manager::update(ManagedLog& log, Transaction& tx, std::uint64_t offset, std
 
 void Manager::store(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value, std::uint64_t number) noexcept {
   if (log.log.nvm().failed()) return;  // K1
+  if (number <= log.log.in_log() && tx.waiting.empty()) return store_now(tx, offset, value);
   tx.waiting.push_back({offset, value, number});
+  tx.newest.put(offset, value);
   drain(log, tx);
 }
 
@@ -97,6 +100,7 @@ void Manager::drain(ManagedLog& log, Transaction& tx) noexcept {
   std::size_t n = 0;
   for (; n < tx.waiting.size() && tx.waiting[n].number <= in_log; ++n) store_now(tx, tx.waiting[n].offset, tx.waiting[n].value);
   tx.waiting.erase(tx.waiting.begin(), tx.waiting.begin() + static_cast<std::ptrdiff_t>(n));
+  if (tx.waiting.empty()) tx.newest.clear();
 }
 
 void Manager::store_now(const Transaction& tx, std::uint64_t offset, std::uint64_t value) noexcept {

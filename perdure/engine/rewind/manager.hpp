@@ -25,6 +25,7 @@
 #include "perdure/log/rewind_log.hpp"
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/pool_file.hpp"
+#include "perdure/tm/write_set.hpp"
 
 namespace perdure::engine::rewind {
 
@@ -56,17 +57,16 @@ struct Transaction {
     std::uint64_t offset, value, number;  ///< stored when the log holds so many records
   };
   std::vector<Waiting> waiting;  ///< batch: home's stores whose group is not in the log
+  tm::WriteIndex newest;         ///< what was to be stored last where, since nothing waited (what is home by now, too)
   /// For the next one; the memory of `waiting` stays.
   void reset() noexcept {
     id = last_lsn = updates = kept = records = 0;
     flushes = false;
     waiting.clear();
+    newest.clear();
   }
-  [[nodiscard]] const Waiting* find(std::uint64_t offset) const noexcept {
-    for (std::size_t i = waiting.size(); i-- > 0;)
-      if (waiting[i].offset == offset) return &waiting[i];
-    return nullptr;
-  }
+  /// The value that waits for `offset`; null: none.
+  [[nodiscard]] const std::uint64_t* find(std::uint64_t offset) const noexcept { return waiting.empty() ? nullptr : newest.find(offset); }
 };
 
 class Manager {

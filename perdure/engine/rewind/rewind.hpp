@@ -49,6 +49,7 @@ class Rewind {
  public:
   static constexpr const char* tm_name = Tm::name;
   static constexpr pool::ViewPolicy view_policy = pool::ViewPolicy::shared;
+  static constexpr bool ring_records = false;
 
   class Context;
 
@@ -100,7 +101,7 @@ class Rewind<Tm>::Context : public ContextBase<Tm> {
   [[nodiscard]] bool direct() const noexcept { return (!waits_ || this->in_view()) && tm_.direct(); }
   [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
     if (__builtin_expect(!tx_.waiting.empty(), 0))
-      if (const auto* w = tx_.find(offset_of(a))) return w->value;
+      if (const std::uint64_t* const value = tx_.find(offset_of(a))) return *value;
     return tm_.read(a);
   }
   void write(std::uint64_t* a, std::uint64_t v) {

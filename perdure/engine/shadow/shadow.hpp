@@ -43,6 +43,7 @@ class Shadow {
   static constexpr const char* tm_name = Tm::name;
   static constexpr pool::ViewPolicy view_policy = pool::ViewPolicy::shadow;
   static constexpr bool marks = How == Reproduce::checkpoint;
+  static constexpr bool ring_records = true;
 
   class Context;
 

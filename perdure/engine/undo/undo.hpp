@@ -83,6 +83,7 @@ class Undo {
   static constexpr const char* name = "undo";
   static constexpr const char* tm_name = Tm::name;
   static constexpr pool::ViewPolicy view_policy = pool::ViewPolicy::shared;
+  static constexpr bool ring_records = true;
 
   class Context;
 
