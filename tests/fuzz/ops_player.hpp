@@ -59,7 +59,8 @@ class Player {
   Player(const engine::Entry& entry, const Program& program)
       : entry_(entry), keeps_(test::is_durable(entry)), program_(program), plan_(program.plan), states_(1) {
     // REWIND logs a record and more a word, and as much again for a rollback
-    if (test::is_rewind(entry)) plan_.ring_bytes = std::max<std::uint64_t>(plan_.ring_bytes * 4, 1 << 18);
+    plan_.ring_bytes =
+        test::is_rewind(entry) ? std::max<std::uint64_t>(plan_.ring_bytes * 4, 1 << 18) : test::ring_of_at_least(entry, plan_.ring_bytes);
   }
 
   void step(const Command& c) {
