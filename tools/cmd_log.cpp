@@ -93,6 +93,10 @@ struct Arguments {
 
 int run(App& app) {
   RawPool pool(arguments.pool);
+  if (!pool.has_records())
+    throw error(failure(Code::unsupported, arguments.pool.path,
+                        "a pool of engine '" + pool.engine() + "', whose log holds no records of this kind",
+                        "a pool of shadow, dudetm or undo", "'perdure recover' says what its log comes to"));
   const pool::Header& h = pool.header();
   Json document;
   document["pool"] = arguments.pool.path;
@@ -132,10 +136,6 @@ int run(App& app) {
   document["total_records"] = total;
   document["total_bytes"] = bytes;
   document["shown"] = shown;
-  if (!pool.has_records())
-    throw error(failure(Code::unsupported, arguments.pool.path,
-                        "a pool of engine '" + pool.engine() + "', whose log holds no records of this kind",
-                        "a pool of shadow, dudetm or undo", "'perdure recover' says what its log comes to"));
   if (app.json)
     App::print(document);
   else

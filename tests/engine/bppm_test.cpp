@@ -30,22 +30,7 @@ class Blurred : public EngineTest {
   [[nodiscard]] static bool by_a_thread() { return is("redo-mne-async"); }
   template <class Workload>
   void explore(std::uint64_t steps = 24) {
-    for (const auto model : {crash::Model::px86, crash::Model::adversarial})
-      for (std::uint64_t seed = 1; seed <= 2; ++seed) {
-        crashtest::Plan plan;
-        plan.engine = GetParam().name;
-        plan.steps = steps;
-        plan.seed = seed;
-        plan.rings = static_cast<std::uint32_t>(seed);
-        plan.like_a_file = seed == 2;
-        plan.ring_bytes = conformance::small_ring(GetParam(), plan.like_a_file);
-        plan.reopen = 6;  // kills, too: what is only visible then, recovery must make durable (D4)
-        plan.explore.model = model;
-        plan.explore.most_recoveries = 4000 / scale;
-        const auto report = crashtest::explore<Workload, any_engine>(plan);
-        EXPECT_EQ("", report.failure);
-        EXPECT_GT(report.counts.distinct, 500U / scale);
-      }
+    explore_engine<Workload>(GetParam(), steps, 500);
   }
   static Shape small(std::uint32_t threads = 1) {
     Shape s;

@@ -37,18 +37,18 @@ namespace perdure::engine::bppm {
 
 enum class Truncation : std::uint8_t { sync, async, bulk };
 
+/// What is chosen at run time; Execution in Log is the type's.
 struct Mode {
   std::string_view name;  ///< a header's
-  bool in_log;            ///< XIL
   bool streamed;          ///< the log is written past the cache
   Truncation truncation;
 };
-inline constexpr std::array<Mode, 6> modes = {{{"bppm", true, false, Truncation::bulk},
-                                               {"bppm-xil", true, false, Truncation::sync},
-                                               {"redo-vcbp", false, false, Truncation::bulk},
-                                               {"redo-mne-sync", false, true, Truncation::sync},
-                                               {"redo-mne-async", false, true, Truncation::async},
-                                               {"redo-base", false, false, Truncation::sync}}};
+inline constexpr std::array<Mode, 6> modes = {{{"bppm", false, Truncation::bulk},
+                                               {"bppm-xil", false, Truncation::sync},
+                                               {"redo-vcbp", false, Truncation::bulk},
+                                               {"redo-mne-sync", true, Truncation::sync},
+                                               {"redo-mne-async", true, Truncation::async},
+                                               {"redo-base", false, Truncation::sync}}};
 // clang-format off
 inline constexpr std::array<InstanceName, 2> names_in_log      = {{{"bppm", "bppm"}, {"bppm-xil", "bppm-xil"}}};
 inline constexpr std::array<InstanceName, 2> names_in_log_none = {{{"bppm/none", "bppm"}, {"bppm-xil/none", "bppm-xil"}}};

@@ -111,7 +111,6 @@ Status Bppm<Tm, Writes>::Context::check_point(std::uint64_t id) {
   if (!ops_.empty()) {
     const std::lock_guard lock(engine_.heap_bits_);  // bitmap words are shared by transactions
     this->apply_heap_ops(home_writer_);
-    if (how == Truncation::sync) home_writer_.flush();
   }
   switch (how) {
     case Truncation::sync:
