@@ -9,10 +9,12 @@ import json
 import statistics
 import subprocess
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
-from report.driver import Failed
+from report.driver import Failed, Process
 from report.stats import spread
 
 
@@ -90,6 +92,37 @@ class Bench:
                 self.progress(f"round {number + 1} of {self.rounds}, {n} of {len(order)}: {key}")
                 values[key].append(cells[key]())
         return values
+
+
+class Wanted(NamedTuple):
+    """A system with one structure, as bench/harness/serve.cpp opens it."""
+
+    system: str
+    structure: str
+    options: tuple = ()
+    executable: str = "perdure_bench_micro"
+    directory: str | None = None  # the figure's
+
+
+@contextmanager
+def processes(bench, wanted):
+    """wanted: {key: Wanted}. Opens and fills them one after the other: {key: Process}. At the end each structure
+    is audited, closed, opened and audited again."""
+    opened = {}
+    try:
+        for n, (key, w) in enumerate(wanted.items(), 1):
+            bench.progress(f"fills {n} of {len(wanted)}: {key}")
+            opened[key] = Process(bench.executable(w.executable), w.system, w.structure, w.directory or bench.directory, w.options)
+            opened[key].wait_ready()
+        yield opened
+        for key, process in opened.items():
+            for reopen in (False, True):
+                looked = process.ask({"audit": True, "reopen": reopen})
+                if looked["problems"]:
+                    raise Failed(f"{key}: {looked['problems'][0]}")
+    finally:
+        for process in opened.values():
+            process.close()
 
 
 def point(series, x, values):

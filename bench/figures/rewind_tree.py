@@ -6,9 +6,9 @@ The tree is bench/workloads/bplus_tree.hpp; perdure_bench_micro runs cells of it
 
 import tempfile
 
-from report.driver import Failed, Process
+from report.driver import Failed
 
-from .figure import Figure, median_of, point, ratios
+from .figure import Figure, Wanted, median_of, point, processes, ratios
 
 REWIND = {"Simple": "rewind-1l-nfp-simple/none", "Optimized": "rewind-1l-nfp-optimized/none", "Batch": "rewind-1l-nfp-batch/none"}
 BATCH = REWIND["Batch"]
@@ -34,18 +34,12 @@ def logging(bench):
     systems = {"DRAM": "plain", "NVM": "nvm", **REWIND}
     shares = (0, 50, 100) if bench.quick else (0, 20, 40, 60, 80, 100)
     seconds = 0.2 if bench.quick else 0.4
-    processes = {}
-    try:
-        for name, system in systems.items():
-            bench.progress(f"fills {name}")
-            processes[name] = Process(bench.executable("perdure_bench_micro"), system, "bt", bench.directory,
-                                      ("--delays", "rewind", "--log-size", LOG, "--rings", 1))
-            processes[name].wait_ready()
-
+    options = ("--delays", "rewind", "--log-size", LOG, "--rings", 1)
+    with processes(bench, {name: Wanted(system, "bt", options) for name, system in systems.items()}) as opened:
         def cell(name, share):
             def once():
-                answer = processes[name].ask({"run": f"bt-{share}", "seconds": seconds, "warmup": 0.05})
-                looked = processes[name].ask({"audit": True, "reopen": True})  # an empty log, too
+                answer = opened[name].ask({"run": f"bt-{share}", "seconds": seconds, "warmup": 0.05})
+                looked = opened[name].ask({"audit": True, "reopen": True})  # an empty log, too
                 if looked["problems"]:
                     raise Failed(f"{name}: {looked['problems'][0]}")
                 return OPERATIONS / answer["rate"]
@@ -56,9 +50,6 @@ def logging(bench):
         cells |= {(LONG, share): lambda s=share: _tree(bench, BATCH, "run", operations=few, percent=s, per_transaction=MANY) * OPERATIONS / few
                   for share in shares}
         values = bench.interleave(cells)
-    finally:
-        for process in processes.values():
-            process.close()
     return [point(name, share, v) for (name, share), v in values.items()]
 
 

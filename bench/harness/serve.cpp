@@ -5,6 +5,7 @@
 //   --system S --workload W    one cell: opens, fills, runs, audits, reopens, audits again; prints the figures
 //   --system S --structure T --serve   opens and fills, then answers one JSON object a line, so that run.py can let many systems
 //     run in turn:  {"run": "sps-8", "threads": 1, "seconds": 0.3, "warmup": 0.05, "seed": 7}   {"audit": true}
+//     ("per_transaction": 8 and "idle": 50 are Cell's)
 //     ({"audit": true, "reopen": true} closes and opens first). End of input ends it.
 // Exit: 0, 1 when something failed or an audit found something, 2 for wrong arguments.
 #include <CLI/CLI.hpp>
@@ -52,6 +53,10 @@ Json answer(Session& session, const Json& asked) {
   cell.seconds = asked.value("seconds", cell.seconds);
   cell.warmup = asked.value("warmup", cell.warmup);
   cell.seed = asked.value("seed", cell.seed);
+  cell.per_transaction = asked.value("per_transaction", cell.per_transaction);
+  cell.idle_percent = asked.value("idle", cell.idle_percent);
+  if (cell.per_transaction == 0 || cell.idle_percent > 99)
+    throw std::invalid_argument("found " + asked.dump() + ", expected at least 1 operation a transaction, and 0 to 99 % of idle time");
   return to_json(cell, session.run(cell));
 }
 
@@ -142,9 +147,13 @@ int serve(int argc, char** argv, const Systems& systems) {
   app.add_option("--seconds", cell.seconds, "measured time")->check(CLI::PositiveNumber);
   app.add_option("--warmup", cell.warmup, "time before that")->check(CLI::NonNegativeNumber);
   app.add_option("--seed", cell.seed, "of the random numbers");
+  app.add_option("--per-transaction", cell.per_transaction, "operations in a transaction")->check(CLI::Range(1, 100000));
+  app.add_option("--idle", cell.idle_percent, "per cent of a thread's time in which it sleeps")->check(CLI::Range(0, 99));
+  app.add_option("--value-bytes", setting.value_bytes, "a value's size, in structures that let it vary (8)")->check(CLI::Range(8, 65536));
   app.add_option("--max-threads", setting.max_threads, "the most threads that a cell will ask for")->check(CLI::Range(1, 64));
   app.add_option("--dir", setting.directory, "where the files go (a directory of its own is made there, and removed)");
   app.add_option("--log-size", setting.log_size, "bytes of a log, where the system has one (0: its default)");
+  app.add_option("--medium", setting.medium, "Perdure's: emulated (the directory on tmpfs) or file")->check(CLI::IsMember({"emulated", "file"}));
   app.add_option("--delays", setting.delays, "what Perdure's emulated medium charges: none, or a paper's delays (docs/media.md)");
   app.add_option("--rings", setting.rings, "Perdure's logs, where an engine has one a thread (0: its default)");
   app.add_option("--log-group", setting.log_group, "REWIND's batch logs: records that share a fence (0: its default)");

@@ -25,6 +25,7 @@ struct Setting {
   unsigned rings = 0;               ///< Perdure's logs, where its engine has one a thread (0: its default)
   unsigned log_group = 0;           ///< REWIND's batch logs: records that share a fence (0: the engine's default)
   unsigned max_threads = 2;         ///< the most threads a cell will ask for
+  unsigned value_bytes = 8;         ///< of the structures whose values may have several words
 };
 
 /// One measurement.
@@ -34,6 +35,8 @@ struct Cell {
   double seconds = 0.3;
   double warmup = 0.05;
   std::uint64_t seed = 1;
+  unsigned per_transaction = 1;  ///< operations of one transaction, where the workload has single ones
+  unsigned idle_percent = 0;     ///< of a thread's time in which it sleeps
 };
 
 struct Outcome {

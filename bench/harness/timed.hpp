@@ -40,6 +40,25 @@ inline double thread_cpu_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
+/// Sleeps so that its thread is idle for a share of its time. It sleeps when it owes a millisecond: shorter sleeps are mostly the kernel's.
+class Idle {
+ public:
+  void rest(unsigned percent) {
+    const auto now = Clock::now();
+    owed_ += std::chrono::duration<double>(now - since_).count() * percent / (100 - percent);
+    since_ = now;
+    if (owed_ < 1e-3) return;
+    std::this_thread::sleep_for(std::chrono::duration<double>(owed_));
+    since_ = Clock::now();
+    owed_ -= std::chrono::duration<double>(since_ - now).count();  // what it overslept is not owed again
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point since_ = Clock::now();
+  double owed_ = 0;
+};
+
 /// `make(thread)` returns a worker: `Step operator()()`, and `settle()`, after which all that it did is durable.
 template <class Make>
 Tally run_timed(const Cell& cell, Make make) {
@@ -69,6 +88,7 @@ Tally run_timed(const Cell& cell, Make make) {
         }
         const auto start = Clock::now();
         const double cpu_start = thread_cpu_seconds();
+        Idle idle;
         while (phase.load(std::memory_order_relaxed) == measuring) {
           for (unsigned i = 0; i < batch; ++i) {
             const Step step = worker();
@@ -76,6 +96,7 @@ Tally run_timed(const Cell& cell, Make make) {
             tally.grown += step.grown;
           }
           tally.operations += batch;
+          if (cell.idle_percent != 0) idle.rest(cell.idle_percent);
         }
         worker.settle();
         tally.seconds = std::chrono::duration<double>(Clock::now() - start).count();

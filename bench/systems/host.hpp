@@ -25,8 +25,8 @@ template <class Host, class Workload>
 class StructureSession final : public Session {
  public:
   template <class... Args>
-  explicit StructureSession(const Args&... args) : host_(args...) {
-    Workload::fill(host_);
+  explicit StructureSession(const Setting& setting, const Args&... args) : host_(setting, args...) {
+    Workload::fill(host_, setting);
   }
 
   Outcome run(const Cell& cell) override {
@@ -36,13 +36,14 @@ class StructureSession final : public Session {
 
     struct Worker {
       Host& host;
+      const Cell& cell;
       unsigned parameter;
       Rng rng;
-      Step operator()() { return Workload::step(host, parameter, rng); }
+      Step operator()() { return Workload::step(host, cell, parameter, rng); }
       void settle() { host.settle(); }
     };
     const auto before = host_.counters();
-    const Tally tally = run_timed(cell, [&](unsigned t) { return Worker{host_, parameter, Rng(cell.seed, t)}; });
+    const Tally tally = run_timed(cell, [&](unsigned t) { return Worker{host_, cell, parameter, Rng(cell.seed, t)}; });
     grown_ += tally.grown;
 
     Outcome outcome{.operations = tally.operations,

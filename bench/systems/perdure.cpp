@@ -13,11 +13,16 @@ std::unique_ptr<Session> open(const Setting& setting, const PerdureChoice& choic
   if (setting.structure == "hash") return open_perdure_hash(setting, choice);
   if (setting.structure == "rb") return open_perdure_rb(setting, choice);
   if (setting.structure == "bt") return open_perdure_bt(setting, choice);
-  throw std::invalid_argument("found structure '" + setting.structure + "', expected sps, hash, rb or bt");
+  if (setting.structure == "hashv") return open_perdure_hashv(setting, choice);
+  if (setting.structure == "bp") return open_perdure_bp(setting, choice);
+  if (setting.structure == "kvstore") return open_perdure_kvstore(setting, choice);
+  throw std::invalid_argument("found structure '" + setting.structure + "', expected sps, hash, rb, bt, hashv, bp or kvstore");
 }
 
 void add(Systems& systems, const std::string& name, const std::string& about, bool isolates, PerdureChoice choice) {
-  systems.push_back({name, about, micro_structures(), isolates ? 64U : 1U,
+  auto structures = micro_structures();
+  if (has_engine(blurred_engines{}, choice.engine)) structures.insert(structures.end(), {"hashv", "bp", "kvstore"});
+  systems.push_back({name, about, std::move(structures), isolates ? 64U : 1U,
                      [choice = std::move(choice)](const Setting& setting) { return open(setting, choice); }});
 }
 

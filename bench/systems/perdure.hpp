@@ -6,7 +6,9 @@
 // Thread safety: as Pool's; a `none` instance isolates nothing and is measured on one thread.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
+#include <string_view>
 #include <type_traits>
 
 #include "bench/systems/host.hpp"
@@ -135,6 +137,7 @@ class PerdureHost : public HostDefaults {
   }
   /// Transactions that its opening found in the log.
   [[nodiscard]] std::uint64_t recovered() { return pool_->stats().recovery.transactions; }
+  [[nodiscard]] perdure::engine::Stats stats() { return pool_->stats(); }
   [[nodiscard]] std::string describe() {
     const auto s = pool_->stats();
     return options_.medium + " medium, " + std::to_string(rings()) + " rings of " + std::to_string(s.log_capacity / rings() >> 20) + " MiB";
@@ -163,22 +166,36 @@ void for_each_instance(perdure::engines<Instances...>, F f) {
 }
 
 /// A session of one workload on the instance that `choice` names.
-template <template <class> class Workload>
+template <template <class> class Workload, class List = perdure::all_engines>
 std::unique_ptr<Session> open_perdure(const Setting& setting, const PerdureChoice& choice) {
   using Chosen = Workload<PerdureModel>;
   std::unique_ptr<Session> session;
-  for_each_instance(perdure::all_engines{}, [&]<class Instance>(std::type_identity<Instance>) {
+  for_each_instance(List{}, [&]<class Instance>(std::type_identity<Instance>) {
     for (const auto& n : Instance::names) {
       if (n.name == choice.engine)
         session = std::make_unique<StructureSession<PerdureHost<typename Chosen::Root, Instance>, Chosen>>(setting, choice);
     }
   });
+  if (!session) throw std::invalid_argument("found engine '" + choice.engine + "', expected one that has the structure '" + setting.structure + "'");
   return session;
+}
+
+/// The systems of Blurred Persistence's figures. NP, the bound without any persistence, is `volatile`; the default engine stands beside them.
+using blurred_engines = perdure::engines<perdure::bppm, perdure::bppm_none, perdure::redo, perdure::redo_none, perdure::volatile_stm,
+                                         perdure::volatile_none, perdure::shadow>;
+/// Whether a list has an instance of that name.
+template <class... Instances>
+bool has_engine(perdure::engines<Instances...>, std::string_view name) {
+  const auto named = [name](const auto& names) { return std::any_of(names.begin(), names.end(), [name](const auto& n) { return n.name == name; }); };
+  return (named(Instances::names) || ...);
 }
 
 std::unique_ptr<Session> open_perdure_sps(const Setting& setting, const PerdureChoice& choice);
 std::unique_ptr<Session> open_perdure_hash(const Setting& setting, const PerdureChoice& choice);
 std::unique_ptr<Session> open_perdure_rb(const Setting& setting, const PerdureChoice& choice);
 std::unique_ptr<Session> open_perdure_bt(const Setting& setting, const PerdureChoice& choice);
+std::unique_ptr<Session> open_perdure_hashv(const Setting& setting, const PerdureChoice& choice);    // blurred_engines, as the next two
+std::unique_ptr<Session> open_perdure_bp(const Setting& setting, const PerdureChoice& choice);       // B+-tree, 4 KiB nodes
+std::unique_ptr<Session> open_perdure_kvstore(const Setting& setting, const PerdureChoice& choice);
 
 }  // namespace bench

@@ -11,7 +11,6 @@
 // the top, no node is less than a quarter full. A node is not constructed: what is read was stored.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,22 +20,22 @@
 
 namespace bench {
 
-template <class Model>
+template <class Model, class Shape = BtLines>
 struct BplusTree {
-  using Root = BtRoot<Model>;
-  using Leaf = BtLeaf<Model>;
-  using Inner = BtInner<Model>;
+  using Root = BtRoot<Model, Shape>;
+  using Leaf = BtLeaf<Model, Shape>;
+  using Inner = BtInner<Model, Shape>;
   using LeafRef = typename Model::template Ref<Leaf>;
-  static constexpr const char* structure = "bt";
+  static constexpr const char* structure = Shape::node_bytes == 0 ? "bt" : "bp";
   static constexpr std::uint64_t keys = 200'000;  // of which the paper's 100,000 are present
 
   template <class Host>
-  static void prepare(Host&) {}
+  static void prepare(Host&, const Setting&) {}
 
   /// Reads the record.
   template <class Tx>
   static bool contains(Tx& tx, const Root& root, std::uint64_t key) {
-    using Work = BtWork<Model, Tx>;
+    using Work = BtWork<Model, Shape, Tx>;
     LeafRef leaf = tx.get(root.top);
     if (!leaf) return false;
     for (std::uint64_t level = tx.get(root.height); level != 0; --level) {
@@ -52,7 +51,7 @@ struct BplusTree {
 
   template <class Tx>
   static int toggle(Tx& tx, Root& root, std::uint64_t key, std::uint64_t value) {
-    return BtWork<Model, Tx>(tx, root).toggle(key, value);
+    return BtWork<Model, Shape, Tx>(tx, root).toggle(key, value);
   }
 
   /// Order, links, how full the nodes are, values.
@@ -86,16 +85,17 @@ struct BplusTree {
     if (level == 0) {
       if (a.before && !(tx.get(a.before->next) == node)) ++a.wrong;
       a.before = node;
-      const std::uint64_t used = tx.get(node->used);
-      if (!is_top && std::popcount(used) < static_cast<int>(Leaf::slots / 4)) ++a.wrong;
-      for (std::uint64_t left = used; left != 0; left &= left - 1) {
-        const auto& record = node->record[std::countr_zero(left)];
+      const auto used = BtUsed<Leaf::slots>::of(tx, node);
+      if (!is_top && used.count() < Leaf::slots / 4) ++a.wrong;
+      used.any([&](unsigned slot) {
+        const auto& record = node->record[slot];
         const std::uint64_t key = tx.get(record.key);
         ++a.found;
-        bool right = key >= from && key < below && BtWork<Model, Tx>::find(tx, node, key) == std::countr_zero(left);  // once
+        bool right = key >= from && key < below && BtWork<Model, Shape, Tx>::find(tx, node, key) == static_cast<int>(slot);  // once
         for (unsigned i = 0; i < Leaf::value_words; ++i) right = right && tx.get(record.value[i]) == key + 1 + i;
         if (!right) ++a.wrong;
-      }
+        return false;
+      });
       return;
     }
     const auto inner = recast<Inner>(node);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
 
 #include "bench/workloads/bplus_node.hpp"
@@ -13,15 +12,16 @@
 namespace bench {
 
 /// The algorithm inside one transaction.
-template <class Model, class Tx>
+template <class Model, class Shape, class Tx>
 class BtWork {
  public:
-  using Root = BtRoot<Model>;
-  using Leaf = BtLeaf<Model>;
-  using Inner = BtInner<Model>;
+  using Root = BtRoot<Model, Shape>;
+  using Leaf = BtLeaf<Model, Shape>;
+  using Inner = BtInner<Model, Shape>;
   using LeafRef = typename Model::template Ref<Leaf>;
   using InnerRef = typename Model::template Ref<Inner>;
   using Word = std::uint64_t;
+  using Used = BtUsed<Leaf::slots>;
 
   BtWork(Tx& tx, Root& root) : tx_(tx), root_(root) {}
 
@@ -43,7 +43,7 @@ class BtWork {
       remove(leaf, static_cast<unsigned>(slot));
       return -1;
     }
-    if (tx_.get(leaf->used) == all) leaf = split(leaf, key);
+    if (Used::of(tx_, leaf).count() == Leaf::slots) leaf = split(leaf, key);
     insert(leaf, key, value);
     return 1;
   }
@@ -62,15 +62,16 @@ class BtWork {
   }
   /// The slot of a key, or -1.
   static int find(Tx& tx, const LeafRef& leaf, Word key) {
-    for (Word used = tx.get(leaf->used); used != 0; used &= used - 1) {
-      const int slot = std::countr_zero(used);
-      if (tx.get(leaf->record[slot].key) == key) return slot;
-    }
-    return -1;
+    int found = -1;
+    Used::of(tx, leaf).any([&](unsigned slot) {
+      if (tx.get(leaf->record[slot].key) != key) return false;
+      found = static_cast<int>(slot);
+      return true;
+    });
+    return found;
   }
 
  private:
-  static constexpr Word all = (1ULL << Leaf::slots) - 1;
   static constexpr unsigned deepest = 16;
   struct Step {
     InnerRef inner{};
@@ -88,39 +89,44 @@ class BtWork {
 
   LeafRef new_leaf(const LeafRef& next) {
     const LeafRef leaf = tx_.template allocate<Leaf>(1);
-    tx_.set(leaf->used, 0);
+    for (auto& word : leaf->used) tx_.set(word, 0);
     tx_.set(leaf->next, next);
     return leaf;
   }
   void insert(const LeafRef& leaf, Word key, Word value) {
-    const Word used = tx_.get(leaf->used);
-    auto& record = leaf->record[std::countr_one(used)];
+    const Used used = Used::of(tx_, leaf);
+    Used more = used;
+    const unsigned slot = used.first_free();
+    more.set(slot);
+    auto& record = leaf->record[slot];
     tx_.set(record.key, key);
     for (unsigned i = 0; i < Leaf::value_words; ++i) tx_.set(record.value[i], value + i);
-    tx_.set(leaf->used, used | (used + 1));
+    more.store(tx_, leaf, used);
   }
   Places sorted(const LeafRef& leaf) {
     Places p;
-    for (Word used = tx_.get(leaf->used); used != 0; used &= used - 1) {
-      const auto slot = static_cast<unsigned>(std::countr_zero(used));
+    Used::of(tx_, leaf).any([&](unsigned slot) {
       p.at[p.n++] = {tx_.get(leaf->record[slot].key), slot};
-    }
+      return false;
+    });
     std::sort(p.at.begin(), p.at.begin() + p.n);
     return p;
   }
   /// Records [first, last) of `places`, which are in `from`, go to free slots of `to`.
   void move(const LeafRef& from, const LeafRef& to, const Places& places, unsigned first, unsigned last) {
-    Word gone = 0, used = tx_.get(to->used);
+    const Used to_before = Used::of(tx_, to), from_before = Used::of(tx_, from);
+    Used used = to_before, left = from_before;
     for (unsigned i = first; i < last; ++i) {
       const auto& old = from->record[places.at[i].slot];
-      auto& now = to->record[std::countr_one(used)];
+      const unsigned slot = used.first_free();
+      auto& now = to->record[slot];
       tx_.set(now.key, places.at[i].key);
       for (unsigned w = 0; w < Leaf::value_words; ++w) tx_.set(now.value[w], tx_.get(old.value[w]));
-      used |= used + 1;
-      gone |= 1ULL << places.at[i].slot;
+      used.set(slot);
+      left.clear(places.at[i].slot);
     }
-    tx_.set(to->used, used);
-    tx_.set(from->used, tx_.get(from->used) & ~gone);
+    used.store(tx_, to, to_before);
+    left.store(tx_, from, from_before);
   }
 
   /// A full leaf's upper half gets a leaf of its own; the one where `key` belongs.
@@ -184,13 +190,15 @@ class BtWork {
   }
 
   void remove(const LeafRef& leaf, unsigned slot) {
-    const Word used = tx_.get(leaf->used) & ~(1ULL << slot);
-    tx_.set(leaf->used, used);
+    const Used used = Used::of(tx_, leaf);
+    Used left = used;
+    left.clear(slot);
+    left.store(tx_, leaf, used);
     if (depth_ == 0) {
-      if (used != 0) return;
+      if (left.count() != 0) return;
       tx_.set(root_.top, LeafRef{});
       tx_.destroy(leaf);
-    } else if (std::popcount(used) < static_cast<int>(Leaf::slots / 4)) {
+    } else if (left.count() < Leaf::slots / 4) {
       mend_leaf();
     }
   }

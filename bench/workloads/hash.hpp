@@ -15,18 +15,29 @@ namespace bench {
 template <class Model>
 struct HashNode {
   static constexpr const char* layout_id = "bench::HashNode/1";
+  static constexpr const char* structure = "hash";
   using Ref = typename Model::template Ref<HashNode>;
   typename Model::template Field<std::uint64_t> key, value;
   typename Model::template Link<HashNode> next;
 
   HashNode(std::uint64_t k, std::uint64_t v, Ref n) : key(k), value(v), next(n) {}
+
+  template <class Tx, class Root>
+  static Ref make(Tx& tx, const Root&, std::uint64_t key, std::uint64_t value, Ref next) {
+    return tx.template make<HashNode>(key, value, next);
+  }
+  template <class Tx, class Root>
+  static bool has_value(Tx& tx, const Root&, const Ref& node, std::uint64_t value) {
+    return tx.get(node->value) == value;
+  }
 };
 
-template <class Model>
+template <class Model, template <class> class NodeOf>
 struct HashRoot {
   static constexpr const char* layout_id = "bench::HashRoot/1";
   static constexpr std::uint64_t bucket_count = 1 << 20;
-  typename Model::template Link<typename Model::template Link<HashNode<Model>>> buckets;
+  typename Model::template Link<typename Model::template Link<NodeOf<Model>>> buckets;
+  typename Model::template Field<std::uint64_t> value_words{1ULL};  ///< for nodes that have many
 
   /// For Perdure's check(): the heap blocks that this owns.
   template <class Tx, class F>
@@ -40,21 +51,23 @@ struct HashRoot {
   }
 };
 
-template <class Model>
+/// `NodeOf<Model>` has key and next, and makes a node and knows its value by make() and has_value().
+template <class Model, template <class> class NodeOf = HashNode>
 struct HashTable {
-  using Root = HashRoot<Model>;
-  using Node = HashNode<Model>;
+  using Root = HashRoot<Model, NodeOf>;
+  using Node = NodeOf<Model>;
   using NodeRef = typename Model::template Ref<Node>;
   using Bucket = typename Model::template Link<Node>;
-  static constexpr const char* structure = "hash";
+  static constexpr const char* structure = Node::structure;
   static constexpr std::uint64_t buckets = Root::bucket_count;
 
   static std::uint64_t bucket_of(std::uint64_t key) noexcept { return (key * 0x9e3779b97f4a7c15ULL) >> 44; }
   static_assert(buckets == 1ULL << (64 - 44));
 
   template <class Host>
-  static void prepare(Host& host) {
-    host.update([](auto& tx, Root& root) {
+  static void prepare(Host& host, const Setting& setting) {
+    host.update([&setting](auto& tx, Root& root) {
+      tx.set(root.value_words, (setting.value_bytes + 7) / 8);
       tx.set(root.buckets, tx.template allocate<Bucket>(buckets));
       return true;
     });
@@ -91,7 +104,7 @@ struct HashTable {
       }
       link = &node->next;
     }
-    tx.set(bucket, tx.template make<Node>(key, value, first));
+    tx.set(bucket, Node::make(tx, root, key, value, first));
     return 1;
   }
 
@@ -112,7 +125,7 @@ struct HashTable {
             ++twice;
           else
             seen[key] = true;
-          if (tx.get(node->value) != key + 1) ++wrong;
+          if (!Node::has_value(tx, root, node, key + 1)) ++wrong;
           if (found > 2 * seen.size()) return true;  // a cycle: found is wrong then, too
         }
       }

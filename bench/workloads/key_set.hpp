@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What the hash table and the trees are asked to do, once for all: keys drawn uniformly from 1 M (or what the table names), half of them
-// present at the start; the parameter is the percentage of updates (100, 10, 0), the others are look-ups. An update is one transaction that
-// inserts the key where it is absent and removes it where it is found (as NV-Heaps defined these two benchmarks and Blurred
+// present at the start; the parameter is the percentage of updates (100, 10, 0), the others are look-ups. An update is one transaction (or one of
+// Cell::per_transaction in it) that inserts the key where it is absent and removes it where it is found (as NV-Heaps defined these two benchmarks and Blurred
 // Persistence and others took them over): every update writes, half of them insert and half remove, the size stays about the same.
 // Invariant: as many elements as at the start, plus the inserts, minus the removes.
 #pragma once
@@ -20,7 +20,7 @@
 namespace bench {
 
 /// `Table<Model>` has Root and static toggle(tx, root, key, value) -> +1 inserted or -1 removed, contains(tx, root, key) -> bool,
-/// prepare(host) and audit(host, problems) -> number of elements.
+/// prepare(host, setting) and audit(host, problems) -> number of elements.
 template <class Table>
 struct KeySet {
   using Root = typename Table::Root;
@@ -32,8 +32,8 @@ struct KeySet {
   static constexpr std::uint64_t filled = keys / 2;
 
   template <class Host>
-  static void fill(Host& host) {
-    Table::prepare(host);
+  static void fill(Host& host, const Setting& setting) {
+    Table::prepare(host, setting);
     std::vector<std::uint32_t> order(keys);
     std::iota(order.begin(), order.end(), 0U);
     Rng rng(20, 20);
@@ -52,7 +52,8 @@ struct KeySet {
   }
 
   template <class Host>
-  static Step step(Host& host, unsigned percent, Rng& rng) {
+  static Step step(Host& host, const Cell& cell, unsigned percent, Rng& rng) {
+    if (cell.per_transaction != 1) return many(host, cell.per_transaction, percent, rng);
     const std::uint64_t drawn = rng();
     const std::uint64_t key = ((drawn >> 32) * keys) >> 32;
     if (static_cast<std::uint32_t>(drawn) % 100 >= percent) {
@@ -74,6 +75,29 @@ struct KeySet {
   }
 
  private:
+  /// So many of them in one transaction.
+  template <class Host>
+  static Step many(Host& host, unsigned n, unsigned percent, Rng& rng) {
+    struct Op {
+      std::uint64_t key;
+      bool update;
+    };
+    thread_local std::vector<Op> ops;  // drawn before: a transaction may run again
+    ops.resize(n);
+    for (Op& op : ops) op = {rng.below(keys), rng.below(100) < percent};
+    const int grown = host.update([](auto& tx, Root& root) {
+      int sum = 0;
+      for (const Op& op : ops) {
+        if (op.update)
+          sum += Table::toggle(tx, root, op.key, op.key + 1);
+        else
+          found_ += Table::contains(tx, root, op.key) ? 1U : 0U;
+      }
+      return sum;
+    });
+    return {.wrote = percent != 0, .grown = grown};
+  }
+
   static inline thread_local constinit std::uint64_t found_ = 0;  // keeps the look-ups from being optimised away
 };
 

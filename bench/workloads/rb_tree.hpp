@@ -221,7 +221,7 @@ struct RbTree {
   static constexpr const char* structure = "rb";
 
   template <class Host>
-  static void prepare(Host&) {}
+  static void prepare(Host&, const Setting&) {}
 
   template <class Tx>
   static bool contains(Tx& tx, const Root& root, std::uint64_t key) {

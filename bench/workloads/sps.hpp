@@ -37,7 +37,7 @@ struct Sps {
   static constexpr unsigned max_swaps = 64;
 
   template <class Host>
-  static void fill(Host& host) {
+  static void fill(Host& host, const Setting&) {
     host.update([](auto& tx, Root& root) {
       tx.set(root.words, tx.template allocate<Word>(count));
       return true;
@@ -57,9 +57,15 @@ struct Sps {
   }
 
   template <class Host>
-  static Step step(Host& host, unsigned swaps, Rng& rng) {
+  static Step step(Host& host, const Cell&, unsigned swaps, Rng& rng) {
+    swap(host, swaps, count, rng);
+    return {.wrote = true, .grown = 0};
+  }
+  /// Of the first `words` words.
+  template <class Host>
+  static void swap(Host& host, unsigned swaps, std::uint64_t words, Rng& rng) {
     std::uint32_t at[2 * max_swaps];  // drawn before: a transaction may run again
-    for (unsigned i = 0; i < 2 * swaps; ++i) at[i] = static_cast<std::uint32_t>(rng.below(count));
+    for (unsigned i = 0; i < 2 * swaps; ++i) at[i] = static_cast<std::uint32_t>(rng.below(words));
     host.update([&at, swaps](auto& tx, Root& root) {
       const auto words = tx.get(root.words);
       for (unsigned i = 0; i < 2 * swaps; i += 2) {
@@ -69,7 +75,6 @@ struct Sps {
       }
       return true;
     });
-    return {.wrote = true, .grown = 0};
   }
 
   template <class Host>

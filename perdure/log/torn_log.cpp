@@ -202,8 +202,9 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place, std
     return r.written(sense) && r.kind() == TornKind::abort && r.value() == last_commit &&
            r.meta == abort_record(seed, lap * records + i, last_commit, sense).meta;
   };
-  const auto is_commit = [&](std::uint64_t i) {  // whatever its flags say
-    return record(i).address() == sum.value(TornKind::commit, record(i).value(), lap * records + i, last_commit);
+  const auto is_commit = [&](std::uint64_t i) {  // whatever its flags say; asked only of what no data record's ADDR can be
+    const std::uint64_t address = record(i).address();
+    return (address % 8 != 0 || address >= medium.home_bytes()) && address == sum.value(TornKind::commit, record(i).value(), lap * records + i, last_commit);
   };
   const auto go_on_behind = [&](std::uint64_t i) {
     n = first = i + 1;

@@ -122,12 +122,13 @@ class TornLog {
   [[nodiscard]] static const TornRecord& record_at(const medium::Medium& medium, const TornPlace& place, std::uint64_t number) noexcept {
     return *reinterpret_cast<const TornRecord*>(medium.at(place.offset + control_bytes + number * TornRecord::bytes));
   }
-
- private:
-  static constexpr std::uint64_t epoch_word = 0, home_word = 8, x_word = 16;
+  /// Of a lap.
   [[nodiscard]] static std::uint64_t records_of(const TornPlace& place) noexcept {
     return (place.bytes - control_bytes) / TornRecord::bytes;
   }
+
+ private:
+  static constexpr std::uint64_t epoch_word = 0, home_word = 8, x_word = 16;
   [[nodiscard]] static std::uint64_t checked(const TornPlace& place, std::uint64_t word, std::uint64_t value) noexcept;
   [[nodiscard]] static TornRecord commit_record(const TornSum& sum, std::uint64_t id, std::uint64_t position, std::uint64_t last_commit,
                                                 bool sense) noexcept;

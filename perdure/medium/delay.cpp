@@ -38,21 +38,44 @@ double ticks_per_ns() {
   return rate;
 }
 
+namespace {
+
+// One of the "+..." behind a name; false when it is none.
+bool add_knob(Delays& d, std::string_view knob) {
+  if (knob == "wbinvd") {
+    d.flush_all_is_one = true;
+    return true;
+  }
+  constexpr std::uint32_t most = 1'000'000;
+  const auto equals = knob.find('=');
+  if (equals == std::string_view::npos) return false;
+  const std::string_view what = knob.substr(0, equals), digits = knob.substr(equals + 1);
+  std::uint32_t ns = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), ns);
+  if (error != std::errc() || end != digits.data() + digits.size() || ns > most) return false;
+  if (what == "fence")
+    d.fence_ns = ns;
+  else if (what == "write")
+    d.write_ns = ns;
+  else
+    return false;
+  return true;
+}
+
+}  // namespace
+
 Result<Delays> Delays::named(std::string_view name) {
-  Delays d;
-  if (const auto plus = name.find('+'); plus != std::string_view::npos) {
-    constexpr std::string_view knob = "+fence=";
-    constexpr std::uint32_t most = 1'000'000;
-    const std::string_view digits = name.substr(std::min(plus + knob.size(), name.size()));
-    std::uint32_t ns = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), ns);
-    if (!name.substr(plus).starts_with(knob) || error != std::errc() || end != digits.data() + digits.size() || ns > most)
-      return failure(Code::invalid, "", "delays named \"" + std::string(name) + "\"", "a name, or NAME+fence=NS with at most 1000000 ns",
+  if (const auto plus = name.rfind('+'); plus != std::string_view::npos) {
+    const std::string_view knob = name.substr(plus + 1), before = name.substr(0, plus);
+    auto base = named(before);
+    const bool again = before.find("+" + std::string(knob.substr(0, knob.find('=')))) != std::string_view::npos;
+    if (base.ok() && (again || !add_knob(*base, knob)))
+      return failure(Code::invalid, "", "delays named \"" + std::string(name) + "\"",
+                     "a name, or NAME+fence=NS, NAME+write=NS with at most 1000000 ns, NAME+wbinvd, each once",
                      "write it as in \"rewind+fence=500\"");
-    auto base = named(name.substr(0, plus));
-    if (base.ok()) base->fence_ns = ns;
     return base;
   }
+  Delays d;
   if (name == "none") return d;
   if (name == "rewind") {  // 5: "510 processor cycles (150ns)"; at its 2.5 GHz that would be 204 ns, we take the nanoseconds
     d.write_ns = 150;
@@ -73,12 +96,13 @@ Result<Delays> Delays::named(std::string_view name) {
     return d;
   }
   return failure(Code::invalid, "", "delays named \"" + std::string(name) + "\"", "none, rewind, blurred, dudetm, dudetm-3500 or softwrap",
-                 "name one of them, with or without +fence=NS");
+                 "name one of them, with or without +fence=NS, +write=NS, +wbinvd");
 }
 
 ModelDelay::ModelDelay(const Delays& d)
     : latency_ticks_(d.latency_cycles),
       merge_over_fences_(d.merge_over_fences),
+      flush_all_is_one_(d.flush_all_is_one),
       rows_(std::make_unique<Row[]>(static_cast<std::size_t>(base::max_threads))) {
   const double rate = ticks_per_ns();
   write_ticks_ = static_cast<std::uint64_t>(rate * d.write_ns);

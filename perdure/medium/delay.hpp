@@ -6,6 +6,7 @@
 //     Its Figure 10 sweeps what a fence takes by itself: fence_ns, which may be added to any of these models.
 //   Blurred Persistence V-A: "adding extra latency in each memory flush operation"; nothing for evictions. A line flushed again with
 //     no other line and no fence between is one operation here.
+//     How its wbinvd is charged the paper does not say: as one operation (Delays::flush_all_is_one), or here each line that is written.
 //   DudeTM 5.1: a persist waits max(latency, total write size / bandwidth), spinning on RDTSC; size is that thread's since its last fence.
 //   SoftWrAP V-B: one queue of 8 lines for the whole memory, a line leaves it every Tw; a writer waits for room, a line that is still
 //     queued absorbs another write to it, pcommit (our fence) waits for the last entry. The paper brackets its loop with CPUID; that
@@ -31,6 +32,7 @@ struct NoDelay {
   explicit NoDelay(const Delays&) {}
   void written(std::uint64_t, std::uint64_t) noexcept {}
   void fenced() noexcept {}
+  static constexpr bool flush_all_is_one() noexcept { return false; }
 };
 
 class ModelDelay {
@@ -42,6 +44,8 @@ class ModelDelay {
   void written(std::uint64_t first, std::uint64_t lines) noexcept;
   /// The calling thread fenced.
   void fenced() noexcept;
+  /// Whether flush_all reports one line, as of one operation, in place of all that it writes.
+  [[nodiscard]] bool flush_all_is_one() const noexcept { return flush_all_is_one_; }
   /// How many ticks the calling thread was made to wait so far (SoftWrAP's queue apart: what it costs depends on the clock).
   [[nodiscard]] std::uint64_t charged() const noexcept { return rows_[static_cast<std::size_t>(base::thread_slot())].charged; }
 
@@ -57,7 +61,7 @@ class ModelDelay {
 
   std::uint64_t write_ticks_ = 0, latency_ticks_ = 0, drain_ticks_ = 0, fence_ticks_ = 0;
   double ticks_per_byte_ = 0;
-  bool merge_over_fences_ = false;
+  bool merge_over_fences_ = false, flush_all_is_one_ = false;
   std::unique_ptr<Row[]> rows_;
 
   // SoftWrAP's queue, guarded by queue_lock_: when each of the last 8 lines has left it

@@ -95,7 +95,12 @@ class MemoryMedium final : public MappedMedium {
   }
 
   Status flush_all() noexcept override {
-    marks_.take_all([this](std::uint64_t first, std::uint64_t count) { flush_taken(first, count); });
+    if (delay_.flush_all_is_one()) {
+      marks_.take_all([this](std::uint64_t first, std::uint64_t count) { write_back(first, count); });
+      delay_.written(0, 1);
+    } else {
+      marks_.take_all([this](std::uint64_t first, std::uint64_t count) { flush_taken(first, count); });
+    }
     base::store_fence();
     base::note_fenced();
     delay_.fenced();
@@ -138,9 +143,13 @@ class MemoryMedium final : public MappedMedium {
   }
 
   void flush_taken(std::uint64_t first, std::uint64_t count) noexcept {
+    write_back(first, count);
+    delay_.written(first, count);
+  }
+
+  void write_back(std::uint64_t first, std::uint64_t count) noexcept {
     flush_(address(first * line_bytes), count);
     base::note_flushed(address(first * line_bytes), count * line_bytes);
-    delay_.written(first, count);
     Row& r = row();
     add(r.flushed_lines, count);
     add(r.written_bytes, count * line_bytes);

@@ -4,7 +4,9 @@
 // of what several threads' logs hold.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -188,6 +190,47 @@ TEST_P(Blurred, AnOlderValueInAnothersLogDoesNotComeBack) {
       std::memcpy(&value, r.state.root.data() + 3 * 8, 8);
       EXPECT_EQ(2U, value) << swapped;
     }
+  }
+}
+
+// A power cut before each call of the medium in the transactions that end a lap: in bulk persistence, between it and X, between X and the new lap.
+TEST_P(Blurred, SurvivesAPowerCutWhileItsLogIsTruncated) {
+  const Shape shape = small();
+  auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(shape.medium()).value());
+  WatchMedium& medium = *made;
+  auto pool = AnyPool<Words>::try_open_on("recording", shape.options(GetParam()), std::move(made), true).value();
+  std::vector<std::vector<std::byte>> images;
+  bool near_its_end = false;
+  medium.before_each([&, self = std::this_thread::get_id()](WatchMedium::Call, std::uint64_t) {
+    if (std::this_thread::get_id() != self || !near_its_end) return;  // ASYNC: the truncator's calls
+    images.push_back(medium.recording().durable_image());
+    images.push_back(medium.recording().current_image());
+  });
+  std::uint64_t ended = 0, last_used = 0, biggest = 0;  // laps; what a transaction adds to a log
+  for (std::uint64_t i = 1; ended < 2; ++i) {
+    ASSERT_LT(i, 2000U);
+    const std::uint64_t used = pool.stats().log_used;
+    biggest = std::max(biggest, used > last_used ? used - last_used : 0);
+    last_used = used;
+    near_its_end = used + 2 * biggest >= shape.ring_bytes - 128;
+    pool.update([&](auto& tx, Words& r) {
+      for (std::size_t w = 0; w < 400; w += 100) tx(r.word[w]) = i;
+    });
+    const bool truncated = pool.stats().log_used < used;
+    if (truncated) {
+      ++ended;
+      EXPECT_GT(images.size(), 20U);
+    }
+    near_its_end = false;
+    for (const auto& image : images) {
+      const Recovered r = recover(GetParam(), image, shape);
+      ASSERT_TRUE(r.status.ok()) << r.status.message();
+      std::uint64_t first = 0;
+      std::memcpy(&first, r.state.root.data(), 8);
+      ASSERT_TRUE(first == i || first == i - 1) << first << " in transaction " << i;
+      for (std::size_t w = 0; w < 400; w += 100) EXPECT_EQ(0, std::memcmp(&first, r.state.root.data() + 8 * w, 8)) << i;
+    }
+    images.clear();
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// WatchMedium: passes everything on to a recording medium, tells a test of each write to home before it happens, and counts each thread's
-// fences apart (an engine's own thread has its own).
+// WatchMedium: passes everything on to a recording medium, tells a test of each write to home, or of each store, flush and fence, before it happens,
+// and counts each thread's fences apart (an engine's own thread has its own).
 #pragma once
 
 #include <array>
@@ -16,6 +16,8 @@ namespace perdure::test {
 
 class WatchMedium final : public medium::Medium {
  public:
+  enum class Call { write, flush, fence, flush_all };
+  using Each = std::function<void(Call call, std::uint64_t offset)>;
   using HomeWrite = std::function<void(std::uint64_t offset, const void* src, std::size_t n)>;
 
   explicit WatchMedium(std::unique_ptr<medium::RecordingMedium> inner) : inner_(std::move(inner)) {
@@ -32,6 +34,8 @@ class WatchMedium final : public medium::Medium {
   [[nodiscard]] medium::RecordingMedium& recording() noexcept { return *inner_; }
   /// Set while nobody else uses the medium.
   void before_home_write(HomeWrite f) { before_ = std::move(f); }
+  /// The same of all that changes what is stored, or durable, but for records that are appended to a ring.
+  void before_each(Each f) { each_ = std::move(f); }
   /// Fences of the calling thread so far.
   [[nodiscard]] std::uint64_t my_fences() const noexcept { return mine(fences_).load(); }
   [[nodiscard]] std::uint64_t my_streamed_lines() const noexcept { return mine(lines_).load(); }
@@ -47,12 +51,19 @@ class WatchMedium final : public medium::Medium {
     mine(lines_) += n / 64;
     inner_->stream(offset, src, n);
   }
-  void flush(std::uint64_t offset, std::size_t n) noexcept override { inner_->flush(offset, n); }
+  void flush(std::uint64_t offset, std::size_t n) noexcept override {
+    if (each_) each_(Call::flush, offset);
+    inner_->flush(offset, n);
+  }
   Status fence() noexcept override {
+    if (each_) each_(Call::fence, 0);
     ++mine(fences_);
     return inner_->fence();
   }
-  Status flush_all() noexcept override { return inner_->flush_all(); }
+  Status flush_all() noexcept override {
+    if (each_) each_(Call::flush_all, 0);
+    return inner_->flush_all();
+  }
   Result<medium::RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override { return inner_->map_ring(offset, bytes); }
   void append(const medium::RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override {
     mine(lines_) += n / 64;
@@ -75,10 +86,12 @@ class WatchMedium final : public medium::Medium {
     return all[static_cast<std::size_t>(base::thread_slot())];
   }
   void watch(std::uint64_t offset, const void* src, std::size_t n) noexcept {
+    if (each_) each_(Call::write, offset);
     if (before_ && offset >= log_bytes_) before_(offset, src, n);
   }
   std::unique_ptr<medium::RecordingMedium> inner_;
   HomeWrite before_;
+  Each each_;
   PerThread fences_{}, lines_{};
 };
 

@@ -251,8 +251,14 @@ TEST_F(Delay, names_are_the_papers_and_others_are_refused) {
   EXPECT_EQ(slow.write_ns, 150U);
   EXPECT_TRUE(slow.merge_over_fences);
   EXPECT_EQ(Delays::named("none+fence=1000000").value().fence_ns, 1000000U);
+  const Delays all = Delays::named("blurred+wbinvd+write=35+fence=7").value();
+  EXPECT_EQ(all.write_ns, 35U);
+  EXPECT_EQ(all.fence_ns, 7U);
+  EXPECT_TRUE(all.flush_all_is_one);
+  EXPECT_FALSE(Delays::named("blurred").value().flush_all_is_one);
   for (const char* name : {"rewind+", "rewind+fence", "rewind+fence=", "rewind+fence=-1", "rewind+fence=5ns", "rewind+fence=1000001",
-                           "rewind+fence=99999999999", "rewind+fence=1+fence=2", "rewind+drain=1", "fast+fence=1", "+fence=1"})
+                           "rewind+fence=99999999999", "rewind+fence=1+fence=2", "rewind+drain=1", "fast+fence=1", "+fence=1",
+                           "rewind+write=", "rewind+write=1+fence=1+write=1", "blurred+wbinvd=1", "blurred+wbinvd+wbinvd"})
     EXPECT_EQ(Delays::named(name).code(), Code::invalid) << name;
   const auto bad = Delays::named("fast");
   EXPECT_EQ(bad.code(), Code::invalid);

@@ -38,6 +38,7 @@ PROGRAMS = {  # target, its place, arguments
     "rewind_log": ("log_rewind_log_test", "tests/log", [*GTEST]),
     "laws": ("conformance_laws_test", "tests/conformance", ["--gtest_filter=*L10*", *GTEST]),
     "rewind": ("engine_rewind_test", "tests/engine", [*GTEST]),
+    "room": ("engine_room_test", "tests/engine", [*GTEST]),
     "shared_ring": ("engine_shared_ring_test", "tests/engine", [*GTEST]),
 }
 LONGEST = 600  # seconds: what hangs is found, too

@@ -6,14 +6,10 @@
 //   recovery  a process of its own runs so many transactions, and ends without closing: the seconds of the next opening
 //   threads   each thread runs so many operations, an insert/delete pair or a look-up: the seconds until all have ended
 // The tree is closed and opened before, so that its making is in no log, and audited after. Exit: 0, 1 when something failed, 2 for wrong arguments.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -22,7 +18,9 @@
 #include <vector>
 
 #include "bench/figures/cpp/tree.hpp"
+#include "bench/harness/killed.hpp"
 #include "bench/harness/rng.hpp"
+#include "bench/harness/scratch.hpp"
 
 namespace bench {
 namespace {
@@ -44,24 +42,6 @@ std::unique_ptr<Tree> open(const TreeSetting& setting) {
   if (setting.system == "berkeleydb") return open_berkeleydb_tree(setting);
 #endif
   return open_perdure_tree(setting);
-}
-
-/// Runs f in a process of its own, which ends without closing anything, as a kill leaves it.
-template <class F>
-void in_a_killed_process(F f) {
-  const pid_t child = ::fork();
-  if (child < 0) throw std::runtime_error("fork failed");
-  if (child == 0) {
-    try {
-      f();
-    } catch (const std::exception& e) {
-      std::fprintf(stderr, "%s\n", e.what());
-      ::_exit(1);
-    }
-    ::_exit(0);
-  }
-  int status = 0;
-  if (::waitpid(child, &status, 0) != child || status != 0) throw std::runtime_error("the process that was to be recovered failed");
 }
 
 /// On a file REWIND's checkpoint waits for the device once a record that it removes, minutes for a whole tree's: recovery empties the log at once.
@@ -225,14 +205,10 @@ int main_of(int argc, char** argv) {
   app.add_flag("--json", json, "print JSON");
   CLI11_PARSE(app, argc, argv);
   store.rings = asked.setting.threads;
-  std::string directory = store.directory + "/perdure-tree-XXXXXX";
-  if (::mkdtemp(directory.data()) == nullptr) {
-    std::fprintf(stderr, "%s: no directory can be made in %s\n", argv[0], store.directory.c_str());
-    return 1;
-  }
-  store.directory = directory;
   int status = 0;
   try {
+    const Scratch scratch(store.directory);
+    store.directory = scratch.path();
     const Json j = asked.experiment == "run"        ? run(asked)
                    : asked.experiment == "rollback" ? rollback(asked)
                    : asked.experiment == "recovery" ? recovery(asked)
@@ -248,8 +224,6 @@ int main_of(int argc, char** argv) {
     std::fprintf(stderr, "%s: %s: %s\n", argv[0], asked.setting.system.c_str(), e.what());
     status = 1;
   }
-  std::error_code ignored;
-  std::filesystem::remove_all(directory, ignored);
   return status;
 }
 

@@ -35,15 +35,17 @@ struct Committed {
 
 // Whether each record names bytes or blocks that the pool has.
 bool possible(const medium::Medium& medium, const pool::Header& header, const Committed& c) {
+  const std::uint64_t home_bytes = medium.home_bytes();
+  const TornRecord* const records = &TornLog::record_at(medium, c.place, 0);
   for (std::uint64_t n = c.transaction.first; n < c.transaction.last; ++n) {
-    const TornRecord& r = TornLog::record_at(medium, c.place, n);
+    const TornRecord& r = records[n];
     switch (r.kind()) {
       case TornKind::word:
-        if (r.address() % 8 != 0 || r.address() + 8 > medium.home_bytes()) return false;
+        if (r.address() % 8 != 0 || r.address() + 8 > home_bytes) return false;
         break;
       case TornKind::alloc:
       case TornKind::free:
-        if (!pool::possible(r.heap_op(), medium.home_bytes(), header.max_home_bytes)) return false;
+        if (!pool::possible(r.heap_op(), home_bytes, header.max_home_bytes)) return false;
         break;
       default: return false;
     }
@@ -51,13 +53,20 @@ bool possible(const medium::Medium& medium, const pool::Header& header, const Co
   return true;
 }
 
-void replay(const medium::Medium& medium, const pool::Header& header, const Committed& c, log::HomeWriter& home) {
+void replay(medium::Medium& medium, const pool::Header& header, const Committed& c, log::HomeWriter& home) {
+  constexpr std::uint64_t ahead = 24;  // records: words lie anywhere in home, and one is stored in less time than its line takes to come
+  const std::uint64_t count = TornLog::records_of(c.place), home_bytes = medium.home_bytes(), home_at = medium.log_bytes();
+  const TornRecord* const records = &TornLog::record_at(medium, c.place, 0);
   for (std::uint64_t n = c.transaction.first; n < c.transaction.last; ++n) {
-    const TornRecord& r = TornLog::record_at(medium, c.place, n);
-    if (r.kind() == TornKind::word)
-      home.store(r.address(), r.mask() == TornRecord::all_bytes ? r.value() : r.over(home.load(r.address())));
-    else
+    const TornRecord& r = records[n];
+    if (const std::uint64_t coming = records[std::min(n + ahead, count - 1)].address(); coming < home_bytes)
+      __builtin_prefetch(medium.home() + coming, 1);
+    if (r.kind() == TornKind::word) {
+      const std::uint64_t value = r.mask() == TornRecord::all_bytes ? r.value() : r.over(home.load(r.address()));
+      medium.store(home_at + r.address(), &value, 8);  // flush_all has it
+    } else {
       pool::apply_op(home, r.heap_op(), header.max_home_bytes);
+    }
   }
 }
 
@@ -101,13 +110,13 @@ Status recover(pool::PoolFile& file, Recovery& report) {
   log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
   for (const Committed& c : committed) {  // step 3
     replay(medium, header, c, home);
+    home.hand_over([](std::uint64_t) {});  // flush_all has them: each line goes home once
     ++report.transactions;
     report.records += c.transaction.last - c.transaction.first;
     report.last_id = std::max(report.last_id, c.transaction.id);
   }
   report.bytes = report.records * TornRecord::bytes;
-  home.flush();
-  if (Status s = medium.fence(); !s.ok())
+  if (Status s = medium.flush_all(); !s.ok())
     return s;  // home, before start_session's header may say that the logs are those of an epoch that is over
   header.applied = report.last_id;
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A key-value store under the operations of key_set.hpp: 16-byte keys and 100-byte values (bench/kv/store.hpp), an ordered map each. For Blurred Persistence's
+// KVStore (papers: Blurred Persistence, Table I), where Tokyo Cabinet stores in its B+-tree; here the store is Perdure's own, and the real Tokyo Cabinet stands beside it.
+// A `Calls` says how a system does it: put(tx, root, key, value), erase(tx, root, key) -> bool, contains(tx, root, key) and for_each(tx, root, f).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/kv/store.hpp"
+#include "bench/workloads/key_set.hpp"
+
+namespace bench {
+
+template <class Calls>
+struct KvTable {
+  using Root = typename Calls::Root;
+  static constexpr const char* structure = "kvstore";
+  static constexpr std::uint64_t keys = 200'000;
+
+  template <class Host>
+  static void prepare(Host&, const Setting&) {}
+  template <class Tx>
+  static bool contains(Tx& tx, const Root& root, std::uint64_t key) {
+    return Calls::contains(tx, root, key_of(key));
+  }
+  template <class Tx>
+  static int toggle(Tx& tx, Root& root, std::uint64_t key, std::uint64_t value) {
+    const Key k = key_of(key);
+    if (Calls::erase(tx, root, k)) return -1;
+    Calls::put(tx, root, k, value_of(k, value));
+    return 1;
+  }
+  /// Every value is its key's.
+  template <class Host>
+  static std::uint64_t audit(Host& host, std::vector<std::string>& problems) {
+    std::uint64_t found = 0, broken = 0;
+    host.view([&](auto& tx, const Root& root) {
+      Calls::for_each(tx, root, [&](const Key& key, const char* value, std::size_t bytes) {
+        ++found;
+        if (!is_value_of(key, value, bytes)) ++broken;
+      });
+      return true;
+    });
+    if (broken != 0) problems.push_back("kvstore: " + std::to_string(broken) + " values are broken");
+    return found;
+  }
+};
+
+}  // namespace bench

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A thread that gives room in the logs up is stopped in the middle, and others go on as far as they can: nothing that recovery still needs may be
+// overwritten, or passed. (Which steps of whom fall together would be a matter of luck in crash/threads_test.)
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "tests/engine/suite.hpp"
+#include "tests/engine/watch.hpp"
+
+namespace perdure::test {
+namespace {
+
+struct Lines {
+  struct alignas(64) Line {
+    p<std::uint64_t> word;
+  };
+  std::array<Line, 512> line;
+  ptr<std::uint64_t> block;
+};
+
+/// A pool on a watched medium, and a thread that is stopped before one of its calls.
+struct Watched {
+  WatchMedium* medium;
+  AnyPool<Lines> pool;
+
+  static Watched make(const Entry& e, const Shape& shape) {
+    auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(shape.medium()).value());
+    WatchMedium* const raw = made.get();
+    return {raw, AnyPool<Lines>::try_open_on("recording", shape.options(e), std::move(made), true).value()};
+  }
+  [[nodiscard]] std::uint64_t word(const Recovered& r, std::size_t line) const {
+    std::uint64_t value = 0;
+    std::memcpy(&value, r.state.root.data() + line * sizeof(Lines::Line), 8);
+    return value;
+  }
+};
+
+void wait_for(const std::atomic<bool>& flag) {
+  while (!flag) std::this_thread::yield();
+}
+/// Until the flag is set, or the other has had time enough to come to a halt.
+void give_time(const std::atomic<bool>& flag) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  while (!flag && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+}
+
+class Room : public EngineTest {
+ protected:
+  static Shape shape() {
+    Shape s;
+    s.threads = 4;
+    s.home_bytes = 32 * pool::chunk_bytes;
+    return s;
+  }
+};
+std::vector<Entry> with_rings() {
+  return engines_that([](const Entry& e) { return (is_undo(e) || is_shadow(e)) && isolates(e) && e.tm == "stm"; });
+}
+ENGINE_SUITE(Room, with_rings);
+
+// The header that gives room up is about to be written: another thread must not have that room yet. Its log is a third full; then it goes on, further
+// than its log reaches, and leaves one transaction open.
+TEST_P(Room, IsGivenWhenTheHeaderSaysSo) {
+  auto w = Watched::make(GetParam(), shape());
+  constexpr std::size_t small = 10, large = 235, open = 180;  // lines
+  std::atomic<bool> filled{false}, go{false}, stopped{false}, end{false};
+  std::atomic<std::uint64_t> acknowledged{0};
+  const auto store = [&](std::size_t first, std::size_t n, std::uint64_t value) {
+    w.pool.update([&](auto& tx, Lines& r) {
+      for (std::size_t i = first; i < first + n; ++i) tx(r.line[i].word) = value;
+    });
+    acknowledged = value;
+  };
+  std::thread other([&] {
+    std::uint64_t value = 0;
+    for (int i = 0; i < 19; ++i) store(0, small, ++value);
+    filled = true;
+    wait_for(go);
+    if (is_shadow(GetParam())) {
+      for (int i = 0; i < 400 && !end; ++i) store(0, small, ++value);
+    } else {
+      store(0, large, ++value);
+      w.pool.update([&](auto& tx, Lines& r) {
+        for (std::size_t i = large; i < large + open; ++i) tx(r.line[i].word) = 7;
+        stopped = true;
+        while (!end) std::this_thread::yield();
+      });
+    }
+    stopped = true;
+  });
+  wait_for(filled);
+  std::vector<std::byte> durable, current;
+  std::uint64_t promised = 0;
+  w.medium->before_each([&, self = std::this_thread::get_id()](WatchMedium::Call call, std::uint64_t offset) {
+    if (std::this_thread::get_id() != self || go || call != WatchMedium::Call::write || offset >= pool::first_ring) return;
+    go = true;
+    give_time(stopped);
+    promised = acknowledged;
+    durable = w.medium->recording().durable_image();
+    current = w.medium->recording().current_image();
+  });
+  w.pool.checkpoint();
+  ASSERT_TRUE(go) << "no header was written";
+  end = true;
+  other.join();
+  w.medium->before_each({});
+  for (const auto* image : {&durable, &current}) {
+    const Recovered r = recover(GetParam(), *image, shape());
+    ASSERT_TRUE(r.status.ok()) << r.status.message();
+    EXPECT_GE(w.word(r, 0), promised);
+    EXPECT_EQ(w.word(r, 0), w.word(r, small - 1));
+    for (std::size_t i = large; i < large + open; ++i) ASSERT_EQ(0U, w.word(r, i)) << "of a transaction that never committed, line " << i;
+  }
+}
+
+// A commit has drawn its id and not ended; a later one has ended. X is below both, so the later one's record stays: it alone says that its id is used.
+TEST_P(Room, IsGivenUpToXOnly) {
+  auto w = Watched::make(GetParam(), shape());
+  std::atomic<bool> in_commit{false}, go_on{false};
+  std::thread first([&] {
+    bool done = false;
+    w.medium->before_each([&, self = std::this_thread::get_id()](WatchMedium::Call, std::uint64_t) {
+      if (std::this_thread::get_id() != self || !done || in_commit) return;
+      in_commit = true;
+      wait_for(go_on);
+    });
+    w.pool.update([&](auto& tx, Lines& r) {
+      tx(r.line[0].word) = 1;
+      done = true;
+    });
+  });
+  wait_for(in_commit);
+  std::uint64_t later = 0;
+  std::thread second([&] { later = w.pool.update([&](auto& tx, Lines& r) { tx(r.line[100].word) = 2; }).id(); });
+  second.join();
+  if (is_undo(GetParam())) w.pool.checkpoint();  // shadow's would wait for the first
+  const auto image = w.medium->recording().durable_image();
+  go_on = true;
+  first.join();
+  w.medium->before_each({});
+  const Recovered r = recover(GetParam(), image, shape());
+  ASSERT_TRUE(r.status.ok()) << r.status.message();
+  EXPECT_GE(r.report.last_id, later) << "an id would be given twice";
+  EXPECT_EQ(2U, w.word(r, 100));
+  EXPECT_EQ(0U, w.word(r, 0));
+}
+
+// A commit's record is durable, the bits of its blocks are not yet home: X must not pass it.
+TEST_P(Room, XPassesNoCommitWhoseBlocksAreNotHome) {
+  if (!is_undo(GetParam())) GTEST_SKIP() << "bits are home before a commit's isolation ends";
+  auto w = Watched::make(GetParam(), shape());
+  std::atomic<bool> in_commit{false}, go_on{false};
+  std::thread first([&] {
+    bool done = false;
+    const std::uint64_t home = w.medium->log_bytes();
+    w.medium->before_each([&, self = std::this_thread::get_id()](WatchMedium::Call call, std::uint64_t offset) {
+      if (std::this_thread::get_id() != self || !done || in_commit || call != WatchMedium::Call::write || offset < home) return;
+      in_commit = true;
+      wait_for(go_on);
+    });
+    w.pool.update([&](auto& tx, Lines& r) {
+      tx(r.block) = tx.template make<std::uint64_t>(5);
+      done = true;
+    });
+  });
+  wait_for(in_commit);
+  w.pool.checkpoint();
+  const auto image = w.medium->recording().durable_image();
+  go_on = true;
+  first.join();
+  w.medium->before_each({});
+  const Recovered r = recover(GetParam(), image, shape());
+  ASSERT_TRUE(r.status.ok()) << r.status.message();
+  EXPECT_TRUE(r.problems.empty()) << r.problems.front();
+  EXPECT_EQ(1U, r.state.blocks.size()) << "the block of a durable transaction";
+}
+
+}  // namespace
+}  // namespace perdure::test
