@@ -153,7 +153,8 @@ int serve(int argc, char** argv, const Systems& systems) {
   app.add_option("--max-threads", setting.max_threads, "the most threads that a cell will ask for")->check(CLI::Range(1, 64));
   app.add_option("--dir", setting.directory, "where the files go (a directory of its own is made there, and removed)");
   app.add_option("--log-size", setting.log_size, "bytes of a log, where the system has one (0: its default)");
-  app.add_option("--medium", setting.medium, "Perdure's: emulated (the directory on tmpfs) or file")->check(CLI::IsMember({"emulated", "file"}));
+  app.add_option("--medium", setting.medium, "Perdure's: emulated (the directory on tmpfs) or file")
+      ->check(CLI::IsMember({"emulated", "file"}));
   app.add_option("--delays", setting.delays, "what Perdure's emulated medium charges: none, or a paper's delays (docs/media.md)");
   app.add_option("--rings", setting.rings, "Perdure's logs, where an engine has one a thread (0: its default)");
   app.add_option("--log-group", setting.log_group, "REWIND's batch logs: records that share a fence (0: its default)");

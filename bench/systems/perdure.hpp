@@ -176,7 +176,8 @@ std::unique_ptr<Session> open_perdure(const Setting& setting, const PerdureChoic
         session = std::make_unique<StructureSession<PerdureHost<typename Chosen::Root, Instance>, Chosen>>(setting, choice);
     }
   });
-  if (!session) throw std::invalid_argument("found engine '" + choice.engine + "', expected one that has the structure '" + setting.structure + "'");
+  if (!session)
+    throw std::invalid_argument("found engine '" + choice.engine + "', expected one that has the structure '" + setting.structure + "'");
   return session;
 }
 
@@ -186,7 +187,9 @@ using blurred_engines = perdure::engines<perdure::bppm, perdure::bppm_none, perd
 /// Whether a list has an instance of that name.
 template <class... Instances>
 bool has_engine(perdure::engines<Instances...>, std::string_view name) {
-  const auto named = [name](const auto& names) { return std::any_of(names.begin(), names.end(), [name](const auto& n) { return n.name == name; }); };
+  const auto named = [name](const auto& names) {
+    return std::any_of(names.begin(), names.end(), [name](const auto& n) { return n.name == name; });
+  };
   return (named(Instances::names) || ...);
 }
 
@@ -194,8 +197,8 @@ std::unique_ptr<Session> open_perdure_sps(const Setting& setting, const PerdureC
 std::unique_ptr<Session> open_perdure_hash(const Setting& setting, const PerdureChoice& choice);
 std::unique_ptr<Session> open_perdure_rb(const Setting& setting, const PerdureChoice& choice);
 std::unique_ptr<Session> open_perdure_bt(const Setting& setting, const PerdureChoice& choice);
-std::unique_ptr<Session> open_perdure_hashv(const Setting& setting, const PerdureChoice& choice);    // blurred_engines, as the next two
-std::unique_ptr<Session> open_perdure_bp(const Setting& setting, const PerdureChoice& choice);       // B+-tree, 4 KiB nodes
+std::unique_ptr<Session> open_perdure_hashv(const Setting& setting, const PerdureChoice& choice);  // blurred_engines, as the next two
+std::unique_ptr<Session> open_perdure_bp(const Setting& setting, const PerdureChoice& choice);     // B+-tree, 4 KiB nodes
 std::unique_ptr<Session> open_perdure_kvstore(const Setting& setting, const PerdureChoice& choice);
 
 }  // namespace bench

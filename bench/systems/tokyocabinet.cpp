@@ -52,7 +52,9 @@ struct TokyoCalls {
 
 class TokyoHost : public HostDefaults {
  public:
-  explicit TokyoHost(const Setting& setting) : path_(setting.directory + "/tokyo.tcb") { open(0); }  // filled without waiting for the device
+  explicit TokyoHost(const Setting& setting) : path_(setting.directory + "/tokyo.tcb") {
+    open(0);
+  }  // filled without waiting for the device
   TokyoHost(const TokyoHost&) = delete;
   TokyoHost& operator=(const TokyoHost&) = delete;
   ~TokyoHost() { close(); }
@@ -98,7 +100,10 @@ class TokyoHost : public HostDefaults {
 }  // namespace
 
 void add_tokyocabinet(Systems& systems) {
-  systems.push_back({"tokyocabinet", "Tokyo Cabinet's B+-tree, a transaction an update, synchronised", {"kvstore"}, 1,
+  systems.push_back({"tokyocabinet",
+                     "Tokyo Cabinet's B+-tree, a transaction an update, synchronised",
+                     {"kvstore"},
+                     1,
                      [](const Setting& s) -> std::unique_ptr<Session> {
                        return std::make_unique<StructureSession<TokyoHost, KeySet<KvTable<TokyoCalls>>>>(s);
                      }});

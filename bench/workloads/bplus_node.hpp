@@ -105,7 +105,7 @@ To* recast(From* node) {
 template <class Model, class Shape>
 struct BtRoot {
   static constexpr const char* layout_id = "bench::BtRoot/1";
-  typename Model::template Link<BtLeaf<Model, Shape>> top;            ///< null: empty
+  typename Model::template Link<BtLeaf<Model, Shape>> top;     ///< null: empty
   typename Model::template Field<std::uint64_t> height{0ULL};  ///< inner nodes above a leaf
 
   /// For Perdure's check(): the heap blocks that this owns.

@@ -61,11 +61,11 @@ struct Sps {
     swap(host, swaps, count, rng);
     return {.wrote = true, .grown = 0};
   }
-  /// Of the first `words` words.
+  /// Of the first `among` words.
   template <class Host>
-  static void swap(Host& host, unsigned swaps, std::uint64_t words, Rng& rng) {
+  static void swap(Host& host, unsigned swaps, std::uint64_t among, Rng& rng) {
     std::uint32_t at[2 * max_swaps];  // drawn before: a transaction may run again
-    for (unsigned i = 0; i < 2 * swaps; ++i) at[i] = static_cast<std::uint32_t>(rng.below(words));
+    for (unsigned i = 0; i < 2 * swaps; ++i) at[i] = static_cast<std::uint32_t>(rng.below(among));
     host.update([&at, swaps](auto& tx, Root& root) {
       const auto words = tx.get(root.words);
       for (unsigned i = 0; i < 2 * swaps; i += 2) {

@@ -83,6 +83,13 @@ class ContextBase {
     count_read();
     return seen;
   }
+  /// The end of a commit that changed something, isolated no more.
+  template <class Engine>
+  void committed(Engine& engine) {
+    Row::add(row_.commits);
+    if (core_.poisoned()) core_.refuse();
+    if (shows_.due()) Core::show_stats(engine);
+  }
   /// A commit's heap ops, in the words of home that `target` has.
   template <class Target>
   void apply_heap_ops(Target& target) {

@@ -196,15 +196,17 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place, std
     return damaged("does not begin as a lap does");
 
   std::uint64_t last_commit = lap * records, last_id = 0, first = 1, n = 1;
-  TornSum sum(seed, lap * records + 1);
+  TornSum sum(seed, lap * records + 1), before = sum;  // before: without the last record
   const auto leads_on = [&](std::uint64_t i) {
     const TornRecord& r = record(i);
     return r.written(sense) && r.kind() == TornKind::abort && r.value() == last_commit &&
            r.meta == abort_record(seed, lap * records + i, last_commit, sense).meta;
   };
-  const auto is_commit = [&](std::uint64_t i) {  // whatever its flags say; asked only of what no data record's ADDR can be
-    const std::uint64_t address = record(i).address();
-    return (address % 8 != 0 || address >= medium.home_bytes()) && address == sum.value(TornKind::commit, record(i).value(), lap * records + i, last_commit);
+  const auto like_data = [](const TornRecord& r) {
+    return (r.meta & (TornRecord::flag_dc | TornRecord::flag_ca)) == 0 && r.address() % 8 == 0;
+  };
+  const auto is_commit = [&](std::uint64_t i, const TornSum& of) {  // whatever its flags say
+    return record(i).address() == of.value(TornKind::commit, record(i).value(), lap * records + i, last_commit);
   };
   const auto go_on_behind = [&](std::uint64_t i) {
     n = first = i + 1;
@@ -215,7 +217,8 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place, std
     if (leads_on(n)) {
       ++s.aborted;
       go_on_behind(n);
-    } else if (r.written(sense) && (r.kind() == TornKind::commit || is_commit(n) || (r.meta & TornRecord::flag_ca) != 0)) {
+    } else if (r.written(sense) &&
+               (r.kind() == TornKind::commit || (!like_data(r) && is_commit(n, sum)) || (r.meta & TornRecord::flag_ca) != 0)) {
       const std::uint64_t id = r.value();
       if (first == n || r.meta != commit_record(sum, id, lap * records + n, last_commit, sense).meta)
         return damaged("has a damaged transaction before record " + std::to_string(n));
@@ -225,6 +228,7 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place, std
       last_commit = lap * records + n;
       go_on_behind(n);
     } else if (r.written(sense) && r.kind() != TornKind::abort) {
+      before = sum;
       sum.add(r);
       ++n;
     } else {  // a hole; so is what T4 speaks of
@@ -236,6 +240,7 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place, std
       go_on_behind(ahead);
     }
   }
+  if (first != n && is_commit(n - 1, before)) return damaged("ends in a damaged commit record, number " + std::to_string(n - 1));
   s.end = first;
   // Of what follows the end a crash can have left one commit record, whose transaction nobody was told of: each before was durable (T1), so the one that
   // it names as the last commit before it is the one that was met last.

@@ -8,6 +8,7 @@
 // Thread safety: mark and take by any thread; cover() by one at a time, before the range is used.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -44,28 +45,37 @@ class LineMarks {
     return lines_[line].exchange(0, std::memory_order_acq_rel) != 0;  // pairs with the release in mark()
   }
 
-  /// Calls flush(first line, count) for every run of marked lines, and takes the marks.
+  /// Calls flush(first line, count) for every run of marked lines, and takes the marks. Many marks are taken before the first of their lines is
+  /// flushed: an exchange waits for the write-backs that its thread has started.
   template <class Flush>
   void take_all(Flush&& flush) {
+    std::array<Run, 512> runs;
+    std::size_t n = 0;
+    const auto flush_taken = [&] {
+      for (std::size_t i = 0; i < n; ++i) flush(runs[i].first, runs[i].count);
+      n = 0;
+    };
     const std::uint64_t pages = covered_ / page_bytes;
     for (std::uint64_t p = 0; p < pages; ++p) {
       if (pages_[p].load(std::memory_order_relaxed) == 0) continue;
       pages_[p].exchange(0, std::memory_order_acq_rel);  // before its lines: a store that comes later marks the page again
-      std::uint64_t first = 0, count = 0;
       for (std::uint64_t l = p * lines_per_page; l < (p + 1) * lines_per_page; ++l) {
-        if (take_line(l)) {
-          if (count == 0) first = l;
-          ++count;
-        } else if (count != 0) {
-          flush(first, count);
-          count = 0;
+        if (!take_line(l)) continue;
+        if (n != 0 && runs[n - 1].first + runs[n - 1].count == l) {
+          ++runs[n - 1].count;
+          continue;
         }
+        if (n == runs.size()) flush_taken();
+        runs[n++] = {l, 1};
       }
-      if (count != 0) flush(first, count);
     }
+    flush_taken();
   }
 
  private:
+  struct Run {
+    std::uint64_t first, count;
+  };
   static constexpr std::uint64_t lines_per_page = page_bytes / line_bytes;
   std::atomic<std::uint8_t>* lines_ = nullptr;
   std::atomic<std::uint8_t>* pages_ = nullptr;

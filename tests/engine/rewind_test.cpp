@@ -13,8 +13,8 @@
 #include "perdure/log/aries_record.hpp"
 #include "tests/conformance/ways.hpp"
 #include "tests/conformance/workloads.hpp"
+#include "tests/engine/one_engine.hpp"
 #include "tests/engine/suite.hpp"
-#include "tests/engine/taken_back.hpp"
 
 namespace perdure::test {
 namespace {
@@ -39,26 +39,7 @@ class Rewind : public EngineTest {
 };
 ENGINE_SUITE(Rewind, compositions);
 
-TEST_P(Rewind, GoesOnInASmallLogAndGivesNoIdTwice) {
-  std::uint64_t id = 0;
-  std::vector<std::byte> image;
-  {
-    auto rig = open_rig<Words>(GetParam(), small());
-    for (std::uint64_t i = 0; i < 600 / scale; ++i) {
-      const auto each = [&](auto& tx, Words& r, std::uint64_t value) {
-        for (std::size_t w = 0; w < 5; ++w) tx(r.word[(i + w * 17) % 1000]) = value;
-        EXPECT_EQ(value, tx(r.word[i % 1000]));
-      };
-      id = rig.pool.update([&](auto& tx, Words& r) { each(tx, r, i); }).id();
-      EXPECT_THROW(rig.pool.update([&](auto& tx, Words& r) { each(tx, r, 1'000'000), throw Oops(); }), Oops);
-      rig.pool.view([&](auto& tx, const Words& r) { ASSERT_EQ(i, tx(r.word[i % 1000])); });
-    }
-    image = rig.medium->current_image();  // as a kill leaves it
-  }
-  auto again = open_rig<Words>(GetParam(), small(), image);
-  EXPECT_EQ(id, again.pool.stats().recovery.last_id);
-  EXPECT_LT(id, again.pool.update([](auto& tx, Words& r) { ++tx(r.word[0]); }).id());
-}
+TEST_P(Rewind, GoesOnInASmallLogAndGivesNoIdTwice) { go_on_in_a_small_log(GetParam(), small(), 600 / scale); }
 
 TEST_P(Rewind, RefusesWhatNeverFits) {
   auto rig = open_rig<Words>(GetParam(), small());

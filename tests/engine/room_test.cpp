@@ -115,32 +115,41 @@ TEST_P(Room, IsGivenWhenTheHeaderSaysSo) {
   }
 }
 
-// A commit has drawn its id and not ended; a later one has ended. X is below both, so the later one's record stays: it alone says that its id is used.
-TEST_P(Room, IsGivenUpToXOnly) {
-  auto w = Watched::make(GetParam(), shape());
+/// A transaction is stopped in its commit, before the first call of the medium that is `where`; others go on; then the power is cut. (It ends later.)
+template <class Body, class Where, class Others>
+Recovered with_a_stopped_commit(const Entry& e, const Shape& shape, Watched& w, Body body, Where where, Others others) {
   std::atomic<bool> in_commit{false}, go_on{false};
-  std::thread first([&] {
+  std::thread stopped([&] {
     bool done = false;
-    w.medium->before_each([&, self = std::this_thread::get_id()](WatchMedium::Call, std::uint64_t) {
-      if (std::this_thread::get_id() != self || !done || in_commit) return;
+    w.medium->before_each([&, self = std::this_thread::get_id()](WatchMedium::Call call, std::uint64_t offset) {
+      if (std::this_thread::get_id() != self || !done || in_commit || !where(call, offset)) return;
       in_commit = true;
       wait_for(go_on);
     });
     w.pool.update([&](auto& tx, Lines& r) {
-      tx(r.line[0].word) = 1;
+      body(tx, r);
       done = true;
     });
   });
   wait_for(in_commit);
-  std::uint64_t later = 0;
-  std::thread second([&] { later = w.pool.update([&](auto& tx, Lines& r) { tx(r.line[100].word) = 2; }).id(); });
-  second.join();
-  if (is_undo(GetParam())) w.pool.checkpoint();  // shadow's would wait for the first
+  std::thread(others).join();
   const auto image = w.medium->recording().durable_image();
   go_on = true;
-  first.join();
+  stopped.join();
   w.medium->before_each({});
-  const Recovered r = recover(GetParam(), image, shape());
+  return recover(e, image, shape);
+}
+
+// A commit has drawn its id and not ended; a later one has ended. X is below both, so the later one's record stays: it alone says that its id is used.
+TEST_P(Room, IsGivenUpToXOnly) {
+  auto w = Watched::make(GetParam(), shape());
+  std::uint64_t later = 0;
+  const Recovered r = with_a_stopped_commit(
+      GetParam(), shape(), w, [](auto& tx, Lines& lines) { tx(lines.line[0].word) = 1; }, [](auto, auto) { return true; },
+      [&] {
+        later = w.pool.update([](auto& tx, Lines& lines) { tx(lines.line[100].word) = 2; }).id();
+        if (is_undo(GetParam())) w.pool.checkpoint();  // shadow's would wait for the first
+      });
   ASSERT_TRUE(r.status.ok()) << r.status.message();
   EXPECT_GE(r.report.last_id, later) << "an id would be given twice";
   EXPECT_EQ(2U, w.word(r, 100));
@@ -151,27 +160,10 @@ TEST_P(Room, IsGivenUpToXOnly) {
 TEST_P(Room, XPassesNoCommitWhoseBlocksAreNotHome) {
   if (!is_undo(GetParam())) GTEST_SKIP() << "bits are home before a commit's isolation ends";
   auto w = Watched::make(GetParam(), shape());
-  std::atomic<bool> in_commit{false}, go_on{false};
-  std::thread first([&] {
-    bool done = false;
-    const std::uint64_t home = w.medium->log_bytes();
-    w.medium->before_each([&, self = std::this_thread::get_id()](WatchMedium::Call call, std::uint64_t offset) {
-      if (std::this_thread::get_id() != self || !done || in_commit || call != WatchMedium::Call::write || offset < home) return;
-      in_commit = true;
-      wait_for(go_on);
-    });
-    w.pool.update([&](auto& tx, Lines& r) {
-      tx(r.block) = tx.template make<std::uint64_t>(5);
-      done = true;
-    });
-  });
-  wait_for(in_commit);
-  w.pool.checkpoint();
-  const auto image = w.medium->recording().durable_image();
-  go_on = true;
-  first.join();
-  w.medium->before_each({});
-  const Recovered r = recover(GetParam(), image, shape());
+  const Recovered r = with_a_stopped_commit(
+      GetParam(), shape(), w, [](auto& tx, Lines& lines) { tx(lines.block) = tx.template make<std::uint64_t>(5); },
+      [home = w.medium->log_bytes()](auto call, std::uint64_t offset) { return call == WatchMedium::Call::write && offset >= home; },
+      [&] { w.pool.checkpoint(); });
   ASSERT_TRUE(r.status.ok()) << r.status.message();
   EXPECT_TRUE(r.problems.empty()) << r.problems.front();
   EXPECT_EQ(1U, r.state.blocks.size()) << "the block of a durable transaction";

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/log/nvm_suite.hpp"
@@ -172,6 +173,28 @@ TEST_P(PointerLogs, EveryPowerCutLeavesAStateThatWas) {
     }
     EXPECT_EQ(GetParam().cells != 0, compacted != 0);
     EXPECT_GT(explore(*medium, image, subject, model).distinct, 300U);
+  }
+}
+
+// Threads take turns, under a lock: who ends a group answers for what others have appended to it.
+TEST_P(PointerLogs, AGroupIsDurableWhoeverEndsIt) {
+  for (const auto model : {crash::Model::px86, crash::Model::adversarial}) {
+    auto medium = make_medium();
+    crash::Image image(medium->begin_trace(), home_bytes);
+    Recovered subject(GetParam());
+    Rig rig(*medium, GetParam());
+    for (std::uint64_t step = 0; step < 40; ++step) {
+      medium->begin(step);
+      if (step % 4 == 3)
+        rig.log->persist();
+      else if (step / 8 % 2 == 0 ? step % 2 == 0 : step % 4 != 0)  // alone in its group, and with others
+        std::thread([&] { rig.append(1000 + step); }).join();
+      else
+        rig.append(1000 + step);
+      subject.states.push_back(rig.numbers());
+      medium->done(step + 1);
+    }
+    EXPECT_GT(explore(*medium, image, subject, model).distinct, 50U);
   }
 }
 

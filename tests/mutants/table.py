@@ -177,7 +177,6 @@ REWIND = (
     _one("recovery leaves out what X covers", _RECOVERY, "return x.status == Xact::finished &&", "return !MUTANT && x.status == Xact::finished &&", by="rewind"),
     _one("what X covers has an id up to X", _RECOVERY, "&& x.commit_id <= header_.applied;", "&& (MUTANT || x.commit_id <= header_.applied);", by="rewind"),
     _one("redo without force", _RECOVERY, "Xact::finished ? !how_.force", "Xact::finished ? !how_.force && !MUTANT", by="rewind"),
-    _one("what was rolled back is not redone", _RECOVERY, "x.commit_id != 0 :", "(MUTANT || x.commit_id != 0) :", by="rewind"),
     _one("CLRs of an interrupted rollback", _RECOVERY, " r.type() == AriesType::clr;", " !MUTANT && r.type() == AriesType::clr;", by="rewind"),
     _one("an UPDATE is undone once", _RECOVERY, "r.lsn() < x.undone) manager_.undo(", "(MUTANT || r.lsn() < x.undone)) manager_.undo(", by="rewind",
          explained="undone again, in the same order, home comes to the same; asked so that the log's room is enough however often recovery is cut off"),
@@ -187,7 +186,7 @@ REWIND = (
     _one("a record's checksum (REWIND)", "log/rewind_log.cpp", "if (!c.record->whole(seed_, c.place) ||", "if ((!MUTANT && !c.record->whole(seed_, c.place)) ||", by="laws"),
     _left_out("the log's anchor durable as it was seen (D4)", "log/rewind_log.cpp", "nvm_.start_again(control_, LogArena::line);", by="rewind_log"),
     _left_out("a bucket durable as it was seen (D4)", "log/pointer_log.cpp", "nvm_.start_again(bucket, first_cell + end * 8);", by="rewind_log"),
-    _one("who ends a group writes again what others appended", "log/pointer_log.cpp", "if (of_others_ || appender_ != base::thread_slot())", "if (!MUTANT && (of_others_ || appender_ != base::thread_slot()))", by="threads"),
+    _one("who ends a group writes again what others appended", "log/pointer_log.cpp", "if (of_others_ || appender_ != base::thread_slot())", "if (!MUTANT && (of_others_ || appender_ != base::thread_slot()))", by="pointer_log"),
 )
 
 _TORN, _BPPM, _TRUNCATOR, _BRECOVERY = "log/torn_log.cpp", "engine/bppm/bppm_impl.hpp", "engine/bppm/truncator.cpp", "engine/bppm/recovery.cpp"

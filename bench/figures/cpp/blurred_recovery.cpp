@@ -44,8 +44,8 @@ nlohmann::ordered_json measure(const Asked& asked) {
   const auto recovery = host.stats().recovery;
   if (recovery.transactions == 0) throw std::runtime_error("there was nothing to recover");
   for (const auto& problem : Work::audit(host, 0)) throw std::runtime_error(problem);
-  return {{"seconds", recovery.seconds}, {"opening_seconds", opening}, {"transactions", recovery.transactions}, {"records", recovery.records},
-          {"log_bytes", recovery.bytes}, {"describe", host.describe()}};
+  return {{"seconds", recovery.seconds}, {"opening_seconds", opening},  {"transactions", recovery.transactions},
+          {"records", recovery.records}, {"log_bytes", recovery.bytes}, {"describe", host.describe()}};
 }
 
 int main_of(int argc, char** argv) {
@@ -72,7 +72,8 @@ int main_of(int argc, char** argv) {
     else
       std::printf("%.6f s for %llu transactions, %.2f GB/s of log (%s)\n", j["seconds"].get<double>(),
                   static_cast<unsigned long long>(j["transactions"].get<std::uint64_t>()),
-                  1e-9 * static_cast<double>(j["log_bytes"].get<std::uint64_t>()) / j["seconds"].get<double>(), j["describe"].get<std::string>().c_str());
+                  1e-9 * static_cast<double>(j["log_bytes"].get<std::uint64_t>()) / j["seconds"].get<double>(),
+                  j["describe"].get<std::string>().c_str());
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s: %s\n", argv[0], e.what());
     return 1;

@@ -114,7 +114,8 @@ Spent measure(const Asked& asked, const Bytes& bytes) {
         asked, bytes, [&](std::uint64_t at) { marks[at / page].store(1, std::memory_order_release); },  // as LineMarks' pages
         [&] {
           for (std::size_t p = 0; p < asked.bytes / page; ++p)
-            if (marks[p].load(std::memory_order_relaxed) != 0 && marks[p].exchange(0, std::memory_order_acq_rel) != 0) flush(p * (page / line), page / line);
+            if (marks[p].load(std::memory_order_relaxed) != 0 && marks[p].exchange(0, std::memory_order_acq_rel) != 0)
+              flush(p * (page / line), page / line);
           perdure::base::store_fence();
         });
   }

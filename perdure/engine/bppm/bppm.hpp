@@ -26,8 +26,8 @@
 
 #include "perdure/engine/bppm/truncator.hpp"
 #include "perdure/engine/context.hpp"
-#include "perdure/engine/core.hpp"
 #include "perdure/engine/entry.hpp"
+#include "perdure/engine/home_at_commit.hpp"
 #include "perdure/log/redo.hpp"
 #include "perdure/log/torn_log.hpp"
 #include "perdure/tm/tm.hpp"
@@ -75,19 +75,17 @@ struct LogWrites {
 };
 
 template <class Tm, class Writes>
-class Bppm {
+class Bppm : public HomeAtCommit<Tm> {
+  using Base = HomeAtCommit<Tm>;
+
  public:
-  static constexpr const char* tm_name = Tm::name;
-  static constexpr pool::ViewPolicy view_policy = pool::ViewPolicy::shared;
   static constexpr bool ring_records = false;
   static constexpr bool in_log = std::is_same_v<Writes, LogWrites>;
 
   class Context;
 
   static pool::Identity identity(const Config& config) {
-    pool::Identity who;
-    who.order = pool::Order::held;
-    who.rings = std::max<std::uint32_t>(config.threads, 1);
+    pool::Identity who = Base::a_log_each(config);
     who.least_ring = 16384;
     return who;
   }
@@ -99,16 +97,9 @@ class Bppm {
   Context& context() {
     return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
   }
-  Status wait(std::uint64_t) { return {}; }  // who has the id was told after its fence
-  [[nodiscard]] std::uint64_t durable_id() const noexcept {
-    const std::uint64_t quiet = tm_.domain.quiet_id();  // first: an id is lost before its slot stops pending
-    return std::min(quiet, core_.first_lost() - 1);
-  }
-  [[nodiscard]] static constexpr bool held() noexcept { return true; }
   Status checkpoint();
   Status close();
   Stats stats();
-  [[nodiscard]] Core& core() noexcept { return core_; }
   void make_room(Context& context, std::uint64_t bytes);
 
  private:
@@ -120,11 +111,10 @@ class Bppm {
   Status home_has(std::uint64_t id);
   Status persist_in_bulk(std::uint64_t id);
 
-  Core core_;
-  typename Tm::Shared tm_;
+  using Base::core_, Base::heap_bits_, Base::tm_;
   const Mode mode_;
   std::vector<std::unique_ptr<Line>> lines_;
-  std::mutex bulk_, heap_bits_;
+  std::mutex bulk_;
   std::atomic<std::uint64_t> x_, bulks_{0}, laps_{0};
   std::unique_ptr<Truncator> truncator_;
   Contexts<Context> contexts_;

@@ -13,7 +13,7 @@ namespace perdure::engine::bppm {
 
 template <class Tm, class Writes>
 Bppm<Tm, Writes>::Bppm(pool::PoolFile& file, const Config& config, const Recovery& recovery)
-    : core_(file, config, recovery), tm_(file.header().applied), mode_(mode_of(file.header())), x_(file.header().applied) {
+    : Base(file, config, recovery), mode_(mode_of(file.header())), x_(file.header().applied) {
   for (std::uint32_t i = 0; i < file.header().ring_count; ++i) {
     lines_.push_back(std::make_unique<Line>(core_.medium, place_of(file.header(), i)));
     if (file.read_only()) continue;
@@ -109,7 +109,7 @@ Status Bppm<Tm, Writes>::Context::check_point(std::uint64_t id) {
     for (const auto& e : written_.writes().entries) store(e.address, e.value);
   }
   if (!ops_.empty()) {
-    const std::lock_guard lock(engine_.heap_bits_);  // bitmap words are shared by transactions
+    const std::lock_guard lock(engine_.heap_bits_);
     this->apply_heap_ops(home_writer_);
   }
   switch (how) {
@@ -145,9 +145,7 @@ std::uint64_t Bppm<Tm, Writes>::Context::commit(Durability) {
   });
   if (!ops_.empty()) ops_.reusable(heap_);
   end();
-  Row::add(row_.commits);
-  if (core_.poisoned()) core_.refuse();
-  if (shows_.due()) Core::show_stats(engine_);
+  this->committed(engine_);
   return id;
 }
 
@@ -242,7 +240,7 @@ Stats Bppm<Tm, Writes>::stats() {
   Stats s;
   core_.fill(s);
   s.last_id = tm_.domain.clock.load(std::memory_order_relaxed);
-  s.durable_id = durable_id();
+  s.durable_id = this->durable_id();
   const bool in_bulk = mode_.truncation == Truncation::bulk;
   s.applied_id = truncator_ ? truncator_->x() : in_bulk ? x_.load(std::memory_order_relaxed) : s.durable_id;
   for (const auto& line : lines_) s.log_used += line->log.used() * log::TornRecord::bytes;

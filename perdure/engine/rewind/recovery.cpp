@@ -93,7 +93,7 @@ class Recoverer {
     }
     return {};
   }
-  // K4: home has all of those, whatever of their records is left.
+  // K4: home has all of those, whatever of their records is left; K2: and all of what was rolled back, whose commit id is 0.
   [[nodiscard]] bool covered(const Xact& x) const { return x.status == Xact::finished && x.commit_id <= header_.applied; }
 
   // Of what has committed, without force; heap ops where their transaction ended. Of a rollback that has not ended, the CLRs: home may lack their last
@@ -104,7 +104,7 @@ class Recoverer {
     for (const auto& [r, log] : records_) {
       if (r.type() == AriesType::checkpoint || covered(table_[r.transaction()])) continue;
       const Xact& x = table_[r.transaction()];
-      const bool redone = x.status == Xact::finished ? !how_.force && x.commit_id != 0 : r.type() == AriesType::clr;
+      const bool redone = x.status == Xact::finished ? !how_.force : r.type() == AriesType::clr;
       if (r.stores_word() && redone) home_.words(r.address(), &r.words[5], 1);
       if (r.changes_heap()) ops[r.transaction()].push_back(r.heap_op());
       if (r.type() != AriesType::end || r.commit_id() == 0) continue;

@@ -15,8 +15,8 @@
 #include <string_view>
 
 #include "perdure/engine/context.hpp"
-#include "perdure/engine/core.hpp"
 #include "perdure/engine/entry.hpp"
+#include "perdure/engine/home_at_commit.hpp"
 #include "perdure/engine/rewind/manager.hpp"
 #include "perdure/log/redo.hpp"
 #include "perdure/tm/tm.hpp"
@@ -45,18 +45,16 @@ inline constexpr std::array<InstanceName, 12> names_none = {PERDURE_REWIND(PERDU
 [[nodiscard]] Composition composition_of(const pool::Header& header, std::uint32_t group = 0) noexcept;
 
 template <class Tm>
-class Rewind {
+class Rewind : public HomeAtCommit<Tm> {
+  using Base = HomeAtCommit<Tm>;
+
  public:
-  static constexpr const char* tm_name = Tm::name;
-  static constexpr pool::ViewPolicy view_policy = pool::ViewPolicy::shared;
   static constexpr bool ring_records = false;
 
   class Context;
 
   static pool::Identity identity(const Config& config) {
-    pool::Identity who;
-    who.order = pool::Order::held;
-    who.rings = std::max<std::uint32_t>(config.threads, 1);  // 1: the paper's shared log; more: its distributed log
+    pool::Identity who = Base::a_log_each(config);  // 1: the paper's shared log; more: its distributed log
     who.least_ring = composition_of(config.instance).layers == 1 ? 16384 : 65536;
     return who;
   }
@@ -67,24 +65,16 @@ class Rewind {
   Context& context() {
     return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
   }
-  Status wait(std::uint64_t) { return {}; }  // who has the id was told when its END was in the log
-  [[nodiscard]] std::uint64_t durable_id() const noexcept {
-    const std::uint64_t quiet = tm_.domain.quiet_id();  // first: an id is lost before its slot stops pending
-    return std::min(quiet, core_.first_lost() - 1);
-  }
-  [[nodiscard]] static constexpr bool held() noexcept { return true; }
   Status checkpoint();
   Status close();
   Stats stats();
-  [[nodiscard]] Core& core() noexcept { return core_; }
   void make_room(Context& context, std::uint64_t bytes);
 
  private:
-  Core core_;
-  typename Tm::Shared tm_;
+  using Base::core_, Base::heap_bits_, Base::tm_;
   const Composition composition_;
   Manager manager_;
-  std::mutex checkpointing_, heap_bits_;
+  std::mutex checkpointing_;
   std::atomic<std::uint64_t> checkpoints_{0}, applied_{0};
   Contexts<Context> contexts_;
 };

@@ -23,10 +23,7 @@ Status Rewind<Tm>::recover(pool::PoolFile& file, Recovery& report) {
 
 template <class Tm>
 Rewind<Tm>::Rewind(pool::PoolFile& file, const Config& config, const Recovery& recovery)
-    : core_(file, config, recovery),
-      tm_(file.header().applied),
-      composition_(composition_of(file.header(), config.log_group)),
-      manager_(file, composition_) {
+    : Base(file, config, recovery), composition_(composition_of(file.header(), config.log_group)), manager_(file, composition_) {
   if (file.read_only()) return;
   if (Status s = manager_.format(); !s.ok()) core_.poison(s);
 }
@@ -97,7 +94,7 @@ std::uint64_t Rewind<Tm>::Context::commit(Durability) {
     if (__builtin_expect(core_.poisoned(), 0)) return core_.lost(drawn, {});
     Status s = engine_.manager_.commit(log_, tx_, drawn, ops_);
     if (s.ok() && !ops_.empty()) {
-      const std::lock_guard lock(engine_.heap_bits_);  // bitmap words are shared by transactions
+      const std::lock_guard lock(engine_.heap_bits_);
       this->apply_heap_ops(home_writer_);
       home_writer_.flush();
       if (force_) s = core_.medium.fence();  // before a record of them is removed (no-force: flush_all, K4)
@@ -107,9 +104,7 @@ std::uint64_t Rewind<Tm>::Context::commit(Durability) {
   });
   if (!ops_.empty()) ops_.reusable(heap_);
   end();
-  Row::add(row_.commits);
-  if (core_.poisoned()) core_.refuse();
-  if (shows_.due()) Core::show_stats(engine_);
+  this->committed(engine_);
   return id;
 }
 
@@ -170,7 +165,7 @@ Stats Rewind<Tm>::stats() {
   Stats s;
   core_.fill(s);
   s.last_id = tm_.domain.clock.load(std::memory_order_relaxed);
-  s.durable_id = durable_id();
+  s.durable_id = this->durable_id();
   s.applied_id = composition_.force ? s.durable_id : applied_.load(std::memory_order_relaxed);
   if (!core_.file.read_only()) s.log_used = manager_.records() * log::AriesRecord::bytes;
   s.checkpoints = checkpoints_.load(std::memory_order_relaxed);

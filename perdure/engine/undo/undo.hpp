@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "perdure/engine/context.hpp"
-#include "perdure/engine/core.hpp"
+#include "perdure/engine/home_at_commit.hpp"
 #include "perdure/log/redo.hpp"
 #include "perdure/log/ring.hpp"
 #include "perdure/tm/tm.hpp"
@@ -78,21 +78,16 @@ class LineSet {
 };
 
 template <class Tm>
-class Undo {
+class Undo : public HomeAtCommit<Tm> {
+  using Base = HomeAtCommit<Tm>;
+
  public:
   static constexpr const char* name = "undo";
-  static constexpr const char* tm_name = Tm::name;
-  static constexpr pool::ViewPolicy view_policy = pool::ViewPolicy::shared;
   static constexpr bool ring_records = true;
 
   class Context;
 
-  static pool::Identity identity(const Config& config) {
-    pool::Identity who;
-    who.order = pool::Order::held;
-    who.rings = config.threads < 1 ? 1 : config.threads;
-    return who;
-  }
+  static pool::Identity identity(const Config& config) { return Base::a_log_each(config); }
   static Status recover(pool::PoolFile& file, Recovery& report);
 
   Undo(pool::PoolFile& file, const Config& config, const Recovery& recovery);
@@ -100,16 +95,9 @@ class Undo {
   Context& context() {
     return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
   }
-  Status wait(std::uint64_t) { return {}; }  // who has the id was told after its fence
-  [[nodiscard]] std::uint64_t durable_id() const noexcept {
-    const std::uint64_t quiet = tm_.domain.quiet_id();  // first: an id is lost before its slot stops pending
-    return std::min(quiet, core_.first_lost() - 1);
-  }
-  [[nodiscard]] static constexpr bool held() noexcept { return true; }
   Status checkpoint() { return recycle(); }
   Status close();
   Stats stats();
-  [[nodiscard]] Core& core() noexcept { return core_; }
   void make_room(Context& context, std::uint64_t bytes);
 
  private:
@@ -120,11 +108,10 @@ class Undo {
   };
   Status recycle();
 
-  Core core_;
-  typename Tm::Shared tm_;
+  using Base::core_, Base::heap_bits_, Base::tm_;
   const std::uint32_t ring_count_;
   std::unique_ptr<Line[]> lines_;
-  std::mutex recycling_, heap_bits_;
+  std::mutex recycling_;
   std::atomic<std::uint64_t> checkpoints_{0}, applied_{0};
   Contexts<Context> contexts_;
 };

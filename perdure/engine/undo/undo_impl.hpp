@@ -80,10 +80,7 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
 
 template <class Tm>
 Undo<Tm>::Undo(pool::PoolFile& file, const Config& config, const Recovery& recovery)
-    : core_(file, config, recovery),
-      tm_(file.header().applied),
-      ring_count_(file.header().ring_count),
-      lines_(new Line[file.header().ring_count]) {
+    : Base(file, config, recovery), ring_count_(file.header().ring_count), lines_(new Line[file.header().ring_count]) {
   if (file.read_only()) return;
   const pool::Header& header = file.header();
   for (std::uint32_t i = 0; i < ring_count_; ++i) {
@@ -184,7 +181,7 @@ std::uint64_t Undo<Tm>::Context::commit(Durability) {
     Status s = flush_lines();
     if (s.ok()) s = append(log::RecordKind::commit, drawn, 1);
     if (s.ok() && !ops_.empty()) {
-      const std::lock_guard lock(engine_.heap_bits_);  // bitmap words are shared by transactions
+      const std::lock_guard lock(engine_.heap_bits_);
       this->apply_heap_ops(home_writer_);
       home_writer_.flush();
       s = core_.medium.fence();  // U3: before X may pass this id
@@ -193,9 +190,7 @@ std::uint64_t Undo<Tm>::Context::commit(Durability) {
   });
   if (!ops_.empty()) ops_.reusable(heap_);
   end();
-  Row::add(row_.commits);
-  if (core_.poisoned()) core_.refuse();
-  if (shows_.due()) Core::show_stats(engine_);
+  this->committed(engine_);
   if (line_.ring.used() > line_.ring.bytes() / 2)
     if (Status s = engine_.recycle(); !s.ok()) core_.poison(s);
   return id;
@@ -275,7 +270,7 @@ Stats Undo<Tm>::stats() {
   Stats s;
   core_.fill(s);
   s.last_id = tm_.domain.clock.load(std::memory_order_relaxed);
-  s.durable_id = durable_id();
+  s.durable_id = this->durable_id();
   s.applied_id = applied_.load(std::memory_order_relaxed);
   if (!core_.file.read_only())
     for (std::uint32_t i = 0; i < ring_count_; ++i) s.log_used += lines_[i].ring.used();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What tests that take one engine apart by the crash explorer share: the exploration, and a workload of transactions that are rolled back, and few
-// others. What one has taken back is gone when others go on.
+// What tests that take one engine apart share: the exploration by the crash explorer, a workload of transactions that are rolled back, and few others, and
+// a log that is used up over and over.
 #pragma once
 
 #include <array>
+#include <vector>
 
 #include "perdure/crash/crashtest.hpp"
 #include "tests/conformance/ways.hpp"
@@ -39,6 +40,7 @@ void explore_engine(const Entry& e, std::uint64_t steps, std::uint64_t at_least)
     }
 }
 
+/// What one has taken back is gone when others go on.
 struct TakenBack {
   using Root = Words;
   template <class Pool>
@@ -59,5 +61,27 @@ struct TakenBack {
     return sum;
   }
 };
+
+/// Rounds upon rounds of a small log, with transactions that abort; then a kill. Ids go on behind it.
+inline void go_on_in_a_small_log(const Entry& e, const Shape& shape, std::uint64_t transactions) {
+  std::uint64_t id = 0;
+  std::vector<std::byte> image;
+  {
+    auto rig = open_rig<Words>(e, shape);
+    for (std::uint64_t i = 0; i < transactions; ++i) {
+      const auto each = [&](auto& tx, Words& r, std::uint64_t value) {
+        for (std::size_t w = 0; w < 5; ++w) tx(r.word[(i + w * 17) % 1000]) = value;
+        EXPECT_EQ(value, tx(r.word[i % 1000]));
+      };
+      id = rig.pool.update([&](auto& tx, Words& r) { each(tx, r, i); }).id();
+      EXPECT_THROW(rig.pool.update([&](auto& tx, Words& r) { each(tx, r, 1'000'000), throw Oops(); }), Oops);
+      rig.pool.view([&](auto& tx, const Words& r) { ASSERT_EQ(i, tx(r.word[i % 1000])); });
+    }
+    image = rig.medium->current_image();  // as a kill leaves it
+  }
+  auto again = open_rig<Words>(e, shape, image);
+  EXPECT_EQ(id, again.pool.stats().recovery.last_id);
+  EXPECT_LT(id, again.pool.update([](auto& tx, Words& r) { ++tx(r.word[0]); }).id());
+}
 
 }  // namespace perdure::test

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What engines share whose log is made durable by the thread that commits, within its TM's commit: who is told an id is told after the fence, order is
+// `held`, there is nothing to wait for. A log a thread; threads that are more share the last. README.md says what an engine adds.
+// Thread safety: any thread.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+
+#include "perdure/engine/core.hpp"
+
+namespace perdure::engine {
+
+template <class Tm>
+class HomeAtCommit {
+ public:
+  static constexpr const char* tm_name = Tm::name;
+  static constexpr pool::ViewPolicy view_policy = pool::ViewPolicy::shared;
+
+  Status wait(std::uint64_t) { return {}; }
+  [[nodiscard]] std::uint64_t durable_id() const noexcept {
+    const std::uint64_t quiet = tm_.domain.quiet_id();  // first: an id is lost before its slot stops pending
+    return std::min(quiet, core_.first_lost() - 1);
+  }
+  [[nodiscard]] static constexpr bool held() noexcept { return true; }
+  [[nodiscard]] Core& core() noexcept { return core_; }
+
+ protected:
+  HomeAtCommit(pool::PoolFile& file, const Config& config, const Recovery& recovery)
+      : core_(file, config, recovery), tm_(file.header().applied) {}
+  ~HomeAtCommit() = default;
+
+  static pool::Identity a_log_each(const Config& config) {
+    pool::Identity who;
+    who.order = pool::Order::held;
+    who.rings = std::max<std::uint32_t>(config.threads, 1);
+    return who;
+  }
+
+  Core core_;
+  typename Tm::Shared tm_;
+  std::mutex heap_bits_;  // a commit's, while its heap ops go home: bitmap words are shared by transactions
+};
+
+}  // namespace perdure::engine

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tests of the perdure command share: they run its own binary (environment PERDURE)."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+PERDURE = os.environ.get("PERDURE", "build/dev/tools/perdure")
+FOREIGN = os.environ.get("PERDURE_FOREIGN")  # makes pools with another root type (foreign_pool.cpp)
+COMMANDS = ["load", "export", "get", "put", "del", "scan", "info", "check", "recover", "log", "doctor", "stat"]
+
+
+def perdure(*arguments, stdin=b""):
+    """(exit status, standard output, standard error)"""
+    done = subprocess.run([PERDURE, *arguments], input=stdin, capture_output=True, timeout=120, check=False)
+    return done.returncode, done.stdout, done.stderr.decode(errors="replace")
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="perdure-cli-", dir=os.environ.get("PERDURE_TEST_DIR"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.pool = self.path("pool")
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, content):
+        with open(self.path(name), "wb") as out:
+            out.write(content)
+        return self.path(name)
+
+    def ok(self, *arguments, stdin=b""):
+        status, out, err = perdure(*arguments, stdin=stdin)
+        self.assertEqual(status, 0, f"{arguments}: {err}")
+        return out
+
+    def ok_json(self, *arguments):
+        return json.loads(self.ok(*arguments, "--json"))
+
+    def fails(self, status, *arguments, has=()):
+        """The command ends with this status; its message holds every string of `has`. With --json, standard output says the same."""
+        found, out, err = perdure(*arguments)
+        self.assertEqual(found, status, f"{arguments}: {out!r} {err}")
+        for text in has:
+            self.assertIn(text, err)
+        if "--json" in arguments:
+            json.loads(out)
+        return err
+
+    def check(self, pool=None):
+        answer = self.ok_json("check", pool or self.pool)
+        self.assertEqual(answer["problems"], [])
+        return answer
+
+
+def packages(n, seed=1):
+    """A control file of n stanzas."""
+    rng = random.Random(seed)
+    stanzas = []
+    for i in range(n):
+        text = f"Package: p{i:05d}\nVersion: {rng.randrange(9)}.{i}\nArchitecture: amd64\nDescription: " + "x" * rng.randrange(300)
+        stanzas.append(text + "\n more\n .\n\n")
+    return "".join(stanzas).encode()

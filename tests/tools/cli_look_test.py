@@ -1,0 +1,195 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The commands that look at a pool: closed, killed, in use, damaged, of another program."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+import unittest
+
+from cli import Case, FOREIGN, packages, PERDURE, perdure
+
+
+class Looking(Case):
+    def setUp(self):
+        super().setUp()
+        self.content = packages(500)
+        self.ok("load", self.pool, self.write("Packages", self.content))
+
+    def test_info(self):
+        info = self.ok_json("info", self.pool)
+        self.assertEqual(info["store"]["rows"], 500)
+        self.assertTrue(info["clean"])
+        self.assertRegex(info["uuid"], "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+        self.assertIn("map", info["layout"])
+        self.assertIn(b"engine:", self.ok("info", self.pool))
+
+    def test_log_recover_and_stat_of_a_killed_load(self):
+        pool = self.path("second")
+        content = packages(20000)  # so many that the kill comes first, however fast the disk
+        loader = subprocess.Popen([PERDURE, "load", pool, self.write("Many", content), "--batch", "5", "--durability", "durable", "--progress", "json"],
+                                  stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        for line in loader.stderr:
+            if json.loads(line)["rows"] >= 50:
+                break
+        loader.kill()
+        loader.communicate()
+        log = self.ok_json("log", pool)
+        self.assertGreater(log["total_records"], 5)
+        self.assertEqual(len(log["records"]), log["shown"])
+        ids = [r["id"] for r in log["records"]]
+        self.assertEqual(ids, sorted(ids))
+        self.assertEqual(self.ok_json("log", pool, "--limit", "2", "--entries")["shown"], 2)
+        self.assertIn(b"words", self.ok("log", pool, "--limit", "3", "--entries"))
+        self.assertFalse(self.ok_json("info", pool)["clean"])
+        self.fails(1, "check", pool, has=["recover"])
+        self.fails(1, "stat", pool)
+        recovered = self.ok_json("recover", pool)
+        self.assertGreater(recovered["records"], 5)
+        self.assertFalse(recovered["was_clean"])
+        self.assertTrue(self.ok_json("recover", pool)["was_clean"])
+        self.assertTrue(self.ok_json("info", pool)["clean"])
+        self.assertEqual(self.ok_json("log", pool)["total_records"], 0)
+        self.check(pool)
+        self.assertTrue(content.startswith(self.ok("export", pool)))
+
+    def test_reading_after_a_kill_recovers(self):
+        pool = self.path("second")
+        loader = subprocess.Popen([PERDURE, "load", pool, self.path("Packages"), "--batch", "5", "--progress", "json"],
+                                  stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        for line in loader.stderr:
+            if json.loads(line)["rows"] >= 50:
+                break
+        loader.kill()
+        loader.communicate()
+        self.assertGreaterEqual(len(self.ok("scan", pool, "--keys").splitlines()), 50)
+
+    def test_stat_and_busy_while_a_program_runs(self):
+        # a put that waits for its standard input has read nothing and holds nothing: so a load from a big file is stopped in its tracks
+        big = self.write("big", packages(20000))
+        pool = self.path("second")
+        loader = subprocess.Popen([PERDURE, "load", pool, big, "--batch", "1", "--durability", "durable", "--progress", "json"],
+                                  stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        try:
+            for line in loader.stderr:
+                if json.loads(line)["rows"] >= 200:
+                    break
+            time.sleep(0.05)
+            loader.send_signal(signal.SIGSTOP)
+            stat = self.ok_json("stat", pool)
+            self.assertTrue(stat["running"])
+            self.assertEqual(stat["pid"], loader.pid)
+            self.assertGreater(stat["log_capacity_bytes"], 0)
+            self.assertGreater(stat["commits"], 0)
+            self.assertIn(b"commits:", self.ok("stat", pool))
+            self.fails(3, "load", pool, big, has=["second"])
+            self.fails(3, "get", pool, "x", "--json")
+            self.fails(3, "check", pool)
+            self.assertEqual(json.loads(perdure("info", pool, "--json")[1])["error"]["code"], "busy")
+        finally:
+            loader.kill()
+            loader.communicate()
+        self.fails(1, "stat", pool, "--json")
+        self.fails(1, "stat", self.pool, has=[])
+
+    def damage(self, offset, n=8):
+        """check's (exit status, problems) with n bytes flipped; the pool is mended again."""
+        with open(self.pool, "r+b") as f:
+            f.seek(offset)
+            good = f.read(n)
+            f.seek(offset)
+            f.write(bytes(b ^ 0xff for b in good))
+        status, out, err = perdure("check", self.pool, "--json")
+        with open(self.pool, "r+b") as f:
+            f.seek(offset)
+            f.write(good)
+        answer = json.loads(out)
+        self.assertIn(status, (0, 1, 3), err)
+        self.assertEqual(status == 0, answer.get("ok", False), err)
+        return status, json.dumps(answer.get("problems", answer.get("error")))
+
+    def test_check_finds_damage(self):
+        self.check()
+        info = self.ok_json("info", self.pool)
+        home, root = info["log_bytes"], info["log_bytes"] + info["root_offset"]
+        for copy, at in (("A", 4088), ("B", 65536 + 4088)):  # one copy: the other is used, and it is said
+            status, problems = self.damage(at)
+            self.assertEqual(status, 1)
+            self.assertIn(f"copy {copy} is damaged", problems)
+        status, problems = self.damage(home + 4096)  # the heap's directory
+        self.assertEqual(status, 1, problems)
+        for field in range(0, info["root_bytes"] - 12 * 8, 8):  # pointers and counts of the containers
+            status, problems = self.damage(root + field)
+            self.assertIn(status, (0, 1), problems)
+        self.assertEqual(self.damage(root)[0], 1)
+        self.check()
+        # anywhere in the data: found, or in bytes that nothing guards (docs/format.md); never a crash of the command
+        rng = random.Random(3)
+        found = sum(self.damage(root + rng.randrange(0, 400_000) // 8 * 8)[0] for _ in range(60))
+        self.assertGreater(found, 0)
+        self.check()
+        self.fails(3, "check", self.path("missing"), has=["missing"])
+        self.fails(3, "check", self.path("Packages"), "--json")
+
+    def test_both_headers_damaged(self):
+        for at in (100, 65536 + 100):
+            with open(self.pool, "r+b") as f:
+                f.seek(at)
+                f.write(b"\xff" * 8)
+        self.fails(1, "check", self.pool, "--json")
+        self.fails(3, "info", self.pool)
+        self.fails(3, "get", self.pool, "x")
+        self.fails(3, "load", self.pool, self.path("Packages"))
+
+    def test_truncated(self):
+        os.truncate(self.pool, os.path.getsize(self.pool) - 4096)
+        for command in ("info", "check", "recover", "scan"):
+            self.assertIn(perdure(command, self.pool)[0], (1, 3))
+
+
+@unittest.skipUnless(FOREIGN, "PERDURE_FOREIGN is not set")
+
+
+class Foreign(Case):
+    """Pools of programs with root types of their own."""
+
+    OWN_LOGS = ("rewind-1l-nfp-batch", "rewind-2l-fp-simple", "bppm", "redo-mne-sync")  # no records
+
+    def make(self, engine, how):
+        done = subprocess.run([FOREIGN, self.pool, engine, how], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0 if how == "close" else -signal.SIGKILL, done.stderr)
+
+    def test_closed_in_order(self):
+        for engine in ("shadow", "dudetm", "undo", *self.OWN_LOGS):
+            self.make(engine, "close")
+            info = self.ok_json("info", self.pool)
+            self.assertEqual(info["engine"], engine)
+            self.assertNotIn("store", info)
+            self.assertIn("hash_map", info["layout"])
+            answer = self.check()
+            self.assertFalse(answer["summary"]["containers_walked"])
+            self.assertIn("everything but the containers", json.dumps(answer["notes"]))
+            self.assertTrue(self.ok_json("recover", self.pool)["was_clean"])
+            self.fails(3, "get", self.pool, "x", has=["field 0"])
+            self.fails(3, "put", self.pool, "x", "y", has=["field 0"])
+            os.remove(self.pool)
+
+    def test_killed(self):
+        for engine in ("shadow", "dudetm", "undo", *self.OWN_LOGS):
+            self.make(engine, "kill")
+            self.fails(1, "check", self.pool, has=["recover"])
+            if engine in self.OWN_LOGS:
+                self.fails(3, "log", self.pool, has=[f"engine '{engine}'", "perdure recover"])
+            else:
+                self.assertGreater(self.ok_json("log", self.pool, "--entries")["total_records"], 0)
+            self.assertFalse(self.ok_json("recover", self.pool)["was_clean"])
+            self.check()
+            self.make(engine, "close")  # the program goes on with it
+            os.remove(self.pool)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
