@@ -230,6 +230,32 @@ TEST(TornLog, TakesATransactionWhoseWayIsLostForNone) {
 }
 
 // Law L10: a bit that changed is named, but in what nobody was told of, or can't be told from it: the last transaction, and what follows it.
+// A short lap after a full one: the one after has the full one's sense, and must not meet what is left of it, wherever the power is cut.
+TEST(TornLog, MeetsNothingOfAnEarlierLap) {
+  const Rig rig;
+  std::uint64_t id = 0;
+  while (rig.log->fits(4)) rig.commit(3, ++id);
+  rig.log->truncate().or_throw();
+  rig.commit(3, ++id);
+  std::vector<std::vector<std::byte>> images;
+  rig.medium->set_fence_hooks(
+      [&] {  // the lap's beginning may be durable before its fence, the rest not
+        auto image = rig.medium->durable_image();
+        const auto current = rig.medium->current_image();
+        const std::uint64_t beginning = rig.place.offset + TornLog::control_bytes;
+        std::memcpy(image.data() + beginning, current.data() + beginning, TornRecord::bytes);
+        images.push_back(std::move(image));
+      },
+      {});
+  rig.log->truncate().or_throw();
+  rig.medium->set_fence_hooks({}, {});
+  EXPECT_GE(images.size(), 1U);
+  for (const auto& image : images) EXPECT_TRUE(Rig(image).scan(id).damage.ok());
+  rig.commit(3, ++id);
+  EXPECT_EQ(Ids{id}, ids(Rig(rig.medium->current_image()).scan()));
+  EXPECT_EQ(Ids{id}, ids(after_a_power_cut(rig)));
+}
+
 // The last commit record, without its flags: ADDR, where it has a checksum, may be what a data record's could be.
 TEST(TornLog, KnowsACommitRecordWithoutItsFlags) {
   unsigned like_data = 0;
