@@ -70,7 +70,7 @@ def recovery_findings(points):
 
 FIGURES = [
     Figure("B-Fig9", "Hash, value size", "the time that BPPM saves falls from 39.7 % to 23.0 %; bytes a second grow.",
-           "A hash table with values of so many bytes in its nodes, 100,000 keys; an insertion stores all of them.", "bytes of a value", "transactions a second", value_sizes,
+           "A hash table with values of so many bytes in its nodes, 1 M keys, half of them present; an insertion stores all of them.", "bytes of a value", "transactions a second", value_sizes,
            value_sizes_findings, log_x=True, log_y=True,
            remark="A record of the log holds 8 bytes of 16: with large values most lines written are the log's, and both write those. MNE's reach the log past the cache."),
     Figure("B-Fig10", "Hash, transaction size", "operations a second rise smoothly with the transaction's size; NP flat.", "Hash as in B-Fig7.",

@@ -42,6 +42,16 @@ class Case(unittest.TestCase):
     def ok_json(self, *arguments):
         return json.loads(self.ok(*arguments, "--json"))
 
+    def kill_a_load(self, rows, pool, source, *options):
+        """A load that is killed when it has told of so many rows."""
+        loader = subprocess.Popen([PERDURE, "load", pool, source, "--batch", "5", *options, "--progress", "json"],
+                                  stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        for line in loader.stderr:
+            if json.loads(line)["rows"] >= rows:
+                break
+        loader.kill()
+        loader.communicate()
+
     def fails(self, status, *arguments, has=()):
         """The command ends with this status; its message holds every string of `has`. With --json, standard output says the same."""
         found, out, err = perdure(*arguments)

@@ -180,13 +180,7 @@ class Load(Case):
     def test_a_different_file_on_resume(self):
         content = packages(2000)
         source = self.write("Packages", content)
-        loader = subprocess.Popen([PERDURE, "load", self.pool, source, "--batch", "5", "--durability", "durable", "--progress", "json"],
-                                  stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
-        for line in loader.stderr:
-            if json.loads(line)["rows"] >= 20:
-                break
-        loader.kill()
-        loader.communicate()
+        self.kill_a_load(20, self.pool, source, "--durability", "durable")
         self.write("Packages", content.replace(b"Package: p01999", b"Package: q01999"))
         self.fails(3, "load", self.pool, source, has=["content", "behind what is loaded"])
         self.write("Packages", content)

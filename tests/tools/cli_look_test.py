@@ -30,13 +30,7 @@ class Looking(Case):
     def test_log_recover_and_stat_of_a_killed_load(self):
         pool = self.path("second")
         content = packages(20000)  # so many that the kill comes first, however fast the disk
-        loader = subprocess.Popen([PERDURE, "load", pool, self.write("Many", content), "--batch", "5", "--durability", "durable", "--progress", "json"],
-                                  stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
-        for line in loader.stderr:
-            if json.loads(line)["rows"] >= 50:
-                break
-        loader.kill()
-        loader.communicate()
+        self.kill_a_load(50, pool, self.write("Many", content), "--durability", "durable")
         log = self.ok_json("log", pool)
         self.assertGreater(log["total_records"], 5)
         self.assertEqual(len(log["records"]), log["shown"])
@@ -58,13 +52,7 @@ class Looking(Case):
 
     def test_reading_after_a_kill_recovers(self):
         pool = self.path("second")
-        loader = subprocess.Popen([PERDURE, "load", pool, self.path("Packages"), "--batch", "5", "--progress", "json"],
-                                  stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
-        for line in loader.stderr:
-            if json.loads(line)["rows"] >= 50:
-                break
-        loader.kill()
-        loader.communicate()
+        self.kill_a_load(50, pool, self.path("Packages"))
         self.assertGreaterEqual(len(self.ok("scan", pool, "--keys").splitlines()), 50)
 
     def test_stat_and_busy_while_a_program_runs(self):
