@@ -31,6 +31,10 @@ struct Options {
   bool direct = true;           ///< file: O_DIRECT logs
   medium::Delays delays = {};   ///< emulated: a paper's slow memory
   std::uint32_t log_group = 0;  ///< REWIND's batch logs: records that share a fence, 2 to 1000; 0: 8. May differ at each opening
+  std::uint32_t alias_entries = 0;  ///< SoftWrAP: entries of each of its two alias tables, 64 to 2^28; 0: 65536. May differ at each opening
+  /// SoftWrAP: a transaction that has kept an alias table from being retired for so many milliseconds holds new ones back, and after as many again
+  /// it is aborted at its next call (`busy`). 0: never
+  std::uint32_t long_wrap_ms = 0;
   std::uint64_t base = 0;       ///< creation: the view's address; 0: a free one is chosen
   std::uint64_t uuid_seed = 0;  ///< creation: for tests that must see the same pool at every run; 0: the uuid is random
 };

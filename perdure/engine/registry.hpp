@@ -13,6 +13,8 @@
 #include "perdure/engine/entry.hpp"
 #include "perdure/engine/rewind/rewind.hpp"
 #include "perdure/engine/shadow/shadow.hpp"
+#include "perdure/engine/softwrap/local.hpp"
+#include "perdure/engine/softwrap/softwrap.hpp"
 #include "perdure/engine/undo/undo.hpp"
 #include "perdure/engine/volatile/volatile.hpp"
 #include "perdure/tm/global_lock.hpp"
@@ -46,6 +48,10 @@ PERDURE_INSTANCE(dudetm_none,           "dudetm/none",          caller, engine::
 PERDURE_INSTANCE(undo,                  "undo",                 full,   engine::undo::Undo<tm::GlobalLock>);
 PERDURE_INSTANCE(undo_stm,              "undo/stm",             full,   engine::undo::Undo<tm::Stm>);
 PERDURE_INSTANCE(undo_none,             "undo/none",            caller, engine::undo::Undo<tm::None>);
+PERDURE_INSTANCE(softwrap,              "softwrap",             full,   engine::softwrap::SoftWrap<tm::GlobalLock>);
+PERDURE_INSTANCE(softwrap_none,         "softwrap/none",        caller, engine::softwrap::SoftWrap<tm::None>);
+PERDURE_INSTANCE(softwrap_local,        "softwrap-local",       full,   engine::softwrap::SoftWrapLocal<tm::Stm>);
+PERDURE_INSTANCE(softwrap_local_none,   "softwrap-local/none",  caller, engine::softwrap::SoftWrapLocal<tm::None>);
 PERDURE_INSTANCE(volatile_,             "volatile",             full,   engine::volatile_memory::Volatile<tm::Biased>);
 PERDURE_INSTANCE(volatile_stm,          "volatile/stm",         full,   engine::volatile_memory::Volatile<tm::Stm>);
 PERDURE_INSTANCE(volatile_global_lock,  "volatile/global_lock", full,   engine::volatile_memory::Volatile<tm::GlobalLock>);
@@ -86,7 +92,8 @@ struct redo_none {
 /// Every instance, for tools, tests and benchmarks.
 using all_engines =
     engines<shadow, shadow_stm, shadow_global_lock, shadow_none, dudetm, dudetm_stm, dudetm_global_lock, dudetm_none, undo, undo_stm,
-            undo_none, rewind, rewind_none, bppm, bppm_none, redo, redo_none, volatile_, volatile_stm, volatile_global_lock, volatile_none>;
+            undo_none, rewind, rewind_none, bppm, bppm_none, redo, redo_none, softwrap, softwrap_none, softwrap_local,
+            softwrap_local_none, volatile_, volatile_stm, volatile_global_lock, volatile_none>;
 /// What Pool<Root> is opened with unless told: the default engine, isolating by itself or (isolation::caller) by the caller.
 using default_engines = engines<shadow, shadow_none>;
 
@@ -108,5 +115,9 @@ extern template class engine::bppm::Bppm<tm::Stm, engine::bppm::LogWrites>;
 extern template class engine::bppm::Bppm<tm::None, engine::bppm::LogWrites>;
 extern template class engine::bppm::Bppm<tm::Stm, tm::PrivateWrites>;
 extern template class engine::bppm::Bppm<tm::None, tm::PrivateWrites>;
+extern template class engine::softwrap::SoftWrap<tm::GlobalLock>;
+extern template class engine::softwrap::SoftWrap<tm::None>;
+extern template class engine::softwrap::SoftWrapLocal<tm::Stm>;
+extern template class engine::softwrap::SoftWrapLocal<tm::None>;
 
 }  // namespace perdure

@@ -4,15 +4,11 @@
 #include <algorithm>
 #include <string>
 
+#include "perdure/log/control_word.hpp"
+
 namespace perdure::log {
 
 // --- writing --------------------------------------------------------------------------------------------------------------------------
-
-std::uint64_t TornLog::checked(const TornPlace& place, std::uint64_t word, std::uint64_t value) noexcept {
-  base::Fold fold(place.identity);
-  fold.add(value, word + 1);
-  return value | fold.value() >> 48 << 48;
-}
 
 TornRecord TornLog::abort_record(std::uint64_t seed, std::uint64_t position, std::uint64_t backpointer, bool sense) noexcept {
   return TornRecord::make(TornKind::abort, TornSum(seed, position).value(TornKind::abort, backpointer, position, backpointer), backpointer,
@@ -40,7 +36,7 @@ void TornLog::fill(std::uint64_t first, std::uint64_t last, const TornRecord& re
 }
 
 void TornLog::start_word(std::uint64_t word, std::uint64_t value) noexcept {
-  const std::uint64_t whole = checked(place_, word, value);
+  const std::uint64_t whole = ControlWord::make(place_.identity, word, value);
   medium_.store(place_.offset + word, &whole, 8);
   medium_.flush(place_.offset + word, 8);
 }
@@ -64,9 +60,8 @@ Status TornLog::format(bool zero) {
   if (!zero) fill(0, records_, TornRecord{});
   start_word(home_word, 0);
   start_word(x_word, 0);
-  if (Status s = medium_.fence(); !s.ok()) return s;  // T5: before the lap's beginning may be taken for one
   begin_lap();
-  if (Status s = medium_.fence(); !s.ok()) return s;  // T3: before the epoch says that this is a log
+  if (Status s = medium_.fence(); !s.ok()) return s;  // T3, T5: before the epoch says that this is a log
   return control_word(epoch_word, place_.epoch);
 }
 
@@ -152,19 +147,18 @@ Status broken(const medium::Medium& medium, const TornPlace& place, const std::s
 TornControl TornLog::control(const medium::Medium& medium, const TornPlace& place) {
   TornControl c;
   const auto word = [&](std::uint64_t at) { return *reinterpret_cast<const std::uint64_t*>(medium.at(place.offset + at)); };
-  const auto value = [](std::uint64_t w) { return w << 16 >> 16; };
   const std::uint64_t epoch = word(epoch_word);
   if (epoch == 0) return c;  // a new pool's
-  const auto whole = [&](std::uint64_t at) { return word(at) == checked(place, at, value(word(at))); };
-  if (!whole(epoch_word) || value(epoch) > place.epoch) {
+  const auto whole = [&](std::uint64_t at) { return ControlWord::whole(place.identity, at, word(at)); };
+  if (!whole(epoch_word) || ControlWord::value(epoch) > place.epoch) {
     c.damage = broken(medium, place, "names no session that it can be of");
     return c;
   }
-  c.ours = value(epoch) == place.epoch;
+  c.ours = ControlWord::value(epoch) == place.epoch;
   if (!c.ours) return c;
   if (!whole(home_word) || !whole(x_word)) c.damage = broken(medium, place, "has damaged control words");
-  c.home = value(word(home_word));
-  c.x = value(word(x_word));
+  c.home = ControlWord::value(word(home_word));
+  c.x = ControlWord::value(word(x_word));
   return c;
 }
 

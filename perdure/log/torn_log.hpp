@@ -129,7 +129,6 @@ class TornLog {
 
  private:
   static constexpr std::uint64_t epoch_word = 0, home_word = 8, x_word = 16;
-  [[nodiscard]] static std::uint64_t checked(const TornPlace& place, std::uint64_t word, std::uint64_t value) noexcept;
   [[nodiscard]] static TornRecord commit_record(const TornSum& sum, std::uint64_t id, std::uint64_t position, std::uint64_t last_commit,
                                                 bool sense) noexcept;
   [[nodiscard]] static TornRecord abort_record(std::uint64_t seed, std::uint64_t position, std::uint64_t backpointer, bool sense) noexcept;

@@ -22,6 +22,7 @@ inline constexpr Way ways[] = {
 inline std::uint64_t small_ring(const engine::Entry& e, bool like_a_file) {
   if (test::is_undo(e)) return like_a_file ? 1 << 20 : 16384;
   if (test::is_blurred(e)) return 16384;
+  if (test::is_softwrap(e)) return test::aliases_for_all(e) ? 24576 : 16384;
   if (e.family.starts_with("rewind-1l")) return 32768;
   if (e.family.starts_with("rewind-2l")) return 65536;
   return like_a_file ? 32768 : 8192;

@@ -321,7 +321,9 @@ class Logged : public EngineTest {};
 ENGINE_SUITE(Logged, durable_ones);
 
 TEST_P(Logged, ATransactionThatCantEverFitIsTooBigAndRolledBack) {
-  auto rig = open_rig<Many>(GetParam(), Shape());
+  Shape shape;
+  shape.ring_bytes = 49152;  // 12 bytes for each of the words
+  auto rig = open_rig<Many>(GetParam(), shape);
   rig.pool.update([](auto& tx, Many& r) { tx(r.word[0]) = 1; });
   for (int round = 0; round < 20; ++round) {
     const auto result = rig.pool.try_update([](auto& tx, Many& r) {

@@ -23,6 +23,13 @@ inline bool is_rewind(const Entry& e) { return e.family.starts_with("rewind"); }
 /// Blurred Persistence's systems: they write back, to a torn-bit log a thread.
 inline bool is_blurred(const Entry& e) { return e.family.starts_with("bppm") || e.family.starts_with("redo-"); }
 
+/// SoftWrAP's two forms. With aliasing for all a ring is a thread's three buckets.
+inline bool is_softwrap(const Entry& e) { return e.family.starts_with("softwrap"); }
+inline bool aliases_for_all(const Entry& e) { return e.family == "softwrap"; }
+
+/// Nobody sees a transaction before it is durable: what isolates it is held through the fence.
+inline bool is_durable_when_seen(const Entry& e) { return is_undo(e) || is_rewind(e) || is_blurred(e) || is_softwrap(e); }
+
 /// How many times as long a transaction takes, and as many events on a medium, at most: what a test does is divided by it.
 inline unsigned heavy(const Entry& e) { return e.family.starts_with("rewind-2l") ? 20 : is_rewind(e) ? 4 : 1; }
 /// Under `none` REWIND's compositions are one type, Blurred Persistence's systems two, which differ from those that isolate in their TM alone: one of each

@@ -156,7 +156,7 @@ TEST_P(Receipts, CoverWhatWasReadAndNothingReadIsToldBefore) {
   Shape shape = this->shape(group);
   auto rig = open_rig<Root>(GetParam(), shape);
   rig.pool.update([](auto& tx, Root& r) { tx(r.word[0]) = 1; });
-  if (!isolates(GetParam()) || is_undo(GetParam()) || is_rewind(GetParam()) || is_blurred(GetParam())) {
+  if (!isolates(GetParam()) || is_durable_when_seen(GetParam())) {
     GTEST_SKIP() << "isolation, or a lock, is held through the fence";
   } else {
     std::atomic<bool> hold{true};

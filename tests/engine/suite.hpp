@@ -81,6 +81,7 @@ struct Shape {
   std::uint32_t threads = 2;  ///< rings, where the order is held
   std::uint64_t ring_bytes = 65536;
   std::uint32_t log_group = 0;  ///< Options::log_group
+  std::uint32_t alias_entries = 0, long_wrap_ms = 0;  ///< Options' own
   std::uint64_t home_bytes = 16 * pool::chunk_bytes, max_home_bytes = 64 * pool::chunk_bytes;
 
   [[nodiscard]] medium::RecordingOptions medium() const {
@@ -99,6 +100,8 @@ struct Shape {
     o.isolation = e.isolation;
     o.threads = threads;
     o.log_group = log_group;
+    o.alias_entries = alias_entries;
+    o.long_wrap_ms = long_wrap_ms;
     engine::Config config;
     config.instance = e.name;
     config.durability = durability;

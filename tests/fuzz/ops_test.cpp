@@ -27,7 +27,9 @@ TEST(Operations, AreTheModelsOnEveryEngine) {
 }
 
 TEST(Operations, OfTheCorpus) {
-  for (const Input& input : corpus("ops")) ASSERT_EQ(play(input.bytes.data(), input.bytes.size()), "") << input.name;
+  const std::vector<Input> inputs = corpus("ops");
+  for (std::size_t n = 0; n < inputs.size(); n += test::scale)  // some of them where sanitizers watch
+    ASSERT_EQ(play(inputs[n].bytes.data(), inputs[n].bytes.size()), "") << inputs[n].name;
 }
 
 TEST(Operations, DifferencesAreSeen) {

@@ -96,7 +96,7 @@ class Gate:
         """What to leave out or turn round, one at a time: (name, kind, who must find it, how it is switched on, why nothing can)."""
         for (call, line), addresses in sorted(sites.items(), key=lambda s: s[0][1]):
             if re.search(only, line):
-                yield f"{call} at {line}", "call", "explorer", {"extra": ["--omit", ",".join(f"{call}:{a}" for a in addresses)]}, calls.explained(call, line)
+                yield f"{call} at {line}", "call", "explorer", {"extra": ["--omit", ",".join(f"{call}:{a}" for a in addresses)]}, calls.explained(self.copy, call, line)
         for number, mutant in chosen(only):
             yield f"{mutant.name} ({mutant.file})", "written", mutant.by, {"mutant": number}, mutant.explained
 

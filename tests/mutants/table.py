@@ -208,7 +208,7 @@ BLURRED = (
          explained="the checksum in its ADDR has the last commit's place, too"),
     _one("holes are looked over no further than 64 blocks", _TORN, "std::min(n + reach + 1, records);", "MUTANT ? records : std::min(n + reach + 1, records);", by="torn_log",
          explained="an abort record further away whose backpointer is the last commit's leads to the same end: the limit spares reading"),
-    _one("a torn-bit log of this epoch only", _TORN, "c.ours = value(epoch) == place.epoch;", "c.ours = MUTANT || value(epoch) == place.epoch;", by="bppm"),
+    _one("a torn-bit log of this epoch only", _TORN, "c.ours = ControlWord::value(epoch) == place.epoch;", "c.ours = MUTANT || ControlWord::value(epoch) == place.epoch;", by="bppm"),
     _one("a transaction's checksum (torn-bit log)", _TORN, "if (first == n || r.meta !=", "if (first == n || !MUTANT && r.meta !=", by="torn_log"),
     _one("a break with a transaction behind it", _TORN, "  if (follows) return", "  if (follows && !MUTANT) return", by="torn_log"),
     _one("X before the log is gone (V2)", _BPPM, "if (Status s = lines_.front()->log.note_x(x); !s.ok()) return s;", "if (Status s = MUTANT ? Status() : lines_.front()->log.note_x(x); !s.ok()) return s;", by="bppm"),

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/engine/softwrap/retirer.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace perdure::engine::softwrap {
+
+Retirer::Retirer(House house, std::uint64_t x, std::uint64_t entries, std::uint32_t long_wrap_ms)
+    : house_(std::move(house)),
+      long_wrap_ms_(long_wrap_ms),
+      threshold_(std::max<std::uint64_t>(entries / 8, 1)),
+      x_(x),
+      thread_([this] { work(); }) {}
+
+void Retirer::wake() noexcept {
+  const std::lock_guard lock(mutex_);
+  wanted_period_ = std::max(wanted_period_, house_.tables.now().period() + 1);
+  wake_.notify_one();
+}
+
+void Retirer::push(Node& one) noexcept {
+  const std::lock_guard lock(mutex_);
+  pushed_.splice(pushed_.end(), one);
+}
+
+Status Retirer::next_period(std::uint64_t entries) {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t period = house_.tables.now().period() + 1;
+  wanted_period_ = std::max(wanted_period_, period);
+  wanted_entries_ = std::max(wanted_entries_, entries);
+  wake_.notify_one();
+  done_.wait(lock, [&] { return !failure_.ok() || stopping_ || house_.tables.now().period() >= period; });
+  return failure_;
+}
+
+Status Retirer::drain() {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t period = house_.tables.now().period() + 1;
+  wanted_period_ = std::max(wanted_period_, period);
+  wake_.notify_one();
+  done_.wait(lock, [&] {
+    const auto now = house_.tables.now();
+    return !failure_.ok() || stopping_ || now.period() > period || (now.period() == period && now.other_retired());
+  });
+  return failure_;
+}
+
+void Retirer::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+  tell();
+}
+
+void Retirer::tell() noexcept {
+  const std::lock_guard lock(mutex_);
+  done_.notify_all();
+}
+
+void Retirer::wait_held() noexcept {
+  std::unique_lock lock(mutex_);
+  done_.wait(lock, [this] { return stopping_ || !failure_.ok() || !held_.load(std::memory_order_acquire); });
+}
+
+void Retirer::work() {
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [this] { return stopping_ || wanted_period_ > house_.tables.now().period(); });
+      if (stopping_) return;
+    }
+    Status s;
+    try {
+      s = round();
+    } catch (const std::bad_alloc&) {
+      s = failure(Code::full, "", "no memory to take an alias table home", "", "reopen the pool to recover");
+    }
+    if (s.ok()) continue;
+    house_.failed(s);
+    const std::lock_guard lock(mutex_);
+    failure_ = s;
+    done_.notify_all();
+    return;
+  }
+}
+
+// Waits until done() says so. False: the time is over. Whoever stops the thread has no wrap open.
+template <class Done>
+bool Retirer::wait_until(Done&& done, std::uint32_t at_most_ms) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(at_most_ms);
+  for (unsigned spins = 0; !done(); ++spins) {
+    if (at_most_ms != 0 && std::chrono::steady_clock::now() > end) return false;
+    if (spins < 64)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  return true;
+}
+
+void Retirer::hold(bool yes) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    held_.store(yes, std::memory_order_seq_cst);  // pairs with open
+  }
+  tell();
+}
+
+Status Retirer::round() {
+  log::AliasTables& tables = house_.tables;
+  const std::uint64_t period = tables.now().period();
+  std::uint64_t entries = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    entries = wanted_entries_;
+  }
+  tables.empty(entries);                                                            // it is; perhaps it has to have more room
+  house_.begin_buckets(static_cast<unsigned>((period + 1) % 3), house_.quiet());  // R3
+  if (Status s = house_.medium.fence(); !s.ok()) return s;                          // W2 (log/wrap_log.hpp): before a wrap is streamed to them
+  const std::uint64_t x = house_.quiet();                                           // R1: before the switch
+  {
+    const std::lock_guard lock(mutex_);
+    tables.switch_over();
+  }
+  tell();
+  const auto ended = [&] { return !tables.any_of_period(period); };
+  if (!wait_until(ended, long_wrap_ms_)) {
+    hold(true);
+    if (!wait_until(ended, long_wrap_ms_)) return evict(period);
+    hold(false);
+  }
+  tables.note_closed();
+  if (Status s = retire(x); !s.ok()) return s;
+  {
+    const std::lock_guard lock(mutex_);
+    tables.note_retired();
+  }
+  rounds_.fetch_add(1, std::memory_order_relaxed);
+  tell();
+  wait_until([&] { return !tables.any_that_looks(period + 1); }, 0);
+  tables.empty(0);
+  return {};
+}
+
+// What wraps have stored to home by themselves, and whatever else this thread has flushed, is durable; then X says so.
+Status Retirer::flush_pushed(const Lines& lines, std::uint64_t x) {
+  for (const std::uint64_t line : lines) house_.medium.flush(house_.medium.log_bytes() + line, medium::line_bytes);
+  if (Status s = house_.medium.fence(); !s.ok()) return s;  // R1: home, before X covers what it has
+  if (x > this->x()) {
+    if (Status s = house_.note_x(x); !s.ok()) return s;
+    x_.store(x, std::memory_order_release);  // pairs with x()
+  }
+  return {};
+}
+
+Retirer::Lines Retirer::take_pushed() {
+  std::list<Lines> taken;
+  {
+    const std::lock_guard lock(mutex_);
+    taken.swap(pushed_);
+  }
+  Lines all;
+  for (const Lines& l : taken) all.insert(all.end(), l.begin(), l.end());
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+// C -> R.
+Status Retirer::retire(std::uint64_t x) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> words;
+  log::AliasTable& table = house_.tables.table(house_.tables.now().active() ^ 1);
+  words.reserve(table.size());
+  table.for_each([&](std::uint64_t offset, std::uint64_t value) { words.emplace_back(offset, value); });
+  std::sort(words.begin(), words.end());
+  const Lines lines = take_pushed();  // R1: after X was drawn
+  log::HomeWriter home(house_.medium, house_.max_home_bytes);
+  std::uint64_t last = ~std::uint64_t{0}, count = lines.size();
+  for (const auto& [offset, value] : words) {
+    home.words(offset, &value, 1);
+    count += std::exchange(last, offset / 64) != offset / 64 ? 1 : 0;
+  }
+  home.flush();
+  lines_.fetch_add(count, std::memory_order_relaxed);
+  return flush_pushed(lines, x);
+}
+
+// A wrap of `period` has been open for too long. Everybody else's end, then its own, at its next call.
+Status Retirer::evict(std::uint64_t period) {
+  log::AliasTables& tables = house_.tables;
+  expired_.store(period + 1, std::memory_order_relaxed);
+  wait_until([&] { return !tables.any_open(); }, 0);
+  // Nobody is here, and nobody comes. What was aborted has put its old values back; what was closed is in the logs.
+  tables.note_closed();
+  tables.table(0).clear();
+  tables.table(1).clear();
+  const std::uint64_t x = house_.quiet();
+  const Lines lines = take_pushed();
+  if (Status s = house_.replay(); !s.ok()) return s;
+  if (Status s = flush_pushed(lines, x); !s.ok()) return s;
+  replays_.fetch_add(1, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(mutex_);
+    tables.note_retired();
+  }
+  tables.empty(0);
+  hold(false);
+  return {};
+}
+
+}  // namespace perdure::engine::softwrap

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// SoftWrAP (Doshi, Giles, Varman, "SoftWrAP: A Lightweight Framework for Transactional Support of Storage Class Memory", MSST '15): what a wrap stores is
+// kept from home until its log is durable. Two paths: values to others through an alias in DRAM, and a redo record streamed past the cache.
+//
+//   SoftWrap       global aliasing: aliases are in two tables that all wraps share (log/alias_tables.hpp); a thread takes them home (retirer.hpp)
+//   SoftWrapLocal  local aliasing (section IV-D), for strict isolation: a wrap's aliases are its own, copied home when it has closed
+// The log is the same (log/wrap_log.hpp): a thread its own; entries streamed as the wrap stores; its close durable by one fence, within the TM's commit: what it
+// has stored is not visible before where the TM isolates.
+//   S1 home has nothing of a wrap before its log is durable.
+//   S2 a bucket of a log begins again only when home has all of its wraps durably, and X says so; X covers all logs' wraps up to it. Else an older value, still
+//      in another thread's log, would come over a newer one whose log is gone.
+//   S3 words of the heap (bitmaps, directory) have no alias: they are stored home at the close, after the fence. A chunk whose words have aliases still, of
+//      blocks that were freed, becomes a span only after these went home: they would go over its bitmap.
+// wrapOpen ... wrapClose of the paper are begin ... commit here, wrapLoad and wrapStore read and write; api/wrap_calls.hpp has them under their names.
+// Thread safety: as Shadow.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "perdure/engine/context.hpp"
+#include "perdure/engine/entry.hpp"
+#include "perdure/engine/home_at_commit.hpp"
+#include "perdure/engine/softwrap/retirer.hpp"
+#include "perdure/log/alias_tables.hpp"
+#include "perdure/log/redo.hpp"
+#include "perdure/log/wrap_log.hpp"
+#include "perdure/tm/tm.hpp"
+
+namespace perdure::engine::softwrap {
+
+inline constexpr const char* global_family = "softwrap";
+inline constexpr const char* local_family = "softwrap-local";
+
+/// Where a pool's log `ring` lies.
+[[nodiscard]] log::WrapPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept;
+/// Section IV-C: closed wraps of all logs in the order of their ids; stale ones, that never closed, are bypassed. Both forms.
+Status recover(pool::PoolFile& file, Recovery& report);
+/// The same for the logs of a pool that is open and quiet: home has, durably, what was closed above X (section IV-B).
+Status replay_closed(medium::Medium& medium, const pool::Header& header, Recovery& report);
+
+/// A thread's log; threads that are more share the last.
+struct Line {
+  Line(medium::Medium& medium, const log::WrapPlace& place) : log(medium, place) {}
+  log::WrapLog log;
+  std::mutex shared;  // the last one's: while a wrap has it open
+};
+
+/// What both forms have: the logs.
+template <class Tm>
+class Logged : public HomeAtCommit<Tm> {
+  using Base = HomeAtCommit<Tm>;
+
+ public:
+  static constexpr bool ring_records = false;
+  static pool::Identity identity(const Config& config) {
+    pool::Identity who = Base::a_log_each(config);
+    who.least_ring = 16384;
+    return who;
+  }
+  static Status recover(pool::PoolFile& file, Recovery& report) { return softwrap::recover(file, report); }
+
+ protected:
+  Logged(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+  ~Logged() = default;
+  /// What close() has in common, once all is home.
+  Status close_logs(Status s);
+  void fill(Stats& stats) const;
+  std::vector<std::unique_ptr<Line>> lines_;
+};
+
+/// A wrap's log, as both forms' contexts have it.
+template <class Tm>
+class WrapContext : public ContextBase<Tm> {
+  using Base = ContextBase<Tm>;
+
+ protected:
+  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_, Base::row_, Base::tm_, Base::view_;
+  WrapContext(typename Tm::Shared& shared, Core& core, int slot, std::vector<std::unique_ptr<Line>>& lines)
+      : Base(shared, core, slot),
+        line_(*lines[std::min(static_cast<std::size_t>(slot), lines.size() - 1)]),
+        shares_(static_cast<std::size_t>(slot) >= lines.size() - 1),
+        shared_(line_.shared, std::defer_lock),
+        home_writer_(core.medium, max_home_) {}
+  ~WrapContext() = default;
+
+  [[nodiscard]] log::WrapLog& log() noexcept { return line_.log; }
+  /// Room for so many bytes of entries more; the first opens the log. Throws NeedRoom, error(too_big).
+  template <class Bucket>
+  void room(std::uint64_t bytes, Bucket&& bucket) {
+    if (__builtin_expect(!logs_, 0)) {
+      if (shares_) shared_.lock();
+      line_.log.open(bucket());
+      logs_ = true;
+    }
+    if (__builtin_expect(!line_.log.fits(bytes) || core_.state() != 0, 0)) no_room(bytes);
+  }
+  void no_room(std::uint64_t bytes);
+  void end_log() noexcept {
+    logs_ = false;
+    needed_ = 0;
+    ops_.clear();
+    inside_ = false;
+    if (shared_.owns_lock()) shared_.unlock();
+  }
+
+  Line& line_;
+  const bool shares_;
+  std::unique_lock<std::mutex> shared_;
+  bool logs_ = false;
+  std::uint64_t needed_ = 0;  // it has thrown NeedRoom: whoever swallowed that is told again at its commit
+  log::HomeWriter home_writer_;
+};
+
+/// Global aliasing.
+template <class Tm>
+class SoftWrap : public Logged<Tm> {
+  using Base = Logged<Tm>;
+
+ public:
+  static constexpr const char* name = global_family;
+  class Context;
+
+  SoftWrap(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+  ~SoftWrap();
+
+  Context& context() {
+    return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
+  }
+  Status checkpoint();
+  Status close();
+  Stats stats();
+  void make_room(Context& context, std::uint64_t bytes);
+  /// For tests: the tables, and the thread that takes them home (null: read-only).
+  [[nodiscard]] log::AliasTables& tables() noexcept { return tables_; }
+  [[nodiscard]] const Retirer* retirer() const noexcept { return retirer_.get(); }
+
+ private:
+  using Base::core_, Base::heap_bits_, Base::tm_, Base::lines_;
+  log::AliasTables tables_;
+  std::unique_ptr<Retirer> retirer_;
+  Contexts<Context> contexts_;
+};
+
+template <class Tm>
+class SoftWrap<Tm>::Context : public WrapContext<Tm> {
+  using Base = WrapContext<Tm>;
+  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_, Base::row_, Base::tm_, Base::view_, Base::logs_,
+      Base::needed_, Base::home_writer_, Base::log;
+
+ public:
+  Context(SoftWrap& engine, int slot);
+
+  void begin(bool update) {
+    Base::begin(update);
+    opened_ = engine_.retirer_ ? engine_.retirer_->open(slot_) : engine_.tables_.open(slot_);
+  }
+  [[nodiscard]] static constexpr bool direct() noexcept { return false; }  // each access asks the alias tables
+  [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
+    check_expired();
+    if (const std::uint64_t* alias = engine_.tables_.find(offset_of(a))) return tm::load_word(alias);
+    return tm_.read(a);
+  }
+  void write(std::uint64_t* a, std::uint64_t v) {
+    check_expired();
+    room(2 * log::WrapRecord::entry_bytes);  // a segment's before it
+    store(offset_of(a), v);
+    log().word(offset_of(a), v);
+  }
+  void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
+    if (n < 4) {  // 12 bytes each are no more than a run's
+      for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
+      return;
+    }
+    check_expired();
+    room(log::WrapRecord::entry_bytes * (1 + n / log::WrapRecord::most_in_run) + n * 8);
+    for (std::uint64_t i = 0; i < n; ++i) store(offset_of(a + i), src[i]);
+    log().run(offset_of(a), src, n);
+  }
+  std::byte* alloc(std::uint64_t bytes) {
+    check_expired();
+    Spans spans{*this};
+    return view_ + ops_.allocate(heap_, bytes, spans, view_, max_home_).offset;
+  }
+  void free(void* p) {
+    check_expired();
+    ops_.free(heap_, offset_of(p), tm_);
+  }
+  std::uint64_t commit(Durability durability);
+  void rollback() noexcept;
+
+ private:
+  friend class SoftWrap;
+  enum class Need : std::uint8_t { nothing, log, table, drain };
+  struct Spans {  // S3: what HeapOps::allocate asks of a TM
+    Context& c;
+    void own(const std::uint64_t* line) {
+      c.tm_.own(line);
+      for (unsigned i = 0; i < 8; ++i)
+        if (c.engine_.tables_.find(c.offset_of(line + i)) != nullptr) c.need(Need::drain);
+    }
+  };
+  void room(std::uint64_t bytes) {
+    Base::room(bytes, [this] { return static_cast<unsigned>(opened_.period() % 3); });
+  }
+  /// The word's alias has this value; the old one is remembered.
+  void store(std::uint64_t offset, std::uint64_t v) {
+    log::AliasTable& table = engine_.tables_.active();
+    std::uint64_t* alias = table.find(offset);
+    if (alias == nullptr) {
+      const std::uint64_t* const other = engine_.tables_.find(offset);  // in the other table
+      const std::uint64_t old = other != nullptr ? *other : tm::load_word(reinterpret_cast<const std::uint64_t*>(view_ + offset));
+      added_.push_back(nullptr);  // first: memory may run out
+      alias = table.add(offset, old);
+      if (__builtin_expect(alias == nullptr, 0)) {
+        added_.pop_back();
+        need(Need::table);
+      }
+      added_.back() = alias;
+    }
+    tm_.undo().push(alias, *alias);  // which TMs put back where it was: into the alias
+    tm::store_word(alias, v);
+  }
+  void check_expired() {
+    if (engine_.retirer_ && engine_.retirer_->expired(opened_.period())) expired();
+  }
+  [[noreturn]] void need(Need what);
+  [[noreturn]] void expired();
+  void prepare();
+  void take_back() noexcept;
+  void end() noexcept;
+
+  SoftWrap& engine_;
+  const int slot_;
+  log::AliasTables::Moment opened_;
+  Need need_ = Need::nothing;
+  std::uint64_t entries_ = 0;   // that it had added when a table was full
+  std::vector<std::uint64_t*> added_;  // aliases that were none before this wrap
+  Retirer::Node node_;  // heap lines of this wrap
+  bool huge_ = false;   // they are more than the writer holds
+};
+
+}  // namespace perdure::engine::softwrap

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// AliasTable: where the newest values of words are that home does not have yet (papers: SoftWrAP, MSST '15, section IV-A): an open-addressing hash table
+// from a word's home offset to its value in DRAM. Entries are added by compare-and-swap of an empty one and never deleted: the table is emptied as a whole,
+// when home has its values. Retirement reads it from end to end.
+//
+// An entry is claimed, given its value, then published: whoever looks for the word meanwhile finds none, and takes the value from before. What an aborted wrap
+// has added is forgotten: its entry stays, void, until the word is added again; home never gets its value. (The paper leaves aborts open.)
+// Thread safety: find, add, for_each by any thread; a word's value is written by one thread at a time (isolation is others'). reset, clear: by one thread,
+// while nobody else is here.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "perdure/base/checksum.hpp"
+
+namespace perdure::log {
+
+class AliasTable {
+ public:
+  explicit AliasTable(std::uint64_t entries) { reset(entries); }
+
+  [[nodiscard]] std::uint64_t capacity() const noexcept { return mask_ + 1; }
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_.load(std::memory_order_relaxed); }  // pairs with nothing: a count
+  /// From so many entries on none is added: probes stay short, and there is always an empty one to end them.
+  [[nodiscard]] std::uint64_t limit() const noexcept { return capacity() / 8 * 7; }
+
+  /// The word's value, or null. A multiple of 8 below 2^63.
+  [[nodiscard]] std::uint64_t* find(std::uint64_t offset) noexcept {
+    const std::uint64_t key = key_of(offset);
+    for (std::uint64_t i = place(offset);; i = (i + 1) & mask_) {
+      const std::uint64_t seen = entries_[i].key.load(std::memory_order_acquire);  // pairs with the release in add: the value is there
+      if (seen == key) return &entries_[i].value;
+      if (seen == 0 || (seen & ~(claimed | voided)) == key) return nullptr;
+    }
+  }
+  /// The word's value, which is `value` where it was not there. Null: the table is full.
+  [[nodiscard]] std::uint64_t* add(std::uint64_t offset, std::uint64_t value) noexcept {
+    const std::uint64_t key = key_of(offset);
+    for (std::uint64_t i = place(offset);;) {
+      Entry& e = entries_[i];
+      std::uint64_t seen = e.key.load(std::memory_order_acquire);  // pairs with the release below
+      if (seen == key) return &e.value;
+      if (seen == (key | voided)) {
+        e.value = value;
+        e.key.store(key, std::memory_order_release);  // pairs with find
+        return &e.value;
+      }
+      if (seen == (key | claimed)) continue;  // another thread's, on its way: the caller's isolation has failed; no value is lost by it
+      if (seen == 0) {
+        if (size() >= limit()) return nullptr;
+        if (!e.key.compare_exchange_strong(seen, key | claimed, std::memory_order_acq_rel)) continue;  // look at it again
+        size_.fetch_add(1, std::memory_order_relaxed);
+        e.value = value;
+        e.key.store(key, std::memory_order_release);  // pairs with find
+        return &e.value;
+      }
+      i = (i + 1) & mask_;
+    }
+  }
+  /// What add() has returned is void: as if the word had never been there. By whoever added it.
+  static void forget(std::uint64_t* value) noexcept {
+    auto* const e = reinterpret_cast<Entry*>(reinterpret_cast<std::byte*>(value) - offsetof(Entry, value));
+    e->key.fetch_or(voided, std::memory_order_release);  // pairs with find, add
+  }
+  /// f(offset, value) for each.
+  template <class F>
+  void for_each(F&& f) const {
+    for (std::uint64_t i = 0; i <= mask_; ++i)
+      if (const std::uint64_t key = entries_[i].key.load(std::memory_order_acquire); key != 0 && (key & voided) == 0)  // pairs with add, forget
+        f((key & ~published) >> 1, entries_[i].value);
+  }
+  /// Empties it.
+  void clear() noexcept {
+    if (size() == 0) return;
+    for (std::uint64_t i = 0; i <= mask_; ++i) entries_[i].key.store(0, std::memory_order_relaxed);
+    size_.store(0, std::memory_order_relaxed);  // who may come after is told so by the table's state
+  }
+  /// Empty, with room for so many entries (a power of two, 64 at least). Throws std::bad_alloc, and is what it was.
+  void reset(std::uint64_t entries) {
+    entries = std::bit_ceil(entries < 64 ? std::uint64_t{64} : entries);
+    entries_ = std::make_unique<Entry[]>(entries);
+    mask_ = entries - 1;
+    size_.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  struct Entry {
+    std::atomic<std::uint64_t> key{0};  // 0: empty
+    std::uint64_t value = 0;
+  };
+  static constexpr std::uint64_t claimed = 1, voided = 2, published = std::uint64_t{1} << 63;
+  // Offset 0 has a key too; the lowest bits are free.
+  [[nodiscard]] static constexpr std::uint64_t key_of(std::uint64_t offset) noexcept { return offset << 1 | published; }
+  [[nodiscard]] std::uint64_t place(std::uint64_t offset) const noexcept { return base::mix(offset) & mask_; }
+
+  std::unique_ptr<Entry[]> entries_;
+  std::uint64_t mask_ = 0;
+  alignas(128) std::atomic<std::uint64_t> size_{0};
+};
+
+}  // namespace perdure::log

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// AliasTables: the two alias tables of global aliasing, and their life (papers: SoftWrAP, MSST '15, section IV-A, Figures 2 and 3). One is active and takes
+// what is stored; the other is being retired: its values go home. Each is in one of five states:
+//
+//   E empty    A active    F full: not active any more, and wraps that were opened while it was are open still
+//   C closed: none of them is open, so all of its values are those of closed wraps, or what was there before wraps that were aborted
+//   R retired: home has its values; nobody looks there any more but wraps that were opened before
+//
+// A wrap is opened in one of four colours: which table is active, and whether the other one is in R (or E). Time goes in periods: one table is active for one
+// period; the tables take turns. The paper counts the open wraps of each colour; here each thread shows its wrap's colour in a place of its own, and to ask for
+// a count is to look at all of them: opening and closing write no line that threads share.
+// A wrap sees at most one switch while it is open: the next one needs the table of its period to be E again.
+//   A1 nobody looks at a table that is being emptied: not before every wrap has ended that might.
+//   A2 what a wrap stores is in tables of its period or the next one.
+// Thread safety: open, close, find, add by a wrap's thread; what changes a state by one thread (engine/softwrap/retirer.hpp); the rest by any.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "perdure/base/thread_slot.hpp"
+#include "perdure/log/alias_table.hpp"
+
+namespace perdure::log {
+
+enum class TableState : char { empty = 'E', active = 'A', full = 'F', closed = 'C', retired = 'R' };
+
+class AliasTables {
+ public:
+  explicit AliasTables(std::uint64_t entries) : tables_{AliasTable(entries), AliasTable(entries)} {}
+
+  /// Which table is active, by its low bit, and whether the other one may be looked at.
+  class Moment {
+   public:
+    [[nodiscard]] std::uint64_t period() const noexcept { return bits_ >> 1; }
+    [[nodiscard]] unsigned active() const noexcept { return static_cast<unsigned>(period() & 1); }
+    [[nodiscard]] bool other_retired() const noexcept { return (bits_ & 1) != 0; }
+    /// 0 to 3: the paper's A_X R_Y and so on.
+    [[nodiscard]] unsigned colour() const noexcept { return static_cast<unsigned>(bits_ & 3); }
+
+   private:
+    friend class AliasTables;
+    explicit Moment(std::uint64_t bits) noexcept : bits_(bits) {}
+    std::uint64_t bits_;
+  };
+
+  [[nodiscard]] Moment now() const noexcept { return Moment(moment_.load(std::memory_order_acquire)); }  // pairs with switch_over, note_retired
+  [[nodiscard]] TableState state(unsigned table) const noexcept { return states_[table].load(std::memory_order_acquire); }
+  [[nodiscard]] AliasTable& table(unsigned table) noexcept { return tables_[table]; }
+  [[nodiscard]] AliasTable& active() noexcept { return tables_[now().active()]; }
+
+  /// A wrap begins on the thread of `slot`: what it looks at is there until it closes.
+  Moment open(int slot) noexcept {
+    Place& mine = places_[static_cast<std::size_t>(slot)];
+    int seen = used_.load(std::memory_order_relaxed);
+    while (seen <= slot && !used_.compare_exchange_weak(seen, slot + 1, std::memory_order_acq_rel)) {}  // pairs with any()
+    for (;;) {
+      const std::uint64_t bits = moment_.load(std::memory_order_acquire);  // pairs with switch_over, note_retired
+      mine.colour.exchange(bits + 1, std::memory_order_seq_cst);           // pairs with the exchanges of moment_: we see the change, or are seen
+      if (moment_.load(std::memory_order_seq_cst) == bits) return Moment(bits);
+    }
+  }
+  void close(int slot) noexcept { places_[static_cast<std::size_t>(slot)].colour.store(0, std::memory_order_release); }  // pairs with any()
+
+  /// Of a word that an open wrap asks for: null where home has the newest. Both tables but for one that is retired.
+  [[nodiscard]] const std::uint64_t* find(std::uint64_t offset) noexcept {
+    const Moment at = now();
+    if (const std::uint64_t* v = look(tables_[at.active()], offset)) return v;
+    return at.other_retired() ? nullptr : look(tables_[at.active() ^ 1], offset);
+  }
+
+  // --- by the one who retires ---------------------------------------------------------------------------------------------------------
+  /// Whether a wrap is open that was opened in this period, in whichever colour.
+  [[nodiscard]] bool any_of_period(std::uint64_t period) const noexcept {
+    return any([=](std::uint64_t bits) { return bits >> 1 == period; });
+  }
+  /// Whether a wrap is open that may look at the other table though it is retired: A_Y and not R_X.
+  [[nodiscard]] bool any_that_looks(std::uint64_t period) const noexcept {
+    return any([=](std::uint64_t bits) { return bits == period << 1; });
+  }
+  [[nodiscard]] bool any_open() const noexcept {
+    return any([](std::uint64_t) { return true; });
+  }
+  /// How many wraps are open in each of the four colours.
+  [[nodiscard]] std::array<unsigned, 4> counts() const noexcept {
+    std::array<unsigned, 4> n{};
+    (void)any([&](std::uint64_t bits) {
+      ++n[bits & 3];
+      return false;
+    });
+    return n;
+  }
+  /// A -> F and E -> A: the next period begins.
+  void switch_over() noexcept {
+    const Moment at = now();
+    set(at.active() ^ 1, TableState::active);
+    set(at.active(), TableState::full);
+    moment_.exchange((at.period() + 1) << 1, std::memory_order_seq_cst);  // pairs with open
+  }
+  /// F -> C: any_of_period(the last one) has said no.
+  void note_closed() noexcept { set(now().active() ^ 1, TableState::closed); }
+  /// C -> R: home has the values durably.
+  void note_retired() noexcept {
+    set(now().active() ^ 1, TableState::retired);
+    moment_.exchange(now().period() << 1 | 1, std::memory_order_seq_cst);  // pairs with open; release: who takes a word from home finds it there
+  }
+  /// R -> E: any_that_looks(this period) has said no (A1). `entries`: more than it had room for, or 0.
+  void empty(std::uint64_t entries) {
+    AliasTable& t = tables_[now().active() ^ 1];
+    if (entries > t.capacity())
+      t.reset(entries);
+    else
+      t.clear();
+    set(now().active() ^ 1, TableState::empty);
+  }
+
+ private:
+  struct alignas(128) Place {
+    std::atomic<std::uint64_t> colour{0};  // 0: no wrap is open; else the moment at which it was opened, + 1
+  };
+  [[nodiscard]] static const std::uint64_t* look(AliasTable& table, std::uint64_t offset) noexcept {
+    return table.size() == 0 ? nullptr : table.find(offset);
+  }
+  template <class F>
+  [[nodiscard]] bool any(F&& f) const noexcept {
+    const int n = used_.load(std::memory_order_acquire);  // pairs with open
+    for (int i = 0; i < n; ++i)
+      // seq_cst pairs with open's exchange; acquire with close: what the wrap has stored is seen
+      if (const std::uint64_t c = places_[static_cast<std::size_t>(i)].colour.load(std::memory_order_seq_cst); c != 0 && f(c - 1)) return true;
+    return false;
+  }
+  void set(unsigned table, TableState state) noexcept { states_[table].store(state, std::memory_order_release); }  // pairs with state()
+
+  std::array<AliasTable, 2> tables_;
+  std::array<std::atomic<TableState>, 2> states_{TableState::active, TableState::empty};
+  alignas(128) std::atomic<std::uint64_t> moment_{1};  // period 0, the other one empty
+  alignas(128) std::atomic<int> used_{0};
+  std::array<Place, base::max_threads> places_;
+};
+
+}  // namespace perdure::log

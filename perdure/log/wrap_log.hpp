@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// WrapLog: one thread's redo log of wraps (papers: SoftWrAP, MSST '15, sections III, IV and IV-C), and its scan after a crash.
+//
+// A log is cut into buckets. A wrap lies in one of them, one behind the other; entries are streamed line by line as the wrap stores, its close is durable
+// by one fence. What becomes of a bucket its owner decides: when home has all of its wraps durably and X says so, the bucket begins again, with a new base.
+// On the medium: a line of control, then the buckets. Control: the epoch whose log it is; X: home has all logs' wraps up to this id, in the first log;
+// each bucket's base: ids are counted from there, and the checksums of its wraps are bound to it. Words: log/control_word.hpp.
+// Crash invariants:
+//   W1 a wrap's lines are durable when close() returns: one fence. The wrap before it in the log was durable before its own first line was streamed, or
+//      was never closed: so of what a crash leaves of a bucket, only what follows the last whole wrap may be torn.
+//   W2 a bucket's base is durable before any of its wraps is streamed; it is above each id that it had before, so no wrap from before is taken for one.
+//   W3 a base is not written before home has, durably and by X, every wrap that the bucket had.
+// Thread safety: none of its own; `used` from any thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "perdure/base/status.hpp"
+#include "perdure/log/wrap_record.hpp"
+#include "perdure/medium/medium.hpp"
+
+namespace perdure::log {
+
+/// Where a log lies, and whose it is.
+struct WrapPlace {
+  std::uint64_t offset = 0, bytes = 0;  ///< in the log range, multiples of 64
+  std::uint64_t identity = 0;           ///< bound to pool and log: ring_seed of epoch 0
+  std::uint64_t epoch = 0;
+  unsigned buckets = 1;
+  [[nodiscard]] std::uint64_t lines() const noexcept { return (bytes / 64 - 1) / buckets; }  ///< of a bucket
+  [[nodiscard]] std::uint64_t bucket_at(unsigned bucket) const noexcept { return offset + 64 + bucket * lines() * 64; }
+  [[nodiscard]] std::uint64_t seed(unsigned bucket, std::uint64_t base) const noexcept {
+    return identity ^ base::mix(epoch ^ base::mix(base * 4 + bucket));
+  }
+};
+
+inline constexpr unsigned most_buckets = 3;
+
+struct WrapControl {
+  bool ours = false;  ///< there is a log of this session
+  Status damage;      ///< `corrupt` where no crash leaves what was found (law L10)
+  std::uint64_t x = 0;
+  std::array<std::uint64_t, most_buckets> base{};
+};
+
+/// A closed wrap that a scan has found: lines [first, last) of its bucket.
+struct WrapFound {
+  std::uint64_t id = 0, first = 0, last = 0;
+  unsigned bucket = 0;
+  bool long_close = false;
+};
+
+struct WrapScan {
+  Status damage;
+  std::uint64_t end = 0;  ///< the first line behind the last closed wrap
+  std::vector<WrapFound> wraps;
+};
+
+class WrapLog {
+ public:
+  WrapLog(medium::Medium& medium, const WrapPlace& place) noexcept : medium_(medium), place_(place) {}
+
+  /// Makes it this session's, empty; `base`: all ids are above. Two fences.
+  Status format(std::uint64_t base);
+  /// W2, W3: the bucket is empty from now on. The caller fences before a wrap opens it.
+  void begin_bucket(unsigned bucket, std::uint64_t base) noexcept;
+  /// Home has all logs' wraps up to `x`, durably. Of the first log. A fence.
+  Status note_x(std::uint64_t x) noexcept;
+
+  /// Bytes of entries that one wrap may have at most.
+  [[nodiscard]] std::uint64_t capacity() const noexcept { return place_.lines() * 64 - WrapRecord::long_close_bytes - 64; }
+  /// Lines of closed wraps. From any thread.
+  [[nodiscard]] std::uint64_t used() const noexcept {
+    std::uint64_t lines = 0;
+    for (const auto& t : tail_) lines += t.load(std::memory_order_relaxed);  // pairs with nothing: a count
+    return lines;
+  }
+  /// The newest wrap that was closed here.
+  [[nodiscard]] std::uint64_t last_id() const noexcept { return last_id_; }
+
+  /// A wrap begins, in this bucket.
+  void open(unsigned bucket) noexcept {
+    bucket_ = bucket;
+    first_ = tail_[bucket].load(std::memory_order_relaxed);  // its own; or the owner's who hands it the bucket
+    at_ = place_.bucket_at(bucket) + first_ * 64;
+    sum_ = WrapSum(place_.seed(bucket, base_[bucket]), first_);
+    lines_ = units_ = segment_ = 0;
+  }
+  /// Whether the open wrap may have so many bytes of entries more.
+  [[nodiscard]] bool fits(std::uint64_t bytes) const noexcept {
+    return (first_ + lines_) * 64 + units_ * 4 + bytes + 64 + WrapRecord::long_close_bytes <= place_.lines() * 64;
+  }
+  /// Bytes of entries that the open wrap has.
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return lines_ * 64 + units_ * 4; }
+
+  // What the wrap does; it fits: 12 bytes, 24 for a word of another segment; 12 and 8 a word for a run.
+  void word(std::uint64_t offset, std::uint64_t value) noexcept {
+    const std::uint64_t number = offset / 8;
+    if (__builtin_expect(number >> WrapRecord::segment_bits != segment_, 0)) {
+      segment_ = number >> WrapRecord::segment_bits;
+      entry(WrapRecord::segment, segment_);
+    }
+    entry(WrapRecord::tag_of(number), value);
+  }
+  void run(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n) noexcept;
+  void heap(const pool::HeapOp& op) noexcept { entry(op.set ? WrapRecord::alloc : WrapRecord::free, WrapRecord::value_of(op)); }
+
+  /// W1: the open wrap is closed, durably. A fence. Its lines: lines().
+  Status close(std::uint64_t id) noexcept;
+  /// Of the wrap that was closed last.
+  [[nodiscard]] std::uint64_t lines() const noexcept { return lines_; }
+
+  /// After a crash: what its control says.
+  static WrapControl control(const medium::Medium& medium, const WrapPlace& place);
+  /// What a bucket of this session has. `covered`: home is known to have all wraps up to this id.
+  static WrapScan scan(const medium::Medium& medium, const WrapPlace& place, unsigned bucket, std::uint64_t base, std::uint64_t covered);
+  /// D4 (log/redo.hpp): starts the write-back of what a scan has gone by.
+  static void flush_control(medium::Medium& medium, const WrapPlace& place) noexcept { medium.flush(place.offset, 64); }
+  static void flush_scanned(medium::Medium& medium, const WrapPlace& place, unsigned bucket, const WrapScan& scan) noexcept {
+    if (scan.end != 0) medium.flush(place.bucket_at(bucket), scan.end * 64);
+  }
+  /// Visits a wrap's entries in order: word(offset, value), heap(op). False: one of them is none (only damage makes such).
+  template <class Word, class Heap>
+  static bool entries(const medium::Medium& medium, const WrapPlace& place, const WrapFound& wrap, Word&& word, Heap&& heap);
+
+ private:
+  static constexpr std::uint64_t epoch_word = 0, x_word = 8, base_word = 16;  // of the line of control
+  void entry(std::uint32_t tag, std::uint64_t value) noexcept {
+    line_[units_] = tag;
+    std::memcpy(&line_[units_ + 1], &value, 8);
+    units_ += 3;
+    if (units_ >= 16) full();
+  }
+  void full() noexcept;
+  void start_word(std::uint64_t word, std::uint64_t value) noexcept;
+
+  medium::Medium& medium_;
+  const WrapPlace place_;
+  std::array<std::atomic<std::uint64_t>, most_buckets> tail_{};  // lines
+  std::array<std::uint64_t, most_buckets> base_{};
+  std::uint64_t last_id_ = 0;
+  // the open wrap
+  unsigned bucket_ = 0;
+  std::uint64_t first_ = 0, at_ = 0, lines_ = 0, units_ = 0, segment_ = 0;  // units of 4 bytes, in line_
+  WrapSum sum_{0, 0};
+  alignas(64) std::array<std::uint32_t, 32> line_{};  // the line in the making, and what has spilled over
+};
+
+template <class Word, class Heap>
+bool WrapLog::entries(const medium::Medium& medium, const WrapPlace& place, const WrapFound& wrap, Word&& word, Heap&& heap) {
+  const std::byte* at = medium.at(place.bucket_at(wrap.bucket) + wrap.first * 64);
+  const std::byte* const end = at + (wrap.last - wrap.first) * 64 - (wrap.long_close ? WrapRecord::long_close_bytes : WrapRecord::close_bytes);
+  std::uint64_t segment = 0;
+  while (end - at >= 4) {
+    std::uint32_t tag = 0;
+    std::memcpy(&tag, at, 4);
+    at += 4;
+    if (tag == 0) continue;
+    if (end - at < 8) return false;
+    std::uint64_t value = 0;
+    std::memcpy(&value, at, 8);
+    at += 8;
+    switch (tag) {
+      case WrapRecord::segment: segment = value << WrapRecord::segment_bits; break;
+      case WrapRecord::alloc:
+      case WrapRecord::free: heap(WrapRecord::heap_op(tag, value)); break;
+      case WrapRecord::run: {
+        const std::uint64_t first = value << 24 >> 24, count = value >> 40;
+        if (static_cast<std::uint64_t>(end - at) < count * 8) return false;
+        for (std::uint64_t i = 0; i < count; ++i, at += 8) {
+          std::memcpy(&value, at, 8);
+          word((first + i) * 8, value);
+        }
+        break;
+      }
+      default:
+        if (tag > (std::uint32_t{1} << WrapRecord::segment_bits)) return false;
+        word((segment + tag - 1) * 8, value);
+    }
+  }
+  return true;
+}
+
+}  // namespace perdure::log

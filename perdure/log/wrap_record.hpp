@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// WrapRecord: what a wrap leaves in its redo log (papers: SoftWrAP, MSST '15, Algorithm 3 and Table I): 12 bytes a word, streamed in whole cache lines, and
+// 8 bytes that close it: ceil((12 n + 8) / 64) lines for n words.
+//
+//   entry   tag (4 bytes), value (8 bytes), packed: an entry may lie across two lines
+//             1 ... 2^31      the word number tag - 1 of the segment of 16 GiB that the wrap is in (segment 0 to begin with)
+//             segment         the value is the segment of what follows
+//             alloc, free     a heap op: size class 8 bits; then a small block's offset / 16, or a large one's chunk (28 bits) and chunks
+//             run             the value is a first word (40 bits) and a count (24 bits): as many 8-byte values follow
+//             0               no entry: 4 bytes of padding
+//   close   the last 8 bytes of the wrap's last line: lines 12 bits, id 20 bits (counted from the bucket's base), checksum 32 bits.
+//           Where one of the two finds no room the lines are 0, and the 12 bytes before say them: lines (4 bytes), id (8 bytes)
+// The checksum is of all of the wrap's lines, the close's own bits 0, and bound to pool, session, log and place.
+// The paper's scalars are words of 4 bytes with an address of 8; ours are of 8 bytes with an address of 4. It says nothing of how a wrap is closed.
+// Thread safety: values.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "perdure/base/checksum.hpp"
+#include "perdure/pool/heap.hpp"
+
+namespace perdure::log {
+
+struct WrapRecord {
+  static constexpr std::uint32_t segment = 0xfffffff1, alloc = 0xfffffff2, free = 0xfffffff3, run = 0xfffffff4;
+  static constexpr std::uint64_t entry_bytes = 12, close_bytes = 8, long_close_bytes = 20;
+  static constexpr unsigned segment_bits = 31;  ///< words
+  static constexpr std::uint64_t most_in_run = (1 << 24) - 1;
+
+  [[nodiscard]] static constexpr std::uint32_t tag_of(std::uint64_t word) noexcept {
+    return static_cast<std::uint32_t>(word & ((std::uint64_t{1} << segment_bits) - 1)) + 1;
+  }
+  [[nodiscard]] static constexpr std::uint64_t value_of(const pool::HeapOp& op) noexcept {
+    return op.cls == pool::large_class ? op.cls | op.offset / pool::chunk_bytes << 8 | std::uint64_t{op.chunks} << 36
+                                       : op.cls | op.offset / 16 << 8;
+  }
+  [[nodiscard]] static constexpr pool::HeapOp heap_op(std::uint32_t tag, std::uint64_t value) noexcept {
+    pool::HeapOp op;
+    op.set = tag == alloc;
+    op.cls = static_cast<std::uint32_t>(value & 0xff);
+    if (op.cls == pool::large_class) {
+      op.offset = (value >> 8 & 0xfffffff) * pool::chunk_bytes;
+      op.chunks = static_cast<std::uint32_t>(value >> 36);
+    } else {
+      op.offset = (value >> 8) * 16;
+    }
+    return op;
+  }
+};
+
+/// The close of a wrap, as its last line has it.
+struct WrapClose {
+  static constexpr std::uint64_t short_lines = 1 << 12, short_id = 1 << 20;  ///< from there on: long
+  std::uint64_t lines = 0, id = 0;                                          ///< id: above the base
+
+  [[nodiscard]] constexpr bool is_long() const noexcept { return lines >= short_lines || id >= short_id; }
+  [[nodiscard]] constexpr std::uint64_t bits() const noexcept { return is_long() ? 0 : lines | id << 12; }
+
+  /// What a line's last bytes say, whether or not it is a wrap's last.
+  [[nodiscard]] static WrapClose of(const std::byte* line) noexcept {
+    std::uint64_t word = 0;
+    std::memcpy(&word, line + 56, 8);
+    if ((word & (short_lines - 1)) != 0) return {word & (short_lines - 1), word >> 12 & (short_id - 1)};
+    WrapClose c;
+    std::uint32_t lines = 0;
+    std::memcpy(&lines, line + 44, 4);
+    std::memcpy(&c.id, line + 48, 8);
+    c.lines = lines;
+    return c;
+  }
+};
+
+/// A wrap's checksum, gathered line by line.
+class WrapSum {
+ public:
+  WrapSum(std::uint64_t seed, std::uint64_t first_line) noexcept : fold_(seed + first_line) {}
+  void add(const std::byte* line) noexcept { add(fold_, line, 0); }
+  /// With this line, the wrap's last: the close's upper half.
+  [[nodiscard]] std::uint32_t close(const std::byte* line) const noexcept {
+    base::Fold fold = fold_;
+    add(fold, line, ~std::uint64_t{0} << 32);
+    return static_cast<std::uint32_t>(fold.value() >> 32);
+  }
+
+ private:
+  static void add(base::Fold& fold, const std::byte* line, std::uint64_t without) noexcept {
+    std::uint64_t w[8];
+    std::memcpy(w, line, 64);
+    w[7] &= ~without;
+    for (int i = 0; i < 8; i += 2) fold.add(w[i], w[i + 1]);
+  }
+  base::Fold fold_;
+};
+
+}  // namespace perdure::log

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// SoftWrAP's log: what a wrap costs, line for line; what a scan finds of whole, torn and forgotten wraps; what damage is named.
+#include "perdure/log/wrap_log.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "perdure/medium/recording.hpp"
+
+namespace perdure::test {
+namespace {
+
+using log::WrapControl;
+using log::WrapLog;
+using log::WrapPlace;
+using log::WrapScan;
+
+/// A log of three buckets on a recording medium.
+struct Rig {
+  explicit Rig(std::span<const std::byte> image = {}, std::uint64_t bucket_lines = 100, std::uint64_t base = 0, std::uint64_t epoch = 1) {
+    medium::RecordingOptions options;
+    place = {4096, 64 + 3 * bucket_lines * 64, 0x1234, epoch, 3};
+    options.log_bytes = 8192 + place.bytes / 4096 * 4096;
+    options.home_bytes = 64 << 10;
+    medium = medium::RecordingMedium::make(options, image).value();
+    log = std::make_unique<WrapLog>(*medium, place);
+    if (image.empty()) log->format(base).or_throw();
+  }
+  /// A closed wrap of n words: word i has id * 1000 + i.
+  void wrap(std::uint64_t n, std::uint64_t id, unsigned bucket = 0) const {
+    open(n, id, bucket);
+    log->close(id).or_throw();
+  }
+  void open(std::uint64_t n, std::uint64_t id, unsigned bucket = 0) const {
+    log->open(bucket);
+    for (std::uint64_t i = 0; i < n; ++i) log->word(i * 8, id * 1000 + i);
+  }
+  [[nodiscard]] WrapScan scan(unsigned bucket = 0, std::uint64_t covered = 0) const {
+    const WrapControl c = WrapLog::control(*medium, place);
+    EXPECT_TRUE(c.ours);
+    EXPECT_TRUE(c.damage.ok()) << c.damage.message();
+    return WrapLog::scan(*medium, place, bucket, c.base[bucket], covered);
+  }
+  /// Of what would be left after a power cut now.
+  [[nodiscard]] Rig cut() const { return Rig(medium->durable_image(), place.lines(), 0, place.epoch); }
+  std::unique_ptr<medium::RecordingMedium> medium;
+  WrapPlace place;
+  std::unique_ptr<WrapLog> log;
+};
+
+using Words = std::map<std::uint64_t, std::uint64_t>;
+Words words_of(const Rig& rig, const log::WrapFound& wrap) {
+  Words words;
+  EXPECT_TRUE(WrapLog::entries(
+      *rig.medium, rig.place, wrap, [&](std::uint64_t offset, std::uint64_t value) { words[offset] = value; }, [](const pool::HeapOp&) { FAIL(); }));
+  return words;
+}
+
+std::vector<std::uint64_t> ids(const WrapScan& scan) {
+  EXPECT_TRUE(scan.damage.ok()) << scan.damage.message();
+  std::vector<std::uint64_t> all;
+  for (const auto& w : scan.wraps) all.push_back(w.id);
+  return all;
+}
+using Ids = std::vector<std::uint64_t>;
+
+// The paper's Table I: 12 bytes a word, 8 of the close, in whole lines; one fence.
+TEST(WrapLog, AWrapOfNWordsIsItsBytesInWholeLinesAndOneFence) {
+  const Rig rig({}, 2000);
+  std::uint64_t id = 0;
+  for (std::uint64_t n = 1; n <= 60; ++n) {
+    const auto before = rig.medium->counters();
+    rig.wrap(n, ++id);
+    const auto cost = rig.medium->counters() - before;
+    EXPECT_EQ((12 * n + 8 + 63) / 64, cost.streamed_lines) << n;
+    EXPECT_EQ(cost.streamed_lines, rig.log->lines());
+    EXPECT_EQ(0U, cost.stores + cost.flushed_lines);
+    EXPECT_EQ(1U, cost.fences) << n;
+    const Rig after = rig.cut();
+    ASSERT_EQ(id, ids(after.scan()).size()) << n;
+    const Words words = words_of(after, after.scan().wraps.back());
+    EXPECT_EQ(n, words.size());
+    for (const auto& [offset, value] : words) EXPECT_EQ(id * 1000 + offset / 8, value);
+  }
+}
+
+TEST(WrapLog, EntriesComeBackAsTheyWere) {
+  std::mt19937_64 random(5);
+  const Rig rig({}, 20000);
+  struct Op {
+    std::uint64_t offset, value, kind;  // kind 0: a word, 1: a heap op
+  };
+  std::vector<std::vector<Op>> all;
+  for (std::uint64_t id = 1; id <= 40; ++id) {
+    std::vector<Op> ops;
+    rig.log->open(1);
+    for (unsigned i = 0; i < 1 + random() % 60; ++i) {
+      switch (random() % 5) {
+        case 0:
+        case 1: {
+          // near, and in any segment of 2^31 words
+          const Op op{(random() >> (random() % 2 == 0 ? 20 : 50)) * 8, random(), 0};
+          ops.push_back(op);
+          rig.log->word(op.offset, op.value);
+          break;
+        }
+        case 2: {
+          std::vector<std::uint64_t> values(4 + random() % 40);
+          const std::uint64_t first = (random() >> 27) * 8;  // 40 bits of words
+          for (std::size_t k = 0; k < values.size(); ++k) ops.push_back({first + k * 8, values[k] = random(), 0});
+          rig.log->run(first, values.data(), values.size());
+          break;
+        }
+        case 3: {
+          const pool::HeapOp op{.offset = (random() >> 40) * 16, .cls = static_cast<std::uint32_t>(random() % 20), .chunks = 0, .set = random() % 2 == 0};
+          ops.push_back({op.offset, op.cls + (op.set ? 1000U : 0U), 1});
+          rig.log->heap(op);
+          break;
+        }
+        default: {
+          const pool::HeapOp op{.offset = (random() >> 40) * pool::chunk_bytes,
+                                .cls = pool::large_class,
+                                .chunks = static_cast<std::uint32_t>(1 + random() % 100000),
+                                .set = random() % 2 == 0};
+          ops.push_back({op.offset, op.chunks * 10000ULL + op.cls + (op.set ? 1000U : 0U), 1});
+          rig.log->heap(op);
+        }
+      }
+    }
+    rig.log->close(id).or_throw();
+    all.push_back(ops);
+  }
+  const Rig after = rig.cut();
+  const WrapScan scan = after.scan(1);
+  ASSERT_EQ(all.size(), ids(scan).size());
+  for (std::size_t w = 0; w < all.size(); ++w) {
+    std::size_t i = 0;
+    const auto next = [&](std::uint64_t offset, std::uint64_t value, std::uint64_t kind) {
+      ASSERT_LT(i, all[w].size());
+      EXPECT_EQ(all[w][i].offset, offset) << i;
+      EXPECT_EQ(all[w][i].value, value) << i;
+      EXPECT_EQ(all[w][i].kind, kind) << i;
+      ++i;
+    };
+    EXPECT_TRUE(WrapLog::entries(
+        *after.medium, after.place, scan.wraps[w], [&](std::uint64_t offset, std::uint64_t value) { next(offset, value, 0); },
+        [&](const pool::HeapOp& op) { next(op.offset, op.chunks * 10000ULL + op.cls + (op.set ? 1000U : 0U), 1); }));
+    EXPECT_EQ(all[w].size(), i);
+  }
+}
+
+// From 4,096 lines on, and from 2^20 ids above its base on, a wrap's close is 20 bytes.
+TEST(WrapLog, ClosesOfLongWrapsAndOfHighIds) {
+  const Rig rig({}, 16000);
+  const std::uint64_t limit = std::uint64_t{1} << 20;
+  std::uint64_t id = 0;
+  const auto closed = [&](std::uint64_t n) {
+    const auto before = rig.medium->counters();
+    rig.wrap(n, id);
+    const Rig after = rig.cut();
+    const WrapScan scan = after.scan();
+    EXPECT_EQ(id, ids(scan).back());
+    EXPECT_EQ(n, words_of(after, scan.wraps.back()).size());
+    return (rig.medium->counters() - before).streamed_lines;
+  };
+  id = limit - 1;
+  EXPECT_EQ(1U, closed(4));
+  id = limit;
+  EXPECT_EQ(2U, closed(4));
+  id = limit + 1;
+  EXPECT_EQ(1U, closed(3));
+  const std::uint64_t words = 4095 * 64 / 12;  // of 4,095 lines, and 8 bytes are not left
+  id = std::uint64_t{1} << 40;
+  EXPECT_EQ(4096U, closed(words));
+  ++id;
+  EXPECT_EQ(4096U, closed(words - 1));
+}
+
+TEST(WrapLog, OneThatNeverClosedIsBypassed) {
+  const Rig rig;
+  rig.wrap(20, 1);
+  rig.open(30, 2);  // some of its lines are streamed
+  EXPECT_EQ(Ids{1}, ids(Rig(rig.medium->current_image()).scan()));
+  rig.wrap(3, 3);  // begins where that one did
+  EXPECT_EQ((Ids{1, 3}), ids(rig.cut().scan()));
+  EXPECT_EQ(5U, rig.cut().scan().end);
+}
+
+// Any of the last wrap's lines may be missing: it is none, what was before is there.
+TEST(WrapLog, OneWithoutALineIsBypassed) {
+  const Rig rig;
+  rig.wrap(20, 1);
+  const std::vector<std::byte> before = rig.medium->durable_image();
+  rig.wrap(40, 2);
+  const std::vector<std::byte> whole = rig.medium->durable_image();
+  ASSERT_EQ((Ids{1, 2}), ids(rig.cut().scan()));
+  for (unsigned missing = 1; missing < 256; ++missing) {
+    std::vector<std::byte> image = whole;
+    for (std::size_t line = 0; line < 8; ++line)
+      if ((missing >> line & 1) != 0) {
+        const std::size_t at = rig.place.bucket_at(0) + (4 + line) * 64;
+        std::memcpy(&image[at], &before[at], 64);
+      }
+    ASSERT_EQ(Ids{1}, ids(Rig(image).scan())) << missing;
+  }
+}
+
+// W2: a bucket that begins again has none of what it had, though the lines are still there.
+TEST(WrapLog, ABucketBeginsAgain) {
+  const Rig rig;
+  for (std::uint64_t id = 1; id <= 6; ++id) rig.wrap(id * 3, id, id % 2 == 0 ? 2 : 0);
+  EXPECT_EQ((Ids{1, 3, 5}), ids(rig.cut().scan(0)));
+  EXPECT_EQ(Ids{}, ids(rig.cut().scan(1)));
+  EXPECT_EQ((Ids{2, 4, 6}), ids(rig.cut().scan(2)));
+  const std::uint64_t used = rig.log->used();
+  rig.log->note_x(5).or_throw();
+  rig.log->begin_bucket(0, 6);
+  rig.medium->fence().or_throw();
+  EXPECT_EQ(used - 1 - 2 - 3, rig.log->used());
+  EXPECT_EQ(Ids{}, ids(rig.cut().scan(0)));
+  EXPECT_EQ((Ids{2, 4, 6}), ids(rig.cut().scan(2)));
+  EXPECT_EQ(5U, WrapLog::control(*rig.cut().medium, rig.place).x);
+  rig.wrap(3, 7);  // one line: what follows it is old
+  EXPECT_EQ(Ids{7}, ids(rig.cut().scan(0)));
+  EXPECT_EQ(7U, rig.log->last_id());
+}
+
+TEST(WrapLog, TakesWhatFitsAndNoMore) {
+  const Rig rig;
+  rig.log->open(0);
+  std::uint64_t n = 0;
+  while (rig.log->fits(log::WrapRecord::entry_bytes)) rig.log->word(8 * n, n), ++n;
+  EXPECT_LE(rig.log->capacity() - rig.log->bytes(), 128U);
+  rig.log->close(1).or_throw();
+  EXPECT_LE(rig.log->lines(), 100U);
+  EXPECT_GE(rig.log->lines(), 98U);
+  EXPECT_EQ(n, words_of(rig.cut(), rig.cut().scan().wraps.at(0)).size());
+  rig.log->open(0);
+  EXPECT_FALSE(rig.log->fits(log::WrapRecord::entry_bytes));
+  rig.log->open(1);
+  EXPECT_TRUE(rig.log->fits(log::WrapRecord::entry_bytes));
+}
+
+// Law L10: what no crash can have made is named, not read.
+TEST(WrapLog, DamageIsNamed) {
+  const Rig rig;
+  for (std::uint64_t id = 1; id <= 4; ++id) rig.wrap(12, id);
+  const std::vector<std::byte> whole = rig.medium->durable_image();
+  const auto with = [&](std::uint64_t at, unsigned bit) {
+    std::vector<std::byte> image = whole;
+    image[at] ^= static_cast<std::byte>(1U << bit);
+    return image;
+  };
+  for (std::uint64_t wrap = 0; wrap < 3; ++wrap)  // each byte of a wrap that others follow
+    for (std::uint64_t byte = 0; byte < 192; ++byte) {
+      const Rig damaged(with(rig.place.bucket_at(0) + wrap * 192 + byte, static_cast<unsigned>(byte % 8)));
+      EXPECT_EQ(Code::corrupt, damaged.scan().damage.code()) << wrap << ": " << byte;
+      EXPECT_TRUE(damaged.scan(0, 4).damage.ok()) << "home has it all";
+    }
+  for (std::uint64_t byte = 0; byte < 40; ++byte) {
+    const Rig damaged(with(rig.place.offset + byte, static_cast<unsigned>(byte % 8)));
+    EXPECT_EQ(Code::corrupt, WrapLog::control(*damaged.medium, damaged.place).damage.code()) << byte;
+  }
+}
+
+TEST(WrapLog, OfAnotherSessionIsNone) {
+  const Rig rig;
+  rig.wrap(3, 1);
+  const Rig later(rig.medium->durable_image(), 100, 0, 2);
+  const WrapControl c = WrapLog::control(*later.medium, later.place);
+  EXPECT_TRUE(c.damage.ok());
+  EXPECT_FALSE(c.ours);
+  later.log->format(1).or_throw();
+  EXPECT_EQ(Ids{}, ids(Rig(later.medium->durable_image(), 100, 0, 2).scan()));
+  // An epoch that is still to come is none that a crash can have made.
+  const WrapPlace before = {rig.place.offset, rig.place.bytes, rig.place.identity, 0, 3};
+  EXPECT_EQ(Code::corrupt, WrapLog::control(*rig.medium, before).damage.code());
+}
+
+}  // namespace
+}  // namespace perdure::test
