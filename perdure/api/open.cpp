@@ -53,8 +53,8 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
   opened.config.log_group = options.log_group;
   constexpr std::uint32_t least_aliases = 64, most_aliases = 1 << 28;  // 64: what one transaction of the library's own containers may need
   if (options.alias_entries != 0 && (options.alias_entries < least_aliases || options.alias_entries > most_aliases))
-    return failure(Code::invalid, path, "Options::alias_entries " + std::to_string(options.alias_entries), "64 to 2^28, or 0 for the engine's own",
-                   "leave it 0; a table that is too small for a transaction grows by itself");
+    return failure(Code::invalid, path, "Options::alias_entries " + std::to_string(options.alias_entries),
+                   "64 to 2^28, or 0 for the engine's own", "leave it 0; a table that is too small for a transaction grows by itself");
   opened.config.alias_entries = options.alias_entries;
   opened.config.long_wrap_ms = options.long_wrap_ms;
   if (medium != nullptr) {

@@ -27,10 +27,10 @@ struct Options {
   Isolation isolation = Isolation::full;  ///< caller: picks the list's instance without isolation, if it has one
   std::string engine = {};                ///< an instance's name, if the list has several; empty: the pool's own, at creation the first
 
-  std::string medium = "auto";  ///< auto, file, dax, emulated (docs/media.md)
-  bool direct = true;           ///< file: O_DIRECT logs
-  medium::Delays delays = {};   ///< emulated: a paper's slow memory
-  std::uint32_t log_group = 0;  ///< REWIND's batch logs: records that share a fence, 2 to 1000; 0: 8. May differ at each opening
+  std::string medium = "auto";      ///< auto, file, dax, emulated (docs/media.md)
+  bool direct = true;               ///< file: O_DIRECT logs
+  medium::Delays delays = {};       ///< emulated: a paper's slow memory
+  std::uint32_t log_group = 0;      ///< REWIND's batch logs: records that share a fence, 2 to 1000; 0: 8. May differ at each opening
   std::uint32_t alias_entries = 0;  ///< SoftWrAP: entries of each of its two alias tables, 64 to 2^28; 0: 65536. May differ at each opening
   /// SoftWrAP: a transaction that has kept an alias table from being retired for so many milliseconds holds new ones back, and after as many again
   /// it is aborted at its next call (`busy`). 0: never

@@ -90,10 +90,9 @@ struct redo_none {
 // clang-format on
 
 /// Every instance, for tools, tests and benchmarks.
-using all_engines =
-    engines<shadow, shadow_stm, shadow_global_lock, shadow_none, dudetm, dudetm_stm, dudetm_global_lock, dudetm_none, undo, undo_stm,
-            undo_none, rewind, rewind_none, bppm, bppm_none, redo, redo_none, softwrap, softwrap_none, softwrap_local,
-            softwrap_local_none, volatile_, volatile_stm, volatile_global_lock, volatile_none>;
+using all_engines = engines<shadow, shadow_stm, shadow_global_lock, shadow_none, dudetm, dudetm_stm, dudetm_global_lock, dudetm_none, undo,
+                            undo_stm, undo_none, rewind, rewind_none, bppm, bppm_none, redo, redo_none, softwrap, softwrap_none,
+                            softwrap_local, softwrap_local_none, volatile_, volatile_stm, volatile_global_lock, volatile_none>;
 /// What Pool<Root> is opened with unless told: the default engine, isolating by itself or (isolation::caller) by the caller.
 using default_engines = engines<shadow, shadow_none>;
 

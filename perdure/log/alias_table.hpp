@@ -71,7 +71,8 @@ class AliasTable {
   template <class F>
   void for_each(F&& f) const {
     for (std::uint64_t i = 0; i <= mask_; ++i)
-      if (const std::uint64_t key = entries_[i].key.load(std::memory_order_acquire); key != 0 && (key & voided) == 0)  // pairs with add, forget
+      if (const std::uint64_t key = entries_[i].key.load(std::memory_order_acquire);
+          key != 0 && (key & voided) == 0)  // pairs with add, forget
         f((key & ~published) >> 1, entries_[i].value);
   }
   /// Empties it.

@@ -46,7 +46,9 @@ class AliasTables {
     std::uint64_t bits_;
   };
 
-  [[nodiscard]] Moment now() const noexcept { return Moment(moment_.load(std::memory_order_acquire)); }  // pairs with switch_over, note_retired
+  [[nodiscard]] Moment now() const noexcept {
+    return Moment(moment_.load(std::memory_order_acquire));
+  }  // pairs with switch_over, note_retired
   [[nodiscard]] TableState state(unsigned table) const noexcept { return states_[table].load(std::memory_order_acquire); }
   [[nodiscard]] AliasTable& table(unsigned table) noexcept { return tables_[table]; }
   [[nodiscard]] AliasTable& active() noexcept { return tables_[now().active()]; }
@@ -58,7 +60,7 @@ class AliasTables {
     while (seen <= slot && !used_.compare_exchange_weak(seen, slot + 1, std::memory_order_acq_rel)) {}  // pairs with any()
     for (;;) {
       const std::uint64_t bits = moment_.load(std::memory_order_acquire);  // pairs with switch_over, note_retired
-      mine.colour.exchange(bits + 1, std::memory_order_seq_cst);           // pairs with the exchanges of moment_: we see the change, or are seen
+      mine.colour.exchange(bits + 1, std::memory_order_seq_cst);  // pairs with the exchanges of moment_: we see the change, or are seen
       if (moment_.load(std::memory_order_seq_cst) == bits) return Moment(bits);
     }
   }
@@ -104,7 +106,8 @@ class AliasTables {
   /// C -> R: home has the values durably.
   void note_retired() noexcept {
     set(now().active() ^ 1, TableState::retired);
-    moment_.exchange(now().period() << 1 | 1, std::memory_order_seq_cst);  // pairs with open; release: who takes a word from home finds it there
+    moment_.exchange(now().period() << 1 | 1,
+                     std::memory_order_seq_cst);  // pairs with open; release: who takes a word from home finds it there
   }
   /// R -> E: any_that_looks(this period) has said no (A1). `entries`: more than it had room for, or 0.
   void empty(std::uint64_t entries) {
@@ -128,7 +131,8 @@ class AliasTables {
     const int n = used_.load(std::memory_order_acquire);  // pairs with open
     for (int i = 0; i < n; ++i)
       // seq_cst pairs with open's exchange; acquire with close: what the wrap has stored is seen
-      if (const std::uint64_t c = places_[static_cast<std::size_t>(i)].colour.load(std::memory_order_seq_cst); c != 0 && f(c - 1)) return true;
+      if (const std::uint64_t c = places_[static_cast<std::size_t>(i)].colour.load(std::memory_order_seq_cst); c != 0 && f(c - 1))
+        return true;
     return false;
   }
   void set(unsigned table, TableState state) noexcept { states_[table].store(state, std::memory_order_release); }  // pairs with state()

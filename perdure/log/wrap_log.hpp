@@ -153,7 +153,8 @@ class WrapLog {
 template <class Word, class Heap>
 bool WrapLog::entries(const medium::Medium& medium, const WrapPlace& place, const WrapFound& wrap, Word&& word, Heap&& heap) {
   const std::byte* at = medium.at(place.bucket_at(wrap.bucket) + wrap.first * 64);
-  const std::byte* const end = at + (wrap.last - wrap.first) * 64 - (wrap.long_close ? WrapRecord::long_close_bytes : WrapRecord::close_bytes);
+  const std::byte* const end =
+      at + (wrap.last - wrap.first) * 64 - (wrap.long_close ? WrapRecord::long_close_bytes : WrapRecord::close_bytes);
   std::uint64_t segment = 0;
   while (end - at >= 4) {
     std::uint32_t tag = 0;

@@ -54,7 +54,7 @@ struct WrapRecord {
 /// The close of a wrap, as its last line has it.
 struct WrapClose {
   static constexpr std::uint64_t short_lines = 1 << 12, short_id = 1 << 20;  ///< from there on: long
-  std::uint64_t lines = 0, id = 0;                                          ///< id: above the base
+  std::uint64_t lines = 0, id = 0;                                           ///< id: above the base
 
   [[nodiscard]] constexpr bool is_long() const noexcept { return lines >= short_lines || id >= short_id; }
   [[nodiscard]] constexpr std::uint64_t bits() const noexcept { return is_long() ? 0 : lines | id << 12; }

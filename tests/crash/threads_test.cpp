@@ -238,7 +238,11 @@ TEST_P(CrashUnderThreads, LosesNothing) {
     for (std::uint64_t seed = 1; seed <= (scale > 1 ? 1 : 3); ++seed) {
       const std::size_t threads = 2 + seed % 2;
       // Rings have wrapped by the end; a third of the program is looked at, by the first thread's count.
-      const unsigned each = is_undo(GetParam()) ? 21 : is_rewind(GetParam()) ? 12 : is_blurred(GetParam()) ? 24 : 36, third = each / 3;
+      const unsigned each = is_undo(GetParam()) || is_softwrap(GetParam()) ? 21
+                            : is_rewind(GetParam())                        ? 12
+                            : is_blurred(GetParam())                       ? 24
+                                                                           : 36,
+                     third = each / 3;
       Recorded r = run(GetParam(), ways[w], seed, threads, each);
       const auto model = seed % 2 == 0 ? crash::Model::px86 : crash::Model::adversarial;
       ASSERT_EQ("", explore(GetParam(), r, threads, model, seed, counts, seed % 3 * third, (seed % 3 + 1) * third))
@@ -255,10 +259,11 @@ TEST_P(CrashUnderThreads, OnePreemptionAnywhereLosesNothing) {
   crash::Counts counts;
   for (const Way& way : {ways[0], ways[2]}) {
     std::uint64_t at = 1;
-    for (bool more = true; more; at += scale * (is_dudetm(GetParam())    ? 20
-                                                : is_rewind(GetParam())  ? 50
-                                                : is_blurred(GetParam()) ? 10
-                                                                         : 1)) {  // whose threads have many
+    for (bool more = true; more; at += scale * (is_dudetm(GetParam())     ? 20
+                                                : is_rewind(GetParam())   ? 50
+                                                : is_blurred(GetParam())  ? 10
+                                                : is_softwrap(GetParam()) ? 3
+                                                                          : 1)) {  // whose threads have many
       Recorded r = run(GetParam(), way, 1, 2, warm + 18, false, 0, at);
       more = r.preempted;
       ASSERT_EQ("", explore(GetParam(), r, 2, crash::Model::adversarial, at, counts, warm + 1, ~std::uint64_t{0}, true))

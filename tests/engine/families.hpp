@@ -26,6 +26,8 @@ inline bool is_blurred(const Entry& e) { return e.family.starts_with("bppm") || 
 /// SoftWrAP's two forms. With aliasing for all a ring is a thread's three buckets.
 inline bool is_softwrap(const Entry& e) { return e.family.starts_with("softwrap"); }
 inline bool aliases_for_all(const Entry& e) { return e.family == "softwrap"; }
+/// Damage to the last transaction of a log is taken for a torn write, though home may have some of its words already.
+inline bool stores_home_at_once(const Entry& e) { return e.family == "softwrap-local"; }
 
 /// Nobody sees a transaction before it is durable: what isolates it is held through the fence.
 inline bool is_durable_when_seen(const Entry& e) { return is_undo(e) || is_rewind(e) || is_blurred(e) || is_softwrap(e); }

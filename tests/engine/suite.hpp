@@ -80,7 +80,7 @@ struct Shape {
   bool like_a_file = false;   ///< appends of 4 KiB, fences that are syncs: then shadow orders by prefix
   std::uint32_t threads = 2;  ///< rings, where the order is held
   std::uint64_t ring_bytes = 65536;
-  std::uint32_t log_group = 0;  ///< Options::log_group
+  std::uint32_t log_group = 0;                        ///< Options::log_group
   std::uint32_t alias_entries = 0, long_wrap_ms = 0;  ///< Options' own
   std::uint64_t home_bytes = 16 * pool::chunk_bytes, max_home_bytes = 64 * pool::chunk_bytes;
 

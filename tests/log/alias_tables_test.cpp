@@ -91,12 +91,14 @@ TEST(AliasTable, ManyAddAtATime) {
       for (int i = 0; i < words; ++i) order[static_cast<std::size_t>(i)] = i;
       std::shuffle(order.begin(), order.end(), random);
       start.arrive_and_wait();
-      for (const int w : order) places[static_cast<std::size_t>(t)][static_cast<std::size_t>(w)] = table.add(static_cast<std::uint64_t>(w) * 8, 7);
+      for (const int w : order)
+        places[static_cast<std::size_t>(t)][static_cast<std::size_t>(w)] = table.add(static_cast<std::uint64_t>(w) * 8, 7);
     });
   for (auto& t : all) t.join();
   EXPECT_EQ(static_cast<std::uint64_t>(words), table.size());
   for (int w = 0; w < words; ++w)
-    for (int t = 0; t < threads; ++t) ASSERT_EQ(table.find(static_cast<std::uint64_t>(w) * 8), places[static_cast<std::size_t>(t)][static_cast<std::size_t>(w)]);
+    for (int t = 0; t < threads; ++t)
+      ASSERT_EQ(table.find(static_cast<std::uint64_t>(w) * 8), places[static_cast<std::size_t>(t)][static_cast<std::size_t>(w)]);
 }
 
 // The paper's Figure 3, a turn of it.
@@ -201,7 +203,9 @@ TEST(AliasTables, NoWrapMissesAValueWhileTheyTakeTurns) {
     t.switch_over();
     while (t.any_of_period(period)) std::this_thread::yield();
     t.note_closed();
-    t.table(t.now().active() ^ 1).for_each([&](std::uint64_t offset, std::uint64_t value) { home[offset / 8].store(value, std::memory_order_relaxed); });
+    t.table(t.now().active() ^ 1).for_each([&](std::uint64_t offset, std::uint64_t value) {
+      home[offset / 8].store(value, std::memory_order_relaxed);
+    });
     t.note_retired();
     while (t.any_that_looks(period + 1)) std::this_thread::yield();
     t.empty(0);

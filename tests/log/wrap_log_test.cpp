@@ -59,7 +59,8 @@ using Words = std::map<std::uint64_t, std::uint64_t>;
 Words words_of(const Rig& rig, const log::WrapFound& wrap) {
   Words words;
   EXPECT_TRUE(WrapLog::entries(
-      *rig.medium, rig.place, wrap, [&](std::uint64_t offset, std::uint64_t value) { words[offset] = value; }, [](const pool::HeapOp&) { FAIL(); }));
+      *rig.medium, rig.place, wrap, [&](std::uint64_t offset, std::uint64_t value) { words[offset] = value; },
+      [](const pool::HeapOp&) { FAIL(); }));
   return words;
 }
 
@@ -119,7 +120,8 @@ TEST(WrapLog, EntriesComeBackAsTheyWere) {
           break;
         }
         case 3: {
-          const pool::HeapOp op{.offset = (random() >> 40) * 16, .cls = static_cast<std::uint32_t>(random() % 20), .chunks = 0, .set = random() % 2 == 0};
+          const pool::HeapOp op{
+              .offset = (random() >> 40) * 16, .cls = static_cast<std::uint32_t>(random() % 20), .chunks = 0, .set = random() % 2 == 0};
           ops.push_back({op.offset, op.cls + (op.set ? 1000U : 0U), 1});
           rig.log->heap(op);
           break;

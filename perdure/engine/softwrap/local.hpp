@@ -41,11 +41,12 @@ class SoftWrapLocal : public Logged<Tm> {
 template <class Tm>
 class SoftWrapLocal<Tm>::Context : public WrapContext<Tm> {
   using Base = WrapContext<Tm>;
-  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_, Base::row_, Base::tm_, Base::view_, Base::logs_,
-      Base::needed_, Base::home_writer_, Base::log;
+  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_, Base::row_, Base::tm_, Base::view_,
+      Base::logs_, Base::needed_, Base::home_writer_, Base::log;
 
  public:
-  Context(SoftWrapLocal& engine, int slot) : Base(engine.tm_, engine.core_, slot, engine.lines_), engine_(engine), aliases_(tm::PrivateWrites{}) {}
+  Context(SoftWrapLocal& engine, int slot)
+      : Base(engine.tm_, engine.core_, slot, engine.lines_), engine_(engine), aliases_(tm::PrivateWrites{}) {}
 
   [[nodiscard]] bool direct() const noexcept { return this->in_view() && tm_.direct(); }  // an update's reads must look for an alias
   [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {

@@ -60,9 +60,10 @@ Status replay_closed(medium::Medium& medium, const pool::Header& header, Recover
   std::sort(closed.begin(), closed.end(), [](const auto& a, const auto& b) { return a.wrap.id < b.wrap.id; });
   for (std::size_t i = 0; i < closed.size(); ++i)  // all is looked at before home is touched (law L10)
     if (!possible(medium, header, closed[i]) || (i != 0 && closed[i].wrap.id == closed[i - 1].wrap.id))
-      return failure(Code::corrupt, medium.path(),
-                     "wrap " + std::to_string(closed[i].wrap.id) + " in the log is there twice, or names bytes or blocks that the pool does not have",
-                     "entries inside home", "restore a copy");
+      return failure(
+          Code::corrupt, medium.path(),
+          "wrap " + std::to_string(closed[i].wrap.id) + " in the log is there twice, or names bytes or blocks that the pool does not have",
+          "entries inside home", "restore a copy");
   if (Status s = medium.fence(); !s.ok()) return s;  // D4 (log/redo.hpp): the logs durable before home has anything of what they say
   log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
   for (const Closed& c : closed) {

@@ -7,11 +7,9 @@
 namespace perdure::engine::softwrap {
 
 Retirer::Retirer(House house, std::uint64_t x, std::uint64_t entries, std::uint32_t long_wrap_ms)
-    : house_(std::move(house)),
-      long_wrap_ms_(long_wrap_ms),
-      threshold_(std::max<std::uint64_t>(entries / 8, 1)),
-      x_(x),
-      thread_([this] { work(); }) {}
+    : house_(std::move(house)), long_wrap_ms_(long_wrap_ms), threshold_(std::max<std::uint64_t>(entries / 8, 1)), x_(x), thread_([this] {
+        work();
+      }) {}
 
 void Retirer::wake() noexcept {
   const std::lock_guard lock(mutex_);
@@ -118,10 +116,10 @@ Status Retirer::round() {
     const std::lock_guard lock(mutex_);
     entries = wanted_entries_;
   }
-  tables.empty(entries);                                                            // it is; perhaps it has to have more room
+  tables.empty(entries);                                                          // it is; perhaps it has to have more room
   house_.begin_buckets(static_cast<unsigned>((period + 1) % 3), house_.quiet());  // R3
-  if (Status s = house_.medium.fence(); !s.ok()) return s;                          // W2 (log/wrap_log.hpp): before a wrap is streamed to them
-  const std::uint64_t x = house_.quiet();                                           // R1: before the switch
+  if (Status s = house_.medium.fence(); !s.ok()) return s;  // W2 (log/wrap_log.hpp): before a wrap is streamed to them
+  const std::uint64_t x = house_.quiet();                   // R1: before the switch
   {
     const std::lock_guard lock(mutex_);
     tables.switch_over();

@@ -37,11 +37,11 @@ class Retirer {
     log::AliasTables& tables;
     medium::Medium& medium;
     std::uint64_t max_home_bytes = 0;
-    std::function<std::uint64_t()> quiet;                              ///< an id up to which all wraps have closed and pushed
-    std::function<void(unsigned, std::uint64_t)> begin_buckets;       ///< of all logs, with that base; the caller fences
-    std::function<Status(std::uint64_t)> note_x;                       ///< makes X durable
-    std::function<Status()> replay;                                    ///< what was closed above X goes home from the logs, durably
-    std::function<void(const Status&)> failed;                         ///< the medium has failed: once
+    std::function<std::uint64_t()> quiet;                        ///< an id up to which all wraps have closed and pushed
+    std::function<void(unsigned, std::uint64_t)> begin_buckets;  ///< of all logs, with that base; the caller fences
+    std::function<Status(std::uint64_t)> note_x;                 ///< makes X durable
+    std::function<Status()> replay;                              ///< what was closed above X goes home from the logs, durably
+    std::function<void(const Status&)> failed;                   ///< the medium has failed: once
   };
   Retirer(House house, std::uint64_t x, std::uint64_t entries, std::uint32_t long_wrap_ms);
   ~Retirer() { stop(); }

@@ -150,8 +150,8 @@ class SoftWrap : public Logged<Tm> {
 template <class Tm>
 class SoftWrap<Tm>::Context : public WrapContext<Tm> {
   using Base = WrapContext<Tm>;
-  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_, Base::row_, Base::tm_, Base::view_, Base::logs_,
-      Base::needed_, Base::home_writer_, Base::log;
+  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_, Base::row_, Base::tm_, Base::view_,
+      Base::logs_, Base::needed_, Base::home_writer_, Base::log;
 
  public:
   Context(SoftWrap& engine, int slot);
@@ -239,10 +239,10 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
   const int slot_;
   log::AliasTables::Moment opened_;
   Need need_ = Need::nothing;
-  std::uint64_t entries_ = 0;   // that it had added when a table was full
+  std::uint64_t entries_ = 0;          // that it had added when a table was full
   std::vector<std::uint64_t*> added_;  // aliases that were none before this wrap
-  Retirer::Node node_;  // heap lines of this wrap
-  bool huge_ = false;   // they are more than the writer holds
+  Retirer::Node node_;                 // heap lines of this wrap
+  bool huge_ = false;                  // they are more than the writer holds
 };
 
 }  // namespace perdure::engine::softwrap

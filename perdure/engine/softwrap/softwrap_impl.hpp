@@ -40,11 +40,12 @@ template <class Tm>
 void WrapContext<Tm>::no_room(std::uint64_t bytes) {
   if (core_.state() != 0) core_.refuse();
   if (line_.log.bytes() + bytes > line_.log.capacity())
-    throw error(failure(Code::too_big, core_.file.path(), "a transaction that stores, allocates and frees more than a bucket of its log holds",
+    throw error(failure(Code::too_big, core_.file.path(),
+                        "a transaction that stores, allocates and frees more than a bucket of its log holds",
                         "at most " + std::to_string(line_.log.capacity()) + " bytes: 12 a word or a block, 8 a word of a run of 4 and more",
                         "split it, or make the pool with a larger log_size"));
-  needed_ = bytes;
-  this->throw_need_room(bytes);
+  needed_ = line_.log.bytes() + bytes;
+  this->throw_need_room(needed_);
 }
 
 // --- global aliasing --------------------------------------------------------------------------------------------------------------------
@@ -64,7 +65,8 @@ SoftWrap<Tm>::SoftWrap(pool::PoolFile& file, const Config& config, const Recover
   };
   retirer_ = std::make_unique<Retirer>(
       Retirer::House{tables_, core_.medium, file.header().max_home_bytes, [this] { return tm_.domain.quiet_id(); }, begin_buckets,
-                     [this](std::uint64_t x) { return lines_.front()->log.note_x(x); }, replay, [this](const Status& s) { core_.poison(s); }},
+                     [this](std::uint64_t x) { return lines_.front()->log.note_x(x); }, replay,
+                     [this](const Status& s) { core_.poison(s); }},
       file.header().applied, tables_.table(0).capacity(), config.long_wrap_ms);
 }
 

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// SoftWrAP's engine itself, without a pool around it: a wrap that is open while tables are switched under it, its end and its abort; long-running wraps.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "perdure/engine/softwrap/softwrap.hpp"
+#include "perdure/tm/none.hpp"
+#include "tests/engine/suite.hpp"
+#include "tests/engine/watch.hpp"
+
+namespace perdure::test {
+namespace {
+
+using Engine = engine::softwrap::SoftWrap<tm::None>;
+
+/// A pool whose root is 100 words, and the engine on it; the caller isolates.
+struct Direct {
+  explicit Direct(std::uint32_t long_wrap_ms = 0, std::uint32_t alias_entries = 64) {
+    engine::Config config;
+    config.threads = 4;
+    config.alias_entries = alias_entries;
+    config.long_wrap_ms = long_wrap_ms;
+    pool::Identity who = Engine::identity(config);
+    who.engine = Engine::name;
+    who.layout = "words";
+    who.root_bytes = 800;
+    pool::OpenFile how;
+    how.path = "direct";
+    medium::RecordingOptions o;
+    o.log_bytes = pool::first_ring + 4 * 24576;
+    o.home_bytes = o.max_home_bytes = 16 * pool::chunk_bytes;
+    auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(o).value());
+    medium = made.get();
+    file = pool::PoolFile::open_on(std::move(made), true, how, who).value();
+    file->start_session(Engine::view_policy).or_throw();
+    engine = std::make_unique<Engine>(*file, config, engine::Recovery());
+  }
+  [[nodiscard]] std::uint64_t* word(std::size_t i) const {
+    return reinterpret_cast<std::uint64_t*>(file->view() + file->header().root_offset) + i;
+  }
+  template <class F>
+  void wrap(F&& f) const {
+    auto& c = engine->context();
+    c.begin(true);
+    f(c);
+    c.commit(durable);
+  }
+  void put(std::size_t i, std::uint64_t value) const {
+    wrap([&](auto& c) { c.write(word(i), value); });
+  }
+  [[nodiscard]] std::uint64_t get(std::size_t i) const {
+    std::uint64_t value = 0;
+    wrap([&](auto& c) { value = c.read(word(i)); });
+    return value;
+  }
+  /// What recovery makes of what is durable now.
+  [[nodiscard]] std::uint64_t recovered(std::size_t i) const {
+    Shape shape;
+    shape.threads = 4;
+    shape.ring_bytes = 24576;
+    shape.home_bytes = shape.max_home_bytes = 16 * pool::chunk_bytes;
+    const Recovered r = recover(*engine::find_instance("softwrap/none"), medium->recording().durable_image(), shape);
+    EXPECT_TRUE(r.status.ok()) << r.status.message();
+    std::uint64_t value = 0;
+    std::memcpy(&value, r.state.root.data() + i * 8, 8);
+    return value;
+  }
+  [[nodiscard]] std::uint64_t period() const { return engine->tables().now().period(); }
+  void await_period(std::uint64_t p) const {
+    while (period() < p) std::this_thread::yield();
+  }
+  WatchMedium* medium;
+  std::unique_ptr<pool::PoolFile> file;
+  std::unique_ptr<Engine> engine;
+};
+
+TEST(SoftWrapRounds, AWrapThatIsOpenAtASwitchStoresToBothTables) {
+  for (const bool gives_up : {false, true}) {
+    Direct d;
+    d.put(0, 5);
+    d.put(1, 50);
+    std::atomic<int> wrong{0};
+    d.medium->before_home_write([&](std::uint64_t, const void* src, std::size_t n) {  // S1
+      std::uint64_t value = 0;
+      if (n == 8) std::memcpy(&value, src, 8);
+      if (value == 6 || value == 7 || (gives_up && value == 8)) ++wrong;
+    });
+    auto& c = d.engine->context();
+    c.begin(true);
+    c.write(d.word(0), 6);
+    c.write(d.word(2), 6);  // none has an alias for it yet
+    std::thread other([&] { d.engine->checkpoint().or_throw(); });
+    d.await_period(1);
+    EXPECT_EQ(log::TableState::full, d.engine->tables().state(0));
+    EXPECT_EQ(6U, c.read(d.word(0)));
+    EXPECT_EQ(50U, c.read(d.word(1)));
+    c.write(d.word(0), 7);
+    c.write(d.word(0), 8);
+    c.write(d.word(1), 8);
+    c.write(d.word(2), 8);
+    c.write(d.word(3), 8);
+    EXPECT_EQ(8U, c.read(d.word(0)));
+    if (gives_up)
+      c.rollback();
+    else
+      c.commit(durable);
+    other.join();
+    EXPECT_EQ(gives_up ? 5U : 8U, d.get(0));
+    EXPECT_EQ(gives_up ? 50U : 8U, d.get(1));
+    EXPECT_EQ(gives_up ? 0U : 8U, d.get(2));
+    EXPECT_EQ(gives_up ? 0U : 8U, d.get(3));
+    EXPECT_EQ(gives_up ? 5U : 8U, d.recovered(0));
+    d.engine->checkpoint().or_throw();
+    EXPECT_EQ(gives_up ? 0 : 2, wrong) << "6, of the first table, may go home: its log is whole";
+    EXPECT_EQ(gives_up ? 5U : 8U, *d.word(0));
+    EXPECT_EQ(gives_up ? 0U : 8U, *d.word(2));
+    EXPECT_EQ(gives_up ? 5U : 8U, d.recovered(0));
+    d.medium->before_home_write({});
+    EXPECT_TRUE(d.engine->close().ok());
+  }
+}
+
+// The next period needs the table that the open wrap may look at: it begins when that one has ended.
+TEST(SoftWrapRounds, AWrapSeesOneSwitchAtMost) {
+  Direct d;
+  d.put(0, 1);
+  auto& c = d.engine->context();
+  c.begin(false);
+  std::thread first([&] { (void)d.engine->checkpoint(); });
+  d.await_period(1);
+  std::thread second([&] {
+    d.put(1, 2);
+    (void)d.engine->checkpoint();
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  EXPECT_EQ(1U, d.period());
+  EXPECT_EQ(1U, c.read(d.word(0)));
+  c.commit(durable);
+  first.join();
+  second.join();
+  EXPECT_GE(d.period(), 2U);
+  EXPECT_TRUE(d.engine->close().ok());
+}
+
+TEST(SoftWrapRounds, ATableThatIsTooSmallForAWrapGrows) {
+  Direct d;
+  auto& c = d.engine->context();
+  unsigned tries = 0;
+  for (bool done = false; !done; ++tries) {
+    ASSERT_LT(tries, 20U);
+    c.begin(true);
+    try {
+      for (std::size_t w = 0; w < 100; ++w) c.write(d.word(w), w + 1);
+      c.commit(durable);
+      done = true;
+    } catch (const engine::NeedRoom& need) {
+      c.rollback();
+      d.engine->make_room(c, need.bytes);
+    }
+  }
+  EXPECT_GE(std::max(d.engine->tables().table(0).capacity(), d.engine->tables().table(1).capacity()), 128U);
+  for (std::size_t w = 0; w < 100; ++w) EXPECT_EQ(w + 1, d.get(w));
+  EXPECT_TRUE(d.engine->close().ok());
+}
+
+// Section IV-B: after the threshold new wraps are held back; after another the long one is aborted, the tables emptied, what was closed replayed.
+TEST(SoftWrapRounds, AWrapThatNeverEndsIsAbortedAndOthersReplayed) {
+  Direct d(50);
+  d.put(0, 1);
+  auto& c = d.engine->context();
+  c.begin(true);
+  c.write(d.word(0), 9);
+  c.write(d.word(1), 9);
+  std::atomic<bool> done{false};
+  std::thread other([&] {
+    d.put(2, 3);
+    d.engine->checkpoint().or_throw();
+    d.put(3, 4);  // held back until the long one has gone
+    done = true;
+  });
+  bool told = false;
+  while (!told) {
+    try {
+      EXPECT_EQ(9U, c.read(d.word(0)));
+      std::this_thread::yield();
+    } catch (const error& e) {
+      EXPECT_EQ(Code::busy, e.code());
+      told = true;
+      c.rollback();
+    }
+  }
+  other.join();
+  EXPECT_TRUE(done);
+  EXPECT_EQ(1U, d.engine->retirer()->replays());
+  EXPECT_EQ(1U, d.get(0));
+  EXPECT_EQ(0U, d.get(1));
+  EXPECT_EQ(3U, d.get(2));
+  EXPECT_EQ(4U, d.get(3));
+  EXPECT_EQ(1U, *d.word(0)) << "the logs' values are home";
+  EXPECT_EQ(4U, d.recovered(3));
+  d.put(0, 5);
+  d.engine->checkpoint().or_throw();
+  EXPECT_EQ(5U, *d.word(0));
+  EXPECT_TRUE(d.engine->close().ok());
+}
+
+// One that ends between the two thresholds is not.
+TEST(SoftWrapRounds, AWrapThatEndsLateIsNotAborted) {
+  Direct d(200);
+  auto& c = d.engine->context();
+  c.begin(true);
+  c.write(d.word(0), 9);
+  std::thread other([&] {
+    d.engine->checkpoint().or_throw();
+    d.put(3, 4);
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  c.write(d.word(1), 9);
+  c.commit(durable);
+  other.join();
+  EXPECT_EQ(0U, d.engine->retirer()->replays());
+  EXPECT_EQ(9U, d.get(0));
+  EXPECT_EQ(9U, d.get(1));
+  EXPECT_EQ(4U, d.get(3));
+  EXPECT_TRUE(d.engine->close().ok());
+}
+
+}  // namespace
+}  // namespace perdure::test

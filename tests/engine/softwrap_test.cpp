@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// SoftWrAP in both forms: taken apart by the crash explorer; what a wrap costs; rounds that take tables home, and the wraps that are open meanwhile, to the
+// very end of one, or aborted; wraps that are open for too long.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "tests/conformance/workloads.hpp"
+#include "tests/engine/one_engine.hpp"
+#include "tests/engine/suite.hpp"
+#include "tests/engine/watch.hpp"
+
+namespace perdure::test {
+namespace {
+
+Shape small(std::uint32_t threads = 1) {
+  Shape s;
+  s.threads = threads;
+  s.ring_bytes = 24576;
+  return s;
+}
+
+class SoftWrap : public EngineTest {
+ protected:
+  [[nodiscard]] static bool for_all() { return aliases_for_all(GetParam()); }
+  template <class Workload>
+  void explore(std::uint64_t steps = 24) {
+    explore_engine<Workload>(GetParam(), steps, 500);
+  }
+};
+std::vector<Entry> forms() {
+  return engines_that([](const Entry& e) { return is_softwrap(e) && isolates(e); });
+}
+ENGINE_SUITE(SoftWrap, forms);
+
+TEST_P(SoftWrap, GoesOnInASmallLogAndGivesNoIdTwice) { go_on_in_a_small_log(GetParam(), small(), 1000 / scale); }
+
+// The paper's Table I: of n words ceil((12n + 8) / 64) lines are streamed, and there is one fence (its pcommit), before home has anything. With aliasing for
+// all the wrap's thread stores nothing to home.
+TEST_P(SoftWrap, CostsWhatTheTableSays) {
+  auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(small().medium()).value());
+  WatchMedium& medium = *made;
+  auto pool = AnyPool<Words>::try_open_on("recording", small().options(GetParam()), std::move(made), true).value();
+  for (const std::uint64_t n : {1, 3, 8, 10, 15, 20, 40}) {
+    const std::uint64_t fences = medium.my_fences(), lines = medium.my_streamed_lines(), logged = pool.stats().log_bytes;
+    std::uint64_t fences_at_home = 0, at_home = 0;
+    medium.before_home_write([&, self = std::this_thread::get_id()](std::uint64_t, const void*, std::size_t) {
+      if (std::this_thread::get_id() != self) return;
+      if (at_home++ == 0) fences_at_home = medium.my_fences() - fences;
+    });
+    pool.update([&](auto& tx, Words& r) {
+      for (std::size_t w = 0; w < n; ++w) tx(r.word[w * 8]) = n;
+    });
+    medium.before_home_write({});
+    EXPECT_EQ((12 * n + 8 + 63) / 64, medium.my_streamed_lines() - lines) << n;
+    EXPECT_EQ((12 * n + 8 + 63) / 64 * 64, pool.stats().log_bytes - logged) << n;
+    EXPECT_EQ(1U, medium.my_fences() - fences) << n;
+    EXPECT_EQ(for_all() ? 0 : n, at_home) << n;
+    EXPECT_EQ(for_all() ? 0U : 1U, fences_at_home) << n;
+  }
+}
+
+TEST_P(SoftWrap, ReadsCostTheMediumNothing) {
+  auto rig = open_rig<Words>(GetParam(), small());
+  rig.pool.update([](auto& tx, Words& r) { tx(r.word[1]) = 1; });
+  rig.pool.checkpoint();
+  const auto before = rig.medium->counters();
+  for (int i = 0; i < 10; ++i) {
+    rig.pool.view([](auto& tx, const Words& r) { return std::uint64_t{tx(r.word[1])}; });
+    rig.pool.update([](auto& tx, Words& r) { return std::uint64_t{tx(r.word[1])}; });
+  }
+  const auto after = rig.medium->counters() - before;
+  EXPECT_EQ(0U, after.stores + after.streamed_lines + after.flushed_lines + after.fences);
+}
+
+TEST_P(SoftWrap, HomeHasNothingOfAnOpenWrap) {
+  auto rig = open_rig<Words>(GetParam(), small());
+  rig.pool.update([&](auto& tx, Words& r) {
+    for (std::uint64_t v = 1; v <= 3; ++v) {
+      tx(r.word[5]) = v;
+      EXPECT_EQ(v, tx(r.word[5]));
+      EXPECT_EQ(0U, *reinterpret_cast<const std::uint64_t*>(&r.word[5]));
+    }
+  });
+  rig.pool.view([](auto& tx, const Words& r) { EXPECT_EQ(3U, tx(r.word[5])); });
+  rig.pool.checkpoint();
+  rig.pool.view([](auto& tx, const Words& r) {
+    EXPECT_EQ(3U, *reinterpret_cast<const std::uint64_t*>(&r.word[5]));
+    EXPECT_EQ(3U, tx(r.word[5]));
+  });
+}
+
+TEST_P(SoftWrap, RefusesWhatNeverFits) {
+  Shape shape = small();
+  shape.alias_entries = 64;
+  auto rig = open_rig<std::array<Words, 3>>(GetParam(), shape);
+  for (int i = 0; i < 3; ++i) {
+    const auto result = rig.pool.try_update([](auto& tx, auto& all) {
+      for (auto& r : all)
+        for (auto& w : r.word) tx(w) = 7;
+    });
+    EXPECT_EQ(Code::too_big, result.code());
+  }
+  rig.pool.view([](auto& tx, const auto& all) {
+    for (const auto& r : all)
+      for (const auto& w : r.word) ASSERT_EQ(0U, tx(w));
+  });
+  rig.pool.update([](auto& tx, auto& all) {  // nearly all that a bucket has room for; more than the tables have: they grow
+    for (std::size_t w = 0; w < 660; ++w) tx(all[0].word[w]) = w;
+  });
+  rig.pool.view([](auto& tx, const auto& all) {
+    for (std::size_t w = 0; w < 660; ++w) ASSERT_EQ(w, tx(all[0].word[w]));
+  });
+}
+
+// Two threads overwrite a word, in either order of their logs; the second one's log goes, the first one's stays. Without X the older value would come
+// back (S2). The mutation gate leaves X out.
+TEST_P(SoftWrap, AnOlderValueInAnothersLogDoesNotComeBack) {
+  for (const bool swapped : {false, true}) {
+    const Shape shape = small(4);
+    auto rig = open_rig<Words>(GetParam(), shape);
+    const auto overwrite = [&](std::uint64_t value) { rig.pool.update([&](auto& tx, Words& r) { tx(r.word[3]) = value; }); };
+    const auto fill = [&] {  // until each bucket has begun again
+      for (std::uint64_t i = 0; i < 1200; ++i)
+        rig.pool.update([&](auto& tx, Words& r) {
+          for (std::size_t w = 500; w < 504; ++w) tx(r.word[w]) = i;
+        });
+    };
+    std::atomic<int> turn{0};
+    const auto at = [&](int t) {
+      while (turn != t) std::this_thread::yield();
+    };
+    std::thread one([&] {
+      if (swapped) overwrite(9);  // its log comes first
+      turn = 1;
+      at(2);
+      if (!swapped) overwrite(2), fill();
+      turn = 3;
+    });
+    at(1);
+    std::thread other([&] {
+      overwrite(1);
+      turn = 2;
+      at(3);
+    });
+    other.join();
+    one.join();
+    if (swapped) {
+      overwrite(2);
+      fill();
+    }
+    for (const auto& image : {rig.medium->durable_image(), rig.medium->current_image()}) {
+      const Recovered r = recover(GetParam(), image, shape);
+      ASSERT_TRUE(r.status.ok()) << r.status.message();
+      std::uint64_t value = 0;
+      std::memcpy(&value, r.state.root.data() + 3 * 8, 8);
+      EXPECT_EQ(2U, value) << swapped;
+    }
+  }
+}
+
+// A power cut, or a kill, before each call of the medium while a checkpoint takes home what there is.
+TEST_P(SoftWrap, SurvivesAPowerCutInARound) {
+  const Shape shape = small();
+  auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(shape.medium()).value());
+  WatchMedium& medium = *made;
+  auto pool = AnyPool<Words>::try_open_on("recording", shape.options(GetParam()), std::move(made), true).value();
+  for (std::uint64_t round = 1; round <= 4; ++round) {
+    for (std::uint64_t i = 0; i < 5; ++i)
+      pool.update([&](auto& tx, Words& r) {
+        for (std::size_t w = 0; w < 10; ++w) tx(r.word[w * 9 + i]) = round * 100 + i;
+      });
+    std::vector<std::vector<std::byte>> images;
+    medium.before_each([&](WatchMedium::Call, std::uint64_t) {
+      images.push_back(medium.recording().durable_image());
+      images.push_back(medium.recording().current_image());
+    });
+    pool.checkpoint();
+    pool.update([](auto&, Words&) {});  // the round's thread may be at its end yet
+    medium.before_each({});
+    EXPECT_GT(images.size(), 6U);
+    for (const auto& image : images) {
+      const Recovered r = recover(GetParam(), image, shape);
+      ASSERT_TRUE(r.status.ok()) << r.status.message();
+      const auto* const words = reinterpret_cast<const std::uint64_t*>(r.state.root.data());
+      for (std::size_t i = 0; i < 5; ++i)
+        for (std::size_t w = 0; w < 10; ++w) ASSERT_EQ(round * 100 + i, words[w * 9 + i]) << round;
+    }
+  }
+}
+
+TEST_P(SoftWrap, LosesNoOldValues) { explore<TakenBack>(); }
+TEST_P(SoftWrap, LosesNoSwaps) { explore<conformance::Swaps>(); }
+TEST_P(SoftWrap, LosesNoBlocks) { explore<conformance::Churn>(); }
+
+}  // namespace
+}  // namespace perdure::test
