@@ -2,12 +2,14 @@
 #include "perdure/api/open.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <condition_variable>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <thread>
 
+#include "perdure/log/alias_pages.hpp"
 #include "perdure/pool/heap.hpp"
 
 namespace perdure::detail {
@@ -56,6 +58,11 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
     return failure(Code::invalid, path, "Options::alias_entries " + std::to_string(options.alias_entries),
                    "64 to 2^28, or 0 for the engine's own", "leave it 0; a table that is too small for a transaction grows by itself");
   opened.config.alias_entries = options.alias_entries;
+  if (const std::uint32_t bytes = options.alias_page_bytes;
+      bytes != 0 && (!std::has_single_bit(bytes) || bytes < log::AliasPages::least_bytes || bytes > log::AliasPages::most_bytes))
+    return failure(Code::invalid, path, "Options::alias_page_bytes " + std::to_string(bytes),
+                   "a power of two from 512 to 2^20, or 0 for 1024", "leave it 0");
+  opened.config.alias_page_bytes = options.alias_page_bytes;
   opened.config.long_wrap_ms = options.long_wrap_ms;
   if (medium != nullptr) {
     opened.config.fence_is_sync = medium->fence_is_sync();

@@ -32,6 +32,7 @@ struct Options {
   medium::Delays delays = {};       ///< emulated: a paper's slow memory
   std::uint32_t log_group = 0;      ///< REWIND's batch logs: records that share a fence, 2 to 1000; 0: 8. May differ at each opening
   std::uint32_t alias_entries = 0;  ///< SoftWrAP: entries of each of its two alias tables, 64 to 2^28; 0: 65536. May differ at each opening
+  std::uint32_t alias_page_bytes = 0;  ///< SoftWrAP: of an object's page there, a power of two from 512 to 2^20; 0: 1024
   /// SoftWrAP: a transaction that has kept an alias table from being retired for so many milliseconds holds new ones back, and after as many again
   /// it is aborted at its next call (`busy`). 0: never
   std::uint32_t long_wrap_ms = 0;

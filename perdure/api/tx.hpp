@@ -64,6 +64,15 @@ class ReadTx {
     auto* out = static_cast<std::byte*>(to);
     auto at = reinterpret_cast<std::uintptr_t>(from);
     while (n > 0) {
+      if constexpr (requires(Context& c, std::uint64_t* w) { c.read_words(w, w, n); })
+        if ((at & 7) == 0 && n >= 64) {
+          std::uint64_t words[128];
+          const std::size_t count = n / 8 < 128 ? n / 8 : 128;
+          context_.read_words(words, reinterpret_cast<const std::uint64_t*>(at), count);
+          std::memcpy(out, words, count * 8);
+          out += count * 8, at += count * 8, n -= count * 8;
+          continue;
+        }
       const std::size_t skip = at & 7;
       const std::size_t take = 8 - skip < n ? 8 - skip : n;
       const std::uint64_t word = read_word(reinterpret_cast<const std::uint64_t*>(at - skip));

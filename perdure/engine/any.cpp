@@ -24,6 +24,12 @@ class ContextOver final : public Any::Context {
   bool direct() const noexcept override { return inner_.direct(); }
   std::uint64_t read(const std::uint64_t* a) override { return inner_.read(a); }
   void write(std::uint64_t* a, std::uint64_t v) override { inner_.write(a, v); }
+  void read_words(std::uint64_t* to, const std::uint64_t* a, std::uint64_t n) override {
+    if constexpr (requires { inner_.read_words(to, a, n); })
+      inner_.read_words(to, a, n);
+    else
+      for (std::uint64_t i = 0; i < n; ++i) to[i] = inner_.read(a + i);
+  }
   void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) override { inner_.write_words(a, src, n); }
   std::byte* alloc(std::uint64_t bytes) override { return inner_.alloc(bytes); }
   void free(void* p) override { inner_.free(p); }

@@ -30,6 +30,7 @@ class Any {
     [[nodiscard]] virtual bool direct() const noexcept = 0;
     [[nodiscard]] virtual std::uint64_t read(const std::uint64_t* a) = 0;
     virtual void write(std::uint64_t* a, std::uint64_t v) = 0;
+    virtual void read_words(std::uint64_t* to, const std::uint64_t* a, std::uint64_t n) = 0;
     virtual void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) = 0;
     virtual std::byte* alloc(std::uint64_t bytes) = 0;
     virtual void free(void* p) = 0;

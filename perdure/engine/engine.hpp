@@ -52,11 +52,12 @@ struct Config {
   std::string_view instance;  ///< its registered name: a literal
   Durability durability = Durability::durable;
   Isolation isolation = Isolation::full;
-  std::uint32_t threads = 8;        ///< writers with a ring of their own (held order); more share one
-  bool fence_is_sync = false;       ///< of the medium
-  std::uint32_t log_group = 0;      ///< REWIND, batch: records that share a fence; 0: its default
-  std::uint32_t alias_entries = 0;  ///< SoftWrAP: of each alias table; 0: its default
-  std::uint32_t long_wrap_ms = 0;   ///< SoftWrAP: how long a transaction may hold retirement up, twice; 0: as long as it takes
+  std::uint32_t threads = 8;           ///< writers with a ring of their own (held order); more share one
+  bool fence_is_sync = false;          ///< of the medium
+  std::uint32_t log_group = 0;         ///< REWIND, batch: records that share a fence; 0: its default
+  std::uint32_t alias_entries = 0;     ///< SoftWrAP: of each alias table; 0: its default
+  std::uint32_t alias_page_bytes = 0;  ///< SoftWrAP: of an object's page in an alias table; 0: its default
+  std::uint32_t long_wrap_ms = 0;      ///< SoftWrAP: how long a transaction may hold retirement up, twice; 0: as long as it takes
 };
 
 /// What recovery did.

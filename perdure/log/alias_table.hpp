@@ -50,7 +50,7 @@ class AliasTable {
         e.key.store(key, std::memory_order_release);  // pairs with find
         return &e.value;
       }
-      if (seen == (key | claimed)) continue;  // another thread's, on its way: the caller's isolation has failed; no value is lost by it
+      if (seen == (key | claimed)) continue;  // another thread's, on its way
       if (seen == 0) {
         if (size() >= limit()) return nullptr;
         if (!e.key.compare_exchange_strong(seen, key | claimed, std::memory_order_acq_rel)) continue;  // look at it again

@@ -10,17 +10,20 @@
 // A wrap is opened in one of four colours: which table is active, and whether the other one is in R (or E). Time goes in periods: one table is active for one
 // period; the tables take turns. The paper counts the open wraps of each colour; here each thread shows its wrap's colour in a place of its own, and to ask for
 // a count is to look at all of them: opening and closing write no line that threads share.
+// What a table holds are words, and objects in pages (alias_pages.hpp); a word that is in one of its pages is not looked for among the others.
 // A wrap sees at most one switch while it is open: the next one needs the table of its period to be E again.
 //   A1 nobody looks at a table that is being emptied: not before every wrap has ended that might.
 //   A2 what a wrap stores is in tables of its period or the next one.
 // Thread safety: open, close, find, add by a wrap's thread; what changes a state by one thread (engine/softwrap/retirer.hpp); the rest by any.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
 
 #include "perdure/base/thread_slot.hpp"
+#include "perdure/log/alias_pages.hpp"
 #include "perdure/log/alias_table.hpp"
 
 namespace perdure::log {
@@ -29,7 +32,38 @@ enum class TableState : char { empty = 'E', active = 'A', full = 'F', closed = '
 
 class AliasTables {
  public:
-  explicit AliasTables(std::uint64_t entries) : tables_{AliasTable(entries), AliasTable(entries)} {}
+  explicit AliasTables(std::uint64_t entries, std::uint64_t page_bytes = AliasPages::default_bytes)
+      : tables_{Table(entries, page_bytes), Table(entries, page_bytes)} {}
+
+  class Table {
+   public:
+    Table(std::uint64_t entries, std::uint64_t page_bytes) : words(entries), pages(page_bytes, words.capacity()) {}
+    /// Of words and objects: the word's value, or null.
+    [[nodiscard]] std::uint64_t* find(std::uint64_t offset) noexcept {
+      if (std::uint64_t* const v = pages.find(offset)) return v;
+      return words.size() == 0 ? nullptr : words.find(offset);
+    }
+    /// Entries of which it is full at `words.limit()`, or before: a page counts for half its words, as its size is.
+    [[nodiscard]] std::uint64_t size() const noexcept { return words.size() + pages.size() * (pages.words() / 2); }
+    [[nodiscard]] std::uint64_t capacity() const noexcept { return words.capacity(); }
+    /// f(offset, value) for each; of a word that is in a page, too, the page's value comes later.
+    template <class F>
+    void for_each(F&& f) const {
+      words.for_each(f);
+      pages.for_each(f);
+    }
+    void clear() noexcept {
+      words.clear();
+      pages.clear();
+    }
+    void reset(std::uint64_t entries) {
+      pages.reset(std::bit_ceil(entries));
+      words.reset(entries);
+    }
+
+    AliasTable words;
+    AliasPages pages;
+  };
 
   /// Which table is active, by its low bit, and whether the other one may be looked at.
   class Moment {
@@ -50,8 +84,8 @@ class AliasTables {
     return Moment(moment_.load(std::memory_order_acquire));
   }  // pairs with switch_over, note_retired
   [[nodiscard]] TableState state(unsigned table) const noexcept { return states_[table].load(std::memory_order_acquire); }
-  [[nodiscard]] AliasTable& table(unsigned table) noexcept { return tables_[table]; }
-  [[nodiscard]] AliasTable& active() noexcept { return tables_[now().active()]; }
+  [[nodiscard]] Table& table(unsigned table) noexcept { return tables_[table]; }
+  [[nodiscard]] Table& active() noexcept { return tables_[now().active()]; }
 
   /// A wrap begins on the thread of `slot`: what it looks at is there until it closes.
   Moment open(int slot) noexcept {
@@ -69,8 +103,31 @@ class AliasTables {
   /// Of a word that an open wrap asks for: null where home has the newest. Both tables but for one that is retired.
   [[nodiscard]] const std::uint64_t* find(std::uint64_t offset) noexcept {
     const Moment at = now();
-    if (const std::uint64_t* v = look(tables_[at.active()], offset)) return v;
-    return at.other_retired() ? nullptr : look(tables_[at.active() ^ 1], offset);
+    if (const std::uint64_t* v = tables_[at.active()].find(offset)) return v;
+    return at.other_retired() ? nullptr : tables_[at.active() ^ 1].find(offset);
+  }
+
+  /// find() of n words from `offset`: values[i] is the newest one, home(i) where home has it.
+  template <class Home>
+  void read(std::uint64_t offset, std::uint64_t* values, std::uint64_t n, Home&& home) {
+    const Moment at = now();  // before home is looked at: it has what these tables do not have
+    std::array<Table*, 2> tables{&tables_[at.active()], at.other_retired() ? nullptr : &tables_[at.active() ^ 1]};
+    for (Table*& t : tables)
+      if (t != nullptr && t->size() == 0) t = nullptr;
+    const std::uint64_t words = tables_[0].pages.words();
+    for (std::uint64_t i = 0; i < n;) {
+      std::array<const std::uint64_t*, 2> pages{};
+      for (std::size_t t = 0; t < 2; ++t)
+        if (tables[t] != nullptr) pages[t] = tables[t]->pages.look(offset);
+      for (const std::uint64_t end = std::min(n, i + words - offset / 8 % words); i < end; ++i, offset += 8) {
+        const std::uint64_t* v = nullptr;
+        for (std::size_t t = 0; t < 2 && v == nullptr; ++t) {
+          if (pages[t] != nullptr) v = tables[t]->pages.in(pages[t], offset);
+          if (v == nullptr && tables[t] != nullptr && tables[t]->words.size() != 0) v = tables[t]->words.find(offset);
+        }
+        values[i] = v != nullptr ? *v : home(i);
+      }
+    }
   }
 
   // --- by the one who retires ---------------------------------------------------------------------------------------------------------
@@ -111,7 +168,7 @@ class AliasTables {
   }
   /// R -> E: any_that_looks(this period) has said no (A1). `entries`: more than it had room for, or 0.
   void empty(std::uint64_t entries) {
-    AliasTable& t = tables_[now().active() ^ 1];
+    Table& t = tables_[now().active() ^ 1];
     if (entries > t.capacity())
       t.reset(entries);
     else
@@ -123,9 +180,6 @@ class AliasTables {
   struct alignas(128) Place {
     std::atomic<std::uint64_t> colour{0};  // 0: no wrap is open; else the moment at which it was opened, + 1
   };
-  [[nodiscard]] static const std::uint64_t* look(AliasTable& table, std::uint64_t offset) noexcept {
-    return table.size() == 0 ? nullptr : table.find(offset);
-  }
   template <class F>
   [[nodiscard]] bool any(F&& f) const noexcept {
     const int n = used_.load(std::memory_order_acquire);  // pairs with open
@@ -137,7 +191,7 @@ class AliasTables {
   }
   void set(unsigned table, TableState state) noexcept { states_[table].store(state, std::memory_order_release); }  // pairs with state()
 
-  std::array<AliasTable, 2> tables_;
+  std::array<Table, 2> tables_;
   std::array<std::atomic<TableState>, 2> states_{TableState::active, TableState::empty};
   alignas(128) std::atomic<std::uint64_t> moment_{1};  // period 0, the other one empty
   alignas(128) std::atomic<int> used_{0};

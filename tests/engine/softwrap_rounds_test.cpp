@@ -125,6 +125,43 @@ TEST(SoftWrapRounds, AWrapThatIsOpenAtASwitchStoresToBothTables) {
   }
 }
 
+// The same with objects, of pages that others' words are in too.
+TEST(SoftWrapRounds, ObjectsGoHomeAndComeBackAtAnAbort) {
+  for (const bool gives_up : {false, true}) {
+    Direct d;
+    const std::vector<std::uint64_t> old(40, 1), fresh(40, 2);
+    d.wrap([&](auto& c) { c.write_words(d.word(10), old.data(), old.size()); });
+    d.put(12, 3);   // it is in the page
+    d.put(60, 30);  // it is not
+    auto& c = d.engine->context();
+    c.begin(true);
+    c.write_words(d.word(5), fresh.data(), 30);
+    std::thread other([&] { d.engine->checkpoint().or_throw(); });
+    d.await_period(1);
+    c.write_words(d.word(30), fresh.data(), 40);
+    std::vector<std::uint64_t> seen(80);
+    c.read_words(seen.data(), d.word(0), seen.size());
+    for (std::size_t w = 0; w < 80; ++w) {
+      EXPECT_EQ(w >= 5 && w < 70 ? 2U : 0U, seen[w]) << w;
+      EXPECT_EQ(seen[w], c.read(d.word(w))) << w;
+    }
+    if (gives_up)
+      c.rollback();
+    else
+      c.commit(durable);
+    other.join();
+    const auto expected = [&](std::size_t w) -> std::uint64_t {
+      if (!gives_up) return w >= 5 && w < 70 ? 2 : 0;
+      return w == 12 ? 3 : w == 60 ? 30 : w >= 10 && w < 50 ? 1 : 0;
+    };
+    for (std::size_t w = 0; w < 80; ++w) EXPECT_EQ(expected(w), d.get(w)) << w;
+    d.engine->checkpoint().or_throw();
+    for (std::size_t w = 0; w < 80; ++w) EXPECT_EQ(expected(w), *d.word(w)) << w;
+    EXPECT_EQ(expected(12), d.recovered(12));
+    EXPECT_TRUE(d.engine->close().ok());
+  }
+}
+
 // The next period needs the table that the open wrap may look at: it begins when that one has ended.
 TEST(SoftWrapRounds, AWrapSeesOneSwitchAtMost) {
   Direct d;

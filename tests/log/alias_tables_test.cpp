@@ -101,6 +101,77 @@ TEST(AliasTable, ManyAddAtATime) {
       ASSERT_EQ(table.find(static_cast<std::uint64_t>(w) * 8), places[static_cast<std::size_t>(t)][static_cast<std::size_t>(w)]);
 }
 
+// Objects of several pages, with words that have aliases of their own beside them: some in the pages, some not.
+TEST(AliasPages, HoldObjectsAndForgetThem) {
+  for (const std::uint64_t page_bytes : {512, 1024, 8192}) {
+    AliasTables t(4096, page_bytes);
+    (void)t.open(0);
+    std::mt19937_64 random(page_bytes);
+    std::map<std::uint64_t, std::uint64_t> model;
+    for (int round = 0; round < 60; ++round) {
+      if (round % 20 == 19) {  // and what was is in the other table
+        const std::uint64_t period = t.now().period();
+        t.close(0);
+        t.empty(0);
+        t.switch_over();
+        (void)t.open(0);
+        std::erase_if(model, [&](const auto& e) { return t.table(static_cast<unsigned>(period & 1)).find(e.first) == nullptr; });
+      }
+      const std::uint64_t first = random() % 2000;
+      std::vector<std::uint64_t> object(16 + random() % 300);
+      for (auto& w : object) w = random();
+      std::vector<log::AliasPages::Change> changes;
+      std::vector<std::pair<std::uint64_t*, std::uint64_t>> undo;
+      ASSERT_TRUE(
+          t.active().pages.write(first * 8, object.data(), object.size(), [&](const log::AliasPages::Change& c, std::uint64_t there) {
+            changes.push_back(c);
+            for (unsigned b = 0; b < 64; ++b)
+              if ((there >> b & 1) != 0) undo.emplace_back(c.first + b, c.first[b]);
+          }));
+      if (random() % 3 == 0) {
+        for (const auto& [word, old] : undo) *word = old;
+        for (const auto& c : changes) log::AliasPages::forget(c);
+      } else {
+        for (std::size_t i = 0; i < object.size(); ++i) model[(first + i) * 8] = object[i];
+      }
+      for (int i = 0; i < 5; ++i) {
+        const std::uint64_t offset = random() % 2400 * 8;
+        std::uint64_t* const alias = t.active().find(offset);
+        *(alias != nullptr ? alias : t.active().words.add(offset, 0)) = model[offset] = random();
+      }
+      std::vector<std::uint64_t> all(2400);
+      t.read(0, all.data(), all.size(), [](std::uint64_t i) { return i; });
+      for (std::uint64_t w = 0; w < all.size(); ++w) {
+        const std::uint64_t* const alias = t.find(w * 8);
+        ASSERT_EQ(model.contains(w * 8), alias != nullptr) << w;
+        if (alias != nullptr) {
+          ASSERT_EQ(model[w * 8], *alias) << w;
+        }
+        ASSERT_EQ(alias != nullptr ? *alias : w, all[w]) << w;
+      }
+    }
+    std::map<std::uint64_t, std::uint64_t> home;  // the older table's values, then the newer one's
+    for (const unsigned table : {t.now().active() ^ 1, t.now().active()})
+      t.table(table).for_each([&](std::uint64_t offset, std::uint64_t value) { home[offset] = value; });
+    EXPECT_EQ(model, home);
+  }
+}
+
+TEST(AliasPages, AreFullWhenTheirIndexIs) {
+  log::AliasPages pages(1024, 64);
+  const std::vector<std::uint64_t> page(128, 7);
+  const auto write = [&](std::uint64_t n) {
+    return pages.write(n * 1024, page.data(), page.size(), [](const log::AliasPages::Change&, std::uint64_t) {});
+  };
+  for (std::uint64_t n = 0; n < 56; ++n) ASSERT_TRUE(write(n));
+  EXPECT_FALSE(write(56));
+  EXPECT_EQ(56U, pages.size());
+  pages.clear();
+  EXPECT_EQ(nullptr, pages.find(0));
+  EXPECT_TRUE(write(56));
+  EXPECT_EQ(7U, *pages.find(56 * 1024 + 8));
+}
+
 // The paper's Figure 3, a turn of it.
 TEST(AliasTables, GoThroughTheirStates) {
   AliasTables t(64);
@@ -111,7 +182,7 @@ TEST(AliasTables, GoThroughTheirStates) {
   EXPECT_EQ(0U, first.active());
   EXPECT_TRUE(first.other_retired());
   counts({0, 1, 0, 0});
-  (void)t.active().add(8, 80);
+  (void)t.active().words.add(8, 80);
   t.switch_over();
   EXPECT_EQ("FA", states());
   EXPECT_TRUE(t.any_of_period(0));
@@ -120,14 +191,14 @@ TEST(AliasTables, GoThroughTheirStates) {
   EXPECT_FALSE(second.other_retired());
   counts({0, 1, 1, 0});
   EXPECT_EQ(80U, *t.find(8));  // in the full one
-  *t.active().add(8, 0) = 81;
+  *t.active().words.add(8, 0) = 81;
   EXPECT_EQ(81U, *t.find(8));
   t.close(0);
   EXPECT_FALSE(t.any_of_period(0));
   t.note_closed();
   EXPECT_EQ("CA", states());
-  (void)t.active().add(16, 160);
-  (void)t.table(0).add(24, 240);
+  (void)t.active().words.add(16, 160);
+  (void)t.table(0).words.add(24, 240);
   EXPECT_EQ(240U, *t.find(24));
   t.note_retired();
   EXPECT_EQ("RA", states());
@@ -180,12 +251,12 @@ TEST(AliasTables, NoWrapMissesAValueWhileTheyTakeTurns) {
           const std::uint64_t value = alias != nullptr ? *alias : home[w].load(std::memory_order_relaxed);
           if (value != model[w]) ++wrong;
           if (random() % 8 == 0) std::this_thread::yield();
-          log::AliasTable& active = t.active();
+          AliasTables::Table& active = t.active();
           std::uint64_t* mine = active.find(w * 8);
           if (mine != nullptr) {
             undo.emplace_back(mine, *mine);
           } else {
-            mine = active.add(w * 8, value);
+            mine = active.words.add(w * 8, value);
             undo.emplace_back(mine, 0);
           }
           *mine = gives_up ? ~std::uint64_t{0} : ++model[w];  // the one who retires reads it when it has closed

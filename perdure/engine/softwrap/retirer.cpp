@@ -171,10 +171,11 @@ Retirer::Lines Retirer::take_pushed() {
 // C -> R.
 Status Retirer::retire(std::uint64_t x) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> words;
-  log::AliasTable& table = house_.tables.table(house_.tables.now().active() ^ 1);
+  const log::AliasTables::Table& table = house_.tables.table(house_.tables.now().active() ^ 1);
   words.reserve(table.size());
   table.for_each([&](std::uint64_t offset, std::uint64_t value) { words.emplace_back(offset, value); });
-  std::sort(words.begin(), words.end());
+  // Stable: of a word that is in a page, too, the page's value is the later one.
+  std::stable_sort(words.begin(), words.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   const Lines lines = take_pushed();  // R1: after X was drawn
   log::HomeWriter home(house_.medium, house_.max_home_bytes);
   std::uint64_t last = ~std::uint64_t{0}, count = lines.size();

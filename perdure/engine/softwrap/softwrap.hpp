@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -36,6 +37,8 @@ namespace perdure::engine::softwrap {
 
 inline constexpr const char* global_family = "softwrap";
 inline constexpr const char* local_family = "softwrap-local";
+/// From so many words on what is written at once is an object, whose alias is in pages.
+inline constexpr std::uint64_t object_words = 16;
 
 /// Where a pool's log `ring` lies.
 [[nodiscard]] log::WrapPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept;
@@ -179,8 +182,16 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
     }
     check_expired();
     room(log::WrapRecord::entry_bytes * (1 + n / log::WrapRecord::most_in_run) + n * 8);
-    for (std::uint64_t i = 0; i < n; ++i) store(offset_of(a + i), src[i]);
+    if (n < object_words)
+      for (std::uint64_t i = 0; i < n; ++i) store(offset_of(a + i), src[i]);
+    else
+      store_object(offset_of(a), src, n);
     log().run(offset_of(a), src, n);
+  }
+  /// read() of n words, those of pages as a whole.
+  void read_words(std::uint64_t* to, const std::uint64_t* a, std::uint64_t n) {
+    check_expired();
+    engine_.tables_.read(offset_of(a), to, n, [&](std::uint64_t i) { return tm_.read(a + i); });
   }
   std::byte* alloc(std::uint64_t bytes) {
     check_expired();
@@ -210,13 +221,13 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
   }
   /// The word's alias has this value; the old one is remembered.
   void store(std::uint64_t offset, std::uint64_t v) {
-    log::AliasTable& table = engine_.tables_.active();
+    log::AliasTables::Table& table = engine_.tables_.active();
     std::uint64_t* alias = table.find(offset);
     if (alias == nullptr) {
       const std::uint64_t* const other = engine_.tables_.find(offset);  // in the other table
       const std::uint64_t old = other != nullptr ? *other : tm::load_word(reinterpret_cast<const std::uint64_t*>(view_ + offset));
       added_.push_back(nullptr);  // first: memory may run out
-      alias = table.add(offset, old);
+      alias = table.words.add(offset, old);
       if (__builtin_expect(alias == nullptr, 0)) {
         added_.pop_back();
         need(Need::table);
@@ -225,6 +236,16 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
     }
     tm_.undo().push(alias, *alias);  // which TMs put back where it was: into the alias
     tm::store_word(alias, v);
+  }
+  void store_object(std::uint64_t offset, const std::uint64_t* src, std::uint64_t n) {
+    const auto before = [this](const log::AliasPages::Change& c, std::uint64_t there) {
+      if (c.bits != 0) objects_.push_back(c);
+      for (; there != 0; there &= there - 1) {
+        std::uint64_t* const word = c.first + std::countr_zero(there);
+        tm_.undo().push(word, *word);
+      }
+    };
+    if (__builtin_expect(!engine_.tables_.active().pages.write(offset, src, n, before), 0)) need(Need::table);
   }
   void check_expired() {
     if (engine_.retirer_ && engine_.retirer_->expired(opened_.period())) expired();
@@ -239,10 +260,11 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
   const int slot_;
   log::AliasTables::Moment opened_;
   Need need_ = Need::nothing;
-  std::uint64_t entries_ = 0;          // that it had added when a table was full
-  std::vector<std::uint64_t*> added_;  // aliases that were none before this wrap
-  Retirer::Node node_;                 // heap lines of this wrap
-  bool huge_ = false;                  // they are more than the writer holds
+  std::uint64_t entries_ = 0;                     // that it had added when a table was full
+  std::vector<std::uint64_t*> added_;             // aliases that were none before this wrap
+  std::vector<log::AliasPages::Change> objects_;  // the same of words in pages
+  Retirer::Node node_;                            // heap lines of this wrap
+  bool huge_ = false;                             // they are more than the writer holds
 };
 
 }  // namespace perdure::engine::softwrap

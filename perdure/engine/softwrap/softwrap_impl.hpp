@@ -54,7 +54,9 @@ inline constexpr std::uint32_t default_alias_entries = 1 << 16;
 
 template <class Tm>
 SoftWrap<Tm>::SoftWrap(pool::PoolFile& file, const Config& config, const Recovery& recovery)
-    : Base(file, config, recovery), tables_(config.alias_entries == 0 ? default_alias_entries : config.alias_entries) {
+    : Base(file, config, recovery),
+      tables_(config.alias_entries == 0 ? default_alias_entries : config.alias_entries,
+              config.alias_page_bytes == 0 ? log::AliasPages::default_bytes : config.alias_page_bytes) {
   if (file.read_only() || core_.poisoned()) return;
   const auto begin_buckets = [this](unsigned bucket, std::uint64_t base) {
     for (auto& line : lines_) line->log.begin_bucket(bucket, base);
@@ -150,6 +152,7 @@ template <class Tm>
 void SoftWrap<Tm>::Context::take_back() noexcept {
   tm_.undo().take_back([](std::uint64_t* alias, std::uint64_t old) { tm::store_word(alias, old); });
   for (std::uint64_t* const alias : added_) log::AliasTable::forget(alias);
+  for (const log::AliasPages::Change& c : objects_) log::AliasPages::forget(c);
 }
 
 template <class Tm>
@@ -167,6 +170,7 @@ void SoftWrap<Tm>::Context::rollback() noexcept {
 template <class Tm>
 void SoftWrap<Tm>::Context::end() noexcept {
   added_.clear();
+  objects_.clear();
   this->end_log();
   engine_.tables_.close(slot_);
 }
