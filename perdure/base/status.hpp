@@ -22,7 +22,7 @@ namespace perdure {
 enum class Code : std::uint8_t {
   ok = 0,
   io = 1,             ///< the operating system or the medium failed (errno text in the message)
-  busy = 2,           ///< somebody else has the pool open
+  busy = 2,           ///< somebody else has the pool open, or what is asked for; try again
   corrupt = 3,        ///< bytes that were durable no longer check; nothing was changed
   incompatible = 4,   ///< not a pool, newer version, other layout, engine, endianness, or its address is taken
   full = 5,           ///< no room: heap, max_size, or disk; the transaction was rolled back

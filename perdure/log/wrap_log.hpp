@@ -79,6 +79,8 @@ class WrapLog {
     for (const auto& t : tail_) lines += t.load(std::memory_order_relaxed);  // pairs with nothing: a count
     return lines;
   }
+  /// Whether a wrap that opens this bucket finds half of it free.
+  [[nodiscard]] bool roomy(unsigned bucket) const noexcept { return tail_[bucket].load(std::memory_order_relaxed) * 2 <= place_.lines(); }
   /// The newest wrap that was closed here.
   [[nodiscard]] std::uint64_t last_id() const noexcept { return last_id_; }
 

@@ -63,10 +63,10 @@ std::vector<Config> table() {
     for (const char* container : {"hash_map", "map", "vector"})
       all.push_back({"emulated", "undo", threads, container, each / 4 + 1, false});
   for (const engine::Entry& e : engine::registered())
-    if ((test::is_rewind(e) || test::is_blurred(e)) && e.name == e.family)
+    if ((test::is_rewind(e) || test::is_blurred(e) || test::is_softwrap(e)) && e.name == e.family)
       for (const char* container : {"hash_map", "map"})
         all.push_back({"emulated", std::string(e.name), container[0] == 'h' ? 2U : 1U, container, each / 4 + 1,
-                       e.family.ends_with("batch") || e.family == "bppm"});
+                       e.family.ends_with("batch") || e.family == "bppm" || test::is_softwrap(e)});
   for (const char* engine : {"shadow", "dudetm", "undo"})  // beside the 2,000: at every call of the medium
     for (const std::uint64_t threads : {1, 2})
       for (const char* container : {"hash_map", "map", "vector"}) all.push_back({"emulated", engine, threads, container, each, true});

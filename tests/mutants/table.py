@@ -220,4 +220,36 @@ BLURRED = (
     _left_out("a log durable as it was seen (D4)", _BRECOVERY, "TornLog::flush_scanned(medium, place, scan);", by="bppm"),
 )
 
-MUTANTS = CHECKS + SESSIONS + ORDERS + CALLERS + LISTS + REWIND + BLURRED
+_WRAP, _WHPP, _SOFT, _SIMPL, _LOCAL, _RETIRER, _SRECOVERY = (
+    "log/wrap_log.cpp", "log/wrap_log.hpp", "engine/softwrap/softwrap.hpp", "engine/softwrap/softwrap_impl.hpp", "engine/softwrap/local_impl.hpp",
+    "engine/softwrap/retirer.cpp", "engine/softwrap/recovery.cpp",
+)
+
+# SoftWrAP's log and engines.
+SOFTWRAP = (
+    _one("a wrap's checksum", _WRAP, "c.lines == n + 1 - first && whole(sum, n)", "c.lines == n + 1 - first && (MUTANT || whole(sum, n))", by="wrap_log"),
+    _one("wraps behind a torn one", _WRAP, "    if (!whole(of, n)) continue;\n", "    if (MUTANT || !whole(of, n)) continue;\n", by="wrap_log"),
+    _one("wraps of a bucket's own base (W2)", _WHPP, "return identity ^ base::mix(epoch ^ base::mix(base * 4 + bucket));",
+         "return identity ^ base::mix(epoch ^ base::mix((MUTANT ? 0 : base) * 4 + bucket));", by="wrap_log"),
+    _one("a log of wraps of this epoch only", _WRAP, "c.ours = ControlWord::value(epoch) == place.epoch;", "c.ours = MUTANT || ControlWord::value(epoch) == place.epoch;", by="wrap_log"),
+    _one("a log's damaged control words", _WRAP, "  if (!all) c.damage", "  if (!all && !MUTANT) c.damage", by="wrap_log"),
+    _one("ids grow in a bucket", _WRAP, "      if (id <= last_id) {", "      if (!MUTANT && id <= last_id) {", by="wrap_log"),
+    _one("a bucket begins again only when X covers it: aliasing for all (S2)", _RETIRER, "    if (Status s = house_.note_x(x); !s.ok()) return s;",
+         "    if (Status s = MUTANT ? Status() : house_.note_x(x); !s.ok()) return s;", by="softwrap"),
+    _one("the same, local (S2)", _LOCAL, "    if (Status s = lines_.front()->log.note_x(x); !s.ok()) return s;",
+         "    if (Status s = MUTANT ? Status() : lines_.front()->log.note_x(x); !s.ok()) return s;", by="softwrap"),
+    _one("X is what was quiet at the switch (R1)", _RETIRER, "  if (Status s = retire(x); !s.ok()) return s;", "  if (Status s = retire(MUTANT ? house_.quiet() : x); !s.ok()) return s;", by="softwrap_rounds"),
+    _one("home gets closed wraps' values only (R2)", _RETIRER, "  if (!wait_until(ended, long_wrap_ms_)) {", "  if (!MUTANT && !wait_until(ended, long_wrap_ms_)) {", by="softwrap_rounds"),
+    _left_out("heap lines of wraps are flushed before X (R1)", _SIMPL, "if (s.ok()) engine_.retirer_->push(node_);", by="softwrap"),
+    _one("spans have no aliases (S3)", _SOFT, "if (c.engine_.tables_.find(c.offset_of(line + i)) != nullptr) c.need(Need::drain);",
+         "if (!MUTANT && c.engine_.tables_.find(c.offset_of(line + i)) != nullptr) c.need(Need::drain);", by="explorer"),
+    _left_out("an aborted wrap's aliases are forgotten (S3)", _SIMPL, "for (std::uint64_t* const alias : added_) log::AliasTable::forget(alias);", by="explorer"),
+    _left_out("an aborted wrap's objects are forgotten", _SIMPL, "for (const log::AliasPages::Change& c : objects_) log::AliasPages::forget(c);", by="softwrap_rounds"),
+    _one("evicted wraps' tables are replayed from the logs", _RETIRER, "  if (Status s = house_.replay(); !s.ok()) return s;", "  if (Status s = MUTANT ? Status() : house_.replay(); !s.ok()) return s;", by="softwrap_rounds"),
+    _one("recovery leaves out what X covers (wraps)", _SRECOVERY, "        if (w.id > x) closed.push_back({w, place});", "        if (MUTANT || w.id > x) closed.push_back({w, place});", by="softwrap"),
+    _one("closed wraps in the order of their ids", _SRECOVERY, "return a.wrap.id < b.wrap.id; });", "return MUTANT ? a.wrap.id > b.wrap.id : a.wrap.id < b.wrap.id; });", by="softwrap"),
+    _left_out("a log durable as it was seen (D4, wraps)", _SRECOVERY, "WrapLog::flush_scanned(medium, place, b, scan);", by="softwrap"),
+    _left_out("its control durable as it was seen (D4, wraps)", _SRECOVERY, "WrapLog::flush_control(medium, place);", by="softwrap"),
+)
+
+MUTANTS = CHECKS + SESSIONS + ORDERS + CALLERS + LISTS + REWIND + BLURRED + SOFTWRAP

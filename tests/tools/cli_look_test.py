@@ -144,7 +144,7 @@ class Looking(Case):
 class Foreign(Case):
     """Pools of programs with root types of their own."""
 
-    OWN_LOGS = ("rewind-1l-nfp-batch", "rewind-2l-fp-simple", "bppm", "redo-mne-sync")  # no records
+    OWN_LOGS = ("rewind-1l-nfp-batch", "rewind-2l-fp-simple", "bppm", "redo-mne-sync", "softwrap", "softwrap-local")  # no records
 
     def make(self, engine, how):
         done = subprocess.run([FOREIGN, self.pool, engine, how], capture_output=True, text=True, timeout=60, check=False)

@@ -74,6 +74,9 @@ class SoftWrapLocal<Tm>::Context : public WrapContext<Tm> {
   void free(void* p) { ops_.free(heap_, offset_of(p), tm_); }
   std::uint64_t commit(Durability durability);
   void rollback() noexcept;
+  /// Whether the open wrap, which has stored nothing yet, finds half of its log free; else make_room(half()).
+  [[nodiscard]] bool roomy() noexcept { return log().roomy(0); }
+  [[nodiscard]] std::uint64_t half() noexcept { return log().capacity() / 2; }
 
  private:
   friend class SoftWrapLocal;

@@ -204,6 +204,12 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
   }
   std::uint64_t commit(Durability durability);
   void rollback() noexcept;
+  /// Whether the open wrap, which has stored nothing yet, finds half of its bucket and of a table free; else make_room(half()).
+  [[nodiscard]] bool roomy() noexcept {
+    return log().roomy(static_cast<unsigned>(opened_.period() % 3)) &&
+           engine_.tables_.active().size() * 2 <= engine_.tables_.active().words.limit();
+  }
+  [[nodiscard]] std::uint64_t half() noexcept { return log().capacity() / 2; }
 
  private:
   friend class SoftWrap;

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/api/wrap_calls.hpp"
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "perdure/api/pool.hpp"
+#include "perdure/base/thread_slot.hpp"
+
+namespace perdure::paper {
+
+/// Of either form of aliasing.
+class WrapCalls::State {
+ public:
+  virtual ~State() = default;
+  virtual void open() = 0;
+  virtual void close_wrap() = 0;
+  virtual void abort() = 0;
+  virtual void read(void* to, const void* source, std::size_t n) = 0;
+  virtual void write(void* destination, const void* from, std::size_t n) = 0;
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void free(void* block) = 0;
+  virtual void checkpoint() = 0;
+  virtual engine::Stats stats() = 0;
+  virtual pool::PoolFile& file() noexcept = 0;
+  virtual void end() = 0;  ///< aborts, closes, swallows
+  virtual Status close() = 0;
+  [[nodiscard]] unsigned& depth() noexcept { return depths_[static_cast<std::size_t>(base::thread_slot())].n; }
+  [[nodiscard]] unsigned all_open() const noexcept {
+    unsigned n = 0;
+    for (const auto& d : depths_) n += d.n != 0 ? 1 : 0;
+    return n;
+  }
+
+ private:
+  struct alignas(128) Depth {
+    unsigned n = 0;
+  };
+  std::array<Depth, base::max_threads> depths_;
+};
+
+namespace {
+
+error outside(const std::string& path, const char* call) {
+  return error(failure(Code::invalid, path, std::string(call) + " outside a wrap", "a wrapOpen() on this thread before it"));
+}
+
+template <class Instance>
+class Over final : public WrapCalls::State {
+  using Running = detail::Running<Instance>;
+  using Context = typename Running::Engine::Context;
+
+ public:
+  explicit Over(detail::Opened opened) : running_(std::move(opened)) {}
+
+  void open() override {
+    Context& c = context();
+    for (int left = 3;; --left) {
+      c.begin(true);
+      if (c.roomy()) return;
+      c.rollback();
+      if (left == 0) throw no_room();
+      running_.engine->make_room(c, c.half());
+    }
+  }
+  void close_wrap() override {
+    guarded([](Context& c) { c.commit(Durability::durable); });
+  }
+  void abort() override { context().rollback(); }
+  void read(void* to, const void* source, std::size_t n) override {
+    guarded([&](Context& c) { ReadTx<Context>(c).read_bytes(to, source, n); });
+  }
+  void write(void* destination, const void* from, std::size_t n) override {
+    guarded([&](Context& c) { Tx<Context>(c).write_bytes(destination, from, n); });
+  }
+  void* allocate(std::size_t bytes) override {
+    void* block = nullptr;
+    guarded([&](Context& c) { block = c.alloc(bytes); });
+    return block;
+  }
+  void free(void* block) override {
+    guarded([&](Context& c) { c.free(block); });
+  }
+  void checkpoint() override { running_.engine->checkpoint().or_throw(); }
+  engine::Stats stats() override { return running_.engine->stats(); }
+  pool::PoolFile& file() noexcept override { return running_.file(); }
+  void end() override {
+    if (running_.engine->core().state() != 0) return;
+    if (all_open() != 0) return;  // other threads' wraps, which nobody may abort for them: as after a crash
+    try {
+      (void)running_.close();
+    } catch (...) {  // the next opening recovers
+    }
+  }
+  Status close() override { return running_.close(); }
+
+ private:
+  Context& context() { return running_.engine->context(); }
+  error no_room() {
+    return error(failure(
+        Code::busy, running_.file().path(),
+        "a wrap that found no room more in the log or an alias table, or a block that is on its way home",
+        "half a log bucket and half a table to be enough",
+        "it has been rolled back: open it again; if it is told so again, store less in one, or make log_size and alias_entries larger"));
+  }
+  /// What f throws ends the wrap, but for wrong use.
+  template <class F>
+  void guarded(F&& f) {
+    Context& c = context();
+    try {
+      f(c);
+    } catch (const engine::NeedRoom& need) {
+      c.rollback();
+      depth() = 0;
+      running_.engine->make_room(c, need.bytes);
+      throw no_room();
+    } catch (const error& e) {
+      if (e.code() == Code::invalid) throw;
+      c.rollback();
+      depth() = 0;
+      throw;
+    } catch (...) {
+      c.rollback();
+      depth() = 0;
+      throw;
+    }
+  }
+
+  Running running_;
+};
+
+std::unique_ptr<WrapCalls::State> open_state(const std::string& path, Options options, const std::string& layout, std::uint64_t root_bytes,
+                                             std::unique_ptr<medium::Medium> medium) {
+  options.isolation = Isolation::caller;
+  if (!options.engine.empty() && !options.engine.ends_with("/none")) options.engine += "/none";
+  std::vector<engine::Entry> forms;
+  engine::add_entries<softwrap_none>(forms);
+  engine::add_entries<softwrap_local_none>(forms);
+  const bool fresh = medium != nullptr;
+  auto opened = detail::open_pool(path, options, forms, layout, root_bytes, std::move(medium), fresh).value();
+  if (opened.config.instance == forms[0].name) return std::make_unique<Over<softwrap_none>>(std::move(opened));
+  return std::make_unique<Over<softwrap_local_none>>(std::move(opened));
+}
+
+}  // namespace
+
+WrapCalls::WrapCalls(const std::string& path, const Options& options, const std::string& layout, std::uint64_t root_bytes,
+                     std::unique_ptr<medium::Medium> medium)
+    : state_(open_state(path, options, layout, root_bytes, std::move(medium))) {}
+
+WrapCalls::~WrapCalls() {
+  if (state_->depth() != 0) wrapAbort();
+  state_->end();
+}
+
+void* WrapCalls::root_address() const noexcept { return state_->file().view() + state_->file().header().root_offset; }
+
+void WrapCalls::wrapOpen() {
+  if (state_->depth() == 0) state_->open();
+  ++state_->depth();
+}
+
+void WrapCalls::wrapClose() {
+  unsigned& depth = state_->depth();
+  if (depth == 0) throw outside(file().path(), "wrapClose()");
+  if (depth == 1) state_->close_wrap();  // what it throws has set the depth to 0
+  --depth;
+}
+
+void WrapCalls::wrapAbort() {
+  if (state_->depth() == 0) throw outside(file().path(), "wrapAbort()");
+  state_->abort();
+  state_->depth() = 0;
+}
+
+void WrapCalls::wrapRead(void* to, const void* source, std::size_t n) {
+  if (state_->depth() != 0) return state_->read(to, source, n);
+  wrapOpen();
+  state_->read(to, source, n);
+  wrapClose();
+}
+
+void WrapCalls::wrapWrite(void* destination, const void* from, std::size_t n) {
+  if (state_->depth() == 0) throw outside(file().path(), "a store");
+  const auto home = reinterpret_cast<std::uintptr_t>(file().view()), at = reinterpret_cast<std::uintptr_t>(destination);
+  if (at < home || at - home + n > file().header().home_bytes)
+    throw error(failure(Code::invalid, file().path(), "an address that is not in the pool", "one in root(), or in an allocated block"));
+  state_->write(destination, from, n);
+}
+
+void* WrapCalls::pmalloc(std::size_t bytes) {
+  if (state_->depth() == 0) throw outside(file().path(), "pmalloc()");
+  return state_->allocate(bytes);
+}
+
+void WrapCalls::pfree(void* block) {
+  if (state_->depth() == 0) throw outside(file().path(), "pfree()");
+  state_->free(block);
+}
+
+void WrapCalls::checkpoint() {
+  if (state_->depth() != 0)
+    throw error(failure(Code::invalid, file().path(), "checkpoint() inside a wrap", "none open on this thread", "close or abort it first"));
+  state_->checkpoint();
+}
+
+engine::Stats WrapCalls::stats() { return state_->stats(); }
+
+pool::PoolFile& WrapCalls::file() noexcept { return state_->file(); }
+
+void WrapCalls::close() {
+  if (const unsigned n = state_->all_open(); n != 0)
+    throw error(failure(Code::invalid, file().path(), std::to_string(n) + " open wraps", "none", "close or abort them first"));
+  state_->close().or_throw();
+}
+
+}  // namespace perdure::paper
