@@ -322,7 +322,7 @@ ENGINE_SUITE(Logged, durable_ones);
 
 TEST_P(Logged, ATransactionThatCantEverFitIsTooBigAndRolledBack) {
   Shape shape;
-  shape.ring_bytes = 49152;  // 12 bytes for each of the words
+  shape.ring_bytes = ring_of_at_least(GetParam(), 49152);  // 12 bytes for each of the words
   auto rig = open_rig<Many>(GetParam(), shape);
   rig.pool.update([](auto& tx, Many& r) { tx(r.word[0]) = 1; });
   for (int round = 0; round < 20; ++round) {

@@ -25,17 +25,17 @@ std::vector<Entry> forms() {
 class WrapCalls : public EngineTest {
  protected:
   static constexpr std::uint64_t ring_bytes = 24576;
-  static Options options() {
+  static Options options(std::uint64_t log_bytes = ring_bytes) {
     Options o;
     o.engine = GetParam().name;
     o.uuid_seed = 7;
     o.threads = 1;
-    o.log_size = ring_bytes;
+    o.log_size = log_bytes;
     return o;
   }
-  static std::unique_ptr<medium::CrashMedium> make_medium() {
+  static std::unique_ptr<medium::CrashMedium> make_medium(std::uint64_t log_bytes = ring_bytes) {
     medium::CrashOptions o;
-    o.log_bytes = pool::first_ring + ring_bytes;
+    o.log_bytes = pool::first_ring + log_bytes;
     o.home_bytes = o.max_home_bytes = 4 << 20;
     return medium::CrashMedium::make(o).value();
   }
@@ -119,7 +119,7 @@ TEST_P(WrapCalls, NestFlatAndAreUndoneAsOne) {
 
 // Objects across pages, at any byte, over scalars and under them.
 TEST_P(WrapCalls, ReadAndWriteObjects) {
-  Wraps sw("recording", options(), make_medium());
+  Wraps sw("recording", options(1 << 17), make_medium(1 << 17));
   std::vector<unsigned char> model(6000), got(6000);
   sw.wrapOpen();
   auto* const object = static_cast<unsigned char*>(sw.pmalloc(model.size()));
