@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a file: URI asks of a pool: ?vfs=perdure&engine=softwrap&log_size=256M. docs/sqlite.md lists the parameters.
+// Thread safety: pure.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "perdure/api/options.hpp"
+
+namespace perdure::sqlite {
+
+/// `value(name)`: the URI's parameter, or null. Throws error(invalid) that names a parameter it does not understand.
+Options options_of(const std::string& path, const std::function<const char*(const char*)>& value);
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,254 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""SQLite's own shell, and Python's sqlite3, on pools: PERDURE_VFS is the extension. What users do, and kill -9 in the middle of it."""
+import os
+import pathlib
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+VFS = os.environ["PERDURE_VFS"]
+LOAD = VFS.removesuffix(".so")
+
+WORKER = """
+import sqlite3, sys
+memory = sqlite3.connect(":memory:")
+memory.enable_load_extension(True)
+memory.load_extension(sys.argv[1])
+db = sqlite3.connect(sys.argv[2], uri=True, isolation_level=None)
+n = db.execute("select n from transfer").fetchone()[0]
+while True:
+    n += 1
+    db.execute("begin")
+    db.execute("update account set balance = balance - 1 where id = ?", (1 + n * 7 % 50,))
+    db.execute("update account set balance = balance + 1 where id = ?", (1 + n * 13 % 50,))
+    db.execute("update transfer set n = ?", (n,))
+    if n % 10 == 0:
+        db.execute("rollback")
+        n -= 1
+        db.execute("update transfer set n = n + 0")
+        n += 1
+        db.execute("update transfer set n = ?", (n,))
+    else:
+        db.execute("commit")
+    print(n, flush=True)
+"""
+
+
+def load():
+    memory = sqlite3.connect(":memory:")
+    memory.enable_load_extension(True)
+    memory.load_extension(LOAD)
+    return memory
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="perdure-sqlite-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.path = os.path.join(self.folder, "app.db")
+        self.memory = load()
+        self.addCleanup(self.memory.close)
+
+    def uri(self, more="", path=None):
+        return f"file:{path or self.path}?vfs=perdure&max_size=256M&log_size=16M{more}"
+
+    def connect(self, more="", path=None, **how):
+        return sqlite3.connect(self.uri(more, path), uri=True, isolation_level=None, **how)
+
+    def shell(self, *commands, code=0):
+        done = subprocess.run(["sqlite3", ":memory:"], input="\n".join([f".load {LOAD}", f".open {self.uri()}", *commands]) + "\n", capture_output=True,
+                              text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout, done.stderr
+
+    def sound(self, db, schema="main"):
+        self.assertEqual(db.execute(f"pragma {schema}.integrity_check").fetchall(), [("ok",)])
+
+
+class Shell(Case):
+    def test_what_one_run_has_made_the_next_one_finds(self):
+        out, _ = self.shell("create table t (a, b);", "insert into t values (1, 'one'), (2, 'two');", "select b from t order by a;")
+        self.assertEqual(out, "one\ntwo\n")
+        out, _ = self.shell("select count(*) from t;", "pragma integrity_check;", ".tables")
+        self.assertEqual(out.split(), ["2", "ok", "t"])
+        self.assertEqual([p.name for p in pathlib.Path(self.folder).iterdir() if "journal" in p.name or "wal" in p.name], [])
+
+    def test_engines(self):
+        for engine in ("shadow", "dudetm", "undo", "bppm", "softwrap"):
+            path = os.path.join(self.folder, engine)
+            db = self.connect(f"&engine={engine}", path)
+            db.execute("create table t (a)")
+            db.executemany("insert into t values (?)", [(n,) for n in range(100)])
+            db.close()
+            db = self.connect("", path)
+            self.assertEqual(db.execute("select sum(a) from t").fetchone(), (4950,))
+            self.sound(db)
+            db.close()
+
+    def test_what_is_wrong_is_said(self):
+        for more in ("engine=nothing", "design=z", "log_size=many", "max_size=12Q", "delays=slow"):
+            with self.assertRaisesRegex(sqlite3.OperationalError, "unable to open"):
+                sqlite3.connect(f"file:{self.path}?vfs=perdure&{more}", uri=True).execute("create table t (a)")
+            self.assertFalse(os.path.exists(self.path))
+        out, error = self.shell(".log stderr", f".open file:{self.path}?vfs=perdure&engine=nothing", "create table t (a);", code=1)
+        self.assertRegex(out + error, "engine 'nothing' is not in the list, expected one of: shadow")
+        pathlib.Path(self.path).write_bytes(b"SQLite format 3\0" + bytes(8000))
+        with self.assertRaisesRegex(sqlite3.OperationalError, "unable to open"):
+            self.connect().execute("create table t (a)")
+        self.assertEqual(pathlib.Path(self.path).read_bytes()[:15], b"SQLite format 3")
+
+
+class Transactions(Case):
+    def test_rollback_savepoints_and_spills(self):
+        db = self.connect()
+        db.execute("pragma cache_size=5")
+        db.execute("create table t (a integer primary key, b)")
+        db.execute("begin")
+        db.executemany("insert into t values (?, ?)", [(n, "x" * 500) for n in range(3000)])  # more than the cache holds
+        db.execute("commit")
+        db.execute("begin")
+        db.execute("delete from t where a >= 1000")
+        db.execute("savepoint one")
+        db.execute("update t set b = 'y' || b")
+        db.execute("rollback to one")
+        db.execute("update t set b = 'z' where a = 7")
+        self.assertEqual(db.execute("select count(*), sum(b = 'z') from t").fetchone(), (1000, 1))
+        db.execute("rollback")
+        self.assertEqual(db.execute("select count(*), sum(length(b)) from t").fetchone(), (3000, 1500000))
+        self.sound(db)
+        db.close()
+        db = self.connect()
+        self.assertEqual(db.execute("select count(*) from t").fetchone(), (3000,))
+        db.close()
+
+    def test_journal_modes(self):
+        for mode in ("delete", "truncate", "persist", "memory", "off"):
+            db = self.connect()
+            self.assertEqual(db.execute(f"pragma journal_mode={mode}").fetchone(), (mode,))
+            db.execute("create table if not exists t (a)")
+            db.execute("insert into t values (1)")
+            if mode != "off":
+                db.execute("begin")
+                db.execute("delete from t")
+                db.execute("rollback")
+                self.assertGreater(db.execute("select count(*) from t").fetchone()[0], 0)
+            self.sound(db)
+            db.close()
+        db = self.connect()
+        self.assertEqual(db.execute("pragma journal_mode=wal").fetchone(), ("delete",))  # it stays what it was
+        self.assertEqual(db.execute("select count(*) from t").fetchone(), (5,))
+        for synchronous in (0, 1, 2, 3):
+            db.execute(f"pragma synchronous={synchronous}")
+            db.execute("insert into t values (2)")
+        db.close()
+        self.assertEqual(self.connect().execute("select count(*) from t").fetchone(), (9,))
+
+    def test_vacuum_page_sizes_attach_and_temp(self):
+        db = self.connect()
+        for page in (512, 4096, 65536):
+            db.execute(f"pragma page_size={page}")
+            db.execute("vacuum")
+            self.assertEqual(db.execute("pragma page_size").fetchone(), (page,))
+            db.execute("create table if not exists t (a, b)")
+            db.executemany("insert into t values (?, zeroblob(300))", [(n,) for n in range(2000)])
+            db.execute("delete from t where a % 3 != 0")
+            before = db.execute("pragma page_count").fetchone()[0]
+            db.execute("vacuum")
+            self.assertLess(db.execute("pragma page_count").fetchone()[0], before)
+            self.sound(db)
+        other = os.path.join(self.folder, "other.db")
+        db.execute("attach ? as other", (self.uri("", other),))
+        plain = os.path.join(self.folder, "plain.db")
+        db.execute("attach ? as plain", (f"file:{plain}?vfs=unix",))
+        db.execute("create table other.u as select * from t")
+        db.execute("begin")
+        db.execute("create table plain.v as select a from t")
+        db.execute("delete from other.u where a > 10")
+        db.execute("update t set a = a + 1")
+        db.execute("commit")
+        db.execute("create temp table w as select * from t order by b, a desc")
+        for schema in ("main", "other", "plain"):
+            self.sound(db, schema)
+        self.assertEqual(db.execute("select count(*) from temp.w").fetchone(), db.execute("select count(*) from plain.v").fetchone())
+        db.close()
+
+
+class Connections(Case):
+    def test_two_in_a_process(self):
+        a, b = self.connect(timeout=0), self.connect(timeout=0)
+        a.execute("create table t (a)")
+        self.assertEqual(b.execute("select count(*) from t").fetchone(), (0,))
+        a.execute("begin immediate")
+        a.execute("insert into t values (1)")
+        self.assertEqual(b.execute("select count(*) from t").fetchone(), (0,))  # readers go on
+        with self.assertRaisesRegex(sqlite3.OperationalError, "locked"):
+            b.execute("insert into t values (2)")
+        reading = b.execute("select * from t, (values (1), (2))")
+        b.execute("begin")
+        b.execute("select * from t").fetchall()
+        with self.assertRaisesRegex(sqlite3.OperationalError, "locked"):
+            a.execute("commit")
+        b.execute("commit")
+        reading.close()
+        a.execute("commit")
+        self.assertEqual(b.execute("select count(*) from t").fetchone(), (1,))
+        b.execute("insert into t values (2)")
+        self.assertEqual(a.execute("select count(*) from t").fetchone(), (2,))
+        a.close()
+        b.close()
+
+    def test_another_process_is_refused(self):
+        db = self.connect()
+        db.execute("create table t (a)")
+        _, error = self.shell("select * from t;", code=1)
+        self.assertRegex(error, "locked")
+        db.close()
+        self.shell("select * from t;")
+
+    def test_read_only(self):
+        db = self.connect()
+        db.execute("create table t (a)")
+        db.close()
+        db = self.connect("&mode=ro")
+        self.assertEqual(db.execute("select count(*) from t").fetchone(), (0,))
+        with self.assertRaisesRegex(sqlite3.OperationalError, "readonly"):
+            db.execute("insert into t values (1)")
+        db.close()
+        with self.assertRaisesRegex(sqlite3.OperationalError, "unable to open"):
+            self.connect("&mode=rw", os.path.join(self.folder, "none.db")).execute("select 1 from sqlite_master")
+
+
+class Killed(Case):
+    def test_nothing_that_was_told_is_lost(self):
+        db = self.connect()
+        db.execute("create table account (id integer primary key, balance integer)")
+        db.execute("create table transfer (n integer)")
+        db.executemany("insert into account values (?, 100)", [(n,) for n in range(1, 51)])
+        db.execute("insert into transfer values (0)")
+        db.close()
+        chance = random.Random(3)
+        told = 0
+        for _ in range(12):
+            with subprocess.Popen([sys.executable, "-c", WORKER, LOAD, self.uri()], stdout=subprocess.PIPE, text=True) as worker:
+                first = worker.stdout.readline()  # it is at work
+                time.sleep(chance.random() * 0.2)
+                worker.send_signal(signal.SIGKILL)
+                lines = [first, *worker.stdout.readlines()]
+            told = int([line for line in lines if line.endswith("\n")][-1])
+            db = self.connect()
+            self.sound(db)
+            self.assertEqual(db.execute("select sum(balance) from account").fetchone(), (5000,))
+            self.assertIn(db.execute("select n from transfer").fetchone()[0], (told, told + 1))
+            db.close()
+        self.assertGreater(told, 100)
+
+
+if __name__ == "__main__":
+    unittest.main()
