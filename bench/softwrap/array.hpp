@@ -65,7 +65,8 @@ class Writer {
         const auto [at, value] = last_[i];
         if (i + 1 < last_.size() && last_[i + 1].first == at) continue;
         if (const std::uint64_t found = tx.get(words[at]); found != value)
-          throw std::runtime_error("word " + std::to_string(at) + ": found " + std::to_string(found) + ", expected " + std::to_string(value));
+          throw std::runtime_error("word " + std::to_string(at) + ": found " + std::to_string(found) + ", expected " +
+                                   std::to_string(value));
       }
     });
   }

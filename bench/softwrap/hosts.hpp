@@ -26,7 +26,8 @@ class PoolHost {
     options_.medium = "emulated";
     options_.engine = setup.system;
     options_.isolation = perdure::Isolation::caller;
-    options_.threads = setup.threads + 3;  // slots: the workers', the opener's, the retiring thread's, and the last log, which threads share
+    options_.threads =
+        setup.threads + 3;  // slots: the workers', the opener's, the retiring thread's, and the last log, which threads share
     options_.log_size = setup.log_size * options_.threads;
     options_.alias_entries = setup.alias_entries;
     options_.initial_size = setup.data_size;

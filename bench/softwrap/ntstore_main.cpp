@@ -91,9 +91,11 @@ int main_of(int argc, char** argv) {
   asked.setup.data_size = std::uint64_t{256} << 20;
   app.add_option("--group", asked.group, "stores between two fences (8)")->check(CLI::Range(1, 1 << 20));
   app.add_flag("--sequential", asked.sequential, "one behind the other; else each at a place of its own");
-  app.add_option("--tw", asked.setup.tw_ns, "ns that a line takes to leave the write buffer; 0: DRAM (1000)")->check(CLI::Range(0, 1'000'000));
+  app.add_option("--tw", asked.setup.tw_ns, "ns that a line takes to leave the write buffer; 0: DRAM (1000)")
+      ->check(CLI::Range(0, 1'000'000));
   app.add_option("--stores", asked.stores, "in all, at least 20 groups (20000)")->check(CLI::PositiveNumber);
-  app.add_option("--bytes", asked.setup.data_size, "that random stores go to, whole 2 MiB (256 MiB)")->check(CLI::Range(1U << 21, 1U << 31));
+  app.add_option("--bytes", asked.setup.data_size, "that random stores go to, whole 2 MiB (256 MiB)")
+      ->check(CLI::Range(1U << 21, 1U << 31));
   app.add_option("--dir", asked.setup.directory, "where the file goes, on tmpfs (a directory of its own is made there, and removed)");
   app.add_flag("--json", json, "print JSON");
   CLI11_PARSE(app, argc, argv);

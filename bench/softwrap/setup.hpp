@@ -13,8 +13,9 @@ namespace bench::softwrap {
 struct Setup {
   std::string system = "softwrap/none";  ///< non-atomic, undo-log, or an instance of the registry
   std::string directory = "/dev/shm";
-  std::uint32_t tw_ns = 1000;          ///< V-B: what a line takes to leave the write buffer; 0: no delay, DRAM
-  std::uint32_t alias_entries = 8192;  ///< V-B.2: of each of the two alias tables
+  std::uint32_t tw_ns = 1000;                        ///< V-B: what a line takes to leave the write buffer; 0: no delay, DRAM
+  bool one_buffer = false;                           ///< all threads share the write buffer; else each has one
+  std::uint32_t alias_entries = 8192;                ///< V-B.2: of each of the two alias tables
   std::uint64_t log_size = std::uint64_t{16} << 20;  ///< bytes of each thread's log
   std::uint64_t data_size = std::uint64_t{1} << 30;  ///< bytes that the workload needs at most
   unsigned threads = 1;                              ///< that open wraps
@@ -22,6 +23,7 @@ struct Setup {
   [[nodiscard]] perdure::medium::Delays delays() const {
     perdure::medium::Delays d;
     d.drain_ns = tw_ns;
+    d.buffer_each = !one_buffer;
     return d;
   }
 };

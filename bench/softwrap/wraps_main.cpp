@@ -132,7 +132,8 @@ void print(const Json& j) {
   const double wraps = j["wraps"].get<double>();
   std::printf("%.0f ns to respond on average, %.0f wraps/s; of a wrap: %.3f fences, %.3f streamed and %.3f flushed lines (%s)\n",
               j["response_ns"]["mean"].get<double>(), j["rate"].get<double>(), c["fences"].get<double>() / wraps,
-              c["streamed_lines"].get<double>() / wraps, c["flushed_lines"].get<double>() / wraps, j["describe"].get<std::string>().c_str());
+              c["streamed_lines"].get<double>() / wraps, c["flushed_lines"].get<double>() / wraps,
+              j["describe"].get<std::string>().c_str());
 }
 
 int main_of(int argc, char** argv) {
@@ -143,16 +144,19 @@ int main_of(int argc, char** argv) {
   app.add_option("--system", s.system, "non-atomic, undo-log, softwrap/none, softwrap-local/none or shadow/none")->required();
   app.add_option("--dir", s.directory, "where the file goes, on tmpfs (a directory of its own is made there, and removed)");
   app.add_option("--tw", s.tw_ns, "ns that a line takes to leave the write buffer; 0: no delay (1000)")->check(CLI::Range(0, 1'000'000));
+  app.add_flag("--one-buffer", s.one_buffer, "all threads share one write buffer; else each has one of its own");
   app.add_option("--alias-entries", s.alias_entries, "of each alias table (8192)")->check(CLI::Range(64U, 1U << 28));
   app.add_option("--log-size", s.log_size, "bytes of each thread's log (16 MiB)")->check(CLI::Range(1U << 16, 1U << 30));
   app.add_option("--threads", s.threads, "each with a part of the array")->check(CLI::Range(1U, 16U));
-  app.add_option("--array-bytes", asked.array_bytes, "of the array (1 GiB)")->check(CLI::Range(std::uint64_t{1} << 16, std::uint64_t{4} << 30));
+  app.add_option("--array-bytes", asked.array_bytes, "of the array (1 GiB)")
+      ->check(CLI::Range(std::uint64_t{1} << 16, std::uint64_t{4} << 30));
   app.add_option("--wraps", asked.wraps, "of each thread, measured (20000)")->check(CLI::PositiveNumber);
   app.add_option("--warm", asked.warm, "of each thread before (1000)");
   app.add_option("--elements", asked.elements, "words that a wrap stores to (10)")->check(CLI::Range(1U, 4096U));
   app.add_option("--reuse", asked.reuse_percent, "% of the elements that the wrap before had, too")->check(CLI::Range(0, 100));
   app.add_option("--rate", asked.rate, "wraps a second that arrive at each thread; 0: one after the other")->check(CLI::NonNegativeNumber);
-  app.add_option("--trace", asked.trace, "prints when each of the last wraps was due (ms), its response time (us), lines written back since");
+  app.add_option("--trace", asked.trace,
+                 "prints when each of the last wraps was due (ms), its response time (us), lines written back since");
   app.add_flag("--json", json, "print JSON");
   CLI11_PARSE(app, argc, argv);
   try {
