@@ -85,14 +85,14 @@ def write_times(bench):
     return lines(measured(bench, {(name, tw): {"tw": tw, "rate": 50_000, "wraps": count} for tw in steps for name in THREE}, response_us))
 
 
-def _ahead(points):
+def _ahead(points, unit):
     where = crossing(points, NON_ATOMIC, SOFTWRAP)
-    return "never" if where is None else f"from {where:.3g} on"
+    return "SoftWrAP does not respond faster than Non-Atomic here" if where is None else f"SoftWrAP responds faster than Non-Atomic from {where:.3g} {unit} on"
 
 
 def write_times_findings(points):
     most = max(p.x for p in points)
-    return [f"SoftWrAP responds faster than Non-Atomic {_ahead(points)} ns (paper: from 600); at {most:g} ns in {median_of(points, SOFTWRAP, most):.2f} us (paper: 6.64 at 1500)."]
+    return [f"{_ahead(points, 'ns')} (paper: from 600); at {most:g} ns in {median_of(points, SOFTWRAP, most):.2f} us (paper: 6.64 at 1500)."]
 
 
 def elements(bench):
@@ -102,7 +102,7 @@ def elements(bench):
 
 
 def elements_findings(points):
-    return [f"SoftWrAP responds faster than Non-Atomic {_ahead(points)} elements (paper: equal at 2, ahead beyond). Its time relative to Non-Atomic's: "
+    return [f"{_ahead(points, 'elements')} (paper: equal at 2, ahead beyond). Its time relative to Non-Atomic's: "
             f"{over(points, SOFTWRAP, NON_ATOMIC)} elements."]
 
 
@@ -132,7 +132,7 @@ FILLS = ("Here a wrap goes on filling the active table while the other one is be
 
 FIGURES = [
     Figure("S-Fig6R", "response time by arrival rate", "slightly more than 10 us Non-Atomic, more than double Undo Log, SoftWrAP much the fastest before its knee; knees just under 100k wraps/s, "
-           "at 39k for Undo Log.", WRAPS + DUE + " Half a second each; behind the knee the mean grows with the time one waits.", "arrival rate, wraps a second", "mean response time, us",
+           "at 39k for Undo Log.", WRAPS + DUE + " Half a second each; behind the knee it grows with how long one measures.", "arrival rate, wraps a second", "response time, us",
            _arrivals(response_us), response_findings, log_x=True, log_y=True, remark=FILLS),
     Figure("S-Fig6T", "throughput by arrival rate", "just under 100k wraps/s for SoftWrAP and Non-Atomic, 39k for Undo Log.", WRAPS + DUE + HOME_TOO, "arrival rate, wraps a second",
            "wraps a second", _arrivals(settled), throughput_findings, log_x=True, log_y=True,
@@ -146,10 +146,10 @@ FIGURES = [
            "other; nothing isolates them. Alias tables of 2^19 entries. Wraps a second of all threads, while they run. The machine's processors are named below; where there are more threads they take turns, with the "
            "thread that takes tables home besides.", "threads", "wraps a second", threads, threads_findings),
     Figure("S-Fig10", "response time by the memory's write time", "behind Non-Atomic below Tw = 600 ns, equal there, ahead beyond: 6.64 us at 1.5 us.", WRAPS.replace("Tw = 1 us, ", "") + DUE +
-           " 50,000 wraps/s.", "Tw, ns", "mean response time, us", write_times, write_times_findings, log_y=True,
-           remark="Where a system can't do 50,000 wraps/s at this Tw (Undo Log, with 23 lines a wrap, from about 600 ns on) its mean is that of a growing queue."),
+           " 50,000 wraps/s.", "Tw, ns", "response time, us", write_times, write_times_findings, log_y=True,
+           remark="Where a system can't do 50,000 wraps/s at this Tw (Undo Log, with 23 lines a wrap, from about 600 ns on) its time is that of a growing queue."),
     Figure("S-Fig11", "response time by the size of a wrap", "equal at 2 elements, ahead of Non-Atomic beyond.", WRAPS.replace("of 10 stores", "of so many stores") + DUE + " 1,000 wraps/s.",
-           "elements", "mean response time, us", elements, elements_findings),
+           "elements", "response time, us", elements, elements_findings),
     Figure("S-Fig12", "throughput by reuse across wraps", "SoftWrAP gains in proportion, the others are flat.", WRAPS + " Each element is with this probability the one that the wrap before had in its "
            "place. One wrap after the other." + HOME_TOO, "elements reused, %", "wraps a second", reuse, reuse_findings),
 ]

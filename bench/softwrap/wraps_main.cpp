@@ -130,8 +130,8 @@ Json measure(Host& host, const Asked& asked) {
 void print(const Json& j) {
   const auto& c = j["counts"];
   const double wraps = j["wraps"].get<double>();
-  std::printf("%.0f ns to respond on average, %.0f wraps/s; of a wrap: %.3f fences, %.3f streamed and %.3f flushed lines (%s)\n",
-              j["response_ns"]["mean"].get<double>(), j["rate"].get<double>(), c["fences"].get<double>() / wraps,
+  std::printf("%.0f ns to respond, %.0f wraps/s; of a wrap: %.3f fences, %.3f streamed and %.3f flushed lines (%s)\n",
+              j["response_ns"]["typical"].get<double>(), j["rate"].get<double>(), c["fences"].get<double>() / wraps,
               c["streamed_lines"].get<double>() / wraps, c["flushed_lines"].get<double>() / wraps,
               j["describe"].get<std::string>().c_str());
 }
