@@ -52,13 +52,16 @@ class Writer {
       const auto words = tx.get(root.words);
       for (std::size_t i = 0; i < at_.size(); ++i) tx.set(words[at_[i]], value_ + i);
     });
+  }
+  /// After a wrap: what it stored is remembered for the audit.
+  void note() {
     for (std::size_t i = 0; i < at_.size(); ++i) remember(at_[i], value_ + i);
     value_ += at_.size();
   }
   /// Whether the words that were stored to last have what was stored. Throws std::runtime_error.
   template <class Host>
   void audit(Host& host) {
-    std::stable_sort(last_.begin(), last_.end());  // by word, then by value, which only grow
+    std::sort(last_.begin(), last_.end());  // by word, then by value, which only grow
     host.view([this](auto& tx, const auto& root) {
       const auto words = tx.get(root.words);
       for (std::size_t i = 0; i < last_.size(); ++i) {

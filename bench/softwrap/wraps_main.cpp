@@ -53,6 +53,7 @@ void work(Host& host, Writer& writer, const Asked& asked, Found& found) {
     if (i == asked.warm) began_all = asked.rate > 0 ? due : began;
     writer.wrap(host);
     const std::uint64_t ended = ticks();
+    writer.note();
     if (i < asked.warm) continue;
     found.response.add(ended - due);
     found.service.add(ended - began);
