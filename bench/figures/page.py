@@ -44,7 +44,7 @@ def _bars(ax, points):
         places = [groups.index(p.x) + (n - (len(names) - 1) / 2) * width for p in own]
         ax.bar(places, [p.y for p in own], width=width, label=name, color=COLOURS[n % len(COLOURS)],
                yerr=[[p.y - p.low for p in own], [p.high - p.y for p in own]], error_kw={"elinewidth": 0.7, "ecolor": "#333333"})
-    ax.set_xticks(range(len(groups)), [str(g) for g in groups])
+    ax.set_xticks(range(len(groups)), [str(g).replace(", ", ",\n") for g in groups])
 
 
 def draw(figure, points, path, note):

@@ -16,7 +16,7 @@ def _place(figure):
 PAPER = Paper(
     name="softwrap",
     title="SoftWrAP",
-    medium="emulated medium, a write buffer of 8 lines a thread, Tw = 1 us a line unless the figure says otherwise",
+    medium="emulated medium, 8-line write buffers, Tw 1 us unless the figure says otherwise",
     about=["Doshi, Giles, Varman: SoftWrAP: A Lightweight Framework for Transactional Support of Storage Class Memory (MSST '15), section V. The emulated medium has the",
            "paper's write buffer: 8 lines, one leaves it every Tw, a line that waits absorbs another write to it, a fence (the paper's pcommit) waits for the last. Each thread",
            "has one (S-Buffer says why). The paper's elements have 4 bytes, ours 8, a log entry 12 bytes in both.",

@@ -31,14 +31,14 @@ def throughput_findings(points):
 def table_sizes(bench):
     powers = (10, 16, 22) if bench.quick else range(10, 23)
     count = 5000 if bench.quick else 100_000
-    return lines(measured(bench, {(SOFTWRAP, 1 << power): {"alias_entries": 1 << power, "wraps": count, "log_size": 64 * MIB} for power in powers}, settled))
+    return lines(measured(bench, {(SOFTWRAP, power): {"alias_entries": 1 << power, "wraps": count, "log_size": 64 * MIB} for power in powers}, settled))
 
 
 def table_sizes_findings(points):
     top = best(points, SOFTWRAP)
     near = [p.x for p in points if p.y > 0.9 * top]
     ends = [median_of(points, SOFTWRAP, edge(p.x for p in points)) / top for edge in (min, max)]
-    return [f"Within 10 % of the best from {min(near):g} to {max(near):g} entries (paper: 4096 to 1048576); the smallest table has {ends[0]:.2f} of the best, the largest {ends[1]:.2f}."]
+    return [f"Within 10 % of the best from 2^{min(near):g} to 2^{max(near):g} entries (paper: 2^12 to 2^20); the smallest table has {ends[0]:.2f} of the best, the largest {ends[1]:.2f}."]
 
 
 RESPONSE, HOME = "response time, us", "lines going home meanwhile"
@@ -138,10 +138,10 @@ FIGURES = [
            "wraps a second", _arrivals(settled), throughput_findings, log_x=True, log_y=True,
            remark="What is left in the tables when the last wrap has ended is taken home within the measured time, half a second: that is part of SoftWrAP's figure at every rate."),
     Figure("S-Fig7", "throughput by the alias tables' size", "falls off below 2^12 and above 2^20 entries.", WRAPS.replace(", alias tables of 8192 entries", "") +
-           " One wrap after the other." + HOME_TOO, "entries of an alias table", "wraps a second", table_sizes, table_sizes_findings, log_x=True,
+           " One wrap after the other." + HOME_TOO, "entries of an alias table, as a power of two", "wraps a second", table_sizes, table_sizes_findings,
            remark="An entry has 16 bytes here, 24 in the paper."),
     Figure("S-Fig8", "response time over time", "a spike at each switch of the tables, about every millisecond.", WRAPS + " 50,000 wraps/s; one round's last wraps, each at the time when it was due, "
-           "and the lines that were written home since the wrap before.", "ms", "us, or lines", trace, trace_findings, log_y=True, trace=True, remark=FILLS),
+           "and the lines that were written home since the wrap before.", "ms", "us, or lines", trace, trace_findings, trace=True, remark=FILLS),
     Figure("S-Fig9", "threads", "SoftWrAP far above Undo Log, close to Non-Atomic; 6 cores.", "Each thread wraps 10 stores to random words of an object of its own, 8 MiB, one wrap after the "
            "other; nothing isolates them. Alias tables of 2^19 entries. Wraps a second of all threads, while they run. The machine's processors are named below; where there are more threads they take turns, with the "
            "thread that takes tables home besides.", "threads", "wraps a second", threads, threads_findings),
