@@ -3,7 +3,7 @@
 // perdure_bench_softwrap_wraps: one measurement for SoftWrAP's Tables I and II and Figures 5 to 12 (bench/figures/softwrap_wraps.py): wraps of n stores to
 // random words of an array, at a rate or one after the other, by some threads. Printed: response times (from when a wrap was due), service times (from when
 // it began), wraps a second, what the medium counted; with --trace each wrap's response time and the lines that were written back meanwhile.
-// `rate` ends with the last wrap, `rate_settled` when its stores and all before are home, too. The words are looked at afterwards, before and after the
+// `rate` ends with the last wrap; `rate_settled`, of all wraps, those that warm up too, ends when all stores are home. The words are looked at afterwards, before and after the
 // pool is closed and opened. Exit: 0, 1 when something failed, 2 for wrong arguments.
 #include <CLI/CLI.hpp>
 #include <atomic>
@@ -37,7 +37,7 @@ struct Asked {
 struct Found {
   Times response, service;
   Json trace = Json::array();
-  double seconds = 0, settled = 0;
+  double seconds = 0, all_seconds = 0;  // of the recorded wraps, of all
 };
 
 /// One thread's wraps, the first `warm` of them not recorded.
@@ -62,7 +62,9 @@ void work(Host& host, Writer& writer, const Asked& asked, Found& found) {
     found.trace.push_back({nanoseconds(due - schedule.start()) * 1e-6, nanoseconds(ended - due) * 1e-3, i == traced ? 0 : now - flushed});
     flushed = now;
   }
-  found.seconds = nanoseconds(ticks() - began_all) * 1e-9;
+  const std::uint64_t now = ticks();
+  found.seconds = nanoseconds(now - began_all) * 1e-9;
+  found.all_seconds = nanoseconds(now - schedule.start()) * 1e-9;
 }
 
 template <class Host>
@@ -105,7 +107,7 @@ Json measure(Host& host, const Asked& asked) {
   double rate = 0, rate_settled = 0;
   for (unsigned t = 0; t < n; ++t) {
     rate += static_cast<double>(asked.wraps) / found[t].seconds;
-    rate_settled += static_cast<double>(asked.wraps) / (found[t].seconds + settling);
+    rate_settled += static_cast<double>(asked.wraps + asked.warm) / (found[t].all_seconds + settling);
     if (t != 0) sum.response.add(found[t].response), sum.service.add(found[t].service);
   }
   const auto json_of = [](const Counts& c) {
