@@ -43,6 +43,7 @@ class Figure:
     bars: bool = False
     log_x: bool = False
     log_y: bool = False
+    trace: bool = False  # the points are single events over time: thin lines, and no table
 
 
 @dataclass

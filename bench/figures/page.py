@@ -30,6 +30,12 @@ def _lines(ax, points):
                     markersize=4, linewidth=1.2, elinewidth=0.7, capsize=2)
 
 
+def _trace(ax, points):
+    for n, name in enumerate(_series(points)):
+        own = sorted((p for p in points if p.series == name), key=lambda p: p.x)
+        ax.plot([p.x for p in own], [p.y for p in own], label=name, color=COLOURS[n % len(COLOURS)], linewidth=0.8)
+
+
 def _bars(ax, points):
     names, groups = _series(points), list(dict.fromkeys(p.x for p in points))
     width = 0.8 / len(names)
@@ -38,13 +44,13 @@ def _bars(ax, points):
         places = [groups.index(p.x) + (n - (len(names) - 1) / 2) * width for p in own]
         ax.bar(places, [p.y for p in own], width=width, label=name, color=COLOURS[n % len(COLOURS)],
                yerr=[[p.y - p.low for p in own], [p.high - p.y for p in own]], error_kw={"elinewidth": 0.7, "ecolor": "#333333"})
-    ax.set_xticks(range(len(groups)), [str(g) for g in groups])
+    ax.set_xticks(range(len(groups)), [str(g).replace(", ", ",\n") for g in groups])
 
 
 def draw(figure, points, path, note):
     plt = pyplot()
     fig, ax = plt.subplots(figsize=(6.4, 4.0))
-    (_bars if figure.bars else _lines)(ax, points)
+    (_bars if figure.bars else _trace if figure.trace else _lines)(ax, points)
     if figure.log_x and not figure.bars:
         ax.set_xscale("log")
     if figure.log_y:
@@ -99,7 +105,7 @@ def write_page(paper, figures, documents, directory):
         points = points_of(document)
         write_csv(figure, points, folder / f"{figure.row}.csv")
         draw(figure, points, folder / f"{figure.row}.png", note_of(document, paper.medium))
-        text += [f"![{figure.row}]({paper.name}/{figure.row}.png)", "", *_table(figure, points), "", f"({figure.y}; {note_of(document, paper.medium)})", ""]
+        text += [f"![{figure.row}]({paper.name}/{figure.row}.png)", "", *([] if figure.trace else [*_table(figure, points), ""]), f"({figure.y}; {note_of(document, paper.medium)})", ""]
         text += ["Found: " + " ".join(figure.findings(points)), ""]
         if figure.remark:
             text += [figure.remark, ""]

@@ -42,8 +42,8 @@ namespace {
 
 // One of the "+..." behind a name; false when it is none.
 bool add_knob(Delays& d, std::string_view knob) {
-  if (knob == "wbinvd") {
-    d.flush_all_is_one = true;
+  if (knob == "wbinvd" || knob == "each") {
+    (knob == "each" ? d.buffer_each : d.flush_all_is_one) = true;
     return true;
   }
   constexpr std::uint32_t most = 1'000'000;
@@ -71,7 +71,7 @@ Result<Delays> Delays::named(std::string_view name) {
     const bool again = before.find("+" + std::string(knob.substr(0, knob.find('=')))) != std::string_view::npos;
     if (base.ok() && (again || !add_knob(*base, knob)))
       return failure(Code::invalid, "", "delays named \"" + std::string(name) + "\"",
-                     "a name, or NAME+fence=NS, NAME+write=NS with at most 1000000 ns, NAME+wbinvd, each once",
+                     "a name, or NAME+fence=NS, NAME+write=NS with at most 1000000 ns, NAME+wbinvd, NAME+each, each once",
                      "write it as in \"rewind+fence=500\"");
     return base;
   }
@@ -96,20 +96,21 @@ Result<Delays> Delays::named(std::string_view name) {
     return d;
   }
   return failure(Code::invalid, "", "delays named \"" + std::string(name) + "\"", "none, rewind, blurred, dudetm, dudetm-3500 or softwrap",
-                 "name one of them, with or without +fence=NS, +write=NS, +wbinvd");
+                 "name one of them, with or without +fence=NS, +write=NS, +wbinvd, +each");
 }
 
 ModelDelay::ModelDelay(const Delays& d)
     : latency_ticks_(d.latency_cycles),
       merge_over_fences_(d.merge_over_fences),
       flush_all_is_one_(d.flush_all_is_one),
-      rows_(std::make_unique<Row[]>(static_cast<std::size_t>(base::max_threads))) {
+      buffer_each_(d.buffer_each),
+      rows_(std::make_unique<Row[]>(static_cast<std::size_t>(base::max_threads))),
+      queues_(std::make_unique<Queue[]>(d.buffer_each ? static_cast<std::size_t>(base::max_threads) : 1)) {
   const double rate = ticks_per_ns();
   write_ticks_ = static_cast<std::uint64_t>(rate * d.write_ns);
   drain_ticks_ = static_cast<std::uint64_t>(rate * d.drain_ns);
   fence_ticks_ = static_cast<std::uint64_t>(rate * d.fence_ns);
   if (d.bandwidth_gb_s > 0) ticks_per_byte_ = rate / d.bandwidth_gb_s;  // 1 GB/s is a byte a nanosecond
-  queued_line_.fill(no_line);
 }
 
 void ModelDelay::written(std::uint64_t first, std::uint64_t lines) noexcept {
@@ -123,30 +124,31 @@ void ModelDelay::written(std::uint64_t first, std::uint64_t lines) noexcept {
   }
   r.last_line = first + lines - 1;
   if (drain_ticks_ != 0) {
-    for (std::uint64_t i = 0; i < lines; ++i) enqueue(first + i);
+    Queue& q = queue();
+    for (std::uint64_t i = 0; i < lines; ++i) enqueue(q, first + i);
   }
 }
 
-void ModelDelay::enqueue(std::uint64_t line) noexcept {
+void ModelDelay::enqueue(Queue& q, std::uint64_t line) noexcept {
   for (;;) {
-    while (queue_lock_.test_and_set(std::memory_order_acquire)) _mm_pause();  // pairs with the clear()s below and in fenced()
+    while (q.lock.test_and_set(std::memory_order_acquire)) _mm_pause();  // pairs with the clear()s below and in fenced()
     const std::uint64_t now = ticks();
     for (std::size_t i = 0; i < queue_lines; ++i) {
-      if (queued_line_[i] == line && queued_until_[i] > now) {
-        queue_lock_.clear(std::memory_order_release);
+      if (q.line[i] == line && q.until[i] > now) {
+        q.lock.clear(std::memory_order_release);
         return;  // combined with the write that waits
       }
     }
-    const std::uint64_t room_at = queued_until_[oldest_];
+    const std::uint64_t room_at = q.until[q.oldest];
     if (room_at <= now) {
-      drained_at_ = (drained_at_ > now ? drained_at_ : now) + drain_ticks_;
-      queued_line_[oldest_] = line;
-      queued_until_[oldest_] = drained_at_;
-      oldest_ = (oldest_ + 1) % queue_lines;
-      queue_lock_.clear(std::memory_order_release);
+      q.drained_at = (q.drained_at > now ? q.drained_at : now) + drain_ticks_;
+      q.line[q.oldest] = line;
+      q.until[q.oldest] = q.drained_at;
+      q.oldest = (q.oldest + 1) % queue_lines;
+      q.lock.clear(std::memory_order_release);
       return;
     }
-    queue_lock_.clear(std::memory_order_release);
+    q.lock.clear(std::memory_order_release);
     spin(now, room_at - now);
   }
 }
@@ -167,9 +169,10 @@ void ModelDelay::fenced() noexcept {
     r.charged += fence_ticks_;
   }
   if (drain_ticks_ != 0) {
-    while (queue_lock_.test_and_set(std::memory_order_acquire)) _mm_pause();  // pairs with the clear()s
-    const std::uint64_t until = drained_at_;
-    queue_lock_.clear(std::memory_order_release);
+    Queue& q = queue();
+    while (q.lock.test_and_set(std::memory_order_acquire)) _mm_pause();  // pairs with the clear()s
+    const std::uint64_t until = q.drained_at;
+    q.lock.clear(std::memory_order_release);
     const std::uint64_t now = ticks();
     if (until > now) spin(now, until - now);
   }

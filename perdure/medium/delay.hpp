@@ -8,9 +8,10 @@
 //     no other line and no fence between is one operation here.
 //     How its wbinvd is charged the paper does not say: as one operation (Delays::flush_all_is_one), or here each line that is written.
 //   DudeTM 5.1: a persist waits max(latency, total write size / bandwidth), spinning on RDTSC; size is that thread's since its last fence.
-//   SoftWrAP V-B: one queue of 8 lines for the whole memory, a line leaves it every Tw; a writer waits for room, a line that is still
-//     queued absorbs another write to it, pcommit (our fence) waits for the last entry. The paper brackets its loop with CPUID; that
-//     traps in virtual machines, so lfence orders the clock reads here.
+//   SoftWrAP V-B: a queue of 8 lines, a line leaves it every Tw; a writer waits for room, a line that is still queued absorbs another
+//     write to it, pcommit (our fence) waits for the last entry. Whether threads share it the paper does not say: one for the whole
+//     memory here, or one each (Delays::buffer_each). The paper brackets its loop with CPUID; that traps in virtual machines, so lfence
+//     orders the clock reads here.
 // Thread safety: written() and fenced() by any thread. Delays never change what is durable when.
 #pragma once
 
@@ -57,18 +58,22 @@ class ModelDelay {
     std::uint64_t bytes = 0;  // since this thread's last fence
     std::uint64_t charged = 0;
   };
-  void enqueue(std::uint64_t line) noexcept;
+  /// SoftWrAP's, guarded by `lock`: when each of the last 8 lines has left it.
+  struct alignas(128) Queue {
+    Queue() { line.fill(no_line); }
+    std::atomic_flag lock = ATOMIC_FLAG_INIT;
+    std::array<std::uint64_t, queue_lines> line{}, until{};
+    std::size_t oldest = 0;
+    std::uint64_t drained_at = 0;
+  };
+  [[nodiscard]] Queue& queue() noexcept { return queues_[buffer_each_ ? static_cast<std::size_t>(base::thread_slot()) : 0]; }
+  void enqueue(Queue& q, std::uint64_t line) noexcept;
 
   std::uint64_t write_ticks_ = 0, latency_ticks_ = 0, drain_ticks_ = 0, fence_ticks_ = 0;
   double ticks_per_byte_ = 0;
-  bool merge_over_fences_ = false, flush_all_is_one_ = false;
+  bool merge_over_fences_ = false, flush_all_is_one_ = false, buffer_each_ = false;
   std::unique_ptr<Row[]> rows_;
-
-  // SoftWrAP's queue, guarded by queue_lock_: when each of the last 8 lines has left it
-  alignas(128) std::atomic_flag queue_lock_ = ATOMIC_FLAG_INIT;
-  std::array<std::uint64_t, queue_lines> queued_line_{}, queued_until_{};
-  std::size_t oldest_ = 0;
-  std::uint64_t drained_at_ = 0;
+  std::unique_ptr<Queue[]> queues_;  // one, or one a thread slot
 };
 
 }  // namespace perdure::medium

@@ -154,12 +154,14 @@ struct Delays {
   std::uint32_t drain_ns = 0;        ///< SoftWrAP: Tw, an 8-line write buffer drained at this a line; a fence waits for it to drain
   std::uint32_t fence_ns = 0;        ///< REWIND, Figure 10: added to each fence, whatever it waits for
   bool merge_over_fences = false;    ///< REWIND: a fence between two writes to one line doesn't make them two
+  bool buffer_each = false;          ///< SoftWrAP: each thread has such a buffer of its own, and a fence waits for its thread's
   bool flush_all_is_one = false;     ///< Blurred Persistence: flush_all, its wbinvd, is one flush operation however many lines it writes
   [[nodiscard]] bool none() const noexcept {
     return write_ns == 0 && latency_cycles == 0 && bandwidth_gb_s <= 0 && drain_ns == 0 && fence_ns == 0;
   }
   /// "none", "rewind", "blurred", "dudetm", "dudetm-3500", "softwrap": the papers' own settings; `invalid` names the choices. Each may be
-  /// followed by "+fence=NS" and "+write=NS" (fence_ns, write_ns), at most 1000000, and by "+wbinvd" (flush_all_is_one): "rewind+fence=500".
+  /// followed by "+fence=NS" and "+write=NS" (fence_ns, write_ns), at most 1000000, by "+wbinvd" (flush_all_is_one) and by "+each"
+  /// (buffer_each): "rewind+fence=500".
   static Result<Delays> named(std::string_view name);
 };
 

@@ -31,6 +31,7 @@ std::string delay_text(const Delays& d) {
   }
   if (d.bandwidth_gb_s > 0) part(std::to_string(d.bandwidth_gb_s) + " GB/s");
   if (d.drain_ns != 0) part("8-line buffer drained at " + std::to_string(d.drain_ns) + " ns a line");
+  if (d.drain_ns != 0 && d.buffer_each) part("a buffer each thread");
   if (d.fence_ns != 0) part(std::to_string(d.fence_ns) + " ns a fence");
   return text.empty() ? "no added delay" : text;
 }

@@ -238,6 +238,19 @@ TEST_F(Delay, softwrap_fills_eight_lines_then_waits_and_drains_at_the_fence) {
   EXPECT_GT(elapsed_ns([&] { d.fenced(); }), 7 * 2000000 * 0.5) << "eight lines are queued, one of them partly drained";
 }
 
+TEST_F(Delay, softwrap_with_a_buffer_each_does_not_wait_for_another_threads_lines) {
+  ModelDelay d({.drain_ns = 100000000, .buffer_each = true});
+  std::thread([&] {
+    for (std::uint64_t i = 0; i < 8; ++i) d.written(2 * i, 1);
+  }).join();
+  EXPECT_LT(elapsed_ns([&] {
+              for (std::uint64_t i = 100; i < 108; ++i) d.written(2 * i, 1);
+            }),
+            100000000 * 0.5)
+      << "its own buffer was empty";
+  EXPECT_GT(elapsed_ns([&] { d.fenced(); }), 7 * 100000000 * 0.5);
+}
+
 TEST_F(Delay, names_are_the_papers_and_others_are_refused) {
   EXPECT_TRUE(Delays::named("none").value().none());
   EXPECT_EQ(Delays::named("rewind").value().write_ns, 150U);
@@ -256,9 +269,12 @@ TEST_F(Delay, names_are_the_papers_and_others_are_refused) {
   EXPECT_EQ(all.fence_ns, 7U);
   EXPECT_TRUE(all.flush_all_is_one);
   EXPECT_FALSE(Delays::named("blurred").value().flush_all_is_one);
-  for (const char* name : {"rewind+", "rewind+fence", "rewind+fence=", "rewind+fence=-1", "rewind+fence=5ns", "rewind+fence=1000001",
-                           "rewind+fence=99999999999", "rewind+fence=1+fence=2", "rewind+drain=1", "fast+fence=1", "+fence=1",
-                           "rewind+write=", "rewind+write=1+fence=1+write=1", "blurred+wbinvd=1", "blurred+wbinvd+wbinvd"})
+  EXPECT_TRUE(Delays::named("softwrap+each").value().buffer_each);
+  EXPECT_FALSE(Delays::named("softwrap").value().buffer_each);
+  for (const char* name :
+       {"rewind+", "rewind+fence", "rewind+fence=", "rewind+fence=-1", "rewind+fence=5ns", "rewind+fence=1000001",
+        "rewind+fence=99999999999", "rewind+fence=1+fence=2", "rewind+drain=1", "fast+fence=1", "+fence=1",
+        "rewind+write=", "rewind+write=1+fence=1+write=1", "blurred+wbinvd=1", "blurred+wbinvd+wbinvd", "softwrap+each=1"})
     EXPECT_EQ(Delays::named(name).code(), Code::invalid) << name;
   const auto bad = Delays::named("fast");
   EXPECT_EQ(bad.code(), Code::invalid);

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// perdure_bench_softwrap_ntstore: one point of SoftWrAP's Figure 4 (papers: SoftWrAP, MSST '15, section V-B.1): what a non-temporal store takes in a group of
+// n, at random places or one behind the other, on DRAM or behind the emulated write buffer. A store is a word of 8 bytes here, of 4 in the paper. A random one
+// streams a line that has nothing but it; sequential ones are gathered into lines, as the processor's write-combining buffers gather the paper's, and each
+// full line is streamed once. Printed: ns a store in the group alone, as the paper has it, and with the fence behind it. Exit: 0, 1 when something failed.
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <vector>
+
+#include "bench/harness/rng.hpp"
+#include "bench/harness/scratch.hpp"
+#include "bench/softwrap/arrivals.hpp"
+#include "bench/softwrap/setup.hpp"
+
+namespace bench::softwrap {
+namespace {
+
+constexpr std::uint64_t line = perdure::medium::line_bytes, words = line / 8;
+
+struct Asked {
+  Setup setup;
+  std::uint64_t group = 8, stores = 20'000;
+  bool sequential = false;
+};
+
+struct Group {
+  std::uint64_t first = 0;            // sequential: the line it begins with
+  std::vector<std::uint64_t> places;  // random: lines
+};
+
+void store_all(perdure::medium::Medium& medium, const Asked& asked, const Group& group) {
+  alignas(line) std::array<std::uint64_t, words> staged{};
+  if (!asked.sequential) {
+    for (const std::uint64_t at : group.places) {
+      staged[0] = at;
+      medium.stream(medium.log_bytes() + at * line, staged.data(), line);
+    }
+    return;
+  }
+  std::uint64_t at = medium.log_bytes() + group.first * line;
+  for (std::uint64_t i = 0; i < asked.group; ++i) {
+    staged[i % words] = i;
+    if (i % words + 1 == words || i + 1 == asked.group) {
+      medium.stream(at, staged.data(), line);
+      at += line;
+    }
+  }
+}
+
+nlohmann::ordered_json measure(const Asked& asked) {
+  perdure::medium::OpenMedium how;
+  how.path = asked.setup.directory + "/home";
+  how.kind = "emulated";
+  how.create = true;
+  how.log_bytes = perdure::medium::region_align;
+  how.home_bytes = asked.setup.data_size;
+  how.delays = asked.setup.delays();
+  const auto medium = perdure::medium::open_medium(how).value();
+  touch_pages(medium->home(), medium->home_bytes());
+  const std::uint64_t lines = medium->home_bytes() / line, groups = std::max<std::uint64_t>(asked.stores / asked.group, 20);
+  Rng rng(3, asked.group);
+  Group group;
+  group.places.resize(asked.group);
+  std::uint64_t alone = 0, fenced = 0, before = 0;
+  for (std::uint64_t g = 0; g < groups + groups / 10 + 1; ++g) {
+    for (auto& at : group.places) at = rng.below(lines);
+    group.first = rng.below(lines - asked.group / words - 1);
+    if (g == groups / 10 + 1) alone = fenced = 0, before = medium->counters().streamed_lines;  // what came before has warmed up
+    const std::uint64_t start = ticks();
+    store_all(*medium, asked, group);
+    alone += ticks() - start;
+    medium->fence().or_throw();
+    fenced += ticks() - start;
+  }
+  const double stores = static_cast<double>(groups * asked.group);
+  return {{"ns", nanoseconds(alone) / stores},
+          {"fenced_ns", nanoseconds(fenced) / stores},
+          {"lines_a_store", static_cast<double>(medium->counters().streamed_lines - before) / stores},
+          {"describe", medium->describe()}};
+}
+
+int main_of(int argc, char** argv) {
+  CLI::App app{"What a non-temporal store takes in a group, for SoftWrAP's Figure 4."};
+  Asked asked;
+  bool json = false;
+  asked.setup.data_size = std::uint64_t{256} << 20;
+  app.add_option("--group", asked.group, "stores between two fences (8)")->check(CLI::Range(1, 1 << 20));
+  app.add_flag("--sequential", asked.sequential, "one behind the other; else each at a place of its own");
+  app.add_option("--tw", asked.setup.tw_ns, "ns that a line takes to leave the write buffer; 0: DRAM (1000)")
+      ->check(CLI::Range(0, 1'000'000));
+  app.add_option("--stores", asked.stores, "in all, at least 20 groups (20000)")->check(CLI::PositiveNumber);
+  app.add_option("--bytes", asked.setup.data_size, "that random stores go to, whole 2 MiB (256 MiB)")
+      ->check(CLI::Range(1U << 21, 1U << 31));
+  app.add_option("--dir", asked.setup.directory, "where the file goes, on tmpfs (a directory of its own is made there, and removed)");
+  app.add_flag("--json", json, "print JSON");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    const Scratch scratch(asked.setup.directory);
+    asked.setup.directory = scratch.path();
+    const auto j = measure(asked);
+    if (json)
+      std::cout << j.dump() << '\n';
+    else
+      std::printf("%.1f ns a store, %.1f with the fence (%s)\n", j["ns"].get<double>(), j["fenced_ns"].get<double>(),
+                  j["describe"].get<std::string>().c_str());
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], e.what());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace bench::softwrap
+
+int main(int argc, char** argv) { return bench::softwrap::main_of(argc, argv); }

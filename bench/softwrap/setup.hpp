@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a system is opened with for SoftWrAP's figures (papers: SoftWrAP, MSST '15, section V), and what it counts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "perdure/medium/medium.hpp"
+
+namespace bench::softwrap {
+
+struct Setup {
+  std::string system = "softwrap/none";  ///< non-atomic, undo-log, or an instance of the registry
+  std::string directory = "/dev/shm";
+  std::uint32_t tw_ns = 1000;                        ///< V-B: what a line takes to leave the write buffer; 0: no delay, DRAM
+  bool one_buffer = false;                           ///< all threads share the write buffer; else each has one
+  std::uint32_t alias_entries = 8192;                ///< V-B.2: of each of the two alias tables
+  std::uint64_t log_size = std::uint64_t{16} << 20;  ///< bytes of each thread's log
+  std::uint64_t data_size = std::uint64_t{1} << 30;  ///< bytes that the workload needs at most
+  unsigned threads = 1;                              ///< that open wraps
+
+  [[nodiscard]] perdure::medium::Delays delays() const {
+    perdure::medium::Delays d;
+    d.drain_ns = tw_ns;
+    d.buffer_each = !one_buffer;
+    return d;
+  }
+};
+
+/// Since a system was opened, all threads together.
+struct Counts {
+  std::uint64_t fences = 0;    ///< the paper's pcommits
+  std::uint64_t streamed = 0;  ///< lines written past the cache
+  std::uint64_t flushed = 0;   ///< lines written back
+  std::uint64_t rounds = 0;    ///< tables that went home
+
+  friend Counts operator-(Counts a, const Counts& b) {
+    a.fences -= b.fences;
+    a.streamed -= b.streamed;
+    a.flushed -= b.flushed;
+    a.rounds -= b.rounds;
+    return a;
+  }
+};
+
+/// Maps the pages of [at, at + n) in, so that no page fault is measured.
+inline void touch_pages(const std::byte* at, std::uint64_t n) {
+  for (std::uint64_t i = 0; i < n; i += 4096) (void)*static_cast<const volatile std::byte*>(at + i);
+}
+
+}  // namespace bench::softwrap
