@@ -44,6 +44,11 @@ std::shared_ptr<Database> Database::adopt(const std::string& path, DatabasePool 
   return made;
 }
 
+void Database::release(std::shared_ptr<Database>& database) {
+  const std::lock_guard lock(all_open().mutex);
+  database.reset();
+}
+
 Database::Database(std::string path, DatabasePool pool, bool read_only)
     : path_(std::move(path)), pool_(std::move(pool)), read_only_(read_only) {
   size_ = committed_ = pool_.view([](auto& tx, const Root& root) -> std::uint64_t { return tx(root.bytes); });

@@ -57,6 +57,8 @@ class Database {
   static std::shared_ptr<Database> open(const std::string& path, const Options& options);
   /// The same on a pool that the caller made (tests). It is found by open() under this path while it is alive.
   static std::shared_ptr<Database> adopt(const std::string& path, DatabasePool pool);
+  /// A connection needs it no more; the last one's closes the pool, before anybody opens it again.
+  static void release(std::shared_ptr<Database>& database);
   Database(std::string path, DatabasePool pool, bool read_only);
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;

@@ -63,7 +63,7 @@ struct DatabaseFile {
   static int close(sqlite3_file* file) {
     DatabaseFile& me = of(file);
     if (me.lock != Lock::none) unlock(file, SQLITE_LOCK_NONE);
-    me.database.reset();  // the last connection's closes the pool
+    Database::release(me.database);
     me.~DatabaseFile();
     return SQLITE_OK;
   }

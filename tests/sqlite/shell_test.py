@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -203,6 +204,32 @@ class Connections(Case):
         self.assertEqual(a.execute("select count(*) from t").fetchone(), (2,))
         a.close()
         b.close()
+
+    def test_threads_open_and_close(self):
+        db = self.connect()
+        db.execute("create table t (a)")
+        db.close()
+        failed = []
+
+        def work():
+            try:
+                for n in range(15):
+                    mine = self.connect(timeout=30)
+                    mine.execute("insert into t values (?)", (n,))
+                    mine.close()
+            except sqlite3.Error as e:
+                failed.append(e)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(failed, [])
+        db = self.connect()
+        self.assertEqual(db.execute("select count(*) from t").fetchone(), (60,))
+        self.sound(db)
+        db.close()
 
     def test_another_process_is_refused(self):
         db = self.connect()
