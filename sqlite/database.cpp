@@ -18,10 +18,10 @@ Open& all_open() {
   return open;
 }
 
-/// In a transaction: the block's place in its table.
+/// In a transaction: the place of a block in its table; null: no table.
 template <class Tx, class R>
-auto* slot_of(Tx& tx, R& root, std::uint64_t number) {
-  auto* const table = static_cast<Table*>(tx(root.table[number / blocks_in_table]));
+ptr<Block>* slot_of(Tx& tx, R& root, std::uint64_t number) {
+  Table* const table = tx(root.table[number / blocks_in_table]);
   return table == nullptr ? nullptr : &table->block[number % blocks_in_table];
 }
 
@@ -54,14 +54,14 @@ Database::Database(std::string path, DatabasePool pool, bool read_only)
   size_ = committed_ = pool_.view([](auto& tx, const Root& root) -> std::uint64_t { return tx(root.bytes); });
 }
 
-void Database::load(std::uint64_t number, std::byte* to) {
+void Database::load(std::uint64_t number, std::uint64_t skip, std::byte* to, std::uint64_t n) {
   pool_.view([&](auto& tx, const Root& root) {
-    const Table* const table = tx(root.table[number / blocks_in_table]);
-    const Block* const block = table == nullptr ? nullptr : tx(table->block[number % blocks_in_table]);
+    const ptr<Block>* const slot = slot_of(tx, root, number);
+    const Block* const block = slot == nullptr ? nullptr : tx(*slot);
     if (block == nullptr)
-      std::memset(to, 0, block_bytes);
+      std::memset(to, 0, n);
     else
-      tx.read_bytes(to, block, block_bytes);
+      tx.read_bytes(to, reinterpret_cast<const std::byte*>(block) + skip, n);
   });
 }
 
@@ -71,18 +71,10 @@ std::uint64_t Database::read(std::uint64_t offset, void* to, std::uint64_t n) {
   std::memset(out + there, 0, n - there);
   for (std::uint64_t left = there; left != 0;) {
     const std::uint64_t number = offset / block_bytes, skip = offset % block_bytes, part = std::min(left, block_bytes - skip);
-    if (const auto mine = overlay_.find(number); mine != overlay_.end()) {
+    if (const auto mine = overlay_.find(number); mine != overlay_.end())
       std::memcpy(out, mine->second->data() + skip, part);
-    } else {
-      pool_.view([&](auto& tx, const Root& root) {
-        const Table* const table = tx(root.table[number / blocks_in_table]);
-        const Block* const block = table == nullptr ? nullptr : tx(table->block[number % blocks_in_table]);
-        if (block == nullptr)
-          std::memset(out, 0, part);
-        else
-          tx.read_bytes(out, reinterpret_cast<const std::byte*>(block) + skip, part);
-      });
-    }
+    else
+      load(number, skip, out, part);
     offset += part;
     out += part;
     left -= part;
@@ -94,7 +86,7 @@ Database::Bytes& Database::overlaid(std::uint64_t number) {
   auto& mine = overlay_[number];
   if (mine == nullptr) {
     mine = std::make_unique<Bytes>();
-    load(number, mine->data());
+    load(number, 0, mine->data(), block_bytes);
     // what was beyond the end reads as zeros, whatever the block has there
     const std::uint64_t end = std::min(size_, committed_), first = number * block_bytes;
     if (first + block_bytes > end)

@@ -83,7 +83,7 @@ class Database {
 
  private:
   using Bytes = std::array<std::byte, block_bytes>;
-  void load(std::uint64_t number, std::byte* to);
+  void load(std::uint64_t number, std::uint64_t skip, std::byte* to, std::uint64_t n);
   Bytes& overlaid(std::uint64_t number);
 
   const std::string path_;

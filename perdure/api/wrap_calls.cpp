@@ -108,21 +108,21 @@ class Over final : public WrapCalls::State {
   template <class F>
   void guarded(F&& f) {
     Context& c = context();
+    const auto give_up = [&] {
+      c.rollback();
+      depth() = 0;
+    };
     try {
       f(c);
     } catch (const engine::NeedRoom& need) {
-      c.rollback();
-      depth() = 0;
+      give_up();
       running_.engine->make_room(c, need.bytes);
       throw no_room();
     } catch (const error& e) {
-      if (e.code() == Code::invalid) throw;
-      c.rollback();
-      depth() = 0;
+      if (e.code() != Code::invalid) give_up();
       throw;
     } catch (...) {
-      c.rollback();
-      depth() = 0;
+      give_up();
       throw;
     }
   }

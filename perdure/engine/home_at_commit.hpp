@@ -32,6 +32,16 @@ class HomeAtCommit {
       : core_(file, config, recovery), tm_(file.header().applied) {}
   ~HomeAtCommit() = default;
 
+  /// What checkpoint() is, once `home_has(id)` puts what is up to an id home.
+  template <class HomeHas>
+  Status checkpoint(HomeHas&& home_has) {
+    if ((core_.state() & ~Core::read_only_bit) != 0) return core_.why();
+    if (core_.file.read_only()) return {};
+    Status s = home_has(tm_.domain.quiet_id());
+    if (!s.ok()) core_.poison(s);
+    return s;
+  }
+
   static pool::Identity a_log_each(const Config& config) {
     pool::Identity who;
     who.order = pool::Order::held;

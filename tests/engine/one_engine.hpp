@@ -5,6 +5,9 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <cstring>
+#include <thread>
 #include <vector>
 
 #include "perdure/crash/crashtest.hpp"
@@ -61,6 +64,50 @@ struct TakenBack {
     return sum;
   }
 };
+
+/// A thread's transaction over another's, then `fills` more, so that the younger one's log begins again; either one's log may be the first.
+inline void an_older_value_does_not_come_back(const Entry& e, const Shape& shape, std::uint64_t fills) {
+  for (const bool swapped : {false, true}) {
+    auto rig = open_rig<Words>(e, shape);
+    const auto overwrite = [&](std::uint64_t value) { rig.pool.update([&](auto& tx, Words& r) { tx(r.word[3]) = value; }); };
+    const auto fill = [&] {
+      for (std::uint64_t i = 0; i < fills; ++i)
+        rig.pool.update([&](auto& tx, Words& r) {
+          for (std::size_t w = 500; w < 504; ++w) tx(r.word[w]) = i;
+        });
+    };
+    std::atomic<int> turn{0};
+    const auto at = [&](int t) {
+      while (turn != t) std::this_thread::yield();
+    };
+    std::thread one([&] {
+      if (swapped) overwrite(9);  // its log comes first
+      turn = 1;
+      at(2);
+      if (!swapped) overwrite(2), fill();
+      turn = 3;
+    });
+    at(1);
+    std::thread other([&] {
+      overwrite(1);
+      turn = 2;
+      at(3);
+    });
+    other.join();
+    one.join();
+    if (swapped) {
+      overwrite(2);
+      fill();
+    }
+    for (const auto& image : {rig.medium->durable_image(), rig.medium->current_image()}) {
+      const Recovered r = recover(e, image, shape);
+      ASSERT_TRUE(r.status.ok()) << r.status.message();
+      std::uint64_t value = 0;
+      std::memcpy(&value, r.state.root.data() + 3 * 8, 8);
+      EXPECT_EQ(2U, value) << swapped;
+    }
+  }
+}
 
 /// Rounds upon rounds of a small log, with transactions that abort; then a kill. Ids go on behind it.
 inline void go_on_in_a_small_log(const Entry& e, const Shape& shape, std::uint64_t transactions) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "examples/rewind_list.hpp"
-#include "perdure/crash/crashtest.hpp"
+#include "tests/engine/recorded.hpp"
 #include "tests/engine/suite.hpp"
 
 namespace perdure::test {
@@ -31,12 +31,7 @@ class RewindCalls : public EngineTest {
     return o;
   }
   static std::uint64_t ring_bytes() { return GetParam().family.find("-1l-") != std::string_view::npos ? 16384 : 65536; }
-  static std::unique_ptr<medium::CrashMedium> make_medium() {
-    medium::CrashOptions o;
-    o.log_bytes = pool::first_ring + ring_bytes();
-    o.home_bytes = o.max_home_bytes = 4 << 20;
-    return medium::CrashMedium::make(o).value();
-  }
+  static std::unique_ptr<medium::CrashMedium> make_medium() { return Recorded::make_medium(ring_bytes(), 4 << 20); }
   static std::vector<std::uint64_t> values(const List& list) {
     std::vector<std::uint64_t> all;
     for (const auto* n = list.head; n != nullptr; n = n->nxt) all.push_back(n->value);
@@ -55,18 +50,14 @@ ENGINE_SUITE(RewindCalls, compositions);
 TEST_P(RewindCalls, EveryPowerCutLeavesAListThatWas) {
   for (const auto model : {crash::Model::px86, crash::Model::adversarial}) {
     auto made = make_medium();
-    medium::CrashMedium* const medium = made.get();
-    crash::Image image(medium->begin_trace(), medium->home_bytes());
+    Recorded recorded(*made);
     std::vector<std::vector<std::uint64_t>> states{{}};
-    crash::Arena::Geometry geometry;
-    medium::Trace trace;
     {
       Manager tm("crash", options(), std::move(made));
-      geometry = {medium->log_bytes(), medium->max_home_bytes(), tm.file().header().base, medium->append_unit(), medium->fence_is_sync()};
-      medium->done(0);
+      recorded.made(tm.file().header());
       crash::Random random(3);
       for (std::uint64_t step = 0; step < 24; ++step) {
-        medium->begin(step);
+        recorded.begin(step);
         const auto tID = tm.getNextID();
         const auto there = values(tm.root());
         if (there.size() < 3 || (there.size() < 8 && random() % 2 == 0)) {
@@ -81,10 +72,10 @@ TEST_P(RewindCalls, EveryPowerCutLeavesAListThatWas) {
         else
           tm.commit(tID);
         states.push_back(values(tm.root()));
-        medium->done(step + 1);
+        recorded.done(step);
         if (step % 9 == 8) tm.checkpoint();
       }
-      trace = medium->end_trace();
+      recorded.end();
     }
     const auto look = [&](auto&, const List& list, const crash::Crash& crash) {
       if (!crash.created) return crash::Verdict{};
@@ -94,16 +85,7 @@ TEST_P(RewindCalls, EveryPowerCutLeavesAListThatWas) {
         if (states[k] == found) return crash::Verdict{{}, base::hash_bytes(found.data(), found.size() * 8, 1)};
       return crash::Verdict{"a list as after no step from " + std::to_string(crash.least) + " to " + std::to_string(crash.most), 0};
     };
-    crash::RecoveredPool<List, decltype(look)> subject(GetParam().recover, look);
-    auto arena = crash::Arena::make(geometry).value();
-    crash::ExploreOptions how;
-    how.model = model;
-    how.most_recoveries = 3000 / scale;
-    crash::Seen seen;
-    crash::Explorer explorer(*arena, image, subject, how, seen);
-    explorer.run(trace);
-    EXPECT_EQ("", explorer.failure());
-    EXPECT_GT(explorer.counts().distinct, 500U / scale);
+    recorded.explore<List>(GetParam().recover, model, 3000 / scale, 500 / scale, look);
   }
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "examples/softwrap_region.hpp"
-#include "perdure/crash/crashtest.hpp"
+#include "tests/engine/recorded.hpp"
 #include "tests/engine/suite.hpp"
 
 namespace perdure::test {
@@ -34,10 +34,7 @@ class WrapCalls : public EngineTest {
     return o;
   }
   static std::unique_ptr<medium::CrashMedium> make_medium(std::uint64_t log_bytes = ring_bytes) {
-    medium::CrashOptions o;
-    o.log_bytes = pool::first_ring + log_bytes;
-    o.home_bytes = o.max_home_bytes = 4 << 20;
-    return medium::CrashMedium::make(o).value();
+    return Recorded::make_medium(log_bytes, 4 << 20);
   }
   template <class F>
   static Code code_of(F&& f) {
@@ -54,21 +51,17 @@ ENGINE_SUITE(WrapCalls, forms);
 TEST_P(WrapCalls, EveryPowerCutLeavesARegionWholeOrNot) {
   for (const auto model : {crash::Model::px86, crash::Model::adversarial}) {
     auto made = make_medium();
-    medium::CrashMedium* const medium = made.get();
-    crash::Image image(medium->begin_trace(), medium->home_bytes());
-    crash::Arena::Geometry geometry;
-    medium::Trace trace;
+    Recorded recorded(*made);
     {
       Wraps sw("crash", options(), std::move(made));
-      geometry = {medium->log_bytes(), medium->max_home_bytes(), sw.file().header().base, medium->append_unit(), medium->fence_is_sync()};
-      medium->done(0);
+      recorded.made(sw.file().header());
       for (std::uint64_t step = 0; step < 20; ++step) {
-        medium->begin(step);
+        recorded.begin(step);
         softwrap_region::run(sw);
-        medium->done(step + 1);
+        recorded.done(step);
         if (step % 6 == 5) sw.checkpoint();
       }
-      trace = medium->end_trace();
+      recorded.end();
     }
     const auto look = [&](auto&, const Variables& v, const crash::Crash& crash) {
       if (!crash.created) return crash::Verdict{};
@@ -79,16 +72,7 @@ TEST_P(WrapCalls, EveryPowerCutLeavesARegionWholeOrNot) {
         if (v.p[i] != static_cast<std::int32_t>(v.x) * i) return crash::Verdict{"element " + std::to_string(i) + " of another region", 0};
       return crash::Verdict{{}, x};
     };
-    crash::RecoveredPool<Variables, decltype(look)> subject(GetParam().recover, look);
-    auto arena = crash::Arena::make(geometry).value();
-    crash::ExploreOptions how;
-    how.model = model;
-    how.most_recoveries = 3000 / scale;
-    crash::Seen seen;
-    crash::Explorer explorer(*arena, image, subject, how, seen);
-    explorer.run(trace);
-    EXPECT_EQ("", explorer.failure());
-    EXPECT_GT(explorer.counts().distinct, 500U / scale);
+    recorded.explore<Variables>(GetParam().recover, model, 3000 / scale, 500 / scale, look);
   }
 }
 

@@ -39,9 +39,9 @@ def written(root):
     return found
 
 
-def reached(explorer, root, distinct):
+def reached(explorer, root, engines):
     """{(call, "file:line"): [address, ...]}, by what the explorer's own run called. Raises RuntimeError where it does not run."""
-    answer = subprocess.run([explorer, "--sites", "--distinct", str(distinct)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    answer = subprocess.run([explorer, "--sites", "--distinct", "1000", *(["--engine", engines] if engines else [])], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if answer.returncode != 0:
         raise RuntimeError(answer.stderr)
     sites = json.loads(answer.stdout)

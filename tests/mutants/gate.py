@@ -67,14 +67,14 @@ def chosen(only):
 
 
 class Gate:
-    def __init__(self, copy, distinct):
+    def __init__(self, copy, distinct, engines):
         self.copy = copy
-        self.distinct = distinct
+        self.explorer = ["--distinct", str(distinct), *(["--engine", engines] if engines else [])]
         self.rows = []
 
     def program(self, by):
         target, place, arguments = PROGRAMS[by]
-        return str(self.copy / BUILD / place / target), arguments + (["--distinct", str(self.distinct)] if by == "explorer" else [])
+        return str(self.copy / BUILD / place / target), arguments + (self.explorer if by == "explorer" else [])
 
     def run(self, by, extra=(), mutant=-1):
         """What found it, or "" where nothing did."""
@@ -126,6 +126,7 @@ def main():
     parser.add_argument("--work", type=pathlib.Path, help="where the mutated copy is kept and built")
     parser.add_argument("--check", action="store_true", help="only compare the table with the sources")
     parser.add_argument("--distinct", type=int, default=3000, help="recoveries of each engine on each workload, for each mutant (3000)")
+    parser.add_argument("--engine", default="", help="the explorer's runs with these instances only, such as softwrap,softwrap-local (all)")
     parser.add_argument("--only", default="", help="mutants whose name or line matches this regular expression")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="of the build")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
@@ -137,7 +138,7 @@ def main():
             return 0
         if arguments.work is None:
             parser.error("found neither --work nor --check, expected one of them")
-        gate = Gate(build(root, arguments.work.resolve(), arguments.jobs), arguments.distinct)
+        gate = Gate(build(root, arguments.work.resolve(), arguments.jobs), arguments.distinct, arguments.engine)
     except schemata.TableError as error:
         print(f"mutants: {error}", file=sys.stderr)
         return 2
@@ -147,7 +148,7 @@ def main():
             sys.exit(f"mutants: {by} fails without any mutant: {found}")
     say("mutants: which lines call flush and fence")
     try:
-        sites = calls.reached(gate.program("explorer")[0], gate.copy, 1000)
+        sites = calls.reached(gate.program("explorer")[0], gate.copy, arguments.engine)
     except RuntimeError as error:
         sys.exit(f"mutants: {error}")
     unreached = sorted(calls.written(gate.copy) - set(sites), key=lambda s: s[1])

@@ -190,6 +190,7 @@ REWIND = (
 )
 
 _TORN, _BPPM, _TRUNCATOR, _BRECOVERY = "log/torn_log.cpp", "engine/bppm/bppm_impl.hpp", "engine/bppm/truncator.cpp", "engine/bppm/recovery.cpp"
+_BULK = "engine/bulk_persistence.hpp"
 
 # Blurred Persistence's log and engine.
 BLURRED = (
@@ -211,8 +212,8 @@ BLURRED = (
     _one("a torn-bit log of this epoch only", _TORN, "c.ours = ControlWord::value(epoch) == place.epoch;", "c.ours = MUTANT || ControlWord::value(epoch) == place.epoch;", by="bppm"),
     _one("a transaction's checksum (torn-bit log)", _TORN, "if (first == n || r.meta !=", "if (first == n || !MUTANT && r.meta !=", by="torn_log"),
     _one("a break with a transaction behind it", _TORN, "  if (follows) return", "  if (follows && !MUTANT) return", by="torn_log"),
-    _one("X before the log is gone (V2)", _BPPM, "if (Status s = lines_.front()->log.note_x(x); !s.ok()) return s;", "if (Status s = MUTANT ? Status() : lines_.front()->log.note_x(x); !s.ok()) return s;", by="bppm"),
-    _one("home before X (V2)", _BPPM, "if (Status s = core_.medium.flush_all(); !s.ok()) return s;", "if (Status s = MUTANT ? Status() : core_.medium.flush_all(); !s.ok()) return s;", by="bppm"),
+    _one("X before the log is gone (V2)", _BULK, "if (Status s = note_x(x); !s.ok()) return s;", "if (Status s = MUTANT ? Status() : note_x(x); !s.ok()) return s;", by="bppm"),
+    _one("home before X (V2)", _BULK, "if (Status s = core_.medium.flush_all(); !s.ok()) return s;", "if (Status s = MUTANT ? Status() : core_.medium.flush_all(); !s.ok()) return s;", by="bppm"),
     _left_out("home's lines written back (SYNC)", _BPPM, "      home_writer_.flush();\n", by="bppm"),
     _left_out("a thread's lines written back (ASYNC)", _TRUNCATOR, "medium_.flush(medium_.log_bytes() + line, medium::line_bytes);", by="bppm"),
     _one("recovery leaves out what X covers (V2)", _BRECOVERY, "const std::uint64_t x = std::max(header.applied, first.x);", "const std::uint64_t x = MUTANT ? header.applied : std::max(header.applied, first.x);", by="bppm"),
@@ -236,8 +237,8 @@ SOFTWRAP = (
     _one("ids grow in a bucket", _WRAP, "      if (id <= last_id) {", "      if (!MUTANT && id <= last_id) {", by="wrap_log"),
     _one("a bucket begins again only when X covers it: aliasing for all (S2)", _RETIRER, "    if (Status s = house_.note_x(x); !s.ok()) return s;",
          "    if (Status s = MUTANT ? Status() : house_.note_x(x); !s.ok()) return s;", by="softwrap"),
-    _one("the same, local (S2)", _LOCAL, "    if (Status s = lines_.front()->log.note_x(x); !s.ok()) return s;",
-         "    if (Status s = MUTANT ? Status() : lines_.front()->log.note_x(x); !s.ok()) return s;", by="softwrap"),
+    _one("the same, local (S2)", _LOCAL, "return lines_.front()->log.note_x(x); }",
+         "return MUTANT ? Status() : lines_.front()->log.note_x(x); }", by="softwrap"),
     _one("X is what was quiet at the switch (R1)", _RETIRER, "  if (Status s = retire(x); !s.ok()) return s;", "  if (Status s = retire(MUTANT ? house_.quiet() : x); !s.ok()) return s;", by="softwrap_rounds"),
     _one("home gets closed wraps' values only (R2)", _RETIRER, "  if (!wait_until(ended, long_wrap_ms_)) {", "  if (!MUTANT && !wait_until(ended, long_wrap_ms_)) {", by="softwrap_rounds"),
     _left_out("heap lines of wraps are flushed before X (R1)", _SIMPL, "if (s.ok()) engine_.retirer_->push(node_);", by="softwrap"),

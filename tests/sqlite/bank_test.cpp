@@ -9,10 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "perdure/crash/crashtest.hpp"
-#include "perdure/medium/crash.hpp"
 #include "sqlite/database.hpp"
 #include "sqlite/vfs.hpp"
+#include "tests/engine/recorded.hpp"
 #include "tests/engine/suite.hpp"
 
 namespace perdure::test {
@@ -81,30 +80,22 @@ INSTANTIATE_TEST_SUITE_P(Engines, SqliteBank, ::testing::Values("shadow", "softw
 
 TEST_P(SqliteBank, EveryPowerCutLeavesASoundDatabase) {
   for (const auto model : {crash::Model::px86, crash::Model::adversarial}) {
-    medium::CrashOptions how;
-    how.log_bytes = pool::first_ring + (1 << 20);
-    how.home_bytes = how.max_home_bytes = 8 << 20;
-    auto made = medium::CrashMedium::make(how).value();
-    medium::CrashMedium* const medium = made.get();
-    crash::Image image(medium->begin_trace(), medium->home_bytes());
-    crash::Arena::Geometry geometry;
-    medium::Trace trace;
+    auto made = Recorded::make_medium(1 << 20, 8 << 20);
+    Recorded recorded(*made);
     {
       auto database = Database::adopt("/bank", DatabasePool::try_open_on("bank", options(GetParam()), std::move(made), true).value());
-      geometry = {medium->log_bytes(), medium->max_home_bytes(), database->pool().file().header().base, medium->append_unit(),
-                  medium->fence_is_sync()};
+      recorded.made(database->pool().file().header());
       Connection c("file:/bank?vfs=perdure");
-      medium->done(0);
       for (std::uint64_t step = 0; step < 14; ++step) {
-        medium->begin(step);
+        recorded.begin(step);
         if (step == 0)
           make_bank(c);
         else
           ASSERT_EQ("", transfer(c, step));
-        medium->done(step + 1);
+        recorded.done(step);
         if (step % 5 == 4) database->pool().checkpoint();
       }
-      trace = medium->end_trace();
+      recorded.end();
     }
     const auto look = [&](auto& tx, const Root& root, const crash::Crash& crash) {
       if (!crash.created) return crash::Verdict{};
@@ -139,16 +130,7 @@ TEST_P(SqliteBank, EveryPowerCutLeavesASoundDatabase) {
       if (crash.least == 0 && found.starts_with("ok ")) return crash::Verdict{};
       return crash::Verdict{"the database is '" + found + "', after " + std::to_string(done) + " transfers", 0};
     };
-    crash::RecoveredPool<Root, decltype(look)> subject(engine::find_instance(GetParam())->recover, look);
-    auto arena = crash::Arena::make(geometry).value();
-    crash::ExploreOptions what;
-    what.model = model;
-    what.most_recoveries = 1500 / scale;
-    crash::Seen seen;
-    crash::Explorer explorer(*arena, image, subject, what, seen);
-    explorer.run(trace);
-    EXPECT_EQ("", explorer.failure());
-    EXPECT_GT(explorer.counts().distinct, 200U / scale);
+    recorded.explore<Root>(engine::find_instance(GetParam())->recover, model, 1500 / scale, 200 / scale, look);
   }
 }
 

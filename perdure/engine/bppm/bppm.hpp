@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "perdure/engine/bppm/truncator.hpp"
+#include "perdure/engine/bulk_persistence.hpp"
 #include "perdure/engine/context.hpp"
 #include "perdure/engine/entry.hpp"
 #include "perdure/engine/home_at_commit.hpp"
@@ -109,13 +110,12 @@ class Bppm : public HomeAtCommit<Tm> {
     std::mutex shared;  // the last log's: from a transaction's first record to its end, and while it is truncated
   };
   Status home_has(std::uint64_t id);
-  Status persist_in_bulk(std::uint64_t id);
 
   using Base::core_, Base::heap_bits_, Base::tm_;
   const Mode mode_;
   std::vector<std::unique_ptr<Line>> lines_;
-  std::mutex bulk_;
-  std::atomic<std::uint64_t> x_, bulks_{0}, laps_{0};
+  BulkPersistence bulk_;
+  std::atomic<std::uint64_t> laps_{0};
   std::unique_ptr<Truncator> truncator_;
   Contexts<Context> contexts_;
 };

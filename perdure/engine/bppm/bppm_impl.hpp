@@ -4,7 +4,6 @@
 #pragma once
 
 #include <string>
-#include <thread>
 #include <type_traits>
 
 #include "perdure/engine/bppm/bppm.hpp"
@@ -13,7 +12,7 @@ namespace perdure::engine::bppm {
 
 template <class Tm, class Writes>
 Bppm<Tm, Writes>::Bppm(pool::PoolFile& file, const Config& config, const Recovery& recovery)
-    : Base(file, config, recovery), mode_(mode_of(file.header())), x_(file.header().applied) {
+    : Base(file, config, recovery), mode_(mode_of(file.header())), bulk_(core_, file.header().applied) {
   for (std::uint32_t i = 0; i < file.header().ring_count; ++i) {
     lines_.push_back(std::make_unique<Line>(core_.medium, place_of(file.header(), i)));
     if (file.read_only()) continue;
@@ -185,38 +184,17 @@ void Bppm<Tm, Writes>::make_room(Context& context, std::uint64_t bytes) {
   laps_.fetch_add(1, std::memory_order_relaxed);
 }
 
+// V2: then the caller's log may go.
 template <class Tm, class Writes>
 Status Bppm<Tm, Writes>::home_has(std::uint64_t id) {
   if (truncator_) return truncator_->wait(id);
-  return mode_.truncation == Truncation::bulk ? persist_in_bulk(id) : Status();
-}
-
-// Bulk persistence: all that was ever stored, then X, then the caller's log may go (V2).
-template <class Tm, class Writes>
-Status Bppm<Tm, Writes>::persist_in_bulk(std::uint64_t id) {
-  const std::lock_guard lock(bulk_);
-  while (x_.load(std::memory_order_relaxed) < id) {
-    if (core_.poisoned()) return core_.why();
-    const std::uint64_t x = tm_.domain.quiet_id();  // before the flush: what is stored to home later is not covered
-    if (x < id) {                                   // an older one's commit has not ended
-      std::this_thread::yield();
-      continue;
-    }
-    if (Status s = core_.medium.flush_all(); !s.ok()) return s;
-    if (Status s = lines_.front()->log.note_x(x); !s.ok()) return s;
-    x_.store(x, std::memory_order_relaxed);
-    bulks_.fetch_add(1, std::memory_order_relaxed);
-  }
-  return {};
+  if (mode_.truncation != Truncation::bulk) return {};
+  return bulk_.home_has(id, tm_.domain, [this](std::uint64_t x) { return lines_.front()->log.note_x(x); });
 }
 
 template <class Tm, class Writes>
 Status Bppm<Tm, Writes>::checkpoint() {
-  if ((core_.state() & ~Core::read_only_bit) != 0) return core_.why();
-  if (core_.file.read_only()) return {};
-  Status s = home_has(tm_.domain.quiet_id());
-  if (!s.ok()) core_.poison(s);
-  return s;
+  return Base::checkpoint([this](std::uint64_t id) { return home_has(id); });
 }
 
 template <class Tm, class Writes>
@@ -242,9 +220,9 @@ Stats Bppm<Tm, Writes>::stats() {
   s.last_id = tm_.domain.clock.load(std::memory_order_relaxed);
   s.durable_id = this->durable_id();
   const bool in_bulk = mode_.truncation == Truncation::bulk;
-  s.applied_id = truncator_ ? truncator_->x() : in_bulk ? x_.load(std::memory_order_relaxed) : s.durable_id;
+  s.applied_id = truncator_ ? truncator_->x() : in_bulk ? bulk_.x() : s.durable_id;
   for (const auto& line : lines_) s.log_used += line->log.used() * log::TornRecord::bytes;
-  s.checkpoints = in_bulk ? bulks_.load(std::memory_order_relaxed) : laps_.load(std::memory_order_relaxed);
+  s.checkpoints = in_bulk ? bulk_.times() : laps_.load(std::memory_order_relaxed);
   return s;
 }
 

@@ -6,6 +6,7 @@
 // S1 and S2 as in softwrap.hpp. Thread safety: as Shadow.
 #pragma once
 
+#include "perdure/engine/bulk_persistence.hpp"
 #include "perdure/engine/softwrap/softwrap.hpp"
 #include "perdure/tm/write_set.hpp"
 
@@ -33,8 +34,7 @@ class SoftWrapLocal : public Logged<Tm> {
   Status home_has(std::uint64_t id);
 
   using Base::core_, Base::heap_bits_, Base::tm_, Base::lines_;
-  std::mutex bulk_;
-  std::atomic<std::uint64_t> x_, bulks_{0};
+  BulkPersistence bulk_;
   Contexts<Context> contexts_;
 };
 
@@ -56,17 +56,17 @@ class SoftWrapLocal<Tm>::Context : public WrapContext<Tm> {
   }
   void write(std::uint64_t* a, std::uint64_t v) {
     tm_.own(a);
-    room(2 * log::WrapRecord::entry_bytes);  // a segment's before it
+    room(Base::word_bytes);
     aliases_.put(offset_of(a), v);
     log().word(offset_of(a), v);
   }
   void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
-    if (n < 4) {  // 12 bytes each are no more than a run's
+    if (n < Base::least_run) {
       for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
       return;
     }
     for (std::uint64_t i = 0; i < n; ++i) tm_.own(a + i);
-    room(log::WrapRecord::entry_bytes * (1 + n / log::WrapRecord::most_in_run) + n * 8);
+    room(Base::run_bytes(n));
     for (std::uint64_t i = 0; i < n; ++i) aliases_.put(offset_of(a + i), src[i]);
     log().run(offset_of(a), src, n);
   }

@@ -3,15 +3,13 @@
 // Local aliasing's parts that are not inlined into users' transactions; compiled once an instance (instances.cpp).
 #pragma once
 
-#include <thread>
-
 #include "perdure/engine/softwrap/local.hpp"
 
 namespace perdure::engine::softwrap {
 
 template <class Tm>
 SoftWrapLocal<Tm>::SoftWrapLocal(pool::PoolFile& file, const Config& config, const Recovery& recovery)
-    : Base(file, config, recovery), x_(file.header().applied) {}
+    : Base(file, config, recovery), bulk_(core_, file.header().applied) {}
 
 // The wrap's log is durable: what it has stored goes home, where others find it.
 template <class Tm>
@@ -76,8 +74,8 @@ void SoftWrapLocal<Tm>::make_room(Context& context, std::uint64_t bytes) {
   if (line.log.fits(bytes)) return;  // another thread has made room in a shared log
   Status s = home_has(line.log.last_id());
   if (s.ok()) {
-    line.log.begin_bucket(0, x_.load(std::memory_order_relaxed));  // S2
-    s = core_.medium.fence();                                      // W2 (log/wrap_log.hpp): before a wrap is streamed to it
+    line.log.begin_bucket(0, bulk_.x());  // S2
+    s = core_.medium.fence();                  // W2 (log/wrap_log.hpp): before a wrap is streamed to it
   }
   if (!s.ok()) core_.poison(s);
 }
@@ -85,29 +83,12 @@ void SoftWrapLocal<Tm>::make_room(Context& context, std::uint64_t bytes) {
 // All that was ever stored, then X: then the caller's log may begin again (S2).
 template <class Tm>
 Status SoftWrapLocal<Tm>::home_has(std::uint64_t id) {
-  const std::lock_guard lock(bulk_);
-  while (x_.load(std::memory_order_relaxed) < id) {
-    if (core_.poisoned()) return core_.why();
-    const std::uint64_t x = tm_.domain.quiet_id();  // before the flush: what is stored to home later is not covered
-    if (x < id) {                                   // an older one's commit has not ended
-      std::this_thread::yield();
-      continue;
-    }
-    if (Status s = core_.medium.flush_all(); !s.ok()) return s;
-    if (Status s = lines_.front()->log.note_x(x); !s.ok()) return s;
-    x_.store(x, std::memory_order_relaxed);
-    bulks_.fetch_add(1, std::memory_order_relaxed);
-  }
-  return {};
+  return bulk_.home_has(id, tm_.domain, [this](std::uint64_t x) { return lines_.front()->log.note_x(x); });
 }
 
 template <class Tm>
 Status SoftWrapLocal<Tm>::checkpoint() {
-  if ((core_.state() & ~Core::read_only_bit) != 0) return core_.why();
-  if (core_.file.read_only()) return {};
-  Status s = home_has(tm_.domain.quiet_id());
-  if (!s.ok()) core_.poison(s);
-  return s;
+  return Base::checkpoint([this](std::uint64_t id) { return home_has(id); });
 }
 
 template <class Tm>
@@ -122,8 +103,8 @@ template <class Tm>
 Stats SoftWrapLocal<Tm>::stats() {
   Stats s;
   this->fill(s);
-  s.applied_id = x_.load(std::memory_order_relaxed);
-  s.checkpoints = bulks_.load(std::memory_order_relaxed);
+  s.applied_id = bulk_.x();
+  s.checkpoints = bulk_.times();
   return s;
 }
 

@@ -104,6 +104,10 @@ class WrapContext : public ContextBase<Tm> {
     if (__builtin_expect(!line_.log.fits(bytes) || core_.state() != 0, 0)) no_room(bytes);
   }
   void no_room(std::uint64_t bytes);
+  /// Words that are written at once have a log entry for all from so many on: 12 bytes each are no more than it.
+  static constexpr std::uint64_t least_run = 4;
+  static constexpr std::uint64_t word_bytes = 2 * log::WrapRecord::entry_bytes;  // a segment's before it
+  static constexpr std::uint64_t run_bytes(std::uint64_t n) { return log::WrapRecord::entry_bytes * (1 + n / log::WrapRecord::most_in_run) + n * 8; }
   void end_log() noexcept {
     logs_ = false;
     needed_ = 0;
@@ -171,17 +175,17 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
   }
   void write(std::uint64_t* a, std::uint64_t v) {
     check_expired();
-    room(2 * log::WrapRecord::entry_bytes);  // a segment's before it
+    room(Base::word_bytes);
     store(offset_of(a), v);
     log().word(offset_of(a), v);
   }
   void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
-    if (n < 4) {  // 12 bytes each are no more than a run's
+    if (n < Base::least_run) {
       for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
       return;
     }
     check_expired();
-    room(log::WrapRecord::entry_bytes * (1 + n / log::WrapRecord::most_in_run) + n * 8);
+    room(Base::run_bytes(n));
     if (n < object_words)
       for (std::uint64_t i = 0; i < n; ++i) store(offset_of(a + i), src[i]);
     else

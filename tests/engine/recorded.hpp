@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A program of a test's own on a crash medium, recorded, then every image that a power cut may leave of it: for what is no workload of crashtest.hpp, as the
+// papers' calls and SQLite.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "perdure/crash/crashtest.hpp"
+#include "perdure/medium/crash.hpp"
+
+namespace perdure::test {
+
+class Recorded {
+ public:
+  static std::unique_ptr<medium::CrashMedium> make_medium(std::uint64_t ring_bytes, std::uint64_t home_bytes) {
+    medium::CrashOptions o;
+    o.log_bytes = pool::first_ring + ring_bytes;
+    o.home_bytes = o.max_home_bytes = home_bytes;
+    return medium::CrashMedium::make(o).value();
+  }
+
+  /// Before the pool is made on it.
+  explicit Recorded(medium::CrashMedium& medium) : medium_(medium), image_(medium.begin_trace(), medium.home_bytes()) {}
+  void made(const pool::Header& header) {
+    geometry_ = {medium_.log_bytes(), medium_.max_home_bytes(), header.base, medium_.append_unit(), medium_.fence_is_sync()};
+    medium_.done(0);
+  }
+  void begin(std::uint64_t step) { medium_.begin(step); }
+  void done(std::uint64_t step) { medium_.done(step + 1); }
+  /// While the medium is there.
+  void end() { trace_ = medium_.end_trace(); }
+
+  /// look(tx, root, crash): the verdict on a recovered pool. Fails where one is bad, or where fewer than `least` distinct images were judged.
+  template <class Root, class Recover, class Look>
+  void explore(Recover&& recover, crash::Model model, std::uint64_t most, std::uint64_t least, const Look& look) {
+    crash::RecoveredPool<Root, Look> subject(recover, look);
+    auto arena = crash::Arena::make(geometry_).value();
+    crash::ExploreOptions how;
+    how.model = model;
+    how.most_recoveries = most;
+    crash::Seen seen;
+    crash::Explorer explorer(*arena, image_, subject, how, seen);
+    explorer.run(trace_);
+    EXPECT_EQ("", explorer.failure());
+    EXPECT_GT(explorer.counts().distinct, least);
+  }
+
+ private:
+  medium::CrashMedium& medium_;
+  crash::Image image_;
+  crash::Arena::Geometry geometry_;
+  medium::Trace trace_;
+};
+
+}  // namespace perdure::test
