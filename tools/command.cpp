@@ -23,8 +23,8 @@ std::vector<std::string> durable_engines() {
 
 }  // namespace
 
-CLI::App* App::add(const std::string& name, const std::string& what, const std::string& example) {
-  CLI::App* sub = cli.add_subcommand(name, what);
+CLI::App* App::add(CLI::App* parent, const std::string& name, const std::string& what, const std::string& example) {
+  CLI::App* sub = parent->add_subcommand(name, what);
   sub->add_flag("--json", json, "print one JSON document");
   sub->footer("Example:\n  " + example + "\n\nExit status: 0 done, 1 the answer is no or a problem was found, 2 usage, 3 error.");
   return sub;
@@ -42,11 +42,11 @@ void PoolArguments::add_to(CLI::App* sub) {
   sub->add_flag("--no-direct", no_direct, "do not write the log with O_DIRECT (medium file)");
 }
 
-void PoolArguments::add_creation_to(CLI::App* sub) {
+void PoolArguments::add_creation_to(CLI::App* sub, const std::string& log) {
   sub->add_option("--engine", engine, "engine of a pool that is created (default: shadow)")->check(CLI::IsMember(durable_engines()));
   sub->add_option("--max-size", max_size, "largest size of a pool that is created, e.g. 8GiB (address space, not disk)")
       ->transform(CLI::AsSizeValue(false));
-  sub->add_option("--log-size", log_size, "size of the log of a pool that is created (default: 16MiB); one row may be half of it")
+  sub->add_option("--log-size", log_size, "size of the log of a pool that is created (" + log + ")")
       ->transform(CLI::AsSizeValue(false));
 }
 

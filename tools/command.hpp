@@ -32,7 +32,9 @@ struct App {
   std::function<int(App&)> go;  ///< the chosen subcommand
 
   /// A subcommand with --json and an example line in its help.
-  CLI::App* add(const std::string& name, const std::string& what, const std::string& example);
+  CLI::App* add(const std::string& name, const std::string& what, const std::string& example) { return add(&cli, name, what, example); }
+  /// The same below a subcommand that has some of its own.
+  CLI::App* add(CLI::App* parent, const std::string& name, const std::string& what, const std::string& example);
   /// Prints one JSON document to standard output.
   static void print(const Json& document);
 };
@@ -45,7 +47,8 @@ struct PoolArguments {
   void add_to(CLI::App* sub);                ///< POOL, --medium, --no-direct
   std::string engine;                        ///< the rest: for commands that may create the pool
   std::uint64_t max_size = 0, log_size = 0;  ///< 0: the library's default
-  void add_creation_to(CLI::App* sub);
+  /// `log`: how large the log is unless said, and what that bounds.
+  void add_creation_to(CLI::App* sub, const std::string& log = "default: 16MiB; one row may be half of it");
 };
 
 /// Sets document[name], or document[name + "_hex"] where the bytes are not UTF-8 (JSON has no other text).
@@ -78,5 +81,8 @@ void add_recover(App& app);
 void add_log(App& app);
 void add_doctor(App& app);
 void add_stat(App& app);
+#ifdef PERDURE_TOOL_SQLITE
+void add_sqlite(App& app);
+#endif
 
 }  // namespace perdure::tool

@@ -33,7 +33,12 @@ int run(App& app, int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.cli.exit(e);  // --help, --version
     const auto chosen = app.cli.get_subcommands();
-    const std::string command = chosen.empty() ? "" : " " + chosen.front()->get_name();
+    std::string command;
+    for (const CLI::App* at = chosen.empty() ? nullptr : chosen.front(); at != nullptr;) {
+      command += " " + at->get_name();
+      const auto below = at->get_subcommands();
+      at = below.empty() ? nullptr : below.front();
+    }
     return fail(app, "usage", fmt::format("{}\nTry: perdure{} --help", e.what(), command), exit_usage);
   }
   try {
@@ -67,5 +72,8 @@ int main(int argc, char** argv) {
   add_log(app);
   add_doctor(app);
   add_stat(app);
+#ifdef PERDURE_TOOL_SQLITE
+  add_sqlite(app);
+#endif
   return run(app, argc, argv);
 }

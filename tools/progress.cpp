@@ -7,10 +7,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 namespace perdure::tool {
 
-Progress::Progress(const std::string& kind, std::uint64_t total_bytes) : total_(total_bytes) {
+Progress::Progress(const std::string& kind, std::uint64_t total_bytes, std::string unit) : unit_(std::move(unit)), total_(total_bytes) {
   kind_ = kind == "bar" ? Kind::bar : kind == "plain" ? Kind::plain : kind == "json" ? Kind::json : Kind::none;
   if (kind == "auto") kind_ = ::isatty(STDERR_FILENO) == 1 ? Kind::bar : Kind::plain;
 }
@@ -29,7 +30,7 @@ void Progress::durable(std::uint64_t rows, std::uint64_t position) {
   using std::chrono::milliseconds;
   if (kind_ == Kind::none) return;
   if (kind_ == Kind::json) {
-    event("durable", {{"rows", rows}, {"position", position}});
+    event("durable", {{unit_, rows}, {"position", position}});
     return;
   }
   const auto now = Clock::now();
@@ -44,8 +45,8 @@ void Progress::draw(std::uint64_t rows, std::uint64_t position) {
   const double rate = seconds > 0 ? static_cast<double>(rows - start_rows_) / seconds : 0;
   const double speed = seconds > 0 ? static_cast<double>(position - start_position_) / seconds : 0;
   const double left = speed > 0 ? static_cast<double>(total_ - position) / speed : 0;
-  const std::string text = fmt::format("{:5.1f} %  {} rows durable, {} rows/s, {:.0f} s left", 100 * done, grouped(rows),
-                                       grouped(static_cast<std::uint64_t>(rate)), left);
+  const std::string text = fmt::format("{:5.1f} %  {} {} durable, {} {}/s, {:.0f} s left", 100 * done, grouped(rows), unit_,
+                                       grouped(static_cast<std::uint64_t>(rate)), unit_, left);
   drawn_ = true;
   if (kind_ == Kind::plain) {
     fmt::print(stderr, "perdure: {}\n", text);

@@ -15,7 +15,8 @@ namespace perdure::tool {
 class Progress {
  public:
   /// kind: auto (bar on a terminal, else plain for loads that last), bar, plain, json, none.
-  Progress(const std::string& kind, std::uint64_t total_bytes);
+  /// `unit`: what is counted, for people and as the number's name in JSON.
+  Progress(const std::string& kind, std::uint64_t total_bytes, std::string unit = "rows");
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -31,6 +32,7 @@ class Progress {
   using Clock = std::chrono::steady_clock;
   void draw(std::uint64_t rows, std::uint64_t position);
   enum class Kind { none, bar, plain, json } kind_;
+  std::string unit_;
   std::uint64_t total_, start_rows_ = 0, start_position_ = 0;
   Clock::time_point begun_ = Clock::now(), last_ = Clock::now();
   bool drawn_ = false;

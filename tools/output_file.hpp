@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A file that a command writes: beside its name, made durable, then renamed: it is whole or not there. What is no regular file (a pipe, "-") is written as it
+// comes. Single-threaded.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace perdure::tool {
+
+class OutputFile {
+ public:
+  /// Throws perdure::error: `path` is `not_this` (the pool that is read), can't be opened; with `is_new`: is there already.
+  OutputFile(const std::string& path, const std::string& not_this, bool is_new = false);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void write(std::string_view bytes);
+  /// The file has its name.
+  void finish();
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+
+ private:
+  void flush();
+  std::string path_, temporary_, buffer_;
+  bool is_new_;
+  int fd_ = -1;
+  std::uint64_t bytes_ = 0;
+};
+
+/// Gives a file that is whole its name, durably; `is_new`: throws error(exists) rather than take another's.
+void give_name(const std::string& temporary, const std::string& path, bool is_new);
+
+}  // namespace perdure::tool
