@@ -93,18 +93,28 @@ void snapshot(const std::string& plain, const std::string& copy) {
     throw error(failure(Code::corrupt, plain, "damage: " + found, "a sound database", "repair it with sqlite3's .recover first"));
 }
 
-std::uint64_t bring_in(const std::string& from, Database& to, std::uint64_t step) {
+/// In transactions as large as the pool's log takes: how many bytes of it a new page needs is the engine's and the medium's.
+std::uint64_t bring_in(const std::string& from, Database& to) {
   const std::uint64_t all = std::filesystem::file_size(from);
   Progress progress(arguments.progress, all, "pages");
   std::ifstream in(from, std::ios::binary);
+  std::uint64_t step = 4 << 20;
   std::vector<char> bytes(std::min(step, all));
   for (std::uint64_t at = 0; at < all;) {
-    const std::uint64_t n = std::min<std::uint64_t>(bytes.size(), all - at);
-    if (!in.read(bytes.data(), static_cast<std::streamsize>(n))) throw error(system_failure(from, "read", EIO));
+    const std::uint64_t n = std::min(step, all - at);
+    if (!in.seekg(static_cast<std::streamoff>(at)).read(bytes.data(), static_cast<std::streamsize>(n)))
+      throw error(system_failure(from, "read", EIO));
     // The file format's read and write versions: 2 is WAL, which a pool has no use for; 1 a rollback journal.
     if (at == 0 && n >= 20) bytes[18] = bytes[19] = 1;
     to.write(at, bytes.data(), n);
-    to.commit(Durability::durable);
+    try {
+      to.commit(Durability::durable);
+    } catch (const error& e) {
+      if (e.code() != Code::too_big || step == sqlite::block_bytes) throw;
+      to.discard();
+      step /= 2;
+      continue;
+    }
     at += n;
     progress.durable(at / sqlite::block_bytes, at);
   }
@@ -141,8 +151,7 @@ int import(App& app) {
   Options o = options(false);
   o.create = true;
   Database database(part, DatabasePool::open(part, o), false);
-  const std::uint64_t step = std::clamp<std::uint64_t>(o.log_size / 16 / sqlite::block_bytes, 1, 1024) * sqlite::block_bytes;
-  const std::uint64_t bytes = bring_in(copy.path, database, step);
+  const std::uint64_t bytes = bring_in(copy.path, database);
   database.pool().close();
   give_name(part, pool, true);
   return tell(app, ("in " + pool).c_str(), bytes);

@@ -46,8 +46,7 @@ void PoolArguments::add_creation_to(CLI::App* sub, const std::string& log) {
   sub->add_option("--engine", engine, "engine of a pool that is created (default: shadow)")->check(CLI::IsMember(durable_engines()));
   sub->add_option("--max-size", max_size, "largest size of a pool that is created, e.g. 8GiB (address space, not disk)")
       ->transform(CLI::AsSizeValue(false));
-  sub->add_option("--log-size", log_size, "size of the log of a pool that is created (" + log + ")")
-      ->transform(CLI::AsSizeValue(false));
+  sub->add_option("--log-size", log_size, "size of the log of a pool that is created (" + log + ")")->transform(CLI::AsSizeValue(false));
 }
 
 void set_bytes(Json& document, const std::string& name, std::string_view bytes) {

@@ -106,8 +106,9 @@ TEST_P(Rewind, GroupsMayDifferAtEachOpening) {
       rig.pool.update([&](auto& tx, Words& r) {
         for (std::size_t w = 0; w < k; ++w) tx(r.word[w]) = before + i + w;
       });
-      if (i == 2)  // the first one's list of buckets grows
+      if (i == 2) {  // the first one's list of buckets grows
         EXPECT_EQ(((k + 1) + (group == 0 ? 8 : group) - 1) / (group == 0 ? 8 : group) * 2, rig.medium->counters().fences - fences) << group;
+      }
     }
     image = rig.medium->current_image();  // as a kill leaves it
   }

@@ -213,7 +213,9 @@ TEST_P(Full, TooBigCaughtWhileFreeing) {
                   })
                   .value();
     });
-    if (rewind) EXPECT_EQ(code, Code::too_big) << "the log is too large for this test";
+    if (rewind) {
+      EXPECT_EQ(code, Code::too_big) << "the log is too large for this test";
+    }
     if (code != Code::ok) {
       EXPECT_EQ(code, Code::too_big);  // undo and REWIND log them at the commit
       EXPECT_TRUE(undo || rewind);

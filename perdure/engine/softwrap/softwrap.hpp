@@ -107,7 +107,9 @@ class WrapContext : public ContextBase<Tm> {
   /// Words that are written at once have a log entry for all from so many on: 12 bytes each are no more than it.
   static constexpr std::uint64_t least_run = 4;
   static constexpr std::uint64_t word_bytes = 2 * log::WrapRecord::entry_bytes;  // a segment's before it
-  static constexpr std::uint64_t run_bytes(std::uint64_t n) { return log::WrapRecord::entry_bytes * (1 + n / log::WrapRecord::most_in_run) + n * 8; }
+  static constexpr std::uint64_t run_bytes(std::uint64_t n) {
+    return log::WrapRecord::entry_bytes * (1 + n / log::WrapRecord::most_in_run) + n * 8;
+  }
   void end_log() noexcept {
     logs_ = false;
     needed_ = 0;
