@@ -3,60 +3,18 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <utility>
 
 namespace perdure::sqlite {
-namespace {
-
-struct Open {
-  std::mutex mutex;
-  std::map<std::string, std::weak_ptr<Database>> all;  // by path
-};
-Open& all_open() {
-  static Open open;
-  return open;
-}
-
-/// In a transaction: the place of a block in its table; null: no table.
-template <class Tx, class R>
-ptr<Block>* slot_of(Tx& tx, R& root, std::uint64_t number) {
-  Table* const table = tx(root.table[number / blocks_in_table]);
-  return table == nullptr ? nullptr : &table->block[number % blocks_in_table];
-}
-
-}  // namespace
-
-std::shared_ptr<Database> Database::open(const std::string& path, const Options& options) {
-  Open& open = all_open();
-  const std::lock_guard lock(open.mutex);
-  if (auto there = open.all[path].lock()) return there;
-  auto made = std::make_shared<Database>(path, DatabasePool::open(path, options), options.read_only);
-  open.all[path] = made;
-  return made;
-}
-
-std::shared_ptr<Database> Database::adopt(const std::string& path, DatabasePool pool) {
-  Open& open = all_open();
-  const std::lock_guard lock(open.mutex);
-  auto made = std::make_shared<Database>(path, std::move(pool), false);
-  open.all[path] = made;
-  return made;
-}
-
-void Database::release(std::shared_ptr<Database>& database) {
-  const std::lock_guard lock(all_open().mutex);
-  database.reset();
-}
 
 Database::Database(std::string path, DatabasePool pool, bool read_only)
-    : path_(std::move(path)), pool_(std::move(pool)), read_only_(read_only) {
+    : Store(std::move(path), read_only), pool_(std::move(pool)) {
   size_ = committed_ = pool_.view([](auto& tx, const Root& root) -> std::uint64_t { return tx(root.bytes); });
 }
 
 void Database::load(std::uint64_t number, std::uint64_t skip, std::byte* to, std::uint64_t n) {
   pool_.view([&](auto& tx, const Root& root) {
-    const ptr<Block>* const slot = slot_of(tx, root, number);
+    const ptr<Block>* const slot = root.blocks.find(tx, number);
     const Block* const block = slot == nullptr ? nullptr : tx(*slot);
     if (block == nullptr)
       std::memset(to, 0, n);
@@ -120,21 +78,13 @@ void Database::truncate(std::uint64_t bytes) {
   size_ = bytes;
 }
 
-bool Database::commit(Durability durability) {
-  if (!dirty()) return false;
+void Database::sync(Durability durability) {
+  if (overlay_.empty() && size_ == committed_) return;
   const std::uint64_t blocks = (size_ + block_bytes - 1) / block_bytes, had = (committed_ + block_bytes - 1) / block_bytes;
   pool_.update(durability, [&](auto& tx, Root& root) {
     bool changed = size_ != committed_;
     for (const auto& [number, bytes] : overlay_) {
-      auto& top = root.table[number / blocks_in_table];
-      Table* table = tx(top);
-      if (table == nullptr) {
-        static constexpr std::array<std::byte, sizeof(Table)> zeros{};
-        table = reinterpret_cast<Table*>(tx.alloc(sizeof(Table)));
-        tx.write_bytes(static_cast<void*>(table), zeros.data(), sizeof(Table));
-        tx(top) = table;
-      }
-      auto& slot = table->block[number % blocks_in_table];
+      auto& slot = root.blocks.place(tx, number);
       Block* block = tx(slot);
       if (block == nullptr) {
         block = reinterpret_cast<Block*>(tx.alloc(block_bytes));
@@ -156,26 +106,14 @@ bool Database::commit(Durability durability) {
         w = end + 1;
       }
     }
-    for (std::uint64_t number = blocks; number < had; ++number) {
-      auto* const slot = slot_of(tx, root, number);
-      if (slot == nullptr) continue;
-      if (Block* const block = tx(*slot); block != nullptr) {
-        tx.free(block);
-        tx(*slot) = nullptr;
-      }
-    }
-    for (std::uint64_t t = (blocks + blocks_in_table - 1) / blocks_in_table; t < (had + blocks_in_table - 1) / blocks_in_table; ++t)
-      if (Table* const table = tx(root.table[t]); table != nullptr) {
-        tx.free(table);
-        tx(root.table[t]) = nullptr;
-      }
+    root.blocks.free(tx, blocks, had);
+    root.blocks.free_tables(tx, blocks, had);
     if (!changed) return;
     if (size_ != committed_) tx(root.bytes) = size_;
     tx(root.commits) += 1;
   });
   committed_ = size_;
   overlay_.clear();
-  return true;
 }
 
 void Database::discard() noexcept {
@@ -183,37 +121,13 @@ void Database::discard() noexcept {
   size_ = committed_;
 }
 
-bool Database::lock(Lock from, Lock to) {
-  const std::lock_guard guard(mutex_);
-  if (to == Lock::shared && from == Lock::none) {
-    if (pending_ || exclusive_) return false;
-    ++shared_;
-    return true;
+File* Database::journal(bool make) {
+  if (!journaled_.load(std::memory_order_relaxed)) {
+    if (!make) return nullptr;
+    journal_.truncate(0);
+    journaled_.store(true, std::memory_order_relaxed);
   }
-  if (from < Lock::reserved && to >= Lock::reserved) {
-    if (reserved_) return false;
-    reserved_ = true;
-  }
-  if (to == Lock::exclusive) {
-    pending_ = true;
-    if (shared_ > 1) {                                          // its own is among them
-      if (from < Lock::reserved) reserved_ = pending_ = false;  // else it stays pending: no new readers
-      return false;
-    }
-    exclusive_ = true;
-  }
-  return true;
-}
-
-void Database::unlock(Lock from, Lock to) {
-  const std::lock_guard guard(mutex_);
-  if (from >= Lock::reserved && to < Lock::reserved) reserved_ = pending_ = exclusive_ = false;
-  if (from >= Lock::shared && to == Lock::none) --shared_;
-}
-
-bool Database::reserved() {
-  const std::lock_guard guard(mutex_);
-  return reserved_;
+  return &journal_;
 }
 
 }  // namespace perdure::sqlite

@@ -1,46 +1,36 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// DramFiles: the journals of a process's databases, in DRAM (design B): SQLite reads them back for a ROLLBACK, or after a cache spill; after a crash there is
-// nothing to roll back, for the pool has committed transactions only.
-// Thread safety: find, make, remove from any thread; a file's bytes by the connection that has opened it.
+// DramFile: design B's journal, in DRAM: SQLite reads it back for a ROLLBACK, or after a cache spill; after a crash there is nothing to roll back, for the pool
+// has committed transactions only. Thread safety: who holds SQLite's RESERVED.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <string>
+#include <cstring>
 #include <vector>
+
+#include "sqlite/store.hpp"
 
 namespace perdure::sqlite {
 
-using DramFile = std::vector<std::byte>;
-
-class DramFiles {
+class DramFile final : public File {
  public:
-  static DramFiles& of_process() {
-    static DramFiles all;
-    return all;
+  [[nodiscard]] std::uint64_t size() const noexcept override { return bytes_.size(); }
+  std::uint64_t read(std::uint64_t offset, void* to, std::uint64_t n) override {
+    const std::uint64_t there = offset >= size() ? 0 : std::min(n, size() - offset);
+    if (there != 0) std::memcpy(to, bytes_.data() + offset, there);
+    std::memset(static_cast<std::byte*>(to) + there, 0, n - there);
+    return there;
   }
-  std::shared_ptr<DramFile> make(const std::string& name) {
-    const std::lock_guard lock(mutex_);
-    auto& file = files_[name];
-    if (file == nullptr) file = std::make_shared<DramFile>();
-    return file;
+  void write(std::uint64_t offset, const void* from, std::uint64_t n) override {
+    if (bytes_.size() < offset + n) bytes_.resize(offset + n);
+    std::memcpy(bytes_.data() + offset, from, n);
   }
-  [[nodiscard]] std::shared_ptr<DramFile> find(const std::string& name) {
-    const std::lock_guard lock(mutex_);
-    const auto it = files_.find(name);
-    return it == files_.end() ? nullptr : it->second;
-  }
-  bool remove(const std::string& name) {
-    const std::lock_guard lock(mutex_);
-    return files_.erase(name) != 0;
-  }
+  void truncate(std::uint64_t n) override { bytes_.resize(n); }
+  void sync(Durability) override {}
 
  private:
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<DramFile>> files_;
+  std::vector<std::byte> bytes_;
 };
 
 }  // namespace perdure::sqlite

@@ -40,9 +40,15 @@ Options options_of(const std::string& path, const std::function<const char*(cons
       throw error(failure(Code::invalid, path, std::string("delays=") + delays, "a model of docs/media.md", parsed.status().message()));
     o.delays = *parsed;
   }
-  if (const char* const design = value("design"); design != nullptr && std::strcmp(design, "b") != 0)
-    throw error(failure(Code::invalid, path, std::string("design=") + design, "b", "leave it out"));
   return o;
+}
+
+std::optional<Design> design_of(const std::string& path, const std::function<const char*(const char*)>& value) {
+  const char* const design = value("design");
+  if (design == nullptr) return {};
+  if (std::strcmp(design, "a") == 0) return Design::a;
+  if (std::strcmp(design, "b") == 0) return Design::b;
+  throw error(failure(Code::invalid, path, std::string("design=") + design, "a or b (docs/sqlite.md)", "correct it, or leave it out"));
 }
 
 }  // namespace perdure::sqlite

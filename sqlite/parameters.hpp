@@ -5,13 +5,17 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "perdure/api/options.hpp"
+#include "sqlite/store.hpp"
 
 namespace perdure::sqlite {
 
 /// `value(name)`: the URI's parameter, or null. Throws error(invalid) that names a parameter it does not understand.
 Options options_of(const std::string& path, const std::function<const char*(const char*)>& value);
+/// ?design=a or b; none: whichever the pool is of.
+std::optional<Design> design_of(const std::string& path, const std::function<const char*(const char*)>& value);
 
 }  // namespace perdure::sqlite

@@ -12,8 +12,10 @@
 #include <optional>
 #include <vector>
 
-#include "sqlite/database.hpp"
+#include "sqlite/blocks.hpp"
 #include "sqlite/parameters.hpp"
+#include "sqlite/store.hpp"
+#include "sqlite/vfs.hpp"
 #include "tools/command.hpp"
 #include "tools/output_file.hpp"
 #include "tools/progress.hpp"
@@ -21,12 +23,12 @@
 namespace perdure::tool {
 namespace {
 
-using sqlite::Database;
-using sqlite::DatabasePool;
+using sqlite::Design;
+using sqlite::Store;
 
 struct Arguments {
   PoolArguments pool;
-  std::string database, progress = "auto";
+  std::string database, progress = "auto", design = "b";
 } arguments;
 
 /// A file that goes with its owner.
@@ -35,20 +37,21 @@ struct Scratch {
   ~Scratch() { ::unlink(path.c_str()); }
 };
 
-/// SQLite on a plain file. What fails is a perdure::error with SQLite's words.
-class Plain {
+/// A connection of SQLite's. What fails is a perdure::error with SQLite's words.
+class Connection {
  public:
-  Plain(const std::string& path, int flags) : path_(path) {
-    if (const int code = sqlite3_open_v2(path.c_str(), &db_, flags, nullptr); code != SQLITE_OK) {
+  /// `vfs`: null: a plain file.
+  Connection(const std::string& path, int flags, const char* vfs = nullptr) : path_(path) {
+    if (const int code = sqlite3_open_v2(path.c_str(), &db_, flags, vfs); code != SQLITE_OK) {
       const std::string why = db_ != nullptr ? sqlite3_errmsg(db_) : sqlite3_errstr(code);
       sqlite3_close(db_);
       throw failed(code, why);
     }
     sqlite3_busy_timeout(db_, 5000);
   }
-  ~Plain() { sqlite3_close(db_); }
-  Plain(const Plain&) = delete;
-  Plain& operator=(const Plain&) = delete;
+  ~Connection() { sqlite3_close(db_); }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
   /// The first column of all rows, a line each.
   std::string run(const char* sql) {
@@ -61,13 +64,22 @@ class Plain {
     if (const int code = sqlite3_exec(db_, sql, add, &rows, nullptr); code != SQLITE_OK) throw failed(code, sqlite3_errmsg(db_));
     return rows;
   }
-  /// All pages of `from`, as its open transaction sees them.
-  void copy_of(Plain& from) {
+  /// All pages of `from`, as of now.
+  void copy_of(Connection& from) {
+    from.run("begin; select count(*) from sqlite_schema");  // one state, however many steps it takes
     sqlite3_backup* const copy = sqlite3_backup_init(db_, "main", from.db_, "main");
     if (copy == nullptr) throw failed(sqlite3_errcode(db_), sqlite3_errmsg(db_));
-    const int code = sqlite3_backup_step(copy, -1);
+    std::optional<Progress> progress;
+    int code = SQLITE_OK;
+    while (code == SQLITE_OK) {
+      code = sqlite3_backup_step(copy, 1024);
+      const auto all = static_cast<std::uint64_t>(sqlite3_backup_pagecount(copy)), left = static_cast<std::uint64_t>(sqlite3_backup_remaining(copy));
+      if (!progress) progress.emplace(arguments.progress, all, "pages");
+      progress->durable(all - left, all - left);
+    }
     sqlite3_backup_finish(copy);
     if (code != SQLITE_DONE) throw from.failed(code, sqlite3_errstr(code));
+    from.run("commit");
   }
 
  private:
@@ -83,20 +95,30 @@ class Plain {
   sqlite3* db_ = nullptr;
 };
 
-/// What `plain` has committed, its WAL and all, as one file at `copy`; checked.
-void snapshot(const std::string& plain, const std::string& copy) {
-  if (!std::filesystem::exists(plain)) throw error(failure(Code::not_found, plain, "no such file", "a database of SQLite's"));
-  Plain from(plain, SQLITE_OPEN_READONLY), to(copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
-  to.run("pragma journal_mode = off; pragma synchronous = off");
-  to.copy_of(from);
-  if (const std::string found = to.run("pragma quick_check(5)"); found != "ok")
-    throw error(failure(Code::corrupt, plain, "damage: " + found, "a sound database", "repair it with sqlite3's .recover first"));
+constexpr int to_read = SQLITE_OPEN_READONLY, to_write = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+
+void must_be_sound(Connection& db, const std::string& path) {
+  if (const std::string found = db.run("pragma quick_check(5)"); found != "ok")
+    throw error(failure(Code::corrupt, path, "damage: " + found, "a sound database", "repair it with sqlite3's .recover first"));
 }
 
-/// In transactions as large as the pool's log takes: how many bytes of it a new page needs is the engine's and the medium's.
-std::uint64_t bring_in(const std::string& from, Database& to) {
+/// What the database has committed, its WAL and all, as one file at `copy`, in no WAL mode; checked.
+void snapshot(const std::string& database, const std::string& copy) {
+  if (!std::filesystem::exists(database)) throw error(failure(Code::not_found, database, "no such file", "a database of SQLite's"));
+  {
+    Connection from(database, to_read), to(copy, to_write);
+    to.run("pragma journal_mode = off; pragma synchronous = off");
+    to.copy_of(from);
+  }
+  Connection made(copy, to_write);
+  made.run("pragma journal_mode = delete");
+  must_be_sound(made, database);
+}
+
+/// Design B: in transactions as large as the pool's log takes: how many bytes of it a new page needs is the engine's and the medium's.
+void bring_in(const std::string& from, Store& to) {
   const std::uint64_t all = std::filesystem::file_size(from);
-  Progress progress(arguments.progress, all, "pages");
+  Progress progress(arguments.progress, all, "blocks");
   std::ifstream in(from, std::ios::binary);
   std::uint64_t step = 4 << 20;
   std::vector<char> bytes(std::min(step, all));
@@ -104,11 +126,9 @@ std::uint64_t bring_in(const std::string& from, Database& to) {
     const std::uint64_t n = std::min(step, all - at);
     if (!in.seekg(static_cast<std::streamoff>(at)).read(bytes.data(), static_cast<std::streamsize>(n)))
       throw error(system_failure(from, "read", EIO));
-    // The file format's read and write versions: 2 is WAL, which a pool has no use for; 1 a rollback journal.
-    if (at == 0 && n >= 20) bytes[18] = bytes[19] = 1;
     to.write(at, bytes.data(), n);
     try {
-      to.commit(Durability::durable);
+      to.sync(Durability::durable);
     } catch (const error& e) {
       if (e.code() != Code::too_big || step == sqlite::block_bytes) throw;
       to.discard();
@@ -118,10 +138,9 @@ std::uint64_t bring_in(const std::string& from, Database& to) {
     at += n;
     progress.durable(at / sqlite::block_bytes, at);
   }
-  return all;
 }
 
-int tell(App& app, const char* what, std::uint64_t bytes) {
+int tell(App& app, const std::string& what, std::uint64_t bytes) {
   if (app.json)
     App::print({{"pool", arguments.pool.path}, {"database", arguments.database}, {"bytes", bytes}});
   else
@@ -143,37 +162,53 @@ Options options(bool read_only) {
 
 int import(App& app) {
   const std::string& pool = arguments.pool.path;
-  if (std::filesystem::exists(pool))
-    throw error(failure(Code::exists, pool, "a file of this name", "none", "name another, or remove that one first"));
-  const std::string part = pool + ".part-" + std::to_string(::getpid());
+  if (std::filesystem::exists(pool)) throw name_taken(pool);
+  const std::string part = std::filesystem::absolute(pool).string() + ".part-" + std::to_string(::getpid());
   const Scratch copy{part + ".db"}, made{part};
   snapshot(arguments.database, copy.path);
   Options o = options(false);
   o.create = true;
-  Database database(part, DatabasePool::open(part, o), false);
-  const std::uint64_t bytes = bring_in(copy.path, database);
-  database.pool().close();
+  const Design design = arguments.design == "a" ? Design::a : Design::b;
+  auto store = Store::open(part, o, design);
+  if (design == Design::a) {
+    Connection from(copy.path, to_read), to(part, to_write, "perdure");
+    to.copy_of(from);
+  } else {
+    bring_in(copy.path, *store);
+  }
+  const std::uint64_t bytes = store->size();
+  store->close();
   give_name(part, pool, true);
-  return tell(app, ("in " + pool).c_str(), bytes);
+  return tell(app, "in " + pool, bytes);
+}
+
+/// To read; where the pool was not closed in order, or has a journal that is to be played back, to write.
+std::shared_ptr<Store> open_to_copy(const std::string& path) {
+  try {
+    auto store = Store::open(path, options(true));
+    if (store->journal(false) == nullptr) return store;
+  } catch (const error& e) {
+    if (e.code() != Code::read_only) throw;
+  }
+  return Store::open(path, options(false));
 }
 
 int export_(App& app) {
-  auto pool = DatabasePool::try_open(arguments.pool.path, options(true));
-  if (pool.code() == Code::read_only) pool = DatabasePool::try_open(arguments.pool.path, options(false));  // not closed in order: recovered
-  Database database(arguments.pool.path, std::move(pool).value(), true);
-  OutputFile out(arguments.database, arguments.pool.path, true);
-  const std::uint64_t all = database.size();
-  Progress progress(arguments.progress, all, "pages");
-  std::string bytes;
-  for (std::uint64_t at = 0; at < all; at += bytes.size()) {
-    bytes.resize(std::min<std::uint64_t>(1 << 20, all - at));
-    database.read(at, bytes.data(), bytes.size());
-    out.write(bytes);
-    progress.durable((at + bytes.size()) / sqlite::block_bytes, at + bytes.size());
+  const std::string pool = std::filesystem::absolute(arguments.pool.path).string();
+  if (std::error_code none; std::filesystem::equivalent(pool, arguments.database, none))
+    throw error(failure(Code::invalid, arguments.database, "the pool itself", "another file to export to"));
+  if (std::filesystem::exists(arguments.database)) throw name_taken(arguments.database);
+  const Scratch part{arguments.database + ".part-" + std::to_string(::getpid())};
+  auto store = open_to_copy(pool);
+  {
+    Connection from(pool, store->read_only() ? to_read : to_write, "perdure"), to(part.path, to_write);
+    to.run("pragma journal_mode = off; pragma synchronous = full");
+    to.copy_of(from);
   }
-  out.finish();
-  database.pool().close();
-  return tell(app, "written", all);
+  const std::uint64_t bytes = store->size();
+  store->close();
+  give_name(part.path, arguments.database, true);
+  return tell(app, "written", bytes);
 }
 
 }  // namespace
@@ -194,6 +229,10 @@ void add_sqlite(App& app) {
   };
   auto* const in = one("import", "make a pool of what a database has committed", import);
   arguments.pool.add_creation_to(in, "default: 128MiB; a transaction may change half of it");
+  in->add_option("--design", arguments.design, "b: a commit is a transaction of the pool; a: SQLite's own journal, in the pool")
+      ->check(CLI::IsMember({"a", "b"}))
+      ->capture_default_str();
+  if (sqlite::register_vfs() != SQLITE_OK) throw std::runtime_error("this SQLite has no VFS of the system");
   one("export", "write a pool's database as a plain file", export_);
 }
 

@@ -11,20 +11,11 @@
 #include "tools/command.hpp"
 
 namespace perdure::tool {
-namespace {
-
-error is_there(const std::string& path) {
-  return error(failure(Code::exists, path, "a file of this name", "none", "name another, or remove that one first"));
-}
-
-}  // namespace
-
-OutputFile::OutputFile(const std::string& path, const std::string& not_this, bool is_new) : path_(path), is_new_(is_new) {
+OutputFile::OutputFile(const std::string& path, const std::string& not_this) : path_(path) {
   struct stat there = {}, other = {};
   const bool exists = ::stat(path.c_str(), &there) == 0;
   if (exists && ::stat(not_this.c_str(), &other) == 0 && there.st_dev == other.st_dev && there.st_ino == other.st_ino)
     throw error(failure(Code::invalid, path, "the pool itself", "another file to export to"));
-  if (exists && is_new) throw is_there(path);
   if (path == "-")
     fd_ = STDOUT_FILENO;
   else if (!exists || S_ISREG(there.st_mode))
@@ -53,13 +44,17 @@ void OutputFile::finish() {
   flush();
   if (temporary_.empty()) return;
   if (::fsync(fd_) != 0) throw error(system_failure(path_, "fsync", errno));
-  give_name(temporary_, path_, is_new_);
+  give_name(temporary_, path_, false);
   temporary_.clear();
+}
+
+error name_taken(const std::string& path) {
+  return error(failure(Code::exists, path, "a file of this name", "none", "name another, or remove that one first"));
 }
 
 void give_name(const std::string& temporary, const std::string& path, bool is_new) {
   if (is_new ? ::link(temporary.c_str(), path.c_str()) != 0 : ::rename(temporary.c_str(), path.c_str()) != 0) {
-    if (errno == EEXIST) throw is_there(path);
+    if (errno == EEXIST) throw name_taken(path);
     throw error(system_failure(path, is_new ? "link" : "rename", errno));
   }
   if (is_new) ::unlink(temporary.c_str());

@@ -8,12 +8,14 @@
 #include <string>
 #include <string_view>
 
+#include "perdure/base/status.hpp"
+
 namespace perdure::tool {
 
 class OutputFile {
  public:
-  /// Throws perdure::error: `path` is `not_this` (the pool that is read), can't be opened; with `is_new`: is there already.
-  OutputFile(const std::string& path, const std::string& not_this, bool is_new = false);
+  /// Throws perdure::error: `path` is `not_this` (the pool that is read), can't be opened.
+  OutputFile(const std::string& path, const std::string& not_this);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -26,11 +28,12 @@ class OutputFile {
  private:
   void flush();
   std::string path_, temporary_, buffer_;
-  bool is_new_;
   int fd_ = -1;
   std::uint64_t bytes_ = 0;
 };
 
+/// What is said of a file that is there already.
+[[nodiscard]] error name_taken(const std::string& path);
 /// Gives a file that is whole its name, durably; `is_new`: throws error(exists) rather than take another's.
 void give_name(const std::string& temporary, const std::string& path, bool is_new);
 

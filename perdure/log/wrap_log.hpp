@@ -120,8 +120,8 @@ class WrapLog {
   static WrapControl control(const medium::Medium& medium, const WrapPlace& place);
   /// What a bucket of this session has. `covered`: home is known to have all wraps up to this id.
   static WrapScan scan(const medium::Medium& medium, const WrapPlace& place, unsigned bucket, std::uint64_t base, std::uint64_t covered);
-  /// D4 (log/redo.hpp): starts the write-back of what a scan has gone by.
-  static void flush_control(medium::Medium& medium, const WrapPlace& place) noexcept { medium.flush(place.offset, 64); }
+  /// D4 (log/redo.hpp): starts the write-back of what a scan has gone by. Not of the control: were older words of it to come back, home would be given
+  /// more wraps again, whose lines are all there still (W2), and end as the same.
   static void flush_scanned(medium::Medium& medium, const WrapPlace& place, unsigned bucket, const WrapScan& scan) noexcept {
     if (scan.end != 0) medium.flush(place.bucket_at(bucket), scan.end * 64);
   }

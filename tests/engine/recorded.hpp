@@ -22,16 +22,23 @@ class Recorded {
     return medium::CrashMedium::make(o).value();
   }
 
-  /// Before the pool is made on it.
-  explicit Recorded(medium::CrashMedium& medium) : medium_(medium), image_(medium.begin_trace(), medium.home_bytes()) {}
+  /// From here on; what was done before is durable. Begins before the pool is made, or later, when nobody is at work.
+  explicit Recorded(medium::CrashMedium& medium) : medium_(&medium), image_(medium.begin_trace(), medium.home_bytes()) {}
   void made(const pool::Header& header) {
-    geometry_ = {medium_.log_bytes(), medium_.max_home_bytes(), header.base, medium_.append_unit(), medium_.fence_is_sync()};
-    medium_.done(0);
+    geometry_ = {medium_->log_bytes(), medium_->max_home_bytes(), header.base, medium_->append_unit(), medium_->fence_is_sync()};
+    medium_->done(0);
   }
-  void begin(std::uint64_t step) { medium_.begin(step); }
-  void done(std::uint64_t step) { medium_.done(step + 1); }
+  void begin(std::uint64_t step) { medium_->begin(step); }
+  void done(std::uint64_t step) { medium_->done(step + 1); }
+  /// What a process leaves that is killed now, or was by kill_after: the recording goes on there.
+  std::unique_ptr<medium::CrashMedium> heir() {
+    auto heir = medium_->heir();
+    medium_ = heir.get();
+    return heir;
+  }
+  [[nodiscard]] medium::CrashMedium& medium() noexcept { return *medium_; }
   /// While the medium is there.
-  void end() { trace_ = medium_.end_trace(); }
+  void end() { trace_ = medium_->end_trace(); }
 
   /// look(tx, root, crash): the verdict on a recovered pool. Fails where one is bad, or where fewer than `least` distinct images were judged.
   template <class Root, class Recover, class Look>
@@ -49,7 +56,7 @@ class Recorded {
   }
 
  private:
-  medium::CrashMedium& medium_;
+  medium::CrashMedium* medium_;
   crash::Image image_;
   crash::Arena::Geometry geometry_;
   medium::Trace trace_;

@@ -234,6 +234,15 @@ TEST(WrapLog, ABucketBeginsAgain) {
   EXPECT_EQ(7U, rig.log->last_id());
 }
 
+// W2, W3: what rests on these may be another thread's, whose fence does not answer for them.
+TEST(WrapLog, ItsControlIsDurableWhenItSaysSo) {
+  const Rig rig;
+  EXPECT_TRUE(WrapLog::control(*rig.cut().medium, rig.place).ours);
+  rig.wrap(3, 1);
+  rig.log->note_x(1).or_throw();
+  EXPECT_EQ(1U, WrapLog::control(*rig.cut().medium, rig.place).x);
+}
+
 TEST(WrapLog, TakesWhatFitsAndNoMore) {
   const Rig rig;
   rig.log->open(0);
@@ -266,6 +275,9 @@ TEST(WrapLog, DamageIsNamed) {
       EXPECT_EQ(Code::corrupt, damaged.scan().damage.code()) << wrap << ": " << byte;
       EXPECT_TRUE(damaged.scan(0, 4).damage.ok()) << "home has it all";
     }
+  const Rig younger_first;  // no crash turns ids of a bucket round
+  for (const std::uint64_t id : {1, 3, 2}) younger_first.wrap(3, id);
+  EXPECT_EQ(Code::corrupt, younger_first.scan().damage.code());
   for (std::uint64_t byte = 0; byte < 40; ++byte) {
     const Rig damaged(with(rig.place.offset + byte, static_cast<unsigned>(byte % 8)));
     EXPECT_EQ(Code::corrupt, WrapLog::control(*damaged.medium, damaged.place).damage.code()) << byte;

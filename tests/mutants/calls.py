@@ -17,6 +17,10 @@ EXPLAINED = {
     ("flush_all", "perdure/pool/create.cpp", ""): "on a file it is the fsync that makes length and allocation durable before the pool gets its name",
     ("fence", "perdure/engine/rewind/rewind_impl.hpp", ""): "only a transaction that allocates or frees and stores nothing needs it, which no workload of the explorer's has; a mutant of table.py stands for it",
     ("fence", "perdure/log/torn_log.cpp", "// T2"): "only a short lap behind a full one with aborted runs needs it, which no workload of the explorer's has; a mutant of table.py stands for it",
+    ("fence", "perdure/log/torn_log.cpp", "// T3"): "the first transaction's own fence makes it durable with its commit, and without it none of the lap's records count",
+    ("fence", "perdure/log/torn_log.cpp", "// T5"): "of a log that was closed only blocks in one torn bit's sense do harm, which no workload of the explorer's leaves; a mutant of table.py stands for it",
+    ("fence", "perdure/log/wrap_log.cpp", "before the first wrap is durable in it"): "only another thread than the one that opened the pool needs it, and the explorer's programs have one; a mutant of table.py stands for it",
+    ("fence", "perdure/log/wrap_log.cpp", "// W3"): "only a bucket that another thread begins again needs it, and the explorer's programs have one thread; a mutant of table.py stands for it",
 }
 
 

@@ -204,6 +204,7 @@ BLURRED = (
     _left_out("a lap's beginning durable (T3)", _TORN, "flush(0, 1);", by="bppm"),
     _left_out("a lap's beginning before its records (T3)", _TORN, "return medium_.fence();  // T3", by="bppm",
               explained="the first transaction's own fence makes it durable with its commit, and without it none of the lap's records count: the fence is for the reader's sake"),
+    _one("a log is zero, durably, before the header may say that the pool was closed (T5)", _TORN, "  return medium_.fence();  // T5", "  return MUTANT ? Status() : medium_.fence();  // T5", by="torn_log"),
     _one("a log is zero before a session (T5)", _TORN, "if (!zero) fill(", "if (!zero && !MUTANT) fill(", by="bppm"),
     _one("a backpointer is the last commit's", _TORN, "r.value() == last_commit &&\n", "(MUTANT || r.value() == last_commit) &&\n", by="torn_log",
          explained="the checksum in its ADDR has the last commit's place, too"),
@@ -250,7 +251,9 @@ SOFTWRAP = (
     _one("recovery leaves out what X covers (wraps)", _SRECOVERY, "        if (w.id > x) closed.push_back({w, place});", "        if (MUTANT || w.id > x) closed.push_back({w, place});", by="softwrap"),
     _one("closed wraps in the order of their ids", _SRECOVERY, "return a.wrap.id < b.wrap.id; });", "return MUTANT ? a.wrap.id > b.wrap.id : a.wrap.id < b.wrap.id; });", by="softwrap"),
     _left_out("a log durable as it was seen (D4, wraps)", _SRECOVERY, "WrapLog::flush_scanned(medium, place, b, scan);", by="softwrap"),
-    _left_out("its control durable as it was seen (D4, wraps)", _SRECOVERY, "WrapLog::flush_control(medium, place);", by="softwrap"),
+    _one("a log's epoch durable before wraps are (W2)", _WRAP, "  return medium_.fence();  // before the first wrap is durable in it", "  return MUTANT ? Status() : medium_.fence();", by="wrap_log"),
+    _one("X durable before a bucket begins again (W3)", _WRAP, "  return medium_.fence();  // W3", "  return MUTANT ? Status() : medium_.fence();  // W3", by="wrap_log"),
+    _one("a base durable before wraps are streamed behind it: local (W2)", _LOCAL, "s = core_.medium.fence();", "s = MUTANT ? Status() : core_.medium.fence();", by="softwrap"),
 )
 
 MUTANTS = CHECKS + SESSIONS + ORDERS + CALLERS + LISTS + REWIND + BLURRED + SOFTWRAP

@@ -21,6 +21,7 @@ using sqlite::block_bytes;
 using sqlite::Database;
 using sqlite::DatabasePool;
 using sqlite::Root;
+using sqlite::Store;
 
 /// A connection; what fails is a failed test.
 class Connection {
@@ -83,7 +84,7 @@ TEST_P(SqliteBank, EveryPowerCutLeavesASoundDatabase) {
     auto made = Recorded::make_medium(1 << 20, 8 << 20);
     Recorded recorded(*made);
     {
-      auto database = Database::adopt("/bank", DatabasePool::try_open_on("bank", options(GetParam()), std::move(made), true).value());
+      auto database = Store::adopt("/bank", std::make_shared<Database>("/bank", DatabasePool::try_open_on("bank", options(GetParam()), std::move(made), true).value(), false));
       recorded.made(database->pool().file().header());
       Connection c("file:/bank?vfs=perdure");
       for (std::uint64_t step = 0; step < 14; ++step) {
@@ -102,7 +103,7 @@ TEST_P(SqliteBank, EveryPowerCutLeavesASoundDatabase) {
       const std::uint64_t bytes = tx(root.bytes);
       std::vector<std::byte> database(bytes);
       for (std::uint64_t at = 0; at < bytes; at += block_bytes) {
-        const auto* const block = tx(tx(root.table[0])->block[at / block_bytes]);
+        const auto* const block = tx(*root.blocks.find(tx, at / block_bytes));
         tx.read_bytes(database.data() + at, block, std::min(block_bytes, bytes - at));
       }
       if (bytes == 0) return crash::Verdict{crash.least != 0 ? "an empty database" : "", 0};
@@ -140,7 +141,7 @@ TEST(Sqlite, ACommitIsOneTransactionOfTheWordsThatDiffer) {
   how.home_bytes = how.max_home_bytes = 8 << 20;
   auto made = medium::RecordingMedium::make(how).value();
   medium::RecordingMedium* const medium = made.get();
-  auto database = Database::adopt("/counts", DatabasePool::try_open_on("counts", options("shadow"), std::move(made), true).value());
+  auto database = Store::adopt("/counts", std::make_shared<Database>("/counts", DatabasePool::try_open_on("counts", options("shadow"), std::move(made), true).value(), false));
   Connection c("file:/counts?vfs=perdure");
   make_bank(c);
   const auto commits = database->pool().stats().commits;
@@ -164,7 +165,7 @@ TEST(Sqlite, WhatIsTooBigIsRolledBack) {
   auto o = options("shadow");
   o.log_size = 1 << 18;
   auto database =
-      Database::adopt("/large", DatabasePool::try_open_on("large", o, medium::RecordingMedium::make(how).value(), true).value());
+      Store::adopt("/large", std::make_shared<Database>("/large", DatabasePool::try_open_on("large", o, medium::RecordingMedium::make(how).value(), true).value(), false));
   Connection c("file:/large?vfs=perdure");
   make_bank(c);
   EXPECT_EQ("", c.run("create table blob (x)"));

@@ -48,7 +48,6 @@ Status replay_closed(medium::Medium& medium, const pool::Header& header, Recover
     const log::WrapControl control = WrapLog::control(medium, place);
     if (!control.damage.ok()) return control.damage;
     if (!control.ours) continue;
-    WrapLog::flush_control(medium, place);
     for (unsigned b = 0; b < place.buckets; ++b) {
       const log::WrapScan scan = WrapLog::scan(medium, place, b, control.base[b], x);
       if (!scan.damage.ok()) return scan.damage;

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// BlockStore: design A. The database and SQLite's rollback journal lie side by side in a pool; what SQLite writes is stored where it lies, at once, and durable
+// when SQLite syncs (one fence for the bytes, one more where the size has changed). SQLite's journal makes transactions whole: after a crash a hot one is played back.
+//
+// Crash invariants, what a file system with ordered sizes promises:
+//   A1 a file's size, and whether it is there, is one word in its pool, stored when the bytes below it are durable (SQLITE_IOCAP_SAFE_APPEND).
+//   A2 blocks belong to a file by a transaction of the pool's engine (undo: home is what is mapped) before bytes are written to them; they go after the
+//      smaller size is durable.
+// Thread safety: store.hpp.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sqlite/blocks.hpp"
+#include "sqlite/store.hpp"
+
+namespace perdure::sqlite {
+
+struct FileRoot {
+  p<std::uint64_t> size_1;  ///< A1: size + 1; 0: there is no such file
+  Blocks blocks;
+};
+struct BlockRoot {
+  std::array<FileRoot, 2> file;  ///< the database, the journal
+
+  template <class Tx, class F>
+  void each_block(Tx& tx, F&& f) const {
+    for (const auto& one : file) one.blocks.each_block(tx, f);
+  }
+};
+using BlockPool = Pool<BlockRoot, engines<undo_none>>;
+
+/// One of a BlockStore's files.
+class BlockFile final : public File {
+ public:
+  BlockFile(BlockPool& pool, const std::string& path, std::size_t which);
+
+  [[nodiscard]] bool there() const noexcept { return size_1_.load(std::memory_order_acquire) != 0; }  // pairs with make, remove
+  void make();
+  /// Durable when it returns.
+  void remove();
+  [[nodiscard]] std::uint64_t size() const noexcept override;
+  std::uint64_t read(std::uint64_t offset, void* to, std::uint64_t n) override;
+  void write(std::uint64_t offset, const void* from, std::uint64_t n) override;
+  void truncate(std::uint64_t bytes) override;
+  void sync(Durability durability) override;
+  /// Blocks beyond the durable size go, but for the first `kept`.
+  void trim(std::uint64_t kept);
+
+ private:
+  void reserve(std::uint64_t bytes);
+  void put(std::uint64_t offset, const std::byte* from, std::uint64_t n);
+
+  BlockPool& pool_;
+  medium::Medium& medium_;
+  const std::string& path_;
+  const std::size_t which_;
+  std::uint64_t at_;                           // of size_1, on the medium
+  std::vector<std::uint64_t> blocks_;          // their places on the medium
+  std::map<std::uint64_t, std::uint64_t> dirty_;  // of these, a bit for each line stored to
+  std::atomic<std::uint64_t> size_1_;          // as SQLite sees it
+  std::uint64_t durable_1_;
+};
+
+class BlockStore final : public Store {
+ public:
+  BlockStore(std::string path, BlockPool pool, bool read_only);
+  ~BlockStore() override;
+  /// The pool's engine is this design's own: error(invalid) where another is asked for.
+  static Options options_of(const std::string& path, Options options);
+
+  [[nodiscard]] std::uint64_t size() const noexcept override { return database_.size(); }
+  std::uint64_t read(std::uint64_t offset, void* to, std::uint64_t n) override { return database_.read(offset, to, n); }
+  void write(std::uint64_t offset, const void* from, std::uint64_t n) override { database_.write(offset, from, n); }
+  void truncate(std::uint64_t bytes) override { database_.truncate(bytes); }
+  void sync(Durability durability) override;
+  void discard() noexcept override {}
+  File* journal(bool make) override;
+  void remove_journal() override;
+  void close() override;
+
+  [[nodiscard]] BlockPool& pool() noexcept { return pool_; }
+
+ private:
+  BlockPool pool_;
+  BlockFile database_, journal_;
+  bool closed_ = false;
+};
+
+}  // namespace perdure::sqlite

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Locks: SQLite's locks on a database, among the connections of the process that has its pool open; others can't open it.
+// Thread safety: any thread.
+#pragma once
+
+#include <mutex>
+
+namespace perdure::sqlite {
+
+/// SQLite's levels, in its order.
+enum class Lock : int { none, shared, reserved, pending, exclusive };
+
+class Locks {
+ public:
+  /// `from` is what the connection holds. False: another's is in the way; on the way to EXCLUSIVE it may hold PENDING now.
+  bool lock(Lock from, Lock to) {
+    const std::lock_guard guard(mutex_);
+    if (to == Lock::shared && from == Lock::none) {
+      if (pending_ || exclusive_) return false;
+      ++shared_;
+      return true;
+    }
+    if (from < Lock::reserved && to >= Lock::reserved) {
+      if (reserved_) return false;
+      reserved_ = true;
+    }
+    if (to == Lock::exclusive) {
+      pending_ = true;
+      if (shared_ > 1) {                                          // its own is among them
+        if (from < Lock::reserved) reserved_ = pending_ = false;  // else it stays pending: no new readers
+        return false;
+      }
+      exclusive_ = true;
+    }
+    return true;
+  }
+  void unlock(Lock from, Lock to) {
+    const std::lock_guard guard(mutex_);
+    if (from >= Lock::reserved && to < Lock::reserved) reserved_ = pending_ = exclusive_ = false;
+    if (from >= Lock::shared && to == Lock::none) --shared_;
+  }
+  [[nodiscard]] bool reserved() {
+    const std::lock_guard guard(mutex_);
+    return reserved_;
+  }
+
+ private:
+  std::mutex mutex_;
+  unsigned shared_ = 0;
+  bool reserved_ = false, pending_ = false, exclusive_ = false;
+};
+
+}  // namespace perdure::sqlite

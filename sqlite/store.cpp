@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sqlite/store.hpp"
+
+#include <map>
+#include <mutex>
+
+#include "sqlite/block_store.hpp"
+#include "sqlite/database.hpp"
+
+namespace perdure::sqlite {
+namespace {
+
+struct Open {
+  std::mutex mutex;
+  std::map<std::string, std::weak_ptr<Store>> all;  // by path
+};
+Open& all_open() {
+  static Open open;
+  return open;
+}
+
+std::shared_ptr<Store> make(const std::string& path, const Options& options, std::optional<Design> design) {
+  if (design == Design::a) return std::make_shared<BlockStore>(path, BlockPool::open(path, BlockStore::options_of(path, options)), options.read_only);
+  auto b = DatabasePool::try_open(path, options);
+  if (b.code() == Code::incompatible && !design)  // perhaps it is one of the other design
+    if (auto a = BlockPool::try_open(path, options)) return std::make_shared<BlockStore>(path, std::move(a).value(), options.read_only);
+  return std::make_shared<Database>(path, std::move(b).value(), options.read_only);
+}
+
+}  // namespace
+
+std::shared_ptr<Store> Store::open(const std::string& path, const Options& options, std::optional<Design> design) {
+  Open& open = all_open();
+  const std::lock_guard lock(open.mutex);
+  if (auto there = open.all[path].lock()) return there;
+  auto made = make(path, options, design);
+  open.all[path] = made;
+  return made;
+}
+
+std::shared_ptr<Store> Store::find(const std::string& path) {
+  Open& open = all_open();
+  const std::lock_guard lock(open.mutex);
+  const auto it = open.all.find(path);
+  return it == open.all.end() ? nullptr : it->second.lock();
+}
+
+void Store::enlist(const std::string& path, const std::shared_ptr<Store>& store) {
+  const std::lock_guard lock(all_open().mutex);
+  all_open().all[path] = store;
+}
+
+void Store::release(std::shared_ptr<Store>& store) {
+  const std::lock_guard lock(all_open().mutex);
+  store.reset();
+}
+
+}  // namespace perdure::sqlite

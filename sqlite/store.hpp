@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Store: a database on a pool, as the VFS sees it: its bytes, its rollback journal's, SQLite's locks. Two designs of one paper (SoftWrAP, MSST '15, Figure 15):
+//
+//   A  BlockStore (block_store.hpp): blocks are written where they lie in the pool, and so is SQLite's own journal: SQLite makes its transactions atomic
+//   B  Database (database.hpp): what SQLite commits is one durable transaction of the pool; the journal stays in DRAM
+// One Store a pool and process, shared by all connections. SQLite's locks keep writers apart: what changes the database is called under EXCLUSIVE, what
+// changes the journal under RESERVED.
+// Errors: perdure::error. Thread safety: open, find, release and locks from any thread; the rest by whoever holds SQLite's lock for it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "perdure/api/options.hpp"
+#include "perdure/api/receipt.hpp"
+#include "sqlite/locks.hpp"
+
+namespace perdure::sqlite {
+
+class File {
+ public:
+  virtual ~File() = default;
+  [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;
+  /// Bytes [offset, offset + n), zeros beyond the end; how many of them there were.
+  virtual std::uint64_t read(std::uint64_t offset, void* to, std::uint64_t n) = 0;
+  virtual void write(std::uint64_t offset, const void* from, std::uint64_t n) = 0;
+  virtual void truncate(std::uint64_t bytes) = 0;
+  /// What was written is durable when it returns; `async`: soon.
+  virtual void sync(Durability durability) = 0;
+};
+
+enum class Design : std::uint8_t { a, b };
+
+class Store : public File {
+ public:
+  /// The process's Store on this pool: opened, or made, at the first call. Without a design: the pool's; B for a new one. `busy` where another process has it.
+  static std::shared_ptr<Store> open(const std::string& path, const Options& options, std::optional<Design> design = {});
+  /// The one that is open under this path, or null.
+  static std::shared_ptr<Store> find(const std::string& path);
+  /// One that the caller made (tests): it is found by its path while it is alive.
+  template <class T>
+  static std::shared_ptr<T> adopt(const std::string& path, std::shared_ptr<T> made) {
+    enlist(path, made);
+    return made;
+  }
+  /// A connection needs it no more; the last one's closes the pool, before anybody opens it again.
+  static void release(std::shared_ptr<Store>& store);
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  /// A connection gives RESERVED up: what it has written and nobody has synced is forgotten, where the design keeps that apart.
+  virtual void discard() noexcept = 0;
+  /// SQLite's journal: null where there is none and `make` is false. It lives as long as the Store.
+  virtual File* journal(bool make) = 0;
+  /// Durable when it returns, where the journal is.
+  virtual void remove_journal() = 0;
+  /// Closes the pool in order, for who wants to be told what fails; nothing but the destructor may follow.
+  virtual void close() = 0;
+
+  [[nodiscard]] bool read_only() const noexcept { return read_only_; }
+  [[nodiscard]] Locks& locks() noexcept { return locks_; }
+
+ protected:
+  Store(std::string path, bool read_only) : path_(std::move(path)), read_only_(read_only) {}
+  const std::string path_;
+
+ private:
+  static void enlist(const std::string& path, const std::shared_ptr<Store>& store);
+  const bool read_only_;
+  Locks locks_;
+};
+
+}  // namespace perdure::sqlite

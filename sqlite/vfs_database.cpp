@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "sqlite/blocks.hpp"
+#include "sqlite/vfs_files.hpp"
+
+namespace perdure::sqlite {
+namespace {
+
+struct DatabaseFile : FileCalls<DatabaseFile> {
+  sqlite3_file base;
+  std::shared_ptr<Store> store;
+  Lock lock = Lock::none;
+  bool waits = true;  // synchronous is not OFF
+
+  static DatabaseFile& of(sqlite3_file* at) { return *reinterpret_cast<DatabaseFile*>(at); }
+  [[nodiscard]] File& file() const noexcept { return *store; }
+
+  static int close(sqlite3_file* at) {
+    DatabaseFile& me = of(at);
+    if (me.lock != Lock::none) unlock(at, SQLITE_LOCK_NONE);
+    Store::release(me.store);
+    me.~DatabaseFile();
+    return SQLITE_OK;
+  }
+  static int lock_to(sqlite3_file* at, int level) {
+    DatabaseFile& me = of(at);
+    const auto to = static_cast<Lock>(level);
+    if (to <= me.lock) return SQLITE_OK;
+    if (to >= Lock::reserved && me.store->read_only()) return SQLITE_READONLY;
+    const Lock from = me.lock;
+    if (!me.store->locks().lock(from, to)) {
+      if (to == Lock::exclusive && from < Lock::pending && from >= Lock::reserved) me.lock = Lock::pending;
+      return SQLITE_BUSY;
+    }
+    me.lock = to;
+    return SQLITE_OK;
+  }
+  static int unlock(sqlite3_file* at, int level) {
+    DatabaseFile& me = of(at);
+    const auto to = static_cast<Lock>(level);
+    if (to >= me.lock) return SQLITE_OK;
+    if (me.lock >= Lock::reserved) me.store->discard();  // nobody has committed it
+    me.store->locks().unlock(me.lock, to);
+    me.lock = to;
+    return SQLITE_OK;
+  }
+  static int reserved(sqlite3_file* at, int* yes) {
+    *yes = of(at).store->locks().reserved() ? 1 : 0;
+    return SQLITE_OK;
+  }
+  // SQLite syncs the database once a transaction: in the first phase of its commit, where what fails can still be rolled back.
+  static int control(sqlite3_file* at, int op, void* argument) {
+    DatabaseFile& me = of(at);
+    switch (op) {
+      case SQLITE_FCNTL_PRAGMA: {
+        auto** const words = static_cast<char**>(argument);  // the answer, the name, the value or null
+        if (sqlite3_stricmp(words[1], "synchronous") == 0 && words[2] != nullptr)
+          me.waits = sqlite3_stricmp(words[2], "off") != 0 && std::strcmp(words[2], "0") != 0 && sqlite3_stricmp(words[2], "no") != 0 &&
+                     sqlite3_stricmp(words[2], "false") != 0;
+        return SQLITE_NOTFOUND;  // SQLite does it
+      }
+      case SQLITE_FCNTL_SYNC: return me.waits ? SQLITE_OK : sync_as(at, Durability::async);
+      case SQLITE_FCNTL_COMMIT_PHASETWO:
+        return sync_as(at, me.waits ? Durability::durable : Durability::async);  // nothing is left but in odd cases
+      case SQLITE_FCNTL_VFSNAME: *static_cast<char**>(argument) = sqlite3_mprintf("perdure"); return SQLITE_OK;
+      default: return SQLITE_NOTFOUND;
+    }
+  }
+  static int sector(sqlite3_file*) { return static_cast<int>(block_bytes); }
+  static int characteristics(sqlite3_file*) {
+    return SQLITE_IOCAP_POWERSAFE_OVERWRITE | SQLITE_IOCAP_SAFE_APPEND | SQLITE_IOCAP_UNDELETABLE_WHEN_OPEN;
+  }
+};
+
+static_assert(offsetof(DatabaseFile, base) == 0);  // SQLite has a pointer to that
+
+// Version 1: no shared memory, so SQLite keeps out of WAL by itself.
+const sqlite3_io_methods methods = {1,
+                                    DatabaseFile::close,
+                                    DatabaseFile::read,
+                                    DatabaseFile::write,
+                                    DatabaseFile::truncate,
+                                    DatabaseFile::sync,
+                                    DatabaseFile::size,
+                                    DatabaseFile::lock_to,
+                                    DatabaseFile::unlock,
+                                    DatabaseFile::reserved,
+                                    DatabaseFile::control,
+                                    DatabaseFile::sector,
+                                    DatabaseFile::characteristics,
+                                    nullptr,
+                                    nullptr,
+                                    nullptr,
+                                    nullptr,
+                                    nullptr,
+                                    nullptr};
+
+}  // namespace
+
+void open_database(sqlite3_file* file, std::shared_ptr<Store> store) noexcept {
+  auto* const me = ::new (static_cast<void*>(file)) DatabaseFile{};
+  me->store = std::move(store);
+  me->base.pMethods = &methods;
+}
+
+int bytes_of_database_file() noexcept { return static_cast<int>(sizeof(DatabaseFile)); }
+
+}  // namespace perdure::sqlite

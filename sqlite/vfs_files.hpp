@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What SQLite holds of an open file of the VFS "perdure": a database (vfs_database.cpp), a journal (vfs_journal.cpp).
+// Thread safety: SQLite's: a connection's files by one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
+
+#include "perdure/base/status.hpp"
+#include "sqlite/sqlite_api.hpp"
+#include "sqlite/store.hpp"
+
+namespace perdure::sqlite {
+
+/// SQLite's code for what has failed; what it was goes to sqlite3_log().
+int code_of(const error& e);
+
+/// f(), SQLite's code; what it throws is one.
+template <class F>
+int guarded(F&& f) noexcept {
+  try {
+    return f();
+  } catch (const error& e) {
+    return code_of(e);
+  } catch (const std::bad_alloc&) {
+    return SQLITE_IOERR_NOMEM;
+  } catch (const std::exception& e) {
+    sqlite3_log(SQLITE_IOERR, "perdure: %s", e.what());
+    return SQLITE_IOERR;
+  }
+}
+
+/// SQLite's calls on a File, which a type with of(sqlite3_file*) and file() has.
+template <class Held>
+struct FileCalls {
+  static int read(sqlite3_file* at, void* to, int n, sqlite3_int64 offset) {
+    return guarded([&] {
+      const auto wanted = static_cast<std::uint64_t>(n);
+      return Held::of(at).file().read(static_cast<std::uint64_t>(offset), to, wanted) == wanted ? SQLITE_OK : SQLITE_IOERR_SHORT_READ;
+    });
+  }
+  static int write(sqlite3_file* at, const void* from, int n, sqlite3_int64 offset) {
+    return guarded([&] {
+      Held::of(at).file().write(static_cast<std::uint64_t>(offset), from, static_cast<std::uint64_t>(n));
+      return SQLITE_OK;
+    });
+  }
+  static int truncate(sqlite3_file* at, sqlite3_int64 bytes) {
+    return guarded([&] {
+      Held::of(at).file().truncate(static_cast<std::uint64_t>(bytes));
+      return SQLITE_OK;
+    });
+  }
+  static int sync_as(sqlite3_file* at, Durability durability) {
+    return guarded([&] {
+      Held::of(at).file().sync(durability);
+      return SQLITE_OK;
+    });
+  }
+  static int sync(sqlite3_file* at, int) { return sync_as(at, Durability::durable); }
+  static int size(sqlite3_file* at, sqlite3_int64* bytes) {
+    *bytes = static_cast<sqlite3_int64>(Held::of(at).file().size());
+    return SQLITE_OK;
+  }
+};
+
+/// How many bytes SQLite must give for one.
+[[nodiscard]] int bytes_of_database_file() noexcept;
+[[nodiscard]] int bytes_of_journal_file() noexcept;
+/// Both throw nothing; `file` is a closed one where they fail.
+void open_database(sqlite3_file* file, std::shared_ptr<Store> store) noexcept;
+/// `remove`: when it is closed. The journal is there.
+void open_journal(sqlite3_file* file, std::shared_ptr<Store> store, File& journal, bool remove) noexcept;
+
+}  // namespace perdure::sqlite
