@@ -22,7 +22,9 @@ std::uint64_t blocks_of(std::uint64_t bytes) { return (bytes + block_bytes - 1) 
 BlockFile::BlockFile(BlockPool& pool, const std::string& path, std::size_t which)
     : pool_(pool), medium_(pool.file().medium()), path_(path), which_(which) {
   const std::byte* const view = pool.file().view();
-  const auto place = [&](const void* p) { return medium_.log_bytes() + static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - view); };
+  const auto place = [&](const void* p) {
+    return medium_.log_bytes() + static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - view);
+  };
   durable_1_ = pool_.view([&](auto& tx, const BlockRoot& root) -> std::uint64_t {
     const FileRoot& file = root.file[which_];
     at_ = place(&file.size_1);
@@ -124,7 +126,8 @@ void BlockFile::sync(Durability durability) {
   if (!dirty_.empty()) {
     for (const auto& [block, lines] : dirty_)
       for (std::uint64_t left = lines; left != 0;) {  // a run of lines each
-        const auto first = static_cast<std::uint64_t>(std::countr_zero(left)), run = static_cast<std::uint64_t>(std::countr_one(left >> first));
+        const auto first = static_cast<std::uint64_t>(std::countr_zero(left)),
+                   run = static_cast<std::uint64_t>(std::countr_one(left >> first));
         medium_.flush(block + first * medium::line_bytes, run * medium::line_bytes);
         left = first + run == lines_in_block ? 0 : left >> (first + run) << (first + run);
       }
@@ -175,7 +178,8 @@ void BlockStore::close() {
 
 Options BlockStore::options_of(const std::string& path, Options options) {
   if (!options.engine.empty() && options.engine != undo_none::names[0].name)
-    throw error(failure(Code::invalid, path, "engine=" + options.engine + " with design=a", "none: SQLite's own journal is the log", "leave it out"));
+    throw error(failure(Code::invalid, path, "engine=" + options.engine + " with design=a", "none: SQLite's own journal is the log",
+                        "leave it out"));
   options.engine = undo_none::names[0].name;
   return options;
 }

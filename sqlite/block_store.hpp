@@ -4,7 +4,7 @@
 // when SQLite syncs (one fence for the bytes, one more where the size has changed). SQLite's journal makes transactions whole: after a crash a hot one is played back.
 //
 // Crash invariants, what a file system with ordered sizes promises:
-//   A1 a file's size, and whether it is there, is one word in its pool, stored when the bytes below it are durable (SQLITE_IOCAP_SAFE_APPEND).
+//   A1 a file's size, and whether it is there, is one word in its pool, stored when the bytes below it are durable.
 //   A2 blocks belong to a file by a transaction of the pool's engine (undo: home is what is mapped) before bytes are written to them; they go after the
 //      smaller size is durable.
 // Thread safety: store.hpp.
@@ -62,10 +62,10 @@ class BlockFile final : public File {
   medium::Medium& medium_;
   const std::string& path_;
   const std::size_t which_;
-  std::uint64_t at_;                           // of size_1, on the medium
-  std::vector<std::uint64_t> blocks_;          // their places on the medium
+  std::uint64_t at_;                              // of size_1, on the medium
+  std::vector<std::uint64_t> blocks_;             // their places on the medium
   std::map<std::uint64_t, std::uint64_t> dirty_;  // of these, a bit for each line stored to
-  std::atomic<std::uint64_t> size_1_;          // as SQLite sees it
+  std::atomic<std::uint64_t> size_1_;             // as SQLite sees it
   std::uint64_t durable_1_;
 };
 

@@ -7,8 +7,7 @@
 
 namespace perdure::sqlite {
 
-Database::Database(std::string path, DatabasePool pool, bool read_only)
-    : Store(std::move(path), read_only), pool_(std::move(pool)) {
+Database::Database(std::string path, DatabasePool pool, bool read_only) : Store(std::move(path), read_only), pool_(std::move(pool)) {
   size_ = committed_ = pool_.view([](auto& tx, const Root& root) -> std::uint64_t { return tx(root.bytes); });
 }
 

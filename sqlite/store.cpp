@@ -20,10 +20,12 @@ Open& all_open() {
 }
 
 std::shared_ptr<Store> make(const std::string& path, const Options& options, std::optional<Design> design) {
-  if (design == Design::a) return std::make_shared<BlockStore>(path, BlockPool::open(path, BlockStore::options_of(path, options)), options.read_only);
+  if (design == Design::a)
+    return std::make_shared<BlockStore>(path, BlockPool::open(path, BlockStore::options_of(path, options)), options.read_only);
   auto b = DatabasePool::try_open(path, options);
-  if (b.code() == Code::incompatible && !design)  // perhaps it is one of the other design
-    if (auto a = BlockPool::try_open(path, options)) return std::make_shared<BlockStore>(path, std::move(a).value(), options.read_only);
+  if (b.code() == Code::incompatible && !design && options.engine.empty())  // perhaps it is one of the other design
+    if (auto a = BlockPool::try_open(path, BlockStore::options_of(path, options)))
+      return std::make_shared<BlockStore>(path, std::move(a).value(), options.read_only);
   return std::make_shared<Database>(path, std::move(b).value(), options.read_only);
 }
 

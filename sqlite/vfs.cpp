@@ -29,7 +29,8 @@ std::shared_ptr<Store> store_of_journal(const std::string& path) {
   if (auto open = Store::find(path)) return open;
   std::ifstream file(path, std::ios::binary);
   std::string magic(sizeof pool::magic, '\0');
-  if (!file.read(magic.data(), static_cast<std::streamsize>(magic.size())) || std::memcmp(magic.data(), pool::magic, magic.size()) != 0) return nullptr;
+  if (!file.read(magic.data(), static_cast<std::streamsize>(magic.size())) || std::memcmp(magic.data(), pool::magic, magic.size()) != 0)
+    return nullptr;
   Options options;
   options.create = false;
   return Store::open(path, options);
@@ -53,7 +54,8 @@ int open_file(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int
     return SQLITE_CANTOPEN;
   }
   // A super-journal is what several databases' journals name, others' than ours among them: a file as any other. Its children are opened with its flag.
-  const std::string of = name != nullptr && (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL)) != 0 ? journaled(name) : std::string();
+  const std::string of =
+      name != nullptr && (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL)) != 0 ? journaled(name) : std::string();
   bool ours = true;
   const int code = guarded([&] {
     if ((flags & SQLITE_OPEN_MAIN_DB) != 0) return open_main(name, file, flags);

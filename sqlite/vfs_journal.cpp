@@ -33,9 +33,7 @@ struct JournalFile : FileCalls<JournalFile> {
   }
   static int control(sqlite3_file*, int, void*) { return SQLITE_NOTFOUND; }
   static int sector(sqlite3_file*) { return 512; }
-  static int characteristics(sqlite3_file*) {
-    return SQLITE_IOCAP_SAFE_APPEND | SQLITE_IOCAP_SEQUENTIAL | SQLITE_IOCAP_POWERSAFE_OVERWRITE;
-  }
+  static int characteristics(sqlite3_file*) { return SQLITE_IOCAP_POWERSAFE_OVERWRITE; }
 };
 
 static_assert(offsetof(JournalFile, base) == 0);  // SQLite has a pointer to that

@@ -73,7 +73,8 @@ class Connection {
     int code = SQLITE_OK;
     while (code == SQLITE_OK) {
       code = sqlite3_backup_step(copy, 1024);
-      const auto all = static_cast<std::uint64_t>(sqlite3_backup_pagecount(copy)), left = static_cast<std::uint64_t>(sqlite3_backup_remaining(copy));
+      const auto all = static_cast<std::uint64_t>(sqlite3_backup_pagecount(copy)),
+                 left = static_cast<std::uint64_t>(sqlite3_backup_remaining(copy));
       if (!progress) progress.emplace(arguments.progress, all, "pages");
       progress->durable(all - left, all - left);
     }

@@ -40,14 +40,16 @@ class Recorded {
   /// While the medium is there.
   void end() { trace_ = medium_->end_trace(); }
 
-  /// look(tx, root, crash): the verdict on a recovered pool. Fails where one is bad, or where fewer than `least` distinct images were judged.
+  /// look(tx, root, crash): the verdict on a recovered pool. Fails where one is bad, or where fewer than `least` distinct images were judged. `from`: only
+  /// points at which so many steps had begun.
   template <class Root, class Recover, class Look>
-  void explore(Recover&& recover, crash::Model model, std::uint64_t most, std::uint64_t least, const Look& look) {
+  void explore(Recover&& recover, crash::Model model, std::uint64_t most, std::uint64_t least, const Look& look, std::uint64_t from = 0) {
     crash::RecoveredPool<Root, Look> subject(recover, look);
     auto arena = crash::Arena::make(geometry_).value();
     crash::ExploreOptions how;
     how.model = model;
     how.most_recoveries = most;
+    how.from = from;
     crash::Seen seen;
     crash::Explorer explorer(*arena, image_, subject, how, seen);
     explorer.run(trace_);

@@ -172,7 +172,8 @@ crash::Verdict ten_alike(auto& tx, const Words& r, const crash::Crash& crash, st
   const std::uint64_t value = tx(r.word[0]);
   for (std::size_t w = 1; w < 10; ++w)
     if (tx(r.word[w * 9]) != value) return {"a part of a wrap", 0};
-  if (crash.created && (value < before + crash.least || value > before + crash.most + 1)) return {"the words are " + std::to_string(value), 0};
+  if (crash.created && (value < before + crash.least || value > before + crash.most + 1))
+    return {"the words are " + std::to_string(value), 0};
   return {{}, value};
 }
 void set_ten(AnyPool<Words>& pool, std::uint64_t value) {
@@ -230,9 +231,9 @@ TEST_P(SoftWrap, WhatAKillLeavesIsMadeDurableByRecovery) {
       auto pool = open_on(GetParam(), small(), std::move(left), false);
       recorded.end();
     }
-    recorded.explore<Words>(GetParam().recover, crash::Model::px86, 3000 / scale, 10 / scale, [&](auto& tx, const Words& r, const crash::Crash& crash) {
-      return crash.created ? ten_alike(tx, r, {}, 0) : crash::Verdict{};
-    });
+    recorded.explore<Words>(
+        GetParam().recover, crash::Model::px86, 3000 / scale, 10 / scale,
+        [&](auto& tx, const Words& r, const crash::Crash& crash) { return crash.created ? ten_alike(tx, r, {}, 0) : crash::Verdict{}; });
     EXPECT_LT(events, 200U);
   }
 }

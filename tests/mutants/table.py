@@ -253,7 +253,8 @@ SOFTWRAP = (
     _left_out("a log durable as it was seen (D4, wraps)", _SRECOVERY, "WrapLog::flush_scanned(medium, place, b, scan);", by="softwrap"),
     _one("a log's epoch durable before wraps are (W2)", _WRAP, "  return medium_.fence();  // before the first wrap is durable in it", "  return MUTANT ? Status() : medium_.fence();", by="wrap_log"),
     _one("X durable before a bucket begins again (W3)", _WRAP, "  return medium_.fence();  // W3", "  return MUTANT ? Status() : medium_.fence();  // W3", by="wrap_log"),
-    _one("a base durable before wraps are streamed behind it: local (W2)", _LOCAL, "s = core_.medium.fence();", "s = MUTANT ? Status() : core_.medium.fence();", by="softwrap"),
+    _one("a base durable before wraps are streamed behind it: local (W2)", _LOCAL, "s = core_.medium.fence();", "s = MUTANT ? Status() : core_.medium.fence();", by="softwrap",
+         explained="its owner's next wrap makes it durable with its own fence; only a wrap of another thread, which takes a shared log between two steps of this one, needs it"),
 )
 
 MUTANTS = CHECKS + SESSIONS + ORDERS + CALLERS + LISTS + REWIND + BLURRED + SOFTWRAP

@@ -115,6 +115,22 @@ class Plain(Case):
         self.fails("import", self.pool + "2", self.path, "--log-size", "128KiB", "--engine", "undo", code="too_big", has="larger log_size")
         self.assertEqual(self.left(), [])
 
+    def test_the_other_design(self):
+        self.make("pragma journal_mode = wal").close()
+        self.ok("import", self.pool, self.path, "--design", "a")
+        inside, plain = self.connect(path=self.pool), sqlite3.connect(self.path)
+        self.sound(inside)
+        self.assertEqual(self.content(plain), self.content(inside))
+        inside.execute("pragma journal_mode = persist")
+        inside.execute("delete from t where a > 99")
+        inside.close()
+        plain.close()
+        self.ok("export", self.pool, self.out)
+        plain = sqlite3.connect(self.out)
+        self.sound(plain)
+        self.assertEqual(plain.execute("select count(*) from t").fetchone(), (100,))
+        plain.close()
+
     def test_what_is_wrong_is_said(self):
         self.make().close()
         self.fails("import", self.pool, self.path + "x", code="not_found", has="no such file")

@@ -49,7 +49,28 @@ def load():
     return memory
 
 
+ACROSS = """
+import sqlite3, sys
+memory = sqlite3.connect(":memory:")
+memory.enable_load_extension(True)
+memory.load_extension(sys.argv[1])
+db = sqlite3.connect(sys.argv[2], uri=True, isolation_level=None)
+db.execute("attach ? as other", (sys.argv[3],))
+n = db.execute("select n from transfer").fetchone()[0]
+while True:
+    n += 1
+    db.execute("begin")
+    db.execute("update main.account set balance = balance - 1, note = zeroblob(3000) where id = ?", (1 + n * 7 % 50,))
+    db.execute("update other.account set balance = balance + 1, note = zeroblob(3000) where id = ?", (1 + n * 13 % 50,))
+    db.execute("update transfer set n = ?", (n,))
+    db.execute("commit")
+    print(n, flush=True)
+"""
+
+
 class Case(unittest.TestCase):
+    design = ""
+
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="perdure-sqlite-")
         self.addCleanup(shutil.rmtree, self.folder)
@@ -58,7 +79,7 @@ class Case(unittest.TestCase):
         self.addCleanup(self.memory.close)
 
     def uri(self, more="", path=None):
-        return f"file:{path or self.path}?vfs=perdure&max_size=256M&log_size=16M{more}"
+        return f"file:{path or self.path}?vfs=perdure&max_size=256M&log_size=16M{self.design}{more}"
 
     def connect(self, more="", path=None, **how):
         return sqlite3.connect(self.uri(more, path), uri=True, isolation_level=None, **how)
@@ -94,7 +115,7 @@ class Shell(Case):
             db.close()
 
     def test_what_is_wrong_is_said(self):
-        for more in ("engine=nothing", "design=z", "log_size=many", "max_size=12Q", "delays=slow"):
+        for more in ("engine=nothing", "design=z", "log_size=many", "max_size=12Q", "delays=slow", "design=a&engine=shadow"):
             with self.assertRaisesRegex(sqlite3.OperationalError, "unable to open"):
                 sqlite3.connect(f"file:{self.path}?vfs=perdure&{more}", uri=True).execute("create table t (a)")
             self.assertFalse(os.path.exists(self.path))
@@ -253,6 +274,17 @@ class Connections(Case):
 
 
 class Killed(Case):
+    def told_before_kills(self, program, *arguments):
+        """The last number that a program has printed when it is killed, twelve times."""
+        chance = random.Random(3)
+        for _ in range(12):
+            with subprocess.Popen([sys.executable, "-c", program, LOAD, *arguments], stdout=subprocess.PIPE, text=True) as worker:
+                first = worker.stdout.readline()  # it is at work
+                time.sleep(chance.random() * 0.2)
+                worker.send_signal(signal.SIGKILL)
+                lines = [first, *worker.stdout.readlines()]
+            yield int([line for line in lines if line.endswith("\n")][-1])
+
     def test_nothing_that_was_told_is_lost(self):
         db = self.connect()
         db.execute("create table account (id integer primary key, balance integer)")
@@ -260,21 +292,48 @@ class Killed(Case):
         db.executemany("insert into account values (?, 100)", [(n,) for n in range(1, 51)])
         db.execute("insert into transfer values (0)")
         db.close()
-        chance = random.Random(3)
-        told = 0
-        for _ in range(12):
-            with subprocess.Popen([sys.executable, "-c", WORKER, LOAD, self.uri()], stdout=subprocess.PIPE, text=True) as worker:
-                first = worker.stdout.readline()  # it is at work
-                time.sleep(chance.random() * 0.2)
-                worker.send_signal(signal.SIGKILL)
-                lines = [first, *worker.stdout.readlines()]
-            told = int([line for line in lines if line.endswith("\n")][-1])
+        for told in self.told_before_kills(WORKER, self.uri()):
             db = self.connect()
             self.sound(db)
             self.assertEqual(db.execute("select sum(balance) from account").fetchone(), (5000,))
             self.assertIn(db.execute("select n from transfer").fetchone()[0], (told, told + 1))
             db.close()
         self.assertGreater(told, 100)
+
+
+# The other design: SQLite's own journal, in the pool.
+class TransactionsOnBlocks(Transactions):
+    design = "&design=a"
+
+
+class ConnectionsOnBlocks(Connections):
+    design = "&design=a"
+
+
+class KilledOnBlocks(Killed):
+    design = "&design=a"
+
+    # A super-journal makes a commit one over several pools, as over several files: whichever is opened first afterwards.
+    def test_several_pools_are_one(self):
+        paths = {name: os.path.join(self.folder, name) for name in ("main", "other")}
+        for path in paths.values():
+            db = self.connect(path=path)
+            db.execute("create table account (id integer primary key, balance integer, note)")
+            db.execute("create table transfer (n integer)")
+            db.executemany("insert into account values (?, 100, '')", [(n,) for n in range(1, 51)])
+            db.execute("insert into transfer values (0)")
+            db.close()
+        uris = [self.uri(path=paths[name]) for name in ("main", "other")]
+        for kill, told in enumerate(self.told_before_kills(ACROSS, *uris)):
+            total = 0
+            for name in sorted(paths, reverse=kill % 2 == 0):
+                db = self.connect(path=paths[name])
+                self.sound(db)
+                total += db.execute("select sum(balance) from account").fetchone()[0]
+                if name == "main":
+                    self.assertIn(db.execute("select n from transfer").fetchone()[0], (told, told + 1))
+                db.close()
+            self.assertEqual(total, 10000)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ void SoftWrapLocal<Tm>::make_room(Context& context, std::uint64_t bytes) {
   Status s = home_has(line.log.last_id());
   if (s.ok()) {
     line.log.begin_bucket(0, bulk_.x());  // S2
-    s = core_.medium.fence();             // W2 (log/wrap_log.hpp): before a wrap is streamed to it
+    s = core_.medium.fence();             // W2 (log/wrap_log.hpp): before another thread's wrap is streamed to it
   }
   if (!s.ok()) core_.poison(s);
 }
