@@ -119,6 +119,26 @@ TEST_P(SoftWrap, RefusesWhatNeverFits) {
   });
 }
 
+struct Large {
+  std::array<p<std::uint64_t>, 20'000> word;
+};
+// Tables grow for objects, too, whose words they have in pages.
+TEST_P(SoftWrap, TakesAnObjectThatATableHasNoRoomFor) {
+  Shape shape = small();
+  shape.ring_bytes = 1 << 20;
+  shape.alias_entries = 64;
+  auto rig = open_rig<Large>(GetParam(), shape);
+  const std::vector<std::uint64_t> values(20'000, 7);
+  for (const bool scattered : {false, true})
+    rig.pool.update([&](auto& tx, Large& r) {
+      for (std::size_t w = 0; w < values.size(); w += scattered ? 128 : values.size())
+        tx.write_bytes(static_cast<void*>(&r.word[w]), values.data(), scattered ? 128 : values.size() * 8);
+    });
+  rig.pool.view([](auto& tx, const Large& r) {
+    for (const auto& w : r.word) ASSERT_EQ(7U, tx(w));
+  });
+}
+
 // Two threads overwrite a word, in either order of their logs; the second one's log goes, the first one's stays. Without X the older value would come
 // back (S2). The mutation gate leaves X out.
 TEST_P(SoftWrap, AnOlderValueInAnothersLogDoesNotComeBack) {

@@ -177,13 +177,14 @@ Status Retirer::retire(std::uint64_t x) {
   // Stable: of a word that is in a page, too, the page's value is the later one.
   std::stable_sort(words.begin(), words.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   const Lines lines = take_pushed();  // R1: after X was drawn
-  log::HomeWriter home(house_.medium, house_.max_home_bytes);
-  std::uint64_t last = ~std::uint64_t{0}, count = lines.size();
-  for (const auto& [offset, value] : words) {
-    home.words(offset, &value, 1);
-    count += std::exchange(last, offset / 64) != offset / 64 ? 1 : 0;
+  medium::Medium& medium = house_.medium;
+  const std::uint64_t home = medium.log_bytes();
+  std::uint64_t count = lines.size();
+  for (std::size_t i = 0; i < words.size(); ++count) {  // a line as soon as it is whole: its write-back goes on beside the next one's stores
+    const std::uint64_t line = words[i].first / medium::line_bytes * medium::line_bytes;
+    for (; i < words.size() && words[i].first < line + medium::line_bytes; ++i) medium.store(home + words[i].first, &words[i].second, 8);
+    medium.flush(home + line, medium::line_bytes);
   }
-  home.flush();
   lines_.fetch_add(count, std::memory_order_relaxed);
   return flush_pushed(lines, x);
 }

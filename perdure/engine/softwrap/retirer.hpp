@@ -25,7 +25,6 @@
 
 #include "perdure/base/status.hpp"
 #include "perdure/log/alias_tables.hpp"
-#include "perdure/log/redo.hpp"
 #include "perdure/medium/medium.hpp"
 
 namespace perdure::engine::softwrap {
@@ -36,7 +35,6 @@ class Retirer {
   struct House {
     log::AliasTables& tables;
     medium::Medium& medium;
-    std::uint64_t max_home_bytes = 0;
     std::function<std::uint64_t()> quiet;                        ///< an id up to which all wraps have closed and pushed
     std::function<void(unsigned, std::uint64_t)> begin_buckets;  ///< of all logs, with that base; the caller fences
     std::function<Status(std::uint64_t)> note_x;                 ///< makes X durable

@@ -272,7 +272,7 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
   const int slot_;
   log::AliasTables::Moment opened_;
   Need need_ = Need::nothing;
-  std::uint64_t entries_ = 0;                     // that it had added when a table was full
+  unsigned full_ = 0;                             // how often in a row it has found its table full
   std::vector<std::uint64_t*> added_;             // aliases that were none before this wrap
   std::vector<log::AliasPages::Change> objects_;  // the same of words in pages
   Retirer::Node node_;                            // heap lines of this wrap

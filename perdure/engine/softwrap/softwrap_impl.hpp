@@ -66,7 +66,7 @@ SoftWrap<Tm>::SoftWrap(pool::PoolFile& file, const Config& config, const Recover
     return replay_closed(core_.medium, core_.file.header(), report);
   };
   retirer_ = std::make_unique<Retirer>(
-      Retirer::House{tables_, core_.medium, file.header().max_home_bytes, [this] { return tm_.domain.quiet_id(); }, begin_buckets,
+      Retirer::House{tables_, core_.medium, [this] { return tm_.domain.quiet_id(); }, begin_buckets,
                      [this](std::uint64_t x) { return lines_.front()->log.note_x(x); }, replay,
                      [this](const Status& s) { core_.poison(s); }},
       file.header().applied, tables_.table(0).capacity(), config.long_wrap_ms);
@@ -85,7 +85,7 @@ template <class Tm>
 void SoftWrap<Tm>::Context::need(Need what) {
   if (core_.state() != 0) core_.refuse();
   need_ = what;
-  entries_ = tm_.undo().size();
+  if (what == Need::table) ++full_;
   needed_ = 1;
   this->throw_need_room(needed_);
 }
@@ -140,6 +140,7 @@ std::uint64_t SoftWrap<Tm>::Context::commit(Durability) {
     if (!s.ok()) core_.lost(drawn, s);
   });
   if (!ops_.empty()) ops_.reusable(heap_);
+  full_ = 0;
   end();
   engine_.retirer_->closed();
   this->committed(engine_);
@@ -181,8 +182,8 @@ void SoftWrap<Tm>::make_room(Context& context, std::uint64_t) {
   using Need = typename Context::Need;
   const Need need = std::exchange(context.need_, Need::nothing);
   const std::uint64_t capacity = tables_.active().capacity();
-  // A table that one wrap alone fills more than half of is too small for it.
-  const std::uint64_t entries = need == Need::table && context.entries_ > capacity / 2 ? capacity * 2 : 0;
+  // A table that is full again, though it was empty when the wrap was run again, is too small for it.
+  const std::uint64_t entries = need == Need::table && context.full_ > 1 ? capacity * 2 : 0;
   const Status s = need == Need::drain ? retirer_->drain() : retirer_->next_period(entries);
   if (!s.ok()) core_.refuse();
 }
