@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "perdure/base/checksum.hpp"
 
@@ -29,6 +30,12 @@ class AliasTable {
   /// From so many entries on none is added: probes stay short, and there is always an empty one to end them.
   [[nodiscard]] std::uint64_t limit() const noexcept { return capacity() / 8 * 7; }
 
+  /// Words of one region of so many bytes are looked for together: false: none of them is here.
+  static constexpr std::uint64_t region_bytes = 1024;
+  [[nodiscard]] bool may_have(std::uint64_t offset) const noexcept {
+    const std::uint64_t bit = bit_of(offset);
+    return (regions_[bit / 64].load(std::memory_order_relaxed) >> bit % 64 & 1) != 0;  // pairs with nothing: who must see a word was told by others that it is there
+  }
   /// The word's value, or null. A multiple of 8 below 2^63.
   [[nodiscard]] std::uint64_t* find(std::uint64_t offset) noexcept {
     const std::uint64_t key = key_of(offset);
@@ -55,6 +62,7 @@ class AliasTable {
         if (size() >= limit()) return nullptr;
         if (!e.key.compare_exchange_strong(seen, key | claimed, std::memory_order_acq_rel)) continue;  // look at it again
         size_.fetch_add(1, std::memory_order_relaxed);
+        note_region(offset);
         e.value = value;
         e.key.store(key, std::memory_order_release);  // pairs with find
         return &e.value;
@@ -79,12 +87,15 @@ class AliasTable {
   void clear() noexcept {
     if (size() == 0) return;
     for (std::uint64_t i = 0; i <= mask_; ++i) entries_[i].key.store(0, std::memory_order_relaxed);
+    for (std::uint64_t i = 0; i < region_words(); ++i) regions_[i].store(0, std::memory_order_relaxed);
     size_.store(0, std::memory_order_relaxed);  // who may come after is told so by the table's state
   }
   /// Empty, with room for so many entries (a power of two, 64 at least). Throws std::bad_alloc, and is what it was.
   void reset(std::uint64_t entries) {
     entries = std::bit_ceil(entries < 64 ? std::uint64_t{64} : entries);
+    auto regions = std::make_unique<std::atomic<std::uint64_t>[]>(entries * bits_an_entry / 64);
     entries_ = std::make_unique<Entry[]>(entries);
+    regions_ = std::move(regions);
     mask_ = entries - 1;
     size_.store(0, std::memory_order_relaxed);
   }
@@ -99,7 +110,20 @@ class AliasTable {
   [[nodiscard]] static constexpr std::uint64_t key_of(std::uint64_t offset) noexcept { return offset << 1 | published; }
   [[nodiscard]] std::uint64_t place(std::uint64_t offset) const noexcept { return base::mix(offset) & mask_; }
 
+  // A bit for the regions that words were added of, by their hash: a page is read without a look for each of its words.
+  static constexpr std::uint64_t bits_an_entry = 4;
+  [[nodiscard]] std::uint64_t region_words() const noexcept { return capacity() * bits_an_entry / 64; }
+  [[nodiscard]] std::uint64_t bit_of(std::uint64_t offset) const noexcept {
+    return base::mix(offset / region_bytes) & (capacity() * bits_an_entry - 1);
+  }
+  void note_region(std::uint64_t offset) noexcept {
+    const std::uint64_t bit = bit_of(offset), mask = std::uint64_t{1} << bit % 64;
+    std::atomic<std::uint64_t>& word = regions_[bit / 64];
+    if ((word.load(std::memory_order_relaxed) & mask) == 0) word.fetch_or(mask, std::memory_order_relaxed);  // the entry's release publishes it, too
+  }
+
   std::unique_ptr<Entry[]> entries_;
+  std::unique_ptr<std::atomic<std::uint64_t>[]> regions_;
   std::uint64_t mask_ = 0;
   alignas(128) std::atomic<std::uint64_t> size_{0};
 };

@@ -41,7 +41,7 @@ class AliasTables {
     /// Of words and objects: the word's value, or null.
     [[nodiscard]] std::uint64_t* find(std::uint64_t offset) noexcept {
       if (std::uint64_t* const v = pages.find(offset)) return v;
-      return words.size() == 0 ? nullptr : words.find(offset);
+      return words.size() == 0 || !words.may_have(offset) ? nullptr : words.find(offset);
     }
     /// Entries of which it is full at `words.limit()`, or before: a page counts for half its words, as its size is.
     [[nodiscard]] std::uint64_t size() const noexcept { return words.size() + pages.size() * (pages.words() / 2); }
@@ -114,16 +114,25 @@ class AliasTables {
     std::array<Table*, 2> tables{&tables_[at.active()], at.other_retired() ? nullptr : &tables_[at.active() ^ 1]};
     for (Table*& t : tables)
       if (t != nullptr && t->size() == 0) t = nullptr;
-    const std::uint64_t words = tables_[0].pages.words();
+    const std::uint64_t part = std::min(tables_[0].pages.words(), AliasTable::region_bytes / 8);  // of one page and region
     for (std::uint64_t i = 0; i < n;) {
       std::array<const std::uint64_t*, 2> pages{};
+      std::array<bool, 2> single{};  // whether there may be words with entries of their own
       for (std::size_t t = 0; t < 2; ++t)
-        if (tables[t] != nullptr) pages[t] = tables[t]->pages.look(offset);
-      for (const std::uint64_t end = std::min(n, i + words - offset / 8 % words); i < end; ++i, offset += 8) {
+        if (tables[t] != nullptr) {
+          pages[t] = tables[t]->pages.look(offset);
+          single[t] = tables[t]->words.size() != 0 && tables[t]->words.may_have(offset);
+        }
+      const std::uint64_t end = std::min(n, i + part - offset / 8 % part);
+      if (pages[0] == nullptr && pages[1] == nullptr && !single[0] && !single[1]) {
+        for (; i < end; ++i, offset += 8) values[i] = home(i);
+        continue;
+      }
+      for (; i < end; ++i, offset += 8) {
         const std::uint64_t* v = nullptr;
         for (std::size_t t = 0; t < 2 && v == nullptr; ++t) {
           if (pages[t] != nullptr) v = tables[t]->pages.in(pages[t], offset);
-          if (v == nullptr && tables[t] != nullptr && tables[t]->words.size() != 0) v = tables[t]->words.find(offset);
+          if (v == nullptr && single[t]) v = tables[t]->words.find(offset);
         }
         values[i] = v != nullptr ? *v : home(i);
       }
