@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sqlite/store.hpp"
 
+#include <filesystem>
 #include <map>
 #include <mutex>
 
@@ -31,7 +32,10 @@ std::shared_ptr<Store> make(const std::string& path, const Options& options, std
 
 }  // namespace
 
-std::shared_ptr<Store> Store::open(const std::string& path, const Options& options, std::optional<Design> design) {
+std::shared_ptr<Store> Store::open(const std::string& name, const Options& options, std::optional<Design> design) {
+  std::error_code failed;  // then it is what it is
+  const auto whole = std::filesystem::weakly_canonical(name, failed);
+  const std::string path = failed ? name : whole.string();
   Open& open = all_open();
   const std::lock_guard lock(open.mutex);
   if (auto there = open.all[path].lock()) return there;

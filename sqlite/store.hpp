@@ -37,6 +37,7 @@ enum class Design : std::uint8_t { a, b };
 class Store : public File {
  public:
   /// The process's Store on this pool: opened, or made, at the first call. Without a design: the pool's; B for a new one. `busy` where another process has it.
+  /// It is known by its path as SQLite names it: absolute, without links.
   static std::shared_ptr<Store> open(const std::string& path, const Options& options, std::optional<Design> design = {});
   /// The one that is open under this path, or null.
   static std::shared_ptr<Store> find(const std::string& path);

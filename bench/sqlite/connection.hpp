@@ -54,7 +54,8 @@ class Connection {
 class Statement {
  public:
   Statement(Connection& db, std::string_view sql) : db_(db) {
-    db.check(sqlite3_prepare_v3(db.get(), sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &statement_, nullptr), std::string(sql));
+    db.check(sqlite3_prepare_v3(db.get(), sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &statement_, nullptr),
+             std::string(sql));
   }
   ~Statement() { sqlite3_finalize(statement_); }
   Statement(const Statement&) = delete;

@@ -32,8 +32,8 @@ struct Setup {
 };
 
 struct Cost {
-  std::uint64_t log_bytes = 0;     ///< given to the log: a WAL's frames, a pool's records; a journal's are not counted
-  std::uint64_t device_bytes = 0;  ///< that the process has had written to its storage (/proc/self/io): none on tmpfs
+  std::uint64_t log_bytes = 0;          ///< given to the log: a WAL's frames, a pool's records; a journal's are not counted
+  std::uint64_t device_bytes = 0;       ///< that the process has had written to its storage (/proc/self/io): none on tmpfs
   std::uint64_t lines = 0, fences = 0;  ///< a pool's medium: 64-byte lines written, fences
   friend Cost operator-(Cost a, const Cost& b) {
     a.log_bytes -= b.log_bytes, a.device_bytes -= b.device_bytes, a.lines -= b.lines, a.fences -= b.fences;

@@ -61,7 +61,8 @@ Json rows(Subject& subject, const Asked& asked) {
   }
   for (const bool again : {false, true}) {
     if (again) subject.reopen();
-    if (subject.db().run("select count(*) from row") != std::to_string(asked.warm + asked.commits)) throw std::runtime_error("rows are missing");
+    if (subject.db().run("select count(*) from row") != std::to_string(asked.warm + asked.commits))
+      throw std::runtime_error("rows are missing");
     if (subject.db().run("pragma integrity_check") != "ok") throw std::runtime_error("integrity_check found damage");
   }
   return j;
@@ -101,7 +102,9 @@ int main_of(int argc, char** argv) {
   Asked asked;
   Setup& s = asked.setup;
   bool json = false;
-  app.add_option("--database", s.kind, "wal, journal (plain files), b, a, non-atomic (pools)")->check(CLI::IsMember({"wal", "journal", "b", "a", "non-atomic"}))->required();
+  app.add_option("--database", s.kind, "wal, journal (plain files), b, a, non-atomic (pools)")
+      ->check(CLI::IsMember({"wal", "journal", "b", "a", "non-atomic"}))
+      ->required();
   app.add_option("--workload", asked.workload, "rows, tpcc")->check(CLI::IsMember({"rows", "tpcc"}));
   app.add_option("--engine", s.engine, "b's engine (shadow)");
   app.add_option("--medium", s.medium, "a pool's: file, emulated")->check(CLI::IsMember({"file", "emulated"}));
@@ -111,7 +114,8 @@ int main_of(int argc, char** argv) {
   app.add_option("--commits", asked.commits, "measured (2000)")->check(CLI::PositiveNumber);
   app.add_option("--warm", asked.warm, "before (200)");
   app.add_option("--warehouses", asked.scale.warehouses, "tpcc (1)")->check(CLI::Range(1U, 100U));
-  app.add_option("--divisor", asked.scale.divisor, "tpcc: of a warehouse's items, customers and orders (1)")->check(CLI::Range(1U, tpcc::largest_divisor));
+  app.add_option("--divisor", asked.scale.divisor, "tpcc: of a warehouse's items, customers and orders (1)")
+      ->check(CLI::Range(1U, tpcc::largest_divisor));
   app.add_flag("--json", json, "print JSON");
   CLI11_PARSE(app, argc, argv);
   try {
@@ -122,8 +126,9 @@ int main_of(int argc, char** argv) {
     if (json)
       std::cout << j.dump() << '\n';
     else
-      std::printf("%.0f commits/s (%.1f us each); of one: %.0f bytes of log, %.0f bytes to the device, %.1f lines, %.2f fences\n", j["rate"].get<double>(),
-                  j["us"].get<double>(), j["log_bytes"].get<double>(), j["device_bytes"].get<double>(), j["lines"].get<double>(), j["fences"].get<double>());
+      std::printf("%.0f commits/s (%.1f us each); of one: %.0f bytes of log, %.0f bytes to the device, %.1f lines, %.2f fences\n",
+                  j["rate"].get<double>(), j["us"].get<double>(), j["log_bytes"].get<double>(), j["device_bytes"].get<double>(),
+                  j["lines"].get<double>(), j["fences"].get<double>());
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s: %s: %s\n", argv[0], s.kind.c_str(), e.what());
     return 1;

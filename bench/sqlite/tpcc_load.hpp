@@ -79,27 +79,28 @@ class Loader {
 
   void warehouse(std::uint32_t w) {
     Statement add(db_, "insert into warehouse values (?, ?, ?, ?, ?, ?, ?, ?, ?)");
-    add(w, random_string(rng_, 6, 10), random_string(rng_, 10, 20), random_string(rng_, 10, 20), random_string(rng_, 10, 20), random_string(rng_, 2, 2),
-        random_zip(rng_), between(rng_, 0, 2000), scale_.customers() * districts * 1000);
+    add(w, random_string(rng_, 6, 10), random_string(rng_, 10, 20), random_string(rng_, 10, 20), random_string(rng_, 10, 20),
+        random_string(rng_, 2, 2), random_zip(rng_), between(rng_, 0, 2000), scale_.customers() * districts * 1000);
     Statement stock(db_, "insert into stock values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, ?)");
     in_parts(scale_.items(), 1000, [&](std::uint32_t i) {
       std::array<std::string, districts> info;
       for (auto& text : info) text = random_string(rng_, 24, 24);
-      stock(w, i, between(rng_, 10, 100), info[0], info[1], info[2], info[3], info[4], info[5], info[6], info[7], info[8], info[9], random_original(rng_));
+      stock(w, i, between(rng_, 10, 100), info[0], info[1], info[2], info[3], info[4], info[5], info[6], info[7], info[8], info[9],
+            random_original(rng_));
     });
   }
 
   void district(std::uint32_t w, std::uint32_t d) {
     Statement add(db_, "insert into district values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-    add(w, d, random_string(rng_, 6, 10), random_string(rng_, 10, 20), random_string(rng_, 10, 20), random_string(rng_, 10, 20), random_string(rng_, 2, 2),
-        random_zip(rng_), between(rng_, 0, 2000), scale_.customers() * 1000, scale_.orders() + 1);
+    add(w, d, random_string(rng_, 6, 10), random_string(rng_, 10, 20), random_string(rng_, 10, 20), random_string(rng_, 10, 20),
+        random_string(rng_, 2, 2), random_zip(rng_), between(rng_, 0, 2000), scale_.customers() * 1000, scale_.orders() + 1);
     Statement customer(db_, "insert into customer values (?, ?, ?, ?, 'OE', ?, ?, ?, ?, ?, ?, ?, ?, ?, 5000000, ?, -1000, 1000, 1, 0, ?)");
     Statement history(db_, "insert into history values (?, ?, ?, ?, ?, ?, 1000, ?)");
     in_parts(scale_.customers(), 1000, [&](std::uint32_t c) {
       const std::string last = last_name(c <= 1000 ? c - 1 : bench::tpcc::nurand(rng_, 255, 0, 999, 173));
-      customer(w, d, c, random_string(rng_, 8, 16), last, random_string(rng_, 10, 20), random_string(rng_, 10, 20), random_string(rng_, 10, 20),
-               random_string(rng_, 2, 2), random_zip(rng_), random_digits(rng_, 16), loaded_at, rng_.below(10) == 0 ? "BC" : "GC", between(rng_, 0, 5000),
-               random_string(rng_, 300, 500));
+      customer(w, d, c, random_string(rng_, 8, 16), last, random_string(rng_, 10, 20), random_string(rng_, 10, 20),
+               random_string(rng_, 10, 20), random_string(rng_, 2, 2), random_zip(rng_), random_digits(rng_, 16), loaded_at,
+               rng_.below(10) == 0 ? "BC" : "GC", between(rng_, 0, 5000), random_string(rng_, 300, 500));
       history(c, d, w, d, w, loaded_at, random_string(rng_, 12, 24));
     });
     orders(w, d);

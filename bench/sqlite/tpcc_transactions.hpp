@@ -197,40 +197,57 @@ class Terminal {
   Statement next_order_{db_, "select d_next_o_id, d_tax from district where d_w_id = ? and d_id = ?"};
   Statement took_order_{db_, "update district set d_next_o_id = d_next_o_id + 1 where d_w_id = ? and d_id = ?"};
   Statement customer_{db_, "select c_discount, c_last, c_credit from customer where c_w_id = ? and c_d_id = ? and c_id = ?"};
-  Statement add_order_{db_, "insert into orders values (?, ?, ?, ?, ?, null, ?, ?)"}, add_new_order_{db_, "insert into new_order values (?, ?, ?)"};
+  Statement add_order_{db_, "insert into orders values (?, ?, ?, ?, ?, null, ?, ?)"},
+      add_new_order_{db_, "insert into new_order values (?, ?, ?)"};
   Statement item_{db_, "select i_price, i_name, i_data from item where i_id = ?"};
   std::array<std::unique_ptr<Statement>, districts> stock_ = [this] {
     std::array<std::unique_ptr<Statement>, districts> all;
     for (std::uint32_t d = 1; d <= districts; ++d)
-      all[d - 1] = std::make_unique<Statement>(
-          db_, std::string("select s_quantity, s_dist_").append(d < 10 ? "0" : "").append(std::to_string(d)).append(", s_data from stock where s_w_id = ? and s_i_id = ?"));
+      all[d - 1] = std::make_unique<Statement>(db_, std::string("select s_quantity, s_dist_")
+                                                        .append(d < 10 ? "0" : "")
+                                                        .append(std::to_string(d))
+                                                        .append(", s_data from stock where s_w_id = ? and s_i_id = ?"));
     return all;
   }();
-  Statement sold_{db_, "update stock set s_quantity = ?1, s_ytd = s_ytd + ?2, s_order_cnt = s_order_cnt + 1, s_remote_cnt = s_remote_cnt + ?3 where s_w_id = ?4 and s_i_id = ?5"};
+  Statement sold_{db_,
+                  "update stock set s_quantity = ?1, s_ytd = s_ytd + ?2, s_order_cnt = s_order_cnt + 1, s_remote_cnt = s_remote_cnt + ?3 "
+                  "where s_w_id = ?4 and s_i_id = ?5"};
   Statement add_line_{db_, "insert into order_line values (?, ?, ?, ?, ?, ?, null, ?, ?, ?)"};
   Statement by_name_{db_, "select c_id from customer where c_w_id = ? and c_d_id = ? and c_last = ? order by c_first"};
   Statement paid_warehouse_{db_, "update warehouse set w_ytd = w_ytd + ? where w_id = ?"};
   Statement warehouse_{db_, "select w_name, w_street_1, w_street_2, w_city, w_state, w_zip from warehouse where w_id = ?"};
   Statement paid_district_{db_, "update district set d_ytd = d_ytd + ? where d_w_id = ? and d_id = ?"};
   Statement district_{db_, "select d_name, d_street_1, d_street_2, d_city, d_state, d_zip from district where d_w_id = ? and d_id = ?"};
-  Statement payer_{db_, "select c_credit, c_data, c_first, c_middle, c_last, c_discount, c_balance from customer where c_w_id = ? and c_d_id = ? and c_id = ?"};
-  Statement paid_{db_, "update customer set c_balance = c_balance - ?1, c_ytd_payment = c_ytd_payment + ?1, c_payment_cnt = c_payment_cnt + 1 "
-                       "where c_w_id = ?2 and c_d_id = ?3 and c_id = ?4"};
-  Statement paid_badly_{db_, "update customer set c_balance = c_balance - ?1, c_ytd_payment = c_ytd_payment + ?1, c_payment_cnt = c_payment_cnt + 1, c_data = ?2 "
-                             "where c_w_id = ?3 and c_d_id = ?4 and c_id = ?5"};
+  Statement payer_{db_,
+                   "select c_credit, c_data, c_first, c_middle, c_last, c_discount, c_balance from customer where c_w_id = ? and c_d_id = "
+                   "? and c_id = ?"};
+  Statement paid_{db_,
+                  "update customer set c_balance = c_balance - ?1, c_ytd_payment = c_ytd_payment + ?1, c_payment_cnt = c_payment_cnt + 1 "
+                  "where c_w_id = ?2 and c_d_id = ?3 and c_id = ?4"};
+  Statement paid_badly_{
+      db_,
+      "update customer set c_balance = c_balance - ?1, c_ytd_payment = c_ytd_payment + ?1, c_payment_cnt = c_payment_cnt + 1, c_data = ?2 "
+      "where c_w_id = ?3 and c_d_id = ?4 and c_id = ?5"};
   Statement add_history_{db_, "insert into history values (?, ?, ?, ?, ?, ?, ?, ?)"};
   Statement balance_{db_, "select c_balance, c_first, c_middle, c_last from customer where c_w_id = ? and c_d_id = ? and c_id = ?"};
-  Statement last_order_{db_, "select o_id, o_entry_d, o_carrier_id from orders where o_w_id = ? and o_d_id = ? and o_c_id = ? order by o_id desc limit 1"};
-  Statement lines_{db_, "select ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d from order_line where ol_w_id = ? and ol_d_id = ? and ol_o_id = ?"};
+  Statement last_order_{
+      db_, "select o_id, o_entry_d, o_carrier_id from orders where o_w_id = ? and o_d_id = ? and o_c_id = ? order by o_id desc limit 1"};
+  Statement lines_{db_,
+                   "select ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d from order_line where ol_w_id = ? and ol_d_id = "
+                   "? and ol_o_id = ?"};
   Statement oldest_{db_, "select no_o_id from new_order where no_w_id = ? and no_d_id = ? order by no_o_id limit 1"};
   Statement no_longer_new_{db_, "delete from new_order where no_w_id = ? and no_d_id = ? and no_o_id = ?"};
   Statement orderer_{db_, "select o_c_id from orders where o_w_id = ? and o_d_id = ? and o_id = ?"};
   Statement carried_{db_, "update orders set o_carrier_id = ? where o_w_id = ? and o_d_id = ? and o_id = ?"};
   Statement delivered_{db_, "update order_line set ol_delivery_d = ? where ol_w_id = ? and ol_d_id = ? and ol_o_id = ?"};
   Statement total_{db_, "select sum(ol_amount) from order_line where ol_w_id = ? and ol_d_id = ? and ol_o_id = ?"};
-  Statement owes_{db_, "update customer set c_balance = c_balance + ?, c_delivery_cnt = c_delivery_cnt + 1 where c_w_id = ? and c_d_id = ? and c_id = ?"};
-  Statement low_{db_, "select count(distinct s_i_id) from order_line, stock where ol_w_id = ? and ol_d_id = ? and ol_o_id < ? and ol_o_id >= ? and s_w_id = ? "
-                      "and s_i_id = ol_i_id and s_quantity < ?"};
+  Statement owes_{
+      db_,
+      "update customer set c_balance = c_balance + ?, c_delivery_cnt = c_delivery_cnt + 1 where c_w_id = ? and c_d_id = ? and c_id = ?"};
+  Statement low_{db_,
+                 "select count(distinct s_i_id) from order_line, stock where ol_w_id = ? and ol_d_id = ? and ol_o_id < ? and ol_o_id >= ? "
+                 "and s_w_id = ? "
+                 "and s_i_id = ol_i_id and s_quantity < ?"};
 };
 
 }  // namespace bench::sqlite::tpcc

@@ -34,7 +34,8 @@ class AliasTable {
   static constexpr std::uint64_t region_bytes = 1024;
   [[nodiscard]] bool may_have(std::uint64_t offset) const noexcept {
     const std::uint64_t bit = bit_of(offset);
-    return (regions_[bit / 64].load(std::memory_order_relaxed) >> bit % 64 & 1) != 0;  // pairs with nothing: who must see a word was told by others that it is there
+    return (regions_[bit / 64].load(std::memory_order_relaxed) >> bit % 64 & 1) !=
+           0;  // pairs with nothing: who must see a word was told by others that it is there
   }
   /// The word's value, or null. A multiple of 8 below 2^63.
   [[nodiscard]] std::uint64_t* find(std::uint64_t offset) noexcept {
@@ -119,7 +120,8 @@ class AliasTable {
   void note_region(std::uint64_t offset) noexcept {
     const std::uint64_t bit = bit_of(offset), mask = std::uint64_t{1} << bit % 64;
     std::atomic<std::uint64_t>& word = regions_[bit / 64];
-    if ((word.load(std::memory_order_relaxed) & mask) == 0) word.fetch_or(mask, std::memory_order_relaxed);  // the entry's release publishes it, too
+    if ((word.load(std::memory_order_relaxed) & mask) == 0)
+      word.fetch_or(mask, std::memory_order_relaxed);  // the entry's release publishes it, too
   }
 
   std::unique_ptr<Entry[]> entries_;

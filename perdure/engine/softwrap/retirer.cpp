@@ -180,7 +180,8 @@ Status Retirer::retire(std::uint64_t x) {
   medium::Medium& medium = house_.medium;
   const std::uint64_t home = medium.log_bytes();
   std::uint64_t count = lines.size();
-  for (std::size_t i = 0; i < words.size(); ++count) {  // a line as soon as it is whole: its write-back goes on beside the next one's stores
+  for (std::size_t i = 0; i < words.size();
+       ++count) {  // a line as soon as it is whole: its write-back goes on beside the next one's stores
     const std::uint64_t line = words[i].first / medium::line_bytes * medium::line_bytes;
     for (; i < words.size() && words[i].first < line + medium::line_bytes; ++i) medium.store(home + words[i].first, &words[i].second, 8);
     medium.flush(home + line, medium::line_bytes);

@@ -65,11 +65,10 @@ SoftWrap<Tm>::SoftWrap(pool::PoolFile& file, const Config& config, const Recover
     Recovery report;
     return replay_closed(core_.medium, core_.file.header(), report);
   };
-  retirer_ = std::make_unique<Retirer>(
-      Retirer::House{tables_, core_.medium, [this] { return tm_.domain.quiet_id(); }, begin_buckets,
-                     [this](std::uint64_t x) { return lines_.front()->log.note_x(x); }, replay,
-                     [this](const Status& s) { core_.poison(s); }},
-      file.header().applied, tables_.table(0).capacity(), config.long_wrap_ms);
+  retirer_ = std::make_unique<Retirer>(Retirer::House{tables_, core_.medium, [this] { return tm_.domain.quiet_id(); }, begin_buckets,
+                                                      [this](std::uint64_t x) { return lines_.front()->log.note_x(x); }, replay,
+                                                      [this](const Status& s) { core_.poison(s); }},
+                                       file.header().applied, tables_.table(0).capacity(), config.long_wrap_ms);
 }
 
 template <class Tm>
