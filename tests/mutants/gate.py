@@ -36,6 +36,7 @@ PROGRAMS = {  # target, its place, arguments
     "torn_log": ("log_torn_log_test", "tests/log", [*GTEST]),
     "wrap_log": ("log_wrap_log_test", "tests/log", [*GTEST]),
     "softwrap": ("engine_softwrap_test", "tests/engine", [*GTEST]),
+    "softwrap_crash": ("engine_softwrap_crash_test", "tests/engine", [*GTEST]),
     "softwrap_rounds": ("engine_softwrap_rounds_test", "tests/engine", [*GTEST]),
     "bppm": ("engine_bppm_test", "tests/engine", [*GTEST]),
     "rewind_log": ("log_rewind_log_test", "tests/log", [*GTEST]),

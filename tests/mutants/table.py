@@ -237,7 +237,7 @@ SOFTWRAP = (
     _one("a log's damaged control words", _WRAP, "  if (!all) c.damage", "  if (!all && !MUTANT) c.damage", by="wrap_log"),
     _one("ids grow in a bucket", _WRAP, "      if (id <= last_id) {", "      if (!MUTANT && id <= last_id) {", by="wrap_log"),
     _one("a bucket begins again only when X covers it: aliasing for all (S2)", _RETIRER, "    if (Status s = house_.note_x(x); !s.ok()) return s;",
-         "    if (Status s = MUTANT ? Status() : house_.note_x(x); !s.ok()) return s;", by="softwrap"),
+         "    if (Status s = MUTANT ? Status() : house_.note_x(x); !s.ok()) return s;", by="softwrap_crash"),
     _one("the same, local (S2)", _LOCAL, "return lines_.front()->log.note_x(x); }",
          "return MUTANT ? Status() : lines_.front()->log.note_x(x); }", by="softwrap"),
     _one("X is what was quiet at the switch (R1)", _RETIRER, "  if (Status s = retire(x); !s.ok()) return s;", "  if (Status s = retire(MUTANT ? house_.quiet() : x); !s.ok()) return s;", by="softwrap_rounds"),
@@ -250,10 +250,10 @@ SOFTWRAP = (
     _one("evicted wraps' tables are replayed from the logs", _RETIRER, "  if (Status s = house_.replay(); !s.ok()) return s;", "  if (Status s = MUTANT ? Status() : house_.replay(); !s.ok()) return s;", by="softwrap_rounds"),
     _one("recovery leaves out what X covers (wraps)", _SRECOVERY, "        if (w.id > x) closed.push_back({w, place});", "        if (MUTANT || w.id > x) closed.push_back({w, place});", by="softwrap"),
     _one("closed wraps in the order of their ids", _SRECOVERY, "return a.wrap.id < b.wrap.id; });", "return MUTANT ? a.wrap.id > b.wrap.id : a.wrap.id < b.wrap.id; });", by="softwrap"),
-    _left_out("a log durable as it was seen (D4, wraps)", _SRECOVERY, "WrapLog::flush_scanned(medium, place, b, scan);", by="softwrap"),
+    _left_out("a log durable as it was seen (D4, wraps)", _SRECOVERY, "WrapLog::flush_scanned(medium, place, b, scan);", by="softwrap_crash"),
     _one("a log's epoch durable before wraps are (W2)", _WRAP, "  return medium_.fence();  // before the first wrap is durable in it", "  return MUTANT ? Status() : medium_.fence();", by="wrap_log"),
     _one("X durable before a bucket begins again (W3)", _WRAP, "  return medium_.fence();  // W3", "  return MUTANT ? Status() : medium_.fence();  // W3", by="wrap_log"),
-    _one("a base durable before wraps are streamed behind it: local (W2)", _LOCAL, "s = core_.medium.fence();", "s = MUTANT ? Status() : core_.medium.fence();", by="softwrap",
+    _one("a base durable before wraps are streamed behind it: local (W2)", _LOCAL, "s = core_.medium.fence();", "s = MUTANT ? Status() : core_.medium.fence();", by="softwrap_crash",
          explained="its owner's next wrap makes it durable with its own fence; only a wrap of another thread, which takes a shared log between two steps of this one, needs it"),
 )
 

@@ -13,7 +13,7 @@ import subprocess
 import time
 import unittest
 
-from shell_test import Case
+from case import Case, LOAD
 
 PERDURE = os.environ["PERDURE"]
 
@@ -176,7 +176,7 @@ class Plain(Case):
         # a pool that was not closed in order is recovered by the export
         script = "import sqlite3, os, sys\nm = sqlite3.connect(':memory:'); m.enable_load_extension(True); m.load_extension(sys.argv[1])\n" \
                  "db = sqlite3.connect(sys.argv[2], uri=True, isolation_level=None); db.execute('delete from t where a > 99'); os._exit(9)"
-        subprocess.run(["/usr/bin/python3", "-c", script, os.environ["PERDURE_VFS"].removesuffix(".so"), self.uri(path=self.pool)], check=False, timeout=60)
+        subprocess.run(["/usr/bin/python3", "-c", script, LOAD, self.uri(path=self.pool)], check=False, timeout=60)
         self.ok("export", self.pool, self.out)
         plain = sqlite3.connect(self.out)
         self.sound(plain)

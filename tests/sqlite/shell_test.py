@@ -1,97 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""SQLite's own shell, and Python's sqlite3, on pools: PERDURE_VFS is the extension. What users do, and kill -9 in the middle of it."""
+"""SQLite's own shell, and Python's sqlite3, on pools: what users do."""
 import os
 import pathlib
-import random
-import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
-import tempfile
 import threading
-import time
 import unittest
 
-VFS = os.environ["PERDURE_VFS"]
-LOAD = VFS.removesuffix(".so")
-
-WORKER = """
-import sqlite3, sys
-memory = sqlite3.connect(":memory:")
-memory.enable_load_extension(True)
-memory.load_extension(sys.argv[1])
-db = sqlite3.connect(sys.argv[2], uri=True, isolation_level=None)
-n = db.execute("select n from transfer").fetchone()[0]
-while True:
-    n += 1
-    db.execute("begin")
-    db.execute("update account set balance = balance - 1 where id = ?", (1 + n * 7 % 50,))
-    db.execute("update account set balance = balance + 1 where id = ?", (1 + n * 13 % 50,))
-    db.execute("update transfer set n = ?", (n,))
-    if n % 10 == 0:
-        db.execute("rollback")
-        n -= 1
-        db.execute("update transfer set n = n + 0")
-        n += 1
-        db.execute("update transfer set n = ?", (n,))
-    else:
-        db.execute("commit")
-    print(n, flush=True)
-"""
-
-
-def load():
-    memory = sqlite3.connect(":memory:")
-    memory.enable_load_extension(True)
-    memory.load_extension(LOAD)
-    return memory
-
-
-ACROSS = """
-import sqlite3, sys
-memory = sqlite3.connect(":memory:")
-memory.enable_load_extension(True)
-memory.load_extension(sys.argv[1])
-db = sqlite3.connect(sys.argv[2], uri=True, isolation_level=None)
-db.execute("attach ? as other", (sys.argv[3],))
-n = db.execute("select n from transfer").fetchone()[0]
-while True:
-    n += 1
-    db.execute("begin")
-    db.execute("update main.account set balance = balance - 1, note = zeroblob(3000) where id = ?", (1 + n * 7 % 50,))
-    db.execute("update other.account set balance = balance + 1, note = zeroblob(3000) where id = ?", (1 + n * 13 % 50,))
-    db.execute("update transfer set n = ?", (n,))
-    db.execute("commit")
-    print(n, flush=True)
-"""
-
-
-class Case(unittest.TestCase):
-    design = ""
-
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="perdure-sqlite-")
-        self.addCleanup(shutil.rmtree, self.folder)
-        self.path = os.path.join(self.folder, "app.db")
-        self.memory = load()
-        self.addCleanup(self.memory.close)
-
-    def uri(self, more="", path=None):
-        return f"file:{path or self.path}?vfs=perdure&max_size=256M&log_size=16M{self.design}{more}"
-
-    def connect(self, more="", path=None, **how):
-        return sqlite3.connect(self.uri(more, path), uri=True, isolation_level=None, **how)
-
-    def shell(self, *commands, code=0):
-        done = subprocess.run(["sqlite3", ":memory:"], input="\n".join([f".load {LOAD}", f".open {self.uri()}", *commands]) + "\n", capture_output=True,
-                              text=True, timeout=120, check=False)
-        self.assertEqual(done.returncode, code, done.stderr)
-        return done.stdout, done.stderr
-
-    def sound(self, db, schema="main"):
-        self.assertEqual(db.execute(f"pragma {schema}.integrity_check").fetchall(), [("ok",)])
+from case import Case
 
 
 class Shell(Case):
@@ -273,34 +189,6 @@ class Connections(Case):
             self.connect("&mode=rw", os.path.join(self.folder, "none.db")).execute("select 1 from sqlite_master")
 
 
-class Killed(Case):
-    def told_before_kills(self, program, *arguments):
-        """The last number that a program has printed when it is killed, twelve times."""
-        chance = random.Random(3)
-        for _ in range(12):
-            with subprocess.Popen([sys.executable, "-c", program, LOAD, *arguments], stdout=subprocess.PIPE, text=True) as worker:
-                first = worker.stdout.readline()  # it is at work
-                time.sleep(chance.random() * 0.2)
-                worker.send_signal(signal.SIGKILL)
-                lines = [first, *worker.stdout.readlines()]
-            yield int([line for line in lines if line.endswith("\n")][-1])
-
-    def test_nothing_that_was_told_is_lost(self):
-        db = self.connect()
-        db.execute("create table account (id integer primary key, balance integer)")
-        db.execute("create table transfer (n integer)")
-        db.executemany("insert into account values (?, 100)", [(n,) for n in range(1, 51)])
-        db.execute("insert into transfer values (0)")
-        db.close()
-        for told in self.told_before_kills(WORKER, self.uri()):
-            db = self.connect()
-            self.sound(db)
-            self.assertEqual(db.execute("select sum(balance) from account").fetchone(), (5000,))
-            self.assertIn(db.execute("select n from transfer").fetchone()[0], (told, told + 1))
-            db.close()
-        self.assertGreater(told, 100)
-
-
 # The other design: SQLite's own journal, in the pool.
 class TransactionsOnBlocks(Transactions):
     design = "&design=a"
@@ -308,32 +196,6 @@ class TransactionsOnBlocks(Transactions):
 
 class ConnectionsOnBlocks(Connections):
     design = "&design=a"
-
-
-class KilledOnBlocks(Killed):
-    design = "&design=a"
-
-    # A super-journal makes a commit one over several pools, as over several files: whichever is opened first afterwards.
-    def test_several_pools_are_one(self):
-        paths = {name: os.path.join(self.folder, name) for name in ("main", "other")}
-        for path in paths.values():
-            db = self.connect(path=path)
-            db.execute("create table account (id integer primary key, balance integer, note)")
-            db.execute("create table transfer (n integer)")
-            db.executemany("insert into account values (?, 100, '')", [(n,) for n in range(1, 51)])
-            db.execute("insert into transfer values (0)")
-            db.close()
-        uris = [self.uri(path=paths[name]) for name in ("main", "other")]
-        for kill, told in enumerate(self.told_before_kills(ACROSS, *uris)):
-            total = 0
-            for name in sorted(paths, reverse=kill % 2 == 0):
-                db = self.connect(path=paths[name])
-                self.sound(db)
-                total += db.execute("select sum(balance) from account").fetchone()[0]
-                if name == "main":
-                    self.assertIn(db.execute("select n from transfer").fetchone()[0], (told, told + 1))
-                db.close()
-            self.assertEqual(total, 10000)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "perdure/engine/bulk_persistence.hpp"
-#include "perdure/engine/softwrap/softwrap.hpp"
+#include "perdure/engine/softwrap/logged.hpp"
 #include "perdure/tm/write_set.hpp"
 
 namespace perdure::engine::softwrap {

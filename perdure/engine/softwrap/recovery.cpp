@@ -6,7 +6,7 @@
 #include <chrono>
 #include <string>
 
-#include "perdure/engine/softwrap/softwrap.hpp"
+#include "perdure/engine/softwrap/logged.hpp"
 #include "perdure/log/record.hpp"
 
 namespace perdure::engine::softwrap {

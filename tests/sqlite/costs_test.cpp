@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a transaction of SQLite's costs on a pool, in both designs; what is too big; super-journals.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "perdure/medium/recording.hpp"
+#include "tests/sqlite/bank.hpp"
+
+namespace perdure::test {
+namespace {
+
+TEST(Sqlite, ACommitIsOneTransactionOfTheWordsThatDiffer) {
+  medium::RecordingOptions how;
+  how.log_bytes = pool::first_ring + (1 << 20);
+  how.home_bytes = how.max_home_bytes = 8 << 20;
+  auto made = medium::RecordingMedium::make(how).value();
+  medium::RecordingMedium* const medium = made.get();
+  auto database = Store::adopt(
+      "/counts",
+      std::make_shared<Database>("/counts", DatabasePool::try_open_on("counts", options("shadow"), std::move(made), true).value(), false));
+  Connection c("file:/counts?vfs=perdure");
+  make_bank(c);
+  const auto commits = database->pool().stats().commits;
+  for (std::uint64_t n = 1; n <= 10; ++n) {
+    const auto before = medium->counters();
+    const auto logged = database->pool().stats().log_bytes;
+    ASSERT_EQ("", transfer(c, n));
+    const auto cost = medium->counters() - before;
+    EXPECT_EQ(1U, cost.fences) << n;
+    EXPECT_LT(database->pool().stats().log_bytes - logged, 1024U) << "of three pages of 4 KiB";
+  }
+  EXPECT_EQ(commits + 10, database->pool().stats().commits);
+  EXPECT_TRUE(database->pool().check().ok());
+  EXPECT_EQ("ok", c.run("pragma integrity_check"));
+}
+
+// What a super-journal's absence says, other databases' journals rest on: it is a file, whatever the main database is.
+TEST(Sqlite, ASuperJournalIsAFile) {
+  ASSERT_EQ(SQLITE_OK, sqlite::register_vfs());
+  const Folder folder;
+  const std::string name = folder.path + "/bank-mj01234567";
+  sqlite3_vfs* const vfs = sqlite3_vfs_find("perdure");
+  std::vector<std::max_align_t> room(static_cast<std::size_t>(vfs->szOsFile) / sizeof(std::max_align_t) + 1);
+  auto* const file = reinterpret_cast<sqlite3_file*>(room.data());
+  ASSERT_EQ(SQLITE_OK, vfs->xOpen(vfs, name.c_str(), file,
+                                  SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_EXCLUSIVE | SQLITE_OPEN_SUPER_JOURNAL, nullptr));
+  EXPECT_TRUE(std::filesystem::exists(name));
+  file->pMethods->xClose(file);
+  EXPECT_EQ(SQLITE_OK, vfs->xDelete(vfs, name.c_str(), 1));
+  EXPECT_FALSE(std::filesystem::exists(name));
+}
+
+// Design A's costs, in DELETE mode.
+TEST(Sqlite, ACommitOnBlocksIsFiveFences) {
+  medium::RecordingOptions how;
+  how.log_bytes = pool::first_ring + (1 << 20);
+  how.home_bytes = how.max_home_bytes = 8 << 20;
+  auto made = medium::RecordingMedium::make(how).value();
+  medium::RecordingMedium* const medium = made.get();
+  auto store = Store::adopt(
+      "/blocks",
+      std::make_shared<BlockStore>(
+          "/blocks", BlockPool::try_open_on("blocks", BlockStore::options_of("blocks", options("")), std::move(made), true).value(),
+          false));
+  Connection c("file:/blocks?vfs=perdure");
+  make_bank(c);
+  EXPECT_EQ("", transfer(c, 1));
+  for (std::uint64_t n = 2; n <= 10; ++n) {
+    const auto before = medium->counters();
+    ASSERT_EQ("", transfer(c, n));
+    const auto cost = medium->counters() - before;
+    EXPECT_EQ(5U, cost.fences) << n << ": the journal's bytes, its size, how many pages it has, the database's bytes, the journal's end";
+    EXPECT_GT(cost.stored_bytes, 4096U * 4) << "whole pages, and what they were";
+  }
+  EXPECT_TRUE(store->pool().check().ok());
+  EXPECT_EQ("ok", c.run("pragma integrity_check"));
+  EXPECT_EQ("", c.run("delete from account; vacuum"));
+  EXPECT_EQ("", c.run("create table blob (x); insert into blob values (randomblob(1000000)); delete from blob; vacuum"));
+  EXPECT_EQ("ok", c.run("pragma integrity_check"));
+  const auto check = store->pool().check();
+  EXPECT_TRUE(check.ok());
+  EXPECT_LT(check.bytes, 2U << 20) << "what VACUUM has given back is free; the journal keeps a MiB";
+}
+
+TEST(Sqlite, WhatIsTooBigIsRolledBack) {
+  medium::RecordingOptions how;
+  how.log_bytes = pool::first_ring + (1 << 18);
+  how.home_bytes = how.max_home_bytes = 16 << 20;
+  auto o = options("shadow");
+  o.log_size = 1 << 18;
+  auto database = Store::adopt(
+      "/large", std::make_shared<Database>(
+                    "/large", DatabasePool::try_open_on("large", o, medium::RecordingMedium::make(how).value(), true).value(), false));
+  Connection c("file:/large?vfs=perdure");
+  make_bank(c);
+  EXPECT_EQ("", c.run("create table blob (x)"));
+  EXPECT_TRUE(c.run("insert into blob values (randomblob(1000000))").starts_with("error: database or disk is full"));
+  EXPECT_EQ("0", c.run("select count(*) from blob"));
+  EXPECT_EQ("ok", c.run("pragma integrity_check"));
+  EXPECT_EQ("", transfer(c, 1));
+  EXPECT_EQ("", c.run("insert into blob values (randomblob(10000))"));
+  EXPECT_EQ(std::to_string(accounts * each), c.run("select sum(balance) from account"));
+  EXPECT_TRUE(database->pool().check().ok());
+}
+
+}  // namespace
+}  // namespace perdure::test
