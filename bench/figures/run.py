@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Measures a paper's figures again and writes CSV, pictures and a page with the paper's claims beside ours.
 
-`./dev figures PAPER` builds and calls this. What was measured is kept a row (--kept), so that an interrupted run goes on where it was, and
-one row can be measured again alone (--only).
+`./dev figures PAPER` builds and calls this. What was measured is kept a row (--kept), so that an interrupted run goes on where it was, on
+another machine if need be (each row names its own), and one row can be measured again alone (--only).
 """
 
 import argparse
@@ -36,8 +36,8 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds (5); fewer are no result")
     parser.add_argument("--build-dir", type=Path, default=ROOT / "build" / "bench", help="where the bench preset was built")
     parser.add_argument("--dir", type=Path, default=Path("/dev/shm"), help="where pools are put")
-    parser.add_argument("--kept", type=Path, default=None, help="where what was measured is kept, a JSON a row (BUILD_DIR/figures)")
-    parser.add_argument("--out", type=Path, default=None, help="where the page goes (docs/figures; of a quick run: BUILD_DIR/figures/docs)")
+    parser.add_argument("--kept", type=Path, default=None, help="where what was measured is kept, a JSON a row (OUT/PAPER)")
+    parser.add_argument("--out", type=Path, default=None, help="where the page goes (docs/figures; of a quick run: BUILD_DIR/figures)")
     parser.add_argument("--json", action="store_true", help="print what was measured as JSON")
     args = parser.parse_args()
     if args.rounds < 1:
@@ -49,8 +49,8 @@ def arguments():
     for row in args.only:
         if row not in rows:
             parser.error(f"argument --only: found row '{row}', expected some of {', '.join(sorted(rows))}")
-    args.kept = args.kept or args.build_dir / "figures"
-    args.out = args.out or (args.kept / "docs" if args.quick else ROOT / "docs" / "figures")
+    args.out = args.out or (args.build_dir / "figures" if args.quick else ROOT / "docs" / "figures")
+    args.kept = args.kept or args.out / args.paper
     return args
 
 
