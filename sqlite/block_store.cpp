@@ -14,13 +14,15 @@ constexpr std::uint64_t lines_in_block = block_bytes / medium::line_bytes;
 constexpr std::uint64_t blocks_at_once = 16;
 /// What a journal keeps for the next one.
 constexpr std::uint64_t journal_keeps = 256;
+constexpr std::size_t database_number = 0, journal_number = 1;
+constexpr std::uint64_t unknown = ~std::uint64_t{0};
 
 std::uint64_t blocks_of(std::uint64_t bytes) { return (bytes + block_bytes - 1) / block_bytes; }
 
 }  // namespace
 
-BlockFile::BlockFile(BlockPool& pool, const std::string& path, std::size_t which)
-    : pool_(pool), medium_(pool.file().medium()), path_(path), which_(which) {
+BlockFile::BlockFile(BlockPool& pool, const Store& owner, const std::string& path, std::size_t which)
+    : pool_(pool), medium_(pool.file().medium()), owner_(owner), path_(path), which_(which) {
   const std::byte* const view = pool.file().view();
   const auto place = [&](const void* p) {
     return medium_.log_bytes() + static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - view);
@@ -47,15 +49,22 @@ std::uint64_t BlockFile::size() const noexcept {
   return s == 0 ? 0 : s - 1;
 }
 
+void BlockFile::set_size(std::uint64_t size_1) {
+  size_1_.store(size_1, std::memory_order_release);
+  if (owner_.waits()) return;
+  medium_.store(at_, &size_1, sizeof size_1);
+  durable_1_ = unknown;
+}
+
 void BlockFile::make() {
-  if (!there()) size_1_.store(1, std::memory_order_release);
+  if (!there()) set_size(1);
 }
 
 void BlockFile::remove() {
   if (!there()) return;
-  size_1_.store(0, std::memory_order_release);
+  set_size(0);
   dirty_.clear();
-  sync(Durability::durable);
+  if (owner_.waits()) sync(Durability::durable);
 }
 
 std::uint64_t BlockFile::read(std::uint64_t offset, void* to, std::uint64_t n) {
@@ -109,7 +118,7 @@ void BlockFile::write(std::uint64_t offset, const void* from, std::uint64_t n) {
     gap += part;
   }
   put(offset, static_cast<const std::byte*>(from), n);
-  if (offset + n > end) size_1_.store(offset + n + 1, std::memory_order_release);
+  if (offset + n > end) set_size(offset + n + 1);
 }
 
 void BlockFile::truncate(std::uint64_t bytes) {
@@ -117,7 +126,9 @@ void BlockFile::truncate(std::uint64_t bytes) {
     const std::byte zero{};
     write(bytes - 1, &zero, 1);
   } else {
-    size_1_.store(bytes + 1, std::memory_order_release);
+    set_size(bytes + 1);
+    if (bytes == 0) dirty_.clear();
+    if (which_ == journal_number && owner_.waits()) sync(Durability::durable);
   }
 }
 
@@ -156,7 +167,10 @@ void BlockFile::trim(std::uint64_t kept) {
 }
 
 BlockStore::BlockStore(std::string path, BlockPool pool, bool read_only)
-    : Store(std::move(path), read_only), pool_(std::move(pool)), database_(pool_, path_, 0), journal_(pool_, path_, 1) {
+    : Store(std::move(path), read_only),
+      pool_(std::move(pool)),
+      database_(pool_, *this, path_, database_number),
+      journal_(pool_, *this, path_, journal_number) {
   database_.make();
 }
 

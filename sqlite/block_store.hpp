@@ -4,7 +4,9 @@
 // when SQLite syncs (one fence for the bytes, one more where the size has changed). SQLite's journal makes transactions whole: after a crash a hot one is played back.
 //
 // Crash invariants, what a file system with ordered sizes promises:
-//   A1 a file's size, and whether it is there, is one word in its pool, stored when the bytes below it are durable.
+//   A1 a file's size, and whether it is there, is one word in its pool, stored when the bytes below it are durable; a smaller one is
+//      durable before anything is stored beyond it: a journal's end, or SQLite would play the old one back. With synchronous=OFF, where nobody syncs, it is
+//      stored at once: a kill leaves what a file system would, a power cut perhaps a database that is damaged.
 //   A2 blocks belong to a file by a transaction of the pool's engine (undo: home is what is mapped) before bytes are written to them; they go after the
 //      smaller size is durable.
 // Thread safety: store.hpp.
@@ -40,7 +42,8 @@ using BlockPool = Pool<BlockRoot, engines<undo_none>>;
 /// One of a BlockStore's files.
 class BlockFile final : public File {
  public:
-  BlockFile(BlockPool& pool, const std::string& path, std::size_t which);
+  /// `owner` outlives it: whose `waits` it goes by.
+  BlockFile(BlockPool& pool, const Store& owner, const std::string& path, std::size_t which);
 
   [[nodiscard]] bool there() const noexcept { return size_1_.load(std::memory_order_acquire) != 0; }  // pairs with make, remove
   void make();
@@ -57,16 +60,18 @@ class BlockFile final : public File {
  private:
   void reserve(std::uint64_t bytes);
   void put(std::uint64_t offset, const std::byte* from, std::uint64_t n);
+  void set_size(std::uint64_t size_1);
 
   BlockPool& pool_;
   medium::Medium& medium_;
+  const Store& owner_;
   const std::string& path_;
   const std::size_t which_;
   std::uint64_t at_;                              // of size_1, on the medium
   std::vector<std::uint64_t> blocks_;             // their places on the medium
   std::map<std::uint64_t, std::uint64_t> dirty_;  // of these, a bit for each line stored to
   std::atomic<std::uint64_t> size_1_;             // as SQLite sees it
-  std::uint64_t durable_1_;
+  std::uint64_t durable_1_;                       // as it is durable; `unknown`: as it was seen
 };
 
 class BlockStore final : public Store {
@@ -85,6 +90,8 @@ class BlockStore final : public Store {
   File* journal(bool make) override;
   void remove_journal() override;
   void close() override;
+
+  [[nodiscard]] Design design() const noexcept override { return Design::a; }
 
   [[nodiscard]] BlockPool& pool() noexcept { return pool_; }
 

@@ -78,7 +78,11 @@ void Database::truncate(std::uint64_t bytes) {
 }
 
 void Database::sync(Durability durability) {
-  if (overlay_.empty() && size_ == committed_) return;
+  if (overlay_.empty() && size_ == committed_) {
+    if (soon_ && durability != Durability::async) pool_.view(Durability::durable, [](auto&, const Root&) {});
+    soon_ = soon_ && durability == Durability::async;
+    return;
+  }
   const std::uint64_t blocks = (size_ + block_bytes - 1) / block_bytes, had = (committed_ + block_bytes - 1) / block_bytes;
   pool_.update(durability, [&](auto& tx, Root& root) {
     bool changed = size_ != committed_;
@@ -113,6 +117,7 @@ void Database::sync(Durability durability) {
   });
   committed_ = size_;
   overlay_.clear();
+  soon_ = durability == Durability::async;
 }
 
 void Database::discard() noexcept {

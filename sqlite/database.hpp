@@ -48,6 +48,7 @@ class Database final : public Store {
   void remove_journal() override { journaled_.store(false, std::memory_order_relaxed); }
 
   void close() override { pool_.close(); }
+  [[nodiscard]] Design design() const noexcept override { return Design::b; }
 
   [[nodiscard]] DatabasePool& pool() noexcept { return pool_; }
 
@@ -59,6 +60,7 @@ class Database final : public Store {
   DatabasePool pool_;
   std::map<std::uint64_t, std::unique_ptr<Bytes>> overlay_;
   std::uint64_t size_ = 0, committed_ = 0;
+  bool soon_ = false;  // what was committed last is durable soon, not yet perhaps
   DramFile journal_;
   std::atomic<bool> journaled_{false};  // other connections ask, too
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sqlite/store.hpp"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -25,7 +27,7 @@ std::shared_ptr<Store> make(const std::string& path, const Options& options, std
     return std::make_shared<BlockStore>(path, BlockPool::open(path, BlockStore::options_of(path, options)), options.read_only);
   auto b = DatabasePool::try_open(path, options);
   if (b.code() == Code::incompatible && !design && options.engine.empty())  // perhaps it is one of the other design
-    if (auto a = BlockPool::try_open(path, BlockStore::options_of(path, options)))
+    if (auto a = BlockPool::try_open(path, BlockStore::options_of(path, options)); a || a.code() != Code::incompatible)
       return std::make_shared<BlockStore>(path, std::move(a).value(), options.read_only);
   return std::make_shared<Database>(path, std::move(b).value(), options.read_only);
 }
@@ -38,7 +40,11 @@ std::shared_ptr<Store> Store::open(const std::string& name, const Options& optio
   const std::string path = failed ? name : whole.string();
   Open& open = all_open();
   const std::lock_guard lock(open.mutex);
-  if (auto there = open.all[path].lock()) return there;
+  if (auto there = open.all[path].lock()) {
+    if (!there->moved()) return there;
+    throw error(failure(Code::busy, path, "another file than the one that this process has open under this name", "the same",
+                        "close the connections to the old one first"));
+  }
   auto made = make(path, options, design);
   open.all[path] = made;
   return made;
@@ -49,6 +55,16 @@ std::shared_ptr<Store> Store::find(const std::string& path) {
   const std::lock_guard lock(open.mutex);
   const auto it = open.all.find(path);
   return it == open.all.end() ? nullptr : it->second.lock();
+}
+
+Store::Store(std::string path, bool read_only) : path_(std::move(path)), read_only_(read_only) {
+  struct stat now = {};
+  if (::stat(path_.c_str(), &now) == 0) device_ = now.st_dev, inode_ = now.st_ino;
+}
+
+bool Store::moved() const noexcept {
+  struct stat now = {};
+  return inode_ != 0 && (::stat(path_.c_str(), &now) != 0 || now.st_dev != device_ || now.st_ino != inode_);
 }
 
 void Store::enlist(const std::string& path, const std::shared_ptr<Store>& store) {

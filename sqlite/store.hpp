@@ -4,13 +4,16 @@
 //
 //   A  BlockStore (block_store.hpp): blocks are written where they lie in the pool, and so is SQLite's own journal: SQLite makes its transactions atomic
 //   B  Database (database.hpp): what SQLite commits is one durable transaction of the pool; the journal stays in DRAM
-// One Store a pool and process, shared by all connections. SQLite's locks keep writers apart: what changes the database is called under EXCLUSIVE, what
-// changes the journal under RESERVED.
-// Errors: perdure::error. Thread safety: open, find, release and locks from any thread; the rest by whoever holds SQLite's lock for it.
+// One Store a pool and process, shared by all connections. SQLite's locks keep writers of the database apart: it is changed under EXCLUSIVE. The journal is
+// written under RESERVED, but asked for, read and synced by others, too: all of that under its mutex.
+// Errors: perdure::error. Thread safety: open, find, release, locks, waits from any thread; the journal under journal_mutex(); the rest by whoever holds
+// SQLite's lock for it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -61,16 +64,27 @@ class Store : public File {
   /// Closes the pool in order, for who wants to be told what fails; nothing but the destructor may follow.
   virtual void close() = 0;
 
+  /// SQLite's synchronous of the connection that writes: false is OFF, where nobody syncs.
+  void set_waits(bool yes) noexcept { waits_.store(yes, std::memory_order_relaxed); }
+  [[nodiscard]] bool waits() const noexcept { return waits_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::mutex& journal_mutex() noexcept { return journal_mutex_; }
+  [[nodiscard]] virtual Design design() const noexcept = 0;
+  /// Whether its path names another file by now, or none.
+  [[nodiscard]] bool moved() const noexcept;
+
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
   [[nodiscard]] Locks& locks() noexcept { return locks_; }
 
  protected:
-  Store(std::string path, bool read_only) : path_(std::move(path)), read_only_(read_only) {}
+  Store(std::string path, bool read_only);
   const std::string path_;
 
  private:
   static void enlist(const std::string& path, const std::shared_ptr<Store>& store);
   const bool read_only_;
+  std::uint64_t device_ = 0, inode_ = 0;  // of the pool's file; zero: there is none (tests)
+  std::atomic<bool> waits_{true};
+  std::mutex journal_mutex_;
   Locks locks_;
 };
 

@@ -2,10 +2,11 @@
 #include "sqlite/vfs.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <fstream>
+#include <cstddef>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "perdure/pool/header.hpp"
 #include "sqlite/parameters.hpp"
@@ -27,10 +28,7 @@ std::string journaled(std::string_view name) {
 std::shared_ptr<Store> store_of_journal(const std::string& path) {
   if (path.empty()) return nullptr;
   if (auto open = Store::find(path)) return open;
-  std::ifstream file(path, std::ios::binary);
-  std::string magic(sizeof pool::magic, '\0');
-  if (!file.read(magic.data(), static_cast<std::streamsize>(magic.size())) || std::memcmp(magic.data(), pool::magic, magic.size()) != 0)
-    return nullptr;
+  if (!is_pool(path)) return nullptr;
   Options options;
   options.create = false;
   return Store::open(path, options);
@@ -41,6 +39,9 @@ int open_main(const char* name, sqlite3_file* file, int& flags) {
   Options options = options_of(name, value);
   options.create = (flags & SQLITE_OPEN_CREATE) != 0;
   options.read_only = (flags & SQLITE_OPEN_READONLY) != 0;
+  if (Store::find(name) == nullptr && beginning_of(name) == "SQLite f")
+    throw error(failure(Code::incompatible, name, "a plain database of SQLite's", "a pool",
+                        "open it with vfs=unix, or bring it into a pool: perdure sqlite import"));
   auto store = Store::open(name, options, design_of(name, value));
   if (store->read_only()) flags = (flags & ~SQLITE_OPEN_READWRITE) | SQLITE_OPEN_READONLY;
   open_database(file, std::move(store));
@@ -60,7 +61,11 @@ int open_file(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int
   const int code = guarded([&] {
     if ((flags & SQLITE_OPEN_MAIN_DB) != 0) return open_main(name, file, flags);
     if (auto store = store_of_journal(of)) {
-      File* const journal = store->journal((flags & SQLITE_OPEN_CREATE) != 0);
+      File* journal = nullptr;
+      {
+        const std::lock_guard held(store->journal_mutex());
+        journal = store->journal((flags & SQLITE_OPEN_CREATE) != 0);
+      }
       if (journal == nullptr) {
         Store::release(store);
         return SQLITE_CANTOPEN;
@@ -82,8 +87,12 @@ int delete_file(sqlite3_vfs*, const char* name, int sync_directory) {
     auto store = store_of_journal(journaled(name));
     ours = store != nullptr;
     if (!ours) return SQLITE_OK;
-    const bool there = store->journal(false) != nullptr;
-    if (there) store->remove_journal();
+    bool there = false;
+    {
+      const std::lock_guard held(store->journal_mutex());
+      there = store->journal(false) != nullptr;
+      if (there) store->remove_journal();
+    }
     Store::release(store);
     return there ? SQLITE_OK : SQLITE_IOERR_DELETE_NOENT;
   });
@@ -98,7 +107,10 @@ int access_file(sqlite3_vfs*, const char* name, int flags, int* yes) {
     auto store = store_of_journal(journaled(name));
     ours = store != nullptr;
     if (!ours) return SQLITE_OK;
-    *yes = store->journal(false) != nullptr ? 1 : 0;
+    {
+      const std::lock_guard held(store->journal_mutex());
+      *yes = store->journal(false) != nullptr ? 1 : 0;
+    }
     Store::release(store);
     return SQLITE_OK;
   });
@@ -106,6 +118,23 @@ int access_file(sqlite3_vfs*, const char* name, int flags, int* yes) {
 }
 
 }  // namespace
+
+// Through the system's VFS: were we to open and close a plain database, the locks that SQLite has on it in this process would go.
+std::string beginning_of(const std::string& path) {
+  auto* const name = sqlite3_create_filename(path.c_str(), "", "", 0, nullptr);
+  std::vector<std::max_align_t> room(static_cast<std::size_t>(system_vfs->szOsFile) / sizeof(std::max_align_t) + 1);
+  auto* const file = reinterpret_cast<sqlite3_file*>(room.data());
+  std::string bytes(8, '\0');
+  int flags = 0;
+  if (name == nullptr || system_vfs->xOpen(system_vfs, name, file, SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB, &flags) != SQLITE_OK ||
+      file->pMethods->xRead(file, bytes.data(), static_cast<int>(bytes.size()), 0) != SQLITE_OK)
+    bytes.clear();
+  if (name != nullptr && file->pMethods != nullptr) file->pMethods->xClose(file);
+  sqlite3_free_filename(name);
+  return bytes;
+}
+
+bool is_pool(const std::string& path) { return beginning_of(path) == std::string_view(pool::magic, sizeof pool::magic); }
 
 int code_of(const error& e) {
   const int code = [&] {

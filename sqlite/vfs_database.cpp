@@ -13,10 +13,13 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
   sqlite3_file base;
   std::shared_ptr<Store> store;
   Lock lock = Lock::none;
-  bool waits = true;  // synchronous is not OFF
+  bool waits = true;             // synchronous is not OFF
+  sqlite3* const* db = nullptr;  // the connection
 
   static DatabaseFile& of(sqlite3_file* at) { return *reinterpret_cast<DatabaseFile*>(at); }
   [[nodiscard]] File& file() const noexcept { return *store; }
+  struct Nothing {};
+  [[nodiscard]] static Nothing guard() noexcept { return {}; }  // SQLite's own lock is
 
   static int close(sqlite3_file* at) {
     DatabaseFile& me = of(at);
@@ -36,13 +39,14 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
       return SQLITE_BUSY;
     }
     me.lock = to;
+    if (to >= Lock::reserved) me.store->set_waits(me.waits);
     return SQLITE_OK;
   }
   static int unlock(sqlite3_file* at, int level) {
     DatabaseFile& me = of(at);
     const auto to = static_cast<Lock>(level);
     if (to >= me.lock) return SQLITE_OK;
-    if (me.lock >= Lock::reserved) me.store->discard();  // nobody has committed it
+    if (me.lock == Lock::exclusive) me.store->discard();  // nobody has committed it; below, nothing was written
     me.store->locks().unlock(me.lock, to);
     me.lock = to;
     return SQLITE_OK;
@@ -51,13 +55,20 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     *yes = of(at).store->locks().reserved() ? 1 : 0;
     return SQLITE_OK;
   }
+  static int sync(sqlite3_file* at, int) {
+    of(at).waits = true;  // whatever became of a PRAGMA
+    of(at).store->set_waits(true);
+    return sync_as(at, Durability::durable);
+  }
   // SQLite syncs the database once a transaction: in the first phase of its commit, where what fails can still be rolled back.
+  static sqlite3* db_of(const DatabaseFile& me) noexcept { return me.db != nullptr ? *me.db : nullptr; }
   static int control(sqlite3_file* at, int op, void* argument) {
     DatabaseFile& me = of(at);
     switch (op) {
       case SQLITE_FCNTL_PRAGMA: {
-        auto** const words = static_cast<char**>(argument);  // the answer, the name, the value or null
-        if (sqlite3_stricmp(words[1], "synchronous") == 0 && words[2] != nullptr)
+        auto** const words = static_cast<char**>(argument);                                   // the answer, the name, the value or null
+        const bool refused = db_of(me) != nullptr && sqlite3_get_autocommit(db_of(me)) == 0;  // inside a transaction
+        if (sqlite3_stricmp(words[1], "synchronous") == 0 && words[2] != nullptr && !refused)
           me.waits = sqlite3_stricmp(words[2], "off") != 0 && std::strcmp(words[2], "0") != 0 && sqlite3_stricmp(words[2], "no") != 0 &&
                      sqlite3_stricmp(words[2], "false") != 0;
         return SQLITE_NOTFOUND;  // SQLite does it
@@ -65,6 +76,8 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
       case SQLITE_FCNTL_SYNC: return me.waits ? SQLITE_OK : sync_as(at, Durability::async);
       case SQLITE_FCNTL_COMMIT_PHASETWO:
         return sync_as(at, me.waits ? Durability::durable : Durability::async);  // nothing is left but in odd cases
+      case SQLITE_FCNTL_PDB: me.db = static_cast<sqlite3* const*>(argument); return SQLITE_NOTFOUND;
+      case SQLITE_FCNTL_HAS_MOVED: *static_cast<int*>(argument) = me.store->moved() ? 1 : 0; return SQLITE_OK;
       case SQLITE_FCNTL_VFSNAME: *static_cast<char**>(argument) = sqlite3_mprintf("perdure"); return SQLITE_OK;
       default: return SQLITE_NOTFOUND;
     }
@@ -73,7 +86,7 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
   static int characteristics(sqlite3_file*) {
     // Not SAFE_APPEND, though a size is durable after what it counts (A1): SQLite would rest on that for a journal in PERSIST mode too, where it overwrites
     // what is there, and take a torn page for one to be played back.
-    return SQLITE_IOCAP_POWERSAFE_OVERWRITE | SQLITE_IOCAP_UNDELETABLE_WHEN_OPEN;
+    return SQLITE_IOCAP_POWERSAFE_OVERWRITE;
   }
 };
 

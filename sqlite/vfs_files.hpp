@@ -8,6 +8,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <string>
 
 #include "perdure/base/status.hpp"
 #include "sqlite/sqlite_api.hpp"
@@ -15,6 +16,9 @@
 
 namespace perdure::sqlite {
 
+/// A file's first eight bytes; empty: there are none.
+std::string beginning_of(const std::string& path);
+bool is_pool(const std::string& path);
 /// SQLite's code for what has failed; what it was goes to sqlite3_log().
 int code_of(const error& e);
 
@@ -33,35 +37,40 @@ int guarded(F&& f) noexcept {
   }
 }
 
-/// SQLite's calls on a File, which a type with of(sqlite3_file*) and file() has.
+/// SQLite's calls on a File, which a type with of(sqlite3_file*) and file() has; guard(): what is held meanwhile.
 template <class Held>
 struct FileCalls {
   static int read(sqlite3_file* at, void* to, int n, sqlite3_int64 offset) {
     return guarded([&] {
+      [[maybe_unused]] const auto held = Held::of(at).guard();
       const auto wanted = static_cast<std::uint64_t>(n);
       return Held::of(at).file().read(static_cast<std::uint64_t>(offset), to, wanted) == wanted ? SQLITE_OK : SQLITE_IOERR_SHORT_READ;
     });
   }
   static int write(sqlite3_file* at, const void* from, int n, sqlite3_int64 offset) {
     return guarded([&] {
+      [[maybe_unused]] const auto held = Held::of(at).guard();
       Held::of(at).file().write(static_cast<std::uint64_t>(offset), from, static_cast<std::uint64_t>(n));
       return SQLITE_OK;
     });
   }
   static int truncate(sqlite3_file* at, sqlite3_int64 bytes) {
     return guarded([&] {
+      [[maybe_unused]] const auto held = Held::of(at).guard();
       Held::of(at).file().truncate(static_cast<std::uint64_t>(bytes));
       return SQLITE_OK;
     });
   }
   static int sync_as(sqlite3_file* at, Durability durability) {
     return guarded([&] {
+      [[maybe_unused]] const auto held = Held::of(at).guard();
       Held::of(at).file().sync(durability);
       return SQLITE_OK;
     });
   }
   static int sync(sqlite3_file* at, int) { return sync_as(at, Durability::durable); }
   static int size(sqlite3_file* at, sqlite3_int64* bytes) {
+    [[maybe_unused]] const auto held = Held::of(at).guard();
     *bytes = static_cast<sqlite3_int64>(Held::of(at).file().size());
     return SQLITE_OK;
   }

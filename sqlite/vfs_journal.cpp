@@ -1,11 +1,44 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <array>
 #include <cstddef>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "sqlite/vfs_files.hpp"
 
 namespace perdure::sqlite {
 namespace {
+
+constexpr std::string_view magic =
+    "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";  // of a journal's header, and at the end of one that names a super-journal
+
+/// The name that stands before the magic of a journal's end, which is to be written at `offset` (SQLite's file format: the number of the page of the lock
+/// bytes, the name, its length, a checksum, the magic); empty: none.
+std::string super_journal_at(File& journal, std::uint64_t offset) {
+  std::array<unsigned char, 4> n{};
+  if (offset < 8 || journal.read(offset - 8, n.data(), n.size()) != n.size()) return {};
+  const std::uint64_t length = std::uint64_t{n[0]} << 24 | std::uint64_t{n[1]} << 16 | std::uint64_t{n[2]} << 8 | n[3];
+  if (length == 0 || length > 4096 || length + 8 > offset) return {};
+  std::string name(length, '\0');
+  journal.read(offset - 8 - length, name.data(), length);
+  return name;
+}
+
+/// A journal named in a super-journal that is of no pool; empty: none.
+std::string plain_file_in(const std::string& super_journal) {
+  if (super_journal.empty()) return {};
+  std::ifstream in(super_journal, std::ios::binary);
+  constexpr std::string_view end = "-journal";
+  for (std::string child; std::getline(in, child, '\0');)
+    if (const std::string of = child.ends_with(end) ? child.substr(0, child.size() - end.size()) : child;
+        Store::find(of) == nullptr && !is_pool(of))
+      return of;
+  return {};
+}
 
 struct JournalFile : FileCalls<JournalFile> {
   sqlite3_file base;
@@ -16,9 +49,33 @@ struct JournalFile : FileCalls<JournalFile> {
   static JournalFile& of(sqlite3_file* at) { return *reinterpret_cast<JournalFile*>(at); }
   [[nodiscard]] File& file() const noexcept { return *journal; }
 
+  [[nodiscard]] std::unique_lock<std::mutex> guard() const { return std::unique_lock(store->journal_mutex()); }
+
+  /// Design A: where a journal names a super-journal, that of a transaction over several databases, all of these must be in pools: who opens a plain file
+  /// among them first, after a crash, through SQLite's own VFS, sees no journal of a pool, and takes the transaction for committed. What is refused is the
+  /// name's last word: the journal has none then, and SQLite rolls back.
+  static int write(sqlite3_file* at, const void* from, int n, sqlite3_int64 offset) {
+    JournalFile& me = of(at);
+    const int code = guarded([&] {
+      if (n != static_cast<int>(magic.size()) || std::memcmp(from, magic.data(), magic.size()) != 0 || me.store->design() != Design::a)
+        return SQLITE_OK;
+      std::string stranger;
+      {
+        const auto held = me.guard();
+        stranger = plain_file_in(super_journal_at(*me.journal, static_cast<std::uint64_t>(offset)));
+      }
+      if (stranger.empty()) return SQLITE_OK;
+      sqlite3_log(SQLITE_IOERR_WRITE,
+                  "perdure: a transaction over a pool of design A and the plain file %s: put the file into a pool, or use two transactions",
+                  stranger.c_str());
+      return SQLITE_IOERR_WRITE;
+    });
+    return code != SQLITE_OK ? code : FileCalls::write(at, from, n, offset);
+  }
   static int close(sqlite3_file* at) {
     JournalFile& me = of(at);
     const int code = guarded([&] {
+      const auto held = me.guard();
       if (me.remove) me.store->remove_journal();
       return SQLITE_OK;
     });

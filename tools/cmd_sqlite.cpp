@@ -33,6 +33,9 @@ struct Arguments {
 
 /// A file that goes with its owner.
 struct Scratch {
+  explicit Scratch(std::string name) : path(std::move(name)) { ::unlink(path.c_str()); }  // an earlier process's of the same number, killed
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
   std::string path;
   ~Scratch() { ::unlink(path.c_str()); }
 };
@@ -79,18 +82,28 @@ class Connection {
       progress->durable(all - left, all - left);
     }
     sqlite3_backup_finish(copy);
-    if (code != SQLITE_DONE) throw from.failed(code, sqlite3_errstr(code));
+    if (code != SQLITE_DONE) throw failed(code, std::string(sqlite3_errstr(code)) + ", while " + from.path_ + " was copied");
     from.run("commit");
   }
 
  private:
   error failed(int code, const std::string& why) const {
-    const bool hot = (code & 0xff) == SQLITE_READONLY || (code & 0xff) == SQLITE_CANTOPEN;
-    const Code as = (code & 0xff) == SQLITE_BUSY ? Code::busy : (code & 0xff) == SQLITE_FULL ? Code::full : Code::corrupt;
+    const bool hot = (code & 0xff) == SQLITE_READONLY;
+    const Code as = [code] {
+      switch (code & 0xff) {
+        case SQLITE_BUSY: return Code::busy;
+        case SQLITE_FULL: return Code::full;
+        case SQLITE_CANTOPEN:
+        case SQLITE_IOERR:
+        case SQLITE_PERM: return Code::io;
+        default: return Code::corrupt;
+      }
+    }();
     return error(failure(as, path_, "SQLite says: " + why, "a database that it can read",
-                         as == Code::busy ? "try again when the other program has finished"
-                         : hot            ? "open it once with sqlite3, which plays back its journal"
-                                          : "see what sqlite3 makes of it: PRAGMA integrity_check, .recover"));
+                         as == Code::busy                     ? "try again when the other program has finished"
+                         : as == Code::io || as == Code::full ? "look at the folder, its rights and its room"
+                         : hot                                ? "open it once with sqlite3, which plays back its journal"
+                                                              : "see what sqlite3 makes of it: PRAGMA integrity_check, .recover"));
   }
   std::string path_;
   sqlite3* db_ = nullptr;
@@ -168,7 +181,7 @@ int import(App& app) {
   const Scratch copy{part + ".db"}, made{part};
   snapshot(arguments.database, copy.path);
   Options o = options(false);
-  o.create = true;
+  o.create = o.must_create = true;
   const Design design = arguments.design == "a" ? Design::a : Design::b;
   auto store = Store::open(part, o, design);
   if (design == Design::a) {
@@ -198,7 +211,8 @@ int export_(App& app) {
   const std::string pool = std::filesystem::absolute(arguments.pool.path).string();
   if (std::error_code none; std::filesystem::equivalent(pool, arguments.database, none))
     throw error(failure(Code::invalid, arguments.database, "the pool itself", "another file to export to"));
-  if (std::filesystem::exists(arguments.database)) throw name_taken(arguments.database);
+  for (const char* const beside : {"", "-journal", "-wal"})  // the first to open the new file would play an old one back over it
+    if (std::filesystem::exists(arguments.database + beside)) throw name_taken(arguments.database + beside);
   const Scratch part{arguments.database + ".part-" + std::to_string(::getpid())};
   auto store = open_to_copy(pool);
   {

@@ -100,7 +100,7 @@ TEST_P(SqliteBank, EveryPowerCutLeavesASoundDatabase) {
 
 // Design A: what lies in the pool is a database and its journal, as on a file system: SQLite makes of them what was committed, for each of its journal modes.
 class SqliteBlocks : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Modes, SqliteBlocks, ::testing::Values("delete", "truncate", "persist"));
+INSTANTIATE_TEST_SUITE_P(Modes, SqliteBlocks, ::testing::Values("delete", "truncate", "persist", "truncate; pragma synchronous = normal"));
 
 TEST_P(SqliteBlocks, EveryPowerCutLeavesASoundDatabase) {
   const Folder folder;

@@ -40,6 +40,25 @@ TEST(Sqlite, ACommitIsOneTransactionOfTheWordsThatDiffer) {
   EXPECT_EQ("ok", c.run("pragma integrity_check"));
 }
 
+// SQLite refuses it inside a transaction; the VFS is told before.
+TEST(Sqlite, APragmaThatIsRefusedChangesNothing) {
+  medium::RecordingOptions how;
+  how.log_bytes = pool::first_ring + (1 << 20);
+  how.home_bytes = how.max_home_bytes = 8 << 20;
+  auto made = medium::RecordingMedium::make(how).value();
+  medium::RecordingMedium* const medium = made.get();
+  auto database = Store::adopt(
+      "/pragma",
+      std::make_shared<Database>("/pragma", DatabasePool::try_open_on("pragma", options("dudetm"), std::move(made), true).value(), false));
+  Connection c("file:/pragma?vfs=perdure");
+  make_bank(c);
+  EXPECT_TRUE(c.run("begin; pragma synchronous = off").starts_with("error: Safety level may not be changed"));
+  EXPECT_EQ("", c.run("update transfer set n = 7"));
+  const auto before = medium->counters().fences;
+  EXPECT_EQ("", c.run("commit"));
+  EXPECT_LT(before, medium->counters().fences) << "durable when it returns";
+}
+
 // What a super-journal's absence says, other databases' journals rest on: it is a file, whatever the main database is.
 TEST(Sqlite, ASuperJournalIsAFile) {
   ASSERT_EQ(SQLITE_OK, sqlite::register_vfs());

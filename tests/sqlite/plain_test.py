@@ -16,6 +16,15 @@ import unittest
 from case import Case, LOAD
 
 PERDURE = os.environ["PERDURE"]
+CUT = """
+import sqlite3, os, sys
+m = sqlite3.connect(":memory:")
+m.enable_load_extension(True)
+m.load_extension(sys.argv[1])
+db = sqlite3.connect(sys.argv[2], uri=True, isolation_level=None)
+db.execute("delete from t where a > 99")
+os._exit(9)
+"""
 
 
 def perdure(*arguments):
@@ -122,9 +131,9 @@ class Plain(Case):
         self.sound(inside)
         self.assertEqual(self.content(plain), self.content(inside))
         inside.execute("pragma journal_mode = persist")
-        inside.execute("delete from t where a > 99")
         inside.close()
         plain.close()
+        subprocess.run(["/usr/bin/python3", "-c", CUT, LOAD, self.uri(path=self.pool)], check=False, timeout=60)  # not closed in order
         self.ok("export", self.pool, self.out)
         plain = sqlite3.connect(self.out)
         self.sound(plain)
@@ -140,6 +149,10 @@ class Plain(Case):
         self.ok("import", self.pool, self.path)
         self.fails("export", self.pool, self.path, code="exists", has="remove that one first")
         self.fails("export", self.pool, self.pool, code="invalid", has="the pool itself")
+        self.fails("export", self.pool, os.path.join(self.folder, "none", "out.db"), code="io", has="its rights")
+        pathlib.Path(self.out + "-wal").touch()  # of another database that was there
+        self.fails("export", self.pool, self.out, code="exists", has="-wal")
+        os.remove(self.out + "-wal")
         text = os.path.join(self.folder, "text")
         pathlib.Path(text).write_bytes(b"no database\n" * 1000)
         self.fails("import", self.out, text, code="corrupt", has="not a database")
@@ -174,9 +187,7 @@ class Plain(Case):
         self.assertLess(whole, 10)
         self.ok("import", self.pool, self.path)
         # a pool that was not closed in order is recovered by the export
-        script = "import sqlite3, os, sys\nm = sqlite3.connect(':memory:'); m.enable_load_extension(True); m.load_extension(sys.argv[1])\n" \
-                 "db = sqlite3.connect(sys.argv[2], uri=True, isolation_level=None); db.execute('delete from t where a > 99'); os._exit(9)"
-        subprocess.run(["/usr/bin/python3", "-c", script, LOAD, self.uri(path=self.pool)], check=False, timeout=60)
+        subprocess.run(["/usr/bin/python3", "-c", CUT, LOAD, self.uri(path=self.pool)], check=False, timeout=60)
         self.ok("export", self.pool, self.out)
         plain = sqlite3.connect(self.out)
         self.sound(plain)

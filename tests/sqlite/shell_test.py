@@ -37,6 +37,8 @@ class Shell(Case):
             self.assertFalse(os.path.exists(self.path))
         out, error = self.shell(".log stderr", f".open file:{self.path}?vfs=perdure&engine=nothing", "create table t (a);")
         self.assertRegex(out + error, "engine 'nothing' is not in the list, expected one of: shadow")
+        out, error = self.shell(".log stderr", f".open file:{self.path}.plain?vfs=unix", "create table t (a);", f".open file:{self.path}.plain?vfs=perdure", ".tables")
+        self.assertRegex(out + error, "a plain database of SQLite's, expected a pool; open it with vfs=unix")
         pathlib.Path(self.path).write_bytes(b"SQLite format 3\0" + bytes(8000))
         with self.assertRaisesRegex(sqlite3.OperationalError, "unable to open"):
             self.connect().execute("create table t (a)")
@@ -106,8 +108,11 @@ class Transactions(Case):
         plain = os.path.join(self.folder, "plain.db")
         db.execute("attach ? as plain", (f"file:{plain}?vfs=unix",))
         db.execute("create table other.u as select * from t")
+        if self.design:  # a plain file has transactions of its own, see below
+            db.execute("create table plain.v as select a from t")
         db.execute("begin")
-        db.execute("create table plain.v as select a from t")
+        if not self.design:
+            db.execute("create table plain.v as select a from t")
         db.execute("delete from other.u where a > 10")
         db.execute("update t set a = a + 1")
         db.execute("commit")
@@ -119,6 +124,17 @@ class Transactions(Case):
 
 
 class Connections(Case):
+    def test_a_file_that_was_replaced_is_not_the_one_that_is_open(self):
+        db = self.connect()
+        db.execute("create table t (a)")
+        os.remove(self.path)
+        with self.assertRaisesRegex(sqlite3.OperationalError, "locked|unable to open"):
+            self.connect(timeout=0).execute("select * from t")
+        db.close()
+        db = self.connect()
+        self.assertEqual(db.execute("select count(*) from sqlite_schema").fetchone(), (0,))
+        db.close()
+
     def test_two_in_a_process(self):
         a, b = self.connect(timeout=0), self.connect(timeout=0)
         a.execute("create table t (a)")
@@ -192,6 +208,28 @@ class Connections(Case):
 # The other design: SQLite's own journal, in the pool.
 class TransactionsOnBlocks(Transactions):
     design = "&design=a"
+
+    # After a crash SQLite's own VFS, which has the plain file, would see no journal of the pool's, and take the transaction for committed.
+    def test_a_plain_file_has_transactions_of_its_own(self):
+        plain = os.path.join(self.folder, "plain.db")
+        for main, other in ((self.uri(), f"file:{plain}?vfs=unix"), (f"file:{plain}?vfs=unix", self.uri())):
+            db = sqlite3.connect(main, uri=True, isolation_level=None)
+            db.execute("attach ? as other", (other,))
+            for schema in ("main", "other"):
+                db.execute(f"create table if not exists {schema}.t (a)")
+            db.execute("begin")
+            db.execute("insert into main.t values (1)")
+            db.execute("insert into other.t values (1)")
+            with self.assertRaisesRegex(sqlite3.OperationalError, "disk I/O error"):
+                db.execute("commit")
+            if db.in_transaction:
+                db.execute("rollback")
+            for schema in ("main", "other"):
+                self.assertEqual(db.execute(f"select count(*) from {schema}.t").fetchone(), (0,))
+                db.execute(f"insert into {schema}.t values (2)")
+                db.execute(f"delete from {schema}.t")
+                self.sound(db, schema)
+            db.close()
 
 
 class ConnectionsOnBlocks(Connections):
