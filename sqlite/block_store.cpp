@@ -23,25 +23,25 @@ std::uint64_t blocks_of(std::uint64_t bytes) { return (bytes + block_bytes - 1) 
 
 BlockFile::BlockFile(BlockPool& pool, const Store& owner, const std::string& path, std::size_t which)
     : pool_(pool), medium_(pool.file().medium()), owner_(owner), path_(path), which_(which) {
-  const std::byte* const view = pool.file().view();
-  const auto place = [&](const void* p) {
-    return medium_.log_bytes() + static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - view);
-  };
   durable_1_ = pool_.view([&](auto& tx, const BlockRoot& root) -> std::uint64_t {
     const FileRoot& file = root.file[which_];
-    at_ = place(&file.size_1);
+    at_ = place_of(&file.size_1);
     for (std::uint64_t t = 0; t < tables_in_file; ++t) {
       const Table* const table = tx(file.blocks.table[t]);
       if (table == nullptr) break;
       for (const auto& slot : table->block) {
         const Block* const block = tx(slot);
         if (block == nullptr) return tx(file.size_1);
-        blocks_.push_back(place(block));
+        blocks_.push_back(place_of(block));
       }
     }
     return tx(file.size_1);
   });
   size_1_.store(durable_1_, std::memory_order_release);
+}
+
+std::uint64_t BlockFile::place_of(const void* in_view) const noexcept {
+  return medium_.log_bytes() + static_cast<std::uint64_t>(static_cast<const std::byte*>(in_view) - pool_.file().view());
 }
 
 std::uint64_t BlockFile::size() const noexcept {
@@ -83,7 +83,6 @@ std::uint64_t BlockFile::read(std::uint64_t offset, void* to, std::uint64_t n) {
 void BlockFile::reserve(std::uint64_t bytes) {
   if (bytes > most_bytes)
     throw error(failure(Code::full, path_, "a file of " + std::to_string(bytes) + " bytes", "at most " + std::to_string(most_bytes)));
-  const std::byte* const view = pool_.file().view();
   while (blocks_.size() < blocks_of(bytes)) {
     std::array<Block*, blocks_at_once> made{};
     const std::uint64_t first = blocks_.size(), n = std::min(blocks_at_once, most_bytes / block_bytes - first);
@@ -93,8 +92,7 @@ void BlockFile::reserve(std::uint64_t bytes) {
         tx(root.file[which_].blocks.place(tx, first + i)) = made[i];
       }
     });
-    for (std::uint64_t i = 0; i < n; ++i)
-      blocks_.push_back(medium_.log_bytes() + static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(made[i]) - view));
+    for (std::uint64_t i = 0; i < n; ++i) blocks_.push_back(place_of(made[i]));
   }
 }
 

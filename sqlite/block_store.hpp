@@ -58,6 +58,7 @@ class BlockFile final : public File {
   void trim(std::uint64_t kept);
 
  private:
+  [[nodiscard]] std::uint64_t place_of(const void* in_view) const noexcept;  // on the medium
   void reserve(std::uint64_t bytes);
   void put(std::uint64_t offset, const std::byte* from, std::uint64_t n);
   void set_size(std::uint64_t size_1);

@@ -17,12 +17,6 @@ namespace {
 
 sqlite3_vfs* system_vfs = nullptr;  // temporary files, super-journals, and everything that is no file
 
-/// The database whose rollback journal `name` would be; empty: of none.
-std::string journaled(std::string_view name) {
-  constexpr std::string_view end = "-journal";
-  return name.ends_with(end) ? std::string(name.substr(0, name.size() - end.size())) : std::string();
-}
-
 /// The Store of a journal: that of an open database, or, where SQLite looks through a super-journal's children, of one that is opened for the look.
 /// Null: `path` is no pool. Throws error.
 std::shared_ptr<Store> store_of_journal(const std::string& path) {
@@ -132,6 +126,11 @@ std::string beginning_of(const std::string& path) {
   if (name != nullptr && file->pMethods != nullptr) file->pMethods->xClose(file);
   sqlite3_free_filename(name);
   return bytes;
+}
+
+std::string journaled(std::string_view name) {
+  constexpr std::string_view end = "-journal";
+  return name.ends_with(end) ? std::string(name.substr(0, name.size() - end.size())) : std::string();
 }
 
 bool is_pool(const std::string& path) { return beginning_of(path) == std::string_view(pool::magic, sizeof pool::magic); }

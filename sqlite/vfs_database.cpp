@@ -55,12 +55,12 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     *yes = of(at).store->locks().reserved() ? 1 : 0;
     return SQLITE_OK;
   }
+  // SQLite syncs the database once a transaction: in the first phase of its commit, where what fails can still be rolled back.
   static int sync(sqlite3_file* at, int) {
     of(at).waits = true;  // whatever became of a PRAGMA
     of(at).store->set_waits(true);
     return sync_as(at, Durability::durable);
   }
-  // SQLite syncs the database once a transaction: in the first phase of its commit, where what fails can still be rolled back.
   static sqlite3* db_of(const DatabaseFile& me) noexcept { return me.db != nullptr ? *me.db : nullptr; }
   static int control(sqlite3_file* at, int op, void* argument) {
     DatabaseFile& me = of(at);

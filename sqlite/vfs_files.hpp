@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "perdure/base/status.hpp"
 #include "sqlite/sqlite_api.hpp"
@@ -19,6 +20,8 @@ namespace perdure::sqlite {
 /// A file's first eight bytes; empty: there are none.
 std::string beginning_of(const std::string& path);
 bool is_pool(const std::string& path);
+/// The database whose rollback journal `name` would be; empty: of none.
+std::string journaled(std::string_view name);
 /// SQLite's code for what has failed; what it was goes to sqlite3_log().
 int code_of(const error& e);
 

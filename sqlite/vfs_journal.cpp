@@ -32,11 +32,8 @@ std::string super_journal_at(File& journal, std::uint64_t offset) {
 std::string plain_file_in(const std::string& super_journal) {
   if (super_journal.empty()) return {};
   std::ifstream in(super_journal, std::ios::binary);
-  constexpr std::string_view end = "-journal";
   for (std::string child; std::getline(in, child, '\0');)
-    if (const std::string of = child.ends_with(end) ? child.substr(0, child.size() - end.size()) : child;
-        Store::find(of) == nullptr && !is_pool(of))
-      return of;
+    if (const std::string of = journaled(child); of.empty() || (Store::find(of) == nullptr && !is_pool(of))) return of.empty() ? child : of;
   return {};
 }
 
