@@ -11,26 +11,13 @@
 
 #include "tests/engine/one_engine.hpp"
 #include "tests/engine/recorded.hpp"
-#include "tests/engine/suite.hpp"
+#include "tests/engine/softwrap_forms.hpp"
 #include "tests/engine/watch.hpp"
 
 namespace perdure::test {
 namespace {
 
-Shape small(std::uint32_t threads = 1) {
-  Shape s;
-  s.threads = threads;
-  s.ring_bytes = 24576;
-  return s;
-}
-
-class SoftWrapCrash : public EngineTest {
- protected:
-  [[nodiscard]] static bool for_all() { return aliases_for_all(GetParam()); }
-};
-std::vector<Entry> forms() {
-  return engines_that([](const Entry& e) { return is_softwrap(e) && isolates(e); });
-}
+class SoftWrapCrash : public SoftWrapForms {};
 ENGINE_SUITE(SoftWrapCrash, forms);
 
 AnyPool<Words> open_on(const Entry& e, const Shape& shape, std::unique_ptr<medium::CrashMedium> medium, bool fresh) {

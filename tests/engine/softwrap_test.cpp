@@ -12,30 +12,19 @@
 
 #include "tests/conformance/workloads.hpp"
 #include "tests/engine/one_engine.hpp"
-#include "tests/engine/suite.hpp"
+#include "tests/engine/softwrap_forms.hpp"
 #include "tests/engine/watch.hpp"
 
 namespace perdure::test {
 namespace {
 
-Shape small(std::uint32_t threads = 1) {
-  Shape s;
-  s.threads = threads;
-  s.ring_bytes = 24576;
-  return s;
-}
-
-class SoftWrap : public EngineTest {
+class SoftWrap : public SoftWrapForms {
  protected:
-  [[nodiscard]] static bool for_all() { return aliases_for_all(GetParam()); }
   template <class Workload>
   void explore(std::uint64_t steps = 24) {
     explore_engine<Workload>(GetParam(), steps, 500);
   }
 };
-std::vector<Entry> forms() {
-  return engines_that([](const Entry& e) { return is_softwrap(e) && isolates(e); });
-}
 ENGINE_SUITE(SoftWrap, forms);
 
 TEST_P(SoftWrap, GoesOnInASmallLogAndGivesNoIdTwice) { go_on_in_a_small_log(GetParam(), small(), 1000 / scale); }

@@ -15,11 +15,15 @@
 namespace perdure::test {
 namespace {
 
-TEST(Sqlite, ACommitIsOneTransactionOfTheWordsThatDiffer) {
+std::unique_ptr<medium::RecordingMedium> recording(std::uint64_t ring_bytes, std::uint64_t home_bytes) {
   medium::RecordingOptions how;
-  how.log_bytes = pool::first_ring + (1 << 20);
-  how.home_bytes = how.max_home_bytes = 8 << 20;
-  auto made = medium::RecordingMedium::make(how).value();
+  how.log_bytes = pool::first_ring + ring_bytes;
+  how.home_bytes = how.max_home_bytes = home_bytes;
+  return medium::RecordingMedium::make(how).value();
+}
+
+TEST(Sqlite, ACommitIsOneTransactionOfTheWordsThatDiffer) {
+  auto made = recording(1 << 20, 8 << 20);
   medium::RecordingMedium* const medium = made.get();
   auto database = Store::adopt(
       "/counts",
@@ -42,10 +46,7 @@ TEST(Sqlite, ACommitIsOneTransactionOfTheWordsThatDiffer) {
 
 // SQLite refuses it inside a transaction; the VFS is told before.
 TEST(Sqlite, APragmaThatIsRefusedChangesNothing) {
-  medium::RecordingOptions how;
-  how.log_bytes = pool::first_ring + (1 << 20);
-  how.home_bytes = how.max_home_bytes = 8 << 20;
-  auto made = medium::RecordingMedium::make(how).value();
+  auto made = recording(1 << 20, 8 << 20);
   medium::RecordingMedium* const medium = made.get();
   auto database = Store::adopt(
       "/pragma",
@@ -77,10 +78,7 @@ TEST(Sqlite, ASuperJournalIsAFile) {
 
 // Design A's costs, in DELETE mode.
 TEST(Sqlite, ACommitOnBlocksIsFiveFences) {
-  medium::RecordingOptions how;
-  how.log_bytes = pool::first_ring + (1 << 20);
-  how.home_bytes = how.max_home_bytes = 8 << 20;
-  auto made = medium::RecordingMedium::make(how).value();
+  auto made = recording(1 << 20, 8 << 20);
   medium::RecordingMedium* const medium = made.get();
   auto store = Store::adopt(
       "/blocks",
@@ -108,14 +106,11 @@ TEST(Sqlite, ACommitOnBlocksIsFiveFences) {
 }
 
 TEST(Sqlite, WhatIsTooBigIsRolledBack) {
-  medium::RecordingOptions how;
-  how.log_bytes = pool::first_ring + (1 << 18);
-  how.home_bytes = how.max_home_bytes = 16 << 20;
   auto o = options("shadow");
   o.log_size = 1 << 18;
   auto database = Store::adopt(
-      "/large", std::make_shared<Database>(
-                    "/large", DatabasePool::try_open_on("large", o, medium::RecordingMedium::make(how).value(), true).value(), false));
+      "/large",
+      std::make_shared<Database>("/large", DatabasePool::try_open_on("large", o, recording(1 << 18, 16 << 20), true).value(), false));
   Connection c("file:/large?vfs=perdure");
   make_bank(c);
   EXPECT_EQ("", c.run("create table blob (x)"));
