@@ -24,7 +24,7 @@ PAPER = Paper(
            "SoftWrAP is the library's engine `softwrap/none`: aliases in tables that all wraps share, nothing isolated by the library, as in the paper; SoftWrAP, local, is",
            "`softwrap-local/none` (IV-D). The paper's two other methods are in the benchmarks only, as cost baselines. **Non-Atomic is not crash atomic**: each store goes home and is",
            "written back, with one fence a wrap. **The Undo Log is no recoverable system either**: before each store the old value is logged and fenced, with one fence more at the",
-           "end, as the paper counts; its end marker shares that fence with the stores. Neither has code that recovers..",
+           "end, as the paper counts; its end marker shares that fence with the stores. Neither has code that recovers.",
            "",
            "A response time is that of a cell's wraps in twenty slices, in order: the median of the slices' means. What a system does all the time is in each slice, its tables'",
            "switches for one; a moment in which the machine did something else is in few. The wraps' thread and the one that takes tables home need a processor each."],
