@@ -20,9 +20,9 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/perdure-config.cmake ${CMAKE_CURRENT_B
 get_target_property(library_type perdure TYPE)
 if(library_type STREQUAL "SHARED_LIBRARY")
   set(PERDURE_PC_LIBS "")
-  set(PERDURE_PC_LIBS_PRIVATE "-lstdc++ -pthread")
+  set(PERDURE_PC_LIBS_PRIVATE "-lstdc++ -pthread -llz4")
 else()
-  set(PERDURE_PC_LIBS "-lstdc++ -pthread")
+  set(PERDURE_PC_LIBS "-lstdc++ -pthread -llz4")
   set(PERDURE_PC_LIBS_PRIVATE "")
 endif()
 # Relative to the .pc file where possible, so that an install may be moved or staged (--prefix, DESTDIR).

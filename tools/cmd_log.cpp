@@ -3,6 +3,7 @@
 // `perdure log POOL`: the records that lie in a pool's log: what recovery would replay. Read-only.
 #include <fmt/format.h>
 
+#include "perdure/log/packed.hpp"
 #include "tools/command.hpp"
 #include "tools/raw_pool.hpp"
 
@@ -14,6 +15,8 @@ const char* kind_name(log::RecordKind kind) {
     case log::RecordKind::commit: return "commit";
     case log::RecordKind::group: return "group";
     case log::RecordKind::undo: return "undo";
+    case log::RecordKind::combined: return "combined";
+    case log::RecordKind::packed: return "packed";
   }
   return "?";
 }
@@ -70,7 +73,15 @@ std::string line_of(const log::Entry& entry) {
   return text;
 }
 
-Json describe(const log::RecordView& record, std::uint32_t ring, std::uint64_t bytes, bool with_entries) {
+/// f(entry) for what a record says, a packed one's unpacked.
+template <class F>
+void entries_of(const log::RecordView& record, std::uint64_t ring_bytes, F f) {
+  std::vector<std::uint64_t> unpacked;
+  const log::Payload payload = log::payload_of(record, ring_bytes / 16, unpacked);
+  if (payload.words != nullptr) log::each_entry(payload.words, payload.n, f);
+}
+
+Json describe(const log::RecordView& record, const pool::Header& header, std::uint32_t ring, std::uint64_t bytes, bool with_entries) {
   Json j;
   j["id"] = record.id();
   j["kind"] = kind_name(record.kind());
@@ -80,8 +91,7 @@ Json describe(const log::RecordView& record, std::uint32_t ring, std::uint64_t b
   j["transactions"] = record.transactions();
   if (!with_entries) return j;
   j["entries"] = Json::array();
-  log::each_entry(record.words + log::header_words, record.payload_words(),
-                  [&](const log::Entry& e) { j["entries"].push_back(describe(e)); });
+  entries_of(record, header.ring_bytes, [&](const log::Entry& e) { j["entries"].push_back(describe(e)); });
   return j;
 }
 
@@ -109,15 +119,12 @@ int run(App& app) {
     ++shown;
     const std::uint64_t bytes = record.bytes(h.append_unit);
     if (app.json) {
-      document["records"].push_back(describe(record, ring, bytes, arguments.entries));
+      document["records"].push_back(describe(record, h, ring, bytes, arguments.entries));
       return;
     }
     fmt::print("id {:<10} {} ring {} position {} bytes {} transactions {}{}\n", record.id(), kind_name(record.kind()), ring,
                record.position, bytes, record.transactions(), record.id() <= h.applied ? " (applied)" : "");
-    if (arguments.entries) {
-      log::each_entry(record.words + log::header_words, record.payload_words(),
-                      [](const log::Entry& e) { fmt::print("{}\n", line_of(e)); });
-    }
+    if (arguments.entries) entries_of(record, h.ring_bytes, [](const log::Entry& e) { fmt::print("{}\n", line_of(e)); });
   });
   bool damaged = false;
   std::uint64_t total = 0, bytes = 0;

@@ -55,6 +55,7 @@ Json answer(Session& session, const Json& asked) {
   cell.seed = asked.value("seed", cell.seed);
   cell.per_transaction = asked.value("per_transaction", cell.per_transaction);
   cell.idle_percent = asked.value("idle", cell.idle_percent);
+  cell.latency = asked.value("latency", cell.latency);
   if (cell.per_transaction == 0 || cell.idle_percent > 99)
     throw std::invalid_argument("found " + asked.dump() + ", expected at least 1 operation a transaction, and 0 to 99 % of idle time");
   return to_json(cell, session.run(cell));
@@ -149,6 +150,7 @@ int serve(int argc, char** argv, const Systems& systems) {
   app.add_option("--seed", cell.seed, "of the random numbers");
   app.add_option("--per-transaction", cell.per_transaction, "operations in a transaction")->check(CLI::Range(1, 100000));
   app.add_option("--idle", cell.idle_percent, "per cent of a thread's time in which it sleeps")->check(CLI::Range(0, 99));
+  app.add_flag("--latency", cell.latency, "take each operation's time until it is durable, too");
   app.add_option("--value-bytes", setting.value_bytes, "a value's size, in structures that let it vary (8)")->check(CLI::Range(8, 65536));
   app.add_option("--max-threads", setting.max_threads, "the most threads that a cell will ask for")->check(CLI::Range(1, 64));
   app.add_option("--dir", setting.directory, "where the files go (a directory of its own is made there, and removed)");
@@ -158,6 +160,11 @@ int serve(int argc, char** argv, const Systems& systems) {
   app.add_option("--delays", setting.delays, "what Perdure's emulated medium charges: none, or a paper's delays (docs/media.md)");
   app.add_option("--rings", setting.rings, "Perdure's logs, where an engine has one a thread (0: its default)");
   app.add_option("--log-group", setting.log_group, "REWIND's batch logs: records that share a fence (0: its default)");
+  app.add_option("--records", setting.records, "how many, in structures that let it vary (0: their default)");
+  app.add_option("--persist-group", setting.persist_group, "DudeTM: transactions combined to a log record (0: not)");
+  app.add_flag("--compress", setting.compress, "DudeTM: combined records are compressed");
+  app.add_option("--volatile-log", setting.volatile_log, "DudeTM: bytes of a thread's volatile log (0: its default)");
+  app.add_option("--shadow-size", setting.shadow_size, "DudeTM: bytes of DRAM that the shadow may take (0: all)");
   app.add_flag("--json", json, "print the figures as JSON");
   app.add_flag("--serve", lines, "answer one JSON request a line");
   CLI11_PARSE(app, argc, argv);

@@ -26,6 +26,10 @@ struct Setting {
   unsigned log_group = 0;           ///< REWIND's batch logs: records that share a fence (0: the engine's default)
   unsigned max_threads = 2;         ///< the most threads a cell will ask for
   unsigned value_bytes = 8;         ///< of the structures whose values may have several words
+  std::uint64_t records = 0;        ///< of the structures that have any number (0: their default)
+  unsigned persist_group = 0;       ///< DudeTM: transactions combined to a record (perdure::Options), as the next three
+  bool compress = false;
+  std::uint64_t volatile_log = 0, shadow_size = 0;
 };
 
 /// One measurement.
@@ -37,6 +41,7 @@ struct Cell {
   std::uint64_t seed = 1;
   unsigned per_transaction = 1;  ///< operations of one transaction, where the workload has single ones
   unsigned idle_percent = 0;     ///< of a thread's time in which it sleeps
+  bool latency = false;          ///< each operation's time until it is durable is taken, too (harness/latency.hpp)
 };
 
 struct Outcome {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/harness/latency.hpp"
 #include "bench/harness/rng.hpp"
 #include "bench/harness/session.hpp"
 #include "bench/harness/timed.hpp"
@@ -39,11 +40,28 @@ class StructureSession final : public Session {
       const Cell& cell;
       unsigned parameter;
       Rng rng;
-      Step operator()() { return Workload::step(host, cell, parameter, rng); }
-      void settle() { host.settle(); }
+      Latencies* latencies;
+      Step operator()() {
+        if (latencies == nullptr) return Workload::step(host, cell, parameter, rng);
+        const auto began = Latencies::Clock::now();
+        const Step step = Workload::step(host, cell, parameter, rng);
+        if constexpr (requires { host.newest(); }) {
+          const std::uint64_t durable = host.durable();
+          latencies->performed(began, host.newest(), durable);
+        } else {
+          latencies->performed(began, 0, 0);
+        }
+        return step;
+      }
+      void settle() {
+        host.settle();
+        if (latencies != nullptr) latencies->acknowledge(~std::uint64_t{0});
+      }
     };
     const auto before = host_.counters();
-    const Tally tally = run_timed(cell, [&](unsigned t) { return Worker{host_, cell, parameter, Rng(cell.seed, t)}; });
+    std::vector<Latencies> latencies(cell.latency ? cell.threads : 0);
+    const Tally tally =
+        run_timed(cell, [&](unsigned t) { return Worker{host_, cell, parameter, Rng(cell.seed, t), cell.latency ? &latencies[t] : nullptr}; });
     grown_ += tally.grown;
 
     Outcome outcome{.operations = tally.operations,
@@ -57,6 +75,7 @@ class StructureSession final : public Session {
       outcome.counters[name] = value - (old == before.end() ? 0.0 : old->second);
     }
     outcome.counters["operations"] = static_cast<double>(tally.all_operations);
+    for (const auto& [name, value] : Latencies::percentiles(latencies)) outcome.counters[name] = value;
     return outcome;
   }
 

@@ -72,6 +72,10 @@ inline std::map<std::string, double> counters_of(const perdure::engine::Stats& s
           {"flushed_lines", n(s.medium.flushed_lines)},
           {"streamed_lines", n(s.medium.streamed_lines)},
           {"syncs", n(s.medium.syncs)},
+          {"evictions", n(s.evictions)},
+          {"log_came", n(s.log_came)},
+          {"log_combined", n(s.log_combined)},
+          {"log_written", n(s.log_written)},
           {"bias_grants", n(s.bias_grants)},
           {"bias_revocations", n(s.bias_revocations)}};
 }
@@ -96,6 +100,10 @@ class PerdureHost : public HostDefaults {
     options_.isolation = Instance::isolation;
     options_.log_size = setting.log_size * rings();
     options_.log_group = setting.log_group;
+    options_.persist_group = setting.persist_group;
+    options_.compress = setting.compress;
+    options_.volatile_log = setting.volatile_log;
+    options_.shadow_size = setting.shadow_size;
     options_.max_size = std::uint64_t{8} << 30;
     options_.delays = perdure::medium::Delays::named(setting.delays).value();
     pool_.emplace(Pool::open(path_, options_));
@@ -103,13 +111,16 @@ class PerdureHost : public HostDefaults {
 
   template <class F>
   auto update(F&& f) {
-    return pool_
-        ->update([&f](auto& tx, Root& root) {
-          PerdureTx<std::remove_reference_t<decltype(tx)>> handle{tx};
-          return f(handle, root);
-        })
-        .value();
+    const auto receipt = pool_->update([&f](auto& tx, Root& root) {
+      PerdureTx<std::remove_reference_t<decltype(tx)>> handle{tx};
+      return f(handle, root);
+    });
+    newest_ = receipt.id();
+    return receipt.value();
   }
+  /// The calling thread's newest transaction, and up to where all are durable.
+  [[nodiscard]] std::uint64_t newest() const noexcept { return newest_; }
+  [[nodiscard]] std::uint64_t durable() { return pool_->durable_id(); }
   template <class F>
   auto view(F&& f) {
     return pool_->view([&f](auto& tx, const Root& root) {
@@ -153,6 +164,7 @@ class PerdureHost : public HostDefaults {
     return std::max<std::uint64_t>(1, Instance::type::identity(config).rings);
   }
 
+  static inline thread_local constinit std::uint64_t newest_ = 0;
   std::string path_;
   perdure::Durability durability_;
   perdure::Options options_;

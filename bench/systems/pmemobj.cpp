@@ -1,168 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// pmemobj: the workloads over libpmemobj (PMDK), with transactions as its users write them: TX_BEGIN, a snapshot of each field before
-// it is first stored to (TX_ADD_FIELD's function), TX_NEW and TX_FREE's functions, PMEMoid links resolved by pmemobj_direct.
-// Thread safety: libpmemobj isolates nothing. On one thread no lock is taken; on more, a PMEMrwlock of the pool guards the structure,
-// taken by the transaction itself (TX_PARAM_RWLOCK) or for reading.
-#include <libpmemobj.h>
+// libpmemobj in the list of systems; see pmemobj.hpp.
+#include "bench/systems/pmemobj.hpp"
 
-#include <cerrno>
-#include <cstddef>
-#include <cstdlib>
-#include <new>
-#include <stdexcept>
-#include <type_traits>
-
-#include "bench/systems/host.hpp"
 #include "bench/systems/systems.hpp"
+#include "bench/workloads/dude_inserts.hpp"
+#include "bench/workloads/dude_tables.hpp"
 
 namespace bench {
 namespace {
-
-/// A PMEMoid in hand, resolved once, as D_RW's result is kept by careful users.
-template <class T>
-struct PmemRef {
-  PMEMoid oid = OID_NULL;
-  T* direct = nullptr;
-
-  explicit operator bool() const { return direct != nullptr; }
-  T* operator->() const { return direct; }
-  T& operator[](std::size_t i) const { return direct[i]; }
-  friend bool operator==(const PmemRef& a, const PmemRef& b) { return a.direct == b.direct; }
-};
-
-/// For a node whose type its place tells (workloads/bplus_tree.hpp).
-template <class To, class From>
-PmemRef<To> recast(const PmemRef<From>& ref) {
-  return {ref.oid, reinterpret_cast<To*>(ref.direct)};
-}
-
-struct PmemModel {
-  template <class T>
-  struct Field {
-    Field(T v) : value(v) {}  // NOLINT(google-explicit-constructor)
-    T value;
-  };
-  template <class T>
-  using Ref = PmemRef<T>;
-  template <class T>
-  struct Link {
-    Link(PmemRef<T> r) : oid(r.oid) {}  // NOLINT(google-explicit-constructor)
-    PMEMoid oid;
-  };
-};
-
-struct PmemTx {
-  template <class T>
-  using Field = PmemModel::Field<T>;
-  template <class T>
-  using Link = PmemModel::Link<T>;
-
-  template <class T>
-  T get(const Field<T>& field) const {
-    return field.value;
-  }
-  template <class T>
-  PmemRef<T> get(const Link<T>& link) const {
-    const PMEMoid oid = link.oid;
-    return {oid, static_cast<T*>(pmemobj_direct(oid))};
-  }
-  template <class T>
-  void set(Field<T>& field, std::type_identity_t<T> value) const {
-    pmemobj_tx_add_range_direct(&field, sizeof field);
-    field.value = value;
-  }
-  template <class T>
-  void set(Link<T>& link, std::type_identity_t<PmemRef<T>> to) const {
-    pmemobj_tx_add_range_direct(&link, sizeof link);
-    link.oid = to.oid;
-  }
-  template <class T, class... Args>
-  PmemRef<T> make(Args... args) const {
-    const PMEMoid oid = pmemobj_tx_alloc(sizeof(T), 1);  // aborts the transaction where there is no room
-    auto* t = static_cast<T*>(pmemobj_direct(oid));
-    new (t) T(args...);  // a new object needs no snapshot; TX_END flushes it
-    return {oid, t};
-  }
-  template <class T>
-  void destroy(const PmemRef<T>& ref) const {
-    pmemobj_tx_free(ref.oid);
-  }
-  template <class T>
-  PmemRef<T> allocate(std::size_t n) const {
-    const PMEMoid oid = pmemobj_tx_alloc(n * sizeof(T), 2);
-    return {oid, static_cast<T*>(pmemobj_direct(oid))};
-  }
-};
-
-template <class Root>
-class PmemHost : public HostDefaults {
- public:
-  explicit PmemHost(const Setting& setting) : path_(setting.directory + "/pmemobj") {
-    constexpr std::size_t bytes = std::size_t{512} << 20;
-    pool_ = pmemobj_create(path_.c_str(), "perdure-bench", bytes, 0600);
-    find_root();
-  }
-  PmemHost(const PmemHost&) = delete;
-  PmemHost& operator=(const PmemHost&) = delete;
-  ~PmemHost() { pmemobj_close(pool_); }
-
-  void prepare(unsigned threads) { shared_ = threads > 1; }
-
-  template <class F>
-  auto update(F&& f) {
-    using Result = std::invoke_result_t<F&, PmemTx&, Root&>;
-    volatile Result result{};  // set inside a region that setjmp guards
-    volatile bool aborted = false;
-    const enum pobj_tx_param lock = shared_ ? TX_PARAM_RWLOCK : TX_PARAM_NONE;
-    TX_BEGIN_PARAM(pool_, lock, &root_->lock, TX_PARAM_NONE) {
-      PmemTx tx;
-      result = f(tx, *data());
-    }
-    TX_ONABORT { aborted = true; }
-    TX_END
-    if (aborted) throw std::runtime_error(std::string("libpmemobj: transaction aborted: ") + pmemobj_errormsg());
-    return static_cast<Result>(result);
-  }
-
-  template <class F>
-  auto view(F&& f) {
-    if (shared_) pmemobj_rwlock_rdlock(pool_, &root_->lock);
-    PmemTx tx;
-    auto result = f(tx, static_cast<const Root&>(*data()));
-    if (shared_) pmemobj_rwlock_unlock(pool_, &root_->lock);
-    return result;
-  }
-
-  bool reopen() {
-    pmemobj_close(pool_);
-    pool_ = pmemobj_open(path_.c_str(), "perdure-bench");
-    find_root();
-    return true;
-  }
-
-  [[nodiscard]] std::string describe() const {
-    const char* forced = std::getenv("PMEM_IS_PMEM_FORCE");
-    return "libpmemobj (API " + std::to_string(PMEMOBJ_MAJOR_VERSION) + "." + std::to_string(PMEMOBJ_MINOR_VERSION) +
-           "), PMEM_IS_PMEM_FORCE=" + (forced != nullptr ? forced : "unset");
-  }
-
- private:
-  struct Whole {
-    PMEMrwlock lock;
-    alignas(64) std::byte root[sizeof(Root)];
-  };
-  Root* data() { return reinterpret_cast<Root*>(root_->root); }
-  void find_root() {
-    if (pool_ == nullptr) throw std::runtime_error(path_ + ": libpmemobj: " + pmemobj_errormsg());
-    root_ = static_cast<Whole*>(pmemobj_direct(pmemobj_root(pool_, sizeof(Whole))));  // zero at first: null links
-  }
-
-  std::string path_;
-  PMEMobjpool* pool_ = nullptr;
-  Whole* root_ = nullptr;
-  bool shared_ = false;
-};
 
 struct PmemSystem {
   using Model = PmemModel;
@@ -170,10 +16,30 @@ struct PmemSystem {
   using Host = PmemHost<Root>;
 };
 
+template <template <class> class Workload>
+std::unique_ptr<Session> with(const Setting& setting) {
+  using Chosen = Workload<PmemModel>;
+  return std::make_unique<StructureSession<PmemHost<typename Chosen::Root>, Chosen>>(setting, std::size_t{4} << 30);
+}
+template <class Model>
+using HashNewOrders = NewOrders<Model, OpenTable, true>;
+template <class Model>
+using HashLocations = UpdateLocation<Model, OpenTable, true>;
+
+// DudeTM's, in their hash forms (papers: DudeTM, ASPLOS '17, section 5.2.2, which ran NVML on these alone), besides the micro-benchmarks.
+std::unique_ptr<Session> open(const Setting& setting) {
+  if (setting.structure == HashInserts<PmemModel>::structure) return with<HashInserts>(setting);
+  if (setting.structure == HashNewOrders<PmemModel>::structure) return with<HashNewOrders>(setting);
+  if (setting.structure == HashLocations<PmemModel>::structure) return with<HashLocations>(setting);
+  return open_micro<PmemSystem>(setting);
+}
+
 }  // namespace
 
 void add_pmemobj(Systems& systems) {
-  systems.push_back({"pmemobj", "libpmemobj, transactions as its users write them", micro_structures(), 64, open_micro<PmemSystem>});
+  auto structures = micro_structures();
+  structures.insert(structures.end(), {"ht", "tpcch", "tatph"});
+  systems.push_back({"pmemobj", "libpmemobj, transactions as its users write them", std::move(structures), 64, open});
 }
 
 }  // namespace bench

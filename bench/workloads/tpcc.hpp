@@ -92,7 +92,7 @@ struct Tpcc {
   static Answer new_order(Tx& tx, Data& root, const Input& in, bool rolls_back) {
     const std::uint32_t d = in.district;
     const std::uint64_t warehouse_tax = tx.get(root.warehouse.find(tx, 1)->tax);
-    auto* const district = root.district.find(tx, district_key(d));
+    const auto district = root.district.find(tx, district_key(d));
     const std::uint64_t district_tax = tx.get(district->tax);
     const auto number = static_cast<std::uint32_t>(tx.get(district->next_order));
     tx.set(district->next_order, number + 1);
@@ -101,13 +101,13 @@ struct Tpcc {
     enter(tx, root, {number, in.customer, in.entered, 1, static_cast<std::uint8_t>(d), 0, static_cast<std::uint8_t>(in.lines), 1}, true);
     Answer answer;
     for (std::uint32_t i = 0; i < in.lines; ++i) {
-      auto* const row = root.item.find(tx, in.line[i].item);
-      if (row == nullptr) {
+      const auto row = root.item.find(tx, in.line[i].item);
+      if (!row) {
         if (rolls_back) throw RolledBack();
         return answer;
       }
       const ItemData item = tx.get(row->data);
-      auto* const stock = root.stock.find(tx, stock_key(in.line[i].item));
+      const auto stock = root.stock.find(tx, stock_key(in.line[i].item));
       StockCounts counts = tx.get(stock->counts);
       const std::uint8_t quantity = in.line[i].quantity;
       counts.quantity = static_cast<std::uint16_t>(counts.quantity - quantity + (counts.quantity >= quantity + 10 ? 0 : 91));

@@ -38,21 +38,21 @@ class Audit {
     std::uint64_t ytd = 0, unfinished = 0;
     const std::uint64_t before = entered_;
     for (std::uint32_t d = 1; d <= districts; ++d) {
-      const auto* const row = root.district.find(tx, district_key(d));
-      if (row == nullptr) {
+      const auto row = root.district.find(tx, district_key(d));
+      if (!row) {
         problems_.push_back("district " + std::to_string(d) + " is not there");
         continue;
       }
       ytd += tx.get(row->ytd);
       district(d, tx.get(row->next_order), unfinished);
     }
-    const auto* const warehouse = root.warehouse.find(tx, 1);
-    if (warehouse == nullptr || tx.get(warehouse->ytd) != ytd)
+    const auto warehouse = root.warehouse.find(tx, 1);
+    if (!warehouse || tx.get(warehouse->ytd) != ytd)
       problems_.push_back("condition 1: w_ytd is not the sum of d_ytd, " + std::to_string(ytd));
     equal("condition 6: orders that lack their last line", unfinished, expected.unfinished);
     if (expected.orders) equal("orders more than were loaded", entered_ - before, *expected.orders);
     std::uint64_t sold = 0, ordered = 0;
-    root.stock.each(tx, [&](std::uint64_t, const auto* stock) {
+    root.stock.each(tx, [&](std::uint64_t, const auto& stock) {
       const StockCounts counts = tx.get(stock->counts);
       ordered += counts.orders;
       sold += counts.ytd;
@@ -72,18 +72,18 @@ class Audit {
   template <class Tx>
   void collect(Tx& tx, const Data& root) {
     for (unsigned p = 0; p < Data::parts; ++p) {
-      root.orders[p].each(tx, [&](std::uint64_t, const auto* row) {
+      root.orders[p].each(tx, [&](std::uint64_t, const auto& row) {
         const OrderData order = tx.get(row->data);
         if (!place(order.district, order.order, "an order")) return;
         auto& own = seen_[order.district - 1];
         if (!own.emplace(order.order, Seen{order}).second)
           problems_.push_back("order " + name(order.district, order.order) + " is there twice");
       });
-      root.new_orders[p].each(tx, [&](std::uint64_t, const auto* row) {
+      root.new_orders[p].each(tx, [&](std::uint64_t, const auto& row) {
         const NewOrderData data = tx.get(row->data);
         if (Seen* const seen = of(data.district, data.order, "a row of new_order")) seen->waits = true;
       });
-      root.lines[p].each(tx, [&](std::uint64_t, const auto* row) {
+      root.lines[p].each(tx, [&](std::uint64_t, const auto& row) {
         const LineData line = tx.get(row->data);
         Seen* const seen = of(line.district, line.order, "an order line");
         if (seen == nullptr) return;

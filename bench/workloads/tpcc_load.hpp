@@ -79,7 +79,7 @@ class Loader {
   template <class Host>
   static void load_district(Host& host, Rng& rng, std::uint32_t d) {
     host.update([d, tax = between(rng, 0, 2000)](auto& tx, Data& root) {
-      auto* const row = tx.template make<District<Model>>(std::uint64_t{first_orders + 1}, std::uint64_t{tax}, std::uint64_t{3'000'000},
+      const auto row = tx.template make<District<Model>>(std::uint64_t{first_orders + 1}, std::uint64_t{tax}, std::uint64_t{3'000'000},
                                                           std::uint64_t{d});
       root.district.insert(tx, district_key(d), row);
       return true;

@@ -39,6 +39,25 @@ const Entry* choose(std::span<const Entry> all, std::string_view wanted, std::st
   return fallback != nullptr && (isolation == Isolation::caller) ? fallback : nullptr;
 }
 
+Status take_dudetm(const std::string& path, const Options& options, engine::Config& config) {
+  constexpr std::uint32_t most_together = 1 << 24;
+  constexpr std::uint64_t least_log = 4096, most_log = std::uint64_t{16} << 30, least_shadow = 16 << 10;
+  const auto refused = [&](const char* option, std::uint64_t found, const char* expected) {
+    return failure(Code::invalid, path, std::string("Options::") + option + " " + std::to_string(found), expected, "leave it 0");
+  };
+  if (options.persist_group > most_together) return refused("persist_group", options.persist_group, "1 to 2^24, or 0");
+  if (options.volatile_log != 0 && (options.volatile_log < least_log || options.volatile_log > most_log))
+    return refused("volatile_log", options.volatile_log, "4 KiB to 16 GiB, or 0 for 8 MiB");
+  if (options.shadow_size != 0 && options.shadow_size < least_shadow) return refused("shadow_size", options.shadow_size, "16 KiB or more, or 0 for no limit");
+  if (options.reproduce_threads == 0 || options.reproduce_threads > 8) return refused("reproduce_threads", options.reproduce_threads, "1 to 8");
+  config.reproduce_threads = options.reproduce_threads;
+  config.persist_group = options.persist_group;
+  config.compress = options.compress;
+  config.volatile_log = options.volatile_log;
+  config.shadow_size = options.shadow_size;
+  return {};
+}
+
 }  // namespace
 
 Result<Opened> open_pool(const std::string& path, const Options& options, std::span<const Entry> candidates, const std::string& layout,
@@ -64,6 +83,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
                    "a power of two from 512 to 2^20, or 0 for 1024", "leave it 0");
   opened.config.alias_page_bytes = options.alias_page_bytes;
   opened.config.long_wrap_ms = options.long_wrap_ms;
+  if (Status s = take_dudetm(path, options, opened.config); !s.ok()) return s;
   if (medium != nullptr) {
     opened.config.fence_is_sync = medium->fence_is_sync();
   } else {
@@ -81,6 +101,13 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
         Code::incompatible, path,
         options.engine.empty() ? "no instance that isolates in the list of engines" : "engine '" + options.engine + "' is not in the list",
         "one of: " + names(candidates), "open it as Pool<Root, perdure::engines<...>> with the instance named, or change Options::engine");
+  const auto can_page = [&](const Entry& e) {
+    if (options.shadow_size == 0 || e.pages) return Status();
+    return failure(Code::invalid, path, "Options::shadow_size for engine '" + std::string(e.name) + "'", "an engine that evicts pages: dudetm",
+                   "leave it 0, or make the pool with Options::engine dudetm");
+  };
+  if (!options.engine.empty() || candidates.size() == 1)  // else the pool that is there says; a new one is refused when it has been made
+    if (Status s = can_page(*chosen); !s.ok()) return s;
   opened.config.instance = chosen->name;
   pool::Identity who = chosen->identity(opened.config);
   who.engine = chosen->family;
@@ -112,13 +139,14 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
       return failure(Code::incompatible, path, "a pool of engine '" + family + "'", "one of this program's: " + names(candidates),
                      "open it as Pool<Root, perdure::engines<perdure::" + family.substr(0, family.find('-')) + ">>, or with any_engine");
   }
+  if (Status s = can_page(*chosen); !s.ok()) return s;
   opened.index = static_cast<std::size_t>(chosen - candidates.data());
   opened.config.instance = chosen->name;
   if (header.ring_count == 0 && chosen->identity(opened.config).rings != 0)
     return failure(Code::corrupt, path, "a pool of engine '" + family + "' without a log ring", "one or more", "restore it from a copy");
   if (!opened.file->read_only())
     if (Status s = chosen->recover(*opened.file, opened.recovery); !s.ok()) return s;
-  if (Status s = opened.file->start_session(chosen->view); !s.ok()) return s;
+  if (Status s = opened.file->start_session(chosen->view, opened.config.shadow_size != 0); !s.ok()) return s;
   return opened;
 }
 

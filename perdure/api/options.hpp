@@ -36,6 +36,15 @@ struct Options {
   /// SoftWrAP: a transaction that has kept an alias table from being retired for so many milliseconds holds new ones back, and after as many again
   /// it is aborted at its next call (`busy`). 0: never
   std::uint32_t long_wrap_ms = 0;
+  /// dudetm: so many transactions at most are combined to one log record, of each word the last value; it is written when they are that many, when
+  /// somebody waits, when none has come for some milliseconds, or after a second. 1 to 2^24; 0: not combined (with `compress`: 64)
+  std::uint32_t persist_group = 0;
+  bool compress = false;           ///< dudetm: combined records are compressed (lz4). dudetm-combined always does
+  std::uint64_t volatile_log = 0;  ///< dudetm: bytes of each thread's volatile log, 4 KiB to 16 GiB; 0: 8 MiB (dudetm-inf: to begin with)
+  unsigned reproduce_threads = 1;  ///< dudetm: threads that write home from the log, 1 to 8: each has its own pages of home
+  /// dudetm: bytes of DRAM that the shadow may take, 16 KiB or more: a pool may be larger than memory. Transactions begin while it takes less; those in
+  /// flight may go beyond. 0: all that was ever changed stays in DRAM
+  std::uint64_t shadow_size = 0;
   std::uint64_t base = 0;       ///< creation: the view's address; 0: a free one is chosen
   std::uint64_t uuid_seed = 0;  ///< creation: for tests that must see the same pool at every run; 0: the uuid is random
 };

@@ -51,6 +51,7 @@ struct Plan {
   std::uint64_t seed = 1;
   Durability durability = durable;
   bool like_a_file = false;  ///< appends of 4 KiB, fences that are syncs
+  std::uint64_t shadow_size = 0;  ///< Options::shadow_size
   std::uint32_t rings = 1;   ///< where the order is held
   std::uint64_t ring_bytes = 16384;
   std::uint64_t home_bytes = 8 * pool::chunk_bytes, max_home_bytes = 16 * pool::chunk_bytes;
@@ -100,6 +101,7 @@ inline Options options_of(const Plan& plan, const engine::Entry& entry) {
   o.isolation = entry.isolation;
   o.threads = plan.rings;
   o.uuid_seed = plan.seed + 1;
+  o.shadow_size = plan.shadow_size;
   engine::Config config;
   config.instance = entry.name;
   config.durability = plan.durability;

@@ -58,6 +58,11 @@ struct Config {
   std::uint32_t alias_entries = 0;     ///< SoftWrAP: of each alias table; 0: its default
   std::uint32_t alias_page_bytes = 0;  ///< SoftWrAP: of an object's page in an alias table; 0: its default
   std::uint32_t long_wrap_ms = 0;      ///< SoftWrAP: how long a transaction may hold retirement up, twice; 0: as long as it takes
+  std::uint32_t persist_group = 0;     ///< DudeTM: transactions combined to one record; 0: its form's
+  bool compress = false;               ///< DudeTM: combined records are compressed
+  std::uint64_t volatile_log = 0;      ///< DudeTM: bytes of a thread's volatile log; 0: its default
+  unsigned reproduce_threads = 1;      ///< DudeTM: that write home from the log
+  std::uint64_t shadow_size = 0;       ///< DudeTM: bytes of DRAM for the shadow; 0: as many as it takes
 };
 
 /// What recovery did.
@@ -80,6 +85,8 @@ struct Stats {
   std::uint64_t log_used = 0, log_capacity = 0;
   std::uint64_t checkpoints = 0, checkpoint_lines = 0;
   std::uint64_t heap_used = 0, home_bytes = 0;
+  std::uint64_t shadow_pages = 0, evictions = 0;                     ///< DudeTM, paged: pages of the shadow that are copies; dropped since opening
+  std::uint64_t log_came = 0, log_combined = 0, log_written = 0;     ///< DudeTM: payload bytes that came, that were left by combination, that were written
   std::uint64_t bias_grants = 0, bias_revocations = 0;
   medium::Counters medium;
   Recovery recovery;

@@ -25,6 +25,7 @@ struct Entry {
   pool::Identity (*identity)(const Config&);  ///< all but the engine's name
   Status (*recover)(pool::PoolFile&, Recovery&);
   bool ring_records = true;  ///< its rings hold log/record.hpp's records
+  bool pages = false;        ///< its shadow may be smaller than the pool (Config::shadow_size)
 };
 
 /// Adds an instance's entries: one for each of its names.
@@ -35,7 +36,8 @@ void add_entries(std::vector<Entry>& all) {
   } else {
     using E = typename Instance::type;
     for (const InstanceName& n : Instance::names)
-      all.push_back({n.name, n.family, E::tm_name, Instance::isolation, E::view_policy, &E::identity, &E::recover, E::ring_records});
+      all.push_back({n.name, n.family, E::tm_name, Instance::isolation, E::view_policy, &E::identity, &E::recover, E::ring_records,
+                     requires { requires E::paged; }});
   }
 }
 

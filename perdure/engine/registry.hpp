@@ -41,8 +41,6 @@ PERDURE_INSTANCE(shadow,                "shadow",               full,   engine::
 PERDURE_INSTANCE(shadow_stm,            "shadow/stm",           full,   engine::shadow::Shadow<tm::Stm, engine::shadow::Reproduce::checkpoint>);
 PERDURE_INSTANCE(shadow_global_lock,    "shadow/global_lock",   full,   engine::shadow::Shadow<tm::GlobalLock, engine::shadow::Reproduce::checkpoint>);
 PERDURE_INSTANCE(shadow_none,           "shadow/none",          caller, engine::shadow::Shadow<tm::None, engine::shadow::Reproduce::checkpoint>);
-PERDURE_INSTANCE(dudetm,                "dudetm",               full,   engine::shadow::Shadow<tm::Biased, engine::shadow::Reproduce::replay>);
-PERDURE_INSTANCE(dudetm_stm,            "dudetm/stm",           full,   engine::shadow::Shadow<tm::Stm, engine::shadow::Reproduce::replay>);
 PERDURE_INSTANCE(dudetm_global_lock,    "dudetm/global_lock",   full,   engine::shadow::Shadow<tm::GlobalLock, engine::shadow::Reproduce::replay>);
 PERDURE_INSTANCE(dudetm_none,           "dudetm/none",          caller, engine::shadow::Shadow<tm::None, engine::shadow::Reproduce::replay>);
 PERDURE_INSTANCE(undo,                  "undo",                 full,   engine::undo::Undo<tm::GlobalLock>);
@@ -57,6 +55,16 @@ PERDURE_INSTANCE(volatile_stm,          "volatile/stm",         full,   engine::
 PERDURE_INSTANCE(volatile_global_lock,  "volatile/global_lock", full,   engine::volatile_memory::Volatile<tm::GlobalLock>);
 PERDURE_INSTANCE(volatile_none,         "volatile/none",        caller, engine::volatile_memory::Volatile<tm::None>);
 #undef PERDURE_INSTANCE
+struct dudetm {
+  static constexpr Isolation isolation = Isolation::full;
+  using type = engine::shadow::Shadow<tm::Biased, engine::shadow::Reproduce::replay>;
+  static constexpr auto& names = engine::shadow::dudetm_names;
+};
+struct dudetm_stm {
+  static constexpr Isolation isolation = Isolation::full;
+  using type = engine::shadow::Shadow<tm::Stm, engine::shadow::Reproduce::replay>;
+  static constexpr auto& names = engine::shadow::dudetm_stm_names;
+};
 struct rewind {
   static constexpr Isolation isolation = Isolation::full;
   using type = engine::rewind::Rewind<tm::GlobalLock>;

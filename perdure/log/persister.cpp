@@ -2,6 +2,9 @@
 #include "perdure/log/persister.hpp"
 
 #include <thread>
+#include <utility>
+
+#include "perdure/log/packed.hpp"
 
 namespace perdure::log {
 
@@ -13,51 +16,81 @@ void Persister::configure(Ring& ring, std::uint64_t last_id, std::uint64_t max_g
   writer_.configure(ring.seed(), ring.max_record(), unit);
 }
 
+void Persister::configure(Grouping grouping) {
+  grouping_ = std::move(grouping);
+  if (grouping_.transactions == 0) return;
+  combiner_.configure(grouping_.max_home_bytes);
+  packed_writer_.configure(ring_->seed(), ring_->max_record(), unit_);
+}
+
 void Persister::add(int slot, VolatileLog& log) noexcept {
   logs_[static_cast<std::size_t>(slot)].store(&log, std::memory_order_release);  // pairs with gather
   int seen = used_logs_.load(std::memory_order_relaxed);
   while (seen <= slot && !used_logs_.compare_exchange_weak(seen, slot + 1, std::memory_order_acq_rel)) {}  // pairs with gather
 }
 
-// Moves consecutive transactions from the volatile logs to the writer. Returns how many; stops at the group's bound.
-std::uint64_t Persister::gather() {
-  std::uint64_t next = durable() + 1;
-  std::uint64_t taken = 0;
-  gathered_bytes_ = 0;
+VolatileLog* Persister::log_of(std::uint64_t id, VolatileLog::Item& item) noexcept {
+  const int n = used_logs_.load(std::memory_order_acquire);  // pairs with add
+  for (int i = 0; i < n; ++i) {  // the log that had the last one is tried first: a busy thread has runs of ids
+    const int at = (last_log_ + i) % n;
+    VolatileLog* const log = logs_[static_cast<std::size_t>(at)].load(std::memory_order_acquire);  // pairs with add
+    if (log == nullptr) continue;
+    item = log->front();
+    if (item.id != id) continue;
+    last_log_ = at;
+    return log;
+  }
+  return nullptr;
+}
+
+// What is gathered is written; the rest has committed and can't be: the pool must be opened again.
+void Persister::out_of_memory() {
+  fail(failure(Code::out_of_memory, ring_->medium().path(), "not enough memory to gather a group of transactions"));
+}
+
+// Moves consecutive transactions from the volatile logs to the writer. Returns whether the record can be no longer.
+bool Persister::gather() {
   writer_.reset();
   for (;;) {
-    VolatileLog* log = nullptr;
     VolatileLog::Item item;
-    const int n = used_logs_.load(std::memory_order_acquire);  // pairs with add
-    for (int i = 0; i < n; ++i) {  // the log that had the last one is tried first: a busy thread has runs of ids
-      const int at = (last_log_ + i) % n;
-      VolatileLog* l = logs_[static_cast<std::size_t>(at)].load(std::memory_order_acquire);  // pairs with add
-      if (l == nullptr) continue;
-      item = l->front();
-      if (item.id == next) {
-        log = l;
-        last_log_ = at;
-        break;
-      }
-    }
-    if (log == nullptr) return taken;
+    VolatileLog* const log = log_of(durable() + gathered_ + 1, item);
+    if (log == nullptr) return false;
     const std::uint64_t size = (writer_.payload_words() + item.words + 2 + header_words) * 8;
-    if (taken != 0 && (size > max_group_ || size > writer_.max_bytes())) return taken;
+    if (gathered_ != 0 && (size > max_group_ || size > writer_.max_bytes())) return true;
     const bool marked = size <= writer_.max_bytes();  // one of the largest size stands alone, without its mark
     try {
       writer_.room(item.words + (marked ? 2 : 0));
     } catch (const std::bad_alloc&) {
-      // What is gathered is written; the rest has committed and can't be: the pool must be opened again.
-      if (taken == 0) fail(failure(Code::out_of_memory, ring_->medium().path(), "not enough memory to gather a group of transactions"));
-      return taken;
+      if (gathered_ == 0) out_of_memory();
+      return true;
     }
     writer_.entries(item.payload, item.words);
     if (marked) writer_.end_of(item.id);
     gathered_bytes_ += footprint(item.words);
     log->pop();
-    ++next;
-    ++taken;
+    ++gathered_;
   }
+}
+
+// As gather(), to the combiner. Here a group outlives the step that began it.
+bool Persister::gather_combined() {
+  const std::uint64_t most = writer_.max_bytes() / 8 - header_words;
+  while (gathered_ < grouping_.transactions) {
+    VolatileLog::Item item;
+    VolatileLog* const log = log_of(durable() + gathered_ + 1, item);
+    if (log == nullptr) return false;
+    if (gathered_ != 0 && (combiner_.bound(item.words) > most || !combiner_.commutes(item.payload, item.words))) return true;  // G1
+    try {
+      combiner_.add(item.payload, item.words);
+    } catch (const std::bad_alloc&) {
+      out_of_memory();
+      return true;
+    }
+    gathered_bytes_ += footprint(item.words);
+    log->pop();
+    ++gathered_;
+  }
+  return true;
 }
 
 void Persister::fail(const Status& status) {
@@ -66,28 +99,66 @@ void Persister::fail(const Status& status) {
   failed_.store(true, std::memory_order_release);  // pairs with wait
 }
 
-Status Persister::write(std::uint64_t transactions) {
-  const std::uint64_t last = durable_.load(std::memory_order_relaxed) + transactions;
+Status Persister::append(RecordWriter& record, RecordKind kind, std::uint64_t last) {
+  if (grouping_.make_room)
+    while (!ring_->fits(record.bytes()))
+      if (Status s = grouping_.make_room(); !s.ok()) return s;
   // The record must be durable before durable() says so (P1): else an acknowledged transaction could be lost.
-  Status status = ring_->append_fence(writer_, transactions == 1 ? RecordKind::commit : RecordKind::group, last,
-                                      static_cast<std::uint32_t>(transactions));
+  return ring_->append_fence(record, kind, last, static_cast<std::uint32_t>(gathered_));
+}
+
+// Makes what is gathered durable, as one record (P4).
+Status Persister::write() {
+  RecordKind kind = gathered_ == 1 ? RecordKind::commit : RecordKind::group;
+  RecordWriter* record = &writer_;
+  const std::uint64_t last = durable() + gathered_;
+  Status status;
+  try {
+    if (grouping_.transactions != 0) {
+      kind = RecordKind::combined;
+      writer_.reset();
+      combiner_.write(writer_);
+      came_.fetch_add(combiner_.came() * 8, std::memory_order_relaxed);
+      combined_.fetch_add(writer_.payload_words() * 8, std::memory_order_relaxed);
+      if (grouping_.compress && pack(writer_.payload(), writer_.payload_words(), packed_)) {
+        kind = RecordKind::packed;
+        packed_writer_.reset();
+        packed_writer_.entries(packed_.data(), packed_.size());
+        record = &packed_writer_;
+      }
+    }
+    written_.fetch_add(record->payload_words() * 8, std::memory_order_relaxed);
+    if (kind == RecordKind::packed) kept_.put(ring_->tail(), writer_.payload(), writer_.payload_words());
+    status = append(*record, kind, last);
+  } catch (const std::bad_alloc&) {
+    out_of_memory();
+    return this->status();
+  }
   if (!status.ok()) {
     fail(status);
     return status;
   }
-  outstanding_.fetch_sub(gathered_bytes_, std::memory_order_acq_rel);  // after tail moved; pairs with reserve
-  durable_.store(last, std::memory_order_release);                     // pairs with durable()
+  combiner_.clear();
+  if (!grouping_.make_room) outstanding_.fetch_sub(gathered_bytes_, std::memory_order_acq_rel);  // after tail moved; pairs with reserve
+  durable_.store(last, std::memory_order_release);                                               // pairs with durable()
+  gathered_bytes_ = gathered_ = 0;
   groups_.fetch_add(1, std::memory_order_relaxed);
   return status;
 }
 
-Persister::Outcome Persister::step() {
+Persister::Outcome Persister::step(bool whole) {
   Outcome outcome = Outcome::nothing;
   {
     const std::unique_lock lock(stepping_, std::try_to_lock);
     if (!lock.owns_lock()) return Outcome::busy;
-    if (!failed_.load(std::memory_order_relaxed))
-      if (const std::uint64_t taken = gather(); taken != 0 && write(taken).ok()) outcome = Outcome::wrote;
+    if (!failed_.load(std::memory_order_relaxed)) {
+      const bool combines = grouping_.transactions != 0;
+      const std::uint64_t before = gathered_;
+      const bool full = combines ? gather_combined() : gather();
+      if (gathered_ != before) outcome = Outcome::gathered;
+      if (gathered_ != 0 && (full || !combines || !whole) && !failed_.load(std::memory_order_relaxed) && write().ok()) outcome = Outcome::wrote;
+      waiting_.store(gathered_, std::memory_order_relaxed);
+    }
   }
   steps_.fetch_add(1, std::memory_order_seq_cst);  // pairs with wait: either the sleeper is counted below, or it sees this
   if (sleepers_.load(std::memory_order_seq_cst) != 0) steps_.notify_all();
@@ -100,6 +171,7 @@ Status Persister::wait(std::uint64_t id) {
     const std::uint32_t seen = steps_.load(std::memory_order_seq_cst);
     switch (step()) {
       case Outcome::wrote: break;
+      case Outcome::gathered:
       case Outcome::nothing: std::this_thread::yield(); break;  // an id below ours is drawn but not yet in its log
       case Outcome::busy:
         sleepers_.fetch_add(1, std::memory_order_seq_cst);  // pairs with step

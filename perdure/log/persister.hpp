@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Persister: DudeTM's Persist step. Takes committed transactions from the threads' volatile logs in id order, writes them as one record to the
-// pool's one ring, and says up to which id everything is durable.
+// pool's one ring, and says up to which id everything is durable. On demand it combines the transactions of a group and compresses the record.
 //
 // Ids are dense, so "in id order" needs no coordination: the next id is at the front of exactly one volatile log, or not there
 // yet. Whoever waits for durability may run a step (the first waiter persists for all who are waiting: one sync, many commits); a
 // background thread may too. Order: prefix. Recovery replays the ring until it ends.
 // Invariants: P1 durable() rises only after the record's fence. P2 a record holds consecutive ids, and follows the record before.
 // P3 a commit reserves its bytes in the ring before it draws its id, so that a step never lacks room: a checkpoint that waits for
-// durability (its lines may hold newer values than the ring) can always be served, and a full ring can't block the two on each other.
+// durability (its lines may hold newer values than the ring) can always be served, and a full ring can't block the two on each other. Without promises
+// (DudeTM-Inf) a step that lacks room makes it: only where home is written from the log, which waits for nothing else.
+// P4 of a group that is combined all transactions are durable at once: they are one record, and no other transaction is between them.
 // Source: DudeTM (ASPLOS '17) 3.3; group commit (DeWitt et al., SIGMOD '84).
 // Thread safety: all calls but configure.
 #pragma once
@@ -16,28 +18,44 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
+#include <vector>
 
 #include "perdure/base/thread_slot.hpp"
+#include "perdure/log/combiner.hpp"
+#include "perdure/log/kept.hpp"
 #include "perdure/log/ring.hpp"
 #include "perdure/log/volatile_log.hpp"
 
 namespace perdure::log {
 
+/// How transactions become records.
+struct Grouping {
+  std::uint64_t transactions = 0;    ///< combined, so many at most to a record; 0: a record has what there is when somebody comes, uncombined
+  bool compress = false;             ///< combined records are packed (packed.hpp) where that makes them shorter
+  std::uint64_t max_home_bytes = 0;  ///< the pool's, if they are combined
+  std::function<Status()> make_room; ///< given: nobody reserves, and a step that lacks room calls this until there is some
+};
+
 class Persister {
  public:
   enum class Outcome : std::uint8_t {
-    busy,     ///< another step is in progress
-    nothing,  ///< no transaction is next (or the medium has failed)
-    wrote     ///< a record was made durable
+    busy,      ///< another step is in progress
+    nothing,   ///< no transaction is next (or the medium has failed)
+    gathered,  ///< some joined a group that is not full: nothing was written
+    wrote      ///< a record was made durable
   };
 
   void configure(Ring& ring, std::uint64_t last_id, std::uint64_t max_group_bytes, std::size_t unit);
+  /// Before any thread; else nothing is combined. Throws std::bad_alloc.
+  void configure(Grouping grouping);
   /// Registers a thread's log.
   void add(int slot, VolatileLog& log) noexcept;
 
   /// P3: promises room for a transaction of n payload words. False: the ring is too full; nothing was promised.
   [[nodiscard]] bool reserve(std::uint64_t words) noexcept {
+    if (grouping_.make_room) return true;
     const std::uint64_t n = footprint(words);
     const std::uint64_t before = outstanding_.fetch_add(n, std::memory_order_acq_rel);  // pairs with step's subtraction, after tail moved
     if (ring_->used() + before + n <= ring_->bytes()) return true;
@@ -45,38 +63,59 @@ class Persister {
     return false;
   }
   /// Takes back a promise: the commit failed before it drew its id.
-  void unreserve(std::uint64_t words) noexcept { outstanding_.fetch_sub(footprint(words), std::memory_order_relaxed); }
+  void unreserve(std::uint64_t words) noexcept {
+    if (!grouping_.make_room) outstanding_.fetch_sub(footprint(words), std::memory_order_relaxed);
+  }
   /// Bytes promised and not yet written.
   [[nodiscard]] std::uint64_t outstanding() const noexcept { return outstanding_.load(std::memory_order_relaxed); }
 
   /// Every transaction with an id <= this is durable.
   [[nodiscard]] std::uint64_t durable() const noexcept { return durable_.load(std::memory_order_acquire); }  // pairs with step's release
 
-  /// Writes what has been committed as one record. Waits for the medium alone.
-  Outcome step();
+  /// Writes what has been committed as one record. Waits for the medium alone. `whole`: a group that is not full is not written yet.
+  Outcome step(bool whole = false);
+  /// Transactions gathered and not yet written: of a group that is not full.
+  [[nodiscard]] std::uint64_t waiting() const noexcept { return waiting_.load(std::memory_order_relaxed); }
   /// Returns when durable() >= id (running steps as needed), or when the medium has failed.
   Status wait(std::uint64_t id);
   [[nodiscard]] Status status() const;
 
   [[nodiscard]] std::uint64_t groups() const noexcept { return groups_.load(std::memory_order_relaxed); }
+  /// Bytes of payload that transactions came with, after combination, and as written: what combination and compression saved.
+  [[nodiscard]] std::uint64_t bytes_came() const noexcept { return came_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t bytes_combined() const noexcept { return combined_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t bytes_written() const noexcept { return written_.load(std::memory_order_relaxed); }
+  /// What packed records say, for whoever applies them without a crash in between.
+  [[nodiscard]] Kept& kept() noexcept { return kept_; }
 
  private:
   [[nodiscard]] std::uint64_t footprint(std::uint64_t words) const noexcept {  // alone in a record, with an end mark
     return ((words + header_words + 2) * 8 + unit_ - 1) / unit_ * unit_;
   }
-  std::uint64_t gather();
+  /// The volatile log at whose front transaction `id` is, or null.
+  VolatileLog* log_of(std::uint64_t id, VolatileLog::Item& item) noexcept;
+  bool gather();
+  bool gather_combined();
+  bool take_in(const VolatileLog::Item& item) noexcept;
+  void out_of_memory();
   void fail(const Status& status);
-  Status write(std::uint64_t transactions);
+  Status write();
+  Status append(RecordWriter& record, RecordKind kind, std::uint64_t last);
 
   Ring* ring_ = nullptr;
   std::uint64_t unit_ = 64;
-  std::uint64_t gathered_bytes_ = 0;  ///< promises of the transactions in the writer
+  std::uint64_t gathered_bytes_ = 0;  ///< promises of the transactions gathered
+  std::uint64_t gathered_ = 0;        ///< how many: ids durable() + 1 and those that follow
+  Grouping grouping_;
+  Combiner combiner_;
+  std::vector<std::uint64_t> packed_;
+  Kept kept_;
   std::mutex stepping_;
   mutable std::mutex failure_;
   Status status_;
   std::atomic<bool> failed_{false};
   std::uint64_t max_group_ = 0;
-  RecordWriter writer_;
+  RecordWriter writer_, packed_writer_;
   int last_log_ = 0;
   std::atomic<int> used_logs_{0};
   std::array<std::atomic<VolatileLog*>, base::max_threads> logs_{};
@@ -84,7 +123,7 @@ class Persister {
   alignas(128) std::atomic<std::uint64_t> durable_{0};
   std::atomic<std::uint32_t> steps_{0};  ///< what waiters sleep on
   std::atomic<int> sleepers_{0};
-  std::atomic<std::uint64_t> groups_{0};
+  std::atomic<std::uint64_t> groups_{0}, waiting_{0}, came_{0}, combined_{0}, written_{0};
 };
 
 }  // namespace perdure::log

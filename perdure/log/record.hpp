@@ -6,7 +6,7 @@
 //   word 1  checksum                          over everything below, word 0, word 2 and the position, seeded by the pool's uuid, the
 //                                             epoch and the ring: what an earlier lap, opening or pool left there never checks (law L10)
 //   word 2  payload words (32 bits) | transactions << 32
-//   word 3  entries
+//   word 3  entries; of a packed record what log/packed.hpp says
 //
 // An entry is a key and what follows it: (offset / 8) << 24 | count << 4 | entry kind.
 //   words   count values, to be stored at home offset; one word of zero after them if count is even (entries stay even)
@@ -36,7 +36,9 @@ inline constexpr std::size_t header_words = 3;
 inline constexpr std::uint64_t id_mask = (std::uint64_t{1} << 48) - 1;
 inline constexpr std::uint64_t max_count = (1 << 20) - 1;
 
-enum class RecordKind : std::uint8_t { commit = 1, group = 2, undo = 3 };
+/// group: several transactions, one after another. combined: several transactions' heap ops and what is left of their words (log/combiner.hpp).
+/// packed: a combined record's payload, compressed. combined and packed are of format 3.
+enum class RecordKind : std::uint8_t { commit = 1, group = 2, undo = 3, combined = 4, packed = 5 };
 enum class EntryKind : std::uint8_t { words = 1, alloc = 2, free = 3, end = 4, before = 5 };
 
 [[nodiscard]] constexpr std::uint64_t entry_key(EntryKind kind, std::uint64_t offset, std::uint64_t count) noexcept {
@@ -99,7 +101,7 @@ class RecordWriter {
   }
   /// n consecutive words: n words and a key. Throws as word(), with nothing recorded.
   void words(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n, EntryKind kind = EntryKind::words) {
-    room(n + 2 * (n / max_count + 1));
+    room((n + 2) / 2 * 2 + 2 * (n / max_count));  // what it takes, not a word more: whoever gathers again what fitted once relies on it
     while (n > 0) {
       const std::uint64_t run = n < max_count ? n : max_count;
       at_[0] = entry_key(kind, offset, run);
@@ -207,7 +209,7 @@ struct RecordView {
   /// Whether the header makes sense in a ring whose records take at most `max_bytes`.
   [[nodiscard]] bool plausible(std::uint64_t max_bytes) const noexcept {
     const auto k = static_cast<std::uint64_t>(words[0] >> 48);
-    return id() != 0 && k >= 1 && k <= 3 && (payload_words() + header_words) * 8 <= max_bytes && payload_words() % 2 == 0;
+    return id() != 0 && k >= 1 && k <= 5 && (payload_words() + header_words) * 8 <= max_bytes && payload_words() % 2 == 0;
   }
   [[nodiscard]] bool checks(std::uint64_t seed) const noexcept {
     return record_checksum(words, payload_words(), position, base::Fold(seed)) == words[1];

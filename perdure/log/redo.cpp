@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "perdure/log/redo_team.hpp"
 #include "perdure/log/ring.hpp"
 
 namespace perdure::log {
@@ -53,6 +54,12 @@ void HomeWriter::flush() const {
 
 std::string ring_name(const medium::Medium& medium, std::uint32_t ring) { return medium.path() + ": log ring " + std::to_string(ring); }
 
+Status strange_record(const medium::Medium& medium, std::uint64_t id) {
+  return failure(Code::corrupt, medium.path(),
+                 "the record of transaction " + std::to_string(id) + " names bytes or blocks that the pool does not have", "entries inside home",
+                 "restore a copy");
+}
+
 Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& header) {
   RedoRecovery done;
   done.last_id = header.applied;
@@ -72,23 +79,38 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   if (!records.empty())
     if (Status s = medium.fence(); !s.ok()) return s;
   std::sort(records.begin(), records.end(), [](const RecordView& a, const RecordView& b) { return a.id() < b.id(); });
-  HomeWriter home(medium, header.max_home_bytes, HomeWriter::Use::recovery);
+  std::vector<Payload> payloads;
+  payloads.reserve(records.size());
+  std::vector<std::vector<std::uint64_t>> unpacked;  // a vector that moves keeps its words where they are
+  std::vector<std::uint64_t> none;
+  std::uint64_t bytes = 0;
+  const auto apply = [&] {
+    const std::size_t strange = redo(medium, header.max_home_bytes, payloads, HomeWriter::Use::recovery, redo_threads(bytes));
+    const bool good = strange == no_strange;
+    const std::uint64_t id = good ? 0 : records[done.records - payloads.size() + strange].id();
+    payloads.clear();
+    unpacked.clear();
+    bytes = 0;
+    return good ? Status() : strange_record(medium, id);
+  };
   for (const RecordView& r : records) {
     // prefix: the ring is written in id order, so a gap can only mean that the ring is not what it should be
     if (header.order == pool::Order::prefix && r.id() - r.transactions() > done.last_id)
       return failure(Code::corrupt, ring_name(medium, 0),
                      "transaction " + std::to_string(r.id()) + " follows " + std::to_string(done.last_id) + " with others missing",
                      "records without a gap", "nothing was acknowledged that is lost here; restore a copy");
-    if (!home.payload(r.words + header_words, r.payload_words()))
-      return failure(Code::corrupt, medium.path(),
-                     "the record of transaction " + std::to_string(r.id()) + " names bytes or blocks that the pool does not have",
-                     "entries inside home", "restore a copy");
+    if (r.kind() == RecordKind::packed) unpacked.emplace_back();
+    payloads.push_back(payload_of(r, header.ring_bytes / 16, r.kind() == RecordKind::packed ? unpacked.back() : none));
+    if (payloads.back().words == nullptr) return strange_record(medium, r.id());
+    bytes += payloads.back().n * 8;
     ++done.records;
     done.transactions += r.transactions();
     done.bytes += r.bytes(header.append_unit);
     done.last_id = r.id();
+    if (!unpacked.empty() && bytes > most_unpacked)
+      if (Status s = apply(); !s.ok()) return s;
   }
-  home.flush();
+  if (Status s = apply(); !s.ok()) return s;
   // D2: all of it durable before start_session's header may say that the rings are empty.
   if (done.records != 0)
     if (Status s = medium.fence(); !s.ok()) return s;

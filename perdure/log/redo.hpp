@@ -75,6 +75,9 @@ class HomeWriter final : public pool::HeapTarget {
   mutable std::vector<std::uint64_t> lines_;  // to be flushed
 };
 
+/// Why a record can't be applied: it names what the pool does not have, or can't be unpacked.
+Status strange_record(const medium::Medium& medium, std::uint64_t id);
+
 /// What recovery of redo rings did.
 struct RedoRecovery {
   std::uint64_t records = 0, transactions = 0, bytes = 0;

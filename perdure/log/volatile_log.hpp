@@ -3,7 +3,8 @@
 // VolatileLog: a thread's committed but not yet persisted transactions, in DRAM (DudeTM section 3.2: the volatile log region).
 //
 // A ring of transactions (id, words, payload) between the thread that commits and whoever persists. A payload never wraps: one that
-// would is put at the start, with a skip mark before. A payload of more than a quarter of the ring goes by pointer.
+// would is put at the start, with a skip mark before. A payload of more than a quarter of the ring goes by pointer. One that is `unbounded`
+// (DudeTM-Inf, section 5.1) never is full: it goes on in a ring of twice the size, and the old one goes when it has been read.
 // Thread safety: push by one thread; front/pop by one thread at a time (the persister's lock).
 #pragma once
 
@@ -23,49 +24,64 @@ class VolatileLog {
     std::uint64_t words = 0;
   };
 
-  explicit VolatileLog(std::uint64_t words = 1 << 20) : capacity_(words), ring_(new std::uint64_t[words]) {}
+  explicit VolatileLog(std::uint64_t words = 1 << 20, bool unbounded = false) : unbounded_(unbounded), write_(new Segment(words)), read_(write_) {}
 
   /// Whether push of a payload of n words would not have to wait.
-  [[nodiscard]] bool fits(std::uint64_t n) const noexcept {
-    // acquire pairs with pop: what lay there has been copied out
-    return tail_.load(std::memory_order_relaxed) + 2 * footprint(n) - head_.load(std::memory_order_acquire) <= capacity_;
-  }
-  /// Allocates what push(n) will need, so that push can't fail.
+  [[nodiscard]] bool fits(std::uint64_t n) const noexcept { return unbounded_ || write_->fits(n); }
+  /// Allocates what push(n) will need, so that push can't fail. Throws std::bad_alloc.
   void prepare(std::uint64_t n) {
-    if (by_pointer(n)) spare_.reset(new std::uint64_t[n]);
+    if (unbounded_ && __builtin_expect(!write_->fits(n), 0) && next_ == nullptr) next_.reset(new Segment(std::min(write_->capacity * 2, largest)));
+    const Segment& where = next_ != nullptr ? *next_ : *write_;
+    if (where.by_pointer(n)) spare_.reset(new std::uint64_t[n]);
   }
   /// fits(n) and prepare(n) come before.
   void push(std::uint64_t id, const std::uint64_t* payload, std::uint64_t n) noexcept {
-    std::uint64_t at = tail_.load(std::memory_order_relaxed);
-    const std::uint64_t size = footprint(n);
-    const std::uint64_t to_end = capacity_ - at % capacity_;
+    if (__builtin_expect(next_ != nullptr, 0)) {
+      Segment* const next = next_.release();
+      write_->next.store(next, std::memory_order_release);  // pairs with front: what it holds so far is seen
+      write_ = next;
+    }
+    Segment& s = *write_;
+    std::uint64_t at = s.tail.load(std::memory_order_relaxed);
+    const std::uint64_t size = s.footprint(n);
+    const std::uint64_t to_end = s.capacity - at % s.capacity;
     if (to_end < size) {
-      ring_[at % capacity_] = skip;
+      s.ring[at % s.capacity] = skip;
       at += to_end;
     }
-    std::uint64_t* p = &ring_[at % capacity_];
+    std::uint64_t* p = &s.ring[at % s.capacity];
     p[0] = id;
     p[1] = n;
-    if (by_pointer(n)) {
+    if (s.by_pointer(n)) {
       std::uint64_t* const copy = spare_.release();
       std::memcpy(copy, payload, n * 8);
       std::memcpy(p + 2, &copy, sizeof copy);
     } else {
       std::copy_n(payload, n, p + 2);
     }
-    tail_.store(at + size, std::memory_order_release);  // pairs with front's acquire
+    s.tail.store(at + size, std::memory_order_release);  // pairs with front's acquire
   }
   /// The oldest item, or id 0 when there is none.
   [[nodiscard]] Item front() noexcept {
     for (;;) {
-      const std::uint64_t at = head_.load(std::memory_order_relaxed);
-      if (at == tail_.load(std::memory_order_acquire)) return {};  // pairs with push
-      const std::uint64_t* p = &ring_[at % capacity_];
-      if (*p == skip) {
-        head_.store(at + capacity_ - at % capacity_, std::memory_order_release);  // pairs with fits
+      Segment& s = *read_;
+      const std::uint64_t at = s.head.load(std::memory_order_relaxed);
+      if (at == s.tail.load(std::memory_order_acquire)) {  // pairs with push
+        Segment* const next = s.next.load(std::memory_order_acquire);  // pairs with push
+        if (next == nullptr || at != s.tail.load(std::memory_order_acquire)) {
+          if (next == nullptr) return {};
+          continue;
+        }
+        delete read_;
+        read_ = next;
         continue;
       }
-      if (!by_pointer(p[1])) return {p[0], p + 2, p[1]};
+      const std::uint64_t* p = &s.ring[at % s.capacity];
+      if (*p == skip) {
+        s.head.store(at + s.capacity - at % s.capacity, std::memory_order_release);  // pairs with fits
+        continue;
+      }
+      if (!s.by_pointer(p[1])) return {p[0], p + 2, p[1]};
       const std::uint64_t* copy;
       std::memcpy(&copy, p + 2, sizeof copy);
       return {p[0], copy, p[1]};
@@ -73,24 +89,42 @@ class VolatileLog {
   }
   void pop() noexcept {
     const Item item = front();
-    if (by_pointer(item.words)) delete[] item.payload;
-    head_.store(head_.load(std::memory_order_relaxed) + footprint(item.words), std::memory_order_release);  // pairs with fits
+    Segment& s = *read_;
+    if (s.by_pointer(item.words)) delete[] item.payload;
+    s.head.store(s.head.load(std::memory_order_relaxed) + s.footprint(item.words), std::memory_order_release);  // pairs with fits
   }
   ~VolatileLog() {
     while (front().id != 0) pop();
+    delete read_;
   }
   VolatileLog(const VolatileLog&) = delete;
   VolatileLog& operator=(const VolatileLog&) = delete;
 
  private:
   static constexpr std::uint64_t skip = ~std::uint64_t{0};
-  [[nodiscard]] bool by_pointer(std::uint64_t n) const noexcept { return n > capacity_ / 4; }
-  [[nodiscard]] std::uint64_t footprint(std::uint64_t n) const noexcept { return by_pointer(n) ? 3 : n + 2; }
+  static constexpr std::uint64_t largest = std::uint64_t{1} << 24;  ///< words: 128 MiB
 
-  std::uint64_t capacity_;
-  std::unique_ptr<std::uint64_t[]> ring_, spare_;
-  alignas(128) std::atomic<std::uint64_t> tail_{0};
-  alignas(128) std::atomic<std::uint64_t> head_{0};
+  struct Segment {
+    explicit Segment(std::uint64_t words) : capacity(words), ring(new std::uint64_t[words]) {}
+    [[nodiscard]] bool fits(std::uint64_t n) const noexcept {
+      // acquire pairs with pop: what lay there has been copied out
+      return tail.load(std::memory_order_relaxed) + 2 * footprint(n) - head.load(std::memory_order_acquire) <= capacity;
+    }
+    [[nodiscard]] bool by_pointer(std::uint64_t n) const noexcept { return n > capacity / 4; }
+    [[nodiscard]] std::uint64_t footprint(std::uint64_t n) const noexcept { return by_pointer(n) ? 3 : n + 2; }
+
+    const std::uint64_t capacity;
+    const std::unique_ptr<std::uint64_t[]> ring;
+    alignas(128) std::atomic<std::uint64_t> tail{0};
+    alignas(128) std::atomic<std::uint64_t> head{0};
+    std::atomic<Segment*> next{nullptr};  ///< where it goes on; nothing is pushed here any more
+  };
+
+  const bool unbounded_;
+  Segment* write_;  // the pusher's
+  std::unique_ptr<Segment> next_;
+  std::unique_ptr<std::uint64_t[]> spare_;
+  alignas(128) Segment* read_;  // the popper's
 };
 
 }  // namespace perdure::log

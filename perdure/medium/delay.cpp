@@ -57,6 +57,8 @@ bool add_knob(Delays& d, std::string_view knob) {
     d.fence_ns = ns;
   else if (what == "write")
     d.write_ns = ns;
+  else if (what == "bandwidth" && ns != 0)  // GB/s, not ns
+    d.bandwidth_gb_s = ns;
   else
     return false;
   return true;
@@ -71,7 +73,7 @@ Result<Delays> Delays::named(std::string_view name) {
     const bool again = before.find("+" + std::string(knob.substr(0, knob.find('=')))) != std::string_view::npos;
     if (base.ok() && (again || !add_knob(*base, knob)))
       return failure(Code::invalid, "", "delays named \"" + std::string(name) + "\"",
-                     "a name, or NAME+fence=NS, NAME+write=NS with at most 1000000 ns, NAME+wbinvd, NAME+each, each once",
+                     "a name, or NAME+fence=NS, NAME+write=NS with at most 1000000 ns, NAME+bandwidth=GB/s, NAME+wbinvd, NAME+each, each once",
                      "write it as in \"rewind+fence=500\"");
     return base;
   }
@@ -96,7 +98,7 @@ Result<Delays> Delays::named(std::string_view name) {
     return d;
   }
   return failure(Code::invalid, "", "delays named \"" + std::string(name) + "\"", "none, rewind, blurred, dudetm, dudetm-3500 or softwrap",
-                 "name one of them, with or without +fence=NS, +write=NS, +wbinvd, +each");
+                 "name one of them, with or without +fence=NS, +write=NS, +bandwidth=GB/s, +wbinvd, +each");
 }
 
 ModelDelay::ModelDelay(const Delays& d)

@@ -72,7 +72,8 @@ Status refuse(const std::string& path, const ChosenHeader& c, const Header* a, c
   }
   if (has(CopyState::other_version)) {
     const std::uint32_t v = c.copy_a == CopyState::other_version ? a->version : b->version;
-    return failure(Code::incompatible, path, "a pool of format version " + number(v), "version " + number(format_version),
+    return failure(Code::incompatible, path, "a pool of format version " + number(v),
+                   "version " + number(first_version) + " to " + number(format_version),
                    v > format_version ? "open it with a newer Perdure"
                    : v != 0           ? "export it with the Perdure that made it, and load the export here"
                                       : "the version says that no Perdure made it; restore it from a copy");
@@ -125,7 +126,7 @@ Status other_layout(const std::string& path, const Header& h, std::string_view m
 }  // namespace
 
 std::uint64_t header_checksum(const Header& header) noexcept {
-  return base::hash_bytes(&header, offsetof(Header, checksum), format_version);
+  return base::hash_bytes(&header, offsetof(Header, checksum), first_version);
 }
 
 CopyState judge(const Header& copy, std::string* why_impossible) {
@@ -134,13 +135,13 @@ CopyState judge(const Header& copy, std::string* why_impossible) {
     // A flip in one of the three fields that say what to make of the rest: damage, not another kind of file.
     Header repaired = copy;
     std::memcpy(repaired.magic, magic, sizeof magic);
-    repaired.version = format_version;
     repaired.endian = endian_mark;
-    if (header_checksum(repaired) == copy.checksum) return CopyState::damaged;
+    for (repaired.version = first_version; repaired.version <= format_version; ++repaired.version)
+      if (header_checksum(repaired) == copy.checksum) return CopyState::damaged;
   }
   if (std::memcmp(copy.magic, magic, sizeof magic) != 0) return CopyState::foreign;
   if (copy.endian != endian_mark) return copy.endian == __builtin_bswap32(endian_mark) ? CopyState::other_endian : CopyState::damaged;
-  if (copy.version != format_version) return CopyState::other_version;
+  if (copy.version < first_version || copy.version > format_version) return CopyState::other_version;
   if (!sound) return CopyState::damaged;
   std::string why = contradiction(copy);
   if (why.empty()) return CopyState::valid;

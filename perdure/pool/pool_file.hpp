@@ -85,7 +85,7 @@ class PoolFile {
   Status reserve_view();
   /// Maps the view at the recorded base; raises the epoch, clears `clean` and the ring heads, adopts the medium's append unit, publishes
   /// (not when read-only); makes the heap (not for ViewPolicy::none). The rings hold nothing by now: recovery read them with header().append_unit.
-  Status start_session(ViewPolicy policy);
+  Status start_session(ViewPolicy policy, bool paged = false);
   [[nodiscard]] std::byte* view() const noexcept { return view_; }  ///< address of home offset 0 in the view
   [[nodiscard]] Heap& heap() noexcept { return *heap_; }
   [[nodiscard]] bool has_heap() const noexcept { return heap_ != nullptr; }
@@ -117,6 +117,7 @@ class PoolFile {
   std::atomic<std::uint64_t> home_bytes_{0};
   std::byte* view_ = nullptr;
   ViewPolicy policy_ = ViewPolicy::none;
+  bool paged_ = false;
   bool created_ = false, read_only_ = false, write_b_first_ = false;
   std::string path_;
 };

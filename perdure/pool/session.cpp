@@ -35,8 +35,9 @@ Status PoolFile::reserve_view() {
   return {};
 }
 
-Status PoolFile::start_session(ViewPolicy policy) {
+Status PoolFile::start_session(ViewPolicy policy, bool paged) {
   policy_ = policy;
+  paged_ = paged;
   if (policy != ViewPolicy::none) {
     if (Status s = reserve_view(); !s.ok()) return s;
     view_ = space_.begin();
@@ -62,7 +63,7 @@ Status PoolFile::map_home(std::uint64_t from, std::uint64_t to) {
   std::byte* const at = view_ + from;
   if (read_only_) return medium_->map_view(at, from, to - from, medium::ViewKind::shared_read);
   if (policy_ == ViewPolicy::shared) return medium_->map_view(at, from, to - from, medium::ViewKind::shared);
-  if (created_ || from != 0) {
+  if (!paged_ && (created_ || from != 0)) {
     if (Status s = medium_->map_view(at, from, to - from, medium::ViewKind::fresh); !s.ok()) return s;
     if (from == 0 && header_.root_bytes != 0) {  // all that a new home holds
       MemoryTarget view(view_);
@@ -71,7 +72,7 @@ Status PoolFile::map_home(std::uint64_t from, std::uint64_t to) {
     return {};
   }
   Status s = medium_->map_view(at, from, to - from, medium::ViewKind::copy_on_write);
-  if (s.code() != Code::unsupported) return s;
+  if (s.code() != Code::unsupported || paged_) return s;
   if (s = medium_->map_view(at, from, to - from, medium::ViewKind::fresh); !s.ok()) return s;
   return copy_home(from, to);
 }

@@ -34,9 +34,12 @@ inline bool is_durable_when_seen(const Entry& e) { return is_undo(e) || is_rewin
 
 /// How many times as long a transaction takes, and as many events on a medium, at most: what a test does is divided by it.
 inline unsigned heavy(const Entry& e) { return e.family.starts_with("rewind-2l") ? 20 : is_rewind(e) ? 4 : 1; }
+/// One of DudeTM's forms but its first: they are one type a TM, and differ in how they persist.
+inline bool is_further_form(const Entry& e) { return is_dudetm(e) && !e.name.starts_with("dudetm/") && e.name != "dudetm"; }
 /// Under `none` REWIND's compositions are one type, Blurred Persistence's systems two, which differ from those that isolate in their TM alone: one of each
-/// stands for all.
+/// stands for all. So do DudeTM's forms under the library's own TM for those under another.
 inline bool is_stood_for(const Entry& e) {
+  if (is_further_form(e) && e.tm != "biased") return true;
   return !isolates(e) &&
          ((is_rewind(e) && e.family != "rewind-1l-nfp-batch") || (is_blurred(e) && e.family != "bppm" && e.family != "redo-mne-async"));
 }

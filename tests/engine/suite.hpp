@@ -82,6 +82,7 @@ struct Shape {
   std::uint64_t ring_bytes = 65536;
   std::uint32_t log_group = 0;                        ///< Options::log_group
   std::uint32_t alias_entries = 0, long_wrap_ms = 0;  ///< Options' own
+  std::uint64_t shadow_size = 0;                      ///< Options' own
   std::uint64_t home_bytes = 16 * pool::chunk_bytes, max_home_bytes = 64 * pool::chunk_bytes;
 
   [[nodiscard]] medium::RecordingOptions medium() const {
@@ -102,6 +103,7 @@ struct Shape {
     o.log_group = log_group;
     o.alias_entries = alias_entries;
     o.long_wrap_ms = long_wrap_ms;
+    o.shadow_size = shadow_size;
     engine::Config config;
     config.instance = e.name;
     config.durability = durability;

@@ -271,7 +271,7 @@ TEST_P(Mismatch, LayoutEngineVersionEndianness) {
       if (endian)
         h.endian = __builtin_bswap32(h.endian);
       else
-        h.version += 1;
+        h.version = pool::format_version + 1;
       h.checksum = pool::header_checksum(h);
       poke(path, copy, &h, sizeof h);
     }

@@ -5,10 +5,13 @@
 #include <atomic>
 #include <barrier>
 #include <latch>
+#include <map>
 #include <thread>
 
+#include "perdure/log/packed.hpp"
 #include "perdure/log/persister.hpp"
 #include "perdure/medium/faulty.hpp"
+#include "perdure/pool/size_classes.hpp"
 #include "tests/log/suite.hpp"
 
 namespace perdure::log::testing {
@@ -178,6 +181,129 @@ TEST_F(PersisterTest, TheLargestTransactionFitsWithoutItsMark) {
   EXPECT_EQ(1U, persister.durable());
   EXPECT_EQ(0U, persister.outstanding());
   EXPECT_TRUE(scan(on->map, 0, on->seed).scan.damage.ok());
+}
+
+// What a combined record's words come to, its kind and transactions.
+struct CombinedRecord {
+  RecordKind kind;
+  std::uint64_t id, transactions;
+  std::map<std::uint64_t, std::uint64_t> words;
+};
+
+std::vector<CombinedRecord> combined_records(RingOnMedium& on) {
+  std::vector<CombinedRecord> all;
+  std::vector<std::uint64_t> scratch;
+  const Scan found = scan_ring(on.map, 0, on.seed, 64, "test", [&](const RecordView& r) {
+    CombinedRecord c{r.kind(), r.id(), r.transactions(), {}};
+    const Payload payload = payload_of(r, on.map.bytes / 16, scratch);
+    ASSERT_NE(nullptr, payload.words);
+    ASSERT_TRUE(each_entry(payload.words, payload.n, [&](const Entry& e) {
+      for (std::uint64_t i = 0; i < e.count; ++i) c.words[e.offset + i * 8] = e.values[i];
+    }));
+    all.push_back(std::move(c));
+  });
+  EXPECT_TRUE(found.damage.ok());
+  return all;
+}
+
+TEST_F(PersisterTest, AGroupIsCombinedAndWrittenWhenItIsFullOrSomebodyWaits) {
+  for (const bool compress : {false, true}) {
+    volatile_logs.clear();
+    clock = 0;
+    Persister combining;
+    on = std::make_unique<RingOnMedium>(1 << 20);
+    combining.configure(on->ring, 0, 1 << 20, 64);
+    combining.configure(Grouping{10, compress, 64 << 20, {}});
+    VolatileLog log(1 << 16);
+    combining.add(0, log);
+    const auto commit_word = [&](std::uint64_t offset, std::uint64_t value) {
+      const std::vector<std::uint64_t> p{entry_key(EntryKind::words, (40 << 20) + offset, 1), value};
+      ASSERT_TRUE(combining.reserve(p.size()));
+      log.prepare(p.size());
+      log.push(++clock, p.data(), p.size());
+    };
+    for (std::uint64_t i = 0; i < 9; ++i) commit_word(8 * (i % 3), i);
+    EXPECT_EQ(Persister::Outcome::gathered, combining.step(true));
+    EXPECT_EQ(Persister::Outcome::nothing, combining.step(true));
+    EXPECT_EQ(9U, combining.waiting());
+    EXPECT_EQ(0U, combining.durable());
+    EXPECT_GT(combining.outstanding(), 0U);
+    commit_word(80, 9);
+    EXPECT_EQ(Persister::Outcome::wrote, combining.step(true)) << "it is full";
+    EXPECT_EQ(10U, combining.durable());
+    EXPECT_EQ(0U, combining.outstanding());
+    for (std::uint64_t i = 0; i < 25; ++i) commit_word(0, 100 + i);
+    ASSERT_TRUE(combining.wait(clock - 3).ok());
+    EXPECT_EQ(clock, combining.durable()) << "somebody waited: the last group is written before it is full";
+    const auto records = combined_records(*on);
+    ASSERT_EQ(4U, records.size());
+    const std::map<std::uint64_t, std::uint64_t> first{{40 << 20, 6}, {(40 << 20) + 8, 7}, {(40 << 20) + 16, 8}, {(40 << 20) + 80, 9}};
+    EXPECT_EQ(first, records[0].words);
+    EXPECT_EQ(10U, records[0].transactions);
+    EXPECT_EQ(10U, records[0].id);
+    EXPECT_EQ(5U, records[3].transactions);
+    EXPECT_EQ(124U, records[3].words.at(40 << 20));
+    EXPECT_EQ(4U, on->medium->counters().fences) << "one a group";
+    EXPECT_EQ(35U * 16, combining.bytes_came());
+    EXPECT_EQ(6U * 8 + 3 * 16, combining.bytes_combined()) << "a run of three and a word; a word a group";
+  }
+}
+
+// G1: an op of a span, and a word where its bitmap lies, of another time.
+TEST_F(PersisterTest, AGroupEndsBeforeWhatDoesNotCommute) {
+  start(1 << 20, 1);
+  constexpr std::uint64_t home = 64 << 20, span = 48 << 20;
+  persister.configure(Grouping{50, false, home, {}});
+  const std::vector<std::uint64_t> word{entry_key(EntryKind::words, span, 1), 5}, op{entry_key(EntryKind::alloc, span + pool::classes[0].first, 0), 0};
+  for (const auto* p : {&word, &op, &op, &word}) {
+    ASSERT_TRUE(persister.reserve(p->size()));
+    push(0, ++clock, *p);
+  }
+  ASSERT_TRUE(persister.wait(4).ok());
+  EXPECT_EQ(3U, persister.groups()) << "the word; the ops; the word";
+}
+
+TEST_F(PersisterTest, CompressesWhatIsWorthIt) {
+  start(1 << 20, 1);
+  persister.configure(Grouping{50, true, 64 << 20, {}});
+  std::vector<std::uint64_t> p{entry_key(EntryKind::words, 40 << 20, 99)};
+  p.resize(100);
+  ASSERT_TRUE(persister.reserve(p.size()));
+  push(0, ++clock, p);
+  ASSERT_TRUE(persister.wait(1).ok());
+  const std::uint64_t packed = persister.bytes_written();
+  EXPECT_LT(packed, 100U);
+  std::mt19937_64 random(4);
+  for (std::size_t i = 1; i < p.size(); ++i) p[i] = random();
+  ASSERT_TRUE(persister.reserve(p.size()));
+  push(0, ++clock, p);
+  ASSERT_TRUE(persister.wait(2).ok());
+  EXPECT_EQ(packed + 800, persister.bytes_written());
+  const auto records = combined_records(*on);
+  ASSERT_EQ(2U, records.size());
+  EXPECT_EQ(RecordKind::packed, records[0].kind);
+  EXPECT_EQ(RecordKind::combined, records[1].kind);
+  EXPECT_EQ(p[5], records[1].words.at((40 << 20) + 32));
+  EXPECT_TRUE(persister.kept().take(0).size() == 100) << "what it says is kept for whoever applies it";
+  EXPECT_TRUE(persister.kept().take(0).empty()) << "once";
+}
+
+// DudeTM-Inf: nobody promises room, the step that lacks it makes it.
+TEST_F(PersisterTest, WithoutPromisesAStepMakesItsRoom) {
+  start(16384, 1);
+  std::uint64_t calls = 0;
+  persister.configure(Grouping{0, false, 0, [&] {
+                        ++calls;
+                        on->ring.release(on->ring.tail());
+                        return Status();
+                      }});
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    ASSERT_TRUE(persister.reserve(words_of(5)));
+    commit(0, 5);
+  }
+  EXPECT_EQ(0U, persister.outstanding());
+  ASSERT_TRUE(persister.wait(2000).ok());
+  EXPECT_GT(calls, 5U);
 }
 
 TEST_F(PersisterTest, PromisedRoomIsThereAndNoMoreIsPromised) {

@@ -4,6 +4,7 @@
 // (the heap's invariant H4), whatever lay there before.
 #include "perdure/log/redo.hpp"
 
+#include "perdure/log/redo_team.hpp"
 #include "perdure/pool/format.hpp"
 #include "perdure/pool/heap_apply.hpp"
 #include "tests/log/suite.hpp"
@@ -13,8 +14,9 @@ namespace {
 
 constexpr std::uint64_t home_bytes = 8 * pool::chunk_bytes;
 
-std::unique_ptr<medium::RecordingMedium> medium_with_garbage() {
+std::unique_ptr<medium::RecordingMedium> medium_with_garbage(bool fence_is_sync = false) {
   medium::RecordingOptions options;
+  options.fence_is_sync = fence_is_sync;
   options.log_bytes = 4096;
   options.home_bytes = home_bytes;
   options.keep_bytes = true;
@@ -80,6 +82,50 @@ TEST(HomeWriter, EntriesOutsideHomeAreRefused) {
   EXPECT_FALSE(home.entry({EntryKind::alloc, home_bytes, 3, values}));
   EXPECT_FALSE(home.entry({EntryKind::before, 64, 1, values}));
   EXPECT_TRUE(home.entry({EntryKind::end, 0, 0, values}));
+}
+
+// By pages: words of a page in their order, heap ops in theirs, and both where bitmaps lie, whoever does it; all of it durable.
+TEST(RedoTeam, ComesToWhatOneThreadComesTo) {
+  std::mt19937_64 random(9);
+  for (unsigned round = 0; round < 20 / scale + 1; ++round) {
+    std::vector<std::vector<std::uint64_t>> kept;
+    RecordWriter writer;
+    writer.configure(1, 1 << 20, 64);
+    const std::uint64_t first = pool::first_chunk(home_bytes) * pool::chunk_bytes;
+    for (int t = 0; t < 200; ++t) {
+      writer.reset();
+      for (int i = 0; i < 5; ++i) {
+        std::vector<std::uint64_t> values(1 + random() % (i == 0 ? 700 : 3));
+        for (auto& v : values) v = random();
+        writer.words(first + random() % (5 * pool::chunk_bytes / 8) * 8, values.data(), values.size());
+      }
+      // A span that comes and goes over words' pages, and one that stays.
+      const std::uint64_t chunk = random() % 2 == 0 ? 1 : 5;
+      const std::uint32_t cls = static_cast<std::uint32_t>(random() % 8);
+      writer.heap_op({first + chunk * pool::chunk_bytes + pool::classes[cls].first + random() % 9 * pool::classes[cls].bytes, cls, 0, random() % 3 != 0});
+      kept.emplace_back(writer.payload(), writer.payload() + writer.payload_words());
+    }
+    std::vector<Payload> payloads;
+    for (const auto& p : kept) payloads.push_back({p.data(), p.size()});
+    auto one = medium_with_garbage(), team = medium_with_garbage(round % 2 == 0);
+    ASSERT_EQ(no_strange, redo(*one, home_bytes, payloads, HomeWriter::Use::running, 1));
+    ASSERT_EQ(no_strange, redo(*team, home_bytes, payloads, HomeWriter::Use::running, 4));
+    ASSERT_TRUE(one->fence().ok() && team->fence().ok());
+    ASSERT_EQ(one->current_image(), team->current_image()) << round;
+    ASSERT_EQ(team->current_image(), team->durable_image()) << "each thread fences what it wrote back";
+    ASSERT_EQ(one->durable_image(), team->durable_image());
+  }
+}
+
+TEST(RedoTeam, NamesAStrangePayload) {
+  const std::vector<std::uint64_t> good{entry_key(EntryKind::words, 2 * pool::chunk_bytes, 1), 1}, outside{entry_key(EntryKind::words, home_bytes, 1), 1},
+      cut{entry_key(EntryKind::words, 64, 9), 1};
+  for (const unsigned threads : {1U, 3U})
+    for (const auto* strange : {&outside, &cut}) {
+      auto m = medium_with_garbage();
+      const Payload payloads[] = {{good.data(), good.size()}, {good.data(), good.size()}, {strange->data(), strange->size()}};
+      EXPECT_EQ(2U, redo(*m, home_bytes, payloads, HomeWriter::Use::recovery, threads));
+    }
 }
 
 }  // namespace

@@ -46,6 +46,55 @@ TEST(VolatileLog, IsAQueueOfItsOwnersTransactions) {
   }  // what is left, some of it by pointer, is freed
 }
 
+// DudeTM-Inf: it is never full, and what is read is freed.
+TEST(VolatileLog, WithoutABoundGoesOnInLargerRings) {
+  VolatileLog log(64, true);
+  std::uint64_t read = 0, id = 0;
+  std::mt19937_64 random(8);
+  for (int phase = 0; phase < 6; ++phase) {
+    for (unsigned i = 0; i < 3000 / scale; ++i) {
+      const std::uint64_t n = random() % 40;
+      ASSERT_TRUE(log.fits(n));
+      log.prepare(n);
+      if (random() % 5 == 0) log.prepare(n);  // one that was rolled back came between
+      ++id;
+      log.push(id, payload(id, n).data(), n);
+    }
+    for (unsigned i = 0; i < 2500 / scale; ++i) {
+      const auto item = log.front();
+      ASSERT_EQ(++read, item.id);
+      ASSERT_EQ(payload(item.id, item.words), std::vector<std::uint64_t>(item.payload, item.payload + item.words));
+      log.pop();
+    }
+  }
+  while (log.front().id != 0) {
+    ASSERT_EQ(++read, log.front().id);
+    log.pop();
+  }
+  EXPECT_EQ(id, read);
+}
+
+TEST(VolatileLog, WithoutABoundIsReadWhileItGrows) {
+  VolatileLog log(64, true);
+  constexpr std::uint64_t all = 200000 / scale;
+  std::thread reader([&] {
+    for (std::uint64_t next = 1; next <= all;) {
+      const auto item = log.front();
+      if (item.id == 0) continue;
+      ASSERT_EQ(next, item.id);
+      ASSERT_EQ(next % 7, item.words);
+      ASSERT_TRUE(item.words == 0 || item.payload[0] == next << 20);
+      log.pop();
+      ++next;
+    }
+  });
+  for (std::uint64_t id = 1; id <= all; ++id) {
+    log.prepare(id % 7);
+    log.push(id, payload(id, id % 7).data(), id % 7);
+  }
+  reader.join();
+}
+
 TEST(VolatileLog, AnEmptyLogFitsEveryTransaction) {
   VolatileLog log(64);
   for (std::uint64_t n = 0; n < 10000; n = n * 3 / 2 + 1) {

@@ -257,6 +257,8 @@ TEST_F(Delay, names_are_the_papers_and_others_are_refused) {
   EXPECT_EQ(Delays::named("blurred").value().write_ns, 150U);
   EXPECT_EQ(Delays::named("dudetm").value().latency_cycles, 1000U);
   EXPECT_EQ(Delays::named("dudetm-3500").value().latency_cycles, 3500U);
+  EXPECT_EQ(Delays::named("dudetm-3500+bandwidth=16").value().bandwidth_gb_s, 16.0);
+  EXPECT_EQ(Delays::named("dudetm+bandwidth=0").code(), Code::invalid);
   EXPECT_EQ(Delays::named("softwrap").value().drain_ns, 1000U);
   EXPECT_EQ(Delays::named("rewind").value().fence_ns, 0U);
   const Delays slow = Delays::named("rewind+fence=500").value();

@@ -206,8 +206,9 @@ TEST_F(HeaderTest, ForeignFiles) {
 
 TEST_F(HeaderTest, NewerVersion) {
   const std::string newer = "format version " + std::to_string(format_version + 1);
-  rewrite([](Header& h) { ++h.version; });
-  refused(Code::incompatible, newer + ", expected version " + std::to_string(format_version) + "; open it with a newer Perdure");
+  rewrite([](Header& h) { h.version = format_version + 1; });
+  refused(Code::incompatible, newer + ", expected version " + std::to_string(first_version) + " to " + std::to_string(format_version) +
+                                  "; open it with a newer Perdure");
   for (const std::uint64_t at : {header_a, header_b}) {  // and of a version whose checksum we can't know
     const std::uint64_t other = 12345;
     poke(path, at + offsetof(Header, checksum), &other, sizeof other);

@@ -1,35 +1,58 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Replay: DudeTM's Reproduce (section 3.4). Reads the pool's ring up to the durable id, applies the records to home in id order, and
-// recycles what it has applied. The only order it needs: home durable, then X and the head durable, then the ring reused.
-// Thread safety: step() takes its own lock; any thread may run one.
+// Replay: DudeTM's Reproduce (section 3.4). Reads the pool's rings as far as they are durable, applies the records to home in id order, and
+// recycles what it has applied. The only order it needs: home durable, then X and the heads durable, then the rings reused.
+//
+//   prefix  One ring, in id order: all that lies below its tail.
+//   held    A ring a thread (DudeTM-Sync): the rings' records up to X = quiet_id, merged by id. Every transaction up to X has returned from its
+//           fence, so its record lies below its ring's tail; later ones that are durable already wait for the next round.
+// Thread safety: step() takes its own lock; any thread may run one. applied(), reproduced(): any thread.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
+#include <vector>
 
 #include "perdure/engine/core.hpp"
-#include "perdure/log/redo.hpp"
+#include "perdure/log/kept.hpp"
+#include "perdure/log/packed.hpp"
 #include "perdure/log/ring.hpp"
 
 namespace perdure::engine::shadow {
 
 class Replay {
  public:
-  Replay(Core& core, log::Ring& ring) : core_(core), ring_(ring), home_(core.medium, core.file.header().max_home_bytes) {}
+  /// `quiet`: held; null under prefix. `kept`: payloads of packed records, if any are kept.
+  Replay(Core& core, log::Ring* rings, std::uint32_t count, std::function<std::uint64_t()> quiet, log::Kept& kept, std::uint64_t applied);
 
-  /// Applies everything appended so far. Returns the bytes recycled. After a medium's failure the core is poisoned.
+  /// Applies what is durable. Returns the bytes recycled. After a medium's failure the core is poisoned.
   std::uint64_t step();
+  /// Home holds every transaction up to it, durably: X.
   [[nodiscard]] std::uint64_t applied() const noexcept { return applied_.load(std::memory_order_relaxed); }
+  /// Home shows every transaction up to it to whoever reads home: what a page that is dropped from the shadow must have (paging.hpp).
+  [[nodiscard]] std::uint64_t reproduced() const noexcept { return reproduced_.load(std::memory_order_acquire); }  // pairs with step
   [[nodiscard]] std::uint64_t rounds() const noexcept { return rounds_.load(std::memory_order_relaxed); }
 
  private:
+  struct Cursor {
+    std::uint64_t at = 0, end = 0;
+  };
+  bool add(const log::RecordView& record);
+  void clear() noexcept;
+
   Core& core_;
-  log::Ring& ring_;
+  log::Ring* const rings_;
+  const std::uint32_t count_;
+  const std::function<std::uint64_t()> quiet_;
+  log::Kept& kept_;
   std::mutex mutex_;
-  log::HomeWriter home_;
-  std::atomic<std::uint64_t> applied_{0}, rounds_{0};
+  std::vector<Cursor> cursors_;
+  std::vector<log::Payload> payloads_;                 // a round's
+  std::vector<std::vector<std::uint64_t>> unpacked_;  // those of them that do not lie in a ring
+  std::uint64_t own_bytes_ = 0;                        // of these
+  std::atomic<std::uint64_t> applied_, reproduced_, rounds_{0};
 };
 
 }  // namespace perdure::engine::shadow

@@ -10,20 +10,25 @@
 //           durable before it drew its id. One fence a commit. Recovery replays every valid record above X.
 //   prefix  Isolation ends at once; records go through volatile logs and one persister to one ring in id order (log/persister.hpp).
 //           Acknowledgements wait for the durable id. Recovery takes a prefix.
+// With replay (DudeTM): `forms`, which the instance's name says, and a shadow smaller than the pool (paging.hpp).
 // README.md maps the paper to functions and lists departures.
 // Thread safety: context() and what is reached through it: the calling thread; everything else: any thread.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "perdure/engine/context.hpp"
 #include "perdure/engine/core.hpp"
 #include "perdure/engine/shadow/checkpoint.hpp"
+#include "perdure/engine/shadow/forms.hpp"
+#include "perdure/engine/shadow/paging.hpp"
 #include "perdure/engine/shadow/replay.hpp"
 #include "perdure/engine/view.hpp"
 #include "perdure/log/persister.hpp"
@@ -44,6 +49,7 @@ class Shadow {
   static constexpr pool::ViewPolicy view_policy = pool::ViewPolicy::shadow;
   static constexpr bool marks = How == Reproduce::checkpoint;
   static constexpr bool ring_records = true;
+  static constexpr bool paged = How == Reproduce::replay;
 
   class Context;
 
@@ -68,8 +74,9 @@ class Shadow {
   [[nodiscard]] Core& core() noexcept { return core_; }
   [[nodiscard]] bool held() const noexcept { return held_; }
 
-  /// Returns when a record of `bytes` is likely to fit; the caller holds nothing and was rolled back.
+  /// Returns when a record of `bytes` is likely to fit (`page_is_evicted`: when that is over); the caller holds nothing and was rolled back.
   void make_room(Context& context, std::uint64_t bytes);
+  static constexpr std::uint64_t page_is_evicted = ~std::uint64_t{0};
 
  private:
   static constexpr std::uint64_t max_group = 1 << 20;  // one device write; larger groups gain nothing and wait longer
@@ -81,6 +88,11 @@ class Shadow {
   }
   void slice(Context& context, bool all);
   bool slice_locked(Context& context, std::size_t pages);
+  void start_replay();
+  void group_transactions();
+  bool persist(std::chrono::steady_clock::time_point& since);
+  void evict();
+  Status replay_up_to(std::uint64_t id);
   Status finish_checkpoint();
   void background();
   void work();
@@ -95,9 +107,11 @@ class Shadow {
   std::unique_ptr<Marks> marks_;
   std::unique_ptr<Checkpoint> checkpoint_;
   std::unique_ptr<Replay> replay_;
+  std::unique_ptr<Paging> paging_;
   std::mutex checkpointing_;
   std::atomic<std::uint64_t> checkpoints_{0}, applied_{0};
   std::atomic<bool> async_seen_{false};
+  std::chrono::steady_clock::time_point group_began_;  // the background thread's
   log::Persister persister_;
   Contexts<Context> contexts_;
   std::mutex sleep_;
@@ -116,11 +130,20 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
  public:
   Context(Shadow& engine, int slot);
 
+  void begin(bool update) {
+    if constexpr (paged)
+      if (pages_) {
+        if (core_.state() != 0) let_pages_go();  // begin() throws
+        if (update && !hold_.owns_lock() && engine_.paging_->full()) engine_.evict();
+      }
+    Base::begin(update);
+  }
   void write(std::uint64_t* a, std::uint64_t v) {
     // What can fail comes before what can't: whoever swallows an error and commits finds in the view what the record says (S2).
     tm_.own(a);
-    tm_.keep(a);
     const std::uint64_t offset = offset_of(a);
+    touch(offset, 8);
+    tm_.keep(a);
     record_.word(offset, v);
     if constexpr (marks) mark_.mark(offset, tm_.alone());  // here: in a pass over the record at the commit it cost sps-64 a quarter
     tm_.put(a, v);
@@ -128,8 +151,9 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
   void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
     for (std::uint64_t i = 0; i < n; ++i)
       if (i == 0 || (reinterpret_cast<std::uintptr_t>(a + i) & 63) == 0) tm_.own(a + i);
-    for (std::uint64_t i = 0; i < n; ++i) tm_.keep(a + i);
     const std::uint64_t offset = offset_of(a);
+    touch(offset, n * 8);
+    for (std::uint64_t i = 0; i < n; ++i) tm_.keep(a + i);
     record_.words(offset, src, n);
     if constexpr (marks) mark_.mark(offset, n * 8, tm_.alone());
     for (std::uint64_t i = 0; i < n; ++i) tm_.put(a + i, src[i]);
@@ -138,15 +162,21 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     record_.room(2);  // first, as in write
     const pool::HeapOp op = ops_.allocate(heap_, bytes, tm_, view_, max_home_);
     record_.heap_op(op);
+    touch_bitmap(op);
     return view_ + op.offset;
   }
   void free(void* p) {
     record_.room(2);
-    record_.heap_op(ops_.free(heap_, offset_of(p), tm_));
+    const pool::HeapOp op = ops_.free(heap_, offset_of(p), tm_);
+    record_.heap_op(op);
+    touch_bitmap(op);
   }
 
   std::uint64_t commit(Durability durability) {
+    if constexpr (paged)
+      if (__builtin_expect(stopped_, 0)) this->throw_need_room(page_is_evicted);  // and it was swallowed
     if (record_.empty()) {
+      leave_pages();
       const std::uint64_t seen = this->end_read_only();
       // It changed nothing, but what it saw may not be durable yet, and what it returns tells of that (law L2). view() asks for itself.
       if (update_ && !engine_.held_ && durability != Durability::async) engine_.wait(seen).or_throw();
@@ -155,16 +185,58 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     if (core_.forked()) core_.refuse();
     return engine_.held_ ? commit_held() : commit_prefix(durability);
   }
+  /// What make_room() may have taken for the transaction that is to be run again: it will not be.
+  void let_pages_go() noexcept {
+    if (hold_.owns_lock()) hold_.unlock();
+  }
   void rollback() noexcept {
     if (!inside_) return;  // it committed, and what failed came after
     inside_ = false;
     if (core_.forked()) return;
     record_.reset();
     this->abandon();
+    leave_pages();
   }
 
  private:
   friend class Shadow;
+  // Before the first store to a page; and what a commit's heap op will store to in the view (E3, paging.hpp).
+  void touch(std::uint64_t offset, std::uint64_t n) {
+    if constexpr (paged)
+      if (__builtin_expect(pages_.has_value(), 0))
+        for (std::uint64_t at = offset & ~(Paging::page_bytes - 1); at < offset + n; at += Paging::page_bytes)
+          try {
+            if (!pages_->touch(at)) stop();
+          } catch (const std::bad_alloc&) {
+            stopped_ = true;  // who swallows it runs again at the commit: a page was to be touched that was not
+            throw;
+          }
+  }
+  void touch_bitmap(const pool::HeapOp& op) {
+    if constexpr (paged)
+      if (pages_ && op.cls < pool::small_classes) {
+        const pool::ClassInfo& info = pool::classes[op.cls];
+        touch(pool::span_chunk_of(op.offset, info.chunks, pool::first_chunk(max_home_)) * pool::chunk_bytes, info.first);
+      }
+  }
+  [[noreturn]] [[gnu::cold]] void stop() {
+    stopped_ = true;
+    this->throw_need_room(page_is_evicted);
+  }
+  // In a commit, before its id counts as reproduced or its slot as quiet.
+  void note_pages(std::uint64_t id) noexcept {
+    if constexpr (paged)
+      if (__builtin_expect(pages_.has_value(), 0)) pages_->committed(id);
+  }
+  void leave_pages() noexcept {
+    if constexpr (paged) {
+      stopped_ = false;
+      if (__builtin_expect(pages_.has_value(), 0)) {
+        pages_->leave();
+        let_pages_go();
+      }
+    }
+  }
   void apply_heap_ops() {
     target_.alone(tm_.alone());
     Base::apply_heap_ops(target_);
@@ -178,6 +250,8 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
   }
   void done() {
     inside_ = false;
+    leave_pages();
+    page_restarts_ = 0;
     if (!ops_.empty()) {
       ops_.reusable(heap_);
       ops_.clear();
@@ -198,6 +272,7 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
       // What this one read or overwrote may be lost: then it must not be durable without it (Core::lost).
       // Heap bits before the slot stops pending: X then covers them (checkpoint.hpp). No checkpoint may copy them before the record is
       // durable, so they follow the fence, unless no checkpoint can while this transaction is in.
+      note_pages(drawn);
       const bool alone = tm_.alone();
       const auto meanwhile = [&] {
         count(bytes);
@@ -232,6 +307,7 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     try {
       tm_.commit([&](std::uint64_t drawn) {
         id = drawn;
+        note_pages(drawn);
         if (!ops_.empty()) apply_heap_ops();  // before the push: durable() then covers them
         volatile_.push(drawn, record_.payload(), words);
       });
@@ -261,6 +337,10 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
   std::uint64_t next_slice_ = 0;
   ViewTarget target_;
   log::VolatileLog volatile_;
+  std::optional<Paging::Use> pages_;
+  std::unique_lock<std::mutex> hold_;  // no eviction may begin until this transaction ends
+  unsigned page_restarts_ = 0;
+  bool stopped_ = false;
 };
 
 }  // namespace perdure::engine::shadow

@@ -3,6 +3,7 @@
 // Shadow's parts that are off the hot path; compiled once an instance (instances.cpp).
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -13,7 +14,8 @@ namespace perdure::engine::shadow {
 template <class Tm, Reproduce How>
 pool::Identity Shadow<Tm, How>::identity(const Config& config) {
   pool::Identity who;
-  const bool prefix = How == Reproduce::replay || config.fence_is_sync || config.durability != Durability::durable;
+  const bool prefix =
+      How == Reproduce::replay ? form_of(config).order == pool::Order::prefix : config.fence_is_sync || config.durability != Durability::durable;
   who.order = prefix ? pool::Order::prefix : pool::Order::held;
   who.rings = prefix ? 1 : (config.threads < 1 ? 1 : config.threads);
   return who;
@@ -55,15 +57,45 @@ Shadow<Tm, How>::Shadow(pool::PoolFile& file, const Config& config, const Recove
     if constexpr (How == Reproduce::checkpoint)
       checkpoint_ = std::make_unique<Checkpoint>(core_.medium, *marks_, file.view(), header.max_home_bytes);
     else
-      replay_ = std::make_unique<Replay>(core_, rings_[0]);
-    if (!held_) {
-      persister_.configure(rings_[0], header.applied, max_group, core_.medium.append_unit());
-      thread_ = std::thread([this] { background(); });
-    }
+      start_replay();
+    if (!held_) persister_.configure(rings_[0], header.applied, max_group, core_.medium.append_unit());
+    if constexpr (How == Reproduce::replay) group_transactions();
+    if (!held_ || replay_) thread_ = std::thread([this] { background(); });
   } else if (!held_) {
     persister_.configure(rings_[0], header.applied, max_group, 64);
   }
   Core::show_stats(*this);
+}
+
+template <class Tm, Reproduce How>
+void Shadow<Tm, How>::start_replay() {
+  const pool::Header& header = core_.file.header();
+  std::function<std::uint64_t()> quiet;
+  if (held_) quiet = [this] {
+      const std::uint64_t id = tm_.domain.quiet_id();  // first, as in durable_id()
+      return std::min(id, core_.first_lost() - 1);
+    };
+  replay_ = std::make_unique<Replay>(core_, rings_.get(), ring_count_, std::move(quiet), persister_.kept(), header.applied);
+  if (core_.config.shadow_size != 0)
+    paging_ = std::make_unique<Paging>(core_.file.view(), header.max_home_bytes, pool::first_chunk(header.max_home_bytes) * pool::chunk_bytes,
+                                       core_.config.shadow_size);
+}
+
+// Combination, compression, logs without a bound: before the first transaction.
+template <class Tm, Reproduce How>
+void Shadow<Tm, How>::group_transactions() {
+  const Form form = form_of(core_.config);
+  if (held_ || (form.group == 0 && !form.unbounded)) return;
+  log::Grouping grouping{form.group, form.compress, core_.file.header().max_home_bytes, {}};
+  if (form.unbounded)
+    grouping.make_room = [this] {
+      replay_->step();
+      return core_.poisoned() ? core_.why() : Status();
+    };
+  persister_.configure(std::move(grouping));
+  // A record of a kind that version 2 does not know: the header says so, durably, before the first.
+  if (form.group != 0 && core_.file.header().version < pool::format_version)
+    core_.publish([](pool::Header& h) { h.version = pool::format_version; }).or_throw();
 }
 
 template <class Tm, Reproduce How>
@@ -79,11 +111,12 @@ Shadow<Tm, How>::Context::Context(Shadow& engine, int slot)
       engine_(engine),
       ring_(engine.ring_of(slot)),
       target_(view_, marks ? &mark_ : nullptr),
-      volatile_(engine.held_ ? 16 : 1 << 20) {
+      volatile_(engine.held_ ? 16 : form_of(engine.core_.config).volatile_words, How == Reproduce::replay && form_of(engine.core_.config).unbounded) {
   record_.configure(ring_.seed(), ring_.max_record(), engine.core_.medium.append_unit());  // read-only too: commit asks whether it is empty
   if (engine.core_.file.read_only()) return;
   next_slice_ = ring_.bytes() / 4 * 3;
   if (!engine.held_) engine.persister_.add(slot, volatile_);
+  if (engine.paging_) pages_.emplace(*engine.paging_, slot);
 }
 
 template <class Tm, Reproduce How>
@@ -169,9 +202,34 @@ Status Shadow<Tm, How>::finish_checkpoint() {
   return {};
 }
 
+// Between transactions.
+template <class Tm, Reproduce How>
+void Shadow<Tm, How>::evict() {
+  if (core_.state() != 0) return;  // begin() says why
+  const auto reproduced = [this] { return replay_->reproduced(); };
+  while (paging_->full())
+    if (!paging_->evict(reproduced, [this](std::uint64_t id) { return replay_up_to(id); }).value()) return;  // those in flight have it all
+}
+
+template <class Tm, Reproduce How>
+Status Shadow<Tm, How>::replay_up_to(std::uint64_t id) {
+  if (Status s = wait(id); !s.ok()) return s;
+  while (replay_->reproduced() < id) {
+    if (core_.state() & Core::poisoned_bit) return core_.why();
+    if (replay_->step() == 0) std::this_thread::yield();  // held: an id below is still on its way
+  }
+  return {};
+}
+
 template <class Tm, Reproduce How>
 void Shadow<Tm, How>::make_room(Context& context, std::uint64_t bytes) {
   if (core_.state() != 0) core_.refuse();
+  if (bytes == page_is_evicted) {
+    constexpr unsigned patience = 4;  // a transaction of more pages than the limit would else be stopped by each small one's eviction
+    if (++context.page_restarts_ < patience) return paging_->wait();
+    context.hold_ = paging_->hold();
+    return;
+  }
   if (!held_) {
     const std::uint64_t last = tm_.domain.clock.load(std::memory_order_acquire);  // pairs with the draw of an id
     if (Status s = persister_.wait(last); !s.ok()) core_.poison(s);
@@ -181,6 +239,8 @@ void Shadow<Tm, How>::make_room(Context& context, std::uint64_t bytes) {
       return;
     }
   }
+  if constexpr (How == Reproduce::replay)
+    if (context.ring_.used() + bytes > context.ring_.bytes()) replay_->step();
   log::Ring& ring = held_ ? context.ring_ : rings_[0];
   if constexpr (How == Reproduce::checkpoint) {
     if (ring.used() + bytes > ring.bytes()) slice(context, true);
@@ -237,23 +297,42 @@ void Shadow<Tm, How>::background() {
   }
 }
 
+// Persists what nobody waits for. A group that is not full is left until none has come for some milliseconds (`since`: when the last did), or for
+// a second in all. Returns whether more may be there at once.
+template <class Tm, Reproduce How>
+bool Shadow<Tm, How>::persist(std::chrono::steady_clock::time_point& since) {
+  using std::chrono::milliseconds;
+  const auto now = std::chrono::steady_clock::now();
+  if (persister_.waiting() == 0) group_began_ = now;
+  const bool whole = now - since < milliseconds(4) && now - group_began_ < milliseconds(1000);
+  const auto outcome = persister_.step(whole);
+  if (outcome == log::Persister::Outcome::gathered || outcome == log::Persister::Outcome::wrote) since = now;
+  return outcome == log::Persister::Outcome::wrote;
+}
+
 template <class Tm, Reproduce How>
 void Shadow<Tm, How>::work() {
   using std::chrono::microseconds;
   microseconds nap(50);
   std::uint64_t last_tail = 0;
   auto shown = std::chrono::steady_clock::now();
+  auto group_since = shown;
   for (;;) {
     bool did = false;
     if (async_seen_.load(std::memory_order_relaxed)) {
-      did = persister_.step() == log::Persister::Outcome::wrote;
+      did = persist(group_since);
       if (!persister_.status().ok()) core_.poison(persister_.status());
     }
     if constexpr (How == Reproduce::replay) {
       // In large rounds, whose fences and header are shared by many records; or when nothing has come for a nap.
-      const std::uint64_t tail = rings_[0].tail();
-      if (rings_[0].used() > rings_[0].bytes() / 8 || (tail == last_tail && rings_[0].used() != 0)) did |= replay_->step() != 0;
-      last_tail = tail;
+      std::uint64_t tails = 0, used = 0, fullest = 0;
+      for (std::uint32_t i = 0; i < ring_count_; ++i) {
+        tails += rings_[i].tail();
+        used += rings_[i].used();
+        fullest = std::max(fullest, rings_[i].used());
+      }
+      if (fullest > rings_[0].bytes() / 8 || (tails == last_tail && used != 0)) did |= replay_->step() != 0;
+      last_tail = tails;
     } else if (core_.config.fence_is_sync && rings_[0].used() > rings_[0].bytes() / 2) {
       try {
         slice(context(), true);
@@ -297,6 +376,11 @@ Stats Shadow<Tm, How>::stats() {
   s.applied_id = replay_ ? replay_->applied() : applied_.load(std::memory_order_relaxed);
   if (!core_.file.read_only())
     for (std::uint32_t i = 0; i < ring_count_; ++i) s.log_used += rings_[i].used();
+  s.shadow_pages = paging_ ? paging_->copies() : 0;
+  s.evictions = paging_ ? paging_->evictions() : 0;
+  s.log_came = persister_.bytes_came();
+  s.log_combined = persister_.bytes_combined();
+  s.log_written = persister_.bytes_written();
   s.checkpoints = replay_ ? replay_->rounds() : checkpoints_.load(std::memory_order_relaxed);
   if (checkpoint_) s.checkpoint_lines = checkpoint_->lines();
   if constexpr (requires { tm_.grants; }) {

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""DudeTM's figures (papers: DudeTM, ASPLOS '17, section 5)."""
+
+from . import dudetm_log, dudetm_throughput
+from .figure import Paper
+
+_ORDER = ["D-Fig2", "D-OwnTM", "D-Tab1", "D-Tab2", "D-Tab3", "D-Fig3", "D-Groups", "D-Fig4", "D-Fig5"]
+
+PAPER = Paper(
+    name="dudetm",
+    title="DudeTM",
+    medium="emulated medium, a persist waits max(1000 cycles, bytes / 1 GB/s) unless the figure says otherwise",
+    about=["Liu, Zhang, Chen, Qian, Wu, Zheng, Ren: DudeTM: Building Durable Transactions with Decoupling for Persistent Memory (ASPLOS '17), section 5. The emulated",
+           "medium has the paper's delay, on tmpfs. The paper's machine had 12 cores, its tables four threads that Perform; this one has two, so that one thread",
+           "Performs unless the figure says otherwise, and Persist and Reproduce share the other core.",
+           "",
+           "Volatile-STM is `volatile/stm`, DudeTM `dudetm/stm`, asynchronous, its log of 64 MiB and its volatile logs of 8 MiB a thread; DudeTM-Inf and -Sync are",
+           "`dudetm-inf/stm` and `dudetm-sync/stm`. What `update` has not made durable when the time is over is waited for, and the wait is in the figure. NVML's place is taken by",
+           "libpmemobj, whose flushes and drains are charged the same delay. D-Tab4 (HTM) is not measured: no processor here has RTM."],
+    figures=sorted([*dudetm_throughput.FIGURES, *dudetm_log.FIGURES], key=lambda figure: _ORDER.index(figure.row)),
+)

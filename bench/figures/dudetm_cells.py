@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What DudeTM's figures have in common: the systems by the paper's names, the workloads, and cells of bench/systems/dude_main.cpp over them."""
+
+from .figure import Wanted, point, processes
+
+MIB = 1 << 20
+LOG = 64 * MIB
+DELAYS = "dudetm"
+VOLATILE, INF, DUDE, SYNC, NVML = "Volatile-STM", "DudeTM-Inf", "DudeTM", "DudeTM-Sync", "libpmemobj"
+SYSTEMS = {VOLATILE: "volatile/stm:durable", INF: "dudetm-inf/stm:async", DUDE: "dudetm/stm:async", SYNC: "dudetm-sync/stm:durable", NVML: "pmemobj"}
+WORKLOADS = {"HashTable": "ht", "B+-tree": "bpt", "TPC-C (hash)": "tpcch", "TPC-C (B+-tree)": "tpccb", "TATP (hash)": "tatph", "TATP (B+-tree)": "tatpb"}
+HASHED = [name for name in WORKLOADS if name == "HashTable" or "hash" in name]
+
+
+def process_of(system, structure, delays=DELAYS, more=()):
+    executable = "perdure_bench_pmemobj" if system == "pmemobj" else "perdure_bench_dudetm"
+    options = ("--delays", delays) if system == "pmemobj" else ("--delays", delays, "--log-size", LOG, *more)
+    return Wanted(system, structure, options, executable)
+
+
+def measured(bench, wanted, asked, value=lambda answer: answer["rate"]):
+    """wanted: {key: process_of(...)}; asked: {cell: (key, request)}: {cell: [value of each round]}."""
+    seconds = 0.1 if bench.quick else 0.3
+    with processes(bench, wanted) as opened:
+        return bench.interleave({cell: lambda k=key, r=request: value(opened[k].ask({"seconds": seconds, "warmup": 0.05, **r}))
+                                 for cell, (key, request) in asked.items()})
+
+
+def lines(values, scale=1.0):
+    """{(series, x): rounds} as points."""
+    return [point(series, x, [v * scale for v in rounds]) for (series, x), rounds in values.items()]

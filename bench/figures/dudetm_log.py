@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""DudeTM's figures of the log and of paging (sections 5.4, 5.5): figures 3 and 4; groups' throughput; recovery."""
+
+from .dudetm_cells import DUDE, SYSTEMS, lines, measured, process_of
+from .figure import Figure, median_of, point, ratios
+
+SESSION, GROUPS = "session", (10, 100, 1000, 10_000, 100_000)
+COMBINED, PACKED = "saved by combination, %", "saved by lz4 of what is left, %"
+BIG = ("--volatile-log", 256 << 20)
+
+
+def _group(n, compress=True):
+    return ("--persist-group", n, *(("--compress",) if compress else ()), *BIG, "--log-size", 512 << 20)
+
+
+def combination(bench):
+    wanted = {n: process_of(SYSTEMS[DUDE], SESSION, more=_group(n)) for n in GROUPS}
+    found = measured(bench, wanted, {n: (n, {"run": "session-99", "seconds": 0.3 if bench.quick else 1.0}) for n in GROUPS}, lambda answer: answer["counters"])
+    points = []
+    for n, rounds in found.items():
+        rounds = [c for c in rounds if c["log_came"] > 0]  # a group may take longer than a round
+        points += [point(COMBINED, n, [100 * (1 - c["log_combined"] / c["log_came"]) for c in rounds]),
+                   point(PACKED, n, [100 * (1 - c["log_written"] / c["log_combined"]) for c in rounds])]
+    return points
+
+
+def combination_findings(points):
+    def at(series):
+        return ", ".join(f"{median_of(points, series, n):.0f} % at {n:,}" for n in GROUPS)
+    return [f"Combination saves {at(COMBINED)} (paper: 7 % at 10, 93 % at 100,000).", f"lz4 saves of what is left {at(PACKED)} (paper: 69 %, whatever the group)."]
+
+
+def groups(bench):
+    wanted = {0: process_of(SYSTEMS[DUDE], SESSION, more=(*BIG, "--log-size", 512 << 20))} | {n: process_of(SYSTEMS[DUDE], SESSION, more=_group(n)) for n in GROUPS}
+    values = measured(bench, wanted, {n: (n, {"run": "session-99"}) for n in wanted})
+    return [point("combined and compressed", n, ratios(rounds, values[0])) for n, rounds in values.items() if n != 0]
+
+
+def groups_findings(points):
+    return ["Throughput with groups, of that without: " + ", ".join(f"{p.y:.2f} at {p.x:,}" for p in points) + " (paper: no influence, unless the group is too large)."]
+
+
+# --- figure 4 -----------------------------------------------------------------------------------------------------------------------
+
+def swapping(bench):
+    records = 60_000 if bench.quick else 600_000
+    full = records * 1056
+    shares = (0.125, 0.25, 0.5, 1.0) if not bench.quick else (0.25, 1.0)
+    wanted = {0.0: process_of(SYSTEMS[DUDE], "store", more=("--records", records))}
+    wanted |= {share: process_of(SYSTEMS[DUDE], "store", more=("--records", records, "--shadow-size", int(full * share * 1.1))) for share in shares}
+    values = measured(bench, wanted, {(share, z): (share, {"run": f"store-{z}", "seconds": 0.5, "warmup": 0.2}) for z in (99, 107) for share in wanted})
+    return [point(f"hardware paging, zipf {z / 100}", share, ratios(rounds, values[0.0, z])) for (share, z), rounds in values.items() if share != 0.0]
+
+
+def swapping_findings(points):
+    return [f"{s}: " + ", ".join(f"{median_of(points, s, x):.2f} of the whole shadow's throughput with {x:g} of it" for x in sorted({p.x for p in points}, reverse=True)) + "." for s in sorted({p.series for p in points})]
+
+
+FIGURES = [
+    Figure("D-Fig3", "Log combination and compression", "Combination saves 7 % of the writes in groups of 10, 93 % in groups of 100,000; lz4 saves 69 %.", "YCSB's session store: 10,000 records, half updates of one field, Zipf 0.99; bytes of log payload",
+           "transactions a group", "saved, %", combination, combination_findings,
+           remark="Only transactions that write are counted to a group.", log_x=True),
+    Figure("D-Groups", "Throughput with groups", "Log optimisation has no influence on throughput, unless the group is too large (section 5.4).", "the same; one thread, ratios within a round to DudeTM without groups", "transactions a group",
+           "throughput, of that without", groups, groups_findings, log_x=True),
+    Figure("D-Fig4", "Throughput by the shadow's size", "Hardware paging is ahead of software paging while the shadow is large and drops faster as it shrinks; less skew, less throughput.", "B+-tree store of 600,000 records of 1 KB, updates of whole records by Zipf's law; "
+           "ratios within a round to a shadow without a limit", "shadow, of the working set", "throughput, of the whole shadow's", swapping, swapping_findings,
+           remark="Software paging is not built."),
+]

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How long a transaction takes until its thread knows that it is durable (DudeTM, ASPLOS '17, section 5.3): an application performs one, asks up to where
+// everything is durable, acknowledges what that covers, and goes on. Where a system's update returns when it is durable, that is the update's time.
+// Thread safety: a Latencies is one thread's; its results are gathered when the thread has ended.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+class Latencies {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// A transaction that began at `began` has the id `id`; `durable`: every id up to it is.
+  void performed(Clock::time_point began, std::uint64_t id, std::uint64_t durable) {
+    waiting_.push_back({id, began});
+    acknowledge(durable);
+  }
+  void acknowledge(std::uint64_t durable) {
+    if (waiting_.empty() || waiting_.front().id > durable) return;
+    const auto now = Clock::now();
+    for (; !waiting_.empty() && waiting_.front().id <= durable; waiting_.pop_front())
+      microseconds_.push_back(std::chrono::duration<double, std::micro>(now - waiting_.front().began).count());
+  }
+  /// All of several threads': {"latency_p50_us", ...}.
+  static std::map<std::string, double> percentiles(std::vector<Latencies>& threads) {
+    std::vector<double> all;
+    for (auto& t : threads) all.insert(all.end(), t.microseconds_.begin(), t.microseconds_.end());
+    if (all.empty()) return {};
+    std::sort(all.begin(), all.end());
+    const auto at = [&](double share) { return all[std::min(all.size() - 1, static_cast<std::size_t>(share * static_cast<double>(all.size())))]; };
+    return {{"latency_p50_us", at(0.5)}, {"latency_p90_us", at(0.9)}, {"latency_p99_us", at(0.99)}};
+  }
+
+ private:
+  struct Waiting {
+    std::uint64_t id;
+    Clock::time_point began;
+  };
+  std::deque<Waiting> waiting_;
+  std::vector<double> microseconds_;
+};
+
+}  // namespace bench

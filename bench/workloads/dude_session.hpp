@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// YCSB's session store (workload A) on a key-value store that is a B+-tree of rows (DudeTM, ASPLOS '17, sections 5.4 and 5.5): half of the operations
+// read a record, half update one of its fields. Records have ten fields of 100 bytes, here 104: whole words. Keys by Zipf's law, scattered over
+// the key space; the parameter is a hundred times the constant: session-99, session-107. Setting::records says how many records: 10,000 unless told.
+// store-99 is the same with updates alone, each of a whole record (5.5: "updating a key-value store").
+// Invariant: every field is one that was written to it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/harness/timed.hpp"
+#include "bench/workloads/tpcc.hpp"
+#include "bench/workloads/tpcc_tree.hpp"
+
+namespace bench {
+
+using FieldText = std::array<std::uint64_t, 13>;
+
+/// What version `v` of a field of a record holds: its words say whose they are.
+inline FieldText field_text(std::uint64_t key, std::uint64_t field, std::uint64_t version) noexcept {
+  FieldText text;
+  for (std::uint64_t i = 0; i < text.size(); ++i) text[i] = mix(key * 16 + field) + version * (i + 1);
+  return text;
+}
+inline bool is_field_of(const FieldText& text, std::uint64_t key, std::uint64_t field) noexcept {
+  return text == field_text(key, field, text[0] - mix(key * 16 + field));
+}
+
+template <class Model>
+struct SessionRecord {
+  static constexpr const char* layout_id = "bench::SessionRecord/1";
+  static constexpr std::uint64_t fields = 10;
+  typename Model::template Field<FieldText> field[fields];
+  explicit SessionRecord(std::uint64_t key)
+      : field{field_text(key, 0, 0), field_text(key, 1, 0), field_text(key, 2, 0), field_text(key, 3, 0), field_text(key, 4, 0),
+              field_text(key, 5, 0), field_text(key, 6, 0), field_text(key, 7, 0), field_text(key, 8, 0), field_text(key, 9, 0)} {}
+};
+
+/// A thread's keys, drawn before: numbers [0, n) by Zipf's law.
+class ZipfKeys {
+ public:
+  std::uint64_t next(std::uint64_t n, unsigned hundredths, Rng& rng) {
+    if (drawn_.empty() || n != n_ || hundredths != hundredths_) draw(n, hundredths, rng);
+    return drawn_[at_++ % drawn_.size()];
+  }
+
+ private:
+  void draw(std::uint64_t n, unsigned hundredths, Rng& rng) {
+    n_ = n;
+    hundredths_ = hundredths;
+    std::vector<double> weights(n);
+    for (std::uint64_t i = 0; i < n; ++i) weights[i] = std::pow(static_cast<double>(i + 1), -0.01 * hundredths);
+    std::discrete_distribution<std::uint64_t> zipf(weights.begin(), weights.end());
+    std::mt19937_64 random(rng());
+    drawn_.resize(1 << 20);
+    for (auto& k : drawn_) k = mix(zipf(random)) % n;  // the popular ones lie apart
+  }
+  std::uint64_t n_ = 0, at_ = 0;
+  unsigned hundredths_ = 0;
+  std::vector<std::uint64_t> drawn_;
+};
+
+template <class Model, bool updates_only>
+struct SessionStore {
+  struct Root {
+    static constexpr const char* layout_id = "bench::SessionStore/1";
+    tpcc::Tree<Model, SessionRecord<Model>> records;
+    typename Model::template Field<std::uint64_t> count{0ULL};
+    template <class Tx, class F>
+    void each_block(Tx& tx, F&& f) const {
+      tpcc::WalkReader<Tx> reader{tx};
+      records.each_block(reader, f);
+    }
+  };
+  static constexpr const char* structure = updates_only ? "store" : "session";
+
+  template <class Host>
+  static void fill(Host& host, const Setting& setting) {
+    const std::uint64_t n = setting.records != 0 ? setting.records : 10'000;
+    for (std::uint64_t k = 0; k < n; ++k)
+      host.update([k](auto& tx, Root& root) {
+        root.records.insert(tx, k, tx.template make<SessionRecord<Model>>(k));
+        return true;
+      });
+    host.update([n](auto& tx, Root& root) {
+      tx.set(root.count, n);
+      return true;
+    });
+  }
+  static void check_parameter(unsigned hundredths) {
+    if (hundredths == 0 || hundredths > 500) throw std::invalid_argument("found Zipf constant " + std::to_string(hundredths) + " / 100, expected 1 to 500");
+  }
+  template <class Host>
+  static Step step(Host& host, const Cell&, unsigned hundredths, Rng& rng) {
+    thread_local ZipfKeys keys;
+    thread_local std::uint64_t records = 0;
+    if (records == 0) records = host.view([](auto& tx, const Root& root) { return tx.get(root.count); });
+    const std::uint64_t key = keys.next(records, hundredths, rng), drawn = rng();
+    if (!updates_only && drawn % 2 == 0) {
+      seen_ += host.view([key](auto& tx, const Root& root) {
+        const auto row = root.records.find(tx, key);
+        std::uint64_t sum = 0;
+        for (std::uint64_t f = 0; f < SessionRecord<Model>::fields; ++f) sum += tx.get(row->field[f])[0];
+        return sum;
+      });
+      return {};
+    }
+    const std::uint64_t version = drawn >> 8, only = (drawn >> 1) % SessionRecord<Model>::fields;
+    host.update([=](auto& tx, Root& root) {
+      const auto row = root.records.find(tx, key);
+      if (!updates_only) tx.set(row->field[only], field_text(key, only, version));
+      for (std::uint64_t f = 0; updates_only && f < SessionRecord<Model>::fields; ++f) tx.set(row->field[f], field_text(key, f, version));
+      return true;
+    });
+    return {.wrote = true, .grown = 0};
+  }
+  template <class Host>
+  static std::vector<std::string> audit(Host& host, std::int64_t) {
+    std::uint64_t wrong = 0, rows = 0, expected = 0;
+    host.view([&](auto& tx, const Root& root) {
+      expected = tx.get(root.count);
+      root.records.each(tx, [&](std::uint64_t key, const auto* row) {
+        ++rows;
+        for (std::uint64_t f = 0; f < SessionRecord<Model>::fields; ++f) wrong += is_field_of(tx.get(row->field[f]), key, f) ? 0 : 1;
+      });
+      return true;
+    });
+    std::vector<std::string> problems;
+    if (rows != expected || wrong != 0)
+      problems.push_back(std::string(structure) + ": found " + std::to_string(rows) + " records, " + std::to_string(wrong) + " broken fields, expected " +
+                         std::to_string(expected));
+    return problems;
+  }
+
+ private:
+  static inline thread_local constinit std::uint64_t seen_ = 0;  // keeps reads from being optimised away
+};
+
+}  // namespace bench

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/api/dtm_calls.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "perdure/api/pool.hpp"
+
+namespace perdure::paper {
+
+class DtmCalls::State {
+ public:
+  using Running = detail::Running<dudetm>;
+  using Context = Running::Engine::Context;
+  State(detail::Opened opened, Durability how) : running(std::move(opened)), durability(how) {}
+  [[nodiscard]] Context& context() { return running.engine->context(); }
+  [[nodiscard]] const std::string& path() { return running.file().path(); }
+  Context& inside(const char* call) {
+    Context& c = context();
+    if (!c.inside())
+      throw error(failure(Code::invalid, path(), std::string(call) + " outside a transaction", "a dtmBegin() on this thread before it"));
+    return c;
+  }
+  /// What f throws ends the transaction, but for wrong use.
+  template <class F>
+  decltype(auto) guarded(Context& c, F&& f) {
+    try {
+      return f(c);
+    } catch (const engine::NeedRoom& need) {
+      c.rollback();
+      running.engine->make_room(c, need.bytes);
+      c.let_pages_go();
+      throw DtmConflict();
+    } catch (const tm::Conflict&) {
+      c.rollback();
+      throw DtmConflict();
+    } catch (const error& e) {
+      if (e.code() != Code::invalid) c.rollback();
+      throw;
+    } catch (...) {
+      c.rollback();
+      throw;
+    }
+  }
+
+  Running running;
+  const Durability durability;
+};
+
+namespace {
+
+detail::Opened open(const std::string& path, const Options& options, const std::string& layout, std::uint64_t root_bytes,
+                    std::unique_ptr<medium::Medium> medium) {
+  std::vector<engine::Entry> forms;
+  engine::add_entries<dudetm>(forms);
+  const bool fresh = medium != nullptr;
+  return detail::open_pool(path, options, forms, layout, root_bytes, std::move(medium), fresh).value();
+}
+
+}  // namespace
+
+DtmCalls::DtmCalls(const std::string& path, const Options& options, const std::string& layout, std::uint64_t root_bytes,
+                   std::unique_ptr<medium::Medium> medium)
+    : state_(std::make_unique<State>(open(path, options, layout, root_bytes, std::move(medium)), options.durability)) {}
+
+DtmCalls::~DtmCalls() {
+  const std::uint32_t state = state_->running.engine->core().state();
+  if ((state & engine::Core::forked_bit) != 0) (void)state_.release();  // the pool's thread is the parent's
+  if (state != 0) return;
+  try {
+    if (state_->context().inside()) state_->context().rollback();
+    (void)state_->running.close();
+  } catch (...) {  // the next opening recovers
+  }
+}
+
+void* DtmCalls::root_address() const noexcept {
+  pool::PoolFile& file = state_->running.file();
+  return file.view() + file.header().root_offset;
+}
+
+void DtmCalls::dtmBegin() {
+  State::Context& c = state_->context();
+  if (c.inside()) throw error(failure(Code::invalid, state_->path(), "dtmBegin() inside a transaction", "none open on this thread"));
+  c.begin(true);
+}
+
+std::uint64_t DtmCalls::dtmEnd() {
+  return state_->guarded(state_->inside("dtmEnd()"), [this](State::Context& c) { return c.commit(state_->durability); });
+}
+
+void DtmCalls::dtmAbort() { state_->inside("dtmAbort()").rollback(); }
+
+void DtmCalls::read(void* to, const void* source, std::size_t n) {
+  state_->guarded(state_->inside("dtmRead()"), [&](State::Context& c) { ReadTx<State::Context>(c).read_bytes(to, source, n); });
+}
+
+void DtmCalls::write(void* destination, const void* from, std::size_t n) {
+  State::Context& c = state_->inside("dtmWrite()");
+  const auto home = reinterpret_cast<std::uintptr_t>(file().view()), at = reinterpret_cast<std::uintptr_t>(destination);
+  if (at < home || at - home + n > file().home_bytes())
+    throw error(failure(Code::invalid, state_->path(), "an address that is not in the pool", "one in root(), or in an allocated block"));
+  state_->guarded(c, [&](State::Context& context) { Tx<State::Context>(context).write_bytes(destination, from, n); });
+}
+
+void* DtmCalls::pmalloc(std::size_t bytes) {
+  return state_->guarded(state_->inside("pmalloc()"), [&](State::Context& c) { return c.alloc(bytes); });
+}
+
+void DtmCalls::pfree(void* block) {
+  state_->guarded(state_->inside("pfree()"), [&](State::Context& c) { c.free(block); });
+}
+
+void DtmCalls::again() noexcept { state_->context().backoff(); }
+
+std::uint64_t DtmCalls::durableId() { return state_->running.engine->durable_id(); }
+
+void DtmCalls::wait(std::uint64_t id) { state_->running.engine->wait(id).or_throw(); }
+
+engine::Stats DtmCalls::stats() { return state_->running.engine->stats(); }
+
+pool::PoolFile& DtmCalls::file() noexcept { return state_->running.file(); }
+
+void DtmCalls::close() {
+  if (state_->context().inside())
+    throw error(failure(Code::invalid, state_->path(), "an open transaction", "none", "end or abort it first"));
+  state_->running.close().or_throw();
+}
+
+}  // namespace perdure::paper

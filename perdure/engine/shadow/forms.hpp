@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// DudeTM's forms: what an instance's name says of how transactions are persisted (paper, section 5.1), and what options change of it. All of
+// them make pools of one family, `dudetm`, and each opens the others' pools (a pool keeps its order).
+//
+//   dudetm           volatile logs of fixed length, a Persist thread, one record for what there is
+//   dudetm-inf       volatile logs without a bound: Perform never waits for Persist
+//   dudetm-sync      the thread that Performs Persists too, to a log of its own, before the transaction ends: order `held`
+//   dudetm-combined  log combination in groups, and compression (section 3.3)
+// Thread safety: plain functions.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "perdure/engine/engine.hpp"
+#include "perdure/engine/entry.hpp"
+
+namespace perdure::engine::shadow {
+
+inline constexpr std::array<InstanceName, 4> dudetm_names = {
+    {{"dudetm", "dudetm"}, {"dudetm-inf", "dudetm"}, {"dudetm-sync", "dudetm"}, {"dudetm-combined", "dudetm"}}};
+inline constexpr std::array<InstanceName, 4> dudetm_stm_names = {
+    {{"dudetm/stm", "dudetm"}, {"dudetm-inf/stm", "dudetm"}, {"dudetm-sync/stm", "dudetm"}, {"dudetm-combined/stm", "dudetm"}}};
+
+struct Form {
+  pool::Order order = pool::Order::prefix;
+  std::uint64_t volatile_words = 1 << 20;  ///< of a thread's log: 8 MiB
+  bool unbounded = false;
+  std::uint64_t group = 0;
+  bool compress = false;
+};
+
+[[nodiscard]] inline Form form_of(const Config& config) noexcept {
+  Form form;
+  const std::string_view name = config.instance.substr(0, config.instance.find('/'));
+  if (name == "dudetm-sync") form.order = pool::Order::held;
+  form.unbounded = name == "dudetm-inf";
+  const bool combined = name == "dudetm-combined";
+  if (config.volatile_log != 0) form.volatile_words = config.volatile_log / 8;
+  form.compress = config.compress || combined;
+  form.group = config.persist_group != 0 ? config.persist_group : form.compress ? 64 : 0;
+  return form;
+}
+
+}  // namespace perdure::engine::shadow

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/log/combiner.hpp"
+
+#include <algorithm>
+
+#include "perdure/pool/size_classes.hpp"
+
+namespace perdure::log {
+namespace {
+
+constexpr std::size_t least_slots = 1024;
+
+// The most lines that a span's bitmap has: the smallest blocks'. A span lies at a multiple of a chunk, so the low bits of its offset are free to say them.
+constexpr std::uint64_t most_bitmap_lines = [] {
+  std::uint64_t most = 0;
+  for (const pool::ClassInfo& c : pool::classes) most = c.first / 64 > most ? c.first / 64 : most;
+  return most;
+}();
+static_assert(most_bitmap_lines < pool::chunk_bytes);
+
+bool is_op(const Entry& e) { return e.kind == EntryKind::alloc || e.kind == EntryKind::free; }
+
+}  // namespace
+
+void Combiner::configure(std::uint64_t max_home_bytes) {
+  first_chunk_ = pool::first_chunk(max_home_bytes);
+  rehash(least_slots);
+}
+
+std::size_t Combiner::slot_of(std::uint64_t line) const noexcept {
+  const std::size_t mask = index_.size() - 1;
+  std::size_t slot = base::mix(line) & mask;
+  while (index_[slot] != 0 && lines_[index_[slot] - 1].line != line) slot = (slot + 1) & mask;
+  return slot;
+}
+
+void Combiner::rehash(std::size_t slots) {
+  index_.assign(slots, 0);
+  for (std::size_t i = 0; i < lines_.size(); ++i) index_[slot_of(lines_[i].line)] = static_cast<std::uint32_t>(i + 1);
+}
+
+Combiner::Line& Combiner::line_at(std::uint64_t line) {
+  std::size_t slot = slot_of(line);
+  if (index_[slot] != 0) return lines_[index_[slot] - 1];
+  if ((lines_.size() + 1) * 2 > index_.size()) {
+    rehash(index_.size() * 2);
+    slot = slot_of(line);
+  }
+  lines_.push_back({line});
+  index_[slot] = static_cast<std::uint32_t>(lines_.size());
+  return lines_.back();
+}
+
+// A small op's span, with the lines of its bitmap in the low bits; 0 for a large block's, which has none.
+std::uint64_t Combiner::span_of(const pool::HeapOp& op) const noexcept {
+  if (op.cls >= pool::small_classes) return 0;
+  const pool::ClassInfo& info = pool::classes[op.cls];
+  return pool::span_chunk_of(op.offset, info.chunks, first_chunk_) * pool::chunk_bytes + info.first / 64;
+}
+
+bool Combiner::in_bitmap(std::uint64_t line) const noexcept {
+  const std::uint64_t offset = line * 64, chunk = offset / pool::chunk_bytes * pool::chunk_bytes;
+  if (offset - chunk >= most_bitmap_lines * 64) return false;
+  for (auto at = std::lower_bound(spans_.begin(), spans_.end(), chunk); at != spans_.end() && *at - chunk < pool::chunk_bytes; ++at)
+    if (offset - chunk < *at % pool::chunk_bytes * 64) return true;  // of classes that were here one after the other
+  return false;
+}
+
+bool Combiner::commutes(const std::uint64_t* payload, std::uint64_t words) const {
+  bool good = true;
+  each_entry(payload, words, [&](const Entry& e) {
+    if (!good) return;
+    if (is_op(e)) {
+      const std::uint64_t span = span_of(e.heap_op());
+      if (span == 0 || std::binary_search(spans_.begin(), spans_.end(), span)) return;  // one that was looked at before
+      const std::uint64_t first = span / pool::chunk_bytes * pool::chunk_bytes / 64;
+      for (std::uint64_t i = 0; i < span % pool::chunk_bytes; ++i) good = good && !has_line(first + i);
+    } else if (e.kind == EntryKind::words && !spans_.empty()) {
+      for (std::uint64_t line = e.offset / 64; line <= (e.offset + e.count * 8 - 1) / 64; ++line) good = good && !in_bitmap(line);
+    }
+  });
+  return good;
+}
+
+void Combiner::add(const std::uint64_t* payload, std::uint64_t words) {
+  came_ += words;
+  each_entry(payload, words, [&](const Entry& e) {
+    if (is_op(e)) {
+      ops_.push_back(e.heap_op());
+      if (const std::uint64_t span = span_of(ops_.back()); span != 0)
+        if (const auto at = std::lower_bound(spans_.begin(), spans_.end(), span); at == spans_.end() || *at != span) spans_.insert(at, span);
+    } else if (e.kind == EntryKind::words) {
+      for (std::uint64_t i = 0; i < e.count;) {
+        const std::uint64_t word = e.offset / 8 + i, at = word % 8, n = std::min(8 - at, e.count - i);
+        Line& line = line_at(word / 8);
+        line.mask |= ((std::uint64_t{1} << n) - 1) << at;
+        std::memcpy(line.values + at, e.values + i, n * 8);
+        i += n;
+      }
+    }
+  });
+}
+
+void Combiner::write(RecordWriter& record) {
+  for (const pool::HeapOp& op : ops_) record.heap_op(op);
+  std::sort(lines_.begin(), lines_.end(), [](const Line& a, const Line& b) { return a.line < b.line; });  // the index is void now; clear() follows
+  std::uint64_t begin = 0;  // of the run, in words
+  run_.clear();
+  const auto end_run = [&] {
+    if (!run_.empty()) record.words(begin * 8, run_.data(), run_.size());
+    run_.clear();
+  };
+  for (const Line& line : lines_)
+    for (std::uint64_t m = line.mask; m != 0; m &= m - 1) {
+      const auto at = static_cast<std::uint64_t>(__builtin_ctzll(m));
+      if (const std::uint64_t word = line.line * 8 + at; run_.empty() || begin + run_.size() != word) {
+        end_run();
+        begin = word;
+      }
+      run_.push_back(line.values[at]);
+    }
+  end_run();
+}
+
+void Combiner::clear() noexcept {
+  // A large group once does not make every small one after it as dear.
+  std::size_t slots = index_.size();
+  while (slots > least_slots && slots / 16 > lines_.size()) slots /= 2;
+  index_.resize(slots);
+  std::fill(index_.begin(), index_.end(), 0);
+  lines_.clear();
+  ops_.clear();
+  spans_.clear();
+  came_ = 0;
+}
+
+}  // namespace perdure::log

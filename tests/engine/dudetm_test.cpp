@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// DudeTM's forms and what is optional in it: combination and compression, volatile logs without a bound, a shadow smaller than the pool.
+#include <filesystem>
+#include <optional>
+#include <random>
+
+#include "perdure/container/hash_map.hpp"
+#include "tests/engine/suite.hpp"
+#include "tests/medium/scratch.hpp"
+
+namespace perdure::test {
+namespace {
+
+using medium::testing::Scratch;
+
+struct Root {
+  std::array<p<std::uint64_t>, 64> word;
+  ptr<p<std::uint64_t>> counters;
+  hash_map<std::uint64_t, std::uint64_t> map;
+};
+using DudetmPool = Pool<Root, engines<dudetm>>;
+
+Options options_for(const char* engine, Durability durability = async) {
+  Options o;
+  o.engine = engine;
+  o.durability = durability;
+  o.max_size = 256 << 20;
+  o.log_size = 4 << 20;
+  return o;
+}
+
+class DudetmForms : public EngineTest {};
+std::vector<Entry> forms() {
+  return engines_that([](const Entry& e) { return is_dudetm(e) && isolates(e) && e.tm == "biased"; });
+}
+ENGINE_SUITE(DudetmForms, forms);
+
+// One family: each form opens what another made, with the order that it was made with.
+TEST_P(DudetmForms, OpenEachOthersPools) {
+  const Scratch scratch("/dev/shm");
+  std::uint64_t n = 0;
+  const std::string name(GetParam().name);
+  for (const Entry& other : forms()) {
+    for (const auto& engine : {std::string(other.name), name}) {
+      auto pool = DudetmPool::open(scratch.path(), options_for(engine.c_str()));
+      pool.view([&](auto& tx, const Root& r) { EXPECT_EQ(n, tx(r.word[0])); });
+      for (int i = 0; i < 500; ++i) pool.update([&](auto& tx, Root& r) { tx(r.word[0]) = ++n; });
+      pool.close();
+    }
+  }
+  auto pool = Pool<Root, engines<dudetm>>::open(scratch.path());  // and unnamed
+  EXPECT_EQ("dudetm", pool.stats().engine);
+}
+
+// As after a kill: the file as it is, while the process that writes it lives.
+TEST_P(DudetmForms, RecoverWhatWasDurable) {
+  const Scratch scratch("/dev/shm");
+  std::uint64_t told = 0;
+  {
+    auto pool = DudetmPool::open(scratch.path(), options_for(GetParam().name.data()));
+    for (std::uint64_t n = 1; n <= 3000; ++n) {
+      auto receipt = pool.update([&](auto& tx, Root& r) {
+        tx(r.word[n % 64]) = n;
+        r.map.put(tx, n % 97, n);
+        if (n % 5 == 0) r.map.erase(tx, n % 89);
+      });
+      if (n % 700 == 0) receipt.wait(), told = n;
+    }
+    std::filesystem::copy_file(scratch.path(), scratch.path("copy"));
+  }
+  auto pool = DudetmPool::open(scratch.path("copy"), options_for(GetParam().name.data()));
+  std::uint64_t last = 0;
+  pool.view([&](auto& tx, const Root& r) {
+    for (const auto& w : r.word) last = std::max(last, tx(w));
+  });
+  EXPECT_GE(last, told);
+  std::map<std::uint64_t, std::uint64_t> model;
+  for (std::uint64_t n = 1; n <= last; ++n) {
+    model[n % 97] = n;
+    if (n % 5 == 0) model.erase(n % 89);
+  }
+  pool.view([&](auto& tx, const Root& r) {
+    for (std::uint64_t i = 0; i < 64 && i <= last; ++i) EXPECT_EQ(last - (last - i) % 64, tx(r.word[i])) << i;
+    for (std::uint64_t k = 0; k < 97; ++k) {
+      const auto found = r.map.find(tx, k);
+      EXPECT_EQ(model.contains(k), found.has_value());
+      if (found && model.contains(k)) {
+        EXPECT_EQ(model[k], *found);
+      }
+    }
+  });
+  const CheckReport report = pool.check();
+  EXPECT_TRUE(report.ok()) << report.problems.front();
+}
+
+TEST(Dudetm, SyncHoldsIsolationThroughTheFence) {
+  const Scratch scratch("/dev/shm");
+  auto sync = DudetmPool::open(scratch.path("a"), options_for("dudetm-sync"));
+  const std::uint64_t before = sync.stats().medium.fences;
+  auto receipt = sync.update([](auto& tx, Root& r) { tx(r.word[0]) = 1; });
+  EXPECT_TRUE(receipt.durable());
+  EXPECT_EQ(before + 1, sync.stats().medium.fences) << "one fence, by the thread that Performs";
+}
+
+// Section 3.3; the counts are of the log's payload.
+TEST(Dudetm, CombinationAndCompressionWriteLess) {
+  const Scratch scratch("/dev/shm");
+  const auto run = [&](const char* name, std::uint32_t group, bool compress) {
+    Options o = options_for("dudetm");
+    o.persist_group = group;
+    o.compress = compress;
+    auto pool = DudetmPool::open(scratch.path(name), o);
+    std::optional<Receipt<void>> last;
+    for (std::uint64_t n = 0; n < 20000; ++n)
+      last = pool.update([&](auto& tx, Root& r) {
+        tx(r.word[n % 10]) = n;
+        tx(r.word[10 + n % 7]) = n;
+      });
+    last->wait();
+    return pool.stats();
+  };
+  const Stats plain = run("plain", 0, false), combined = run("combined", 1000, false), both = run("both", 1000, true);
+  EXPECT_EQ(0U, plain.log_came);
+  EXPECT_GE(combined.log_came, 20000U * 32);
+  EXPECT_LT(combined.log_combined * 20, combined.log_came);
+  EXPECT_EQ(combined.log_combined, combined.log_written);
+  EXPECT_LT(both.log_written, both.log_combined);
+}
+
+// A library that does not know combined records would take one for a torn record: the header's version keeps it away.
+TEST(Dudetm, CombinationRaisesThePoolsVersion) {
+  const Scratch scratch("/dev/shm");
+  const auto version = [&] {
+    std::ifstream file(scratch.path(), std::ios::binary);
+    pool::Header header;
+    file.read(reinterpret_cast<char*>(&header), sizeof header);
+    return header.version;
+  };
+  DudetmPool::open(scratch.path(), options_for("dudetm")).close();
+  EXPECT_EQ(pool::first_version, version());
+  auto pool = DudetmPool::open(scratch.path(), options_for("dudetm-combined"));
+  EXPECT_EQ(pool::format_version, version()) << "before the first transaction";
+}
+
+// A group that is not full does not wait for ever.
+TEST(Dudetm, WhatNobodyWaitsForIsDurableSoon) {
+  const Scratch scratch("/dev/shm");
+  Options o = options_for("dudetm-combined");
+  o.persist_group = 1 << 20;
+  auto pool = DudetmPool::open(scratch.path(), o);
+  auto receipt = pool.update([](auto& tx, Root& r) { tx(r.word[0]) = 1; });
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!receipt.durable() && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+  EXPECT_TRUE(receipt.durable());
+}
+
+TEST(Dudetm, InfPerformsWithoutWaitingForRoom) {
+  const Scratch scratch("/dev/shm");
+  Options o = options_for("dudetm-inf");
+  o.volatile_log = 4096;
+  o.log_size = 1 << 20;
+  {
+    auto pool = DudetmPool::open(scratch.path(), o);
+    const std::vector<std::uint64_t> words(64, 5);
+    for (int n = 0; n < 20000; ++n)  // ten times the ring
+      pool.update([&](auto& tx, Root& r) { tx.write_bytes(&r.word, words.data(), 512); });
+    EXPECT_LE(pool.stats().log_used, pool.stats().log_capacity);
+    pool.close();
+  }
+  auto pool = DudetmPool::open(scratch.path(), o);
+  pool.view([](auto& tx, const Root& r) { EXPECT_EQ(5U, tx(r.word[63])); });
+}
+
+// --- paging (section 4.3) ---------------------------------------------------------------------------------------------------------
+
+class DudetmPaged : public ::testing::TestWithParam<std::tuple<const char*, Durability>> {};
+INSTANTIATE_TEST_SUITE_P(Forms, DudetmPaged,
+                         ::testing::Combine(::testing::Values("dudetm", "dudetm-inf", "dudetm-sync", "dudetm-combined"), ::testing::Values(durable, async)),
+                         [](const auto& of) {
+                           std::string name = std::get<0>(of.param);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name + (std::get<1>(of.param) == durable ? "_durable" : "_async");
+                         });
+
+TEST_P(DudetmPaged, APoolLargerThanItsShadowLosesNothing) {
+  constexpr std::uint64_t pages = 512, words = pages * 512;
+  constexpr int threads = 3;
+  const std::uint64_t each = 12000 / scale;
+  const Scratch scratch("/dev/shm");
+  Options o = options_for(std::get<0>(GetParam()), std::get<1>(GetParam()));
+  o.shadow_size = 64 * 4096;
+  std::vector<std::vector<std::uint64_t>> counts(threads, std::vector<std::uint64_t>(pages));
+  {
+    auto pool = DudetmPool::open(scratch.path(), o);
+    pool.update(durable, [&](auto& tx, Root& r) { tx(r.counters) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(words * 8)); });
+    std::atomic<std::uint64_t> most{0};
+    in_threads(threads, [&](int me) {
+      std::mt19937_64 random(static_cast<std::uint64_t>(me) + 10);
+      for (std::uint64_t i = 0; i < each; ++i) {
+        const std::uint64_t a = random() % pages, b = random() % pages;
+        pool.update([&](auto& tx, Root& r) {
+          p<std::uint64_t>* const counters = tx(r.counters);
+          auto& x = counters[a * 512 + static_cast<std::uint64_t>(me) * 8];  // a line of its own
+          auto& y = counters[b * 512 + 256 + static_cast<std::uint64_t>(me) * 8];
+          tx(x) = tx(x) + 1;
+          tx(y) = tx(y) + 1;
+          if (i % 4 == 0) r.map.put(tx, random() % 500, i);
+          if (i % 6 == 0) r.map.erase(tx, random() % 500);
+        });
+        ++counts[static_cast<std::size_t>(me)][a];
+        if (i % 64 == 0) most = std::max(most.load(), pool.stats().shadow_pages);
+      }
+    });
+    const Stats stats = pool.stats();
+    EXPECT_GT(stats.evictions, each / 4);
+    EXPECT_LE(most, 64 + threads * 20U) << "the limit, and what those in flight touched";
+    pool.view([&](auto& tx, const Root& r) {
+      for (int me = 0; me < threads; ++me)
+        for (std::uint64_t p = 0; p < pages; ++p)
+          ASSERT_EQ(counts[static_cast<std::size_t>(me)][p], tx(tx(r.counters)[p * 512 + static_cast<std::uint64_t>(me) * 8]));
+    });
+    EXPECT_TRUE(pool.check().ok());
+    std::filesystem::copy_file(scratch.path(), scratch.path("killed"));
+    pool.close();
+  }
+  for (const char* name : {"pool", "killed"}) {
+    auto pool = DudetmPool::open(scratch.path(name), o);
+    std::uint64_t all = 0, mine = 0;
+    pool.view([&](auto& tx, const Root& r) {
+      for (int me = 0; me < threads; ++me)
+        for (std::uint64_t p = 0; p < pages; ++p) {
+          mine += tx(tx(r.counters)[p * 512 + static_cast<std::uint64_t>(me) * 8]);
+          all += tx(tx(r.counters)[p * 512 + 256 + static_cast<std::uint64_t>(me) * 8]);
+        }
+    });
+    EXPECT_EQ(mine, all) << "each transaction whole";
+    if (std::string(name) == "pool" || std::get<1>(GetParam()) == durable) {
+      EXPECT_EQ(threads * each, all);
+    }
+    EXPECT_TRUE(pool.check().ok());
+  }
+}
+
+// What no limit may hold for goes through, also beside small ones, and is given back.
+TEST(Dudetm, ATransactionOfMorePagesThanTheShadowHasIsPerformed) {
+  constexpr std::uint64_t pages = 1024, large = 200;
+  const Scratch scratch("/dev/shm");
+  Options o = options_for("dudetm");
+  o.shadow_size = 64 * 4096;
+  auto pool = DudetmPool::open(scratch.path(), o);
+  pool.update([&](auto& tx, Root& r) { tx(r.counters) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(pages * 4096)); });
+  const int rounds = static_cast<int>(60 / scale);
+  std::atomic<bool> over{false};
+  std::uint64_t small = 0;
+  std::thread other([&] {
+    std::mt19937_64 random(3);
+    for (; !over; ++small) {
+      const std::uint64_t page = random() % pages;
+      pool.update([&](auto& tx, Root& r) {
+        auto& x = tx(r.counters)[page * 512];
+        tx(x) = tx(x) + 1;
+      });
+    }
+  });
+  for (int i = 0; i < rounds; ++i)
+    pool.update([&](auto& tx, Root& r) {
+      for (std::uint64_t p = 0; p < large; ++p) {
+        auto& x = tx(r.counters)[(static_cast<std::uint64_t>(i) * 37 + p) % pages * 512 + 100];
+        tx(x) = tx(x) + 1;
+      }
+    });
+  over = true;
+  other.join();
+  for (int i = 0; i < 3; ++i) pool.update([&](auto& tx, Root& r) { tx(r.word[0]) = 1; });
+  EXPECT_LE(pool.stats().shadow_pages, 64U) << "the next ones began when there was room again";
+  std::uint64_t of_small = 0, of_large = 0;
+  pool.view([&](auto& tx, const Root& r) {
+    of_small = of_large = 0;
+    for (std::uint64_t p = 0; p < pages; ++p) {
+      of_small += tx(tx(r.counters)[p * 512]);
+      of_large += tx(tx(r.counters)[p * 512 + 100]);
+    }
+  });
+  EXPECT_EQ(small, of_small);
+  EXPECT_EQ(static_cast<std::uint64_t>(rounds) * large, of_large);
+}
+
+TEST(Dudetm, AShadowsLimitIsRefusedWhereNothingPages) {
+  const Scratch scratch("/dev/shm");
+  const auto code = [&](const char* engine, std::uint64_t bytes) {
+    Options o;
+    o.engine = engine;
+    o.shadow_size = bytes;
+    return Pool<Root, engines<shadow, dudetm>>::try_open(scratch.path(std::string(engine) + std::to_string(bytes)), o).code();
+  };
+  EXPECT_EQ(Code::invalid, code("shadow", 1 << 20));
+  EXPECT_EQ(Code::invalid, code("dudetm", 100));
+  EXPECT_EQ(Code::ok, code("dudetm", 1 << 20));
+  EXPECT_FALSE(std::filesystem::exists(scratch.path("dudetm100")));
+  EXPECT_FALSE(std::filesystem::exists(scratch.path("shadow1048576")));
+}
+
+}  // namespace
+}  // namespace perdure::test
