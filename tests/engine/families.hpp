@@ -30,7 +30,9 @@ inline bool aliases_for_all(const Entry& e) { return e.family == "softwrap"; }
 inline bool stores_home_at_once(const Entry& e) { return e.family == "softwrap-local"; }
 
 /// Nobody sees a transaction before it is durable: what isolates it is held through the fence.
-inline bool is_durable_when_seen(const Entry& e) { return is_undo(e) || is_rewind(e) || is_blurred(e) || is_softwrap(e); }
+inline bool is_durable_when_seen(const Entry& e) {
+  return is_undo(e) || is_rewind(e) || is_blurred(e) || is_softwrap(e) || e.name.starts_with("dudetm-sync");
+}
 
 /// How many times as long a transaction takes, and as many events on a medium, at most: what a test does is divided by it.
 inline unsigned heavy(const Entry& e) { return e.family.starts_with("rewind-2l") ? 20 : is_rewind(e) ? 4 : 1; }
