@@ -8,15 +8,15 @@ namespace bench {
 namespace {
 
 template <class Model>
-using InHash = NewOrders<Model, OpenTable, true>;
+using HashOrders = NewOrders<Model, OpenTable, true>;
 template <class Model>
-using InTree = NewOrders<Model, tpcc::Tree, false>;
+using TreeOrders = NewOrders<Model, tpcc::Tree, false>;
 
 }  // namespace
 
 std::unique_ptr<Session> open_dude_new_orders(const Setting& setting, const PerdureChoice& choice) {
-  if (setting.structure == InHash<PerdureModel>::structure) return open_perdure<InHash, dude_engines>(setting, choice);
-  return open_perdure<InTree, dude_engines>(setting, choice);
+  if (setting.structure == HashOrders<PerdureModel>::structure) return open_perdure<HashOrders, dude_engines>(setting, choice);
+  return open_perdure<TreeOrders, dude_engines>(setting, choice);
 }
 
 }  // namespace bench

@@ -9,9 +9,9 @@ namespace bench {
 namespace {
 
 template <class Model>
-using InHash = UpdateLocation<Model, OpenTable, true>;
+using HashLocations = UpdateLocation<Model, OpenTable, true>;
 template <class Model>
-using InTree = UpdateLocation<Model, tpcc::Tree, false>;
+using TreeLocations = UpdateLocation<Model, tpcc::Tree, false>;
 template <class Model>
 using Sessions = SessionStore<Model, false>;
 template <class Model>
@@ -20,8 +20,8 @@ using Store = SessionStore<Model, true>;
 }  // namespace
 
 std::unique_ptr<Session> open_dude_rows(const Setting& setting, const PerdureChoice& choice) {
-  if (setting.structure == InHash<PerdureModel>::structure) return open_perdure<InHash, dude_engines>(setting, choice);
-  if (setting.structure == InTree<PerdureModel>::structure) return open_perdure<InTree, dude_engines>(setting, choice);
+  if (setting.structure == HashLocations<PerdureModel>::structure) return open_perdure<HashLocations, dude_engines>(setting, choice);
+  if (setting.structure == TreeLocations<PerdureModel>::structure) return open_perdure<TreeLocations, dude_engines>(setting, choice);
   if (setting.structure == Sessions<PerdureModel>::structure) return open_perdure<Sessions, dude_engines>(setting, choice);
   return open_perdure<Store, dude_engines>(setting, choice);
 }

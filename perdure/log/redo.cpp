@@ -43,12 +43,7 @@ std::uint64_t HomeWriter::load(std::uint64_t offset) const {
 void HomeWriter::flush() const {
   std::sort(lines_.begin(), lines_.end());
   lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
-  for (std::size_t i = 0; i < lines_.size();) {
-    std::size_t j = i + 1;
-    while (j < lines_.size() && lines_[j] == lines_[j - 1] + 1) ++j;
-    medium_.flush(medium_.log_bytes() + lines_[i] * 64, (lines_[j - 1] - lines_[i] + 1) * 64);
-    i = j;
-  }
+  medium_.flush_lines(medium_.log_bytes(), lines_);
   lines_.clear();
 }
 

@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -97,6 +98,10 @@ class Medium {
   virtual void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept = 0;
   /// Starts the write-back of every line that [offset, offset + n) touches.
   virtual void flush(std::uint64_t offset, std::size_t n) noexcept = 0;
+  /// The same of the lines at `base` + 64 * each of `lines`, which rise; `base` is a multiple of 64.
+  virtual void flush_lines(std::uint64_t base, std::span<const std::uint64_t> lines) noexcept {
+    each_run(lines, [&](std::uint64_t first, std::uint64_t count) { flush(base + first * 64, count * 64); });
+  }
   /// What the calling thread flushed or streamed is durable when this returns ok. After a failure every later call fails too (L9).
   virtual Status fence() noexcept = 0;
   /// Every store made so far is durable, flushed or not (REWIND's and Blurred Persistence's flush of everything), file metadata too.
@@ -128,6 +133,14 @@ class Medium {
   };
   /// The calling thread's row.
   [[nodiscard]] Row& row() const noexcept { return rows_[static_cast<std::size_t>(base::thread_slot())]; }
+  /// f(first, count) for each run of neighbours.
+  template <class F>
+  static void each_run(std::span<const std::uint64_t> lines, F&& f) {
+    for (std::size_t i = 0, j = 0; i < lines.size(); i = j) {
+      for (j = i + 1; j < lines.size() && lines[j] == lines[j - 1] + 1; ++j) {}
+      f(lines[i], j - i);
+    }
+  }
   /// Adds to a counter of the calling thread's own row: a load, an add and a store, not a locked instruction.
   static void add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept {
     counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);

@@ -85,6 +85,12 @@ class MemoryMedium final : public MappedMedium {
     if (n != 0) flush_run(offset / line_bytes, lines_touched(offset, n));
   }
 
+  void flush_lines(std::uint64_t base, std::span<const std::uint64_t> lines) noexcept override {
+    const std::uint64_t first = base / line_bytes;
+    for (const std::uint64_t l : lines) (void)marks_.take_line(first + l);  // all before the first write-back, for which an exchange would wait
+    each_run(lines, [&](std::uint64_t l, std::uint64_t count) { flush_taken(first + l, count); });
+  }
+
   Status fence() noexcept override {
     add(row().fences, 1);  // a store that comes after the fence waits for it in the processor's store buffer, which then fills up
     // what this thread flushed or streamed is durable before whatever the caller does next
