@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What DudeTM's figures have in common: the systems by the paper's names, the workloads, and cells of bench/systems/dude_main.cpp over them."""
 
-from .figure import Wanted, point, processes
+from .figure import Wanted, processes
 
 MIB = 1 << 20
 LOG = 64 * MIB
@@ -12,9 +12,9 @@ WORKLOADS = {"HashTable": "ht", "B+-tree": "bpt", "TPC-C (hash)": "tpcch", "TPC-
 HASHED = [name for name in WORKLOADS if name == "HashTable" or "hash" in name]
 
 
-def process_of(system, structure, delays=DELAYS, more=()):
+def process_of(system, structure, delays=DELAYS, more=(), log=LOG):
     executable = "perdure_bench_pmemobj" if system == "pmemobj" else "perdure_bench_dudetm"
-    options = ("--delays", delays) if system == "pmemobj" else ("--delays", delays, "--log-size", LOG, *more)
+    options = ("--delays", delays) if system == "pmemobj" else ("--delays", delays, "--log-size", log, *more)
     return Wanted(system, structure, options, executable)
 
 
@@ -24,8 +24,3 @@ def measured(bench, wanted, asked, value=lambda answer: answer["rate"]):
     with processes(bench, wanted) as opened:
         return bench.interleave({cell: lambda k=key, r=request: value(opened[k].ask({"seconds": seconds, "warmup": 0.05, **r}))
                                  for cell, (key, request) in asked.items()})
-
-
-def lines(values, scale=1.0):
-    """{(series, x): rounds} as points."""
-    return [point(series, x, [v * scale for v in rounds]) for (series, x), rounds in values.items()]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DudeTM's figures of the log and of paging (sections 5.4, 5.5): figures 3 and 4; groups' throughput; recovery."""
 
-from .dudetm_cells import DUDE, SYSTEMS, lines, measured, process_of
+from .dudetm_cells import DUDE, SYSTEMS, measured, process_of
 from .figure import Figure, median_of, point, ratios
 
 SESSION, GROUPS = "session", (10, 100, 1000, 10_000, 100_000)
@@ -9,12 +9,13 @@ COMBINED, PACKED = "saved by combination, %", "saved by lz4 of what is left, %"
 BIG = ("--volatile-log", 256 << 20)
 
 
-def _group(n, compress=True):
-    return ("--persist-group", n, *(("--compress",) if compress else ()), *BIG, "--log-size", 512 << 20)
+def _grouping(n):
+    """With groups of n; 0: without."""
+    return process_of(SYSTEMS[DUDE], SESSION, more=(*(("--persist-group", n, "--compress") if n else ()), *BIG), log=512 << 20)
 
 
 def combination(bench):
-    wanted = {n: process_of(SYSTEMS[DUDE], SESSION, more=_group(n)) for n in GROUPS}
+    wanted = {n: _grouping(n) for n in GROUPS}
     found = measured(bench, wanted, {n: (n, {"run": "session-99", "seconds": 0.3 if bench.quick else 1.0}) for n in GROUPS}, lambda answer: answer["counters"])
     points = []
     for n, rounds in found.items():
@@ -31,7 +32,7 @@ def combination_findings(points):
 
 
 def groups(bench):
-    wanted = {0: process_of(SYSTEMS[DUDE], SESSION, more=(*BIG, "--log-size", 512 << 20))} | {n: process_of(SYSTEMS[DUDE], SESSION, more=_group(n)) for n in GROUPS}
+    wanted = {n: _grouping(n) for n in (0, *GROUPS)}
     values = measured(bench, wanted, {n: (n, {"run": "session-99"}) for n in wanted})
     return [point("combined and compressed", n, ratios(rounds, values[0])) for n, rounds in values.items() if n != 0]
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DudeTM's figures of throughput and latency (sections 5.2, 5.3, 5.6): figures 2 and 5, tables 1 to 3."""
 
-from .dudetm_cells import DUDE, HASHED, INF, NVML, SYNC, SYSTEMS, VOLATILE, WORKLOADS, lines, measured, process_of
+from .dudetm_cells import DUDE, HASHED, INF, NVML, SYNC, SYSTEMS, VOLATILE, WORKLOADS, measured, process_of
 from .figure import Figure, median_of, point, ratios
 
 # --- figure 2 -----------------------------------------------------------------------------------------------------------------------
