@@ -36,7 +36,7 @@ void Replay::clear() noexcept {
   own_bytes_ = 0;
 }
 
-std::uint64_t Replay::step() {
+std::uint64_t Replay::step(std::uint64_t most) {
   const std::lock_guard lock(mutex_);
   if (core_.state() & Core::poisoned_bit) return 0;
   // Before the tails: what is quiet lies below them. What lies below a tail is durable: append_fence moves it after its fence. A failed append
@@ -44,10 +44,10 @@ std::uint64_t Replay::step() {
   const std::uint64_t x = quiet_ ? quiet_() : tm::no_id;
   std::uint64_t bytes = 0;
   clear();
-  for (std::uint32_t i = 0; i < count_; ++i) cursors_[i] = {rings_[i].head(), rings_[i].tail()};
+  for (std::uint32_t i = 0; i < count_; ++i) cursors_[i].end = rings_[i].tail();
   const std::size_t unit = core_.medium.append_unit();
-  std::uint64_t last = applied_.load(std::memory_order_relaxed);
-  while (own_bytes_ < log::most_unpacked) {
+  std::uint64_t last = reproduced_.load(std::memory_order_relaxed);
+  while (bytes < most && own_bytes_ < log::most_unpacked) {
     std::uint32_t next = count_;  // the ring whose record has the lowest id
     std::uint64_t lowest = x;
     for (std::uint32_t i = 0; i < count_; ++i) {
@@ -64,14 +64,17 @@ std::uint64_t Replay::step() {
     cursors_[next].at += record.bytes(unit);
     bytes += record.bytes(unit);
   }
-  if (bytes == 0) return 0;
-  const std::uint64_t max_home = core_.file.header().max_home_bytes;
-  if (log::redo(core_.medium, max_home, payloads_, log::HomeWriter::Use::running, core_.config.reproduce_threads) != log::no_strange)
-    return core_.poison(log::strange_record(core_.medium, last)), 0;
-  clear();
-  reproduced_.store(last, std::memory_order_release);  // pairs with reproduced()
-  // Home must be durable before the header says that these records are no longer needed.
-  if (Status s = core_.medium.fence(); !s.ok()) return core_.poison(s), 0;
+  if (bytes != 0) {
+    const std::uint64_t max_home = core_.file.header().max_home_bytes;
+    if (log::redo(core_.medium, max_home, payloads_, log::HomeWriter::Use::running, core_.config.reproduce_threads) != log::no_strange)
+      return core_.poison(log::strange_record(core_.medium, last)), 0;
+    clear();
+    reproduced_.store(last, std::memory_order_release);  // pairs with reproduced()
+    // Home must be durable before the header says that these records are no longer needed; another thread's step may be the one that says it.
+    if (Status s = core_.medium.fence(); !s.ok()) return core_.poison(s), 0;
+    unsettled_ += bytes;
+  }
+  if (unsettled_ == 0 || (most != all && unsettled_ < rings_[0].bytes() / 8)) return bytes;
   const Status s = core_.publish([&](pool::Header& h) {
     h.applied = last;
     for (std::uint32_t i = 0; i < count_; ++i) h.ring_head[i] = cursors_[i].at;
@@ -80,7 +83,8 @@ std::uint64_t Replay::step() {
   applied_.store(last, std::memory_order_relaxed);
   rounds_.fetch_add(1, std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < count_; ++i) rings_[i].release(cursors_[i].at);  // only now may the bytes be overwritten
-  return bytes;
+  unsettled_ = 0;
+  return bytes + 1;
 }
 
 }  // namespace perdure::engine::shadow

@@ -27,8 +27,11 @@ class Replay {
   /// `quiet`: held; null under prefix. `kept`: payloads of packed records, if any are kept.
   Replay(Core& core, log::Ring* rings, std::uint32_t count, std::function<std::uint64_t()> quiet, log::Kept& kept, std::uint64_t applied);
 
-  /// Applies what is durable. Returns the bytes recycled. After a medium's failure the core is poisoned.
-  std::uint64_t step();
+  static constexpr std::uint64_t all = ~std::uint64_t{0};
+
+  /// Applies what is durable, or about `most` bytes of it, and recycles what has been applied, if that is all or an eighth of a ring. Returns 0 when there
+  /// was nothing to do. After a medium's failure the core is poisoned. Unpacked payloads are bounded: there may be more to do when it returns.
+  std::uint64_t step(std::uint64_t most = all);
   /// Home holds every transaction up to it, durably: X.
   [[nodiscard]] std::uint64_t applied() const noexcept { return applied_.load(std::memory_order_relaxed); }
   /// Home shows every transaction up to it to whoever reads home: what a page that is dropped from the shadow must have (paging.hpp).
@@ -37,7 +40,7 @@ class Replay {
 
  private:
   struct Cursor {
-    std::uint64_t at = 0, end = 0;
+    std::uint64_t at = 0, end = 0;  // applied up to; the tail
   };
   bool add(const log::RecordView& record);
   void clear() noexcept;
@@ -52,6 +55,7 @@ class Replay {
   std::vector<log::Payload> payloads_;                 // a round's
   std::vector<std::vector<std::uint64_t>> unpacked_;  // those of them that do not lie in a ring
   std::uint64_t own_bytes_ = 0;                        // of these
+  std::uint64_t unsettled_ = 0;                        // bytes of the rings that are applied, durably, and not yet recycled
   std::atomic<std::uint64_t> applied_, reproduced_, rounds_{0};
 };
 

@@ -255,7 +255,11 @@ Status Shadow<Tm, How>::checkpoint() {
   if (!held_)
     if (Status s = wait(tm_.domain.clock.load(std::memory_order_acquire)); !s.ok()) return s;
   if constexpr (How == Reproduce::replay) {
-    replay_->step();
+    const std::uint64_t id = tm_.domain.clock.load(std::memory_order_acquire);  // pairs with the draw of an id
+    while (replay_->applied() < id) {
+      if (core_.state() & Core::poisoned_bit) return core_.why();
+      if (replay_->step() == 0) std::this_thread::yield();  // held: an id below is still on its way
+    }
   } else {
     Context& c = context();
     const std::lock_guard lock(checkpointing_);
@@ -331,7 +335,12 @@ void Shadow<Tm, How>::work() {
         used += rings_[i].used();
         fullest = std::max(fullest, rings_[i].used());
       }
-      if (fullest > rings_[0].bytes() / 8 || (tails == last_tail && used != 0)) did |= replay_->step() != 0;
+      // A slice at a time: Persist, for which somebody may wait, is not to wait for a round.
+      const std::uint64_t ring = rings_[0].bytes(), slice = core_.config.fence_is_sync ? ring / 8 : std::min<std::uint64_t>(64 << 10, ring / 16);
+      if (fullest > ring / 8)
+        did |= replay_->step(slice) != 0;
+      else if (tails == last_tail && used != 0)
+        did |= replay_->step(slice) != 0 || replay_->step() != 0;
       last_tail = tails;
     } else if (core_.config.fence_is_sync && rings_[0].used() > rings_[0].bytes() / 2) {
       try {
