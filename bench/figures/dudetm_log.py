@@ -58,7 +58,7 @@ def swapping_findings(points):
 
 
 FIGURES = [
-    Figure("D-Fig3", "Log combination and compression", "Combination saves 7 % of the writes in groups of 10, 93 % in groups of 100,000; lz4 saves 69 %.", "YCSB's session store: 10,000 records, half updates of one field, Zipf 0.99; bytes of log payload",
+    Figure("D-Fig3", "Log combination and compression", "Combination saves 7 % of the writes in groups of 10, 93 % in groups of 100,000; lz4 saves 69 %.", "YCSB's session store: 10,000 records of 8-byte values that count up, half updates, Zipf 0.99; bytes of log payload",
            "transactions a group", "saved, %", combination, combination_findings,
            remark="Only transactions that write are counted to a group.", log_x=True),
     Figure("D-Groups", "Throughput with groups", "Log optimisation has no influence on throughput, unless the group is too large (section 5.4).", "the same; one thread, ratios within a round to DudeTM without groups", "transactions a group",

@@ -36,7 +36,9 @@ class Latencies {
     for (auto& t : threads) all.insert(all.end(), t.microseconds_.begin(), t.microseconds_.end());
     if (all.empty()) return {};
     std::sort(all.begin(), all.end());
-    const auto at = [&](double share) { return all[std::min(all.size() - 1, static_cast<std::size_t>(share * static_cast<double>(all.size())))]; };
+    const auto at = [&](double share) {
+      return all[std::min(all.size() - 1, static_cast<std::size_t>(share * static_cast<double>(all.size())))];
+    };
     return {{"latency_p50_us", at(0.5)}, {"latency_p90_us", at(0.9)}, {"latency_p99_us", at(0.99)}};
   }
 

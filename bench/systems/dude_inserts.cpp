@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // DudeTM's micro-benchmarks on Perdure; see perdure_dude.hpp.
-#include "bench/systems/perdure_dude.hpp"
 #include "bench/workloads/dude_inserts.hpp"
+#include "bench/systems/perdure_dude.hpp"
 
 namespace bench {
 

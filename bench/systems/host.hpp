@@ -60,8 +60,8 @@ class StructureSession final : public Session {
     };
     const auto before = host_.counters();
     std::vector<Latencies> latencies(cell.latency ? cell.threads : 0);
-    const Tally tally =
-        run_timed(cell, [&](unsigned t) { return Worker{host_, cell, parameter, Rng(cell.seed, t), cell.latency ? &latencies[t] : nullptr}; });
+    const Tally tally = run_timed(
+        cell, [&](unsigned t) { return Worker{host_, cell, parameter, Rng(cell.seed, t), cell.latency ? &latencies[t] : nullptr}; });
     grown_ += tally.grown;
 
     Outcome outcome{.operations = tally.operations,

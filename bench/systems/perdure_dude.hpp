@@ -11,8 +11,8 @@ namespace bench {
 using dude_engines = perdure::engines<perdure::volatile_, perdure::volatile_stm, perdure::dudetm, perdure::dudetm_stm, perdure::shadow>;
 
 // One source a pair: they compile side by side.
-std::unique_ptr<Session> open_dude_inserts(const Setting& setting, const PerdureChoice& choice);    // ht, bpt
-std::unique_ptr<Session> open_dude_new_orders(const Setting& setting, const PerdureChoice& choice); // tpcch, tpccb
-std::unique_ptr<Session> open_dude_rows(const Setting& setting, const PerdureChoice& choice);       // tatph, tatpb, session, store
+std::unique_ptr<Session> open_dude_inserts(const Setting& setting, const PerdureChoice& choice);     // ht, bpt
+std::unique_ptr<Session> open_dude_new_orders(const Setting& setting, const PerdureChoice& choice);  // tpcch, tpccb
+std::unique_ptr<Session> open_dude_rows(const Setting& setting, const PerdureChoice& choice);        // tatph, tatpb, session, store
 
 }  // namespace bench

@@ -54,7 +54,8 @@ struct HashInserts {
     });
     std::vector<std::string> problems;
     if (found != static_cast<std::uint64_t>(grown) || wrong != 0)
-      problems.push_back("ht: found " + std::to_string(found) + " keys, " + std::to_string(wrong) + " with a wrong value, expected " + std::to_string(grown));
+      problems.push_back("ht: found " + std::to_string(found) + " keys, " + std::to_string(wrong) + " with a wrong value, expected " +
+                         std::to_string(grown));
     return problems;
   }
 };
@@ -100,8 +101,8 @@ struct TreeInserts {
     });
     std::vector<std::string> problems;
     if (found != expected || size != expected || wrong != 0)
-      problems.push_back("bpt: found " + std::to_string(found) + " keys, " + std::to_string(wrong) + " out of order, lost or with a wrong value, expected " +
-                         std::to_string(expected));
+      problems.push_back("bpt: found " + std::to_string(found) + " keys, " + std::to_string(wrong) +
+                         " out of order, lost or with a wrong value, expected " + std::to_string(expected));
     return problems;
   }
 };

@@ -39,7 +39,9 @@ struct NewOrders {
   template <class Host>
   static void fill(Host& host, const Setting&) {
     using namespace tpcc;
-    const auto prepare = [&]<class Row>(std::type_identity<Row>, auto of, std::uint64_t n) { prepare_table<Table<Model, Row>>(host, of, n); };
+    const auto prepare = [&]<class Row>(std::type_identity<Row>, auto of, std::uint64_t n) {
+      prepare_table<Table<Model, Row>>(host, of, n);
+    };
     prepare(std::type_identity<Warehouse<Model>>{}, [](auto& r) -> auto& { return r.warehouse; }, 1024);
     prepare(std::type_identity<District<Model>>{}, [](auto& r) -> auto& { return r.district; }, 1024);
     prepare(std::type_identity<Customer<Model>>{}, [](auto& r) -> auto& { return r.customer; }, 1 << 16);
@@ -76,7 +78,8 @@ template <class Model>
 struct Subscriber {
   static constexpr const char* layout_id = "bench::Subscriber/1";
   typename Model::template Field<std::uint64_t> number, bits, bytes, msc, vlr;
-  Subscriber(std::uint64_t n, std::uint64_t b, std::uint64_t y, std::uint64_t m, std::uint64_t v) : number(n), bits(b), bytes(y), msc(m), vlr(v) {}
+  Subscriber(std::uint64_t n, std::uint64_t b, std::uint64_t y, std::uint64_t m, std::uint64_t v)
+      : number(n), bits(b), bytes(y), msc(m), vlr(v) {}
 };
 
 template <class Model, template <class, class> class Table, bool hash>
@@ -108,7 +111,8 @@ struct UpdateLocation {
   static void check_parameter(unsigned) {}
   template <class Host>
   static Step step(Host& host, const Cell&, unsigned, Rng& rng) {
-    const std::uint64_t s = (tpcc::between(rng, 0, 65535) | tpcc::between(rng, 1, subscribers)) % subscribers + 1, location = rng() >> 32 | 1;
+    const std::uint64_t s = (tpcc::between(rng, 0, 65535) | tpcc::between(rng, 1, subscribers)) % subscribers + 1,
+                        location = rng() >> 32 | 1;
     host.update([=](auto& tx, Root& root) {
       const auto row = root.subscribers.find(tx, s);
       tx.set(row->vlr, location);
@@ -129,8 +133,8 @@ struct UpdateLocation {
       return true;
     });
     if (rows != subscribers || wrong != 0)
-      problems.push_back(std::string(structure) + ": found " + std::to_string(rows) + " subscribers, " + std::to_string(wrong) + " of them wrong, expected " +
-                         std::to_string(subscribers));
+      problems.push_back(std::string(structure) + ": found " + std::to_string(rows) + " subscribers, " + std::to_string(wrong) +
+                         " of them wrong, expected " + std::to_string(subscribers));
     return problems;
   }
 };

@@ -144,7 +144,8 @@ class OpenTable {
       ++rows;
       if (!(find(tx, key) == row)) ++lost;
     });
-    if (lost != 0) problems.push_back(name + ": of " + std::to_string(rows) + " rows " + std::to_string(lost) + " are not found by their keys");
+    if (lost != 0)
+      problems.push_back(name + ": of " + std::to_string(rows) + " rows " + std::to_string(lost) + " are not found by their keys");
   }
 
  private:

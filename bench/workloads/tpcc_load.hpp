@@ -80,7 +80,7 @@ class Loader {
   static void load_district(Host& host, Rng& rng, std::uint32_t d) {
     host.update([d, tax = between(rng, 0, 2000)](auto& tx, Data& root) {
       const auto row = tx.template make<District<Model>>(std::uint64_t{first_orders + 1}, std::uint64_t{tax}, std::uint64_t{3'000'000},
-                                                          std::uint64_t{d});
+                                                         std::uint64_t{d});
       root.district.insert(tx, district_key(d), row);
       return true;
     });

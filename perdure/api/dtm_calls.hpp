@@ -83,7 +83,8 @@ class DtmCalls {
   class State;
 
  protected:
-  DtmCalls(const std::string& path, const Options& options, const std::string& layout, std::uint64_t root_bytes, std::unique_ptr<medium::Medium> medium);
+  DtmCalls(const std::string& path, const Options& options, const std::string& layout, std::uint64_t root_bytes,
+           std::unique_ptr<medium::Medium> medium);
   [[nodiscard]] void* root_address() const noexcept;
 
  private:

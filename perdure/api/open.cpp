@@ -48,8 +48,10 @@ Status take_dudetm(const std::string& path, const Options& options, engine::Conf
   if (options.persist_group > most_together) return refused("persist_group", options.persist_group, "1 to 2^24, or 0");
   if (options.volatile_log != 0 && (options.volatile_log < least_log || options.volatile_log > most_log))
     return refused("volatile_log", options.volatile_log, "4 KiB to 16 GiB, or 0 for 8 MiB");
-  if (options.shadow_size != 0 && options.shadow_size < least_shadow) return refused("shadow_size", options.shadow_size, "16 KiB or more, or 0 for no limit");
-  if (options.reproduce_threads == 0 || options.reproduce_threads > 8) return refused("reproduce_threads", options.reproduce_threads, "1 to 8");
+  if (options.shadow_size != 0 && options.shadow_size < least_shadow)
+    return refused("shadow_size", options.shadow_size, "16 KiB or more, or 0 for no limit");
+  if (options.reproduce_threads == 0 || options.reproduce_threads > 8)
+    return refused("reproduce_threads", options.reproduce_threads, "1 to 8");
   config.reproduce_threads = options.reproduce_threads;
   config.persist_group = options.persist_group;
   config.compress = options.compress;
@@ -103,8 +105,8 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
         "one of: " + names(candidates), "open it as Pool<Root, perdure::engines<...>> with the instance named, or change Options::engine");
   const auto can_page = [&](const Entry& e) {
     if (options.shadow_size == 0 || e.pages) return Status();
-    return failure(Code::invalid, path, "Options::shadow_size for engine '" + std::string(e.name) + "'", "an engine that evicts pages: dudetm",
-                   "leave it 0, or make the pool with Options::engine dudetm");
+    return failure(Code::invalid, path, "Options::shadow_size for engine '" + std::string(e.name) + "'",
+                   "an engine that evicts pages: dudetm", "leave it 0, or make the pool with Options::engine dudetm");
   };
   if (!options.engine.empty() || candidates.size() == 1)  // else the pool that is there says; a new one is refused when it has been made
     if (Status s = can_page(*chosen); !s.ok()) return s;

@@ -50,9 +50,9 @@ struct Plan {
   std::uint64_t steps = 50;
   std::uint64_t seed = 1;
   Durability durability = durable;
-  bool like_a_file = false;  ///< appends of 4 KiB, fences that are syncs
+  bool like_a_file = false;       ///< appends of 4 KiB, fences that are syncs
   std::uint64_t shadow_size = 0;  ///< Options::shadow_size
-  std::uint32_t rings = 1;   ///< where the order is held
+  std::uint32_t rings = 1;        ///< where the order is held
   std::uint64_t ring_bytes = 16384;
   std::uint64_t home_bytes = 8 * pool::chunk_bytes, max_home_bytes = 16 * pool::chunk_bytes;
   /// About one step in so many ends with the pool's end, by a close, by a SIGKILL after it, or by one at any instant in it (where the workload

@@ -85,8 +85,9 @@ struct Stats {
   std::uint64_t log_used = 0, log_capacity = 0;
   std::uint64_t checkpoints = 0, checkpoint_lines = 0;
   std::uint64_t heap_used = 0, home_bytes = 0;
-  std::uint64_t shadow_pages = 0, evictions = 0;                     ///< DudeTM, paged: pages of the shadow that are copies; dropped since opening
-  std::uint64_t log_came = 0, log_combined = 0, log_written = 0;     ///< DudeTM: payload bytes that came, that were left by combination, that were written
+  std::uint64_t shadow_pages = 0, evictions = 0;  ///< DudeTM, paged: pages of the shadow that are copies; dropped since opening
+  std::uint64_t log_came = 0, log_combined = 0,
+                log_written = 0;  ///< DudeTM: payload bytes that came, that were left by combination, that were written
   std::uint64_t bias_grants = 0, bias_revocations = 0;
   medium::Counters medium;
   Recovery recovery;

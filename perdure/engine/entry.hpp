@@ -37,8 +37,10 @@ void add_entries(std::vector<Entry>& all) {
     using E = typename Instance::type;
     for (const InstanceName& n : Instance::names)
       all.push_back({n.name, n.family, E::tm_name, Instance::isolation, E::view_policy, &E::identity, &E::recover, E::ring_records,
-                     requires { requires E::paged; }});
+                     requires { requires E::paged;
   }
+});
+}  // namespace perdure::engine
 }
 
 }  // namespace perdure::engine

@@ -88,7 +88,8 @@ void Combiner::add(const std::uint64_t* payload, std::uint64_t words) {
     if (is_op(e)) {
       ops_.push_back(e.heap_op());
       if (const std::uint64_t span = span_of(ops_.back()); span != 0)
-        if (const auto at = std::lower_bound(spans_.begin(), spans_.end(), span); at == spans_.end() || *at != span) spans_.insert(at, span);
+        if (const auto at = std::lower_bound(spans_.begin(), spans_.end(), span); at == spans_.end() || *at != span)
+          spans_.insert(at, span);
     } else if (e.kind == EntryKind::words) {
       for (std::uint64_t i = 0; i < e.count;) {
         const std::uint64_t word = e.offset / 8 + i, at = word % 8, n = std::min(8 - at, e.count - i);
@@ -103,8 +104,9 @@ void Combiner::add(const std::uint64_t* payload, std::uint64_t words) {
 
 void Combiner::write(RecordWriter& record) {
   for (const pool::HeapOp& op : ops_) record.heap_op(op);
-  std::sort(lines_.begin(), lines_.end(), [](const Line& a, const Line& b) { return a.line < b.line; });  // the index is void now; clear() follows
-  std::uint64_t begin = 0;  // of the run, in words
+  std::sort(lines_.begin(), lines_.end(),
+            [](const Line& a, const Line& b) { return a.line < b.line; });  // the index is void now; clear() follows
+  std::uint64_t begin = 0;                                                  // of the run, in words
   run_.clear();
   const auto end_run = [&] {
     if (!run_.empty()) record.words(begin * 8, run_.data(), run_.size());

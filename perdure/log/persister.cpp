@@ -31,7 +31,7 @@ void Persister::add(int slot, VolatileLog& log) noexcept {
 
 VolatileLog* Persister::log_of(std::uint64_t id, VolatileLog::Item& item) noexcept {
   const int n = used_logs_.load(std::memory_order_acquire);  // pairs with add
-  for (int i = 0; i < n; ++i) {  // the log that had the last one is tried first: a busy thread has runs of ids
+  for (int i = 0; i < n; ++i) {                              // the log that had the last one is tried first: a busy thread has runs of ids
     const int at = (last_log_ + i) % n;
     VolatileLog* const log = logs_[static_cast<std::size_t>(at)].load(std::memory_order_acquire);  // pairs with add
     if (log == nullptr) continue;
@@ -156,7 +156,8 @@ Persister::Outcome Persister::step(bool whole) {
       const std::uint64_t before = gathered_;
       const bool full = combines ? gather_combined() : gather();
       if (gathered_ != before) outcome = Outcome::gathered;
-      if (gathered_ != 0 && (full || !combines || !whole) && !failed_.load(std::memory_order_relaxed) && write().ok()) outcome = Outcome::wrote;
+      if (gathered_ != 0 && (full || !combines || !whole) && !failed_.load(std::memory_order_relaxed) && write().ok())
+        outcome = Outcome::wrote;
       waiting_.store(gathered_, std::memory_order_relaxed);
     }
   }

@@ -32,10 +32,10 @@ namespace perdure::log {
 
 /// How transactions become records.
 struct Grouping {
-  std::uint64_t transactions = 0;    ///< combined, so many at most to a record; 0: a record has what there is when somebody comes, uncombined
-  bool compress = false;             ///< combined records are packed (packed.hpp) where that makes them shorter
-  std::uint64_t max_home_bytes = 0;  ///< the pool's, if they are combined
-  std::function<Status()> make_room; ///< given: nobody reserves, and a step that lacks room calls this until there is some
+  std::uint64_t transactions = 0;  ///< combined, so many at most to a record; 0: a record has what there is when somebody comes, uncombined
+  bool compress = false;           ///< combined records are packed (packed.hpp) where that makes them shorter
+  std::uint64_t max_home_bytes = 0;   ///< the pool's, if they are combined
+  std::function<Status()> make_room;  ///< given: nobody reserves, and a step that lacks room calls this until there is some
 };
 
 class Persister {

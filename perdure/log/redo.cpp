@@ -51,8 +51,8 @@ std::string ring_name(const medium::Medium& medium, std::uint32_t ring) { return
 
 Status strange_record(const medium::Medium& medium, std::uint64_t id) {
   return failure(Code::corrupt, medium.path(),
-                 "the record of transaction " + std::to_string(id) + " names bytes or blocks that the pool does not have", "entries inside home",
-                 "restore a copy");
+                 "the record of transaction " + std::to_string(id) + " names bytes or blocks that the pool does not have",
+                 "entries inside home", "restore a copy");
 }
 
 Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& header) {

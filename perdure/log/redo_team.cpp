@@ -58,7 +58,8 @@ unsigned redo_threads(std::uint64_t log_bytes) noexcept {
   return std::clamp(std::thread::hardware_concurrency(), 1U, 8U);
 }
 
-std::size_t redo(medium::Medium& medium, std::uint64_t max_home_bytes, std::span<const Payload> payloads, HomeWriter::Use use, unsigned threads) {
+std::size_t redo(medium::Medium& medium, std::uint64_t max_home_bytes, std::span<const Payload> payloads, HomeWriter::Use use,
+                 unsigned threads) {
   if (threads <= 1) {
     HomeWriter home(medium, max_home_bytes, use);
     for (std::size_t i = 0; i < payloads.size(); ++i)

@@ -26,6 +26,7 @@ inline constexpr std::size_t no_strange = ~std::size_t{0};
 /// Applies the payloads in their order and starts the write-back of what they changed; the caller fences. Of several threads each other than the
 /// caller's has fenced what it wrote back. The caller has a thread slot. Returns the index of a payload with an entry outside home (only damage makes one; home is then as it may be), or no_strange.
 /// Throws std::bad_alloc.
-std::size_t redo(medium::Medium& medium, std::uint64_t max_home_bytes, std::span<const Payload> payloads, HomeWriter::Use use, unsigned threads);
+std::size_t redo(medium::Medium& medium, std::uint64_t max_home_bytes, std::span<const Payload> payloads, HomeWriter::Use use,
+                 unsigned threads);
 
 }  // namespace perdure::log

@@ -24,13 +24,15 @@ class VolatileLog {
     std::uint64_t words = 0;
   };
 
-  explicit VolatileLog(std::uint64_t words = 1 << 20, bool unbounded = false) : unbounded_(unbounded), write_(new Segment(words)), read_(write_) {}
+  explicit VolatileLog(std::uint64_t words = 1 << 20, bool unbounded = false)
+      : unbounded_(unbounded), write_(new Segment(words)), read_(write_) {}
 
   /// Whether push of a payload of n words would not have to wait.
   [[nodiscard]] bool fits(std::uint64_t n) const noexcept { return unbounded_ || write_->fits(n); }
   /// Allocates what push(n) will need, so that push can't fail. Throws std::bad_alloc.
   void prepare(std::uint64_t n) {
-    if (unbounded_ && __builtin_expect(!write_->fits(n), 0) && next_ == nullptr) next_.reset(new Segment(std::min(write_->capacity * 2, largest)));
+    if (unbounded_ && __builtin_expect(!write_->fits(n), 0) && next_ == nullptr)
+      next_.reset(new Segment(std::min(write_->capacity * 2, largest)));
     const Segment& where = next_ != nullptr ? *next_ : *write_;
     if (where.by_pointer(n)) spare_.reset(new std::uint64_t[n]);
   }
@@ -66,7 +68,7 @@ class VolatileLog {
     for (;;) {
       Segment& s = *read_;
       const std::uint64_t at = s.head.load(std::memory_order_relaxed);
-      if (at == s.tail.load(std::memory_order_acquire)) {  // pairs with push
+      if (at == s.tail.load(std::memory_order_acquire)) {              // pairs with push
         Segment* const next = s.next.load(std::memory_order_acquire);  // pairs with push
         if (next == nullptr || at != s.tail.load(std::memory_order_acquire)) {
           if (next == nullptr) return {};

@@ -72,9 +72,10 @@ Result<Delays> Delays::named(std::string_view name) {
     auto base = named(before);
     const bool again = before.find("+" + std::string(knob.substr(0, knob.find('=')))) != std::string_view::npos;
     if (base.ok() && (again || !add_knob(*base, knob)))
-      return failure(Code::invalid, "", "delays named \"" + std::string(name) + "\"",
-                     "a name, or NAME+fence=NS, NAME+write=NS with at most 1000000 ns, NAME+bandwidth=GB/s, NAME+wbinvd, NAME+each, each once",
-                     "write it as in \"rewind+fence=500\"");
+      return failure(
+          Code::invalid, "", "delays named \"" + std::string(name) + "\"",
+          "a name, or NAME+fence=NS, NAME+write=NS with at most 1000000 ns, NAME+bandwidth=GB/s, NAME+wbinvd, NAME+each, each once",
+          "write it as in \"rewind+fence=500\"");
     return base;
   }
   Delays d;

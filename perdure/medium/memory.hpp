@@ -87,7 +87,8 @@ class MemoryMedium final : public MappedMedium {
 
   void flush_lines(std::uint64_t base, std::span<const std::uint64_t> lines) noexcept override {
     const std::uint64_t first = base / line_bytes;
-    for (const std::uint64_t l : lines) (void)marks_.take_line(first + l);  // all before the first write-back, for which an exchange would wait
+    for (const std::uint64_t l : lines)
+      (void)marks_.take_line(first + l);  // all before the first write-back, for which an exchange would wait
     each_run(lines, [&](std::uint64_t l, std::uint64_t count) { flush_taken(first + l, count); });
   }
 

@@ -22,7 +22,7 @@ namespace perdure::pool {
 
 inline constexpr char magic[8] = {'P', 'E', 'R', 'D', 'U', 'R', 'E', '\0'};
 inline constexpr char unfinished_magic[8] = {'P', 'E', 'R', 'D', 'U', 'R', 'E', '+'};  ///< at header_b of a device: see create_on_device
-inline constexpr std::uint32_t format_version = 3;  ///< the newest that is read
+inline constexpr std::uint32_t format_version = 3;                                     ///< the newest that is read
 /// The oldest, and what a new pool has. A pool gets the newest when its log is first to hold what only that knows (log/record.hpp: combined records),
 /// so that a library that does not know it refuses the pool instead of taking such a record for a torn one.
 inline constexpr std::uint32_t first_version = 2;

@@ -54,7 +54,9 @@ class Counts : public EngineTest {
   }
 };
 std::vector<Entry> of_one_record() {  // the others' costs: rewind_test.cpp, bppm_test.cpp, softwrap_test.cpp, dudetm_test.cpp (combined)
-  return engines_that([](const Entry& e) { return is_durable(e) && !is_rewind(e) && !is_blurred(e) && !is_softwrap(e) && !e.name.starts_with("dudetm-combined"); });
+  return engines_that([](const Entry& e) {
+    return is_durable(e) && !is_rewind(e) && !is_blurred(e) && !is_softwrap(e) && !e.name.starts_with("dudetm-combined");
+  });
 }
 ENGINE_SUITE(Counts, of_one_record);
 

@@ -92,13 +92,14 @@ TEST_P(DtmCalls, TransferBetweenThreads) {
     EXPECT_GE(dtm.durableId(), last);
   });
   EXPECT_EQ(1000, dudetm_transfer::total(dtm));
-  for (const auto& account : dtm.root().accounts) EXPECT_GE(dtm.transaction([&] {
-    dtm.dtmBegin();
-    const std::int64_t balance = dtm.dtmRead(&account);
-    dtm.dtmEnd();
-    return balance;
-  }),
-                                                            0);
+  for (const auto& account : dtm.root().accounts)
+    EXPECT_GE(dtm.transaction([&] {
+      dtm.dtmBegin();
+      const std::int64_t balance = dtm.dtmRead(&account);
+      dtm.dtmEnd();
+      return balance;
+    }),
+              0);
   dtm.close();
 }
 

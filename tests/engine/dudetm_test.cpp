@@ -176,7 +176,8 @@ TEST(Dudetm, InfPerformsWithoutWaitingForRoom) {
 
 class DudetmPaged : public ::testing::TestWithParam<std::tuple<const char*, Durability>> {};
 INSTANTIATE_TEST_SUITE_P(Forms, DudetmPaged,
-                         ::testing::Combine(::testing::Values("dudetm", "dudetm-inf", "dudetm-sync", "dudetm-combined"), ::testing::Values(durable, async)),
+                         ::testing::Combine(::testing::Values("dudetm", "dudetm-inf", "dudetm-sync", "dudetm-combined"),
+                                            ::testing::Values(durable, async)),
                          [](const auto& of) {
                            std::string name = std::get<0>(of.param);
                            std::replace(name.begin(), name.end(), '-', '_');

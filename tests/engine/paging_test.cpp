@@ -36,7 +36,9 @@ class World {
     ::munmap(view, pages_ * page);
     ::close(fd_);
   }
-  std::uint64_t& word(std::byte* where, std::uint64_t p, std::uint64_t at) { return reinterpret_cast<std::uint64_t*>(where + p * page)[at]; }
+  std::uint64_t& word(std::byte* where, std::uint64_t p, std::uint64_t at) {
+    return reinterpret_cast<std::uint64_t*>(where + p * page)[at];
+  }
   /// As a commit: the id is drawn and the words are logged, before the writer leaves.
   std::uint64_t commit(Paging::Use& use, std::vector<std::pair<std::uint64_t*, std::uint64_t>> words) {
     const std::lock_guard lock(mutex_);

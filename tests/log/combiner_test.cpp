@@ -71,7 +71,8 @@ TEST_F(CombinerTest, KeepsTheLastValueOfEachWordAndEveryOp) {
         transaction.words(first + chunk + 4096 + random() % words * 8, values.data(), values.size());
       }
       // class 3's blocks of other chunks than the words': they commute
-      if (random() % 3 == 0) transaction.heap_op(small_op(first + 100 * chunk, 3, static_cast<std::uint32_t>(random() % 100), random() % 2 == 0));
+      if (random() % 3 == 0)
+        transaction.heap_op(small_op(first + 100 * chunk, 3, static_cast<std::uint32_t>(random() % 100), random() % 2 == 0));
       if (random() % 9 == 0) transaction.heap_op({first + 200 * chunk, pool::large_class, 3, true});
       transaction.end_of(t + 1);
       want.add(transaction.payload(), transaction.payload_words());

@@ -254,7 +254,8 @@ TEST_F(PersisterTest, AGroupEndsBeforeWhatDoesNotCommute) {
   start(1 << 20, 1);
   constexpr std::uint64_t home = 64 << 20, span = 48 << 20;
   persister.configure(Grouping{50, false, home, {}});
-  const std::vector<std::uint64_t> word{entry_key(EntryKind::words, span, 1), 5}, op{entry_key(EntryKind::alloc, span + pool::classes[0].first, 0), 0};
+  const std::vector<std::uint64_t> word{entry_key(EntryKind::words, span, 1), 5},
+      op{entry_key(EntryKind::alloc, span + pool::classes[0].first, 0), 0};
   for (const auto* p : {&word, &op, &op, &word}) {
     ASSERT_TRUE(persister.reserve(p->size()));
     push(0, ++clock, *p);
@@ -293,10 +294,10 @@ TEST_F(PersisterTest, WithoutPromisesAStepMakesItsRoom) {
   start(16384, 1);
   std::uint64_t calls = 0;
   persister.configure(Grouping{0, false, 0, [&] {
-                        ++calls;
-                        on->ring.release(on->ring.tail());
-                        return Status();
-                      }});
+                                 ++calls;
+                                 on->ring.release(on->ring.tail());
+                                 return Status();
+                               }});
   for (std::uint64_t i = 0; i < 2000; ++i) {
     ASSERT_TRUE(persister.reserve(words_of(5)));
     commit(0, 5);

@@ -102,7 +102,8 @@ TEST(RedoTeam, ComesToWhatOneThreadComesTo) {
       // A span that comes and goes over words' pages, and one that stays.
       const std::uint64_t chunk = random() % 2 == 0 ? 1 : 5;
       const std::uint32_t cls = static_cast<std::uint32_t>(random() % 8);
-      writer.heap_op({first + chunk * pool::chunk_bytes + pool::classes[cls].first + random() % 9 * pool::classes[cls].bytes, cls, 0, random() % 3 != 0});
+      writer.heap_op({first + chunk * pool::chunk_bytes + pool::classes[cls].first + random() % 9 * pool::classes[cls].bytes, cls, 0,
+                      random() % 3 != 0});
       kept.emplace_back(writer.payload(), writer.payload() + writer.payload_words());
     }
     std::vector<Payload> payloads;
@@ -118,8 +119,8 @@ TEST(RedoTeam, ComesToWhatOneThreadComesTo) {
 }
 
 TEST(RedoTeam, NamesAStrangePayload) {
-  const std::vector<std::uint64_t> good{entry_key(EntryKind::words, 2 * pool::chunk_bytes, 1), 1}, outside{entry_key(EntryKind::words, home_bytes, 1), 1},
-      cut{entry_key(EntryKind::words, 64, 9), 1};
+  const std::vector<std::uint64_t> good{entry_key(EntryKind::words, 2 * pool::chunk_bytes, 1), 1},
+      outside{entry_key(EntryKind::words, home_bytes, 1), 1}, cut{entry_key(EntryKind::words, 64, 9), 1};
   for (const unsigned threads : {1U, 3U})
     for (const auto* strange : {&outside, &cut}) {
       auto m = medium_with_garbage();

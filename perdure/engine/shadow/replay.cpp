@@ -7,7 +7,8 @@
 
 namespace perdure::engine::shadow {
 
-Replay::Replay(Core& core, log::Ring* rings, std::uint32_t count, std::function<std::uint64_t()> quiet, log::Kept& kept, std::uint64_t applied)
+Replay::Replay(Core& core, log::Ring* rings, std::uint32_t count, std::function<std::uint64_t()> quiet, log::Kept& kept,
+               std::uint64_t applied)
     : core_(core),
       rings_(rings),
       count_(count),

@@ -52,10 +52,10 @@ class Replay {
   log::Kept& kept_;
   std::mutex mutex_;
   std::vector<Cursor> cursors_;
-  std::vector<log::Payload> payloads_;                 // a round's
+  std::vector<log::Payload> payloads_;                // a round's
   std::vector<std::vector<std::uint64_t>> unpacked_;  // those of them that do not lie in a ring
-  std::uint64_t own_bytes_ = 0;                        // of these
-  std::uint64_t unsettled_ = 0;                        // bytes of the rings that are applied, durably, and not yet recycled
+  std::uint64_t own_bytes_ = 0;                       // of these
+  std::uint64_t unsettled_ = 0;                       // bytes of the rings that are applied, durably, and not yet recycled
   std::atomic<std::uint64_t> applied_, reproduced_, rounds_{0};
 };
 

@@ -204,8 +204,7 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
   void touch(std::uint64_t offset, std::uint64_t n) {
     if constexpr (paged)
       if (__builtin_expect(pages_.has_value(), 0))
-        for (std::uint64_t at = offset & ~(Paging::page_bytes - 1); at < offset + n; at += Paging::page_bytes)
-          try {
+        for (std::uint64_t at = offset & ~(Paging::page_bytes - 1); at < offset + n; at += Paging::page_bytes) try {
             if (!pages_->touch(at)) stop();
           } catch (const std::bad_alloc&) {
             stopped_ = true;  // who swallows it runs again at the commit: a page was to be touched that was not

@@ -14,8 +14,8 @@ namespace perdure::engine::shadow {
 template <class Tm, Reproduce How>
 pool::Identity Shadow<Tm, How>::identity(const Config& config) {
   pool::Identity who;
-  const bool prefix =
-      How == Reproduce::replay ? form_of(config).order == pool::Order::prefix : config.fence_is_sync || config.durability != Durability::durable;
+  const bool prefix = How == Reproduce::replay ? form_of(config).order == pool::Order::prefix
+                                               : config.fence_is_sync || config.durability != Durability::durable;
   who.order = prefix ? pool::Order::prefix : pool::Order::held;
   who.rings = prefix ? 1 : (config.threads < 1 ? 1 : config.threads);
   return who;
@@ -71,14 +71,15 @@ template <class Tm, Reproduce How>
 void Shadow<Tm, How>::start_replay() {
   const pool::Header& header = core_.file.header();
   std::function<std::uint64_t()> quiet;
-  if (held_) quiet = [this] {
+  if (held_)
+    quiet = [this] {
       const std::uint64_t id = tm_.domain.quiet_id();  // first, as in durable_id()
       return std::min(id, core_.first_lost() - 1);
     };
   replay_ = std::make_unique<Replay>(core_, rings_.get(), ring_count_, std::move(quiet), persister_.kept(), header.applied);
   if (core_.config.shadow_size != 0)
-    paging_ = std::make_unique<Paging>(core_.file.view(), header.max_home_bytes, pool::first_chunk(header.max_home_bytes) * pool::chunk_bytes,
-                                       core_.config.shadow_size);
+    paging_ = std::make_unique<Paging>(core_.file.view(), header.max_home_bytes,
+                                       pool::first_chunk(header.max_home_bytes) * pool::chunk_bytes, core_.config.shadow_size);
 }
 
 // Combination, compression, logs without a bound: before the first transaction.
@@ -111,7 +112,8 @@ Shadow<Tm, How>::Context::Context(Shadow& engine, int slot)
       engine_(engine),
       ring_(engine.ring_of(slot)),
       target_(view_, marks ? &mark_ : nullptr),
-      volatile_(engine.held_ ? 16 : form_of(engine.core_.config).volatile_words, How == Reproduce::replay && form_of(engine.core_.config).unbounded) {
+      volatile_(engine.held_ ? 16 : form_of(engine.core_.config).volatile_words,
+                How == Reproduce::replay && form_of(engine.core_.config).unbounded) {
   record_.configure(ring_.seed(), ring_.max_record(), engine.core_.medium.append_unit());  // read-only too: commit asks whether it is empty
   if (engine.core_.file.read_only()) return;
   next_slice_ = ring_.bytes() / 4 * 3;
@@ -336,7 +338,8 @@ void Shadow<Tm, How>::work() {
         fullest = std::max(fullest, rings_[i].used());
       }
       // A slice at a time: Persist, for which somebody may wait, is not to wait for a round.
-      const std::uint64_t ring = rings_[0].bytes(), slice = core_.config.fence_is_sync ? ring / 8 : std::min<std::uint64_t>(64 << 10, ring / 16);
+      const std::uint64_t ring = rings_[0].bytes(),
+                          slice = core_.config.fence_is_sync ? ring / 8 : std::min<std::uint64_t>(64 << 10, ring / 16);
       if (fullest > ring / 8)
         did |= replay_->step(slice) != 0;
       else if (tails == last_tail && used != 0)
