@@ -14,6 +14,7 @@ Replay::Replay(Core& core, log::Ring* rings, std::uint32_t count, std::function<
       count_(count),
       quiet_(std::move(quiet)),
       kept_(kept),
+      applied_to_(count),
       cursors_(count),
       applied_(applied),
       reproduced_(applied) {}
@@ -45,7 +46,7 @@ std::uint64_t Replay::step(std::uint64_t most) {
   const std::uint64_t x = quiet_ ? quiet_() : tm::no_id;
   std::uint64_t bytes = 0;
   clear();
-  for (std::uint32_t i = 0; i < count_; ++i) cursors_[i].end = rings_[i].tail();
+  for (std::uint32_t i = 0; i < count_; ++i) cursors_[i] = {applied_to_[i], rings_[i].tail()};
   const std::size_t unit = core_.medium.append_unit();
   std::uint64_t last = reproduced_.load(std::memory_order_relaxed);
   while (bytes < most && own_bytes_ < log::most_unpacked) {
@@ -73,17 +74,19 @@ std::uint64_t Replay::step(std::uint64_t most) {
     reproduced_.store(last, std::memory_order_release);  // pairs with reproduced()
     // Home must be durable before the header says that these records are no longer needed; another thread's step may be the one that says it.
     if (Status s = core_.medium.fence(); !s.ok()) return core_.poison(s), 0;
+    // Not before: a step that ends early, for want of memory, has applied nothing.
+    for (std::uint32_t i = 0; i < count_; ++i) applied_to_[i] = cursors_[i].at;
     unsettled_ += bytes;
   }
   if (unsettled_ == 0 || (most != all && unsettled_ < rings_[0].bytes() / 8)) return bytes;
   const Status s = core_.publish([&](pool::Header& h) {
     h.applied = last;
-    for (std::uint32_t i = 0; i < count_; ++i) h.ring_head[i] = cursors_[i].at;
+    for (std::uint32_t i = 0; i < count_; ++i) h.ring_head[i] = applied_to_[i];
   });
   if (!s.ok()) return core_.poison(s), 0;
   applied_.store(last, std::memory_order_relaxed);
   rounds_.fetch_add(1, std::memory_order_relaxed);
-  for (std::uint32_t i = 0; i < count_; ++i) rings_[i].release(cursors_[i].at);  // only now may the bytes be overwritten
+  for (std::uint32_t i = 0; i < count_; ++i) rings_[i].release(applied_to_[i]);  // only now may the bytes be overwritten
   unsettled_ = 0;
   return bytes + 1;
 }

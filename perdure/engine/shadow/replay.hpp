@@ -40,7 +40,7 @@ class Replay {
 
  private:
   struct Cursor {
-    std::uint64_t at = 0, end = 0;  // applied up to; the tail
+    std::uint64_t at = 0, end = 0;
   };
   bool add(const log::RecordView& record);
   void clear() noexcept;
@@ -51,7 +51,8 @@ class Replay {
   const std::function<std::uint64_t()> quiet_;
   log::Kept& kept_;
   std::mutex mutex_;
-  std::vector<Cursor> cursors_;
+  std::vector<std::uint64_t> applied_to_;             // of each ring: home has, durably, what lies below
+  std::vector<Cursor> cursors_;                       // a step's
   std::vector<log::Payload> payloads_;                // a round's
   std::vector<std::vector<std::uint64_t>> unpacked_;  // those of them that do not lie in a ring
   std::uint64_t own_bytes_ = 0;                       // of these
