@@ -57,6 +57,7 @@ Status take_dudetm(const std::string& path, const Options& options, engine::Conf
   config.compress = options.compress;
   config.volatile_log = options.volatile_log;
   config.shadow_size = options.shadow_size;
+  config.shadow_paging = options.shadow_paging;
   return {};
 }
 

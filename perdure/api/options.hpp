@@ -45,6 +45,8 @@ struct Options {
   /// dudetm: bytes of DRAM that the shadow may take, 16 KiB or more: a pool may be larger than memory. Transactions begin while it takes less; those in
   /// flight may go beyond. 0: all that was ever changed stays in DRAM
   std::uint64_t shadow_size = 0;
+  ShadowPaging shadow_paging =
+      ShadowPaging::automatic;  ///< dudetm, where there is a shadow_size: by page tables or by a look-up at each access
   std::uint64_t base = 0;       ///< creation: the view's address; 0: a free one is chosen
   std::uint64_t uuid_seed = 0;  ///< creation: for tests that must see the same pool at every run; 0: the uuid is random
 };

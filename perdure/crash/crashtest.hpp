@@ -52,7 +52,8 @@ struct Plan {
   Durability durability = durable;
   bool like_a_file = false;       ///< appends of 4 KiB, fences that are syncs
   std::uint64_t shadow_size = 0;  ///< Options::shadow_size
-  std::uint32_t rings = 1;        ///< where the order is held
+  ShadowPaging shadow_paging = ShadowPaging::automatic;
+  std::uint32_t rings = 1;  ///< where the order is held
   std::uint64_t ring_bytes = 16384;
   std::uint64_t home_bytes = 8 * pool::chunk_bytes, max_home_bytes = 16 * pool::chunk_bytes;
   /// About one step in so many ends with the pool's end, by a close, by a SIGKILL after it, or by one at any instant in it (where the workload
@@ -102,6 +103,7 @@ inline Options options_of(const Plan& plan, const engine::Entry& entry) {
   o.threads = plan.rings;
   o.uuid_seed = plan.seed + 1;
   o.shadow_size = plan.shadow_size;
+  o.shadow_paging = plan.shadow_paging;
   engine::Config config;
   config.instance = entry.name;
   config.durability = plan.durability;

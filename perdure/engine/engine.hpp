@@ -43,6 +43,13 @@ enum class Isolation : std::uint8_t {
   caller  ///< the caller does; at a grain of whole 8-byte words
 };
 
+/// How a shadow that is smaller than its pool is paged.
+enum class ShadowPaging : std::uint8_t {
+  automatic,  ///< software where the shadow is small beside what the pool holds when it is opened, else hardware
+  hardware,   ///< page tables: an access costs nothing more, a page that comes or goes a fault and an interrupt of other processors
+  software    ///< a look-up at each access; no faults
+};
+
 }  // namespace perdure
 
 namespace perdure::engine {
@@ -63,6 +70,7 @@ struct Config {
   std::uint64_t volatile_log = 0;      ///< DudeTM: bytes of a thread's volatile log; 0: its default
   unsigned reproduce_threads = 1;      ///< DudeTM: that write home from the log
   std::uint64_t shadow_size = 0;       ///< DudeTM: bytes of DRAM for the shadow; 0: as many as it takes
+  ShadowPaging shadow_paging = ShadowPaging::automatic;
 };
 
 /// What recovery did.
@@ -86,6 +94,7 @@ struct Stats {
   std::uint64_t checkpoints = 0, checkpoint_lines = 0;
   std::uint64_t heap_used = 0, home_bytes = 0;
   std::uint64_t shadow_pages = 0, evictions = 0;  ///< DudeTM, paged: pages of the shadow that are copies; dropped since opening
+  bool paged_by_software = false;
   std::uint64_t log_came = 0, log_combined = 0,
                 log_written = 0;  ///< DudeTM: payload bytes that came, that were left by combination, that were written
   std::uint64_t bias_grants = 0, bias_revocations = 0;

@@ -39,6 +39,10 @@ struct GlobalLock {
       enter_reader();
     }
     [[nodiscard]] std::uint64_t read(const std::uint64_t* a) const noexcept { return *a; }
+    template <class Load>
+    [[nodiscard]] std::uint64_t read_by(const std::uint64_t*, Load&& load) const noexcept {
+      return load();
+    }
     void own(const std::uint64_t*) const noexcept {}
     void keep(std::uint64_t* a) { undo_.push(a, *a); }
     void put(std::uint64_t* a, std::uint64_t v) noexcept { *a = v; }

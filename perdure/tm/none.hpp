@@ -41,9 +41,13 @@ struct None {
       }
     }
     [[nodiscard]] std::uint64_t read(const std::uint64_t* a) const noexcept { return *a; }
+    template <class Load>
+    [[nodiscard]] std::uint64_t read_by(const std::uint64_t*, Load&& load) const noexcept {
+      return load();
+    }
     void own(const std::uint64_t*) const noexcept {}
     void keep(std::uint64_t* a) { undo_.push(a, *a); }
-    void put(std::uint64_t* a, std::uint64_t v) noexcept { *a = v; }
+    void put(std::uint64_t* a, std::uint64_t v) noexcept { store_word(a, v); }  // release: for a late reader of a frame (shadow/frames.hpp)
     void store(std::uint64_t* a, std::uint64_t v) {
       keep(a);
       put(a, v);

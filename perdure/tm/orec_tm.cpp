@@ -146,22 +146,7 @@ bool OrecContextBase::valid(std::uint64_t snapshot) const noexcept {
 }
 
 std::uint64_t OrecContextBase::read_orec(const std::uint64_t* a) {
-  Orec& o = shared_.of(a);
-  for (;;) {
-    std::uint64_t v = o.load(std::memory_order_acquire);  // pairs with release_locks and rollback
-    if (__builtin_expect(orec::owned(v), 0)) {
-      if (v == mine_) return *a;
-      v = wait_unowned(o);
-    }
-    const std::uint64_t word = load_word(a);  // acquire: the orec is read again after it
-    if (__builtin_expect(o.load(std::memory_order_relaxed) != v, 0)) continue;
-    if (__builtin_expect(orec::version(v) > snapshot_, 0)) {
-      extend();
-      continue;
-    }
-    if (log_reads_ && (reads_.empty() || reads_.back() != &o)) reads_.push_back(&o);
-    return word;
-  }
+  return read_orec_by(a, [a] { return load_word(a); });
 }
 
 void OrecContextBase::own_orec(const std::uint64_t* a) {

@@ -98,6 +98,26 @@ class OrecContextBase {
     throw Conflict{this};
   }
   [[nodiscard]] bool valid(std::uint64_t snapshot) const noexcept;
+  // load(): the word, an acquire. Conflict
+  template <class Load>
+  [[nodiscard]] std::uint64_t read_orec_by(const std::uint64_t* a, Load&& load) {
+    Orec& o = shared_.of(a);
+    for (;;) {
+      std::uint64_t v = o.load(std::memory_order_acquire);  // pairs with release_locks and rollback
+      if (__builtin_expect(orec::owned(v), 0)) {
+        if (v == mine_) return load();
+        v = wait_unowned(o);
+      }
+      const std::uint64_t word = load();  // acquire: the orec is read again after it
+      if (__builtin_expect(o.load(std::memory_order_relaxed) != v, 0)) continue;
+      if (__builtin_expect(orec::version(v) > snapshot_, 0)) {
+        extend();
+        continue;
+      }
+      if (log_reads_ && (reads_.empty() || reads_.back() != &o)) reads_.push_back(&o);
+      return word;
+    }
+  }
   std::uint64_t read_orec(const std::uint64_t* a);  // Conflict
   void own_orec(const std::uint64_t* a);            // Conflict
   void extend();                                    // newer snapshot, or Conflict
@@ -182,6 +202,11 @@ struct OrecTm {
     [[nodiscard]] [[gnu::always_inline]] std::uint64_t read(const std::uint64_t* a) {
       if (__builtin_expect(direct_, 1)) return *a;
       return read_orec(a);
+    }
+    template <class Load>
+    [[nodiscard]] std::uint64_t read_by(const std::uint64_t* a, Load&& load) {
+      if (direct_) return load();
+      return read_orec_by(a, load);
     }
     [[gnu::always_inline]] void own(const std::uint64_t* a) {
       if (__builtin_expect(!direct_, 0)) own_orec(a);

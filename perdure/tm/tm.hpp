@@ -126,6 +126,7 @@ inline void store_word(std::uint64_t* a, std::uint64_t v) noexcept { __atomic_st
 ///   M::isolates          two transactions at a time never own one 64-byte line; else the caller keeps them from each other's words
 ///   begin(update)        may wait for others; afterwards the transaction reads a consistent snapshot
 ///   read(a)              the word at a; throws Conflict
+///   read_by(a, load)     the same of a word that lies elsewhere now (keep and put are told where): a's stripe guards what load() returns
 ///   own(a)               a's stripe is this transaction's until it ends; throws Conflict. Before the first store to it
 ///   keep(a), put(a, v)   after own(a): the old word is remembered; then the new one may be stored. store(a, v): both
 ///   undo()               the volatile undo, for an engine that stores by itself after own(a)
@@ -143,6 +144,7 @@ concept TransactionalMemory = requires(typename M::Context& c, Domain& d, std::u
   { M::isolates } -> std::convertible_to<bool>;
   { c.begin(b) };
   { c.read(a) } -> std::same_as<std::uint64_t>;
+  { c.read_by(a, [] { return std::uint64_t{}; }) } -> std::same_as<std::uint64_t>;
   { c.own(a) };
   { c.store(a, v) };
   { c.keep(a) };

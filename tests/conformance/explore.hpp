@@ -58,7 +58,10 @@ crashtest::Plan plan_of(const Budget& budget, const Way& way, crash::Model model
   plan.stop = budget.stop;
   plan.event = budget.event;
   plan.ring_bytes = small_ring(entry, way.like_a_file);
-  if (entry.pages && seed % 3 == 0) plan.shadow_size = 16384;  // four pages: nearly every transaction evicts
+  if (entry.pages && seed % 3 == 0) {
+    plan.shadow_size = 16384;  // four pages: nearly every transaction evicts
+    plan.shadow_paging = base::mix(seed) % 2 == 0 ? ShadowPaging::hardware : ShadowPaging::software;
+  }
   if constexpr (requires { Workload::shape(plan); }) Workload::shape(plan);
   // REWIND fences at each record, and two layers dozens of times: of so many points some, from all of the window
   if (test::is_rewind(entry)) plan.explore.every = entry.family.starts_with("rewind-2l") ? 1999 : 97;

@@ -22,14 +22,14 @@ constexpr std::uint64_t page = Paging::page_bytes;
 /// Home, its private view, and a Reproduce that applies what was committed, in id order, when it is told to.
 class World {
  public:
-  World(std::uint64_t pages, std::uint64_t limit_pages) : pages_(pages), fd_(memfd_create("paging", 0)) {
+  World(std::uint64_t pages, std::uint64_t limit_pages, bool software = false) : pages_(pages), fd_(memfd_create("paging", 0)) {
     if (ftruncate(fd_, static_cast<off_t>(pages * page)) != 0) std::abort();
     const auto map = [&](int how) {
       return static_cast<std::byte*>(::mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, how | MAP_NORESERVE, fd_, 0));
     };
     home = map(MAP_SHARED);
     view = map(MAP_PRIVATE);
-    paging = std::make_unique<Paging>(view, pages * page, 0, limit_pages * page);
+    paging = std::make_unique<Paging>(view, pages * page, 0, limit_pages * page, software);
   }
   ~World() {
     ::munmap(home, pages_ * page);
@@ -38,6 +38,14 @@ class World {
   }
   std::uint64_t& word(std::byte* where, std::uint64_t p, std::uint64_t at) {
     return reinterpret_cast<std::uint64_t*>(where + p * page)[at];
+  }
+  /// As a transaction stores to it and reads it, that is in the page.
+  std::uint64_t& shadow(std::uint64_t p, std::uint64_t at) {
+    return paging->frames() != nullptr ? *paging->frames()->at(p * page + at * 8) : word(view, p, at);
+  }
+  /// As one reads it that is not.
+  std::uint64_t look(std::uint64_t p, std::uint64_t at) {
+    return paging->frames() != nullptr ? paging->frames()->load(p * page + at * 8) : tm::load_word(&word(view, p, at));
   }
   /// As a commit: the id is drawn and the words are logged, before the writer leaves.
   std::uint64_t commit(Paging::Use& use, std::vector<std::pair<std::uint64_t*, std::uint64_t>> words) {
@@ -142,9 +150,9 @@ TEST(Paging, PassesOverPagesInUse) {
 }
 
 /// Threads that count in pages far more than the limit, each in words of its own, while pages are evicted. Returns how many counts home lacks in the end.
-std::uint64_t race(bool guarded, std::uint64_t each) {
+std::uint64_t race(bool guarded, bool software, std::uint64_t each) {
   constexpr int threads = 3;
-  World w(96, 16);
+  World w(96, 16, software);
   std::atomic<int> working{threads};
   std::atomic<std::uint64_t> lost{0};
   std::thread reproducer([&] {
@@ -167,14 +175,16 @@ std::uint64_t race(bool guarded, std::uint64_t each) {
         continue;
       }
       // As a transaction does: what it read is what it wrote before.
-      const std::uint64_t a = w.word(w.view, p, mine), b = w.word(w.view, q, 8 + mine);
+      const std::uint64_t a = w.shadow(p, mine), b = w.shadow(q, 8 + mine);
       lost += a != counts[p] ? 1 : 0;
-      w.word(w.view, p, mine) = a + 1;
+      tm::store_word(&w.shadow(p, mine), a + 1);
       if (i % 16 == 0) std::this_thread::yield();
-      w.word(w.view, q, 8 + mine) = b + 1;
+      tm::store_word(&w.shadow(q, 8 + mine), b + 1);
       counts[p] = a + 1;
       w.commit(use, {{&w.word(w.home, p, mine), a + 1}, {&w.word(w.home, q, 8 + mine), b + 1}});
       use.leave();
+      const std::uint64_t other = random() % 96;  // not in it: what it shows is what was committed
+      if (w.look(other, mine) != counts[other]) ++lost;
       if (!guarded && i % 8 == 0) {  // an eviction that looks at nothing
         const std::uint64_t victim = random() % 96;
         (void)::madvise(w.view + victim * page, page, MADV_DONTNEED);
@@ -184,7 +194,7 @@ std::uint64_t race(bool guarded, std::uint64_t each) {
   });
   reproducer.join();
   for (std::uint64_t p = 0; p < 96; ++p)
-    for (std::uint64_t i = 0; i < 16; ++i) lost += w.word(w.home, p, i) != w.word(w.view, p, i) ? 1 : 0;
+    for (std::uint64_t i = 0; i < 16; ++i) lost += w.word(w.home, p, i) != w.look(p, i) ? 1 : 0;
   if (guarded) {
     EXPECT_GT(w.paging->evictions(), each / 8);
     EXPECT_LE(w.paging->copies(), w.paging->limit() + threads * 2);
@@ -192,9 +202,61 @@ std::uint64_t race(bool guarded, std::uint64_t each) {
   return lost;
 }
 
-TEST(Paging, LosesNothingWhileWritersRaceWithEvictors) { EXPECT_EQ(0U, race(true, 30000 / test::scale)); }
+TEST(Paging, LosesNothingWhileWritersRaceWithEvictors) { EXPECT_EQ(0U, race(true, false, 30000 / test::scale)); }
 
-TEST(Paging, WithoutTheGuardWordsAreLost) { EXPECT_GT(race(false, 30000 / test::scale), 0U) << "then the test above shows nothing"; }
+TEST(Paging, LosesNothingInFrames) { EXPECT_EQ(0U, race(true, true, 30000 / test::scale)); }
+
+TEST(Paging, WithoutTheGuardWordsAreLost) { EXPECT_GT(race(false, false, 30000 / test::scale), 0U) << "then the tests above show nothing"; }
+
+// E5: what a reader found the page's frame to be may be another page's when it reads the word, or the same page's again.
+TEST(Paging, AReaderLooksAtThePagesEntryAgain) {
+  World w(64, 4, true);
+  const Frames& frames = *w.paging->frames();
+  Paging::Use use(*w.paging, base::thread_slot());
+  const auto store = [&](std::uint64_t p) {
+    EXPECT_TRUE(use.touch(p * page));
+    w.shadow(p, 3) = 100 + p;
+    w.commit(use, {{&w.word(w.home, p, 3), 100 + p}});
+    use.leave();
+    while (w.reproduce_one()) {}
+  };
+  const auto evict_all = [&] {
+    while (w.paging->copies() != 0) ASSERT_TRUE(w.evict().ok());
+  };
+  store(5);
+  const Frames::Entry seen = frames.entry(5);
+  EXPECT_NE(0U, seen);
+  EXPECT_EQ(105U, *frames.word(seen, 5 * page + 24));
+  evict_all();
+  EXPECT_EQ(0U, frames.entry(5));
+  bool reused = false;
+  for (std::uint64_t p = 6; p < 10 && !reused; ++p) {
+    store(p);
+    reused = *frames.word(seen, 5 * page + 24) == 100 + p;
+  }
+  ASSERT_TRUE(reused) << "the frame is another page's: who looks once reads that page's word";
+  EXPECT_EQ(105U, frames.load(5 * page + 24));
+  evict_all();
+  for (std::uint64_t p = 5; p < 10; ++p) store(p);
+  EXPECT_NE(seen, frames.entry(5)) << "an entry does not return, though the frame may";
+  EXPECT_EQ(105U, frames.load(5 * page + 24));
+}
+
+// What the heap reads in the view is there: a chunk's first page has no frame.
+TEST(Paging, PagesOfBitmapsStayInTheView) {
+  World w(64, 8, true);
+  Paging::Use use(*w.paging, base::thread_slot());
+  ASSERT_TRUE(use.touch(16 * page) && use.touch(17 * page));
+  EXPECT_EQ(&w.word(w.view, 16, 1), &w.shadow(16, 1));
+  EXPECT_NE(&w.word(w.view, 17, 1), &w.shadow(17, 1));
+  w.shadow(16, 1) = w.shadow(17, 1) = 4;
+  EXPECT_EQ(0U, w.word(w.view, 17, 1));
+  w.commit(use, {{&w.word(w.home, 16, 1), 4}, {&w.word(w.home, 17, 1), 4}});
+  use.leave();
+  while (w.paging->copies() != 0) ASSERT_TRUE(w.evict().ok());
+  EXPECT_EQ(4U, w.look(16, 1));
+  EXPECT_EQ(4U, w.look(17, 1));
+}
 
 }  // namespace
 }  // namespace perdure::engine::shadow::testing

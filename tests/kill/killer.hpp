@@ -122,8 +122,11 @@ class Killer {
     const bool undo = config_.engine == "undo", rewind = config_.engine.starts_with("rewind");
     const bool file = config_.medium == "file";  // records take whole blocks there: a log of 32 blocks wraps within a few kills
     o.log_size = o.threads * ((undo || rewind ? 256 : 128) << r.below(file ? 3 : 5)) * 1024;
-    o.durability = r.one_in(3) ? durable : r.one_in(2) ? group : async;    // the order, on memory
-    if (config_.engine.starts_with("dudetm-")) o.shadow_size = 16 * 4096;  // the further forms are killed while they page
+    o.durability = r.one_in(3) ? durable : r.one_in(2) ? group : async;  // the order, on memory
+    if (config_.engine.starts_with("dudetm-")) {                         // the further forms are killed while they page
+      o.shadow_size = 16 * 4096;
+      o.shadow_paging = r.one_in(2) ? ShadowPaging::hardware : ShadowPaging::software;
+    }
     task.shape.seed = r.next();
     task.shape.threads = config_.threads;
     task.shape.value_budget = o.log_size / o.threads / (rewind ? 48 : undo ? 20 : 8);

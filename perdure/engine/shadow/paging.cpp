@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 namespace perdure::engine::shadow {
 namespace {
@@ -16,14 +17,19 @@ constexpr std::uint64_t reserve(std::uint64_t limit) { return std::min<std::uint
 
 }  // namespace
 
-Paging::Paging(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t unpaged, std::uint64_t limit)
+Paging::Paging(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t unpaged, std::uint64_t limit, bool software)
     : view_(view),
       first_page_((unpaged + page_bytes - 1) / page_bytes),
       limit_(std::max<std::uint64_t>(limit / page_bytes, 4)),
       begin_at_(limit_ - reserve(limit_)),
+      frames_(software ? std::make_unique<Frames>(view, max_home_bytes, limit_) : nullptr),
       states_(max_home_bytes / page_bytes + 1) {
   tm::prepare_asymmetric_fence();
   victims_.reserve(batch);
+}
+
+Paging::Use::~Use() {
+  if (frame_ != Frames::no_frame) paging_.frames_->give(frame_);
 }
 
 // seen_ forgets a page for another with the same low bits, so that a page may be noted more than once.
@@ -34,6 +40,7 @@ void Paging::Use::room_for_one() {
     if (touched_.size() * 2 >= touched_.capacity()) touched_.reserve(std::max<std::size_t>(64, touched_.capacity() * 2));
   }
   if (copied_.size() == copied_.capacity()) copied_.reserve(std::max<std::size_t>(64, copied_.capacity() * 2));
+  if (paging_.frames_ != nullptr && frame_ == Frames::no_frame) frame_ = paging_.frames_->take();
 }
 
 bool Paging::Use::note(std::uint64_t page, std::uint64_t& seen) {
@@ -48,8 +55,12 @@ bool Paging::Use::note(std::uint64_t page, std::uint64_t& seen) {
   if (now & evicting) return false;
   if ((now & (copy | used)) != (copy | used)) {
     now = __atomic_fetch_or(state, copy | used, __ATOMIC_RELAXED);
-    if ((now & copy) == 0) copied_.push_back(page);
+    if ((now & copy) == 0) {
+      copied_.push_back(page);
+      if (paging_.in_frame(page)) paging_.frames_->swap_in(page, std::exchange(frame_, Frames::no_frame));
+    }
   }
+  if (paging_.in_frame(page)) paging_.frames_->wait(page);  // E4: another may be swapping it in
   seen = page + 1;
   return true;
 }
@@ -112,12 +123,16 @@ void Paging::quiesce() const noexcept {
 }
 
 Status Paging::drop() {
+  // Frames last: what can fail comes before what can't, and a page whose frame is gone must not be taken for a copy.
   std::sort(victims_.begin(), victims_.end());
-  for (std::size_t i = 0, j = 0; i < victims_.size(); i = j) {
-    for (j = i + 1; j < victims_.size() && victims_[j] == victims_[j - 1] + 1; ++j) {}
+  const auto frames = std::stable_partition(victims_.begin(), victims_.end(), [this](std::uint64_t page) { return !in_frame(page); });
+  const auto mapped = static_cast<std::size_t>(frames - victims_.begin());
+  for (std::size_t i = 0, j = 0; i < mapped; i = j) {
+    for (j = i + 1; j < mapped && victims_[j] == victims_[j - 1] + 1; ++j) {}
     if (::madvise(view_ + victims_[i] * page_bytes, (j - i) * page_bytes, MADV_DONTNEED) != 0)
       return failure(Code::io, "", std::string("madvise(MADV_DONTNEED) of a page of the shadow: ") + std::strerror(errno));
   }
+  std::for_each(frames, victims_.end(), [this](std::uint64_t page) { frames_->drop(page); });
   return {};
 }
 

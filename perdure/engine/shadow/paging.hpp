@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Paging: a shadow smaller than the pool (DudeTM section 4.3), by the hardware's page tables. The shadow is a private mapping of home beside the
-// shared one that Reproduce writes: a page nobody has stored to shows home; the first store makes a copy of it in DRAM (it is swapped in); dropping
-// the copy shows home again (it is evicted). Nothing is ever written back: what it held is in the log, then in home.
+// Paging: a shadow smaller than the pool (DudeTM section 4.3). The shadow is a private mapping of home beside the shared one that Reproduce writes: a page
+// nobody has stored to shows home; the first store makes a copy of it in DRAM (it is swapped in); dropping the copy shows home again (it is evicted).
+// Nothing is ever written back: what it held is in the log, then in home. Where the copy lies: by the hardware's page tables, in the mapping itself;
+// by software, in a frame (frames.hpp).
 //
 // A page may be dropped when home shows all that was ever committed to it, and while nobody stores to it:
 //   E1  A writer says that it is in (enter) before it looks at a page's state, and a page's state is looked at before the page's first store of a
@@ -12,7 +13,7 @@
 //       that, and drops a page when Reproduce has got to its id.
 //   E3  Heap ops change bitmaps at the commit: their pages are touched when the op is recorded, as if it were a store then. The directory's pages
 //       are never dropped.
-// Readers need no guard: they see the same words before, in the copy, and after, in home.
+// Readers need no guard in the mapping: they see the same words before, in the copy, and after, in home. Of frames: E5.
 // The limit: transactions begin while fewer pages than that are copies; what those in flight touch may go beyond.
 // Source: DudeTM (ASPLOS '17) 4.3, which has the page faults by Dune; the clock (Corbato, 1968); eviction in batches, since each call of
 // madvise interrupts the other processors.
@@ -24,11 +25,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "perdure/base/status.hpp"
 #include "perdure/base/thread_slot.hpp"
+#include "perdure/engine/shadow/frames.hpp"
 #include "perdure/engine/view.hpp"
 #include "perdure/tm/asymmetric.hpp"
 
@@ -39,13 +42,16 @@ class Paging {
   static constexpr std::uint64_t page_bytes = 4096;
   static constexpr std::size_t batch = 64;  ///< pages evicted at a time, at most
 
-  /// `limit` bytes of copies; pages below home offset `unpaged` are not counted and never dropped.
-  Paging(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t unpaged, std::uint64_t limit);
+  /// `limit` bytes of copies; pages below home offset `unpaged` are not counted and never dropped. `software`: copies are frames.
+  Paging(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t unpaged, std::uint64_t limit, bool software = false);
 
   /// What one thread's transaction has stored to. Used by its thread alone.
   class Use {
    public:
     Use(Paging& paging, int slot) : paging_(paging), inside_(paging.inside_[static_cast<std::size_t>(slot)].count) {}
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
     /// Before the first store to the page of home offset `offset`. False: the page is being evicted; the transaction rolls back and waits.
     [[nodiscard]] bool touch(std::uint64_t offset) {
       const std::uint64_t page = offset / page_bytes;
@@ -65,7 +71,11 @@ class Paging {
     std::atomic<std::uint64_t>& inside_;
     std::array<std::uint64_t, 256> seen_{};  // by the page's low bits: page + 1 where this transaction has touched it
     std::vector<std::uint64_t> touched_, copied_;
+    std::uint32_t frame_ = Frames::no_frame;  // for the next page that is swapped in
   };
+
+  /// Where copies are, or null: by hardware.
+  [[nodiscard]] const Frames* frames() const noexcept { return frames_.get(); }
 
   /// The limit is reached: whoever is between transactions evicts. Any thread.
   [[nodiscard]] bool full() const noexcept { return copies_.load(std::memory_order_relaxed) >= begin_at_; }
@@ -92,8 +102,11 @@ class Paging {
   void quiesce() const noexcept;
   Status drop();
 
+  [[nodiscard]] bool in_frame(std::uint64_t page) const noexcept { return frames_ != nullptr && Frames::has(page); }
+
   std::byte* const view_;
   const std::uint64_t first_page_, limit_, begin_at_;
+  const std::unique_ptr<Frames> frames_;
   LazyArray<std::uint64_t> states_;
   std::array<Inside, base::max_threads> inside_;
   std::atomic<std::uint64_t> copies_{0}, evictions_{0};

@@ -79,6 +79,7 @@ class Shadow {
   static constexpr std::uint64_t page_is_evicted = ~std::uint64_t{0};
 
  private:
+  static constexpr std::uint64_t small_share = 2;      // a shadow of less than half of what the pool holds is paged by software
   static constexpr std::uint64_t max_group = 1 << 20;  // one device write; larger groups gain nothing and wait longer
 
   [[nodiscard]] log::Ring& ring_of(int slot) noexcept { return rings_[ring_index(slot)]; }
@@ -138,11 +139,22 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
       }
     Base::begin(update);
   }
+  [[nodiscard]] bool direct() const noexcept {
+    if constexpr (paged)
+      if (frames_ != nullptr) return false;  // each access looks its page up
+    return tm_.direct();
+  }
+  [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
+    if constexpr (paged)
+      if (__builtin_expect(frames_ != nullptr, 0)) return read_in_frame(a);
+    return tm_.read(a);
+  }
   void write(std::uint64_t* a, std::uint64_t v) {
     // What can fail comes before what can't: whoever swallows an error and commits finds in the view what the record says (S2).
     tm_.own(a);
     const std::uint64_t offset = offset_of(a);
     touch(offset, 8);
+    a = place(a, offset);
     tm_.keep(a);
     record_.word(offset, v);
     if constexpr (marks) mark_.mark(offset, tm_.alone());  // here: in a pass over the record at the commit it cost sps-64 a quarter
@@ -153,10 +165,10 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
       if (i == 0 || (reinterpret_cast<std::uintptr_t>(a + i) & 63) == 0) tm_.own(a + i);
     const std::uint64_t offset = offset_of(a);
     touch(offset, n * 8);
-    for (std::uint64_t i = 0; i < n; ++i) tm_.keep(a + i);
+    for (std::uint64_t i = 0; i < n; ++i) tm_.keep(place(a + i, offset + i * 8));
     record_.words(offset, src, n);
     if constexpr (marks) mark_.mark(offset, n * 8, tm_.alone());
-    for (std::uint64_t i = 0; i < n; ++i) tm_.put(a + i, src[i]);
+    for (std::uint64_t i = 0; i < n; ++i) tm_.put(place(a + i, offset + i * 8), src[i]);
   }
   std::byte* alloc(std::uint64_t bytes) {
     record_.room(2);  // first, as in write
@@ -210,6 +222,15 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
             stopped_ = true;  // who swallows it runs again at the commit: a page was to be touched that was not
             throw;
           }
+  }
+  // Where a word lies that this transaction stores to; after touch().
+  [[nodiscard]] std::uint64_t* place(std::uint64_t* a, std::uint64_t offset) const noexcept {
+    if constexpr (paged)
+      if (__builtin_expect(frames_ != nullptr, 0)) return frames_->at(offset);
+    return a;
+  }
+  [[nodiscard]] [[gnu::noinline]] std::uint64_t read_in_frame(const std::uint64_t* a) {
+    return tm_.read_by(a, [this, a] { return frames_->load(offset_of(a)); });
   }
   void touch_bitmap(const pool::HeapOp& op) {
     if constexpr (paged)
@@ -337,6 +358,7 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
   ViewTarget target_;
   log::VolatileLog volatile_;
   std::optional<Paging::Use> pages_;
+  const Frames* frames_ = nullptr;     // software paging
   std::unique_lock<std::mutex> hold_;  // no eviction may begin until this transaction ends
   unsigned page_restarts_ = 0;
   bool stopped_ = false;

@@ -77,9 +77,12 @@ void Shadow<Tm, How>::start_replay() {
       return std::min(id, core_.first_lost() - 1);
     };
   replay_ = std::make_unique<Replay>(core_, rings_.get(), ring_count_, std::move(quiet), persister_.kept(), header.applied);
-  if (core_.config.shadow_size != 0)
-    paging_ = std::make_unique<Paging>(core_.file.view(), header.max_home_bytes,
-                                       pool::first_chunk(header.max_home_bytes) * pool::chunk_bytes, core_.config.shadow_size);
+  if (core_.config.shadow_size == 0) return;
+  const ShadowPaging how = core_.config.shadow_paging;
+  const bool software = how == ShadowPaging::automatic ? core_.config.shadow_size < core_.file.heap().used_bytes() / small_share
+                                                       : how == ShadowPaging::software;
+  paging_ = std::make_unique<Paging>(core_.file.view(), header.max_home_bytes, pool::first_chunk(header.max_home_bytes) * pool::chunk_bytes,
+                                     core_.config.shadow_size, software);
 }
 
 // Combination, compression, logs without a bound: before the first transaction.
@@ -118,7 +121,9 @@ Shadow<Tm, How>::Context::Context(Shadow& engine, int slot)
   if (engine.core_.file.read_only()) return;
   next_slice_ = ring_.bytes() / 4 * 3;
   if (!engine.held_) engine.persister_.add(slot, volatile_);
-  if (engine.paging_) pages_.emplace(*engine.paging_, slot);
+  if (!engine.paging_) return;
+  pages_.emplace(*engine.paging_, slot);
+  frames_ = engine.paging_->frames();
 }
 
 template <class Tm, Reproduce How>
@@ -389,6 +394,7 @@ Stats Shadow<Tm, How>::stats() {
   if (!core_.file.read_only())
     for (std::uint32_t i = 0; i < ring_count_; ++i) s.log_used += rings_[i].used();
   s.shadow_pages = paging_ ? paging_->copies() : 0;
+  s.paged_by_software = paging_ && paging_->frames() != nullptr;
   s.evictions = paging_ ? paging_->evictions() : 0;
   s.log_came = persister_.bytes_came();
   s.log_combined = persister_.bytes_combined();

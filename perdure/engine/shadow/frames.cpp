@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/engine/shadow/frames.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "perdure/base/thread_slot.hpp"
+
+namespace perdure::engine::shadow {
+
+// A frame a page, and one that each thread holds ready.
+Frames::Frames(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t kept)
+    : view_(view), kept_(kept), table_(max_home_bytes / page_bytes + 1), frames_(max_home_bytes + base::max_threads * page_bytes) {}
+
+std::uint32_t Frames::take() {
+  const std::lock_guard lock(free_list_);
+  if (free_.empty()) {
+    if (generations_.size() == generations_.capacity()) generations_.reserve(std::max<std::size_t>(256, generations_.capacity() * 2));
+    free_.reserve(generations_.capacity());
+    generations_.push_back(0);
+    return static_cast<std::uint32_t>(generations_.size() - 1);
+  }
+  const std::uint32_t frame = free_.back();
+  free_.pop_back();
+  return frame;
+}
+
+void Frames::give(std::uint32_t frame) noexcept {
+  if (frame >= kept_) (void)::madvise(this->frame(frame), page_bytes, MADV_DONTNEED);
+  const std::lock_guard lock(free_list_);
+  free_.push_back(frame);
+}
+
+void Frames::swap_in(std::uint64_t page, std::uint32_t frame) noexcept {
+  std::uint64_t generation;
+  {
+    const std::lock_guard lock(free_list_);
+    generation = generations_[frame]++;
+  }
+  const auto* from = reinterpret_cast<const std::uint64_t*>(view_ + page * page_bytes);
+  auto* to = reinterpret_cast<std::uint64_t*>(this->frame(frame));
+  // E5: each store a release, so that a late reader of the frame's last page, who sees one, sees that page's entry gone.
+  for (std::uint64_t i = 0; i < page_bytes / 8; ++i) tm::store_word(to + i, tm::load_word(from + i));
+  __atomic_store_n(table_.data() + page, generation << 32 | (frame + 1ULL), __ATOMIC_RELEASE);  // E4: pairs with entry()
+}
+
+void Frames::wait(std::uint64_t page) const noexcept {
+  while (entry(page) == 0) std::this_thread::yield();
+}
+
+void Frames::drop(std::uint64_t page) noexcept {
+  const Entry was = entry(page);
+  __atomic_store_n(table_.data() + page, Entry{0},
+                   __ATOMIC_RELEASE);  // before the frame is free: pairs with load() by way of swap_in's stores
+  give(static_cast<std::uint32_t>((was & low) - 1));
+}
+
+}  // namespace perdure::engine::shadow
