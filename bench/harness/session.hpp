@@ -30,6 +30,7 @@ struct Setting {
   unsigned persist_group = 0;       ///< DudeTM: transactions combined to a record (perdure::Options), as the next three
   bool compress = false;
   std::uint64_t volatile_log = 0, shadow_size = 0;
+  std::string shadow_paging = "automatic";
 };
 
 /// One measurement.

@@ -104,6 +104,8 @@ class PerdureHost : public HostDefaults {
     options_.compress = setting.compress;
     options_.volatile_log = setting.volatile_log;
     options_.shadow_size = setting.shadow_size;
+    if (setting.shadow_paging == "hardware") options_.shadow_paging = perdure::ShadowPaging::hardware;
+    if (setting.shadow_paging == "software") options_.shadow_paging = perdure::ShadowPaging::software;
     options_.max_size = std::uint64_t{8} << 30;
     options_.delays = perdure::medium::Delays::named(setting.delays).value();
     pool_.emplace(Pool::open(path_, options_));

@@ -18,6 +18,8 @@ std::uint64_t ticks() noexcept {
 }
 
 void spin(std::uint64_t from, std::uint64_t length) noexcept {
+  constexpr std::uint64_t long_wait = 2000;                                       // many times what a pause takes
+  while (length > long_wait && ticks() - from < length - long_wait) _mm_pause();  // a hyperthread beside has the core meanwhile
   while (ticks() - from < length) {}
 }
 

@@ -105,7 +105,7 @@ TEST(Paging, DropsAPageWhenItsWriterHasLeftAndHomeHasIt) {
     over = true;
   });
   // Until a page is marked, then for as long again: who comes now is sent away, and the writer's word stays.
-  for (bool marked = false; !marked; std::this_thread::yield()) {
+  for (bool marked = false; !marked && !over; std::this_thread::yield()) {
     marked = !other.touch(0) || !other.touch(page);
     other.leave();
   }
@@ -227,19 +227,43 @@ TEST(Paging, AReaderLooksAtThePagesEntryAgain) {
   const Frames::Entry seen = frames.entry(5);
   EXPECT_NE(0U, seen);
   EXPECT_EQ(105U, *frames.word(seen, 5 * page + 24));
-  evict_all();
-  EXPECT_EQ(0U, frames.entry(5));
-  bool reused = false;
-  for (std::uint64_t p = 6; p < 10 && !reused; ++p) {
-    store(p);
-    reused = *frames.word(seen, 5 * page + 24) == 100 + p;
-  }
-  ASSERT_TRUE(reused) << "the frame is another page's: who looks once reads that page's word";
-  EXPECT_EQ(105U, frames.load(5 * page + 24));
+  unsigned looks = 0;
+  EXPECT_EQ(105U, frames.load(5 * page + 24, [&] {
+    if (looks++ != 0) return;
+    evict_all();
+    EXPECT_EQ(0U, frames.entry(5));
+    bool reused = false;
+    for (std::uint64_t p = 6; p < 10 && !reused; ++p) {
+      store(p);
+      reused = *frames.word(seen, 5 * page + 24) == 100 + p;
+    }
+    EXPECT_TRUE(reused) << "the frame is another page's: who looks once reads that page's word";
+  }));
+  EXPECT_EQ(2U, looks);
   evict_all();
   for (std::uint64_t p = 5; p < 10; ++p) store(p);
   EXPECT_NE(seen, frames.entry(5)) << "an entry does not return, though the frame may";
-  EXPECT_EQ(105U, frames.load(5 * page + 24));
+}
+
+// E4: who comes while another swaps the page in stores to the frame, after the copy is whole.
+TEST(Paging, APageIsSwappedInOnce) {
+  constexpr std::uint64_t pages = 512;
+  constexpr int threads = 3;
+  World w(pages, pages, true);
+  for (std::uint64_t p = 0; p < pages; ++p) w.word(w.home, p, 9) = p;
+  std::atomic<std::uint64_t> arrived{0};
+  test::in_threads(threads, [&](int me) {
+    Paging::Use use(*w.paging, base::thread_slot());
+    for (std::uint64_t p = 0; p < pages; ++p) {
+      for (++arrived; arrived < (p + 1) * threads;) {}  // all at once
+      EXPECT_TRUE(use.touch(p * page));
+      tm::store_word(&w.shadow(p, 100 + static_cast<std::uint64_t>(me)), p + 1);
+      EXPECT_EQ(p, w.shadow(p, 9));
+      use.leave();
+    }
+  });
+  for (std::uint64_t p = 0; p < pages; ++p)
+    for (std::uint64_t me = 0; me < threads; ++me) ASSERT_EQ(p + 1, w.look(p, 100 + me)) << p;
 }
 
 // What the heap reads in the view is there: a chunk's first page has no frame.

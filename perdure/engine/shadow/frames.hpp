@@ -45,9 +45,14 @@ class Frames {
   }
   /// Where the word is, for a transaction that is in its page (E1).
   [[nodiscard]] std::uint64_t* at(std::uint64_t offset) const noexcept { return word(entry(offset / page_bytes), offset); }
-  /// The word, whatever becomes of its page meanwhile (E5).
+  /// The word, whatever becomes of its page meanwhile (E5). `between`: for tests.
   [[nodiscard]] std::uint64_t load(std::uint64_t offset) const noexcept {
+    return load(offset, [] {});
+  }
+  template <class F>
+  [[nodiscard]] std::uint64_t load(std::uint64_t offset, F&& between) const {
     for (Entry seen = entry(offset / page_bytes);;) {
+      between();
       const std::uint64_t word =
           tm::load_word(this->word(seen, offset));  // acquire: the entry is read again after it; pairs with swap_in's stores
       const Entry now = entry(offset / page_bytes);
