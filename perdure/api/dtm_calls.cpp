@@ -91,15 +91,21 @@ std::uint64_t DtmCalls::dtmEnd() {
 
 void DtmCalls::dtmAbort() { state_->inside("dtmAbort()").rollback(); }
 
+void DtmCalls::must_be_in_pool(const void* address, std::size_t n) {
+  const auto home = reinterpret_cast<std::uintptr_t>(file().view()), at = reinterpret_cast<std::uintptr_t>(address);
+  if (at < home || at - home + n > file().home_bytes())
+    throw error(failure(Code::invalid, state_->path(), "an address that is not in the pool", "one in root(), or in an allocated block"));
+}
+
 void DtmCalls::read(void* to, const void* source, std::size_t n) {
-  state_->guarded(state_->inside("dtmRead()"), [&](State::Context& c) { ReadTx<State::Context>(c).read_bytes(to, source, n); });
+  State::Context& c = state_->inside("dtmRead()");
+  must_be_in_pool(source, n);
+  state_->guarded(c, [&](State::Context& context) { ReadTx<State::Context>(context).read_bytes(to, source, n); });
 }
 
 void DtmCalls::write(void* destination, const void* from, std::size_t n) {
   State::Context& c = state_->inside("dtmWrite()");
-  const auto home = reinterpret_cast<std::uintptr_t>(file().view()), at = reinterpret_cast<std::uintptr_t>(destination);
-  if (at < home || at - home + n > file().home_bytes())
-    throw error(failure(Code::invalid, state_->path(), "an address that is not in the pool", "one in root(), or in an allocated block"));
+  must_be_in_pool(destination, n);
   state_->guarded(c, [&](State::Context& context) { Tx<State::Context>(context).write_bytes(destination, from, n); });
 }
 

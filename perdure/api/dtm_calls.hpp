@@ -90,6 +90,7 @@ class DtmCalls {
  private:
   void read(void* to, const void* source, std::size_t n);
   void write(void* destination, const void* from, std::size_t n);
+  void must_be_in_pool(const void* address, std::size_t n);
   void again() noexcept;
   std::unique_ptr<State> state_;
 };
@@ -103,6 +104,7 @@ class DudeTM : public DtmCalls {
   /// Opens, and recovers, or creates. `options.engine`: one of dudetm's forms. `medium`: a new pool on it (tests).
   explicit DudeTM(const std::string& path, const Options& options = {}, std::unique_ptr<medium::Medium> medium = nullptr)
       : DtmCalls(path, options, layout_of<Root>(), sizeof(Root), std::move(medium)) {}
+  /// A plain read of it shows what has been Reproduced at least, where the shadow is paged.
   [[nodiscard]] Root& root() const noexcept { return *static_cast<Root*>(root_address()); }
 };
 

@@ -46,7 +46,7 @@ struct Options {
   /// flight may go beyond. 0: all that was ever changed stays in DRAM
   std::uint64_t shadow_size = 0;
   ShadowPaging shadow_paging =
-      ShadowPaging::automatic;  ///< dudetm, where there is a shadow_size: by page tables or by a look-up at each access
+      ShadowPaging::automatic;  ///< dudetm, where there is a shadow_size. `automatic` goes by what the pool held when it was last closed
   std::uint64_t base = 0;       ///< creation: the view's address; 0: a free one is chosen
   std::uint64_t uuid_seed = 0;  ///< creation: for tests that must see the same pool at every run; 0: the uuid is random
 };

@@ -47,7 +47,7 @@ enum class Isolation : std::uint8_t {
 enum class ShadowPaging : std::uint8_t {
   automatic,  ///< software where the shadow is small beside what the pool holds when it is opened, else hardware
   hardware,   ///< page tables: an access costs nothing more, a page that comes or goes a fault and an interrupt of other processors
-  software    ///< a look-up at each access; no faults
+  software  ///< a look-up at each access; a page that comes or goes costs no fault (but for bitmaps' pages, one in sixteen: they are the hardware's)
 };
 
 }  // namespace perdure

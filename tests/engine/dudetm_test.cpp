@@ -175,16 +175,16 @@ TEST(Dudetm, InfPerformsWithoutWaitingForRoom) {
 // --- paging (section 4.3) ---------------------------------------------------------------------------------------------------------
 
 class DudetmPaged : public ::testing::TestWithParam<std::tuple<const char*, Durability, ShadowPaging>> {};
-INSTANTIATE_TEST_SUITE_P(Forms, DudetmPaged,
-                         ::testing::Combine(::testing::Values("dudetm", "dudetm-inf", "dudetm-sync", "dudetm-combined"),
-                                            ::testing::Values(durable, async),
-                                            ::testing::Values(ShadowPaging::hardware, ShadowPaging::software)),
-                         [](const auto& of) {
-                           std::string name = std::get<0>(of.param);
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name + (std::get<1>(of.param) == durable ? "_durable" : "_async") +
-                                  (std::get<2>(of.param) == ShadowPaging::hardware ? "_hardware" : "_software");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Forms, DudetmPaged,
+    ::testing::Combine(::testing::Values("dudetm", "dudetm/stm", "dudetm/global_lock", "dudetm-inf", "dudetm-sync", "dudetm-combined"),
+                       ::testing::Values(durable, async), ::testing::Values(ShadowPaging::hardware, ShadowPaging::software)),
+    [](const auto& of) {
+      std::string name = std::get<0>(of.param);
+      std::replace_if(name.begin(), name.end(), [](char c) { return c == '-' || c == '/'; }, '_');
+      return name + (std::get<1>(of.param) == durable ? "_durable" : "_async") +
+             (std::get<2>(of.param) == ShadowPaging::hardware ? "_hardware" : "_software");
+    });
 
 TEST_P(DudetmPaged, APoolLargerThanItsShadowLosesNothing) {
   constexpr std::uint64_t pages = 512, words = pages * 512;
@@ -196,7 +196,7 @@ TEST_P(DudetmPaged, APoolLargerThanItsShadowLosesNothing) {
   o.shadow_paging = std::get<2>(GetParam());
   std::vector<std::vector<std::uint64_t>> counts(threads, std::vector<std::uint64_t>(pages));
   {
-    auto pool = DudetmPool::open(scratch.path(), o);
+    auto pool = AnyPool<Root>::open(scratch.path(), o);
     pool.update(durable, [&](auto& tx, Root& r) { tx(r.counters) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(words * 8)); });
     std::atomic<std::uint64_t> most{0};
     in_threads(threads, [&](int me) {
@@ -213,6 +213,10 @@ TEST_P(DudetmPaged, APoolLargerThanItsShadowLosesNothing) {
           if (i % 6 == 0) r.map.erase(tx, random() % 500);
         });
         ++counts[static_cast<std::size_t>(me)][a];
+        if (i % 16 == 0)
+          pool.view([&](auto& tx, const Root& r) {
+            EXPECT_EQ(counts[static_cast<std::size_t>(me)][b], tx(tx(r.counters)[b * 512 + static_cast<std::uint64_t>(me) * 8]));
+          });
         if (i % 64 == 0) most = std::max(most.load(), pool.stats().shadow_pages);
       }
     });
@@ -231,7 +235,7 @@ TEST_P(DudetmPaged, APoolLargerThanItsShadowLosesNothing) {
     pool.close();
   }
   for (const char* name : {"pool", "killed"}) {
-    auto pool = DudetmPool::open(scratch.path(name), o);
+    auto pool = AnyPool<Root>::open(scratch.path(name), o);
     std::uint64_t all = 0, mine = 0;
     pool.view([&](auto& tx, const Root& r) {
       for (int me = 0; me < threads; ++me)

@@ -266,6 +266,30 @@ TEST(Paging, APageIsSwappedInOnce) {
     for (std::uint64_t me = 0; me < threads; ++me) ASSERT_EQ(p + 1, w.look(p, 100 + me)) << p;
 }
 
+// Frames that are beyond the limit are taken last: one burst does not leave them in use, and each of them is given back to the system when it is free.
+TEST(Paging, FramesBeyondTheLimitAreNotKeptInUse) {
+  constexpr std::uint64_t limit = 16, pages = 256;
+  World w(pages, limit, true);
+  const Frames& frames = *w.paging->frames();
+  Paging::Use use(*w.paging, base::thread_slot());
+  std::uint64_t id = 0;
+  const auto store = [&](std::uint64_t from, std::uint64_t n) {
+    for (std::uint64_t p = from; p < from + n; ++p) EXPECT_TRUE(use.touch(p % pages * page));
+    id = w.commit(use, {});
+    use.leave();
+    while (w.reproduce_one()) {}
+    while (w.paging->full()) ASSERT_TRUE(w.evict().ok());
+  };
+  store(0, 200);
+  const auto beyond = [&] {
+    std::uint64_t n = 0;
+    for (std::uint64_t p = 0; p < pages; ++p) n += (frames.entry(p) & 0xffffffff) > limit ? 1 : 0;
+    return n;
+  };
+  for (std::uint64_t i = 0; i < 100; ++i) store(i * 3, 2);
+  EXPECT_EQ(0U, beyond());
+}
+
 // What the heap reads in the view is there: a chunk's first page has no frame.
 TEST(Paging, PagesOfBitmapsStayInTheView) {
   World w(64, 8, true);

@@ -12,25 +12,37 @@ namespace perdure::engine::shadow {
 
 // A frame a page, and one that each thread holds ready.
 Frames::Frames(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t kept)
-    : view_(view), kept_(kept), table_(max_home_bytes / page_bytes + 1), frames_(max_home_bytes + base::max_threads * page_bytes) {}
+    : view_(view),
+      kept_(std::min(kept, max_home_bytes / page_bytes)),
+      table_(max_home_bytes / page_bytes + 1),
+      frames_(max_home_bytes + base::max_threads * page_bytes) {
+  const std::uint64_t bytes = max_home_bytes + base::max_threads * page_bytes, first_extra = kept_ * page_bytes;
+  // A huge page would bring back what is given up. And a child of fork() has no use for frames: the parent's next store to each would copy it.
+  (void)::madvise(frames_.data() + first_extra, bytes - first_extra, MADV_NOHUGEPAGE);
+  (void)::madvise(frames_.data(), bytes, MADV_DONTFORK);
+}
 
 std::uint32_t Frames::take() {
   const std::lock_guard lock(free_list_);
-  if (free_.empty()) {
-    if (generations_.size() == generations_.capacity()) generations_.reserve(std::max<std::size_t>(256, generations_.capacity() * 2));
-    free_.reserve(generations_.capacity());
-    generations_.push_back(0);
-    return static_cast<std::uint32_t>(generations_.size() - 1);
-  }
-  const std::uint32_t frame = free_.back();
-  free_.pop_back();
-  return frame;
+  const auto pop = [](std::vector<std::uint32_t>& frames) {
+    const std::uint32_t frame = frames.back();
+    frames.pop_back();
+    return frame;
+  };
+  if (!free_.empty()) return pop(free_);
+  if (generations_.size() >= kept_ && !extra_.empty()) return pop(extra_);
+  if (generations_.size() == generations_.capacity()) generations_.reserve(std::max<std::size_t>(256, generations_.capacity() * 2));
+  const std::uint64_t most = generations_.capacity();
+  free_.reserve(std::min(most, kept_));
+  extra_.reserve(most - std::min(most, kept_));
+  generations_.push_back(0);
+  return static_cast<std::uint32_t>(generations_.size() - 1);
 }
 
 void Frames::give(std::uint32_t frame) noexcept {
   if (frame >= kept_) (void)::madvise(this->frame(frame), page_bytes, MADV_DONTNEED);
   const std::lock_guard lock(free_list_);
-  free_.push_back(frame);
+  (frame < kept_ ? free_ : extra_).push_back(frame);
 }
 
 void Frames::swap_in(std::uint64_t page, std::uint32_t frame) noexcept {

@@ -188,6 +188,8 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     if constexpr (paged)
       if (__builtin_expect(stopped_, 0)) this->throw_need_room(page_is_evicted);  // and it was swallowed
     if (record_.empty()) {
+      if constexpr (paged)
+        tm_.undo().reset();  // nothing was stored, whatever was kept for it: once out of its pages a rollback must not store to them
       leave_pages();
       const std::uint64_t seen = this->end_read_only();
       // It changed nothing, but what it saw may not be durable yet, and what it returns tells of that (law L2). view() asks for itself.
