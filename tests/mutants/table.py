@@ -78,7 +78,7 @@ ORDERS = (
     _early("an id durable before its record is", "log/persister.cpp", "    status = append(*record, kind, last);", "durable_.store(last, std::memory_order_release);", by="threads"),
     _early("a ring's room before the header (replay)", "engine/shadow/replay.cpp", "const Status s = core_.publish([&](pool::Header& h) {",
            "for (std::uint32_t i = 0; i < count_; ++i) rings_[i].release(applied_to_[i]);", by="threads"),
-    _one("replay up to what is quiet (held)", "engine/shadow/replay.cpp", "const std::uint64_t x = quiet_ ? quiet_() : tm::no_id;", "const std::uint64_t x = !MUTANT && quiet_ ? quiet_() : tm::no_id;", by="threads"),
+    _one("replay up to what is quiet (held)", "engine/shadow/replay.cpp", "const std::uint64_t x = quiet_ ? quiet_() : tm::no_id;", "const std::uint64_t x = !MUTANT && quiet_ ? quiet_() : tm::no_id;", by="room"),
     _one("an op after a word in its span's bitmap (G1)", "log/combiner.cpp", "good = good && !has_line(first + i);", "good = good && (MUTANT || !has_line(first + i));", by="combiner"),
     _one("a word after an op in its span's bitmap (G1)", "log/combiner.cpp", "good = good && !in_bitmap(line);", "good = good && (MUTANT || !in_bitmap(line));", by="combiner"),
     _one("a group ends before what does not commute (G1)", "log/persister.cpp", "|| !combiner_.commutes(", "|| !MUTANT && !combiner_.commutes(", by="persister"),
