@@ -247,23 +247,26 @@ TEST(Paging, AReaderLooksAtThePagesEntryAgain) {
 
 // E4: who comes while another swaps the page in stores to the frame, after the copy is whole.
 TEST(Paging, APageIsSwappedInOnce) {
-  constexpr std::uint64_t pages = 512;
-  constexpr int threads = 3;
+  constexpr std::uint64_t pages = 4096;
+  constexpr int threads = 2;
   World w(pages, pages, true);
   for (std::uint64_t p = 0; p < pages; ++p) w.word(w.home, p, 9) = p;
   std::atomic<std::uint64_t> arrived{0};
   test::in_threads(threads, [&](int me) {
     Paging::Use use(*w.paging, base::thread_slot());
     for (std::uint64_t p = 0; p < pages; ++p) {
-      for (++arrived; arrived < (p + 1) * threads;) {}  // all at once
+      (void)::madvise(w.view + p * page, page, MADV_DONTNEED);  // the copy's first look at home faults: it takes longer
+      int spins = 0;
+      for (++arrived; arrived < (p + 1) * threads;)  // both at once
+        if (++spins > 1000) std::this_thread::yield();
       EXPECT_TRUE(use.touch(p * page));
-      tm::store_word(&w.shadow(p, 100 + static_cast<std::uint64_t>(me)), p + 1);
+      tm::store_word(&w.shadow(p, 510 + static_cast<std::uint64_t>(me)), p + 1);  // the end is copied last
       EXPECT_EQ(p, w.shadow(p, 9));
       use.leave();
     }
   });
   for (std::uint64_t p = 0; p < pages; ++p)
-    for (std::uint64_t me = 0; me < threads; ++me) ASSERT_EQ(p + 1, w.look(p, 100 + me)) << p;
+    for (std::uint64_t me = 0; me < threads; ++me) ASSERT_EQ(p + 1, w.look(p, 510 + me)) << p;
 }
 
 // Frames that are beyond the limit are taken last: one burst does not leave them in use, and each of them is given back to the system when it is free.
