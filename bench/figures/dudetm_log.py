@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DudeTM's figures of the log and of paging (sections 5.4, 5.5): figures 3 and 4; groups' throughput; recovery."""
 
-from .dudetm_cells import DUDE, SYSTEMS, measured, process_of
+from .dudetm_cells import DUDE, MIB, SYSTEMS, measured, process_of
 from .figure import Figure, median_of, point, ratios
 
 SESSION, GROUPS = "session", (10, 100, 1000, 10_000, 100_000)
