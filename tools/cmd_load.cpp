@@ -6,6 +6,9 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
+#include <optional>
+#include <utility>
 
 #include "tools/command.hpp"
 #include "tools/loader.hpp"
@@ -94,24 +97,30 @@ int run(App& app) {
   Loader loader(load);
   if (!std::filesystem::exists(arguments.pool.path)) loader.rehearse();  // a wrong option leaves no empty pool behind
   const auto begun = std::chrono::steady_clock::now();
-  auto pool = StorePool::open(arguments.pool, StorePool::Access::create, durability_of(arguments.durability));
+  std::optional<Progress> progress(std::in_place, arguments.progress, loader.file_bytes());
+  std::function<void(const RecoveryProgress&)> told;  // where standard error is a program's, as it asked
+  if (arguments.progress == "none") told = [](const RecoveryProgress&) {};
+  if (arguments.progress == "json")
+    told = [&](const RecoveryProgress& p) {
+      if (std::chrono::steady_clock::now() - begun < std::chrono::seconds(1)) return;
+      progress->event("recovery",
+                      {{"stage", p.stage == RecoveryProgress::Stage::read ? "read" : "apply"}, {"done", p.done}, {"total", p.total}});
+    };
+  auto pool = StorePool::open(arguments.pool, StorePool::Access::create, durability_of(arguments.durability), std::move(told));
   const double open_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
 
-  LoadResult result;
-  {
-    Progress progress(arguments.progress, loader.file_bytes());
-    const SourceState state = pool.source();
-    const engine::Recovery recovery = pool.stats().recovery;
-    progress.event("open", {{"seconds", open_seconds},
-                            {"rows", state.rows},
-                            {"position", state.position},
-                            {"created", pool.created()},
-                            {"clean", recovery.was_clean},
-                            {"replayed_records", recovery.records},
-                            {"replayed_bytes", recovery.bytes},
-                            {"recovery_seconds", recovery.seconds}});
-    result = loader.run(pool, progress);
-  }
+  const SourceState state = pool.source();
+  const engine::Recovery recovery = pool.stats().recovery;
+  progress->event("open", {{"seconds", open_seconds},
+                           {"rows", state.rows},
+                           {"position", state.position},
+                           {"created", pool.created()},
+                           {"clean", recovery.was_clean},
+                           {"replayed_records", recovery.records},
+                           {"replayed_bytes", recovery.bytes},
+                           {"recovery_seconds", recovery.seconds}});
+  const LoadResult result = loader.run(pool, *progress);
+  progress.reset();  // before anything else is printed
   const Json summary = describe(result, pool.stats(), open_seconds);
   pool.close();
   if (result.repeated) return stopped(app, summary, result);

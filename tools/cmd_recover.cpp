@@ -12,6 +12,7 @@
 #include "perdure/engine/any.hpp"
 #include "perdure/pool/pool_file.hpp"
 #include "tools/command.hpp"
+#include "tools/progress.hpp"
 #include "tools/raw_pool.hpp"
 
 namespace perdure::tool {
@@ -40,7 +41,7 @@ int run(App& app) {
   engine::Recovery report;
   report.was_clean = file->header().clean == 1;
   if (!report.was_clean) {
-    entry->recover(*file, report).or_throw();
+    engine::recover(*entry, *file, report, {0, show_recovery(arguments.path)}).or_throw();
     file->start_session(pool::ViewPolicy::none).or_throw();
     file->close_clean(report.last_id).or_throw();
   }

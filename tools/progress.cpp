@@ -70,4 +70,26 @@ void Progress::event(const std::string& name, Json details) {
   write_all(STDERR_FILENO, line.dump() + "\n", "standard error");
 }
 
+std::function<void(const RecoveryProgress&)> show_recovery(std::string path) {
+  using Clock = std::chrono::steady_clock;
+  using std::chrono::seconds;
+  return [path = std::move(path), terminal = ::isatty(STDERR_FILENO) == 1, next = Clock::now() + seconds(1),
+          drawn = false](const RecoveryProgress& p) mutable {
+    const bool reads = p.stage == RecoveryProgress::Stage::read;
+    const bool over = !reads && p.done == p.total;
+    if (over && drawn) fmt::print(stderr, "\r\x1b[K");
+    if (over || Clock::now() < next) return;
+    const std::string text =
+        fmt::format("recovering {}: {} {} of {} of log", path, reads ? "read" : "applied", human_bytes(p.done), human_bytes(p.total));
+    if (!terminal) {
+      fmt::print(stderr, "perdure: {}\n", text);
+      next = Clock::now() + seconds(5);
+      return;
+    }
+    drawn = true;
+    fmt::print(stderr, "\r{}\x1b[K", text);
+    std::fflush(stderr);
+  };
+}
+
 }  // namespace perdure::tool

@@ -6,8 +6,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 
+#include "perdure/api/options.hpp"
 #include "tools/command.hpp"
 
 namespace perdure::tool {
@@ -37,5 +39,9 @@ class Progress {
   Clock::time_point begun_ = Clock::now(), last_ = Clock::now();
   bool drawn_ = false;
 };
+
+/// How far recovery of a pool is, for Options::recovery_progress: nothing of one that takes less than a second; then on a terminal a line that is redrawn and in the
+/// end erased, else a line every five seconds.
+[[nodiscard]] std::function<void(const RecoveryProgress&)> show_recovery(std::string path);
 
 }  // namespace perdure::tool

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "perdure/api/pool.hpp"
+#include "tools/progress.hpp"
 #include "tools/raw_pool.hpp"
 #include "tools/store.hpp"
 
@@ -60,10 +61,14 @@ StorePool::~StorePool() = default;
 
 bool is_store(const pool::Header& header) { return header.fingerprint == layout_fingerprint<Store>(); }
 
-StorePool StorePool::open(const PoolArguments& arguments, Access access, Durability durability) {
-  auto pool = StoredPool::try_open(arguments.path, options_for(arguments, access, durability));
+StorePool StorePool::open(const PoolArguments& arguments, Access access, Durability durability,
+                          std::function<void(const RecoveryProgress&)> told) {
+  Options options = options_for(arguments, access, durability);
+  options.recovery_progress = told ? std::move(told) : show_recovery(arguments.path);
+  auto pool = StoredPool::try_open(arguments.path, options);
   if (access == Access::read && pool.code() == Code::read_only) {  // not closed in order: recover it, which writes
-    pool = StoredPool::try_open(arguments.path, options_for(arguments, Access::write, durability));
+    options.read_only = false;
+    pool = StoredPool::try_open(arguments.path, options);
   }
   return StorePool(std::make_unique<Impl>(std::move(pool).value()));
 }

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "perdure/engine/engine.hpp"
+#include "perdure/api/options.hpp"
 #include "perdure/pool/format.hpp"
 #include "tools/command.hpp"
 #include "tools/source_file.hpp"
@@ -60,7 +60,9 @@ class StorePool {
  public:
   enum class Access { read, write, create };
   /// read: without a change if the pool was closed in order, else it is opened for writing, which recovers it.
-  static StorePool open(const PoolArguments& arguments, Access access, Durability durability = durable);
+  /// `told` is told how far recovery is; empty: it is shown (progress.hpp).
+  static StorePool open(const PoolArguments& arguments, Access access, Durability durability = durable,
+                        std::function<void(const RecoveryProgress&)> told = {});
   StorePool(StorePool&&) noexcept;
   StorePool& operator=(StorePool&&) = delete;
   ~StorePool();  ///< closes in order

@@ -4,7 +4,7 @@
 from . import dudetm_log, dudetm_throughput
 from .figure import Paper
 
-_ORDER = ["D-Fig2", "D-OwnTM", "D-Tab1", "D-Tab2", "D-Tab3", "D-Fig3", "D-Groups", "D-Fig4", "D-Fig5"]
+_ORDER = ["D-Fig2", "D-OwnTM", "D-Tab1", "D-Tab2", "D-Tab3", "D-Fig3", "D-Groups", "D-Fig4", "D-Fig5", "D-Recovery"]
 
 PAPER = Paper(
     name="dudetm",

@@ -86,6 +86,9 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
                    "a power of two from 512 to 2^20, or 0 for 1024", "leave it 0");
   opened.config.alias_page_bytes = options.alias_page_bytes;
   opened.config.long_wrap_ms = options.long_wrap_ms;
+  if (options.recovery_threads > 8)
+    return failure(Code::invalid, path, "Options::recovery_threads " + std::to_string(options.recovery_threads), "1 to 8, or 0",
+                   "leave it 0");
   if (Status s = take_dudetm(path, options, opened.config); !s.ok()) return s;
   if (medium != nullptr) {
     opened.config.fence_is_sync = medium->fence_is_sync();
@@ -148,7 +151,8 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
   if (header.ring_count == 0 && chosen->identity(opened.config).rings != 0)
     return failure(Code::corrupt, path, "a pool of engine '" + family + "' without a log ring", "one or more", "restore it from a copy");
   if (!opened.file->read_only())
-    if (Status s = chosen->recover(*opened.file, opened.recovery); !s.ok()) return s;
+    if (Status s = engine::recover(*chosen, *opened.file, opened.recovery, {options.recovery_threads, options.recovery_progress}); !s.ok())
+      return s;
   if (Status s = opened.file->start_session(chosen->view, opened.config.shadow_size != 0); !s.ok()) return s;
   return opened;
 }

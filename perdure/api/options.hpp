@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "perdure/medium/medium.hpp"
 
 namespace perdure {
+
+using RecoveryProgress = log::RecoveryProgress;
 
 struct Options {
   bool create = true;        ///< make the pool if there is none
@@ -45,10 +48,14 @@ struct Options {
   /// dudetm: bytes of DRAM that the shadow may take, 16 KiB or more: a pool may be larger than memory. Transactions begin while it takes less; those in
   /// flight may go beyond. 0: all that was ever changed stays in DRAM
   std::uint64_t shadow_size = 0;
-  ShadowPaging shadow_paging =
-      ShadowPaging::automatic;  ///< dudetm, where there is a shadow_size. `automatic` goes by what the pool held when it was last closed
-  std::uint64_t base = 0;       ///< creation: the view's address; 0: a free one is chosen
-  std::uint64_t uuid_seed = 0;  ///< creation: for tests that must see the same pool at every run; 0: the uuid is random
+  /// dudetm, where there is a shadow_size. `automatic` goes by what the pool held when it was last closed
+  ShadowPaging shadow_paging = ShadowPaging::automatic;
+  /// Told how far recovery is when a pool is opened that was not closed in order: at its beginning and its end, and about every 100 ms in between where
+  /// the engine can say (shadow, dudetm). Called by the thread that opens; must not throw. Empty: nobody is told
+  std::function<void(const RecoveryProgress&)> recovery_progress = {};
+  unsigned recovery_threads = 0;  ///< shadow, dudetm: threads that recover, 1 to 8; 0: as many as are worth their start
+  std::uint64_t base = 0;         ///< creation: the view's address; 0: a free one is chosen
+  std::uint64_t uuid_seed = 0;    ///< creation: for tests that must see the same pool at every run; 0: the uuid is random
 };
 
 using Stats = engine::Stats;

@@ -22,6 +22,7 @@
 #include <string_view>
 
 #include "perdure/base/status.hpp"
+#include "perdure/log/progress.hpp"
 #include "perdure/medium/medium.hpp"
 #include "perdure/pool/pool_file.hpp"
 
@@ -80,6 +81,7 @@ struct Recovery {
   std::uint64_t rolled_back = 0;                           ///< transactions undone (undo logs)
   std::uint64_t last_id = 0;
   double seconds = 0;
+  const log::RecoveryPlan* plan = nullptr;  ///< while it runs: what was asked for (engine/entry.hpp, recover())
 };
 
 /// Counters of an open pool.

@@ -28,6 +28,20 @@ struct Entry {
   bool pages = false;        ///< its shadow may be smaller than the pool (Config::shadow_size)
 };
 
+/// Recovers a pool by its engine. `plan` is told the beginning and the end, and what the engine tells of the way between; nothing of a pool that
+/// was closed in order.
+inline Status recover(const Entry& entry, pool::PoolFile& file, Recovery& report, const log::RecoveryPlan& plan) {
+  using Stage = log::RecoveryProgress::Stage;
+  const pool::Header& header = file.header();
+  const bool told = header.clean == 0 && plan.progress;
+  if (told) plan.progress({Stage::read, 0, std::uint64_t{header.ring_count} * header.ring_bytes});
+  report.plan = &plan;
+  const Status status = entry.recover(file, report);
+  report.plan = nullptr;
+  if (told && status.ok()) plan.progress({Stage::apply, report.bytes, report.bytes});
+  return status;
+}
+
 /// Adds an instance's entries: one for each of its names.
 template <class Instance>
 void add_entries(std::vector<Entry>& all) {

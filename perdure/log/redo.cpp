@@ -8,6 +8,16 @@
 
 namespace perdure::log {
 
+HomeWriter::HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use use)
+    : medium_(medium),
+      max_home_bytes_(max_home_bytes),
+      use_(use),
+      // zeros that are not touched take no memory
+      masks_(use == Use::recovery ? static_cast<std::uint64_t*>(std::calloc((medium.home_bytes() >> page_bits) + 1, 8)) : nullptr) {
+  if (use == Use::recovery && masks_ == nullptr) throw std::bad_alloc();
+  lines_.reserve(batch);
+}
+
 bool HomeWriter::entry(const Entry& e) {
   switch (e.kind) {
     case EntryKind::words:
@@ -25,11 +35,6 @@ bool HomeWriter::entry(const Entry& e) {
   return false;
 }
 
-bool HomeWriter::payload(const std::uint64_t* p, std::uint64_t n) {
-  bool good = true;
-  return each_entry(p, n, [&](const Entry& e) { good = entry(e) && good; }) && good;
-}
-
 std::uint64_t HomeWriter::load(std::uint64_t offset) const {
   std::uint64_t word;
   std::memcpy(&word, medium_.at(medium_.log_bytes() + offset), sizeof word);
@@ -41,10 +46,11 @@ std::uint64_t HomeWriter::load(std::uint64_t offset) const {
 }
 
 void HomeWriter::flush() const {
-  std::sort(lines_.begin(), lines_.end());
-  lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
-  medium_.flush_lines(medium_.log_bytes(), lines_);
-  lines_.clear();
+  if (masks_ == nullptr) {
+    std::sort(lines_.begin(), lines_.end());
+    lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
+  }
+  each_touched([&] { medium_.flush_lines(medium_.log_bytes(), lines_); });
 }
 
 std::string ring_name(const medium::Medium& medium, std::uint32_t ring) { return medium.path() + ": log ring " + std::to_string(ring); }
@@ -55,34 +61,54 @@ Status strange_record(const medium::Medium& medium, std::uint64_t id) {
                  "entries inside home", "restore a copy");
 }
 
-Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& header) {
+Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& header, const RecoveryPlan* plan) {
+  using Stage = RecoveryProgress::Stage;
+  constexpr std::uint64_t worth_a_part = 1 << 20;  // bytes of a ring
+  const auto threads_for = [plan](std::uint64_t bytes) {
+    return plan != nullptr && plan->threads != 0 ? plan->threads : redo_threads(bytes);
+  };
+  Progress progress(plan);
+  progress.begin(Stage::read, std::uint64_t{header.ring_count} * header.ring_bytes);
   RedoRecovery done;
   done.last_id = header.applied;
   std::vector<RecordView> records;
+  std::vector<std::ptrdiff_t> begins;  // of each ring's
+  std::uint64_t total = 0;
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {
-    const std::uint64_t offset = pool::ring_offset(header, i);
-    auto map = medium.map_ring(offset, header.ring_bytes);
+    auto map = medium.map_ring(pool::ring_offset(header, i), header.ring_bytes);
     if (!map) return map.status();
-    const Scan scan = scan_ring(*map, header.ring_head[i], ring_seed(header.uuid, header.epoch, i), header.append_unit,
-                                ring_name(medium, i), [&](const RecordView& r) {
-                                  if (r.id() > header.applied) records.push_back(r);
-                                });
+    begins.push_back(static_cast<std::ptrdiff_t>(records.size()));
+    const auto parts = std::clamp<std::uint64_t>(header.ring_bytes / worth_a_part, 1, threads_for(header.ring_bytes));
+    const Scan scan = scan_and_flush_ring(
+        medium, *map, header.ring_head[i], ring_seed(header.uuid, header.epoch, i), header.append_unit, ring_name(medium, i),
+        header.applied, static_cast<unsigned>(parts), [&](std::uint64_t bytes) { progress.to(i * header.ring_bytes + bytes); }, records);
     if (!scan.damage.ok()) return scan.damage;
-    flush_scanned(medium, offset, header.ring_bytes, header.ring_head[i], scan.end);
+    total += scan.bytes_above;
   }
+  begins.push_back(static_cast<std::ptrdiff_t>(records.size()));
   // D4: the records durable before home has anything of what they say.
   if (!records.empty())
     if (Status s = medium.fence(); !s.ok()) return s;
-  std::sort(records.begin(), records.end(), [](const RecordView& a, const RecordView& b) { return a.id() < b.id(); });
+  // Each ring's ids rise (R3): rings are merged by pairs, then pairs of pairs.
+  const std::size_t rings = header.ring_count;
+  for (std::size_t width = 1; width < rings; width *= 2)
+    for (std::size_t i = 0; i + width < rings; i += 2 * width)
+      std::inplace_merge(records.begin() + begins[i], records.begin() + begins[i + width],
+                         records.begin() + begins[std::min(i + 2 * width, rings)],
+                         [](const RecordView& a, const RecordView& b) { return a.id() < b.id(); });
+  progress.begin(Stage::apply, total);
   std::vector<Payload> payloads;
-  payloads.reserve(records.size());
   std::vector<std::vector<std::uint64_t>> unpacked;  // a vector that moves keeps its words where they are
   std::vector<std::uint64_t> none;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0, applied = 0;  // of payloads; of records
+  // Some at a time, each time durable but for the caller's own fence: what was applied is told, and there is a bound on what is unpacked.
   const auto apply = [&] {
-    const std::size_t strange = redo(medium, header.max_home_bytes, payloads, HomeWriter::Use::recovery, redo_threads(bytes));
+    if (payloads.empty()) return Status();
+    const auto passed = [&](std::size_t n) { progress.to(applied + (done.bytes - applied) * n / payloads.size()); };
+    const std::size_t strange = redo(medium, header.max_home_bytes, payloads, HomeWriter::Use::recovery, threads_for(bytes), passed);
     const bool good = strange == no_strange;
     const std::uint64_t id = good ? 0 : records[done.records - payloads.size() + strange].id();
+    applied = done.bytes;
     payloads.clear();
     unpacked.clear();
     bytes = 0;
@@ -102,7 +128,7 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
     done.transactions += r.transactions();
     done.bytes += r.bytes(header.append_unit);
     done.last_id = r.id();
-    if (!unpacked.empty() && bytes > most_unpacked)
+    if (bytes > most_unpacked)
       if (Status s = apply(); !s.ok()) return s;
   }
   if (Status s = apply(); !s.ok()) return s;

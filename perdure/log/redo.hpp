@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Redo: applies records' entries to home, for Reproduce by replay (DudeTM section 3.4) and for recovery (3.5), and the recovery of
-// redo rings itself. Plain functions of a medium: no threads, no global state.
+// redo rings itself. Plain functions of a medium: no threads but those that a call starts and ends, no global state.
 //
 // Crash invariants: D1 entries are applied in id order; D2 everything applied is flushed and fenced before `applied` says so.
 // D3 applying again, over a home that is as new or newer, ends in the same state (values are whole words; heap ops see heap.hpp).
@@ -10,11 +10,17 @@
 // Thread safety: one thread an object.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "perdure/base/status.hpp"
+#include "perdure/log/progress.hpp"
 #include "perdure/log/record.hpp"
 #include "perdure/medium/medium.hpp"
 #include "perdure/pool/heap.hpp"
@@ -26,11 +32,9 @@ namespace perdure::log {
 class HomeWriter final : public pool::HeapTarget {
  public:
   enum class Use : std::uint8_t { running, recovery };  ///< recovery: what is only read is stored and flushed too (D4)
-  static constexpr std::size_t batch = 4096;            ///< lines; one more, and their write-back is started
-  HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use use = Use::running)
-      : medium_(medium), max_home_bytes_(max_home_bytes), use_(use) {
-    lines_.reserve(batch);
-  }
+  static constexpr std::size_t batch = 4096;            ///< lines; running: one more, and their write-back is started
+  /// Throws std::bad_alloc.
+  HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use use = Use::running);
 
   void words(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n) {
     medium_.store(medium_.log_bytes() + offset, values, n * 8);
@@ -38,8 +42,6 @@ class HomeWriter final : public pool::HeapTarget {
   }
   /// Any entry of a redo record; `end` marks change nothing. False for an entry that lies outside home (only damage makes one).
   bool entry(const Entry& e);
-  /// Every entry of a payload.
-  bool payload(const std::uint64_t* p, std::uint64_t n);
 
   [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override;
   void store(std::uint64_t offset, std::uint64_t value) override { words(offset, &value, 1); }
@@ -57,23 +59,58 @@ class HomeWriter final : public pool::HeapTarget {
   /// Leaves it to others instead: f(line's home offset) for each.
   template <class F>
   void hand_over(F&& f) const {
-    for (const std::uint64_t line : lines_) f(line * 64);
-    lines_.clear();
+    each_touched([&] {
+      for (const std::uint64_t line : lines_) f(line * 64);
+    });
   }
 
  private:
+  static constexpr std::uint64_t page_bits = 12, line_bits = 6, lines_a_page = 64;
+  struct Free {
+    void operator()(std::uint64_t* p) const noexcept { std::free(p); }
+  };
+
   void touch(std::uint64_t offset, std::uint64_t n) const {
-    for (std::uint64_t line = offset / 64, last = (offset + n - 1) / 64; line <= last; ++line) {
+    for (std::uint64_t line = offset >> line_bits, last = (offset + n - 1) >> line_bits; line <= last; ++line) {
+      if (masks_ != nullptr) {
+        std::uint64_t& mask = masks_[line / lines_a_page];
+        if (mask == 0) pages_.push_back(line / lines_a_page);
+        mask |= std::uint64_t{1} << line % lines_a_page;
+        continue;
+      }
       if (!lines_.empty() && lines_.back() == line) continue;
       if (lines_.size() == batch) flush();
       lines_.push_back(line);
     }
   }
+  // f() for lines_ full after full, rising; then nothing is touched any more.
+  template <class F>
+  void each_touched(F&& f) const;
+
   medium::Medium& medium_;
   const std::uint64_t max_home_bytes_;
   const Use use_;
   mutable std::vector<std::uint64_t> lines_;  // to be flushed
+  // Recovery's, in their place: a log stores to a line many times, and is as long as home may be. A bit a line, a word a page, and the pages with any.
+  const std::unique_ptr<std::uint64_t[], Free> masks_;
+  mutable std::vector<std::uint64_t> pages_;
 };
+
+template <class F>
+void HomeWriter::each_touched(F&& f) const {
+  if (masks_ != nullptr) std::sort(pages_.begin(), pages_.end());
+  for (const std::uint64_t page : pages_) {
+    if (lines_.size() + lines_a_page > batch) {
+      f();
+      lines_.clear();
+    }
+    for (std::uint64_t mask = std::exchange(masks_[page], 0); mask != 0; mask &= mask - 1)
+      lines_.push_back(page * lines_a_page + static_cast<std::uint64_t>(std::countr_zero(mask)));
+  }
+  pages_.clear();
+  if (!lines_.empty()) f();
+  lines_.clear();
+}
 
 /// Why a record can't be applied: it names what the pool does not have, or can't be unpacked.
 Status strange_record(const medium::Medium& medium, std::uint64_t id);
@@ -87,7 +124,7 @@ struct RedoRecovery {
 /// Replays the rings of a pool that was not closed in order: scans each, refuses damage (law L10) before home is touched, applies what lies
 /// above header.applied in id order, flushes, fences. Under `prefix` stops at the first missing id. Does not write the header: until
 /// start_session raises the epoch, a crash here only means recovering again.
-Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& header);
+Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& header, const RecoveryPlan* plan = nullptr);
 
 /// "POOL: ring 3", for messages.
 std::string ring_name(const medium::Medium& medium, std::uint32_t ring);

@@ -3,19 +3,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
-#include <system_error>
 #include <thread>
-#include <vector>
 
-#include "perdure/base/checksum.hpp"
-#include "perdure/base/thread_slot.hpp"
+#include "perdure/log/team.hpp"
 #include "perdure/pool/size_classes.hpp"
 
 namespace perdure::log {
 namespace {
 
 constexpr std::uint64_t page_bytes = 4096, worth_a_team = 4 << 20;
+// Neighbours have one owner: a medium marks what was stored to, a byte a page, and two threads that store to a line of such bytes take it from each other.
+constexpr std::uint64_t pages_together = 64;
 
 // Bitmaps lie in the first pages of chunks.
 constexpr std::uint64_t longest_bitmap = [] {
@@ -27,29 +25,81 @@ static_assert(longest_bitmap <= page_bytes);
 
 unsigned owner_of(std::uint64_t page, unsigned threads) noexcept {
   if (page % (pool::chunk_bytes / page_bytes) == 0) return 0;
-  return static_cast<unsigned>((base::mix(page) >> 32) * threads >> 32);
+  return static_cast<unsigned>((page / pages_together * 0x9e3779b97f4a7c15ULL >> 32) * threads >> 32);
 }
 
-// The part of one thread. False for an entry outside home.
-bool apply(HomeWriter& home, std::uint64_t home_bytes, const Payload& payload, unsigned me, unsigned threads) {
-  bool good = true;
-  const bool whole = each_entry(payload.words, payload.n, [&](const Entry& e) {
-    if (e.kind != EntryKind::words) {
-      if (me == 0) good = home.entry(e) && good;
-      return;
-    }
-    if (e.count == 0 || e.offset + e.count * 8 > home_bytes) {
-      good = false;
-      return;
-    }
-    for (std::uint64_t at = e.offset, end = e.offset + e.count * 8; at < end;) {
-      const std::uint64_t next = std::min(end, (at / page_bytes + 1) * page_bytes);
-      if (owner_of(at / page_bytes, threads) == me) home.words(at, e.values + (at - e.offset) / 8, (next - at) / 8);
-      at = next;
-    }
-  });
-  return whole && good;
-}
+// The part of one thread. Its stores are gathered some dozens at a time, in their order: they lie anywhere in home, and a store takes less time than its line
+// takes to come, so the lines come together.
+class Part {
+ public:
+  Part(medium::Medium& medium, std::uint64_t max_home_bytes, HomeWriter::Use use, unsigned me, unsigned threads)
+      : home_(medium, max_home_bytes, use), at_(medium.home()), home_bytes_(medium.home_bytes()), me_(me), threads_(threads) {}
+
+  /// False for a payload with an entry outside home; home is then as it may be.
+  bool payload(const Payload& p) { return threads_ <= 1 ? entries<true>(p) : entries<false>(p); }
+  void flush() {
+    store();
+    home_.flush();
+  }
+
+ private:
+  struct Run {
+    std::uint64_t offset, words;
+    const std::uint64_t* values;
+  };
+  static constexpr std::size_t together = 64;
+
+  template <bool Alone>
+  bool entries(const Payload& payload) {
+    bool good = true;
+    const bool whole = each_entry(payload.words, payload.n, [&](const Entry& e) {
+      if (e.kind != EntryKind::words) {
+        if (me_ != 0) return;
+        if (e.kind != EntryKind::end) store();  // ops and words of the first thread keep their order
+        good = home_.entry(e) && good;
+        return;
+      }
+      const std::uint64_t end = e.offset + e.count * 8;
+      if (e.count == 0 || end > home_bytes_) {
+        good = false;
+        return;
+      }
+      if (Alone || (e.offset ^ (end - 8)) < page_bytes) {
+        add(e.offset, e.count, e.values, Alone || owner_of(e.offset / page_bytes, threads_) == me_);
+        return;
+      }
+      for (std::uint64_t at = e.offset; at < end;) {
+        const std::uint64_t next = std::min(end, (at / page_bytes + 1) * page_bytes);
+        add(at, (next - at) / 8, e.values + (at - e.offset) / 8, owner_of(at / page_bytes, threads_) == me_);
+        at = next;
+      }
+    });
+    return whole && good;
+  }
+
+  // Whose a page is can't be foreseen: no branch asks for it. What is another's is overwritten by the next, and its line, which would be taken from him, is
+  // not asked for.
+  void add(std::uint64_t offset, std::uint64_t words, const std::uint64_t* values, bool mine) {
+    runs_[count_] = {offset, words, values};
+    std::uint64_t all = mine ? ~std::uint64_t{0} : 0;
+    asm("" : "+r"(all));  // or the compiler makes it a branch
+    const auto own = reinterpret_cast<std::uintptr_t>(runs_), there = reinterpret_cast<std::uintptr_t>(at_) + offset;
+    __builtin_prefetch(reinterpret_cast<const void*>(own ^ ((own ^ there) & all)), 1);
+    count_ += all & 1;
+    if (count_ == together) store();
+  }
+  void store() {
+    for (std::size_t i = 0; i < count_; ++i) home_.words(runs_[i].offset, runs_[i].values, runs_[i].words);
+    count_ = 0;
+  }
+
+  HomeWriter home_;
+  const std::byte* const at_;
+  const std::uint64_t home_bytes_;
+  const unsigned me_, threads_;
+  std::size_t count_ = 0;
+  Run runs_[together];
+};
 
 }  // namespace
 
@@ -59,54 +109,21 @@ unsigned redo_threads(std::uint64_t log_bytes) noexcept {
 }
 
 std::size_t redo(medium::Medium& medium, std::uint64_t max_home_bytes, std::span<const Payload> payloads, HomeWriter::Use use,
-                 unsigned threads) {
-  if (threads <= 1) {
-    HomeWriter home(medium, max_home_bytes, use);
-    for (std::size_t i = 0; i < payloads.size(); ++i)
-      if (!home.payload(payloads[i].words, payloads[i].n)) return i;
-    home.flush();
-    return no_strange;
-  }
+                 unsigned threads, const std::function<void(std::size_t)>& passed) {
   std::atomic<std::size_t> strange{no_strange};
-  std::vector<std::exception_ptr> failed(threads);
-  std::vector<char> left(threads, 0);  // parts that found no thread slot
-  const std::uint64_t home_bytes = medium.home_bytes();
-  const auto work = [&](unsigned me) noexcept {
-    try {
-      (void)base::thread_slot();  // throws when there are too many threads, which a medium's call could not
-    } catch (const error&) {
-      left[me] = 1;
-      return;
+  in_team(std::max(threads, 1U), [&](unsigned me) {
+    Part part(medium, max_home_bytes, use, me, threads);
+    for (std::size_t i = 0; i < payloads.size(); ++i) {
+      if (me == 0 && passed) passed(i);
+      if (!part.payload(payloads[i])) {
+        strange.store(i, std::memory_order_relaxed);
+        return;
+      }
     }
-    try {
-      HomeWriter home(medium, max_home_bytes, use);
-      for (std::size_t i = 0; i < payloads.size(); ++i)
-        if (!apply(home, home_bytes, payloads[i], me, threads)) {
-          strange.store(i, std::memory_order_relaxed);
-          return;
-        }
-      home.flush();
-      // What this thread has written back is durable before the caller goes on: its fence covers its own write-backs, and nobody else's does.
-      if (me != 0) (void)medium.fence();  // a failed medium says so again at the caller's
-    } catch (...) {
-      failed[me] = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> team;
-    team.reserve(threads - 1);
-    unsigned started = 1;
-    try {
-      for (; started < threads; ++started) team.emplace_back(work, started);
-    } catch (const std::system_error&) {  // no more threads are to be had: this one does their parts
-    }
-    work(0);
-    for (; started < threads; ++started) work(started);
-  }  // joined: pairs with the threads' starts and ends
-  for (unsigned i = 1; i < threads; ++i)
-    if (left[i] != 0) work(i);
-  for (const auto& e : failed)
-    if (e) std::rethrow_exception(e);
+    part.flush();
+    // What this thread has written back is durable before the caller goes on: its fence covers its own write-backs, and nobody else's does.
+    if (me != 0) (void)medium.fence();  // a failed medium says so again at the caller's
+  });
   return strange.load(std::memory_order_relaxed);
 }
 

@@ -4,22 +4,99 @@
 #include <algorithm>
 #include <string>
 
+#include "perdure/log/team.hpp"
+
 namespace perdure::log {
+namespace {
+
+constexpr std::uint64_t nowhere = ~std::uint64_t{0};
+
+// Reads records of one lap.
+struct Reader {
+  const medium::RingMap& map;
+  std::uint64_t stop, seed;
+  std::size_t unit;
+
+  [[nodiscard]] RecordView at(std::uint64_t position) const {
+    return {reinterpret_cast<const std::uint64_t*>(map.base + position % map.bytes), position};
+  }
+  [[nodiscard]] bool whole(const RecordView& r) const {
+    return r.plausible(map.bytes / 2) && r.position + r.bytes(unit) <= stop && r.checks(seed);
+  }
+  /// The first whole record in [from, to).
+  template <class F>
+  [[nodiscard]] std::uint64_t next(std::uint64_t from, std::uint64_t to, F&& passed) const {
+    for (std::uint64_t p = from; p < to; p += unit) {
+      if (p % (64 << 10) == 0) passed(p);
+      if (whole(at(p))) return p;
+    }
+    return nowhere;
+  }
+};
+
+Status damage_at(const std::string& name, std::uint64_t position, const RecordView& above) {
+  return failure(Code::corrupt, name,
+                 "the record at position " + std::to_string(position) + " is damaged, yet a later one, of transaction " +
+                     std::to_string(above.id()) + " at position " + std::to_string(above.position) + ", is whole",
+                 "no break below a durable record", "nothing was changed: restore a copy, or read what is left with `perdure log`");
+}
+
+// A part of a lap, and what one thread finds there without knowing where a record begins.
+struct Section {
+  std::uint64_t from = 0, to = 0;
+  std::uint64_t first = nowhere;       // of the whole records here
+  std::uint64_t end = nowhere;         // after those that follow it without a break; may lie beyond `to`
+  std::uint64_t above = nowhere;       // a whole record above the break at `end`
+  std::vector<RecordView> records;     // those above an id
+  std::uint64_t count = 0, bytes = 0;  // of all; of those
+
+  /// `exact`: a record that begins at `from`, or none. flush(position, bytes) of what was found, some at a time.
+  template <class F, class G>
+  void read(const Reader& reader, std::uint64_t above_id, bool exact, F&& passed, G&& flush) {
+    constexpr std::uint64_t flushed_together = 1 << 20;
+    std::uint64_t flushed = 0;
+    records.clear();
+    count = bytes = 0;
+    above = nowhere;
+    first = exact ? (reader.whole(reader.at(from)) ? from : nowhere) : reader.next(from, to, passed);
+    end = first;
+    if (first == nowhere) {
+      if (exact) above = reader.next(from + reader.unit, to, passed);
+      return;
+    }
+    flushed = first;
+    bool good = true;  // `first` is
+    while (end < to) {
+      const RecordView r = reader.at(end);
+      if (end != first) good = reader.whole(r);
+      if (!good) break;
+      const std::uint64_t n = r.bytes(reader.unit);
+      ++count;
+      if (r.id() > above_id) {
+        records.push_back(r);
+        bytes += n;
+      }
+      end += n;
+      passed(end);
+      if (end - flushed < flushed_together) continue;
+      flush(flushed, end - flushed);
+      flushed = end;
+    }
+    flush(flushed, end - flushed);
+    if (!good) above = reader.next(end + reader.unit, to, passed);
+  }
+};
+
+}  // namespace
 
 Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t seed, std::size_t unit, const std::string& name,
                const std::function<void(const RecordView&)>& f) {
   Scan scan;
-  const std::uint64_t stop = head + map.bytes;
-  const auto record_at = [&](std::uint64_t position) {
-    return RecordView{reinterpret_cast<const std::uint64_t*>(map.base + position % map.bytes), position};
-  };
-  const auto whole = [&](const RecordView& r) {
-    return r.plausible(map.bytes / 2) && r.position + r.bytes(unit) <= stop && r.checks(seed);
-  };
+  const Reader reader{map, head + map.bytes, seed, unit};
   std::uint64_t position = head;
-  while (position < stop) {
-    const RecordView r = record_at(position);
-    if (!whole(r)) break;
+  while (position < reader.stop) {
+    const RecordView r = reader.at(position);
+    if (!reader.whole(r)) break;
     f(r);
     position += r.bytes(unit);
     ++scan.records;
@@ -27,16 +104,58 @@ Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t see
   scan.end = position;
   scan.bytes = position - head;
   // R1: a whole record above the break says that the broken one was durable. Only a torn last record may be cut.
-  for (std::uint64_t p = position + unit; p < stop; p += unit) {
-    const RecordView r = record_at(p);
-    if (!whole(r)) continue;
-    scan.damage =
-        failure(Code::corrupt, name,
-                "the record at position " + std::to_string(position) + " is damaged, yet a later one, of transaction " +
-                    std::to_string(r.id()) + " at position " + std::to_string(p) + ", is whole",
-                "no break below a durable record", "nothing was changed: restore a copy, or read what is left with `perdure log`");
-    break;
+  if (const std::uint64_t above = reader.next(position + unit, reader.stop, [](std::uint64_t) {}); above != nowhere)
+    scan.damage = damage_at(name, position, reader.at(above));
+  return scan;
+}
+
+Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std::uint64_t head, std::uint64_t seed, std::size_t unit,
+                         const std::string& name, std::uint64_t above_id, unsigned parts, const std::function<void(std::uint64_t)>& passed,
+                         std::vector<RecordView>& records) {
+  const Reader reader{map, head + map.bytes, seed, unit};
+  const std::uint64_t step = (map.bytes / parts + unit - 1) / unit * unit;
+  const auto flush = [&](std::uint64_t position, std::uint64_t n) { medium.flush_ring(map, position, n); };
+  std::vector<Section> sections(parts);
+  in_team(parts, [&](unsigned me) {
+    Section& s = sections[me];
+    s.from = std::min(head + me * step, reader.stop);
+    s.to = std::min(s.from + step, reader.stop);
+    // the caller tells of its own section: the others are about as far in theirs
+    const auto told = [&](std::uint64_t position) {
+      if (me == 0) passed((position - head) * parts);
+    };
+    s.read(reader, above_id, me == 0, told, flush);
+    if (me != 0) (void)medium.fence();  // its own write-backs, which the caller's fence does not cover; a failed medium says so again there
+  });
+  // The sections, put together to what scan_ring finds.
+  Scan scan;
+  std::uint64_t position = head, above = nowhere;
+  bool broken = false;
+  for (Section& s : sections) {
+    if (broken) {
+      above = above == nowhere ? s.first : above;
+      continue;
+    }
+    if (position >= s.to) continue;  // inside a record
+    if (s.first < position) {        // bytes inside a record that look like one
+      s.from = position;
+      s.read(reader, above_id, true, [](std::uint64_t) {}, flush);
+    }
+    if (s.first != position) {
+      broken = true;
+      above = s.first != nowhere ? s.first : s.above;
+      continue;
+    }
+    position = s.end;
+    scan.records += s.count;
+    scan.bytes_above += s.bytes;
+    records.insert(records.end(), s.records.begin(), s.records.end());
+    broken = position < s.to;
+    above = s.above;
   }
+  scan.end = position;
+  scan.bytes = position - head;
+  if (above != nowhere) scan.damage = damage_at(name, position, reader.at(above));
   return scan;
 }
 

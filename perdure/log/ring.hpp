@@ -11,6 +11,8 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "perdure/base/status.hpp"
 #include "perdure/log/record.hpp"
@@ -110,7 +112,8 @@ struct Scan {
   std::uint64_t end = 0;  ///< position after the last whole record
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
-  Status damage;  ///< `corrupt` when a broken record lies below a whole one (law L10)
+  std::uint64_t bytes_above = 0;  ///< scan_and_flush_ring: of the records above the id asked for
+  Status damage;                  ///< `corrupt` when a broken record lies below a whole one (law L10)
 };
 
 /// Starts the write-back of what a scan found, of the ring at `offset` of the log. The caller fences before it changes home: a process that was
@@ -121,5 +124,12 @@ void flush_scanned(medium::Medium& medium, std::uint64_t offset, std::uint64_t r
 /// `name` is for messages ("POOL: ring 3").
 Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t seed, std::size_t unit, const std::string& name,
                const std::function<void(const RecordView&)>& f);
+
+/// scan_ring by so many threads, a part of the ring each, and flush_scanned. Records above the id are appended to `records`, in ring order. A thread that begins inside
+/// the ring looks for the first whole record: its position is part of what is checked. `passed`, called by the caller's thread, is told about how many bytes
+/// of the ring were looked at. The caller fences: the others have fenced what they wrote back. Throws std::bad_alloc.
+Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std::uint64_t head, std::uint64_t seed, std::size_t unit,
+                         const std::string& name, std::uint64_t above_id, unsigned parts, const std::function<void(std::uint64_t)>& passed,
+                         std::vector<RecordView>& records);
 
 }  // namespace perdure::log

@@ -111,6 +111,12 @@ class Medium {
   virtual Result<RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) = 0;
   /// Streams n bytes (a multiple of 64) to ring position `pos` (bytes, any lap; taken modulo the ring), wrapping by itself. `src` is copied.
   virtual void append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept = 0;
+  /// Starts the write-back of ring positions [pos, pos + n), n at most the ring: what a killed process may have left visible only.
+  virtual void flush_ring(const RingMap& ring, std::uint64_t pos, std::size_t n) noexcept {
+    const std::uint64_t at = pos % ring.bytes, first = n < ring.bytes - at ? n : ring.bytes - at;
+    if (first != 0) flush(ring.offset + at, first);
+    if (first != n) flush(ring.offset, n - first);
+  }
   /// append, then fence.
   Status append_fence(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept {
     append(ring, pos, src, n);

@@ -92,6 +92,21 @@ class MemoryMedium final : public MappedMedium {
     each_run(lines, [&](std::uint64_t l, std::uint64_t count) { flush_taken(first + l, count); });
   }
 
+  /// By the addresses at which the ring was just read: the log's own mapping would be faulted in for it, page by page.
+  void flush_ring(const RingMap& ring, std::uint64_t pos, std::size_t n) noexcept override {
+    const std::uint64_t at = pos % ring.bytes, count = lines_touched(at, n), whole = ring.bytes / line_bytes;
+    for (std::uint64_t l = at / line_bytes; l < at / line_bytes + count; ++l) (void)marks_.take_line(ring.offset / line_bytes + l % whole);
+    const std::uint64_t before = at % line_bytes, first = std::min(count, whole - at / line_bytes);
+    std::byte* const from = ring.base + (at - before);  // past the ring's end lies its beginning
+    flush_(from, count);
+    base::note_flushed(from, count * line_bytes);
+    Row& r = row();
+    add(r.flushed_lines, count);
+    add(r.written_bytes, count * line_bytes);
+    delay_.written((ring.offset + at) / line_bytes, first);
+    if (first != count) delay_.written(ring.offset / line_bytes, count - first);
+  }
+
   Status fence() noexcept override {
     add(row().fences, 1);  // a store that comes after the fence waits for it in the processor's store buffer, which then fills up
     // what this thread flushed or streamed is durable before whatever the caller does next

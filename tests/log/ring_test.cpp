@@ -51,6 +51,54 @@ TEST(Ring, ManyLapsOfRecordsOfAllSizesAreFoundWholeAndInOrder) {
   EXPECT_GT(r.ring.tail(), 10 * r.ring.bytes());
 }
 
+// A record may hold anything: bytes too that would be a record if one began there. Who reads the ring's second half alone takes them for one.
+TEST(Ring, WhatLooksLikeARecordInsideOneIsNone) {
+  for (const unsigned behind : {0U, 3U}) {
+    RingOnMedium r(8192);
+    r.append(1, 1);
+    RecordWriter inner;
+    inner.configure(r.seed, 4096, 64);
+    inner.word(64, 7);
+    std::vector<std::uint64_t> values(507, 5);
+    std::memcpy(&values[500], inner.seal(RecordKind::commit, 2, 1, 4096), 7 * 8);
+    r.writer.reset();
+    r.writer.words(64, values.data(), values.size());
+    ASSERT_EQ(4096U, r.writer.bytes());  // from 64 on: its last line is the section's first
+    ASSERT_TRUE(r.ring.append_fence(r.writer, RecordKind::commit, 9, 1).ok());
+    ASSERT_TRUE(r.ring.at(4096).checks(r.seed));
+    for (unsigned i = 0; i < behind; ++i) r.append(10 + i, 20);
+    std::vector<RecordView> records;
+    const Scan found = scan_and_flush_ring(*r.medium, r.map, 0, r.seed, 64, "test: ring 0", 1, 2, [](std::uint64_t) {}, records);
+    EXPECT_TRUE(found.damage.ok()) << found.damage.message();
+    EXPECT_EQ(2 + behind, found.records);
+    EXPECT_EQ(r.ring.tail(), found.end);
+    ASSERT_EQ(1 + behind, records.size()) << "those above 1";
+    EXPECT_EQ(9U, records[0].id());
+  }
+}
+
+// What a killed process left visible only is durable when the scan's caller has fenced, whichever thread found it.
+TEST(Ring, WhatAScanFindsIsDurableAfterTheCallersFence) {
+  for (const unsigned parts : {1U, 2U, 4U}) {
+    RingOnMedium r(16384);
+    std::uint64_t position = 0, id = 0;
+    while (position + 256 <= r.map.bytes) {
+      r.writer.reset();
+      const std::uint64_t values[20] = {++id};
+      r.writer.words(64, values, 20);
+      const std::uint64_t n = r.writer.bytes();
+      r.medium->store(position, r.writer.seal(RecordKind::commit, id, 1, position), n);
+      position += n;
+    }
+    ASSERT_FALSE(r.medium->is_durable(0, position));
+    std::vector<RecordView> records;
+    const Scan found = scan_and_flush_ring(*r.medium, r.map, 0, r.seed, 64, "test: ring 0", 0, parts, [](std::uint64_t) {}, records);
+    ASSERT_EQ(position, found.end);
+    ASSERT_TRUE(r.medium->fence().ok());
+    EXPECT_TRUE(r.medium->is_durable(0, position)) << parts;
+  }
+}
+
 TEST(Ring, AFullRingIsScannedToItsLastByte) {
   RingOnMedium r(8192);
   std::uint64_t id = 0;

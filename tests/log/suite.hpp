@@ -91,6 +91,26 @@ struct Found {
 inline Found scan(const medium::RingMap& map, std::uint64_t head, std::uint64_t seed, std::size_t unit = 64) {
   Found found;
   found.scan = scan_ring(map, head, seed, unit, "test: ring 0", [&](const RecordView& r) { found.ids.push_back(r.id()); });
+  // and by several threads, a part of the ring each: the same
+  static const auto any = [] {
+    medium::RecordingOptions options;
+    options.log_bytes = 1 << 20;
+    options.home_bytes = 4096;
+    return medium::RecordingMedium::make(options).value();
+  }();
+  for (const unsigned parts : {1U, 3U}) {
+    std::vector<RecordView> records;
+    const Scan parted = scan_and_flush_ring(*any, map, head, seed, unit, "test: ring 0", 0, parts, [](std::uint64_t) {}, records);
+    std::vector<std::uint64_t> ids;
+    for (const RecordView& r : records) ids.push_back(r.id());
+    EXPECT_EQ(found.ids, ids) << parts;
+    EXPECT_EQ(found.scan.end, parted.end) << parts;
+    EXPECT_EQ(found.scan.records, parted.records) << parts;
+    EXPECT_EQ(found.scan.bytes, parted.bytes) << parts;
+    EXPECT_EQ(found.scan.bytes, parted.bytes_above) << parts;
+    EXPECT_EQ(found.scan.damage.ok(), parted.damage.ok()) << parts;
+    EXPECT_EQ(found.scan.damage.message(), parted.damage.message()) << parts;
+  }
   return found;
 }
 

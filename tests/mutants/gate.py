@@ -31,6 +31,7 @@ PROGRAMS = {  # target, its place, arguments
     "damage": ("faults_damage_test", "tests/faults", [*GTEST]),
     "fuzz": ("fuzz_pool_test", "tests/fuzz", [*GTEST]),
     "receipts": ("engine_receipt_test", "tests/engine", [*GTEST]),
+    "ring": ("log_ring_test", "tests/log", [*GTEST]),
     "redo": ("log_redo_test", "tests/log", [*GTEST]),
     "combiner": ("log_combiner_test", "tests/log", [*GTEST]),
     "persister": ("log_persister_test", "tests/log", [*GTEST]),

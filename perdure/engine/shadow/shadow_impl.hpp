@@ -28,7 +28,7 @@ Status Shadow<Tm, How>::recover(pool::PoolFile& file, Recovery& report) {
   report.last_id = header.applied;
   if (report.was_clean) return {};
   const auto start = std::chrono::steady_clock::now();
-  auto done = log::recover_redo(file.medium(), header);
+  auto done = log::recover_redo(file.medium(), header, report.plan);
   if (!done) return done.status();
   report.records = done->records;
   report.transactions = done->transactions;

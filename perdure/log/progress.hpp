@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How recovery is to be done, and how far it is, for somebody who waits for it: bytes of log read and checked, then bytes of it applied.
+//
+// Thread safety: a Progress belongs to the thread that opens the pool, which alone calls what is told.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+
+namespace perdure::log {
+
+/// `done` out of `total` bytes of log. `read`: the whole log is looked at, whether it holds anything or not; `apply`: what it held, stored to home.
+/// Within a stage `done` does not fall and `total` stays.
+struct RecoveryProgress {
+  enum class Stage : std::uint8_t { read, apply };
+  Stage stage = Stage::read;
+  std::uint64_t done = 0, total = 0;
+};
+
+struct RecoveryPlan {
+  unsigned threads = 0;                                   ///< that read and apply the log, 1 to 8; 0: as many as are worth their start
+  std::function<void(const RecoveryProgress&)> progress;  ///< may be empty; does not throw
+};
+
+/// What an engine tells between recovery's beginning and its end (engine::recover tells those): at most every 100 ms.
+class Progress {
+ public:
+  static constexpr std::uint64_t step = 1 << 20;  ///< bytes: less is not worth a look at the clock
+  explicit Progress(const RecoveryPlan* plan = nullptr)
+      : told_(plan != nullptr && plan->progress ? &plan->progress : nullptr), last_(Clock::now()) {}
+
+  void begin(RecoveryProgress::Stage stage, std::uint64_t total) {
+    at_ = {stage, 0, total};
+    next_ = step;
+  }
+  void to(std::uint64_t done) {
+    if (done < next_) return;
+    at_.done = done < at_.total ? done : at_.total;
+    next_ = done + step;
+    if (told_ == nullptr || Clock::now() - last_ < std::chrono::milliseconds(100)) return;
+    (*told_)(at_);
+    last_ = Clock::now();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const std::function<void(const RecoveryProgress&)>* told_;
+  RecoveryProgress at_;
+  std::uint64_t next_ = 0;
+  Clock::time_point last_;
+};
+
+}  // namespace perdure::log
