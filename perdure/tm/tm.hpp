@@ -5,6 +5,7 @@
 // A TM isolates; it knows no persistence. Its commit calls before_publish(id) after the last point of failure and before any write is
 // visible to others: there the engine makes the transaction durable, or draws its id and goes on. Ids rise in commit order and are
 // dense: an abort draws none, because a commit draws its id with a compare-and-swap from the clock value it has validated at.
+// Htm alone differs in both (has_stamps): its ids have gaps, and writes are visible before before_publish runs. It is for order `prefix` only.
 // Pool data is touched in transactions only, and a change of how it is isolated waits for every slot: privatization is safe by that.
 // Source: LSA (Riegel, Felber, Fetzer, DISC '06), TinySTM (Felber, Fetzer, Riegel, PPoPP '08), write-through with encounter-time locks.
 #pragma once
@@ -131,7 +132,7 @@ inline void store_word(std::uint64_t* a, std::uint64_t v) noexcept { __atomic_st
 ///   undo()               the volatile undo, for an engine that stores by itself after own(a)
 ///   direct()             reads and writes are plain
 ///   alone()              in an update: nobody else writes or copies
-///   commit(f)            calls f(id) once, then shows the writes; throws Conflict before f, never after
+///   commit(f)            calls f(id) once, then shows the writes (Htm: the other way round); throws Conflict before f, never after
 ///   end_read_only()      ends a transaction that wrote nothing; returns the clock that bounds what it read; throws Conflict
 ///   mine(conflict)       it was thrown by this context
 ///   recheck(stale)       throws Conflict if `stale`, or if what was read holds no longer, unless direct()
@@ -161,6 +162,21 @@ concept TransactionalMemory = requires(typename M::Context& c, Domain& d, std::u
   { c.copy_end() };
 };
 // clang-format on
+
+/// Its ids are stamps (Htm): unique, rising in commit order, with gaps, of this session alone. It has commit(isolated, f), where `isolated` stores what is to
+/// be seen with the writes and f runs when all is seen; Shared has last(), the newest id of a commit that has returned, and complete(), up to which every f has
+/// returned. Clock and quiet_id() stand still.
+template <class M>
+concept has_stamps = requires { requires M::stamps; };
+
+/// The newest id that a commit which has returned has drawn.
+template <class M>
+[[nodiscard]] std::uint64_t last_id(const typename M::Shared& shared) noexcept {
+  if constexpr (has_stamps<M>)
+    return shared.last();
+  else
+    return shared.domain.clock.load(std::memory_order_acquire);  // pairs with the draw of an id
+}
 
 /// It may begin and end views by a short way (OrecTm).
 template <class Context>
