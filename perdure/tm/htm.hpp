@@ -49,7 +49,7 @@ struct Htm {
    public:
     explicit Shared(std::uint64_t start) : clock(start), domain(start), start_(start) {}
 
-    /// The newest stamp of a transaction whose commit has returned; those of others may be in it too.
+    /// The newest id that was given out, by a commit or as the bound of what an update read; that of one which is returning just now may be missing.
     [[nodiscard]] std::uint64_t last() const noexcept {
       std::uint64_t newest = start_;
       const int n = domain.used.load(std::memory_order_acquire);                                             // pairs with enter
@@ -104,6 +104,7 @@ struct Htm {
         : shared_(shared), slot_(shared.domain.enter(slot)), own_(shared.own[slot]), me_(slot), try_(shared.hardware, shared.held, slot) {}
 
     void begin(bool update) {
+      update_ = update;
       Hardware::leave();  // another pool's try: this one's end would not be its end
       while (tries_ < most_tries) {
         wait_until_free();
@@ -166,6 +167,7 @@ struct Htm {
       // While what was read is as it was: above all that was read, below all that overwrites it.
       const std::uint64_t seen = holds_ ? shared_.clock.now() : try_.time_of_reads(shared_.clock);
       end();
+      if (update_) own_.newest.store(seen, std::memory_order_release);  // it is a receipt's; pairs with last
       finish();
       return seen;
     }
@@ -237,7 +239,7 @@ struct Htm {
     typename Shared::Own& own_;
     const int me_;
     int tries_ = 0;  // of this transaction, that failed
-    bool holds_ = false;
+    bool update_ = false, holds_ = false;
     typename Hardware::Try try_;
     UndoLog undo_;
   };

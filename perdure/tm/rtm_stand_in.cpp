@@ -6,11 +6,18 @@
 
 namespace perdure::tm {
 
+thread_local RtmStandIn::Try* RtmStandIn::Try::current = nullptr;
+
+void RtmStandIn::leave() {
+  if (Try::current != nullptr) Try::current->abort(Abort::not_here);
+}
+
 Abort RtmStandIn::Try::start() noexcept {
   for (int spins = 0;;) {
     const std::uint64_t now = shared_.sequence.load(std::memory_order_acquire);  // pairs with end and let_in
     if (now % 2 == 0) {
       snapshot_ = now;
+      current = this;
       return Abort::none;
     }
     if (held_.load(std::memory_order_relaxed)) return Abort::lock_held;
@@ -87,6 +94,7 @@ void RtmStandIn::Try::end() noexcept {
 
 void RtmStandIn::Try::cancel() noexcept {
   committing_ = false;
+  current = nullptr;
   snapshot_ = doomed;
   reads_.clear();
   stores_.clear();

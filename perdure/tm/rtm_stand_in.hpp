@@ -24,7 +24,8 @@ struct RtmStandIn {
   static constexpr bool buffers = true, returns_to_start = false;
 
   static Status supported() { return {}; }
-  static void leave() noexcept {}
+  /// Aborts the try that the calling thread is in, as an instruction that no transaction can have.
+  static void leave();
 
   /// Of the contexts made from then on; for tests.
   struct Limits {
@@ -42,6 +43,8 @@ struct RtmStandIn {
 
   class Try {
    public:
+    Try(const Try&) = delete;
+    Try& operator=(const Try&) = delete;
     Try(Shared& shared, const std::atomic<bool>& held, int slot)
         : shared_(shared), held_(held), limits_(limits()), random_(base::mix(static_cast<std::uint64_t>(slot) + 1)) {}
 
@@ -83,6 +86,7 @@ struct RtmStandIn {
     void let_in() noexcept { shared_.sequence.store(shared_.sequence.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
 
    private:
+    friend struct RtmStandIn;
     struct Read {
       const std::uint64_t* address;
       std::uint64_t value;
@@ -105,6 +109,7 @@ struct RtmStandIn {
     }
     void touch_first(std::uint64_t line, std::uint64_t seen, std::uint64_t bit);
 
+    static thread_local Try* current;  ///< begun and not ended
     Shared& shared_;
     const std::atomic<bool>& held_;
     const Limits limits_;

@@ -125,7 +125,7 @@ inline void store_word(std::uint64_t* a, std::uint64_t v) noexcept { __atomic_st
 // clang-format off
 /// What an engine asks of a TM `M`. Context: one thread in one domain; used by that thread alone.
 ///   M::isolates          two transactions at a time never own one 64-byte line; else the caller keeps them from each other's words
-///   begin(update)        may wait for others; afterwards the transaction reads a consistent snapshot
+///   begin(update)        may wait for others, and throw another context's Conflict; afterwards the transaction reads a consistent snapshot
 ///   read(a)              the word at a; throws Conflict
 ///   own(a)               a's stripe is this transaction's until it ends; throws Conflict. Before the first store to it
 ///   keep(a), put(a, v)   after own(a): the old word is remembered; then the new one may be stored. store(a, v): both
@@ -164,12 +164,12 @@ concept TransactionalMemory = requires(typename M::Context& c, Domain& d, std::u
 // clang-format on
 
 /// Its ids are stamps (Htm): unique, rising in commit order, with gaps, of this session alone. It has commit(isolated, f), where `isolated` stores what is to
-/// be seen with the writes and f runs when all is seen; Shared has last(), the newest id of a commit that has returned, and complete(), up to which every f has
-/// returned. Clock and quiet_id() stand still.
+/// be seen with the writes and f runs when all is seen; Shared has last(), the newest id given out, also by an update's end_read_only, and complete(), up to
+/// which every f has returned. Clock and quiet_id() stand still.
 template <class M>
 concept has_stamps = requires { requires M::stamps; };
 
-/// The newest id that a commit which has returned has drawn.
+/// No id that was given out by a call that has returned is newer.
 template <class M>
 [[nodiscard]] std::uint64_t last_id(const typename M::Shared& shared) noexcept {
   if constexpr (has_stamps<M>)
