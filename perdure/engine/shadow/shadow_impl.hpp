@@ -380,13 +380,25 @@ void Shadow<Tm, How>::stop_background() {
   thread_.join();
 }
 
+// With stamps: what was durable when home had all that was recorded.
+template <class Tm, Reproduce How>
+std::uint64_t Shadow<Tm, How>::applied_id() noexcept {
+  if (replay_ && !stamps) return replay_->applied();
+  std::uint64_t id = applied_.load(std::memory_order_relaxed);
+  if (!replay_ || !stamps) return id;
+  const std::uint64_t durable = persister_.durable();  // first: what it covers is recorded by now
+  if (replay_->applied() < persister_.recorded()) return id;
+  while (id < durable && !applied_.compare_exchange_weak(id, durable, std::memory_order_relaxed)) {}
+  return std::max(id, durable);
+}
+
 template <class Tm, Reproduce How>
 Stats Shadow<Tm, How>::stats() {
   Stats s;
   core_.fill(s);
   s.last_id = tm::last_id<Tm>(tm_);
   s.durable_id = durable_id();
-  s.applied_id = replay_ ? replay_->applied() : applied_.load(std::memory_order_relaxed);
+  s.applied_id = applied_id();
   if (!core_.file.read_only())
     for (std::uint32_t i = 0; i < ring_count_; ++i) s.log_used += rings_[i].used();
   s.shadow_pages = paging_ ? paging_->copies() : 0;
