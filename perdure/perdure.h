@@ -120,7 +120,8 @@ const char* perdure_message(void);
 /* "ok", "io", "busy", ..., "aborted", "again"; "unknown" for any other number. */
 const char* perdure_code_name(int code);
 
-/* The name of the n-th engine instance that perdure_options.engine takes; NULL past the last one. */
+/* The name of the n-th engine instance that perdure_options.engine takes; NULL past the last one. Where the machine lacks what it needs ("dudetm/htm":
+ * hardware transactions) opening returns PERDURE_UNSUPPORTED. */
 const char* perdure_engine_at(size_t n);
 
 /* ---- opening and closing -------------------------------------------------------------------------------------------------------- */
@@ -221,7 +222,8 @@ void* perdure_alloc(perdure_tx* tx, size_t n);
 int perdure_free(perdure_tx* tx, void* block);
 
 /* ---- receipts -------------------------------------------------------------------------------------------------------------------
- * A receipt is a transaction's number, and covers all that the transaction read. Engine "volatile" has no durability: there waiting
+ * A receipt is a transaction's number, and covers all that the transaction read. Numbers rise in commit order; those of "dudetm/htm"
+ * and "volatile/htm" are times: with gaps, and of one session, the next one's may be lower. Engine "volatile" has no durability: there waiting
  * returns at once, and perdure_durable_id() stays 0. */
 
 /* Returns when transaction `id` is durable. RETURNS PERDURE_OK, INVALID (a number that no transaction has), POISONED, CLOSED. Not inside a body. */

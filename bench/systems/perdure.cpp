@@ -3,6 +3,8 @@
 // The systems that Perdure's registry makes: every instance, and for those that may acknowledge later than they commit, every mode.
 #include "bench/systems/perdure.hpp"
 
+#include <cstdio>
+
 #include "bench/systems/systems.hpp"
 
 namespace bench {
@@ -37,6 +39,10 @@ bool decoupled(const perdure::engine::Entry& e) {
 
 void add_perdure(Systems& systems) {
   for (const perdure::engine::Entry& e : perdure::engine::registered()) {
+    if (const perdure::Status s = e.runs_here(); !s.ok()) {  // not a system of this machine
+      std::fprintf(stderr, "%s is left out: %s\n", std::string(e.name).c_str(), s.message().c_str());
+      continue;
+    }
     const std::string name(e.name);
     const bool isolates = e.isolation == perdure::Isolation::full;
     if (decoupled(e)) {

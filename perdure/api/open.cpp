@@ -23,20 +23,33 @@ std::string names(std::span<const Entry> all) {
   return text;
 }
 
-// The candidate by name, or the first of the family (empty: any) with the isolation asked for, else the first of the family.
+// Before a byte is written.
+Status runs_here(const std::string& path, const Entry& e) {
+  const Status s = e.runs_here();
+  if (s.ok()) return {};
+  return failure(s.code(), path, "engine '" + std::string(e.name) + "': " + s.message(), {},
+                 "open it with another engine of its family, as " + std::string(e.family) + "/stm: their pools are the same");
+}
+
+// The candidate by name, or the first of the family (empty: any) that runs on this machine with the isolation asked for, else the first of the family.
 const Entry* choose(std::span<const Entry> all, std::string_view wanted, std::string_view family, Isolation isolation) {
-  const Entry* fallback = nullptr;
+  const Entry *fallback = nullptr, *absent = nullptr;
   for (const auto& c : all) {
     if (!family.empty() && c.family != family) continue;
     if (!wanted.empty()) {
       if (c.name == wanted) return &c;
       continue;
     }
+    if (!c.runs_here().ok()) {
+      if (c.isolation == isolation && absent == nullptr) absent = &c;
+      continue;
+    }
     if (c.isolation == isolation) return &c;
     if (fallback == nullptr) fallback = &c;
   }
   // An instance that isolates serves a caller who does not ask for it; one that does not isolate is chosen only by name or when asked for.
-  return fallback != nullptr && (isolation == Isolation::caller) ? fallback : nullptr;
+  if (fallback != nullptr && isolation == Isolation::caller) return fallback;
+  return absent;  // to be refused with the reason
 }
 
 Status take_dudetm(const std::string& path, const Options& options, engine::Config& config) {
@@ -107,6 +120,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
         Code::incompatible, path,
         options.engine.empty() ? "no instance that isolates in the list of engines" : "engine '" + options.engine + "' is not in the list",
         "one of: " + names(candidates), "open it as Pool<Root, perdure::engines<...>> with the instance named, or change Options::engine");
+  if (Status s = runs_here(path, *chosen); !s.ok()) return s;
   const auto can_page = [&](const Entry& e) {
     if (options.shadow_size == 0 || e.pages) return Status();
     return failure(Code::invalid, path, "Options::shadow_size for engine '" + std::string(e.name) + "'",
@@ -146,6 +160,10 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
                      "open it as Pool<Root, perdure::engines<perdure::" + family.substr(0, family.find('-')) + ">>, or with any_engine");
   }
   if (Status s = can_page(*chosen); !s.ok()) return s;
+  if (Status s = runs_here(path, *chosen); !s.ok()) return s;
+  if (chosen->prefix_only && header.order == pool::Order::held)
+    return failure(Code::incompatible, path, "a pool of order held, for engine '" + std::string(chosen->name) + "'", "one of order prefix",
+                   "open it with another engine of its family, as " + family + "/stm; a pool keeps the order it was made with");
   opened.index = static_cast<std::size_t>(chosen - candidates.data());
   opened.config.instance = chosen->name;
   if (header.ring_count == 0 && chosen->identity(opened.config).rings != 0)

@@ -8,6 +8,7 @@
 // A transaction must not wait for another thread's transaction.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -60,7 +61,8 @@ class Running final : public DurabilitySource {
   Status close() {
     const std::uint64_t last = engine->stats().last_id;
     Status s = engine->close();
-    if (s.ok()) closed_at_.store(last, std::memory_order_release);
+    // What an update that changed nothing was told may be above the last id drawn, where ids are stamps: all of it is durable now.
+    if (s.ok()) closed_at_.store(std::max(last, engine->durable_id()), std::memory_order_release);
     return s;
   }
   [[nodiscard]] pool::PoolFile& file() noexcept { return *file_; }

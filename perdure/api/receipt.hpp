@@ -34,6 +34,7 @@ class ReceiptBase {
   /// No source: the receipt of an update() nested in another, which the outer one's covers.
   ReceiptBase(detail::DurabilitySource* source, std::uint64_t id) noexcept : source_(source), id_(id) {}
   /// The transaction's id: later commits have higher ones. An update that changed nothing has the id of the newest it may have read. 0 when nested.
+  /// Ids of `dudetm/htm` and `volatile/htm` are stamps: 64 bits wide, with gaps, and of one session; the next one's may be lower.
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
   [[nodiscard]] bool durable() const noexcept { return source_ != nullptr && source_->is_durable(id_); }
   /// Returns when the transaction is durable; throws error(poisoned) when the medium failed before.

@@ -14,6 +14,7 @@ CpuFeatures detect() noexcept {
     f.clflushopt = (b & (1U << 23)) != 0;
     f.clwb = (b & (1U << 24)) != 0;
     f.rtm = (b & (1U << 11)) != 0;
+    f.rtm_always_aborts = (d & (1U << 11)) != 0;
   }
   if (__get_cpuid(0x80000007U, &a, &b, &c, &d) != 0) f.invariant_tsc = (d & (1U << 8)) != 0;
   // these two ask the operating system too: it must save the wide registers

@@ -19,14 +19,17 @@
 
 #include <emmintrin.h>
 
+#include "perdure/base/rtm.hpp"
+
 namespace perdure::base {
 
 inline constexpr std::size_t cache_line = 64;
 
 struct CpuFeatures {
   bool clflushopt = false, clwb = false, avx2 = false, avx512f = false;
-  bool rtm = false;            ///< restricted transactional memory (Intel TSX)
-  bool invariant_tsc = false;  ///< the time-stamp counter runs at one rate in every power state
+  bool rtm = false;                ///< restricted transactional memory (Intel TSX)
+  bool rtm_always_aborts = false;  ///< microcode has switched it off
+  bool invariant_tsc = false;      ///< the time-stamp counter runs at one rate in every power state
 };
 [[nodiscard]] const CpuFeatures& cpu_features() noexcept;
 
@@ -49,7 +52,11 @@ using StreamLines = void (*)(void* to, const void* from, std::size_t bytes) noex
 [[nodiscard]] FlushLines flush_lines(FlushInstruction instruction) noexcept;
 [[nodiscard]] StreamLines stream_lines(StreamInstruction instruction) noexcept;
 
-/// Waits until this thread's earlier write-backs and streamed lines have been accepted by the memory.
-inline void store_fence() noexcept { _mm_sfence(); }
+/// Waits until this thread's earlier write-backs and streamed lines have been accepted by the memory. Not in a hardware transaction: it may yet abort,
+/// and its stores are nowhere before it has ended, so it is left.
+inline void store_fence() noexcept {
+  rtm::leave();
+  _mm_sfence();
+}
 
 }  // namespace perdure::base

@@ -90,8 +90,9 @@ struct Stats {
   std::uint64_t commits = 0;  ///< transactions that changed something
   std::uint64_t reads = 0;    ///< transactions that changed nothing
   std::uint64_t aborts = 0;   ///< restarts after a conflict
-  std::uint64_t last_id = 0, durable_id = 0, applied_id = 0;
-  std::uint64_t log_bytes = 0;  ///< appended since opening
+  std::uint64_t last_id = 0, durable_id = 0,
+                applied_id = 0;  ///< of `htm` stamps, as receipts have them; the header and the log count transactions
+  std::uint64_t log_bytes = 0;   ///< appended since opening
   std::uint64_t log_used = 0, log_capacity = 0;
   std::uint64_t checkpoints = 0, checkpoint_lines = 0;
   std::uint64_t heap_used = 0, home_bytes = 0;
@@ -111,6 +112,7 @@ struct Stats {
 ///   E::recover(file, report)         makes home the state of set S; a plain function of the medium; writes the header only through start_session
 ///   E::view_policy                   how the view is mapped
 ///   E::ring_records                  its rings hold log/record.hpp's records: others' logs are their own
+///   E::supported(), E::prefix_only   if it has them: whether this machine can run it; it can't go on with a pool of order held
 ///   context()                        the calling thread's
 ///   context.begin(update), read(a), write(a, v), write_words(a, src, n), alloc(n), free(p), direct(), commit(d), rollback(), retry()
 ///   wait(id), durable_id(), close(), checkpoint(), stats()

@@ -24,8 +24,13 @@ struct Entry {
   pool::ViewPolicy view;
   pool::Identity (*identity)(const Config&);  ///< all but the engine's name
   Status (*recover)(pool::PoolFile&, Recovery&);
-  bool ring_records = true;  ///< its rings hold log/record.hpp's records
-  bool pages = false;        ///< its shadow may be smaller than the pool (Config::shadow_size)
+  bool ring_records = true;         ///< its rings hold log/record.hpp's records
+  bool pages = false;               ///< its shadow may be smaller than the pool (Config::shadow_size)
+  bool prefix_only = false;         ///< it can't go on with a pool of order `held`
+  Status (*supported)() = nullptr;  ///< whether this machine has what it needs; null: every machine has
+
+  /// Ok, or what was found here and what it needs (`unsupported`). Opening asks; whoever goes through all engines leaves the others out.
+  [[nodiscard]] Status runs_here() const { return supported == nullptr ? Status() : supported(); }
 };
 
 /// Recovers a pool by its engine. `plan` is told the beginning and the end, and what the engine tells of the way between; nothing of a pool that
@@ -42,19 +47,25 @@ inline Status recover(const Entry& entry, pool::PoolFile& file, Recovery& report
   return status;
 }
 
+/// The entry of one of an instance's names.
+template <class Instance>
+Entry entry_of(const InstanceName& n) {
+  using E = typename Instance::type;
+  Entry e{n.name, n.family, E::tm_name, Instance::isolation, E::view_policy, &E::identity, &E::recover, E::ring_records};
+  if constexpr (requires { E::paged; }) e.pages = E::paged;
+  if constexpr (requires { E::prefix_only; }) e.prefix_only = E::prefix_only;
+  if constexpr (requires { E::supported(); }) e.supported = &E::supported;
+  return e;
+}
+
 /// Adds an instance's entries: one for each of its names.
 template <class Instance>
 void add_entries(std::vector<Entry>& all) {
   if constexpr (requires { Instance::entries(); }) {
     for (const Entry& e : Instance::entries()) all.push_back(e);
   } else {
-    using E = typename Instance::type;
-    for (const InstanceName& n : Instance::names)
-      all.push_back({n.name, n.family, E::tm_name, Instance::isolation, E::view_policy, &E::identity, &E::recover, E::ring_records,
-                     requires { requires E::paged;
+    for (const InstanceName& n : Instance::names) all.push_back(entry_of<Instance>(n));
   }
-});
-}  // namespace perdure::engine
 }
 
 }  // namespace perdure::engine

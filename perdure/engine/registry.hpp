@@ -20,6 +20,8 @@
 #include "perdure/tm/global_lock.hpp"
 #include "perdure/tm/none.hpp"
 #include "perdure/tm/orec_tm.hpp"
+#include "perdure/tm/rtm.hpp"
+#include "perdure/tm/rtm_stand_in.hpp"
 
 namespace perdure {
 
@@ -43,6 +45,8 @@ PERDURE_INSTANCE(shadow_global_lock,    "shadow/global_lock",   full,   engine::
 PERDURE_INSTANCE(shadow_none,           "shadow/none",          caller, engine::shadow::Shadow<tm::None, engine::shadow::Reproduce::checkpoint>);
 PERDURE_INSTANCE(dudetm_global_lock,    "dudetm/global_lock",   full,   engine::shadow::Shadow<tm::GlobalLock, engine::shadow::Reproduce::replay>);
 PERDURE_INSTANCE(dudetm_none,           "dudetm/none",          caller, engine::shadow::Shadow<tm::None, engine::shadow::Reproduce::replay>);
+PERDURE_INSTANCE(dudetm_htm,            "dudetm/htm",           full,   engine::shadow::Shadow<tm::Htm<tm::Rtm>, engine::shadow::Reproduce::replay>);
+PERDURE_INSTANCE(dudetm_htm_stand_in,   "dudetm/htm-stand-in",  full,   engine::shadow::Shadow<tm::Htm<tm::RtmStandIn>, engine::shadow::Reproduce::replay>);
 PERDURE_INSTANCE(undo,                  "undo",                 full,   engine::undo::Undo<tm::GlobalLock>);
 PERDURE_INSTANCE(undo_stm,              "undo/stm",             full,   engine::undo::Undo<tm::Stm>);
 PERDURE_INSTANCE(undo_none,             "undo/none",            caller, engine::undo::Undo<tm::None>);
@@ -53,6 +57,8 @@ PERDURE_INSTANCE(softwrap_local_none,   "softwrap-local/none",  caller, engine::
 PERDURE_INSTANCE(volatile_,             "volatile",             full,   engine::volatile_memory::Volatile<tm::Biased>);
 PERDURE_INSTANCE(volatile_stm,          "volatile/stm",         full,   engine::volatile_memory::Volatile<tm::Stm>);
 PERDURE_INSTANCE(volatile_global_lock,  "volatile/global_lock", full,   engine::volatile_memory::Volatile<tm::GlobalLock>);
+PERDURE_INSTANCE(volatile_htm,          "volatile/htm",         full,   engine::volatile_memory::Volatile<tm::Htm<tm::Rtm>>);
+PERDURE_INSTANCE(volatile_htm_stand_in, "volatile/htm-stand-in", full,  engine::volatile_memory::Volatile<tm::Htm<tm::RtmStandIn>>);
 PERDURE_INSTANCE(volatile_none,         "volatile/none",        caller, engine::volatile_memory::Volatile<tm::None>);
 #undef PERDURE_INSTANCE
 struct dudetm {
@@ -98,9 +104,10 @@ struct redo_none {
 // clang-format on
 
 /// Every instance, for tools, tests and benchmarks.
-using all_engines = engines<shadow, shadow_stm, shadow_global_lock, shadow_none, dudetm, dudetm_stm, dudetm_global_lock, dudetm_none, undo,
-                            undo_stm, undo_none, rewind, rewind_none, bppm, bppm_none, redo, redo_none, softwrap, softwrap_none,
-                            softwrap_local, softwrap_local_none, volatile_, volatile_stm, volatile_global_lock, volatile_none>;
+using all_engines = engines<shadow, shadow_stm, shadow_global_lock, shadow_none, dudetm, dudetm_stm, dudetm_global_lock, dudetm_htm,
+                            dudetm_htm_stand_in, dudetm_none, undo, undo_stm, undo_none, rewind, rewind_none, bppm, bppm_none, redo,
+                            redo_none, softwrap, softwrap_none, softwrap_local, softwrap_local_none, volatile_, volatile_stm,
+                            volatile_global_lock, volatile_htm, volatile_htm_stand_in, volatile_none>;
 /// What Pool<Root> is opened with unless told: the default engine, isolating by itself or (isolation::caller) by the caller.
 using default_engines = engines<shadow, shadow_none>;
 
@@ -113,6 +120,8 @@ extern template class engine::shadow::Shadow<tm::Biased, engine::shadow::Reprodu
 extern template class engine::shadow::Shadow<tm::Stm, engine::shadow::Reproduce::replay>;
 extern template class engine::shadow::Shadow<tm::GlobalLock, engine::shadow::Reproduce::replay>;
 extern template class engine::shadow::Shadow<tm::None, engine::shadow::Reproduce::replay>;
+extern template class engine::shadow::Shadow<tm::Htm<tm::Rtm>, engine::shadow::Reproduce::replay>;
+extern template class engine::shadow::Shadow<tm::Htm<tm::RtmStandIn>, engine::shadow::Reproduce::replay>;
 extern template class engine::undo::Undo<tm::GlobalLock>;
 extern template class engine::undo::Undo<tm::Stm>;
 extern template class engine::undo::Undo<tm::None>;

@@ -12,7 +12,9 @@ void Persister::configure(Ring& ring, std::uint64_t last_id, std::uint64_t max_g
   ring_ = &ring;
   unit_ = unit;
   max_group_ = max_group_bytes;
-  durable_.store(last_id, std::memory_order_relaxed);  // before any thread
+  durable_.store(last_id, std::memory_order_relaxed);   // before any thread
+  recorded_.store(last_id, std::memory_order_relaxed);  // likewise
+  taken_to_ = last_id;
   writer_.configure(ring.seed(), ring.max_record(), unit);
 }
 
@@ -22,6 +24,8 @@ void Persister::configure(Grouping grouping) {
   combiner_.configure(grouping_.max_home_bytes);
   packed_writer_.configure(ring_->seed(), ring_->max_record(), unit_);
 }
+
+void Persister::configure(std::function<std::uint64_t()> complete) { complete_ = std::move(complete); }
 
 void Persister::add(int slot, VolatileLog& log) noexcept {
   logs_[static_cast<std::size_t>(slot)].store(&log, std::memory_order_release);  // pairs with gather
@@ -43,6 +47,29 @@ VolatileLog* Persister::log_of(std::uint64_t id, VolatileLog::Item& item) noexce
   return nullptr;
 }
 
+// Of the logs' fronts, each its log's oldest, the oldest that is complete. complete() came first: what it covers is in the logs that are looked at now.
+VolatileLog* Persister::oldest(VolatileLog::Item& item) noexcept {
+  const int n = used_logs_.load(std::memory_order_acquire);  // pairs with add
+  VolatileLog* found = nullptr;
+  for (int i = 0; i < n; ++i) {
+    VolatileLog* const log = logs_[static_cast<std::size_t>(i)].load(std::memory_order_acquire);  // pairs with add
+    if (log == nullptr) continue;
+    const VolatileLog::Item front = log->front();
+    if (front.id == 0 || front.id > up_to_ || (found != nullptr && front.id > item.id)) continue;
+    item = front;
+    found = log;
+  }
+  if (found == nullptr && up_to_ > taken_to_) taken_to_ = up_to_;
+  return found;
+}
+
+void Persister::take(VolatileLog& log, const VolatileLog::Item& item) noexcept {
+  gathered_bytes_ += footprint(item.words);
+  if (complete_) taken_to_ = item.id;
+  log.pop();
+  ++gathered_;
+}
+
 // What is gathered is written; the rest has committed and can't be: the pool must be opened again.
 void Persister::out_of_memory() {
   fail(failure(Code::out_of_memory, ring_->medium().path(), "not enough memory to gather a group of transactions"));
@@ -53,7 +80,7 @@ bool Persister::gather() {
   writer_.reset();
   for (;;) {
     VolatileLog::Item item;
-    VolatileLog* const log = log_of(durable() + gathered_ + 1, item);
+    VolatileLog* const log = next(item);
     if (log == nullptr) return false;
     const std::uint64_t size = (writer_.payload_words() + item.words + 2 + header_words) * 8;
     if (gathered_ != 0 && (size > max_group_ || size > writer_.max_bytes())) return true;
@@ -65,10 +92,8 @@ bool Persister::gather() {
       return true;
     }
     writer_.entries(item.payload, item.words);
-    if (marked) writer_.end_of(item.id);
-    gathered_bytes_ += footprint(item.words);
-    log->pop();
-    ++gathered_;
+    if (marked) writer_.end_of(recorded() + gathered_ + 1);
+    take(*log, item);
   }
 }
 
@@ -77,7 +102,7 @@ bool Persister::gather_combined() {
   const std::uint64_t most = writer_.max_bytes() / 8 - header_words;
   while (gathered_ < grouping_.transactions) {
     VolatileLog::Item item;
-    VolatileLog* const log = log_of(durable() + gathered_ + 1, item);
+    VolatileLog* const log = next(item);
     if (log == nullptr) return false;
     if (gathered_ != 0 && (combiner_.bound(item.words) > most || !combiner_.commutes(item.payload, item.words))) return true;  // G1
     try {
@@ -86,9 +111,7 @@ bool Persister::gather_combined() {
       out_of_memory();
       return true;
     }
-    gathered_bytes_ += footprint(item.words);
-    log->pop();
-    ++gathered_;
+    take(*log, item);
   }
   return true;
 }
@@ -111,7 +134,7 @@ Status Persister::append(RecordWriter& record, RecordKind kind, std::uint64_t la
 Status Persister::write() {
   RecordKind kind = gathered_ == 1 ? RecordKind::commit : RecordKind::group;
   RecordWriter* record = &writer_;
-  const std::uint64_t last = durable() + gathered_;
+  const std::uint64_t last = recorded() + gathered_;
   Status status;
   try {
     if (grouping_.transactions != 0) {
@@ -140,7 +163,8 @@ Status Persister::write() {
   }
   combiner_.clear();
   if (!grouping_.make_room) outstanding_.fetch_sub(gathered_bytes_, std::memory_order_acq_rel);  // after tail moved; pairs with reserve
-  durable_.store(last, std::memory_order_release);                                               // pairs with durable()
+  recorded_.store(last, std::memory_order_release);                                              // pairs with recorded()
+  durable_.store(complete_ ? taken_to_ : last, std::memory_order_release);                       // pairs with durable()
   gathered_bytes_ = gathered_ = 0;
   groups_.fetch_add(1, std::memory_order_relaxed);
   return status;
@@ -154,10 +178,13 @@ Persister::Outcome Persister::step(bool whole) {
     if (!failed_.load(std::memory_order_relaxed)) {
       const bool combines = grouping_.transactions != 0;
       const std::uint64_t before = gathered_;
+      if (complete_) up_to_ = complete_();
       const bool full = combines ? gather_combined() : gather();
       if (gathered_ != before) outcome = Outcome::gathered;
       if (gathered_ != 0 && (full || !combines || !whole) && !failed_.load(std::memory_order_relaxed) && write().ok())
         outcome = Outcome::wrote;
+      if (complete_ && gathered_ == 0 && taken_to_ > durable())
+        durable_.store(taken_to_, std::memory_order_release);  // P5; pairs with durable()
       waiting_.store(gathered_, std::memory_order_relaxed);
     }
   }

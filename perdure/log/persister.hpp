@@ -11,6 +11,9 @@
 // durability (its lines may hold newer values than the ring) can always be served, and a full ring can't block the two on each other. Without promises
 // (DudeTM-Inf) a step that lacks room makes it: only where home is written from the log, which waits for nothing else.
 // P4 of a group that is combined all transactions are durable at once: they are one record, and no other transaction is between them.
+// Where ids are stamps, with gaps (tm/stamps.hpp), the next one is not known by its number. The TM says up to which stamp F every transaction is in its volatile
+// log; a step merges the logs up to F and gives what it takes consecutive numbers, so records and recovery are as ever. Acknowledgements are by stamp:
+// P5 durable() rises to F when all up to F is written, also where nothing had to be: somebody may wait for a stamp that bounds what he has read.
 // Source: DudeTM (ASPLOS '17) 3.3; group commit (DeWitt et al., SIGMOD '84).
 // Thread safety: all calls but configure.
 #pragma once
@@ -50,6 +53,8 @@ class Persister {
   void configure(Ring& ring, std::uint64_t last_id, std::uint64_t max_group_bytes, std::size_t unit);
   /// Before any thread; else nothing is combined. Throws std::bad_alloc.
   void configure(Grouping grouping);
+  /// Ids are stamps. `complete()`: every transaction with a stamp <= its answer is in its volatile log; later answers may be lower. Before any thread.
+  void configure(std::function<std::uint64_t()> complete);
   /// Registers a thread's log.
   void add(int slot, VolatileLog& log) noexcept;
 
@@ -72,6 +77,9 @@ class Persister {
   /// Every transaction with an id <= this is durable.
   [[nodiscard]] std::uint64_t durable() const noexcept { return durable_.load(std::memory_order_acquire); }  // pairs with step's release
 
+  /// The number of the newest transaction in a durable record: durable() itself, unless ids are stamps.
+  [[nodiscard]] std::uint64_t recorded() const noexcept { return recorded_.load(std::memory_order_acquire); }  // pairs with write's release
+
   /// Writes what has been committed as one record. Waits for the medium alone. `whole`: a group that is not full is not written yet.
   Outcome step(bool whole = false);
   /// Transactions gathered and not yet written: of a group that is not full.
@@ -92,8 +100,11 @@ class Persister {
   [[nodiscard]] std::uint64_t footprint(std::uint64_t words) const noexcept {  // alone in a record, with an end mark
     return ((words + header_words + 2) * 8 + unit_ - 1) / unit_ * unit_;
   }
-  /// The volatile log at whose front transaction `id` is, or null.
+  /// The volatile log at whose front the next transaction is, or null.
+  VolatileLog* next(VolatileLog::Item& item) noexcept { return complete_ ? oldest(item) : log_of(recorded() + gathered_ + 1, item); }
   VolatileLog* log_of(std::uint64_t id, VolatileLog::Item& item) noexcept;
+  VolatileLog* oldest(VolatileLog::Item& item) noexcept;
+  void take(VolatileLog& log, const VolatileLog::Item& item) noexcept;
   bool gather();
   bool gather_combined();
   bool take_in(const VolatileLog::Item& item) noexcept;
@@ -104,8 +115,11 @@ class Persister {
 
   Ring* ring_ = nullptr;
   std::uint64_t unit_ = 64;
-  std::uint64_t gathered_bytes_ = 0;  ///< promises of the transactions gathered
-  std::uint64_t gathered_ = 0;        ///< how many: ids durable() + 1 and those that follow
+  std::uint64_t gathered_bytes_ = 0;         ///< promises of the transactions gathered
+  std::uint64_t gathered_ = 0;               ///< how many: numbers recorded() + 1 and those that follow
+  std::function<std::uint64_t()> complete_;  ///< given: ids are stamps
+  std::uint64_t up_to_ = 0;                  ///< of this step: complete()
+  std::uint64_t taken_to_ = 0;               ///< every transaction with a stamp <= this is gathered or written
   Grouping grouping_;
   Combiner combiner_;
   std::vector<std::uint64_t> packed_;
@@ -121,6 +135,7 @@ class Persister {
   std::array<std::atomic<VolatileLog*>, base::max_threads> logs_{};
   alignas(128) std::atomic<std::uint64_t> outstanding_{0};
   alignas(128) std::atomic<std::uint64_t> durable_{0};
+  std::atomic<std::uint64_t> recorded_{0};
   std::atomic<std::uint32_t> steps_{0};  ///< what waiters sleep on
   std::atomic<int> sleepers_{0};
   std::atomic<std::uint64_t> groups_{0}, waiting_{0}, came_{0}, combined_{0}, written_{0};

@@ -28,12 +28,12 @@ class VolatileLog {
       : unbounded_(unbounded), write_(new Segment(words)), read_(write_) {}
 
   /// Whether push of a payload of n words would not have to wait.
-  [[nodiscard]] bool fits(std::uint64_t n) const noexcept { return unbounded_ || write_->fits(n); }
+  [[nodiscard]] bool fits(std::uint64_t n) noexcept { return unbounded_ || write_->fits(n); }
   /// Allocates what push(n) will need, so that push can't fail. Throws std::bad_alloc.
   void prepare(std::uint64_t n) {
     if (unbounded_ && __builtin_expect(!write_->fits(n), 0) && next_ == nullptr)
       next_.reset(new Segment(std::min(write_->capacity * 2, largest)));
-    const Segment& where = next_ != nullptr ? *next_ : *write_;
+    Segment& where = next_ != nullptr ? *next_ : *write_;
     if (where.by_pointer(n)) spare_.reset(new std::uint64_t[n]);
   }
   /// fits(n) and prepare(n) come before.
@@ -108,15 +108,19 @@ class VolatileLog {
 
   struct Segment {
     explicit Segment(std::uint64_t words) : capacity(words), ring(new std::uint64_t[words]) {}
-    [[nodiscard]] bool fits(std::uint64_t n) const noexcept {
-      // acquire pairs with pop: what lay there has been copied out
-      return tail.load(std::memory_order_relaxed) + 2 * footprint(n) - head.load(std::memory_order_acquire) <= capacity;
+    // The head as last seen, where that is enough: its line is the popper's, and reading it aborts a hardware transaction at the next pop.
+    [[nodiscard]] bool fits(std::uint64_t n) noexcept {
+      const std::uint64_t end = tail.load(std::memory_order_relaxed) + 2 * footprint(n);
+      if (end - seen_head <= capacity) return true;
+      seen_head = head.load(std::memory_order_acquire);  // pairs with pop: what lay there has been copied out
+      return end - seen_head <= capacity;
     }
     [[nodiscard]] bool by_pointer(std::uint64_t n) const noexcept { return n > capacity / 4; }
     [[nodiscard]] std::uint64_t footprint(std::uint64_t n) const noexcept { return by_pointer(n) ? 3 : n + 2; }
 
     const std::uint64_t capacity;
     const std::unique_ptr<std::uint64_t[]> ring;
+    std::uint64_t seen_head = 0;  // the pusher's
     alignas(128) std::atomic<std::uint64_t> tail{0};
     alignas(128) std::atomic<std::uint64_t> head{0};
     std::atomic<Segment*> next{nullptr};  ///< where it goes on; nothing is pushed here any more

@@ -5,6 +5,7 @@
 // A TM isolates; it knows no persistence. Its commit calls before_publish(id) after the last point of failure and before any write is
 // visible to others: there the engine makes the transaction durable, or draws its id and goes on. Ids rise in commit order and are
 // dense: an abort draws none, because a commit draws its id with a compare-and-swap from the clock value it has validated at.
+// Htm alone differs in both (has_stamps): its ids have gaps, and writes are visible before before_publish runs. It is for order `prefix` only.
 // Pool data is touched in transactions only, and a change of how it is isolated waits for every slot: privatization is safe by that.
 // Source: LSA (Riegel, Felber, Fetzer, DISC '06), TinySTM (Felber, Fetzer, Riegel, PPoPP '08), write-through with encounter-time locks.
 #pragma once
@@ -124,15 +125,14 @@ inline void store_word(std::uint64_t* a, std::uint64_t v) noexcept { __atomic_st
 // clang-format off
 /// What an engine asks of a TM `M`. Context: one thread in one domain; used by that thread alone.
 ///   M::isolates          two transactions at a time never own one 64-byte line; else the caller keeps them from each other's words
-///   begin(update)        may wait for others; afterwards the transaction reads a consistent snapshot
+///   begin(update)        may wait for others, and throw another context's Conflict; afterwards the transaction reads a consistent snapshot
 ///   read(a)              the word at a; throws Conflict
-///   read_by(a, load)     the same of a word that lies elsewhere now (keep and put are told where): a's stripe guards what load() returns
 ///   own(a)               a's stripe is this transaction's until it ends; throws Conflict. Before the first store to it
 ///   keep(a), put(a, v)   after own(a): the old word is remembered; then the new one may be stored. store(a, v): both
 ///   undo()               the volatile undo, for an engine that stores by itself after own(a)
 ///   direct()             reads and writes are plain
 ///   alone()              in an update: nobody else writes or copies
-///   commit(f)            calls f(id) once, then shows the writes; throws Conflict before f, never after
+///   commit(f)            calls f(id) once, then shows the writes (Htm: the other way round); throws Conflict before f, never after
 ///   end_read_only()      ends a transaction that wrote nothing; returns the clock that bounds what it read; throws Conflict
 ///   mine(conflict)       it was thrown by this context
 ///   recheck(stale)       throws Conflict if `stale`, or if what was read holds no longer, unless direct()
@@ -144,7 +144,6 @@ concept TransactionalMemory = requires(typename M::Context& c, Domain& d, std::u
   { M::isolates } -> std::convertible_to<bool>;
   { c.begin(b) };
   { c.read(a) } -> std::same_as<std::uint64_t>;
-  { c.read_by(a, [] { return std::uint64_t{}; }) } -> std::same_as<std::uint64_t>;
   { c.own(a) };
   { c.store(a, v) };
   { c.keep(a) };
@@ -163,6 +162,29 @@ concept TransactionalMemory = requires(typename M::Context& c, Domain& d, std::u
   { c.copy_end() };
 };
 // clang-format on
+
+/// Its ids are stamps (Htm): unique, rising in commit order, with gaps, of this session alone. It has commit(isolated, f), where `isolated` stores what is to
+/// be seen with the writes and f runs when all is seen; Shared has last(), the newest id given out, also by an update's end_read_only, and complete(), up to
+/// which every f has returned. Clock and quiet_id() stand still.
+template <class M>
+concept has_stamps = requires { requires M::stamps; };
+
+/// No id that was given out by a call that has returned is newer.
+template <class M>
+[[nodiscard]] std::uint64_t last_id(const typename M::Shared& shared) noexcept {
+  if constexpr (has_stamps<M>)
+    return shared.last();
+  else
+    return shared.domain.clock.load(std::memory_order_acquire);  // pairs with the draw of an id
+}
+
+/// read_by(a, load) reads a word of address a that lies elsewhere now (keep and put are told where): what guards a guards what load() returns.
+template <class Context>
+concept reads_elsewhere = requires(Context& c, const std::uint64_t* a) {
+  {
+    c.read_by(a, [] { return std::uint64_t{}; })
+  } -> std::same_as<std::uint64_t>;
+};
 
 /// It may begin and end views by a short way (OrecTm).
 template <class Context>

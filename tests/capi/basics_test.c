@@ -91,6 +91,7 @@ static void called(int code, void* arg) { *(int*)arg = code; }
 
 static void on_engine(const char* engine, const char* medium) {
   const int keeps = !starts_with(engine, "volatile");
+  const int stamps = strstr(engine, "/htm") != NULL; /* numbers with gaps, durable up to a time */
   perdure_options options = small(engine, medium, sizeof(struct root));
   perdure_pool* pool;
   perdure_stats stats;
@@ -103,11 +104,17 @@ static void on_engine(const char* engine, const char* medium) {
   unlink(path);
   if (strstr(engine, "none") != NULL) options.flags = PERDURE_CALLER_ISOLATES;
 
-  CHECK_CODE(perdure_open(path, &options, &pool), PERDURE_OK);
+  code = perdure_open(path, &options, &pool);
+  if (code == PERDURE_UNSUPPORTED && stamps) {
+    printf("%s: left out: %s\n", engine, perdure_message());
+    return;
+  }
+  CHECK_CODE(code, PERDURE_OK);
+  code = -99;
   CHECK(strcmp(perdure_engine(pool), engine) == 0);
   id = 99;
   CHECK_CODE(perdure_update(pool, PERDURE_DEFAULT, nothing, NULL, &id), PERDURE_OK);
-  CHECK(id == 0 && perdure_is_durable(pool, id)); /* an update that changes nothing, before any that did */
+  CHECK(stamps || (id == 0 && perdure_is_durable(pool, id))); /* an update that changes nothing, before any that did */
   CHECK_CODE(perdure_wait(pool, id), PERDURE_OK);
   for (i = 1; i <= 100; i++) {
     CHECK_CODE(perdure_update(pool, i % 2 == 0 ? PERDURE_DEFAULT : PERDURE_ASYNC, push, &i, &id), PERDURE_OK);
@@ -117,10 +124,10 @@ static void on_engine(const char* engine, const char* medium) {
   CHECK_CODE(perdure_update(pool, PERDURE_GROUP, rename_to, "hello, pool", &last), PERDURE_OK);
   CHECK_CODE(perdure_wait(pool, last), PERDURE_OK);
   CHECK(perdure_is_durable(pool, last) == keeps);
-  CHECK(keeps ? perdure_durable_id(pool) == last : perdure_durable_id(pool) == 0);
+  CHECK(!keeps ? perdure_durable_id(pool) == 0 : stamps ? perdure_durable_id(pool) >= last : perdure_durable_id(pool) == last);
   CHECK_CODE(perdure_when_durable(pool, last, called, &code), PERDURE_OK);
   if (keeps) CHECK_CODE(code, PERDURE_OK); /* known already: called before it returned */
-  CHECK_CODE(perdure_wait(pool, last + 1000), PERDURE_INVALID);
+  CHECK_CODE(perdure_wait(pool, last + ((perdure_id)1 << 60)), PERDURE_INVALID);
   CHECK_CODE(perdure_wait(pool, PERDURE_NO_ID), PERDURE_INVALID);
   CHECK_CODE(perdure_update(pool, PERDURE_DEFAULT, change_then_stop, NULL, &id), PERDURE_ABORTED);
   CHECK(id == PERDURE_NO_ID);
@@ -131,7 +138,8 @@ static void on_engine(const char* engine, const char* medium) {
   CHECK_CODE(perdure_checkpoint(pool), PERDURE_OK);
   CHECK_CODE(perdure_get_stats(pool, &stats), PERDURE_OK);
   CHECK(stats.commits == 111 && stats.reads >= 1 && stats.was_clean == 1 && stats.heap_used >= 90 * sizeof(struct node));
-  if (keeps) CHECK(stats.fences > 0 && stats.log_bytes > 0 && stats.applied_id == stats.last_id);
+  if (keeps)
+    CHECK(stats.fences > 0 && stats.log_bytes > 0 && (stamps ? stats.applied_id >= stats.last_id : stats.applied_id == stats.last_id));
   {
     const uint64_t offset = perdure_offset(pool, &i);
     CHECK(offset == 0 && perdure_address(pool, 0) == NULL && perdure_address(pool, UINT64_MAX) == NULL);
@@ -157,6 +165,7 @@ static void on_engine(const char* engine, const char* medium) {
   CHECK(keeps ? sum.count == 90 : sum.count == 0);
   CHECK_CODE(perdure_update(pool, PERDURE_DEFAULT, pop, NULL, NULL), PERDURE_READ_ONLY);
   CHECK_CODE(perdure_close(pool, NULL), PERDURE_OK);
+  printf("%s, %s: as promised\n", engine, medium);
 }
 
 int main(void) {
@@ -167,7 +176,6 @@ int main(void) {
   for (n = 0; (engine = perdure_engine_at(n)) != NULL; n++) {
     if (strchr(engine, '/') == NULL) on_engine(engine, "file"); /* one instance a family: these wait for a disk */
     on_engine(engine, "emulated");
-    printf("%s: as promised\n", engine);
   }
   CHECK(n >= 4);
   scratch(NULL);

@@ -122,7 +122,7 @@ std::vector<Row> explore_all(const Budget& budget) {
   std::vector<Row> rows;
   for (const engine::Entry& entry : engine::registered()) {
     if (budget.first && !rows.empty() && !rows.back().failure.empty()) break;
-    if (test::is_durable(entry) && !test::is_stood_for(entry)) explore_instance<Workload>(entry, budget, rows);
+    if (test::is_durable(entry) && !test::is_stood_for(entry) && test::runs_here(entry)) explore_instance<Workload>(entry, budget, rows);
   }
   return rows;
 }

@@ -312,7 +312,9 @@ TEST_P(Bytes, AnUpdateThatChangesNothingIsARead) {
   const auto before = rig.pool.stats();
   rig.pool.update([](auto& tx, Many& r) { (void)static_cast<std::uint64_t>(tx(r.word[0])); }).wait();
   const auto after = rig.pool.stats();
-  EXPECT_EQ(before.last_id, after.last_id);
+  if (!has_stamps(GetParam())) {  // it has one of its own, above those it has read of
+    EXPECT_EQ(before.last_id, after.last_id);
+  }
   EXPECT_EQ(before.commits, after.commits);
   EXPECT_EQ(before.reads + 1, after.reads);
 }

@@ -4,6 +4,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdio>
+#include <mutex>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "perdure/engine/any.hpp"
@@ -16,6 +20,8 @@ inline bool is_durable(const Entry& e) { return e.family != "volatile"; }
 inline bool isolates(const Entry& e) { return e.isolation == Isolation::full; }
 inline bool is_shadow(const Entry& e) { return e.family == "shadow"; }
 inline bool is_dudetm(const Entry& e) { return e.family == "dudetm"; }
+/// Its ids are stamps: they rise in commit order with gaps, and recovery counts on in numbers of its own.
+inline bool has_stamps(const Entry& e) { return e.tm.starts_with("htm"); }
 inline bool is_undo(const Entry& e) { return e.family == "undo"; }
 /// REWIND, force: no log is ever full.
 inline bool clears_at_commit(const Entry& e) { return e.family.find("-fp-") != std::string_view::npos; }
@@ -36,6 +42,16 @@ inline bool is_durable_when_seen(const Entry& e) {
 
 /// How many times as long a transaction takes, and as many events on a medium, at most: what a test does is divided by it.
 inline unsigned heavy(const Entry& e) { return e.family.starts_with("rewind-2l") ? 20 : is_rewind(e) ? 4 : 1; }
+/// It runs on this machine; if not, the first caller is told why.
+inline bool runs_here(const Entry& e) {
+  const Status s = e.runs_here();
+  if (s.ok()) return true;
+  static std::set<std::string_view> told;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (told.insert(e.name).second) std::fprintf(stderr, "engine %s is left out: %s\n", std::string(e.name).c_str(), s.message().c_str());
+  return false;
+}
 /// One of DudeTM's forms but its first: they are one type a TM, and differ in how they persist.
 inline bool is_further_form(const Entry& e) { return is_dudetm(e) && !e.name.starts_with("dudetm/") && e.name != "dudetm"; }
 /// Under `none` REWIND's compositions are one type, Blurred Persistence's systems two, which differ from those that isolate in their TM alone: one of each

@@ -41,7 +41,7 @@ inline constexpr unsigned scale = 1;
 inline std::vector<Entry> engines_that(bool (*keep)(const Entry&)) {
   std::vector<Entry> kept;
   for (const Entry& e : engine::registered())
-    if (keep(e) && !is_stood_for(e)) kept.push_back(e);
+    if (keep(e) && !is_stood_for(e) && runs_here(e)) kept.push_back(e);
   return kept;
 }
 inline std::vector<Entry> all_of_them() {

@@ -55,7 +55,9 @@ TEST_P(Threads, NeighbouringBytesAndWordsOfOneLineAreEachTheirOwn) {
   };
   check(rig.pool);
   EXPECT_EQ(4ULL * each, rig.pool.stats().commits);
-  EXPECT_EQ(4ULL * each, rig.pool.stats().last_id) << "ids are dense";
+  if (!has_stamps(GetParam())) {
+    EXPECT_EQ(4ULL * each, rig.pool.stats().last_id) << "ids are dense";
+  }
   this->reopen(rig, shape, check);
 }
 

@@ -67,7 +67,7 @@ std::vector<Config> table() {
       for (const char* container : {"hash_map", "map"})
         all.push_back({"emulated", std::string(e.name), container[0] == 'h' ? 2U : 1U, container, each / 4 + 1,
                        e.family.ends_with("batch") || e.family == "bppm" || test::is_softwrap(e)});
-  for (const char* engine : {"dudetm-inf", "dudetm-sync", "dudetm-combined"})
+  for (const char* engine : {"dudetm-inf", "dudetm-sync", "dudetm-combined", "dudetm/htm-stand-in"})
     for (const char* container : {"hash_map", "map"})
       all.push_back({"emulated", engine, container[0] == 'h' ? 2U : 1U, container, each / 4 + 1, true});
   for (const char* engine : {"shadow", "dudetm", "undo"})  // beside the 2,000: at every call of the medium

@@ -49,7 +49,8 @@ struct Config {
 
 inline std::string name_of(const Config& c) {
   std::string name = (c.exact ? "exact_" : "") + c.medium + "_" + c.engine + "_" + std::to_string(c.threads) + "_" + c.container;
-  std::replace(name.begin(), name.end(), '-', '_');
+  for (char& ch : name)
+    if (ch == '-' || ch == '/') ch = '_';
   return name;
 }
 inline void PrintTo(const Config& c, std::ostream* out) { *out << name_of(c); }

@@ -11,6 +11,8 @@
 //   prefix  Isolation ends at once; records go through volatile logs and one persister to one ring in id order (log/persister.hpp).
 //           Acknowledgements wait for the durable id. Recovery takes a prefix.
 // With replay (DudeTM): `forms`, which the instance's name says, and a shadow smaller than the pool (paging.hpp).
+// With a TM whose ids are stamps (tm/htm.hpp): prefix and replay only, and no paging. Waits, receipts and durable_id() are in stamps; records, the header, Replay
+// and applied() in the dense numbers that the persister gives. The two meet in last_recorded() alone.
 // README.md maps the paper to functions and lists departures.
 // Thread safety: context() and what is reached through it: the calling thread; everything else: any thread.
 #pragma once
@@ -49,12 +51,20 @@ class Shadow {
   static constexpr pool::ViewPolicy view_policy = pool::ViewPolicy::shadow;
   static constexpr bool marks = How == Reproduce::checkpoint;
   static constexpr bool ring_records = true;
-  static constexpr bool paged = How == Reproduce::replay;
+  static constexpr bool stamps = tm::has_stamps<Tm>;
+  static constexpr bool paged = How == Reproduce::replay && !stamps;  // a page's touching ID is compared with what is reproduced
+  static_assert(!paged || tm::reads_elsewhere<typename Tm::Context>);
+  static constexpr bool prefix_only = stamps;          // isolation has ended before the record is written
+  static_assert(!stamps || How == Reproduce::replay);  // a checkpoint compares marks' ids with the durable one
 
   class Context;
 
   static pool::Identity identity(const Config& config);
   static Status recover(pool::PoolFile& file, Recovery& report);
+  static Status supported() {
+    if constexpr (stamps) return Tm::supported();
+    return {};
+  }
 
   Shadow(pool::PoolFile& file, const Config& config, const Recovery& recovery);
   ~Shadow();
@@ -87,6 +97,9 @@ class Shadow {
     const auto last = static_cast<std::size_t>(ring_count_) - 1;
     return static_cast<std::size_t>(slot) < last ? static_cast<std::size_t>(slot) : last;
   }
+  /// The newest id whose commit has returned, as it is in a record or will be: with stamps, of those that have been recorded.
+  [[nodiscard]] std::uint64_t last_recorded() const noexcept { return stamps ? persister_.recorded() : tm::last_id<Tm>(tm_); }
+  [[nodiscard]] std::uint64_t applied_id() noexcept;
   void slice(Context& context, bool all);
   bool slice_locked(Context& context, std::size_t pages);
   void start_replay();
@@ -231,7 +244,9 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
       if (__builtin_expect(frames_ != nullptr, 0)) return frames_->at(offset);
     return a;
   }
-  [[nodiscard]] [[gnu::noinline]] std::uint64_t read_in_frame(const std::uint64_t* a) {
+  [[nodiscard]] [[gnu::noinline]] std::uint64_t read_in_frame(const std::uint64_t* a)
+    requires paged
+  {
     return tm_.read_by(a, [this, a] { return frames_->load(offset_of(a)); });
   }
   void touch_bitmap(const pool::HeapOp& op) {
@@ -324,18 +339,28 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     const std::uint64_t words = record_.payload_words();
     if (__builtin_expect(!volatile_.fits(words), 0)) this->throw_need_room(0);
     volatile_.prepare(words);
-    if (__builtin_expect(!engine_.persister_.reserve(words), 0)) this->throw_need_room(record_.bytes() + 64);
     std::uint64_t id = 0;
-    try {
-      tm_.commit([&](std::uint64_t drawn) {
+    const auto apply = [&] {
+      if (!ops_.empty()) apply_heap_ops();  // before the push: durable() then covers them
+    };
+    if constexpr (stamps) {  // no promise of room: its counter is all threads', and a hardware transaction that stores to it aborts theirs
+      tm_.commit(apply, [&](std::uint64_t drawn) {
         id = drawn;
-        note_pages(drawn);
-        if (!ops_.empty()) apply_heap_ops();  // before the push: durable() then covers them
         volatile_.push(drawn, record_.payload(), words);
       });
-    } catch (...) {
-      if (id == 0) engine_.persister_.unreserve(words);
-      throw;
+    } else {
+      if (__builtin_expect(!engine_.persister_.reserve(words), 0)) this->throw_need_room(record_.bytes() + 64);
+      try {
+        tm_.commit([&](std::uint64_t drawn) {
+          id = drawn;
+          note_pages(drawn);
+          apply();
+          volatile_.push(drawn, record_.payload(), words);
+        });
+      } catch (...) {
+        if (id == 0) engine_.persister_.unreserve(words);
+        throw;
+      }
     }
     count(words * 8);
     done();

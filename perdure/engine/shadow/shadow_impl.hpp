@@ -49,6 +49,7 @@ Shadow<Tm, How>::Shadow(pool::PoolFile& file, const Config& config, const Recove
   const pool::Header& header = file.header();
   applied_.store(header.applied, std::memory_order_relaxed);
   marks_ = std::make_unique<Marks>(marks ? header.max_home_bytes : 0);
+  if constexpr (stamps) persister_.configure([this] { return tm_.complete(); });
   if (!file.read_only()) {
     for (std::uint32_t i = 0; i < ring_count_; ++i) {
       auto map = core_.medium.map_ring(pool::ring_offset(header, i), header.ring_bytes);
@@ -85,13 +86,14 @@ void Shadow<Tm, How>::start_replay() {
                                      core_.config.shadow_size, software);
 }
 
-// Combination, compression, logs without a bound: before the first transaction.
+// Combination, compression, logs without a bound, no promises where ids are stamps: before the first transaction.
 template <class Tm, Reproduce How>
 void Shadow<Tm, How>::group_transactions() {
   const Form form = form_of(core_.config);
-  if (held_ || (form.group == 0 && !form.unbounded)) return;
+  const bool promises = !form.unbounded && !stamps;
+  if (held_ || (form.group == 0 && promises)) return;
   log::Grouping grouping{form.group, form.compress, core_.file.header().max_home_bytes, {}};
-  if (form.unbounded)
+  if (!promises)
     grouping.make_room = [this] {
       replay_->step();
       return core_.poisoned() ? core_.why() : Status();
@@ -238,8 +240,7 @@ void Shadow<Tm, How>::make_room(Context& context, std::uint64_t bytes) {
     return;
   }
   if (!held_) {
-    const std::uint64_t last = tm_.domain.clock.load(std::memory_order_acquire);  // pairs with the draw of an id
-    if (Status s = persister_.wait(last); !s.ok()) core_.poison(s);
+    if (Status s = persister_.wait(tm::last_id<Tm>(tm_)); !s.ok()) core_.poison(s);
     if (bytes == 0) return;  // the volatile log was full: it is empty now
     if constexpr (How == Reproduce::replay) {
       if (rings_[0].used() + persister_.outstanding() + bytes > rings_[0].bytes()) replay_->step();
@@ -260,9 +261,9 @@ template <class Tm, Reproduce How>
 Status Shadow<Tm, How>::checkpoint() {
   if (core_.state() != 0) return core_.why();
   if (!held_)
-    if (Status s = wait(tm_.domain.clock.load(std::memory_order_acquire)); !s.ok()) return s;
+    if (Status s = wait(tm::last_id<Tm>(tm_)); !s.ok()) return s;
   if constexpr (How == Reproduce::replay) {
-    const std::uint64_t id = tm_.domain.clock.load(std::memory_order_acquire);  // pairs with the draw of an id
+    const std::uint64_t id = last_recorded();
     while (replay_->applied() < id) {
       if (core_.state() & Core::poisoned_bit) return core_.why();
       if (replay_->step() == 0) std::this_thread::yield();  // held: an id below is still on its way
@@ -289,7 +290,7 @@ Status Shadow<Tm, How>::close() {
   if (s.ok()) {
     Core::show_stats(*this);
     // Everything is home and durable: the clean mark may be written.
-    s = core_.file.close_clean(tm_.domain.clock.load(std::memory_order_acquire));
+    s = core_.file.close_clean(last_recorded());
   }
   core_.closed();
   return s;
@@ -384,13 +385,25 @@ void Shadow<Tm, How>::stop_background() {
   thread_.join();
 }
 
+// With stamps: what was durable when home had all that was recorded.
+template <class Tm, Reproduce How>
+std::uint64_t Shadow<Tm, How>::applied_id() noexcept {
+  if (replay_ && !stamps) return replay_->applied();
+  std::uint64_t id = applied_.load(std::memory_order_relaxed);
+  if (!replay_ || !stamps) return id;
+  const std::uint64_t durable = persister_.durable();  // first: what it covers is recorded by now
+  if (replay_->applied() < persister_.recorded()) return id;
+  while (id < durable && !applied_.compare_exchange_weak(id, durable, std::memory_order_relaxed)) {}
+  return std::max(id, durable);
+}
+
 template <class Tm, Reproduce How>
 Stats Shadow<Tm, How>::stats() {
   Stats s;
   core_.fill(s);
-  s.last_id = tm_.domain.clock.load(std::memory_order_relaxed);
+  s.last_id = tm::last_id<Tm>(tm_);
   s.durable_id = durable_id();
-  s.applied_id = replay_ ? replay_->applied() : applied_.load(std::memory_order_relaxed);
+  s.applied_id = applied_id();
   if (!core_.file.read_only())
     for (std::uint32_t i = 0; i < ring_count_; ++i) s.log_used += rings_[i].used();
   s.shadow_pages = paging_ ? paging_->copies() : 0;
@@ -401,6 +414,7 @@ Stats Shadow<Tm, How>::stats() {
   s.log_written = persister_.bytes_written();
   s.checkpoints = replay_ ? replay_->rounds() : checkpoints_.load(std::memory_order_relaxed);
   if (checkpoint_) s.checkpoint_lines = checkpoint_->lines();
+  if constexpr (stamps) s.aborts += tm_.unseen_aborts();
   if constexpr (requires { tm_.grants; }) {
     s.bias_grants = tm_.grants.load(std::memory_order_relaxed);
     s.bias_revocations = tm_.revocations.load(std::memory_order_relaxed);

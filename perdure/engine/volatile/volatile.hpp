@@ -21,6 +21,10 @@ class Volatile {
   static constexpr bool ring_records = true;
 
   static pool::Identity identity(const Config&) { return {}; }
+  static Status supported() {
+    if constexpr (tm::has_stamps<Tm>) return Tm::supported();
+    return {};
+  }
   static Status recover(pool::PoolFile& file, Recovery& report) {
     report.was_clean = file.header().clean != 0;
     report.last_id = file.header().applied;
@@ -50,11 +54,17 @@ class Volatile {
       if (!wrote_ && ops_.empty()) return this->end_read_only();
       if (core_.forked()) core_.refuse();
       std::uint64_t id = 0;
-      tm_.commit([&](std::uint64_t drawn) {
-        id = drawn;
+      const auto apply = [&] {
         target_.alone(tm_.alone());
         this->apply_heap_ops(target_);
-      });
+      };
+      if constexpr (tm::has_stamps<Tm>)
+        tm_.commit(apply, [&](std::uint64_t drawn) { id = drawn; });
+      else
+        tm_.commit([&](std::uint64_t drawn) {
+          id = drawn;
+          apply();
+        });
       if (!ops_.empty()) {
         ops_.reusable(heap_);
         ops_.clear();
@@ -96,7 +106,8 @@ class Volatile {
   Stats stats() {
     Stats s;
     core_.fill(s);
-    s.last_id = tm_.domain.clock.load(std::memory_order_relaxed);
+    s.last_id = tm::last_id<Tm>(tm_);
+    if constexpr (tm::has_stamps<Tm>) s.aborts += tm_.unseen_aborts();
     return s;
   }
   [[nodiscard]] Core& core() noexcept { return core_; }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/base/rtm.hpp"
+
+#include <x86intrin.h>
+
+#include "perdure/base/cpu.hpp"
+
+namespace perdure::base::rtm {
+namespace {
+
+// cpuid may name the instructions where microcode or the operating system (TSX_CTRL) makes every transaction abort.
+bool one_commits() noexcept {
+  alignas(64) volatile std::uint64_t word = 0;
+  for (int tries = 0; tries < 1000; ++tries) {
+    if (begin() != started) continue;
+    unsigned processor;
+    word = __rdtscp(&processor);  // under a hypervisor it may leave the guest, and so the transaction
+    end();
+    return true;
+  }
+  return false;
+}
+
+Status look() {
+  const CpuFeatures& cpu = cpu_features();
+  const auto refused = [](const char* found) {
+    return failure(Code::unsupported, "", found, "RTM (Intel TSX) and an invariant time-stamp counter");
+  };
+  if (!cpu.rtm) return refused("a processor without RTM");
+  if (cpu.rtm_always_aborts) return refused("a processor whose RTM always aborts (cpuid 7, edx bit 11: switched off by microcode)");
+  if (!cpu.invariant_tsc) return refused("a processor whose time-stamp counter is not invariant");
+  if (!one_commits()) return refused("a processor whose RTM is switched off: of 1000 transactions that store the time none committed");
+  return {};
+}
+
+}  // namespace
+
+namespace detail {
+std::atomic<bool> in_use{false};
+}
+
+const Status& support() {
+  static const Status found = look();
+  return found;
+}
+
+void use() noexcept { detail::in_use.store(true, std::memory_order_relaxed); }  // by the thread that opens: others come after
+
+}  // namespace perdure::base::rtm

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// htm: hardware transactions, and a global lock for those that the hardware fails (DudeTM, ASPLOS '17, sections 4.2 and 5.7: five tries, then the lock).
+//
+// Htm<Hardware>: Rtm (rtm.hpp), or RtmStandIn (rtm_stand_in.hpp), a software one for machines without: tries, lock, stamps and what a thread shows are the same
+// code. A try reads the lock right after it has begun, so whoever takes the lock aborts it: the holder is alone. Reads and writes are plain. An undo log is kept
+// all the same: an exception must leave a transaction, so rollback() undoes and then commits what has changed nothing.
+// Ids are stamps (stamps.hpp): drawn in the try, after all else, or by the holder before he lets go. Isolation ends before before_publish runs, which
+// may store to lines that others read: it is for order `prefix` alone, where nobody is told before the persister has seen all up to his stamp.
+// What a thread shows (Slot::pending) is stored outside of the try, since a store in it is seen by nobody:
+//   T1  pending <= the stamp, from before the try begins until before_publish has returned.
+//   T2  complete() reads the time first and pendings then. Where it misses a pending, that store left its thread later; a locked instruction and then the
+//       stamp follow in that thread, so the stamp is above complete()'s time.
+// Thread safety: a context is its thread's; contexts of one Shared run together.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "perdure/base/status.hpp"
+#include "perdure/tm/stamps.hpp"
+#include "perdure/tm/tm.hpp"
+
+namespace perdure::tm {
+
+/// Why a try ended without a commit.
+enum class Abort : std::uint8_t {
+  none,
+  conflict,
+  capacity,
+  lock_held,  ///< not counted as a try: the holder goes on, and the next try waits for him
+  not_here,   ///< something that no try can do: the lock at once
+  other       ///< an interrupt, a system call, a page fault
+};
+inline constexpr int abort_causes = 6;
+
+template <class Hardware>
+struct Htm {
+  static constexpr const char* name = Hardware::name;
+  static constexpr bool isolates = true;
+  static constexpr bool stamps = true;
+  static constexpr int most_tries = 5;
+
+  static Status supported() { return Hardware::supported(); }
+
+  class Shared {
+   public:
+    explicit Shared(std::uint64_t start) : clock(start), domain(start), start_(start) {}
+
+    /// The newest id that was given out, by a commit or as the bound of what an update read; that of one which is returning just now may be missing.
+    [[nodiscard]] std::uint64_t last() const noexcept {
+      std::uint64_t newest = start_;
+      const int n = domain.used.load(std::memory_order_acquire);                                             // pairs with enter
+      for (int i = 0; i < n; ++i) newest = std::max(newest, own[i].newest.load(std::memory_order_acquire));  // pairs with commit
+      return newest;
+    }
+    /// Every transaction with a stamp <= the result has returned from before_publish. A later answer may be lower; the earlier one still holds.
+    [[nodiscard]] std::uint64_t complete() const noexcept {
+      std::uint64_t all = clock.now();                            // first (T2)
+      const int n = domain.used.load(std::memory_order_acquire);  // pairs with enter: who is missed draws later
+      for (int i = 0; i < n; ++i)
+        all = std::min(all, domain.slots[i].pending.load(std::memory_order_acquire) - 1);  // pairs with the release that ends a commit
+      return all;
+    }
+    /// Tries that ended so. What the contexts do not throw, and so nobody counts.
+    [[nodiscard]] std::uint64_t aborts(Abort why) const noexcept {
+      std::uint64_t sum = 0;
+      for (const Own& o : own) sum += o.aborts[static_cast<std::size_t>(why)].load(std::memory_order_relaxed);
+      return sum;
+    }
+    [[nodiscard]] std::uint64_t unseen_aborts() const noexcept {
+      std::uint64_t sum = 0;
+      if constexpr (Hardware::returns_to_start)
+        for (int i = 1; i < abort_causes; ++i) sum += aborts(static_cast<Abort>(i));
+      return sum;
+    }
+    /// Transactions that ran under the lock.
+    [[nodiscard]] std::uint64_t locked() const noexcept {
+      std::uint64_t sum = 0;
+      for (const Own& o : own) sum += o.locked.load(std::memory_order_relaxed);
+      return sum;
+    }
+
+    struct alignas(128) Own {  ///< a slot's, beside Slot: only its thread writes, and never in a try
+      std::atomic<std::uint64_t> newest{0}, locked{0};
+      std::atomic<std::uint64_t> aborts[abort_causes]{};
+    };
+
+    const StampClock clock;
+    Domain domain;  ///< its slots; its clock stands still
+    alignas(128) std::atomic<bool> held{false};
+    typename Hardware::Shared hardware;
+    Own own[base::max_threads];
+
+   private:
+    const std::uint64_t start_;
+  };
+
+  class Context {
+   public:
+    Context(Shared& shared, int slot)
+        : shared_(shared), slot_(shared.domain.enter(slot)), own_(shared.own[slot]), me_(slot), try_(shared.hardware, shared.held, slot) {}
+
+    void begin(bool update) {
+      update_ = update;
+      Hardware::leave();  // another pool's try: this one's end would not be its end
+      while (tries_ < most_tries) {
+        wait_until_free();
+        if (update) show_pending();
+        const Abort why = try_.start();  // an abort of Rtm comes back here, with everything as it was
+        if (why == Abort::none) {
+          if (!shared_.held.load(std::memory_order_acquire)) return;  // subscribed: who takes it aborts this try; pairs with free_lock
+          try_.abort_held();
+          count(Abort::lock_held);  // of the stand-in; Rtm is at start() again
+          continue;
+        }
+        count(why);
+      }
+      take_lock();
+      add(own_.locked);
+    }
+    [[nodiscard]] std::uint64_t read(const std::uint64_t* a) { return holds_ ? *a : try_.read(a); }
+    void own(const std::uint64_t* a) {
+      if (!holds_) try_.own(a);
+    }
+    void keep(std::uint64_t* a) {
+      if (!Hardware::buffers || holds_)
+        undo_.push(a, *a);
+      else
+        try_.keep(a);
+    }
+    void put(std::uint64_t* a, std::uint64_t v) noexcept {
+      if (holds_)
+        store_word(a, v);  // atomic: a try of the stand-in may be looking, and aborts
+      else
+        try_.put(a, v);
+    }
+    void store(std::uint64_t* a, std::uint64_t v) {
+      keep(a);
+      put(a, v);
+    }
+    [[nodiscard]] bool direct() const noexcept { return !Hardware::buffers || holds_; }
+    [[nodiscard]] bool alone() const noexcept { return direct() || try_.committing(); }  // in a try of Rtm whatever it stores is isolated
+    [[nodiscard]] UndoLog& undo() noexcept { return undo_; }
+
+    /// `isolated()` runs where nothing fails any more and nobody sees what it stores before all is seen; before_publish(id) when all is seen.
+    template <class Isolated, class F>
+    void commit(Isolated&& isolated, F&& before_publish) {
+      if (holds_)
+        show_pending();  // not before: a holder may take long, and others need not wait for him to be durable
+      else
+        try_.last_point_of_failure();
+      isolated();
+      const std::uint64_t id = shared_.clock.draw(me_);
+      end();
+      before_publish(id);
+      own_.newest.store(id, std::memory_order_release);  // pairs with last
+      finish();
+    }
+    template <class F>
+    void commit(F&& before_publish) {
+      commit([] {}, std::forward<F>(before_publish));
+    }
+    std::uint64_t end_read_only() {
+      // While what was read is as it was: above all that was read, below all that overwrites it.
+      const std::uint64_t seen = holds_ ? shared_.clock.now() : try_.time_of_reads(shared_.clock);
+      end();
+      if (update_) own_.newest.store(seen, std::memory_order_release);  // it is a receipt's; pairs with last
+      finish();
+      return seen;
+    }
+    void recheck(bool stale) {
+      if (!holds_)
+        try_.recheck(stale);
+      else if (stale && Hardware::buffers)
+        try_.abort_conflict();  // a doomed try still frees the block: it ends without us
+    }
+    void rollback() noexcept {
+      undo_.rollback();
+      if (holds_)
+        free_lock();
+      else
+        try_.cancel();
+      slot_.pending.store(no_id, std::memory_order_release);  // pairs with complete
+      if (const Abort why = try_.take_cause(); why != Abort::none)
+        count(why);
+      else
+        tries_ = 0;  // it was left, not failed
+    }
+    void backoff() noexcept { std::this_thread::yield(); }
+    [[nodiscard]] bool mine(const Conflict& c) const noexcept { return c.whose == &try_; }
+
+    void copy_begin() { take_lock(); }
+    void copy_line(void* to, const void* from) const noexcept { std::memcpy(to, from, 64); }
+    void copy_end() noexcept { free_lock(); }
+
+   private:
+    static void add(std::atomic<std::uint64_t>& c) noexcept { c.store(c.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+    void show_pending() noexcept { slot_.pending.store(shared_.clock.now() + 1, std::memory_order_release); }  // T1; pairs with complete
+    void count(Abort why) noexcept {
+      add(own_.aborts[static_cast<std::size_t>(why)]);
+      if (why == Abort::not_here) tries_ = most_tries;
+      if (why != Abort::lock_held) ++tries_;
+    }
+    void wait_until_free() noexcept {
+      if (__builtin_expect(!shared_.held.load(std::memory_order_acquire), 1)) return;  // pairs with free_lock
+      slot_.pending.store(no_id, std::memory_order_release);                           // pairs with complete: it has drawn nothing
+      for (int spins = 0; shared_.held.load(std::memory_order_acquire);)               // pairs with free_lock
+        if (++spins > 100) std::this_thread::yield();
+    }
+    void take_lock() noexcept {
+      do wait_until_free();
+      while (shared_.held.exchange(true, std::memory_order_acq_rel));  // acquire pairs with free_lock
+      slot_.pending.store(no_id, std::memory_order_release);  // pairs with complete
+      try_.shut_out();
+      holds_ = true;
+    }
+    void free_lock() noexcept {
+      holds_ = false;
+      try_.let_in();
+      shared_.held.store(false, std::memory_order_release);  // pairs with wait_until_free, take_lock and a try's first load
+    }
+    void end() noexcept {
+      if (holds_)
+        free_lock();
+      else
+        try_.end();
+    }
+    void finish() noexcept {
+      slot_.pending.store(no_id, std::memory_order_release);  // pairs with complete: what before_publish did is seen
+      undo_.reset();
+      tries_ = 0;
+    }
+
+    Shared& shared_;
+    Slot& slot_;
+    typename Shared::Own& own_;
+    const int me_;
+    int tries_ = 0;  // of this transaction, that failed
+    bool update_ = false, holds_ = false;
+    typename Hardware::Try try_;
+    UndoLog undo_;
+  };
+};
+
+}  // namespace perdure::tm

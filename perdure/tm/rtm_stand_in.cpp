@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/tm/rtm_stand_in.hpp"
+
+#include "perdure/tm/none.hpp"
+#include "perdure/tm/rtm.hpp"
+
+namespace perdure::tm {
+
+thread_local RtmStandIn::Try* RtmStandIn::Try::current = nullptr;
+
+void RtmStandIn::leave() {
+  if (Try::current != nullptr) Try::current->abort(Abort::not_here);
+}
+
+Abort RtmStandIn::Try::start() noexcept {
+  for (int spins = 0;;) {
+    const std::uint64_t now = shared_.sequence.load(std::memory_order_acquire);  // pairs with end and let_in
+    if (now % 2 == 0) {
+      snapshot_ = now;
+      current = this;
+      return Abort::none;
+    }
+    if (held_.load(std::memory_order_relaxed)) return Abort::lock_held;
+    if (++spins > 100) std::this_thread::yield();
+  }
+}
+
+// Whoever swallows the Conflict is told again: this snapshot is never the sequence.
+void RtmStandIn::Try::abort(Abort why) {
+  if (cause_ == Abort::none) cause_ = why;
+  snapshot_ = doomed;
+  throw Conflict{this};
+}
+
+void RtmStandIn::Try::validate() {
+  if (snapshot_ == doomed) abort(Abort::conflict);
+  for (int spins = 0;;) {
+    const std::uint64_t now = shared_.sequence.load(std::memory_order_acquire);  // pairs with end and let_in
+    if (now % 2 != 0) {
+      if (held_.load(std::memory_order_relaxed)) abort(Abort::lock_held);
+      if (++spins > 100) std::this_thread::yield();
+      continue;
+    }
+    for (const Read& r : reads_)
+      if (load_word(r.address) != r.value) abort(Abort::conflict);  // acquire: the sequence is read again after it
+    if (shared_.sequence.load(std::memory_order_relaxed) != now) continue;
+    snapshot_ = now;
+    return;
+  }
+}
+
+void RtmStandIn::Try::touch_first(std::uint64_t line, std::uint64_t seen, std::uint64_t bit) {
+  std::uint32_t& lines = bit == read_bit ? lines_read_ : lines_written_;
+  if (lines == (bit == read_bit ? limits_.lines_read : limits_.lines_written)) abort(Abort::capacity);
+  lines_.reserve(1);
+  lines_.put(line, seen | bit);
+  ++lines;
+}
+
+void RtmStandIn::Try::put(std::uint64_t* a, std::uint64_t v) noexcept {
+  if (const std::uint64_t* const place = writes_.find(address_of(a))) {
+    stores_[*place].value = v;
+    return;
+  }
+  writes_.put(address_of(a), stores_.size());  // in the room that keep() made
+  stores_.push_back({a, v});
+  --kept_;
+}
+
+void RtmStandIn::Try::last_point_of_failure() {
+  std::uint64_t expected = snapshot_;
+  // acquire pairs with end: who committed before is seen; release is nobody's. A doomed one never finds its snapshot.
+  while (snapshot_ == doomed || !shared_.sequence.compare_exchange_strong(expected, snapshot_ + 1, std::memory_order_acq_rel)) {
+    validate();
+    expected = snapshot_;
+  }
+  committing_ = true;
+  for (const Store& s : stores_) store_word(s.address, s.value);  // release: who sees it sees the sequence odd
+}
+
+// A later commit takes the sequence after this look at it, and draws after that; an earlier one drew before.
+std::uint64_t RtmStandIn::Try::time_of_reads(const StampClock& clock) {
+  for (;;) {
+    const std::uint64_t now = clock.now();
+    if (shared_.sequence.load(std::memory_order_acquire) == snapshot_) return now;  // pairs with end
+    validate();
+  }
+}
+
+void RtmStandIn::Try::end() noexcept {
+  if (committing_) let_in();
+  cancel();
+}
+
+void RtmStandIn::Try::cancel() noexcept {
+  committing_ = false;
+  current = nullptr;
+  snapshot_ = doomed;
+  reads_.clear();
+  stores_.clear();
+  writes_.clear();
+  lines_.clear();
+  kept_ = lines_read_ = lines_written_ = 0;
+}
+
+void RtmStandIn::Try::shut_out() noexcept {
+  for (int spins = 0;;) {
+    std::uint64_t now = shared_.sequence.load(std::memory_order_relaxed) & ~std::uint64_t{1};
+    if (shared_.sequence.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel)) return;  // acquire pairs with end
+    if (++spins > 100) std::this_thread::yield();
+  }
+}
+
+static_assert(TransactionalMemory<Htm<Rtm>> && TransactionalMemory<Htm<RtmStandIn>>);
+static_assert(!has_stamps<None> && has_stamps<Htm<Rtm>>);
+
+}  // namespace perdure::tm

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// RtmStandIn: Htm's hardware in software, so that tries, lock, stamps and what engines do around them run on machines without RTM. For tests: it is slower than
+// `stm`, and it aborts at random.
+//
+// NOrec (Dalessandro, Spear, Scott, PPoPP '10): one sequence lock, odd while a commit writes; stores are buffered; what was read is compared by value whenever the
+// sequence has moved, so a try never sees two states (opacity). The lock's holder keeps the sequence odd, as RTM's holder has aborted all: who reads then is aborted.
+// As hardware does, it aborts when too many lines were touched (Limits), and at random. There are no registers to roll back, so an abort is a Conflict.
+// Thread safety: as Htm. Every access to the pool's words is atomic: a try looks at what others are writing.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "perdure/base/checksum.hpp"
+#include "perdure/tm/htm.hpp"
+#include "perdure/tm/write_set.hpp"
+
+namespace perdure::tm {
+
+struct RtmStandIn {
+  static constexpr const char* name = "htm-stand-in";
+  static constexpr bool buffers = true, returns_to_start = false;
+
+  static Status supported() { return {}; }
+  /// Aborts the try that the calling thread is in, as an instruction that no transaction can have.
+  static void leave();
+
+  /// Of the contexts made from then on; for tests.
+  struct Limits {
+    std::uint32_t lines_read = 8192, lines_written = 512;  ///< what a try may touch: a first-level cache of 32 KiB, and what reads spill to
+    std::uint32_t abort_one_in = 2000;                     ///< accesses; 0: never
+  };
+  static Limits& limits() noexcept {
+    static Limits all;
+    return all;
+  }
+
+  struct Shared {
+    alignas(128) std::atomic<std::uint64_t> sequence{0};
+  };
+
+  class Try {
+   public:
+    Try(const Try&) = delete;
+    Try& operator=(const Try&) = delete;
+    Try(Shared& shared, const std::atomic<bool>& held, int slot)
+        : shared_(shared), held_(held), limits_(limits()), random_(base::mix(static_cast<std::uint64_t>(slot) + 1)) {}
+
+    Abort start() noexcept;
+    void abort_held() noexcept { cancel(); }
+    void abort_conflict() { abort(Abort::conflict); }
+    [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
+      touch(a, read_bit);
+      if (const std::uint64_t* const place = writes_.find(address_of(a))) return stores_[*place].value;
+      std::uint64_t v = load_word(a);  // acquire: pairs with write_back, so that the sequence below is not older than v
+      while (shared_.sequence.load(std::memory_order_relaxed) != snapshot_) {
+        validate();
+        v = load_word(a);
+      }
+      reads_.push_back({a, v});
+      return v;
+    }
+    void own(const std::uint64_t* a) { touch(a, write_bit); }
+    /// Room for put(), which can't fail.
+    void keep(std::uint64_t* a) {
+      if (writes_.find(address_of(a)) != nullptr) return;
+      ++kept_;
+      writes_.reserve(kept_);
+      if (stores_.capacity() < stores_.size() + kept_) stores_.reserve((stores_.size() + kept_) * 2);
+    }
+    void put(std::uint64_t* a, std::uint64_t v) noexcept;
+    /// Heap state that others change outside of tries led to an error: is it ours?
+    void recheck(bool stale) {
+      if (stale) abort(Abort::conflict);
+      if (shared_.sequence.load(std::memory_order_acquire) != snapshot_) validate();  // pairs with end
+    }
+    [[nodiscard]] bool committing() const noexcept { return committing_; }
+    void last_point_of_failure();
+    [[nodiscard]] std::uint64_t time_of_reads(const StampClock& clock);
+    void end() noexcept;
+    void cancel() noexcept;
+    [[nodiscard]] Abort take_cause() noexcept { return std::exchange(cause_, Abort::none); }
+    void shut_out() noexcept;
+    void let_in() noexcept { shared_.sequence.store(shared_.sequence.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+
+   private:
+    friend struct RtmStandIn;
+    struct Read {
+      const std::uint64_t* address;
+      std::uint64_t value;
+    };
+    struct Store {
+      std::uint64_t* address;
+      std::uint64_t value;
+    };
+    static constexpr std::uint64_t read_bit = 1, write_bit = 2, doomed = ~std::uint64_t{0};  // no snapshot, no sequence
+    static std::uint64_t address_of(const void* a) noexcept { return reinterpret_cast<std::uintptr_t>(a); }
+
+    [[noreturn]] void abort(Abort why);
+    void validate();  // a newer snapshot, or Conflict
+    void touch(const std::uint64_t* a, std::uint64_t bit) {
+      const std::uint64_t line = address_of(a) >> 6;
+      const std::uint64_t* const seen = lines_.find(line);
+      if (seen == nullptr || (*seen & bit) == 0) touch_first(line, seen == nullptr ? 0 : *seen, bit);
+      random_ = random_ * 6364136223846793005ULL + 1442695040888963407ULL;
+      if (limits_.abort_one_in != 0 && (random_ >> 33) % limits_.abort_one_in == 0) abort(Abort::other);
+    }
+    void touch_first(std::uint64_t line, std::uint64_t seen, std::uint64_t bit);
+
+    static thread_local Try* current;  ///< begun and not ended
+    Shared& shared_;
+    const std::atomic<bool>& held_;
+    const Limits limits_;
+    std::uint64_t random_;
+    std::uint64_t snapshot_ = doomed;
+    Abort cause_ = Abort::none;
+    bool committing_ = false;
+    std::uint32_t lines_read_ = 0, lines_written_ = 0;
+    std::uint64_t kept_ = 0;
+    std::vector<Read> reads_;
+    std::vector<Store> stores_;
+    WriteIndex writes_, lines_;  // a word's place in stores_; a line's bits
+  };
+};
+
+}  // namespace perdure::tm

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Hardware transactions and their stand-in: serializable in the order of the stamps, opaque, alone under the lock, which five failed tries lead to; what an
+// exception leaves; what complete() may say. The same tests run on RTM where the processor has it, and are skipped with the reason where not.
+#include <cpuid.h>
+
+#include "perdure/tm/rtm.hpp"
+#include "perdure/tm/rtm_stand_in.hpp"
+#include "perdure/tm/stamps.hpp"
+#include "tests/tm/suite.hpp"
+
+namespace perdure::tm::testing {
+namespace {
+
+/// The stand-in's limits while a test runs.
+struct WithLimits {
+  explicit WithLimits(RtmStandIn::Limits l) { RtmStandIn::limits() = l; }
+  ~WithLimits() { RtmStandIn::limits() = {}; }
+  WithLimits(const WithLimits&) = delete;
+  WithLimits& operator=(const WithLimits&) = delete;
+};
+constexpr RtmStandIn::Limits often{64, 24, 40}, never{1 << 20, 1 << 20, 0};
+
+template <class Hardware>
+class Htms : public ::testing::Test {
+ public:
+  using M = Htm<Hardware>;
+  void SetUp() override {
+    if (const Status s = M::supported(); !s.ok()) GTEST_SKIP() << s.message();
+    shared = std::make_unique<typename M::Shared>(100);
+  }
+  std::unique_ptr<typename M::Shared> shared;
+};
+using Both = ::testing::Types<Rtm, RtmStandIn>;
+TYPED_TEST_SUITE(Htms, Both);
+
+/// Commits a store to `a`; f(id) is its before_publish.
+template <class Context, class F>
+void store_one(Context& context, std::uint64_t* a, F&& f) {
+  for (;;) {
+    context.begin(true);
+    try {
+      context.own(a);
+      context.store(a, 1);
+      return context.commit(f);
+    } catch (const Conflict&) {
+      context.rollback();
+    }
+  }
+}
+
+/// As suite.hpp's judge, with gaps between ids.
+std::string judge_stamps(std::vector<Entry> entries, std::size_t words) {
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const Entry& a, const Entry& b) { return a.id != b.id ? a.id < b.id : a.wrote > b.wrote; });
+  std::uint64_t last = 100, dense = 0, of_last = 100;
+  for (Entry& e : entries) {
+    if (e.wrote && e.id <= last) return "stamp " + std::to_string(e.id) + " is not above " + std::to_string(last);
+    if (e.wrote) of_last = e.id, ++dense;
+    last = of_last;
+    e.id = dense;
+  }
+  return judge(std::move(entries), words);
+}
+
+template <class M>
+std::string stamped_history(typename M::Shared& shared, int threads, int transactions, std::size_t words, std::size_t most, double share) {
+  Words memory(words);
+  std::vector<std::vector<Entry>> logs(static_cast<std::size_t>(threads));
+  in_threads(threads, [&](int me) {
+    typename M::Context context(shared, base::thread_slot());
+    std::mt19937_64 random(static_cast<std::uint64_t>(me) + 70);
+    for (int i = 0; i < transactions; ++i) {
+      const bool update = std::uniform_real_distribution<>(0, 1)(random) < share;
+      const bool cancel = update && random() % 16 == 0;
+      const std::uint64_t choice = random();
+      Entry entry;
+      try {
+        const Outcome done = atomically(context, update, [&](auto& tx) {
+          entry.accesses.clear();
+          std::mt19937_64 inner(choice);
+          for (std::size_t k = 0, n = 1 + inner() % most; k < n; ++k) {
+            const std::size_t w = inner() % words;
+            entry.accesses.push_back({w, tx[memory(w)], false});
+            if (!update || inner() % 2 != 0) continue;
+            const std::uint64_t value = inner() | 1;
+            tx.write(memory(w), value);
+            entry.accesses.push_back({w, value, true});
+          }
+          if (cancel) throw Cancelled();
+        });
+        entry.id = done.id;
+        entry.wrote = done.wrote;
+        logs[static_cast<std::size_t>(me)].push_back(std::move(entry));
+      } catch (const Cancelled&) {  // as if it had never been
+      }
+    }
+  });
+  std::vector<Entry> all;
+  for (auto& log : logs) all.insert(all.end(), log.begin(), log.end());
+  return judge_stamps(std::move(all), words);
+}
+
+// Reads-from, overwrites and overwritten reads alike: replayed in the order of the stamps every read sees what it saw. A view has a place there too.
+TYPED_TEST(Htms, HistoriesAreSerialInTheOrderOfTheStamps) {
+  struct Shape {
+    int threads, transactions;
+    std::size_t words, most;
+    double share;
+  };
+  for (const auto& limits : {RtmStandIn::Limits(), often, never}) {
+    const WithLimits with(limits);
+    for (const Shape& s :
+         {Shape{2, 20000, 16, 6, 0.5}, Shape{4, 10000, 16, 4, 0.9}, Shape{3, 12000, 256, 12, 0.1}, Shape{4, 10000, 1024, 40, 0.5}}) {
+      typename TestFixture::M::Shared fresh(100);
+      EXPECT_EQ("", stamped_history<typename TestFixture::M>(fresh, s.threads, s.transactions / static_cast<int>(scale) / 2, s.words,
+                                                             s.most, s.share))
+          << s.threads << " threads, " << s.words << " words";
+      EXPECT_LE(fresh.last(), fresh.complete()) << "nobody is committing";
+    }
+  }
+}
+
+TYPED_TEST(Htms, EveryRunningTransactionSeesOneState) {
+  const WithLimits with(often);
+  constexpr std::size_t n = 48;
+  Words cells(n);
+  for (std::size_t i = 0; i < n; ++i) cells[i] = i + 1;
+  std::atomic<int> torn{0};
+  in_threads(4, [&](int me) {
+    typename TestFixture::M::Context context(*this->shared, base::thread_slot());
+    std::mt19937_64 random(static_cast<std::uint64_t>(me));
+    for (unsigned i = 0; i < 3000 / scale; ++i) {
+      const std::size_t a = random() % n, b = random() % n;
+      if (me < 2)
+        atomically(context, true, [&](auto& tx) {
+          const std::uint64_t x = tx[cells(a)], y = tx[cells(b)];
+          if (a != b && x == y) ++torn;  // by a run that may yet abort: not even that may happen
+          tx.write(cells(a), y);
+          tx.write(cells(b), x);
+        });
+      else
+        atomically(context, me == 3, [&](auto& tx) {
+          std::uint64_t seen = 0;
+          for (std::size_t k = 0; k < n; ++k) seen += tx[cells(k)];
+          if (seen != n * (n + 1) / 2) ++torn;
+        });
+    }
+  });
+  EXPECT_EQ(0, torn);
+}
+
+TYPED_TEST(Htms, AnExceptionPutsEveryWordBackAndDrawsNoStamp) {
+  typename TestFixture::M::Context context(*this->shared, base::thread_slot());
+  Words memory(64);
+  for (std::size_t i = 0; i < 64; ++i) memory[i] = i;
+  for (int round = 0; round < 20; ++round) {
+    std::string said;
+    try {
+      atomically(context, true, [&](auto& tx) {
+        for (std::size_t i = 0; i < 64; ++i) tx.write(memory(i), 7);
+        throw std::runtime_error("made inside, and read outside of it");
+      });
+    } catch (const std::runtime_error& e) {
+      said = e.what();
+    }
+    EXPECT_EQ("made inside, and read outside of it", said);
+    for (std::size_t i = 0; i < 64; ++i) ASSERT_EQ(i, memory[i]);
+    EXPECT_EQ(100U, this->shared->last());
+  }
+  const std::uint64_t id = atomically(context, true, [&](auto& tx) { tx.write(memory(0), 1); }).id;
+  EXPECT_GT(id, 100U);
+  EXPECT_EQ(id, this->shared->last());
+  EXPECT_GT(atomically(context, false, [&](auto& tx) { EXPECT_EQ(1U, tx[memory(0)]); }).id, id) << "it bounds what was read";
+  EXPECT_GT(atomically(context, true, [&](auto& tx) { tx.write(memory(0), tx[memory(0)] + 1); }).id, id);
+  EXPECT_EQ(2U, memory[0]);
+}
+
+// Whoever is held up keeps complete() below his stamp to be, from before it is drawn to the end of before_publish; under the lock too.
+TYPED_TEST(Htms, CompleteStaysBelowACommitThatHasNotReturned) {
+  for (const RtmStandIn::Limits& limits : {never, RtmStandIn::Limits{1 << 20, 0, 0}}) {
+    const WithLimits with(limits);
+    Words far(64);
+    std::atomic<int> stage{0};
+    std::atomic<std::uint64_t> stamp{0};
+    std::thread slow([&] {
+      typename TestFixture::M::Context context(*this->shared, base::thread_slot());
+      store_one(context, far(0), [&](std::uint64_t id) {
+        stamp = id;
+        stage = 1;
+        while (stage != 2) std::this_thread::yield();
+      });
+    });
+    while (stage != 1) std::this_thread::yield();
+    typename TestFixture::M::Context context(*this->shared, base::thread_slot());
+    const std::uint64_t later = atomically(context, true, [&](auto& tx) { tx.write(far(0), tx[far(0)] + 1); }).id;
+    EXPECT_EQ(2U, far[0]) << "isolation has ended";
+    EXPECT_GT(later, stamp);
+    EXPECT_LT(this->shared->complete(), stamp);
+    EXPECT_EQ(later, this->shared->last());
+    stage = 2;
+    slow.join();
+    EXPECT_GE(this->shared->complete(), later);
+  }
+}
+
+TYPED_TEST(Htms, CompleteNeverPassesWhatIsStillToCome) {
+  for (const RtmStandIn::Limits& limits : {never, often, RtmStandIn::Limits{1 << 20, 0, 0}}) {
+    const WithLimits with(limits);
+    Words cells(4 * 8);
+    std::atomic<bool> stop{false};
+    std::atomic<int> early{0};
+    std::atomic<std::uint64_t> said{0};
+    in_threads(4, [&](int me) {
+      if (me == 3) {
+        for (unsigned i = 0; i < 200000 / scale; ++i) said = std::max(said.load(), this->shared->complete());
+        stop = true;
+        return;
+      }
+      typename TestFixture::M::Context context(*this->shared, base::thread_slot());
+      while (!stop)
+        store_one(context, cells(static_cast<std::size_t>(me) * 8), [&](std::uint64_t id) {
+          if (said >= id) ++early;  // it is in no log yet
+        });
+    });
+    EXPECT_EQ(0, early);
+    EXPECT_GT(said, 100U);
+  }
+}
+
+/// A counter that seldom goes on.
+struct Slow {
+  std::uint64_t operator()() const { return ++calls / 100; }
+  static inline std::uint64_t calls = 0;
+};
+
+// D2: who sees the end of a commit draws a later tick, though his slot is lower; also where the counter is coarse.
+template <class Counter>
+void stamps_rise() {
+  const StampClockOf<Counter> clock(7);
+  std::uint64_t last = 7;
+  for (unsigned i = 0; i < 100000 / scale; ++i) {
+    const std::uint64_t id = clock.draw(i % 2 == 0 ? base::max_threads - 1 : 0);
+    ASSERT_GT(id, last);
+    last = id;
+    ASSERT_GE(clock.now(), id);
+  }
+}
+TEST(Stamps, AreBelowTheTimeWhenTheyAreReturned) {
+  stamps_rise<Ticks>();
+  stamps_rise<Slow>();
+}
+
+// --- tries and the lock, on the stand-in, where aborts can be had on demand --------------------------------------------------------------
+
+class StandIn : public ::testing::Test {
+ public:
+  using M = Htm<RtmStandIn>;
+  M::Shared shared{0};
+};
+
+TEST_F(StandIn, FiveTriesThatDoNotFitLeadToTheLock) {
+  const WithLimits with({16, 4, 0});
+  M::Context context(shared, base::thread_slot());
+  Words memory(256);
+  Outcome done = atomically(context, true, [&](auto& tx) {
+    for (std::size_t line = 0; line < 5; ++line) tx.write(memory(line * 8), line);
+  });
+  EXPECT_EQ(6, done.runs) << "five tries, then the lock";
+  EXPECT_EQ(5U, shared.aborts(Abort::capacity));
+  EXPECT_EQ(1U, shared.locked());
+  done = atomically(context, true, [&](auto& tx) {
+    for (std::size_t word = 0; word < 32; ++word) tx.write(memory(word), word);  // four lines
+  });
+  EXPECT_EQ(1, done.runs);
+  done = atomically(context, false, [&](auto& tx) {
+    for (std::size_t line = 0; line < 17; ++line) (void)tx[memory(line * 8)];
+  });
+  EXPECT_EQ(6, done.runs);
+  EXPECT_EQ(2U, shared.locked());
+}
+
+TEST_F(StandIn, AbortsAtRandomAreTriedAgain) {
+  const WithLimits with({1 << 20, 1 << 20, 10});
+  M::Context context(shared, base::thread_slot());
+  Words memory(8);
+  for (int i = 0; i < 500; ++i)
+    atomically(context, true, [&](auto& tx) {
+      for (std::size_t k = 0; k < 4; ++k) tx.write(memory(k), tx[memory(k)] + 1);
+    });
+  for (std::size_t k = 0; k < 4; ++k) EXPECT_EQ(500U, memory[k]);
+  EXPECT_GT(shared.aborts(Abort::other), 200U);
+  EXPECT_GT(shared.locked(), 5U);
+  EXPECT_LT(shared.locked(), 250U);
+}
+
+// The lock is in every try's read set: who takes it aborts them, and what they see meanwhile is none of his stores. That is no failed try.
+TEST_F(StandIn, WhoTakesTheLockAbortsTries) {
+  const WithLimits with({64, 1, 0});
+  Words memory(64);
+  M::Context context(shared, base::thread_slot());
+  for (unsigned round = 1; round <= M::most_tries + 1; ++round) {
+    std::atomic<int> stage{0};
+    context.begin(true);
+    EXPECT_EQ(round - 1, context.read(memory(0)));
+    ASSERT_FALSE(context.direct()) << round;
+    std::thread holder([&] {
+      M::Context other(shared, base::thread_slot());
+      atomically(other, true, [&](auto& tx) {
+        tx.write(memory(0), round);
+        if (!tx.context().direct()) return tx.write(memory(8), round);  // too much for a try
+        stage = 1;
+        while (stage != 2) std::this_thread::yield();
+        tx.write(memory(8), round);
+      });
+    });
+    while (stage != 1) std::this_thread::yield();
+    EXPECT_THROW((void)context.read(memory(8)), Conflict);
+    context.rollback();
+    EXPECT_EQ(round, shared.aborts(Abort::lock_held));
+    stage = 2;
+    holder.join();
+  }
+  EXPECT_EQ(1, atomically(context, true, [&](auto& tx) { EXPECT_EQ(tx[memory(0)], tx[memory(8)]); }).runs);
+}
+
+TEST_F(StandIn, WhoSwallowsAConflictIsToldAgain) {
+  const WithLimits with({2, 4, 0});
+  M::Context context(shared, base::thread_slot());
+  Words memory(64);
+  const auto fail = [&] {
+    context.begin(true);
+    for (std::size_t line = 0; line < 2; ++line) EXPECT_EQ(0U, context.read(memory(line * 8)));
+    EXPECT_THROW((void)context.read(memory(16)), Conflict);
+  };
+  fail();
+  EXPECT_THROW((void)context.read(memory(0)), Conflict);
+  EXPECT_THROW(context.commit([](std::uint64_t) { FAIL(); }), Conflict);
+  context.rollback();
+  fail();
+  EXPECT_THROW(context.end_read_only(), Conflict);
+  context.rollback();
+  EXPECT_EQ(0U, shared.last());
+}
+
+TEST_F(StandIn, AHolderThatThrowsPutsBackAndLetsGo) {
+  const WithLimits with({64, 1, 0});
+  Words memory(64);
+  M::Context context(shared, base::thread_slot());
+  EXPECT_THROW(atomically(context, true,
+                          [&](auto& tx) {
+                            tx.write(memory(0), 1);
+                            tx.write(memory(8), 1);
+                            EXPECT_EQ(1U, memory[8]) << "under the lock stores go to memory";
+                            throw Cancelled();
+                          }),
+               Cancelled);
+  EXPECT_EQ(0U, memory[0] + memory[8]);
+  EXPECT_EQ(1U, shared.locked());
+  EXPECT_FALSE(shared.held);
+  atomically(context, true, [&](auto& tx) {
+    EXPECT_FALSE(tx.context().direct()) << "the next one has its tries";
+    tx.write(memory(0), 1);
+  });
+}
+
+// --- the hardware -------------------------------------------------------------------------------------------------------------------------
+
+TEST(RtmHere, IsWhatCpuidSays) {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  const bool leaf7 = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0;
+  const bool rtm = leaf7 && (b >> 11 & 1) != 0, aborts = leaf7 && (d >> 11 & 1) != 0;
+  const bool tsc = __get_cpuid(0x80000007U, &a, &b, &c, &d) != 0 && (d >> 8 & 1) != 0;
+  const Status s = base::rtm::support();
+  if (!rtm || aborts || !tsc) {
+    EXPECT_EQ(Code::unsupported, s.code());
+  }
+  if (!rtm) {
+    EXPECT_NE(std::string::npos, s.message().find("without RTM")) << s.message();
+  }
+  EXPECT_EQ(s.ok(), Htm<Rtm>::supported().ok());
+  EXPECT_TRUE(Htm<RtmStandIn>::supported().ok());
+}
+
+TEST(RtmHere, CausesOfAborts) {
+  using base::rtm::by_abort, base::rtm::by_capacity, base::rtm::by_conflict, base::rtm::may_succeed;
+  EXPECT_EQ(Abort::lock_held, Rtm::Try::cause_of(by_abort | may_succeed | 1U << 24));
+  EXPECT_EQ(Abort::not_here, Rtm::Try::cause_of(by_abort | 2U << 24));
+  EXPECT_EQ(Abort::capacity, Rtm::Try::cause_of(by_capacity));
+  EXPECT_EQ(Abort::conflict, Rtm::Try::cause_of(by_conflict | may_succeed));
+  EXPECT_EQ(Abort::other, Rtm::Try::cause_of(0));
+}
+
+// What no abort can undo ends the try, and the transaction runs under the lock.
+TEST(RtmHere, AFenceIsNeverSpeculative) {
+  if (const Status s = base::rtm::support(); !s.ok()) GTEST_SKIP() << s.message();
+  auto shared = std::make_unique<Htm<Rtm>::Shared>(0);
+  Htm<Rtm>::Context context(*shared, base::thread_slot());
+  Words memory(8);
+  atomically(context, true, [&](auto& tx) {
+    tx.write(memory(0), 1);
+    base::store_fence();
+    EXPECT_FALSE(base::rtm::inside());
+  });
+  EXPECT_EQ(1U, memory[0]);
+  EXPECT_EQ(1U, shared->locked());
+  EXPECT_EQ(1U, shared->aborts(Abort::not_here));
+}
+
+}  // namespace
+}  // namespace perdure::tm::testing
