@@ -8,13 +8,23 @@
 
 namespace perdure::log {
 
-HomeWriter::HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use use)
+std::uint64_t* LineMasks::fit(std::uint64_t home_bytes) {
+  const std::uint64_t pages = (home_bytes >> page_bits) + 1;
+  if (pages > pages_) {
+    words_.reset(static_cast<std::uint64_t*>(std::calloc(pages, 8)));
+    pages_ = words_ != nullptr ? pages : 0;
+    if (words_ == nullptr) throw std::bad_alloc();
+  }
+  return words_.get();
+}
+
+HomeWriter::HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use use, LineMasks* masks)
     : medium_(medium),
       max_home_bytes_(max_home_bytes),
       use_(use),
-      // zeros that are not touched take no memory
-      masks_(use == Use::recovery ? static_cast<std::uint64_t*>(std::calloc((medium.home_bytes() >> page_bits) + 1, 8)) : nullptr) {
-  if (use == Use::recovery && masks_ == nullptr) throw std::bad_alloc();
+      masks_(masks != nullptr         ? masks->fit(medium.home_bytes())
+             : use == Use::recovery ? own_.fit(medium.home_bytes())
+                                    : nullptr) {
   lines_.reserve(batch);
 }
 

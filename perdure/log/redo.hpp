@@ -28,13 +28,34 @@
 
 namespace perdure::log {
 
+/// A bit for each line of home, a word a page: zero but while a HomeWriter uses it. Made once for many writers, whose own sorting of lines would take longer
+/// than all else they do. Used by one writer at a time.
+class LineMasks {
+ public:
+  /// For a home of so many bytes. Throws std::bad_alloc. Zeros that are not touched take no memory.
+  std::uint64_t* fit(std::uint64_t home_bytes);
+  static constexpr std::uint64_t page_bits = 12, line_bits = 6, lines_a_page = 64;
+
+ private:
+  struct Free {
+    void operator()(std::uint64_t* p) const noexcept { std::free(p); }
+  };
+  std::unique_ptr<std::uint64_t[], Free> words_;
+  std::uint64_t pages_ = 0;
+};
+
 /// Stores words to home through the medium and remembers which lines to flush.
 class HomeWriter final : public pool::HeapTarget {
  public:
   enum class Use : std::uint8_t { running, recovery };  ///< recovery: what is only read is stored and flushed too (D4)
-  static constexpr std::size_t batch = 4096;            ///< lines; running: one more, and their write-back is started
-  /// Throws std::bad_alloc.
-  HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use use = Use::running);
+  static constexpr std::size_t batch = 4096;            ///< lines; running, without masks: one more, and their write-back is started
+  /// With `masks`, and in recovery, lines are noted there, and written back when flush() is called: once each. Throws std::bad_alloc.
+  HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use use = Use::running, LineMasks* masks = nullptr);
+  ~HomeWriter() {
+    for (const std::uint64_t page : pages_) masks_[page] = 0;
+  }
+  HomeWriter(const HomeWriter&) = delete;
+  HomeWriter& operator=(const HomeWriter&) = delete;
 
   void words(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n) {
     medium_.store(medium_.log_bytes() + offset, values, n * 8);
@@ -65,10 +86,7 @@ class HomeWriter final : public pool::HeapTarget {
   }
 
  private:
-  static constexpr std::uint64_t page_bits = 12, line_bits = 6, lines_a_page = 64;
-  struct Free {
-    void operator()(std::uint64_t* p) const noexcept { std::free(p); }
-  };
+  static constexpr std::uint64_t line_bits = LineMasks::line_bits, lines_a_page = LineMasks::lines_a_page;
 
   void touch(std::uint64_t offset, std::uint64_t n) const {
     for (std::uint64_t line = offset >> line_bits, last = (offset + n - 1) >> line_bits; line <= last; ++line) {
@@ -83,7 +101,7 @@ class HomeWriter final : public pool::HeapTarget {
       lines_.push_back(line);
     }
   }
-  // f() for lines_ full after full, rising; then nothing is touched any more.
+  // f() for lines_ full after full; then nothing is touched any more.
   template <class F>
   void each_touched(F&& f) const;
 
@@ -91,14 +109,15 @@ class HomeWriter final : public pool::HeapTarget {
   const std::uint64_t max_home_bytes_;
   const Use use_;
   mutable std::vector<std::uint64_t> lines_;  // to be flushed
-  // Recovery's, in their place: a log stores to a line many times, and is as long as home may be. A bit a line, a word a page, and the pages with any.
-  const std::unique_ptr<std::uint64_t[], Free> masks_;
+  // In their place, and the pages with any line.
+  LineMasks own_;
+  std::uint64_t* const masks_;
   mutable std::vector<std::uint64_t> pages_;
 };
 
 template <class F>
 void HomeWriter::each_touched(F&& f) const {
-  if (masks_ != nullptr) std::sort(pages_.begin(), pages_.end());
+  if (use_ == Use::recovery) std::sort(pages_.begin(), pages_.end());
   for (const std::uint64_t page : pages_) {
     if (lines_.size() + lines_a_page > batch) {
       f();

@@ -32,8 +32,8 @@ unsigned owner_of(std::uint64_t page, unsigned threads) noexcept {
 // takes to come, so the lines come together.
 class Part {
  public:
-  Part(medium::Medium& medium, std::uint64_t max_home_bytes, HomeWriter::Use use, unsigned me, unsigned threads)
-      : home_(medium, max_home_bytes, use), at_(medium.home()), home_bytes_(medium.home_bytes()), me_(me), threads_(threads) {}
+  Part(medium::Medium& medium, std::uint64_t max_home_bytes, HomeWriter::Use use, unsigned me, unsigned threads, LineMasks* masks)
+      : home_(medium, max_home_bytes, use, masks), at_(medium.home()), home_bytes_(medium.home_bytes()), me_(me), threads_(threads) {}
 
   /// False for a payload with an entry outside home; home is then as it may be.
   bool payload(const Payload& p) { return threads_ <= 1 ? entries<true>(p) : entries<false>(p); }
@@ -109,10 +109,10 @@ unsigned redo_threads(std::uint64_t log_bytes) noexcept {
 }
 
 std::size_t redo(medium::Medium& medium, std::uint64_t max_home_bytes, std::span<const Payload> payloads, HomeWriter::Use use,
-                 unsigned threads, const std::function<void(std::size_t)>& passed) {
+                 unsigned threads, const std::function<void(std::size_t)>& passed, std::span<LineMasks> masks) {
   std::atomic<std::size_t> strange{no_strange};
   in_team(std::max(threads, 1U), [&](unsigned me) {
-    Part part(medium, max_home_bytes, use, me, threads);
+    Part part(medium, max_home_bytes, use, me, threads, me < masks.size() ? &masks[me] : nullptr);
     for (std::size_t i = 0; i < payloads.size(); ++i) {
       if (me == 0 && passed) passed(i);
       if (!part.payload(payloads[i])) {

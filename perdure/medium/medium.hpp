@@ -98,7 +98,7 @@ class Medium {
   virtual void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept = 0;
   /// Starts the write-back of every line that [offset, offset + n) touches.
   virtual void flush(std::uint64_t offset, std::size_t n) noexcept = 0;
-  /// The same of the lines at `base` + 64 * each of `lines`, which rise; `base` is a multiple of 64.
+  /// The same of the lines at `base` + 64 * each of `lines`, no line twice; neighbours that follow each other are one run. `base` is a multiple of 64.
   virtual void flush_lines(std::uint64_t base, std::span<const std::uint64_t> lines) noexcept {
     each_run(lines, [&](std::uint64_t first, std::uint64_t count) { flush(base + first * 64, count * 64); });
   }

@@ -41,6 +41,33 @@ TEST(HomeWriter, EverythingStoredIsDurableAfterFlushAndFence) {
   EXPECT_EQ(m->current_image(), m->durable_image());
 }
 
+// Masks are lent to one writer after the other: each line is written back once, and one that ends without flush() leaves no line noted, which the next
+// would take for its own.
+TEST(HomeWriter, MasksAreAsTheyWereWhenAWriterEnds) {
+  auto m = medium_with_garbage();
+  LineMasks masks;
+  const std::uint64_t value = 1;
+  const auto flushes = [&] {
+    std::uint64_t lines = 0;
+    for (const auto& e : m->events())
+      if (e.kind == medium::Event::Kind::flush) lines += e.bytes / 64;
+    return lines;
+  };
+  {
+    HomeWriter home(*m, home_bytes, HomeWriter::Use::running, &masks);
+    for (std::uint64_t at : {0U, 640U, 8U, 4096U, 640U, 0U}) home.words(pool::chunk_bytes + at, &value, 1);
+    home.flush();
+    EXPECT_EQ(3U, flushes());
+    home.words(pool::chunk_bytes + 8192, &value, 1);
+  }
+  EXPECT_EQ(3U, flushes());
+  HomeWriter home(*m, home_bytes, HomeWriter::Use::running, &masks);
+  home.words(pool::chunk_bytes + 8192 + 8, &value, 1);
+  home.flush();
+  ASSERT_TRUE(m->fence().ok());
+  EXPECT_TRUE(m->is_durable(4096 + pool::chunk_bytes + 8192, 64));
+}
+
 TEST(HomeWriter, ASpanIsNamedOnlyOverADurableBitmapOfZeros) {
   for (const std::uint32_t cls : {0U, 7U, 20U, 30U}) {
     auto m = medium_with_garbage();

@@ -16,6 +16,7 @@ Replay::Replay(Core& core, log::Ring* rings, std::uint32_t count, std::function<
       kept_(kept),
       applied_to_(count),
       cursors_(count),
+      masks_(core.config.reproduce_threads),
       applied_(applied),
       reproduced_(applied) {}
 
@@ -68,7 +69,7 @@ std::uint64_t Replay::step(std::uint64_t most) {
   }
   if (bytes != 0) {
     const std::uint64_t max_home = core_.file.header().max_home_bytes;
-    if (log::redo(core_.medium, max_home, payloads_, log::HomeWriter::Use::running, core_.config.reproduce_threads) != log::no_strange)
+    if (log::redo(core_.medium, max_home, payloads_, log::HomeWriter::Use::running, core_.config.reproduce_threads, {}, masks_) != log::no_strange)
       return core_.poison(log::strange_record(core_.medium, last)), 0;
     clear();
     reproduced_.store(last, std::memory_order_release);  // pairs with reproduced()

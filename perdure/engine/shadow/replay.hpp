@@ -18,6 +18,7 @@
 #include "perdure/engine/core.hpp"
 #include "perdure/log/kept.hpp"
 #include "perdure/log/packed.hpp"
+#include "perdure/log/redo.hpp"
 #include "perdure/log/ring.hpp"
 
 namespace perdure::engine::shadow {
@@ -53,6 +54,7 @@ class Replay {
   std::mutex mutex_;
   std::vector<std::uint64_t> applied_to_;             // of each ring: home has, durably, what lies below
   std::vector<Cursor> cursors_;                       // a step's
+  std::vector<log::LineMasks> masks_;                 // a thread's that applies
   std::vector<log::Payload> payloads_;                // a round's
   std::vector<std::vector<std::uint64_t>> unpacked_;  // those of them that do not lie in a ring
   std::uint64_t own_bytes_ = 0;                       // of these
