@@ -71,10 +71,10 @@ struct RtmStandIn {
       if (stores_.capacity() < stores_.size() + kept_) stores_.reserve((stores_.size() + kept_) * 2);
     }
     void put(std::uint64_t* a, std::uint64_t v) noexcept;
-    /// Heap state that others change outside of tries led to an error: is it ours?
+    /// Heap state that others change outside of tries led to an error: is it ours? Words are no witness: they may be as they were again, since a block was
+    /// freed, and allocated again, and the pointer to it stored again.
     void recheck(bool stale) {
-      if (stale) abort(Abort::conflict);
-      if (shared_.sequence.load(std::memory_order_acquire) != snapshot_) validate();  // pairs with end
+      if (stale || shared_.sequence.load(std::memory_order_acquire) != snapshot_) abort(Abort::conflict);  // pairs with end
     }
     [[nodiscard]] bool committing() const noexcept { return committing_; }
     void last_point_of_failure();

@@ -19,6 +19,9 @@ struct Root {
   std::array<p<std::uint64_t>, 64> word;
   hash_map<std::uint64_t, std::uint64_t> map;
 };
+struct Slots {
+  std::array<ptr<std::uint64_t>, 2> block;
+};
 using Htms = Pool<Root, engines<dudetm_htm, dudetm_htm_stand_in, dudetm, dudetm_stm>>;
 
 Options options_for(const char* engine, Durability durability = durable) {
@@ -107,6 +110,21 @@ TEST(Htm, NumbersInThePoolAreDense) {
     EXPECT_TRUE(looked.durable()) << "it bounds what was read, and that is durable";
     EXPECT_TRUE(looked.try_wait().ok());
   }
+}
+
+// The heap's bits are set in isolation, with the pointer to the block: who sees the one sees the other.
+TEST(Htm, WhoSeesABlockMayFreeIt) {
+  const Shape shape{.durability = async, .ring_bytes = 1 << 20};
+  auto rig = open_rig<Slots>(*engine::find_instance("dudetm/htm-stand-in"), shape);
+  in_threads(4, [&](int) {
+    for (unsigned i = 0; i < 20000 / scale; ++i)
+      rig.pool.update([&](auto& tx, Slots& r) {
+        auto& slot = r.block[i % r.block.size()];
+        std::uint64_t* const block = tx(slot);
+        if (block != nullptr) tx.free(block);  // throws if its bit is not set
+        tx(slot) = block == nullptr ? reinterpret_cast<std::uint64_t*>(tx.alloc(48)) : nullptr;
+      });
+  });
 }
 
 // No try can have another's begin and end inside: it runs under the lock. So the inner one, which has committed, is never run twice.
