@@ -38,7 +38,8 @@ class LineMasks {
 
  private:
   struct Free {
-    void operator()(std::uint64_t* p) const noexcept { std::free(p); }
+    std::uint64_t bytes;
+    void operator()(std::uint64_t* p) const noexcept;
   };
   std::unique_ptr<std::uint64_t[], Free> words_;
   std::uint64_t pages_ = 0;

@@ -104,7 +104,7 @@ class Shadow {
   bool slice_locked(Context& context, std::size_t pages);
   void start_replay();
   void group_transactions();
-  bool persist(std::chrono::steady_clock::time_point& since);
+  bool persist(std::chrono::microseconds nap);
   void evict();
   Status replay_up_to(std::uint64_t id);
   Status finish_checkpoint();
@@ -125,7 +125,7 @@ class Shadow {
   std::mutex checkpointing_;
   std::atomic<std::uint64_t> checkpoints_{0}, applied_{0};
   std::atomic<bool> async_seen_{false};
-  std::chrono::steady_clock::time_point group_began_;  // the background thread's
+  unsigned group_naps_ = 0, idle_naps_ = 0;  // the background thread's, of a group that is not full: since it began; since one came
   log::Persister persister_;
   Contexts<Context> contexts_;
   std::mutex sleep_;

@@ -309,16 +309,17 @@ void Shadow<Tm, How>::background() {
   }
 }
 
-// Persists what nobody waits for. A group that is not full is left until none has come for some milliseconds (`since`: when the last did), or for
-// a second in all. Returns whether more may be there at once.
+// Persists what nobody waits for. A group that is not full is left until none has come for some milliseconds, or for a second or two in all; in naps, not by a
+// clock, so that a run under a scheduler can be repeated. Returns whether more may be there at once.
 template <class Tm, Reproduce How>
-bool Shadow<Tm, How>::persist(std::chrono::steady_clock::time_point& since) {
-  using std::chrono::milliseconds;
-  const auto now = std::chrono::steady_clock::now();
-  if (persister_.waiting() == 0) group_began_ = now;
-  const bool whole = now - since < milliseconds(4) && now - group_began_ < milliseconds(1000);
+bool Shadow<Tm, How>::persist(std::chrono::microseconds nap) {
+  constexpr std::chrono::microseconds long_nap(1600);
+  constexpr unsigned most_naps = 400;  // they get longer, up to 5 ms
+  if (persister_.waiting() == 0) group_naps_ = idle_naps_ = 0;
+  const bool whole = idle_naps_ == 0 && group_naps_ < most_naps;
   const auto outcome = persister_.step(whole);
-  if (outcome == log::Persister::Outcome::gathered || outcome == log::Persister::Outcome::wrote) since = now;
+  ++group_naps_;
+  idle_naps_ = outcome == log::Persister::Outcome::nothing && nap >= long_nap ? idle_naps_ + 1 : 0;
   return outcome == log::Persister::Outcome::wrote;
 }
 
@@ -328,11 +329,10 @@ void Shadow<Tm, How>::work() {
   microseconds nap(50);
   std::uint64_t last_tail = 0;
   auto shown = std::chrono::steady_clock::now();
-  auto group_since = shown;
   for (;;) {
     bool did = false;
     if (async_seen_.load(std::memory_order_relaxed)) {
-      did = persist(group_since);
+      did = persist(nap);
       if (!persister_.status().ok()) core_.poison(persister_.status());
     }
     if constexpr (How == Reproduce::replay) {
