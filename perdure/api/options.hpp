@@ -40,7 +40,7 @@ struct Options {
   /// it is aborted at its next call (`busy`). 0: never
   std::uint32_t long_wrap_ms = 0;
   /// dudetm: so many transactions at most are combined to one log record, of each word the last value; it is written when they are that many, when
-  /// somebody waits, when none has come for some milliseconds, or after a second. 1 to 2^24; 0: not combined (with `compress`: 64)
+  /// somebody waits, when none has come for some milliseconds, or after a second or two. 1 to 2^24; 0: not combined (with `compress`: 64)
   std::uint32_t persist_group = 0;
   bool compress = false;           ///< dudetm: combined records are compressed (lz4). dudetm-combined always does
   std::uint64_t volatile_log = 0;  ///< dudetm: bytes of each thread's volatile log, 4 KiB to 16 GiB; 0: 8 MiB (dudetm-inf: to begin with)
