@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What DudeTM's figures have in common: the systems by the paper's names, the workloads, and cells of bench/systems/dude_main.cpp over them."""
 
+import itertools
+
 from .figure import Wanted, processes
 
 MIB = 1 << 20
@@ -21,6 +23,7 @@ def process_of(system, structure, delays=DELAYS, more=(), log=LOG):
 def measured(bench, wanted, asked, value=lambda answer: answer["rate"]):
     """wanted: {key: process_of(...)}; asked: {cell: (key, request)}: {cell: [value of each round]}."""
     seconds = 0.1 if bench.quick else 0.3
+    seeds = itertools.count(1)  # or a process would insert its first round's keys again, and change nothing
     with processes(bench, wanted) as opened:
-        return bench.interleave({cell: lambda k=key, r=request: value(opened[k].ask({"seconds": seconds, "warmup": 0.05, **r}))
+        return bench.interleave({cell: lambda k=key, r=request: value(opened[k].ask({"seconds": seconds, "warmup": 0.05, "seed": next(seeds), **r}))
                                  for cell, (key, request) in asked.items()})
