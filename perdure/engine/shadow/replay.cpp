@@ -69,7 +69,8 @@ std::uint64_t Replay::step(std::uint64_t most) {
   }
   if (bytes != 0) {
     const std::uint64_t max_home = core_.file.header().max_home_bytes;
-    if (log::redo(core_.medium, max_home, payloads_, log::HomeWriter::Use::running, core_.config.reproduce_threads, {}, masks_) != log::no_strange)
+    if (log::redo(core_.medium, max_home, payloads_, log::HomeWriter::Use::running, core_.config.reproduce_threads, {}, masks_) !=
+        log::no_strange)
       return core_.poison(log::strange_record(core_.medium, last)), 0;
     clear();
     reproduced_.store(last, std::memory_order_release);  // pairs with reproduced()
