@@ -8,6 +8,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/medium/recording.hpp"
@@ -34,8 +35,12 @@ class WatchMedium final : public medium::Medium {
   [[nodiscard]] medium::RecordingMedium& recording() noexcept { return *inner_; }
   /// Set while nobody else uses the medium.
   void before_home_write(HomeWrite f) { before_ = std::move(f); }
-  /// The same of all that changes what is stored, or durable, but for records that are appended to a ring.
-  void before_each(Each f) { each_ = std::move(f); }
+  /// The same of all that changes what is stored, or durable, but for records that are appended to a ring. Any time: a thread of the pool's own may use it.
+  void before_each(Each f) {
+    auto set = f ? std::make_shared<const Each>(std::move(f)) : nullptr;
+    const std::lock_guard lock(each_mutex_);
+    each_.swap(set);
+  }
   /// Fences of the calling thread so far.
   [[nodiscard]] std::uint64_t my_fences() const noexcept { return mine(fences_).load(); }
   [[nodiscard]] std::uint64_t my_streamed_lines() const noexcept { return mine(lines_).load(); }
@@ -52,16 +57,16 @@ class WatchMedium final : public medium::Medium {
     inner_->stream(offset, src, n);
   }
   void flush(std::uint64_t offset, std::size_t n) noexcept override {
-    if (each_) each_(Call::flush, offset);
+    each(Call::flush, offset);
     inner_->flush(offset, n);
   }
   Status fence() noexcept override {
-    if (each_) each_(Call::fence, 0);
+    each(Call::fence, 0);
     ++mine(fences_);
     return inner_->fence();
   }
   Status flush_all() noexcept override {
-    if (each_) each_(Call::flush_all, 0);
+    each(Call::flush_all, 0);
     return inner_->flush_all();
   }
   Result<medium::RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override { return inner_->map_ring(offset, bytes); }
@@ -85,13 +90,22 @@ class WatchMedium final : public medium::Medium {
   static const std::atomic<std::uint64_t>& mine(const PerThread& all) noexcept {
     return all[static_cast<std::size_t>(base::thread_slot())];
   }
+  void each(Call call, std::uint64_t offset) noexcept {
+    std::shared_ptr<const Each> f;
+    {
+      const std::lock_guard lock(each_mutex_);  // not while it runs: it may stop its thread
+      f = each_;
+    }
+    if (f) (*f)(call, offset);
+  }
   void watch(std::uint64_t offset, const void* src, std::size_t n) noexcept {
-    if (each_) each_(Call::write, offset);
+    each(Call::write, offset);
     if (before_ && offset >= log_bytes_) before_(offset, src, n);
   }
   std::unique_ptr<medium::RecordingMedium> inner_;
   HomeWrite before_;
-  Each each_;
+  std::mutex each_mutex_;
+  std::shared_ptr<const Each> each_;
   PerThread fences_{}, lines_{};
 };
 
