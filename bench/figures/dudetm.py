@@ -14,7 +14,7 @@ PAPER = Paper(
            "medium has the paper's delay, on tmpfs. The paper's machine had 12 cores, its tables four threads that Perform; this one has two, so that one thread",
            "Performs unless the figure says otherwise, and Persist and Reproduce share the other core.",
            "",
-           "Volatile-STM is `volatile/stm`, DudeTM `dudetm/stm`, asynchronous, its log of 64 MiB and its volatile logs of 8 MiB a thread; DudeTM-Inf and -Sync are",
+           "Volatile-STM is `volatile/stm`, DudeTM `dudetm/stm`, asynchronous, its log of 64 MiB and its volatile logs of 1 MiB a thread; DudeTM-Inf and -Sync are",
            "`dudetm-inf/stm` and `dudetm-sync/stm`. What `update` has not made durable when the time is over is waited for, and the wait is in the figure. NVML's place is taken by",
            "libpmemobj, whose flushes and drains are charged the same delay. D-Tab4 (HTM) is not measured: no processor here has RTM."],
     figures=sorted([*dudetm_throughput.FIGURES, *dudetm_log.FIGURES], key=lambda figure: _ORDER.index(figure.row)),

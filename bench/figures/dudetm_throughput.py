@@ -95,11 +95,12 @@ def beside_nvml_findings(points):
 
 # --- table 3 ------------------------------------------------------------------------------------------------------------------------
 
-LATENCIES = {DUDE: SYSTEMS[DUDE], SYNC: SYSTEMS[SYNC], "dudetm/stm, durable": "dudetm/stm:durable", "shadow, durable": "shadow:durable", NVML: SYSTEMS[NVML]}
+SHORT = "DudeTM, volatile log of 8 KiB"
+LATENCIES = {DUDE: SYSTEMS[DUDE], SHORT: SYSTEMS[DUDE], SYNC: SYSTEMS[SYNC], "dudetm/stm, durable": "dudetm/stm:durable", "shadow, durable": "shadow:durable", NVML: SYSTEMS[NVML]}
 
 
 def latencies(bench):
-    wanted = {name: process_of(system, "tpcch") for name, system in LATENCIES.items()}
+    wanted = {name: process_of(system, "tpcch", more=("--volatile-log", 8192) if name == SHORT else ()) for name, system in LATENCIES.items()}
     found = measured(bench, wanted, {name: (name, {"run": "tpcch-1", "latency": True}) for name in wanted}, lambda answer: answer["counters"])
     return [point(name, f"{p} %", [c[f"latency_p{p}_us"] for c in rounds]) for name, rounds in found.items() for p in (50, 90, 99)]
 
@@ -136,6 +137,8 @@ FIGURES = [
            "throughput, of libpmemobj's", beside_nvml, beside_nvml_findings,
            remark="The paper moved NVML's allocations out of the transactions; here every system allocates TPC-C's rows in them.", bars=True),
     Figure("D-Tab3", "Durable latency of TPC-C (hash)", "DudeTM 45, 73, 124 us (50, 90, 99 %), DudeTM-Sync 18, 40, 90, Mnemosyne 62, 87, 126, NVML 112, 161, 254.", "one thread; from the begin to the thread's knowing that the transaction is durable",
-           "share of transactions", "latency, us", latencies, latencies_findings, bars=True, log_y=True),
+           "share of transactions", "latency, us", latencies, latencies_findings, bars=True, log_y=True,
+           remark="One core has both Persist and Reproduce, which is less than Perform produces: the volatile log is full, and a transaction becomes durable when what it holds has been persisted. "
+                  "The paper's Persist kept up. So the latency is the volatile log's length: with 8 KiB, a few transactions, it is the paper's."),
     Figure("D-Fig5", "Threads, TPC-C (B+-tree)", "DudeTM's speed-up is the TM's; nearly linear where each thread has a district.", "1 and 2 threads; 0.15 s a cell", "threads", "throughput, of one thread's", threads, threads_findings),
 ]

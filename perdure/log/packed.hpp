@@ -5,7 +5,12 @@
 //   word 0  words of the payload that was packed (32 bits) | bytes of the block << 32
 //   word 1  an lz4 block, zeros up to an even number of words
 //
-// Source: DudeTM (ASPLOS '17) 3.3, "Log Compression"; lz4's block format (its documents, lz4_Block_format.md).
+// What the block holds are planes. A payload is pairs of words, which of single stored words are a key and a value, by address: the first word of each pair
+// is replaced by its difference to the one before, modulo 2^64; then come the lowest bytes of all first words, their next bytes, and so on, then the second words'
+// in the same way. Neighbours in a plane are alike where neighbouring entries are, which lz4, looking for repeated bytes, would not see in the words.
+//
+// Source: DudeTM (ASPLOS '17) 3.3, "Log Compression"; lz4's block format (its documents, lz4_Block_format.md); the planes: the shuffle filter of HDF5 and
+// Blosc (Alted, "Why modern CPUs are starving and what can be done about it", 2010).
 // Thread safety: plain functions; a scratch belongs to one thread.
 #pragma once
 

@@ -148,6 +148,19 @@ TEST_F(CombinerTest, AnOpAndAWordInItsSpansBitmapAreNotCombined) {
   EXPECT_TRUE(commutes()) << "the next group";
 }
 
+// What combination leaves: keys in the order of addresses, values that are alike. The bytes in which they differ are six of sixteen.
+TEST(Packed, NeighboursAreAlike) {
+  std::mt19937_64 random(8);
+  std::vector<std::uint64_t> payload, packed;
+  for (std::uint64_t n = 0, offset = 0; n < 10000; ++n) {
+    offset += 8 * (1 + random() % 64);
+    payload.push_back(offset / 8 << 24 | 1 << 4 | 1);
+    payload.push_back((random() % 10000) << 32 | random() % 200);
+  }
+  ASSERT_TRUE(pack(payload.data(), payload.size(), packed));
+  EXPECT_LT(packed.size() * 3, payload.size());
+}
+
 TEST(Packed, IsThePayloadAgain) {
   std::mt19937_64 random(6);
   std::vector<std::uint64_t> packed, scratch;

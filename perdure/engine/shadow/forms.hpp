@@ -26,7 +26,7 @@ inline constexpr std::array<InstanceName, 4> dudetm_stm_names = {
 
 struct Form {
   pool::Order order = pool::Order::prefix;
-  std::uint64_t volatile_words = 1 << 20;  ///< of a thread's log: 8 MiB
+  std::uint64_t volatile_words = 1 << 17;  ///< of a thread's log: 1 MiB
   bool unbounded = false;
   std::uint64_t group = 0;
   bool compress = false;
