@@ -8,6 +8,9 @@
 //     ("per_transaction": 8 and "idle": 50 are Cell's)
 //     ({"audit": true, "reopen": true} closes and opens first). End of input ends it.
 // Exit: 0, 1 when something failed or an audit found something, 2 for wrong arguments.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
@@ -44,7 +47,15 @@ Json audited(Session& session, bool reopen) {
   return {{"problems", session.audit()}, {"reopened", reopened}};
 }
 
-Json answer(Session& session, const Json& asked) {
+/// Waits until the file system has nothing left to write: what one system left behind is not another one's time.
+void sync_file_system(const std::string& directory) {
+  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  ::syncfs(fd);
+  ::close(fd);
+}
+
+Json answer(Session& session, const std::string& directory, const Json& asked) {
   if (asked.contains("audit")) return audited(session, asked.value("reopen", false));
   if (!asked.contains("run")) throw std::invalid_argument("found " + asked.dump() + ", expected {\"run\": ...} or {\"audit\": ...}");
   Cell cell;
@@ -58,18 +69,19 @@ Json answer(Session& session, const Json& asked) {
   cell.latency = asked.value("latency", cell.latency);
   if (cell.per_transaction == 0 || cell.idle_percent > 99)
     throw std::invalid_argument("found " + asked.dump() + ", expected at least 1 operation a transaction, and 0 to 99 % of idle time");
+  sync_file_system(directory);
   return to_json(cell, session.run(cell));
 }
 
 void say(const Json& j) { std::cout << j.dump() << '\n' << std::flush; }
 
-int serve_lines(Session& session) {
+int serve_lines(Session& session, const std::string& directory) {
   say({{"ready", true}, {"describe", session.describe()}});
   std::string line;
   while (std::getline(std::cin, line)) {
     if (line.empty()) continue;
     try {
-      say(answer(session, Json::parse(line)));
+      say(answer(session, directory, Json::parse(line)));
     } catch (const std::exception& e) {
       say({{"error", e.what()}});
     }
@@ -85,7 +97,8 @@ void print_text(const Json& figures) {
   for (const auto& [name, value] : figures["counters"].items()) std::printf("  %-24s %.0f\n", name.c_str(), value.get<double>());
 }
 
-int one_cell(Session& session, const Cell& cell, bool json) {
+int one_cell(Session& session, const std::string& directory, const Cell& cell, bool json) {
+  sync_file_system(directory);
   Json figures = to_json(cell, session.run(cell));
   figures["describe"] = session.describe();
   figures["audit"] = audited(session, false)["problems"];
@@ -125,12 +138,12 @@ const System& find(const Systems& systems, const std::string& name, const std::s
 unsigned parameter_of(const std::string& workload, const std::string& structure) {
   const std::string prefix = structure + "-";
   if (workload.starts_with(prefix)) {
-    std::size_t used = 0;
     const std::string digits = workload.substr(prefix.size());
-    const unsigned long n = digits.empty() ? 0 : std::stoul(digits, &used);
-    if (used == digits.size() && !digits.empty()) return static_cast<unsigned>(n);
+    if (digits.size() == 1 && digits[0] >= 'a' && digits[0] <= 'z') return static_cast<unsigned char>(digits[0]);
+    const bool number = !digits.empty() && digits.size() < 10 && digits.find_first_not_of("0123456789") == std::string::npos;
+    if (number) return static_cast<unsigned>(std::stoul(digits));
   }
-  throw std::invalid_argument("found workload '" + workload + "', expected '" + prefix + "<number>'");
+  throw std::invalid_argument("found workload '" + workload + "', expected '" + prefix + "<number>', or a letter where the workload has letters");
 }
 
 int serve(int argc, char** argv, const Systems& systems) {
@@ -143,7 +156,7 @@ int serve(int argc, char** argv, const Systems& systems) {
   app.add_flag("--list", list, "print the systems that this executable holds, as JSON");
   app.add_option("--system", system, "the system to measure");
   app.add_option("--structure", setting.structure, "what to fill (default: the workload's)");
-  app.add_option("--workload", cell.workload, "what to run: <structure>-<number>, such as sps-8, hash-100, rb-10, kv-16");
+  app.add_option("--workload", cell.workload, "what to run: <structure>-<number>, such as sps-8, hash-100, ycsb-a");
   app.add_option("--threads", cell.threads, "threads")->check(CLI::Range(1, 64));
   app.add_option("--seconds", cell.seconds, "measured time")->check(CLI::PositiveNumber);
   app.add_option("--warmup", cell.warmup, "time before that")->check(CLI::NonNegativeNumber);
@@ -181,7 +194,7 @@ int serve(int argc, char** argv, const Systems& systems) {
     const Scratch scratch(setting.directory);
     setting.directory = scratch.path();
     const auto session = found.open(setting);
-    return lines ? serve_lines(*session) : one_cell(*session, cell, json);
+    return lines ? serve_lines(*session, setting.directory) : one_cell(*session, setting.directory, cell, json);
   } catch (const std::invalid_argument& e) {
     std::fprintf(stderr, "%s: %s\n", argv[0], e.what());
     return 2;

@@ -80,7 +80,7 @@ struct System {
 
 using Systems = std::vector<System>;
 
-/// The number in a workload's name: 8 of "sps-8". Throws std::invalid_argument when the name is not "<structure>-<number>".
+/// The number in a workload's name: 8 of "sps-8"; the code of a letter, as in "ycsb-a". Throws std::invalid_argument for other names.
 unsigned parameter_of(const std::string& workload, const std::string& structure);
 
 /// main() of a benchmark executable: --list, one cell, or --serve (see serve.cpp).

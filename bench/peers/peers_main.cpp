@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The executable that holds the stores Perdure is compared with in `./dev bench file`: those whose libraries CMake found.
-#include "bench/kv/store.hpp"
+// perdure_bench_peers: the stores Perdure is compared with, those whose libraries CMake found.
+#include "bench/peers/peer.hpp"
 
 int main(int argc, char** argv) {
   bench::Systems systems;
@@ -16,6 +16,9 @@ int main(int argc, char** argv) {
 #endif
 #ifdef PERDURE_BENCH_BERKELEYDB
   bench::add_berkeleydb(systems);
+#endif
+#ifdef PERDURE_BENCH_TOKYOCABINET
+  bench::add_tokyocabinet(systems);
 #endif
   return bench::serve(argc, argv, systems);
 }

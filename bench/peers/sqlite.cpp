@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SQLite as a key-value store: WAL, one connection a thread, prepared statements, BEGIN IMMEDIATE. Waiting: synchronous=FULL. Not
-// waiting: synchronous=NORMAL (syncs at checkpoints only; a power cut may lose the last commits) and OFF (never syncs).
+// SQLite: one table of blobs in WAL mode, prepared statements, BEGIN IMMEDIATE. Waiting: synchronous=FULL. Not waiting: synchronous=NORMAL (syncs at
+// checkpoints only; a power cut may lose the last commits) and OFF (never syncs). A transaction takes one of the connections that nobody uses.
 // SQLite has one writer: a mutex in front of it spares the threads its busy handler's sleeps, which would cost it much at 16 threads.
 #include <sqlite3.h>
 #include <unistd.h>
 
 #include <mutex>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
-#include "bench/kv/store.hpp"
+#include "bench/peers/peer.hpp"
 
 namespace bench {
 namespace {
 
-class Connection {
+class Connection final : public Peer::Transaction {
  public:
-  Connection(const std::string& path, const std::string& synchronous) {
+  explicit Connection(const std::string& path) {
     const int code = sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
     check(code, "open");
     sqlite3_busy_handler(
@@ -27,42 +29,66 @@ class Connection {
         },
         nullptr);  // a checkpointer of another connection
     run("PRAGMA journal_mode=WAL");
-    run("PRAGMA synchronous=" + synchronous);
     run("CREATE TABLE IF NOT EXISTS kv(k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID");
     begin_ = prepare("BEGIN IMMEDIATE");
-    put_ = prepare("INSERT INTO kv(k, v) VALUES(?1, ?2) ON CONFLICT(k) DO UPDATE SET v = excluded.v");
+    view_ = prepare("BEGIN");
     commit_ = prepare("COMMIT");
+    rollback_ = prepare("ROLLBACK");
+    get_ = prepare("SELECT v FROM kv WHERE k = ?1");
+    put_ = prepare("INSERT INTO kv(k, v) VALUES(?1, ?2) ON CONFLICT(k) DO UPDATE SET v = excluded.v");
+    erase_ = prepare("DELETE FROM kv WHERE k = ?1");
+    scan_ = prepare("SELECT k, v FROM kv WHERE k >= ?1 ORDER BY k");
   }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
-  ~Connection() {
-    for (sqlite3_stmt* s : {begin_, put_, commit_}) sqlite3_finalize(s);
+  ~Connection() override {
+    for (sqlite3_stmt* s : {begin_, view_, commit_, rollback_, get_, put_, erase_, scan_}) sqlite3_finalize(s);
     sqlite3_close(db_);
   }
 
-  void begin() { step(begin_, "BEGIN IMMEDIATE"); }
-  void commit() { step(commit_, "COMMIT"); }
-  void put(const Key& key, const Value& value) {
-    sqlite3_bind_blob(put_, 1, key.data(), key_bytes, SQLITE_STATIC);
-    sqlite3_bind_blob(put_, 2, value.data(), value_bytes, SQLITE_STATIC);
+  void run(const std::string& sql) { check(sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr), sql); }
+  void transact(bool view, const Peer::Body& body) {
+    step(view ? view_ : begin_, "BEGIN");
+    try {
+      body(*this);
+      step(commit_, "COMMIT");
+    } catch (...) {
+      step(rollback_, "ROLLBACK");
+      throw;
+    }
+  }
+
+  bool get(std::string_view key, std::string& value) override {
+    bind(get_, 1, key);
+    const int code = sqlite3_step(get_);
+    if (code == SQLITE_ROW) value = column(get_, 0);
+    sqlite3_reset(get_);
+    if (code != SQLITE_ROW && code != SQLITE_DONE) check(code, "SELECT");
+    return code == SQLITE_ROW;
+  }
+  void put(std::string_view key, std::string_view value) override {
+    bind(put_, 1, key);
+    bind(put_, 2, value);
     step(put_, "INSERT");
   }
-  void for_each(const Store::Visit& visit) {
-    sqlite3_stmt* s = prepare("SELECT k, v FROM kv");
+  bool erase(std::string_view key) override {
+    bind(erase_, 1, key);
+    step(erase_, "DELETE");
+    return sqlite3_changes(db_) != 0;
+  }
+  void scan(std::string_view from, const Peer::Visit& visit) override {
+    bind(scan_, 1, from);
     int code;
-    while ((code = sqlite3_step(s)) == SQLITE_ROW) {
-      visit(static_cast<const char*>(sqlite3_column_blob(s, 0)), static_cast<std::size_t>(sqlite3_column_bytes(s, 0)),
-            static_cast<const char*>(sqlite3_column_blob(s, 1)), static_cast<std::size_t>(sqlite3_column_bytes(s, 1)));
-    }
-    sqlite3_finalize(s);
-    if (code != SQLITE_DONE) check(code, "SELECT");
+    while ((code = sqlite3_step(scan_)) == SQLITE_ROW)
+      if (!visit(column(scan_, 0), column(scan_, 1))) break;
+    sqlite3_reset(scan_);
+    if (code != SQLITE_DONE && code != SQLITE_ROW) check(code, "SELECT");
   }
 
  private:
   void check(int code, const std::string& what) {
     if (code != SQLITE_OK) throw std::runtime_error("sqlite: " + what + ": " + (db_ != nullptr ? sqlite3_errmsg(db_) : "no memory"));
   }
-  void run(const std::string& sql) { check(sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr), sql); }
   sqlite3_stmt* prepare(const char* sql) {
     sqlite3_stmt* s = nullptr;
     check(sqlite3_prepare_v3(db_, sql, -1, SQLITE_PREPARE_PERSISTENT, &s, nullptr), sql);
@@ -73,62 +99,73 @@ class Connection {
     sqlite3_reset(s);
     if (code != SQLITE_DONE) check(code, what);
   }
+  static void bind(sqlite3_stmt* s, int at, std::string_view bytes) {
+    sqlite3_bind_blob(s, at, bytes.data(), static_cast<int>(bytes.size()), SQLITE_STATIC);
+  }
+  static std::string_view column(sqlite3_stmt* s, int at) {
+    return {static_cast<const char*>(sqlite3_column_blob(s, at)), static_cast<std::size_t>(sqlite3_column_bytes(s, at))};
+  }
 
   sqlite3* db_ = nullptr;
-  sqlite3_stmt *begin_ = nullptr, *put_ = nullptr, *commit_ = nullptr;
+  sqlite3_stmt *begin_ = nullptr, *view_ = nullptr, *commit_ = nullptr, *rollback_ = nullptr, *get_ = nullptr, *put_ = nullptr,
+               *erase_ = nullptr, *scan_ = nullptr;
 };
 
-class SqliteStore final : public Store {
+class Sqlite final : public Peer {
  public:
-  SqliteStore(const Setting& setting, std::string synchronous)
-      : path_(setting.directory + "/sqlite.db"), synchronous_(std::move(synchronous)), threads_(setting.max_threads) {
-    open();
-  }
-  void put(unsigned thread, const Key& key, const Value& value) override {
+  Sqlite(const Setting& setting, std::string synchronous) : path_(setting.directory + "/sqlite.db"), mode_(std::move(synchronous)) {}
+
+  void update(const Body& body) override {
     const std::lock_guard one_writer(writer_);
-    Connection& c = *connections_[thread];
-    c.begin();
-    c.put(key, value);
-    c.commit();
+    with([&](Connection& c) { c.transact(false, body); });
   }
-  void load(std::span<const Record> records) override {
-    Connection& c = *connections_[0];
-    c.begin();
-    for (const Record& r : records) c.put(r.key, r.value);
-    c.commit();
+  void view(const Body& body) override {
+    with([&](Connection& c) { c.transact(true, body); });
   }
-  void for_each(const Visit& visit) override { connections_[0]->for_each(visit); }
-  void reopen() override {
-    connections_.clear();
-    open();
+  void filled() override {
+    with([](Connection& c) { c.run("PRAGMA wal_checkpoint(TRUNCATE)"); });
+    now_ = mode_;
+    idle_.clear();
   }
+  void reopen() override { idle_.clear(); }
   [[nodiscard]] std::string describe() override {
-    return std::string("SQLite ") + sqlite3_libversion() + ", WAL, synchronous=" + synchronous_ +
-           ", a connection a thread, BEGIN IMMEDIATE";
+    return std::string("SQLite ") + sqlite3_libversion() + ", WAL, synchronous=" + mode_ + ", a connection a thread, BEGIN IMMEDIATE";
   }
 
  private:
-  void open() {
-    for (unsigned t = 0; t < threads_; ++t) connections_.push_back(std::make_unique<Connection>(path_, synchronous_));
+  template <class F>
+  void with(F f) {
+    std::unique_ptr<Connection> c;
+    {
+      const std::lock_guard lock(taking_);
+      if (!idle_.empty()) {
+        c = std::move(idle_.back());
+        idle_.pop_back();
+      }
+    }
+    if (!c) {
+      c = std::make_unique<Connection>(path_);
+      c->run("PRAGMA synchronous=" + now_);
+    }
+    f(*c);  // a connection whose transaction threw is closed
+    const std::lock_guard lock(taking_);
+    idle_.push_back(std::move(c));
   }
-  std::string path_, synchronous_;
-  unsigned threads_;
-  std::mutex writer_;
-  std::vector<std::unique_ptr<Connection>> connections_;
+  std::string path_, mode_, now_ = "OFF";
+  std::mutex writer_, taking_;
+  std::vector<std::unique_ptr<Connection>> idle_;
 };
 
-void add(Systems& systems, const char* name, const char* about, const char* synchronous, bool wait) {
-  systems.push_back({name, about, {"kv"}, 64, [synchronous, wait](const Setting& s) {
-                       return open_kv(s, wait, std::make_unique<SqliteStore>(s, synchronous));
-                     }});
+void add(Systems& systems, const char* name, const char* about, const char* synchronous) {
+  add_peer(systems, name, about, 64, [synchronous](const Setting& s) { return std::make_unique<Sqlite>(s, synchronous); });
 }
 
 }  // namespace
 
 void add_sqlite(Systems& systems) {
-  add(systems, "sqlite", "SQLite, WAL, synchronous=FULL", "FULL", true);
-  add(systems, "sqlite-normal", "SQLite, WAL, synchronous=NORMAL: syncs at checkpoints only", "NORMAL", false);
-  add(systems, "sqlite-off", "SQLite, WAL, synchronous=OFF: never syncs", "OFF", false);
+  add(systems, "sqlite", "SQLite, WAL, synchronous=FULL", "FULL");
+  add(systems, "sqlite-normal", "SQLite, WAL, synchronous=NORMAL: syncs at checkpoints only", "NORMAL");
+  add(systems, "sqlite-off", "SQLite, WAL, synchronous=OFF: never syncs", "OFF");
 }
 
 }  // namespace bench

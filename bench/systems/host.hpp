@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From a Host (a system holding one root of some type) and a workload to a Session: fill, run cells, audit. A System type names a
-// Model and a Host template; sessions_of<System>() is what a system's entry in the list needs. Adding a system is one such type.
+// From a Host (a system holding one root of some type) and a workload to a Session: fill, run cells, audit. open_listed<Host>() opens one of a
+// list of workloads: what a system's entry in the list of systems needs. Adding a system is a Model and a Host (models.md).
 // Thread safety: see session.hpp; a Host's update, view and settle are called by many threads at once.
 #pragma once
 
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -15,10 +16,7 @@
 #include "bench/harness/rng.hpp"
 #include "bench/harness/session.hpp"
 #include "bench/harness/timed.hpp"
-#include "bench/workloads/bplus_tree.hpp"
-#include "bench/workloads/hash.hpp"
-#include "bench/workloads/rb_tree.hpp"
-#include "bench/workloads/sps.hpp"
+#include "bench/workloads/list.hpp"
 
 namespace bench {
 
@@ -28,6 +26,7 @@ class StructureSession final : public Session {
   template <class... Args>
   explicit StructureSession(const Setting& setting, const Args&... args) : host_(setting, args...) {
     Workload::fill(host_, setting);
+    host_.filled();
   }
 
   Outcome run(const Cell& cell) override {
@@ -93,39 +92,35 @@ class StructureSession final : public Session {
   std::int64_t grown_ = 0;
 };
 
-template <class Model>
-using HashSet = KeySet<HashTable<Model>>;
-template <class Model>
-using RbSet = KeySet<RbTree<Model>>;
-template <class Model>
-using BtSet = KeySet<BplusTree<Model>>;
-
 /// What a Host has besides update and view, for systems where it means nothing.
 class HostDefaults {
  public:
   void prepare(unsigned /*threads*/) {}
   void settle() {}
+  void filled() {}  ///< the structure is there; from now on as the system's mode says
   [[nodiscard]] std::map<std::string, double> counters() const { return {}; }
   std::vector<std::string> check() { return {}; }
   bool reopen() { return false; }
 };
 
-inline const std::vector<std::string>& micro_structures() {
-  static const std::vector<std::string> names{"sps", "hash", "rb", "bt"};
-  return names;
-}
-
-template <class System>
-std::unique_ptr<Session> open_micro(const Setting& setting) {
-  using Model = typename System::Model;
-  const auto with = [&]<class Workload>(std::type_identity<Workload>) -> std::unique_ptr<Session> {
-    return std::make_unique<StructureSession<typename System::template Host<typename Workload::Root>, Workload>>(setting);
+/// A session of the workload that the setting names, on `HostOf<Root>`. Null: the list has none of that name.
+template <template <class> class HostOf, class... Workloads, class... Args>
+std::unique_ptr<Session> open_one_of(WorkloadList<Workloads...>, const Setting& setting, const Args&... args) {
+  std::unique_ptr<Session> session;
+  const auto consider = [&]<class Workload>(std::type_identity<Workload>) {
+    if (setting.structure == Workload::structure)
+      session = std::make_unique<StructureSession<HostOf<typename Workload::Root>, Workload>>(setting, args...);
   };
-  if (setting.structure == Sps<Model>::structure) return with(std::type_identity<Sps<Model>>{});
-  if (setting.structure == HashSet<Model>::structure) return with(std::type_identity<HashSet<Model>>{});
-  if (setting.structure == RbSet<Model>::structure) return with(std::type_identity<RbSet<Model>>{});
-  if (setting.structure == BtSet<Model>::structure) return with(std::type_identity<BtSet<Model>>{});
-  throw std::invalid_argument("found structure '" + setting.structure + "', expected sps, hash, rb or bt");
+  (consider(std::type_identity<Workloads>{}), ...);
+  return session;
+}
+/// The same; throws std::invalid_argument where the list has none.
+template <template <class> class HostOf, class... Workloads, class... Args>
+std::unique_ptr<Session> open_listed(WorkloadList<Workloads...> list, const Setting& setting, const Args&... args) {
+  if (auto session = open_one_of<HostOf>(list, setting, args...)) return session;
+  std::string have;
+  for (const auto& name : list.names()) have += " " + name;
+  throw std::invalid_argument("found structure '" + setting.structure + "', expected one of:" + have);
 }
 
 }  // namespace bench

@@ -147,17 +147,13 @@ class NvmHost : public HostDefaults {
   NvmMemory memory_;
 };
 
-struct NvmSystem {
-  using Model = NvmModel;
-  template <class Root>
-  using Host = NvmHost<Root>;
-};
+using NvmWorkloads = JoinedLists<SwapList<NvmModel>, HashList<NvmModel>, RbList<NvmModel>, BtList<NvmModel>>;
 
 }  // namespace
 
 void add_nvm(Systems& systems) {
-  systems.push_back(
-      {"nvm", "the same structure in persistent memory, stores synchronous, no recovery", micro_structures(), 1, open_micro<NvmSystem>});
+  systems.push_back({"nvm", "the same structure in persistent memory, stores synchronous, no recovery", NvmWorkloads::names(), 1,
+                     [](const Setting& s) { return open_listed<NvmHost>(NvmWorkloads{}, s); }});
 }
 
 }  // namespace bench

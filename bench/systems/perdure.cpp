@@ -10,20 +10,23 @@
 namespace bench {
 namespace {
 
+/// Every source's structures: a new source is a line here.
+const std::vector<PerdureStructures>& sources() {
+  static const std::vector<PerdureStructures> list{perdure_sps(),   perdure_hash(), perdure_rb(),      perdure_bt(),         perdure_hashv(), perdure_bp(),
+                                                   perdure_maps(), perdure_inserts(), perdure_new_orders(), perdure_rows(),  perdure_ycsb()};
+  return list;
+}
+
 std::unique_ptr<Session> open(const Setting& setting, const PerdureChoice& choice) {
-  if (setting.structure == "sps") return open_perdure_sps(setting, choice);
-  if (setting.structure == "hash") return open_perdure_hash(setting, choice);
-  if (setting.structure == "rb") return open_perdure_rb(setting, choice);
-  if (setting.structure == "bt") return open_perdure_bt(setting, choice);
-  if (setting.structure == "hashv") return open_perdure_hashv(setting, choice);
-  if (setting.structure == "bp") return open_perdure_bp(setting, choice);
-  if (setting.structure == "kvstore") return open_perdure_kvstore(setting, choice);
-  throw std::invalid_argument("found structure '" + setting.structure + "', expected sps, hash, rb, bt, hashv, bp or kvstore");
+  for (const auto& source : sources())
+    if (std::find(source.names.begin(), source.names.end(), setting.structure) != source.names.end()) return source.open(setting, choice);
+  throw std::invalid_argument("found structure '" + setting.structure + "', which no source of systems/perdure.cpp has");
 }
 
 void add(Systems& systems, const std::string& name, const std::string& about, bool isolates, PerdureChoice choice) {
-  auto structures = micro_structures();
-  if (has_engine(blurred_engines{}, choice.engine)) structures.insert(structures.end(), {"hashv", "bp", "kvstore"});
+  std::vector<std::string> structures;
+  for (const auto& source : sources())
+    if (source.on(choice.engine)) structures.insert(structures.end(), source.names.begin(), source.names.end());
   systems.push_back({name, about, std::move(structures), isolates ? 64U : 1U,
                      [choice = std::move(choice)](const Setting& setting) { return open(setting, choice); }});
 }

@@ -2,7 +2,7 @@
 //
 // Perdure under the workloads of bench/workloads: p<T> and ptr<T>, Pool::update and Pool::view, on the emulated medium. One Host for
 // every engine of the registry: a pool is opened with a list of one instance, so that what is measured is what a program that names
-// its engine gets. systems/perdure_{sps,hash,rb,bt}.cpp instantiate one structure each, for all engines (they compile side by side).
+// its engine gets.
 // Thread safety: as Pool's; a `none` instance isolates nothing and is measured on one thread.
 #pragma once
 
@@ -179,22 +179,29 @@ void for_each_instance(perdure::engines<Instances...>, F f) {
   (f(std::type_identity<Instances>{}), ...);
 }
 
-/// A session of one workload on the instance that `choice` names.
-template <template <class> class Workload, class List = perdure::all_engines>
-std::unique_ptr<Session> open_perdure(const Setting& setting, const PerdureChoice& choice) {
-  using Chosen = Workload<PerdureModel>;
+template <class Instance>
+struct PerdureOn {
+  template <class Root>
+  using Host = PerdureHost<Root, Instance>;
+};
+
+/// A session of one of the workloads on the instance that `choice` names.
+template <class Engines, class... Workloads>
+std::unique_ptr<Session> open_perdure(WorkloadList<Workloads...> list, const Setting& setting, const PerdureChoice& choice) {
   std::unique_ptr<Session> session;
-  for_each_instance(List{}, [&]<class Instance>(std::type_identity<Instance>) {
-    for (const auto& n : Instance::names) {
-      if (n.name == choice.engine)
-        session = std::make_unique<StructureSession<PerdureHost<typename Chosen::Root, Instance>, Chosen>>(setting, choice);
-    }
+  for_each_instance(Engines{}, [&]<class Instance>(std::type_identity<Instance>) {
+    for (const auto& n : Instance::names)
+      if (n.name == choice.engine) session = open_one_of<PerdureOn<Instance>::template Host>(list, setting, choice);
   });
   if (!session)
     throw std::invalid_argument("found engine '" + choice.engine + "', expected one that has the structure '" + setting.structure + "'");
   return session;
 }
 
+/// What the workloads of more than one structure are measured on: every engine that isolates, over its own TM and over the STM (or HTM) of the papers.
+using isolating_engines = perdure::engines<perdure::shadow, perdure::shadow_stm, perdure::dudetm, perdure::dudetm_stm, perdure::dudetm_htm,
+                                           perdure::undo, perdure::undo_stm, perdure::rewind, perdure::bppm, perdure::redo, perdure::softwrap,
+                                           perdure::softwrap_local, perdure::volatile_, perdure::volatile_stm, perdure::volatile_htm>;
 /// The systems of Blurred Persistence's figures. NP, the bound without any persistence, is `volatile`; the default engine stands beside them.
 using blurred_engines = perdure::engines<perdure::bppm, perdure::bppm_none, perdure::redo, perdure::redo_none, perdure::volatile_stm,
                                          perdure::volatile_none, perdure::shadow>;
@@ -207,12 +214,28 @@ bool has_engine(perdure::engines<Instances...>, std::string_view name) {
   return (named(Instances::names) || ...);
 }
 
-std::unique_ptr<Session> open_perdure_sps(const Setting& setting, const PerdureChoice& choice);
-std::unique_ptr<Session> open_perdure_hash(const Setting& setting, const PerdureChoice& choice);
-std::unique_ptr<Session> open_perdure_rb(const Setting& setting, const PerdureChoice& choice);
-std::unique_ptr<Session> open_perdure_bt(const Setting& setting, const PerdureChoice& choice);
-std::unique_ptr<Session> open_perdure_hashv(const Setting& setting, const PerdureChoice& choice);  // blurred_engines, as the next two
-std::unique_ptr<Session> open_perdure_bp(const Setting& setting, const PerdureChoice& choice);     // B+-tree, 4 KiB nodes
-std::unique_ptr<Session> open_perdure_kvstore(const Setting& setting, const PerdureChoice& choice);
+/// What one source instantiates for all of its engines; the sources compile side by side. perdure.cpp has the list of them.
+struct PerdureStructures {
+  std::vector<std::string> names;
+  bool (*on)(std::string_view engine);  ///< whether the engine has them
+  std::unique_ptr<Session> (*open)(const Setting& setting, const PerdureChoice& choice);
+};
+template <class Workloads, class Engines>
+PerdureStructures perdure_structures() {
+  return {Workloads::names(), [](std::string_view engine) { return has_engine(Engines{}, engine); },
+          [](const Setting& setting, const PerdureChoice& choice) { return open_perdure<Engines>(Workloads{}, setting, choice); }};
+}
+
+PerdureStructures perdure_sps();
+PerdureStructures perdure_hash();
+PerdureStructures perdure_rb();
+PerdureStructures perdure_bt();
+PerdureStructures perdure_hashv();      ///< values of many words: blurred_engines, as the next
+PerdureStructures perdure_bp();         ///< the B+-tree with nodes of 4 KiB
+PerdureStructures perdure_maps();       ///< the library's own containers: kvstore, kv
+PerdureStructures perdure_inserts();    ///< DudeTM's: ht, bpt
+PerdureStructures perdure_new_orders();
+PerdureStructures perdure_rows();       ///< TATP, the session store
+PerdureStructures perdure_ycsb();
 
 }  // namespace bench

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One workload on every engine of the registry; see perdure.hpp.
+// The chained hash table on every engine of the registry; see perdure.hpp.
 #include "bench/systems/perdure.hpp"
 
 namespace bench {
 
-std::unique_ptr<Session> open_perdure_hash(const Setting& setting, const PerdureChoice& choice) {
-  return open_perdure<HashSet>(setting, choice);
-}
+PerdureStructures perdure_hash() { return perdure_structures<HashList<PerdureModel>, perdure::all_engines>(); }
 
 }  // namespace bench

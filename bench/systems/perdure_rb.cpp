@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One workload on every engine of the registry; see perdure.hpp.
+// The red-black tree on every engine of the registry; see perdure.hpp.
 #include "bench/systems/perdure.hpp"
 
 namespace bench {
 
-std::unique_ptr<Session> open_perdure_rb(const Setting& setting, const PerdureChoice& choice) {
-  return open_perdure<RbSet>(setting, choice);
-}
+PerdureStructures perdure_rb() { return perdure_structures<RbList<PerdureModel>, perdure::all_engines>(); }
 
 }  // namespace bench

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One workload on every engine of the registry; see perdure.hpp.
+// Words that are swapped, on every engine of the registry; see perdure.hpp.
 #include "bench/systems/perdure.hpp"
 
 namespace bench {
 
-std::unique_ptr<Session> open_perdure_sps(const Setting& setting, const PerdureChoice& choice) {
-  return open_perdure<Sps>(setting, choice);
-}
+PerdureStructures perdure_sps() { return perdure_structures<SwapList<PerdureModel>, perdure::all_engines>(); }
 
 }  // namespace bench

@@ -15,7 +15,7 @@ namespace {
 struct PlainModel {
   template <class T>
   struct Field {
-    Field(T v) : value(v) {}  // NOLINT(google-explicit-constructor): stands where a T would
+    Field(T v = {}) : value(v) {}  // NOLINT(google-explicit-constructor): stands where a T would
     T value;
   };
   template <class T>
@@ -85,16 +85,15 @@ class PlainHost : public HostDefaults {
   Root root_{};
 };
 
-struct PlainSystem {
-  using Model = PlainModel;
-  template <class Root>
-  using Host = PlainHost<Root>;
-};
+using PlainWorkloads = JoinedLists<SwapList<PlainModel>, HashList<PlainModel>, RbList<PlainModel>, BtList<PlainModel>, HashInsertList<PlainModel>,
+                                   TreeInsertList<PlainModel>, NewOrderList<PlainModel>, LocationList<PlainModel>, StoreList<PlainModel>,
+                                   YcsbList<PlainModel>>;
 
 }  // namespace
 
 void add_plain(Systems& systems) {
-  systems.push_back({"plain", "the same structure in ordinary memory, no library", micro_structures(), 1, open_micro<PlainSystem>});
+  systems.push_back({"plain", "the same structure in ordinary memory, no library", PlainWorkloads::names(), 1,
+                     [](const Setting& s) { return open_listed<PlainHost>(PlainWorkloads{}, s); }});
 }
 
 }  // namespace bench

@@ -34,7 +34,7 @@ struct PmemRef {
 
 /// For a node whose type its place tells (workloads/bplus_tree.hpp).
 template <class To, class From>
-PmemRef<To> recast(const PmemRef<From>& ref) {
+PmemRef<To> recast(const PmemRef<From>& ref) noexcept {
   return {ref.oid, reinterpret_cast<To*>(ref.direct)};
 }
 
@@ -99,7 +99,9 @@ struct PmemTx {
 template <class Root>
 class PmemHost : public HostDefaults {
  public:
-  explicit PmemHost(const Setting& setting, std::size_t bytes = std::size_t{512} << 20) : path_(setting.directory + "/pmemobj") {
+  static constexpr std::size_t bytes = std::size_t{4} << 30;  // of a sparse file
+
+  explicit PmemHost(const Setting& setting) : path_(setting.directory + "/pmemobj") {
     set_pmem_delays(setting.delays);
     pool_ = pmemobj_create(path_.c_str(), "perdure-bench", bytes, 0600);
     find_root();

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "bench/workloads/recast.hpp"
+
 namespace bench {
 
 /// How large a tree's nodes are.
@@ -95,12 +97,6 @@ struct BtUsed {
       if (word[i] != before.word[i]) tx.set(leaf->used[i], word[i]);
   }
 };
-
-/// A child in hand as the node that its level says it is.
-template <class To, class From>
-To* recast(From* node) {
-  return reinterpret_cast<To*>(node);
-}
 
 template <class Model, class Shape>
 struct BtRoot {

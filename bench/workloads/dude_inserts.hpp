@@ -31,6 +31,7 @@ struct HashInserts {
   static constexpr const char* structure = "ht";
   static constexpr std::uint64_t keys = 1'000'000, buckets = 1 << 21;
 
+  static std::uint64_t draw(Rng& rng) noexcept { return rng.below(keys); }
   template <class Host>
   static void fill(Host& host, const Setting&) {
     OpenWords<Model>::prepare(host, [](auto& root) -> auto& { return root.table; }, buckets);
@@ -38,7 +39,7 @@ struct HashInserts {
   static void check_parameter(unsigned) {}
   template <class Host>
   static Step step(Host& host, const Cell&, unsigned, Rng& rng) {
-    const std::uint64_t key = rng.below(keys);
+    const std::uint64_t key = draw(rng);
     const int grown = host.update([key](auto& tx, Root& root) { return root.table.put(tx, key, value_of_key(key)) ? 1 : 0; });
     return {.wrote = true, .grown = grown};
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// YCSB's session store (workload A) on a key-value store that is a B+-tree of rows (DudeTM, ASPLOS '17, sections 5.4 and 5.5): half of the operations
+// YCSB's session store (workload A) on a key-value store that is a table of rows: a B+-tree (DudeTM, ASPLOS '17, sections 5.4 and 5.5): half of the operations
 // read a record, half update it. Keys by Zipf's law, scattered over the key space; the parameter is a hundred times the constant: session-99,
 // session-107. Setting::records says how many records: 10,000 unless told. A record is an 8-byte value, as the paper's B+-tree has them: a number that says whose it
 // is and counts up. store-99 is the same with updates alone (5.5: "updating a key-value store"), each of a whole record of ten fields of 104 bytes.
@@ -18,7 +18,6 @@
 
 #include "bench/harness/timed.hpp"
 #include "bench/workloads/tpcc.hpp"
-#include "bench/workloads/tpcc_tree.hpp"
 
 namespace bench {
 
@@ -51,13 +50,15 @@ struct ValueRecord {
   explicit ValueRecord(std::uint64_t key) : value(key << 32) {}
 };
 
-/// A thread's keys, drawn before: numbers [0, n) by Zipf's law.
+/// A thread's ranks, drawn before: numbers [0, n) by Zipf's law, 0 the most popular.
 class ZipfKeys {
  public:
-  std::uint64_t next(std::uint64_t n, unsigned hundredths, Rng& rng) {
+  std::uint64_t rank(std::uint64_t n, unsigned hundredths, Rng& rng) {
     if (drawn_.empty() || n != n_ || hundredths != hundredths_) draw(n, hundredths, rng);
     return drawn_[at_++ % drawn_.size()];
   }
+  /// The same, scattered: the popular ones lie apart.
+  std::uint64_t next(std::uint64_t n, unsigned hundredths, Rng& rng) { return mix(rank(n, hundredths, rng)) % n; }
 
  private:
   void draw(std::uint64_t n, unsigned hundredths, Rng& rng) {
@@ -68,19 +69,19 @@ class ZipfKeys {
     std::discrete_distribution<std::uint64_t> zipf(weights.begin(), weights.end());
     std::mt19937_64 random(rng());
     drawn_.resize(1 << 20);
-    for (auto& k : drawn_) k = mix(zipf(random)) % n;  // the popular ones lie apart
+    for (auto& k : drawn_) k = zipf(random);
   }
   std::uint64_t n_ = 0, at_ = 0;
   unsigned hundredths_ = 0;
   std::vector<std::uint64_t> drawn_;
 };
 
-template <class Model, bool updates_only>
+template <class Model, template <class, class> class Table, bool updates_only>
 struct SessionStore {
   using Record = std::conditional_t<updates_only, SessionRecord<Model>, ValueRecord<Model>>;
   struct Root {
     static constexpr const char* layout_id = "bench::SessionStore/1";
-    tpcc::Tree<Model, Record> records;
+    Table<Model, Record> records;
     typename Model::template Field<std::uint64_t> count{0ULL};
     template <class Tx, class F>
     void each_block(Tx& tx, F&& f) const {
@@ -138,7 +139,7 @@ struct SessionStore {
     std::uint64_t wrong = 0, rows = 0, expected = 0;
     host.view([&](auto& tx, const Root& root) {
       expected = tx.get(root.count);
-      root.records.each(tx, [&](std::uint64_t key, const auto* row) {
+      root.records.each(tx, [&](std::uint64_t key, const auto& row) {
         ++rows;
         if constexpr (updates_only)
           for (std::uint64_t f = 0; f < Record::fields; ++f) wrong += is_field_of(tx.get(row->field[f]), key, f) ? 0 : 1;

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/workloads/recast.hpp"
+
 namespace bench::tpcc {
 
 template <class Model>
@@ -31,32 +33,46 @@ template <class Model, class Row>
 class Tree {
  public:
   static constexpr const char* layout_id = "bench::tpcc::Tree/1";
+  using RowRef = typename Model::template Ref<Row>;
 
   /// The row of a key, or null.
   template <class Tx>
-  Row* find(Tx& tx, std::uint64_t key) const {
-    Node* node = tx.get(top_);
-    if (node == nullptr) return nullptr;
-    for (std::uint64_t h = tx.get(height_); h > 1; --h) node = as_node(tx.get(node->entries[child_of(tx, node, key)].to));
+  RowRef find(Tx& tx, std::uint64_t key) const {
+    const NodeRef node = leaf_of(tx, key);
+    if (!node) return RowRef{};
     const std::uint64_t at = behind(tx, node, key);
-    if (at == 0 || tx.get(node->entries[at - 1].key) != key) return nullptr;
-    return reinterpret_cast<Row*>(tx.get(node->entries[at - 1].to));
+    if (at == 0 || tx.get(node->entries[at - 1].key) != key) return RowRef{};
+    return recast<Row>(tx.get(node->entries[at - 1].to));
+  }
+
+  /// f(key, row) for up to n rows whose keys are at least `from`, in their order.
+  template <class Tx, class F>
+  void scan(Tx& tx, std::uint64_t from, std::uint64_t n, F f) const {
+    NodeRef node = leaf_of(tx, from);
+    if (!node) return;
+    std::uint64_t at = behind(tx, node, from);
+    if (at != 0 && tx.get(node->entries[at - 1].key) == from) --at;
+    for (; node; node = tx.get(node->next), at = 0)
+      for (const std::uint64_t count = tx.get(node->count); at < count; ++at) {
+        if (n-- == 0) return;
+        f(tx.get(node->entries[at].key), recast<Row>(tx.get(node->entries[at].to)));
+      }
   }
 
   /// `key` must not be there.
   template <class Tx>
-  void insert(Tx& tx, std::uint64_t key, Row* row) {
-    Node* node = tx.get(top_);
+  void insert(Tx& tx, std::uint64_t key, RowRef row) {
+    NodeRef node = tx.get(top_);
     const std::uint64_t height = tx.get(height_);
-    if (node == nullptr) {
-      node = fresh(tx, nullptr);
+    if (!node) {
+      node = fresh(tx, NodeRef{});
       put(tx, node, 0, key, bytes(row));
       tx.set(node->count, 1);
       tx.set(top_, node);
       tx.set(height_, 1);
       return;
     }
-    Node* path[max_height];
+    NodeRef path[max_height];
     std::uint64_t place[max_height];
     for (std::uint64_t h = height; h > 1; --h) {
       path[h] = node;
@@ -64,14 +80,14 @@ class Tree {
       node = as_node(tx.get(node->entries[place[h]].to));
     }
     std::uint64_t at = behind(tx, node, key);
-    std::byte* to = bytes(row);
+    BytesRef to = bytes(row);
     for (std::uint64_t h = 1;; ++h) {
-      Node* const right = insert_at(tx, node, at, key, to, h == 1);
-      if (right == nullptr) return;
+      const NodeRef right = insert_at(tx, node, at, key, to, h == 1);
+      if (!right) return;
       key = tx.get(right->entries[0].key);
       to = bytes(right);
       if (h == height) {
-        Node* const top = fresh(tx, nullptr);
+        const NodeRef top = fresh(tx, NodeRef{});
         put(tx, top, 0, tx.get(node->entries[0].key), bytes(node));
         put(tx, top, 1, key, to);
         tx.set(top->count, 2);
@@ -87,27 +103,27 @@ class Tree {
   /// f(key, row) for every row, in the order of keys.
   template <class Tx, class F>
   void each(Tx& tx, F f) const {
-    Node* node = tx.get(top_);
-    if (node == nullptr) return;
+    NodeRef node = tx.get(top_);
+    if (!node) return;
     for (std::uint64_t h = tx.get(height_); h > 1; --h) node = as_node(tx.get(node->entries[0].to));
-    for (; node != nullptr; node = tx.get(node->next))
+    for (; node; node = tx.get(node->next))
       for (std::uint64_t i = 0, n = tx.get(node->count); i < n; ++i)
-        f(tx.get(node->entries[i].key), reinterpret_cast<Row*>(tx.get(node->entries[i].to)));
+        f(tx.get(node->entries[i].key), recast<Row>(tx.get(node->entries[i].to)));
   }
 
   /// f(block) for every node and row.
   template <class Tx, class F>
   void each_block(Tx& tx, F&& f) const {
-    if (Node* const top = tx.get(top_)) below(tx, top, tx.get(height_), f);
+    if (const NodeRef top = tx.get(top_)) below(tx, top, tx.get(height_), f);
   }
 
   /// Keys rise along the leaves, and each is found from the top.
   template <class Tx>
   void audit(Tx& tx, const std::string& name, std::vector<std::string>& problems) const {
     std::uint64_t before = 0, falling = 0, lost = 0, rows = 0;
-    each(tx, [&](std::uint64_t key, const Row* row) {
+    each(tx, [&](std::uint64_t key, const RowRef& row) {
       if (rows++ != 0 && key <= before) ++falling;
-      if (find(tx, key) != row) ++lost;
+      if (!(find(tx, key) == row)) ++lost;
       before = key;
     });
     if (falling + lost != 0)
@@ -117,27 +133,37 @@ class Tree {
 
  private:
   using Node = TreeNode<Model>;
+  using NodeRef = typename Model::template Ref<Node>;
+  using BytesRef = typename Model::template Ref<std::byte>;
   static constexpr std::uint64_t max_height = 16;
 
-  static Node* as_node(std::byte* p) noexcept { return reinterpret_cast<Node*>(p); }
-  template <class T>
-  static std::byte* bytes(T* p) noexcept {
-    return reinterpret_cast<std::byte*>(p);
+  static NodeRef as_node(const BytesRef& p) noexcept { return recast<Node>(p); }
+  template <class Ref>
+  static BytesRef bytes(const Ref& p) noexcept {
+    return recast<std::byte>(p);
+  }
+  /// The leaf in which a key would be; null in an empty tree.
+  template <class Tx>
+  NodeRef leaf_of(Tx& tx, std::uint64_t key) const {
+    NodeRef node = tx.get(top_);
+    if (!node) return node;
+    for (std::uint64_t h = tx.get(height_); h > 1; --h) node = as_node(tx.get(node->entries[child_of(tx, node, key)].to));
+    return node;
   }
   template <class Tx>
-  static Node* fresh(Tx& tx, Node* next) {
-    Node* const node = tx.template allocate<Node>(1);
+  static NodeRef fresh(Tx& tx, const NodeRef& next) {
+    const NodeRef node = tx.template allocate<Node>(1);
     tx.set(node->next, next);
     return node;
   }
   template <class Tx>
-  static void put(Tx& tx, Node* node, std::uint64_t at, std::uint64_t key, std::byte* to) {
+  static void put(Tx& tx, const NodeRef& node, std::uint64_t at, std::uint64_t key, const BytesRef& to) {
     tx.set(node->entries[at].key, key);
     tx.set(node->entries[at].to, to);
   }
   /// How many of a node's keys are not larger than `key`.
   template <class Tx>
-  static std::uint64_t behind(Tx& tx, const Node* node, std::uint64_t key) {
+  static std::uint64_t behind(Tx& tx, const NodeRef& node, std::uint64_t key) {
     std::uint64_t low = 0, high = tx.get(node->count);
     while (low < high) {
       const std::uint64_t middle = (low + high) / 2;
@@ -149,19 +175,19 @@ class Tree {
     return low;
   }
   template <class Tx>
-  static std::uint64_t child_of(Tx& tx, const Node* node, std::uint64_t key) {
+  static std::uint64_t child_of(Tx& tx, const NodeRef& node, std::uint64_t key) {
     const std::uint64_t n = behind(tx, node, key);
     return n == 0 ? 0 : n - 1;
   }
 
   /// Returns the new right neighbour where the node was full, for its parent.
   template <class Tx>
-  static Node* insert_at(Tx& tx, Node* node, std::uint64_t at, std::uint64_t key, std::byte* to, bool leaf) {
+  static NodeRef insert_at(Tx& tx, const NodeRef& node, std::uint64_t at, std::uint64_t key, const BytesRef& to, bool leaf) {
     std::uint64_t count = tx.get(node->count);
-    Node* right = nullptr;
+    NodeRef right{};
     if (count == Node::order) {
       constexpr std::uint64_t half = (Node::order + 1) / 2;
-      right = fresh(tx, leaf ? tx.get(node->next) : nullptr);
+      right = fresh(tx, leaf ? tx.get(node->next) : NodeRef{});
       for (std::uint64_t i = half; i < count; ++i) put(tx, right, i - half, tx.get(node->entries[i].key), tx.get(node->entries[i].to));
       tx.set(right->count, count - half);
       tx.set(node->count, half);
@@ -176,17 +202,17 @@ class Tree {
     return right;
   }
   template <class Tx>
-  static void insert_into(Tx& tx, Node* node, std::uint64_t at, std::uint64_t count, std::uint64_t key, std::byte* to) {
+  static void insert_into(Tx& tx, const NodeRef& node, std::uint64_t at, std::uint64_t count, std::uint64_t key, const BytesRef& to) {
     for (std::uint64_t i = count; i > at; --i) put(tx, node, i, tx.get(node->entries[i - 1].key), tx.get(node->entries[i - 1].to));
     put(tx, node, at, key, to);
     tx.set(node->count, count + 1);
   }
 
   template <class Tx, class F>
-  static void below(Tx& tx, Node* node, std::uint64_t height, F& f) {
+  static void below(Tx& tx, const NodeRef& node, std::uint64_t height, F& f) {
     f(node);
     for (std::uint64_t i = 0, n = tx.get(node->count); i < n; ++i) {
-      std::byte* const to = tx.get(node->entries[i].to);
+      const BytesRef to = tx.get(node->entries[i].to);
       if (height > 1)
         below(tx, as_node(to), height - 1, f);
       else

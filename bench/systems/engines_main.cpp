@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The executable of `./dev bench micro`: plain memory, memory that is persistent and no more, the hardware's ceiling, and every Perdure engine.
+// perdure_bench_engines: every Perdure engine, plain memory, memory that is persistent and no more, the hardware's ceiling, and the device's rate.
 #include "bench/systems/systems.hpp"
 
 int main(int argc, char** argv) {
@@ -8,6 +8,7 @@ int main(int argc, char** argv) {
   bench::add_plain(systems);
   bench::add_nvm(systems);
   bench::add_ceiling(systems);
+  bench::add_raw(systems);
   bench::add_perdure(systems);
   return bench::serve(argc, argv, systems);
 }

@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "bench/harness/timed.hpp"
-#include "bench/kv/store.hpp"
+#include "bench/systems/systems.hpp"
 
 namespace bench {
 namespace {
@@ -20,7 +20,7 @@ constexpr std::size_t file_bytes = std::size_t{64} << 20;
 
 class RawSession final : public Session {
  public:
-  explicit RawSession(const Setting& setting) : directory_(setting.directory), path_(setting.directory + "/raw") {
+  explicit RawSession(const Setting& setting) : path_(setting.directory + "/raw") {
     buffer_ = static_cast<char*>(std::aligned_alloc(4096, chunk));
     if (buffer_ == nullptr) throw std::bad_alloc();
     std::memset(buffer_, 0x5a, chunk);
@@ -45,7 +45,6 @@ class RawSession final : public Session {
     if (group == 0 || group % 4096 != 0 || group > chunk) {
       throw std::invalid_argument("raw: found groups of " + std::to_string(group) + " bytes, expected a multiple of 4096, at most 1 MiB");
     }
-    sync_file_system(directory_);
     struct Worker {
       RawSession& session;
       std::size_t group, at = 0;
@@ -77,7 +76,7 @@ class RawSession final : public Session {
     if (::pwrite(fd_, buffer_, n, static_cast<off_t>(at)) != static_cast<ssize_t>(n)) fail();
   }
 
-  std::string directory_, path_;
+  std::string path_;
   char* buffer_ = nullptr;
   int fd_ = -1;
   bool direct_ = true;

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Every workload on a Peer: those of tables and arrays as they are, those of nodes as structures.hpp has them. Instantiated once, for all peers.
+#include "bench/peers/structures.hpp"
+
+namespace bench {
+namespace {
+
+template <class Model, class Row>
+using Rows = PeerTable<Model, Row>;
+using M = PeerModel;
+
+using PeerWorkloads =
+    WorkloadList<Sps<M>, KeySet<PeerSet<HashTable<M>, 1>>, KeySet<PeerSet<RbTree<M>, 1>>, KeySet<PeerSet<BplusTree<M>, 3>>,
+                 KeySet<PeerSet<BplusTree<M, BtPages>, 1>>, KeySet<KvTable<PeerCalls>>, KvPuts<PeerCalls>, PeerInserts<HashInserts<M>>,
+                 PeerInserts<TreeInserts<M>>, NewOrders<M, Rows, true>, NewOrders<M, Rows, false>, UpdateLocation<M, Rows, true>,
+                 UpdateLocation<M, Rows, false>, SessionStore<M, Rows, false>, SessionStore<M, Rows, true>, Ycsb<M, Rows>>;
+
+}  // namespace
+
+void add_peer(Systems& systems, const std::string& name, const std::string& about, unsigned max_threads, OpenPeer open) {
+  systems.push_back({name, about, PeerWorkloads::names(), max_threads,
+                     [open = std::move(open)](const Setting& setting) { return open_listed<PeerHost>(PeerWorkloads{}, setting, open); }});
+}
+
+}  // namespace bench
