@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs Perdure's benchmarks: many systems in turn, in interleaved rounds; medians with their spread; ratios within a round.
 
-`./dev bench micro` and `./dev bench file` build and call this. What is measured and how to read it: bench/README.md.
+`./dev bench` builds and calls this. What is measured and how to read it: bench/README.md.
 """
 
 import argparse
@@ -13,12 +13,14 @@ import tempfile
 import time
 from pathlib import Path
 
+from report import compare, machine, micro, systems, workloads
 from report import file as file_bench
-from report import machine, micro
-from report.driver import Failed, list_systems
+from report.driver import Failed
 
-EXECUTABLES = {"micro": ["perdure_bench_micro", "perdure_bench_pmemobj"], "file": ["perdure_bench_file", "perdure_bench_peers"]}
 IN_MEMORY = {"tmpfs", "ramfs", "devtmpfs"}
+REPORTS = {"micro": micro, "file": file_bench}  # which have aims of their own; any other is compare's
+#            seconds, warm-up, of --quick, threads
+USUAL = {"micro": (0.25, 0.05, 0.07, 0.02, [1, 2]), "file": (1.0, 0.1, 0.3, 0.05, [1, 2, 16]), "": (0.3, 0.05, 0.1, 0.02, [1])}
 
 
 def numbers(text):
@@ -29,6 +31,10 @@ def numbers(text):
     if not found or found[0] < 1 or found[-1] > 64:
         raise argparse.ArgumentTypeError(f"found '{text}', expected numbers from 1 to 64 with commas between them")
     return found
+
+
+def names(text):
+    return [part for part in text.split(",") if part]
 
 
 def at_least(least, kind):
@@ -42,93 +48,128 @@ def at_least(least, kind):
     return parse
 
 
-def arguments():
+def parser():
     root = Path(__file__).resolve().parent.parent
-    parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.splitlines()[0],
-                                     epilog="Tables go to standard output, progress to standard error; the JSON and the pictures are "
-                                            "written into --out. See bench/README.md for what is measured and how to read it.")
-    kinds = parser.add_subparsers(dest="kind", required=True, metavar="micro|file")
-    for kind, text in (("micro", "transactions in memory: SPS, hash table, red-black tree, beside libpmemobj and the hardware's bound"),
-                       ("file", "puts on a real file system, beside SQLite, LMDB, RocksDB and Berkeley DB")):
-        p = kinds.add_parser(kind, help=text, description=text)
-        p.add_argument("--quick", action="store_true", help="shorter cells; micro: the engines' default concurrency control only")
-        p.add_argument("--json", action="store_true", help="print the JSON report on standard output instead of the tables")
-        p.add_argument("--rounds", type=at_least(1, int), default=5, help="interleaved rounds (5); fewer are no result")
-        p.add_argument("--seconds", type=at_least(0.01, float), default=None,
-                       help="measured time of a cell (micro: 0.25, a third of it for the engines' other concurrency controls; file: 1)")
-        p.add_argument("--warmup", type=at_least(0.0, float), default=None, help="time before that (micro: 0.05, file: 0.1)")
-        p.add_argument("--threads", type=numbers, default=[1, 2] if kind == "micro" else [1, 2, 16],
-                       help="thread counts (micro: 1,2; file: 1,2,16)")
-        p.add_argument("--systems", default="", metavar="A,B", help="only these systems (names as in the tables; 'shadow' takes all of "
-                                                                  "its modes); what ratios need stays in")
-        p.add_argument("--workloads", default="", metavar="A,B", help="micro: only these, such as sps-1,hash-100")
-        p.add_argument("--log-size", type=at_least(0, int), default=0, metavar="MIB",
-                       help="size of a log in MiB, of each thread's where it has its own (micro: 16 unless told; file: 0: the default)")
-        p.add_argument("--delays", default="none", metavar="NAME",
-                       help="micro: the delays of a paper that Perdure's emulated medium charges (docs/media.md); the ceiling and "
-                            "libpmemobj know none, so ratios to them mean nothing then")
-        p.add_argument("--build-dir", type=Path, default=root / "build" / "bench", help="where the bench preset was built (build/bench)")
-        p.add_argument("--dir", type=Path, default=None, help="where pools and stores are put (micro: /dev/shm; file: the build directory)")
-        p.add_argument("--out", type=Path, default=None, help="where the report is put (default: BUILD_DIR/reports)")
-    args = parser.parse_args()
-    defaults = {"micro": (0.25, 0.05), "file": (1.0, 0.1)}[args.kind]
-    quick = {"micro": (0.07, 0.02), "file": (0.3, 0.05)}[args.kind]
-    args.seconds = args.seconds or (quick if args.quick else defaults)[0]
-    args.warmup = args.warmup if args.warmup is not None else (quick if args.quick else defaults)[1]
-    args.dir = args.dir or (Path("/dev/shm") if args.kind == "micro" else args.build_dir)
-    if args.kind == "micro" and not args.log_size:
-        args.log_size = 16  # small enough that it is filled, and emptied, several times in a cell
+    p = argparse.ArgumentParser(prog="./dev bench", description=__doc__.splitlines()[0], formatter_class=argparse.RawDescriptionHelpFormatter,
+                                epilog="WHAT is one of\n"
+                                       "  list       the workloads, and the systems that each runs on\n"
+                                       "  WORKLOAD   such as ycsb-a or hash-100,tpccb-1; a structure alone (ycsb) is all of its workloads\n"
+                                       "  micro      SPS, hash table and red-black tree in memory, beside libpmemobj and the hardware's bound\n"
+                                       "  file       puts on a real file system, beside SQLite, LMDB, RocksDB and Berkeley DB\n\n"
+                                       "Tables go to standard output, progress to standard error; the JSON and the pictures are written into --out.\n"
+                                       "See bench/README.md for what is measured and how to read it.")
+    p.add_argument("what", metavar="WHAT", help="list, micro, file, or workloads with commas between them")
+    p.add_argument("--engine", "--systems", type=names, default=[], metavar="A,B",
+                   help="only these: engines (shadow), systems whole (shadow/stm:async), peers (lmdb). Unless told: every engine that isolates, over its own "
+                        "TM, durable, and the peers that wait")
+    p.add_argument("--tm", type=names, default=[], metavar="A,B", help="the engines over these concurrency controls (stm, none, ...) instead of their own")
+    p.add_argument("--mode", type=names, default=[], metavar="A,B", help="in these modes: durable, group, async (the peers': nosync, normal, off)")
+    p.add_argument("--compare", nargs="?", const="", default=None, metavar="BASE",
+                   help="show each system's ratio to BASE (shadow:durable, or the first), taken within a round, and draw a picture")
+    p.add_argument("--latency", action="store_true", help="take each operation's time until its thread knows that it is durable, too")
+    p.add_argument("--medium", choices=("emulated", "file"), default="emulated", help="where pools and stores lie: tmpfs, or a file system on a device")
+    p.add_argument("--delays", default="none", metavar="NAME",
+                   help="what the emulated medium, and libpmemobj's flushes and drains, are charged: a paper's delays (docs/media.md); the other peers are charged "
+                        "nothing")
+    p.add_argument("--threads", type=numbers, default=None, help="thread counts (1; micro: 1,2; file: 1,2,16)")
+    p.add_argument("--rounds", type=at_least(1, int), default=5, help="interleaved rounds (5); fewer are no result")
+    p.add_argument("--seconds", type=at_least(0.01, float), default=None,
+                   help="measured time of a cell (0.3; micro: 0.25, a third of it for the engines' other concurrency controls; file: 1)")
+    p.add_argument("--warmup", type=at_least(0.0, float), default=None, help="time before that (0.05; file: 0.1)")
+    p.add_argument("--quick", action="store_true", help="shorter cells; micro: the engines' own concurrency control only")
+    p.add_argument("--log-size", type=at_least(0, int), default=None, metavar="MIB",
+                   help="size of a log in MiB, of each thread's where it has its own (0: the default; 16 unless told on the emulated medium)")
+    p.add_argument("--records", type=at_least(0, int), default=0, help="how many, in structures that let it vary (0: theirs)")
+    p.add_argument("--value-bytes", type=at_least(8, int), default=0, help="a value's size, in structures that let it vary")
+    p.add_argument("--json", action="store_true", help="print the JSON report on standard output instead of the tables")
+    p.add_argument("--build-dir", type=Path, default=root / "build" / "bench", help="where the bench preset was built (build/bench)")
+    p.add_argument("--dir", type=Path, default=None, help="where pools and stores are put (emulated: /dev/shm; file: the build directory)")
+    p.add_argument("--out", type=Path, default=None, help="where the report is put (default: BUILD_DIR/reports)")
+    return p
+
+
+def arguments():
+    args = parser().parse_args()
+    args.kind = args.what if args.what in (*REPORTS, "list") else ""
+    args.workloads = []
+    if not args.kind:
+        for name in names(args.what):
+            own = workloads.STRUCTURES.get(name)
+            try:
+                args.workloads += own.workloads if own else [name] * bool(workloads.structure_of(name))
+            except ValueError as error:
+                raise Failed(f"{error} (or list, micro, file)") from None
+    if args.kind == "file":
+        args.medium = "file"
+    seconds, warmup, quick, quick_warmup, threads = USUAL.get(args.kind, USUAL[""])
+    args.seconds = args.seconds or (quick if args.quick else seconds)
+    args.warmup = args.warmup if args.warmup is not None else quick_warmup if args.quick else warmup
+    args.threads = args.threads or threads
+    args.dir = args.dir or (args.build_dir if args.medium == "file" else Path("/dev/shm"))
+    if args.log_size is None:
+        args.log_size = 16 if args.medium == "emulated" else 0  # in memory: small enough that it is filled, and emptied, several times in a cell
     args.out = args.out or args.build_dir / "reports"
     return args
 
 
-def find_executables(args):
-    """[(path, systems)] of those that were built; the first of each kind has to be."""
-    listed = []
-    for n, name in enumerate(EXECUTABLES[args.kind]):
-        path = args.build_dir / "bench" / name
-        if path.exists():
-            listed.append((path, list_systems(path)))
-        elif n == 0:
-            raise Failed(f"{path} is not there; build it first: ./dev build --preset bench --target bench/all")
-        else:
-            print(f"bench: {path} was not built (its library was missing): left out", file=sys.stderr)
-    return listed
+def print_list(args, found):
+    chosen = {name: [s.name for s in found if name in s.structures] for name in workloads.STRUCTURES}
+    if args.json:
+        print(json.dumps({name: {"workloads": w.workloads, "about": w.about, "source": w.source, "systems": chosen[name]}
+                          for name, w in workloads.STRUCTURES.items()}, indent=1))
+        return
+    print("workloads (STRUCTURE-PARAMETER; {} stands for the parameter)")
+    for name, w in workloads.STRUCTURES.items():
+        print(f"  {name:8} {', '.join(w.workloads)}: {w.about} ({w.source})")
+    groups = {}
+    for s in found:
+        groups.setdefault(tuple(name for name in workloads.STRUCTURES if name in s.structures), []).append(s.name)
+    for structures, systems_of in groups.items():
+        print(f"\non {', '.join(structures)}:\n  {', '.join(systems_of)}")
+
+
+def write_report(args, bench, data, report, facts):
+    """The paths written."""
+    args.out.mkdir(parents=True, exist_ok=True)
+    name = args.kind or "-".join(args.workloads[:4])
+    written = [args.out / f"{name}.json"]
+    written[0].write_text(json.dumps(report, indent=1) + "\n")
+    note = f"{facts['cpu']}, {facts['cpus']} CPUs; {facts['kernel']}; {facts['file_system']}; delays {args.delays}; {args.rounds} rounds of {args.seconds} s"
+    try:
+        from report import plot
+
+        draw = {"micro": plot.micro_pictures, "file": plot.file_pictures}.get(args.kind, bench.pictures if not args.kind else None)
+        written += draw(data, args.threads, args.out, note)
+    except ImportError as error:
+        print(f"bench: no pictures: {error} (Debian: python3-matplotlib)", file=sys.stderr)
+    return written
 
 
 def main():
     args = arguments()
-    bench = micro if args.kind == "micro" else file_bench
+    found = systems.find(args.build_dir)
+    if args.kind == "list":
+        print_list(args, found)
+        return 0
+    bench = REPORTS.get(args.kind, compare)
     args.dir.mkdir(parents=True, exist_ok=True)
     kind, mount = machine.file_system(args.dir)
-    if args.kind == "file" and kind in IN_MEMORY:
+    if args.medium == "file" and kind in IN_MEMORY:
         raise Failed(f"{args.dir} lies on {kind} (at {mount}), where nothing is ever written to a device; give another one with --dir")
-    listed = find_executables(args)
     facts = machine.facts(args.build_dir, args.dir)
     facts["emulated_delays"] = args.delays
-    settings = {"kind": args.kind, "quick": args.quick, "rounds": args.rounds, "seconds": args.seconds, "warmup": args.warmup,
-                "threads": args.threads, "log_size_mib": args.log_size, "started": time.strftime("%Y-%m-%d %H:%M:%S %z")}
+    settings = {"what": args.what, "quick": args.quick, "rounds": args.rounds, "seconds": args.seconds, "warmup": args.warmup, "threads": args.threads,
+                "medium": args.medium, "log_size_mib": args.log_size, "started": time.strftime("%Y-%m-%d %H:%M:%S %z")}
 
     scratch = Path(tempfile.mkdtemp(prefix="perdure-bench-", dir=args.dir))
     started = time.monotonic()
     try:
-        data = bench.run(args, listed, scratch)
+        data = bench.run(args, found, scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     settings["took_seconds"] = round(time.monotonic() - started, 1)
-
     report = {"machine": facts, "settings": settings, **bench.as_json(data, args.threads)}
-    args.out.mkdir(parents=True, exist_ok=True)
-    written = [args.out / f"{args.kind}.json"]
-    written[0].write_text(json.dumps(report, indent=1) + "\n")
-    try:
-        from report import plot
-
-        pictures = plot.micro_pictures if args.kind == "micro" else plot.file_pictures
-        note = f"{facts['cpu']}, {facts['cpus']} CPUs; {facts['kernel']}; {facts['file_system']}; {args.rounds} rounds of {args.seconds} s"
-        written += pictures(data, args.threads, args.out, note)
-    except ImportError as error:
-        print(f"bench: no pictures: {error} (Debian: python3-matplotlib)", file=sys.stderr)
+    written = write_report(args, bench, data, report, facts)
 
     if args.json:
         print(json.dumps(report, indent=1))

@@ -109,7 +109,7 @@ def kv(bench):
         memory = {name: process_of(SYSTEMS.get(name, name), "kvstore") for name in ("BPPM", "BASE", "shadow:durable")}
         file = {name: Wanted(SYSTEMS.get(name, name), "kvstore", ("--medium", "file"), directory=disk) for name in ("BPPM", "shadow:durable")}
         wanted = {(name, "tmpfs"): p for name, p in memory.items()} | {(name, "disk"): p for name, p in file.items()}
-        wanted |= {("Tokyo Cabinet", where): Wanted("tokyocabinet", "kvstore", (), "perdure_bench_tokyocabinet", directory)
+        wanted |= {("Tokyo Cabinet", where): Wanted("tokyocabinet", "kvstore", (), "perdure_bench_peers", directory)
                    for where, directory in (("tmpfs", None), ("disk", disk))}
         request = {"tmpfs": {"run": "kvstore-100"}, "disk": {"run": "kvstore-100", "seconds": 3}}  # a harness's batch of 16 takes a while there
         return lines(measured(bench, wanted, {key: (key, request[key[1]]) for key in wanted}))

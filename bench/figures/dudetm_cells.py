@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What DudeTM's figures have in common: the systems by the paper's names, the workloads, and cells of bench/systems/dude_main.cpp over them."""
+"""What DudeTM's figures have in common: the systems by the paper's names, the workloads, and cells over them."""
 
 import itertools
 
@@ -9,13 +9,13 @@ MIB = 1 << 20
 LOG = 64 * MIB
 DELAYS = "dudetm"
 VOLATILE, INF, DUDE, SYNC, NVML = "Volatile-STM", "DudeTM-Inf", "DudeTM", "DudeTM-Sync", "libpmemobj"
-SYSTEMS = {VOLATILE: "volatile/stm:durable", INF: "dudetm-inf/stm:async", DUDE: "dudetm/stm:async", SYNC: "dudetm-sync/stm:durable", NVML: "pmemobj"}
+SYSTEMS = {VOLATILE: "volatile/stm", INF: "dudetm-inf/stm:async", DUDE: "dudetm/stm:async", SYNC: "dudetm-sync/stm:durable", NVML: "pmemobj"}
 WORKLOADS = {"HashTable": "ht", "B+-tree": "bpt", "TPC-C (hash)": "tpcch", "TPC-C (B+-tree)": "tpccb", "TATP (hash)": "tatph", "TATP (B+-tree)": "tatpb"}
 HASHED = [name for name in WORKLOADS if name == "HashTable" or "hash" in name]
 
 
 def process_of(system, structure, delays=DELAYS, more=(), log=LOG):
-    executable = "perdure_bench_pmemobj" if system == "pmemobj" else "perdure_bench_dudetm"
+    executable = "perdure_bench_pmemobj" if system == "pmemobj" else "perdure_bench_engines"
     options = ("--delays", delays) if system == "pmemobj" else ("--delays", delays, "--log-size", log, *more)
     return Wanted(system, structure, options, executable)
 

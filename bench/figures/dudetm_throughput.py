@@ -42,7 +42,7 @@ def throughput_findings(points):
             f"DudeTM-Sync is below by, at 1 GB/s: {_spelt(_losses(points, SYNC, 1))}; with 3500 cycles: {_spelt(_losses(points, SYNC_3500, 1))}."]
 
 
-OWN = {VOLATILE: "volatile:durable", DUDE: "dudetm:async", SYNC: "dudetm-sync:durable", "shadow": "shadow:durable"}
+OWN = {VOLATILE: "volatile", DUDE: "dudetm:async", SYNC: "dudetm-sync:durable", "shadow": "shadow:durable"}
 
 
 def own_tm(bench):

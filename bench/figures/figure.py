@@ -44,6 +44,8 @@ class Figure:
     log_x: bool = False
     log_y: bool = False
     trace: bool = False  # the points are single events over time: thin lines, and no table
+    lying: bool = False  # bars that lie, one under the other: where there are many
+    drawn: Callable = lambda series: True  # which series the picture has; the table has all
 
 
 @dataclass
@@ -53,6 +55,7 @@ class Paper:
     medium: str  # what is emulated, for the notes
     about: list
     figures: list
+    summary: Callable | None = None  # ({row: document}, points_of) -> lines of the page, before its figures
 
 
 @dataclass
@@ -101,7 +104,7 @@ class Wanted(NamedTuple):
     system: str
     structure: str
     options: tuple = ()
-    executable: str = "perdure_bench_micro"
+    executable: str = "perdure_bench_engines"
     directory: str | None = None  # the figure's
 
 

@@ -47,21 +47,35 @@ def _bars(ax, points):
     ax.set_xticks(range(len(groups)), [str(g).replace(", ", ",\n") for g in groups])
 
 
+def _lying(ax, points):
+    """One series, a bar a name, in the order of the points; each says its number."""
+    names = [p.x for p in points]
+    ax.barh(range(len(names)), [p.y for p in points], color=COLOURS[0], xerr=[[p.y - p.low for p in points], [p.high - p.y for p in points]],
+            error_kw={"elinewidth": 0.7, "ecolor": "#333333"})
+    for n, p in enumerate(points):
+        ax.annotate(_number(p.y), (p.high, n), xytext=(3, 0), textcoords="offset points", va="center", fontsize=7)
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+
+
 def draw(figure, points, path, note):
     plt = pyplot()
-    fig, ax = plt.subplots(figsize=(6.4, 4.0))
-    (_bars if figure.bars else _trace if figure.trace else _lines)(ax, points)
-    if figure.log_x and not figure.bars:
+    points = [p for p in points if figure.drawn(p.series)]
+    fig, ax = plt.subplots(figsize=(6.4, 1.0 + 0.19 * len(points) if figure.lying else 4.0))
+    (_lying if figure.lying else _bars if figure.bars else _trace if figure.trace else _lines)(ax, points)
+    if figure.log_x and (figure.lying or not figure.bars):
         ax.set_xscale("log")
     if figure.log_y:
         ax.set_yscale("log")
-    else:
+    elif not figure.lying:
         ax.set_ylim(bottom=0)
-    ax.set_xlabel(figure.x)
-    ax.set_ylabel(figure.y)
+    ax.set_xlabel(figure.y if figure.lying else figure.x)
+    if not figure.lying:
+        ax.set_ylabel(figure.y)
     ax.set_title(f"{figure.row}: {figure.title}", loc="left", fontsize=9)
-    ax.grid(axis="y", linewidth=0.4, color="#dddddd")
-    ax.legend(frameon=False)
+    ax.grid(axis="x" if figure.lying else "y", linewidth=0.4, color="#dddddd")
+    if not figure.lying:
+        ax.legend(frameon=False)
     fig.text(0.01, 0.005, note, fontsize=5.5, color="#555555")
     fig.tight_layout(rect=(0, 0.02, 1, 1))
     fig.savefig(path, dpi=120)
@@ -96,6 +110,8 @@ def write_page(paper, figures, documents, directory):
     text = [f"# {paper.title}: its figures, measured again", "", *paper.about, ""]
     text += ["`./dev figures " + paper.name + "` wrote this page, the pictures and the CSV files beside them: medians of interleaved rounds, a ratio",
              "within a round. Only ratios are compared with the paper's, whose machine was another.", ""]
+    if paper.summary is not None:
+        text += [*paper.summary(documents, points_of), ""]
     for figure in figures:
         text += [f"## {figure.row}: {figure.title}", "", f"Paper: {figure.claim}", "", f"Here: {figure.setup}", ""]
         document = documents.get(figure.row)

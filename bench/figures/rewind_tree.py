@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """REWIND's figures of a B+-tree (section 5.2): logging, rollback, recovery, threads, the memory fence's latency.
 
-The tree is bench/workloads/bplus_tree.hpp; perdure_bench_micro runs cells of it, perdure_bench_rewind_tree what a cell can't ask.
+The tree is bench/workloads/bplus_tree.hpp; perdure_bench_engines runs cells of it, perdure_bench_rewind_tree what a cell can't ask.
 """
 
 import tempfile

@@ -17,13 +17,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 
-from figures import blurred, dudetm, page, rewind, softwrap  # noqa: E402
+from figures import blurred, cross, dudetm, page, rewind, softwrap  # noqa: E402
 from figures.figure import Bench, as_json  # noqa: E402
 from report import machine  # noqa: E402
 from report.driver import Failed  # noqa: E402
 from report.rounds import Progress  # noqa: E402
 
-PAPERS = {paper.name: paper for paper in (rewind.PAPER, blurred.PAPER, softwrap.PAPER, dudetm.PAPER)}
+PAPERS = {paper.name: paper for paper in (rewind.PAPER, blurred.PAPER, softwrap.PAPER, dudetm.PAPER, cross.PAPER)}
 
 
 def arguments():

@@ -2,7 +2,8 @@
 """`./dev bench file`: puts (16-byte keys, 100-byte values, one a transaction) on a real file system, beside other embedded stores.
 
 Waiting: a put returns when it would survive a power cut. Not waiting: each store's own mode that does not sync for each commit;
-Perdure's keeps a receipt for every put and the wait for the last ones is in its time, the others promise nothing.
+Perdure's waits for the last ones before its clock stops, the others promise nothing. p50, p99: until the thread knows that its put is durable,
+or, of the others that do not wait, until it returns.
 """
 
 from . import table
@@ -10,24 +11,27 @@ from .rounds import Progress, Runner, run_structure
 from .stats import Figures, ratio, spread
 
 WORKLOAD = "kv-100"
-WAITING, RECEIPTS = "perdure", "perdure-receipts"
+WAITING, RECEIPTS = "shadow:durable", "shadow:async"
 GROUP = 65536
 RAW = {4096: "log, 4 KiB groups", GROUP: "log, 64 KiB groups"}
 
 
-def split(listed):
-    """(waiting, not waiting): runners' (executable, name, about), Perdure first."""
-    every = [(exe, s["name"], s["about"]) for exe, systems in listed for s in systems if s["name"] != "raw"]
-    every.sort(key=lambda e: not e[1].startswith("perdure"))
-    waits = [e for e in every if "-" not in e[1]]
-    return waits, [e for e in every if e not in waits]
+def split(found):
+    """(waiting, not waiting): Systems, Perdure's default engine first."""
+    own = [s for s in found if s.name in (WAITING, RECEIPTS)]
+    every = own + [s for s in found if s.peer and s.max_threads > 1 and "kv" in s.structures]
+    return [s for s in every if s.waits], [s for s in every if not s.waits]
+
+
+def is_own(name):
+    return name in (WAITING, RECEIPTS)
 
 
 def best_other(figures, runners, threads):
     """{round: the best rate of the systems that are not Perdure}."""
     best = {}
     for r in runners:
-        if not r.name.startswith("perdure"):
+        if not is_own(r.name):
             for n, rate in figures.rates(WORKLOAD, r.name, threads).items():
                 best[n] = max(best.get(n, 0.0), rate)
     return best
@@ -67,8 +71,8 @@ def print_part(figures, runners, threads, title):
     for r in runners:
         row = [r.name]
         for t in threads:
-            p50, p99 = (figures.counter_median(WORKLOAD, r.name, t, q) for q in ("p50_us", "p99_us"))
-            better = ratio(figures.rates(WORKLOAD, r.name, t), best_other(figures, runners, t)) if r.name.startswith("perdure") else None
+            p50, p99 = (figures.counter_median(WORKLOAD, r.name, t, q) for q in ("latency_p50_us", "latency_p99_us"))
+            better = ratio(figures.rates(WORKLOAD, r.name, t), best_other(figures, runners, t)) if is_own(r.name) else None
             row += [table.thousands(figures.rate(WORKLOAD, r.name, t)), table.short(p50.median) if p50 else "",
                     table.short(p99.median) if p99 else "", table.times(better, "x")]
         rows.append(row)
@@ -95,27 +99,21 @@ def print_report(data, threads):
     table.show_aims(judge(data, threads))
 
 
-def run(args, listed, directory):
-    waits, runs = split(listed)
+def run(args, found, directory):
+    waits, runs = split(found)
     progress, figures, described, failures = Progress(), Figures(), {}, []
-
-    def runner(entry):
-        exe, name, _ = entry
-        return Runner(name, exe, name, 64, args.seconds)
-
-    raw_exe = next(exe for exe, systems in listed for s in systems if s["name"] == "raw")
-    raw = [Runner(name, raw_exe, "raw", 1, args.seconds, rename={WORKLOAD: f"raw-{size}"}) for size, name in RAW.items()]
-    parts = {"waiting": [runner(e) for e in waits], "running": [runner(e) for e in runs]}
-    if args.systems:
-        keep = args.systems.split(",")
-        parts = {k: [r for r in rs if any(r.name.startswith(s) for s in keep)] for k, rs in parts.items()}
-    options = ["--max-threads", str(max(args.threads))]
+    by_name = {s.name: s for s in found}
+    raw = [Runner(name, by_name["raw"].executable, "raw", 1, args.seconds, rename={WORKLOAD: f"raw-{size}"}) for size, name in RAW.items()]
+    keep = args.engine or [s.name for s in (*waits, *runs)]
+    parts = {part: [Runner(s.name, s.executable, s.name, 64, args.seconds) for s in of if s.name in keep or s.engine in keep]
+             for part, of in (("waiting", waits), ("running", runs))}
+    options = ["--max-threads", str(max(args.threads)), "--medium", "file"]
     if args.log_size:
         options += ["--log-size", str(args.log_size << 20)]
     for part in parts.values():
-        found, bad = run_structure("kv", [WORKLOAD], [*raw, *part], args.threads, args.rounds, args.warmup, directory, options, figures,
-                                   progress, parallel=1)
-        described.update(found)
+        told, bad = run_structure("kv", [WORKLOAD], [*raw, *part], args.threads, args.rounds, args.warmup, directory, options, figures,
+                                   progress, parallel=1, latency=True)
+        described.update(told)
         failures += bad
     return {"figures": figures, "described": described, "failures": failures, **parts}
 

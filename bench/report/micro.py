@@ -7,21 +7,11 @@ transaction of this kind can pass: plain memory's time for each operation, plus 
 
 from dataclasses import dataclass
 
-from . import table
+from . import table, workloads
 from .rounds import Progress, Runner, run_structure
 from .stats import Figures, ratio, spread
 
-STRUCTURES = {
-    "sps": ["sps-1", "sps-8", "sps-64"],
-    "hash": ["hash-100", "hash-10", "hash-0"],
-    "rb": ["rb-100", "rb-10", "rb-0"],
-}
-
-TITLES = {
-    "sps": "swaps of two 8-byte words a transaction, in an array of 1 M",
-    "hash": "% updates, chained hash table of 1 M buckets, 500 k of 1 M keys; an update inserts an absent key or removes a present one",
-    "rb": "% updates, red-black tree, 500 k of 1 M keys; an update inserts an absent key or removes a present one",
-}
+STRUCTURES = {name: list(workloads.STRUCTURES[name].workloads) for name in ("sps", "hash", "rb")}
 
 BEFORE = ["plain", "plain-huge", "ceiling", "pmemobj"]  # shown first, in this order
 
@@ -53,20 +43,21 @@ def is_core(name):
     return "/" not in name
 
 
-def make_runners(listed, args):
-    """Runners of what the executables list, in the order in which they are shown."""
+def make_runners(found, args):
+    """Runners of the systems that were found, peers apart from libpmemobj left out, in the order in which they are shown."""
     runners = []
-    for executable, systems in listed:
-        for s in systems:
-            seconds = args.seconds if is_core(s["name"]) else args.seconds / 3
-            runners.append(Runner(s["name"], executable, s["name"], s["max_threads"], seconds))
-            if s["name"] == "plain":
-                # The same, in huge pages: the engines' shadow memory has them where the system gives them. Not the bound's plain.
-                runners.append(Runner("plain-huge", executable, "plain", 1, seconds, {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}))
+    for s in found:
+        if "sps" not in s.structures or s.peer and s.name != "pmemobj":
+            continue
+        seconds = args.seconds if is_core(s.name) else args.seconds / 3
+        runners.append(Runner(s.name, s.executable, s.name, s.max_threads, seconds))
+        if s.name == "plain":
+            # The same, in huge pages: the engines' shadow memory has them where the system gives them. Not the bound's plain.
+            runners.append(Runner("plain-huge", s.executable, "plain", 1, seconds, {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}))
     if args.quick:
         runners = [r for r in runners if is_core(r.name)]
-    if args.systems:
-        wanted = [*BEFORE, *(s for s in args.systems.split(","))]
+    if args.engine:
+        wanted = [*BEFORE, *args.engine]
         runners = [r for r in runners if any(r.name == w or r.name.startswith((w + ":", w + "/")) for w in wanted)]
     rank = {name: n for n, name in enumerate(BEFORE)}
     return sorted(runners, key=lambda r: (rank.get(r.name, len(rank)), not is_core(r.name)))
@@ -124,10 +115,9 @@ def judge(figures):
 
 
 def print_report(data, threads):
-    figures, workloads, names = data["figures"], data["workloads"], [r.name for r in data["runners"]]
-    for workload in workloads:
-        structure, _, number = workload.rpartition("-")
-        print(f"\n{workload}: {number} {TITLES[structure]}")
+    figures, names = data["figures"], [r.name for r in data["runners"]]
+    for workload in data["workloads"]:
+        print(f"\n{workload}: {workloads.title(workload)}")
         bound = spread(bound_rates(figures, workload).values())
         if bound:
             print(f"bound: {table.millions(bound)} M/s = plain's time for each operation + the ceiling's for each that writes "
@@ -137,26 +127,21 @@ def print_report(data, threads):
     if put_off * 20 > cells:
         print(f"\nthe machine was busy: in {put_off} of {cells} one-thread cells other programs had the processor for 5 % of the time "
               "or more: read these figures as a hint")
-    verdicts = [(aim.text(), aim.wanted, found) for aim, found in judge(figures) if aim.workload in workloads and aim.threads in threads]
+    verdicts = [(aim.text(), aim.wanted, found) for aim, found in judge(figures) if aim.workload in data["workloads"] and aim.threads in threads]
     if any(found for _, _, found in verdicts):
         print(f"\naims of {AIMED}: medians of the rounds' ratios")
         table.show_aims(verdicts)
 
 
-def run(args, listed, directory):
+def run(args, found, directory):
     """Measures; returns the report's data."""
-    runners = make_runners(listed, args)
-    wanted = args.workloads.split(",") if args.workloads else [w for ws in STRUCTURES.values() for w in ws]
+    runners = make_runners(found, args)
+    wanted = [w for ws in STRUCTURES.values() for w in ws]
     figures, progress, described, failures = Figures(), Progress(), {}, []
-    options = ["--log-size", str(args.log_size << 20), "--max-threads", str(max(args.threads))]
-    options += ["--delays", args.delays]
-    for structure, workloads in STRUCTURES.items():
-        chosen = [w for w in wanted if w.rpartition("-")[0] == structure]
-        if not chosen:
-            continue
-        found, bad = run_structure(structure, chosen, [r for r in runners], args.threads, args.rounds, args.warmup, directory, options,
-                                   figures, progress)
-        described.update(found)
+    options = ["--log-size", str(args.log_size << 20), "--max-threads", str(max(args.threads)), "--delays", args.delays]
+    for structure, chosen in STRUCTURES.items():
+        told, bad = run_structure(structure, chosen, runners, args.threads, args.rounds, args.warmup, directory, options, figures, progress)
+        described.update(told)
         failures += bad
     return {"figures": figures, "runners": runners, "described": described, "failures": failures, "workloads": wanted}
 

@@ -4,6 +4,7 @@
 from . import file as file_bench
 from . import micro
 from .stats import spread
+from .workloads import title as titled
 
 COLOURS = ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377"]
 
@@ -96,3 +97,29 @@ def file_pictures(data, threads, directory, note):
     fig.savefig(path, dpi=120)
     plt.close(fig)
     return [path]
+
+
+def compare_pictures(data, threads, directory, note):
+    """A picture a workload: throughput of every system, the fastest first."""
+    plt, figures, paths = pyplot(), data["figures"], []
+    for workload, own in data["systems"].items():
+        series = [(f"{t} thread{'s' if t > 1 else ''}", {s.name: figures.rate(workload, s.name, t) for s in own}) for t in threads]
+        names = sorted((n for n, found in series[0][1].items() if found), key=lambda n: -series[0][1][n].median)
+        if not names:
+            continue
+        fig, ax = plt.subplots(figsize=(6.4, 1.1 + 0.2 * len(names) * max(1, 0.7 * len(threads))))
+        _bars(ax, names, series, 1e3, "thousand operations a second; whiskers: slowest and fastest round")
+        base = series[0][1].get(data["base"][workload])
+        if base:
+            ax.axvline(base.median / 1e3, color="#333333", linewidth=0.8, linestyle="--", label=data["base"][workload])
+        most, least = (pick(series[0][1][n].median for n in names) for pick in (max, min))
+        if most > 50 * least:
+            ax.set_xscale("log")
+        ax.legend(frameon=False)
+        ax.set_title(f"{workload}: {titled(workload)}", loc="left", fontsize=8, wrap=True)
+        fig.text(0.01, 0.005, note, fontsize=5.5, color="#555555")
+        fig.tight_layout(rect=(0, 0.03, 1, 1))
+        paths.append(directory / f"{workload}.png")
+        fig.savefig(paths[-1], dpi=120)
+        plt.close(fig)
+    return paths

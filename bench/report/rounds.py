@@ -39,7 +39,7 @@ class Progress:
         sys.stderr.flush()
 
 
-def run_structure(structure, workloads, runners, threads, rounds, warmup, directory, options, figures, progress, parallel=2, seed=1):
+def run_structure(structure, workloads, runners, threads, rounds, warmup, directory, options, figures, progress, parallel=2, seed=1, latency=False):
     """All cells of one structure. Returns ({name: describe}, [failures])."""
     described, failures, processes = {}, [], {}
 
@@ -75,7 +75,7 @@ def run_structure(structure, workloads, runners, threads, rounds, warmup, direct
                             continue
                         progress(f"{structure}: round {number + 1} of {rounds}: {workload}, {runner.name}, {count} threads")
                         request = {"run": runner.rename.get(workload, workload), "threads": count, "seconds": runner.seconds,
-                                   "warmup": warmup, "seed": seed + number}
+                                   "warmup": warmup, "seed": seed + number, "latency": latency}
                         try:
                             figures.add(workload, runner.name, count, number, processes[runner.name].ask(request))
                         except Failed as error:

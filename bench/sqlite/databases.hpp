@@ -8,11 +8,11 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <string>
 
+#include "bench/harness/device_bytes.hpp"
 #include "bench/sqlite/connection.hpp"
 #include "sqlite/block_store.hpp"
 #include "sqlite/database.hpp"
@@ -65,12 +65,7 @@ class Subject {
   }
   [[nodiscard]] Cost cost() const {
     Cost c;
-    std::ifstream io("/proc/self/io");
-    for (std::string name; io >> name;) {
-      std::uint64_t n = 0;
-      io >> n;
-      if (name == "write_bytes:") c.device_bytes = n;
-    }
+    c.device_bytes = static_cast<std::uint64_t>(device_bytes());
     c.log_bytes = wal_bytes_;
     const auto add = [&c](auto& pool) {
       c.log_bytes = pool.stats().log_bytes;

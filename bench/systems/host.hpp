@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/harness/device_bytes.hpp"
 #include "bench/harness/latency.hpp"
 #include "bench/harness/rng.hpp"
 #include "bench/harness/session.hpp"
@@ -58,6 +59,7 @@ class StructureSession final : public Session {
       }
     };
     const auto before = host_.counters();
+    const double written = device_bytes();
     std::vector<Latencies> latencies(cell.latency ? cell.threads : 0);
     const Tally tally = run_timed(
         cell, [&](unsigned t) { return Worker{host_, cell, parameter, Rng(cell.seed, t), cell.latency ? &latencies[t] : nullptr}; });
@@ -73,6 +75,7 @@ class StructureSession final : public Session {
       const auto old = before.find(name);
       outcome.counters[name] = value - (old == before.end() ? 0.0 : old->second);
     }
+    outcome.counters["device_bytes"] = device_bytes() - written;
     outcome.counters["operations"] = static_cast<double>(tally.all_operations);
     for (const auto& [name, value] : Latencies::percentiles(latencies)) outcome.counters[name] = value;
     return outcome;

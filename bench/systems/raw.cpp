@@ -86,7 +86,7 @@ class RawSession final : public Session {
 
 void add_raw(Systems& systems) {
   systems.push_back(
-      {"raw", "groups written with O_DIRECT|O_DSYNC into a prewritten file", {"kv"}, 1, [](const Setting& s) -> std::unique_ptr<Session> {
+      {"raw", "groups written with O_DIRECT|O_DSYNC into a prewritten file", {"raw", "kv"}, 1, [](const Setting& s) -> std::unique_ptr<Session> {
          return std::make_unique<RawSession>(s);
        }});
 }
