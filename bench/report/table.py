@@ -16,7 +16,12 @@ def short(x):
 
 
 def times(spread, unit=""):
-    return "" if spread is None else f"{spread.median:.2f}{unit}"
+    return "" if spread is None else factor(spread.median) + unit
+
+
+def factor(x):
+    """A ratio: two digits behind the point, more where it is small."""
+    return f"{x:.2f}" if x >= 0.095 else f"{x:.2g}"
 
 
 def per(value, of, digits):
