@@ -41,7 +41,8 @@ def measured(structure):
         figures = Figures()
         options = ["--delays", DELAYS, "--log-size", str(LOG_MIB << 20), "--records", str(RECORDS)]
         runners = [Runner(s.name, s.executable, s.name, 1, 0.05 if bench.quick else 0.25) for s in own]
-        _, bad = run_structure(structure, cells, runners, [1], bench.rounds, 0.05, bench.directory, options, figures, bench.progress)
+        _, bad = run_structure(structure, cells, runners, [1], bench.rounds, 0.05, bench.directory, options, figures,
+                               lambda text, last=False: bench.progress(text))
         if bad:
             raise Failed("; ".join(bad))
         points = []
