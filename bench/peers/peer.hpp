@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What Perdure is compared with, as workloads see it: an ordered store of byte strings with transactions. A new peer is a Peer and a line in
-// peers_main.cpp; every workload runs on it then (workloads.cpp).
+// What Perdure is compared with, as workloads see it: an ordered store of byte strings with transactions. A new peer is a source with a Peer;
+// every workload runs on it then (workloads.cpp). See docs/benchmarks.md.
 // Thread safety: update and view are called by many threads at once, where add_peer says so; the others by one.
 #pragma once
 
@@ -51,10 +51,9 @@ using OpenPeer = std::function<std::unique_ptr<Peer>(const Setting&)>;
 /// A system that has every workload of workloads.cpp.
 void add_peer(Systems& systems, const std::string& name, const std::string& about, unsigned max_threads, OpenPeer open);
 
-void add_lmdb(Systems& systems);
-void add_rocksdb(Systems& systems);
-void add_berkeleydb(Systems& systems);
-void add_sqlite(Systems& systems);
-void add_tokyocabinet(Systems& systems);
+// void add_NAME(Systems&) of each peer that CMakeLists.txt lists.
+#define PEER(name) void add_##name(Systems& systems);
+#include "peers.inc"
+#undef PEER
 
 }  // namespace bench

@@ -5,20 +5,8 @@
 
 int main(int argc, char** argv) {
   bench::Systems systems;
-#ifdef PERDURE_BENCH_SQLITE
-  bench::add_sqlite(systems);
-#endif
-#ifdef PERDURE_BENCH_LMDB
-  bench::add_lmdb(systems);
-#endif
-#ifdef PERDURE_BENCH_ROCKSDB
-  bench::add_rocksdb(systems);
-#endif
-#ifdef PERDURE_BENCH_BERKELEYDB
-  bench::add_berkeleydb(systems);
-#endif
-#ifdef PERDURE_BENCH_TOKYOCABINET
-  bench::add_tokyocabinet(systems);
-#endif
+#define PEER(name) bench::add_##name(systems);
+#include "peers.inc"
+#undef PEER
   return bench::serve(argc, argv, systems);
 }

@@ -10,17 +10,19 @@
 namespace bench {
 namespace {
 
-/// Every source's structures: a new source is a line here.
 const std::vector<PerdureStructures>& sources() {
-  static const std::vector<PerdureStructures> list{perdure_sps(),   perdure_hash(), perdure_rb(),      perdure_bt(),         perdure_hashv(), perdure_bp(),
-                                                   perdure_maps(), perdure_inserts(), perdure_new_orders(), perdure_rows(),  perdure_ycsb()};
+#define SOURCE(name) perdure_##name(),
+  static const std::vector<PerdureStructures> list{
+#include "structures.inc"
+  };
+#undef SOURCE
   return list;
 }
 
 std::unique_ptr<Session> open(const Setting& setting, const PerdureChoice& choice) {
   for (const auto& source : sources())
     if (std::find(source.names.begin(), source.names.end(), setting.structure) != source.names.end()) return source.open(setting, choice);
-  throw std::invalid_argument("found structure '" + setting.structure + "', which no source of systems/perdure.cpp has");
+  throw std::invalid_argument("found structure '" + setting.structure + "', which no source systems/perdure_*.cpp of this build has");
 }
 
 void add(Systems& systems, const std::string& name, const std::string& about, bool isolates, PerdureChoice choice) {

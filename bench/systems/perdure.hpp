@@ -226,16 +226,9 @@ PerdureStructures perdure_structures() {
           [](const Setting& setting, const PerdureChoice& choice) { return open_perdure<Engines>(Workloads{}, setting, choice); }};
 }
 
-PerdureStructures perdure_sps();
-PerdureStructures perdure_hash();
-PerdureStructures perdure_rb();
-PerdureStructures perdure_bt();
-PerdureStructures perdure_hashv();      ///< values of many words: blurred_engines, as the next
-PerdureStructures perdure_bp();         ///< the B+-tree with nodes of 4 KiB
-PerdureStructures perdure_maps();       ///< the library's own containers: kvstore, kv
-PerdureStructures perdure_inserts();    ///< DudeTM's: ht, bpt
-PerdureStructures perdure_new_orders();
-PerdureStructures perdure_rows();       ///< TATP, the session store
-PerdureStructures perdure_ycsb();
+// PerdureStructures perdure_NAME() of each source that CMakeLists.txt lists.
+#define SOURCE(name) PerdureStructures perdure_##name();
+#include "structures.inc"
+#undef SOURCE
 
 }  // namespace bench
