@@ -143,7 +143,8 @@ unsigned parameter_of(const std::string& workload, const std::string& structure)
     const bool number = !digits.empty() && digits.size() < 10 && digits.find_first_not_of("0123456789") == std::string::npos;
     if (number) return static_cast<unsigned>(std::stoul(digits));
   }
-  throw std::invalid_argument("found workload '" + workload + "', expected '" + prefix + "<number>', or a letter where the workload has letters");
+  throw std::invalid_argument("found workload '" + workload + "', expected '" + prefix +
+                              "<number>', or a letter where the workload has letters");
 }
 
 int serve(int argc, char** argv, const Systems& systems) {

@@ -121,8 +121,7 @@ class Berkeley final : public Peer {
         body(tx);
         tx.commit(commit);
         return;
-      } catch (const Deadlock&) {
-      }
+      } catch (const Deadlock&) {}
     }
   }
   void open() {
@@ -153,7 +152,8 @@ class Berkeley final : public Peer {
 }  // namespace
 
 void add_berkeleydb(Systems& systems) {
-  add_peer(systems, "berkeleydb", "Berkeley DB, log synced at commit", 64, [](const Setting& s) { return std::make_unique<Berkeley>(s, true); });
+  add_peer(systems, "berkeleydb", "Berkeley DB, log synced at commit", 64,
+           [](const Setting& s) { return std::make_unique<Berkeley>(s, true); });
   add_peer(systems, "berkeleydb-nosync", "Berkeley DB, DB_TXN_WRITE_NOSYNC: log written, not synced", 64,
            [](const Setting& s) { return std::make_unique<Berkeley>(s, false); });
 }

@@ -266,7 +266,8 @@ class PeerHost : public HostDefaults {
     peer_->view([&](Peer::Transaction& transaction) {
       std::string bytes;
       root_ = Root{};
-      if (transaction.get(record_key(root_table, 0), bytes) && bytes.size() == sizeof root_) std::memcpy(&root_, bytes.data(), sizeof root_);
+      if (transaction.get(record_key(root_table, 0), bytes) && bytes.size() == sizeof root_)
+        std::memcpy(&root_, bytes.data(), sizeof root_);
     });
     return true;
   }

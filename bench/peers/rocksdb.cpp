@@ -85,8 +85,7 @@ class Rocksdb final : public Peer {
         body(updating);
         check(tx->Commit());
         return;
-      } catch (const Conflict&) {
-      }
+      } catch (const Conflict&) {}
     }
   }
   void view(const Body& body) override {

@@ -94,8 +94,8 @@ struct PeerInserts {
       return true;
     });
     if (found == expected && wrong == 0) return {};
-    return {std::string(structure) + ": found " + std::to_string(found) + " keys, " + std::to_string(wrong) + " with a wrong value, expected " +
-            std::to_string(expected)};
+    return {std::string(structure) + ": found " + std::to_string(found) + " keys, " + std::to_string(wrong) +
+            " with a wrong value, expected " + std::to_string(expected)};
   }
 
  private:

@@ -61,8 +61,12 @@ class StructureSession final : public Session {
     const auto before = host_.counters();
     const double written = device_bytes();
     std::vector<Latencies> latencies(cell.latency ? cell.threads : 0);
-    const Tally tally = run_timed(
-        cell, [&](unsigned t) { return Worker{host_, cell, parameter, Rng(cell.seed, t), cell.latency ? &latencies[t] : nullptr}; });
+    const Tally tally = run_timed(cell, [&](unsigned t) {
+      Worker worker{host_, cell, parameter, Rng(cell.seed, t), cell.latency ? &latencies[t] : nullptr};
+      if constexpr (requires { Workload::begin(host_, parameter, worker.rng); })
+        Workload::begin(host_, parameter, worker.rng);  // what takes long
+      return worker;
+    });
     grown_ += tally.grown;
 
     Outcome outcome{.operations = tally.operations,

@@ -199,9 +199,10 @@ std::unique_ptr<Session> open_perdure(WorkloadList<Workloads...> list, const Set
 }
 
 /// What the workloads of more than one structure are measured on: every engine that isolates, over its own TM and over the STM (or HTM) of the papers.
-using isolating_engines = perdure::engines<perdure::shadow, perdure::shadow_stm, perdure::dudetm, perdure::dudetm_stm, perdure::dudetm_htm,
-                                           perdure::undo, perdure::undo_stm, perdure::rewind, perdure::bppm, perdure::redo, perdure::softwrap,
-                                           perdure::softwrap_local, perdure::volatile_, perdure::volatile_stm, perdure::volatile_htm>;
+using isolating_engines =
+    perdure::engines<perdure::shadow, perdure::shadow_stm, perdure::dudetm, perdure::dudetm_stm, perdure::dudetm_htm, perdure::undo,
+                     perdure::undo_stm, perdure::rewind, perdure::bppm, perdure::redo, perdure::softwrap, perdure::softwrap_local,
+                     perdure::volatile_, perdure::volatile_stm, perdure::volatile_htm>;
 /// The systems of Blurred Persistence's figures. NP, the bound without any persistence, is `volatile`; the default engine stands beside them.
 using blurred_engines = perdure::engines<perdure::bppm, perdure::bppm_none, perdure::redo, perdure::redo_none, perdure::volatile_stm,
                                          perdure::volatile_none, perdure::shadow>;

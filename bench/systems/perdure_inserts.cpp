@@ -5,6 +5,8 @@
 
 namespace bench {
 
-PerdureStructures perdure_inserts() { return perdure_structures<JoinedLists<HashInsertList<PerdureModel>, TreeInsertList<PerdureModel>>, isolating_engines>(); }
+PerdureStructures perdure_inserts() {
+  return perdure_structures<JoinedLists<HashInsertList<PerdureModel>, TreeInsertList<PerdureModel>>, isolating_engines>();
+}
 
 }  // namespace bench

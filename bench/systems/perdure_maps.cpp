@@ -34,10 +34,10 @@ struct MapCalls {
 using Maps = WorkloadList<KeySet<KvTable<MapCalls<perdure::map<Key, Value>>>>, KvPuts<MapCalls<perdure::hash_map<Key, Value>>>>;
 
 // The figures of Blurred Persistence have engines that isolate nothing, too.
-using Engines = perdure::engines<perdure::shadow, perdure::shadow_stm, perdure::dudetm, perdure::dudetm_stm, perdure::dudetm_htm, perdure::undo,
-                                 perdure::undo_stm, perdure::rewind, perdure::bppm, perdure::bppm_none, perdure::redo, perdure::redo_none,
-                                 perdure::softwrap, perdure::softwrap_local, perdure::volatile_, perdure::volatile_stm, perdure::volatile_htm,
-                                 perdure::volatile_none>;
+using Engines = perdure::engines<perdure::shadow, perdure::shadow_stm, perdure::dudetm, perdure::dudetm_stm, perdure::dudetm_htm,
+                                 perdure::undo, perdure::undo_stm, perdure::rewind, perdure::bppm, perdure::bppm_none, perdure::redo,
+                                 perdure::redo_none, perdure::softwrap, perdure::softwrap_local, perdure::volatile_, perdure::volatile_stm,
+                                 perdure::volatile_htm, perdure::volatile_none>;
 
 }  // namespace
 

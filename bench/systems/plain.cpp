@@ -85,9 +85,9 @@ class PlainHost : public HostDefaults {
   Root root_{};
 };
 
-using PlainWorkloads = JoinedLists<SwapList<PlainModel>, HashList<PlainModel>, RbList<PlainModel>, BtList<PlainModel>, HashInsertList<PlainModel>,
-                                   TreeInsertList<PlainModel>, NewOrderList<PlainModel>, LocationList<PlainModel>, StoreList<PlainModel>,
-                                   YcsbList<PlainModel>>;
+using PlainWorkloads = JoinedLists<SwapList<PlainModel>, HashList<PlainModel>, RbList<PlainModel>, BtList<PlainModel>,
+                                   HashInsertList<PlainModel>, TreeInsertList<PlainModel>, NewOrderList<PlainModel>,
+                                   LocationList<PlainModel>, StoreList<PlainModel>, YcsbList<PlainModel>>;
 
 }  // namespace
 

@@ -85,10 +85,11 @@ class RawSession final : public Session {
 }  // namespace
 
 void add_raw(Systems& systems) {
-  systems.push_back(
-      {"raw", "groups written with O_DIRECT|O_DSYNC into a prewritten file", {"raw", "kv"}, 1, [](const Setting& s) -> std::unique_ptr<Session> {
-         return std::make_unique<RawSession>(s);
-       }});
+  systems.push_back({"raw",
+                     "groups written with O_DIRECT|O_DSYNC into a prewritten file",
+                     {"raw", "kv"},
+                     1,
+                     [](const Setting& s) -> std::unique_ptr<Session> { return std::make_unique<RawSession>(s); }});
 }
 
 }  // namespace bench

@@ -109,11 +109,13 @@ struct SessionStore {
       throw std::invalid_argument("found Zipf constant " + std::to_string(hundredths) + " / 100, expected 1 to 500");
   }
   template <class Host>
+  static void begin(Host& host, unsigned hundredths, Rng& rng) {
+    records_ = host.view([](auto& tx, const Root& root) { return tx.get(root.count); });
+    keys_.next(records_, hundredths, rng);
+  }
+  template <class Host>
   static Step step(Host& host, const Cell&, unsigned hundredths, Rng& rng) {
-    thread_local ZipfKeys keys;
-    thread_local std::uint64_t records = 0;
-    if (records == 0) records = host.view([](auto& tx, const Root& root) { return tx.get(root.count); });
-    const std::uint64_t key = keys.next(records, hundredths, rng), drawn = rng();
+    const std::uint64_t key = keys_.next(records_, hundredths, rng), drawn = rng();
     if (!updates_only && drawn % 2 == 0) {
       seen_ += host.view([key](auto& tx, const Root& root) {
         if constexpr (updates_only)
@@ -156,6 +158,8 @@ struct SessionStore {
   }
 
  private:
+  static inline thread_local ZipfKeys keys_;
+  static inline thread_local constinit std::uint64_t records_ = 0;
   static inline thread_local constinit std::uint64_t seen_ = 0;  // keeps reads from being optimised away
 };
 

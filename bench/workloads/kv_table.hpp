@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/workloads/kv_record.hpp"
 #include "bench/workloads/key_set.hpp"
+#include "bench/workloads/kv_record.hpp"
 
 namespace bench {
 

@@ -45,13 +45,17 @@ struct Ycsb {
   }
 
   template <class Host>
+  static void begin(Host&, unsigned, Rng& rng) {
+    zipf_.rank(loaded_, 99, rng);
+  }
+  template <class Host>
   static Step step(Host& host, const Cell&, unsigned letter, Rng& rng) {
-    thread_local ZipfKeys zipf;
-    const std::uint64_t rank = zipf.rank(loaded_, 99, rng), drawn = rng(), percent = (drawn >> 40) % 100;
+    const std::uint64_t rank = zipf_.rank(loaded_, 99, rng), drawn = rng(), percent = (drawn >> 40) % 100;
     const std::uint64_t key = letter == 'd' ? newest(rank) : mix(rank) % loaded_;
     if (letter == 'd' || letter == 'e') {
       if (percent < 5) {
-        insert(host, next_.fetch_add(1, std::memory_order_relaxed));  // partner: newest(), which needs no order: an absent record is no error
+        insert(host,
+               next_.fetch_add(1, std::memory_order_relaxed));  // partner: newest(), which needs no order: an absent record is no error
         return {.wrote = true, .grown = 1};
       }
       seen_ += letter == 'e' ? scan(host, key, 1 + drawn % 100) : read(host, key);
@@ -126,6 +130,7 @@ struct Ycsb {
 
   static inline std::uint64_t loaded_ = 0;  // a process has one session
   static inline std::atomic<std::uint64_t> next_{0};
+  static inline thread_local ZipfKeys zipf_;
   static inline thread_local constinit std::uint64_t seen_ = 0;  // keeps reads from being optimised away
 };
 
