@@ -3,8 +3,10 @@
 
 import re
 
-from . import blurred_sizes, blurred_systems
+from . import blurred_criteria, blurred_sizes, blurred_systems
 from .figure import Paper
+from .verdict import attach
+
 
 def _place(figure):
     """The paper's order; what is not in the paper last."""
@@ -19,5 +21,5 @@ PAPER = Paper(
     about=["Lu, Shu, Sun: Blurred Persistence in Transactional Persistent Memory (MSST '15), section V. The emulated medium charges 150 ns for each line that is",
            "flushed or streamed, nothing for what the cache evicts; its pools lie on tmpfs. How the paper charged `wbinvd` it does not say: as one flush operation",
            "here (`blurred+wbinvd`), except in B-Fig7L, where each line that bulk persistence writes is charged. A log has 1 MiB."],
-    figures=sorted([*blurred_systems.FIGURES, *blurred_sizes.FIGURES], key=_place),
+    figures=attach(blurred_criteria.CRITERIA, sorted([*blurred_systems.FIGURES, *blurred_sizes.FIGURES], key=_place)),
 )

@@ -106,8 +106,8 @@ def figure_of(structure):
     return Figure(
         row="X-" + structure, title=", ".join(CELLS[structure]), claim=f"none: no paper has this comparison. The workload is defined by: {w.source}.",
         setup=f"{names}. One thread; medians of the rounds' ratios to {BASE}. Fences, lines and bytes of log are the medium's own counts, of a committed transaction.",
-        x="system", y=f"throughput, of {BASE}'s", measure=measured(structure), findings=findings, remark=REMARKS.get(structure, ""), bars=True, lying=True,
-        log_x=True, drawn=drawn)
+        x="system", y=f"throughput, of {BASE}'s", measure=measured(structure), findings=findings, remark=REMARKS.get(structure, ""), bars=True,
+        log_y=True, drawn=drawn)
 
 
 def table(documents, points_of):

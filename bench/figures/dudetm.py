@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DudeTM's figures (papers: DudeTM, ASPLOS '17, section 5)."""
 
-from . import dudetm_log, dudetm_throughput
+from . import dudetm_criteria, dudetm_log, dudetm_throughput
 from .figure import Paper
+from .verdict import attach
 
-_ORDER = ["D-Fig2", "D-OwnTM", "D-Tab1", "D-Tab2", "D-Tab3", "D-Fig3", "D-Groups", "D-Fig4", "D-Fig5", "D-Recovery"]
+_ORDER = ["D-Fig2", "D-OwnTM", "D-Tab1", "D-Tab2", "D-Tab3", "D-Fig3", "D-Groups", "D-Fig4", "D-Fig5", "D-Tab4", "D-Recovery"]
 
 PAPER = Paper(
     name="dudetm",
@@ -16,6 +17,6 @@ PAPER = Paper(
            "",
            "Volatile-STM is `volatile/stm`, DudeTM `dudetm/stm`, asynchronous, its log of 64 MiB and its volatile logs of 1 MiB a thread; DudeTM-Inf and -Sync are",
            "`dudetm-inf/stm` and `dudetm-sync/stm`. What `update` has not made durable when the time is over is waited for, and the wait is in the figure. NVML's place is taken by",
-           "libpmemobj, whose flushes and drains are charged the same delay. D-Tab4 (HTM) is not measured: no processor here has RTM."],
-    figures=sorted([*dudetm_throughput.FIGURES, *dudetm_log.FIGURES], key=lambda figure: _ORDER.index(figure.row)),
+           "libpmemobj, whose flushes and drains are charged the same delay. D-Tab4 (HTM) is not measured."],
+    figures=attach(dudetm_criteria.CRITERIA, sorted([*dudetm_throughput.FIGURES, *dudetm_log.FIGURES, *dudetm_criteria.FIGURES], key=lambda figure: _ORDER.index(figure.row))),
 )

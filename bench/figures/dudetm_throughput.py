@@ -127,7 +127,8 @@ def threads_findings(points):
 SETUP = "one thread; 0.3 s a cell"
 FIGURES = [
     Figure("D-Fig2", "Throughput by bandwidth, of Volatile-STM's", "DudeTM is 7.4 % (TPC-C, B+-tree) to 24.6 % (HashTable) below Volatile-STM, DudeTM-Inf the same as DudeTM; DudeTM-Sync is behind, more at "
-           "3500 cycles where transactions are short.", SETUP + "; each ratio within a round", "bandwidth, GB/s", "throughput, of Volatile-STM's", throughput, throughput_findings, log_x=True),
+           "3500 cycles where transactions are short.", SETUP + "; each ratio within a round", "bandwidth, GB/s", "throughput, of Volatile-STM's", throughput, throughput_findings, log_x=True,
+           panel=lambda series: tuple(reversed(series.rsplit(", ", 1)))),
     Figure("D-OwnTM", "The same over the library's own TM", "(not in the paper)", SETUP + "; `volatile`, `dudetm`, `dudetm-sync` over biased concurrency control, and the default engine", "workload",
            "throughput, of volatile's", own_tm, own_tm_findings, bars=True),
     Figure("D-Tab1", "Writes", "B+-tree 15.8 writes a transaction, TPC-C (B+-tree) 183.5, TATP 1.0, HashTable 3.0, TPC-C (hash) 156.5; 15.5, 28.9, 17.2, 30.5, 4.87 and 5.77 M/s with four threads.", SETUP + "; DudeTM",

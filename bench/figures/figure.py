@@ -37,15 +37,16 @@ class Figure:
     setup: str  # what was run here, with its parameters
     x: str  # the axes, with their units
     y: str
-    measure: Callable  # (Bench) -> [Point]
-    findings: Callable  # ([Point]) -> [str]
+    measure: Callable | None  # (Bench) -> [Point]; None: can't be run here
+    findings: Callable | None  # ([Point]) -> [str]
     remark: str = ""
     bars: bool = False
     log_x: bool = False
     log_y: bool = False
     trace: bool = False  # the points are single events over time: thin lines, and no table
-    lying: bool = False  # bars that lie, one under the other: where there are many
     drawn: Callable = lambda series: True  # which series the picture has; the table has all
+    panel: Callable | None = None  # (series) -> (a panel's title, the line's name in it), where one picture has too many lines
+    criterion: object = None  # verdict.py's; None: not in the papers
 
 
 @dataclass

@@ -3,8 +3,9 @@
 
 import re
 
-from . import softwrap_model, softwrap_sqlite, softwrap_tree, softwrap_wraps
+from . import softwrap_criteria, softwrap_model, softwrap_sqlite, softwrap_tree, softwrap_wraps
 from .figure import Paper
+from .verdict import attach
 
 
 def _place(figure):
@@ -28,5 +29,5 @@ PAPER = Paper(
            "",
            "A response time is that of a cell's wraps in twenty slices, in order: the median of the slices' means. What a system does all the time is in each slice, its tables'",
            "switches for one; a moment in which the machine did something else is in few. The wraps' thread and the one that takes tables home need a processor each."],
-    figures=sorted([*softwrap_model.FIGURES, *softwrap_wraps.FIGURES, *softwrap_tree.FIGURES, *softwrap_sqlite.FIGURES], key=_place),
+    figures=attach(softwrap_criteria.CRITERIA, sorted([*softwrap_model.FIGURES, *softwrap_wraps.FIGURES, *softwrap_tree.FIGURES, *softwrap_sqlite.FIGURES], key=_place)),
 )

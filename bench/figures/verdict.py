@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether what a row of the papers claims is reproduced: computed from its points by a Criterion.
+
+A Criterion is a short list of checks. A check is a number, or one for each place of the figure, that has to lie between two bounds; it says so in words. A
+row is reproduced when all its checks hold. How far ours may be from the paper's is the same everywhere: NEAR says it, and the report prints it.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy
+
+from .figure import crossing, median_of, points_of
+
+REPRODUCED, DIFFERS, CANNOT, OURS, MISSING = "reproduced", "differs", "can't be run here", "ours", "not measured"
+WORDS = (REPRODUCED, DIFFERS, CANNOT, MISSING, OURS)
+
+RATIO, PLACE, SHARE = 1.25, 1.5, 10
+NEAR = (f"A ratio is reproduced when ours is within a factor of {RATIO} of the paper's, a place on an axis (where two lines cross) within a factor of {PLACE}, "
+        f"a share within {SHARE} points of a hundred; who is ahead has to be ahead at every place.")
+
+
+@dataclass(frozen=True)
+class Check:
+    what: str
+    value: Callable  # (points) -> a number, several, or None
+    low: float = -math.inf
+    high: float = math.inf
+    paper: str = ""  # its number
+
+
+@dataclass(frozen=True)
+class Criterion:
+    checks: tuple = ()
+    why: str = ""  # where it differs; what the figure's remark says is not said twice
+    processors: int = 0  # that the paper's machine had for it, where that matters
+    cannot: str = ""  # why it can't be run here
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A check that was made."""
+
+    text: str
+    found: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Verdict:
+    word: str
+    seen: tuple = ()
+    why: str = ""
+    partly: str = ""
+
+    def spelt(self):
+        if self.word == DIFFERS:
+            return f"{DIFFERS}, {sum(s.holds for s in self.seen)} of {len(self.seen)} checks hold"
+        return self.word
+
+    def as_json(self):
+        return {"word": self.word, "why": self.why, "partly": self.partly, "checks": [{"text": s.text, "found": s.found, "holds": s.holds} for s in self.seen]}
+
+
+# --- checks ---------------------------------------------------------------------------------------------------------------------------
+
+def near(what, paper, value, factor=RATIO):
+    return Check(what, value, paper / factor, paper * factor, f"{paper:,g}")
+
+
+def share(what, paper, value, within=SHARE):
+    """Per cent."""
+    return Check(what, value, paper - within, paper + within, f"{paper:g} %")
+
+
+def between(what, low, high, value, paper=""):
+    return Check(what, value, low, high, paper)
+
+
+def exactly(what, wanted, value):
+    return Check(what, value, wanted, wanted)
+
+
+def at_least(what, low, value, paper=""):
+    return Check(what, value, low=low, paper=paper)
+
+
+def at_most(what, high, value, paper=""):
+    return Check(what, value, high=high, paper=paper)
+
+
+# --- values: functions of the points ------------------------------------------------------------------------------------------------------
+
+def _places(points, x, *series):
+    """The places that all these series have, or those of them that x chooses: a place, or a function of the sorted places such as min."""
+    own = [dict.fromkeys(p.x for p in points if p.series == name) for name in series]
+    both = [place for place in own[0] if all(place in other for other in own)]
+    if x is None:
+        return both
+    if callable(x):
+        chosen = x(sorted(both)) if both else []
+        return chosen if isinstance(chosen, list) else [chosen]
+    return [x] if x in both else []
+
+
+def y(series, x=None):
+    """Its numbers, at every place or at x (_places)."""
+    return lambda points: [median_of(points, series, at) for at in _places(points, x, series)]
+
+
+def over(above, below, x=None):
+    """One series relative to another."""
+    return lambda points: [median_of(points, above, at) / median_of(points, below, at) for at in _places(points, x, above, below)]
+
+
+def grown(series):
+    """Its number at the last place, relative to that at the first."""
+    return lambda points: [median_of(points, series, last) / median_of(points, series, first) for first in _places(points, min, series)
+                           for last in _places(points, max, series) if first != last]
+
+
+def crosses(one, other):
+    return lambda points: crossing(points, one, other)
+
+
+def less_time(fast, slow, x=None):
+    """Of two throughputs: by how many per cent `fast`'s transactions take less time."""
+    return lambda points: [100 * (1 - 1 / ratio) for ratio in over(fast, slow, x)(points)]
+
+
+def all_of(*values):
+    return lambda points: [number for value in values for number in _numbers(value(points))]
+
+
+def mean_of(value):
+    return lambda points: (lambda found: sum(found) / len(found) if found else None)(value(points))
+
+
+def times(factor, value):
+    return lambda points: [factor * number for number in _numbers(value(points))]
+
+
+def where(series, level, other):
+    """The other series' number at the place where this one, which rises, has come to the level; None where it never does."""
+    def value(points):
+        xs, ys = zip(*sorted((p.x, p.y) for p in points if p.series == series))
+        if ys[-1] < level:
+            return None
+        place = numpy.interp(level, ys, xs)
+        return float(numpy.interp(place, *zip(*sorted((p.x, p.y) for p in points if p.series == other))))
+    return value
+
+
+# --- the verdict --------------------------------------------------------------------------------------------------------------------------
+
+def _numbers(value):
+    return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def short(number):
+    """Three digits, no exponent."""
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{float(f'{number:.3g}'):g}"
+
+
+def _bounds(check):
+    if check.low == check.high:
+        return f"exactly {short(check.low)}"
+    if math.isinf(check.high):
+        return f"at least {short(check.low)}"
+    if math.isinf(check.low):
+        return f"at most {short(check.high)}"
+    return f"{short(check.low)} to {short(check.high)}"
+
+
+def see(check, points):
+    found = _numbers(check.value(points))
+    text = f"{check.what}: {_bounds(check)}" + (f" (paper: {check.paper})" if check.paper else "")
+    if not found:
+        return Seen(text, "none", False)
+    low, high = min(found), max(found)
+    spelt = short(low) if short(low) == short(high) else f"{short(low)} to {short(high)}"
+    return Seen(text, spelt, check.low <= low and high <= check.high)
+
+
+def judge(figure, document):
+    """The verdict of a figure on what was measured (its JSON document, None where there is none)."""
+    criterion = figure.criterion
+    if criterion is None:
+        return Verdict(OURS)
+    if criterion.cannot:
+        return Verdict(CANNOT, why=criterion.cannot)
+    if document is None:
+        return Verdict(MISSING)
+    seen = tuple(see(check, points_of(document)) for check in criterion.checks)
+    had = document["machine"]["cpus"]
+    partly = f"Run in part: the paper's machine had {criterion.processors} processors for it, this one has {had}." if criterion.processors > had else ""
+    held = all(s.holds for s in seen)
+    return Verdict(REPRODUCED if held else DIFFERS, seen, "" if held else criterion.why or figure.remark, partly)
+
+
+def attach(criteria, figures):
+    """Gives each figure its criterion; those without one are not in the papers."""
+    rows = {figure.row for figure in figures}
+    if unknown := criteria.keys() - rows:
+        raise ValueError(f"found criteria for {', '.join(sorted(unknown))}, expected some of the figures: {', '.join(sorted(rows))}")
+    for figure in figures:
+        figure.criterion = criteria.get(figure.row)
+    return figures
