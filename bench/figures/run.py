@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measures a paper's figures again and writes CSV, pictures and a page with the paper's claims beside ours.
+"""Measures the papers' figures again and writes CSV, pictures, a page a paper with its claims beside ours, and the report of all of them.
 
-`./dev figures PAPER` builds and calls this. What was measured is kept a row (--kept), so that an interrupted run goes on where it was, on
-another machine if need be (each row names its own), and one row can be measured again alone (--only).
+`./dev figures` builds and calls this. What was measured is kept a row (kept.py), so that an interrupted run goes on where it was, on another machine if
+need be (each row names its own), and one row can be measured again alone (--only).
 """
 
 import argparse
@@ -17,90 +17,126 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 
-from figures import blurred, cross, dudetm, page, rewind, softwrap  # noqa: E402
+from figures import kept, page, report  # noqa: E402
 from figures.figure import Bench, as_json  # noqa: E402
+from figures.papers import PAPER_OF, PAPERS  # noqa: E402
+from figures.verdict import judge  # noqa: E402
 from report import machine  # noqa: E402
 from report.driver import Failed  # noqa: E402
 from report.rounds import Progress  # noqa: E402
 
-PAPERS = {paper.name: paper for paper in (rewind.PAPER, blurred.PAPER, softwrap.PAPER, dudetm.PAPER, cross.PAPER)}
-
 
 def arguments():
     parser = argparse.ArgumentParser(prog="./dev figures", description=__doc__.splitlines()[0])
-    parser.add_argument("paper", choices=sorted(PAPERS), help="whose figures")
+    parser.add_argument("papers", nargs="*", metavar="PAPER", help=f"whose figures: {', '.join(PAPERS)}; all of them when none is named")
     parser.add_argument("--only", default="", metavar="ROW,ROW", help="only these rows, such as R-Fig7L, measured anew")
     parser.add_argument("--again", action="store_true", help="measure anew what was measured already")
-    parser.add_argument("--list", action="store_true", help="name the rows and whether they were measured; measure nothing")
-    parser.add_argument("--quick", action="store_true", help="3 rounds and smaller sizes: a hint only")
+    parser.add_argument("--pages", action="store_true", help="measure nothing: write pages and report of what is kept")
+    parser.add_argument("--list", action="store_true", help="name the rows with their verdicts; measure and write nothing")
+    parser.add_argument("--quick", action="store_true", help="3 rounds and smaller sizes, all papers in under 10 minutes: a hint only")
     parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds (5); fewer are no result")
     parser.add_argument("--build-dir", type=Path, default=ROOT / "build" / "bench", help="where the bench preset was built")
     parser.add_argument("--dir", type=Path, default=Path("/dev/shm"), help="where pools are put")
-    parser.add_argument("--kept", type=Path, default=None, help="where what was measured is kept, a JSON a row (OUT/PAPER)")
-    parser.add_argument("--out", type=Path, default=None, help="where the page goes (docs/figures; of a quick run: BUILD_DIR/figures)")
-    parser.add_argument("--json", action="store_true", help="print what was measured as JSON")
+    parser.add_argument("--out", type=Path, default=None, help="where pages, pictures and the kept rows go (docs/figures; of a quick run: BUILD_DIR/figures)")
+    parser.add_argument("--report", type=Path, default=None, help="where the report goes (docs/report; with --out: OUT/report)")
+    parser.add_argument("--json", action="store_true", help="print what was measured, with the verdicts, as JSON")
     args = parser.parse_args()
     if args.rounds < 1:
         parser.error(f"argument --rounds: found {args.rounds}, expected at least 1")
     if args.quick:
         args.rounds = min(args.rounds, 3)
-    rows = {figure.row for figure in PAPERS[args.paper].figures}
+    for name in args.papers:
+        if name not in PAPERS:
+            parser.error(f"argument PAPER: found '{name}', expected some of {', '.join(PAPERS)}")
     args.only = [row for row in args.only.split(",") if row]
     for row in args.only:
-        if row not in rows:
-            parser.error(f"argument --only: found row '{row}', expected some of {', '.join(sorted(rows))}")
+        if row not in PAPER_OF or PAPER_OF[row].name not in (args.papers or PAPERS):
+            parser.error(f"argument --only: found row '{row}', expected some of {', '.join(r for r, p in PAPER_OF.items() if p.name in (args.papers or PAPERS))}")
+    args.papers = [PAPERS[name] for name in args.papers or dict.fromkeys(PAPER_OF[row].name for row in args.only) or PAPERS]
+    args.report = args.report or (args.out / "report" if args.out else args.build_dir / "report" if args.quick else ROOT / "docs" / "report")
     args.out = args.out or (args.build_dir / "figures" if args.quick else ROOT / "docs" / "figures")
-    args.kept = args.kept or args.out / args.paper
     return args
 
 
-def kept(args, figure):
-    path = args.kept / f"{figure.row}{'.quick' if args.quick else ''}.json"
-    return path, json.loads(path.read_text()) if path.exists() else None
+class Left:
+    """The time left: of a row what it took before, of one that was never measured what rows take on average."""
+
+    def __init__(self, rows, before):
+        self._expected, self._done, self._took = {row: before.get(row) for row in rows}, 0.0, 0.0
+
+    def text(self, row):
+        known = [s for s in self._expected.values() if s] or [60]
+        pace = self._took / self._done if self._done else 1
+        rows = list(self._expected)
+        seconds = sum(self._expected[r] or sum(known) / len(known) for r in rows[rows.index(row):]) * pace
+        return f"row {rows.index(row) + 1} of {len(rows)}, about {seconds / 60:.0f} min left"
+
+    def took(self, row, seconds):
+        self._done += self._expected[row] or seconds
+        self._took += seconds
 
 
-def measure(args, paper):
-    documents, failed = {}, []
-    wanted = [f for f in paper.figures if not args.only or f.row in args.only]
-    args.kept.mkdir(parents=True, exist_ok=True)
+def wanted(args, documents):
+    """[(paper, figure)] to measure."""
+    if args.pages or args.list:
+        return []
+    return [(paper, figure) for paper in args.papers for figure in paper.figures
+            if figure.measure is not None and (figure.row in args.only if args.only else args.again or figure.row not in documents[paper.name])]
+
+
+def measure(args, documents):
+    """Adds to `documents`; [what failed]."""
+    todo, failed, progress = wanted(args, documents), [], Progress()
+    if not todo:
+        return failed
+    left = Left([figure.row for _, figure in todo], {} if args.quick else {row: d.get("seconds") for own in documents.values() for row, d in own.items()})
     facts = machine.facts(args.build_dir, args.dir)
-    progress, start, done = Progress(), time.monotonic(), 0
-    for figure in paper.figures:
-        path, document = kept(args, figure)
-        if figure in wanted and not args.list and (document is None or args.again or args.only):
-            left = f", about {(time.monotonic() - start) / done * (len(wanted) - done) / 60:.0f} minutes left" if done else ""
-            scratch = Path(tempfile.mkdtemp(prefix="perdure-figures-", dir=args.dir))
-            began = time.monotonic()
-            try:
-                bench = Bench(args.build_dir, scratch, args.rounds, args.quick, lambda text, f=figure: progress(f"{f.row}{left}: {text}"))
-                points = figure.measure(bench)
-                document = as_json(figure, points, time.monotonic() - began, facts, args.rounds, args.quick)
-                path.write_text(json.dumps(document, indent=1) + "\n")
-                progress(f"{figure.row}: {len(points)} points in {time.monotonic() - began:.0f} s", last=True)
-            except Failed as error:
-                failed.append(f"{figure.row}: {error}")
-                progress(f"{figure.row}: {error}", last=True)
-            finally:
-                shutil.rmtree(scratch, ignore_errors=True)
-            done += 1
-        if document is not None:
-            documents[figure.row] = document
-    return documents, failed
+    for paper, figure in todo:
+        scratch, began = Path(tempfile.mkdtemp(prefix="perdure-figures-", dir=args.dir)), time.monotonic()
+        head = f"{figure.row}: {left.text(figure.row)}"
+        try:
+            bench = Bench(args.build_dir, scratch, args.rounds, args.quick, lambda text, h=head: progress(f"{h}: {text}"))
+            points = figure.measure(bench)
+            document = as_json(figure, points, time.monotonic() - began, facts, args.rounds, args.quick)
+            kept.save(args.out, paper, figure.row, document, args.quick)
+            documents[paper.name][figure.row] = document
+            progress(f"{head}: {len(points)} points in {time.monotonic() - began:.0f} s: {judge(figure, document).spelt()}", last=True)
+        except Failed as error:
+            failed.append(f"{figure.row}: {error}")
+            progress(f"{figure.row}: {error}", last=True)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        left.took(figure.row, time.monotonic() - began)
+    return failed
+
+
+def print_list(papers, documents):
+    for paper in papers:
+        print(paper.title)
+        for figure in paper.figures:
+            print(f"  {figure.row:11} {judge(figure, documents[paper.name].get(figure.row)).spelt():33} {figure.title}")
+
+
+def verdicts(papers, documents):
+    return {paper.name: {f.row: {"verdict": judge(f, documents[paper.name].get(f.row)).as_json(), "measured": documents[paper.name].get(f.row)} for f in paper.figures}
+            for paper in papers}
 
 
 def main():
     args = arguments()
-    paper = PAPERS[args.paper]
-    documents, failed = measure(args, paper)
-    if args.list:
-        for figure in paper.figures:
-            print(f"{figure.row:10} {'measured' if figure.row in documents else 'not measured':13} {figure.title}")
+    documents = {paper.name: kept.load(args.out, paper, args.quick) for paper in PAPERS.values()}
+    failed = measure(args, documents)
+    if args.list and not args.json:
+        print_list(args.papers, documents)
         return 0
-    written = page.write_page(paper, paper.figures, documents, args.out)
+    written = []
+    if not args.list:
+        written = [page.write_page(paper, documents[paper.name], args.out) for paper in args.papers]
+        written.append(report.write_report(PAPERS.values(), documents, args.report))
     if args.json:
-        print(json.dumps(documents, indent=1))
+        print(json.dumps(verdicts(args.papers, documents), indent=1))
     else:
-        print(f"written: {written}, with {len(documents)} of {len(paper.figures)} rows")
+        print("written: " + ", ".join(str(path) for path in written))
     for failure in failed:
         print(f"FAILED: {failure}", file=sys.stderr)
     return 1 if failed else 0

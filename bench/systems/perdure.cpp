@@ -8,6 +8,11 @@
 #include "bench/systems/systems.hpp"
 
 namespace bench {
+
+#define SOURCE(name) PerdureStructures perdure_##name();
+#include "structures.inc"  // CMakeLists.txt's list
+#undef SOURCE
+
 namespace {
 
 const std::vector<PerdureStructures>& sources() {

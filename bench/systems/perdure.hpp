@@ -215,7 +215,8 @@ bool has_engine(perdure::engines<Instances...>, std::string_view name) {
   return (named(Instances::names) || ...);
 }
 
-/// What one source instantiates for all of its engines; the sources compile side by side. perdure.cpp has the list of them.
+/// What one source instantiates for all of its engines; the sources compile side by side. A source NAME of the list in CMakeLists.txt is perdure_NAME.cpp
+/// and has PerdureStructures perdure_NAME().
 struct PerdureStructures {
   std::vector<std::string> names;
   bool (*on)(std::string_view engine);  ///< whether the engine has them
@@ -226,10 +227,5 @@ PerdureStructures perdure_structures() {
   return {Workloads::names(), [](std::string_view engine) { return has_engine(Engines{}, engine); },
           [](const Setting& setting, const PerdureChoice& choice) { return open_perdure<Engines>(Workloads{}, setting, choice); }};
 }
-
-// PerdureStructures perdure_NAME() of each source that CMakeLists.txt lists.
-#define SOURCE(name) PerdureStructures perdure_##name();
-#include "structures.inc"
-#undef SOURCE
 
 }  // namespace bench

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What was measured, a JSON document a row beside the page's pictures: an interrupted run goes on from there, and pages and report are made of it."""
+
+import json
+
+
+def path_of(folder, paper, row, quick=False):
+    return folder / paper.name / f"{row}{'.quick' if quick else ''}.json"
+
+
+def load(folder, paper, quick=False):
+    """{row: document} of a paper's figures that were measured."""
+    found = {}
+    for figure in paper.figures:
+        path = path_of(folder, paper, figure.row, quick)
+        if path.exists():
+            found[figure.row] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def save(folder, paper, row, document, quick=False):
+    path = path_of(folder, paper, row, quick)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
