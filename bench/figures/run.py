@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 
 from figures import kept, page, report  # noqa: E402
 from figures.figure import Bench, as_json  # noqa: E402
-from figures.papers import PAPER_OF, PAPERS  # noqa: E402
+from figures.papers import PAPER_OF, PAPERS, QUICK  # noqa: E402
 from figures.verdict import judge  # noqa: E402
 from report import machine  # noqa: E402
 from report.driver import Failed  # noqa: E402
@@ -33,7 +33,7 @@ def arguments():
     parser.add_argument("--again", action="store_true", help="measure anew what was measured already")
     parser.add_argument("--pages", action="store_true", help="measure nothing: write pages and report of what is kept")
     parser.add_argument("--list", action="store_true", help="name the rows with their verdicts; measure and write nothing")
-    parser.add_argument("--quick", action="store_true", help="3 rounds and smaller sizes, all papers in under 10 minutes: a hint only")
+    parser.add_argument("--quick", action="store_true", help=f"3 rounds and smaller sizes of the rows that are soonest done and say most, in under 10 minutes: a hint only ({', '.join(QUICK)}; others by --only)")
     parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds (5); fewer are no result")
     parser.add_argument("--build-dir", type=Path, default=ROOT / "build" / "bench", help="where the bench preset was built")
     parser.add_argument("--dir", type=Path, default=Path("/dev/shm"), help="where pools are put")
@@ -59,29 +59,32 @@ def arguments():
 
 
 class Left:
-    """The time left: of a row what it took before, of one that was never measured what rows take on average."""
+    """The time left: of a row what it took before, at this run's pace; of one that was never measured what such rows took in this run on average."""
 
     def __init__(self, rows, before):
-        self._expected, self._done, self._took = {row: before.get(row) for row in rows}, 0.0, 0.0
+        self._rows, self._before, self._known, self._new = rows, {row: before[row] for row in rows if before.get(row)}, [], []
 
     def text(self, row):
-        known = [s for s in self._expected.values() if s] or [60]
-        pace = self._took / self._done if self._done else 1
-        rows = list(self._expected)
-        seconds = sum(self._expected[r] or sum(known) / len(known) for r in rows[rows.index(row):]) * pace
-        return f"row {rows.index(row) + 1} of {len(rows)}, about {seconds / 60:.0f} min left"
+        pace = sum(took for _, took in self._known) / sum(expected for expected, _ in self._known) if self._known else 1
+        usual = sum(self._new) / len(self._new) if self._new else 60
+        ahead = self._rows[self._rows.index(row):]
+        seconds = sum(self._before[r] * pace if r in self._before else usual for r in ahead)
+        return f"row {self._rows.index(row) + 1} of {len(self._rows)}, about {max(1, round(seconds / 60))} min left"
 
     def took(self, row, seconds):
-        self._done += self._expected[row] or seconds
-        self._took += seconds
+        if row in self._before:
+            self._known.append((self._before[row], seconds))
+        else:
+            self._new.append(seconds)
 
 
 def wanted(args, documents):
     """[(paper, figure)] to measure."""
     if args.pages or args.list:
         return []
-    return [(paper, figure) for paper in args.papers for figure in paper.figures
-            if figure.measure is not None and (figure.row in args.only if args.only else args.again or figure.row not in documents[paper.name])]
+    own = args.only or (QUICK if args.quick else None)
+    return [(paper, figure) for paper in args.papers for figure in paper.figures if own is None or figure.row in own
+            if figure.measure is not None and (args.only or args.again or figure.row not in documents[paper.name])]
 
 
 def measure(args, documents):
