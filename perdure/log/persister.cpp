@@ -66,7 +66,7 @@ VolatileLog* Persister::oldest(VolatileLog::Item& item) noexcept {
 void Persister::take(VolatileLog& log, const VolatileLog::Item& item) noexcept {
   gathered_bytes_ += footprint(item.words);
   if (complete_) taken_to_ = item.id;
-  log.pop();
+  log.pop(item);
   ++gathered_;
 }
 

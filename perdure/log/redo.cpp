@@ -15,21 +15,23 @@ constexpr std::uint64_t mapped_from = 64 << 10;  // bytes of masks: a home of 32
 
 }
 
-std::uint64_t* LineMasks::fit(std::uint64_t home_bytes) {
+void LineMasks::fit(std::uint64_t home_bytes) {
   const std::uint64_t pages = (home_bytes >> page_bits) + 1;
-  if (pages > pages_) {
-    words_.reset();
-    pages_ = 0;
-    // Mapped: what calloc had before it would clear, all of it. A small one is cleared sooner than mapped.
-    const std::uint64_t bytes = pages * 8;
-    void* const p = bytes < mapped_from
-                        ? std::calloc(pages, 8)
-                        : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == nullptr || p == MAP_FAILED) throw std::bad_alloc();
-    words_ = {static_cast<std::uint64_t*>(p), Free{bytes}};
-    pages_ = pages;
-  }
-  return words_.get();
+  if (pages <= fits_) return;
+  // Mapped: what calloc had before it would clear, all of it. A small one is cleared sooner than mapped.
+  const std::uint64_t bytes = pages * 8;
+  void* const p = bytes < mapped_from ? std::calloc(pages, 8)
+                                      : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == nullptr || p == MAP_FAILED) throw std::bad_alloc();
+  decltype(words_) words(static_cast<std::uint64_t*>(p), Free{bytes});
+  for (const auto* noted : {&pages_, &taken_})
+    for (const std::uint64_t page : *noted) words.get()[page] = words_.get()[page];
+  words_ = std::move(words);
+  fits_ = pages;
+}
+
+bool LineMasks::write_back(medium::Medium& medium, std::uint64_t most) {
+  return take(most, [&](const std::vector<std::uint64_t>& lines) { medium.flush_lines(medium.log_bytes(), lines); });
 }
 
 void LineMasks::Free::operator()(std::uint64_t* p) const noexcept {
@@ -43,10 +45,14 @@ HomeWriter::HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use
     : medium_(medium),
       max_home_bytes_(max_home_bytes),
       use_(use),
-      masks_(masks != nullptr       ? masks->fit(medium.home_bytes())
-             : use == Use::recovery ? own_.fit(medium.home_bytes())
+      lent_(masks),
+      masks_(masks != nullptr       ? masks
+             : use == Use::recovery ? &own_
                                     : nullptr) {
-  lines_.reserve(batch);
+  if (masks_ != nullptr)
+    masks_->fit(medium.home_bytes());
+  else
+    lines_.reserve(batch);
 }
 
 bool HomeWriter::entry(const Entry& e) {
@@ -77,11 +83,10 @@ std::uint64_t HomeWriter::load(std::uint64_t offset) const {
 }
 
 void HomeWriter::flush() const {
-  if (masks_ == nullptr) {
-    std::sort(lines_.begin(), lines_.end());
-    lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
-  }
-  each_touched([&] { medium_.flush_lines(medium_.log_bytes(), lines_); });
+  if (lent_ != nullptr) return;
+  std::sort(lines_.begin(), lines_.end());
+  lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
+  each_touched([&](const std::vector<std::uint64_t>& lines) { medium_.flush_lines(medium_.log_bytes(), lines); });
 }
 
 std::string ring_name(const medium::Medium& medium, std::uint32_t ring) { return medium.path() + ": log ring " + std::to_string(ring); }

@@ -28,33 +28,77 @@
 
 namespace perdure::log {
 
-/// A bit for each line of home, a word a page: zero but while a HomeWriter uses it. Made once for many writers, whose own sorting of lines would take longer
-/// than all else they do. Used by one writer at a time.
+/// Which lines of home have been stored to and are not yet written back: a bit a line, a word a page, and the pages with any, in the order they came. Kept
+/// over many writers, it has a line that is stored to again and again written back once. Used by one thread at a time.
 class LineMasks {
  public:
-  /// For a home of so many bytes. Throws std::bad_alloc. Zeros that are not touched take no memory.
-  std::uint64_t* fit(std::uint64_t home_bytes);
   static constexpr std::uint64_t page_bits = 12, line_bits = 6, lines_a_page = 64;
 
+  /// For a home of so many bytes. It may grow; what is noted stays. Throws std::bad_alloc. Zeros that are not touched take no memory.
+  void fit(std::uint64_t home_bytes);
+  /// Throws std::bad_alloc.
+  void note(std::uint64_t line) {
+    std::uint64_t& mask = words_.get()[line / lines_a_page];
+    if (mask == 0) pages_.push_back(line / lines_a_page);
+    mask |= std::uint64_t{1} << line % lines_a_page;
+  }
+  /// What is noted from here on is left for the next begin(): write_back() has an end beside stores that go on. (A line that it had not come to is written back
+  /// with what it holds by then.) Before it nothing may be left of the last one.
+  void begin() noexcept { std::swap(pages_, taken_); }
+  /// Starts the write-back of about `most` of the lines that were noted before begin(). Whether that was all. The caller fences. Throws std::bad_alloc.
+  bool write_back(medium::Medium& medium, std::uint64_t most = ~std::uint64_t{0});
+  /// All of them: f(lines) for some at a time. `in_order`: by address. Throws std::bad_alloc.
+  template <class F>
+  void take_all(bool in_order, F&& f) {
+    begin();
+    if (in_order) std::sort(taken_.begin(), taken_.end());
+    take(~std::uint64_t{0}, f);
+  }
+  [[nodiscard]] bool empty() const noexcept { return pages_.empty() && taken_.empty(); }
+
  private:
+  static constexpr std::size_t batch = 4096;
+  template <class F>
+  bool take(std::uint64_t most, F&& f);
+
   struct Free {
     std::uint64_t bytes;
     void operator()(std::uint64_t* p) const noexcept;
   };
   std::unique_ptr<std::uint64_t[], Free> words_;
-  std::uint64_t pages_ = 0;
+  std::uint64_t fits_ = 0;  // pages
+  std::vector<std::uint64_t> pages_, taken_, lines_;
 };
+
+template <class F>
+bool LineMasks::take(std::uint64_t most, F&& f) {
+  lines_.reserve(batch);  // or nothing is taken
+  std::size_t done = 0;
+  for (std::uint64_t lines = 0; done < taken_.size() && lines < most; ++done) {
+    const std::uint64_t page = taken_[done];
+    if (lines_.size() + lines_a_page > batch) {
+      f(std::as_const(lines_));
+      lines_.clear();
+    }
+    for (std::uint64_t mask = std::exchange(words_.get()[page], 0); mask != 0; mask &= mask - 1, ++lines)
+      lines_.push_back(page * lines_a_page + static_cast<std::uint64_t>(std::countr_zero(mask)));
+  }
+  if (!lines_.empty()) f(std::as_const(lines_));
+  lines_.clear();
+  if (done == taken_.size())
+    taken_.clear();
+  else
+    taken_.erase(taken_.begin(), taken_.begin() + static_cast<std::ptrdiff_t>(done));
+  return taken_.empty();
+}
 
 /// Stores words to home through the medium and remembers which lines to flush.
 class HomeWriter final : public pool::HeapTarget {
  public:
   enum class Use : std::uint8_t { running, recovery };  ///< recovery: what is only read is stored and flushed too (D4)
   static constexpr std::size_t batch = 4096;            ///< lines; running, without masks: one more, and their write-back is started
-  /// With `masks`, and in recovery, lines are noted there, and written back when flush() is called: once each. Throws std::bad_alloc.
+  /// With `masks` lines are noted there, and their write-back is the caller's. In recovery each is written back once. Throws std::bad_alloc.
   HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use use = Use::running, LineMasks* masks = nullptr);
-  ~HomeWriter() {
-    for (const std::uint64_t page : pages_) masks_[page] = 0;
-  }
   HomeWriter(const HomeWriter&) = delete;
   HomeWriter& operator=(const HomeWriter&) = delete;
 
@@ -71,30 +115,31 @@ class HomeWriter final : public pool::HeapTarget {
   void clear_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) & ~mask); }
   [[nodiscard]] bool replay() const noexcept override { return true; }
   /// H4 (pool/heap.hpp): a span's zeroed bitmap before its directory word. A failed medium says so again at the caller's fence.
-  void fence() override {
-    flush();
+  void fence(std::uint64_t offset, std::uint64_t n) override {
+    if (lent_ != nullptr)
+      medium_.flush(medium_.log_bytes() + offset, n);  // all the others may wait
+    else
+      flush();
     (void)medium_.fence();
   }
 
-  /// Starts the write-back of every line touched since the last call. The caller fences.
+  /// Starts the write-back of every line touched since the last call, if that is not the caller's. The caller fences.
   void flush() const;
   /// Leaves it to others instead: f(line's home offset) for each.
   template <class F>
   void hand_over(F&& f) const {
-    each_touched([&] {
-      for (const std::uint64_t line : lines_) f(line * 64);
+    each_touched([&](const std::vector<std::uint64_t>& lines) {
+      for (const std::uint64_t line : lines) f(line * 64);
     });
   }
 
  private:
-  static constexpr std::uint64_t line_bits = LineMasks::line_bits, lines_a_page = LineMasks::lines_a_page;
+  static constexpr std::uint64_t line_bits = LineMasks::line_bits;
 
   void touch(std::uint64_t offset, std::uint64_t n) const {
     for (std::uint64_t line = offset >> line_bits, last = (offset + n - 1) >> line_bits; line <= last; ++line) {
       if (masks_ != nullptr) {
-        std::uint64_t& mask = masks_[line / lines_a_page];
-        if (mask == 0) pages_.push_back(line / lines_a_page);
-        mask |= std::uint64_t{1} << line % lines_a_page;
+        masks_->note(line);
         continue;
       }
       if (!lines_.empty() && lines_.back() == line) continue;
@@ -102,35 +147,22 @@ class HomeWriter final : public pool::HeapTarget {
       lines_.push_back(line);
     }
   }
-  // f() for lines_ full after full; then nothing is touched any more.
+  // f(lines) for some at a time; then nothing is touched any more.
   template <class F>
-  void each_touched(F&& f) const;
+  void each_touched(F&& f) const {
+    if (masks_ != nullptr) return masks_->take_all(use_ == Use::recovery, f);
+    if (!lines_.empty()) f(std::as_const(lines_));
+    lines_.clear();
+  }
 
   medium::Medium& medium_;
   const std::uint64_t max_home_bytes_;
   const Use use_;
-  mutable std::vector<std::uint64_t> lines_;  // to be flushed
-  // In their place, and the pages with any line.
-  LineMasks own_;
-  std::uint64_t* const masks_;
-  mutable std::vector<std::uint64_t> pages_;
+  mutable std::vector<std::uint64_t> lines_;  // to be flushed; or in their place
+  LineMasks own_;                             // recovery
+  LineMasks* const lent_;                     // whoever lent them writes back
+  LineMasks* const masks_;                    // either, or neither
 };
-
-template <class F>
-void HomeWriter::each_touched(F&& f) const {
-  if (use_ == Use::recovery) std::sort(pages_.begin(), pages_.end());
-  for (const std::uint64_t page : pages_) {
-    if (lines_.size() + lines_a_page > batch) {
-      f();
-      lines_.clear();
-    }
-    for (std::uint64_t mask = std::exchange(masks_[page], 0); mask != 0; mask &= mask - 1)
-      lines_.push_back(page * lines_a_page + static_cast<std::uint64_t>(std::countr_zero(mask)));
-  }
-  pages_.clear();
-  if (!lines_.empty()) f();
-  lines_.clear();
-}
 
 /// Why a record can't be applied: it names what the pool does not have, or can't be unpacked.
 Status strange_record(const medium::Medium& medium, std::uint64_t id);

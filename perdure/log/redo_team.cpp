@@ -122,7 +122,7 @@ std::size_t redo(medium::Medium& medium, std::uint64_t max_home_bytes, std::span
     }
     part.flush();
     // What this thread has written back is durable before the caller goes on: its fence covers its own write-backs, and nobody else's does.
-    if (me != 0) (void)medium.fence();  // a failed medium says so again at the caller's
+    if (me != 0 && masks.empty()) (void)medium.fence();  // a failed medium says so again at the caller's
   });
   return strange.load(std::memory_order_relaxed);
 }

@@ -24,10 +24,9 @@ inline constexpr std::size_t no_strange = ~std::size_t{0};
 /// As many threads as are worth their start for so many bytes of log: 1 to 8.
 [[nodiscard]] unsigned redo_threads(std::uint64_t log_bytes) noexcept;
 
-/// Applies the payloads in their order and starts the write-back of what they changed; the caller fences. Of several threads each other than the
-/// caller's has fenced what it wrote back. The caller has a thread slot. Returns the index of a payload with an entry outside home (only damage makes one; home is then as it may be), or no_strange.
-/// `passed`, called by the caller's thread, is told how many it has gone through; the others are about as far. `masks`: one a thread, for a caller that comes
-/// often; or none. Throws std::bad_alloc.
+/// Applies the payloads in their order. Without `masks` starts the write-back of what they changed, too; the caller fences (of several threads each other than
+/// the caller's has fenced what it wrote back). With `masks`, one a thread, lines are noted there, and write-back is the caller's. The caller has a thread slot. Returns the index of a payload with an entry outside home (only damage makes one; home is then as it may be), or no_strange.
+/// `passed`, called by the caller's thread, is told how many it has gone through; the others are about as far. Throws std::bad_alloc.
 std::size_t redo(medium::Medium& medium, std::uint64_t max_home_bytes, std::span<const Payload> payloads, HomeWriter::Use use,
                  unsigned threads, const std::function<void(std::size_t)>& passed = {}, std::span<LineMasks> masks = {});
 

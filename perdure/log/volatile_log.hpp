@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -46,12 +47,12 @@ class VolatileLog {
     Segment& s = *write_;
     std::uint64_t at = s.tail.load(std::memory_order_relaxed);
     const std::uint64_t size = s.footprint(n);
-    const std::uint64_t to_end = s.capacity - at % s.capacity;
+    const std::uint64_t to_end = s.capacity - s.index(at);
     if (to_end < size) {
-      s.ring[at % s.capacity] = skip;
+      s.ring[s.index(at)] = skip;
       at += to_end;
     }
-    std::uint64_t* p = &s.ring[at % s.capacity];
+    std::uint64_t* p = &s.ring[s.index(at)];
     p[0] = id;
     p[1] = n;
     if (s.by_pointer(n)) {
@@ -78,9 +79,9 @@ class VolatileLog {
         read_ = next;
         continue;
       }
-      const std::uint64_t* p = &s.ring[at % s.capacity];
+      const std::uint64_t* p = &s.ring[s.index(at)];
       if (*p == skip) {
-        s.head.store(at + s.capacity - at % s.capacity, std::memory_order_release);  // pairs with fits
+        s.head.store(at + s.capacity - s.index(at), std::memory_order_release);  // pairs with fits
         continue;
       }
       if (!s.by_pointer(p[1])) return {p[0], p + 2, p[1]};
@@ -89,14 +90,14 @@ class VolatileLog {
       return {p[0], copy, p[1]};
     }
   }
-  void pop() noexcept {
-    const Item item = front();
+  /// `item` is what front() has just said.
+  void pop(const Item& item) noexcept {
     Segment& s = *read_;
     if (s.by_pointer(item.words)) delete[] item.payload;
     s.head.store(s.head.load(std::memory_order_relaxed) + s.footprint(item.words), std::memory_order_release);  // pairs with fits
   }
   ~VolatileLog() {
-    while (front().id != 0) pop();
+    for (Item item = front(); item.id != 0; item = front()) pop(item);
     delete read_;
   }
   VolatileLog(const VolatileLog&) = delete;
@@ -107,7 +108,8 @@ class VolatileLog {
   static constexpr std::uint64_t largest = std::uint64_t{1} << 24;  ///< words: 128 MiB
 
   struct Segment {
-    explicit Segment(std::uint64_t words) : capacity(words), ring(new std::uint64_t[words]) {}
+    explicit Segment(std::uint64_t words) : capacity(std::bit_ceil(words)), ring(new std::uint64_t[capacity]) {}
+    [[nodiscard]] std::uint64_t index(std::uint64_t at) const noexcept { return at & (capacity - 1); }
     // The head as last seen, where that is enough: its line is the popper's, and reading it aborts a hardware transaction at the next pop.
     [[nodiscard]] bool fits(std::uint64_t n) noexcept {
       const std::uint64_t end = tail.load(std::memory_order_relaxed) + 2 * footprint(n);
@@ -118,7 +120,7 @@ class VolatileLog {
     [[nodiscard]] bool by_pointer(std::uint64_t n) const noexcept { return n > capacity / 4; }
     [[nodiscard]] std::uint64_t footprint(std::uint64_t n) const noexcept { return by_pointer(n) ? 3 : n + 2; }
 
-    const std::uint64_t capacity;
+    const std::uint64_t capacity;  // a power of two: a division would cost a commit as much as its copy
     const std::unique_ptr<std::uint64_t[]> ring;
     std::uint64_t seen_head = 0;  // the pusher's
     alignas(128) std::atomic<std::uint64_t> tail{0};

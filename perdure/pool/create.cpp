@@ -98,7 +98,8 @@ class NewHome final : public HeapTarget {
   void set_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) | mask); }
   void clear_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) & ~mask); }
   [[nodiscard]] bool replay() const noexcept override { return true; }
-  void fence() override {}  // until the caller writes the header this is no pool, and no crash can tell in which order home was made
+  // Until the caller writes the header this is no pool, and no crash can tell in which order home was made.
+  void fence(std::uint64_t, std::uint64_t) override {}
 
  private:
   medium::Medium& medium_;

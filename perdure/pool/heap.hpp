@@ -58,8 +58,8 @@ class HeapTarget {
   virtual void clear_bits(std::uint64_t offset, std::uint64_t mask) = 0;
   /// True for home, which may be newer than the ops, as a whole or in parts (a crash tore it), and has one thread: ops then look around.
   [[nodiscard]] virtual bool replay() const noexcept { return false; }
-  /// H4: what was stored is durable before what will be. A target whose replay() is true must override it.
-  virtual void fence() {}
+  /// H4: what was stored to [offset, offset + n) is durable before what will be stored. A target whose replay() is true must override it.
+  virtual void fence(std::uint64_t /*offset*/, std::uint64_t /*n*/) {}
 };
 /// Applies one op. `max_home_bytes` from the header. A clear whose span has meanwhile become something else (home was newer) sets that
 /// something free: the ops that made it are replayed after this one. Hot paths: apply_op (heap_apply.hpp), the same without virtual calls.

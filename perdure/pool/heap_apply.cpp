@@ -76,7 +76,7 @@ void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls, std::
   // A head that is right stands over a bitmap that is right (H4): only its rest was torn off, by a crash between directory lines.
   if (load_word(target, chunk) != span_word(cls)) {
     for (std::uint64_t at = 0; at < info.first; at += 8) target.store(chunk * chunk_bytes + at, 0);
-    target.fence();  // H4: the zeroed bitmap before the word that names its span
+    target.fence(chunk * chunk_bytes, info.first);  // H4: the zeroed bitmap before the word that names its span
   }
   store_words(target, chunk, end, span_word(cls));
   if (target.replay()) clear_debris(target, chunk, end, first_chunk(max_home_bytes), chunks);
@@ -117,7 +117,8 @@ void StagedTarget::write() {
   };
   for (const auto& [offset, value] : words_)
     if (!in_directory(offset) && in_bitmap(offset)) put(offset, value);
-  home_.fence();  // H4: bitmaps before the words that name their spans
+  const std::uint64_t end = std::max(directory_end_, words_.empty() ? 0 : words_.rbegin()->first + 8);
+  home_.fence(directory_end_, end - directory_end_);  // H4: bitmaps before the words that name their spans
   for (const auto& [offset, value] : words_)
     if (in_directory(offset)) put(offset, value);
 }

@@ -41,62 +41,92 @@ TEST(HomeWriter, EverythingStoredIsDurableAfterFlushAndFence) {
   EXPECT_EQ(m->current_image(), m->durable_image());
 }
 
-// Masks are lent to one writer after the other: each line is written back once, and one that ends without flush() leaves no line noted, which the next
-// would take for its own.
-TEST(HomeWriter, MasksAreAsTheyWereWhenAWriterEnds) {
+std::uint64_t lines_flushed(const medium::RecordingMedium& m) {
+  std::uint64_t lines = 0;
+  for (const auto& e : m.events())
+    if (e.kind == medium::Event::Kind::flush) lines += e.bytes / 64;
+  return lines;
+}
+
+// Of writers to which masks are lent, one after the other, each line is written back once, when the lender wants it.
+TEST(LineMasks, ALineThatManyWritersStoreToIsWrittenBackOnce) {
   auto m = medium_with_garbage();
   LineMasks masks;
-  const std::uint64_t value = 1;
-  const auto flushes = [&] {
-    std::uint64_t lines = 0;
-    for (const auto& e : m->events())
-      if (e.kind == medium::Event::Kind::flush) lines += e.bytes / 64;
-    return lines;
-  };
-  {
+  for (std::uint64_t turn = 1; turn <= 3; ++turn) {
     HomeWriter home(*m, home_bytes, HomeWriter::Use::running, &masks);
-    for (std::uint64_t at : {0U, 640U, 8U, 4096U, 640U, 0U}) home.words(pool::chunk_bytes + at, &value, 1);
+    for (std::uint64_t at : {0U, 640U, 8U, 4096U, 640U, 0U}) home.words(pool::chunk_bytes + at, &turn, 1);
     home.flush();
-    EXPECT_EQ(3U, flushes());
-    home.words(pool::chunk_bytes + 8192, &value, 1);
   }
-  EXPECT_EQ(3U, flushes());
-  HomeWriter home(*m, home_bytes, HomeWriter::Use::running, &masks);
-  home.words(pool::chunk_bytes + 8192 + 8, &value, 1);
-  home.flush();
+  EXPECT_EQ(0U, lines_flushed(*m));
+  masks.begin();
+  EXPECT_TRUE(masks.write_back(*m));
+  EXPECT_TRUE(masks.empty());
+  EXPECT_EQ(3U, lines_flushed(*m));
   ASSERT_TRUE(m->fence().ok());
-  EXPECT_TRUE(m->is_durable(4096 + pool::chunk_bytes + 8192, 64));
+  EXPECT_TRUE(m->is_durable(4096, home_bytes));
+  masks.begin();
+  EXPECT_TRUE(masks.write_back(*m));
+  EXPECT_EQ(3U, lines_flushed(*m)) << "nothing was stored since";
+}
+
+// A write-back in slices beside stores that go on: what was noted before begin() is durable at its end, what came later at the end of the next one.
+TEST(LineMasks, AWriteBackHasAnEnd) {
+  auto m = medium_with_garbage();
+  LineMasks masks;
+  const std::uint64_t value = 7;
+  const auto store = [&](std::uint64_t page, std::uint64_t line) {
+    HomeWriter(*m, home_bytes, HomeWriter::Use::running, &masks).words(pool::chunk_bytes + page * 4096 + line * 64, &value, 1);
+  };
+  for (std::uint64_t page = 0; page < 32; ++page)
+    for (std::uint64_t line = 0; line < 8; ++line) store(page, line);
+  masks.begin();
+  std::uint64_t slices = 1;
+  for (; !masks.write_back(*m, 16); ++slices) store(40 + slices % 8, slices % 64), store(0, 9);
+  EXPECT_EQ(16U, slices);
+  ASSERT_TRUE(m->fence().ok());
+  EXPECT_TRUE(m->is_durable(4096 + pool::chunk_bytes + 4096, 31 * 4096));
+  EXPECT_FALSE(m->is_durable(4096 + pool::chunk_bytes + 40 * 4096, 8 * 4096));
+  EXPECT_FALSE(masks.empty());
+  masks.fit(2 * home_bytes * 4096);  // home grew
+  masks.begin();
+  EXPECT_TRUE(masks.write_back(*m));
+  ASSERT_TRUE(m->fence().ok());
+  EXPECT_TRUE(m->is_durable(4096, home_bytes));
 }
 
 TEST(HomeWriter, ASpanIsNamedOnlyOverADurableBitmapOfZeros) {
-  for (const std::uint32_t cls : {0U, 7U, 20U, 30U}) {
-    auto m = medium_with_garbage();
-    HomeWriter home(*m, home_bytes);
-    const auto& info = pool::classes[cls];
-    const std::uint64_t span = pool::chunk_bytes * info.chunks * ((1 + info.chunks - 1) / info.chunks);
-    const std::uint64_t first = pool::first_chunk(home_bytes) * pool::chunk_bytes;
-    (void)span;
-    pool::apply(home, {first + info.first, cls, 0, true}, home_bytes);
-    // At the store of the directory word, the bitmap must have been made durable: look at the events up to it.
-    const std::uint64_t word = 4096 + pool::directory_word(first / pool::chunk_bytes);
-    bool named = false, fenced_after_zeros = false;
-    for (const auto& e : m->events()) {
-      if (e.kind == medium::Event::Kind::fence) fenced_after_zeros = true;
-      if (e.kind == medium::Event::Kind::store && e.offset == word) {
-        named = true;
-        EXPECT_TRUE(fenced_after_zeros) << "class " << cls << ": a crash here leaves the span's name over a bitmap of garbage";
+  for (const std::uint32_t cls : {0U, 7U, 20U, 30U})
+    for (const bool lent : {false, true}) {
+      auto m = medium_with_garbage();
+      LineMasks masks;
+      HomeWriter home(*m, home_bytes, HomeWriter::Use::running, lent ? &masks : nullptr);
+      const auto& info = pool::classes[cls];
+      const std::uint64_t span = pool::chunk_bytes * info.chunks * ((1 + info.chunks - 1) / info.chunks);
+      const std::uint64_t first = pool::first_chunk(home_bytes) * pool::chunk_bytes;
+      (void)span;
+      pool::apply(home, {first + info.first, cls, 0, true}, home_bytes);
+      // At the store of the directory word, the bitmap must have been made durable: look at the events up to it.
+      const std::uint64_t word = 4096 + pool::directory_word(first / pool::chunk_bytes);
+      bool named = false, fenced_after_zeros = false;
+      for (const auto& e : m->events()) {
+        if (e.kind == medium::Event::Kind::fence) fenced_after_zeros = true;
+        if (e.kind == medium::Event::Kind::store && e.offset == word) {
+          named = true;
+          EXPECT_TRUE(fenced_after_zeros) << "class " << cls << ": a crash here leaves the span's name over a bitmap of garbage";
+        }
       }
+      EXPECT_TRUE(named);
+      home.flush();
+      masks.begin();
+      (void)masks.write_back(*m);
+      ASSERT_TRUE(m->fence().ok());
+      pool::Header header{};
+      header.max_home_bytes = header.home_bytes = home_bytes;
+      header.log_bytes = 4096;
+      std::uint64_t blocks = 0;
+      const auto audit = pool::audit_heap(m->durable_image().data() + 4096, header, [&](std::uint64_t, std::uint64_t) { ++blocks; });
+      EXPECT_EQ(1U, blocks) << (audit.problems.empty() ? "" : audit.problems.front());
     }
-    EXPECT_TRUE(named);
-    home.flush();
-    ASSERT_TRUE(m->fence().ok());
-    pool::Header header{};
-    header.max_home_bytes = header.home_bytes = home_bytes;
-    header.log_bytes = 4096;
-    std::uint64_t blocks = 0;
-    const auto audit = pool::audit_heap(m->durable_image().data() + 4096, header, [&](std::uint64_t, std::uint64_t) { ++blocks; });
-    EXPECT_EQ(1U, blocks) << (audit.problems.empty() ? "" : audit.problems.front());
-  }
 }
 
 TEST(HomeWriter, EntriesOutsideHomeAreRefused) {

@@ -37,7 +37,7 @@ TEST(VolatileLog, IsAQueueOfItsOwnersTransactions) {
         ASSERT_EQ(model.front().first, item.id);
         ASSERT_EQ(model.front().second, item.words);
         ASSERT_EQ(payload(item.id, item.words), std::vector<std::uint64_t>(item.payload, item.payload + item.words));
-        log.pop();
+        log.pop(log.front());
         model.pop_front();
       }
       ASSERT_EQ(model.empty() ? 0 : model.front().first, log.front().id);
@@ -64,12 +64,12 @@ TEST(VolatileLog, WithoutABoundGoesOnInLargerRings) {
       const auto item = log.front();
       ASSERT_EQ(++read, item.id);
       ASSERT_EQ(payload(item.id, item.words), std::vector<std::uint64_t>(item.payload, item.payload + item.words));
-      log.pop();
+      log.pop(log.front());
     }
   }
   while (log.front().id != 0) {
     ASSERT_EQ(++read, log.front().id);
-    log.pop();
+    log.pop(log.front());
   }
   EXPECT_EQ(id, read);
 }
@@ -84,7 +84,7 @@ TEST(VolatileLog, WithoutABoundIsReadWhileItGrows) {
       ASSERT_EQ(next, item.id);
       ASSERT_EQ(next % 7, item.words);
       ASSERT_TRUE(item.words == 0 || item.payload[0] == next << 20);
-      log.pop();
+      log.pop(log.front());
       ++next;
     }
   });
@@ -102,7 +102,7 @@ TEST(VolatileLog, AnEmptyLogFitsEveryTransaction) {
     log.prepare(n);
     log.push(n + 1, payload(n + 1, n).data(), n);
     ASSERT_EQ(n + 1, log.front().id);
-    log.pop();
+    log.pop(log.front());
     ASSERT_EQ(0U, log.front().id);
   }
 }
@@ -117,7 +117,7 @@ TEST(VolatileLog, AFullOneSaysSo) {
   EXPECT_GE(id, 64U / 8 - 1);
   for (std::uint64_t i = 1; i <= id; ++i) {
     ASSERT_EQ(i, log.front().id);
-    log.pop();
+    log.pop(log.front());
   }
   EXPECT_TRUE(log.fits(6));
 }
@@ -135,7 +135,7 @@ TEST(VolatileLog, AWriterAndAReaderTogether) {
       }
       if (item.id != id || item.words != id % 200) ++wrong;
       for (std::uint64_t i = 0; i < item.words; ++i) wrong += item.payload[i] == (id << 20 | i) ? 0 : 1;
-      log.pop();
+      log.pop(log.front());
       ++id;
     }
   });

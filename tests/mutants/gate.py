@@ -52,6 +52,7 @@ PROGRAMS = {  # target, its place, arguments
     "laws": ("conformance_laws_test", "tests/conformance", ["--gtest_filter=*L10*", *GTEST]),
     "rewind": ("engine_rewind_test", "tests/engine", [*GTEST]),
     "room": ("engine_room_test", "tests/engine", [*GTEST]),
+    "settlement": ("engine_settlement_test", "tests/engine", [*GTEST]),
     "shared_ring": ("engine_shared_ring_test", "tests/engine", [*GTEST]),
 }
 LONGEST = 600  # seconds: what hangs is found, too

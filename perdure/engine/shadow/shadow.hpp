@@ -89,8 +89,9 @@ class Shadow {
   static constexpr std::uint64_t page_is_evicted = ~std::uint64_t{0};
 
  private:
-  static constexpr std::uint64_t small_share = 2;      // a shadow of less than half of what the pool holds is paged by software
-  static constexpr std::uint64_t max_group = 1 << 20;  // one device write; larger groups gain nothing and wait longer
+  static constexpr std::chrono::microseconds long_nap{1600};  // the background thread's: nothing has come for 3 ms
+  static constexpr std::uint64_t small_share = 2;             // a shadow of less than half of what the pool holds is paged by software
+  static constexpr std::uint64_t max_group = 1 << 20;         // one device write; larger groups gain nothing and wait longer
 
   [[nodiscard]] log::Ring& ring_of(int slot) noexcept { return rings_[ring_index(slot)]; }
   [[nodiscard]] std::size_t ring_index(int slot) const noexcept {
@@ -105,6 +106,7 @@ class Shadow {
   void start_replay();
   void group_transactions();
   bool persist(std::chrono::microseconds nap);
+  bool reproduce(std::chrono::microseconds nap);
   void evict();
   Status replay_up_to(std::uint64_t id);
   Status finish_checkpoint();

@@ -95,7 +95,7 @@ void Shadow<Tm, How>::group_transactions() {
   log::Grouping grouping{form.group, form.compress, core_.file.header().max_home_bytes, {}};
   if (!promises)
     grouping.make_room = [this] {
-      replay_->step();
+      replay_->settle();
       return core_.poisoned() ? core_.why() : Status();
     };
   persister_.configure(std::move(grouping));
@@ -225,7 +225,7 @@ Status Shadow<Tm, How>::replay_up_to(std::uint64_t id) {
   if (Status s = wait(id); !s.ok()) return s;
   while (replay_->reproduced() < id) {
     if (core_.state() & Core::poisoned_bit) return core_.why();
-    if (replay_->step() == 0) std::this_thread::yield();  // held: an id below is still on its way
+    if (!replay_->apply(~std::uint64_t{0})) std::this_thread::yield();  // held: an id below is still on its way
   }
   return {};
 }
@@ -243,12 +243,12 @@ void Shadow<Tm, How>::make_room(Context& context, std::uint64_t bytes) {
     if (Status s = persister_.wait(tm::last_id<Tm>(tm_)); !s.ok()) core_.poison(s);
     if (bytes == 0) return;  // the volatile log was full: it is empty now
     if constexpr (How == Reproduce::replay) {
-      if (rings_[0].used() + persister_.outstanding() + bytes > rings_[0].bytes()) replay_->step();
+      if (rings_[0].used() + persister_.outstanding() + bytes > rings_[0].bytes()) replay_->settle();
       return;
     }
   }
   if constexpr (How == Reproduce::replay)
-    if (context.ring_.used() + bytes > context.ring_.bytes()) replay_->step();
+    if (context.ring_.used() + bytes > context.ring_.bytes()) replay_->settle();
   log::Ring& ring = held_ ? context.ring_ : rings_[0];
   if constexpr (How == Reproduce::checkpoint) {
     if (ring.used() + bytes > ring.bytes()) slice(context, true);
@@ -266,7 +266,7 @@ Status Shadow<Tm, How>::checkpoint() {
     const std::uint64_t id = last_recorded();
     while (replay_->applied() < id) {
       if (core_.state() & Core::poisoned_bit) return core_.why();
-      if (replay_->step() == 0) std::this_thread::yield();  // held: an id below is still on its way
+      if (!replay_->settle()) std::this_thread::yield();  // held: an id below is still on its way
     }
   } else {
     Context& c = context();
@@ -313,7 +313,6 @@ void Shadow<Tm, How>::background() {
 // clock, so that a run under a scheduler can be repeated. Returns whether more may be there at once.
 template <class Tm, Reproduce How>
 bool Shadow<Tm, How>::persist(std::chrono::microseconds nap) {
-  constexpr std::chrono::microseconds long_nap(1600);
   constexpr unsigned most_naps = 400;  // they get longer, up to 5 ms
   if (persister_.waiting() == 0) group_naps_ = idle_naps_ = 0;
   const bool whole = idle_naps_ == 0 && group_naps_ < most_naps;
@@ -323,11 +322,28 @@ bool Shadow<Tm, How>::persist(std::chrono::microseconds nap) {
   return outcome == log::Persister::Outcome::wrote;
 }
 
+// A slice at a time: Persist, for which somebody may wait, is not to wait for long. Home is settled when a good part of a ring waits for it, so that many stores
+// share a line's write-back, and fences and header; or when nothing has come for some milliseconds. Returns whether more may be there at once.
+template <class Tm, Reproduce How>
+bool Shadow<Tm, How>::reproduce(std::chrono::microseconds nap) {
+  std::uint64_t used = 0, fullest = 0;
+  for (std::uint32_t i = 0; i < ring_count_; ++i) {
+    used += rings_[i].used();
+    fullest = std::max(fullest, rings_[i].used());
+  }
+  if (used == 0) return false;
+  const bool idle = nap >= long_nap;
+  const std::uint64_t ring = rings_[0].bytes(),
+                      slice = core_.config.fence_is_sync ? ring / 8 : std::min<std::uint64_t>(16 << 10, ring / 16);
+  bool did = false;
+  if (idle || fullest > ring / 8) did = replay_->apply(idle ? ~std::uint64_t{0} : slice);
+  return replay_->settle_slice(idle || replay_->unsettled() > ring / 8 * 3) || did;
+}
+
 template <class Tm, Reproduce How>
 void Shadow<Tm, How>::work() {
   using std::chrono::microseconds;
   microseconds nap(50);
-  std::uint64_t last_tail = 0;
   auto shown = std::chrono::steady_clock::now();
   for (;;) {
     bool did = false;
@@ -336,21 +352,7 @@ void Shadow<Tm, How>::work() {
       if (!persister_.status().ok()) core_.poison(persister_.status());
     }
     if constexpr (How == Reproduce::replay) {
-      // In large rounds, whose fences and header are shared by many records; or when nothing has come for a nap.
-      std::uint64_t tails = 0, used = 0, fullest = 0;
-      for (std::uint32_t i = 0; i < ring_count_; ++i) {
-        tails += rings_[i].tail();
-        used += rings_[i].used();
-        fullest = std::max(fullest, rings_[i].used());
-      }
-      // A slice at a time: Persist, for which somebody may wait, is not to wait for a round.
-      const std::uint64_t ring = rings_[0].bytes(),
-                          slice = core_.config.fence_is_sync ? ring / 8 : std::min<std::uint64_t>(64 << 10, ring / 16);
-      if (fullest > ring / 8)
-        did |= replay_->step(slice) != 0;
-      else if (tails == last_tail && used != 0)
-        did |= replay_->step(slice) != 0 || replay_->step() != 0;
-      last_tail = tails;
+      did |= reproduce(nap);
     } else if (core_.config.fence_is_sync && rings_[0].used() > rings_[0].bytes() / 2) {
       try {
         slice(context(), true);
