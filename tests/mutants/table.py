@@ -147,7 +147,7 @@ CALLERS = tuple(
     _left_out("the flush of a part of redo", "log/redo_team.cpp", "    home_.flush();"),
     _left_out("the fence of a team's part of redo", "log/redo_team.cpp", "    if (me != 0 && masks.empty()) (void)medium.fence();", by="redo"),
     _left_out("the flush of what a scan found (D4)", "log/ring.cpp", "medium.flush_ring(map, position, n);"),
-    _left_out("the fence of a team's part of a scan (D4)", "log/ring.cpp", "    if (me != 0 && masks.empty()) (void)medium.fence();", by="ring"),
+    _left_out("the fence of a team's part of a scan (D4)", "log/ring.cpp", "    if (me != 0) (void)medium.fence();", by="ring"),
     _left_out("the flush at the end of undo", "engine/undo/undo_impl.hpp", "home.flush();"),
     _left_out("the flush of undo's heap bits", "engine/undo/undo_impl.hpp", "home_writer_.flush();"),
     _one("the lines of a commit before its record (undo, U2)", "engine/undo/undo_impl.hpp", "Status s = flush_lines();\n    if (s.ok()) s = append(log::RecordKind::commit, drawn, 1);",
