@@ -39,7 +39,7 @@ VolatileLog* Persister::log_of(std::uint64_t id, VolatileLog::Item& item) noexce
     const int at = (last_log_ + i) % n;
     VolatileLog* const log = logs_[static_cast<std::size_t>(at)].load(std::memory_order_acquire);  // pairs with add
     if (log == nullptr) continue;
-    item = log->front();
+    item = log->front_seen();
     if (item.id != id) continue;
     last_log_ = at;
     return log;
@@ -47,20 +47,27 @@ VolatileLog* Persister::log_of(std::uint64_t id, VolatileLog::Item& item) noexce
   return nullptr;
 }
 
-// Of the logs' fronts, each its log's oldest, the oldest that is complete. complete() came first: what it covers is in the logs that are looked at now.
+// Of the logs' fronts, each its log's oldest, the oldest that is complete. complete() came before look(): what it covers was seen.
 VolatileLog* Persister::oldest(VolatileLog::Item& item) noexcept {
   const int n = used_logs_.load(std::memory_order_acquire);  // pairs with add
   VolatileLog* found = nullptr;
   for (int i = 0; i < n; ++i) {
     VolatileLog* const log = logs_[static_cast<std::size_t>(i)].load(std::memory_order_acquire);  // pairs with add
     if (log == nullptr) continue;
-    const VolatileLog::Item front = log->front();
+    const VolatileLog::Item front = log->front_seen();
     if (front.id == 0 || front.id > up_to_ || (found != nullptr && front.id > item.id)) continue;
     item = front;
     found = log;
   }
   if (found == nullptr && up_to_ > taken_to_) taken_to_ = up_to_;
   return found;
+}
+
+// A step takes what is there when it begins; what comes meanwhile is the next one's.
+void Persister::look() noexcept {
+  const int n = used_logs_.load(std::memory_order_acquire);  // pairs with add
+  for (int i = 0; i < n; ++i)
+    if (VolatileLog* const log = logs_[static_cast<std::size_t>(i)].load(std::memory_order_acquire)) log->look();  // pairs with add
 }
 
 void Persister::take(VolatileLog& log, const VolatileLog::Item& item) noexcept {
@@ -179,6 +186,7 @@ Persister::Outcome Persister::step(bool whole) {
       const bool combines = grouping_.transactions != 0;
       const std::uint64_t before = gathered_;
       if (complete_) up_to_ = complete_();
+      look();  // after it: what it covers is seen
       const bool full = combines ? gather_combined() : gather();
       if (gathered_ != before) outcome = Outcome::gathered;
       if (gathered_ != 0 && (full || !combines || !whole) && !failed_.load(std::memory_order_relaxed) && write().ok())

@@ -104,6 +104,7 @@ class Persister {
   VolatileLog* next(VolatileLog::Item& item) noexcept { return complete_ ? oldest(item) : log_of(recorded() + gathered_ + 1, item); }
   VolatileLog* log_of(std::uint64_t id, VolatileLog::Item& item) noexcept;
   VolatileLog* oldest(VolatileLog::Item& item) noexcept;
+  void look() noexcept;
   void take(VolatileLog& log, const VolatileLog::Item& item) noexcept;
   bool gather();
   bool gather_combined();

@@ -95,8 +95,10 @@ bool LineMasks::take(std::uint64_t most, F&& f) {
 /// Stores words to home through the medium and remembers which lines to flush.
 class HomeWriter final : public pool::HeapTarget {
  public:
-  enum class Use : std::uint8_t { running, recovery };  ///< recovery: what is only read is stored and flushed too (D4)
-  static constexpr std::size_t batch = 4096;            ///< lines; running, without masks: one more, and their write-back is started
+  /// recovery: what is only read is stored and flushed too (D4). in_order: heap ops come in their order and home holds just what those before left: nothing is
+  /// newer or torn, which they would else look around for, a dozen loads each (pool/heap_apply.hpp, "Replay").
+  enum class Use : std::uint8_t { running, recovery, in_order };
+  static constexpr std::size_t batch = 4096;  ///< lines; running, without masks: one more, and their write-back is started
   /// With `masks` lines are noted there, and their write-back is the caller's. In recovery each is written back once. Throws std::bad_alloc.
   HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use use = Use::running, LineMasks* masks = nullptr);
   HomeWriter(const HomeWriter&) = delete;
@@ -113,7 +115,7 @@ class HomeWriter final : public pool::HeapTarget {
   void store(std::uint64_t offset, std::uint64_t value) override { words(offset, &value, 1); }
   void set_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) | mask); }
   void clear_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) & ~mask); }
-  [[nodiscard]] bool replay() const noexcept override { return true; }
+  [[nodiscard]] bool replay() const noexcept override { return use_ != Use::in_order; }
   /// H4 (pool/heap.hpp): a span's zeroed bitmap before its directory word. A failed medium says so again at the caller's fence.
   void fence(std::uint64_t offset, std::uint64_t n) override {
     if (lent_ != nullptr)

@@ -64,19 +64,26 @@ class VolatileLog {
     }
     s.tail.store(at + size, std::memory_order_release);  // pairs with front's acquire
   }
+  /// Takes note of what has been pushed so far. Not at each item: the tail's line would go to and fro between the two threads with every transaction.
+  void look() noexcept { read_->seen_tail = read_->tail.load(std::memory_order_acquire); }  // pairs with push
   /// The oldest item, or id 0 when there is none.
   [[nodiscard]] Item front() noexcept {
+    look();
+    return front_seen();
+  }
+  /// The oldest of those that look() saw, or id 0.
+  [[nodiscard]] Item front_seen() noexcept {
     for (;;) {
       Segment& s = *read_;
       const std::uint64_t at = s.head.load(std::memory_order_relaxed);
-      if (at == s.tail.load(std::memory_order_acquire)) {              // pairs with push
+      if (at == s.seen_tail) {
         Segment* const next = s.next.load(std::memory_order_acquire);  // pairs with push
-        if (next == nullptr || at != s.tail.load(std::memory_order_acquire)) {
-          if (next == nullptr) return {};
-          continue;
-        }
+        if (next == nullptr) return {};
+        look();
+        if (at != s.seen_tail) continue;
         delete read_;
         read_ = next;
+        look();
         continue;
       }
       const std::uint64_t* p = &s.ring[s.index(at)];
@@ -90,7 +97,7 @@ class VolatileLog {
       return {p[0], copy, p[1]};
     }
   }
-  /// `item` is what front() has just said.
+  /// `item` is what front() or front_seen() has just said.
   void pop(const Item& item) noexcept {
     Segment& s = *read_;
     if (s.by_pointer(item.words)) delete[] item.payload;
@@ -125,6 +132,7 @@ class VolatileLog {
     std::uint64_t seen_head = 0;  // the pusher's
     alignas(128) std::atomic<std::uint64_t> tail{0};
     alignas(128) std::atomic<std::uint64_t> head{0};
+    std::uint64_t seen_tail = 0;          // the popper's
     std::atomic<Segment*> next{nullptr};  ///< where it goes on; nothing is pushed here any more
   };
 

@@ -65,6 +65,7 @@ class Replay {
   std::vector<std::uint64_t> applied_to_;   // of each ring: home shows what lies below
   std::vector<std::uint64_t> settling_to_;  // where that was when the settlement began, if there is one
   std::uint64_t settling_id_ = 0;
+  bool applied_in_part_ = false;  // somebody ran out of memory: home has a part of what comes next
   bool settling_ = false;
   std::vector<Cursor> cursors_;                       // a step's
   std::vector<log::LineMasks> masks_;                 // of each thread that applies: lines to be written back
