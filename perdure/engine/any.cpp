@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "perdure/engine/registry.hpp"
+#include "perdure/engine/workload_recorder.hpp"
 
 namespace perdure::engine {
 namespace {
@@ -110,7 +111,12 @@ std::unique_ptr<Any::Behind> make_named(pool::PoolFile& file, const Config& conf
 
 }  // namespace
 
-Any::Any(pool::PoolFile& file, const Config& config, const Recovery& recovery) : behind_(make_named(file, config, recovery)) {}
+Any::Any(pool::PoolFile& file, const Config& config, const Recovery& recovery) {
+  const std::string trace = workload_trace_path(config);
+  auto recorder = trace.empty() ? nullptr : make_workload_recorder(trace, file, config);  // first: it may fail
+  behind_ = make_named(file, config, recovery);
+  if (recorder != nullptr) behind_ = record_workload(std::move(behind_), std::move(recorder));
+}
 
 std::span<const Entry> registered() { return all().entries; }
 
