@@ -25,7 +25,6 @@ struct Cell {
   // medians
   CellFigures figures;
   std::optional<double> ratio;  ///< to shadow:durable, within each round
-  double least_ratio = 0;       ///< of the rounds
   /// What cells are ranked by: the ratio, else the rate.
   [[nodiscard]] double score() const { return !ran() ? -1 : ratio ? *ratio : figures.per_second; }
   [[nodiscard]] bool durable() const { return engine.family != "volatile"; }

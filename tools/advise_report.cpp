@@ -166,7 +166,9 @@ void print_advice(const Json& j) {
   for (const Json& c : j["cells"])
     if (const auto mode = c["mode"].get<std::string>(); modes.empty() || modes.back() != mode) modes.push_back(mode);
   for (const std::string& mode : modes) print_table(j["cells"], mode, file);
-  fmt::print("\n{}, lines and bytes of log: for each transaction that changed something.\n\n", file ? "Device syncs" : "Fences");
+  fmt::print(
+      "\n{}, lines and bytes of log are for each transaction that changed something; of shadow: of shadow durable, in the same round.\n\n",
+      file ? "Device syncs" : "Fences");
   for (const auto& [mode, one] : advice.items()) {
     if (mode == "notes") continue;
     fmt::print("{}: {}\n", mode, one["text"].get<std::string>());

@@ -40,30 +40,40 @@ std::string costs(const Cell& c, bool file) {
                             f.log_bytes);
 }
 
+std::string rate(const Cell& c) { return fmt::format("{} transactions/s", grouped(static_cast<std::uint64_t>(c.figures.per_second))); }
+
+struct Choice {
+  const Cell *taken, *usual;  // usual: the default engine's, if it is there
+  bool near;
+};
+/// The default where it is near the best, or not slower in each round: not for a difference that one round does not show.
+Choice choose(const Matrix& m, Durability mode, const Cell& top) {
+  const Cell* const usual = find(m, default_engine, mode);
+  if (usual == nullptr) return {&top, usual, false};
+  const bool near = times(*usual, top) >= near_the_best;
+  bool always = true;
+  for (std::size_t r = 0; r < top.rounds.size(); ++r)
+    if (top.rounds[r] && usual->rounds[r] && top.rounds[r]->per_second <= usual->rounds[r]->per_second) always = false;
+  return {near || !always ? usual : &top, usual, near};
+}
+
 Json durable_advice(const Matrix& m, Durability mode) {
   Json j;
   const Cell* const top = best(m, mode);
   if (top == nullptr) return j;
-  const Cell* const usual = find(m, default_engine, mode);
+  const auto [taken, usual, near] = choose(m, mode, *top);
   const bool file = m.medium == "file";
-  // Not for a difference that one round does not show.
-  const bool surely = usual != nullptr && (mode != Durability::durable || top->least_ratio > 1);
-  const bool near = usual != nullptr && times(*usual, *top) >= near_the_best;
-  const bool take_usual = usual != nullptr && (near || !surely);
-  const Cell& take = take_usual ? *usual : *top;
-  const auto rate = [](const Cell& c) {
-    return fmt::format("{} transactions/s", grouped(static_cast<std::uint64_t>(c.figures.per_second)));
-  };
+  const Cell& take = *taken;
   std::string text;
-  if (take_usual && usual == top)
+  if (taken == usual && usual == top)
     text = fmt::format("take the default, {}: no other is faster here ({}, half of the updates within {:.3g} us).", take.engine.name,
                        rate(take), take.figures.p50_us);
-  else if (take_usual)
+  else if (taken == usual)
     text = fmt::format("take the default, {}: {}, {} the best, {}, which has {:.2f} times as many.", take.engine.name, rate(take),
                        near ? "within 5 % of" : "in some rounds as fast as", top->engine.name, times(*top, *usual));
   else if (usual != nullptr)
-    text = fmt::format("take {}: {}, {:.2f} times as many as the default, {} ({}).", take.engine.name, rate(take), times(take, *usual),
-                       usual->engine.name, costs(*usual, file));
+    text = fmt::format("take {}: {}, {:.2f} times as many as the default ({}).", take.engine.name, rate(take), times(take, *usual),
+                       costs(*usual, file));
   else
     text = fmt::format("of these take {}: {}.", take.engine.name, rate(take));
   const Cell* const next = best(m, mode, [&](const Cell& c) { return c.engine.family != take.engine.family; });
@@ -89,10 +99,11 @@ Json async_advice(const Matrix& m) {
   const Cell* const top = best(m, Durability::async);
   const Cell* const waits = best(m, Durability::durable);
   if (top == nullptr) return j;
-  const Cell* const usual = find(m, default_engine, Durability::async);
-  const Cell& take = usual != nullptr && times(*usual, *top) >= near_the_best ? *usual : *top;
-  std::string text =
-      fmt::format("{} has {} transactions/s", take.engine.name, grouped(static_cast<std::uint64_t>(take.figures.per_second)));
+  const Choice choice = choose(m, Durability::async, *top);
+  const Cell& take = *choice.taken;
+  std::string text = fmt::format("{} has {}", take.engine.name, rate(take));
+  if (&take != top)
+    text += fmt::format(" ({} has {:.2f} times as many{})", top->engine.name, times(*top, take), choice.near ? "" : ", not in each round");
   if (waits != nullptr) {
     const double ratio = times(take, *waits);
     j["times_durable"] = ratio;

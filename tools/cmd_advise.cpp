@@ -24,9 +24,6 @@ struct Arguments {
 
 int run(App& app) {
   MatrixOptions& options = arguments.matrix;
-  if (arguments.program.empty() == arguments.trace.empty())
-    throw error(failure(Code::invalid, "", arguments.trace.empty() ? "nothing to go by" : "a program and a trace",
-                        "-- PROGRAM ARGS..., or --trace FILE", "see perdure advise --help"));
   options.modes.clear();
   for (const std::string& m : arguments.modes)
     options.modes.push_back(m == "durable" ? Durability::durable : m == "group" ? Durability::group : Durability::async);
@@ -85,7 +82,12 @@ void add_advise(App& app) {
   sub->add_option("--rounds", m.rounds, "over all of them")->check(CLI::Range(1, 1000))->capture_default_str();
   sub->add_option("--skip", m.skip, "leave out so many transactions at the beginning, such as those that load");
   sub->add_option("--picture", arguments.picture, "draw the tables to this .png or .svg (needs python3 with matplotlib)");
-  sub->callback([&app] { app.go = run; });
+  sub->callback([&app] {
+    if (arguments.program.empty() == arguments.trace.empty())
+      throw CLI::ValidationError("advise", fmt::format("found {}, expected -- PROGRAM ARGS... or --trace FILE",
+                                                       arguments.trace.empty() ? "nothing to go by" : "a program and a trace"));
+    app.go = run;
+  });
 }
 
 }  // namespace perdure::tool

@@ -112,10 +112,9 @@ std::unique_ptr<Any::Behind> make_named(pool::PoolFile& file, const Config& conf
 }  // namespace
 
 Any::Any(pool::PoolFile& file, const Config& config, const Recovery& recovery) {
-  const std::string trace = workload_trace_path(config);
-  auto recorder = trace.empty() ? nullptr : make_workload_recorder(trace, file, config);  // first: it may fail
+  auto trace = TraceWriter::for_pool(file, config);  // first: it may fail
   behind_ = make_named(file, config, recovery);
-  if (recorder != nullptr) behind_ = record_workload(std::move(behind_), std::move(recorder));
+  if (trace != nullptr) behind_ = record_workload(std::move(behind_), std::move(trace));
 }
 
 std::span<const Entry> registered() { return all().entries; }

@@ -11,20 +11,13 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "perdure/engine/any.hpp"
+#include "perdure/engine/trace_writer.hpp"
 
 namespace perdure::engine {
 
-/// Where to record to: Config::trace, else the environment's PERDURE_TRACE; empty: nowhere. `%p` in it is the process's number.
-[[nodiscard]] std::string workload_trace_path(const Config& config);
-
-class WorkloadRecorder;
-/// Makes the trace file. A pool that a process opens when it has recorded to this path before goes to PATH.2, PATH.3, ... Throws perdure::error: it can't be
-/// made, or (busy) another process is recording to it.
-[[nodiscard]] std::shared_ptr<WorkloadRecorder> make_workload_recorder(const std::string& path, pool::PoolFile& file, const Config& config);
 /// `behind`, recorded until it is closed or destroyed.
-[[nodiscard]] std::unique_ptr<Any::Behind> record_workload(std::unique_ptr<Any::Behind> behind, std::shared_ptr<WorkloadRecorder> recorder);
+[[nodiscard]] std::unique_ptr<Any::Behind> record_workload(std::unique_ptr<Any::Behind> behind, std::unique_ptr<TraceWriter> writer);
 
 }  // namespace perdure::engine
