@@ -167,6 +167,13 @@ std::uint64_t stretch_of(const ReplayProgram& all, const MatrixOptions& options,
   }
 }
 
+/// The scratch pool's name says nothing to anybody: "PATH.pool: found ..." without it.
+std::string without_path(std::string message) {
+  const std::size_t end = message.find(".pool: ");
+  if (message.find("perdure-advise-") < end && end != std::string::npos) message.erase(0, end + 7);
+  return message;
+}
+
 }  // namespace
 
 const char* mode_name(Durability mode) { return mode == Durability::durable ? "durable" : mode == Durability::group ? "group" : "async"; }
@@ -221,7 +228,7 @@ Matrix measure(const engine::WorkloadTrace& trace, const MatrixOptions& options)
         cell.rounds[r] = run_cell(program_of(r), options_of(options, cell, m.sizes));
         m.medium_described = cell.rounds[r]->medium;
       } catch (const error& e) {
-        cell.error = fmt::format("{}: {}", name(e.code()), e.what());
+        cell.error = fmt::format("{}: {}", name(e.code()), without_path(e.what()));
       } catch (const std::bad_alloc&) {
         cell.error = "out_of_memory: DRAM ran out";
       }

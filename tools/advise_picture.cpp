@@ -39,8 +39,8 @@ fig.tight_layout()
 fig.savefig(sys.argv[1], dpi=150)
 )python";
 
-/// python3 -c code argument, with `input` on its standard input; its exit status.
-int run_python(const char* code, const std::string& argument, std::string_view input) {
+/// python -c code argument, with `input` on its standard input; its exit status.
+int run_python(const char* python, const char* code, const std::string& argument, std::string_view input) {
   int feed[2];
   if (::pipe2(feed, O_CLOEXEC) != 0) throw error(system_failure("python3", "pipe", errno));
   const pid_t child = ::fork();
@@ -48,7 +48,7 @@ int run_python(const char* code, const std::string& argument, std::string_view i
   if (child == 0) {
     ::dup2(feed[0], STDIN_FILENO);
     ::dup2(STDERR_FILENO, STDOUT_FILENO);
-    ::execlp("python3", "python3", "-c", code, argument.c_str(), static_cast<char*>(nullptr));
+    ::execlp(python, python, "-c", code, argument.c_str(), static_cast<char*>(nullptr));
     ::_exit(127);
   }
   ::close(feed[0]);
@@ -62,18 +62,27 @@ int run_python(const char* code, const std::string& argument, std::string_view i
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
+/// The system's own first, as the build does: that is where a package puts matplotlib. Null if none has it.
+const char* find_python() {
+  for (const char* python : {"/usr/bin/python3", "python3"})
+    if (run_python(python, "import importlib.util, sys; sys.exit(importlib.util.find_spec('matplotlib') is None)", "", "") == 0)
+      return python;
+  return nullptr;
+}
+
 }  // namespace
 
 void check_picture(const std::string& path) {
   if (!path.ends_with(".png") && !path.ends_with(".svg"))
     throw error(failure(Code::invalid, path, "a picture's name of neither kind", "one that ends in .png or .svg"));
-  if (run_python("import importlib.util, sys; sys.exit(importlib.util.find_spec('matplotlib') is None)", "", "") != 0)
+  if (find_python() == nullptr)
     throw error(failure(Code::unsupported, path, "no python3 with matplotlib", "both, to draw a picture",
                         "install python3-matplotlib, or leave --picture out: --json has all that it would show"));
 }
 
 void draw_picture(const Json& document, const std::string& path) {
-  if (run_python(script, path, document.dump()) != 0)
+  const char* const python = find_python();
+  if (python == nullptr || run_python(python, script, path, document.dump()) != 0)
     throw error(failure(Code::io, path, "python3 could not draw it (its words are above)", "a picture",
                         "leave --picture out: --json has all that it would show"));
 }

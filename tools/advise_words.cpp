@@ -43,12 +43,12 @@ std::string costs(const Cell& c, bool file) {
 std::string rate(const Cell& c) { return fmt::format("{} transactions/s", grouped(static_cast<std::uint64_t>(c.figures.per_second))); }
 
 struct Choice {
-  const Cell *taken, *usual;  // usual: the default engine's, if it is there
+  const Cell *taken, *usual;  // usual: the one to stay with, if it is there
   bool near;
 };
-/// The default where it is near the best, or not slower in each round: not for a difference that one round does not show.
-Choice choose(const Matrix& m, Durability mode, const Cell& top) {
-  const Cell* const usual = find(m, default_engine, mode);
+/// `stay` where it is near the best, or not slower in each round: not for a difference that one round does not show.
+Choice choose(const Matrix& m, Durability mode, const Cell& top, std::string_view stay = default_engine) {
+  const Cell* const usual = find(m, stay, mode);
   if (usual == nullptr) return {&top, usual, false};
   const bool near = times(*usual, top) >= near_the_best;
   bool always = true;
@@ -83,8 +83,9 @@ Json durable_advice(const Matrix& m, Durability mode) {
   if (const auto bound =
           std::find_if(m.cells.begin(), m.cells.end(), [&](const Cell& c) { return !c.durable() && c.mode == mode && c.ran(); });
       bound != m.cells.end())
-    text += fmt::format(" Without any durability ({}) it would be {:.2f} times as many: no engine can give more than that.",
-                        bound->engine.name, times(*bound, take));
+    text += times(*bound, take) > 1
+                ? fmt::format(" Without any durability ({}) it would be {:.2f} times as many.", bound->engine.name, times(*bound, take))
+                : fmt::format(" Without any durability ({}, {}) it would not be more.", bound->engine.name, bound->engine.tm);
   j["engine"] = take.engine.name;
   j["tm"] = take.engine.tm;
   j["is_default"] = take.engine.name == default_engine;
@@ -97,9 +98,12 @@ Json durable_advice(const Matrix& m, Durability mode) {
 Json async_advice(const Matrix& m) {
   Json j;
   const Cell* const top = best(m, Durability::async);
-  const Cell* const waits = best(m, Durability::durable);
+  const Cell* waits = best(m, Durability::durable);
   if (top == nullptr) return j;
-  const Choice choice = choose(m, Durability::async, *top);
+  if (waits != nullptr) waits = choose(m, Durability::durable, *waits).taken;
+  // One engine for both modes, where it does for both.
+  const bool both = waits != nullptr && find(m, waits->engine.name, Durability::async) != nullptr;
+  const Choice choice = choose(m, Durability::async, *top, both ? waits->engine.name : default_engine);
   const Cell& take = *choice.taken;
   std::string text = fmt::format("{} has {}", take.engine.name, rate(take));
   if (&take != top)
@@ -107,7 +111,7 @@ Json async_advice(const Matrix& m) {
   if (waits != nullptr) {
     const double ratio = times(take, *waits);
     j["times_durable"] = ratio;
-    text += fmt::format(", {:.2f} times as many as the best that waits ({})", ratio, waits->engine.name);
+    text += fmt::format(", {:.2f} times as many as durable ({})", ratio, waits->engine.name);
     text += ratio < 1.1 ? ": not worth it here." : ".";
   } else {
     text += ".";

@@ -4,6 +4,7 @@
 
 import json
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -17,7 +18,8 @@ SHORT = ["--medium", "emulated", "--seconds", "0.03", "--rounds", "2"]
 
 
 def has_matplotlib():
-    return subprocess.run(["python3", "-c", "import matplotlib"], capture_output=True, check=False).returncode == 0
+    return any(shutil.which(python) and subprocess.run([python, "-c", "import matplotlib"], capture_output=True, check=False).returncode == 0
+               for python in ("/usr/bin/python3", "python3"))
 
 
 class Advise(Case):
