@@ -81,6 +81,7 @@ void add_recover(App& app);
 void add_log(App& app);
 void add_doctor(App& app);
 void add_stat(App& app);
+void add_advise(App& app);
 #ifdef PERDURE_TOOL_SQLITE
 void add_sqlite(App& app);
 #endif

@@ -72,6 +72,7 @@ int main(int argc, char** argv) {
   add_log(app);
   add_doctor(app);
   add_stat(app);
+  add_advise(app);
 #ifdef PERDURE_TOOL_SQLITE
   add_sqlite(app);
 #endif

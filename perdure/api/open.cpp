@@ -83,6 +83,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
   opened.config.durability = options.durability;
   opened.config.isolation = options.isolation;
   opened.config.threads = options.threads;
+  opened.config.trace = options.trace;
   constexpr std::uint32_t most_in_a_group = 1000;  // a bucket's cells
   if (options.log_group == 1 || options.log_group > most_in_a_group)
     return failure(Code::invalid, path, "Options::log_group " + std::to_string(options.log_group), "2 to 1000, or 0 for the engine's own",

@@ -54,6 +54,9 @@ struct Options {
   /// the engine can say (shadow, dudetm). Called by the thread that opens; must not throw. Empty: nobody is told
   std::function<void(const RecoveryProgress&)> recovery_progress = {};
   unsigned recovery_threads = 0;  ///< shadow, dudetm: threads that recover, 1 to 8; 0: as many as are worth their start
+  /// any_engine: what each committed transaction does is recorded to this file, addresses and sizes and no contents, for `perdure advise`
+  /// (docs/advise.md). Empty: to the file that the environment's PERDURE_TRACE names, if it does. Other lists of engines refuse it
+  std::string trace = {};
   std::uint64_t base = 0;         ///< creation: the view's address; 0: a free one is chosen
   std::uint64_t uuid_seed = 0;    ///< creation: for tests that must see the same pool at every run; 0: the uuid is random
 };

@@ -98,6 +98,10 @@ class Pool<Root, engines<Instances...>> {
   static Result<Pool> try_open(const std::string& path, const Options& options = {}) { return try_open_on(path, options, nullptr, false); }
   /// On a medium the caller made (tests, crash exploration).
   static Result<Pool> try_open_on(const std::string& path, const Options& options, std::unique_ptr<medium::Medium> medium, bool fresh) {
+    if constexpr (!(std::is_same_v<Instances, any_engine> && ...))
+      if (!options.trace.empty())
+        return failure(Code::invalid, path, "Options::trace for engines that are compiled in", "a Pool<Root, engines<any_engine>>",
+                       "leave it empty, or open the pool so to record it");
     auto opened = detail::open_pool(path, options, listed().entries, layout_of<Root>(), sizeof(Root), std::move(medium), fresh);
     if (!opened) return opened.status();
     try {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "perdure/engine/registry.hpp"
+#include "perdure/engine/workload_recorder.hpp"
 
 namespace perdure::engine {
 namespace {
@@ -110,7 +111,11 @@ std::unique_ptr<Any::Behind> make_named(pool::PoolFile& file, const Config& conf
 
 }  // namespace
 
-Any::Any(pool::PoolFile& file, const Config& config, const Recovery& recovery) : behind_(make_named(file, config, recovery)) {}
+Any::Any(pool::PoolFile& file, const Config& config, const Recovery& recovery) {
+  auto trace = TraceWriter::for_pool(file, config);  // first: it may fail
+  behind_ = make_named(file, config, recovery);
+  if (trace != nullptr) behind_ = record_workload(std::move(behind_), std::move(trace));
+}
 
 std::span<const Entry> registered() { return all().entries; }
 

@@ -72,6 +72,7 @@ struct Config {
   unsigned reproduce_threads = 1;      ///< DudeTM: that write home from the log
   std::uint64_t shadow_size = 0;       ///< DudeTM: bytes of DRAM for the shadow; 0: as many as it takes
   ShadowPaging shadow_paging = ShadowPaging::automatic;
+  std::string trace;  ///< any.hpp: record the workload to this file
 };
 
 /// What recovery did.

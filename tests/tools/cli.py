@@ -11,7 +11,7 @@ import unittest
 
 PERDURE = os.environ.get("PERDURE", "build/dev/tools/perdure")
 FOREIGN = os.environ.get("PERDURE_FOREIGN")  # makes pools with another root type (foreign_pool.cpp)
-COMMANDS = ["load", "export", "get", "put", "del", "scan", "info", "check", "recover", "log", "doctor", "stat", "sqlite"]
+COMMANDS = ["load", "export", "get", "put", "del", "scan", "info", "check", "recover", "log", "doctor", "stat", "advise", "sqlite"]
 
 
 def perdure(*arguments, stdin=b""):

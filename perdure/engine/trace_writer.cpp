@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/engine/trace_writer.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "perdure/base/checksum.hpp"
+
+namespace perdure::engine {
+namespace {
+
+constexpr std::uint64_t default_limit = 64 << 20;
+
+std::uint64_t limit_from_environment() {
+  const char* const text = std::getenv("PERDURE_TRACE_MAX");
+  if (text == nullptr || *text == 0) return default_limit;
+  std::uint64_t bytes = 0;
+  const char* const end = text + std::strlen(text);
+  if (const auto read = std::from_chars(text, end, bytes); read.ec != std::errc() || read.ptr != end || bytes == 0)
+    throw error(failure(Code::invalid, "", std::string("PERDURE_TRACE_MAX '") + text + "'", "a number of bytes", "unset it for 64 MiB"));
+  return bytes;
+}
+
+// The n-th pool that this process records to a path: n.
+unsigned take_number(const std::string& path) {
+  static std::mutex mutex;
+  static std::map<std::string, unsigned> taken;
+  const std::lock_guard lock(mutex);
+  return ++taken[path];
+}
+
+bool write_whole(int fd, const void* data, std::size_t n, off_t at) noexcept {
+  const auto* from = static_cast<const char*>(data);
+  while (n > 0) {
+    const ssize_t wrote = ::pwrite(fd, from, n, at);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return false;
+    from += wrote;
+    at += wrote;
+    n -= static_cast<std::size_t>(wrote);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<TraceWriter> TraceWriter::for_pool(pool::PoolFile& file, const Config& config) {
+  std::string name = config.trace;
+  if (name.empty())
+    if (const char* const text = std::getenv("PERDURE_TRACE"); text != nullptr) name = text;
+  if (name.empty()) return nullptr;
+  for (std::size_t at = 0; (at = name.find("%p", at)) != std::string::npos;) name.replace(at, 2, std::to_string(::getpid()));
+  if (const unsigned n = take_number(name); n != 1) name += "." + std::to_string(n);
+  return std::make_unique<TraceWriter>(name, file, config);
+}
+
+TraceWriter::TraceWriter(const std::string& name, pool::PoolFile& file, const Config& config) : file_(file) {
+  constexpr const char* advice = "PERDURE_TRACE and Options::trace name a file that can be written";
+  header_.limit_bytes = limit_from_environment();
+  fd_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);  // emptied once it is ours
+  if (fd_ < 0) throw error(system_failure(name, "open", errno, advice));
+  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+    ::close(fd_);
+    throw error(failure(Code::busy, name, "a trace that another process is recording", "a file of this process's own",
+                        "put %p in PERDURE_TRACE: the process's number"));
+  }
+  std::memcpy(header_.magic, trace_magic, sizeof header_.magic);
+  header_.version = trace_version;
+  config.instance.copy(header_.engine, sizeof header_.engine - 1);
+  file.medium().kind().copy(header_.medium, sizeof header_.medium - 1);
+  header_.durability = static_cast<std::uint32_t>(config.durability);
+  header_.max_home_bytes = file.header().max_home_bytes;
+  header_.home_bytes = file.home_bytes();
+  header_.first_data = pool::first_chunk(header_.max_home_bytes) * pool::chunk_bytes;
+  header_.root_offset = file.header().root_offset;
+  header_.root_bytes = file.header().root_bytes;
+  if (::ftruncate(fd_, 0) != 0 || !write_header()) {
+    const int err = errno;
+    ::close(fd_);
+    throw error(system_failure(name, "write", err, advice));
+  }
+}
+
+TraceWriter::~TraceWriter() { ::close(fd_); }
+
+bool TraceWriter::take_room(std::uint64_t bytes) noexcept {
+  if (room_used_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= header_.limit_bytes) return true;
+  stop(TraceEnd::limit);
+  return false;
+}
+
+void TraceWriter::stop(TraceEnd why) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!on_.exchange(false, std::memory_order_relaxed)) return;
+  header_.end = why;
+  (void)write_header();
+}
+
+void TraceWriter::append(TraceChunk& chunk, const std::uint64_t* words) noexcept {
+  if (in_child()) return;
+  chunk.magic = chunk_magic;
+  chunk.home_bytes = file_.home_bytes();
+  chunk.elapsed_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(Clock::now() - begun_).count());
+  chunk.checksum = base::hash_bytes(words, chunk.words * 8, base::hash_bytes(&chunk, offsetof(TraceChunk, checksum), 0));
+  {
+    const std::lock_guard lock(mutex_);
+    if (failed_) return;
+    const off_t bytes = static_cast<off_t>(chunk.words * 8), head = sizeof chunk;
+    if (write_whole(fd_, words, chunk.words * 8, end_ + head) && write_whole(fd_, &chunk, sizeof chunk, end_)) {
+      end_ += head + bytes;
+      return;
+    }
+    failed_ = true;
+    (void)!::ftruncate(fd_, end_);  // what is there stays readable
+  }
+  stop(TraceEnd::failed);
+}
+
+void TraceWriter::finish(TraceEnd why) noexcept {
+  if (in_child()) return;
+  const std::lock_guard lock(mutex_);
+  if (on_.exchange(false, std::memory_order_relaxed)) header_.end = why;
+  header_.threads = threads_.load(std::memory_order_relaxed);
+  header_.home_bytes = file_.home_bytes();
+  (void)write_header();
+}
+
+bool TraceWriter::write_header() noexcept {
+  header_.checksum = base::hash_bytes(&header_, offsetof(TraceHeader, checksum), 0);
+  return write_whole(fd_, &header_, sizeof header_, 0);
+}
+
+}  // namespace perdure::engine

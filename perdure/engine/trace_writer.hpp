@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// TraceWriter: a workload trace while it is written: its file, its bound, and the numbers that order what threads did. What goes into it:
+// workload_recorder.hpp.
+//
+// A chunk's head is written after its words: a program that is killed leaves a head with its words, or none.
+// Thread safety: all calls from any thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "perdure/base/thread_slot.hpp"
+#include "perdure/engine/workload_trace.hpp"
+#include "perdure/pool/pool_file.hpp"
+
+namespace perdure::engine {
+
+class TraceWriter {
+ public:
+  /// For the pool that is being opened with `config`; null where nothing is asked for: neither Config::trace nor the environment's PERDURE_TRACE names a file.
+  /// `%p` in the name is the process's number. A pool that a process opens when it has recorded to this name before goes to NAME.2, NAME.3, ...
+  /// Throws perdure::error: it can't be made, or (busy) another process is recording to it.
+  static std::unique_ptr<TraceWriter> for_pool(pool::PoolFile& file, const Config& config);
+  TraceWriter(const std::string& name, pool::PoolFile& file, const Config& config);
+  ~TraceWriter();
+  TraceWriter(const TraceWriter&) = delete;
+  TraceWriter& operator=(const TraceWriter&) = delete;
+
+  [[nodiscard]] bool on() const noexcept { return on_.load(std::memory_order_relaxed); }  // no partner: a flag
+  [[nodiscard]] pool::PoolFile& file() noexcept { return file_; }
+  [[nodiscard]] std::uint64_t limit() const noexcept { return header_.limit_bytes; }
+  /// Room for so many more bytes of ops; else the recording is over.
+  [[nodiscard]] bool take_room(std::uint64_t bytes) noexcept;
+  /// Causal order: a transaction draws it before its commit can be seen, so whoever has seen it draws a higher one.
+  [[nodiscard]] std::uint64_t draw() noexcept { return sequence_.fetch_add(1, std::memory_order_relaxed); }
+  [[nodiscard]] std::uint32_t number_thread() noexcept { return threads_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// The caller sets thread, words, transactions, retried, rolled_back.
+  void append(TraceChunk& chunk, const std::uint64_t* words) noexcept;
+  void stop(TraceEnd why) noexcept;
+  /// The last word: what ended it, unless something had before.
+  void finish(TraceEnd why) noexcept;
+  /// This is a forked child's copy: the file is the parent's.
+  [[nodiscard]] bool in_child() const noexcept { return generation_ != base::fork_generation(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool write_header() noexcept;
+
+  pool::PoolFile& file_;
+  int fd_ = -1;
+  const std::uint32_t generation_ = base::fork_generation();
+  const Clock::time_point begun_ = Clock::now();
+  std::atomic<bool> on_{true};
+  std::atomic<std::uint64_t> room_used_{0}, sequence_{0};
+  std::atomic<std::uint32_t> threads_{0};
+  std::mutex mutex_;  // the file and what follows
+  TraceHeader header_{};
+  off_t end_ = sizeof(TraceHeader);
+  bool failed_ = false;
+};
+
+}  // namespace perdure::engine

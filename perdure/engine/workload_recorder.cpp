@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/engine/workload_recorder.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <vector>
+
+#include "perdure/engine/workload_trace.hpp"
+#include "perdure/pool/heap.hpp"
+
+namespace perdure::engine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t chunk_words = 32 << 10;  // 256 KiB
+constexpr auto longest_unwritten = std::chrono::milliseconds(100);
+
+class RecordingContext final : public Any::Context {
+ public:
+  RecordingContext(Any::Context& inner, TraceWriter& writer) : inner_(inner), writer_(writer), view_(writer.file().view()) {}
+  [[nodiscard]] Any::Context& inner() noexcept { return inner_; }
+
+  void begin(bool update) override {
+    inner_.begin(update);
+    update_ = update;
+    recording_ = writer_.on();  // for all of the transaction: direct() is asked at its beginning
+    tx_.clear();
+    note(TraceKind::begin, std::uint64_t{0}, std::uint64_t{0});
+  }
+  bool inside() const noexcept override { return inner_.inside(); }
+  bool in_view() const noexcept override { return inner_.in_view(); }
+  bool direct() const noexcept override { return !recording_ && inner_.direct(); }
+  std::uint64_t read(const std::uint64_t* a) override {
+    const std::uint64_t value = inner_.read(a);
+    note_at(TraceKind::read, a);
+    return value;
+  }
+  void write(std::uint64_t* a, std::uint64_t v) override {
+    inner_.write(a, v);
+    note_at(TraceKind::write, a);
+  }
+  void read_words(std::uint64_t* to, const std::uint64_t* a, std::uint64_t n) override {
+    inner_.read_words(to, a, n);
+    note_at(TraceKind::read_words, a, n);
+  }
+  void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) override {
+    inner_.write_words(a, src, n);
+    note_at(TraceKind::write_words, a, n);
+  }
+  std::byte* alloc(std::uint64_t bytes) override {
+    std::byte* const block = inner_.alloc(bytes);
+    note_at(TraceKind::alloc, block, bytes);
+    return block;
+  }
+  void free(void* p) override {
+    const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - view_);
+    std::uint64_t bytes = 0;
+    if (recording_)
+      if (const auto found = writer_.file().heap().block_bytes(offset); found.ok()) bytes = *found;
+    inner_.free(p);
+    note_at(TraceKind::free, p, bytes);
+  }
+  std::uint64_t commit(Durability durability) override {
+    if (!recording_) return inner_.commit(durability);
+    const std::uint64_t sequence = writer_.draw();
+    const std::uint64_t id = inner_.commit(durability);
+    keep(durability, sequence);
+    return id;
+  }
+  void rollback() noexcept override {
+    inner_.rollback();
+    if (recording_) ++rollbacks_;
+  }
+  void backoff() noexcept override {
+    retrying();
+    inner_.backoff();
+  }
+  void retrying() noexcept {
+    if (recording_) ++retries_;
+  }
+  bool mine(const tm::Conflict& c) const noexcept override { return inner_.mine(c); }
+  bool mine(const NeedRoom& n) const noexcept override { return inner_.mine(n); }
+  bool try_direct_view() noexcept override { return !writer_.on() && inner_.try_direct_view(); }
+  void leave_direct_view() noexcept override { inner_.leave_direct_view(); }
+  std::uint64_t end_direct_view(bool bound) override { return inner_.end_direct_view(bound); }
+
+  /// Writes what was kept. Any thread, beside the owner's transactions.
+  void flush() noexcept {
+    const std::lock_guard lock(mutex_);
+    flush_locked();
+  }
+
+ private:
+  void note_at(TraceKind kind, const void* at, std::uint64_t second = 0) {
+    note(kind, static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - view_), second);
+  }
+  void note(TraceKind kind, std::uint64_t low, std::uint64_t second) {
+    if (!recording_ || overflow_) return;
+    try {
+      tx_.push_back(trace_word(kind, low));
+      if (has_second(kind)) tx_.push_back(second);
+      overflow_ = tx_.size() * 8 > writer_.limit();
+    } catch (const std::bad_alloc&) {
+      writer_.stop(TraceEnd::failed);
+      overflow_ = true;
+    }
+  }
+  void keep(Durability durability, std::uint64_t sequence) noexcept {
+    if (overflow_ || !writer_.take_room(tx_.size() * 8)) {
+      overflow_ = false;
+      writer_.stop(TraceEnd::limit);
+      return;
+    }
+    tx_[0] = begin_word(update_, durability);
+    tx_[1] = sequence;
+    const std::lock_guard lock(mutex_);
+    try {
+      kept_.insert(kept_.end(), tx_.begin(), tx_.end());
+    } catch (const std::bad_alloc&) {
+      writer_.stop(TraceEnd::failed);
+      return;
+    }
+    ++kept_transactions_;
+    const bool early = std::has_single_bit(++transactions_);
+    if (early || kept_.size() >= chunk_words || Clock::now() - written_ >= longest_unwritten) flush_locked();
+  }
+  void flush_locked() noexcept {
+    if (kept_transactions_ == 0 && rollbacks_ == told_rollbacks_) return;
+    if (thread_ == no_thread) thread_ = writer_.number_thread();
+    TraceChunk chunk{};
+    chunk.thread = thread_;
+    chunk.words = kept_.size();
+    chunk.transactions = kept_transactions_;
+    // by the owner between transactions, or when no transaction runs: what is torn at exit() is a count
+    chunk.retried = retries_ - told_retries_;
+    chunk.rolled_back = rollbacks_ - told_rollbacks_ - chunk.retried;
+    told_retries_ = retries_;
+    told_rollbacks_ = rollbacks_;
+    writer_.append(chunk, kept_.data());
+    kept_.clear();
+    kept_transactions_ = 0;
+    written_ = Clock::now();
+  }
+
+  static constexpr std::uint32_t no_thread = ~0U;
+  Any::Context& inner_;
+  TraceWriter& writer_;
+  const std::byte* const view_;
+  bool recording_ = false, update_ = false, overflow_ = false;
+  std::vector<std::uint64_t> tx_;  // the transaction in progress
+  std::uint64_t rollbacks_ = 0, retries_ = 0, told_rollbacks_ = 0, told_retries_ = 0;
+  std::mutex mutex_;  // what follows
+  std::vector<std::uint64_t> kept_;
+  std::uint64_t kept_transactions_ = 0, transactions_ = 0;
+  std::uint32_t thread_ = no_thread;
+  Clock::time_point written_ = Clock::now();
+};
+
+class RecordedEngine;
+/// Those that live, so that exit() writes what they have. Never destroyed: a pool may be a static object.
+struct Live {
+  std::mutex mutex;
+  std::vector<RecordedEngine*> all;
+};
+Live& live() {
+  static Live& one = *new Live;
+  return one;
+}
+
+class RecordedEngine final : public Any::Behind {
+ public:
+  RecordedEngine(std::unique_ptr<Any::Behind> inner, std::unique_ptr<TraceWriter> writer)
+      : writer_(std::move(writer)), inner_(std::move(inner)) {
+    static const bool registered = std::atexit([] {
+                                     const std::lock_guard lock(live().mutex);
+                                     for (RecordedEngine* e : live().all) e->finish(TraceEnd::open);
+                                   }) == 0;
+    (void)registered;
+    const std::lock_guard lock(live().mutex);
+    live().all.push_back(this);
+  }
+  ~RecordedEngine() override {
+    {
+      const std::lock_guard lock(live().mutex);
+      std::erase(live().all, this);
+    }
+    finish(TraceEnd::open);
+  }
+
+  Any::Context& context() override {
+    return contexts_.get([this](int) { return std::make_unique<RecordingContext>(inner_->context(), *writer_); });
+  }
+  void make_room(Any::Context& context, std::uint64_t bytes) override {
+    auto& recording = static_cast<RecordingContext&>(context);
+    recording.retrying();
+    inner_->make_room(recording.inner(), bytes);
+  }
+  Status wait(std::uint64_t id) override { return inner_->wait(id); }
+  std::uint64_t durable_id() const noexcept override { return inner_->durable_id(); }
+  bool held() const noexcept override { return inner_->held(); }
+  Status checkpoint() override { return inner_->checkpoint(); }
+  Status close() override {
+    Status s = inner_->close();
+    finish(s.ok() ? TraceEnd::closed : TraceEnd::open);
+    return s;
+  }
+  Stats stats() override { return inner_->stats(); }
+  Core& core() noexcept override { return inner_->core(); }
+
+ private:
+  void finish(TraceEnd why) noexcept {
+    if (writer_->in_child()) return;  // a forked child's copy: the file is the parent's
+    contexts_.for_each([](RecordingContext& c) { c.flush(); });
+    writer_->finish(why);
+  }
+  std::unique_ptr<TraceWriter> writer_;
+  std::unique_ptr<Any::Behind> inner_;
+  Contexts<RecordingContext> contexts_;
+};
+
+}  // namespace
+
+std::unique_ptr<Any::Behind> record_workload(std::unique_ptr<Any::Behind> behind, std::unique_ptr<TraceWriter> writer) {
+  return std::make_unique<RecordedEngine>(std::move(behind), std::move(writer));
+}
+
+}  // namespace perdure::engine

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The cells of `perdure advise`, engine x mode, and the rounds over all of them: interleaved, so that what else the machine does meets every cell alike;
+// medians of the rounds, and of the ratios to the default engine within each round. A trace that takes longer than a cell's time is cut into stretches, one a
+// round, the same for all cells.
+// Thread safety: single-threaded.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "perdure/engine/entry.hpp"
+#include "tools/advise_cell.hpp"
+
+namespace perdure::tool {
+
+inline constexpr std::string_view default_engine = "shadow";
+
+struct Cell {
+  engine::Entry engine;
+  Durability mode = Durability::durable;
+  std::vector<std::optional<CellFigures>> rounds;
+  std::string error;  ///< why it can't run it
+  // medians
+  CellFigures figures;
+  std::optional<double> ratio;  ///< to shadow:durable, within each round
+  /// What cells are ranked by: the ratio, else the rate.
+  [[nodiscard]] double score() const { return !ran() ? -1 : ratio ? *ratio : figures.per_second; }
+  [[nodiscard]] bool durable() const { return engine.family != "volatile"; }
+  [[nodiscard]] bool ran() const { return error.empty() && figures.seconds > 0; }
+};
+
+struct MatrixOptions {
+  std::vector<std::string> engines;  ///< empty: those that isolate, this machine has, and are no ablation of another; and `volatile`
+  std::vector<Durability> modes{Durability::durable, Durability::async};
+  std::string medium = "auto", directory = ".";
+  double seconds = 0.3;
+  unsigned rounds = 3;
+  std::uint64_t skip = 0;  ///< transactions at the trace's beginning
+};
+
+struct Stretch {
+  std::uint64_t first = 0, transactions = 0, threads = 0, arena_bytes = 0, shared_blocks = 0;
+  bool folded = false;
+};
+
+struct Matrix {
+  std::vector<Cell> cells;
+  std::vector<Stretch> stretches;     ///< of each round
+  std::vector<std::string> no_async;  ///< engines whose update() always returns durable: their async is their durable
+  ScratchSizes sizes;
+  std::string medium;  ///< "emulated"
+  std::string medium_described;
+};
+
+[[nodiscard]] const char* mode_name(Durability mode);
+
+/// Throws perdure::error for options that make no sense and for a disk without room, Interrupted.
+[[nodiscard]] Matrix measure(const engine::WorkloadTrace& trace, const MatrixOptions& options);
+
+}  // namespace perdure::tool

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The recommendation of `perdure advise`, from the figures.
+// Thread safety: single-threaded.
+#pragma once
+
+#include "tools/advise_report.hpp"
+
+namespace perdure::tool {
+
+/// {"durable": {...}, "async": {...}, "threads": {...}, "notes": [...]}: each with "text".
+[[nodiscard]] Json advice_of(const AdviceInput& input);
+/// How a program asks for an engine and mode.
+[[nodiscard]] std::string in_code(const engine::Entry& engine, Durability mode);
+
+}  // namespace perdure::tool

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// `perdure advise -- PROGRAM` and `perdure advise --trace FILE`: which engine, concurrency control and mode suit a program on a medium. The command line; the
+// rest: advise_record (run it), advise_program (what to replay), advise_cell and advise_matrix (measure), advise_report and advise_words (say it).
+#include <fmt/format.h>
+
+#include <csignal>
+#include <filesystem>
+#include <optional>
+
+#include "tools/advise_picture.hpp"
+#include "tools/advise_record.hpp"
+#include "tools/advise_report.hpp"
+#include "tools/command.hpp"
+
+namespace perdure::tool {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> program, modes{"durable", "async"};
+  std::string trace, trace_out, picture;
+  MatrixOptions matrix;
+} arguments;
+
+int run(App& app) {
+  MatrixOptions& options = arguments.matrix;
+  options.modes.clear();
+  for (const std::string& m : arguments.modes)
+    options.modes.push_back(m == "durable" ? Durability::durable : m == "group" ? Durability::group : Durability::async);
+  if (!arguments.picture.empty()) check_picture(arguments.picture);  // before minutes are spent
+
+  std::optional<TraceFolder> folder;
+  std::string file = arguments.trace;
+  if (!arguments.program.empty()) {
+    folder.emplace();
+    file = record(arguments.program, *folder);
+    if (!arguments.trace_out.empty()) {
+      std::filesystem::copy_file(file, arguments.trace_out, std::filesystem::copy_options::overwrite_existing);
+      file = arguments.trace_out;
+    }
+  }
+  const engine::WorkloadTrace trace = engine::read_workload_trace(file).value();
+  Json document;
+  try {
+    const Interrupts interrupts;
+    const Matrix matrix = measure(trace, options);
+    document = describe(
+        {folder && arguments.trace_out.empty() ? "" : file, fmt::format("{}", fmt::join(arguments.program, " ")), trace, options, matrix});
+  } catch (const Interrupted& i) {  // the scratch pool is gone by now; end as the signal would have it
+    folder.reset();
+    std::raise(i.signal);
+    return exit_error;
+  }
+  if (!arguments.picture.empty()) draw_picture(document, arguments.picture);
+  if (app.json)
+    App::print(document);
+  else
+    print_advice(document);
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_advise(App& app) {
+  auto* sub = app.add("advise", "say which engine, concurrency control and mode suit a program on a medium, by replaying what it did",
+                      "perdure advise --dir /mnt/data -- ./my_program its arguments");
+  MatrixOptions& m = arguments.matrix;
+  sub->add_option("PROGRAM", arguments.program, "a program and its arguments, behind --: it is run and recorded");
+  sub->add_option("--trace", arguments.trace, "a trace that was recorded before (PERDURE_TRACE=FILE program)");
+  sub->add_option("--trace-out", arguments.trace_out, "keep the trace of PROGRAM here");
+  sub->add_option("--dir", m.directory, "where scratch pools are put: a directory on your medium")->capture_default_str();
+  sub->add_option("--medium", m.medium, "auto, file, dax or emulated")
+      ->check(CLI::IsMember({"auto", "file", "dax", "emulated"}))
+      ->capture_default_str();
+  sub->add_option("--engine", m.engines,
+                  "only these, separated by commas (default: all that isolate and run here, and volatile as a bound)")
+      ->delimiter(',');
+  sub->add_option("--mode", arguments.modes, "of durable, group, async, separated by commas (default: durable,async)")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"durable", "group", "async"}));
+  sub->add_option("--seconds", m.seconds, "for each engine and mode in a round")->check(CLI::Range(0.01, 3600.0))->capture_default_str();
+  sub->add_option("--rounds", m.rounds, "over all of them")->check(CLI::Range(1, 1000))->capture_default_str();
+  sub->add_option("--skip", m.skip, "leave out so many transactions at the beginning, such as those that load");
+  sub->add_option("--picture", arguments.picture, "draw the tables to this .png or .svg (needs python3 with matplotlib)");
+  sub->callback([&app] {
+    if (arguments.program.empty() == arguments.trace.empty())
+      throw CLI::ValidationError("advise", fmt::format("found {}, expected -- PROGRAM ARGS... or --trace FILE",
+                                                       arguments.trace.empty() ? "nothing to go by" : "a program and a trace"));
+    app.go = run;
+  });
+}
+
+}  // namespace perdure::tool
