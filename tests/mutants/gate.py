@@ -62,11 +62,11 @@ def say(text):
     print(f"==> {text}", file=sys.stderr, flush=True)
 
 
-def build(root, work, jobs):
+def build(root, work, jobs, wanted):
     copy = schemata.write_copy(root, work)
-    say(f"mutants: building {len(PROGRAMS)} programs of the mutated copy in {work}")
+    say(f"mutants: building {len(wanted)} programs of the mutated copy in {work}")
     for command in (["cmake", "--preset", "dev"],
-                    ["cmake", "--build", "--preset", "dev", "--parallel", str(jobs), "--target", *(target for target, _, _ in PROGRAMS.values())]):
+                    ["cmake", "--build", "--preset", "dev", "--parallel", str(jobs), "--target", *(PROGRAMS[by][0] for by in wanted)]):
         done = subprocess.run(command, cwd=copy, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode != 0:
             sys.exit(f"{done.stdout}\nmutants: {' '.join(command)} failed in {copy}")
@@ -75,6 +75,11 @@ def build(root, work, jobs):
 
 def chosen(only):
     return [(number, mutant) for number, mutant in enumerate(MUTANTS) if re.search(only, f"{mutant.name} ({mutant.file})")]
+
+
+def needed(only):
+    """The programs that try them, and the explorer, which tries the calls."""
+    return sorted({mutant.by for _, mutant in chosen(only)} | {"explorer"})
 
 
 class Gate:
@@ -149,11 +154,11 @@ def main():
             return 0
         if arguments.work is None:
             parser.error("found neither --work nor --check, expected one of them")
-        gate = Gate(build(root, arguments.work.resolve(), arguments.jobs), arguments.distinct, arguments.engine)
+        gate = Gate(build(root, arguments.work.resolve(), arguments.jobs, needed(arguments.only)), arguments.distinct, arguments.engine)
     except schemata.TableError as error:
         print(f"mutants: {error}", file=sys.stderr)
         return 2
-    for by in sorted({mutant.by for _, mutant in chosen(arguments.only)} | {"explorer"}):
+    for by in needed(arguments.only):
         say(f"mutants: {by} without any")
         if found := gate.run(by):
             sys.exit(f"mutants: {by} fails without any mutant: {found}")
