@@ -129,6 +129,7 @@ const char* perdure_engine_at(size_t n);
 /* Opens the pool `path`, recovering it if it was not closed in order; makes it if there is none. *pool is set on success, else NULL.
  * RETURNS PERDURE_OK, IO, BUSY, CORRUPT, INCOMPATIBLE, FULL, READ_ONLY (read-only, but needs recovery), NOT_FOUND, EXISTS, INVALID,
  *   UNSUPPORTED, OUT_OF_MEMORY. A pool that is refused was not written to.
+ * Where the environment's PERDURE_TRACE names a file, what the pool's transactions do is recorded there for `perdure advise` (docs/advise.md).
  * THREADS: any; two openings of one pool at once: one of them is PERDURE_BUSY. */
 int perdure_open(const char* path, const perdure_options* options, perdure_pool** pool);
 

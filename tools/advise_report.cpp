@@ -107,6 +107,8 @@ Json cell_json(const Cell& c) {
 
 std::string number(double x) { return x >= 100 ? grouped(static_cast<std::uint64_t>(x + 0.5)) : fmt::format("{:.3g}", x); }
 
+std::string threads(const Json& n) { return fmt::format("{} thread{}", n.get<std::uint64_t>(), n == 1 ? "" : "s"); }
+
 void print_table(const Json& cells, const std::string& mode, bool file) {
   fmt::print("\n{}{}\n", mode, mode == "async" ? " (latency: until update() returns)" : "");
   fmt::print("  {:<26} {:>11} {:>9} {:>9} {:>9} {:>7} {:>8} {:>8} {:>7}\n", "engine", "tx/s", "of shadow", "p50 us", "p99 us",
@@ -149,16 +151,16 @@ void print_advice(const Json& j) {
   const Json &t = j["trace"], &w = j["workload"], &r = j["replay"], &first = r["stretches"][0], &advice = j["advice"];
   const auto n = [](const Json& at, const char* name) { return at[name].get<double>(); };
   const double views = 100 * n(w, "views") / std::max(1.0, n(w, "transactions"));
-  fmt::print("workload: {} transactions of {} thread(s) in {:.2f} s, on {}, medium {}, {}; {:.0f} % views\n",
-             grouped(w["transactions"].get<std::uint64_t>()), w["threads"].get<std::uint64_t>(), n(t, "seconds"),
-             t["engine"].get<std::string>(), t["medium"].get<std::string>(), t["durability"].get<std::string>(), views);
+  fmt::print("workload: {} transactions of {} in {:.2f} s, on {}, medium {}, {}; {:.0f} % views\n",
+             grouped(w["transactions"].get<std::uint64_t>()), threads(w["threads"]), n(t, "seconds"), t["engine"].get<std::string>(),
+             t["medium"].get<std::string>(), t["durability"].get<std::string>(), views);
   fmt::print(
       "          each reads {:.1f} words and writes {:.1f} (at most {}), allocates {:.2g} blocks and frees {:.2g}; {} restarts, {} rolled "
       "back\n",
       n(w, "read_words_each"), n(w, "written_words_each"), grouped(w["largest_written_words"].get<std::uint64_t>()), n(w, "allocs_each"),
       n(w, "frees_each"), grouped(t["retried"].get<std::uint64_t>()), grouped(t["rolled_back"].get<std::uint64_t>()));
-  fmt::print("replay:   {} transactions on {} thread(s) in {}, {}; old memory in {}; medians of {} rounds of {} s\n",
-             grouped(first["transactions"].get<std::uint64_t>()), first["threads"].get<std::uint64_t>(), r["dir"].get<std::string>(),
+  fmt::print("replay:   {} transactions on {} in {}, {}; old memory in {}; medians of {} rounds of {} s\n",
+             grouped(first["transactions"].get<std::uint64_t>()), threads(first["threads"]), r["dir"].get<std::string>(),
              r["medium_described"].get<std::string>(), human_bytes(first["arena_bytes"].get<std::uint64_t>()), r["rounds"].get<unsigned>(),
              n(r, "seconds"));
   const bool file = r["medium"] == "file";

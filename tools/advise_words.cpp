@@ -9,6 +9,7 @@ namespace perdure::tool {
 namespace {
 
 constexpr double near_the_best = 0.95;  // the default is taken where it is within 5 %
+constexpr double unsteady = 1.5;        // fastest round by slowest, from which it is said
 constexpr double hardly_meet = 0.01;    // attempts that ran again, for each transaction
 
 /// The best of those that keep what they acknowledge; of one mode.
@@ -46,15 +47,28 @@ struct Choice {
   const Cell *taken, *usual;  // usual: the one to stay with, if it is there
   bool near;
 };
-/// `stay` where it is near the best, or not slower in each round: not for a difference that one round does not show.
+/// The slowest and the fastest round.
+std::pair<double, double> spread(const Cell& c) {
+  double low = 0, high = 0;
+  for (const auto& r : c.rounds)
+    if (r) low = low > 0 ? std::min(low, r->per_second) : r->per_second, high = std::max(high, r->per_second);
+  return {low, high};
+}
+/// Not for a difference that one round does not show: of one stretch, a's slowest round is faster than b's fastest; of several, a is faster in each.
+bool surely_faster(const Matrix& m, const Cell& a, const Cell& b) {
+  const bool one_stretch =
+      std::all_of(m.stretches.begin(), m.stretches.end(), [&](const Stretch& s) { return s.first == m.stretches.front().first; });
+  if (one_stretch) return spread(a).first > spread(b).second;
+  for (std::size_t r = 0; r < a.rounds.size(); ++r)
+    if (a.rounds[r] && b.rounds[r] && a.rounds[r]->per_second <= b.rounds[r]->per_second) return false;
+  return true;
+}
+/// `stay` where it is near the best, or the best is not surely faster.
 Choice choose(const Matrix& m, Durability mode, const Cell& top, std::string_view stay = default_engine) {
   const Cell* const usual = find(m, stay, mode);
   if (usual == nullptr) return {&top, usual, false};
   const bool near = times(*usual, top) >= near_the_best;
-  bool always = true;
-  for (std::size_t r = 0; r < top.rounds.size(); ++r)
-    if (top.rounds[r] && usual->rounds[r] && top.rounds[r]->per_second <= usual->rounds[r]->per_second) always = false;
-  return {near || !always ? usual : &top, usual, near};
+  return {near || !surely_faster(m, top, *usual) ? usual : &top, usual, near};
 }
 
 Json durable_advice(const Matrix& m, Durability mode) {
@@ -70,7 +84,7 @@ Json durable_advice(const Matrix& m, Durability mode) {
                        rate(take), take.figures.p50_us);
   else if (taken == usual)
     text = fmt::format("take the default, {}: {}, {} the best, {}, which has {:.2f} times as many.", take.engine.name, rate(take),
-                       near ? "within 5 % of" : "in some rounds as fast as", top->engine.name, times(*top, *usual));
+                       near ? "within 5 % of" : "in its best rounds as fast as", top->engine.name, times(*top, *usual));
   else if (usual != nullptr)
     text = fmt::format("take {}: {}, {:.2f} times as many as the default ({}).", take.engine.name, rate(take), times(take, *usual),
                        costs(*usual, file));
@@ -107,7 +121,7 @@ Json async_advice(const Matrix& m) {
   const Cell& take = *choice.taken;
   std::string text = fmt::format("{} has {}", take.engine.name, rate(take));
   if (&take != top)
-    text += fmt::format(" ({} has {:.2f} times as many{})", top->engine.name, times(*top, take), choice.near ? "" : ", not in each round");
+    text += fmt::format(" ({} has {:.2f} times as many{})", top->engine.name, times(*top, take), choice.near ? "" : ", not in all rounds");
   if (waits != nullptr) {
     const double ratio = times(take, *waits);
     j["times_durable"] = ratio;
@@ -189,6 +203,13 @@ Json notes_of(const AdviceInput& in) {
   if (m.medium == "emulated")
     notes.push_back(
         "medium emulated: a crash of the machine is not survived; its rates say what persistent memory as fast as DRAM would give");
+  if (const Cell* const usual = best(m, in.options.modes.front(), [](const Cell& c) { return c.rounds.size() > 1; }); usual != nullptr)
+    if (const auto [low, high] = spread(find(m, default_engine, usual->mode) != nullptr ? *find(m, default_engine, usual->mode) : *usual);
+        high > low * unsteady)
+      notes.push_back(
+          fmt::format("unsteady: the rounds of one cell go from {} to {} transactions/s; on a quiet machine, or with more --rounds and "
+                      "--seconds, the answer is firmer",
+                      grouped(static_cast<std::uint64_t>(low)), grouped(static_cast<std::uint64_t>(high))));
   if (!m.no_async.empty())
     notes.push_back(fmt::format("no mode async: {}; update() returns durable whatever is asked", fmt::join(m.no_async, ", ")));
   return notes;

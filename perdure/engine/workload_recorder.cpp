@@ -73,14 +73,14 @@ class RecordingContext final : public Any::Context {
   }
   void rollback() noexcept override {
     inner_.rollback();
-    if (recording_) ++rollbacks_;
+    if (recording_) Row::add(rollbacks_);
   }
   void backoff() noexcept override {
     retrying();
     inner_.backoff();
   }
   void retrying() noexcept {
-    if (recording_) ++retries_;
+    if (recording_) Row::add(retries_);
   }
   bool mine(const tm::Conflict& c) const noexcept override { return inner_.mine(c); }
   bool mine(const NeedRoom& n) const noexcept override { return inner_.mine(n); }
@@ -129,17 +129,18 @@ class RecordingContext final : public Any::Context {
     if (early || kept_.size() >= chunk_words || Clock::now() - written_ >= longest_unwritten) flush_locked();
   }
   void flush_locked() noexcept {
-    if (kept_transactions_ == 0 && rollbacks_ == told_rollbacks_) return;
+    // no partner: counts. The owner's at its commit; at exit() another thread looks, and may miss one
+    const std::uint64_t retries = retries_.load(std::memory_order_relaxed), rollbacks = rollbacks_.load(std::memory_order_relaxed);
+    if (kept_transactions_ == 0 && rollbacks == told_rollbacks_) return;
     if (thread_ == no_thread) thread_ = writer_.number_thread();
     TraceChunk chunk{};
     chunk.thread = thread_;
     chunk.words = kept_.size();
     chunk.transactions = kept_transactions_;
-    // by the owner between transactions, or when no transaction runs: what is torn at exit() is a count
-    chunk.retried = retries_ - told_retries_;
-    chunk.rolled_back = rollbacks_ - told_rollbacks_ - chunk.retried;
-    told_retries_ = retries_;
-    told_rollbacks_ = rollbacks_;
+    chunk.retried = retries - told_retries_;
+    chunk.rolled_back = std::max(rollbacks - told_rollbacks_, chunk.retried) - chunk.retried;  // each retry is a rollback, too
+    told_retries_ = retries;
+    told_rollbacks_ = rollbacks;
     writer_.append(chunk, kept_.data());
     kept_.clear();
     kept_transactions_ = 0;
@@ -152,8 +153,9 @@ class RecordingContext final : public Any::Context {
   const std::byte* const view_;
   bool recording_ = false, update_ = false, overflow_ = false;
   std::vector<std::uint64_t> tx_;  // the transaction in progress
-  std::uint64_t rollbacks_ = 0, retries_ = 0, told_rollbacks_ = 0, told_retries_ = 0;
+  std::atomic<std::uint64_t> rollbacks_{0}, retries_{0};
   std::mutex mutex_;  // what follows
+  std::uint64_t told_rollbacks_ = 0, told_retries_ = 0;
   std::vector<std::uint64_t> kept_;
   std::uint64_t kept_transactions_ = 0, transactions_ = 0;
   std::uint32_t thread_ = no_thread;

@@ -2,8 +2,9 @@
  *
  * A program to be recorded, for cli_advise_test.py: advised_program POOL THREADS TRANSACTIONS [fail]. Each thread moves amounts between accounts: an update
  * reads and writes two words, every fourth also changes its thread's note for a new one of 100 bytes; after every other update comes a view of all 32
- * accounts. With `fail` it exits with 7 at the end.
+ * accounts. All threads wait for each other before the second and before the last transaction, so that they overlap. With `fail` it exits with 7 at the end.
  */
+#define _GNU_SOURCE
 #include <perdure.h>
 
 #include <pthread.h>
@@ -18,6 +19,7 @@ struct root {
 
 static perdure_pool* pool;
 static uint64_t transactions;
+static pthread_barrier_t together;
 
 struct move {
   uint64_t thread, i;
@@ -51,6 +53,7 @@ static void* work(void* arg) {
   struct move m = {(uint64_t)(size_t)arg, 0};
   uint64_t total = 1;
   for (; m.i < transactions; m.i++) {
+    if (m.i == 1 || m.i + 1 == transactions) pthread_barrier_wait(&together);
     if (perdure_update(pool, PERDURE_DEFAULT, transfer, &m, NULL) != PERDURE_OK) abort();
     if (m.i % 2 == 0 && (perdure_view(pool, PERDURE_DEFAULT, sum, &total) != PERDURE_OK || total != 0)) abort();
   }
@@ -65,6 +68,7 @@ int main(int argc, char** argv) {
   n = (size_t)atoi(argv[2]);
   transactions = (uint64_t)atoi(argv[3]);
   if (perdure_open(argv[1], &options, &pool) != PERDURE_OK) return fprintf(stderr, "%s\n", perdure_message()), 3;
+  if (n != 0 && pthread_barrier_init(&together, NULL, (unsigned)n) != 0) return 3;
   for (i = 0; i < n; i++)
     if (pthread_create(&threads[i], NULL, work, (void*)i) != 0) return 3;
   for (i = 0; i < n; i++) pthread_join(threads[i], NULL);
