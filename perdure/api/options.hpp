@@ -57,8 +57,8 @@ struct Options {
   /// any_engine: what each committed transaction does is recorded to this file, addresses and sizes and no contents, for `perdure advise`
   /// (docs/advise.md). Empty: to the file that the environment's PERDURE_TRACE names, if it does. Other lists of engines refuse it
   std::string trace = {};
-  std::uint64_t base = 0;         ///< creation: the view's address; 0: a free one is chosen
-  std::uint64_t uuid_seed = 0;    ///< creation: for tests that must see the same pool at every run; 0: the uuid is random
+  std::uint64_t base = 0;       ///< creation: the view's address; 0: a free one is chosen
+  std::uint64_t uuid_seed = 0;  ///< creation: for tests that must see the same pool at every run; 0: the uuid is random
 };
 
 using Stats = engine::Stats;
