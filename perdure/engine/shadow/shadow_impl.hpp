@@ -313,18 +313,17 @@ void Shadow<Tm, How>::background() {
 // clock, so that a run under a scheduler can be repeated. Returns whether more may be there at once.
 template <class Tm, Reproduce How>
 bool Shadow<Tm, How>::persist(std::chrono::microseconds nap) {
-  constexpr unsigned most_naps = 400;  // they get longer, up to 5 ms
-  constexpr std::uint64_t small_group = 16 << 10;
-  constexpr unsigned pauses = 200;  // 40 to 140 cycles each; counted, as naps are
+  constexpr unsigned most_naps = 400;                                               // they get longer, up to 5 ms
+  constexpr std::uint64_t small_group = 16 << 10, most_pauses = 1000, pauses = 25;  // of 40 to 140 cycles; counted, as naps are
   if (persister_.waiting() == 0) group_naps_ = idle_naps_ = 0;
   const bool whole = idle_naps_ == 0 && group_naps_ < most_naps;
-  const std::uint64_t before = persister_.bytes_written();
+  const std::uint64_t bytes = persister_.bytes_written(), transactions = persister_.recorded();
   const auto outcome = persister_.step(whole);
   ++group_naps_;
   // Who looks at a volatile log all the time takes the lines that its thread is about to store to: where transactions are short, that costs them half of their
-  // throughput. So a small group is followed by a pause of some microseconds.
-  if (outcome == log::Persister::Outcome::wrote && persister_.bytes_written() - before < small_group)
-    for (unsigned i = 0; i < pauses; ++i) __builtin_ia32_pause();
+  // throughput. So a small group of many is followed by a pause of some microseconds.
+  if (outcome == log::Persister::Outcome::wrote && persister_.bytes_written() - bytes < small_group)
+    for (std::uint64_t i = std::min(most_pauses, pauses * (persister_.recorded() - transactions)); i > 0; --i) __builtin_ia32_pause();
   idle_naps_ = outcome == log::Persister::Outcome::nothing && nap >= long_nap ? idle_naps_ + 1 : 0;
   return outcome == log::Persister::Outcome::wrote;
 }
