@@ -84,9 +84,9 @@ def picture(figure, points, description):
                 del element.attrib["id"]
             elif name == "id":
                 element.set("id", refers[value])
-            elif name == XLINK + "href":
+            elif name == XLINK + "href":  # of a part of the picture, or an image itself: a grid's colours
                 del element.attrib[name]
-                element.set("href", "#" + refers[value[1:]])
+                element.set("href", value if value.startswith("data:") else "#" + refers[value[1:]])
             elif "url(#" in value:
                 element.set(name, _REFERENCE.sub(lambda m: f"url(#{refers[m[1]]})", value))
             elif name in ("d", "x", "y", "transform", "points", "width", "height", "viewBox", "style"):

@@ -59,6 +59,7 @@ struct BplusTree {
   static std::uint64_t audit(Host& host, std::vector<std::string>& problems) {
     Audit a;
     host.view([&](auto& tx, const Root& root) {
+      a = {};  // a view may run again
       if (const LeafRef top = tx.get(root.top)) {
         look(tx, top, tx.get(root.height), true, 0, ~0ULL, a);
         if (tx.get(a.before->next)) ++a.wrong;

@@ -47,6 +47,7 @@ struct HashInserts {
   static std::vector<std::string> audit(Host& host, std::int64_t grown) {
     std::uint64_t found = 0, wrong = 0;
     host.view([&](auto& tx, const Root& root) {
+      found = wrong = 0;  // a view may run again
       root.table.each(tx, [&](std::uint64_t key, std::uint64_t value) {
         ++found;
         wrong += key >= keys || value != value_of_key(key) ? 1 : 0;
@@ -89,6 +90,7 @@ struct TreeInserts {
     std::uint64_t found = 0, wrong = 0, size = 0;
     host.view([&](auto& tx, const Root& root) {
       std::uint64_t before = 0;
+      found = wrong = 0;  // a view may run again
       size = tx.get(root.size);
       for (auto* leaf = tx.get(root.first); leaf != nullptr && found <= size; leaf = tx.get(leaf->next))
         for (std::uint64_t i = 0, used = tx.get(leaf->used); i < used; ++i) {

@@ -141,6 +141,7 @@ struct SessionStore {
     std::uint64_t wrong = 0, rows = 0, expected = 0;
     host.view([&](auto& tx, const Root& root) {
       expected = tx.get(root.count);
+      wrong = rows = 0;  // a view may run again
       root.records.each(tx, [&](std::uint64_t key, const auto& row) {
         ++rows;
         if constexpr (updates_only)

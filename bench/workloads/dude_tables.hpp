@@ -125,6 +125,8 @@ struct UpdateLocation {
     std::uint64_t rows = 0, wrong = 0;
     std::vector<std::string> problems;
     host.view([&](auto& tx, const Root& root) {
+      problems.clear();  // a view may run again
+      rows = wrong = 0;
       root.subscribers.audit(tx, structure, problems);
       root.subscribers.each(tx, [&](std::uint64_t key, const auto& row) {
         ++rows;

@@ -114,6 +114,8 @@ struct HashTable {
     std::vector<bool> seen(KeySet<HashTable>::keys, false);
     std::uint64_t found = 0, misplaced = 0, wrong = 0, twice = 0;
     host.view([&](auto& tx, const Root& root) {
+      seen.assign(seen.size(), false);  // a view may run again
+      found = misplaced = wrong = twice = 0;
       const auto table = tx.get(root.buckets);
       for (std::uint64_t i = 0; i < buckets; ++i) {
         for (auto node = tx.get(table[i]); node; node = tx.get(node->next)) {

@@ -54,6 +54,8 @@ struct KvPuts {
       if (there_[n].load()) all.emplace(key_of(n), false);
     std::uint64_t found = 0, broken = 0, unknown = 0;
     host.view([&](auto& tx, const Root& root) {
+      for (auto& [key, seen] : all) seen = false;  // a view may run again
+      found = broken = unknown = 0;
       Calls::for_each(tx, root, [&](const Key& key, const char* value, std::size_t bytes) {
         const auto known = all.find(key);
         if (known == all.end() || known->second) {

@@ -37,6 +37,7 @@ struct KvTable {
   static std::uint64_t audit(Host& host, std::vector<std::string>& problems) {
     std::uint64_t found = 0, broken = 0;
     host.view([&](auto& tx, const Root& root) {
+      found = broken = 0;  // a view may run again
       Calls::for_each(tx, root, [&](const Key& key, const char* value, std::size_t bytes) {
         ++found;
         if (!is_value_of(key, value, bytes)) ++broken;

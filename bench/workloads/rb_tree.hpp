@@ -243,6 +243,7 @@ struct RbTree {
   static std::uint64_t audit(Host& host, std::vector<std::string>& problems) {
     std::uint64_t found = 0, wrong = 0;
     host.view([&](auto& tx, const Root& root) {
+      found = wrong = 0;  // a view may run again
       const Ref top = tx.get(root.top);
       if (top && tx.get(top->red) != 0) ++wrong;
       black_height(tx, top, Ref{}, -1, KeySet<RbTree>::keys, 0, found, wrong);

@@ -82,6 +82,8 @@ struct Sps {
     std::vector<bool> seen(count, false);
     std::uint64_t foreign = 0, twice = 0;
     host.view([&](auto& tx, const Root& root) {
+      seen.assign(count, false);  // a view may run again
+      foreign = twice = 0;
       const auto words = tx.get(root.words);
       for (std::uint64_t i = 0; i < count; ++i) {
         const std::uint64_t word = tx.get(words[i]);

@@ -81,6 +81,8 @@ struct Ycsb {
     std::uint64_t rows = 0, wrong = 0;
     std::vector<std::string> problems;
     host.view([&](auto& tx, const Root& root) {
+      problems.clear();  // a view may run again
+      rows = wrong = 0;
       root.records.audit(tx, structure, problems);
       root.records.each(tx, [&](std::uint64_t key, const auto& row) {
         ++rows;

@@ -60,7 +60,7 @@ Status take_dudetm(const std::string& path, const Options& options, engine::Conf
   };
   if (options.persist_group > most_together) return refused("persist_group", options.persist_group, "1 to 2^24, or 0");
   if (options.volatile_log != 0 && (options.volatile_log < least_log || options.volatile_log > most_log))
-    return refused("volatile_log", options.volatile_log, "4 KiB to 16 GiB, or 0 for 8 MiB");
+    return refused("volatile_log", options.volatile_log, "4 KiB to 16 GiB, or 0 for 1 MiB");
   if (options.shadow_size != 0 && options.shadow_size < least_shadow)
     return refused("shadow_size", options.shadow_size, "16 KiB or more, or 0 for no limit");
   if (options.reproduce_threads == 0 || options.reproduce_threads > 8)
