@@ -16,6 +16,7 @@ Replay::Replay(Core& core, log::Ring* rings, std::uint32_t count, std::function<
       quiet_(std::move(quiet)),
       kept_(kept),
       applied_to_(count),
+      settling_to_(count),  // here: a settlement begins without allocating
       cursors_(count),
       masks_(core.config.reproduce_threads),
       applied_(applied),
