@@ -4,7 +4,7 @@
 // recoverable: what an operation will change is logged in the lower layer, a PointerLog, then changed; recovery undoes an operation that was cut
 // short, or finishes the clearing of its records.
 //
-// A node is a line: key, left, right, height, record. Offsets are file offsets; 0 is none.
+// A node is a line: key, left, right, height, record. Offsets are file offsets; 0 is none. Each is a value of NvmStore's, a key below 2^48.
 // Crash invariants: V1 the records of all that an operation changes are in the lower log before the first change. V2 all changes are durable before
 // the operation's END. V3 of an operation's records END is removed last; without it each word is given its old value, once or again.
 // Departures: an operation's log calls stand together before its stores, whatever the version of the lower log (as section 3.3 does for Batch); a
@@ -73,6 +73,7 @@ class AtomicAvlTree {
   void carry_out() noexcept;
   void log(const AriesRecord& record) noexcept;
   void clear() noexcept;
+  [[nodiscard]] bool has(std::uint64_t word) const noexcept;
   Status learn(std::uint64_t node, std::uint64_t from, std::uint64_t to, unsigned depth, std::uint64_t& height);
 
   NvmStore& nvm_;
