@@ -320,7 +320,7 @@ TEST(WrapLog, ALineThatLooksLikeAWrapIsNoDamage) {
     make_close(rig, image, n, 3, 7, free, false);
     EXPECT_EQ((Ids{1, 2, 3}), ids(scanned(image))) << free;
   }
-  std::vector<std::byte> one = whole, two = whole, apart = whole, falling = whole;
+  std::vector<std::byte> one = whole, two = whole, apart = whole, overlapping = whole, falling = whole;
   make_close(rig, one, n, 1, 7, 8, true);  // 96 bits
   EXPECT_EQ(Code::corrupt, scanned(one).damage.code());
   make_close(rig, two, n, 1, 7, 0, false);  // 32, 64, 96
@@ -331,6 +331,8 @@ TEST(WrapLog, ALineThatLooksLikeAWrapIsNoDamage) {
   EXPECT_TRUE(Rig(two).scan(0, 9).damage.ok()) << "home has it all";
   for (const std::uint64_t i : {0, 2, 4}) make_close(rig, apart, n + i, 1, 7 + i, 0, false);
   EXPECT_EQ((Ids{1, 2, 3}), ids(scanned(apart)));
+  for (const std::uint64_t i : {0, 1, 2}) make_close(rig, overlapping, n + i, 1 + i, 7 + i, 0, false);
+  EXPECT_EQ((Ids{1, 2, 3}), ids(scanned(overlapping)));
   for (const std::uint64_t i : {0, 1, 2}) make_close(rig, falling, n + i, 1, 9 - i, 0, false);
   EXPECT_EQ((Ids{1, 2, 3}), ids(scanned(falling)));
 }
