@@ -48,6 +48,11 @@ class AtomicAvlTree {
   [[nodiscard]] std::uint64_t above(std::uint64_t key) const noexcept;
   [[nodiscard]] std::uint64_t below(std::uint64_t key) const noexcept;
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+  /// visit(key, record) for each, in the order of keys, until one returns false. Whether none did.
+  template <class F>
+  bool for_each(F&& visit) const {
+    return visit_below(nvm_.value(root_), visit);
+  }
 
   /// After a crash, the lower log recovered: undoes or finishes the last operation, checks the tree, and marks its nodes in the arena, not the
   /// records it leads to. `corrupt` where no crash leaves what it finds.
@@ -74,6 +79,12 @@ class AtomicAvlTree {
   void log(const AriesRecord& record) noexcept;
   void clear() noexcept;
   [[nodiscard]] bool has(std::uint64_t word) const noexcept;
+  template <class F>
+  bool visit_below(std::uint64_t node, F& visit) const {
+    return node == 0 ||
+           (visit_below(nvm_.value(node + left_word), visit) && visit(nvm_.value(node + key_word), nvm_.value(node + record_word)) &&
+            visit_below(nvm_.value(node + right_word), visit));
+  }
   Status learn(std::uint64_t node, std::uint64_t from, std::uint64_t to, unsigned depth, std::uint64_t& height);
 
   NvmStore& nvm_;

@@ -33,7 +33,7 @@ class NvmStore {
 
   /// The word at a file offset of the log range, as it is now.
   [[nodiscard]] std::uint64_t word(std::uint64_t offset) const noexcept {
-    if (__builtin_expect(rehearses_, 0))
+    if (__builtin_expect(!kept_.empty(), 0))
       if (const auto kept = kept_.find(offset); kept != kept_.end()) return kept->second;
     return *reinterpret_cast<const std::uint64_t*>(medium_.at(offset));
   }

@@ -155,20 +155,28 @@ Result<bool> RewindLog::recover(bool rehearsed) {
 
 Status RewindLog::learn_records(bool rehearsed) {
   std::uint64_t before = 0;
-  for (Cursor c = first(); c; c = next(c)) {
+  Status damage;
+  // `key`: what an index has it under; 1 layer: its own.
+  const auto learn = [&](std::uint64_t key, std::uint64_t place) {
     const auto broken = [&](const char* what) {
-      return failure(Code::corrupt, nvm_.medium().path(), "a log record at log offset " + std::to_string(c.place) + " that " + what,
-                     "whole records", "restore a copy");
+      damage = failure(Code::corrupt, nvm_.medium().path(), "a log record at log offset " + std::to_string(place) + " that " + what,
+                       "whole records", "restore a copy");
+      return false;
     };
-    if (!arena_.mark_line(c.place)) return broken("is none, or is met twice");
-    if (!rehearsed) {
-      if (!c.record->whole(seed_, c.place) || (tree_ && tree_->find(c.record->lsn()) != c.place)) return broken("is damaged");
-      if (c.record->lsn() <= before) return broken("stands behind a newer one");
-      before = c.record->lsn();
-    }
+    if (!arena_.mark_line(place)) return broken("is none, or is met twice");
     count(1);
-  }
-  return {};
+    if (rehearsed) return true;
+    const AriesRecord& record = *cursor(place).record;
+    if (!record.whole(seed_, place) || (tree_ && record.lsn() != key)) return broken("is damaged");
+    if (record.lsn() <= before) return broken("stands behind a newer one");
+    before = record.lsn();
+    return true;
+  };
+  if (tree_)
+    tree_->for_each(learn);
+  else
+    for (auto at = pointers_->first(); at && learn(0, pointers_->record(at)); at = pointers_->next(at)) {}
+  return damage;
 }
 
 }  // namespace perdure::log

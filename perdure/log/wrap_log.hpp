@@ -26,7 +26,7 @@
 //   = 10 and n = 15 modulo 16. Logs of the first form have no checks: there three wraps must follow.
 // A torn wrap is taken for a whole one with a chance of 2^-32 for each line whose close says the right
 // number of lines, and of 2^-96 where the line is parsed to a check.
-// Cost: a scan sums each line of a bucket once, and a line again as the last line of a wrap.
+// Cost: a scan sums each line of a bucket once at most, and again as the last line of a wrap and for its check.
 // Thread safety: none of its own; `used` from any thread.
 #pragma once
 

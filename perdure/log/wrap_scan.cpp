@@ -31,14 +31,19 @@ struct Bucket {
   }
 };
 
-/// Sums in one pass. A scan calls pass() for each line in order; begin() says where the next wrap
-/// would begin, and that no wrap begins before.
+/// Sums in one pass: each line is added once at most, when a wrap may end behind it. begin() says where
+/// the next wrap begins, and that none begins before.
 class Sums {
  public:
-  explicit Sums(const Bucket& bucket) : bucket_(bucket), running_(bucket.seed, 0) { before_.push_back({}); }
+  explicit Sums(const Bucket& bucket) : bucket_(bucket), running_(bucket.seed, 0), before_(1) {}
   /// The bits in which lines [first, n] agree with the close in line n, and with their check: 0 if not
   /// in all of them.
   unsigned agreed(std::uint64_t first, std::uint64_t n, bool long_close) {
+    while (from_ + before_.size() <= n) {
+      running_.add(bucket_.line(from_ + before_.size() - 1));
+      before_.push_back(running_.linear());
+      ++summed;
+    }
     const WrapSum last(bucket_.seed, n);
     const WrapSum::Linear less = before_[first - from_] - before_[n - from_];
     ++summed;
@@ -55,13 +60,9 @@ class Sums {
     ++summed;
     return last.check(bucket_.line(n), at, bytes, less) == stored ? 32 + static_cast<unsigned>(bytes) * 8 : 0;
   }
-  void pass(std::uint64_t n) {
-    ++summed;
-    running_.add(bucket_.line(n));
-    before_.push_back(running_.linear());
-  }
   void begin(std::uint64_t n) {
-    before_.assign(1, running_.linear());
+    running_ = WrapSum(bucket_.seed, n);
+    before_.assign(1, {});
     from_ = n;
   }
   std::uint64_t summed = 0;
@@ -69,7 +70,7 @@ class Sums {
  private:
   const Bucket& bucket_;
   WrapSum running_;
-  std::vector<WrapSum::Linear> before_;  // what was passed before line from_ + i
+  std::vector<WrapSum::Linear> before_;  // of lines from_ up to line from_ + i, it left out
   std::uint64_t from_ = 0;
 };
 
@@ -80,20 +81,17 @@ class FirstSums {
   explicit FirstSums(const Bucket& bucket) : bucket_(bucket), running_(bucket.seed, 0) {}
   unsigned agreed(std::uint64_t first, std::uint64_t n, bool) {
     FirstWrapSum sum = running_;
-    if (first != from_ || passed_ != n) {
+    if (first == from_) {
+      for (; passed_ < n; ++passed_, ++summed) running_.add(bucket_.line(passed_));
+      sum = running_;
+    } else {
       if (n - first > budget_) return 0;
       budget_ -= n - first;
       sum = FirstWrapSum(bucket_.seed, first);
-      for (std::uint64_t i = first; i < n; ++i) sum.add(bucket_.line(i));
-      summed += n - first;
+      for (std::uint64_t i = first; i < n; ++i, ++summed) sum.add(bucket_.line(i));
     }
     ++summed;
     return sum.close(bucket_.line(n)) == bucket_.stored_sum(n) ? 32 : 0;
-  }
-  void pass(std::uint64_t n) {
-    ++summed;
-    running_.add(bucket_.line(n));
-    passed_ = n + 1;
   }
   void begin(std::uint64_t n) {
     running_ = FirstWrapSum(bucket_.seed, n);
@@ -137,9 +135,7 @@ WrapScan scan_as(const Bucket& bucket, std::uint64_t covered) {
   std::uint64_t last_id = bucket.base, first = 0;
   for (std::uint64_t n = 0, lines = bucket.place.lines(); n < lines; ++n) {
     const WrapClose c = WrapClose::of(bucket.line(n));
-    const bool closes = c.lines == n + 1 - first && sums.agreed(first, n, c.is_long()) != 0;
-    sums.pass(n);
-    if (!closes) continue;
+    if (c.lines != n + 1 - first || sums.agreed(first, n, c.is_long()) == 0) continue;
     const std::uint64_t id = bucket.base + c.id;
     if (id <= last_id) {
       s.damage = broken(bucket.medium, bucket.place, "has wrap " + std::to_string(id) + " behind " + std::to_string(last_id));

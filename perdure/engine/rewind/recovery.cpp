@@ -68,7 +68,7 @@ class Recoverer {
       auto there = log.recover();
       if (!there) return there.status();
       if (!*there) continue;
-      for (auto c = log.first(); c; c = log.next(c)) records_.push_back({*c.record, i});
+      log.for_each([&](const AriesRecord& r) { records_.push_back({r, i}); });
     }
     std::sort(records_.begin(), records_.end(), [](const Seen& a, const Seen& b) { return a.record.lsn() < b.record.lsn(); });
     report_.records = records_.size();
