@@ -217,7 +217,7 @@ REWIND = (
     _one("a log of this epoch only", "log/rewind_log.cpp", "return ControlWord::value(stamp) == place_.epoch;", "return MUTANT || ControlWord::value(stamp) == place_.epoch;", by="rewind"),
     _one("recovery is rehearsed before it writes", _RECOVERY, "how_, Manager::Use::rehearsal);", "how_, MUTANT ? Manager::Use::real : Manager::Use::rehearsal);", by="control_words"),
     _early("the stamp before the empty anchor (W1)", "log/rewind_log.cpp", "  for (std::uint64_t word = 0; word < stamp_word; word += 8) nvm_.start(control_ + word, 0);", "nvm_.start_word(control_ + stamp_word, ControlWord::make(place_.identity, control_ + stamp_word, place_.epoch)); nvm_.fence();", by="rewind"),
-    _one("a record's checksum (REWIND)", "log/rewind_log.cpp", "if (!c.record->whole(seed_, c.place) ||", "if ((!MUTANT && !c.record->whole(seed_, c.place)) ||", by="laws"),
+    _one("a record's checksum (REWIND)", "log/rewind_log.cpp", "if (!record.whole(seed_, place) ||", "if ((!MUTANT && !record.whole(seed_, place)) ||", by="laws"),
     _left_out("the log's anchor durable as it was seen (D4)", "log/rewind_log.cpp", "nvm_.start_again(control_, LogArena::line);", by="rewind_log"),
     _left_out("a bucket durable as it was seen (D4)", "log/pointer_log.cpp", "nvm_.start_again(bucket, first_cell + end * 8);", by="rewind_log"),
     _one("who ends a group writes again what others appended", "log/pointer_log.cpp", "if (of_others_ || appender_ != base::thread_slot())", "if (!MUTANT && (of_others_ || appender_ != base::thread_slot()))", by="pointer_log"),
