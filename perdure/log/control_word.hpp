@@ -4,7 +4,7 @@
 // is bound to the pool, the log and the word's own place. One aligned store writes both, so a crash
 // leaves the old word or the new one (M1), and a word that fails its check is damage (law L10).
 //
-// Two forms, which the header tells apart (docs/format.md, "Log forms"):
+// Two forms, which a log's first words tell apart (docs/format.md, "Log forms"):
 //   first     the check is a hash. One flip in about 65,000 goes unseen
 //   checked   the check is the top of a product. No single flip goes unseen, in the value or in the
 //             check, whatever the word is, zero included
@@ -17,8 +17,11 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "perdure/base/checksum.hpp"
+#include "perdure/base/status.hpp"
+#include "perdure/medium/medium.hpp"
 
 namespace perdure::log {
 
@@ -55,9 +58,29 @@ struct ControlWord {
     return value | (value * control_word::factor ^ mask) >> value_bits << value_bits;
   }
   [[nodiscard]] static constexpr std::uint64_t value(std::uint64_t word) noexcept { return word & (limit - 1); }
+  struct Placed {
+    std::uint64_t place, word;
+  };
+  /// The form of a log with these words: the first one only where all of them have it, so that damage to
+  /// one word of a checked log is never read by the rules of the other form.
+  [[nodiscard]] static LogForm form_of(std::uint64_t identity, std::initializer_list<Placed> words) noexcept {
+    for (const Placed& p : words)
+      if (!whole(identity, p.place, p.word, LogForm::first)) return LogForm::checked;
+    return LogForm::first;
+  }
   [[nodiscard]] static bool whole(std::uint64_t identity, std::uint64_t place, std::uint64_t word,
                                   LogForm form = LogForm::checked) noexcept {
     return word == make(identity, place, value(word), form);
+  }
+
+  /// Before a log is made anew: where the word that says whose it is, `at` bytes from `offset`, is none of
+  /// the checked form, it becomes 0, durably. Else a crash could leave words of both forms.
+  static Status forget_other_form(medium::Medium& medium, std::uint64_t offset, std::uint64_t identity, std::uint64_t at) noexcept {
+    const std::uint64_t word = *reinterpret_cast<const std::uint64_t*>(medium.at(offset + at)), none = 0;
+    if (word == none || whole(identity, at, word)) return {};
+    medium.store(offset + at, &none, 8);
+    medium.flush(offset + at, 8);
+    return medium.fence();  // no log, before any other word of it changes its form
   }
 };
 

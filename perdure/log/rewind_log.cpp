@@ -52,12 +52,6 @@ Status RewindLog::format() {
   return nvm_.status();
 }
 
-Status RewindLog::wipe() noexcept {
-  nvm_.start_word(control_ + stamp_word, 0);
-  nvm_.fence();  // before the header says that the log has another form
-  return nvm_.status();
-}
-
 bool RewindLog::fits(std::uint64_t n) const noexcept {
   if (tree_) return tree_->fits(n, each_);
   return arena_.free_lines() >= n * each_ && pointers_->fits(n * each_);
@@ -132,7 +126,7 @@ void RewindLog::settle() noexcept {
 Result<bool> RewindLog::is_there() const {
   const std::uint64_t stamp = nvm_.word(control_ + stamp_word);
   if (place_.form == LogForm::first) return stamp == seed_;
-  if (stamp == 0) return false;  // a new pool's
+  if (stamp == 0 || place_.older) return false;  // 0: a new pool's
   if (!ControlWord::whole(place_.identity, control_ + stamp_word, stamp) || ControlWord::value(stamp) > place_.epoch)
     return failure(Code::corrupt, nvm_.medium().path(),
                    "a log whose stamp, at log offset " + std::to_string(control_ + stamp_word) + ", is damaged", "the stamp of a session",

@@ -41,7 +41,10 @@ struct RewindPlace {
   std::uint64_t seed = 0;               ///< ring_seed of pool, epoch and this log's number
   std::uint64_t identity = 0;           ///< the same of epoch 0
   std::uint64_t epoch = 0;
+  /// As the stamp says it that lies there. A session writes the checked one.
   LogForm form = LogForm::checked;
+  bool older = false;  ///< the stamp is that of an earlier session, in the first form
+  static constexpr std::uint64_t stamp_word = 56;
 };
 
 class RewindLog {
@@ -65,8 +68,6 @@ class RewindLog {
   /// its last store visible only; all before that one were fenced.
   /// `rehearsed`: a rehearsal has found that there is a log and that its records are whole.
   Result<bool> recover(bool rehearsed = false);
-  /// Durably none, whatever it was: for a change of form. A fence.
-  Status wipe() noexcept;
 
   [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
   /// Whether `n` more records find room.
@@ -115,7 +116,7 @@ class RewindLog {
   void count(std::uint64_t n) noexcept {
     records_.store(records_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }  // under the mutex
-  static constexpr std::uint64_t root_word = 48, stamp_word = 56;
+  static constexpr std::uint64_t root_word = 48, stamp_word = RewindPlace::stamp_word;
   [[nodiscard]] static LogArena make_arena(std::uint64_t offset, std::uint64_t bytes, const RewindShape& shape, std::uint64_t cells);
   [[nodiscard]] Cursor cursor(PointerLog::At at) const noexcept;
   [[nodiscard]] Cursor cursor(std::uint64_t record) const noexcept;

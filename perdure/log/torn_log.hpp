@@ -45,7 +45,6 @@ struct TornPlace {
   std::uint64_t offset = 0, bytes = 0;  ///< in the log range, multiples of 64
   std::uint64_t identity = 0;           ///< bound to pool and log: ring_seed of epoch 0
   std::uint64_t epoch = 0;
-  LogForm form = LogForm::checked;  ///< of its control words
   [[nodiscard]] std::uint64_t seed() const noexcept { return identity ^ base::mix(epoch); }
 };
 

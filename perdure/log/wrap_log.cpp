@@ -14,6 +14,7 @@ void WrapLog::start_word(std::uint64_t word, std::uint64_t value) noexcept {
 }
 
 Status WrapLog::format(std::uint64_t base) {
+  if (Status s = ControlWord::forget_other_form(medium_, place_.offset, place_.identity, epoch_word); !s.ok()) return s;
   start_word(x_word, base);
   for (unsigned b = 0; b < place_.buckets; ++b) begin_bucket(b, base);
   if (Status s = medium_.fence(); !s.ok()) return s;  // what is to be gone by, before the epoch says that this is a log

@@ -49,7 +49,7 @@ struct WrapPlace {
   std::uint64_t identity = 0;           ///< bound to pool and log: ring_seed of epoch 0
   std::uint64_t epoch = 0;
   unsigned buckets = 1;
-  LogForm form = LogForm::checked;
+  LogForm form = LogForm::checked;  ///< for scan(); control() finds it out, and a session writes the checked one
   [[nodiscard]] std::uint64_t lines() const noexcept { return (bytes / 64 - 1) / buckets; }  ///< of a bucket
   [[nodiscard]] std::uint64_t bucket_at(unsigned bucket) const noexcept { return offset + 64 + bucket * lines() * 64; }
   [[nodiscard]] std::uint64_t seed(unsigned bucket, std::uint64_t base) const noexcept {
@@ -60,8 +60,9 @@ struct WrapPlace {
 inline constexpr unsigned most_buckets = 3;
 
 struct WrapControl {
-  bool ours = false;  ///< there is a log of this session
-  Status damage;      ///< `corrupt` where no crash leaves what was found (law L10)
+  bool ours = false;                ///< there is a log of this session
+  LogForm form = LogForm::checked;  ///< its own, for scan() and entries()
+  Status damage;                    ///< `corrupt` where no crash leaves what was found (law L10)
   std::uint64_t x = 0;
   std::array<std::uint64_t, most_buckets> base{};
 };
@@ -84,7 +85,7 @@ class WrapLog {
  public:
   WrapLog(medium::Medium& medium, const WrapPlace& place) noexcept : medium_(medium), place_(place) {}
 
-  /// Makes it this session's, empty; `base`: all ids are above. Two fences.
+  /// Makes it this session's, empty; `base`: all ids are above. Two fences; three where the log there is of the first form.
   Status format(std::uint64_t base);
   /// W2, W3: the bucket is empty from now on. The caller fences before a wrap opens it.
   void begin_bucket(unsigned bucket, std::uint64_t base) noexcept;

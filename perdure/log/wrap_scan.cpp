@@ -157,9 +157,10 @@ WrapScan scan_as(const Bucket& bucket, std::uint64_t covered) {
 WrapControl WrapLog::control(const medium::Medium& medium, const WrapPlace& place) {
   WrapControl c;
   const auto word = [&](std::uint64_t at) { return *reinterpret_cast<const std::uint64_t*>(medium.at(place.offset + at)); };
-  const auto whole = [&](std::uint64_t at) { return ControlWord::whole(place.identity, at, word(at), place.form); };
+  const auto whole = [&](std::uint64_t at) { return ControlWord::whole(place.identity, at, word(at), c.form); };
   const std::uint64_t epoch = word(epoch_word);
   if (epoch == 0) return c;  // a new pool's
+  c.form = ControlWord::form_of(place.identity, {{epoch_word, epoch}, {x_word, word(x_word)}});
   if (!whole(epoch_word) || ControlWord::value(epoch) > place.epoch) {
     c.damage = broken(medium, place, "names no session that it can be of");
     return c;

@@ -409,8 +409,9 @@ TEST(WrapLog, LogsOfTheFirstFormAreRead) {
   std::vector<std::byte> image = first_form(place, 5, 12);
   const auto scan = [&] {
     const Rig rig(image);
-    EXPECT_TRUE(WrapLog::control(*rig.medium, place).ours);
-    EXPECT_EQ(Code::corrupt, WrapLog::control(*rig.medium, rig.place).damage.code()) << "as one of the other form";
+    const WrapControl control = WrapLog::control(*rig.medium, rig.place);
+    EXPECT_TRUE(control.ours && control.damage.ok());
+    EXPECT_EQ(log::LogForm::first, control.form);
     return WrapLog::scan(*rig.medium, place, 0, 0, 0);
   };
   const WrapScan whole = scan();
@@ -427,6 +428,29 @@ TEST(WrapLog, LogsOfTheFirstFormAreRead) {
     EXPECT_EQ(wrap < 2 ? Code::corrupt : Code::ok, damaged.damage.code()) << wrap;
     EXPECT_EQ(wrap, damaged.wraps.size());
     image[place.bucket_at(0) + wrap * 192 + 20] ^= std::byte{1};
+  }
+}
+
+// Wherever the power is cut while such a log is made anew, it is none, or the new session's.
+TEST(WrapLog, ALogChangesItsForm) {
+  WrapPlace place;
+  const std::vector<std::byte> old = first_form(place, 5, 12);
+  const Rig rig(old, 100, 0, 2);
+  std::vector<std::vector<std::byte>> cuts;
+  rig.medium->set_fence_hooks(
+      [&] {
+        cuts.push_back(rig.medium->durable_image());
+        cuts.push_back(rig.medium->current_image());
+      },
+      [&] { cuts.push_back(rig.medium->durable_image()); });
+  rig.log->format(5).or_throw();
+  rig.medium->set_fence_hooks({}, {});
+  ASSERT_EQ(9U, cuts.size());
+  for (std::size_t i = 0; i < cuts.size(); ++i) {
+    const Rig cut(cuts[i], 100, 0, 2);
+    const WrapControl c = WrapLog::control(*cut.medium, cut.place);
+    EXPECT_TRUE(c.damage.ok()) << i << ": " << c.damage.message();
+    EXPECT_EQ(i >= 7, c.ours) << i;
   }
 }
 
