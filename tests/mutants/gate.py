@@ -35,6 +35,7 @@ PROGRAMS = {  # target, its place, arguments
     "redo": ("log_redo_test", "tests/log", [*GTEST]),
     "combiner": ("log_combiner_test", "tests/log", [*GTEST]),
     "persister": ("log_persister_test", "tests/log", [*GTEST]),
+    "store_buffer": ("tm_store_buffer_test", "tests/tm", [*GTEST]),
     "htm": ("tm_htm_test", "tests/tm", [*GTEST]),
     "engine_htm": ("engine_htm_test", "tests/engine", [*GTEST]),
     "stamps": ("log_stamps_test", "tests/log", [*GTEST]),

@@ -88,6 +88,8 @@ ORDERS = (
     _one("a writer meets an eviction's mark (E1)", "engine/shadow/paging.cpp", "if (now & evicting) return false;", "if (!MUTANT && (now & evicting) != 0) return false;", by="paging"),
     _left_out("a stamp is complete below what is pending (T1)", "tm/htm.hpp", "        all = std::min(all, domain.slots[i].pending.load(std::memory_order_acquire) - 1);", by="htm"),
     _one("a pending stamp is shown before the try (T1)", "tm/htm.hpp", "if (update) show_pending();", "if (!MUTANT && update) show_pending();", by="htm"),
+    _one("the store buffer is drained in the try before its stamp is drawn, by more than a locked instruction (T1, D1)", "tm/htm.hpp",
+         "try_.drain();  // T1, D1", "if (!MUTANT || holds_) try_.drain();", by="store_buffer"),
     _one("a stamp's tick is over when isolation ends (D2)", "tm/stamps.hpp", "while (ticks_() == tick) {}", "while (!MUTANT && ticks_() == tick) {}", by="htm"),
     _one("only complete stamps are taken (P5)", "log/persister.cpp", "front.id > up_to_ ||", "(!MUTANT && front.id > up_to_) ||", by="stamps"),
     _one("stamps are merged in order (P5)", "log/persister.cpp", "(found != nullptr && front.id > item.id)", "(!MUTANT && found != nullptr && front.id > item.id)", by="stamps"),
