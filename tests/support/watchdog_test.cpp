@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The watchdog on a program whose cases hang: what it prints, how the program ends, and that nothing
+// is left of it. The only times are lower bounds: the limit, and rounds that together exceed it.
+#include "tests/support/watchdog.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Outcome {
+  std::string output;
+  int status = 0;  // of waitpid
+};
+
+// The victim's case with a limit, standard error and output together.
+Outcome victim(const std::string& test_case, const char* limit, const std::string& environment = "") {
+  const std::string command =
+      environment + " PERDURE_CASE_LIMIT=" + limit + " exec " PERDURE_VICTIM " --gtest_filter=Victim." + test_case + " 2>&1";
+  Outcome outcome;
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  char buffer[4096];
+  for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.output.append(buffer, n);
+  outcome.status = ::pclose(pipe);
+  return outcome;
+}
+
+bool aborted(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT; }
+
+TEST(Watchdog, PrintsTheStacksOfAllThreads) {
+  const Outcome o = victim("TwoThreadsBlock", "1");
+  EXPECT_TRUE(aborted(o.status)) << o.status;
+  EXPECT_THAT(o.output, HasSubstr("[ WATCHDOG ] Victim.TwoThreadsBlock: still running after 1000 ms"));
+  EXPECT_THAT(o.output, HasSubstr("perdure_victim21waits_for_a_condition"));  // by the dynamic symbols
+  EXPECT_THAT(o.output, HasSubstr("perdure_victim18waits_for_a_thread"));
+  EXPECT_THAT(o.output, HasSubstr("PERDURE_CASE_LIMIT"));
+  EXPECT_THAT(o.output, Not(HasSubstr("no answer")));
+  if (std::FILE* tool = std::fopen("/usr/bin/addr2line", "r")) {
+    std::fclose(tool);
+    EXPECT_THAT(o.output, HasSubstr("perdure_victim::waits_for_a_condition()"));
+    EXPECT_THAT(o.output, HasSubstr("Victim_TwoThreadsBlock_Test::TestBody()"));
+    EXPECT_THAT(o.output, HasSubstr("watchdog_victim.cpp:"));
+  }
+}
+
+TEST(Watchdog, PrintsTheStackOfAThreadThatSpins) {
+  const Outcome o = victim("AThreadSpins", "1");
+  EXPECT_TRUE(aborted(o.status)) << o.status;
+  EXPECT_THAT(o.output, HasSubstr("Victim_AThreadSpins_Test"));
+#ifndef __SANITIZE_THREAD__  // which delivers signals at calls only: a thread that makes none is named with its state
+  EXPECT_THAT(o.output, HasSubstr("perdure_victim5spins"));
+#endif
+}
+
+TEST(Watchdog, EndsChildrenAndPrintsTheirStacks) {
+  const Outcome o = victim("AChildBlocks", "1");
+  EXPECT_TRUE(aborted(o.status)) << o.status;
+  EXPECT_THAT(o.output, HasSubstr("a child process of it, whose parent ran into its limit"));
+  EXPECT_THAT(o.output, HasSubstr("perdure_victim16waits_in_a_child"));
+  const std::size_t at = o.output.find("child ");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_NE(::kill(std::atoi(o.output.c_str() + at + 6), 0), 0) << "the child is still there";
+}
+
+TEST(Watchdog, WatchesTheProgramsEnd) {
+  const Outcome o = victim("Ends", "1", "VICTIM_ENDS_NEVER=1");
+  EXPECT_TRUE(aborted(o.status)) << o.status;
+  EXPECT_THAT(o.output, HasSubstr("[ WATCHDOG ] the end of the program"));
+  EXPECT_THAT(o.output, HasSubstr("perdure_victim18waits_for_a_thread"));
+}
+
+TEST(Watchdog, RoundsThatBeginTheLimitAgainHaveItEach) {
+  const Outcome o = victim("RoundsEachWithinTheLimit", "2");
+  EXPECT_EQ(o.status, 0) << o.output;
+}
+
+TEST(Watchdog, IsOffWithALimitOfZero) {
+  EXPECT_EQ(victim("Ends", "0").status, 0);
+  ::setenv("PERDURE_CASE_LIMIT", "0", 1);
+  EXPECT_EQ(perdure::test::case_limit(), 0);
+  ::unsetenv("PERDURE_CASE_LIMIT");
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  EXPECT_EQ(perdure::test::case_limit(), 240);
+#else
+  EXPECT_EQ(perdure::test::case_limit(), 60);  // this program's own
+#endif
+}
+
+}  // namespace
