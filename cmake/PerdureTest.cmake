@@ -62,3 +62,28 @@ function(perdure_add_test name)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()
 endfunction()
+
+# perdure_add_script(<name> SCRIPT <file.py> [ARGS <argument>...] [TIMEOUT <seconds>] [ENVIRONMENT <VAR=value>...] [PROCESSORS <n>])
+#
+# A test that is a Python script, run by PERDURE_PYTHON, labelled with its folder. TIMEOUT as above. Its cases have limits of their own
+# (tests/support/limits.py).
+function(perdure_add_script name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SCRIPT;TIMEOUT;PROCESSORS" "ARGS;ENVIRONMENT")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SCRIPT)
+    message(FATAL_ERROR "perdure_add_script(${name}): found '${arg_UNPARSED_ARGUMENTS}', expected SCRIPT <file.py> and the options of cmake/PerdureTest.cmake")
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
+  set(factor 1)
+  if(CMAKE_CXX_FLAGS MATCHES "fsanitize")
+    set(factor 4)  # as in tests/support/watchdog.cpp
+  endif()
+  add_test(NAME ${name} COMMAND ${PERDURE_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/${arg_SCRIPT} ${arg_ARGS})
+  set_tests_properties(${name} PROPERTIES LABELS ${folder} TIMEOUT ${arg_TIMEOUT} ENVIRONMENT
+    "PYTHONDONTWRITEBYTECODE=1;PERDURE_SOURCE=${PROJECT_SOURCE_DIR};PERDURE_LIMIT_FACTOR=${factor};${arg_ENVIRONMENT}")
+  if(arg_PROCESSORS)
+    set_tests_properties(${name} PROPERTIES PROCESSORS ${arg_PROCESSORS})
+  endif()
+endfunction()

@@ -13,6 +13,10 @@ import unittest
 from pathlib import Path
 
 SOURCE = Path(os.environ["PERDURE_SOURCE"])
+sys.path.insert(0, str(SOURCE / "tests" / "support"))
+
+from limits import LimitedCase, limited  # noqa: E402
+
 BLOCK = r"```\w*\n(.*?)```"
 NEW = re.compile(r"^New file `([^`]+)`:\n\n" + BLOCK, re.S | re.M)
 REPLACE = re.compile(r"[Ii]n `([^`]+)`, replace\n\n" + BLOCK + r"\n\nby\n\n" + BLOCK, re.S)
@@ -48,9 +52,16 @@ def follow(page, tree):
     return len(made), len(replaced)
 
 
-class Adding(unittest.TestCase):
+class Adding(LimitedCase):
+    case_limit = 300  # two of the cases compile
+
     @classmethod
     def setUpClass(cls):
+        with limited("building what the page adds", 800):
+            cls.build()
+
+    @classmethod
+    def build(cls):
         cls.scratch = tempfile.TemporaryDirectory(prefix="perdure-adding-")
         cls.tree = Path(cls.scratch.name) / "perdure"
         cls.tree.mkdir()
