@@ -23,16 +23,18 @@ struct Outcome {
   int status = 0;  // of waitpid
 };
 
-// The victim's case with a limit, standard error and output together.
-Outcome victim(const std::string& test_case, const char* limit, const std::string& environment = "") {
-  const std::string command =
-      environment + " PERDURE_CASE_LIMIT=" + limit + " exec " PERDURE_VICTIM " --gtest_filter=Victim." + test_case + " 2>&1";
+Outcome run(const std::string& command) {
   Outcome outcome;
   std::FILE* pipe = ::popen(command.c_str(), "r");
   char buffer[4096];
   for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.output.append(buffer, n);
   outcome.status = ::pclose(pipe);
   return outcome;
+}
+
+// The victim's case with a limit, standard error and output together.
+Outcome victim(const std::string& test_case, const char* limit, const std::string& environment = "") {
+  return run(environment + " PERDURE_CASE_LIMIT=" + limit + " exec " PERDURE_VICTIM " --gtest_filter=Victim." + test_case + " 2>&1");
 }
 
 bool aborted(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT; }
@@ -77,6 +79,13 @@ TEST(Watchdog, WatchesTheProgramsEnd) {
   EXPECT_TRUE(aborted(o.status)) << o.status;
   EXPECT_THAT(o.output, HasSubstr("[ WATCHDOG ] the end of the program"));
   EXPECT_THAT(o.output, HasSubstr("perdure_victim18waits_for_a_thread"));
+}
+
+TEST(Watchdog, WatchesAProgramWithoutGoogleTest) {
+  const Outcome o = run("PERDURE_CASE_LIMIT=1 exec " PERDURE_C_VICTIM " 2>&1");
+  EXPECT_TRUE(aborted(o.status)) << o.status;
+  EXPECT_THAT(o.output, HasSubstr("[ WATCHDOG ] watchdog_c_victim: still running after 1000 ms"));
+  EXPECT_THAT(o.output, HasSubstr("waits_in_c"));
 }
 
 TEST(Watchdog, RoundsThatBeginTheLimitAgainHaveItEach) {
