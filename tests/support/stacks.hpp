@@ -10,8 +10,9 @@
 
 namespace perdure::test::stacks {
 
-/// Installs the handlers and calls backtrace() once.
-void install() noexcept;
+/// Installs the handlers and calls backtrace() once. `goes_on` is asked first when a timer's signal
+/// comes, in its handler: if it says true, nothing is reported.
+void install(bool (*goes_on)()) noexcept;
 
 /// The signal that has a process print its stacks and abort.
 [[nodiscard]] int report_signal() noexcept;

@@ -5,6 +5,10 @@
 // process that was forked from it, and aborts. No thread is added to the program: a POSIX timer
 // sends a signal, and a second timer sends SIGKILL 30 s later if the first one's work hangs.
 //
+// A busy machine ends no case that computes: one that used a processor for more than 5 % of the last
+// sixth of its limit goes on until it has had the limit's worth of processor time, in sixths of the
+// limit, up to ten times the limit in all. A case that waits ends at the limit.
+//
 // GoogleTest programs have it by linking (perdure_add_test): 60 s for every case unless the
 // program's CASE_LIMIT says more, four times that under a sanitizer. The environment variable
 // PERDURE_CASE_LIMIT=SECONDS overrides both; 0 switches it off, for debuggers.

@@ -2,11 +2,17 @@
 //
 // Cases that hang in every way that the watchdog must report; watchdog_test runs them one by one.
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <thread>
 
@@ -48,7 +54,10 @@ namespace {
 
 using namespace perdure_victim;
 
-TEST(Victim, TwoThreadsBlock) { waits_for_a_thread(); }
+TEST(Victim, TwoThreadsBlock) {
+  waits_for_a_thread();
+  SUCCEED();  // the call is not the last: it stays on the stack
+}
 
 TEST(Victim, AThreadSpins) {
   std::thread other(spins);
@@ -72,6 +81,27 @@ TEST(Victim, RoundsEachWithinTheLimit) {
   for (int round = 0; round < 30; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     perdure::test::watch_again();
+  }
+}
+
+// Two child processes take two thirds of the one processor.
+TEST(Victim, ComputesOnABusyProcessor) {
+  cpu_set_t set;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof set, &set), 0);
+  int first = 0;
+  while (CPU_ISSET(first, &set) == 0) ++first;
+  CPU_ZERO(&set);
+  CPU_SET(first, &set);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof set, &set), 0);
+  pid_t others[2];
+  for (pid_t& other : others)
+    if ((other = ::fork()) == 0) spins();
+  timespec used{};
+  do ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  while (used.tv_sec == 0 && used.tv_nsec < 900'000'000);
+  for (const pid_t other : others) {
+    ::kill(other, SIGKILL);
+    ::waitpid(other, nullptr, 0);
   }
 }
 
