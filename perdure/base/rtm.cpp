@@ -11,7 +11,7 @@ namespace {
 
 // cpuid may name the instructions where microcode or the operating system (TSX_CTRL) makes every transaction abort.
 bool one_commits() noexcept {
-  alignas(64) volatile std::uint64_t word = 0;
+  [[maybe_unused]] alignas(64) volatile std::uint64_t word = 0;
   for (int tries = 0; tries < 1000; ++tries) {
     if (begin() != started) continue;
     unsigned processor;
