@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <string>
 
-#include "perdure/log/control_word.hpp"
-
 namespace perdure::log {
 
 // --- writing --------------------------------------------------------------------------------------------------------------------------
@@ -149,7 +147,7 @@ TornControl TornLog::control(const medium::Medium& medium, const TornPlace& plac
   const auto word = [&](std::uint64_t at) { return *reinterpret_cast<const std::uint64_t*>(medium.at(place.offset + at)); };
   const std::uint64_t epoch = word(epoch_word);
   if (epoch == 0) return c;  // a new pool's
-  const auto whole = [&](std::uint64_t at) { return ControlWord::whole(place.identity, at, word(at)); };
+  const auto whole = [&](std::uint64_t at) { return ControlWord::whole(place.identity, at, word(at), place.form); };
   if (!whole(epoch_word) || ControlWord::value(epoch) > place.epoch) {
     c.damage = broken(medium, place, "names no session that it can be of");
     return c;

@@ -29,6 +29,7 @@ PROGRAMS = {  # target, its place, arguments
     "explorer": ("perdure_explore", "tests/conformance", ["--first", "--seconds", "1000"]),
     "threads": ("crash_threads_test", "tests/crash", ["--gtest_filter=*LosesNothing*", *GTEST]),
     "damage": ("faults_damage_test", "tests/faults", [*GTEST]),
+    "control_words": ("faults_control_words_test", "tests/faults", ["--gtest_filter=*OfTheLog*", *GTEST]),
     "fuzz": ("fuzz_pool_test", "tests/fuzz", [*GTEST]),
     "receipts": ("engine_receipt_test", "tests/engine", [*GTEST]),
     "ring": ("log_ring_test", "tests/log", [*GTEST]),

@@ -13,12 +13,22 @@ using log::AriesRecord;
 using log::AriesType;
 using log::RewindLog;
 
-Manager::Manager(pool::PoolFile& file, const Composition& how) : file_(file), medium_(file.medium()), how_(how) {
+namespace {
+
+log::RewindPlace place_of(const pool::Header& header, std::uint32_t ring) {
+  return {.offset = pool::ring_offset(header, ring),
+          .bytes = header.ring_bytes,
+          .seed = log::ring_seed(header.uuid, header.epoch, ring),
+          .identity = log::ring_seed(header.uuid, 0, ring),
+          .epoch = header.epoch};
+}
+
+}  // namespace
+
+Manager::Manager(pool::PoolFile& file, const Composition& how, Use use) : file_(file), medium_(file.medium()), how_(how) {
   const pool::Header& header = file.header();
   for (std::uint32_t i = 0; i < header.ring_count; ++i)
-    logs_.push_back(std::make_unique<ManagedLog>(medium_, pool::ring_offset(header, i), header.ring_bytes,
-                                                 log::ring_seed(header.uuid, header.epoch, i),
-                                                 log::RewindShape{how.layers, how.version, how.group}));
+    logs_.push_back(std::make_unique<ManagedLog>(medium_, place_of(header, i), log::RewindShape{how.layers, how.version, how.group}, use));
 }
 
 Status Manager::format() {

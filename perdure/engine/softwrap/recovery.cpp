@@ -31,7 +31,7 @@ bool possible(const medium::Medium& medium, const pool::Header& header, const Cl
   bool all = true;
   return WrapLog::entries(
              medium, c.place, c.wrap, [&](std::uint64_t offset, std::uint64_t) { all = all && offset + 8 <= home_bytes; },
-             [&](const pool::HeapOp& op) { all = all && pool::possible(op, home_bytes, header.max_home_bytes); }) &&
+             [&](const pool::HeapOp& op) { all = all && pool::possible(op, home_bytes, header.max_home_bytes); }) >= 0 &&
          all;
 }
 
