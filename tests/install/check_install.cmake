@@ -45,8 +45,9 @@ function(fails expected)  # fails(<regex of the output> <command>...)
   endif()
 endfunction()
 if(EXISTS ${prefix}/${LIBDIR}/libperdure.a)
+  file(WRITE ${WORK}/no_libraries.cmake "set(CMAKE_FIND_LIBRARY_PREFIXES no-such-prefix-)\n")
   fails("needs the library lz4 .liblz4., which was not found; on Debian it is in the package liblz4-dev" ${CMAKE_COMMAND} -S ${consumer} -B ${WORK}/no_lz4 -G ${GENERATOR}
-    -D CMAKE_PREFIX_PATH=${prefix} -D WANTED=${VERSION} -D CMAKE_C_COMPILER=${CC} -D CMAKE_CXX_COMPILER=${CXX} -D CMAKE_FIND_LIBRARY_PREFIXES=no-such-prefix-)
+    -D CMAKE_PREFIX_PATH=${prefix} -D WANTED=${VERSION} -D CMAKE_C_COMPILER=${CC} -D CMAKE_CXX_COMPILER=${CXX} -D CMAKE_PROJECT_INCLUDE=${WORK}/no_libraries.cmake)
   fails("liblz4.*required by .perdure.*not found" ${CMAKE_COMMAND} -E env PKG_CONFIG_LIBDIR=${prefix}/${LIBDIR}/pkgconfig pkg-config --libs perdure)
 endif()
 
