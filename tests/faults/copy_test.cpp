@@ -39,13 +39,14 @@ TEST_P(Copy, OfALivePoolIsRefused) {
   const bool records = engine::find_instance(GetParam().engine)->ring_records;
   if (!opened.ok()) {
     EXPECT_EQ(Code::corrupt, opened.code()) << opened.status().message();
-    if (records) EXPECT_NE(std::string::npos, opened.status().message().find("copied while a program wrote")) << opened.status().message();
+    if (records) {
+      EXPECT_NE(std::string::npos, opened.status().message().find("copied while a program wrote")) << opened.status().message();
+    }
+    return;
   }
-  return;
-}
-EXPECT_FALSE(records) << "opened, though its log has gone round since its header was read";
-const CheckReport report = opened->check();  // whatever it says, it returns
-std::printf("[          ] opened; check() has %zu complaints\n", report.problems.size());
+  EXPECT_FALSE(records) << "opened, though its log has gone round since its header was read";
+  const CheckReport report = opened->check();  // whatever it says, it returns
+  std::printf("[          ] opened; check() has %zu complaints\n", report.problems.size());
 }
 
 TEST_P(Copy, OfAPoolWhoseProgramWasKilledIsTheSamePool) {
