@@ -207,7 +207,7 @@ REWIND = (
     _one("ENDs last at a checkpoint (K3)", _CHECKPOINT, "(c.record->type() != AriesType::end && ended", "((MUTANT || c.record->type() != AriesType::end) && ended", by="rewind"),
     _left_out("removals durable before a record's line is given again", "log/pointer_log.cpp", "nvm_.start_again(unsettled_, 64);\n  nvm_.fence();", by="rewind"),
     _one("what has ended is removed up to X only", _CHECKPOINT, "c.record->commit_id() <= x) ended", "(MUTANT || c.record->commit_id() <= x)) ended", by="rewind"),
-    _one("heap bits before their records are removed (force)", "engine/rewind/rewind_impl.hpp", "if (force_) s = core_.medium.fence();", "if (force_ && !MUTANT) s = core_.medium.fence();", by="rewind"),
+    _one("heap bits before their records are removed (force)", "engine/rewind/rewind_impl.hpp", "s = core_.medium.fence();", "s = MUTANT ? Status() : core_.medium.fence();", by="rewind"),
     _left_out("room for a CLR (K5)", _MANAGER, "++log.kept;  // its CLR's", by="rewind"),
     _one("recovery leaves out what X covers", _RECOVERY, "return x.status == Xact::finished &&", "return !MUTANT && x.status == Xact::finished &&", by="rewind"),
     _one("what X covers has an id up to X", _RECOVERY, "&& x.commit_id <= header_.applied;", "&& (MUTANT || x.commit_id <= header_.applied);", by="rewind"),
@@ -298,4 +298,18 @@ SOFTWRAP = (
          explained="its owner's next wrap makes it durable with its own fence; only a wrap of another thread, which takes a shared log between two steps of this one, needs it"),
 )
 
-MUTANTS = CHECKS + SESSIONS + ORDERS + CALLERS + LISTS + REWIND + BLURRED + SOFTWRAP
+_MARKS, _MARKED = "medium/line_marks.hpp", "medium/marked.hpp"
+
+# What flush_all promises beside other threads.
+FLUSH_ALL = (
+    _one("flush_all writes back what another thread has not fenced (MARK-4)", _MARKS, "(mark == dirty || !over(mark))", "(mark == dirty || (!MUTANT && !over(mark)))", by="flush_all"),
+    _one("the same, by power cuts under engines that publish after it", _MARKED, "if (of == slot) return true;", "if (MUTANT || of == slot) return true;", by="flush_all_threads"),
+    _one("one fence begun is no fence over (MARK-3)", _MARKED, ".fences.load(std::memory_order_acquire));", ".fences.load(std::memory_order_acquire) + (MUTANT ? 1 : 0));", by="flush_all"),
+    _one("a line is marked in flight before its write-back (MARK-2)", _MARKED, "    for (std::uint64_t l = first; l < first + count; ++l) marks_.start(l, mine);\n    write_back(mine.row, first, count);",
+         "    if (MUTANT) write_back(mine.row, first, count), hardware().step(Step::take);\n    for (std::uint64_t l = first; l < first + count; ++l) marks_.start(l, mine);\n    if (!MUTANT) write_back(mine.row, first, count);", by="flush_all"),
+    _one("a line is marked dirty after its data (MARK-1)", _MARKED, "    hardware().put(offset, src, n);\n    hardware().step(Step::mark);\n    marks_.mark(offset, n);",
+         "    if (MUTANT) marks_.mark(offset, n), hardware().step(Step::mark);\n    hardware().put(offset, src, n);\n    hardware().step(Step::mark);\n    if (!MUTANT) marks_.mark(offset, n);", by="flush_all"),
+    _left_out("flush_all fences (MARK-4)", _MARKED, "if (Status s = hardware().wait(true); !s.ok()) return s;", by="flush_all"),
+)
+
+MUTANTS = FLUSH_ALL + CHECKS + SESSIONS + ORDERS + CALLERS + LISTS + REWIND + BLURRED + SOFTWRAP
