@@ -204,7 +204,7 @@ HeapOp root_op(const Header& header) noexcept {
 Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how, const Identity& who, bool blank, AddressRange& space) {
   Header h{};
   std::memcpy(h.magic, magic, sizeof magic);
-  h.version = first_version;
+  h.version = format_version;
   h.endian = endian_mark;
   if (Status s = fresh_uuid(h.uuid, how.uuid_seed); !s.ok()) return s;
   std::memcpy(h.engine, who.engine.data(), who.engine.size());
