@@ -7,6 +7,8 @@
 
 #include <cerrno>
 
+#include "perdure/base/descriptor.hpp"
+
 namespace perdure::tool {
 namespace {
 
@@ -42,7 +44,7 @@ fig.savefig(sys.argv[1], dpi=150)
 /// python -c code argument, with `input` on its standard input; its exit status.
 int run_python(const char* python, const char* code, const std::string& argument, std::string_view input) {
   int feed[2];
-  if (::pipe2(feed, O_CLOEXEC) != 0) throw error(system_failure("python3", "pipe", errno));
+  if (base::open_pipe(feed) != 0) throw error(system_failure("python3", "pipe", errno));
   const pid_t child = ::fork();
   if (child < 0) throw error(system_failure("python3", "fork", errno));
   if (child == 0) {
