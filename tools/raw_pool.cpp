@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "perdure/base/descriptor.hpp"
 #include "perdure/engine/any.hpp"
 
 namespace perdure::tool {
@@ -55,7 +56,7 @@ std::vector<RingReport> RawPool::scan_rings(const std::function<void(std::uint32
 }
 
 pool::Header peek_header(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = base::open_file(path.c_str(), O_RDONLY | O_NONBLOCK);
   if (fd < 0) throw error(system_failure(path, "open", errno, "name a pool file that can be read"));
   auto chosen = pool::read_header(path, fd);
   ::close(fd);

@@ -17,6 +17,8 @@
 #include <string_view>
 #include <utility>
 
+#include "perdure/base/descriptor.hpp"
+
 namespace perdure::engine {
 namespace {
 
@@ -24,7 +26,7 @@ namespace {
 std::uint64_t start_time(std::uint32_t pid) {
   char name[32], text[1024];
   std::snprintf(name, sizeof name, "/proc/%u/stat", pid);
-  const int fd = ::open(name, O_RDONLY | O_CLOEXEC);
+  const int fd = base::open_file(name, O_RDONLY);
   if (fd < 0) return 0;
   const ssize_t n = ::read(fd, text, sizeof text - 1);
   ::close(fd);
@@ -65,14 +67,14 @@ std::uint64_t now_ns() noexcept {
 void sweep() {
   constexpr std::uint64_t hour = 3'600'000'000'000U;
   const auto close = [](DIR* d) { ::closedir(d); };
-  const std::unique_ptr<DIR, decltype(close)> folder(::opendir("/dev/shm"), close);
+  const std::unique_ptr<DIR, decltype(close)> folder(base::open_folder("/dev/shm"), close);
   if (!folder) return;
   int looked_at = 0;
   while (const dirent* entry = looked_at < 256 ? ::readdir(folder.get()) : nullptr) {
     const std::string name = std::string("/") + entry->d_name;
     if (!name.starts_with("/perdure-") || name.size() != 45) continue;  // "/perdure-" and a uuid
     ++looked_at;
-    const int fd = ::shm_open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
+    const int fd = base::open_shared_memory(name.c_str(), O_RDONLY | O_NOFOLLOW);
     if (fd < 0) continue;
     const StatPage* page = map_page(fd, PROT_READ);
     ::close(fd);
@@ -87,7 +89,7 @@ void sweep() {
 // Creates the page's file, replacing one whose owner is gone. -1 and `why` when it can't.
 int create_page(const std::string& name, std::string& why) {
   for (int attempt = 0; attempt < 2; ++attempt) {
-    int fd = ::shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    int fd = base::open_shared_memory(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
     if (fd >= 0) {
       // allocated now: a full /dev/shm is an error here and never a SIGBUS later
       if (const int err = ::posix_fallocate(fd, 0, sizeof(StatPage)); err != 0) {
@@ -99,7 +101,7 @@ int create_page(const std::string& name, std::string& why) {
       return fd;
     }
     if (errno != EEXIST) break;
-    fd = ::shm_open(name.c_str(), O_RDONLY | O_CLOEXEC, 0);
+    fd = base::open_shared_memory(name.c_str(), O_RDONLY);
     if (fd < 0) break;
     const StatPage* old = map_page(fd, PROT_READ);
     ::close(fd);
@@ -177,7 +179,7 @@ void StatWriter::touch() noexcept {
 
 Result<StatReader> StatReader::open(const std::uint8_t (&uuid)[16]) {
   const std::string name = stat_page_name(uuid), file = "/dev/shm" + name;
-  const int fd = ::shm_open(name.c_str(), O_RDONLY | O_CLOEXEC, 0);
+  const int fd = base::open_shared_memory(name.c_str(), O_RDONLY);
   if (fd < 0) {
     if (errno == ENOENT) return failure(Code::not_found, file, "no counters: no program has the pool open for writing");
     return system_failure(file, "shm_open", errno);
