@@ -10,7 +10,7 @@ import re
 import subprocess
 
 # A call on something that is a medium, by name: medium.fence(), core_.medium.flush(...), medium_->fence()
-CALL = re.compile(r"\bmedium\w*(?:\(\))?(?:->|\.)(flush|fence|flush_all)\(")
+CALL = re.compile(r"\bmedium\w*(?:\(\))?(?:->|\.)(flush|flush_lines|flush_ring|fence|flush_all)\(")
 
 # Survivors that stay, and why no image of the explorer can tell: by the call, its file and what its line says.
 EXPLAINED = {

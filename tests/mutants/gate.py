@@ -28,6 +28,8 @@ GTEST = ["--gtest_fail_fast", "--gtest_brief=1"]
 PROGRAMS = {  # target, its place, arguments
     "explorer": ("perdure_explore", "tests/conformance", ["--first", "--seconds", "1000"]),
     "threads": ("crash_threads_test", "tests/crash", ["--gtest_filter=*LosesNothing*", *GTEST]),
+    "flush_all": ("medium_flush_all_test", "tests/medium", [*GTEST]),
+    "flush_all_threads": ("crash_flush_all_test", "tests/crash", [*GTEST]),
     "damage": ("faults_damage_test", "tests/faults", [*GTEST]),
     "control_words": ("faults_control_words_test", "tests/faults", ["--gtest_filter=*OfTheLog*", *GTEST]),
     "fuzz": ("fuzz_pool_test", "tests/fuzz", [*GTEST]),
@@ -36,6 +38,7 @@ PROGRAMS = {  # target, its place, arguments
     "redo": ("log_redo_test", "tests/log", [*GTEST]),
     "combiner": ("log_combiner_test", "tests/log", [*GTEST]),
     "persister": ("log_persister_test", "tests/log", [*GTEST]),
+    "store_buffer": ("tm_store_buffer_test", "tests/tm", [*GTEST]),
     "htm": ("tm_htm_test", "tests/tm", [*GTEST]),
     "engine_htm": ("engine_htm_test", "tests/engine", [*GTEST]),
     "stamps": ("log_stamps_test", "tests/log", [*GTEST]),

@@ -83,11 +83,13 @@ ORDERS = (
     _one("an op after a word in its span's bitmap (G1)", "log/combiner.cpp", "good = good && !has_line(first + i);", "good = good && (MUTANT || !has_line(first + i));", by="combiner"),
     _one("a word after an op in its span's bitmap (G1)", "log/combiner.cpp", "good = good && !in_bitmap(line);", "good = good && (MUTANT || !in_bitmap(line));", by="combiner"),
     _one("a group ends before what does not commute (G1)", "log/persister.cpp", "|| !combiner_.commutes(", "|| !MUTANT && !combiner_.commutes(", by="persister"),
-    _one("the pool's version before the first combined record", "engine/shadow/shadow_impl.hpp", "if (form.group != 0 && core_.file.header().version", "if (!MUTANT && form.group != 0 && core_.file.header().version", by="dudetm"),
+    _one("the pool's version before the first combined record", "engine/shadow/shadow_impl.hpp", "if (form.group != 0) core_.file.require_feature(", "if (!MUTANT && form.group != 0) core_.file.require_feature(", by="dudetm"),
     _left_out("an eviction waits for writers (E1)", "engine/shadow/paging.cpp", "  quiesce();", by="paging"),
     _one("a writer meets an eviction's mark (E1)", "engine/shadow/paging.cpp", "if (now & evicting) return false;", "if (!MUTANT && (now & evicting) != 0) return false;", by="paging"),
     _left_out("a stamp is complete below what is pending (T1)", "tm/htm.hpp", "        all = std::min(all, domain.slots[i].pending.load(std::memory_order_acquire) - 1);", by="htm"),
     _one("a pending stamp is shown before the try (T1)", "tm/htm.hpp", "if (update) show_pending();", "if (!MUTANT && update) show_pending();", by="htm"),
+    _one("the store buffer is drained in the try before its stamp is drawn, by more than a locked instruction (T1, D1)", "tm/htm.hpp",
+         "try_.drain();  // T1, D1", "if (!MUTANT || holds_) try_.drain();", by="store_buffer"),
     _one("a stamp's tick is over when isolation ends (D2)", "tm/stamps.hpp", "while (ticks_() == tick) {}", "while (!MUTANT && ticks_() == tick) {}", by="htm"),
     _one("only complete stamps are taken (P5)", "log/persister.cpp", "front.id > up_to_ ||", "(!MUTANT && front.id > up_to_) ||", by="stamps"),
     _one("stamps are merged in order (P5)", "log/persister.cpp", "(found != nullptr && front.id > item.id)", "(!MUTANT && found != nullptr && front.id > item.id)", by="stamps"),
@@ -205,7 +207,7 @@ REWIND = (
     _one("ENDs last at a checkpoint (K3)", _CHECKPOINT, "(c.record->type() != AriesType::end && ended", "((MUTANT || c.record->type() != AriesType::end) && ended", by="rewind"),
     _left_out("removals durable before a record's line is given again", "log/pointer_log.cpp", "nvm_.start_again(unsettled_, 64);\n  nvm_.fence();", by="rewind"),
     _one("what has ended is removed up to X only", _CHECKPOINT, "c.record->commit_id() <= x) ended", "(MUTANT || c.record->commit_id() <= x)) ended", by="rewind"),
-    _one("heap bits before their records are removed (force)", "engine/rewind/rewind_impl.hpp", "if (force_) s = core_.medium.fence();", "if (force_ && !MUTANT) s = core_.medium.fence();", by="rewind"),
+    _one("heap bits before their records are removed (force)", "engine/rewind/rewind_impl.hpp", "s = core_.medium.fence();", "s = MUTANT ? Status() : core_.medium.fence();", by="rewind"),
     _left_out("room for a CLR (K5)", _MANAGER, "++log.kept;  // its CLR's", by="rewind"),
     _one("recovery leaves out what X covers", _RECOVERY, "return x.status == Xact::finished &&", "return !MUTANT && x.status == Xact::finished &&", by="rewind"),
     _one("what X covers has an id up to X", _RECOVERY, "&& x.commit_id <= header_.applied;", "&& (MUTANT || x.commit_id <= header_.applied);", by="rewind"),
@@ -299,4 +301,18 @@ SOFTWRAP = (
          explained="its owner's next wrap makes it durable with its own fence; only a wrap of another thread, which takes a shared log between two steps of this one, needs it"),
 )
 
-MUTANTS = CHECKS + SESSIONS + ORDERS + CALLERS + LISTS + REWIND + BLURRED + SOFTWRAP
+_MARKS, _MARKED = "medium/line_marks.hpp", "medium/marked.hpp"
+
+# What flush_all promises beside other threads.
+FLUSH_ALL = (
+    _one("flush_all writes back what another thread has not fenced (MARK-4)", _MARKS, "(mark == dirty || !over(mark))", "(mark == dirty || (!MUTANT && !over(mark)))", by="flush_all"),
+    _one("the same, by power cuts under engines that publish after it", _MARKED, "if (of == slot) return true;", "if (MUTANT || of == slot) return true;", by="flush_all_threads"),
+    _one("one fence begun is no fence over (MARK-3)", _MARKED, ".fences.load(std::memory_order_acquire));", ".fences.load(std::memory_order_acquire) + (MUTANT ? 1 : 0));", by="flush_all"),
+    _one("a line is marked in flight before its write-back (MARK-2)", _MARKED, "    for (std::uint64_t l = first; l < first + count; ++l) marks_.start(l, mine);\n    write_back(mine.row, first, count);",
+         "    if (MUTANT) write_back(mine.row, first, count), hardware().step(Step::take);\n    for (std::uint64_t l = first; l < first + count; ++l) marks_.start(l, mine);\n    if (!MUTANT) write_back(mine.row, first, count);", by="flush_all"),
+    _one("a line is marked dirty after its data (MARK-1)", _MARKED, "    hardware().put(offset, src, n);\n    hardware().step(Step::mark);\n    marks_.mark(offset, n);",
+         "    if (MUTANT) marks_.mark(offset, n), hardware().step(Step::mark);\n    hardware().put(offset, src, n);\n    hardware().step(Step::mark);\n    if (!MUTANT) marks_.mark(offset, n);", by="flush_all"),
+    _left_out("flush_all fences (MARK-4)", _MARKED, "if (Status s = hardware().wait(true); !s.ok()) return s;", by="flush_all"),
+)
+
+MUTANTS = FLUSH_ALL + CHECKS + SESSIONS + ORDERS + CALLERS + LISTS + REWIND + BLURRED + SOFTWRAP

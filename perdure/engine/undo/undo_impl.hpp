@@ -34,6 +34,10 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
                                             if (r.id() > header.applied && r.transactions() != 0) commits.push_back(r);
                                           });
     if (!scan.damage.ok()) return scan.damage;
+    if (Status s = log::later_than_header(*map, header.ring_head[i], scan.end, log::ring_seed(header.uuid, header.epoch, i),
+                                          header.append_unit, last, log::ring_name(medium, i));
+        !s.ok())
+      return s;
     log::flush_scanned(medium, offset, header.ring_bytes, header.ring_head[i], scan.end);
     report.bytes += scan.bytes;
     report.rolled_back += open.empty() ? 0 : 1;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tests/support/watchdog.hpp"
+
+#include <signal.h>
+#include <time.h>
+
+#include <cstdlib>
+
+#include "tests/support/stacks.hpp"
+
+// Defined by the source that perdure_add_test(... CASE_LIMIT n) adds; absent else.
+extern "C" {
+extern const unsigned perdure_case_limit_s __attribute__((weak));
+}
+
+namespace perdure::test {
+namespace {
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr double factor = 4;  // 240 s: below the 300 s that ctest gives a program
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr double factor = 4;
+#else
+constexpr double factor = 1;
+#endif
+#else
+constexpr double factor = 1;
+#endif
+constexpr double usual_limit = 60, grace = 30;
+
+struct Timers {
+  timer_t expiry{}, last_resort{};
+  bool made = false;
+};
+Timers timers;
+
+void set(timer_t timer, double seconds) noexcept {
+  itimerspec when{};
+  when.it_value.tv_sec = static_cast<time_t>(seconds);
+  when.it_value.tv_nsec = static_cast<long>((seconds - static_cast<double>(when.it_value.tv_sec)) * 1e9);
+  ::timer_settime(timer, 0, &when, nullptr);
+}
+
+bool make(timer_t& timer, int signal) noexcept {
+  sigevent event{};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = signal;
+  return ::timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
+}
+
+// Of the case that runs, in seconds. `limit` is 0 if there is none.
+double limit = 0, began = 0, used_before = 0, used_at_look = 0;
+
+double seconds(clockid_t clock) noexcept {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+void set_both(double after) noexcept {
+  set(timers.last_resort, after + grace);
+  set(timers.expiry, after);
+}
+
+// In the handler of the expiry's signal. The first one comes a sixth before the limit, to look.
+bool goes_on() noexcept {
+  const double part = limit / 6, took = seconds(CLOCK_MONOTONIC) - began, used = seconds(CLOCK_PROCESS_CPUTIME_ID) - used_before;
+  const bool computes = used - used_at_look > 0.05 * part;
+  used_at_look = used;
+  if (const double left = limit - took; left > 0.001 * limit)
+    set_both(left);
+  else if (computes && used < limit && took < 10 * limit)
+    set_both(part);
+  else
+    return false;
+  return true;
+}
+
+// A forked child has no timers, but the handlers: so its parent can ask it for its stacks.
+bool prepare() noexcept {
+  if (timers.made) return true;
+  stacks::install(goes_on);
+  timers.made = make(timers.expiry, stacks::report_signal()) && make(timers.last_resort, SIGKILL);
+  return timers.made;
+}
+
+}  // namespace
+
+double case_limit() noexcept {
+  if (const char* text = std::getenv("PERDURE_CASE_LIMIT")) return std::strtod(text, nullptr);
+  const double own = &perdure_case_limit_s != nullptr ? perdure_case_limit_s : usual_limit;
+  return own * factor;
+}
+
+void watch(const char* what, double seconds) noexcept {
+  if (seconds <= 0) return unwatch();
+  if (!prepare()) return;
+  stacks::name(what, seconds);
+  limit = seconds;
+  watch_again();
+}
+
+void watch_again() noexcept {
+  if (limit <= 0 || !timers.made) return;
+  set(timers.expiry, 0);
+  began = seconds(CLOCK_MONOTONIC);
+  used_before = seconds(CLOCK_PROCESS_CPUTIME_ID);
+  used_at_look = 0;
+  set_both(limit * 5 / 6);
+}
+
+void unwatch() noexcept {
+  limit = 0;
+  if (!timers.made) return;
+  set(timers.expiry, 0);
+  set(timers.last_resort, 0);
+}
+
+}  // namespace perdure::test
