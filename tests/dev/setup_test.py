@@ -35,6 +35,7 @@ STUBS = {
     "ninja": "",
     "ctest": 'echo "ctest $*" >>"$HERE/calls"; echo "100% tests passed, 0 tests failed out of 1"',
 }
+SUDO = '[[ $1 != -n ]] || shift; exec "$@"'
 
 
 class Dev(LimitedCase):
@@ -51,6 +52,8 @@ class Dev(LimitedCase):
             (self.stubs / tool).symlink_to(shutil.which(tool, path="/usr/bin:/bin"))
         for name, text in STUBS.items():
             self.stub(name, text)
+        if os.geteuid() != 0:
+            self.stub("sudo", SUDO)
         for name in ("installed", "refused", "calls"):
             (self.stubs / name).touch()
         (self.stubs / "known").write_text("".join(p + "\n" for p in self.packages()))
@@ -126,6 +129,7 @@ class Dev(LimitedCase):
         self.fails("setup", "models", has=["missing packages: spin\n", "this system is Ubuntu 24.04.1 LTS", "Debian 12 (bookworm)"])
 
     def test_a_user_without_sudo(self):
+        (self.stubs / "sudo").unlink(missing_ok=True)
         self.fails("setup", "models", has=["neither root nor sudo", "missing packages: spin\n", "apt-get install -y --no-install-recommends spin"], **self.as_user())
 
     def test_sudo_that_wants_a_password_without_a_terminal(self):
@@ -133,7 +137,7 @@ class Dev(LimitedCase):
         self.fails("setup", "models", has=["sudo wants a password", "missing packages: spin\n", "as root, once:"], **self.as_user())
 
     def test_a_user_with_sudo(self):
-        self.stub("sudo", '[[ $1 != -n ]] || shift; exec "$@"')
+        self.stub("sudo", SUDO)
         for name in ("installed", "calls"):
             (self.stubs / name).chmod(0o666)
         status, said = self.dev("setup", "models", **self.as_user())
