@@ -49,7 +49,7 @@ std::vector<RingReport> RawPool::scan_rings(const std::function<void(std::uint32
                                  });
     if (report.scan.damage.ok())
       report.scan.damage = log::later_than_header(map, report.head, report.scan.end, log::ring_seed(h.uuid, h.epoch, i), h.append_unit,
-                                                  last, path_ + ": ring " + std::to_string(i));
+                                                  last + 1, path_ + ": ring " + std::to_string(i));
     reports.push_back(std::move(report));
   }
   return reports;

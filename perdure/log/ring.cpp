@@ -163,7 +163,8 @@ Status later_than_header(const medium::RingMap& map, std::uint64_t head, std::ui
                          std::uint64_t above_id, const std::string& name) {
   constexpr std::uint64_t most_generations = 65'536;
   std::uint64_t tries = 1 << 24;  // of generations, in all: some 50 ms, whatever the ring holds
-  for (std::uint64_t p = end; p < head + map.bytes && tries != 0; p += unit) {
+  // Not at `end`: there may be the record that a crash tore, whose id is the next, and for which every generation would be tried.
+  for (std::uint64_t p = end + unit; p < head + map.bytes && tries != 0; p += unit) {
     const RecordView r{reinterpret_cast<const std::uint64_t*>(map.base + p % map.bytes), p};
     if (r.id() <= above_id || !r.plausible(map.bytes / 2)) continue;
     const std::uint64_t most = std::min(tries, most_generations), later = r.generations_later(seed, map.bytes, most);
