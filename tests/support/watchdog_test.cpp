@@ -94,6 +94,13 @@ TEST(Watchdog, ABusyMachineEndsNoCaseThatComputes) {
   EXPECT_EQ(o.status, 0) << o.output;
 }
 
+// At least 3 s, on the file system of the build.
+TEST(Watchdog, ASlowDeviceEndsNoCaseThatWritesToIt) {
+  const Outcome o = victim("WritesToADevice", "2");
+  if (o.output.find("no device") != std::string::npos) GTEST_SKIP() << "the working folder lies on no device";
+  EXPECT_EQ(o.status, 0) << o.output;
+}
+
 TEST(Watchdog, RoundsThatBeginTheLimitAgainHaveItEach) {
   const Outcome o = victim("RoundsEachWithinTheLimit", "2");
   EXPECT_EQ(o.status, 0) << o.output;
