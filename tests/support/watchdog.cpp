@@ -51,7 +51,7 @@ bool make(timer_t& timer, int signal) noexcept {
 }
 
 // Of the case that runs, in seconds. `limit` is 0 if there is none.
-double limit = 0, began = 0, used_before = 0, used_at_look = 0;
+double limit = 0, began = 0, used_before = 0, used_at_look = 0, due = 0;
 long blocks_at_look = 0;
 
 double seconds(clockid_t clock) noexcept {
@@ -67,23 +67,30 @@ long blocks() noexcept {
   return usage.ru_inblock + usage.ru_oublock;
 }
 
-void set_both(double after) noexcept {
-  set(timers.last_resort, after + grace);
-  set(timers.expiry, after);
+void look_after(double more) noexcept {
+  due = seconds(CLOCK_MONOTONIC) + more;
+  set(timers.expiry, more);
 }
 
-// In the handler of the expiry's signal. The first one comes a sixth before the limit, to look.
+// In the handler of the expiry's signal. The first one comes a sixth before the limit, to look. A signal that comes late found
+// the process stopped (SIGSTOP, a suspended machine), it is not known since when: the limit begins again.
 bool goes_on() noexcept {
+  if (seconds(CLOCK_MONOTONIC) - due > 0.5) {
+    watch_again();
+    return true;
+  }
   const double part = limit / 6, took = seconds(CLOCK_MONOTONIC) - began, used = seconds(CLOCK_PROCESS_CPUTIME_ID) - used_before;
   const bool computes = used - used_at_look > 0.05 * part && used < limit, transfers = blocks() != blocks_at_look;
   used_at_look = used;
   blocks_at_look = blocks();
   if (const double left = limit - took; left > 0.001 * limit)
-    set_both(left);
+    look_after(left);
   else if ((computes || transfers) && took < 10 * limit)
-    set_both(part);
-  else
+    look_after(part);
+  else {
+    set(timers.last_resort, grace);  // if the report hangs
     return false;
+  }
   return true;
 }
 
@@ -118,7 +125,7 @@ void watch_again() noexcept {
   used_before = seconds(CLOCK_PROCESS_CPUTIME_ID);
   used_at_look = 0;
   blocks_at_look = blocks();
-  set_both(limit * 5 / 6);
+  look_after(limit * 5 / 6);
 }
 
 void unwatch() noexcept {

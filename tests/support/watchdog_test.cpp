@@ -101,6 +101,14 @@ TEST(Watchdog, ASlowDeviceEndsNoCaseThatWritesToIt) {
   EXPECT_EQ(o.status, 0) << o.output;
 }
 
+// Three seconds longer than its limit, in which it was stopped.
+TEST(Watchdog, TimeInWhichTheProcessWasStoppedDoesNotCount) {
+  const Outcome o = run("PERDURE_CASE_LIMIT=1 " PERDURE_VICTIM
+                        " --gtest_filter=Victim.SleepsBriefly 2>&1 & p=$!; sleep 0.3; kill -STOP $p; sleep 3; "
+                        "kill -CONT $p; wait $p");
+  EXPECT_EQ(o.status, 0) << o.output;
+}
+
 TEST(Watchdog, RoundsThatBeginTheLimitAgainHaveItEach) {
   const Outcome o = victim("RoundsEachWithinTheLimit", "2");
   EXPECT_EQ(o.status, 0) << o.output;

@@ -126,6 +126,8 @@ TEST(Victim, WritesToADevice) {
   ::close(file);
 }
 
+TEST(Victim, SleepsBriefly) { std::this_thread::sleep_for(std::chrono::milliseconds(600)); }
+
 TEST(Victim, Ends) {}
 
 struct EndsNever {
