@@ -80,7 +80,7 @@ bool goes_on() noexcept {
     return true;
   }
   const double part = limit / 6, took = seconds(CLOCK_MONOTONIC) - began, used = seconds(CLOCK_PROCESS_CPUTIME_ID) - used_before;
-  const bool computes = used - used_at_look > 0.05 * part && used < limit, transfers = blocks() != blocks_at_look;
+  const bool computes = used - used_at_look > 0.02 * part && used < limit, transfers = blocks() != blocks_at_look;
   used_at_look = used;
   blocks_at_look = blocks();
   if (const double left = limit - took; left > 0.001 * limit)

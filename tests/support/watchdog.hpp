@@ -7,7 +7,7 @@
 //
 // A busy machine ends no case that works. The limit is extended by a sixth at a time, to ten times at
 // most, while the program in the last sixth read from a device or wrote to one, or used a processor
-// for more than 5 % of that time and has not had the limit's worth of processor time. A case that
+// for more than 2 % of that time and has not had the limit's worth of processor time. A case that
 // waits ends at the limit. The limit begins again for a process that was stopped (SIGSTOP).
 //
 // GoogleTest programs have it by linking (perdure_add_test): 60 s for every case unless the
