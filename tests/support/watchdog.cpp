@@ -2,6 +2,7 @@
 #include "tests/support/watchdog.hpp"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <cstdlib>
@@ -50,7 +51,8 @@ bool make(timer_t& timer, int signal) noexcept {
 }
 
 // Of the case that runs, in seconds. `limit` is 0 if there is none.
-double limit = 0, began = 0, used_before = 0, used_at_look = 0;
+double limit = 0, began = 0, used_before = 0, used_at_look = 0, due = 0;
+long blocks_at_look = 0;
 
 double seconds(clockid_t clock) noexcept {
   timespec time{};
@@ -58,22 +60,37 @@ double seconds(clockid_t clock) noexcept {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-void set_both(double after) noexcept {
-  set(timers.last_resort, after + grace);
-  set(timers.expiry, after);
+// That this process has read from devices and written to them.
+long blocks() noexcept {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_inblock + usage.ru_oublock;
 }
 
-// In the handler of the expiry's signal. The first one comes a sixth before the limit, to look.
+void look_after(double more) noexcept {
+  due = seconds(CLOCK_MONOTONIC) + more;
+  set(timers.expiry, more);
+}
+
+// In the handler of the expiry's signal. The first one comes a sixth before the limit, to look. A signal that comes late found
+// the process stopped (SIGSTOP, a suspended machine), it is not known since when: the limit begins again.
 bool goes_on() noexcept {
+  if (seconds(CLOCK_MONOTONIC) - due > 0.5) {
+    watch_again();
+    return true;
+  }
   const double part = limit / 6, took = seconds(CLOCK_MONOTONIC) - began, used = seconds(CLOCK_PROCESS_CPUTIME_ID) - used_before;
-  const bool computes = used - used_at_look > 0.05 * part;
+  const bool computes = used - used_at_look > 0.02 * part && used < limit, transfers = blocks() != blocks_at_look;
   used_at_look = used;
+  blocks_at_look = blocks();
   if (const double left = limit - took; left > 0.001 * limit)
-    set_both(left);
-  else if (computes && used < limit && took < 10 * limit)
-    set_both(part);
-  else
+    look_after(left);
+  else if ((computes || transfers) && took < 10 * limit)
+    look_after(part);
+  else {
+    set(timers.last_resort, grace);  // if the report hangs
     return false;
+  }
   return true;
 }
 
@@ -107,7 +124,8 @@ void watch_again() noexcept {
   began = seconds(CLOCK_MONOTONIC);
   used_before = seconds(CLOCK_PROCESS_CPUTIME_ID);
   used_at_look = 0;
-  set_both(limit * 5 / 6);
+  blocks_at_look = blocks();
+  look_after(limit * 5 / 6);
 }
 
 void unwatch() noexcept {
@@ -118,3 +136,5 @@ void unwatch() noexcept {
 }
 
 }  // namespace perdure::test
+
+extern "C" void perdure_test_watch_again(void) { perdure::test::watch_again(); }

@@ -3,11 +3,12 @@
 // A limit for each case of a test program. A case that runs longer ends the program: it prints the
 // case, the limit and the stacks of all threads on standard error, does the same in each child
 // process that was forked from it, and aborts. No thread is added to the program: a POSIX timer
-// sends a signal, and a second timer sends SIGKILL 30 s later if the first one's work hangs.
+// sends a signal, whose handler starts a second timer that sends SIGKILL after 30 s if the report hangs.
 //
-// A busy machine ends no case that computes: one that used a processor for more than 5 % of the last
-// sixth of its limit goes on until it has had the limit's worth of processor time, in sixths of the
-// limit, up to ten times the limit in all. A case that waits ends at the limit.
+// A busy machine ends no case that works. The limit is extended by a sixth at a time, to ten times at
+// most, while the program in the last sixth read from a device or wrote to one, or used a processor
+// for more than 2 % of that time and has not had the limit's worth of processor time. A case that
+// waits ends at the limit. The limit begins again for a process that was stopped (SIGSTOP).
 //
 // GoogleTest programs have it by linking (perdure_add_test): 60 s for every case unless the
 // program's CASE_LIMIT says more, four times that under a sanitizer. The environment variable
@@ -32,3 +33,6 @@ void watch_again() noexcept;
 void unwatch() noexcept;
 
 }  // namespace perdure::test
+
+/// watch_again() for C.
+extern "C" void perdure_test_watch_again(void);
