@@ -62,10 +62,10 @@ class Killed(Case):
         chance = random.Random(3)
         for _ in range(12):
             with subprocess.Popen([sys.executable, "-c", program, LOAD, *arguments], stdout=subprocess.PIPE, text=True) as worker:
-                first = worker.stdout.readline()  # it is at work
-                time.sleep(chance.random() * 0.2)
+                lines = [worker.stdout.readline() for _ in range(chance.randint(1, 24))]  # however slow the disk is
+                time.sleep(chance.random() * 0.02)  # the kill comes anywhere in what it does then
                 worker.send_signal(signal.SIGKILL)
-                lines = [first, *worker.stdout.readlines()]
+                lines += worker.stdout.readlines()
             yield int([line for line in lines if line.endswith("\n")][-1])
 
     def test_nothing_that_was_told_is_lost(self):
