@@ -20,6 +20,10 @@ namespace perdure::medium {
 class DirtyLines {
  public:
   explicit DirtyLines(std::size_t lines) : flag_(lines, 0) {}
+  /// At least `lines` can be marked.
+  void cover(std::size_t lines) {
+    if (lines > flag_.size()) flag_.resize(lines, 0);
+  }
   void mark(std::uint64_t line) {
     if (flag_[line] != 0) return;
     flag_[line] = 1;
@@ -60,6 +64,12 @@ class Image {
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
   [[nodiscard]] std::uint64_t home_bytes() const noexcept { return home_bytes_; }
   void home_bytes(std::uint64_t n) noexcept { home_bytes_ = n; }
+  /// Has at least `words` words; those that are added are zero.
+  void cover(std::size_t words) {
+    if (words <= words_.size()) return;
+    words_.resize(words, 0);
+    dirty_.cover(words / 8);
+  }
   [[nodiscard]] DirtyLines& dirty() noexcept { return dirty_; }
 
   void set(std::uint64_t i, std::uint64_t value) {

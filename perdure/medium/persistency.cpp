@@ -23,7 +23,7 @@ void Persistency::apply(const Trace& trace, const TraceEvent& event) {
 }
 
 bool Persistency::pending(std::uint64_t word) const noexcept {
-  const std::uint32_t slot = slot_[word / 8];
+  const std::uint32_t slot = word / 8 < slot_.size() ? slot_[word / 8] : 0;
   if (slot == 0) return false;
   const auto& stores = lines_[slot - 1].stores;
   return std::any_of(stores.begin(), stores.end(), [&](const Store& s) { return s.word == word % 8; });

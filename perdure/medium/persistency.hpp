@@ -39,6 +39,11 @@ class Persistency {
  public:
   explicit Persistency(Image& image) : image_(image), slot_(image.size() / 8, 0) {}
 
+  /// The file has at least `words` words.
+  void cover(std::size_t words) {
+    image_.cover(words);
+    if (image_.size() / 8 > slot_.size()) slot_.resize(image_.size() / 8, 0);
+  }
   /// Nothing is pending: the image is all there is.
   void reset();
   /// What an event of a program that runs on this image does to it: its fences move words into the image.

@@ -24,7 +24,8 @@ Result<std::unique_ptr<RecordingMedium>> RecordingMedium::make(const RecordingOp
   if (named.path.empty()) named.path = "recording";
   std::unique_ptr<RecordingMedium> m(new RecordingMedium(named));
   if (Status s = m->init("perdure-recording", image); !s.ok()) return s;
-  std::vector<std::uint64_t> words((m->log_bytes_ + m->max_home_bytes_) / 8);
+  // As long as the file: one of the largest size takes a pass over all of it at each opening.
+  std::vector<std::uint64_t> words((m->log_bytes_ + m->home_bytes()) / 8);
   if (!image.empty()) std::memcpy(words.data(), image.data(), image.size());
   m->image_ = std::make_unique<Image>(std::move(words), m->home_bytes());
   m->pending_ = std::make_unique<Persistency>(*m->image_);
@@ -60,6 +61,7 @@ void RecordingMedium::fenced(bool everything) {
 
 void RecordingMedium::grown(std::uint64_t home_bytes) {
   const int thread = base::thread_slot();
+  pending_->cover((log_bytes_ + home_bytes) / 8);
   trace_.note(TraceEvent::Kind::grow, thread, home_bytes);
   happened({Event::Kind::grow, thread, 0, home_bytes, {}, {}});
 }
