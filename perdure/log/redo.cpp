@@ -7,6 +7,7 @@
 
 #include "perdure/log/redo_team.hpp"
 #include "perdure/log/ring.hpp"
+#include "perdure/pool/allocation.hpp"
 
 namespace perdure::log {
 namespace {
@@ -132,6 +133,19 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
       std::inplace_merge(records.begin() + begins[i], records.begin() + begins[i + width],
                          records.begin() + begins[std::min(i + 2 * width, rings)],
                          [](const RecordView& a, const RecordView& b) { return a.id() < b.id(); });
+  // ALLOC-1: home's blocks before home is touched; `full` changes nothing.
+  if (pool::Targets targets(medium, header); targets.wanted()) {
+    std::vector<std::uint64_t> own;
+    for (const RecordView& r : records) {
+      const Payload payload = payload_of(r, header.ring_bytes / 16, own);
+      if (payload.words == nullptr) return strange_record(medium, r.id());
+      each_entry(payload.words, payload.n, [&](const Entry& e) {
+        if (e.kind == EntryKind::words) targets.words(e.offset, e.count);
+        if (e.kind == EntryKind::alloc || e.kind == EntryKind::free) targets.block(e.heap_op());
+      });
+    }
+    if (Status s = targets.allocate(); !s.ok()) return s;
+  }
   progress.begin(Stage::apply, total);
   std::vector<Payload> payloads;
   std::vector<std::vector<std::uint64_t>> unpacked;  // a vector that moves keeps its words where they are

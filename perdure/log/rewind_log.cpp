@@ -29,6 +29,9 @@ RewindLog::RewindLog(medium::Medium& medium, std::uint64_t offset, std::uint64_t
       each_(shape.version == LogVersion::simple ? 2 : 1),
       nvm_(medium),
       arena_(make_arena(offset + LogArena::line, bytes - LogArena::line, shape, cells_of(bytes, shape))) {
+  const auto whole = [&](std::uint64_t from, std::uint64_t to, std::uint64_t of) { return medium.allocated_from(from, to - from) / of; };
+  arena_.start(whole(arena_.begin(), arena_.line_at(arena_.lines()), LogArena::line),
+               arena_.buckets() == 0 ? 0 : whole(arena_.bucket(0), arena_.end(), arena_.bucket(1) - arena_.bucket(0)));
   if (const std::uint64_t cells = cells_of(bytes, shape); cells == 0)
     pointers_ = std::make_unique<SimpleLog>(nvm_, arena_, control_);
   else
@@ -51,6 +54,39 @@ Status RewindLog::format() {
 bool RewindLog::fits(std::uint64_t n) const noexcept {
   if (tree_) return tree_->fits(n, each_);
   return arena_.free_lines() >= n * each_ && pointers_->fits(n * each_);
+}
+
+// So many of each kind are ready, if not more.
+Status RewindLog::ready(std::uint64_t lines, std::uint64_t buckets) {
+  lines = std::clamp(lines, arena_.lines_ready(), arena_.lines());
+  buckets = std::clamp(buckets, arena_.buckets_ready(), arena_.buckets());
+  const auto allocate = [this](std::uint64_t from, std::uint64_t to) { return nvm_.medium().allocate(from, to - from); };
+  if (Status s = allocate(arena_.line_at(arena_.lines_ready()), arena_.line_at(lines)); !s.ok()) return s;
+  if (Status s = allocate(arena_.bucket(arena_.buckets_ready()), arena_.bucket(buckets)); !s.ok()) return s;
+  arena_.more(lines, buckets);
+  return {};
+}
+
+Status RewindLog::extend(std::uint64_t n) {
+  constexpr std::uint64_t a_page = medium::page_bytes / LogArena::line, most_lines = (1 << 20) / LogArena::line;
+  while (!fits(n) && (arena_.lines_ready() < arena_.lines() || arena_.buckets_ready() < arena_.buckets())) {
+    // Twice as many lines, and of the buckets the same share; or as few as can be, where the disk is nearly full.
+    const std::uint64_t lines = arena_.lines_ready() + std::clamp(arena_.lines_ready(), a_page, most_lines);
+    const std::uint64_t share = arena_.buckets() == 0 ? 0 : arena_.buckets() * std::min(lines, arena_.lines()) / arena_.lines() + 3;
+    Status s = ready(lines, std::max(share, arena_.buckets_ready() + 1));
+    if (s.code() == Code::full) s = ready(arena_.lines_ready() + a_page, arena_.buckets_ready() + 1);
+    if (!s.ok()) return s;
+  }
+  return {};
+}
+
+// Before recovery looks at the log: whatever a list or a record may lie in is allocated. It is, unless the file was copied without its holes. A bucket
+// that was on its way into the list may be all zeros yet, and is the next after those that were ever used.
+Status RewindLog::cover() {
+  const auto used = [this](std::uint64_t from, std::uint64_t to) { return nvm_.medium().allocated_end(from, to - from); };
+  const std::uint64_t lines = used(arena_.begin(), arena_.line_at(arena_.lines())) / LogArena::line;
+  const std::uint64_t bytes = arena_.buckets() == 0 ? 0 : used(arena_.bucket(0), arena_.end());
+  return ready(lines, bytes == 0 ? 0 : bytes / (arena_.bucket(1) - arena_.bucket(0)) + 2);
 }
 
 std::uint64_t RewindLog::append(const AriesRecord& record) noexcept {
@@ -121,6 +157,7 @@ void RewindLog::settle() noexcept {
 
 Result<bool> RewindLog::recover() {
   if (nvm_.word(control_ + stamp_word) != seed_) return false;
+  if (Status s = cover(); !s.ok()) return s;
   nvm_.start_again(control_, LogArena::line);
   nvm_.fence();  // D4: the anchor, before the operation that it names is done again
   if (Status s = pointers_->recover(); !s.ok()) return s;

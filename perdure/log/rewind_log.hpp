@@ -8,6 +8,7 @@
 // On the medium: a line with the list's anchor (six words), the tree's root, and a stamp; then the arena. The stamp is bound to pool, epoch and log: a log
 // of an earlier session is none.
 // Crash invariant: W1 the anchor is empty, durably, before the stamp says that it is this session's.
+// Lines and buckets are allocated as they are first needed (ALLOC-1): fits() counts those that are, extend() asks for more.
 // Thread safety: none of its own, but mutex(): callers hold it, briefly to append, for all of a walk.
 #pragma once
 
@@ -47,7 +48,7 @@ class RewindLog {
     explicit operator bool() const noexcept { return record != nullptr; }
   };
 
-  /// Makes it this session's, empty.
+  /// Makes it this session's, empty. The line of the anchor is allocated.
   Status format();
   /// After a crash: makes the log whole again and learns what is in it; false: there is no log of this epoch. `corrupt` where no crash leaves what it
   /// finds: a list that leads nowhere, a damaged record (law L10). What it has learnt stays so (D4, log/redo.hpp): a process that was killed may have left
@@ -57,7 +58,9 @@ class RewindLog {
   [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
   /// Whether `n` more records find room.
   [[nodiscard]] bool fits(std::uint64_t n) const noexcept;
-  /// As many records as the log has room for when it is empty.
+  /// Allocates until `n` more records fit, or there is no more of the log: ask fits(). `full` where the disk is; the log is as it was.
+  Status extend(std::uint64_t n);
+  /// As many records as the log has room for when it is empty and allocated as a whole.
   [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
   /// From any thread.
   [[nodiscard]] std::uint64_t records() const noexcept { return records_.load(std::memory_order_relaxed); }  // pairs with nothing: a count
@@ -95,6 +98,8 @@ class RewindLog {
   [[nodiscard]] Cursor cursor(PointerLog::At at) const noexcept;
   [[nodiscard]] Cursor cursor(std::uint64_t record) const noexcept;
   [[nodiscard]] std::uint64_t pending() const noexcept { return tree_ ? 0 : pointers_->pending(); }
+  Status ready(std::uint64_t lines, std::uint64_t buckets);
+  Status cover();
 
   const std::uint64_t control_, seed_;
   const RewindShape shape_;

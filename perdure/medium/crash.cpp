@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <utility>
@@ -34,11 +35,14 @@ Status CrashMedium::init() {
   auto memory = make_memory_file("perdure-crash", log_bytes_ + options_.home_bytes);
   if (!memory.ok()) return memory.status();
   memory_ = std::move(*memory);
+  if (options_.sparse)
+    if (Status s = keep_page_map(log_bytes_ + std::max(options_.home_bytes, options_.max_home_bytes)); !s.ok()) return s;
   return map_all(memory_.get(), memory_.get(), options_.home_bytes, options_.max_home_bytes);
 }
 
 void CrashMedium::write(Kind kind, std::uint64_t offset, const void* src, std::size_t n) {
   if (n == 0) return;
+  assert(allocated(offset, n));
   copy_words(address(offset), src, n);
   if (tracing_) trace_.wrote(kind, base::thread_slot(), offset, n, address(offset));
 }
@@ -127,6 +131,11 @@ void CrashMedium::leave() {
   heir_ = make(options).value();
   std::memcpy(heir_->log_, log_, log_bytes_);
   std::memcpy(heir_->home_, home_, options.home_bytes);
+  if (options.sparse) {  // as a file system tells that takes pages for holes until they are written
+    each_page_in_use(log_, log_bytes_, [this](std::uint64_t at) { heir_->note_allocated(at, at + page_bytes); });
+    each_page_in_use(home_, options.home_bytes,
+                     [this](std::uint64_t at) { heir_->note_allocated(log_bytes_ + at, log_bytes_ + at + page_bytes); });
+  }
   if (tracing_) trace_.note(Kind::killed, base::thread_slot());
   heir_->trace_ = std::exchange(trace_, {});
   heir_->tracing_ = std::exchange(tracing_, false);

@@ -22,6 +22,7 @@ struct CrashOptions {
   std::uint64_t log_bytes = region_align;
   std::uint64_t home_bytes = region_align;
   std::uint64_t max_home_bytes = 0;
+  bool sparse = false;  ///< nothing is allocated (ALLOC-1): whoever stores must have asked
   std::size_t append_unit = line_bytes;
   bool fence_is_sync = false;
   std::string path = "crash";         ///< what errors name
@@ -64,6 +65,7 @@ class CrashMedium final : public MappedMedium {
   void write(TraceEvent::Kind kind, std::uint64_t offset, const void* src, std::size_t n);  // mutex_ held
   void event();                                                                             // mutex_ held: one of kill_after's
   void leave();                                                                             // mutex_ held: the process is killed
+  Status give_blocks(std::uint64_t, std::uint64_t) override { return {}; }
   Status extend(std::uint64_t from, std::uint64_t to) override;
   void shrink(std::uint64_t to) noexcept override;
 

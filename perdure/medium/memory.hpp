@@ -34,7 +34,9 @@ template <class Delay>
 class MemoryMedium final : public MappedMedium {
  public:
   MemoryMedium(MemoryTraits traits, PoolFile file, const OpenMedium& how)
-      : traits_(std::move(traits)),
+      : all_allocated_(how.create && !how.sparse),
+        sparse_(how.create && how.sparse),
+        traits_(std::move(traits)),
         file_(std::move(file)),
         flush_(base::flush_lines(traits_.flush)),
         stream_(base::stream_lines(base::best_stream())),
@@ -49,6 +51,7 @@ class MemoryMedium final : public MappedMedium {
 
   Status init(std::uint64_t max_home_bytes) {
     const std::uint64_t most = log_bytes_ + std::max(file_.home_bytes, max_home_bytes);
+    if (Status s = learn_pages(most); !s.ok()) return s;
     if (Status s = marks_.reserve(path_, most); !s.ok()) return s;
     if (Status s = marks_.cover(path_, log_bytes_); !s.ok()) return s;
     Status s = map_all(file_.fd.get(), file_.fd.get(), file_.home_bytes, max_home_bytes);
@@ -66,6 +69,7 @@ class MemoryMedium final : public MappedMedium {
   std::string describe() const override { return traits_.about; }
 
   void store(std::uint64_t offset, const void* src, std::size_t n) noexcept override {
+    assert(allocated(offset, n));
     Row& r = row();
     copy_words(address(offset), src, n);
     marks_.mark(offset, n);
@@ -74,7 +78,7 @@ class MemoryMedium final : public MappedMedium {
   }
 
   void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept override {
-    assert(offset % line_bytes == 0 && n % line_bytes == 0);
+    assert(offset % line_bytes == 0 && n % line_bytes == 0 && allocated(offset, n));
     stream_(address(offset), src, n);
     base::note_flushed(address(offset), n);
     delay_.written(offset / line_bytes, n / line_bytes);
@@ -149,7 +153,7 @@ class MemoryMedium final : public MappedMedium {
 
   void append_lines(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept {
     const std::uint64_t at = ring_index(ring, pos);
-    assert(at % line_bytes == 0 && n % line_bytes == 0 && n <= ring.bytes);
+    assert(at % line_bytes == 0 && n % line_bytes == 0 && n <= ring.bytes && allocated_in(ring, at, n));
     stream_(ring.base + at, src, n);  // past the ring's end lies its beginning
     base::note_flushed(ring.base + at, n);
     if constexpr (Delay::active) {
@@ -177,7 +181,9 @@ class MemoryMedium final : public MappedMedium {
     add(r.written_bytes, count * line_bytes);
   }
 
+  Status learn_pages(std::uint64_t most);
   Status sync_metadata() noexcept;
+  Status give_blocks(std::uint64_t from, std::uint64_t to) override;
   Status extend(std::uint64_t from, std::uint64_t to) override;
   void shrink(std::uint64_t to) noexcept override;
   Status mapped(std::uint64_t from, std::uint64_t to) override {
@@ -185,6 +191,8 @@ class MemoryMedium final : public MappedMedium {
     return marks_.cover(path_, log_bytes_ + to);
   }
 
+  const bool all_allocated_;  // a new file, not a sparse one
+  const bool sparse_;         // a new file of holes
   MemoryTraits traits_;
   PoolFile file_;
   base::FlushLines flush_;

@@ -74,6 +74,10 @@ Status RecordingMedium::init(std::span<const std::byte> image) {
     if (written != static_cast<ssize_t>(n)) error = written < 0 ? errno : EIO;
   });
   if (error != 0) return system_failure(path_, "pwrite to a memory file", error);
+  if (options_.sparse) {
+    if (Status s = keep_page_map(log_bytes_ + std::max(options_.home_bytes, options_.max_home_bytes)); !s.ok()) return s;
+    pages_with_data([&](std::size_t at, std::size_t n) { note_allocated(at, at + n); });
+  }
   if (Status s = map_all(memory_.get(), memory_.get(), options_.home_bytes, options_.max_home_bytes); !s.ok()) return s;
   durable_bytes_ = log_bytes_ + max_home_bytes_;
   void* p = ::mmap(nullptr, durable_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -85,6 +89,7 @@ Status RecordingMedium::init(std::span<const std::byte> image) {
 
 void RecordingMedium::write(Event::Kind kind, std::uint64_t offset, const void* src, std::size_t n) {
   if (n == 0) return;
+  assert(allocated(offset, n));
   const int thread = base::thread_slot();
   copy_words(address(offset), src, n);
   const bool streamed = kind == Event::Kind::stream;

@@ -39,6 +39,7 @@ struct RecordingOptions {
   std::uint64_t log_bytes = region_align;
   std::uint64_t home_bytes = region_align;
   std::uint64_t max_home_bytes = 0;
+  bool sparse = false;  ///< nothing is allocated (ALLOC-1) but the image's pages that are not zero: whoever stores must have asked
   std::size_t append_unit = line_bytes;
   bool fence_is_sync = false;
   bool keep_bytes = false;  ///< events hold the bytes stored
@@ -95,6 +96,7 @@ class RecordingMedium final : public MappedMedium {
   void capture(int thread, std::uint64_t line);                                        // mutex_ held
   void settle(int thread);                                                             // mutex_ held: a fence's effect
   void set_durable(std::uint64_t line, std::size_t word, std::uint64_t value) noexcept;
+  Status give_blocks(std::uint64_t, std::uint64_t) override { return {}; }
   Status extend(std::uint64_t from, std::uint64_t to) override;
   void shrink(std::uint64_t to) noexcept override;
 

@@ -19,6 +19,7 @@
 
 #include "perdure/base/checksum.hpp"
 #include "perdure/base/descriptor.hpp"
+#include "perdure/pool/allocation.hpp"
 #include "perdure/pool/header.hpp"
 #include "perdure/pool/heap_apply.hpp"
 
@@ -238,9 +239,13 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
     medium.store(header_b, unfinished_magic, sizeof unfinished_magic);  // durable before the header's first copy, which can be torn
     medium.flush(header_b, sizeof unfinished_magic);
   }
+  if (Status s = allocate_frame(medium, h); !s.ok()) return s;
+  if (how.initial_bytes != 0)  // asked for: so it is there, and not only promised
+    if (Status s = allocate_chunks(medium, 0, h.home_bytes / chunk_bytes); !s.ok()) return s;
   if (who.root_bytes != 0) {
     const std::uint32_t cls = size_class(who.root_bytes);
     h.root_offset = objects + (cls == large_class ? 0 : classes[cls].first);
+    if (Status s = allocate_chunks(medium, objects / chunk_bytes, root_chunks(who.root_bytes)); !s.ok()) return s;
     const HeapOp op = root_op(h);
     NewHome home(medium, plan.log_bytes);
     apply(home, op, h.max_home_bytes);
@@ -279,6 +284,7 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who) {
     m.path = working;
     m.kind = how.medium;
     m.create = true;
+    m.sparse = true;
     m.direct = how.direct;
     m.log_bytes = plan->log_bytes;
     m.home_bytes = plan->home_bytes;

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <new>
 
+#include "perdure/pool/allocation.hpp"
 #include "perdure/pool/heap_central.hpp"
 #include "perdure/pool/pool_file.hpp"
 
@@ -26,7 +27,8 @@ constexpr std::uint64_t may_be_chunk = 8 << 10;
 struct Heap::Impl {
   Impl(PoolFile& p, std::byte* view)
       : pool(p),
-        central(view, p.header().max_home_bytes),
+        central(view, p.header().max_home_bytes,
+                [&p](std::uint64_t chunk, std::uint64_t count) { return allocate_chunks(p.medium(), chunk, count); }),
         max_home(p.header().max_home_bytes),
         root(p.header().root_offset),
         used_at_opening(p.header().heap_used) {}
@@ -127,6 +129,7 @@ Result<HeapOp> Heap::reserve_slow(std::uint64_t bytes) {
         break;
       }
     }
+    if (Status s = heap.central.take_refusal(); !s.ok()) why = std::move(s);
   }
   HeapOp op;
   if (reserve_cached(bytes, op)) return op;
@@ -141,6 +144,7 @@ Result<HeapOp> Heap::reserve_slow(std::uint64_t bytes) {
 Result<HeapOp> Heap::reserve_chunks(std::uint64_t chunks) {
   Impl& heap = *impl_;
   const std::lock_guard guard(heap.mutex);
+  (void)heap.central.take_refusal();  // an earlier call's, which others served in the end
   Status why;
   for (int effort = 0; effort < 4; ++effort) {
     if (const std::uint64_t chunk = heap.central.take_chunks(chunks, heap.pool.home_bytes()); chunk != 0)
@@ -157,6 +161,7 @@ Result<HeapOp> Heap::reserve_chunks(std::uint64_t chunks) {
       heap.central.drop_empty_spans();
     }
   }
+  if (Status s = heap.central.take_refusal(); !s.ok()) why = std::move(s);
   if (!why.ok()) return why;
   return failure(Code::full, heap.pool.path(),
                  "no " + number(chunks) + " free chunks in a row (" + number(heap.central.free_chunks()) + " are free, at most " +

@@ -21,6 +21,19 @@ Manager::Manager(pool::PoolFile& file, const Composition& how) : file_(file), me
                                                  log::RewindShape{how.layers, how.version, how.group}));
 }
 
+Status Manager::reserve() {
+  constexpr std::uint64_t a_few = 8;
+  for (auto& l : logs_)
+    if (auto there = extend(*l, a_few); !there.ok()) return there.status();
+  return {};
+}
+
+Result<bool> Manager::extend(ManagedLog& log, std::uint64_t n) {
+  const std::lock_guard lock(log.log.mutex());
+  if (Status s = log.log.extend(log.kept + n); !s.ok()) return s;
+  return log.log.fits(log.kept + n);
+}
+
 Status Manager::format() {
   for (auto& l : logs_)
     if (Status s = l->log.format(); !s.ok()) return s;

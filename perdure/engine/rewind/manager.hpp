@@ -73,8 +73,13 @@ class Manager {
  public:
   Manager(pool::PoolFile& file, const Composition& how);
 
+  /// Allocates what a session needs before its first transaction: some records in each log (ALLOC-1). `full` where the disk is.
+  Status reserve();
   /// Each log is this session's, empty.
   Status format();
+  /// Allocates more of the log, until `n` records find room beside what is kept, or there is no more of it. Whether they do. `full` where the
+  /// disk is.
+  Result<bool> extend(ManagedLog& log, std::uint64_t n);
   [[nodiscard]] ManagedLog& log_of(std::uint64_t number) noexcept { return *logs_[number < logs_.size() ? number : logs_.size() - 1]; }
 
   /// Logs and stores a word. False, with nothing changed: the log is too full (K5). Throws error(too_big), std::bad_alloc.

@@ -10,6 +10,7 @@
 #include "perdure/engine/rewind/manager.hpp"
 #include "perdure/log/record.hpp"
 #include "perdure/log/redo.hpp"
+#include "perdure/pool/allocation.hpp"
 #include "perdure/pool/heap_apply.hpp"
 
 namespace perdure::engine::rewind {
@@ -26,6 +27,7 @@ struct Xact {
   std::uint64_t commit_id = 0;
   std::uint64_t last_lsn = 0;
   std::uint64_t undone = ~std::uint64_t{0};  ///< undoMap: UPDATEs from here on have been undone
+  std::uint64_t updates = 0;
 };
 
 /// One recovery: the phases of section 4.5, each by itself.
@@ -42,6 +44,7 @@ class Recoverer {
   Status run() {
     if (Status s = read(); !s.ok()) return s;
     if (Status s = analyse(); !s.ok()) return s;
+    if (Status s = allocate(); !s.ok()) return s;
     redo();
     if (Status s = how_.layers == 2 ? undo_by_index() : (undo_in_one_scan(), Status()); !s.ok()) return s;
     if (Status s = end_undone(); !s.ok()) return s;
@@ -83,6 +86,7 @@ class Recoverer {
       Xact& x = table_[r.transaction()];
       x.log = log;
       x.last_lsn = r.lsn();
+      if (r.type() == AriesType::update) ++x.updates;
       if (r.type() == AriesType::clr) x.undone = std::min(x.undone, r.undo_lsn());
       if (r.type() == AriesType::rollback) x.status = Xact::aborted;
       if (r.type() != AriesType::end) continue;
@@ -92,6 +96,20 @@ class Recoverer {
       if (r.commit_id() != 0) ++report_.transactions;
     }
     return {};
+  }
+  // ALLOC-1: all that will be stored to, in the logs and in home, before any of it is. `full` changes nothing.
+  Status allocate() {
+    std::vector<std::uint64_t> more(manager_.logs(), 2);
+    for (const auto& [id, x] : table_)
+      if (x.status != Xact::finished) more[x.log] += x.updates + 2;  // CLRs, ROLLBACK and END
+    for (std::size_t i = 0; i < more.size(); ++i)
+      if (Status s = manager_.log_of(i).log.extend(more[i]); !s.ok()) return s;
+    pool::Targets targets(medium_, header_);
+    for (const auto& [r, log] : records_) {
+      if (r.stores_word()) targets.words(r.address(), 1);
+      if (r.changes_heap()) targets.block(r.heap_op());
+    }
+    return targets.allocate();
   }
   // K4: home has all of those, whatever of their records is left; K2: and all of what was rolled back, whose commit id is 0.
   [[nodiscard]] bool covered(const Xact& x) const { return x.status == Xact::finished && x.commit_id <= header_.applied; }

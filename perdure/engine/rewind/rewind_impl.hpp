@@ -125,9 +125,15 @@ void Rewind<Tm>::Context::rollback() noexcept {
 }
 
 template <class Tm>
-void Rewind<Tm>::make_room(Context&, std::uint64_t) {
+void Rewind<Tm>::make_room(Context& context, std::uint64_t bytes) {
   if (core_.state() != 0) core_.refuse();
+  const std::uint64_t records = bytes / log::AriesRecord::bytes + 4;  // Manager::update() asks for so many
+  auto there = manager_.extend(context.log_, records);
+  if (there.ok() && *there) return;
+  if (!there.ok() && there.code() != Code::full) there.status().or_throw();
   if (Status s = checkpoint(); !s.ok()) core_.poison(s);
+  // full: the disk is, and the log has no room in what is allocated of it. The transaction was rolled back, and is not run again.
+  if (there = manager_.extend(context.log_, records); !there.ok()) there.status().or_throw();
   std::this_thread::yield();  // another's transaction may have to end first
 }
 

@@ -242,6 +242,9 @@ void Shadow<Tm, How>::make_room(Context& context, std::uint64_t bytes) {
   if (!held_) {
     if (Status s = persister_.wait(tm::last_id<Tm>(tm_)); !s.ok()) core_.poison(s);
     if (bytes == 0) return;  // the volatile log was full: it is empty now
+  }
+  allocate_log(context, bytes);
+  if (!held_) {
     if constexpr (How == Reproduce::replay) {
       if (rings_[0].used() + persister_.outstanding() + bytes > rings_[0].bytes()) replay_->settle();
       return;
@@ -255,6 +258,23 @@ void Shadow<Tm, How>::make_room(Context& context, std::uint64_t bytes) {
     if (ring.used() + bytes > ring.bytes()) slice(context, true);  // the first may have been the rest of an older one
   }
   std::this_thread::yield();
+}
+
+// ALLOC-1: the log's next `bytes` are allocated when this returns. Throws error(full) where the disk has no block left: the transaction was
+// rolled back, and is not run again.
+template <class Tm, Reproduce How>
+void Shadow<Tm, How>::allocate_log(Context& context, std::uint64_t bytes) {
+  const std::uint64_t words = bytes / 8;  // more than the record's payload
+  Status s;
+  if (held_)
+    s = context.ring_.prepare(bytes);
+  else if (stamps || !persister_.promises())
+    s = persister_.allow(words, context.allowance_);
+  else
+    s = persister_.prepare(words);
+  if (s.ok()) return;
+  context.let_pages_go();
+  s.or_throw();
 }
 
 template <class Tm, Reproduce How>
