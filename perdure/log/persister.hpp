@@ -73,8 +73,9 @@ class Persister {
   void unreserve(std::uint64_t words) noexcept {
     if (!grouping_.make_room) outstanding_.fetch_sub(footprint(words), std::memory_order_relaxed);
   }
-  /// After reserve() was refused, between transactions: the bytes that it lacked are allocated, as far as that was what it lacked. `full`
-  /// where the disk is; nothing has changed then.
+  /// After reserve() was refused: was it because the log's next bytes are not allocated?
+  [[nodiscard]] bool lacks_blocks(std::uint64_t words) const noexcept { return !ring_->ready(outstanding() + footprint(words)); }
+  /// Between transactions: allocates them. `full` where the disk is; nothing has changed then.
   Status prepare(std::uint64_t words) { return ring_->prepare(outstanding() + footprint(words)); }
   /// Whether commits reserve. Else each has an allowance, and may commit n words if it is at least bytes_for(n), which are then taken from it.
   [[nodiscard]] bool promises() const noexcept { return !grouping_.make_room; }

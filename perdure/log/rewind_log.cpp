@@ -85,8 +85,8 @@ Status RewindLog::extend(std::uint64_t n) {
 Status RewindLog::cover() {
   const auto used = [this](std::uint64_t from, std::uint64_t to) { return nvm_.medium().allocated_end(from, to - from); };
   const std::uint64_t lines = used(arena_.begin(), arena_.line_at(arena_.lines())) / LogArena::line;
-  const std::uint64_t bytes = arena_.buckets() == 0 ? 0 : used(arena_.bucket(0), arena_.end());
-  return ready(lines, bytes == 0 ? 0 : bytes / (arena_.bucket(1) - arena_.bucket(0)) + 2);
+  if (arena_.buckets() == 0) return ready(lines, 0);
+  return ready(lines, used(arena_.bucket(0), arena_.end()) / (arena_.bucket(1) - arena_.bucket(0)) + 2);
 }
 
 std::uint64_t RewindLog::append(const AriesRecord& record) noexcept {

@@ -46,7 +46,7 @@ void Rewind<Tm>::Context::need_room(std::uint64_t bytes) {
 template <class Tm>
 void Rewind<Tm>::Context::log_and_store(std::uint64_t offset, std::uint64_t value) {
   if (core_.state() != 0) core_.refuse();  // after a failed append nothing may be stored to home
-  if (!engine_.manager_.update(log_, tx_, offset, value)) need_room(log::AriesRecord::bytes);
+  if (!engine_.manager_.update(log_, tx_, offset, value)) need_room((2 * tx_.updates + 1) * log::AriesRecord::bytes);
   look_for_failure();
 }
 
@@ -86,7 +86,7 @@ std::uint64_t Rewind<Tm>::Context::commit(Durability) {
   if (tx_.id == 0 && ops_.empty()) return this->end_read_only();
   if (core_.forked()) core_.refuse();
   const auto heap_records = static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end()));
-  if (!engine_.manager_.prepare(log_, tx_, heap_records)) need_room(heap_records * log::AriesRecord::bytes);
+  if (!engine_.manager_.prepare(log_, tx_, heap_records)) need_room((2 * tx_.updates + heap_records) * log::AriesRecord::bytes);
   std::uint64_t id = 0;
   tm_.commit([&](std::uint64_t drawn) {
     id = drawn;

@@ -101,7 +101,7 @@ class Shadow {
   /// The newest id whose commit has returned, as it is in a record or will be: with stamps, of those that have been recorded.
   [[nodiscard]] std::uint64_t last_recorded() const noexcept { return stamps ? persister_.recorded() : tm::last_id<Tm>(tm_); }
   [[nodiscard]] std::uint64_t applied_id() noexcept;
-  void allocate_log(Context& context, std::uint64_t bytes);
+  bool allocate_log(Context& context, std::uint64_t bytes);
   void slice(Context& context, bool all);
   bool slice_locked(Context& context, std::size_t pages);
   void start_replay();

@@ -123,6 +123,8 @@ Shadow<Tm, How>::Context::Context(Shadow& engine, int slot)
   if (engine.core_.file.read_only()) return;
   next_slice_ = ring_.bytes() / 4 * 3;
   if (!engine.held_) engine.persister_.add(slot, volatile_);
+  // What most transactions take; where that is refused, their commit is.
+  if (!engine.held_ && (stamps || !engine.persister_.promises())) (void)engine.persister_.allow(1, allowance_);
   if (!engine.paging_) return;
   pages_.emplace(*engine.paging_, slot);
   frames_ = engine.paging_->frames();
@@ -239,12 +241,10 @@ void Shadow<Tm, How>::make_room(Context& context, std::uint64_t bytes) {
     context.hold_ = paging_->hold();
     return;
   }
+  if (bytes != 0 && allocate_log(context, bytes)) return;
   if (!held_) {
     if (Status s = persister_.wait(tm::last_id<Tm>(tm_)); !s.ok()) core_.poison(s);
     if (bytes == 0) return;  // the volatile log was full: it is empty now
-  }
-  allocate_log(context, bytes);
-  if (!held_) {
     if constexpr (How == Reproduce::replay) {
       if (rings_[0].used() + persister_.outstanding() + bytes > rings_[0].bytes()) replay_->settle();
       return;
@@ -260,21 +260,25 @@ void Shadow<Tm, How>::make_room(Context& context, std::uint64_t bytes) {
   std::this_thread::yield();
 }
 
-// ALLOC-1: the log's next `bytes` are allocated when this returns. Throws error(full) where the disk has no block left: the transaction was
-// rolled back, and is not run again.
+// ALLOC-1: allocates the log's next `bytes`. False: they were allocated, and something else is lacking. Throws error(full) where the disk has
+// no block left: the transaction was rolled back, and is not run again.
 template <class Tm, Reproduce How>
-void Shadow<Tm, How>::allocate_log(Context& context, std::uint64_t bytes) {
+bool Shadow<Tm, How>::allocate_log(Context& context, std::uint64_t bytes) {
   const std::uint64_t words = bytes / 8;  // more than the record's payload
   Status s;
-  if (held_)
+  if (held_) {
+    if (context.ring_.ready(bytes)) return false;
     s = context.ring_.prepare(bytes);
-  else if (stamps || !persister_.promises())
+  } else if (stamps || !persister_.promises()) {
+    if (context.allowance_ >= persister_.bytes_for(words)) return false;
     s = persister_.allow(words, context.allowance_);
-  else
+  } else {
+    if (!persister_.lacks_blocks(words)) return false;
     s = persister_.prepare(words);
-  if (s.ok()) return;
+  }
+  if (s.ok()) return true;
   context.let_pages_go();
-  s.or_throw();
+  throw error(s);
 }
 
 template <class Tm, Reproduce How>
