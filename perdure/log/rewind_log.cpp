@@ -67,6 +67,14 @@ Status RewindLog::ready(std::uint64_t lines, std::uint64_t buckets) {
   return {};
 }
 
+// For a tree of eight records one operation takes 123 lines and 106 pointers (AtomicAvlTree::lines_of_operation); a bucket of a larger log has
+// 64 cells and more. A small log is allocated as a whole.
+Status RewindLog::reserve() {
+  constexpr std::uint64_t lines = 128, buckets = 3, small = (64 << 10) / LogArena::line;
+  if (arena_.lines() <= small) return ready(arena_.lines(), arena_.buckets());
+  return ready(lines, buckets);
+}
+
 Status RewindLog::extend(std::uint64_t n) {
   constexpr std::uint64_t a_page = medium::page_bytes / LogArena::line, most_lines = (1 << 20) / LogArena::line;
   while (!fits(n) && (arena_.lines_ready() < arena_.lines() || arena_.buckets_ready() < arena_.buckets())) {
@@ -84,7 +92,11 @@ Status RewindLog::extend(std::uint64_t n) {
 // that was on its way into the list may be all zeros yet, and is the next after those that were ever used.
 Status RewindLog::cover() {
   const auto used = [this](std::uint64_t from, std::uint64_t to) { return nvm_.medium().allocated_end(from, to - from); };
-  const std::uint64_t lines = used(arena_.begin(), arena_.line_at(arena_.lines())) / LogArena::line;
+  // The last page of the lines may be allocated for the first bucket alone: what it has of lines is in use only if all before it is.
+  const std::uint64_t shared = arena_.bucket(0) / medium::page_bytes * medium::page_bytes, end = arena_.line_at(arena_.lines());
+  const std::uint64_t before = std::max(std::min(end, shared), arena_.begin());
+  std::uint64_t lines = used(arena_.begin(), before) / LogArena::line;
+  if (arena_.line_at(lines) + LogArena::line > before) lines = arena_.lines();
   if (arena_.buckets() == 0) return ready(lines, 0);
   return ready(lines, used(arena_.bucket(0), arena_.end()) / (arena_.bucket(1) - arena_.bucket(0)) + 2);
 }

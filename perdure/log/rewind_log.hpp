@@ -58,6 +58,8 @@ class RewindLog {
   [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
   /// Whether `n` more records find room.
   [[nodiscard]] bool fits(std::uint64_t n) const noexcept;
+  /// Allocates what some records need (ALLOC-1), whatever the log holds: before format(). `full` where the disk is.
+  Status reserve();
   /// Allocates until `n` more records fit, or there is no more of the log: ask fits(). `full` where the disk is; the log is as it was.
   Status extend(std::uint64_t n);
   /// As many records as the log has room for when it is empty and allocated as a whole.

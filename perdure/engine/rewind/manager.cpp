@@ -22,9 +22,8 @@ Manager::Manager(pool::PoolFile& file, const Composition& how) : file_(file), me
 }
 
 Status Manager::reserve() {
-  constexpr std::uint64_t a_few = 8;
   for (auto& l : logs_)
-    if (auto there = extend(*l, a_few); !there.ok()) return there.status();
+    if (Status s = l->log.reserve(); !s.ok()) return s;
   return {};
 }
 
