@@ -121,6 +121,7 @@ void check(Findings& found) {
   bool store = false;
   {
     RawPool pool(arguments);
+    pool.require_readable();
     const bool clean = pool.header().clean == 1;
     store = clean && is_store(pool.header());
     found.summary["engine"] = pool.engine();

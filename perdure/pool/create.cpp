@@ -20,6 +20,7 @@
 #include "perdure/base/checksum.hpp"
 #include "perdure/base/descriptor.hpp"
 #include "perdure/pool/allocation.hpp"
+#include "perdure/pool/features.hpp"
 #include "perdure/pool/header.hpp"
 #include "perdure/pool/heap_apply.hpp"
 
@@ -206,7 +207,7 @@ HeapOp root_op(const Header& header) noexcept {
 Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how, const Identity& who, bool blank, AddressRange& space) {
   Header h{};
   std::memcpy(h.magic, magic, sizeof magic);
-  h.version = first_version;
+  h.version = format_version;
   h.endian = endian_mark;
   if (Status s = fresh_uuid(h.uuid, how.uuid_seed); !s.ok()) return s;
   std::memcpy(h.engine, who.engine.data(), who.engine.size());
@@ -251,6 +252,8 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
     apply(home, op, h.max_home_bytes);
     h.heap_used = op_bytes(op);
   }
+  // FEATURE-1: a program that stores without asking for blocks must not write this pool.
+  if (!medium.allocated(0, plan.log_bytes + plan.home_bytes)) set_feature(h, Feature::small_logs);
   if (Status s = medium.fence(); !s.ok()) return s;  // home before the header that says it is a pool's
   if (Status s = write_header(medium, h, false); !s.ok()) return s;
   return medium.flush_all();

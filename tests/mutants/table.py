@@ -83,7 +83,7 @@ ORDERS = (
     _one("an op after a word in its span's bitmap (G1)", "log/combiner.cpp", "good = good && !has_line(first + i);", "good = good && (MUTANT || !has_line(first + i));", by="combiner"),
     _one("a word after an op in its span's bitmap (G1)", "log/combiner.cpp", "good = good && !in_bitmap(line);", "good = good && (MUTANT || !in_bitmap(line));", by="combiner"),
     _one("a group ends before what does not commute (G1)", "log/persister.cpp", "|| !combiner_.commutes(", "|| !MUTANT && !combiner_.commutes(", by="persister"),
-    _one("the pool's version before the first combined record", "engine/shadow/shadow_impl.hpp", "if (form.group != 0 && core_.file.header().version", "if (!MUTANT && form.group != 0 && core_.file.header().version", by="dudetm"),
+    _one("the pool's version before the first combined record", "engine/shadow/shadow_impl.hpp", "if (form.group != 0) core_.file.require_feature(", "if (!MUTANT && form.group != 0) core_.file.require_feature(", by="dudetm"),
     _left_out("an eviction waits for writers (E1)", "engine/shadow/paging.cpp", "  quiesce();", by="paging"),
     _one("a writer meets an eviction's mark (E1)", "engine/shadow/paging.cpp", "if (now & evicting) return false;", "if (!MUTANT && (now & evicting) != 0) return false;", by="paging"),
     _left_out("a stamp is complete below what is pending (T1)", "tm/htm.hpp", "        all = std::min(all, domain.slots[i].pending.load(std::memory_order_acquire) - 1);", by="htm"),

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "perdure/engine/shadow/shadow.hpp"
+#include "perdure/pool/features.hpp"
 
 namespace perdure::engine::shadow {
 
@@ -99,9 +100,8 @@ void Shadow<Tm, How>::group_transactions() {
       return core_.poisoned() ? core_.why() : Status();
     };
   persister_.configure(std::move(grouping));
-  // A record of a kind that version 2 does not know: the header says so, durably, before the first.
-  if (form.group != 0 && core_.file.header().version < pool::format_version)
-    core_.publish([](pool::Header& h) { h.version = pool::format_version; }).or_throw();
+  // FEATURE-1: before the first record of a kind that not every build knows.
+  if (form.group != 0) core_.file.require_feature(pool::Feature::combined_records).or_throw();
 }
 
 template <class Tm, Reproduce How>
