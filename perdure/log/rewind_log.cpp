@@ -32,6 +32,7 @@ RewindLog::RewindLog(medium::Medium& medium, std::uint64_t offset, std::uint64_t
   const auto whole = [&](std::uint64_t from, std::uint64_t to, std::uint64_t of) { return medium.allocated_from(from, to - from) / of; };
   arena_.start(whole(arena_.begin(), arena_.line_at(arena_.lines()), LogArena::line),
                arena_.buckets() == 0 ? 0 : whole(arena_.bucket(0), arena_.end(), arena_.bucket(1) - arena_.bucket(0)));
+  note_whole();
   if (const std::uint64_t cells = cells_of(bytes, shape); cells == 0)
     pointers_ = std::make_unique<SimpleLog>(nvm_, arena_, control_);
   else
@@ -64,6 +65,7 @@ Status RewindLog::ready(std::uint64_t lines, std::uint64_t buckets) {
   if (Status s = allocate(arena_.line_at(arena_.lines_ready()), arena_.line_at(lines)); !s.ok()) return s;
   if (Status s = allocate(arena_.bucket(arena_.buckets_ready()), arena_.bucket(buckets)); !s.ok()) return s;
   arena_.more(lines, buckets);
+  note_whole();
   return {};
 }
 

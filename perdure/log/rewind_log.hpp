@@ -62,6 +62,8 @@ class RewindLog {
   Status reserve();
   /// Allocates until `n` more records fit, or there is no more of the log: ask fits(). `full` where the disk is; the log is as it was.
   Status extend(std::uint64_t n);
+  /// Is all of it allocated? From any thread.
+  [[nodiscard]] bool whole() const noexcept { return whole_.load(std::memory_order_relaxed); }  // pairs with nothing: a hint
   /// As many records as the log has room for when it is empty and allocated as a whole.
   [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
   /// From any thread.
@@ -102,6 +104,9 @@ class RewindLog {
   [[nodiscard]] std::uint64_t pending() const noexcept { return tree_ ? 0 : pointers_->pending(); }
   Status ready(std::uint64_t lines, std::uint64_t buckets);
   Status cover();
+  void note_whole() noexcept {
+    if (arena_.lines_ready() == arena_.lines() && arena_.buckets_ready() == arena_.buckets()) whole_.store(true, std::memory_order_relaxed);
+  }
 
   const std::uint64_t control_, seed_;
   const RewindShape shape_;
@@ -115,6 +120,7 @@ class RewindLog {
   std::vector<std::uint64_t> removed_;  // lines of records that are removed, not settled
   std::uint64_t capacity_ = 0, appended_ = 0;
   std::atomic<std::uint64_t> records_{0};
+  std::atomic<bool> whole_{false};
 };
 
 }  // namespace perdure::log

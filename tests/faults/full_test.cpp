@@ -287,13 +287,13 @@ class FullDisk : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(FullDisk, WhileCreating) {
-  on_a_small_disk(scratch, "3m", [&] {
+  on_a_small_disk(scratch, "64k", [&] {  // less than the root's span and the header
     const auto pool = TestPool::try_open(path, options());
     ASSERT_FALSE(pool.ok());
     EXPECT_EQ(pool.code(), Code::full) << pool.status().message();
     EXPECT_NE(pool.status().message().find(path), std::string::npos) << pool.status().message();
     EXPECT_TRUE(std::filesystem::is_empty(scratch.folder())) << "nothing half-made is left";
-    ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT, "size=32m"), 0);
+    resize_disk(scratch, "32m");
     TestPool made = TestPool::open(path, options());
     made.update([](auto& tx, Root& root) { step(tx, root, 1); });
     EXPECT_EQ(steps_in(made), 1U);
@@ -329,7 +329,7 @@ TEST_P(FullDisk, WhileGrowingLoggingAndCheckpointing) {
                   Code::ok);
       expect_sound(*pool);
       // room again: it grows
-      ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT, "size=48m"), 0);
+      resize_disk(scratch, "48m");
       for (std::uint64_t i = 0; i < 200; ++i)
         pool->update([&](auto& tx, Root& root) { root.names.put(tx, 6000 + i, std::string(20000, 'f')); });
       expect_sound(*pool);

@@ -2,6 +2,7 @@
 #include "perdure/engine/rewind/manager.hpp"
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -31,6 +32,14 @@ Result<bool> Manager::extend(ManagedLog& log, std::uint64_t n) {
   const std::lock_guard lock(log.log.mutex());
   if (Status s = log.log.extend(log.kept + n); !s.ok()) return s;
   return log.log.fits(log.kept + n);
+}
+
+void Manager::prepare_ahead(ManagedLog& log, std::uint64_t n) noexcept {
+  if (log.log.whole()) return;
+  try {
+    (void)extend(log, n);
+  } catch (const std::bad_alloc&) {  // of a message
+  }
 }
 
 Status Manager::format() {

@@ -80,6 +80,8 @@ class Manager {
   /// Allocates more of the log, until `n` records find room beside what is kept, or there is no more of it. Whether they do. `full` where the
   /// disk is.
   Result<bool> extend(ManagedLog& log, std::uint64_t n);
+  /// The same between transactions, before it is needed: what can't be had now is asked for again then. Cheap.
+  void prepare_ahead(ManagedLog& log, std::uint64_t n) noexcept;
   [[nodiscard]] ManagedLog& log_of(std::uint64_t number) noexcept { return *logs_[number < logs_.size() ? number : logs_.size() - 1]; }
 
   /// Logs and stores a word. False, with nothing changed: the log is too full (K5). Throws error(too_big), std::bad_alloc.

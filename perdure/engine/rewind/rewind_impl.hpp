@@ -103,7 +103,9 @@ std::uint64_t Rewind<Tm>::Context::commit(Durability) {
     if (!s.ok()) core_.lost(drawn, s);
   });
   if (!ops_.empty()) ops_.reusable(heap_);
+  const std::uint64_t records = tx_.records;
   end();
+  engine_.manager_.prepare_ahead(log_, 4 * records + 4);  // for the next one, which may be larger, and its rollback
   this->committed(engine_);
   return id;
 }
