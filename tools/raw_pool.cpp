@@ -41,10 +41,15 @@ std::vector<RingReport> RawPool::scan_rings(const std::function<void(std::uint32
   for (std::uint32_t i = 0; i < h.ring_count; ++i) {
     const medium::RingMap map = medium().map_ring(pool::ring_offset(h, i), h.ring_bytes).value();
     RingReport report{i, h.ring_head[i], {}};
+    std::uint64_t last = h.applied;
     report.scan = log::scan_ring(map, report.head, log::ring_seed(h.uuid, h.epoch, i), h.append_unit, path_ + ": ring " + std::to_string(i),
                                  [&](const log::RecordView& record) {
+                                   last = std::max(last, record.id());
                                    if (f) f(i, record);
                                  });
+    if (report.scan.damage.ok())
+      report.scan.damage = log::later_than_header(map, report.head, report.scan.end, log::ring_seed(h.uuid, h.epoch, i), h.append_unit,
+                                                  last + 1, path_ + ": ring " + std::to_string(i));
     reports.push_back(std::move(report));
   }
   return reports;

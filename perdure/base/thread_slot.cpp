@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/base/cpu.hpp"
 #include "perdure/base/status.hpp"
 
 namespace perdure::base {
@@ -40,6 +41,9 @@ struct SlotGuard {
   ~SlotGuard() {
     if (slot < 0) return;
     detail::slot_of_this_thread = -1;
+    // What this thread wrote back is durable before the slot's next owner counts fences
+    // (MARK-5, medium/line_marks.hpp).
+    store_fence();
     taken[static_cast<std::size_t>(slot)].store(false, std::memory_order_release);  // pairs with the acquire in take_thread_slot
   }
 };

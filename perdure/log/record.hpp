@@ -214,6 +214,19 @@ struct RecordView {
   [[nodiscard]] bool checks(std::uint64_t seed) const noexcept {
     return record_checksum(words, payload_words(), position, base::Fold(seed)) == words[1];
   }
+  /// How many generations of a ring of `ring_bytes` later it was written than at `position`: 1 to `most`, or 0 where it is no record of those.
+  [[nodiscard]] std::uint64_t generations_later(std::uint64_t seed, std::uint64_t ring_bytes, std::uint64_t most) const noexcept {
+    base::Fold fold(seed);
+    const std::uint64_t n = payload_words();
+    for (std::uint64_t i = 0; i < n; i += 2) fold.add(words[header_words + i], words[header_words + i + 1]);
+    fold.add(words[0], words[2]);
+    for (std::uint64_t k = 1; k <= most; ++k) {
+      base::Fold all = fold;
+      all.add(position + k * ring_bytes, n);
+      if (all.value() == words[1]) return k;
+    }
+    return 0;
+  }
 };
 
 /// Calls f(Entry) for each entry of payload words [p, p + n). False when an entry overruns (only damage can do that).

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/log/redo.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 
 #include "perdure/log/redo_team.hpp"
@@ -10,38 +8,6 @@
 #include "perdure/pool/allocation.hpp"
 
 namespace perdure::log {
-namespace {
-
-constexpr std::uint64_t mapped_from = 64 << 10;  // bytes of masks: a home of 32 MiB
-
-}
-
-void LineMasks::fit(std::uint64_t home_bytes) {
-  const std::uint64_t pages = (home_bytes >> page_bits) + 1;
-  if (pages <= fits_) return;
-  // Mapped: what calloc had before it would clear, all of it. A small one is cleared sooner than mapped.
-  const std::uint64_t bytes = pages * 8;
-  void* const p = bytes < mapped_from ? std::calloc(pages, 8)
-                                      : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p == nullptr || p == MAP_FAILED) throw std::bad_alloc();
-  decltype(words_) words(static_cast<std::uint64_t*>(p), Free{bytes});
-  for (const auto* noted : {&pages_, &taken_})
-    for (const std::uint64_t page : *noted) words.get()[page] = words_.get()[page];
-  words_ = std::move(words);
-  fits_ = pages;
-}
-
-bool LineMasks::write_back(medium::Medium& medium, std::uint64_t most) {
-  return take(most, [&](const std::vector<std::uint64_t>& lines) { medium.flush_lines(medium.log_bytes(), lines); });
-}
-
-void LineMasks::Free::operator()(std::uint64_t* p) const noexcept {
-  if (bytes < mapped_from)
-    std::free(p);
-  else
-    ::munmap(p, bytes);
-}
-
 HomeWriter::HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use use, LineMasks* masks)
     : medium_(medium),
       max_home_bytes_(max_home_bytes),
@@ -120,6 +86,11 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
         medium, *map, header.ring_head[i], ring_seed(header.uuid, header.epoch, i), header.append_unit, ring_name(medium, i),
         header.applied, static_cast<unsigned>(parts), [&](std::uint64_t bytes) { progress.to(i * header.ring_bytes + bytes); }, records);
     if (!scan.damage.ok()) return scan.damage;
+    const bool any = static_cast<std::ptrdiff_t>(records.size()) != begins.back();
+    if (Status s = later_than_header(*map, header.ring_head[i], scan.end, ring_seed(header.uuid, header.epoch, i), header.append_unit,
+                                     any ? records.back().id() : header.applied, ring_name(medium, i));
+        !s.ok())
+      return s;
     total += scan.bytes_above;
   }
   begins.push_back(static_cast<std::ptrdiff_t>(records.size()));

@@ -10,16 +10,13 @@
 // Thread safety: one thread an object.
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "perdure/base/status.hpp"
+#include "perdure/log/line_masks.hpp"
 #include "perdure/log/progress.hpp"
 #include "perdure/log/record.hpp"
 #include "perdure/medium/medium.hpp"
@@ -27,70 +24,6 @@
 #include "perdure/pool/pool_file.hpp"
 
 namespace perdure::log {
-
-/// Which lines of home have been stored to and are not yet written back: a bit a line, a word a page, and the pages with any, in the order they came. Kept
-/// over many writers, it has a line that is stored to again and again written back once. Used by one thread at a time.
-class LineMasks {
- public:
-  static constexpr std::uint64_t page_bits = 12, line_bits = 6, lines_a_page = 64;
-
-  /// For a home of so many bytes. It may grow; what is noted stays. Throws std::bad_alloc. Zeros that are not touched take no memory.
-  void fit(std::uint64_t home_bytes);
-  /// Throws std::bad_alloc.
-  void note(std::uint64_t line) {
-    std::uint64_t& mask = words_.get()[line / lines_a_page];
-    if (mask == 0) pages_.push_back(line / lines_a_page);
-    mask |= std::uint64_t{1} << line % lines_a_page;
-  }
-  /// What is noted from here on is left for the next begin(): write_back() has an end beside stores that go on. (A line that it had not come to is written back
-  /// with what it holds by then.) Before it nothing may be left of the last one.
-  void begin() noexcept { std::swap(pages_, taken_); }
-  /// Starts the write-back of about `most` of the lines that were noted before begin(). Whether that was all. The caller fences. Throws std::bad_alloc.
-  bool write_back(medium::Medium& medium, std::uint64_t most = ~std::uint64_t{0});
-  /// All of them: f(lines) for some at a time. `in_order`: by address. Throws std::bad_alloc.
-  template <class F>
-  void take_all(bool in_order, F&& f) {
-    begin();
-    if (in_order) std::sort(taken_.begin(), taken_.end());
-    take(~std::uint64_t{0}, f);
-  }
-  [[nodiscard]] bool empty() const noexcept { return pages_.empty() && taken_.empty(); }
-
- private:
-  static constexpr std::size_t batch = 4096;
-  template <class F>
-  bool take(std::uint64_t most, F&& f);
-
-  struct Free {
-    std::uint64_t bytes;
-    void operator()(std::uint64_t* p) const noexcept;
-  };
-  std::unique_ptr<std::uint64_t[], Free> words_;
-  std::uint64_t fits_ = 0;  // pages
-  std::vector<std::uint64_t> pages_, taken_, lines_;
-};
-
-template <class F>
-bool LineMasks::take(std::uint64_t most, F&& f) {
-  lines_.reserve(batch);  // or nothing is taken
-  std::size_t done = 0;
-  for (std::uint64_t lines = 0; done < taken_.size() && lines < most; ++done) {
-    const std::uint64_t page = taken_[done];
-    if (lines_.size() + lines_a_page > batch) {
-      f(std::as_const(lines_));
-      lines_.clear();
-    }
-    for (std::uint64_t mask = std::exchange(words_.get()[page], 0); mask != 0; mask &= mask - 1, ++lines)
-      lines_.push_back(page * lines_a_page + static_cast<std::uint64_t>(std::countr_zero(mask)));
-  }
-  if (!lines_.empty()) f(std::as_const(lines_));
-  lines_.clear();
-  if (done == taken_.size())
-    taken_.clear();
-  else
-    taken_.erase(taken_.begin(), taken_.begin() + static_cast<std::ptrdiff_t>(done));
-  return taken_.empty();
-}
 
 /// Stores words to home through the medium and remembers which lines to flush.
 class HomeWriter final : public pool::HeapTarget {

@@ -22,7 +22,17 @@ constexpr std::uint32_t batch_of(std::uint32_t cls) noexcept {
 // Blocks of this size and more may be served by whole chunks where no span of theirs can be had: in small pools, and in full ones.
 constexpr std::uint64_t may_be_chunk = 8 << 10;
 
+// Bitmaps that are looked at before other threads may have the mutex: up to 512 lines of memory.
+constexpr std::uint64_t look_step = 512;
+
 }  // namespace
+
+/// What has been tried so far for one reservation (find_more).
+struct Heap::Search {
+  enum class Step : std::uint8_t { give_back, look, grow, none } step = Step::give_back;
+  bool grown = false;
+  Status why;  ///< of the growth that failed
+};
 
 struct Heap::Impl {
   Impl(PoolFile& p, std::byte* view)
@@ -31,11 +41,13 @@ struct Heap::Impl {
                 [&p](std::uint64_t chunk, std::uint64_t count) { return allocate_chunks(p.medium(), chunk, count); }),
         max_home(p.header().max_home_bytes),
         root(p.header().root_offset),
+        used_is_exact(p.header().heap_exact != 0),
         used_at_opening(p.header().heap_used) {}
   PoolFile& pool;
   mutable std::mutex mutex;
   Central central;
   const std::uint64_t max_home, root;  // the header's, which never change (other fields of it do, under a lock that we don't take)
+  const bool used_is_exact;            // or a hint (heap_used in the header)
   const std::uint64_t used_at_opening;
   std::atomic<std::int64_t> used_apart{0};  // noted where there was no memory for a row
 
@@ -90,7 +102,7 @@ std::uint64_t Heap::used_bytes() const noexcept {
 
 Heap::Looked Heap::looked() const {
   const std::lock_guard guard(impl_->mutex);
-  return {impl_->central.words_looked_at(), impl_->central.spans_looked_at()};
+  return {impl_->central.words_looked_at(), impl_->central.spans_looked_at(), impl_->central.bitmaps_looked_at()};
 }
 
 // --- reserve ----------------------------------------------------------------------------------------------------------------------
@@ -109,64 +121,93 @@ Result<HeapOp> Heap::reserve_slow(std::uint64_t bytes) {
   Row* const row = make_row();
   if (row == nullptr) return failure(Code::out_of_memory, heap.pool.path(), "no memory for a thread's block cache");
   const std::uint32_t span = span_chunks(cls);
-  Status why;
+  Search search;
   {
-    const std::lock_guard guard(heap.mutex);
-    // What is known; then spans that other classes hold empty; then more home; then what this thread keeps of other classes.
-    for (int effort = 0;; ++effort) {
+    std::unique_lock lock(heap.mutex);
+    do {
       row->count[cls] += heap.central.take_blocks(cls, batch_of(cls), row->blocks[cls], heap.pool.home_bytes());
-      if (row->count[cls] > 0) break;
-      if (effort == 0) {
-        heap.central.drop_empty_spans();
-      } else if (effort == 1) {
-        why = heap.grow(2 * span - 1);  // wherever home ends, a whole span fits
-        if (!why.ok() && why.code() != Code::full) return why;
-      } else if (effort == 2) {
-        for (std::uint32_t c = 0; c < small_classes; ++c)
-          while (row->count[c] > 0) heap.central.give_block(row->blocks[c][--row->count[c]]);
-        heap.central.drop_empty_spans();
-      } else {
-        break;
-      }
-    }
-    if (Status s = heap.central.take_refusal(); !s.ok()) why = std::move(s);
+      // Growth by 2 * span - 1 chunks: wherever the data region ends, a whole span fits.
+    } while (row->count[cls] == 0 && find_more(search, lock, 2 * span - 1));
   }
+  if (row->count[cls] == 0 && !search.why.ok() && search.why.code() != Code::full) return search.why;
   HeapOp op;
   if (reserve_cached(bytes, op)) return op;
   if (span > 1 && class_bytes(cls) >= may_be_chunk) {
     auto chunk = reserve_chunks(1);
     if (chunk.ok() || chunk.code() != Code::full) return chunk;
   }
-  if (why.ok()) why = failure(Code::full, heap.pool.path(), "no room for a block of " + number(bytes) + " bytes", {}, "free objects");
-  return why;
+  if (!search.why.ok()) return search.why;
+  return failure(Code::full, heap.pool.path(), "no room for a block of " + number(bytes) + " bytes", {}, "free objects");
 }
 
 Result<HeapOp> Heap::reserve_chunks(std::uint64_t chunks) {
   Impl& heap = *impl_;
-  const std::lock_guard guard(heap.mutex);
-  (void)heap.central.take_refusal();  // an earlier call's, which others served in the end
-  Status why;
-  for (int effort = 0; effort < 4; ++effort) {
+  Search search;
+  std::unique_lock lock(heap.mutex);
+  do {
     if (const std::uint64_t chunk = heap.central.take_chunks(chunks, heap.pool.home_bytes()); chunk != 0)
       return HeapOp{chunk * chunk_bytes, large_class, static_cast<std::uint32_t>(chunks), true};
-    if (effort == 0) {
-      heap.central.drop_empty_spans();
-    } else if (effort == 1) {
-      why = heap.grow(chunks);
-      if (!why.ok() && why.code() != Code::full) return why;
-    } else if (effort == 2) {
-      if (Row* const row = this_row())
-        for (std::uint32_t c = 0; c < small_classes; ++c)
-          while (row->count[c] > 0) heap.central.give_block(row->blocks[c][--row->count[c]]);
-      heap.central.drop_empty_spans();
-    }
-  }
-  if (Status s = heap.central.take_refusal(); !s.ok()) why = std::move(s);
-  if (!why.ok()) return why;
+  } while (find_more(search, lock, chunks));
+  if (!search.why.ok()) return search.why;
   return failure(Code::full, heap.pool.path(),
                  "no " + number(chunks) + " free chunks in a row (" + number(heap.central.free_chunks()) + " are free, at most " +
                      number(heap.central.longest_run()) + " in a row)",
                  {}, "free objects, or make the pool with a larger max_size");
+}
+
+// Gets more free chunks, or free blocks, for whoever found none among those that are known: the
+// cheapest source first. False when all have been tried, or one failed (search.why). It may let go
+// of the mutex and take it again.
+bool Heap::find_more(Search& search, std::unique_lock<std::mutex>& lock, std::uint64_t grow_by) {
+  Central& central = impl_->central;
+  for (;;) {
+    switch (search.step) {
+      case Search::Step::give_back:
+        // First: one block in this thread's cache keeps its span from being empty, and it may hold
+        // 128 blocks of a class.
+        search.step = Search::Step::look;
+        (void)central.take_refusal();  // one of a call that was served in the end
+        if (Row* const row = this_row())
+          for (std::uint32_t c = 0; c < small_classes; ++c)
+            while (row->count[c] > 0) central.give_block(row->blocks[c][--row->count[c]]);
+        central.drop_empty_spans();
+        return true;
+      case Search::Step::look:
+        if (search.grown ? look(lock) : !grows_without_a_search() && look(lock)) return true;
+        search.step = search.grown ? Search::Step::none : Search::Step::grow;
+        break;
+      case Search::Step::grow:
+        search.grown = true;
+        search.why = impl_->grow(grow_by);
+        if (!search.why.ok() && search.why.code() != Code::full) return false;
+        // where it grew without a search, and by less than was asked for or not at all
+        search.step = Search::Step::look;
+        if (search.why.ok()) return true;
+        break;
+      case Search::Step::none:
+        if (Status s = central.take_refusal(); !s.ok()) search.why = std::move(s);
+        return false;
+    }
+  }
+}
+
+// Looks at some spans of earlier sessions; false when there are none left. After each step others
+// may have the mutex: they need not wait until all of a large pool has been looked at. They may have
+// grown the pool or given blocks back, so that the caller must see what there is now, whether this
+// step found an empty span or not.
+bool Heap::look(std::unique_lock<std::mutex>& lock) {
+  if (impl_->central.look_for_empty(look_step, impl_->pool.home_bytes()) == 0) return false;
+  lock.unlock();
+  lock.lock();
+  return true;
+}
+
+// Where more than half of the data region is in use a search would bring less than half of it, and
+// cost a look at each of its spans. So when the region grows, either it was at most twice as large
+// as what is used, or it had no span without a block.
+bool Heap::grows_without_a_search() const noexcept {
+  const std::uint64_t home = impl_->pool.home_bytes(), objects = home - impl_->central.first() * chunk_bytes;
+  return impl_->used_is_exact && home < impl_->max_home && used_bytes() > objects / 2;
 }
 
 // --- giving back ------------------------------------------------------------------------------------------------------------------
@@ -245,14 +286,19 @@ Result<HeapOp> Heap::prepare_free(std::uint64_t offset) {
   const std::uint64_t chunk = offset / chunk_bytes;
   if (op->cls == large_class) {
     const std::lock_guard guard(heap.mutex);
-    if (!heap.central.mark_large(chunk, op->chunks, true)) return heap.being_freed(offset);
+    // again: since then others may have freed it, and its chunks be a span's
+    op = heap.find(offset);
+    if (!op.ok()) return op;
+    if (op->cls != large_class || !heap.central.mark_large(chunk, op->chunks, true)) return heap.being_freed(offset);
     return op;
   }
   Span* span = heap.central.span_at(chunk);
   if (__builtin_expect(span == nullptr, 0)) {
     const std::lock_guard guard(heap.mutex);
     span = heap.central.open_span(span_chunk_of(offset, span_chunks(op->cls), heap.central.first()), heap.pool.home_bytes());
-    if (span == nullptr) return heap.invalid(offset, "a damaged span (run `perdure check`)");
+    // Damage, or a doomed transaction's free: the span has been given up, and what find() took for
+    // its bitmap is somebody's data.
+    if (span == nullptr) return heap.invalid(offset, "no block of a span that is in use (if it should be one, run `perdure check`)");
   }
   // A doomed transaction comes here with a block that others have freed: its span may be gone, and the object be another span's by now.
   if (span->cls != op->cls) return heap.invalid(offset, "that block is free");

@@ -10,7 +10,9 @@
 // Crash invariants:
 //   H1 a bit is applied only for a transaction that has its id, and reaches home only once that is as durable as its order asks;
 //   H2 a freed block is reserved again only after its free was applied: so whatever next uses its chunk has a higher id;
-//   H3 a span's list is built from the view before its first allocation or free;
+//   H3 a span's list is built from the view before its first allocation or free. So a span of an
+//      earlier session that has no list yet has neither blocks in a transaction's hands nor ops in
+//      this session's log: if its bitmap is empty, its chunks may be given to any class;
 //   H4 home never shows a span's directory word before the span's zeroed bitmap (chunks change hands: what lies there was data). Ops
 //      applied to home fence between the two (HeapTarget::fence). A checkpoint that copies changed lines of the view to home takes the
 //      changed lines of the directory (home offsets below first_chunk * chunk_bytes) FIRST, into memory of its own, and writes them
@@ -22,6 +24,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -126,6 +129,7 @@ class Heap {
   /// What opening and reserving have looked at so far: tests hold the cost of opening to it.
   struct Looked {
     std::uint64_t directory_words = 0, spans = 0;
+    std::uint64_t bitmaps = 0;  ///< of earlier sessions' spans, in search of empty ones
   };
   [[nodiscard]] Looked looked() const;
 
@@ -138,6 +142,7 @@ class Heap {
     std::uint64_t blocks[small_classes][row_blocks];  // only what count says has ever been written
   };
   struct Impl;
+  struct Search;
 
   [[nodiscard]] Row* this_row() const noexcept {
     // relaxed: a slot's row is made and used by the slot's owner; its next owner synchronizes with it by taking the slot
@@ -147,6 +152,9 @@ class Heap {
   void note_slow(std::int64_t bytes) noexcept;
   Result<HeapOp> reserve_slow(std::uint64_t bytes);
   Result<HeapOp> reserve_chunks(std::uint64_t chunks);
+  bool find_more(Search& search, std::unique_lock<std::mutex>& lock, std::uint64_t grow_by);
+  bool look(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] bool grows_without_a_search() const noexcept;
   void give_back(std::uint64_t offset, std::uint32_t cls) noexcept;
 
   std::unique_ptr<std::atomic<Row*>[]> rows_;  // one a thread slot

@@ -123,12 +123,32 @@ Span* Central::make_span(std::uint32_t cls, std::uint64_t chunk) {
   return span;
 }
 
+// Whether the directory word at `head` is that of a span that lies where one of its class may.
+bool Central::is_whole(std::uint64_t head, ChunkWord word, std::uint64_t home_bytes) const noexcept {
+  if (word.kind() != ChunkWord::small || word.size_class() >= small_classes) return false;
+  const std::uint64_t chunks = classes[word.size_class()].chunks;
+  return word.count() == chunks && (head + chunks) * chunk_bytes <= home_bytes && (head - first_) % chunks == 0;
+}
+
+bool Central::any_block(std::uint64_t head, const ClassInfo& info, bool used) const noexcept {
+  const auto* const bitmap = reinterpret_cast<const std::uint64_t*>(view_ + head * chunk_bytes);
+  for (std::uint32_t i = 0; i < info.blocks; i += 64) {
+    const std::uint32_t in_word = std::min(info.blocks - i, 64U);
+    const std::uint64_t all = in_word == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << in_word) - 1;
+    // Relaxed: nothing changes the bitmap of a span that is unopened.
+    const std::uint64_t bits = __atomic_load_n(bitmap + i / 64, __ATOMIC_RELAXED);
+    if (((used ? bits : ~bits) & all) != 0) return true;
+  }
+  return false;
+}
+
 Span* Central::open_span(std::uint64_t head, std::uint64_t home_bytes) {
   if (Span* known = span_at(head)) return known;
+  // Free chunks, or a large object's. Relaxed: the table is written under the mutex, which we hold.
+  if (table_[head].load(std::memory_order_relaxed) != 0) return nullptr;
   const ChunkWord w = word(head);
-  if (w.kind() != ChunkWord::small || w.size_class() >= small_classes) return nullptr;
+  if (!is_whole(head, w, home_bytes)) return nullptr;
   const ClassInfo& info = classes[w.size_class()];
-  if (w.count() != info.chunks || (head + info.chunks) * chunk_bytes > home_bytes || (head - first_) % info.chunks != 0) return nullptr;
   ++spans_opened_;
   Span* const span = make_span(w.size_class(), head);
   for (std::uint32_t i = 0; i < info.blocks; ++i) {
@@ -158,6 +178,32 @@ void Central::drop_empty_spans() {
       s = after;
     }
   }
+}
+
+std::uint64_t Central::look_for_empty(std::uint64_t most, std::uint64_t home_bytes) {
+  std::uint64_t looked = 0;
+  for (std::uint32_t cls = 0; cls < small_classes && looked < most; ++cls) {
+    Class& c = classes_[cls];
+    const ClassInfo& info = classes[cls];
+    while (c.looked_at < c.unopened.size() && looked < most) {
+      ++looked;
+      const std::uint64_t head = c.unopened[c.looked_at];
+      // A free may have opened it since: it is listed, or full, or has been given up.
+      const bool opened = table_[head].load(std::memory_order_relaxed) != 0;
+      if (!opened && (!is_whole(head, word(head), home_bytes) || any_block(head, info, true))) {
+        ++c.looked_at;
+        continue;
+      }
+      c.unopened[c.looked_at] = c.unopened.back();
+      c.unopened.pop_back();
+      if (opened) continue;
+      for (std::uint64_t chunk = head; chunk < head + info.chunks; ++chunk)
+        table_[chunk].store(known_free, std::memory_order_release);  // pairs with span_at
+      runs_.add(head, info.chunks);
+    }
+  }
+  bitmaps_ += looked;
+  return looked;
 }
 
 // Reads on in the directory, at least a page of it; false at home's end.
@@ -205,17 +251,10 @@ Span* Central::usable_span(std::uint32_t cls, std::uint64_t home_bytes) {
     while (!c.unopened.empty()) {
       const std::uint64_t head = c.unopened.back();
       c.unopened.pop_back();
+      c.looked_at = std::min(c.looked_at, c.unopened.size());
       if (table_[head].load(std::memory_order_relaxed) != 0) continue;  // opened by a free meanwhile (and full again, or listed)
       // a full one stays closed: no memory for it until something in it is freed
-      const ClassInfo& info = classes[cls];
-      bool room = false;
-      for (std::uint32_t i = 0; i < info.blocks && !room; i += 64) {
-        const std::uint32_t in_word = std::min(info.blocks - i, 64U);
-        const std::uint64_t full = in_word == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << in_word) - 1;
-        room =
-            (__atomic_load_n(reinterpret_cast<const std::uint64_t*>(view_ + head * chunk_bytes) + i / 64, __ATOMIC_RELAXED) & full) != full;
-      }
-      if (room) (void)open_span(head, home_bytes);
+      if (any_block(head, classes[cls], false)) (void)open_span(head, home_bytes);
       if (c.listed != nullptr) return c.listed;
     }
     if (const std::uint64_t chunk = runs_.take(n, n, first_, allocate_, refused_); chunk != 0) {
@@ -282,7 +321,8 @@ void Central::give_chunks(std::uint64_t chunk, std::uint64_t count) {
 
 bool Central::mark_large(std::uint64_t chunk, std::uint64_t count, bool freeing) {
   const std::uintptr_t now = table_[chunk].load(std::memory_order_relaxed);
-  if (freeing && now % 8 == large_freeing) return false;
+  // 0: an object of an earlier session, of which nothing is known yet.
+  if (now % 8 != (freeing ? large_taken : large_freeing) && !(freeing && now == 0)) return false;
   table_[chunk].store(count << 3 | (freeing ? large_freeing : large_taken), std::memory_order_release);  // pairs with span_at
   return true;
 }

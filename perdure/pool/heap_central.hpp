@@ -5,6 +5,13 @@
 //
 // What is known of a chunk is in table_ (an entry a chunk, address space until touched): nothing, "free", a Span, or a large object.
 // Blocks in threads' caches and in transactions count as taken here.
+//
+// A span of an earlier session that nothing has been allocated from or freed in since the opening
+// is *unopened*: no transaction has a block of it in hand, and no log has an op on it, for both
+// would have opened it (H3). So where its bitmap has no bit, it has no block, and stays so while it
+// is unopened: its chunks may serve any class (look_for_empty). It keeps its directory words, as a
+// span that was emptied in this session does; whoever makes something else there dissolves it
+// (heap_apply.hpp).
 // Thread safety: under the Heap's mutex, but span_at() and what it returns: spans live as long as the heap, and are used again.
 #pragma once
 
@@ -73,8 +80,12 @@ class Central {
   std::uint64_t take_chunks(std::uint64_t count, std::uint64_t home_bytes);
   void give_block(std::uint64_t offset);
   void give_chunks(std::uint64_t chunk, std::uint64_t count);
-  /// Gives the chunks of spans without a block in use to whoever needs chunks.
+  /// Gives the chunks of opened spans without a block in use to whoever needs chunks.
   void drop_empty_spans();
+  /// The same for unopened spans that the cursor has passed: looks at the bitmaps of up to `most`
+  /// that it has not looked at before. Returns how many it looked at: 0 when none is left. A
+  /// session looks at each span once.
+  std::uint64_t look_for_empty(std::uint64_t most, std::uint64_t home_bytes);
 
   /// The span that a chunk belongs to, null when it is not known as one. Any thread, no lock.
   [[nodiscard]] Span* span_at(std::uint64_t chunk) const noexcept {
@@ -83,9 +94,12 @@ class Central {
   }
   /// Why free chunks could not be had since the last call: the disk is full. Ok: there were none.
   [[nodiscard]] Status take_refusal() { return std::exchange(refused_, {}); }
-  /// Makes the span that the view has at `head` known (H3); null when the view has none there.
+  /// Makes the span that the view has at `head` known (H3); null when the view has none there, or
+  /// when its chunks have been given up since: the view's words say "span" until the transaction
+  /// that has them now commits.
   Span* open_span(std::uint64_t head, std::uint64_t home_bytes);
-  /// A large object that is about to be freed (true), or is kept after all. False when it is about to be freed already.
+  /// A large object that is about to be freed (true), or is kept after all. False, and nothing
+  /// changes, when it is about to be freed already, or is no large object any more.
   bool mark_large(std::uint64_t chunk, std::uint64_t count, bool freeing);
 
   [[nodiscard]] ChunkWord word(std::uint64_t chunk) const noexcept {
@@ -101,6 +115,7 @@ class Central {
   [[nodiscard]] std::uint64_t longest_run() const noexcept { return runs_.longest(); }
   [[nodiscard]] std::uint64_t words_looked_at() const noexcept { return words_; }
   [[nodiscard]] std::uint64_t spans_looked_at() const noexcept { return spans_opened_; }
+  [[nodiscard]] std::uint64_t bitmaps_looked_at() const noexcept { return bitmaps_; }
 
  private:
   // table_ entries that are no Span: what it is in the low three bits, a large object's chunks above
@@ -109,6 +124,7 @@ class Central {
     Span* listed = nullptr;               // spans with available blocks
     std::uint32_t empty = 0;              // of those, spans without a block in use
     std::vector<std::uint64_t> unopened;  // first chunks of spans that the cursor has seen
+    std::size_t looked_at = 0;            // of those, at the front, with blocks (look_for_empty)
     std::vector<Span*> retired;           // to be used again; there is room for every span of the class
     std::size_t made = 0;
   };
@@ -116,6 +132,9 @@ class Central {
   bool look_further(std::uint64_t home_bytes);
   Span* usable_span(std::uint32_t cls, std::uint64_t home_bytes);
   Span* make_span(std::uint32_t cls, std::uint64_t chunk);
+  [[nodiscard]] bool is_whole(std::uint64_t head, ChunkWord word, std::uint64_t home_bytes) const noexcept;
+  /// Whether any of the span's blocks has the bit that `used` asks for.
+  [[nodiscard]] bool any_block(std::uint64_t head, const ClassInfo& info, bool used) const noexcept;
   void enter(Span& span, bool in) noexcept;
   void list(Span& span) noexcept;
   void unlist(Span& span) noexcept;
@@ -130,7 +149,7 @@ class Central {
   Status refused_;
   Class classes_[small_classes];
   std::vector<std::unique_ptr<Span>> spans_;
-  std::uint64_t words_ = 0, spans_opened_ = 0;
+  std::uint64_t words_ = 0, spans_opened_ = 0, bitmaps_ = 0;
 };
 
 }  // namespace perdure::pool

@@ -190,13 +190,18 @@ struct Sequences : Workload<Sequences, SequencesRoot, SequencesModel> {
 };
 
 /// Blocks of all sizes in ten slots, allocated and freed, so that chunks of a heap too small for all of them change hands: spans of one
-/// class, then another's, then part of a large block. A block holds its number of written words, then those.
+/// class, then another's, then part of a large block. A block holds its number of written words,
+/// then those. In every other round half of the steps end a session: chunks that one session has
+/// emptied serve the next one.
 struct ChurnRoot {
   std::array<ptr<std::uint64_t>, 10> slot;
 };
 struct Churn : Workload<Churn, ChurnRoot, std::array<std::vector<std::uint64_t>, 10>> {
   static constexpr const char* name = "churn";
-  static void shape(crashtest::Plan& plan) { plan.home_bytes = plan.max_home_bytes = 6 * pool::chunk_bytes; }
+  static void shape(crashtest::Plan& plan) {
+    plan.home_bytes = plan.max_home_bytes = 6 * pool::chunk_bytes;
+    if (plan.seed % 2 == 0) plan.reopen = 2;
+  }
 
   template <class Tx>
   void change(Tx& tx, Root& root, Model& m, Random& r) {

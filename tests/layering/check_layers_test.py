@@ -2,15 +2,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Is check_layers.py able to fail? Plants one breach at a time in a small tree and wants exactly that one found."""
 import pathlib
+import sys
 import tempfile
 import unittest
 
 import check_layers
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from limits import LimitedCase  # noqa: E402
+
 HEAD = f"// {check_layers.LICENCE}\n"
 
 
-class Planted(unittest.TestCase):
+class Planted(LimitedCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)

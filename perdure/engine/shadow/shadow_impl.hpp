@@ -445,7 +445,10 @@ Stats Shadow<Tm, How>::stats() {
   s.log_written = persister_.bytes_written();
   s.checkpoints = replay_ ? replay_->rounds() : checkpoints_.load(std::memory_order_relaxed);
   if (checkpoint_) s.checkpoint_lines = checkpoint_->lines();
-  if constexpr (stamps) s.aborts += tm_.unseen_aborts();
+  if constexpr (stamps) {
+    s.aborts += tm_.unseen_aborts();
+    s.without_lock = tm_.committed();
+  }
   if constexpr (requires { tm_.grants; }) {
     s.bias_grants = tm_.grants.load(std::memory_order_relaxed);
     s.bias_revocations = tm_.revocations.load(std::memory_order_relaxed);

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Chunks of spans that were emptied in an earlier session: every size class gets them, opening does
+// not look for them, a session looks at each span once at most, and neither threads nor
+// transactions that are bound to fail can break it.
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "heap_fixture.hpp"
+#include "perdure/pool/heap_central.hpp"
+
+namespace perdure::pool {
+namespace {
+
+using namespace testing;
+
+class HeapReuse : public HeapTest {
+ protected:
+  /// Allocates blocks of `bytes` until the pool is full.
+  std::vector<std::uint64_t> fill(std::uint64_t bytes) {
+    std::vector<std::uint64_t> all;
+    for (;;) {
+      const auto b = user->allocate(bytes);
+      if (!b.ok()) {
+        EXPECT_EQ(Code::full, b.code()) << b.status().message();
+        return all;
+      }
+      all.push_back(*b);
+    }
+  }
+  void free_all(const std::vector<std::uint64_t>& all) {
+    for (const std::uint64_t b : all) ASSERT_TRUE(user->free(b).ok());
+  }
+  void reopen(std::uint64_t max) {
+    close();
+    base = 0;
+    open(max);
+  }
+};
+
+// What was emptied in the same session always could be used for anything.
+TEST_F(HeapReuse, APoolEmptiedInAnEarlierSessionHoldsAsMuchAsOneEmptiedInThis) {
+  constexpr std::uint64_t max = 16 * MiB;
+  static constexpr std::uint64_t sizes[] = {1000, 60000, 16, 5000, 33000, 200000, 4096, 12000};
+  for (std::size_t i = 0; i < std::size(sizes); ++i) {
+    const std::uint64_t before = sizes[i], after = sizes[(i + 1) % std::size(sizes)];
+    std::size_t held[2];
+    for (const bool reopened : {false, true}) {
+      std::filesystem::remove(scratch.path());
+      open(max);
+      free_all(fill(before));
+      if (reopened) reopen(max);
+      held[reopened ? 1 : 0] = fill(after).size();
+      EXPECT_EQ(max, pool->home_bytes());
+      close();
+    }
+    EXPECT_EQ(held[0], held[1]) << after << " bytes after " << before;
+  }
+}
+
+// Opening looks at nothing; the first allocation for which the pool would have to grow looks at
+// spans until one serves.
+TEST_F(HeapReuse, ASessionLooksAtEachSpanOnceWhenItNeedsChunks) {
+  constexpr std::uint64_t max = 64 * MiB;
+  open(max);
+  std::vector<std::uint64_t> all, kept;
+  // 15 a span of one chunk
+  while (pool->home_bytes() < 40 * MiB) all.push_back(*user->allocate(4000));
+  const std::uint64_t home = pool->home_bytes();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i % 45 != 0 && i % 45 != 15) {
+      ASSERT_TRUE(user->free(all[i]).ok());  // of three spans two keep a block
+    }
+  }
+  reopen(max);
+  const std::uint64_t spans = all.size() / 15;
+  EXPECT_EQ(0U, pool->heap().looked().bitmaps);
+  ASSERT_TRUE(user->allocate(4000).ok());
+  EXPECT_EQ(0U, pool->heap().looked().bitmaps);  // its own class has room
+  // Blocks of another class: one span in three serves them, and then the pool grows.
+  std::uint64_t taken = 0;
+  while (pool->home_bytes() == home) {
+    ASSERT_TRUE(user->allocate(1000).ok());
+    ASSERT_LE(pool->heap().looked().bitmaps, spans + 1);
+    ++taken;
+    if (taken == 1) {
+      EXPECT_LE(pool->heap().looked().bitmaps, 512U);  // a step
+    }
+  }
+  EXPECT_GE(taken, (spans / 3 - 2) * 63) << "blocks of 1024 bytes, 63 in a span";
+  EXPECT_GE(pool->heap().looked().bitmaps, spans - 2);
+  // It never looks at one again: not when it grows once more, nor when it is full.
+  (void)fill(1000);
+  EXPECT_LE(pool->heap().looked().bitmaps, spans + 1);
+  close();
+}
+
+// A search would bring less than half of the region: a pool that fills up does not pay for it,
+// until it can grow no more.
+TEST_F(HeapReuse, APoolThatIsMoreThanHalfUsedGrowsWithoutASearch) {
+  constexpr std::uint64_t max = 24 * MiB;
+  open(max);
+  std::vector<std::uint64_t> all;
+  while (pool->home_bytes() < 16 * MiB) all.push_back(*user->allocate(4000));
+  for (std::size_t i = 0; i < all.size() / 3; ++i) ASSERT_TRUE(user->free(all[i]).ok());
+  reopen(max);
+  const std::uint64_t home = pool->home_bytes();
+  while (pool->home_bytes() == home) ASSERT_TRUE(user->allocate(1000).ok());
+  EXPECT_EQ(0U, pool->heap().looked().bitmaps);
+  (void)fill(1000);
+  EXPECT_EQ(max, pool->home_bytes());
+  EXPECT_GT(pool->heap().looked().bitmaps, 0U);
+  EXPECT_GT(pool->heap().used_bytes(), (max - 2 * chunk_bytes) / 10 * 9);
+  close();
+}
+
+// Large objects and spans beside each other, holes of all lengths between: what is not adjacent is
+// not joined, what is serves as one.
+TEST_F(HeapReuse, HolesBetweenLargeObjectsAndSpans) {
+  constexpr std::uint64_t max = 8 * MiB;
+  open(max);
+  std::vector<std::uint64_t> large, little;
+  for (;;) {
+    const auto a = user->allocate(3 * chunk_bytes), b = user->allocate(60000);
+    if (a.ok()) large.push_back(*a);
+    if (b.ok()) little.push_back(*b);
+    if (!a.ok() || !b.ok()) break;
+  }
+  free_all(little);
+  reopen(max);
+  for (std::size_t i = 0; i < large.size(); i += 2) ASSERT_TRUE(user->free(large[i]).ok());
+  reopen(max);
+  // All that is free serves blocks of one chunk's span.
+  const std::uint64_t objects = max / chunk_bytes - first_chunk(max), used = large.size() / 2 * 3 + 1;
+  const std::size_t blocks = fill(4096).size();
+  EXPECT_GE(blocks, (objects - used - 1) * 15);
+  close();
+}
+
+// A transaction that is bound to fail frees a block of a span that was emptied and is somebody's
+// large object by now. The directory still says "span" until that one commits, and where the bitmap
+// lay there may be anything.
+TEST_F(HeapReuse, AStaleFreeIntoAGivenUpSpan) {
+  for (const bool earlier_session : {false, true}) {
+    std::filesystem::remove(scratch.path());
+    base = 0;
+    open(4 * MiB);
+    const auto all = fill(4000);
+    free_all(all);
+    if (earlier_session) reopen(4 * MiB);
+    const auto large = pool->heap().reserve(3 * MiB);
+    ASSERT_TRUE(large.ok()) << large.status().message();
+    // a transaction's stores, which has not committed
+    std::memset(pool->view() + large->offset, 0xff, 3 * MiB);
+    std::size_t inside = 0;
+    for (const std::uint64_t b : all) {
+      if (b < large->offset || b >= large->offset + 3 * MiB) continue;
+      ++inside;
+      EXPECT_EQ(Code::invalid, pool->heap().prepare_free(b).code());
+    }
+    EXPECT_GT(inside, 100U);
+    std::memset(pool->view() + large->offset, 0, 3 * MiB);  // it is rolled back
+    pool->heap().release(*large);
+    EXPECT_GE(fill(1000).size() * 1024, 3 * MiB);
+    const auto found = blocks();
+    // and the root: none was given out twice
+    EXPECT_EQ(found.size(), pool->heap().used_bytes() / 1024 + 1);
+    close();
+  }
+}
+
+// A stale free of a large object whose chunks are a span's by now leaves the span alone.
+TEST_F(HeapReuse, AStaleFreeOfALargeObject) {
+  open();
+  auto central = std::make_unique<Central>(pool->view(), pool->header().max_home_bytes);
+  const std::uint64_t home = pool->home_bytes(), chunk = central->take_chunks(2, home);
+  ASSERT_NE(0U, chunk);
+  ASSERT_TRUE(central->mark_large(chunk, 2, true));
+  EXPECT_FALSE(central->mark_large(chunk, 2, true));  // another one's
+  central->give_chunks(chunk, 2);
+  EXPECT_FALSE(central->mark_large(chunk, 2, true));
+  const std::uint32_t cls = size_class(4000);  // a span has one chunk
+  std::uint64_t block = 0;
+  while (central->span_at(chunk) == nullptr) ASSERT_EQ(1U, central->take_blocks(cls, 1, &block, home));
+  Span* const span = central->span_at(chunk);
+  EXPECT_FALSE(central->mark_large(chunk, 2, true));
+  EXPECT_EQ(span, central->span_at(chunk));
+  EXPECT_FALSE(central->mark_large(chunk, 2, false));
+  EXPECT_EQ(span, central->span_at(chunk));
+}
+
+// Four threads in a pool that earlier sessions have emptied: what one gives up another gets, and no
+// block is given out twice.
+TEST_F(HeapReuse, FourThreadsInAnEmptiedPool) {
+  constexpr std::uint64_t max = 24 * MiB;
+  std::set<std::uint64_t> shared;
+  for (int session = 0; session < 6; ++session) {
+    base = 0;
+    open(max);
+    std::mutex mutex;
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < 4; ++t)
+      threads.emplace_back([&, t] {
+        std::mt19937_64 random(t + 10U * static_cast<unsigned>(session));
+        HeapUser mine(*pool);
+        const std::uint64_t log2 = 4 + (static_cast<std::uint64_t>(session) * 3 + t) % 13;
+        for (int i = 0; i < rounds_in(2000); ++i) {
+          if (random() % 3 != 0) {
+            const auto b = mine.allocate((std::uint64_t{1} << log2) + random() % (std::uint64_t{1} << log2));
+            if (b.code() == Code::full) continue;
+            ASSERT_TRUE(b.ok()) << b.status().message();
+            const std::lock_guard lock(mutex);
+            ASSERT_TRUE(shared.insert(*b).second);
+          } else {
+            std::uint64_t b = 0;
+            {
+              const std::lock_guard lock(mutex);
+              if (shared.empty()) continue;
+              auto it = shared.lower_bound(random() % pool->home_bytes());
+              if (it == shared.end()) it = shared.begin();
+              b = *it;
+              shared.erase(it);
+            }
+            ASSERT_TRUE(mine.free(b).ok());
+          }
+        }
+      });
+    for (auto& t : threads) t.join();
+    auto expected = shared;
+    expected.insert(pool->header().root_offset);
+    EXPECT_EQ(expected, blocks());
+    for (auto it = shared.begin(); it != shared.end();) {  // what stays: one in twenty
+      if (base++ % 20 == 0) {
+        ++it;
+        continue;
+      }
+      ASSERT_TRUE(user->free(*it).ok());
+      it = shared.erase(it);
+    }
+    base = 0;
+    close();
+  }
+}
+
+}  // namespace
+}  // namespace perdure::pool
