@@ -4,7 +4,8 @@
 //
 // A fence that is made to fail does not reach the inner medium, so nothing it should have covered becomes durable; from then on the
 // medium is poisoned as a real one is (L9). An append that is made to fail loses its bytes, and the next fence tells. Growth or an
-// allocation that is made to fail changes nothing and poisons nothing; one of pages that are allocated already is no call. Thread safety: as the inner medium; plan faults while no other thread uses it.
+// allocation that is made to fail changes nothing and poisons nothing; one of pages that are allocated
+// already is no call. Thread safety: as the inner medium; plan faults while no other thread uses it.
 #pragma once
 
 #include <array>

@@ -235,7 +235,11 @@ void Undo<Tm>::Context::rollback() noexcept {
 template <class Tm>
 void Undo<Tm>::make_room(Context& context, std::uint64_t bytes) {
   if (core_.state() != 0) core_.refuse();
-  context.line_.ring.prepare(bytes).or_throw();  // full: the disk is. The transaction was rolled back, and is not run again
+  log::Ring& ring = context.line_.ring;
+  const bool lacks_blocks = !ring.ready(bytes);
+  ring.prepare(bytes).or_throw();  // full: the disk is. The transaction was rolled back, and is not run again
+  // With what is kept for a rollback. Blocks were all that it lacked: nothing of the log is given up for it.
+  if (lacks_blocks && ring.fits(bytes + ring.bytes() / 8)) return;
   if (Status s = recycle(); !s.ok()) core_.poison(s);
   std::this_thread::yield();  // another's commit may have to end first
 }
