@@ -227,8 +227,8 @@ void Completions::add(std::uint64_t id, std::function<void(Status)> f) {
 CheckReport compare_heap(const pool::PoolFile& file, const std::byte* home, std::vector<std::uint64_t> owned, bool walked) {
   CheckReport report;
   std::vector<std::uint64_t> allocated;
-  auto audit = pool::audit_heap(
-      home, file.header(), [&](std::uint64_t offset, std::uint64_t) { allocated.push_back(offset); }, &file.medium());
+  auto audit =
+      pool::audit_heap(home, file.header(), [&](std::uint64_t offset, std::uint64_t) { allocated.push_back(offset); }, &file.medium());
   report.blocks = audit.blocks;
   report.bytes = audit.bytes;
   report.problems = std::move(audit.problems);

@@ -117,7 +117,9 @@ Result<medium::RingMap> Arena::View::map_ring(std::uint64_t offset, std::uint64_
   return arena_.rings_.back();
 }
 
-Arena::Arena(const Geometry& geometry) : geometry_(geometry), dirty_((geometry.log_bytes + geometry.max_home_bytes) / 64),
+Arena::Arena(const Geometry& geometry)
+    : geometry_(geometry),
+      dirty_((geometry.log_bytes + geometry.max_home_bytes) / 64),
       in_use_((geometry.log_bytes + geometry.max_home_bytes) / 64),
       lines_in_use_((geometry.log_bytes + geometry.max_home_bytes) / medium::page_bytes + 1) {}
 

@@ -60,9 +60,9 @@ class Arena {
   std::byte *log_ = nullptr, *home_ = nullptr;
   std::vector<medium::RingMap> rings_;
   DirtyLines dirty_;
-  std::vector<bool> in_use_;                  // of each line of the image: it is not zero
-  std::vector<std::uint8_t> lines_in_use_;    // of each page of it: how many of them
-  medium::PageMap pages_;                     // of the medium that is open
+  std::vector<bool> in_use_;                // of each line of the image: it is not zero
+  std::vector<std::uint8_t> lines_in_use_;  // of each page of it: how many of them
+  medium::PageMap pages_;                   // of the medium that is open
 };
 
 }  // namespace perdure::crash

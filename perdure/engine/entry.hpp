@@ -25,10 +25,10 @@ struct Entry {
   pool::Identity (*identity)(const Config&);  ///< all but the engine's name
   Status (*recover)(pool::PoolFile&, Recovery&);
   Status (*prepare_log)(pool::PoolFile&) = nullptr;  ///< allocates what its session needs of the log beyond each ring's first page
-  bool ring_records = true;         ///< its rings hold log/record.hpp's records
-  bool pages = false;               ///< its shadow may be smaller than the pool (Config::shadow_size)
-  bool prefix_only = false;         ///< it can't go on with a pool of order `held`
-  Status (*supported)() = nullptr;  ///< whether this machine has what it needs; null: every machine has
+  bool ring_records = true;                          ///< its rings hold log/record.hpp's records
+  bool pages = false;                                ///< its shadow may be smaller than the pool (Config::shadow_size)
+  bool prefix_only = false;                          ///< it can't go on with a pool of order `held`
+  Status (*supported)() = nullptr;                   ///< whether this machine has what it needs; null: every machine has
 
   /// Ok, or what was found here and what it needs (`unsupported`). Opening asks; whoever goes through all engines leaves the others out.
   [[nodiscard]] Status runs_here() const { return supported == nullptr ? Status() : supported(); }

@@ -37,7 +37,8 @@ bool LogArena::mark_line(std::uint64_t at) noexcept {
 }
 
 bool LogArena::mark_bucket(std::uint64_t at) noexcept {
-  if (at < bucket(0) || at >= bucket(buckets_ready_) || (at - bucket(0)) % bucket_bytes_ != 0 || bucket_used_[bucket_number(at)]) return false;
+  if (at < bucket(0) || at >= bucket(buckets_ready_) || (at - bucket(0)) % bucket_bytes_ != 0 || bucket_used_[bucket_number(at)])
+    return false;
   bucket_used_[bucket_number(at)] = true;
   --free_buckets_;
   return true;

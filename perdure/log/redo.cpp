@@ -42,8 +42,10 @@ bool HomeWriter::entry(const Entry& e) {
 std::uint64_t HomeWriter::load(std::uint64_t offset) const {
   std::uint64_t word;
   std::memcpy(&word, medium_.at(medium_.log_bytes() + offset), sizeof word);
-  if (use_ == Use::recovery) {  // stored anew: after a write-back that failed, a kernel takes a page for clean that the disk does not have
-    medium_.store(medium_.log_bytes() + offset, &word, sizeof word);
+  // Stored anew: after a write-back that failed, a kernel takes a page for clean that the disk does not
+  // have. A hole has nothing that could be lost; a damaged directory word may lead into one (ALLOC-1).
+  if (const std::uint64_t at = medium_.log_bytes() + offset; use_ == Use::recovery && medium_.allocated(at, sizeof word)) {
+    medium_.store(at, &word, sizeof word);
     touch(offset, sizeof word);
   }
   return word;

@@ -89,10 +89,10 @@ Status RewindLog::reserve() {
 }
 
 Status RewindLog::extend(std::uint64_t n) {
-  constexpr std::uint64_t a_page = medium::page_bytes / LogArena::line, most_lines = (1 << 20) / LogArena::line;
+  constexpr std::uint64_t a_page = medium::page_bytes / LogArena::line;
   while (!fits(n) && (arena_.lines_ready() < arena_.lines() || arena_.buckets_ready() < arena_.buckets())) {
     // Twice as many lines, and of the buckets the same share; or as few as can be, where the disk is nearly full.
-    const std::uint64_t lines = arena_.lines_ready() + std::clamp(arena_.lines_ready(), a_page, most_lines);
+    const std::uint64_t lines = arena_.lines_ready() + std::max(arena_.lines_ready(), a_page);
     const std::uint64_t share = arena_.buckets() == 0 ? 0 : arena_.buckets() * std::min(lines, arena_.lines()) / arena_.lines() + 3;
     Status s = ready(lines, std::max(share, arena_.buckets_ready() + 1));
     if (s.code() == Code::full) s = ready(arena_.lines_ready() + a_page, arena_.buckets_ready() + 1);

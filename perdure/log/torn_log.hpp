@@ -146,7 +146,9 @@ class TornLog {
 
   [[nodiscard]] std::uint64_t at(std::uint64_t number) const noexcept { return place_.offset + control_bytes + number * TornRecord::bytes; }
   /// Bytes of the log up to record `number`.
-  [[nodiscard]] static constexpr std::uint64_t bytes_to(std::uint64_t number) noexcept { return control_bytes + number * TornRecord::bytes; }
+  [[nodiscard]] static constexpr std::uint64_t bytes_to(std::uint64_t number) noexcept {
+    return control_bytes + number * TornRecord::bytes;
+  }
   [[nodiscard]] bool ready(std::uint64_t n) const noexcept { return extent_.ready(bytes_to(tail_ + n + 2)); }
   [[nodiscard]] std::uint64_t position(std::uint64_t number) const noexcept { return lap_ * records_ + number; }
   void put(std::uint64_t number, const TornRecord& record) noexcept { medium_.store(at(number), &record, TornRecord::bytes); }

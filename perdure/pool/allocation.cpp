@@ -31,7 +31,8 @@ Status allocate_frame(medium::Medium& medium, const Header& header) {
   for (const std::uint64_t copy : {header_a, header_b})
     if (Status s = medium.allocate(copy, sizeof(Header)); !s.ok()) return s;
   for (std::uint32_t i = 0; i < header.ring_count; ++i)
-    if (Status s = medium.allocate(ring_offset(header, i), std::min<std::uint64_t>(header.ring_bytes, medium::page_bytes)); !s.ok()) return s;
+    if (Status s = medium.allocate(ring_offset(header, i), std::min<std::uint64_t>(header.ring_bytes, medium::page_bytes)); !s.ok())
+      return s;
   return allocate_directory(medium, header.max_home_bytes, header.home_bytes);
 }
 
@@ -76,7 +77,8 @@ void Targets::block(const HeapOp& op) noexcept {
   if (!possible(op, medium_.home_bytes(), max_home_bytes_)) return;
   const bool large = op.cls == large_class;
   const std::uint64_t own = op.offset / chunk_bytes;
-  mark(large ? own : span_chunk_of(op.offset, classes[op.cls].chunks, first_chunk(max_home_bytes_)), large ? op.chunks : classes[op.cls].chunks);
+  mark(large ? own : span_chunk_of(op.offset, classes[op.cls].chunks, first_chunk(max_home_bytes_)),
+       large ? op.chunks : classes[op.cls].chunks);
 }
 
 Status Targets::allocate() {

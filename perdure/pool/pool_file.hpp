@@ -39,8 +39,8 @@ struct OpenFile {
   std::uint64_t initial_bytes = 0;        ///< home at creation, allocated; 0: the smallest, allocated as it is used
   /// All rings together, each rounded up to 4096; 0: what a log range of 64 MiB holds. Allocated as the log is used.
   std::uint64_t log_bytes = 0;
-  std::uint32_t rings = 0;                ///< 0: as the engine says
-  std::string medium = "auto";            ///< see medium::OpenMedium
+  std::uint32_t rings = 0;      ///< 0: as the engine says
+  std::string medium = "auto";  ///< see medium::OpenMedium
   bool direct = true;
   medium::Delays delays;
   std::uint64_t base = 0;       ///< creation: ask for this view address (tests); 0: a free slot is chosen

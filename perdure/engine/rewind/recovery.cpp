@@ -30,7 +30,7 @@ struct Xact {
   std::uint64_t last_lsn = 0;
   std::uint64_t undone = ~std::uint64_t{0};  ///< undoMap: UPDATEs from here on have been undone
   std::uint64_t updates = 0;
-  std::uint64_t missing = 0;                 ///< 2 layers: the LSN of a record that is gone
+  std::uint64_t missing = 0;  ///< 2 layers: the LSN of a record that is gone
 };
 
 /// One recovery: the phases of section 4.5, each by itself.
