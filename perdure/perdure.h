@@ -54,7 +54,7 @@ typedef enum perdure_code {
   PERDURE_CLOSED = 13,        /* this handle was carried through fork() */
   PERDURE_OUT_OF_MEMORY = 14, /* DRAM ran out */
   PERDURE_ABORTED = -1,       /* the body asked for a rollback by returning other than 0 */
-  PERDURE_AGAIN = -2          /* inside a body only: the transaction met another and will run again; return soon */
+  PERDURE_AGAIN = -2          /* inside a body only: the transaction met another, or the log makes room; it will run again; return soon */
 } perdure_code;
 
 /* C++: a fixed type, so that a value that is none of an enum's is an error the library can name. As wide as C's. */
@@ -95,7 +95,7 @@ typedef struct perdure_options {
   uint64_t max_size;     /* new pool: the data's upper bound in bytes. 0: 64 GiB */
   uint64_t initial_size; /* new pool: data bytes allocated at once. 0: the least */
   uint64_t
-      log_size; /* new pool: bytes of log. 0: 64 MiB. One transaction may log half a ring: log_size / threads / 2 on memory, log_size / 2 on files */
+      log_size; /* new pool: bytes of log, which take blocks as they are used. 0: 64 MiB. One transaction may log half a ring: log_size / threads / 2 on memory, log_size / 2 on files */
   uint32_t threads; /* new pool on memory, durable: writers with a log ring of their own. 0: 4. More threads share the last one */
   uint32_t flags;   /* PERDURE_NO_CREATE | ... */
   perdure_durability durability; /* when perdure_update(PERDURE_DEFAULT) returns; at creation also the order of the pool's commits */

@@ -172,6 +172,8 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
   if (!opened.file->read_only())
     if (Status s = engine::recover(*chosen, *opened.file, opened.recovery, {options.recovery_threads, options.recovery_progress}); !s.ok())
       return s;
+  if (!opened.file->read_only() && chosen->prepare_log != nullptr)
+    if (Status s = chosen->prepare_log(*opened.file); !s.ok()) return s;
   if (Status s = opened.file->start_session(chosen->view, opened.config.shadow_size != 0); !s.ok()) return s;
   return opened;
 }
@@ -225,7 +227,8 @@ void Completions::add(std::uint64_t id, std::function<void(Status)> f) {
 CheckReport compare_heap(const pool::PoolFile& file, const std::byte* home, std::vector<std::uint64_t> owned, bool walked) {
   CheckReport report;
   std::vector<std::uint64_t> allocated;
-  auto audit = pool::audit_heap(home, file.header(), [&](std::uint64_t offset, std::uint64_t) { allocated.push_back(offset); });
+  auto audit =
+      pool::audit_heap(home, file.header(), [&](std::uint64_t offset, std::uint64_t) { allocated.push_back(offset); }, &file.medium());
   report.blocks = audit.blocks;
   report.bytes = audit.bytes;
   report.problems = std::move(audit.problems);

@@ -21,9 +21,10 @@ struct Options {
   bool read_only = false;    ///< view() only; several processes may, while no writer has the pool
 
   std::uint64_t max_size = std::uint64_t{64} << 30;  ///< creation: the data's upper bound in bytes; address space is kept for it
-  std::uint64_t initial_size = 0;                    ///< creation: data bytes allocated at once; 0: a few MiB. Grows as needed
-  std::uint64_t log_size = 0;                        ///< creation: bytes of log; 0: 64 MiB. A transaction may log half a ring
-  std::uint32_t threads = 4;                         ///< creation, `held` order: writers with a ring of their own; more share the last one
+  std::uint64_t initial_size = 0;                    ///< creation: data bytes allocated at once; 0: the least. Grows as needed
+  /// Creation: bytes of log, which take blocks of the disk as the log is first written; 0: 64 MiB. A transaction may log half a ring.
+  std::uint64_t log_size = 0;
+  std::uint32_t threads = 4;  ///< creation, `held` order: writers with a ring of their own; more share the last one
 
   /// When update() returns, unless the call says otherwise; at creation also the pool's order.
   Durability durability = Durability::durable;

@@ -74,14 +74,14 @@ struct RewindCalls::State {
                           "one in root(), or in an allocated block"));
     return address;
   }
-  /// `f` says whether there was room in the log; makes some, and asks again.
+  /// `f` says whether there was room in the log; makes some, and asks again. Throws error(full) where the disk has none for more of the log.
   template <class F>
-  void with_room(F&& f) {
+  void with_room(Context& context, F&& f) {
     for (int left = 3; !f(); --left) {
       if (left == 0)
         throw error(failure(Code::full, running.file().path(), "a log that running transactions fill", "room for one more record",
                             "commit or roll back, or make the pool with a larger log_size"));
-      running.engine->checkpoint().or_throw();
+      running.engine->make_room(context, log::AriesRecord::bytes);
     }
   }
 
@@ -125,7 +125,7 @@ void RewindCalls::log_word(TransactionId tID, const LoggedWord& update, std::uin
   if (found != old_value)
     throw error(failure(Code::invalid, state_->running.file().path(), "a word of value " + std::to_string(found),
                         "the old value " + std::to_string(old_value), "call log() before the store"));
-  state_->with_room([&] { return one.context->log(update.address, update.new_value); });
+  state_->with_room(*one.context, [&] { return one.context->log(update.address, update.new_value); });
   one.context->end_group();
 }
 
@@ -133,14 +133,14 @@ void RewindCalls::group(TransactionId tID, std::initializer_list<LoggedWord> upd
   auto& one = state_->one(tID);
   for (const LoggedWord& u : updates) {
     (void)state_->word(u.address);
-    state_->with_room([&] { return one.context->log(u.address, u.new_value); });
+    state_->with_room(*one.context, [&] { return one.context->log(u.address, u.new_value); });
   }
   one.context->end_group();
 }
 
 void RewindCalls::commit(TransactionId tID) {
   auto& one = state_->one(tID);
-  state_->with_room([&] {
+  state_->with_room(*one.context, [&] {
     try {
       one.context->commit(Durability::durable);
       return true;

@@ -30,6 +30,7 @@ class Arena::View final : public medium::Medium {
     home_bytes_.store(home_bytes, std::memory_order_relaxed);  // one thread
     append_unit_ = arena.geometry_.append_unit;
     fence_is_sync_ = arena.geometry_.fence_is_sync;
+    pages_ = &arena.pages_;
   }
   std::string_view kind() const noexcept override { return "image"; }
   std::string describe() const override { return "an image of a power cut"; }
@@ -71,6 +72,10 @@ class Arena::View final : public medium::Medium {
     write(Kind::stream, ring.offset + at, src, first);
     write(Kind::stream, ring.offset, static_cast<const std::byte*>(src) + first, n - first);
   }
+  Status allocate(std::uint64_t offset, std::uint64_t n) override {
+    if (n != 0) arena_.pages_.set(offset / medium::page_bytes, (offset + n - 1) / medium::page_bytes + 1);
+    return {};
+  }
   Status grow(std::uint64_t) override { return failure(Code::unsupported, path_, "growth in recovery", "a home of the size it had"); }
   Status map_view(std::byte*, std::uint64_t, std::uint64_t, medium::ViewKind) override {
     return failure(Code::unsupported, path_, "a view of an image", "ViewPolicy::none: home itself lies at the base");
@@ -79,7 +84,8 @@ class Arena::View final : public medium::Medium {
  private:
   void write(Kind kind, std::uint64_t offset, const void* src, std::size_t n) {
     if (n == 0) return;
-    std::byte* const to = offset < log_bytes_ ? log_ + offset : home_ + (offset - log_bytes_);
+    assert(allocated(offset, n));
+    std::byte* const to = arena_.address(offset);
     medium::copy_words(to, src, n);
     for (std::uint64_t line = offset / 64; line <= (offset + n - 1) / 64; ++line) arena_.dirty_.mark(line);
     if (trace_ == nullptr) return;
@@ -111,7 +117,11 @@ Result<medium::RingMap> Arena::View::map_ring(std::uint64_t offset, std::uint64_
   return arena_.rings_.back();
 }
 
-Arena::Arena(const Geometry& geometry) : geometry_(geometry), dirty_((geometry.log_bytes + geometry.max_home_bytes) / 64) {}
+Arena::Arena(const Geometry& geometry)
+    : geometry_(geometry),
+      dirty_((geometry.log_bytes + geometry.max_home_bytes) / 64),
+      in_use_((geometry.log_bytes + geometry.max_home_bytes) / 64),
+      lines_in_use_((geometry.log_bytes + geometry.max_home_bytes) / medium::page_bytes + 1) {}
 
 Result<std::unique_ptr<Arena>> Arena::make(const Geometry& geometry) {
   std::unique_ptr<Arena> arena(new Arena(geometry));
@@ -120,6 +130,7 @@ Result<std::unique_ptr<Arena>> Arena::make(const Geometry& geometry) {
 }
 
 Status Arena::init() {
+  if (Status s = pages_.reserve("image", geometry_.log_bytes + geometry_.max_home_bytes); !s.ok()) return s;
   auto memory = medium::make_memory_file("perdure-image", geometry_.log_bytes + geometry_.max_home_bytes);
   if (!memory.ok()) return memory.status();
   memory_ = std::move(*memory);
@@ -143,21 +154,33 @@ Arena::~Arena() {
 
 void Arena::load(Image& image, const std::vector<Word>& overlay) {
   const auto copy = [&](std::uint64_t line) {
-    const std::uint64_t offset = line * 64;
-    std::byte* const to = offset < geometry_.log_bytes ? log_ + offset : home_ + (offset - geometry_.log_bytes);
-    std::memcpy(to, image.words() + line * 8, 64);
+    std::memcpy(address(line * 64), image.words() + line * 8, 64);
+    note_line(line);
   };
   dirty_.take(copy);
   image.dirty().take(copy);
   for (const Word& w : overlay) {
-    const std::uint64_t offset = std::uint64_t{w.index} * 8;
-    std::byte* const to = offset < geometry_.log_bytes ? log_ + offset : home_ + (offset - geometry_.log_bytes);
-    std::memcpy(to, &w.value, 8);
+    std::memcpy(address(std::uint64_t{w.index} * 8), &w.value, 8);
+    note_line(w.index / 8);
     dirty_.mark(w.index / 8);
   }
 }
 
+void Arena::note_line(std::uint64_t line) noexcept {
+  std::uint64_t words[8], any = 0;
+  std::memcpy(words, address(line * 64), sizeof words);
+  for (const std::uint64_t w : words) any |= w;
+  if (in_use_[line] == (any != 0)) return;
+  in_use_[line] = any != 0;
+  std::uint8_t& lines = lines_in_use_[line * 64 / medium::page_bytes];
+  lines = static_cast<std::uint8_t>(any != 0 ? lines + 1 : lines - 1);
+}
+
 std::unique_ptr<medium::Medium> Arena::open(std::uint64_t home_bytes, medium::Trace* trace) {
+  const std::uint64_t pages = (geometry_.log_bytes + home_bytes) / medium::page_bytes;
+  pages_.clear(0, (geometry_.log_bytes + geometry_.max_home_bytes) / medium::page_bytes);
+  for (std::uint64_t p = 0; p < pages; ++p)
+    if (lines_in_use_[p] != 0) pages_.set(p, p + 1);
   return std::make_unique<View>(*this, home_bytes, trace);
 }
 

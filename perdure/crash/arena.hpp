@@ -40,7 +40,8 @@ class Arena {
   /// The memory becomes `image` with `overlay` over it. Only lines that `image` or the last medium changed are touched: always give the
   /// same Image.
   void load(Image& image, const std::vector<Word>& overlay);
-  /// A medium on the memory, `home_bytes` of home long. What it is asked goes to `trace` too unless that is null. One at a time.
+  /// A medium on the memory, `home_bytes` of home long. A page of zeros is a hole, as in a sparse copy: recovery must ask for it before it
+  /// stores there (ALLOC-1). What it is asked goes to `trace` too unless that is null. One at a time.
   std::unique_ptr<medium::Medium> open(std::uint64_t home_bytes, medium::Trace* trace);
   [[nodiscard]] const std::byte* home() const noexcept { return home_; }
   [[nodiscard]] std::uint64_t log_bytes() const noexcept { return geometry_.log_bytes; }
@@ -49,12 +50,19 @@ class Arena {
   class View;
   explicit Arena(const Geometry& geometry);
   Status init();
+  [[nodiscard]] std::byte* address(std::uint64_t offset) const noexcept {
+    return offset < geometry_.log_bytes ? log_ + offset : home_ + (offset - geometry_.log_bytes);
+  }
+  void note_line(std::uint64_t line) noexcept;
 
   Geometry geometry_;
   medium::Descriptor memory_;
   std::byte *log_ = nullptr, *home_ = nullptr;
   std::vector<medium::RingMap> rings_;
   DirtyLines dirty_;
+  std::vector<bool> in_use_;                // of each line of the image: it is not zero
+  std::vector<std::uint8_t> lines_in_use_;  // of each page of it: how many of them
+  medium::PageMap pages_;                   // of the medium that is open
 };
 
 }  // namespace perdure::crash

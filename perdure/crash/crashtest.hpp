@@ -118,6 +118,7 @@ inline medium::CrashOptions medium_of(const Plan& plan) {
   o.log_bytes = pool::first_ring + plan.ring_bytes * std::max(plan.rings, 1U);
   o.home_bytes = plan.home_bytes;
   o.max_home_bytes = plan.max_home_bytes;
+  o.sparse = true;
   o.append_unit = plan.like_a_file ? 4096 : 64;
   o.fence_is_sync = plan.like_a_file;
   if (plan.event != nullptr) o.step = [event = plan.event](medium::Step) { event(); };

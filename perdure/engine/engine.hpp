@@ -112,6 +112,7 @@ struct Stats {
 ///   E::tm_name                       of its concurrency control; the registry has the instance's names
 ///   E::identity(config)              what creation writes in the header (order, rings)
 ///   E::recover(file, report)         makes home the state of set S; a plain function of the medium; writes the header only through start_session
+///   E::prepare_log(file)             if it has it: allocates what a session needs of the log before its first transaction (ALLOC-1)
 ///   E::view_policy                   how the view is mapped
 ///   E::ring_records                  its rings hold log/record.hpp's records: others' logs are their own
 ///   E::supported(), E::prefix_only   if it has them: whether this machine can run it; it can't go on with a pool of order held

@@ -24,10 +24,11 @@ struct Entry {
   pool::ViewPolicy view;
   pool::Identity (*identity)(const Config&);  ///< all but the engine's name
   Status (*recover)(pool::PoolFile&, Recovery&);
-  bool ring_records = true;         ///< its rings hold log/record.hpp's records
-  bool pages = false;               ///< its shadow may be smaller than the pool (Config::shadow_size)
-  bool prefix_only = false;         ///< it can't go on with a pool of order `held`
-  Status (*supported)() = nullptr;  ///< whether this machine has what it needs; null: every machine has
+  Status (*prepare_log)(pool::PoolFile&) = nullptr;  ///< allocates what its session needs of the log beyond each ring's first page
+  bool ring_records = true;                          ///< its rings hold log/record.hpp's records
+  bool pages = false;                                ///< its shadow may be smaller than the pool (Config::shadow_size)
+  bool prefix_only = false;                          ///< it can't go on with a pool of order `held`
+  Status (*supported)() = nullptr;                   ///< whether this machine has what it needs; null: every machine has
 
   /// Ok, or what was found here and what it needs (`unsupported`). Opening asks; whoever goes through all engines leaves the others out.
   [[nodiscard]] Status runs_here() const { return supported == nullptr ? Status() : supported(); }
@@ -51,7 +52,8 @@ inline Status recover(const Entry& entry, pool::PoolFile& file, Recovery& report
 template <class Instance>
 Entry entry_of(const InstanceName& n) {
   using E = typename Instance::type;
-  Entry e{n.name, n.family, E::tm_name, Instance::isolation, E::view_policy, &E::identity, &E::recover, E::ring_records};
+  Entry e{n.name, n.family, E::tm_name, Instance::isolation, E::view_policy, &E::identity, &E::recover, nullptr, E::ring_records};
+  if constexpr (requires(pool::PoolFile& f) { E::prepare_log(f); }) e.prepare_log = &E::prepare_log;
   if constexpr (requires { E::paged; }) e.pages = E::paged;
   if constexpr (requires { E::prefix_only; }) e.prefix_only = E::prefix_only;
   if constexpr (requires { E::supported(); }) e.supported = &E::supported;

@@ -97,6 +97,7 @@ class NvmStore {
   [[nodiscard]] Status status() const { return failed() ? status_ : Status(); }
   [[nodiscard]] std::uint64_t fences() const noexcept { return fences_; }
   [[nodiscard]] std::uint64_t synchronous_stores() const noexcept { return synchronous_; }
+  [[nodiscard]] bool rehearses() const noexcept { return rehearses_; }
   [[nodiscard]] LogForm form() const noexcept { return form_; }
   [[nodiscard]] medium::Medium& medium() const noexcept { return medium_; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/log/persister.hpp"
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -121,6 +122,22 @@ bool Persister::gather_combined() {
     take(*log, item);
   }
   return true;
+}
+
+// What a record takes is at most what its transactions take alone. So as long as all allowances together lie within what is allocated, the
+// ring's tail does too, in its first lap.
+Status Persister::allow(std::uint64_t words, std::uint64_t& allowance) {
+  constexpr std::uint64_t at_once = 16 << 10;
+  const std::uint64_t n = footprint(words);
+  if (allowance >= n) return {};
+  const std::uint64_t more = std::max(n - allowance, at_once);
+  const std::uint64_t all = allowed_.fetch_add(more, std::memory_order_relaxed) + more;  // a count
+  if (Status s = ring_->extent().ready(all) ? Status() : ring_->prepare_to(all); !s.ok()) {
+    allowed_.fetch_sub(more, std::memory_order_relaxed);
+    return s;
+  }
+  allowance = ring_->extent().bytes_ready() == ring_->bytes() ? no_bound : allowance + more;
+  return {};
 }
 
 void Persister::fail(const Status& status) {

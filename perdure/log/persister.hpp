@@ -9,7 +9,9 @@
 // Invariants: P1 durable() rises only after the record's fence. P2 a record holds consecutive ids, and follows the record before.
 // P3 a commit reserves its bytes in the ring before it draws its id, so that a step never lacks room: a checkpoint that waits for
 // durability (its lines may hold newer values than the ring) can always be served, and a full ring can't block the two on each other. Without promises
-// (DudeTM-Inf) a step that lacks room makes it: only where home is written from the log, which waits for nothing else.
+// (DudeTM-Inf) a step that lacks room makes it: only where home is written from the log, which waits for nothing else. That the bytes are allocated
+// (ALLOC-1) can't be made true so late: where nobody reserves, each thread has an allowance of bytes that are, and a commit that would
+// exceed it asks for more before it draws its id.
 // P4 of a group that is combined all transactions are durable at once: they are one record, and no other transaction is between them.
 // Where ids are stamps, with gaps (tm/stamps.hpp), the next one is not known by its number. The TM says up to which stamp F every transaction is in its volatile
 // log; a step merges the logs up to F and gives what it takes consecutive numbers, so records and recovery are as ever. Acknowledgements are by stamp:
@@ -63,7 +65,7 @@ class Persister {
     if (grouping_.make_room) return true;
     const std::uint64_t n = footprint(words);
     const std::uint64_t before = outstanding_.fetch_add(n, std::memory_order_acq_rel);  // pairs with step's subtraction, after tail moved
-    if (ring_->used() + before + n <= ring_->bytes()) return true;
+    if (ring_->used() + before + n <= ring_->bytes() && ring_->ready(before + n)) return true;
     outstanding_.fetch_sub(n, std::memory_order_relaxed);
     return false;
   }
@@ -71,6 +73,18 @@ class Persister {
   void unreserve(std::uint64_t words) noexcept {
     if (!grouping_.make_room) outstanding_.fetch_sub(footprint(words), std::memory_order_relaxed);
   }
+  /// After reserve() was refused: was it because the log's next bytes are not allocated?
+  [[nodiscard]] bool lacks_blocks(std::uint64_t words) const noexcept { return !ring_->ready(outstanding() + footprint(words)); }
+  /// Between transactions: allocates them. `full` where the disk is; nothing has changed then.
+  Status prepare(std::uint64_t words) { return ring_->prepare(outstanding() + footprint(words)); }
+  /// Whether commits reserve. Else each has an allowance, and may commit n words if it is at least bytes_for(n), which are then taken from it.
+  [[nodiscard]] bool promises() const noexcept { return !grouping_.make_room; }
+  [[nodiscard]] std::uint64_t bytes_for(std::uint64_t words) const noexcept { return footprint(words); }
+  /// No bound: the ring is allocated as a whole.
+  static constexpr std::uint64_t no_bound = ~std::uint64_t{0};
+  /// Between transactions: makes the calling thread's allowance at least bytes_for(words). `full` where the disk is.
+  Status allow(std::uint64_t words, std::uint64_t& allowance);
+
   /// Bytes promised and not yet written.
   [[nodiscard]] std::uint64_t outstanding() const noexcept { return outstanding_.load(std::memory_order_relaxed); }
 
@@ -135,6 +149,7 @@ class Persister {
   std::atomic<int> used_logs_{0};
   std::array<std::atomic<VolatileLog*>, base::max_threads> logs_{};
   alignas(128) std::atomic<std::uint64_t> outstanding_{0};
+  std::atomic<std::uint64_t> allowed_{0};  ///< bytes of the ring that all threads' allowances were
   alignas(128) std::atomic<std::uint64_t> durable_{0};
   std::atomic<std::uint64_t> recorded_{0};
   std::atomic<std::uint32_t> steps_{0};  ///< what waiters sleep on

@@ -119,7 +119,7 @@ class BucketLog final : public PointerLog {
   [[nodiscard]] std::uint64_t left() const noexcept { return list_.tail() == 0 ? 0 : cells_ - filled_; }
   /// Without those that compact() needs.
   [[nodiscard]] std::uint64_t free_buckets() const noexcept {
-    const std::uint64_t kept = arena_.buckets() / 5 + 1;
+    const std::uint64_t kept = arena_.buckets_ready() / 5 + 1;
     return arena_.free_buckets() > kept ? arena_.free_buckets() - kept : 0;
   }
   [[nodiscard]] std::uint64_t limit(std::uint64_t bucket) const noexcept { return bucket == list_.tail() ? persistent_ : cells_; }

@@ -5,6 +5,7 @@
 
 #include "perdure/log/redo_team.hpp"
 #include "perdure/log/ring.hpp"
+#include "perdure/pool/allocation.hpp"
 
 namespace perdure::log {
 HomeWriter::HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use use, LineMasks* masks)
@@ -41,8 +42,10 @@ bool HomeWriter::entry(const Entry& e) {
 std::uint64_t HomeWriter::load(std::uint64_t offset) const {
   std::uint64_t word;
   std::memcpy(&word, medium_.at(medium_.log_bytes() + offset), sizeof word);
-  if (use_ == Use::recovery) {  // stored anew: after a write-back that failed, a kernel takes a page for clean that the disk does not have
-    medium_.store(medium_.log_bytes() + offset, &word, sizeof word);
+  // Stored anew: after a write-back that failed, a kernel takes a page for clean that the disk does not
+  // have. A hole has nothing that could be lost; a damaged directory word may lead into one (ALLOC-1).
+  if (const std::uint64_t at = medium_.log_bytes() + offset; use_ == Use::recovery && medium_.allocated(at, sizeof word)) {
+    medium_.store(at, &word, sizeof word);
     touch(offset, sizeof word);
   }
   return word;
@@ -103,6 +106,19 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
       std::inplace_merge(records.begin() + begins[i], records.begin() + begins[i + width],
                          records.begin() + begins[std::min(i + 2 * width, rings)],
                          [](const RecordView& a, const RecordView& b) { return a.id() < b.id(); });
+  // ALLOC-1: home's blocks before home is touched; `full` changes nothing.
+  if (pool::Targets targets(medium, header); targets.wanted()) {
+    std::vector<std::uint64_t> own;
+    for (const RecordView& r : records) {
+      const Payload payload = payload_of(r, header.ring_bytes / 16, own);
+      if (payload.words == nullptr) return strange_record(medium, r.id());
+      each_entry(payload.words, payload.n, [&](const Entry& e) {
+        if (e.kind == EntryKind::words) targets.words(e.offset, e.count);
+        if (e.kind == EntryKind::alloc || e.kind == EntryKind::free) targets.block(e.heap_op());
+      });
+    }
+    if (Status s = targets.allocate(); !s.ok()) return s;
+  }
   progress.begin(Stage::apply, total);
   std::vector<Payload> payloads;
   std::vector<std::vector<std::uint64_t>> unpacked;  // a vector that moves keeps its words where they are

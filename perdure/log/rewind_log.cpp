@@ -30,6 +30,7 @@ RewindLog::RewindLog(medium::Medium& medium, const RewindPlace& place, const Rew
       each_(shape.version == LogVersion::simple ? 2 : 1),
       nvm_(medium, place.seed, place.form, use),
       arena_(make_arena(place.offset + LogArena::line, place.bytes - LogArena::line, shape, cells_of(place.bytes, shape))) {
+  if (use == Use::real) start_arena();  // a rehearsal stores nothing: all of it is ready
   if (const std::uint64_t cells = cells_of(place.bytes, shape); cells == 0)
     pointers_ = std::make_unique<SimpleLog>(nvm_, arena_, control_);
   else
@@ -55,6 +56,62 @@ Status RewindLog::format() {
 bool RewindLog::fits(std::uint64_t n) const noexcept {
   if (tree_) return tree_->fits(n, each_);
   return arena_.free_lines() >= n * each_ && pointers_->fits(n * each_);
+}
+
+// What is allocated from the beginning of each kind on is ready.
+void RewindLog::start_arena() noexcept {
+  const auto whole = [this](std::uint64_t from, std::uint64_t to, std::uint64_t of) {
+    return nvm_.medium().allocated_from(from, to - from) / of;
+  };
+  arena_.start(whole(arena_.begin(), arena_.line_at(arena_.lines()), LogArena::line),
+               arena_.buckets() == 0 ? 0 : whole(arena_.bucket(0), arena_.end(), arena_.bucket(1) - arena_.bucket(0)));
+  note_whole();
+}
+
+// So many of each kind are ready, if not more.
+Status RewindLog::ready(std::uint64_t lines, std::uint64_t buckets) {
+  lines = std::clamp(lines, arena_.lines_ready(), arena_.lines());
+  buckets = std::clamp(buckets, arena_.buckets_ready(), arena_.buckets());
+  const auto allocate = [this](std::uint64_t from, std::uint64_t to) { return nvm_.medium().allocate(from, to - from); };
+  if (Status s = allocate(arena_.line_at(arena_.lines_ready()), arena_.line_at(lines)); !s.ok()) return s;
+  if (Status s = allocate(arena_.bucket(arena_.buckets_ready()), arena_.bucket(buckets)); !s.ok()) return s;
+  arena_.more(lines, buckets);
+  note_whole();
+  return {};
+}
+
+// For a tree of eight records one operation takes 123 lines and 106 pointers (AtomicAvlTree::lines_of_operation); a bucket of a larger log has
+// 64 cells and more. A small log is allocated as a whole.
+Status RewindLog::reserve() {
+  constexpr std::uint64_t lines = 128, buckets = 3, small = (64 << 10) / LogArena::line;
+  if (arena_.lines() <= small) return ready(arena_.lines(), arena_.buckets());
+  return ready(lines, buckets);
+}
+
+Status RewindLog::extend(std::uint64_t n) {
+  constexpr std::uint64_t a_page = medium::page_bytes / LogArena::line;
+  while (!fits(n) && (arena_.lines_ready() < arena_.lines() || arena_.buckets_ready() < arena_.buckets())) {
+    // Twice as many lines, and of the buckets the same share; or as few as can be, where the disk is nearly full.
+    const std::uint64_t lines = arena_.lines_ready() + std::max(arena_.lines_ready(), a_page);
+    const std::uint64_t share = arena_.buckets() == 0 ? 0 : arena_.buckets() * std::min(lines, arena_.lines()) / arena_.lines() + 3;
+    Status s = ready(lines, std::max(share, arena_.buckets_ready() + 1));
+    if (s.code() == Code::full) s = ready(arena_.lines_ready() + a_page, arena_.buckets_ready() + 1);
+    if (!s.ok()) return s;
+  }
+  return {};
+}
+
+// Before recovery looks at the log: whatever a list or a record may lie in is allocated. It is, unless the file was copied without its holes. A bucket
+// that was on its way into the list may be all zeros yet, and is the next after those that were ever used.
+Status RewindLog::cover() {
+  const auto used = [this](std::uint64_t from, std::uint64_t to) { return nvm_.medium().allocated_end(from, to - from); };
+  // The last page of the lines may be allocated for the first bucket alone: what it has of lines is in use only if all before it is.
+  const std::uint64_t shared = arena_.bucket(0) / medium::page_bytes * medium::page_bytes, end = arena_.line_at(arena_.lines());
+  const std::uint64_t before = std::max(std::min(end, shared), arena_.begin());
+  std::uint64_t lines = used(arena_.begin(), before) / LogArena::line;
+  if (arena_.line_at(lines) + LogArena::line > before) lines = arena_.lines();
+  if (arena_.buckets() == 0) return ready(lines, 0);
+  return ready(lines, used(arena_.bucket(0), arena_.end()) / (arena_.bucket(1) - arena_.bucket(0)) + 2);
 }
 
 std::uint64_t RewindLog::append(const AriesRecord& record) noexcept {
@@ -137,6 +194,8 @@ Result<bool> RewindLog::is_there() const {
 Result<bool> RewindLog::recover(bool rehearsed) {
   const auto there = is_there();
   if (!there.ok() || !*there) return there;
+  if (!nvm_.rehearses())
+    if (Status s = cover(); !s.ok()) return s;
   nvm_.start_again(control_, LogArena::line);
   nvm_.fence();  // D4: the anchor, before the operation that it names is done again
   if (Status s = pointers_->recover(); !s.ok()) return s;

@@ -9,6 +9,7 @@
 // (log/control_word.hpp), bound to pool and log, whose value is the epoch: a log of an earlier session is none. All other words of the structure are
 // bound to the epoch, too. In a log of the first form the words are bare, and the stamp is the seed.
 // Crash invariant: W1 the anchor is empty, durably, before the stamp says that it is this session's.
+// Lines and buckets are allocated as they are first needed (ALLOC-1): fits() counts those that are, extend() asks for more.
 // Thread safety: none of its own, but mutex(): callers hold it, briefly to append, for all of a walk.
 #pragma once
 
@@ -61,7 +62,7 @@ class RewindLog {
     explicit operator bool() const noexcept { return record != nullptr; }
   };
 
-  /// Makes it this session's, empty.
+  /// Makes it this session's, empty. The line of the anchor is allocated.
   Status format();
   /// After a crash: makes the log whole again and learns what is in it; false: there is no log of this epoch. `corrupt` where no crash leaves what it
   /// finds: a list that leads nowhere, a damaged record (law L10). What it has learnt stays so (D4, log/redo.hpp): a process that was killed may have left
@@ -72,7 +73,13 @@ class RewindLog {
   [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
   /// Whether `n` more records find room.
   [[nodiscard]] bool fits(std::uint64_t n) const noexcept;
-  /// As many records as the log has room for when it is empty.
+  /// Allocates what some records need (ALLOC-1), whatever the log holds: before format(). `full` where the disk is.
+  Status reserve();
+  /// Allocates until `n` more records fit, or there is no more of the log: ask fits(). `full` where the disk is; the log is as it was.
+  Status extend(std::uint64_t n);
+  /// Is all of it allocated? From any thread.
+  [[nodiscard]] bool whole() const noexcept { return whole_.load(std::memory_order_relaxed); }  // pairs with nothing: a hint
+  /// As many records as the log has room for when it is empty and allocated as a whole.
   [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
   /// From any thread.
   [[nodiscard]] std::uint64_t records() const noexcept { return records_.load(std::memory_order_relaxed); }  // pairs with nothing: a count
@@ -121,6 +128,12 @@ class RewindLog {
   [[nodiscard]] Cursor cursor(PointerLog::At at) const noexcept;
   [[nodiscard]] Cursor cursor(std::uint64_t record) const noexcept;
   [[nodiscard]] std::uint64_t pending() const noexcept { return tree_ ? 0 : pointers_->pending(); }
+  void start_arena() noexcept;
+  Status ready(std::uint64_t lines, std::uint64_t buckets);
+  Status cover();
+  void note_whole() noexcept {
+    if (arena_.lines_ready() == arena_.lines() && arena_.buckets_ready() == arena_.buckets()) whole_.store(true, std::memory_order_relaxed);
+  }
 
   [[nodiscard]] Result<bool> is_there() const;
   [[nodiscard]] Status learn_records(bool rehearsed);
@@ -138,6 +151,7 @@ class RewindLog {
   std::vector<std::uint64_t> removed_;  // lines of records that are removed, not settled
   std::uint64_t capacity_ = 0, appended_ = 0;
   std::atomic<std::uint64_t> records_{0};
+  std::atomic<bool> whole_{false};
 };
 
 }  // namespace perdure::log

@@ -3,7 +3,8 @@
 // Ring: a bounded log of records on a medium, written by one thread at a time, and its scan after a crash.
 //
 // Positions are bytes since the opening began, so a record's place in a lap is part of its position. [head, tail) holds live
-// records. Invariants: R1 a record is written only when the one before it is durable (append_fence each); R2 head moves only after
+// records. In the first lap the ring's bytes are allocated as it comes to them (extent.hpp): whoever promises space asks fits() and ready().
+// Invariants: R1 a record is written only when the one before it is durable (append_fence each); R2 head moves only after
 // what lies below it is durable in home and the header says so (the caller publishes first); R3 ids rise along a ring.
 // Thread safety: append by one thread at a time; head, tail, used from any; release by the checkpointer.
 #pragma once
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "perdure/base/status.hpp"
+#include "perdure/log/extent.hpp"
 #include "perdure/log/record.hpp"
 #include "perdure/medium/medium.hpp"
 
@@ -30,6 +32,7 @@ class Ring {
     seed_ = seed;
     step_ = map.bytes / samples;
     next_sample_ = 0;
+    extent_.configure(medium, map.offset, map.bytes);
   }
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return map_.bytes; }
@@ -42,6 +45,16 @@ class Ring {
   [[nodiscard]] bool fits(std::uint64_t n) const noexcept {
     return tail_.load(std::memory_order_relaxed) + n - head_.load(std::memory_order_acquire) <= map_.bytes;
   }
+
+  /// Are the next n bytes allocated (ALLOC-1)?
+  [[nodiscard]] bool ready(std::uint64_t n) const noexcept { return extent_.ready(tail_.load(std::memory_order_relaxed) + n); }
+  /// They are when this returns ok. `full`: the disk has no block left; nothing has changed.
+  Status prepare(std::uint64_t n) { return extent_.extend(tail() + n); }
+  /// The same of all bytes of the first lap below `position`.
+  Status prepare_to(std::uint64_t position) { return extent_.extend(position); }
+  /// The log's writer asks between records, so that the next bytes are ready when it comes to them. Cheap.
+  void prepare_ahead() noexcept { extent_.extend_ahead(tail()); }
+  [[nodiscard]] const LogExtent& extent() const noexcept { return extent_; }
 
   /// Makes the writer's record durable: the medium's one fence. After a failure nothing is known of it, and the pool is poisoned.
   /// `meanwhile()` runs while the record is on its way: stores made then cost nothing, stores after the fence queue up behind it.
@@ -100,6 +113,7 @@ class Ring {
   }
 
   medium::Medium* medium_ = nullptr;
+  LogExtent extent_;
   medium::RingMap map_;
   std::uint64_t seed_ = 0, step_ = 1, next_sample_ = 0, last_id_ = 0;
   alignas(128) std::atomic<std::uint64_t> tail_{0};

@@ -33,6 +33,17 @@ void TornLog::fill(std::uint64_t first, std::uint64_t last, const TornRecord& re
   }
 }
 
+// All that is allocated: the rest is zero, and must not be stored to (ALLOC-1).
+void TornLog::zero() noexcept {
+  for (std::uint64_t at = 0; at < place_.bytes;) {
+    const std::uint64_t n = medium_.allocated_from(place_.offset + at, place_.bytes - at);
+    // records are a divisor of pages, and lie at multiples of their size: none is half in
+    const auto number = [](std::uint64_t bytes) { return bytes > control_bytes ? (bytes - control_bytes) / TornRecord::bytes : 0; };
+    fill(number(at), std::min(number(at + n), records_), TornRecord{});
+    at = n == 0 ? (place_.offset + at) / medium::page_bytes * medium::page_bytes + medium::page_bytes - place_.offset : at + n;
+  }
+}
+
 void TornLog::start_word(std::uint64_t word, std::uint64_t value) noexcept {
   const std::uint64_t whole = ControlWord::make(place_.identity, word, value);
   medium_.store(place_.offset + word, &whole, 8);
@@ -56,7 +67,7 @@ void TornLog::begin_lap() noexcept {
 
 Status TornLog::format(bool zero) {
   if (Status s = ControlWord::forget_other_form(medium_, place_.offset, place_.identity, epoch_word); !s.ok()) return s;
-  if (!zero) fill(0, records_, TornRecord{});
+  if (!zero) this->zero();
   start_word(home_word, 0);
   start_word(x_word, 0);
   begin_lap();
@@ -66,7 +77,7 @@ Status TornLog::format(bool zero) {
 
 Status TornLog::wipe() noexcept {
   if (Status s = control_word(epoch_word, 0); !s.ok()) return s;  // no log, before it is no whole one
-  fill(0, records_, TornRecord{});
+  zero();
   return medium_.fence();  // T5: before the header may say that the pool was closed in order
 }
 

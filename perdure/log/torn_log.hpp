@@ -20,6 +20,7 @@
 //   T4 an aborted record gives way to an abort record by a store to its data block, then one to its metadata block; were the other order to reach the
 //      medium, a backpointer is not that of the last commit, or the checksum fails, and the block counts as a hole.
 //   T5 all blocks are zero, durably, before the epoch is a session's, and after it was closed in order.
+// In the first lap the log's bytes are allocated as it comes to them (extent.hpp); before another lap all of them are. What is not allocated is zero (T5).
 // Thread safety: none of its own.
 #pragma once
 
@@ -30,6 +31,7 @@
 
 #include "perdure/base/status.hpp"
 #include "perdure/log/control_word.hpp"
+#include "perdure/log/extent.hpp"
 #include "perdure/log/torn_record.hpp"
 #include "perdure/medium/medium.hpp"
 
@@ -66,9 +68,11 @@ class TornLog {
   static constexpr std::uint64_t control_bytes = 64, reach = 64;
 
   TornLog(medium::Medium& medium, const TornPlace& place) noexcept
-      : medium_(medium), place_(place), records_(records_of(place)), seed_(place.seed()) {}
+      : medium_(medium), place_(place), records_(records_of(place)), seed_(place.seed()) {
+    extent_.configure(medium, place.offset, place.bytes);
+  }
 
-  /// Makes it this session's, empty. `zero`: it is known to be (T5). T3.
+  /// Makes it this session's, empty. `zero`: it is known to be (T5). T3. The control and the first record are allocated.
   Status format(bool zero);
   /// For a pool that is closed in order: its next opening may take the log for zero without a look.
   Status wipe() noexcept;
@@ -76,7 +80,14 @@ class TornLog {
   /// Records that one transaction may have at most.
   [[nodiscard]] std::uint64_t capacity() const noexcept { return records_ - 3; }
   /// Whether `n` records, and the one that ends them, find room.
-  [[nodiscard]] bool fits(std::uint64_t n) const noexcept { return tail_ + n + 2 <= records_; }
+  [[nodiscard]] bool fits(std::uint64_t n) const noexcept { return tail_ + n + 2 <= records_ && ready(n); }
+  /// Whether they would, were they allocated (ALLOC-1): then prepare(n) is what is lacking, and truncate() would not help.
+  [[nodiscard]] bool lacks_blocks(std::uint64_t n) const noexcept { return tail_ + n + 2 <= records_ && !ready(n); }
+  /// Allocates what `n` records need, and the one that ends them; `full` where the disk is. No transaction is in progress.
+  Status prepare(std::uint64_t n) { return extent_.extend(bytes_to(tail_ + n + 2)); }
+  /// Allocates all of the log: before truncate().
+  Status prepare_all() { return extent_.extend(place_.bytes); }
+  void prepare_ahead() noexcept { extent_.extend_ahead(bytes_to(tail_)); }
   /// Records of this lap, without those of the transaction in progress. From any thread.
   [[nodiscard]] std::uint64_t used() const noexcept { return used_.load(std::memory_order_relaxed); }  // pairs with nothing: a count
   [[nodiscard]] bool sense() const noexcept { return sense_of(lap_); }
@@ -108,7 +119,7 @@ class TornLog {
   Status note_home(std::uint64_t id) noexcept { return control_word(home_word, id); }
   /// Home has all logs' transactions up to `x`, durably. Of the first log. A fence.
   Status note_x(std::uint64_t x) noexcept { return control_word(x_word, x); }
-  /// The next lap: note_home() or note_x() covers all of this one, no transaction is in progress. Two fences.
+  /// The next lap: note_home() or note_x() covers all of this one, no transaction is in progress, prepare_all() has succeeded. Two fences.
   Status truncate() noexcept;
 
   /// After a crash: what its control says.
@@ -134,6 +145,11 @@ class TornLog {
   [[nodiscard]] static TornRecord abort_record(std::uint64_t seed, std::uint64_t position, std::uint64_t backpointer, bool sense) noexcept;
 
   [[nodiscard]] std::uint64_t at(std::uint64_t number) const noexcept { return place_.offset + control_bytes + number * TornRecord::bytes; }
+  /// Bytes of the log up to record `number`.
+  [[nodiscard]] static constexpr std::uint64_t bytes_to(std::uint64_t number) noexcept {
+    return control_bytes + number * TornRecord::bytes;
+  }
+  [[nodiscard]] bool ready(std::uint64_t n) const noexcept { return extent_.ready(bytes_to(tail_ + n + 2)); }
   [[nodiscard]] std::uint64_t position(std::uint64_t number) const noexcept { return lap_ * records_ + number; }
   void put(std::uint64_t number, const TornRecord& record) noexcept { medium_.store(at(number), &record, TornRecord::bytes); }
   void flush(std::uint64_t first, std::uint64_t last) noexcept {
@@ -141,6 +157,7 @@ class TornLog {
   }
   /// The same record in [first, last), past the cache where it fills lines.
   void fill(std::uint64_t first, std::uint64_t last, const TornRecord& record) noexcept;
+  void zero() noexcept;
   void start_word(std::uint64_t word, std::uint64_t value) noexcept;
   Status control_word(std::uint64_t word, std::uint64_t value) noexcept;
   void begin_lap() noexcept;
@@ -153,6 +170,7 @@ class TornLog {
   medium::Medium& medium_;
   const TornPlace place_;
   const std::uint64_t records_, seed_;
+  LogExtent extent_;
   std::atomic<std::uint64_t> used_{1};
   std::uint64_t lap_ = 0, tail_ = 1, run_ = 1, last_commit_ = 0, last_id_ = 0;
   std::uint64_t streamed_first_ = 1, streamed_last_ = 1;      // of the run: what needs no flush

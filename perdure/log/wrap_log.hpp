@@ -27,9 +27,11 @@
 // A torn wrap is taken for a whole one with a chance of 2^-32 for each line whose close says the right
 // number of lines, and of 2^-96 where the line is parsed to a check.
 // Cost: a scan sums each line of a bucket once at most, and again as the last line of a wrap and for its check.
+// A bucket's bytes are allocated as wraps first come to them (extent.hpp).
 // Thread safety: none of its own; `used` from any thread.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -37,6 +39,7 @@
 
 #include "perdure/base/status.hpp"
 #include "perdure/log/control_word.hpp"
+#include "perdure/log/extent.hpp"
 #include "perdure/log/wrap_record.hpp"
 #include "perdure/log/wrap_sum.hpp"
 #include "perdure/medium/medium.hpp"
@@ -83,9 +86,12 @@ struct WrapScan {
 
 class WrapLog {
  public:
-  WrapLog(medium::Medium& medium, const WrapPlace& place) noexcept : medium_(medium), place_(place) {}
+  WrapLog(medium::Medium& medium, const WrapPlace& place) noexcept : medium_(medium), place_(place) {
+    for (unsigned b = 0; b < place.buckets; ++b) extent_[b].configure(medium, place.bucket_at(b), place.lines() * 64);
+  }
 
-  /// Makes it this session's, empty; `base`: all ids are above. Two fences; three where the log there is of the first form.
+  /// Makes it this session's, empty; `base`: all ids are above. Two fences; three where the log there
+  /// is of the first form. The line of control is allocated.
   Status format(std::uint64_t base);
   /// W2, W3: the bucket is empty from now on. The caller fences before a wrap opens it.
   void begin_bucket(unsigned bucket, std::uint64_t base) noexcept;
@@ -93,15 +99,27 @@ class WrapLog {
   Status note_x(std::uint64_t x) noexcept;
 
   /// Bytes of entries that one wrap may have at most.
-  [[nodiscard]] std::uint64_t capacity() const noexcept { return place_.lines() * 64 - WrapRecord::long_close_bytes - 64; }
+  [[nodiscard]] std::uint64_t capacity() const noexcept { return place_.lines() * 64 - closing_bytes; }
   /// Lines of closed wraps. From any thread.
   [[nodiscard]] std::uint64_t used() const noexcept {
     std::uint64_t lines = 0;
     for (const auto& t : tail_) lines += t.load(std::memory_order_relaxed);  // pairs with nothing: a count
     return lines;
   }
-  /// Whether a wrap that opens this bucket finds half of it free.
-  [[nodiscard]] bool roomy(unsigned bucket) const noexcept { return tail_[bucket].load(std::memory_order_relaxed) * 2 <= place_.lines(); }
+  /// Whether a wrap that opens this bucket finds half of it free, and allocated.
+  [[nodiscard]] bool roomy(unsigned bucket) const noexcept {
+    return tail_[bucket].load(std::memory_order_relaxed) * 2 <= place_.lines() && ready(bucket, capacity() / 2);
+  }
+  /// Are the bytes allocated that a wrap of so many bytes of entries takes, which opens this bucket?
+  [[nodiscard]] bool ready(unsigned bucket, std::uint64_t bytes) const noexcept { return extent_[bucket].ready(end_of(bucket, bytes)); }
+  /// Whether that is all that such a wrap lacks: else the bucket has to begin again.
+  [[nodiscard]] bool lacks_blocks(unsigned bucket, std::uint64_t bytes) const noexcept {
+    return end_of(bucket, bytes) <= place_.lines() * 64 && !ready(bucket, bytes);
+  }
+  /// Allocates them (ALLOC-1); `full` where the disk is.
+  Status prepare(unsigned bucket, std::uint64_t bytes) { return extent_[bucket].extend(end_of(bucket, bytes)); }
+  /// Of the bucket that was closed last.
+  void prepare_ahead() noexcept { extent_[bucket_].extend_ahead(tail_[bucket_].load(std::memory_order_relaxed) * 64); }
   /// The newest wrap that was closed here.
   [[nodiscard]] std::uint64_t last_id() const noexcept { return last_id_; }
 
@@ -115,7 +133,8 @@ class WrapLog {
   }
   /// Whether the open wrap may have so many bytes of entries more.
   [[nodiscard]] bool fits(std::uint64_t bytes) const noexcept {
-    return (first_ + lines_) * 64 + units_ * 4 + bytes + 64 + WrapRecord::long_close_bytes <= place_.lines() * 64;
+    const std::uint64_t end = (first_ + lines_) * 64 + units_ * 4 + bytes + closing_bytes;
+    return end <= place_.lines() * 64 && extent_[bucket_].ready(end);
   }
   /// Bytes of entries that the open wrap has.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return lines_ * 64 + units_ * 4; }
@@ -161,9 +180,15 @@ class WrapLog {
   }
   void full() noexcept;
   void start_word(std::uint64_t word, std::uint64_t value) noexcept;
+  static constexpr std::uint64_t closing_bytes = WrapRecord::long_close_bytes + 64;  // what a wrap takes beside its entries, at most
+  /// Of the bucket's bytes, behind a wrap of so many bytes of entries that opens it.
+  [[nodiscard]] std::uint64_t end_of(unsigned bucket, std::uint64_t bytes) const noexcept {
+    return tail_[bucket].load(std::memory_order_relaxed) * 64 + bytes + closing_bytes;
+  }
 
   medium::Medium& medium_;
   const WrapPlace place_;
+  std::array<LogExtent, most_buckets> extent_;
   std::array<std::atomic<std::uint64_t>, most_buckets> tail_{};  // lines
   std::array<std::uint64_t, most_buckets> base_{};
   std::uint64_t last_id_ = 0;

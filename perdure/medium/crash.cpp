@@ -97,6 +97,11 @@ void CrashMedium::leave() {
   const std::byte* const log = fence_is_sync_ ? written_.data() : log_;
   std::memcpy(heir_->log_, log, log_bytes_);
   std::memcpy(heir_->home_, home_, options.home_bytes);
+  if (options.sparse) {  // as a file system tells that takes pages for holes until they are written
+    each_page_in_use(log, log_bytes_, [this](std::uint64_t at) { heir_->note_allocated(at, at + page_bytes); });
+    each_page_in_use(home_, options.home_bytes,
+                     [this](std::uint64_t at) { heir_->note_allocated(log_bytes_ + at, log_bytes_ + at + page_bytes); });
+  }
   if (tracing_) trace_.note(Kind::killed, base::thread_slot());
   if (fence_is_sync_) {
     heir_->written_ = written_;

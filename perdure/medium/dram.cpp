@@ -30,6 +30,8 @@ Status DramMedium::init(const char* name, std::span<const std::byte> image) {
   auto memory = make_memory_file(name, log_bytes_ + options_.home_bytes);
   if (!memory.ok()) return memory.status();
   memory_ = std::move(*memory);
+  if (options_.sparse)
+    if (Status s = keep_page_map(log_bytes_ + std::max(options_.home_bytes, options_.max_home_bytes)); !s.ok()) return s;
   static constexpr std::array<std::byte, page_bytes> zeros{};
   // A page of zeros stays a hole: most of a small pool.
   for (std::size_t at = 0; at < image.size(); at += page_bytes) {
@@ -37,6 +39,7 @@ Status DramMedium::init(const char* name, std::span<const std::byte> image) {
     if (std::memcmp(image.data() + at, zeros.data(), n) == 0) continue;
     const ssize_t written = ::pwrite(memory_.get(), image.data() + at, n, static_cast<off_t>(at));
     if (written != static_cast<ssize_t>(n)) return system_failure(path_, "pwrite to a memory file", written < 0 ? errno : EIO);
+    if (options_.sparse) note_allocated(at, at + page_bytes);
   }
   if (Status s = init_marks(std::max(options_.home_bytes, options_.max_home_bytes)); !s.ok()) return s;
   return map_all(memory_.get(), memory_.get(), options_.home_bytes, options_.max_home_bytes);

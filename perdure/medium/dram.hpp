@@ -22,6 +22,7 @@ struct DramOptions {
   std::uint64_t log_bytes = region_align;
   std::uint64_t home_bytes = region_align;
   std::uint64_t max_home_bytes = 0;
+  bool sparse = false;  ///< nothing is allocated (ALLOC-1) but the image's pages that are not zero
   std::size_t append_unit = line_bytes;
   bool fence_is_sync = false;
   bool keep_bytes = false;  ///< RecordingMedium: events hold the bytes stored
@@ -83,6 +84,7 @@ class DramMedium : public MarkedMedium<DramMedium> {
   }
   static void covered(std::uint64_t, std::uint64_t) noexcept {}
 
+  Status give_blocks(std::uint64_t, std::uint64_t) override { return {}; }
   Status extend(std::uint64_t from, std::uint64_t to) override;
   void shrink(std::uint64_t to) noexcept override;
 

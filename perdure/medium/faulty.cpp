@@ -16,6 +16,7 @@ FaultyMedium::FaultyMedium(std::unique_ptr<Medium> inner) : inner_(std::move(inn
   append_unit_ = inner_->append_unit();
   fence_is_sync_ = inner_->fence_is_sync();
   read_only_ = inner_->read_only();
+  pages_ = inner_->pages();
 }
 
 void FaultyMedium::fail(Call call, std::uint64_t nth, int err, bool and_later) noexcept {
@@ -66,6 +67,14 @@ void FaultyMedium::append(const RingMap& ring, std::uint64_t pos, const void* sr
     return;
   }
   inner_->append(ring, pos, src, n);
+}
+
+Status FaultyMedium::allocate(std::uint64_t offset, std::uint64_t n) {
+  if (allocated(offset, n)) return {};
+  const int err = strike(Call::allocate);
+  if (Status s = poison_.check(); !s.ok()) return s;
+  if (err != 0) return injected("allocate", err);
+  return inner_->allocate(offset, n);
 }
 
 Status FaultyMedium::grow(std::uint64_t home_bytes) {

@@ -3,8 +3,9 @@
 // FaultyMedium: passes everything on to another medium, and makes the calls fail that a test names.
 //
 // A fence that is made to fail does not reach the inner medium, so nothing it should have covered becomes durable; from then on the
-// medium is poisoned as a real one is (L9). An append that is made to fail loses its bytes, and the next fence tells. Growth that is
-// made to fail changes nothing and poisons nothing. Thread safety: as the inner medium; plan faults while no other thread uses it.
+// medium is poisoned as a real one is (L9). An append that is made to fail loses its bytes, and the next fence tells. Growth or an
+// allocation that is made to fail changes nothing and poisons nothing; one of pages that are allocated
+// already is no call. Thread safety: as the inner medium; plan faults while no other thread uses it.
 #pragma once
 
 #include <array>
@@ -19,7 +20,7 @@ namespace perdure::medium {
 
 class FaultyMedium final : public Medium {
  public:
-  enum class Call : std::uint8_t { fence, append, grow, flush_all, map_view, map_ring };
+  enum class Call : std::uint8_t { fence, append, grow, flush_all, map_view, map_ring, allocate };
   static constexpr std::uint64_t never = ~0ULL;
 
   explicit FaultyMedium(std::unique_ptr<Medium> inner);
@@ -39,6 +40,7 @@ class FaultyMedium final : public Medium {
   Status flush_all() noexcept override;
   Result<RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override;
   void append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override;
+  Status allocate(std::uint64_t offset, std::uint64_t n) override;
   Status grow(std::uint64_t home_bytes) override;
   Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n, ViewKind kind) override;
   Counters counters() const noexcept override { return inner_->counters(); }
@@ -54,7 +56,7 @@ class FaultyMedium final : public Medium {
   Status injected(const char* what, int err) const;
 
   std::unique_ptr<Medium> inner_;
-  std::array<Plan, 6> plans_;
+  std::array<Plan, 7> plans_;
   std::atomic<int> lost_append_{0};
   Poison poison_;
 };

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <new>
@@ -35,7 +36,9 @@ Result<std::unique_ptr<Medium>> FileMedium::open(const OpenMedium& how) {
     // D4 (log/redo.hpp): what a killed process wrote is in the page cache, or in the device's; durable before anybody goes by it
     if (std::uint64_t calls = 0; !how.create && !how.read_only)
       if (Status s = m->sync_.wait_with_metadata(calls); !s.ok()) return s;
-    if (Status s = how.create ? m->stage_->prewrite() : m->stage_->load(how.load_bytes); !s.ok()) return s;
+    if (Status s = m->learn_pages(how); !s.ok()) return s;
+    if (Status s = !how.create ? m->stage_->load(how.load_bytes) : how.sparse ? Status() : m->stage_->claim(0, how.log_bytes); !s.ok())
+      return s;
     if (Status s = m->map_all(m->stage_->memory(), m->file_.fd.get(), m->file_.home_bytes, how.max_home_bytes); !s.ok()) return s;
     m->stage_->mapped_at(m->log_);
     return how.create ? sync_file_and_folder(m->file_.fd.get(), how.path) : Status();
@@ -67,7 +70,7 @@ void FileMedium::mark(std::uint64_t offset, std::uint64_t n) noexcept {
 }
 
 void FileMedium::store(std::uint64_t offset, const void* src, std::size_t n) noexcept {
-  assert(!read_only_);
+  assert(!read_only_ && allocated(offset, n));
   if (offset < log_bytes_) {
     copy_words(log_ + offset, src, n);
     stage_->mark(offset, n);
@@ -80,7 +83,7 @@ void FileMedium::store(std::uint64_t offset, const void* src, std::size_t n) noe
 }
 
 void FileMedium::stream(std::uint64_t offset, const void* src, std::size_t n) noexcept {
-  assert(!read_only_ && offset % line_bytes == 0 && n % line_bytes == 0);
+  assert(!read_only_ && offset % line_bytes == 0 && n % line_bytes == 0 && allocated(offset, n));
   if (offset < log_bytes_) {
     copy_words(log_ + offset, src, n);
     stage_->mark(offset, n);
@@ -92,14 +95,24 @@ void FileMedium::stream(std::uint64_t offset, const void* src, std::size_t n) no
 }
 
 void FileMedium::flush(std::uint64_t offset, std::size_t n) noexcept {
+  add(row().flushed_lines, lines_touched(offset, n));
+  if (n == 0 || offset >= log_bytes_ || allocated(offset, n)) return flush_pages(offset, n);
+  // A hole in a log that was copied: its zeros are as durable as the copy. To write them would need blocks.
+  const std::uint64_t end = offset + n;
+  page_map().each_run(offset / page_bytes, (end - 1) / page_bytes + 1, true, [&](std::uint64_t first, std::uint64_t past) {
+    const std::uint64_t from = std::max(offset, first * page_bytes);
+    flush_pages(from, std::min(end, past * page_bytes) - from);
+  });
+}
+
+void FileMedium::flush_pages(std::uint64_t offset, std::uint64_t n) noexcept {
   mark(offset, n);
   if (n != 0 && offset < log_bytes_) stage_->mark(offset, n);  // written even where only read so far: D4, after a write-back that failed
-  add(row().flushed_lines, lines_touched(offset, n));
 }
 
 void FileMedium::append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept {
   const std::uint64_t at = ring_index(ring, pos);
-  assert(!read_only_ && at % line_bytes == 0 && n % line_bytes == 0 && n <= ring.bytes);
+  assert(!read_only_ && at % line_bytes == 0 && n % line_bytes == 0 && n <= ring.bytes && allocated_in(ring, at, n));
   copy_words(ring.base + at, src, n);  // past the ring's end lies its beginning
   const std::uint64_t first = n < ring.bytes - at ? n : ring.bytes - at;
   stage_->mark(ring.offset + at, first);
@@ -151,6 +164,30 @@ Status FileMedium::flush_all() noexcept {
   Row& r = row();
   add(r.syncs, done.syncs);
   add(r.written_bytes, done.bytes);
+  return s;
+}
+
+// Which pages of the file are allocated, and where its log has data.
+Status FileMedium::learn_pages(const OpenMedium& how) {
+  if (Status s = keep_page_map(log_bytes_ + std::max(file_.home_bytes, how.max_home_bytes)); !s.ok()) return s;
+  const std::uint64_t end = log_bytes_ + file_.home_bytes;
+  if (how.create && !how.sparse) note_allocated(0, end);
+  if (how.create) return {};
+  each_data(file_.fd.get(), 0, end, [&](std::uint64_t from, std::uint64_t to) {
+    note_allocated(from, to);
+    if (from < log_bytes_) stage_->note_data(from, std::min(to, log_bytes_));
+  });
+  return {};
+}
+
+Status FileMedium::give_blocks(std::uint64_t from, std::uint64_t to) {
+  if (from >= log_bytes_) return allocate_blocks(file_.fd.get(), path_, from, to);  // the sync after a store makes its block durable, too
+  if (Status s = stage_->claim(from, to); !s.ok()) return s;
+  // Synced now: else the next commit's sync would wait for the file system's journal, too.
+  std::uint64_t calls = 0;
+  Status s = sync_.wait(calls);
+  add(row().syncs, calls);
+  add(row().written_bytes, to - from);
   return s;
 }
 

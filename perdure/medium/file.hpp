@@ -5,6 +5,7 @@
 //
 // Crash invariants: M5, nothing is durable before its sync; a fence returns ok only when every block and page that its thread marked
 // since its last fence is durable; after any failure none returns ok (poison.hpp). Unmarked home pages may become durable at any time.
+// A block or page that a mark names is allocated (ALLOC-1), so a full disk can't make a write or a sync fail.
 // Thread safety: as medium.hpp says; threads that fence together share writes and syncs.
 #pragma once
 
@@ -39,8 +40,11 @@ class FileMedium final : public MappedMedium {
   FileMedium(PoolFile file, const OpenMedium& how);
   Marked& marked() noexcept;
   void mark(std::uint64_t offset, std::uint64_t n) noexcept;
+  void flush_pages(std::uint64_t offset, std::uint64_t n) noexcept;
   Status make_durable() noexcept;
 
+  Status learn_pages(const OpenMedium& how);
+  Status give_blocks(std::uint64_t from, std::uint64_t to) override;
   Status extend(std::uint64_t from, std::uint64_t to) override;
   void shrink(std::uint64_t to) noexcept override;
   Status usable() const override { return poison_.check(); }

@@ -54,20 +54,24 @@ Result<std::unique_ptr<LogStage>> LogStage::make(const OpenMedium& how, int buff
   return s;
 }
 
-Status LogStage::prewrite() {
-  const Buffer zeros = aligned_buffer(chunk_bytes);
-  if (!zeros) return failure(Code::out_of_memory, path_, "no memory for a 1 MiB buffer");
-  std::memset(zeros.get(), 0, chunk_bytes);
-  for (std::uint64_t at = 0; at < bytes_;) {
+Status LogStage::claim(std::uint64_t from, std::uint64_t to) {
+  const Buffer buffer = aligned_buffer(chunk_bytes);
+  if (!buffer) return failure(Code::out_of_memory, path_, "no memory for a 1 MiB buffer");
+  for (std::uint64_t at = from; at < to;) {
     const int fd = direct_ ? direct_.get() : buffered_;
-    const ssize_t n = ::pwrite(fd, zeros.get(), std::min(chunk_bytes, bytes_ - at), static_cast<off_t>(at));
+    const auto offset = static_cast<off_t>(at);
+    // What is there, not zeros: a file system's blocks may be smaller than ours, and a copy's hole be a part of one of ours.
+    ssize_t n = ::pread(fd, buffer.get(), std::min(chunk_bytes, to - at), offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0 || static_cast<std::uint64_t>(n) % block_bytes != 0)
+      return system_failure(path_, "reading the log", n < 0 ? errno : EIO, "look for device errors in dmesg");
+    n = ::pwrite(fd, buffer.get(), static_cast<std::size_t>(n), offset);
     if (n > 0) {
       at += static_cast<std::uint64_t>(n);
     } else if (n < 0 && errno == EINVAL && direct_) {
-      direct_ = Descriptor();  // opened, but will not write directly: start again through the page cache
-      at = 0;
+      direct_ = Descriptor();  // opened, but will not write directly
     } else if (n == 0 || errno != EINTR) {
-      return system_failure(path_, "writing the new log", n == 0 ? EIO : errno, "free some room, or look for device errors in dmesg");
+      return no_room(path_, "pwrite", n == 0 ? EIO : errno, to - at);
     }
   }
   return {};
@@ -80,20 +84,26 @@ Status LogStage::load(std::uint64_t most) {
   void* p = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(), 0);
   if (p == MAP_FAILED) return system_failure(path_, "mmap of the log stage", errno);
   Status status;
-  for (std::uint64_t at = 0; at < wanted && status.ok();) {
-    const int fd = direct_ ? direct_.get() : buffered_;
-    const ssize_t n = ::pread(fd, buffer.get(), std::min(chunk_bytes, wanted - at), static_cast<off_t>(at));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0 || static_cast<std::uint64_t>(n) % block_bytes != 0) {
-      status = system_failure(path_, "reading the log", n < 0 ? errno : EIO, "look for device errors in dmesg");
-      break;
+  std::uint64_t done = 0;
+  for (const auto& [first, past] : data_) {  // holes are zero here and there
+    const std::uint64_t end = std::min((past + block_bytes - 1) / block_bytes * block_bytes, wanted);
+    for (std::uint64_t at = std::max(first / block_bytes * block_bytes, done); at < end && status.ok();) {
+      const int fd = direct_ ? direct_.get() : buffered_;
+      const ssize_t n = ::pread(fd, buffer.get(), std::min(chunk_bytes, end - at), static_cast<off_t>(at));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0 || static_cast<std::uint64_t>(n) % block_bytes != 0) {
+        status = system_failure(path_, "reading the log", n < 0 ? errno : EIO, "look for device errors in dmesg");
+        break;
+      }
+      const auto got = static_cast<std::uint64_t>(n);
+      for (std::uint64_t b = 0; b < got; b += block_bytes) {
+        if (!all_zero(buffer.get() + b, block_bytes)) std::memcpy(static_cast<std::byte*>(p) + at + b, buffer.get() + b, block_bytes);
+      }
+      at += got;
+      done = at;
     }
-    const auto got = static_cast<std::uint64_t>(n);
-    for (std::uint64_t b = 0; b < got; b += block_bytes) {
-      if (!all_zero(buffer.get() + b, block_bytes)) std::memcpy(static_cast<std::byte*>(p) + at + b, buffer.get() + b, block_bytes);
-    }
-    at += got;
   }
+  data_ = {};
   ::munmap(p, bytes_);
   // cached copies would have to be dropped at the first direct write of each page
   if (direct_) (void)::posix_fadvise(buffered_, 0, static_cast<off_t>(bytes_), POSIX_FADV_DONTNEED);

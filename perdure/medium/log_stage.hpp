@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // LogStage: the log range of a pool on an ordinary file. It is kept in DRAM and written in whole 4 KiB blocks into space that was
-// really written before, so that a sync changes no metadata: with O_DIRECT one RWF_DSYNC write, else write + fdatasync.
+// really written before (claim()), so that a sync changes no metadata: with O_DIRECT one RWF_DSYNC write, else write + fdatasync.
 //
 // Crash invariants:
 //   G1 a block is written only because a thread marked it: what lies in other blocks is never rewritten, torn or not;
@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "perdure/medium/file_sync.hpp"
@@ -41,9 +42,13 @@ class LogStage {
   /// O_DIRECT one is tried.
   static Result<std::unique_ptr<LogStage>> make(const OpenMedium& how, int buffered, FileSync& sync, Poison& poison);
 
-  /// create: every block of the new file is really written once. Falls back to buffered writes where O_DIRECT is refused.
-  Status prewrite();
-  /// open: reads the log. Blocks of zeros take no memory.
+  /// Writes bytes [from, to), whole blocks, of the file with what they hold, zeros where they were a hole: they have their space then, and
+  /// it has been written once. Nobody has stored to them yet (ALLOC-1). `full` where there is too little: some are written then, and all
+  /// hold what they held. The first call falls back to buffered writes where O_DIRECT is refused. Not synced. One caller at a time.
+  Status claim(std::uint64_t from, std::uint64_t to);
+  /// open: the file has data at [from, to), and holes where nothing is noted. In order.
+  void note_data(std::uint64_t from, std::uint64_t to) { data_.emplace_back(from, to); }
+  /// open: reads the log's first bytes. Blocks of zeros take no memory.
   Status load(std::uint64_t most);
 
   [[nodiscard]] int memory() const noexcept { return memory_.get(); }
@@ -68,6 +73,7 @@ class LogStage {
   std::string path_;
   std::uint64_t bytes_ = 0;
   int buffered_ = -1;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> data_;  // until load()
   Descriptor direct_, memory_;
   const std::byte* stage_ = nullptr;
   std::unique_ptr<std::atomic<std::uint64_t>[]> dirty_;  // a bit a block

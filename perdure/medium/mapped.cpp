@@ -9,6 +9,11 @@
 namespace perdure::medium {
 namespace {
 
+// A mapping's pieces count against vm.max_map_count. Where a log has very many holes, which only a copying program makes, the short ones
+// stay as they are: then reading one on tmpfs takes a page.
+constexpr std::size_t most_holes = 1024;
+constexpr std::uint64_t short_hole = 64 << 10;
+
 std::string number(std::uint64_t n) { return std::to_string(n); }
 
 Status map_failure(const std::string& path, std::uint64_t bytes, int err) {
@@ -36,6 +41,8 @@ Status MappedMedium::map_all(int log_fd, int home_fd, std::uint64_t home_bytes, 
   void* log = ::mmap(nullptr, log_bytes_, protection, log_fd == home_fd ? map_flags_ : MAP_SHARED, log_fd, 0);
   if (log == MAP_FAILED) return map_failure(path_, log_bytes_, errno);
   log_ = static_cast<std::byte*>(log);
+  if (holes_.size() > most_holes) std::erase_if(holes_, [](const auto& h) { return h.second - h.first < short_hole; });
+  if (Status s = stand_in_for_holes(log_, 0, log_bytes_); !s.ok()) return s;
 
   reserve_bytes_ = max_home_bytes_ + 2 * region_align;
   void* space = ::mmap(nullptr, reserve_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -76,17 +83,89 @@ Result<RingMap> MappedMedium::map_ring(std::uint64_t offset, std::uint64_t bytes
   auto* base = static_cast<std::byte*>(space) + before;
   if (before != 0) ::munmap(space, before);
   if (after != 0) ::munmap(base + 2 * bytes, after);
+  const std::lock_guard lock(allocating_);  // a page that is allocated meanwhile is mapped here or there
+  rings_.reserve(rings_.size() + 1);
+  Status mapped;
+  for (const std::uint64_t half : {std::uint64_t{0}, bytes}) {
+    if (mapped.ok()) mapped = map_log(base + half, offset, bytes);
+    if (mapped.ok()) mapped = stand_in_for_holes(base + half, offset, bytes);
+  }
+  if (!mapped.ok()) {
+    ::munmap(base, 2 * bytes);
+    return mapped;
+  }
+  rings_.push_back({base, offset, bytes});
+  return RingMap{base, offset, bytes};
+}
+
+Status MappedMedium::keep_page_map(std::uint64_t bytes) {
+  if (Status s = page_map_.reserve(path_, bytes); !s.ok()) return s;
+  pages_ = &page_map_;
+  return {};
+}
+
+void MappedMedium::note_hole(std::uint64_t from, std::uint64_t to) {
+  from = round_up(from, page_bytes);
+  to = to / page_bytes * page_bytes;
+  if (from < to) holes_.emplace_back(from, to);
+}
+
+// The log's [offset, + n) at `address`, from its file.
+Status MappedMedium::map_log(std::byte* address, std::uint64_t offset, std::uint64_t n) {
   const int protection = PROT_READ | (read_only_ ? 0 : PROT_WRITE);
   const int flags = (log_fd_ == home_fd_ ? map_flags_ : MAP_SHARED) | MAP_FIXED;
-  for (const std::uint64_t half : {std::uint64_t{0}, bytes}) {
-    if (::mmap(base + half, bytes, protection, flags, log_fd_, static_cast<off_t>(offset)) == MAP_FAILED) {
-      const int err = errno;
-      ::munmap(base, 2 * bytes);
-      return map_failure(path_, bytes, err);
-    }
+  void* const p = ::mmap(address, n, protection, flags, log_fd_, static_cast<off_t>(offset));
+  return p == MAP_FAILED ? map_failure(path_, n, errno) : Status();
+}
+
+// What of the log's [offset, + n), mapped at `address`, is a hole still: zero pages instead, which nobody may store to (ALLOC-1).
+Status MappedMedium::stand_in_for_holes(std::byte* address, std::uint64_t offset, std::uint64_t n) {
+  for (const auto& [from, to] : holes_) {
+    const std::uint64_t first = std::max(from, offset), end = std::min(to, offset + n);
+    if (first >= end) continue;
+    Status s;
+    page_map_.each_run(first / page_bytes, end / page_bytes, false, [&](std::uint64_t page, std::uint64_t past) {
+      const std::uint64_t bytes = (past - page) * page_bytes;
+      std::byte* const at = address + (page * page_bytes - offset);
+      if (s.ok() && ::mmap(at, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+        s = map_failure(path_, bytes, errno);
+    });
+    if (!s.ok()) return s;
   }
-  rings_.push_back({base, bytes});
-  return RingMap{base, offset, bytes};
+  return {};
+}
+
+// The log's pages [from, + n) have their blocks: the file itself comes in the place of what stood for its holes, wherever they are mapped.
+Status MappedMedium::map_allocated(std::uint64_t from, std::uint64_t n) {
+  if (Status s = map_log(log_ + from, from, n); !s.ok()) return s;
+  for (const Ring& r : rings_) {
+    const std::uint64_t first = std::max(from, r.offset), end = std::min(from + n, r.offset + r.bytes);
+    if (first >= end) continue;
+    for (const std::uint64_t half : {std::uint64_t{0}, r.bytes})
+      if (Status s = map_log(r.base + half + (first - r.offset), first, end - first); !s.ok()) return s;
+  }
+  return {};
+}
+
+Status MappedMedium::allocate(std::uint64_t offset, std::uint64_t n) {
+  if (allocated(offset, n)) return {};
+  if (read_only_) return failure(Code::read_only, path_, "an allocation in a pool opened read-only", {}, "open it for writing");
+  if (Status s = usable(); !s.ok()) return s;
+  const std::uint64_t end = round_up(offset + n, page_bytes);
+  if (end > log_bytes_ + home_bytes())
+    return failure(Code::invalid, path_, "an allocation of " + number(n) + " bytes at " + number(offset),
+                   "bytes of the file's " + number(log_bytes_ + home_bytes()));
+  const std::lock_guard lock(allocating_);
+  Status s;
+  page_map_.each_run(offset / page_bytes, end / page_bytes, false, [&](std::uint64_t first, std::uint64_t past) {
+    if (!s.ok()) return;
+    const std::uint64_t from = first * page_bytes, to = past * page_bytes, middle = std::clamp(log_bytes_, from, to);
+    if (from < middle) s = give_blocks(from, middle);
+    if (s.ok() && from < middle && !holes_.empty()) s = map_allocated(from, middle - from);
+    if (s.ok() && middle < to) s = give_blocks(middle, to);
+    if (s.ok()) page_map_.set(first, past);
+  });
+  return s;
 }
 
 Status MappedMedium::grow(std::uint64_t wanted) {
@@ -109,6 +188,10 @@ Status MappedMedium::grow(std::uint64_t wanted) {
   if (!s.ok()) {
     shrink(now);
     return s;
+  }
+  if (pages_ != nullptr) {
+    const std::lock_guard lock(allocating_);
+    note_allocated(log_bytes_ + now, log_bytes_ + wanted);
   }
   home_bytes_.store(wanted, std::memory_order_release);  // pairs with the acquire in home_bytes(): mapped before it is seen
   return {};

@@ -43,6 +43,7 @@ template <class Hardware>
 class MarkedMedium : public MappedMedium {
  public:
   void store(std::uint64_t offset, const void* src, std::size_t n) noexcept override {
+    assert(allocated(offset, n));
     Row& r = row();
     hardware().step(Step::store);
     hardware().put(offset, src, n);
@@ -53,7 +54,7 @@ class MarkedMedium : public MappedMedium {
   }
 
   void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept override {
-    assert(offset % line_bytes == 0 && n % line_bytes == 0);
+    assert(offset % line_bytes == 0 && n % line_bytes == 0 && allocated(offset, n));
     hardware().step(Step::stream);
     hardware().put_past(offset, src, n);
     count_streamed(row(), n);
@@ -61,7 +62,7 @@ class MarkedMedium : public MappedMedium {
 
   void append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override {
     const std::uint64_t at = ring_index(ring, pos);
-    assert(at % line_bytes == 0 && n % line_bytes == 0 && n <= ring.bytes);
+    assert(at % line_bytes == 0 && n % line_bytes == 0 && n <= ring.bytes && allocated_in(ring, at, n));
     hardware().step(Step::stream);
     hardware().put_past_ring(ring, at, src, n);
     count_streamed(row(), n);

@@ -12,10 +12,18 @@
 //   M4 nothing orders two lines but a fence;
 //   M5 on a file nothing is durable before its sync, and until then pages may be lost, torn and reordered.
 //
+// ALLOC-1: no byte is stored in a page of the file that is not allocated. A store to a hole through a
+// mapping is a SIGBUS when the disk is full, and a write to one is an error that would come too late.
+// So allocate() is called before, at a point where `full` can still be refused without harm. Media
+// assert it in every store. An allocation need not be durable by itself: on a file the sync that makes
+// the bytes durable makes their blocks so too, on `dax` MAP_SYNC does before the first store to a
+// page; after a crash a page whose allocation was lost is a hole again, of zeros, and the next opening
+// asks anew.
+//
 // Thread safety: store, stream, flush, fence, append may be called by any thread; two threads must
 // not write one 8-byte word at the same time. fence() covers the calling thread's earlier flushes
-// and streams (it may cover others' too). flush_all and grow: one caller of each at a time, beside
-// any other calls. Counters are per thread, summed on reading.
+// and streams (it may cover others' too). allocate: any thread. flush_all and grow: one caller of each
+// at a time, beside any other calls. Counters are per thread, summed on reading.
 #pragma once
 
 #include <atomic>
@@ -28,6 +36,7 @@
 
 #include "perdure/base/status.hpp"
 #include "perdure/base/thread_slot.hpp"
+#include "perdure/medium/page_map.hpp"
 
 namespace perdure::medium {
 
@@ -129,6 +138,20 @@ class Medium {
     return fence();
   }
 
+  /// ALLOC-1: the pages that bytes [offset, offset + n) touch are allocated when this returns ok; what they held stays. `full` where the disk
+  /// has no block left: a part may be allocated by then, the contents are as before, nothing is poisoned, and a later call may succeed. On
+  /// a file, pages of the log are written once (with what they hold) and synced, so that a commit's sync changes no metadata.
+  /// `read_only`, or the medium's own failure, where it can't be asked.
+  virtual Status allocate(std::uint64_t offset, std::uint64_t n) = 0;
+  /// Are the pages that bytes [offset, offset + n) touch allocated? A few instructions.
+  [[nodiscard]] bool allocated(std::uint64_t offset, std::uint64_t n) const noexcept { return pages_ == nullptr || pages_->all(offset, n); }
+  /// How many of the n bytes from `offset` on are allocated without a gap.
+  [[nodiscard]] std::uint64_t allocated_from(std::uint64_t offset, std::uint64_t n) const noexcept;
+  /// Behind the last allocated one of bytes [offset, offset + n), counted from `offset`; 0 where there is none.
+  [[nodiscard]] std::uint64_t allocated_end(std::uint64_t offset, std::uint64_t n) const noexcept;
+  /// Null: everything is allocated, always.
+  [[nodiscard]] const PageMap* pages() const noexcept { return pages_; }
+
   /// Home becomes `home_bytes` long: allocated on the medium (a full disk is an error here and never a SIGBUS later), zero, mapped. On a
   /// device-dax it ends at a multiple of 2 MiB, and so may become longer. What was there stays where it was. The new length is durable before
   /// this returns.
@@ -161,6 +184,7 @@ class Medium {
   }
 
   std::string path_;
+  const PageMap* pages_ = nullptr;
   std::byte* log_ = nullptr;
   std::byte* home_ = nullptr;
   std::uint64_t log_bytes_ = 0, max_home_bytes_ = 0;
@@ -196,7 +220,8 @@ struct Delays {
 struct OpenMedium {
   std::string path;
   std::string kind = "auto";  ///< auto | file | dax | emulated. auto: dax where MAP_SYNC works, else file
-  bool create = false;        ///< make the file (`exists` if there), log_bytes + home_bytes long, allocated, zero
+  bool create = false;        ///< make the file (`exists` if there), log_bytes + home_bytes long, zero
+  bool sparse = false;        ///< create: nothing is allocated yet (ALLOC-1); else all of it is. A device always is
   bool read_only = false;
   bool direct = true;  ///< file: try O_DIRECT|O_DSYNC; where refused (tmpfs) write + fdatasync, said by describe()
   std::uint64_t log_bytes = 0;

@@ -95,6 +95,33 @@ Status MemoryMedium<Delay>::sync_metadata() noexcept {
   return ::fsync(file_.fd.get()) == 0 ? Status() : system_failure(path_, "fsync", errno, "reopen the pool to recover");
 }
 
+// Which pages of the file are allocated. A device has no holes.
+template <class Delay>
+Status MemoryMedium<Delay>::learn_pages(std::uint64_t most) {
+  if (file_.character_device) return {};
+  if (Status s = keep_page_map(most); !s.ok()) return s;
+  if (all_allocated_) {
+    note_allocated(0, log_bytes_ + file_.home_bytes);
+    return {};
+  }
+  std::uint64_t end = 0;  // of what was last found
+  if (!sparse_) {
+    each_data(file_.fd.get(), 0, log_bytes_ + file_.home_bytes, [&](std::uint64_t from, std::uint64_t to) {
+      note_hole(std::min(end, log_bytes_), std::min(from, log_bytes_));
+      note_allocated(from, to);
+      end = to;
+    });
+  }
+  note_hole(std::min(end, log_bytes_), log_bytes_);
+  return {};
+}
+
+// Not synced: `emulated` promises nothing over a power cut, and MAP_SYNC makes a page's block durable before the first store to it.
+template <class Delay>
+Status MemoryMedium<Delay>::give_blocks(std::uint64_t from, std::uint64_t to) {
+  return allocate_blocks(file_.fd.get(), path_, from, to);
+}
+
 template <class Delay>
 Status MemoryMedium<Delay>::extend(std::uint64_t from, std::uint64_t to) {
   if (file_.character_device) {

@@ -33,10 +33,13 @@ template <class Delay>
 class MemoryMedium final : public MarkedMedium<MemoryMedium<Delay>> {
   using Base = MarkedMedium<MemoryMedium<Delay>>;
   using Base::address, Base::add, Base::home_, Base::log_, Base::log_bytes_, Base::map_flags_, Base::path_, Base::row;
+  using Base::keep_page_map, Base::note_allocated, Base::note_hole;
 
  public:
   MemoryMedium(MemoryTraits traits, PoolFile file, const OpenMedium& how)
-      : traits_(std::move(traits)),
+      : all_allocated_(how.create && !how.sparse),
+        sparse_(how.create && how.sparse),
+        traits_(std::move(traits)),
         file_(std::move(file)),
         flush_(base::flush_lines(traits_.flush)),
         stream_(base::stream_lines(base::best_stream())),
@@ -50,7 +53,9 @@ class MemoryMedium final : public MarkedMedium<MemoryMedium<Delay>> {
   }
 
   Status init(std::uint64_t max_home_bytes) {
-    if (Status s = this->init_marks(std::max(file_.home_bytes, max_home_bytes)); !s.ok()) return s;
+    const std::uint64_t most_home = std::max(file_.home_bytes, max_home_bytes);
+    if (Status s = learn_pages(log_bytes_ + most_home); !s.ok()) return s;
+    if (Status s = this->init_marks(most_home); !s.ok()) return s;
     Status s = this->map_all(file_.fd.get(), file_.fd.get(), file_.home_bytes, max_home_bytes);
     if (s.ok()) base::note_mapped(log_, log_bytes_);
     return s;
@@ -116,6 +121,8 @@ class MemoryMedium final : public MarkedMedium<MemoryMedium<Delay>> {
   }
 
   [[nodiscard]] bool flush_all_is_one() const noexcept { return delay_.flush_all_is_one(); }
+  Status learn_pages(std::uint64_t most);
+  Status give_blocks(std::uint64_t from, std::uint64_t to) override;
   Status sync_metadata() noexcept;
   static void step(Step) noexcept {}
   static constexpr bool leave_out(const char*, const void*) noexcept { return false; }
@@ -124,6 +131,8 @@ class MemoryMedium final : public MarkedMedium<MemoryMedium<Delay>> {
   Status extend(std::uint64_t from, std::uint64_t to) override;
   void shrink(std::uint64_t to) noexcept override;
 
+  const bool all_allocated_;  // a new file, not a sparse one
+  const bool sparse_;         // a new file of holes
   MemoryTraits traits_;
   PoolFile file_;
   base::FlushLines flush_;

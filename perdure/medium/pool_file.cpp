@@ -53,28 +53,13 @@ Status open_failure(const OpenMedium& how, int err) {
   return system_failure(how.path, "open", err);
 }
 
-Status room_failure(const std::string& path, const char* call, int err, std::uint64_t from, std::uint64_t to) {
-  if (err == ENOSPC || err == EDQUOT || err == EFBIG) {
-    const char* why = err == EFBIG ? "the file size limit was met" : (err == EDQUOT ? "the disk quota is used up" : "the disk is full");
-    return failure(Code::full, path, std::string(why) + " (" + call + ")", number(to - from) + " free bytes",
-                   "free some room or ask for a smaller size; the file is as it was before");
-  }
-  return system_failure(path, call, err);
-}
-
-// fallocate, or where the file system has none, the C library's replacement that writes to every block.
-int allocate(int fd, std::uint64_t from, std::uint64_t to) noexcept {
-  const auto offset = static_cast<off_t>(from), length = static_cast<off_t>(to - from);
-  int r = 0;
-  do {
-    r = ::fallocate(fd, 0, offset, length);
-  } while (r != 0 && errno == EINTR);
-  if (r == 0) return 0;
-  if (errno != EOPNOTSUPP) return errno;
-  do {
-    r = ::posix_fallocate(fd, offset, length);
-  } while (r == EINTR);
-  return r;
+// fallocate, or where the file system has none, the C library's replacement that writes to every block. 0 or an errno.
+int allocate(int fd, std::uint64_t from, std::uint64_t to) {
+  return in_pieces(from, to, [fd](std::uint64_t at, std::uint64_t n) {
+    const auto offset = static_cast<off_t>(at), length = static_cast<off_t>(n);
+    if (::fallocate(fd, 0, offset, length) == 0) return 0;
+    return errno == EOPNOTSUPP ? ::posix_fallocate(fd, offset, length) : errno;
+  });
 }
 
 // Zeros what a growth that never got published may have left beyond the end.
@@ -109,6 +94,34 @@ Descriptor::~Descriptor() {
   if (fd_ >= 0) ::close(fd_);
 }
 
+Status no_room(const std::string& path, const char* call, int err, std::uint64_t bytes) {
+  if (err == ENOSPC || err == EDQUOT || err == EFBIG) {
+    const char* why = err == EFBIG ? "the file size limit was met" : (err == EDQUOT ? "the disk quota is used up" : "the disk is full");
+    return failure(Code::full, path, std::string(why) + " (" + call + ")", number(bytes) + " free bytes",
+                   "free some room or ask for a smaller size; the file is as it was before");
+  }
+  return system_failure(path, call, err);
+}
+
+Status allocate_blocks(int fd, const std::string& path, std::uint64_t from, std::uint64_t to) {
+  const int err = allocate(fd, from, to);
+  return err == 0 ? Status() : no_room(path, "fallocate", err, to - from);
+}
+
+void each_data(int fd, std::uint64_t from, std::uint64_t to, const std::function<void(std::uint64_t, std::uint64_t)>& data) {
+  for (std::uint64_t at = from; at < to;) {
+    const off_t first = ::lseek(fd, static_cast<off_t>(at), SEEK_DATA);
+    if (first < 0 && errno == ENXIO) return;  // holes to the end
+    if (first < 0) return data(at, to);
+    const auto begin = static_cast<std::uint64_t>(first);
+    if (begin >= to) return;
+    const off_t hole = ::lseek(fd, first, SEEK_HOLE);
+    const std::uint64_t end = hole < 0 ? to : std::min(static_cast<std::uint64_t>(hole), to);
+    data(begin, end);
+    at = std::max(end, begin + 1);
+  }
+}
+
 std::string read_sysfs(const std::string& path) {
   std::string text = base::read_whole_file(path);
   text.resize(std::min(text.size(), text.find('\n')));
@@ -132,7 +145,12 @@ Result<PoolFile> open_pool_file(const OpenMedium& how) {
   file.home_bytes = how.home_bytes;
   const std::uint64_t wanted = how.log_bytes + how.home_bytes;
   if (make) {
-    if (Status s = allocate_zero(file.fd.get(), how.path, 0, wanted); !s.ok()) {
+    Status s;
+    if (!how.sparse)
+      s = allocate_zero(file.fd.get(), how.path, 0, wanted);
+    else if (::ftruncate(file.fd.get(), static_cast<off_t>(wanted)) != 0)
+      s = no_room(how.path, "ftruncate", errno, wanted);
+    if (!s.ok()) {
       discard_new_file(how);
       return s;
     }
@@ -173,7 +191,7 @@ Status allocate_zero(int fd, const std::string& path, std::uint64_t from, std::u
   if (err == 0) return {};
   // undo, so that the disk has its room back; never cut away what was there before
   if (::ftruncate(fd, static_cast<off_t>(std::max(before, from))) != 0 && err == 0) err = errno;
-  return room_failure(path, call, err, from, to);
+  return no_room(path, call, err, to - from);
 }
 
 Status sync_file_and_folder(int fd, const std::string& path) {

@@ -7,6 +7,7 @@
 // reader sees each word old or new.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -15,8 +16,6 @@
 #include "perdure/medium/medium.hpp"
 
 namespace perdure::medium {
-
-inline constexpr std::uint64_t page_bytes = 4096;
 
 /// How many lines [offset, offset + n) touches.
 [[nodiscard]] constexpr std::uint64_t lines_touched(std::uint64_t offset, std::uint64_t n) noexcept {
@@ -29,6 +28,14 @@ inline constexpr std::uint64_t page_bytes = 4096;
 [[nodiscard]] inline std::uint64_t ring_index(const RingMap& ring, std::uint64_t pos) noexcept {
   const std::uint64_t mask = ring.bytes - 1;
   return (ring.bytes & mask) == 0 ? pos & mask : pos % ring.bytes;  // most rings are powers of two: no division on a commit's path
+}
+
+/// f(at) for each page of the n bytes at `p`, whole pages, that holds anything but zeros: what a program that copies sparsely keeps.
+template <class F>
+void each_page_in_use(const std::byte* p, std::uint64_t n, F&& f) {
+  static constexpr std::array<std::byte, page_bytes> zeros{};
+  for (std::uint64_t at = 0; at < n; at += page_bytes)
+    if (std::memcmp(p + at, zeros.data(), page_bytes) != 0) f(at);
 }
 
 namespace detail {

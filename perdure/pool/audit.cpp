@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "perdure/medium/medium.hpp"
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/heap_apply.hpp"
 
@@ -16,8 +17,10 @@ std::string number(std::uint64_t n) { return std::to_string(n); }
 
 class Auditor {
  public:
-  Auditor(const std::byte* home, const Header& header, const std::function<void(std::uint64_t, std::uint64_t)>& each_block)
+  Auditor(const std::byte* home, const Header& header, const std::function<void(std::uint64_t, std::uint64_t)>& each_block,
+          const medium::Medium* medium)
       : home_(home),
+        medium_(medium),
         header_(header),
         each_block_(each_block),
         first_(first_chunk(header.max_home_bytes)),
@@ -43,6 +46,7 @@ class Auditor {
  private:
   [[nodiscard]] std::uint64_t load(std::uint64_t offset) const {
     std::uint64_t v = 0;
+    if (medium_ != nullptr && !medium_->allocated(medium_->log_bytes() + offset, sizeof v)) return v;
     std::memcpy(&v, home_ + offset, sizeof v);
     return v;
   }
@@ -126,6 +130,7 @@ class Auditor {
   }
 
   const std::byte* home_;
+  const medium::Medium* medium_;
   const Header& header_;
   const std::function<void(std::uint64_t, std::uint64_t)>& each_block_;
   const std::uint64_t first_, end_;
@@ -136,13 +141,13 @@ class Auditor {
 }  // namespace
 
 HeapAudit audit_heap(const std::byte* home, const Header& header,
-                     const std::function<void(std::uint64_t offset, std::uint64_t bytes)>& each_block) {
+                     const std::function<void(std::uint64_t offset, std::uint64_t bytes)>& each_block, const medium::Medium* medium) {
   if (header.home_bytes < first_chunk(header.max_home_bytes) * chunk_bytes) {
     HeapAudit broken;
     broken.problems.push_back("header: home of " + number(header.home_bytes) + " bytes is less than its directory");
     return broken;
   }
-  return Auditor(home, header, each_block).run();
+  return Auditor(home, header, each_block, medium).run();
 }
 
 }  // namespace perdure::pool

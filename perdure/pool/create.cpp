@@ -19,6 +19,8 @@
 
 #include "perdure/base/checksum.hpp"
 #include "perdure/base/descriptor.hpp"
+#include "perdure/pool/allocation.hpp"
+#include "perdure/pool/features.hpp"
 #include "perdure/pool/header.hpp"
 #include "perdure/pool/heap_apply.hpp"
 
@@ -238,14 +240,20 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
     medium.store(header_b, unfinished_magic, sizeof unfinished_magic);  // durable before the header's first copy, which can be torn
     medium.flush(header_b, sizeof unfinished_magic);
   }
+  if (Status s = allocate_frame(medium, h); !s.ok()) return s;
+  if (how.initial_bytes != 0)  // asked for: so it is there, and not only promised
+    if (Status s = allocate_chunks(medium, 0, h.home_bytes / chunk_bytes); !s.ok()) return s;
   if (who.root_bytes != 0) {
     const std::uint32_t cls = size_class(who.root_bytes);
     h.root_offset = objects + (cls == large_class ? 0 : classes[cls].first);
+    if (Status s = allocate_chunks(medium, objects / chunk_bytes, root_chunks(who.root_bytes)); !s.ok()) return s;
     const HeapOp op = root_op(h);
     NewHome home(medium, plan.log_bytes);
     apply(home, op, h.max_home_bytes);
     h.heap_used = op_bytes(op);
   }
+  // FEATURE-1: a program that stores without asking for blocks must not write this pool.
+  if (!medium.allocated(0, plan.log_bytes + plan.home_bytes)) set_feature(h, Feature::small_logs);
   if (Status s = medium.fence(); !s.ok()) return s;  // home before the header that says it is a pool's
   if (Status s = write_header(medium, h, false); !s.ok()) return s;
   return medium.flush_all();
@@ -279,6 +287,7 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who) {
     m.path = working;
     m.kind = how.medium;
     m.create = true;
+    m.sparse = true;
     m.direct = how.direct;
     m.log_bytes = plan->log_bytes;
     m.home_bytes = plan->home_bytes;

@@ -56,7 +56,7 @@ inline constexpr FeatureInfo features[] = {
     // Log records of the kinds `combined` and `packed` (log/record.hpp). Format version 3 was this feature.
     {Feature::combined_records, FeatureWord::read, "combined records", "perdure/log", true},
     // Log and directory are allocated as they are used: no byte may be stored in a range of them that is not allocated.
-    {Feature::small_logs, FeatureWord::write, "small logs", "perdure/pool", false},
+    {Feature::small_logs, FeatureWord::write, "small logs", "perdure/pool", true},
     // The names of the root type's fields, beside its layout.
     {Feature::field_names, FeatureWord::optional, "field names", "perdure/api", false},
     // The root object is a catalog of named objects.

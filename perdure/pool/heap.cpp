@@ -5,6 +5,7 @@
 #include <mutex>
 #include <new>
 
+#include "perdure/pool/allocation.hpp"
 #include "perdure/pool/heap_central.hpp"
 #include "perdure/pool/pool_file.hpp"
 
@@ -36,7 +37,8 @@ struct Heap::Search {
 struct Heap::Impl {
   Impl(PoolFile& p, std::byte* view)
       : pool(p),
-        central(view, p.header().max_home_bytes),
+        central(view, p.header().max_home_bytes,
+                [&p](std::uint64_t chunk, std::uint64_t count) { return allocate_chunks(p.medium(), chunk, count); }),
         max_home(p.header().max_home_bytes),
         root(p.header().root_offset),
         used_is_exact(p.header().heap_exact != 0),
@@ -164,6 +166,7 @@ bool Heap::find_more(Search& search, std::unique_lock<std::mutex>& lock, std::ui
         // First: one block in this thread's cache keeps its span from being empty, and it may hold
         // 128 blocks of a class.
         search.step = Search::Step::look;
+        (void)central.take_refusal();  // one of a call that was served in the end
         if (Row* const row = this_row())
           for (std::uint32_t c = 0; c < small_classes; ++c)
             while (row->count[c] > 0) central.give_block(row->blocks[c][--row->count[c]]);
@@ -181,7 +184,9 @@ bool Heap::find_more(Search& search, std::unique_lock<std::mutex>& lock, std::ui
         search.step = Search::Step::look;
         if (search.why.ok()) return true;
         break;
-      case Search::Step::none: return false;
+      case Search::Step::none:
+        if (Status s = central.take_refusal(); !s.ok()) search.why = std::move(s);
+        return false;
     }
   }
 }

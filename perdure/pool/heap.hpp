@@ -33,6 +33,10 @@
 #include "perdure/pool/format.hpp"
 #include "perdure/pool/size_classes.hpp"
 
+namespace perdure::medium {
+class Medium;
+}
+
 namespace perdure::pool {
 
 class PoolFile;
@@ -157,12 +161,15 @@ class Heap {
   std::unique_ptr<Impl> impl_;
 };
 
-/// What an audit of the heap's persistent state found. Plain function of the bytes; no pool need be open (`home` = start of home).
+/// What an audit of the heap's persistent state found. Plain function of the bytes; no pool need be open (`home` = start of home, or of a
+/// view of it). `medium`: the one that home lies on. Pages that it knows to be holes are taken for zeros and not read: on tmpfs reading
+/// one through a mapping would take a page, which a full disk does not have. Null: all is read.
 struct HeapAudit {
   std::uint64_t blocks = 0, bytes = 0, chunks_free = 0, chunks_small = 0, chunks_large = 0;
   std::vector<std::string> problems;  ///< each names the chunk, what was found and expected; empty when sound
 };
 HeapAudit audit_heap(const std::byte* home, const Header& header,
-                     const std::function<void(std::uint64_t offset, std::uint64_t bytes)>& each_block = {});
+                     const std::function<void(std::uint64_t offset, std::uint64_t bytes)>& each_block = {},
+                     const medium::Medium* medium = nullptr);
 
 }  // namespace perdure::pool

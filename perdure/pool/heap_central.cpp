@@ -47,11 +47,15 @@ void ChunkRuns::add(std::uint64_t chunk, std::uint64_t count) {
   insert(chunk, count);
 }
 
-std::uint64_t ChunkRuns::take(std::uint64_t count, std::uint64_t align, std::uint64_t origin) {
+std::uint64_t ChunkRuns::take(std::uint64_t count, std::uint64_t align, std::uint64_t origin, const Allocate& allocate, Status& refused) {
   for (auto fit = by_length_.lower_bound({count, 0}); fit != by_length_.end(); ++fit) {
     const auto [length, start] = *fit;
     const std::uint64_t at = origin + (start - origin + align - 1) / align * align;
     if (at + count > start + length) continue;
+    if (Status s = allocate(at, count); !s.ok()) {  // what is allocated already is not asked for: another run may be
+      refused = std::move(s);
+      continue;
+    }
     erase(by_start_.find(start));
     chunks_ -= count;
     if (at > start) insert(start, at - start);
@@ -63,8 +67,12 @@ std::uint64_t ChunkRuns::take(std::uint64_t count, std::uint64_t align, std::uin
 
 // --- spans ------------------------------------------------------------------------------------------------------------------------
 
-Central::Central(std::byte* view, std::uint64_t max_home_bytes)
-    : view_(view), first_(first_chunk(max_home_bytes)), chunks_(max_home_bytes / chunk_bytes), cursor_(first_) {
+Central::Central(std::byte* view, std::uint64_t max_home_bytes, ChunkRuns::Allocate allocate)
+    : view_(view),
+      first_(first_chunk(max_home_bytes)),
+      chunks_(max_home_bytes / chunk_bytes),
+      cursor_(first_),
+      allocate_(std::move(allocate)) {
   void* table = ::mmap(nullptr, chunks_ * sizeof *table_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (table == MAP_FAILED) throw std::bad_alloc();
   table_ = static_cast<std::atomic<std::uintptr_t>*>(table);  // zero bytes are null atomics on every platform we know
@@ -249,7 +257,7 @@ Span* Central::usable_span(std::uint32_t cls, std::uint64_t home_bytes) {
       if (any_block(head, classes[cls], false)) (void)open_span(head, home_bytes);
       if (c.listed != nullptr) return c.listed;
     }
-    if (const std::uint64_t chunk = runs_.take(n, n, first_); chunk != 0) {
+    if (const std::uint64_t chunk = runs_.take(n, n, first_, allocate_, refused_); chunk != 0) {
       Span* const span = make_span(cls, chunk);
       for (std::uint32_t i = 0; i < span->info().blocks; ++i) span->state[i].store(Span::available, std::memory_order_relaxed);
       span->free = span->info().blocks;
@@ -285,7 +293,7 @@ std::uint32_t Central::take_blocks(std::uint32_t cls, std::uint32_t want, std::u
 
 std::uint64_t Central::take_chunks(std::uint64_t count, std::uint64_t home_bytes) {
   for (;;) {
-    if (const std::uint64_t chunk = runs_.take(count, 1, 0); chunk != 0) {
+    if (const std::uint64_t chunk = runs_.take(count, 1, 0, allocate_, refused_); chunk != 0) {
       table_[chunk].store(count << 3 | large_taken, std::memory_order_release);  // pairs with span_at
       return chunk;
     }

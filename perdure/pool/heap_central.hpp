@@ -18,12 +18,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "perdure/base/status.hpp"
 #include "perdure/pool/format.hpp"
 #include "perdure/pool/size_classes.hpp"
 
@@ -32,9 +34,11 @@ namespace perdure::pool {
 /// Runs of free chunks; neighbours are joined.
 class ChunkRuns {
  public:
+  using Allocate = std::function<Status(std::uint64_t chunk, std::uint64_t count)>;
   void add(std::uint64_t chunk, std::uint64_t count);
-  /// The start of `count` free chunks at a multiple of `align` (from `origin`), best fit, now taken; 0 when there are none.
-  std::uint64_t take(std::uint64_t count, std::uint64_t align, std::uint64_t origin);
+  /// The start of `count` free chunks at a multiple of `align` (from `origin`), best fit, now taken; 0 when there are none. They are allocated
+  /// (ALLOC-1): chunks for which `allocate` is refused stay free, and others are tried. `refused` is the last refusal, where all were.
+  std::uint64_t take(std::uint64_t count, std::uint64_t align, std::uint64_t origin, const Allocate& allocate, Status& refused);
   [[nodiscard]] std::uint64_t chunks() const noexcept { return chunks_; }
   [[nodiscard]] std::uint64_t longest() const noexcept { return by_length_.empty() ? 0 : by_length_.rbegin()->first; }
 
@@ -66,7 +70,8 @@ struct Span {
 
 class Central {
  public:
-  Central(std::byte* view, std::uint64_t max_home_bytes);
+  /// `allocate`: of chunks of home, before they are used.
+  Central(std::byte* view, std::uint64_t max_home_bytes, ChunkRuns::Allocate allocate);
   ~Central();
 
   /// Up to `want` blocks of a class, lowest address last; fewer, or none, when the chunks known and not yet looked at have no more.
@@ -87,6 +92,8 @@ class Central {
     const std::uintptr_t e = table_[chunk].load(std::memory_order_acquire);  // pairs with the release in enter(): the span is complete
     return e != 0 && e % 8 == 0 ? reinterpret_cast<Span*>(e) : nullptr;
   }
+  /// Why free chunks could not be had since the last call: the disk is full. Ok: there were none.
+  [[nodiscard]] Status take_refusal() { return std::exchange(refused_, {}); }
   /// Makes the span that the view has at `head` known (H3); null when the view has none there, or
   /// when its chunks have been given up since: the view's words say "span" until the transaction
   /// that has them now commits.
@@ -138,6 +145,8 @@ class Central {
   std::uint64_t cursor_;  // chunks below it have been looked at
   std::atomic<std::uintptr_t>* table_ = nullptr;
   ChunkRuns runs_;
+  const ChunkRuns::Allocate allocate_;
+  Status refused_;
   Class classes_[small_classes];
   std::vector<std::unique_ptr<Span>> spans_;
   std::uint64_t words_ = 0, spans_opened_ = 0, bitmaps_ = 0;

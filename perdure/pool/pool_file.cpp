@@ -4,6 +4,7 @@
 // session.cpp's.
 #include "perdure/pool/pool_file.hpp"
 
+#include "perdure/pool/allocation.hpp"
 #include "perdure/pool/create.hpp"
 #include "perdure/pool/features.hpp"
 #include "perdure/pool/header.hpp"
@@ -119,6 +120,9 @@ Result<std::unique_ptr<PoolFile>> PoolFile::finish_open(std::unique_ptr<PoolFile
   if (!who.layout_any) {
     if (Status s = pool->reserve_view(); !s.ok()) return s;
   }
+  // ALLOC-1: before anything is stored. A file that was copied without its holes may lack blocks where it says that it has data.
+  if (!pool->read_only_)
+    if (Status s = allocate_used(*pool->medium_, pool->header_); !s.ok()) return s;
   if (!pool->read_only_ && !pool->created_) {  // who has just made it has fenced it
     // F3: the copy that was read is durable before the other is written: a process that was killed may have left it visible only, and a
     // power cut could then tear both.

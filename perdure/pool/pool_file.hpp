@@ -35,11 +35,12 @@ struct OpenFile {
   bool create = true;                     ///< make it if it is not there
   bool must_create = false;               ///< `exists` if it is
   bool read_only = false;                 ///< shared lock; refused while a writer has the pool
-  std::uint64_t max_bytes = 64ULL << 30;  ///< creation: largest home; address space kept. The directory takes 1/8192 of it at once
-  std::uint64_t initial_bytes = 0;        ///< home at creation; 0: the smallest
-  std::uint64_t log_bytes = 0;            ///< all rings together, each rounded up to 4096; 0: what a log range of 64 MiB holds
-  std::uint32_t rings = 0;                ///< 0: as the engine says
-  std::string medium = "auto";            ///< see medium::OpenMedium
+  std::uint64_t max_bytes = 64ULL << 30;  ///< creation: largest home; address space kept. The directory takes 1/8192 of it as home grows
+  std::uint64_t initial_bytes = 0;        ///< home at creation, allocated; 0: the smallest, allocated as it is used
+  /// All rings together, each rounded up to 4096; 0: what a log range of 64 MiB holds. Allocated as the log is used.
+  std::uint64_t log_bytes = 0;
+  std::uint32_t rings = 0;      ///< 0: as the engine says
+  std::string medium = "auto";  ///< see medium::OpenMedium
   bool direct = true;
   medium::Delays delays;
   std::uint64_t base = 0;       ///< creation: ask for this view address (tests); 0: a free slot is chosen
@@ -75,6 +76,7 @@ class PoolFile {
   ~PoolFile();  ///< releases lock and mappings; writes nothing
 
   [[nodiscard]] medium::Medium& medium() noexcept { return *medium_; }
+  [[nodiscard]] const medium::Medium& medium() const noexcept { return *medium_; }
   [[nodiscard]] const Header& header() const noexcept { return header_; }
   [[nodiscard]] Header& header() noexcept { return header_; }  ///< between open and start_session (recovery); later use publish
   /// Under the header's lock (grow() takes it too): calls change(header) and writes both copies (F1). What the caller made durable

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "perdure/pool/allocation.hpp"
 #include "perdure/pool/create.hpp"
 #include "perdure/pool/features.hpp"
 #include "perdure/pool/header.hpp"
@@ -132,6 +133,8 @@ Status PoolFile::grow(std::uint64_t wanted) {
   std::uint64_t to = now + std::max(least_step, now / 8);
   if (to % medium::region_align != 0) to += medium::region_align - to % medium::region_align;
   to = std::min(std::max(to, least), max);
+  // ALLOC-1: the directory's words for what is added, before any of it can be used.
+  if (Status s = allocate_directory(*medium_, max, to); !s.ok()) return s;
   while (medium_->home_bytes() < to) {
     Status s = medium_->grow(to);
     if (s.ok()) break;

@@ -19,6 +19,7 @@ class Recorded {
     medium::CrashOptions o;
     o.log_bytes = pool::first_ring + ring_bytes;
     o.home_bytes = o.max_home_bytes = home_bytes;
+    o.sparse = true;
     return medium::CrashMedium::make(o).value();
   }
 

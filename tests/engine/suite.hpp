@@ -90,6 +90,7 @@ struct Shape {
     o.log_bytes = pool::first_ring + ring_bytes * std::max(threads, 1U);
     o.home_bytes = home_bytes;
     o.max_home_bytes = max_home_bytes;
+    o.sparse = true;
     o.append_unit = like_a_file ? 4096 : 64;
     o.fence_is_sync = like_a_file;
     return o;

@@ -31,6 +31,7 @@ class WatchMedium final : public medium::Medium {
     append_unit_ = inner_->append_unit();
     fence_is_sync_ = inner_->fence_is_sync();
     read_only_ = inner_->read_only();
+    pages_ = inner_->pages();
   }
   [[nodiscard]] medium::RecordingMedium& recording() noexcept { return *inner_; }
   /// Set while nobody else uses the medium.
@@ -74,6 +75,7 @@ class WatchMedium final : public medium::Medium {
     mine(lines_) += n / 64;
     inner_->append(ring, pos, src, n);
   }
+  Status allocate(std::uint64_t offset, std::uint64_t n) override { return inner_->allocate(offset, n); }
   Status grow(std::uint64_t home_bytes) override {
     Status s = inner_->grow(home_bytes);
     home_bytes_.store(inner_->home_bytes(), std::memory_order_release);

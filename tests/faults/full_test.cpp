@@ -2,13 +2,11 @@
 //
 // What is full: the log (pushes back), a transaction larger than it (too_big), the heap (full; free still works), the disk (an error
 // from the call, the pool as before, usable again when there is room).
-#include <sched.h>
-#include <sys/mount.h>
-
 #include <atomic>
 #include <thread>
 
 #include "faults.hpp"
+#include "small_disk.hpp"
 
 namespace perdure::faults {
 namespace {
@@ -276,36 +274,6 @@ INSTANTIATE_TEST_SUITE_P(Engines, Full, ::testing::ValuesIn(all_cases()), CaseNa
 
 // --- the disk ---------------------------------------------------------------------------------------------------------------------
 
-/// Runs `body` in a child that sees a small disk at the scratch folder: a tmpfs in a mount namespace (root) or in a user namespace.
-/// False where neither is allowed; then growth that fails is shown with an injected fault alone.
-bool on_a_small_disk(const Scratch& scratch, const char* size, const std::function<void()>& body) {
-  constexpr int not_allowed = 77;
-  const int r = in_child([&] {
-    const auto write_text = [](const char* to, const std::string& text) {
-      const int fd = ::open(to, O_WRONLY | O_CLOEXEC);
-      const bool ok = fd >= 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-      if (fd >= 0) ::close(fd);
-      return ok;
-    };
-    const std::string uid = std::to_string(::getuid()), gid = std::to_string(::getgid());
-    const bool root = ::geteuid() == 0;
-    if (::unshare(root ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0) ::_exit(not_allowed);
-    if (!root && (!write_text("/proc/self/setgroups", "deny") || !write_text("/proc/self/uid_map", "0 " + uid + " 1") ||
-                  !write_text("/proc/self/gid_map", "0 " + gid + " 1")))
-      ::_exit(not_allowed);
-    if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-        ::mount("perdure-test", scratch.folder().c_str(), "tmpfs", 0, (std::string("size=") + size).c_str()) != 0)
-      ::_exit(not_allowed);
-    body();
-  });
-  if (r == not_allowed) {
-    std::puts("  no tmpfs may be mounted here, with or without a user namespace: a full disk is shown by injection alone");
-    return false;
-  }
-  EXPECT_EQ(r, 0);
-  return true;
-}
-
 class FullDisk : public ::testing::TestWithParam<Case> {
  protected:
   const bool keeps = GetParam().engine != "volatile";
@@ -319,13 +287,13 @@ class FullDisk : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(FullDisk, WhileCreating) {
-  on_a_small_disk(scratch, "3m", [&] {
+  on_a_small_disk(scratch, "64k", [&] {  // less than the root's span and the header
     const auto pool = TestPool::try_open(path, options());
     ASSERT_FALSE(pool.ok());
     EXPECT_EQ(pool.code(), Code::full) << pool.status().message();
     EXPECT_NE(pool.status().message().find(path), std::string::npos) << pool.status().message();
     EXPECT_TRUE(std::filesystem::is_empty(scratch.folder())) << "nothing half-made is left";
-    ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT, "size=32m"), 0);
+    resize_disk(scratch, "32m");
     TestPool made = TestPool::open(path, options());
     made.update([](auto& tx, Root& root) { step(tx, root, 1); });
     EXPECT_EQ(steps_in(made), 1U);
@@ -361,7 +329,7 @@ TEST_P(FullDisk, WhileGrowingLoggingAndCheckpointing) {
                   Code::ok);
       expect_sound(*pool);
       // room again: it grows
-      ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT, "size=48m"), 0);
+      resize_disk(scratch, "48m");
       for (std::uint64_t i = 0; i < 200; ++i)
         pool->update([&](auto& tx, Root& root) { root.names.put(tx, 6000 + i, std::string(20000, 'f')); });
       expect_sound(*pool);

@@ -88,6 +88,7 @@ class Player {
     o.log_bytes = like.log_bytes;
     o.home_bytes = image.empty() ? like.home_bytes : image.size() - like.log_bytes;
     o.max_home_bytes = like.max_home_bytes;
+    o.sparse = like.sparse;
     o.append_unit = like.append_unit;
     o.fence_is_sync = like.fence_is_sync;
     auto made = medium::RecordingMedium::make(o, image).value();

@@ -32,6 +32,7 @@ class KillingMedium final : public medium::Medium {
     append_unit_ = inner_->append_unit();
     fence_is_sync_ = inner_->fence_is_sync();
     read_only_ = inner_->read_only();
+    pages_ = inner_->pages();
   }
 
   /// The same, later.
@@ -66,6 +67,13 @@ class KillingMedium final : public medium::Medium {
   void append(const medium::RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override {
     if (now()) inner_->append(ring, pos, src, n / 128 * 64), die();
     inner_->append(ring, pos, src, n);
+  }
+  Status allocate(std::uint64_t offset, std::uint64_t n) override {
+    if (allocated(offset, n)) return {};
+    if (now()) die();
+    Status s = inner_->allocate(offset, n);
+    if (now()) die();
+    return s;
   }
   Status grow(std::uint64_t home_bytes) override {
     if (now()) die();

@@ -302,6 +302,7 @@ TEST(Ring, AFailedAppendMovesNothing) {
     Status flush_all() noexcept override { return {}; }
     Result<medium::RingMap> map_ring(std::uint64_t o, std::uint64_t n) override { return inner_.map_ring(o, n); }
     void append(const medium::RingMap&, std::uint64_t, const void*, std::size_t) noexcept override {}
+    Status allocate(std::uint64_t, std::uint64_t) override { return {}; }
     Status grow(std::uint64_t) override { return {}; }
     Status map_view(std::byte*, std::uint64_t, std::uint64_t, medium::ViewKind) override { return {}; }
 

@@ -4,72 +4,33 @@
 //
 // On a small tmpfs of its own, mounted in a mount namespace (root), or in a user namespace (not root). Where neither is allowed the
 // same is shown with a file size limit (RLIMIT_FSIZE), and said.
-#include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/statvfs.h>
-#include <sys/wait.h>
 
 #include <csignal>
 #include <cstdio>
 #include <functional>
 
 #include "scratch.hpp"
+#include "small_disk.hpp"
 
 namespace perdure::medium {
 namespace {
 
 using testing::bytes_at;
 using testing::file_bytes;
+using testing::in_child;
+using testing::not_allowed;
 using testing::pattern;
 using testing::Scratch;
+using testing::small_disk;
 
 constexpr std::uint64_t MiB = 1ULL << 20;
-
-bool write_text(const char* path, const std::string& text) {
-  const int fd = ::open(path, O_WRONLY | O_CLOEXEC);
-  const bool ok = fd >= 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (fd >= 0) ::close(fd);
-  return ok;
-}
-
-// In a child: an 8 MiB tmpfs over `folder`, seen by this process only.
-bool small_disk(const std::string& folder) {
-  const std::string uid = std::to_string(::getuid()), gid = std::to_string(::getgid());
-  if (::geteuid() == 0) {
-    if (::unshare(CLONE_NEWNS) != 0) return false;
-  } else {
-    if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
-    if (!write_text("/proc/self/setgroups", "deny") || !write_text("/proc/self/uid_map", "0 " + uid + " 1") ||
-        !write_text("/proc/self/gid_map", "0 " + gid + " 1")) {
-      return false;
-    }
-  }
-  if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
-  return ::mount("perdure-test", folder.c_str(), "tmpfs", 0, "size=8m") == 0;
-}
 
 bool small_files() {
   (void)std::signal(SIGXFSZ, SIG_IGN);
   struct rlimit limit = {8 * MiB, 8 * MiB};
   return ::setrlimit(RLIMIT_FSIZE, &limit) == 0;
-}
-
-constexpr int not_allowed = 77;
-
-// Runs `body` in a child process; gtest failures there fail the parent.
-int in_child(const std::function<bool()>& prepare, const std::function<void()>& body) {
-  (void)std::fflush(nullptr);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    if (!prepare()) ::_exit(not_allowed);
-    body();
-    (void)std::fflush(nullptr);
-    ::_exit(::testing::Test::HasFailure() ? 1 : 0);
-  }
-  int status = 0;
-  if (child < 0 || ::waitpid(child, &status, 0) != child) return -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
 class FullDisk : public ::testing::TestWithParam<const char*> {
@@ -86,7 +47,7 @@ class FullDisk : public ::testing::TestWithParam<const char*> {
   }
 
   void on_a_small_disk(const std::function<void()>& body) {
-    int r = in_child([&] { return small_disk(scratch.folder()); }, body);
+    int r = in_child([&] { return small_disk(scratch.folder(), "8m"); }, body);
     if (r == not_allowed) {
       std::puts("no tmpfs may be mounted here, with or without a user namespace: shown with RLIMIT_FSIZE instead");
       r = in_child(small_files, body);

@@ -334,7 +334,7 @@ void full_disk(const char* kind) {
     ASSERT_TRUE(user.free(blocks.back()).ok());
     ASSERT_TRUE(user.allocate(100 * KiB).ok());
     user.close();
-    const auto audit = audit_heap((*pool)->medium().home(), (*pool)->header());
+    const auto audit = audit_heap((*pool)->medium().home(), (*pool)->header(), {}, &(*pool)->medium());
     EXPECT_TRUE(audit.problems.empty()) << audit.problems.front();
     EXPECT_EQ(audit.blocks, blocks.size() + 1);
     if (mounted) {  // room again

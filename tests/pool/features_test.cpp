@@ -19,7 +19,10 @@ using namespace testing;
 /// A pool whose header is changed in both copies, and sealed.
 class Features : public ::testing::Test {
  protected:
-  void SetUp() override { make_pool(small(path)); }
+  void SetUp() override {
+    make_pool(small(path));
+    rewrite([](Header& h) { h.features_write = 0; });  // as a pool that was allocated as a whole: without a feature
+  }
   void rewrite(const std::function<void(Header&)>& change) {
     for (const std::uint64_t at : {header_a, header_b}) {
       Header h = header_of(path, at);
@@ -58,11 +61,23 @@ class Features : public ::testing::Test {
   const std::string path = scratch.path();
 };
 
-TEST_F(Features, ANewPoolHasTheNewestVersionAndNone) {
-  const Header h = header_of(path);
+TEST_F(Features, ANewPoolHasTheNewestVersionAndSmallLogsWhereItHasHoles) {
+  const std::string another = scratch.path("another");
+  make_pool(small(another));
+  const Header h = header_of(another);
   EXPECT_EQ(h.version, 4U);
-  EXPECT_EQ(feature_words(h), FeatureWords());
-  EXPECT_TRUE(feature_names(h).empty());
+  EXPECT_EQ(feature_words(h), (FeatureWords{.write = info(Feature::small_logs).bit()}));
+  EXPECT_EQ(feature_names(h), std::vector<std::string>{"small logs"});
+  // on a medium that is allocated as a whole nothing has to be known
+  medium::RecordingOptions whole;
+  whole.log_bytes = 2 * MiB;
+  whole.home_bytes = whole.max_home_bytes = 4 * MiB;
+  OpenFile how = small("whole");
+  how.log_bytes = 0;
+  auto pool = PoolFile::open_on(medium::RecordingMedium::make(whole).value(), true, how, tester());
+  ASSERT_TRUE(pool.ok()) << pool.status().message();
+  EXPECT_EQ((*pool)->header().version, 4U);
+  EXPECT_EQ(feature_words((*pool)->header()), FeatureWords());
 }
 
 TEST_F(Features, AnUnknownBitForReadingIsRefused) {

@@ -175,7 +175,8 @@ TEST_F(HeapReuse, AStaleFreeIntoAGivenUpSpan) {
 // A stale free of a large object whose chunks are a span's by now leaves the span alone.
 TEST_F(HeapReuse, AStaleFreeOfALargeObject) {
   open();
-  auto central = std::make_unique<Central>(pool->view(), pool->header().max_home_bytes);
+  auto central =
+      std::make_unique<Central>(pool->view(), pool->header().max_home_bytes, [](std::uint64_t, std::uint64_t) { return Status(); });
   const std::uint64_t home = pool->home_bytes(), chunk = central->take_chunks(2, home);
   ASSERT_NE(0U, chunk);
   ASSERT_TRUE(central->mark_large(chunk, 2, true));

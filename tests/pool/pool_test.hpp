@@ -181,7 +181,8 @@ class HeapUser {
   void close() {
     auto& m = pool_.medium();
     for (std::uint64_t at = 0; at < pool_.home_bytes(); at += 4096)
-      if (std::memcmp(m.home() + at, pool_.view() + at, 4096) != 0) m.store(m.log_bytes() + at, pool_.view() + at, 4096);
+      if (m.allocated(m.log_bytes() + at, 4096) && std::memcmp(m.home() + at, pool_.view() + at, 4096) != 0)
+        m.store(m.log_bytes() + at, pool_.view() + at, 4096);
     ASSERT_TRUE(m.flush_all().ok());
     ASSERT_TRUE(pool_.close_clean(0).ok());
   }

@@ -122,6 +122,7 @@ TEST(Session, ShadowWhereTheMediumRefusesCopyOnWrite) {
       home_bytes_ = inner_->home_bytes();
       log_ = const_cast<std::byte*>(inner_->at(0));
       home_ = const_cast<std::byte*>(inner_->home());
+      pages_ = inner_->pages();
     }
     std::string_view kind() const noexcept override { return "test"; }
     std::string describe() const override { return "test"; }
@@ -132,6 +133,7 @@ TEST(Session, ShadowWhereTheMediumRefusesCopyOnWrite) {
     Status flush_all() noexcept override { return inner_->flush_all(); }
     Result<medium::RingMap> map_ring(std::uint64_t o, std::uint64_t n) override { return inner_->map_ring(o, n); }
     void append(const medium::RingMap& r, std::uint64_t p, const void* s, std::size_t n) noexcept override { inner_->append(r, p, s, n); }
+    Status allocate(std::uint64_t o, std::uint64_t n) override { return inner_->allocate(o, n); }
     Status grow(std::uint64_t n) override { return inner_->grow(n); }
     Status map_view(std::byte* a, std::uint64_t o, std::uint64_t n, medium::ViewKind kind) override {
       if (kind == medium::ViewKind::copy_on_write) return failure(Code::unsupported, path_, "a private mapping of a device");

@@ -55,7 +55,7 @@ void Bppm<Tm, Writes>::Context::no_room(std::uint64_t n) {
     throw error(failure(Code::too_big, core_.file.path(), "a transaction that stores, allocates and frees more than its log holds",
                         "at most " + std::to_string(line_.log.capacity()) + " words and blocks",
                         "split it, or make the pool with a larger log_size"));
-  needed_ = n * log::TornRecord::bytes;
+  needed_ = (last - first + n) * log::TornRecord::bytes;
   this->throw_need_room(needed_);
 }
 
@@ -143,6 +143,7 @@ std::uint64_t Bppm<Tm, Writes>::Context::commit(Durability) {
     if (engine_.truncator_) engine_.truncator_->push(node_);
   });
   if (!ops_.empty()) ops_.reusable(heap_);
+  line_.log.prepare_ahead();
   end();
   this->committed(engine_);
   return id;
@@ -177,7 +178,11 @@ void Bppm<Tm, Writes>::make_room(Context& context, std::uint64_t bytes) {
   if (core_.state() != 0) core_.refuse();
   Line& line = context.line_;
   const std::lock_guard lock(line.shared);
-  if (line.log.fits(bytes / log::TornRecord::bytes)) return;  // another thread has made room in a shared log
+  const std::uint64_t records = bytes / log::TornRecord::bytes;
+  if (line.log.fits(records)) return;  // another thread has made room in a shared log
+  // full: the disk is. The transaction was rolled back, and is not run again.
+  if (line.log.lacks_blocks(records)) return line.log.prepare(records).or_throw();
+  line.log.prepare_all().or_throw();
   Status s = home_has(line.log.last_id());
   if (s.ok()) s = line.log.truncate();
   if (!s.ok()) core_.poison(s);

@@ -9,6 +9,7 @@
 
 #include "perdure/engine/bppm/bppm.hpp"
 #include "perdure/log/record.hpp"
+#include "perdure/pool/allocation.hpp"
 #include "perdure/pool/heap_apply.hpp"
 
 namespace perdure::engine::bppm {
@@ -34,7 +35,8 @@ struct Committed {
 };
 
 // Whether each record names bytes or blocks that the pool has.
-bool possible(const medium::Medium& medium, const pool::Header& header, const Committed& c) {
+// These are told to `targets`.
+bool possible(const medium::Medium& medium, const pool::Header& header, const Committed& c, pool::Targets& targets) {
   const std::uint64_t home_bytes = medium.home_bytes();
   const TornRecord* const records = &TornLog::record_at(medium, c.place, 0);
   for (std::uint64_t n = c.transaction.first; n < c.transaction.last; ++n) {
@@ -42,10 +44,12 @@ bool possible(const medium::Medium& medium, const pool::Header& header, const Co
     switch (r.kind()) {
       case TornKind::word:
         if (r.address() % 8 != 0 || r.address() + 8 > home_bytes) return false;
+        targets.words(r.address(), 1);
         break;
       case TornKind::alloc:
       case TornKind::free:
         if (!pool::possible(r.heap_op(), home_bytes, header.max_home_bytes)) return false;
+        targets.block(r.heap_op());
         break;
       default: return false;
     }
@@ -100,13 +104,15 @@ Status recover(pool::PoolFile& file, Recovery& report) {
   }
   std::sort(committed.begin(), committed.end(),
             [](const auto& a, const auto& b) { return a.transaction.id < b.transaction.id; });  // step 2
+  pool::Targets targets(medium, header);
   for (std::size_t i = 0; i < committed.size(); ++i)  // all is looked at before home is touched (law L10)
-    if (!possible(medium, header, committed[i]) || (i != 0 && committed[i].transaction.id == committed[i - 1].transaction.id))
+    if (!possible(medium, header, committed[i], targets) || (i != 0 && committed[i].transaction.id == committed[i - 1].transaction.id))
       return failure(Code::corrupt, medium.path(),
                      "transaction " + std::to_string(committed[i].transaction.id) +
                          " in the log is there twice, or names bytes or blocks that the pool does not have",
                      "entries inside home", "restore a copy");
-  if (Status s = medium.fence(); !s.ok()) return s;  // D4 (log/redo.hpp): the logs durable before home has anything of what they say
+  if (Status s = targets.allocate(); !s.ok()) return s;  // ALLOC-1: `full` changes nothing
+  if (Status s = medium.fence(); !s.ok()) return s;      // D4 (log/redo.hpp): the logs durable before home has anything of what they say
   log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
   for (const Committed& c : committed) {  // step 3
     replay(medium, header, c, home);

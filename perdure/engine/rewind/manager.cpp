@@ -2,6 +2,7 @@
 #include "perdure/engine/rewind/manager.hpp"
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -39,6 +40,26 @@ Manager::Manager(pool::PoolFile& file, const Composition& how, Use use) : file_(
   for (std::uint32_t i = 0; i < header.ring_count; ++i)
     logs_.push_back(
         std::make_unique<ManagedLog>(medium_, place_of(medium_, header, i), log::RewindShape{how.layers, how.version, how.group}, use));
+}
+
+Status Manager::reserve() {
+  for (auto& l : logs_)
+    if (Status s = l->log.reserve(); !s.ok()) return s;
+  return {};
+}
+
+Result<bool> Manager::extend(ManagedLog& log, std::uint64_t n) {
+  const std::lock_guard lock(log.log.mutex());
+  if (Status s = log.log.extend(log.kept + n); !s.ok()) return s;
+  return log.log.fits(log.kept + n);
+}
+
+void Manager::prepare_ahead(ManagedLog& log, std::uint64_t n) noexcept {
+  if (log.log.whole()) return;
+  try {
+    (void)extend(log, n);
+  } catch (const std::bad_alloc&) {  // of a message
+  }
 }
 
 Status Manager::format() {

@@ -75,8 +75,15 @@ class Manager {
   /// `use`: a rehearsal's logs write nothing.
   Manager(pool::PoolFile& file, const Composition& how, Use use = Use::real);
 
+  /// Allocates what a session needs before its first transaction: some records in each log (ALLOC-1). `full` where the disk is.
+  Status reserve();
   /// Each log is this session's, empty.
   Status format();
+  /// Allocates more of the log, until `n` records find room beside what is kept, or there is no more of it. Whether they do. `full` where the
+  /// disk is.
+  Result<bool> extend(ManagedLog& log, std::uint64_t n);
+  /// The same between transactions, before it is needed: what can't be had now is asked for again then. Cheap.
+  void prepare_ahead(ManagedLog& log, std::uint64_t n) noexcept;
   [[nodiscard]] ManagedLog& log_of(std::uint64_t number) noexcept { return *logs_[number < logs_.size() ? number : logs_.size() - 1]; }
 
   /// Logs and stores a word. False, with nothing changed: the log is too full (K5). Throws error(too_big), std::bad_alloc.

@@ -12,6 +12,7 @@
 #include "perdure/engine/rewind/manager.hpp"
 #include "perdure/log/record.hpp"
 #include "perdure/log/redo.hpp"
+#include "perdure/pool/allocation.hpp"
 #include "perdure/pool/heap_apply.hpp"
 
 namespace perdure::engine::rewind {
@@ -28,7 +29,8 @@ struct Xact {
   std::uint64_t commit_id = 0;
   std::uint64_t last_lsn = 0;
   std::uint64_t undone = ~std::uint64_t{0};  ///< undoMap: UPDATEs from here on have been undone
-  std::uint64_t missing = 0;                 ///< 2 layers: the LSN of a record that is gone
+  std::uint64_t updates = 0;
+  std::uint64_t missing = 0;  ///< 2 layers: the LSN of a record that is gone
 };
 
 /// One recovery: the phases of section 4.5, each by itself.
@@ -47,6 +49,7 @@ class Recoverer {
     if (Status s = read(); !s.ok()) return s;
     if (Status s = analyse(); !s.ok()) return s;
     if (Status s = recover_logs(); !s.ok()) return s;
+    if (Status s = allocate(); !s.ok()) return s;
     redo();
     how_.layers == 2 ? undo_by_index() : undo_in_one_scan();
     if (Status s = end_undone(); !s.ok()) return s;
@@ -97,6 +100,7 @@ class Recoverer {
       x.log = log;
       if (how_.layers == 2 && r.prior_lsn() != x.last_lsn) x.missing = r.prior_lsn() != 0 ? r.prior_lsn() : r.lsn();
       x.last_lsn = r.lsn();
+      if (r.type() == AriesType::update) ++x.updates;
       if (r.type() == AriesType::clr) x.undone = std::min(x.undone, r.undo_lsn());
       if (r.type() == AriesType::rollback) x.status = Xact::aborted;
       if (r.type() != AriesType::end) continue;
@@ -111,6 +115,21 @@ class Recoverer {
                        "transaction " + std::to_string(id) + " has lost log record " + std::to_string(x.missing),
                        "all records of what has not ended", "restore a copy");
     return {};
+  }
+  // ALLOC-1: all that will be stored to, in the logs and in home, before any of it is. A `full` disk
+  // changes nothing: recovery of the logs, which has been done, ends in the same if it is done again.
+  Status allocate() {
+    std::vector<std::uint64_t> more(manager_.logs(), 2);
+    for (const auto& [id, x] : table_)
+      if (x.status != Xact::finished) more[x.log] += x.updates + 2;  // CLRs, ROLLBACK and END
+    for (std::size_t i = 0; i < more.size(); ++i)
+      if (Status s = manager_.log_of(i).log.extend(more[i]); !s.ok()) return s;
+    pool::Targets targets(medium_, header_);
+    for (const auto& [r, log] : records_) {
+      if (r.stores_word()) targets.words(r.address(), 1);
+      if (r.changes_heap()) targets.block(r.heap_op());
+    }
+    return targets.allocate();
   }
   // K4: home has all of those, whatever of their records is left; K2: and all of what was rolled back, whose commit id is 0.
   [[nodiscard]] bool covered(const Xact& x) const { return x.status == Xact::finished && x.commit_id <= header_.applied; }

@@ -59,6 +59,7 @@ class Rewind : public HomeAtCommit<Tm> {
     return who;
   }
   static Status recover(pool::PoolFile& file, Recovery& report);
+  static Status prepare_log(pool::PoolFile& file) { return Manager(file, composition_of(file.header())).reserve(); }
 
   Rewind(pool::PoolFile& file, const Config& config, const Recovery& recovery);
 

@@ -46,7 +46,7 @@ void Rewind<Tm>::Context::need_room(std::uint64_t bytes) {
 template <class Tm>
 void Rewind<Tm>::Context::log_and_store(std::uint64_t offset, std::uint64_t value) {
   if (core_.state() != 0) core_.refuse();  // after a failed append nothing may be stored to home
-  if (!engine_.manager_.update(log_, tx_, offset, value)) need_room(log::AriesRecord::bytes);
+  if (!engine_.manager_.update(log_, tx_, offset, value)) need_room((2 * tx_.updates + 1) * log::AriesRecord::bytes);
   look_for_failure();
 }
 
@@ -86,7 +86,7 @@ std::uint64_t Rewind<Tm>::Context::commit(Durability) {
   if (tx_.id == 0 && ops_.empty()) return this->end_read_only();
   if (core_.forked()) core_.refuse();
   const auto heap_records = static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end()));
-  if (!engine_.manager_.prepare(log_, tx_, heap_records)) need_room(heap_records * log::AriesRecord::bytes);
+  if (!engine_.manager_.prepare(log_, tx_, heap_records)) need_room((2 * tx_.updates + heap_records) * log::AriesRecord::bytes);
   std::uint64_t id = 0;
   tm_.commit([&](std::uint64_t drawn) {
     id = drawn;
@@ -107,7 +107,9 @@ std::uint64_t Rewind<Tm>::Context::commit(Durability) {
     if (!s.ok()) core_.lost(drawn, s);
   });
   if (!ops_.empty()) ops_.reusable(heap_);
+  const std::uint64_t records = tx_.records;
   end();
+  engine_.manager_.prepare_ahead(log_, 4 * records + 4);  // for the next one, which may be larger, and its rollback
   this->committed(engine_);
   return id;
 }
@@ -129,9 +131,15 @@ void Rewind<Tm>::Context::rollback() noexcept {
 }
 
 template <class Tm>
-void Rewind<Tm>::make_room(Context&, std::uint64_t) {
+void Rewind<Tm>::make_room(Context& context, std::uint64_t bytes) {
   if (core_.state() != 0) core_.refuse();
+  const std::uint64_t records = bytes / log::AriesRecord::bytes + 4;  // Manager::update() asks for so many
+  auto there = manager_.extend(context.log_, records);
+  if (there.ok() && *there) return;
+  if (!there.ok() && there.code() != Code::full) there.status().or_throw();
   if (Status s = checkpoint(); !s.ok()) core_.poison(s);
+  // full: the disk is, and the log has no room in what is allocated of it. The transaction was rolled back, and is not run again.
+  if (there = manager_.extend(context.log_, records); !there.ok()) there.status().or_throw();
   std::this_thread::yield();  // another's transaction may have to end first
 }
 

@@ -101,6 +101,7 @@ class Shadow {
   /// The newest id whose commit has returned, as it is in a record or will be: with stamps, of those that have been recorded.
   [[nodiscard]] std::uint64_t last_recorded() const noexcept { return stamps ? persister_.recorded() : tm::last_id<Tm>(tm_); }
   [[nodiscard]] std::uint64_t applied_id() noexcept;
+  bool allocate_log(Context& context, std::uint64_t bytes);
   void slice(Context& context, bool all);
   bool slice_locked(Context& context, std::size_t pages);
   void start_replay();
@@ -302,7 +303,7 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     std::unique_lock<std::mutex> shared(engine_.last_ring_, std::defer_lock);
     if (__builtin_expect(shares_ring_, 0)) shared.lock();
     const std::uint64_t bytes = record_.bytes();
-    if (__builtin_expect(!ring_.fits(bytes), 0)) this->throw_need_room(bytes);
+    if (__builtin_expect(!ring_.fits(bytes) || !ring_.ready(bytes), 0)) this->throw_need_room(bytes);
     std::uint64_t id = 0;
     bool failed = false;
     tm_.commit([&](std::uint64_t drawn) {
@@ -331,6 +332,7 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     });
     done();
     if (__builtin_expect(failed, 0)) core_.refuse();
+    ring_.prepare_ahead();
     if (shares_ring_) shared.unlock();
     if constexpr (marks)
       if (__builtin_expect(ring_.tail() >= next_slice_, 0)) engine_.slice(*this, false);
@@ -339,7 +341,11 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
 
   std::uint64_t commit_prefix(Durability durability) {
     const std::uint64_t words = record_.payload_words();
+    log::Persister& persister = engine_.persister_;
     if (__builtin_expect(!volatile_.fits(words), 0)) this->throw_need_room(0);
+    const bool promises = !stamps && persister.promises();
+    const std::uint64_t takes = persister.bytes_for(words);
+    if (__builtin_expect(!promises && allowance_ < takes, 0)) this->throw_need_room(record_.bytes() + 64);
     volatile_.prepare(words);
     std::uint64_t id = 0;
     const auto apply = [&] {
@@ -351,7 +357,7 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
         volatile_.push(drawn, record_.payload(), words);
       });
     } else {
-      if (__builtin_expect(!engine_.persister_.reserve(words), 0)) this->throw_need_room(record_.bytes() + 64);
+      if (__builtin_expect(!persister.reserve(words), 0)) this->throw_need_room(record_.bytes() + 64);
       try {
         tm_.commit([&](std::uint64_t drawn) {
           id = drawn;
@@ -360,10 +366,11 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
           volatile_.push(drawn, record_.payload(), words);
         });
       } catch (...) {
-        if (id == 0) engine_.persister_.unreserve(words);
+        if (id == 0) persister.unreserve(words);
         throw;
       }
     }
+    if (!promises && allowance_ != log::Persister::no_bound) allowance_ -= takes;
     count(words * 8);
     done();
     if (durability != Durability::async) {
@@ -372,6 +379,7 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
       engine_.async_seen_.store(true, std::memory_order_relaxed);
       engine_.wake_.notify_all();
     }
+    engine_.rings_[0].prepare_ahead();
     if constexpr (marks)
       if (!core_.config.fence_is_sync && __builtin_expect(engine_.rings_[0].tail() >= next_slice_, 0)) engine_.slice(*this, false);
     return id;
@@ -384,6 +392,7 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
   Shadow& engine_;
   log::Ring& ring_;
   std::uint64_t next_slice_ = 0;
+  std::uint64_t allowance_ = 0;  // without promises: log::Persister
   ViewTarget target_;
   log::VolatileLog volatile_;
   std::optional<Paging::Use> pages_;

@@ -123,6 +123,8 @@ Shadow<Tm, How>::Context::Context(Shadow& engine, int slot)
   if (engine.core_.file.read_only()) return;
   next_slice_ = ring_.bytes() / 4 * 3;
   if (!engine.held_) engine.persister_.add(slot, volatile_);
+  // What most transactions take; where that is refused, their commit is.
+  if (!engine.held_ && (stamps || !engine.persister_.promises())) (void)engine.persister_.allow(1, allowance_);
   if (!engine.paging_) return;
   pages_.emplace(*engine.paging_, slot);
   frames_ = engine.paging_->frames();
@@ -239,6 +241,7 @@ void Shadow<Tm, How>::make_room(Context& context, std::uint64_t bytes) {
     context.hold_ = paging_->hold();
     return;
   }
+  if (bytes != 0 && allocate_log(context, bytes)) return;
   if (!held_) {
     if (Status s = persister_.wait(tm::last_id<Tm>(tm_)); !s.ok()) core_.poison(s);
     if (bytes == 0) return;  // the volatile log was full: it is empty now
@@ -255,6 +258,27 @@ void Shadow<Tm, How>::make_room(Context& context, std::uint64_t bytes) {
     if (ring.used() + bytes > ring.bytes()) slice(context, true);  // the first may have been the rest of an older one
   }
   std::this_thread::yield();
+}
+
+// ALLOC-1: allocates the log's next `bytes`. False: they were allocated, and something else is lacking. Throws error(full) where the disk has
+// no block left: the transaction was rolled back, and is not run again.
+template <class Tm, Reproduce How>
+bool Shadow<Tm, How>::allocate_log(Context& context, std::uint64_t bytes) {
+  const std::uint64_t words = bytes / 8;  // more than the record's payload
+  Status s;
+  if (held_) {
+    if (context.ring_.ready(bytes)) return false;
+    s = context.ring_.prepare(bytes);
+  } else if (stamps || !persister_.promises()) {
+    if (context.allowance_ >= persister_.bytes_for(words)) return false;
+    s = persister_.allow(words, context.allowance_);
+  } else {
+    if (!persister_.lacks_blocks(words)) return false;
+    s = persister_.prepare(words);
+  }
+  if (s.ok()) return true;
+  context.let_pages_go();
+  throw error(s);
 }
 
 template <class Tm, Reproduce How>

@@ -42,6 +42,7 @@ std::uint64_t SoftWrapLocal<Tm>::Context::commit(Durability) {
     go_home();  // S1
   });
   if (!ops_.empty()) ops_.reusable(heap_);
+  log().prepare_ahead();
   end();
   this->committed(engine_);
   return id;
@@ -72,6 +73,8 @@ void SoftWrapLocal<Tm>::make_room(Context& context, std::uint64_t bytes) {
   const std::lock_guard lock(line.shared);
   line.log.open(0);
   if (line.log.fits(bytes)) return;  // another thread has made room in a shared log
+  // full: the disk is. The wrap was rolled back, and is not run again.
+  if (line.log.lacks_blocks(0, bytes)) return line.log.prepare(0, bytes).or_throw();
   Status s = home_has(line.log.last_id());
   if (s.ok()) {
     line.log.begin_bucket(0, bulk_.x());  // S2

@@ -8,6 +8,7 @@
 
 #include "perdure/engine/softwrap/logged.hpp"
 #include "perdure/log/record.hpp"
+#include "perdure/pool/allocation.hpp"
 
 namespace perdure::engine::softwrap {
 
@@ -26,12 +27,20 @@ struct Closed {
 };
 
 // Whether each entry names bytes or blocks that the pool has.
-bool possible(const medium::Medium& medium, const pool::Header& header, const Closed& c) {
+// These are told to `targets`.
+bool possible(const medium::Medium& medium, const pool::Header& header, const Closed& c, pool::Targets& targets) {
   const std::uint64_t home_bytes = medium.home_bytes();
   bool all = true;
   return WrapLog::entries(
-             medium, c.place, c.wrap, [&](std::uint64_t offset, std::uint64_t) { all = all && offset + 8 <= home_bytes; },
-             [&](const pool::HeapOp& op) { all = all && pool::possible(op, home_bytes, header.max_home_bytes); }) >= 0 &&
+             medium, c.place, c.wrap,
+             [&](std::uint64_t offset, std::uint64_t) {
+               all = all && offset + 8 <= home_bytes;
+               targets.words(offset, 1);
+             },
+             [&](const pool::HeapOp& op) {
+               all = all && pool::possible(op, home_bytes, header.max_home_bytes);
+               targets.block(op);
+             }) >= 0 &&
          all;
 }
 
@@ -58,13 +67,15 @@ Status replay_closed(medium::Medium& medium, const pool::Header& header, Recover
     }
   }
   std::sort(closed.begin(), closed.end(), [](const auto& a, const auto& b) { return a.wrap.id < b.wrap.id; });
+  pool::Targets targets(medium, header);
   for (std::size_t i = 0; i < closed.size(); ++i)  // all is looked at before home is touched (law L10)
-    if (!possible(medium, header, closed[i]) || (i != 0 && closed[i].wrap.id == closed[i - 1].wrap.id))
+    if (!possible(medium, header, closed[i], targets) || (i != 0 && closed[i].wrap.id == closed[i - 1].wrap.id))
       return failure(
           Code::corrupt, medium.path(),
           "wrap " + std::to_string(closed[i].wrap.id) + " in the log is there twice, or names bytes or blocks that the pool does not have",
           "entries inside home", "restore a copy");
-  if (Status s = medium.fence(); !s.ok()) return s;  // D4 (log/redo.hpp): the logs durable before home has anything of what they say
+  if (Status s = targets.allocate(); !s.ok()) return s;  // ALLOC-1: `full` changes nothing
+  if (Status s = medium.fence(); !s.ok()) return s;      // D4 (log/redo.hpp): the logs durable before home has anything of what they say
   log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
   for (const Closed& c : closed) {
     WrapLog::entries(

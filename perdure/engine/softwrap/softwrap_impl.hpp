@@ -140,6 +140,7 @@ std::uint64_t SoftWrap<Tm>::Context::commit(Durability) {
   });
   if (!ops_.empty()) ops_.reusable(heap_);
   full_ = 0;
+  log().prepare_ahead();
   end();
   engine_.retirer_->closed();
   this->committed(engine_);
@@ -176,10 +177,14 @@ void SoftWrap<Tm>::Context::end() noexcept {
 }
 
 template <class Tm>
-void SoftWrap<Tm>::make_room(Context& context, std::uint64_t) {
+void SoftWrap<Tm>::make_room(Context& context, std::uint64_t bytes) {
   if (core_.state() != 0) core_.refuse();
   using Need = typename Context::Need;
   const Need need = std::exchange(context.need_, Need::nothing);
+  // full: the disk is. The wrap was rolled back, and is not run again.
+  if (const auto bucket = static_cast<unsigned>(context.opened_.period() % 3);
+      need == Need::nothing && context.line_.log.lacks_blocks(bucket, bytes))
+    return context.line_.log.prepare(bucket, bytes).or_throw();
   const std::uint64_t capacity = tables_.active().capacity();
   // A table that is full again, though it was empty when the wrap was run again, is too small for it.
   const std::uint64_t entries = need == Need::table && context.full_ > 1 ? capacity * 2 : 0;

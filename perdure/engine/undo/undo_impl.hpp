@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "perdure/engine/undo/undo.hpp"
+#include "perdure/pool/allocation.hpp"
 
 namespace perdure::engine::undo {
 
@@ -64,6 +65,15 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
         return failure(Code::corrupt, medium.path(),
                        "the record of transaction " + std::to_string(r.id()) + " names bytes or blocks that the pool does not have",
                        "entries inside home", "restore a copy");
+  pool::Targets targets(medium, header);  // ALLOC-1: home's blocks before home is touched; `full` changes nothing
+  if (targets.wanted())
+    for (const auto* records : {&commits, &in_flight})
+      for (const auto& r : *records)
+        each(r, [&](const log::Entry& e) {
+          if (e.kind == log::EntryKind::before) return targets.words(e.offset, e.count);
+          targets.block(e.heap_op());
+        });
+  if (Status s = targets.allocate(); !s.ok()) return s;
   // D4 (log/redo.hpp): the records durable before home has anything of what they say.
   if (!commits.empty() || !in_flight.empty())
     if (Status s = medium.fence(); !s.ok()) return s;
@@ -138,7 +148,8 @@ void Undo<Tm>::Context::snapshot(std::uint64_t* a, std::uint64_t n) {
     throw error(failure(Code::too_big, core_.file.path(), "a transaction that changes more lines than its undo log holds",
                         "at most " + std::to_string(line_.ring.max_record() / bytes) + " lines",
                         "split it, or make the pool with a larger log_size"));
-  if (!line_.ring.fits(bytes + kept)) need_room(bytes);
+  // Allocated (ALLOC-1): this record, and the one that a rollback ends with, before either can be asked for.
+  if (!line_.ring.fits(bytes + kept) || !line_.ring.ready(bytes + unit)) need_room(log_bytes_ + bytes + unit);
   for (std::uint64_t from = 0; from < 8; ++from) {
     std::uint64_t to = from;
     while (to < 8 && (missing >> to & 1) != 0) ++to;
@@ -176,7 +187,7 @@ std::uint64_t Undo<Tm>::Context::commit(Durability) {
   if (core_.forked()) core_.refuse();
   if (!shared_.owns_lock()) shared_.lock();
   for (const auto& op : ops_) record_.heap_op(op);
-  if (!line_.ring.fits(record_.bytes())) need_room(record_.bytes());
+  if (!line_.ring.fits(record_.bytes()) || !line_.ring.ready(record_.bytes())) need_room(record_.bytes());
   std::uint64_t id = 0;
   tm_.commit([&](std::uint64_t drawn) {
     id = drawn;
@@ -194,6 +205,7 @@ std::uint64_t Undo<Tm>::Context::commit(Durability) {
     if (!s.ok()) core_.lost(drawn, s);
   });
   if (!ops_.empty()) ops_.reusable(heap_);
+  line_.ring.prepare_ahead();
   end();
   this->committed(engine_);
   if (line_.ring.used() > line_.ring.bytes() / 2)
@@ -221,8 +233,13 @@ void Undo<Tm>::Context::rollback() noexcept {
 }
 
 template <class Tm>
-void Undo<Tm>::make_room(Context&, std::uint64_t) {
+void Undo<Tm>::make_room(Context& context, std::uint64_t bytes) {
   if (core_.state() != 0) core_.refuse();
+  log::Ring& ring = context.line_.ring;
+  const bool lacks_blocks = !ring.ready(bytes);
+  ring.prepare(bytes).or_throw();  // full: the disk is. The transaction was rolled back, and is not run again
+  // With what is kept for a rollback. Blocks were all that it lacked: nothing of the log is given up for it.
+  if (lacks_blocks && ring.fits(bytes + ring.bytes() / 8)) return;
   if (Status s = recycle(); !s.ok()) core_.poison(s);
   std::this_thread::yield();  // another's commit may have to end first
 }
