@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "perdure/api/layout.hpp"
+#include "perdure/api/leaving.hpp"
 #include "perdure/api/open.hpp"
 #include "perdure/api/options.hpp"
 #include "perdure/api/persistent.hpp"
@@ -78,9 +79,6 @@ class Running final : public DurabilitySource {
   std::atomic<std::uint64_t> closed_at_{0};
   Completions completions_;  // last: its thread ends first
 };
-
-template <class R>
-inline constexpr bool leaves_a_transaction = !std::is_pointer_v<R> && !std::is_reference_v<R>;
 
 }  // namespace detail
 
@@ -153,7 +151,8 @@ class Pool<Root, engines<Instances...>> {
       using Context = typename std::remove_reference_t<decltype(*running.engine)>::Context;
       using R = std::invoke_result_t<F&, Tx<Context>&, Root&>;
       static_assert(detail::leaves_a_transaction<R>,
-                    "perdure: update()'s lambda must not return a pool pointer or reference out of its transaction");
+                    "perdure: update()'s lambda must not return a pool pointer, reference or cursor, nor a value that holds one, "
+                    "out of its transaction: return copies of what it names (a pointer to DRAM leaves by a captured variable)");
       Root& root = *root_;
       if constexpr (std::is_void_v<R>) {
         const std::uint64_t id = engine::run(*running.engine, true, durability, [&](Context& context) {
@@ -193,7 +192,8 @@ class Pool<Root, engines<Instances...>> {
       using Context = typename std::remove_reference_t<decltype(*running.engine)>::Context;
       using R = std::invoke_result_t<F&, ReadTx<Context>&, const Root&>;
       static_assert(detail::leaves_a_transaction<R>,
-                    "perdure: view()'s lambda must not return a pool pointer or reference out of its transaction");
+                    "perdure: view()'s lambda must not return a pool pointer, reference or cursor, nor a value that holds one, "
+                    "out of its transaction: return copies of what it names (a pointer to DRAM leaves by a captured variable)");
       const Root& root = *root_;
       const auto seen = [&](std::uint64_t id) {
         if (durability != Durability::async && id != engine::joined) running.wait_durable(id).or_throw();
