@@ -22,14 +22,14 @@ namespace detail {
 /// Initialises a field of any type; never called.
 struct AnyField {
   template <class T>
-  constexpr operator T() const noexcept;  // NOLINT: implicit by design
+  operator T() const noexcept;  // NOLINT: implicit by design
 };
 /// Initialises only a base class of T.
 template <class T>
 struct AnyBase {
   template <class U>
     requires(std::is_base_of_v<U, T> && !std::is_same_v<U, T>)
-  constexpr operator U() const noexcept;  // NOLINT: implicit by design
+  operator U() const noexcept;  // NOLINT: implicit by design
 };
 template <std::size_t>
 using any_at = AnyField;
@@ -92,6 +92,36 @@ concept aggregate_struct = std::is_class_v<T> && std::is_aggregate_v<T> && (std:
 template <aggregate_struct T>
 inline constexpr std::size_t field_count = detail::fields_from<T, detail::initialisers<T>()>();
 
+namespace detail {
+
+/// Returns f(fields of `object`...). REQUIRES: N is the number of fields, at most max_fields.
+template <std::size_t N, class T, class F>
+constexpr decltype(auto) with_fields(T& object, F&& f) {
+  // clang-format off
+#define PERDURE_WITH(...) { auto& [__VA_ARGS__] = object; return f(__VA_ARGS__); }
+  if constexpr (N == 1) PERDURE_WITH(a)
+  else if constexpr (N == 2) PERDURE_WITH(a, b)
+  else if constexpr (N == 3) PERDURE_WITH(a, b, c)
+  else if constexpr (N == 4) PERDURE_WITH(a, b, c, d)
+  else if constexpr (N == 5) PERDURE_WITH(a, b, c, d, e)
+  else if constexpr (N == 6) PERDURE_WITH(a, b, c, d, e, g)
+  else if constexpr (N == 7) PERDURE_WITH(a, b, c, d, e, g, h)
+  else if constexpr (N == 8) PERDURE_WITH(a, b, c, d, e, g, h, i)
+  else if constexpr (N == 9) PERDURE_WITH(a, b, c, d, e, g, h, i, j)
+  else if constexpr (N == 10) PERDURE_WITH(a, b, c, d, e, g, h, i, j, k)
+  else if constexpr (N == 11) PERDURE_WITH(a, b, c, d, e, g, h, i, j, k, l)
+  else if constexpr (N == 12) PERDURE_WITH(a, b, c, d, e, g, h, i, j, k, l, m)
+  else if constexpr (N == 13) PERDURE_WITH(a, b, c, d, e, g, h, i, j, k, l, m, o)
+  else if constexpr (N == 14) PERDURE_WITH(a, b, c, d, e, g, h, i, j, k, l, m, o, q)
+  else if constexpr (N == 15) PERDURE_WITH(a, b, c, d, e, g, h, i, j, k, l, m, o, q, r)
+  else if constexpr (N == 16) PERDURE_WITH(a, b, c, d, e, g, h, i, j, k, l, m, o, q, r, s)
+  else return f();
+#undef PERDURE_WITH
+  // clang-format on
+}
+
+}  // namespace detail
+
 /// Calls f(field) for each field of `object`, in order of declaration.
 template <class T, class F>
   requires aggregate_struct<std::remove_const_t<T>>
@@ -100,26 +130,7 @@ constexpr void for_each_field(T& object, F&& f) {
   static_assert(detail::initialisers<std::remove_const_t<T>>() < detail::max_initialisers && n <= max_fields,
                 "perdure: a struct in a pool may have at most 16 fields (and C arrays of 80 elements together): group fields in nested "
                 "structs, hold long arrays as std::array<p<E>, N>, or state `static constexpr std::string_view layout_id`");
-  // clang-format off
-#define PERDURE_EACH(...) { auto& [__VA_ARGS__] = object; [&](auto&... field) { (f(field), ...); }(__VA_ARGS__); }
-  if constexpr (n == 1) PERDURE_EACH(a)
-  else if constexpr (n == 2) PERDURE_EACH(a, b)
-  else if constexpr (n == 3) PERDURE_EACH(a, b, c)
-  else if constexpr (n == 4) PERDURE_EACH(a, b, c, d)
-  else if constexpr (n == 5) PERDURE_EACH(a, b, c, d, e)
-  else if constexpr (n == 6) PERDURE_EACH(a, b, c, d, e, g)
-  else if constexpr (n == 7) PERDURE_EACH(a, b, c, d, e, g, h)
-  else if constexpr (n == 8) PERDURE_EACH(a, b, c, d, e, g, h, i)
-  else if constexpr (n == 9) PERDURE_EACH(a, b, c, d, e, g, h, i, j)
-  else if constexpr (n == 10) PERDURE_EACH(a, b, c, d, e, g, h, i, j, k)
-  else if constexpr (n == 11) PERDURE_EACH(a, b, c, d, e, g, h, i, j, k, l)
-  else if constexpr (n == 12) PERDURE_EACH(a, b, c, d, e, g, h, i, j, k, l, m)
-  else if constexpr (n == 13) PERDURE_EACH(a, b, c, d, e, g, h, i, j, k, l, m, o)
-  else if constexpr (n == 14) PERDURE_EACH(a, b, c, d, e, g, h, i, j, k, l, m, o, q)
-  else if constexpr (n == 15) PERDURE_EACH(a, b, c, d, e, g, h, i, j, k, l, m, o, q, r)
-  else if constexpr (n == 16) PERDURE_EACH(a, b, c, d, e, g, h, i, j, k, l, m, o, q, r, s)
-#undef PERDURE_EACH
-  // clang-format on
+  detail::with_fields<(n <= max_fields ? n : 0)>(object, [&](auto&... field) { (f(field), ...); });
 }
 
 }  // namespace perdure

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "perdure/api/layout.hpp"
+#include "perdure/api/leaving.hpp"
 #include "perdure/api/open.hpp"
 #include "perdure/api/options.hpp"
 #include "perdure/api/persistent.hpp"
@@ -79,9 +80,6 @@ class Running final : public DurabilitySource {
   Completions completions_;  // last: its thread ends first
 };
 
-template <class R>
-inline constexpr bool leaves_a_transaction = !std::is_pointer_v<R> && !std::is_reference_v<R>;
-
 }  // namespace detail
 
 template <class Root, class Engines = default_engines>
@@ -114,6 +112,7 @@ class Pool<Root, engines<Instances...>> {
       pool.start(std::move(*opened), std::index_sequence_for<Instances...>());
       pool.root_ = root;  // from here on there is something to shut
       if (empty) pool.first_root();
+      pool.file().keep();
       return pool;
     } catch (const error& e) {
       return e.status();
@@ -142,7 +141,8 @@ class Pool<Root, engines<Instances...>> {
   /// Closes in order if close() was not called; what goes wrong then is not told (the next opening recovers).
   ~Pool() { shut(); }
 
-  /// Runs f(tx, root) as a transaction; returns a receipt with f's value. Throws what f throws, and perdure::error.
+  /// Runs f(tx, root) as a transaction; returns a receipt with f's value (of a tx(field) its value).
+  /// Throws what f throws, and perdure::error.
   template <class F>
   auto update(F&& f) {
     return update(durability_, std::forward<F>(f));
@@ -151,9 +151,10 @@ class Pool<Root, engines<Instances...>> {
   auto update(Durability durability, F&& f) {
     return with([&](auto& running) {
       using Context = typename std::remove_reference_t<decltype(*running.engine)>::Context;
-      using R = std::invoke_result_t<F&, Tx<Context>&, Root&>;
+      using R = detail::outside<std::invoke_result_t<F&, Tx<Context>&, Root&>>;
       static_assert(detail::leaves_a_transaction<R>,
-                    "perdure: update()'s lambda must not return a pool pointer or reference out of its transaction");
+                    "perdure: update()'s lambda must not return a pool pointer, reference or cursor, nor a value that holds one, "
+                    "out of its transaction: return copies of what it names (a pointer to DRAM leaves by a captured variable)");
       Root& root = *root_;
       if constexpr (std::is_void_v<R>) {
         const std::uint64_t id = engine::run(*running.engine, true, durability, [&](Context& context) {
@@ -165,7 +166,7 @@ class Pool<Root, engines<Instances...>> {
         std::optional<R> value;
         const std::uint64_t id = engine::run(*running.engine, true, durability, [&](Context& context) {
           Tx<Context> tx(context);
-          value.emplace(f(tx, root));
+          value.emplace(static_cast<R>(f(tx, root)));
         });
         return id != engine::joined ? Receipt<R>(&running, id, std::move(*value)) : Receipt<R>(nullptr, 0, std::move(*value));
       }
@@ -193,7 +194,8 @@ class Pool<Root, engines<Instances...>> {
       using Context = typename std::remove_reference_t<decltype(*running.engine)>::Context;
       using R = std::invoke_result_t<F&, ReadTx<Context>&, const Root&>;
       static_assert(detail::leaves_a_transaction<R>,
-                    "perdure: view()'s lambda must not return a pool pointer or reference out of its transaction");
+                    "perdure: view()'s lambda must not return a pool pointer, reference or cursor, nor a value that holds one, "
+                    "out of its transaction: return copies of what it names (a pointer to DRAM leaves by a captured variable)");
       const Root& root = *root_;
       const auto seen = [&](std::uint64_t id) {
         if (durability != Durability::async && id != engine::joined) running.wait_durable(id).or_throw();

@@ -17,4 +17,15 @@ struct Root {
   perdure::ptr<Node> head;
 };
 
+/// A root with a container of each kind that has cursors.
+struct Places {
+  perdure::map<int, int> map;
+  perdure::rb_tree<int, int> rb_tree;
+  perdure::hash_map<int, int> hash_map;
+  perdure::list<int> list;
+  perdure::vector<int> vector;
+  perdure::queue<int> queue;
+  perdure::ptr<Node> head;
+};
+
 inline perdure::Pool<Root> open_pool() { return perdure::Pool<Root>::open("never-run.perdure"); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// EXPECT: update..'s lambda must not return a pool pointer or reference out of its transaction
+// EXPECT: update..'s lambda must not return a pool pointer, reference or cursor
 //
 // A pool pointer as the result of update(): after it, nothing isolates or keeps what it points to.
 #include "../common.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// EXPECT: view..'s lambda must not return a pool pointer or reference out of its transaction
+// EXPECT: view..'s lambda must not return a pool pointer, reference or cursor
 //
 // A pool pointer as the result of view().
 #include "../common.hpp"
