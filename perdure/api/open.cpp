@@ -63,8 +63,9 @@ Status take_dudetm(const std::string& path, const Options& options, engine::Conf
     return refused("volatile_log", options.volatile_log, "4 KiB to 16 GiB, or 0 for 1 MiB");
   if (options.shadow_size != 0 && options.shadow_size < least_shadow)
     return refused("shadow_size", options.shadow_size, "16 KiB or more, or 0 for no limit");
-  if (options.reproduce_threads == 0 || options.reproduce_threads > 8)
-    return refused("reproduce_threads", options.reproduce_threads, "1 to 8");
+  if (options.reproduce_threads != 1)
+    return failure(Code::invalid, path, "Options::reproduce_threads " + std::to_string(options.reproduce_threads),
+                   "1: a thread more would be started and ended for every slice of the log", "leave it 1");
   config.reproduce_threads = options.reproduce_threads;
   config.persist_group = options.persist_group;
   config.compress = options.compress;

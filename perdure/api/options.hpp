@@ -41,11 +41,12 @@ struct Options {
   /// it is aborted at its next call (`busy`). 0: never
   std::uint32_t long_wrap_ms = 0;
   /// dudetm: so many transactions at most are combined to one log record, of each word the last value; it is written when they are that many, when
-  /// somebody waits, when none has come for some milliseconds, or after a second or two. 1 to 2^24; 0: not combined (with `compress`: 64)
+  /// somebody waits, when none has come for some milliseconds, or after about 2.5 s: so `async` promises no less here. 1 to 2^24; 0: not combined
+  /// (with `compress`: 64)
   std::uint32_t persist_group = 0;
   bool compress = false;           ///< dudetm: combined records are compressed (lz4). dudetm-combined always does
   std::uint64_t volatile_log = 0;  ///< dudetm: bytes of a thread's volatile log, 4 KiB to 16 GiB, made 2^n; 0: 1 MiB (dudetm-inf: at first)
-  unsigned reproduce_threads = 1;  ///< dudetm: threads that write home from the log, 1 to 8: each has its own pages of home
+  unsigned reproduce_threads = 1;  ///< dudetm: threads that write home from the log. 1: more are refused (`invalid`)
   /// dudetm: bytes of DRAM that the shadow may take, 16 KiB or more: a pool may be larger than memory. Transactions begin while it takes less; those in
   /// flight may go beyond. 0: all that was ever changed stays in DRAM
   std::uint64_t shadow_size = 0;

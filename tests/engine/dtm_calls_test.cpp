@@ -90,6 +90,7 @@ TEST_P(DtmCalls, TransferBetweenThreads) {
       }
     dtm.wait(last);
     EXPECT_GE(dtm.durableId(), last);
+    EXPECT_EQ(Code::invalid, code_of([&] { dtm.wait(last + 1000000); })) << "it has not been drawn, and nobody would end the wait";
   });
   EXPECT_EQ(1000, dudetm_transfer::total(dtm));
   for (const auto& account : dtm.root().accounts)

@@ -127,6 +127,28 @@ TEST_P(SoftWrap, TakesAnObjectThatATableHasNoRoomFor) {
   });
 }
 
+struct Nine {
+  std::array<std::array<p<std::uint64_t>, 60>, 9> row;
+};
+// One wrap's words fill a table of 64 entries nearly, those of nine that run at once never fit: it
+// grows, and each of them ends.
+TEST_P(SoftWrap, ATableThatNineThreadsFillGrows) {
+  Shape shape = small();
+  shape.alias_entries = 64;
+  auto rig = open_rig<Nine>(GetParam(), shape);
+  const std::uint64_t rounds = 100 / scale;
+  in_threads(9, [&](int me) {
+    for (std::uint64_t i = 1; i <= rounds; ++i)
+      rig.pool.update([&](auto& tx, Nine& r) {
+        for (auto& w : r.row[static_cast<std::size_t>(me)]) tx(w) = i;
+      });
+  });
+  rig.pool.view([&](auto& tx, const Nine& r) {
+    for (const auto& row : r.row)
+      for (const auto& w : row) ASSERT_EQ(rounds, tx(w));
+  });
+}
+
 // Two threads overwrite a word, in either order of their logs; the second one's log goes, the first one's stays. Without X the older value would come
 // back (S2). The mutation gate leaves X out.
 TEST_P(SoftWrap, AnOlderValueInAnothersLogDoesNotComeBack) {

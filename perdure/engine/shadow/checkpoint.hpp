@@ -6,7 +6,7 @@
 //   1. X = every id up to it has finished its commit (held) or is durable (prefix).
 //   2. First the heap's directory, then the rest: take the marks of each page, then copy its marked lines as the TM allows: what committed transactions wrote, nothing else.
 //   3. prefix: read the clock c after a batch was copied; the batch may hold the writes of transactions up to c, so it waits in DRAM
-//      until all of them are durable. held: isolation is held through the fence, so what can be copied is durable.
+//      until all of them are durable; when most_waiting_bytes wait there, no more is copied. held: isolation is held through the fence, so what can be copied is durable.
 //   4. Write the batch home by non-temporal stores. The directory's lines come last, after a fence: home never names a span whose zeroed
 //      bitmap it does not hold (H4, pool/heap.hpp).
 //   5. After the last batch: fence (home durable), persist X and the rings' heads in the header (fences), only then recycle.
@@ -50,6 +50,10 @@ class Checkpoint {
     return !batches_.empty() ? batches_.front().clock : !directory_.empty() ? directory_.back().clock : 0;
   }
   [[nodiscard]] std::uint64_t lines() const noexcept { return lines_.load(std::memory_order_relaxed); }  ///< copied so far; by any thread
+  /// Lines that wait in DRAM, in bytes.
+  [[nodiscard]] std::uint64_t waiting_bytes() const noexcept { return waiting_lines_ * 64; }
+  /// At most so many wait, beside the heap's directory (1/8192 of the pool's largest size).
+  static constexpr std::uint64_t most_waiting_bytes = std::uint64_t{16} << 20;
   [[nodiscard]] std::size_t pages_left() const noexcept { return pages_.size() - next_page_; }
 
   void start(std::uint64_t x) {
@@ -73,7 +77,10 @@ class Checkpoint {
       Batch batch = std::exchange(spare_, {});
       batch.room_for_a_page();
       tm.copy_begin();
-      for (std::size_t n = 0; n < max_pages && next_page_ < pages_.size() && batch.try_room(); ++n, ++next_page_)
+      const auto room = [&] {  // for a page more
+        return in_directory_ || (waiting_lines_ + batch.offsets.size() + 64) * 64 <= most_waiting_bytes;
+      };
+      for (std::size_t n = 0; n < max_pages && next_page_ < pages_.size() && room() && batch.try_room(); ++n, ++next_page_)
         marks_.take(pages_[next_page_], [&](std::uint64_t offset) {
           batch.offsets.push_back(offset);
           batch.lines.resize(batch.lines.size() + 8);
@@ -82,19 +89,24 @@ class Checkpoint {
       tm.copy_end();
       batch.clock = held ? 1 : clock();
       lines_.fetch_add(batch.offsets.size(), std::memory_order_relaxed);
-      if (!batch.offsets.empty()) batches.push_back(std::move(batch));
+      if (!in_directory_) waiting_lines_ += batch.offsets.size();
+      if (!batch.offsets.empty())
+        batches.push_back(std::move(batch));
+      else
+        spare_ = std::move(batch);
       if (next_page_ == pages_.size()) the_rest();
     }
     bool wrote = false;
     while (!batches_.empty() && batches_.front().clock <= durable()) {
       write(batches_.front());
+      waiting_lines_ -= batches_.front().offsets.size();
       spare_ = std::move(batches_.front());  // its memory, for the next slice: to ask the system for it anew costs as much as to fill it
       spare_.offsets.clear();
       spare_.lines.clear();
       batches_.erase(batches_.begin());
       wrote = true;
     }
-    if (next_page_ < pages_.size() && batches_.size() < 64) return Step::more;
+    if (next_page_ < pages_.size() && (waiting_lines_ + 64) * 64 <= most_waiting_bytes) return Step::more;
     if (!batches_.empty()) return Step::waiting;
     if (directory_.empty()) return Step::copied;
     if (directory_.back().clock > durable()) return Step::waiting;
@@ -158,6 +170,7 @@ class Checkpoint {
   std::vector<std::uint64_t> pages_;
   std::size_t next_page_ = 0;
   std::vector<Batch> batches_, directory_;
+  std::uint64_t waiting_lines_ = 0;  // of batches_
   Batch spare_;
 };
 

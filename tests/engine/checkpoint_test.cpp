@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Checkpoint by itself: what it keeps in DRAM while commits are not durable yet is bounded, however
+// large the data region is and however many pages a slice may copy; nothing is lost by that.
+#include "perdure/engine/shadow/checkpoint.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "perdure/medium/recording.hpp"
+
+namespace perdure::engine::shadow {
+namespace {
+
+// The calls of a TM that a checkpoint makes, where nobody else runs.
+struct Alone {
+  void copy_begin() const noexcept {}
+  void copy_end() const noexcept {}
+  void copy_line(std::uint64_t* to, const std::byte* from) const noexcept { std::memcpy(to, from, 64); }
+};
+
+TEST(Checkpoint, WhatWaitsInDramIsBounded) {
+  constexpr std::uint64_t home_bytes = std::uint64_t{96} << 20, log_bytes = 64 << 10;
+  medium::RecordingOptions o;
+  o.log_bytes = log_bytes;
+  o.home_bytes = o.max_home_bytes = home_bytes;
+  // Its events would take many times the memory that this is about: they are forgotten as they come.
+  auto medium = medium::RecordingMedium::make(o).value();
+  std::vector<std::byte> view(home_bytes);
+  for (std::uint64_t at = 0; at < home_bytes; at += 8) std::memcpy(&view[at], &at, 8);
+  Marks marks(home_bytes);
+  for (std::uint64_t at = 0; at < home_bytes; at += 64) marks.mark(at, true);
+
+  Checkpoint checkpoint(*medium, marks, view.data(), home_bytes);
+  Alone tm;
+  std::uint64_t clock = 0, durable = 0, most = 0, waited = 0;
+  checkpoint.start(7);
+  for (;;) {
+    const auto step = checkpoint.slice(tm, 4096, false, [&] { return ++clock; }, [&] { return durable; });
+    most = std::max(most, checkpoint.waiting_bytes());
+    medium->forget_events();
+    ASSERT_TRUE(medium->fence().ok());
+    if (step == Checkpoint::Step::copied) break;
+    if (step != Checkpoint::Step::waiting) continue;
+    ASSERT_GT(checkpoint.needs(), durable);
+    durable = checkpoint.needs();
+    ++waited;
+  }
+  EXPECT_LE(most, Checkpoint::most_waiting_bytes);
+  EXPECT_GE(most, Checkpoint::most_waiting_bytes / 2);  // a bound that lets nothing wait would make each slice wait
+  EXPECT_GE(waited, home_bytes / Checkpoint::most_waiting_bytes - 1);
+  EXPECT_EQ(0, std::memcmp(view.data(), medium->home(), home_bytes));
+  EXPECT_EQ(home_bytes / 64, checkpoint.lines());
+}
+
+}  // namespace
+}  // namespace perdure::engine::shadow
