@@ -121,7 +121,14 @@ void DtmCalls::again() noexcept { state_->context().backoff(); }
 
 std::uint64_t DtmCalls::durableId() { return state_->running.engine->durable_id(); }
 
-void DtmCalls::wait(std::uint64_t id) { state_->running.engine->wait(id).or_throw(); }
+void DtmCalls::wait(std::uint64_t id) {
+  auto& engine = *state_->running.engine;
+  if (engine.durable_id() < id)
+    if (const std::uint64_t last = engine.stats().last_id; last < id)  // nobody would end the wait
+      throw error(failure(Code::invalid, file().path(), "a wait for transaction " + std::to_string(id),
+                          "one that was committed: up to " + std::to_string(last), "pass the id that a commit returned"));
+  engine.wait(id).or_throw();
+}
 
 engine::Stats DtmCalls::stats() { return state_->running.engine->stats(); }
 

@@ -73,7 +73,7 @@ class DtmCalls {
 
   /// Every transaction with an ID up to it is durable (3.2).
   [[nodiscard]] std::uint64_t durableId();
-  /// Returns when durableId() is `id` at least.
+  /// Returns when durableId() is `id` at least. Throws error(invalid) for an ID that was not given.
   void wait(std::uint64_t id);
   [[nodiscard]] engine::Stats stats();
   [[nodiscard]] pool::PoolFile& file() noexcept;

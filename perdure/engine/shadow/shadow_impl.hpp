@@ -134,10 +134,6 @@ template <class Tm, Reproduce How>
 Status Shadow<Tm, How>::wait(std::uint64_t id) {
   if (held_) return {};  // who has the id was told after its fence
   if (persister_.durable() >= id) return {};
-  // Nobody would end the wait.
-  if (const std::uint64_t last = tm::last_id<Tm>(tm_); id > last)
-    return failure(Code::invalid, core_.file.path(), "a wait for transaction " + std::to_string(id),
-                   "one that was committed: up to " + std::to_string(last), "pass the id that a commit returned");
   Status status = persister_.wait(id);
   if (!status.ok()) {
     core_.poison(status);
