@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -118,6 +120,24 @@ class Ref;
 template <class Tx, class T>
 class PtrRef;
 
+namespace detail {
+template <class T>
+inline constexpr bool is_proxy = false;  ///< Ref or PtrRef
+template <class Tx, class T>
+inline constexpr bool is_proxy<Ref<Tx, T>> = true;
+template <class Tx, class T>
+inline constexpr bool is_proxy<PtrRef<Tx, T>> = true;
+
+/// The value of a proxy; any other argument as it is.
+template <class U>
+constexpr decltype(auto) value_of(U&& u) {
+  if constexpr (is_proxy<std::remove_cvref_t<U>>)
+    return static_cast<typename std::remove_cvref_t<U>::value_type>(std::forward<U>(u));
+  else
+    return std::forward<U>(u);
+}
+}  // namespace detail
+
 template <class Context>
 class Tx : public ReadTx<Context> {
   using Base = ReadTx<Context>;
@@ -173,7 +193,7 @@ class Tx : public ReadTx<Context> {
   /// Frees a block that alloc returned, in this transaction or an earlier one. Throws error(invalid) for any other address.
   void free(void* block) { context_.free(block); }
 
-  /// Builds a T in DRAM from args and stores it whole in a new block.
+  /// Builds a T in DRAM from args (of a tx(field) its value) and stores it whole in a new block.
   template <class T, class... Args>
   [[nodiscard]] T* make(Args&&... args) {
     static_assert(alignof(T) <= 64, "pool blocks are aligned to 64 bytes at most");
@@ -181,9 +201,9 @@ class Tx : public ReadTx<Context> {
     std::byte* const block = alloc(sizeof(T));
     alignas(alignof(T) < 8 ? 8 : alignof(T)) std::byte image[(sizeof(T) + 7) / 8 * 8] = {};  // padding is zero, never indeterminate
     if constexpr (std::is_aggregate_v<T>)
-      ::new (static_cast<void*>(image)) T{std::forward<Args>(args)...};
+      ::new (static_cast<void*>(image)) T{detail::value_of(std::forward<Args>(args))...};
     else
-      ::new (static_cast<void*>(image)) T(std::forward<Args>(args)...);
+      ::new (static_cast<void*>(image)) T(detail::value_of(std::forward<Args>(args))...);
     write_bytes(block, image, sizeof image);  // a block's size is a multiple of 16
     return reinterpret_cast<T*>(block);
   }
@@ -221,86 +241,95 @@ class Tx : public ReadTx<Context> {
   }
 };
 
-/// tx(x) for a p<T>: reads and writes x. Lives no longer than the expression.
+/// tx(x) for a p<T>: reads and writes x. Used up by the expression that made it: a named one would
+/// be read again, and differently, after the next write (`auto old = tx(x); tx(x) = 5;`).
 template <class TxT, class T>
 class Ref {
  public:
+  using value_type = T;
   Ref(TxT& tx, p<T>& x) noexcept : tx_(tx), x_(x) {}
   Ref(const Ref&) = delete;
 
-  [[nodiscard]] T get() const { return tx_.template load<T>(access::address(x_)); }
-  void set(const T& value) const { tx_.template store<T>(access::address(x_), value); }
-  operator T() const { return get(); }  // NOLINT: that is what a proxy is for
-  const Ref& operator=(const T& value) const {
-    set(value);
-    return *this;
-  }
-  const Ref& operator=(const Ref& other) const {
-    set(other.get());
-    return *this;
-  }
+  operator T() && { return load(); }  // NOLINT: that is what a proxy is for
+  operator T() const& = delete;       // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
+  T operator=(const T& value) && { return put(value); }
+  T operator=(Ref&& other) && { return put(other.load()); }
+  T operator=(const Ref&) && = delete;       // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
+  void operator=(const T&) const& = delete;  // auto x = tx(f) names the field: write tx(f) = value
   // clang-format off
-  template <class U> T operator+=(const U& u) const { return put(static_cast<T>(as<U>(get()) + as<U>(u))); }
-  template <class U> T operator-=(const U& u) const { return put(static_cast<T>(as<U>(get()) - as<U>(u))); }
-  template <class U> T operator*=(const U& u) const { return put(static_cast<T>(as<U>(get()) * as<U>(u))); }
-  template <class U> T operator/=(const U& u) const { return put(static_cast<T>(as<U>(get()) / as<U>(u))); }
-  template <class U> T operator%=(const U& u) const { return put(static_cast<T>(as<U>(get()) % as<U>(u))); }
-  template <class U> T operator&=(const U& u) const { return put(static_cast<T>(as<U>(get()) & as<U>(u))); }
-  template <class U> T operator|=(const U& u) const { return put(static_cast<T>(as<U>(get()) | as<U>(u))); }
-  template <class U> T operator^=(const U& u) const { return put(static_cast<T>(as<U>(get()) ^ as<U>(u))); }
-  T operator++() const { return put(static_cast<T>(get() + 1)); }
-  T operator--() const { return put(static_cast<T>(get() - 1)); }
+  template <class U> T operator+=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::plus<>()); }
+  template <class U> T operator-=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::minus<>()); }
+  template <class U> T operator*=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::multiplies<>()); }
+  template <class U> T operator/=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::divides<>()); }
+  template <class U> T operator%=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::modulus<>()); }
+  template <class U> T operator&=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::bit_and<>()); }
+  template <class U> T operator|=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::bit_or<>()); }
+  template <class U> T operator^=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::bit_xor<>()); }
+  T operator++() && { return put(static_cast<T>(load() + 1)); }
+  T operator--() && { return put(static_cast<T>(load() - 1)); }
+  template <class U> void operator+=(const U&) const& = delete;  // auto x = tx(f) names the field: write tx(f) += value
+  template <class U> void operator-=(const U&) const& = delete;  // auto x = tx(f) names the field: write tx(f) -= value
+  void operator++() const& = delete;                             // auto x = tx(f) names the field: write ++tx(f)
+  void operator--() const& = delete;                             // auto x = tx(f) names the field: write --tx(f)
   // clang-format on
-  T operator++(int) const {
-    const T old = get();
-    set(static_cast<T>(old + 1));
+  T operator++(int) && {
+    const T old = load();
+    put(static_cast<T>(old + 1));
     return old;
   }
-  T operator--(int) const {
-    const T old = get();
-    set(static_cast<T>(old - 1));
+  T operator--(int) && {
+    const T old = load();
+    put(static_cast<T>(old - 1));
     return old;
   }
 
  private:
-  // Both operands as the language would convert them, said aloud: else -Wsign-conversion finds fault with the caller's `x += 1`.
-  template <class U, class V>
-  static decltype(auto) as(const V& v) {
-    if constexpr (std::is_arithmetic_v<T> && std::is_arithmetic_v<U>)
-      return static_cast<std::common_type_t<T, U>>(v);
-    else
-      return (v);
+  // The field's new value: op of its old one and `u`. Both are converted as the language would do it,
+  // but explicitly: else -Wsign-conversion finds fault with the caller's `x += 1`.
+  template <class U, class Op>
+  T with(const U& u, Op op) const {
+    if constexpr (std::is_arithmetic_v<T> && std::is_arithmetic_v<U>) {
+      using Common = std::common_type_t<T, U>;
+      return put(static_cast<T>(op(static_cast<Common>(load()), static_cast<Common>(u))));
+    } else {
+      return put(static_cast<T>(op(load(), u)));
+    }
   }
-  T put(T value) const {
-    set(value);
+  [[nodiscard]] T load() const { return tx_.template load<T>(access::address(x_)); }
+  T put(const T& value) const {
+    tx_.template store<T>(access::address(x_), value);
     return value;
   }
   TxT& tx_;
   p<T>& x_;
 };
 
-/// tx(x) for a ptr<T>: its value is a T* whose fields are again reached through tx.
+/// tx(x) for a ptr<T>: its value is a T* whose fields are again reached through tx. Used up by the
+/// expression that made it.
 template <class TxT, class T>
 class PtrRef {
  public:
+  using value_type = T*;
   PtrRef(TxT& tx, ptr<T>& x) noexcept : tx_(tx), x_(x) {}
   PtrRef(const PtrRef&) = delete;
 
-  [[nodiscard]] T* get() const { return tx_.template load<T*>(access::address(x_)); }
-  void set(T* value) const { tx_.template store<T*>(access::address(x_), value); }
-  operator T*() const { return get(); }  // NOLINT: as above
-  T* operator->() const { return get(); }
-  std::add_lvalue_reference_t<T> operator*() const { return *get(); }
-  const PtrRef& operator=(T* value) const {
-    set(value);
-    return *this;
-  }
-  const PtrRef& operator=(const PtrRef& other) const {
-    set(other.get());
-    return *this;
-  }
+  operator T*() && { return load(); }  // NOLINT: as above
+  operator T*() const& = delete;       // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
+  T* operator->() && { return load(); }
+  T* operator->() const& = delete;  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
+  std::add_lvalue_reference_t<T> operator*() && { return *load(); }
+  std::add_lvalue_reference_t<T> operator*() const& = delete;  // auto x = tx(f) names the field: write tx.read(f), or give x its type
+  T* operator=(T* value) && { return put(value); }
+  T* operator=(PtrRef&& other) && { return put(other.load()); }
+  T* operator=(const PtrRef&) && = delete;  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
+  void operator=(T*) const& = delete;       // auto x = tx(f) names the field: write tx(f) = pointer
 
  private:
+  [[nodiscard]] T* load() const { return tx_.template load<T*>(access::address(x_)); }
+  T* put(T* value) const {
+    tx_.template store<T*>(access::address(x_), value);
+    return value;
+  }
   TxT& tx_;
   ptr<T>& x_;
 };

@@ -47,12 +47,12 @@ void change(Tx& tx, Root& r, std::size_t t, unsigned i) {
   Root::Own& own = r.own[t];
   ++tx(own.counter);
   for (auto& c : own.copy) tx(c) = i + 1;
-  auto shared = tx(own.shared[i % shared_blocks]);
-  if (std::uint64_t* const block = shared; block != nullptr) {
+  auto& shared = own.shared[i % shared_blocks];
+  if (std::uint64_t* const block = tx(shared); block != nullptr) {
     tx.free(block);
-    shared = nullptr;
+    tx(shared) = nullptr;
   } else {
-    shared = reinterpret_cast<std::uint64_t*>(tx.alloc(16));
+    tx(shared) = reinterpret_cast<std::uint64_t*>(tx.alloc(16));
   }
   if (i % 2 == 0 && i / 2 < new_classes)  // class 1 + 2 * (i / 2) + t, of one chunk a span
     tx(own.of_class[i / 2]) = reinterpret_cast<std::uint64_t*>(tx.alloc(pool::class_bytes(1 + i + static_cast<std::uint32_t>(t))));

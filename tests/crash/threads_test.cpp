@@ -72,12 +72,12 @@ void transfer(Tx& tx, Root& r, std::size_t t, unsigned i, std::uint64_t choice, 
     seen = seen * 1000 + tx(own.seen[u]);
   }
   Scheduler::point();
-  auto slot = tx(own.block[inner() % slots]);
-  if (std::uint64_t* const block = slot; block != nullptr) {
+  auto& slot = own.block[inner() % slots];
+  if (std::uint64_t* const block = tx(slot); block != nullptr) {
     tx.free(block);
-    slot = nullptr;
+    tx(slot) = nullptr;
   } else {
-    slot = reinterpret_cast<std::uint64_t*>(tx.alloc(16 << inner() % 6));
+    tx(slot) = reinterpret_cast<std::uint64_t*>(tx.alloc(16 << inner() % 6));
   }
   ++tx(own.counter);
   for (auto& c : own.copy) tx(c) = i + 1;

@@ -118,7 +118,7 @@ inline void go_on_in_a_small_log(const Entry& e, const Shape& shape, std::uint64
     for (std::uint64_t i = 0; i < transactions; ++i) {
       const auto each = [&](auto& tx, Words& r, std::uint64_t value) {
         for (std::size_t w = 0; w < 5; ++w) tx(r.word[(i + w * 17) % 1000]) = value;
-        EXPECT_EQ(value, tx(r.word[i % 1000]));
+        EXPECT_EQ(value, tx.read(r.word[i % 1000]));
       };
       id = rig.pool.update([&](auto& tx, Words& r) { each(tx, r, i); }).id();
       EXPECT_THROW(rig.pool.update([&](auto& tx, Words& r) { each(tx, r, 1'000'000), throw Oops(); }), Oops);

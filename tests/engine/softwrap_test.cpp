@@ -72,7 +72,7 @@ TEST_P(SoftWrap, HomeHasNothingOfAnOpenWrap) {
   rig.pool.update([&](auto& tx, Words& r) {
     for (std::uint64_t v = 1; v <= 3; ++v) {
       tx(r.word[5]) = v;
-      EXPECT_EQ(v, tx(r.word[5]));
+      EXPECT_EQ(v, tx.read(r.word[5]));
       EXPECT_EQ(0U, *reinterpret_cast<const std::uint64_t*>(&r.word[5]));
     }
   });

@@ -107,18 +107,18 @@ TEST_P(Threads, BlocksMoveBetweenThreads) {
       struct Oops {};
       try {
         rig.pool.update([&](auto& tx, Root& r) {
-          auto slot = tx(r.slot[s]);
-          if (std::uint64_t* const block = slot; block != nullptr) {
+          auto& slot = r.slot[s];
+          if (std::uint64_t* const block = tx(slot); block != nullptr) {
             std::uint64_t first;
             tx.read_bytes(&first, block, 8);
             if (first != s + 1000) ++wrong;
             tx.free(block);
-            slot = nullptr;
+            tx(slot) = nullptr;
           } else {
             auto* const fresh = reinterpret_cast<std::uint64_t*>(tx.alloc(bytes));
             const std::uint64_t first = s + 1000;
             tx.write_bytes(fresh, &first, 8);
-            slot = fresh;
+            tx(slot) = fresh;
           }
           if (fail) {
             tx.free(tx.alloc(70000));  // large: its chunks go back to all
@@ -224,11 +224,11 @@ TEST_P(Threads, ThePoolGrowsWhileTransactionsRun) {
     const auto me = static_cast<std::size_t>(t);
     for (std::uint64_t i = 1; i <= 3000 / (scale > 1 ? 4 : 1); ++i)
       rig.pool.update([&](auto& tx, Root& r) {
-        auto head = tx(r.slot[me]);
-        const std::uint64_t image[3] = {reinterpret_cast<std::uintptr_t>(static_cast<std::uint64_t*>(head)), i, ~i};
+        auto& head = r.slot[me];
+        const std::uint64_t image[3] = {reinterpret_cast<std::uintptr_t>(static_cast<std::uint64_t*>(tx(head))), i, ~i};
         auto* const block = reinterpret_cast<std::uint64_t*>(tx.alloc(2000));
         tx.write_bytes(block, image, sizeof image);
-        head = block;
+        tx(head) = block;
       });
   });
   stop = true;
