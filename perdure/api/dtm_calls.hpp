@@ -47,14 +47,14 @@ class DtmCalls {
   void dtmAbort();
   template <class T>
   [[nodiscard]] T dtmRead(const T* address) {
-    static_assert(std::is_trivially_copyable_v<T>, "perdure::paper: a value is trivially copyable");
+    static_assert(plain_value<T>, "perdure::paper: a value is trivially copyable");
     std::remove_cv_t<T> value;
     read(&value, address, sizeof value);
     return value;
   }
   template <class T>
   void dtmWrite(T* address, std::type_identity_t<T> value) {
-    static_assert(std::is_trivially_copyable_v<T>, "perdure::paper: a value is trivially copyable");
+    static_assert(plain_value<T>, "perdure::paper: a value is trivially copyable");
     write(address, &value, sizeof value);
   }
   /// A block whose contents are undefined; goes back if the transaction is aborted.
@@ -98,7 +98,7 @@ class DtmCalls {
 /// One pool with a root of type Root: a plain struct, with a `layout_id` that names its layout. Read it by dtmRead.
 template <class Root>
 class DudeTM : public DtmCalls {
-  static_assert(std::is_trivially_copyable_v<Root>, "perdure::paper::DudeTM: a root is a plain struct");
+  static_assert(plain_value<Root>, "perdure::paper::DudeTM: a root is a plain struct");
 
  public:
   /// Opens, and recovers, or creates. `options.engine`: one of dudetm's forms. `medium`: a new pool on it (tests).

@@ -21,12 +21,17 @@ namespace perdure {
 
 struct access;
 
+/// A value whose bytes are all of it, so that a pool can hold a copy of them. GCC 12 calls a type
+/// trivially copyable although all its copies are deleted, as those of p<T> and of containers are.
+template <class T>
+inline constexpr bool plain_value = std::is_trivially_copyable_v<T> && std::is_copy_constructible_v<T>;
+
 /// A T that lies in a pool. sizeof(T), alignof(T).
 template <class T>
 class p {
   static_assert(std::is_object_v<T> && !std::is_const_v<T> && !std::is_volatile_v<T>, "perdure::p<T>: T must be a plain object type");
   static_assert(!std::is_array_v<T>, "perdure::p<T>: T is an array; write an array of p<E>, or p<std::array<E, N>>");
-  static_assert(std::is_trivially_copyable_v<T>,
+  static_assert(plain_value<T>,
                 "perdure::p<T>: T must be trivially copyable (its bytes are its value); use a container, or a struct of p<> fields");
 
  public:

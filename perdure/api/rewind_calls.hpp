@@ -43,7 +43,7 @@ struct LoggedWord {
   template <class T>
   LoggedWord(T* where, std::type_identity_t<T> value)
       : address(reinterpret_cast<std::uint64_t*>(where)), new_value(std::bit_cast<std::uint64_t>(value)) {
-    static_assert(sizeof(T) == 8 && std::is_trivially_copyable_v<T>, "perdure::paper: a logged value is a word of 8 bytes");
+    static_assert(sizeof(T) == 8 && plain_value<T>, "perdure::paper: a logged value is a word of 8 bytes");
   }
 };
 
@@ -94,7 +94,7 @@ class RewindCalls {
 /// One pool with a root of type Root: a plain struct of words and pointers into the pool, with a `layout_id` that names its layout.
 template <class Root>
 class TransactionManager : public RewindCalls {
-  static_assert(std::is_trivially_copyable_v<Root>, "perdure::paper::TransactionManager: a root is a plain struct");
+  static_assert(plain_value<Root>, "perdure::paper::TransactionManager: a root is a plain struct");
 
  public:
   /// Opens, and recovers, or creates. `options.engine`: a composition, such as "rewind-1l-nfp-optimized", which a new pool has unless told.

@@ -44,14 +44,14 @@ class WrapCalls {
   void wrapAbort();
   template <class T>
   [[nodiscard]] T wrapLoad(const T* address) {
-    static_assert(std::is_trivially_copyable_v<T>, "perdure::paper: a scalar is trivially copyable");
+    static_assert(plain_value<T>, "perdure::paper: a scalar is trivially copyable");
     std::remove_cv_t<T> value;
     wrapRead(&value, address, sizeof value);
     return value;
   }
   template <class T>
   void wrapStore(T* address, std::type_identity_t<T> value) {
-    static_assert(std::is_trivially_copyable_v<T>, "perdure::paper: a scalar is trivially copyable");
+    static_assert(plain_value<T>, "perdure::paper: a scalar is trivially copyable");
     wrapWrite(address, &value, sizeof value);
   }
   /// n bytes of the pool to DRAM.
@@ -85,7 +85,7 @@ class WrapCalls {
 /// read it by wrapLoad and wrapRead.
 template <class Root>
 class SoftWrAP : public WrapCalls {
-  static_assert(std::is_trivially_copyable_v<Root>, "perdure::paper::SoftWrAP: a root is a plain struct");
+  static_assert(plain_value<Root>, "perdure::paper::SoftWrAP: a root is a plain struct");
 
  public:
   /// Opens, and recovers, or creates. `options.engine`: "softwrap" (global aliasing), which a new pool has unless told, or "softwrap-local". `medium`: a new pool

@@ -29,7 +29,7 @@ struct stored {
                     !(std::is_pointer_v<T> && std::is_same_v<std::remove_cv_t<std::remove_pointer_t<T>>, char>),
                 "perdure: a string_view or char* in a pool would point at memory that is gone after a restart: use std::string");
   static_assert(
-      std::is_trivially_copyable_v<T>,
+      plain_value<T>,
       "perdure: a container's key, value or element is std::string or a trivially copyable type (held inline, no pointers to DRAM)");
   using field = p<T>;
   using raw = T;                             ///< what a field holds
