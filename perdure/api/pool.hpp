@@ -140,7 +140,8 @@ class Pool<Root, engines<Instances...>> {
   /// Closes in order if close() was not called; what goes wrong then is not told (the next opening recovers).
   ~Pool() { shut(); }
 
-  /// Runs f(tx, root) as a transaction; returns a receipt with f's value. Throws what f throws, and perdure::error.
+  /// Runs f(tx, root) as a transaction; returns a receipt with f's value (of a tx(field) its value).
+  /// Throws what f throws, and perdure::error.
   template <class F>
   auto update(F&& f) {
     return update(durability_, std::forward<F>(f));
@@ -149,7 +150,7 @@ class Pool<Root, engines<Instances...>> {
   auto update(Durability durability, F&& f) {
     return with([&](auto& running) {
       using Context = typename std::remove_reference_t<decltype(*running.engine)>::Context;
-      using R = std::invoke_result_t<F&, Tx<Context>&, Root&>;
+      using R = detail::outside<std::invoke_result_t<F&, Tx<Context>&, Root&>>;
       static_assert(detail::leaves_a_transaction<R>,
                     "perdure: update()'s lambda must not return a pool pointer, reference or cursor, nor a value that holds one, "
                     "out of its transaction: return copies of what it names (a pointer to DRAM leaves by a captured variable)");
@@ -164,7 +165,7 @@ class Pool<Root, engines<Instances...>> {
         std::optional<R> value;
         const std::uint64_t id = engine::run(*running.engine, true, durability, [&](Context& context) {
           Tx<Context> tx(context);
-          value.emplace(f(tx, root));
+          value.emplace(static_cast<R>(f(tx, root)));
         });
         return id != engine::joined ? Receipt<R>(&running, id, std::move(*value)) : Receipt<R>(nullptr, 0, std::move(*value));
       }

@@ -334,6 +334,21 @@ class PtrRef {
   ptr<T>& x_;
 };
 
+namespace detail {
+template <class R>
+struct outside_of {
+  using type = R;
+};
+template <class R>
+  requires is_proxy<R>
+struct outside_of<R> {
+  using type = typename R::value_type;
+};
+/// What a lambda's result R is outside its transaction: of a proxy its value.
+template <class R>
+using outside = typename outside_of<R>::type;
+}  // namespace detail
+
 /// tx.make<T>(args...) without the `template` that a dependent tx needs.
 template <class T, class TxT, class... Args>
 [[nodiscard]] T* make(TxT& tx, Args&&... args) {

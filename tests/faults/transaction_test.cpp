@@ -77,7 +77,7 @@ TEST_P(Transaction, NestedUpdateIsFlat) {
     EXPECT_EQ(inner.value(), 7);
     EXPECT_EQ(inner.id(), 0U);
     EXPECT_EQ(inner.try_wait().code(), Code::invalid);
-    EXPECT_EQ(tx(root.count), 2U);
+    EXPECT_EQ(tx.read(root.count), 2U);
     EXPECT_EQ(pool.view([](auto& tx2, const Root& root2) { return tx2(root2.count); }), 2U);  // a view inside: the same transaction
   });
   EXPECT_NE(receipt.id(), 0U);
