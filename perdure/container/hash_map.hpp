@@ -19,12 +19,14 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "perdure/api/layout.hpp"
 #include "perdure/api/persistent.hpp"
 #include "perdure/container/counter.hpp"
 #include "perdure/container/hash_node.hpp"
+#include "perdure/container/live_cursor.hpp"
 #include "perdure/container/segments.hpp"
 #include "perdure/container/stored.hpp"
 
@@ -112,7 +114,9 @@ class alignas(64) hash_map {
       Node* node = tx.read(*link);
       if (node == nullptr) return false;
       if (node->is(tx, h, key)) {
-        tx.write(*link, tx.read(node->next));
+        Node* const next = tx.read(node->next);
+        leave(node, next);
+        tx.write(*link, next);
         drop(tx, node);
         count_.add(tx, std::uint64_t(0) - 1, h);
         return true;
@@ -156,6 +160,7 @@ class alignas(64) hash_map {
         Node* node = first;
         for (; node != nullptr && n > 0; --n) {
           Node* next = tx.read(node->next);
+          leave(node, next);
           if (!all) count_.add(tx, std::uint64_t(0) - 1, node->hash_of(tx));
           drop(tx, node);
           node = next;
@@ -172,32 +177,39 @@ class alignas(64) hash_map {
     return true;
   }
 
-  /// A place in the map, for this transaction and until the map changes. The order is the table's.
-  class cursor {
+  /// A place in the map, for this transaction; false past the end. The order is the table's. It stays
+  /// valid whatever changes; after its element was erased, only next() may be called (live_cursor.hpp).
+  class cursor : private detail::live_cursor {
    public:
     using transaction_bound = void;
-    [[nodiscard]] explicit operator bool() const noexcept { return node_ != nullptr; }
+    [[nodiscard]] explicit operator bool() const noexcept { return node_ != nullptr || gone_; }
     template <class Tx>
     [[nodiscard]] K key(Tx& tx) const {
+      if (gone_) detail::live_cursor::erased();
       return Key::read(tx, node_->key);
     }
     template <class Tx>
     [[nodiscard]] V value(Tx& tx) const {
+      if (gone_) detail::live_cursor::erased();
       return Value::read(tx, node_->value);
     }
     template <class Tx>
     void next(Tx& tx) {
-      node_ = tx.read(node_->next);
+      if (gone_)
+        gone_ = false;
+      else
+        node_ = listed_ ? take() : tx.read(node_->next);
       if (node_ == nullptr) settle(tx, bucket_ + 1);
     }
 
    private:
     friend class hash_map;
-    explicit cursor(const hash_map* map) : map_(map) {}
+    cursor(const hash_map* map, bool live) : detail::live_cursor(map, live), map_(map) {}
     /// To the first node at or after bucket `b` of the segment, or in a later segment.
     template <class Tx>
     void settle(Tx& tx, unsigned b) {
-      for (const std::uint64_t n = tx.read(map_->segments_); at_ < n; ++at_, b = 0) {
+      listed_ = false;
+      for (const std::uint64_t n = tx.read(map_->segments_); at_ < n; ++at_, b = visited(at_)) {
         const Segment* segment = tx.read(*map_->directory_.at(tx, at_));
         for (; segment != nullptr && b < Buckets; ++b) {
           node_ = tx.read(segment->bucket[b]);
@@ -207,14 +219,55 @@ class alignas(64) hash_map {
         }
       }
     }
+    /// The next of the listed nodes; null when there is none.
+    const Node* take() {
+      if (rest_.empty()) return nullptr;
+      const Node* const node = rest_.back();
+      rest_.pop_back();
+      return node;
+    }
+    /// `node` leaves the map; `next` is the one behind it in its chain.
+    void leave(const Node* node, const Node* next) {
+      if (node_ == node) {
+        node_ = listed_ ? take() : next;
+        gone_ = true;
+      } else if (listed_) {
+        std::erase(rest_, node);
+      }
+    }
+    /// Segment `to` is about to be split from segment `from`, which comes before it in the walk, so that
+    /// nodes that were visited would come again, and the rest of this bucket's chain would part.
+    template <class Tx>
+    void split(Tx& tx, std::uint64_t from, std::uint64_t to) {
+      const unsigned done = from < at_ ? Buckets : from == at_ ? bucket_ + 1 : visited(from);
+      std::erase_if(visited_, [&](const auto& v) { return v.first == to; });
+      if (done > 0) visited_.emplace_back(to, done);
+      if (from != at_ || listed_ || !*this) return;
+      listed_ = true;
+      rest_.clear();
+      for (const Node* node = node_; node != nullptr && (node = tx.read(node->next)) != nullptr;) rest_.push_back(node);
+      std::reverse(rest_.begin(), rest_.end());
+    }
+    /// How many of the segment's buckets were visited as those of the segment that it was split from.
+    [[nodiscard]] unsigned visited(std::uint64_t segment) const {
+      for (const auto& [index, buckets] : visited_) {
+        if (index == segment) return buckets;
+      }
+      return 0;
+    }
+
     const hash_map* map_;
-    const Node* node_ = nullptr;
+    const Node* node_ = nullptr;  ///< the element; when it is gone, the next one in its bucket
     std::uint64_t at_ = 0;
     unsigned bucket_ = 0;
+    bool gone_ = false;
+    bool listed_ = false;            ///< what comes next in this bucket is rest_, and not the chain
+    std::vector<const Node*> rest_;  ///< last first
+    std::vector<std::pair<std::uint64_t, unsigned>> visited_;
   };
   template <class Tx>
   [[nodiscard]] cursor begin(Tx& tx) const {
-    cursor c(this);
+    cursor c(this, !Tx::read_only);
     c.settle(tx, 0);
     return c;
   }
@@ -327,6 +380,12 @@ class alignas(64) hash_map {
     Value::replace(tx, node->value, old, value);
   }
 
+  /// Sets right the cursors whose element `node` is, before it is dropped.
+  void leave(const Node* node, const Node* next) {
+    if (!detail::live_cursor::any()) return;
+    detail::live_cursor::each(this, [&](detail::live_cursor& live) { static_cast<cursor&>(live).leave(node, next); });
+  }
+
   template <class Tx>
   void drop(Tx& tx, Node* node) {
     Key::drop(tx, tx.read(node->key));
@@ -369,6 +428,8 @@ class alignas(64) hash_map {
     Segment* from;
     while ((from = tx.read(*directory_.at(tx, a))) == nullptr) a = parent(a);
     const std::uint64_t mask = std::bit_floor(i) * 2 - 1;
+    if (detail::live_cursor::any())
+      detail::live_cursor::each(this, [&](detail::live_cursor& live) { static_cast<cursor&>(live).split(tx, a, i); });
     auto* to = reinterpret_cast<Segment*>(tx.alloc(sizeof(Segment)));
     Node* heads[Buckets];
     for (unsigned b = 0; b < Buckets; ++b) {
@@ -416,38 +477,6 @@ class alignas(64) hash_map {
   detail::counter count_;
 };
 
-template <class K, class V, unsigned Buckets>
-template <class Tx>
-std::vector<std::string> hash_map<K, V, Buckets>::audit(Tx& tx) const {
-  std::vector<std::string> problems;
-  const std::uint64_t n = tx.read(segments_), expected = count_.total(tx);
-  std::uint64_t found = 0;
-  const auto place = [](std::uint64_t s, unsigned b) { return "hash_map: segment " + std::to_string(s) + ", bucket " + std::to_string(b); };
-  if (n != 0 && tx.read(*directory_.at(tx, 0)) == nullptr) return {"hash_map: segment 0 is missing"};
-  for (std::uint64_t s = 0; s < n && problems.size() < 8; ++s) {
-    const Segment* segment = tx.read(*directory_.at(tx, s));
-    for (unsigned b = 0; segment != nullptr && b < Buckets; ++b) {
-      std::vector<K> keys;
-      for (Node* node = tx.read(segment->bucket[b]); node != nullptr; node = tx.read(node->next)) {
-        if (++found > expected)
-          return {place(s, b) + ": more nodes than its count, " + std::to_string(expected) + ", or a chain in a circle"};
-        K key = Key::read(tx, node->key);
-        const std::uint64_t h = Key::hash(key);
-        if (h != node->hash_of(tx))
-          problems.push_back(place(s, b) + ": a node's kept hash is not its key's");
-        else if (bucket_of(tx, n, h) != &segment->bucket[b])
-          problems.push_back(place(s, b) + ": a key that belongs elsewhere");
-        for (const K& other : keys) {
-          if (Key::hash(other) == h && Key::equal(tx, node->key, other)) problems.push_back(place(s, b) + ": a key twice");
-        }
-        keys.push_back(std::move(key));
-      }
-    }
-  }
-  if (problems.empty() && found != expected) {
-    problems.push_back("hash_map: found " + std::to_string(found) + " nodes, its count is " + std::to_string(expected));
-  }
-  return problems;
-}
-
 }  // namespace perdure
+
+#include "perdure/container/hash_map_audit.hpp"

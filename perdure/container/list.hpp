@@ -14,6 +14,7 @@
 
 #include "perdure/api/layout.hpp"
 #include "perdure/api/persistent.hpp"
+#include "perdure/container/live_cursor.hpp"
 #include "perdure/container/stored.hpp"
 
 namespace perdure {
@@ -30,28 +31,39 @@ class list {
   using value_type = T;
   using arg = typename Stored::arg;
 
-  /// A place in the list, for this transaction; valid until its element is erased. Past either end it is false.
-  class cursor {
+  /// A place in the list, for this transaction. Past either end it is false. It stays valid whatever
+  /// changes; after its element was erased it stands between the two beside it: next() and prev() lead
+  /// to them, insert() puts a value there (live_cursor.hpp).
+  class cursor : private detail::live_cursor {
    public:
     using transaction_bound = void;
-    [[nodiscard]] explicit operator bool() const noexcept { return node_ != nullptr; }
+    [[nodiscard]] explicit operator bool() const noexcept { return node_ != nullptr || gone_; }
     template <class Tx>
     [[nodiscard]] T value(Tx& tx) const {
-      return Stored::read(tx, node_->value);
+      return Stored::read(tx, element()->value);
     }
     template <class Tx>
     void next(Tx& tx) {
-      node_ = tx.read(node_->next);
+      if (gone_)
+        gone_ = false;
+      else
+        node_ = tx.read(node_->next);
     }
     template <class Tx>
     void prev(Tx& tx) {
-      node_ = tx.read(node_->prev);
+      node_ = node_ == nullptr ? tx.read(static_cast<const list*>(this->container())->last_) : tx.read(node_->prev);
+      gone_ = false;
     }
 
    private:
     friend class list;
-    explicit cursor(Node* node) : node_(node) {}
-    Node* node_;
+    cursor(const list* in, Node* node, bool live) : detail::live_cursor(in, live), node_(node) {}
+    [[nodiscard]] Node* element() const {
+      if (gone_) detail::live_cursor::erased();
+      return node_;
+    }
+    Node* node_;  ///< the element; or, when it is gone, the one after it
+    bool gone_ = false;
   };
 
   template <class Tx>
@@ -64,11 +76,11 @@ class list {
   }
   template <class Tx>
   [[nodiscard]] cursor begin(Tx& tx) const {
-    return cursor(tx.read(first_));
+    return cursor(this, tx.read(first_), !Tx::read_only);
   }
   template <class Tx>
   [[nodiscard]] cursor last(Tx& tx) const {
-    return cursor(tx.read(last_));
+    return cursor(this, tx.read(last_), !Tx::read_only);
   }
   template <class Tx>
   [[nodiscard]] std::optional<T> front(Tx& tx) const {
@@ -81,54 +93,38 @@ class list {
 
   template <class Tx>
   void push_front(Tx& tx, arg value) {
-    insert(tx, begin(tx), value);
+    link(tx, tx.read(first_), value);
   }
   template <class Tx>
   void push_back(Tx& tx, arg value) {
-    insert(tx, cursor(nullptr), value);
+    link(tx, nullptr, value);
   }
 
   /// Puts `value` before `where` (at the end when `where` is false); returns its place.
   template <class Tx>
   cursor insert(Tx& tx, cursor where, arg value) {
-    detail::require_update<Tx>();
-    Node* next = where.node_;
-    Node* prev = next == nullptr ? tx.read(last_) : tx.read(next->prev);
-    Node* node = tx.template make<Node>(prev, next, Stored::make(tx, value));
-    tx.write(prev == nullptr ? first_ : prev->next, node);
-    tx.write(next == nullptr ? last_ : next->prev, node);
-    tx.write(size_, tx.read(size_) + 1);
-    return cursor(node);
+    return cursor(this, link(tx, where.node_, value), true);
   }
 
   /// Removes the element at `where` (REQUIRES: it is true); returns the place after it.
   template <class Tx>
-  cursor erase(Tx& tx, cursor where) {
-    detail::require_update<Tx>();
-    Node* node = where.node_;
-    Node* prev = tx.read(node->prev);
-    Node* next = tx.read(node->next);
-    tx.write(prev == nullptr ? first_ : prev->next, next);
-    tx.write(next == nullptr ? last_ : next->prev, prev);
-    tx.write(size_, tx.read(size_) - 1);
-    Stored::drop(tx, tx.read(node->value));
-    tx.free(node);
-    return cursor(next);
+  cursor erase(Tx& tx, const cursor& where) {
+    return cursor(this, unlink(tx, where.element()), true);
   }
 
   template <class Tx>
-  void set(Tx& tx, cursor where, arg value) {
+  void set(Tx& tx, const cursor& where, arg value) {
     detail::require_update<Tx>();
-    Stored::assign(tx, where.node_->value, value);
+    Stored::assign(tx, where.element()->value, value);
   }
 
   template <class Tx>
   std::optional<T> pop_front(Tx& tx) {
-    return pop(tx, begin(tx));
+    return pop(tx, tx.read(first_));
   }
   template <class Tx>
   std::optional<T> pop_back(Tx& tx) {
-    return pop(tx, last(tx));
+    return pop(tx, tx.read(last_));
   }
 
   template <class Tx>
@@ -136,6 +132,7 @@ class list {
     detail::require_update<Tx>();
     for (Node* node = tx.read(first_); node != nullptr;) {
       Node* next = tx.read(node->next);
+      leave(node, next);
       Stored::drop(tx, tx.read(node->value));
       tx.free(node);
       node = next;
@@ -195,10 +192,46 @@ class list {
     return Stored::read(tx, node->value);
   }
   template <class Tx>
-  std::optional<T> pop(Tx& tx, cursor where) {
-    std::optional<T> value = value_of(tx, where.node_);
-    if (value) erase(tx, where);
+  std::optional<T> pop(Tx& tx, Node* node) {
+    detail::require_update<Tx>();
+    std::optional<T> value = value_of(tx, node);
+    if (value) unlink(tx, node);
     return value;
+  }
+  /// A new node before `next`, or at the end.
+  template <class Tx>
+  Node* link(Tx& tx, Node* next, arg value) {
+    detail::require_update<Tx>();
+    Node* prev = next == nullptr ? tx.read(last_) : tx.read(next->prev);
+    Node* node = tx.template make<Node>(prev, next, Stored::make(tx, value));
+    tx.write(prev == nullptr ? first_ : prev->next, node);
+    tx.write(next == nullptr ? last_ : next->prev, node);
+    tx.write(size_, tx.read(size_) + 1);
+    return node;
+  }
+  /// Removes the node; returns the one after it.
+  template <class Tx>
+  Node* unlink(Tx& tx, Node* node) {
+    detail::require_update<Tx>();
+    Node* prev = tx.read(node->prev);
+    Node* next = tx.read(node->next);
+    leave(node, next);
+    tx.write(prev == nullptr ? first_ : prev->next, next);
+    tx.write(next == nullptr ? last_ : next->prev, prev);
+    tx.write(size_, tx.read(size_) - 1);
+    Stored::drop(tx, tx.read(node->value));
+    tx.free(node);
+    return next;
+  }
+  /// Sets right the cursors at `node`, before it is dropped.
+  void leave(const Node* node, Node* next) const {
+    if (!detail::live_cursor::any()) return;
+    detail::live_cursor::each(this, [&](detail::live_cursor& live) {
+      auto& c = static_cast<cursor&>(live);
+      if (c.node_ != node) return;
+      c.node_ = next;
+      c.gone_ = true;
+    });
   }
 
   ptr<Node> first_, last_;

@@ -4,6 +4,8 @@
 //
 // A Tree has places (Place, tested by there()), find, first, last, lower_bound, next, add, erase, clear, each_block, size and the fields of
 // a place. Reads return values; keys and values are passed as stored.hpp says (text as std::string_view).
+// Before a change beside a walk (live_cursor.hpp) each cursor keeps its key in DRAM, and later finds
+// its place by it.
 // Thread safety: the transaction's. Zero bytes are an empty map.
 #pragma once
 
@@ -12,6 +14,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "perdure/container/live_cursor.hpp"
 #include "perdure/container/stored.hpp"
 
 namespace perdure::detail {
@@ -51,12 +54,14 @@ class ordered {
   template <class Tx>
   bool insert(Tx& tx, key_arg key, value_arg value) {
     require_update<Tx>();
+    detach(tx);
     return tree_.add(tx, key, value, [](auto&) {});
   }
   /// Adds the key, or gives it the value; whether it was added.
   template <class Tx>
   bool put(Tx& tx, key_arg key, value_arg value) {
     require_update<Tx>();
+    detach(tx);
     return tree_.add(tx, key, value, [&](auto& field) { Value::assign(tx, field, value); });
   }
   /// f(V&) changes the key's value. False, and no call, when the key is not there.
@@ -83,6 +88,7 @@ class ordered {
   template <class Tx>
   bool erase(Tx& tx, key_arg key) {
     require_update<Tx>();
+    detach(tx);
     return tree_.erase(tx, key);
   }
 
@@ -90,55 +96,84 @@ class ordered {
   template <class Tx>
   void clear(Tx& tx) {
     require_update<Tx>();
+    detach(tx);
     tree_.clear(tx);
   }
   /// Removes up to `n` elements, the smallest keys first; whether the map is empty.
   template <class Tx>
   bool clear_some(Tx& tx, std::uint64_t n) {
     require_update<Tx>();
-    for (cursor c = begin(tx); c; c = begin(tx)) {
+    detach(tx);
+    for (auto place = tree_.first(tx); place.there(); place = tree_.first(tx)) {
       if (n-- == 0) return false;
-      tree_.erase(tx, c.key(tx));
+      tree_.erase(tx, Key::read(tx, place.key_field()));
     }
     return true;
   }
 
-  /// A place in the map, for this transaction and until the map changes; false past the end.
-  class cursor {
+  /// A place in the map, for this transaction; false past the end. It stays valid whatever changes;
+  /// after its element was erased, only next() may be called (live_cursor.hpp).
+  class cursor : private live_cursor {
    public:
     using transaction_bound = void;
     [[nodiscard]] explicit operator bool() const noexcept { return place_.there(); }
     template <class Tx>
     [[nodiscard]] K key(Tx& tx) const {
+      attach(tx);
       return Key::read(tx, place_.key_field());
     }
     template <class Tx>
     [[nodiscard]] V value(Tx& tx) const {
+      attach(tx);
       return Value::read(tx, place_.value_field());
     }
     template <class Tx>
     [[nodiscard]] bool below(Tx& tx, key_arg key) const {
+      attach(tx);
       return Key::less(tx, place_.key_field(), key);
     }  ///< its key is less
     template <class Tx>
     void next(Tx& tx) {
+      if constexpr (!Tx::read_only) {
+        if (key_ && !find(tx)) return;  // what find led to is the next one
+      }
       Tree::next(tx, place_);
     }
 
    private:
     friend class ordered;
-    explicit cursor(const typename Tree::Place& place) : place_(place) {}
-    typename Tree::Place place_;
+    cursor(const ordered* map, const typename Tree::Place& place, bool live) : live_cursor(map, live), place_(place) {}
+    /// Leads to the element of the kept key, which may lie elsewhere now; or, if it was erased, to the
+    /// next one (false).
+    template <class Tx>
+    bool find(Tx& tx) const {
+      place_ = static_cast<const ordered*>(this->container())->tree_.lower_bound(tx, *key_);
+      const bool there = place_.there() && Key::equal(tx, place_.key_field(), *key_);
+      key_.reset();
+      return there;
+    }
+    template <class Tx>
+    void attach(Tx& tx) const {
+      if constexpr (!Tx::read_only) {
+        if (!key_) return;
+        const K key = *key_;
+        if (find(tx)) return;
+        key_ = key;  // it still stands before the next one
+        live_cursor::erased();
+      }
+    }
+    mutable typename Tree::Place place_;
+    mutable std::optional<K> key_;  ///< the map changed since place_ was found
   };
 
   template <class Tx>
   [[nodiscard]] cursor begin(Tx& tx) const {
-    return cursor(tree_.first(tx));
+    return cursor(this, tree_.first(tx), !Tx::read_only);
   }
   /// The first element whose key is not below `key`.
   template <class Tx>
   [[nodiscard]] cursor lower_bound(Tx& tx, key_arg key) const {
-    return cursor(tree_.lower_bound(tx, key));
+    return cursor(this, tree_.lower_bound(tx, key), !Tx::read_only);
   }
   /// The first element whose key is above `key`.
   template <class Tx>
@@ -149,11 +184,11 @@ class ordered {
   }
   template <class Tx>
   [[nodiscard]] std::optional<std::pair<K, V>> first(Tx& tx) const {
-    return at(tx, begin(tx));
+    return at(tx, tree_.first(tx));
   }
   template <class Tx>
   [[nodiscard]] std::optional<std::pair<K, V>> last(Tx& tx) const {
-    return at(tx, cursor(tree_.last(tx)));
+    return at(tx, tree_.last(tx));
   }
 
   /// f(key, value) for each element with from <= key < to, in order; a false from f ends it.
@@ -186,9 +221,18 @@ class ordered {
 
  private:
   template <class Tx>
-  static std::optional<std::pair<K, V>> at(Tx& tx, const cursor& c) {
-    if (!c) return std::nullopt;
-    return std::pair<K, V>(c.key(tx), c.value(tx));
+  static std::optional<std::pair<K, V>> at(Tx& tx, const typename Tree::Place& place) {
+    if (!place.there()) return std::nullopt;
+    return std::pair<K, V>(Key::read(tx, place.key_field()), Value::read(tx, place.value_field()));
+  }
+  /// Called before the tree changes: its cursors keep their keys, for their places may move.
+  template <class Tx>
+  void detach(Tx& tx) const {
+    if (!live_cursor::any()) return;
+    live_cursor::each(this, [&](live_cursor& live) {
+      auto& c = static_cast<cursor&>(live);
+      if (c.place_.there() && !c.key_) c.key_ = Key::read(tx, c.place_.key_field());
+    });
   }
   template <class Tx, class F>
   static void run(Tx& tx, cursor c, F& f) {

@@ -16,6 +16,7 @@
 
 #include "perdure/api/layout.hpp"
 #include "perdure/api/persistent.hpp"
+#include "perdure/container/live_cursor.hpp"
 #include "perdure/container/stored.hpp"
 
 namespace perdure {
@@ -105,34 +106,48 @@ class queue {
     }
     tx.write(front_.block, nullptr);
     tx.write(back_.block, nullptr);
-    // Counting starts at a block's beginning again.
-    tx.write(front_.popped, 0);
-    tx.write(back_.pushed, 0);
+    // Counting goes on at the next block's beginning: a cursor then sees that its element is gone.
+    const std::uint64_t next = (tx.read(back_.pushed) + slots - 1) / slots * slots;
+    tx.write(front_.popped, next);
+    tx.write(back_.pushed, next);
   }
 
-  /// A place in the queue, for this transaction and until the queue changes.
+  /// A place in the queue, for this transaction; false past what was the end when it was made. It stays
+  /// valid whatever changes; after its element was popped, only next() may be called (live_cursor.hpp).
   class cursor {
    public:
     using transaction_bound = void;
-    [[nodiscard]] explicit operator bool() const noexcept { return at_ != end_; }
+    [[nodiscard]] explicit operator bool() const noexcept { return at_ < end_; }
     template <class Tx>
     [[nodiscard]] T value(Tx& tx) const {
+      if constexpr (!Tx::read_only) {
+        if (at_ < tx.read(in_->front_.popped)) detail::live_cursor::erased();
+      }
       return Stored::read(tx, block_->slot[at_ % slots]);
     }
     template <class Tx>
     void next(Tx& tx) {
-      if (++at_ % slots == 0) block_ = tx.read(block_->next);
+      ++at_;
+      if constexpr (!Tx::read_only) {
+        if (const std::uint64_t popped = tx.read(in_->front_.popped); at_ <= popped) {
+          at_ = popped;  // block_ may be freed
+          block_ = tx.read(in_->front_.block);
+          return;
+        }
+      }
+      if (at_ % slots == 0) block_ = tx.read(block_->next);
     }
 
    private:
     friend class queue;
-    cursor(const Block* block, std::uint64_t at, std::uint64_t end) : block_(block), at_(at), end_(end) {}
+    cursor(const queue* in, const Block* block, std::uint64_t at, std::uint64_t end) : in_(in), block_(block), at_(at), end_(end) {}
+    const queue* in_;
     const Block* block_;
     std::uint64_t at_, end_;
   };
   template <class Tx>
   [[nodiscard]] cursor begin(Tx& tx) const {
-    return cursor(tx.read(front_.block), tx.read(front_.popped), tx.read(back_.pushed));
+    return cursor(this, tx.read(front_.block), tx.read(front_.popped), tx.read(back_.pushed));
   }
 
   /// f(value), oldest first; a false from f ends it.

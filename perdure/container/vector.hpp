@@ -172,7 +172,9 @@ class vector {
     }
   }
 
-  /// A place in the vector, for this transaction and until the vector changes.
+  /// A place in the vector, for this transaction; false past what was the end when it was made, or past
+  /// the end now if elements were removed. It stays valid whatever changes; reading an element that was
+  /// removed throws error(invalid) (live_cursor.hpp).
   class cursor {
    public:
     using transaction_bound = void;
@@ -180,11 +182,18 @@ class vector {
     [[nodiscard]] std::uint64_t index() const noexcept { return i_; }
     template <class Tx>
     [[nodiscard]] T value(Tx& tx) const {
+      if constexpr (!Tx::read_only) return in_->get(tx, i_);
       return Stored::read(tx, *field_);
     }
     template <class Tx>
     void next(Tx& tx) {
       ++i_;
+      if constexpr (!Tx::read_only) {
+        size_ = std::min(size_, in_->size(tx));
+        // Not ++field_: the segment may be another one now.
+        if (i_ < size_) field_ = in_->slots_.at(tx, i_);
+        return;
+      }
       if (i_ >= size_) return;
       if ((i_ & (i_ - 1)) == 0)
         field_ = in_->slots_.at(tx, i_);  // a segment starts at a power of two only

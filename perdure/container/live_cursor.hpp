@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// live_cursor: what the cursors of an update know of each other, so that a walk goes on right
+// beside changes of its container. For all containers one rule holds, for cursors and for for_each:
+//
+//   An element that is there from the beginning of a walk to its end is visited once. One that is
+//   erased is not visited afterwards. One that is added may be visited or not.
+//
+// A cursor whose element was erased stands before the next one: next() leads there, and reading the
+// element throws error(invalid). map, rb_tree, hash_map and list keep the cursors of their thread
+// in a list, and each change sets right those that it concerns; without a cursor a change costs one
+// comparison. vector and queue count their elements, and look at the counts in each step. Cursors
+// of a view are in no list: nothing changes beside them. Thread safety: a cursor belongs to the
+// thread of its transaction. Invariants: CURSOR-1 between two calls a cursor of an update leads to
+// an element that is there, or to none.
+#pragma once
+
+#include <utility>
+
+#include "perdure/api/persistent.hpp"
+
+namespace perdure::detail {
+
+class live_cursor {
+ public:
+  /// `live`: of an update, so that its container may change.
+  live_cursor(const void* container, bool live) noexcept : container_(container) {
+    if (live) enter();
+  }
+  live_cursor(const live_cursor& other) noexcept : container_(other.container_) {
+    if (other.self_ != nullptr) enter();
+  }
+  live_cursor& operator=(const live_cursor& other) noexcept {
+    container_ = other.container_;
+    if ((other.self_ != nullptr) != (self_ != nullptr)) other.self_ != nullptr ? enter() : leave();
+    return *this;
+  }
+  ~live_cursor() {
+    if (self_ != nullptr) leave();
+  }
+
+  /// f(cursor) for each live cursor of this container on this thread.
+  template <class F>
+  static void each(const void* container, F&& f) {
+    for (live_cursor* c = first_; c != nullptr; c = c->next_) {
+      if (c->container_ == container) f(*c);
+    }
+  }
+  /// Whether the thread has a live cursor at all: asked before each change.
+  [[nodiscard]] static bool any() noexcept { return first_ != nullptr; }
+
+  /// Reading the element of a cursor whose element is gone.
+  [[noreturn]] static void erased() {
+    throw error(Status(Code::invalid,
+                       "perdure: found a cursor whose element was erased, expected one with an element: call next(), or look up another"));
+  }
+
+ protected:
+  [[nodiscard]] const void* container() const noexcept { return container_; }
+
+ private:
+  void enter() noexcept {
+    next_ = first_;
+    if (next_ != nullptr) next_->self_ = &next_;
+    self_ = &first_;
+    live_cursor* self = this;
+    asm("" : "+r"(self));  // else GCC warns of a pointer that dangles; the destructor takes it back
+    first_ = self;
+  }
+  void leave() noexcept {
+    *self_ = next_;
+    if (next_ != nullptr) next_->self_ = self_;
+    self_ = nullptr;
+  }
+
+  const void* container_;
+  live_cursor* next_ = nullptr;
+  live_cursor** self_ = nullptr;  ///< what points to this; null when it is in no list
+  static inline constinit thread_local live_cursor* first_ = nullptr;
+};
+
+}  // namespace perdure::detail
