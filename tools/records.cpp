@@ -83,6 +83,7 @@ Status RecordReader::begin() {
   ended_ = false;
   while (file_.window().size() < byte_order_mark.size() && file_.more()) {}
   std::size_t at = file_.window().starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
+  if (auto s = check_line_ends(at); !s.ok()) return s;
   if (spec_.format != Format::control && spec_.header) {
     if (!skip_junk(at, line_)) {
       if (!file_.status().ok()) return file_.status();
@@ -94,6 +95,21 @@ Status RecordReader::begin() {
   prologue_ = file_.window().substr(0, at);
   yielded_ = at;
   return file_.status();
+}
+
+// A file whose lines end in a CR alone would be one line: a header without rows, or one row with all
+// of the file in it.
+Status RecordReader::check_line_ends(std::size_t at) {
+  std::size_t end = at;
+  if (!end_of_line(at, end) || file_.window()[end - 1] == '\n') return file_.status();
+  bool quoted = false;
+  for (const char c : file_.window().substr(at, end - at)) {
+    if (spec_.format != Format::control && spec_.quote != '\0' && c == spec_.quote) quoted = !quoted;
+    if (c != '\r' || quoted) continue;
+    return bad(1, "line ends of CR alone", "LF or CRLF",
+               "convert the file: tr '\\r' '\\n' < FILE > NEW; if it is one row with a CR in it, end the row with LF");
+  }
+  return {};
 }
 
 void RecordReader::resume(std::uint64_t position, std::uint64_t line) {

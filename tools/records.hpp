@@ -48,6 +48,7 @@ class RecordReader {
   [[nodiscard]] std::uint64_t line() const noexcept { return line_; }
 
  private:
+  [[nodiscard]] Status check_line_ends(std::size_t at);
   bool end_of_line(std::size_t from, std::size_t& end);
   [[nodiscard]] std::string_view line_text(std::size_t from, std::size_t end) const;
   bool skip_junk(std::size_t& at, std::uint64_t& line);

@@ -106,6 +106,19 @@ class Load(Case):
         self.fails(3, "load", self.pool, self.write("z", b"\x1f\x8b\x08\x00"), has=["gzip"])
         self.assertFalse(os.path.exists(self.pool))
 
+    def test_line_ends_of_cr_alone_are_refused(self):
+        wanted = ["CR alone", "LF or CRLF", "tr '\\r' '\\n'"]
+        for name, content, options in [("h.csv", b"id,name\r1,a\r2,b\r", ["--key", "id"]), ("n.tsv", b"a\t1\rb\t2", []),
+                                       ("Packages", b"Package: a\rVersion: 1\rArchitecture: all\r", []),
+                                       ("one.tsv", b"a\t1\r", [])]:
+            self.fails(3, "load", self.pool, self.write(name, content), *options, has=[name + ":1:", *wanted])
+            self.assertFalse(os.path.exists(self.pool))
+        # A CR that is data: between quotes, or in lines that end otherwise.
+        self.ok("load", self.path("a"), self.write("d.csv", b'a,"1\r2"'))
+        self.assertEqual(self.ok("get", self.path("a"), "a"), b'a,"1\r2"')
+        self.ok("load", self.path("b"), self.write("d.tsv", b"a\t1\r2\nb\t3\n"))
+        self.assertEqual(self.ok("get", self.path("b"), "a"), b"a\t1\r2\n")
+
     def test_a_second_load_changes_nothing(self):
         source = self.write("t.tsv", b"a\t1\nb\t2\n")
         self.ok("load", self.pool, source)
