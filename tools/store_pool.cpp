@@ -69,6 +69,10 @@ StorePool StorePool::open(const PoolArguments& arguments, Access access, Durabil
   if (access == Access::read && pool.code() == Code::read_only) {  // not closed in order: recover it, which writes
     options.read_only = false;
     pool = StoredPool::try_open(arguments.path, options);
+    if (pool.code() == Code::read_only)
+      throw error(failure(Code::read_only, arguments.path, "a pool that was not closed in order, and no permission to write it",
+                          "a cleanly closed pool, or one that may be written: its log has to be applied",
+                          "run `perdure recover` on it as a user that may write it, then read it"));
   }
   return StorePool(std::make_unique<Impl>(std::move(pool).value()));
 }

@@ -5,6 +5,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -54,6 +55,25 @@ class Looking(Case):
         pool = self.path("second")
         self.kill_a_load(50, pool, self.path("Packages"))
         self.assertGreaterEqual(len(self.ok("scan", pool, "--keys").splitlines()), 50)
+
+    def test_reading_after_a_kill_without_write_permission_says_that_recovery_is_needed(self):
+        pool = self.path("second")
+        self.kill_a_load(50, pool, self.path("Packages"))
+        os.chmod(pool, 0o444)
+        os.chmod(self.folder, 0o755)
+        shutil.copy(PERDURE, self.path("perdure"))  # the build folder may be closed to others
+        someone = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        for command in (["get", pool, "x"], ["scan", pool, "--keys"], ["export", pool]):
+            done = subprocess.run([self.path("perdure"), *command], capture_output=True, timeout=60, check=False, **someone)
+            self.assertEqual(done.returncode, 3, done)
+            for text in ("not closed in order", "no permission to write", "perdure recover", "a user that may write it"):
+                self.assertIn(text, done.stderr.decode())
+        os.chmod(pool, 0o644)
+        self.ok("recover", pool)
+        os.chmod(pool, 0o444)
+        done = subprocess.run([self.path("perdure"), "scan", pool, "--keys"], capture_output=True, timeout=60, check=False, **someone)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertGreaterEqual(len(done.stdout.splitlines()), 50)
 
     def test_stat_and_busy_while_a_program_runs(self):
         # a put that waits for its standard input has read nothing and holds nothing: so a load from a big file is stopped in its tracks
