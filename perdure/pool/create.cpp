@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -27,6 +28,7 @@ namespace {
 
 constexpr std::uint64_t default_log = 64ULL << 20;
 constexpr std::uint64_t room_at_birth = 16;  // chunks beside the root's
+constexpr std::size_t longest_ending = sizeof ".creating.pool" - 1;
 
 std::string number(std::uint64_t n) { return std::to_string(n); }
 constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t unit) { return (n + unit - 1) / unit * unit; }
@@ -121,6 +123,31 @@ int name_file(const std::string& working, const std::string& path) {
   if (errno != EINVAL && errno != ENOSYS) return errno;
   if (::link(working.c_str(), path.c_str()) != 0) return errno;  // a file system without RENAME_NOREPLACE
   return ::unlink(working.c_str()) == 0 ? 0 : errno;  // left there by a kill it is only a second name, which the next creator removes
+}
+
+// The path at which a new pool is made: that of `path`, or, where it is a symbolic link to nothing,
+// the one that it leads to, as open(O_CREAT) has it.
+Result<std::string> path_to_create(const std::string& path) {
+  std::string at = path;
+  for (int links = 0; links < 40; ++links) {
+    std::string to(PATH_MAX, '\0');
+    const ssize_t n = ::readlink(at.c_str(), to.data(), to.size());
+    if (n < 0) return at;  // no link; what else is wrong with it the creation will tell
+    to.resize(static_cast<std::size_t>(n));
+    const std::size_t slash = at.rfind('/');
+    at = to.starts_with('/') || slash == std::string::npos ? to : at.substr(0, slash + 1) + to;
+  }
+  return failure(Code::invalid, path, "a symbolic link that leads to itself", "one that leads to a file", "correct the link");
+}
+
+// Where the pool is made: `path` with `.creating`; where a name of that length is too long, a hash of
+// the name with it.
+std::string working_path(const std::string& path) {
+  const std::size_t name = path.rfind('/') + 1;  // 0 without a folder
+  if (path.size() - name + longest_ending <= NAME_MAX) return path + ".creating";
+  char hash[17];
+  std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(base::hash_bytes(path.data() + name, path.size() - name, 0)));
+  return path.substr(0, name) + hash + ".creating";
 }
 
 // Removes the working files unless the work was finished.
@@ -264,14 +291,16 @@ Status sync_folder(const std::string& path) {
 Result<NewFile> create_file(const OpenFile& how, const Identity& who) {
   const auto plan = plan_pool(how, who);
   if (!plan.ok()) return plan.status();
-  const std::string lock_path = how.path + ".creating", working = how.path + ".creating.pool";
+  const auto path = path_to_create(how.path);
+  if (!path.ok()) return path.status();
+  const std::string lock_path = working_path(*path), working = lock_path + ".pool";
   for (int attempt = 0; attempt < 100; ++attempt) {
     auto creating = FileLock::acquire(lock_path, FileLock::Mode::create, how.path);
     if (!creating.ok()) return creating.status();
     if (!creating->is_file(lock_path)) continue;  // its last holder has just removed the name
     Cleaner cleaner{lock_path, working};
     struct stat st = {};
-    if (::lstat(how.path.c_str(), &st) == 0)
+    if (::lstat(path->c_str(), &st) == 0)
       return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without must_create");
     if (::unlink(working.c_str()) != 0 && errno != ENOENT) return system_failure(working, "unlink", errno);  // a killed creator's
 
@@ -293,12 +322,12 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who) {
 
     auto lock = FileLock::acquire(working, FileLock::Mode::write, how.path);
     if (!lock.ok()) return lock.status();
-    if (const int err = name_file(working, how.path); err != 0) {
+    if (const int err = name_file(working, *path); err != 0) {
       if (err == EEXIST) return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without must_create");
       return system_failure(how.path, "rename", err);
     }
     cleaner.file_made = false;
-    if (Status s = sync_folder(how.path); !s.ok()) return s;
+    if (Status s = sync_folder(*path); !s.ok()) return s;
     made.lock = std::move(*lock);
     return made;
   }

@@ -55,6 +55,57 @@ TEST(Create, WhatANewPoolIs) {
   EXPECT_FALSE((*r)->created());
 }
 
+TEST(Create, ThroughASymbolicLinkToNothing) {
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch.folder() + "/real");
+  std::filesystem::create_symlink("second", scratch.path());  // relative, to another link
+  std::filesystem::create_symlink(scratch.folder() + "/real/file", scratch.folder() + "/second");
+  OpenFile how = small(scratch.path());
+  {
+    auto r = PoolFile::open(how, tester());
+    ASSERT_TRUE(r.ok()) << r.status().message();
+    EXPECT_TRUE((*r)->created());
+    EXPECT_EQ(PoolFile::open(small(scratch.folder() + "/real/file"), tester()).code(), Code::busy);
+  }
+  EXPECT_EQ(names_in(scratch.folder() + "/real"), std::vector<std::string>{"file"});
+  EXPECT_EQ(names_in(scratch.folder()), (std::vector<std::string>{"pool", "real", "second"}));
+  EXPECT_TRUE(std::filesystem::is_symlink(scratch.path()));
+  how.create = false;
+  auto again = PoolFile::open(how, tester());
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_FALSE((*again)->created());
+  again->reset();
+  how.must_create = true;
+  EXPECT_EQ(PoolFile::open(how, tester()).code(), Code::exists);
+}
+
+TEST(Create, LinksThatLeadNowhereAreNamed) {
+  const Scratch scratch;
+  std::filesystem::create_symlink("no-folder/file", scratch.path());
+  const auto missing = PoolFile::open(small(scratch.path()), tester());
+  EXPECT_EQ(missing.code(), Code::not_found);
+  EXPECT_NE(missing.status().message().find("folder does not exist"), std::string::npos) << missing.status().message();
+  const std::string circle = scratch.folder() + "/circle";
+  std::filesystem::create_symlink("circle", circle);
+  EXPECT_FALSE(PoolFile::open(small(circle), tester()).ok());
+  EXPECT_EQ(names_in(scratch.folder()), (std::vector<std::string>{"circle", "pool"}));
+}
+
+TEST(Create, NamesOfAnyLength) {
+  const Scratch scratch;
+  for (const std::size_t length : {1U, 240U, 241U, 242U, 246U, 247U, 254U, 255U}) {
+    const std::string name(length, static_cast<char>('a' + length % 26));
+    auto r = PoolFile::open(small(scratch.folder() + "/" + name), tester());
+    ASSERT_TRUE(r.ok()) << length << ": " << r.status().message();
+    EXPECT_EQ(names_in(scratch.folder()), std::vector<std::string>{name});
+    r->reset();
+    std::filesystem::remove(scratch.folder() + "/" + name);
+  }
+  const auto longer = PoolFile::open(small(scratch.folder() + "/" + std::string(256, 'x')), tester());
+  EXPECT_FALSE(longer.ok());
+  EXPECT_NE(longer.status().message().find("too long"), std::string::npos) << longer.status().message();
+}
+
 TEST(Create, RootsOfAllSizes) {
   const Scratch scratch;
   for (const std::uint64_t bytes : {0ULL, 1ULL, 16ULL, 1000ULL, 4096ULL, 5000ULL, 65536ULL, 65537ULL, 300000ULL}) {
