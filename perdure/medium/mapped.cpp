@@ -138,6 +138,8 @@ Status MappedMedium::map_view(std::byte* address, std::uint64_t home_offset, std
   }
   if (p == MAP_FAILED) return map_failure(path_, n, errno);
   if (kind == ViewKind::fresh) (void)::madvise(address, n, MADV_HUGEPAGE);  // advice: a kernel without huge pages refuses it
+  // a core dump would hold what may be as large as the pool
+  if (kind == ViewKind::fresh || kind == ViewKind::copy_on_write) (void)::madvise(address, n, MADV_DONTDUMP);
   // a child that writes a shared view would change the pool beside its parent; a private one would double its memory
   if (::madvise(address, n, MADV_DONTFORK) != 0) return system_failure(path_, "madvise(MADV_DONTFORK)", errno);
   return {};

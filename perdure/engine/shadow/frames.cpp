@@ -20,6 +20,7 @@ Frames::Frames(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t kept
   // A huge page would bring back what is given up. And a child of fork() has no use for frames: the parent's next store to each would copy it.
   (void)::madvise(frames_.data() + first_extra, bytes - first_extra, MADV_NOHUGEPAGE);
   (void)::madvise(frames_.data(), bytes, MADV_DONTFORK);
+  (void)::madvise(frames_.data(), bytes, MADV_DONTDUMP);
 }
 
 std::uint32_t Frames::take() {
