@@ -152,6 +152,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
   auto file = medium != nullptr ? pool::PoolFile::open_on(std::move(medium), fresh, how, who) : pool::PoolFile::open(how, who);
   if (!file) return file.status();
   opened.file = std::move(*file);
+  opened.file->drop_unless_kept();
   const pool::Header& header = opened.file->header();
   const std::string family(header.engine, strnlen(header.engine, sizeof header.engine));
   if (!opened.file->created() && !fresh) {

@@ -112,6 +112,7 @@ class Pool<Root, engines<Instances...>> {
       pool.start(std::move(*opened), std::index_sequence_for<Instances...>());
       pool.root_ = root;  // from here on there is something to shut
       if (empty) pool.first_root();
+      pool.file().keep();
       return pool;
     } catch (const error& e) {
       return e.status();

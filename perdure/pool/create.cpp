@@ -152,10 +152,11 @@ std::string working_path(const std::string& path) {
 
 // Removes the working files unless the work was finished.
 struct Cleaner {
-  std::string lock_path, file_path;
+  const std::string& lock_path;
+  const std::string* file_path;
   bool file_made = false;
   ~Cleaner() {
-    if (file_made) ::unlink(file_path.c_str());
+    if (file_made) ::unlink(file_path->c_str());
     ::unlink(lock_path.c_str());  // while locked: whoever opened it meanwhile finds that its name is gone, and starts over
   }
 };
@@ -298,7 +299,7 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who) {
     auto creating = FileLock::acquire(lock_path, FileLock::Mode::create, how.path);
     if (!creating.ok()) return creating.status();
     if (!creating->is_file(lock_path)) continue;  // its last holder has just removed the name
-    Cleaner cleaner{lock_path, working};
+    Cleaner cleaner{lock_path, &working};
     struct stat st = {};
     if (::lstat(path->c_str(), &st) == 0)
       return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without must_create");
@@ -313,9 +314,9 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who) {
     m.home_bytes = plan->home_bytes;
     m.max_home_bytes = plan->home_bytes;
     m.delays = how.delays;
+    cleaner.file_made = true;
     auto medium = medium::open_medium(m);
     if (!medium.ok()) return under_its_name(medium.status(), working, how.path);
-    cleaner.file_made = true;
     NewFile made;
     if (Status s = format_pool(**medium, *plan, how, who, true, made.space); !s.ok()) return under_its_name(s, working, how.path);
     medium->reset();  // unmapped and closed: the pool is opened anew under its name, as every later opening does
@@ -326,8 +327,9 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who) {
       if (err == EEXIST) return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without must_create");
       return system_failure(how.path, "rename", err);
     }
-    cleaner.file_made = false;
+    cleaner.file_path = &*path;
     if (Status s = sync_folder(*path); !s.ok()) return s;
+    cleaner.file_made = false;
     made.lock = std::move(*lock);
     return made;
   }

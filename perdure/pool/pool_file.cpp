@@ -4,6 +4,12 @@
 // session.cpp's.
 #include "perdure/pool/pool_file.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <climits>
+#include <cstdlib>
+
 #include "perdure/pool/create.hpp"
 #include "perdure/pool/features.hpp"
 #include "perdure/pool/header.hpp"
@@ -22,8 +28,18 @@ Status needs_recovery(const std::string& path) {
 PoolFile::PoolFile() = default;
 
 PoolFile::~PoolFile() {
+  if (provisional_) remove_file();
   heap_.reset();
   if (space_) note_view(path_, space_.base(), 0);
+}
+
+// While it is locked: another process that opened it meanwhile finds that its name is gone.
+void PoolFile::remove_file() noexcept {
+  char real[PATH_MAX];  // behind a symbolic link
+  struct stat st = {};
+  if (lock_.held() && ::fstat(lock_.fd(), &st) == 0 && S_ISREG(st.st_mode) && ::realpath(path_.c_str(), real) != nullptr &&
+      lock_.is_file(real))
+    ::unlink(real);
 }
 
 Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Identity& who) {
@@ -41,7 +57,7 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Iden
       lock = std::move(made->lock);
       lock->renamed(how.path);
       pool->space_ = std::move(made->space);
-      pool->created_ = true;
+      pool->created_ = pool->provisional_ = true;
     } else if (made.code() == Code::exists && !how.must_create) {
       lock = FileLock::acquire(how.path, mode, how.path);  // another creator was faster
     } else {
@@ -85,7 +101,9 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Iden
   if (!pool->lock_.is_file(how.path))
     return failure(Code::busy, how.path, "the file was replaced by another while it was being opened", {}, "open it again");
   pool->medium_ = std::move(*medium);
-  return finish_open(std::move(pool), who);
+  auto opened = finish_open(std::move(pool), who);
+  if (opened.ok()) (*opened)->keep();
+  return opened;
 }
 
 Result<std::unique_ptr<PoolFile>> PoolFile::open_on(std::unique_ptr<medium::Medium> medium, bool fresh, const OpenFile& how,

@@ -99,6 +99,10 @@ class PoolFile {
   /// How much of home is mapped in the view and in the durable header.
   [[nodiscard]] std::uint64_t home_bytes() const noexcept { return home_bytes_.load(std::memory_order_acquire); }  // pairs with grow()
   [[nodiscard]] bool created() const noexcept { return created_; }  ///< this open made the file
+  /// From now on a file that this open made is removed with this object, until keep() is called: what
+  /// follows may fail, and a failed creation leaves no file. A device or another's medium stays.
+  void drop_unless_kept() noexcept { provisional_ = created_; }
+  void keep() noexcept { provisional_ = false; }
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
@@ -126,7 +130,8 @@ class PoolFile {
   std::byte* view_ = nullptr;
   ViewPolicy policy_ = ViewPolicy::none;
   bool paged_ = false;
-  bool created_ = false, read_only_ = false, write_b_first_ = false;
+  void remove_file() noexcept;
+  bool created_ = false, read_only_ = false, write_b_first_ = false, provisional_ = false;
   std::string path_;
 };
 
