@@ -70,7 +70,7 @@ TEST_P(Transaction, NestedUpdateIsFlat) {
   const auto receipt = pool.update([&](auto& tx, Root& root) {
     step(tx, root, 1);
     const auto inner = pool.update([&](auto& tx2, Root& root2) {
-      EXPECT_EQ(tx2(root2.count), 1U);  // sees the outer one's changes
+      EXPECT_EQ(tx2.read(root2.count), 1U);  // sees the outer one's changes
       step(tx2, root2, 2);
       return 7;
     });
