@@ -19,7 +19,8 @@ template <class Mark>
 Result<Marks<Mark>> reserve_marks(const std::string& path, std::uint64_t n) {
   static_assert(sizeof(std::atomic<Mark>) == sizeof(Mark) && std::atomic<Mark>::is_always_lock_free);
   void* p = ::mmap(nullptr, room(n * sizeof(Mark)), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p == MAP_FAILED) return system_failure(path, "mmap of line marks", errno, "open the pool with a smaller max_size");
+  if (p == MAP_FAILED)
+    return system_failure(path, "mmap of line marks", errno, "raise `ulimit -v`, or make the pool with a smaller max_size");
   return static_cast<Marks<Mark>>(p);
 }
 

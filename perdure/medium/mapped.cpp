@@ -19,7 +19,7 @@ std::string number(std::uint64_t n) { return std::to_string(n); }
 Status map_failure(const std::string& path, std::uint64_t bytes, int err) {
   if (err == ENOMEM) {
     return failure(Code::out_of_memory, path, "no address space for a mapping of " + number(bytes) + " bytes", {},
-                   "raise vm.max_map_count and `ulimit -v`, or open the pool with a smaller max_size");
+                   "raise vm.max_map_count or `ulimit -v`: the size is max_size, which a pool keeps; a new one may have a smaller one");
   }
   return system_failure(path, "mmap of " + number(bytes) + " bytes", err);
 }
@@ -180,7 +180,7 @@ Status MappedMedium::grow(std::uint64_t wanted) {
   if (wanted == now) return {};
   if (wanted > max_home_bytes_) {
     return failure(Code::full, path_, "growth to " + number(wanted) + " bytes", "at most " + number(max_home_bytes_),
-                   "open the pool with a larger max_size");
+                   "export the pool and load it into one with a larger max_size");
   }
   if (Status s = extend(now, wanted); !s.ok()) return s;
   Status s = map_extent(now, wanted);

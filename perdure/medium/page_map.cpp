@@ -18,7 +18,7 @@ Status PageMap::reserve(const std::string& path, std::uint64_t bytes) {
   if (p == MAP_FAILED) {
     bytes_ = 0;
     return failure(Code::out_of_memory, path, "no address space for the map of allocated pages", {},
-                   "raise `ulimit -v`, or open the pool with a smaller max_size");
+                   "raise `ulimit -v`, or make the pool with a smaller max_size");
   }
   words_ = static_cast<std::uint64_t*>(p);
   return {};

@@ -5,6 +5,7 @@
 #include <linux/falloc.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "perdure/base/descriptor.hpp"
+#include "perdure/base/size_limit.hpp"
 #include "perdure/medium/words.hpp"
 
 namespace perdure::medium {
@@ -55,6 +57,7 @@ Status open_failure(const OpenMedium& how, int err) {
 
 // fallocate, or where the file system has none, the C library's replacement that writes to every block. 0 or an errno.
 int allocate(int fd, std::uint64_t from, std::uint64_t to) {
+  const base::SizeLimitIsAnError limit;
   return in_pieces(from, to, [fd](std::uint64_t at, std::uint64_t n) {
     const auto offset = static_cast<off_t>(at), length = static_cast<off_t>(n);
     if (::fallocate(fd, 0, offset, length) == 0) return 0;
@@ -64,6 +67,7 @@ int allocate(int fd, std::uint64_t from, std::uint64_t to) {
 
 // Zeros what a growth that never got published may have left beyond the end.
 int zero(int fd, std::uint64_t from, std::uint64_t to) noexcept {
+  const base::SizeLimitIsAnError limit;
   const auto offset = static_cast<off_t>(from), length = static_cast<off_t>(to - from);
   if (::fallocate(fd, FALLOC_FL_ZERO_RANGE, offset, length) == 0) return 0;
   if (::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length) == 0) return 0;  // allocated again by the caller
@@ -145,6 +149,7 @@ Result<PoolFile> open_pool_file(const OpenMedium& how) {
   file.home_bytes = how.home_bytes;
   const std::uint64_t wanted = how.log_bytes + how.home_bytes;
   if (make) {
+    const base::SizeLimitIsAnError limit;
     Status s;
     if (!how.sparse)
       s = allocate_zero(file.fd.get(), how.path, 0, wanted);
@@ -165,6 +170,11 @@ Result<PoolFile> open_pool_file(const OpenMedium& how) {
                    "at least " + number(wanted) + " (log " + number(how.log_bytes) + " + home " + number(how.home_bytes) + ")",
                    file.character_device ? "ask for a smaller pool" : "it was cut short, or is not a pool: restore it from a copy");
   }
+  // A commit that writes its log beyond the limit would fail, and poison the pool.
+  if (struct rlimit limit = {}; !how.read_only && !file.character_device && ::getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+                                limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < how.log_bytes)
+    return failure(Code::full, how.path, "a file size limit of " + number(limit.rlim_cur) + " bytes (ulimit -f)",
+                   "at least the log's " + number(how.log_bytes) + " bytes", "raise the limit, or open the pool read-only");
   if (how.home_bytes == 0 && !how.create) file.home_bytes = (file.bytes - how.log_bytes) / page_bytes * page_bytes;
   return file;
 }
@@ -233,8 +243,11 @@ std::string file_system_name(const std::string& path_or_folder) {
 Result<Descriptor> make_memory_file(const char* name, std::uint64_t bytes) {
   Descriptor fd(base::open_memory_file(name));
   if (!fd) return system_failure(name, "memfd_create", errno);
-  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) return system_failure(name, "ftruncate of a memory file", errno);
-  return fd;
+  const base::SizeLimitIsAnError limit;  // it counts for memory files too
+  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) == 0) return fd;
+  if (errno != EFBIG) return system_failure(name, "ftruncate of a memory file", errno);
+  return failure(Code::full, name, "a file size limit (ulimit -f) below the memory file's " + number(bytes) + " bytes", {},
+                 "raise the limit, or make the pool with a smaller log_size");
 }
 
 }  // namespace perdure::medium

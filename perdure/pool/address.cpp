@@ -127,7 +127,7 @@ Result<AddressRange> AddressRange::choose(const std::uint8_t (&uuid)[16], std::u
     if (err != EEXIST) return refused(err, at, bytes, path);
   }
   return failure(Code::out_of_memory, path, "no free slot of " + std::to_string(slot) + " bytes among " + std::to_string(slots), {},
-                 "close other pools, or ask for a smaller max_size");
+                 "close other pools, or make the pool with a smaller max_size");
 }
 
 }  // namespace perdure::pool

@@ -28,7 +28,6 @@ using testing::small_disk;
 constexpr std::uint64_t MiB = 1ULL << 20;
 
 bool small_files() {
-  (void)std::signal(SIGXFSZ, SIG_IGN);
   struct rlimit limit = {8 * MiB, 8 * MiB};
   return ::setrlimit(RLIMIT_FSIZE, &limit) == 0;
 }
@@ -89,6 +88,7 @@ TEST_P(FullDisk, growth_without_room_is_refused_and_the_pool_goes_on) {
   });
 }
 
+// Nobody has asked for SIGXFSZ to be ignored: it does not come, and one that was pending stays.
 TEST_P(FullDisk, the_file_size_limit_counts_as_full) {
   EXPECT_EQ(in_child(small_files,
                      [&] {
@@ -96,8 +96,35 @@ TEST_P(FullDisk, the_file_size_limit_counts_as_full) {
                        auto m = open_medium(how(2 * MiB)).value();
                        EXPECT_EQ(m->grow(16 * MiB).code(), Code::full);
                        EXPECT_TRUE(m->grow(4 * MiB).ok());
+                       sigset_t pending;
+                       ASSERT_EQ(::sigpending(&pending), 0);
+                       EXPECT_EQ(::sigismember(&pending, SIGXFSZ), 0);
                      }),
             0);
+}
+
+// A limit below an existing pool's log: its commits could not be written.
+TEST_P(FullDisk, a_file_size_limit_below_the_log_is_refused_for_writing) {
+  { ASSERT_TRUE(open_medium(how(2 * MiB)).ok()); }
+  EXPECT_EQ(in_child(
+                [] {
+                  struct rlimit limit = {1 * MiB, 1 * MiB};
+                  return ::setrlimit(RLIMIT_FSIZE, &limit) == 0;
+                },
+                [&] {
+                  OpenMedium h = how(2 * MiB);
+                  h.create = false;
+                  const auto m = open_medium(h);
+                  EXPECT_EQ(m.code(), Code::full) << m.status().message();
+                  EXPECT_NE(m.status().message().find("ulimit -f"), std::string::npos) << m.status().message();
+                  h.create = true;
+                  h.path += "-other";
+                  EXPECT_EQ(open_medium(h).code(), Code::full);
+                }),
+            0);
+  OpenMedium h = how(2 * MiB);
+  h.create = false;
+  EXPECT_TRUE(open_medium(h).ok());
 }
 
 INSTANTIATE_TEST_SUITE_P(Media, FullDisk, ::testing::Values("file", "emulated"),

@@ -338,7 +338,6 @@ bool small_disk(const std::string& folder, const char* size) {
          ::mount("perdure-test", folder.c_str(), "tmpfs", 0, size) == 0;
 }
 bool small_files(std::uint64_t bytes) {
-  (void)std::signal(SIGXFSZ, SIG_IGN);
   struct rlimit limit = {bytes, bytes};
   return ::setrlimit(RLIMIT_FSIZE, &limit) == 0;
 }
