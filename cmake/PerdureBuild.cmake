@@ -12,6 +12,11 @@ if(PROJECT_IS_TOP_LEVEL)
     set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
   endif()
   add_compile_options(-Wall -Wextra -Wshadow -Wconversion)
+  # GCC 12 warns of std::string's operator+ with a literal, inlined at -O2 and -O3, that "memcpy may overlap": a false alarm, GCC bug 105651,
+  # repaired in GCC 13. It comes and goes with what is inlined, so no file is safe from it.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12 AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+  endif()
 
   find_program(PERDURE_CCACHE ccache)
   mark_as_advanced(PERDURE_CCACHE)
@@ -26,9 +31,8 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
 endif()
 
-# The distribution's python3 first: another one in PATH may lack the modules (matplotlib) that the package list installs.
-find_program(PERDURE_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
-find_program(PERDURE_PYTHON python3)
+# The distribution's python3 and no other: one that comes first in PATH may lack the modules that the package list installs, or be anything.
+set(PERDURE_PYTHON /usr/bin/python3 CACHE FILEPATH "the python3 that runs the tests' scripts")
 mark_as_advanced(PERDURE_PYTHON)
 
 # perdure_add_folder(<folder>): add_subdirectory, for a folder that has a CMakeLists.txt.
@@ -38,13 +42,33 @@ function(perdure_add_folder folder)
   endif()
 endfunction()
 
-# perdure_require(<package>...): find_package(REQUIRED) that says how to get what is missing. A macro: the results belong to the caller.
+# Of each imported target that is used: its CMake package and its Debian package, which cmake/packages.txt lists, too (test dev_setup_test).
+set(PERDURE_TARGET_PACKAGES
+  CLI11::CLI11=CLI11=libcli11-dev
+  fmt::fmt=fmt=libfmt-dev
+  nlohmann_json::nlohmann_json=nlohmann_json=nlohmann-json3-dev
+  SQLite::SQLite3=SQLite3=libsqlite3-dev
+  GTest::gtest=GTest=libgtest-dev
+  GTest::gtest_main=GTest=libgtest-dev
+  GTest::gmock=GTest=libgmock-dev)
+
+# perdure_missing(<what> <Debian package>): the error for what was not found.
+function(perdure_missing what package)
+  message(FATAL_ERROR "perdure: ${what} was not found. On Debian 12 it is in the package ${package}: run './dev setup', or 'apt-get install "
+                      "${package}'; or switch off what needs it (PERDURE_BUILD_TESTS, _TOOLS, _SQLITE, _BENCH, _EXAMPLES)")
+endfunction()
+
+# perdure_require(<target>...): finds the CMake package of each imported target, and fails with the name of the Debian package if the target is
+# not there then: a package may be found without one of its parts. A macro: what is found belongs to the caller.
 macro(perdure_require)
-  foreach(package IN ITEMS ${ARGN})
-    find_package(${package} QUIET)
-    if(NOT ${package}_FOUND)
-      message(FATAL_ERROR "perdure: CMake package ${package} was not found; run './dev setup', install what cmake/packages.txt lists, "
-                          "or switch off what needs it (PERDURE_BUILD_TESTS, _TOOLS, _BENCH, _EXAMPLES)")
+  foreach(perdure_target IN ITEMS ${ARGN})
+    if(NOT "${PERDURE_TARGET_PACKAGES}" MATCHES "${perdure_target}=([^=]+)=([^;]+)")
+      message(FATAL_ERROR "perdure_require: found ${perdure_target}, expected one of PERDURE_TARGET_PACKAGES")
+    endif()
+    set(perdure_debian ${CMAKE_MATCH_2})
+    find_package(${CMAKE_MATCH_1} QUIET)
+    if(NOT TARGET ${perdure_target})
+      perdure_missing("the CMake target ${perdure_target}" ${perdure_debian})
     endif()
   endforeach()
 endmacro()

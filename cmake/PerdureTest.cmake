@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# perdure_add_test(<name> SOURCES <file>... [LABELS <label>...] [TIMEOUT <seconds>] [LIBS <target>...] [ENVIRONMENT <VAR=value>...]
-#                  [ARGS <argument>...] [SERIAL] [NO_MAIN])
+# perdure_add_test(<name> SOURCES <file>... [LABELS <label>...] [TIMEOUT <seconds>] [CASE_LIMIT <seconds>] [LIBS <target>...]
+#                  [ENVIRONMENT <VAR=value>...] [ARGS <argument>...] [SERIAL] [NO_MAIN])
 #
 # Builds the executable <name> from GoogleTest sources and registers it as ONE ctest test of the same name: a process a binary, not
 # a process a case, keeps `ctest` fast, and -R with a name is enough to run it. It is labelled with its folder (ctest -L medium).
 #   TIMEOUT      300 seconds unless said; the test counts as failed after that. For hangs: several times what it takes on a busy machine.
+#   CASE_LIMIT   60 seconds for each case unless said (times 4 under the sanitizers): then the stacks of all threads are printed and the program
+#                aborts (tests/support/watchdog.hpp). A longer one needs a reason beside it: cases that explore for long, not cases that wait.
 #   LIBS         beside perdure::perdure, gtest and gmock.
 #   SERIAL       nothing else runs meanwhile: for tests that count system-wide things or measure time.
 #   NO_MAIN      the sources bring their own main().
@@ -18,12 +20,25 @@ function(perdure_label target)
     if(NOT TARGET label-${label})
       add_custom_target(label-${label})
     endif()
-    add_dependencies(label-${label} ${target})
+    if(target)
+      add_dependencies(label-${label} ${target})
+    endif()
   endforeach()
 endfunction()
 
+# perdure_watch(<target> [<seconds>]): links the watchdog, with another limit for each case; its functions have names in the stacks.
+function(perdure_watch target)
+  target_link_libraries(${target} PRIVATE perdure_test_watchdog)
+  set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
+  if(ARGN)
+    set(source ${PROJECT_BINARY_DIR}/case_limits/limit_${ARGN}.cpp)
+    file(CONFIGURE OUTPUT ${source} CONTENT "extern \"C\" { extern const unsigned perdure_case_limit_s; const unsigned perdure_case_limit_s = @ARGN@; }\n" @ONLY)
+    target_sources(${target} PRIVATE ${source})
+  endif()
+endfunction()
+
 function(perdure_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;NO_MAIN" "TIMEOUT" "SOURCES;LABELS;LIBS;ENVIRONMENT;ARGS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;NO_MAIN" "TIMEOUT;CASE_LIMIT" "SOURCES;LABELS;LIBS;ENVIRONMENT;ARGS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR "perdure_add_test(${name}): found '${arg_UNPARSED_ARGUMENTS}', expected SOURCES <file>... and the options of cmake/PerdureTest.cmake")
   endif()
@@ -34,6 +49,8 @@ function(perdure_add_test name)
 
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE perdure::perdure ${arg_LIBS} GTest::gmock GTest::gtest)
+  target_link_libraries(${name} PRIVATE perdure_test_cases)
+  perdure_watch(${name} ${arg_CASE_LIMIT})
   if(NOT arg_NO_MAIN)
     target_link_libraries(${name} PRIVATE GTest::gtest_main)
   endif()
@@ -43,5 +60,30 @@ function(perdure_add_test name)
   perdure_label(${name} ${folder} ${arg_LABELS})
   if(arg_SERIAL)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  endif()
+endfunction()
+
+# perdure_add_script(<name> SCRIPT <file.py> [ARGS <argument>...] [TIMEOUT <seconds>] [ENVIRONMENT <VAR=value>...] [PROCESSORS <n>])
+#
+# A test that is a Python script, run by PERDURE_PYTHON, labelled with its folder. TIMEOUT as above. Its cases have limits of their own
+# (tests/support/limits.py).
+function(perdure_add_script name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SCRIPT;TIMEOUT;PROCESSORS" "ARGS;ENVIRONMENT")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SCRIPT)
+    message(FATAL_ERROR "perdure_add_script(${name}): found '${arg_UNPARSED_ARGUMENTS}', expected SCRIPT <file.py> and the options of cmake/PerdureTest.cmake")
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
+  set(factor 1)
+  if(CMAKE_CXX_FLAGS MATCHES "fsanitize")
+    set(factor 4)  # as in tests/support/watchdog.cpp
+  endif()
+  add_test(NAME ${name} COMMAND ${PERDURE_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/${arg_SCRIPT} ${arg_ARGS})
+  set_tests_properties(${name} PROPERTIES LABELS ${folder} TIMEOUT ${arg_TIMEOUT} ENVIRONMENT
+    "PYTHONDONTWRITEBYTECODE=1;PERDURE_SOURCE=${PROJECT_SOURCE_DIR};PERDURE_LIMIT_FACTOR=${factor};${arg_ENVIRONMENT}")
+  if(arg_PROCESSORS)
+    set_tests_properties(${name} PROPERTIES PROCESSORS ${arg_PROCESSORS})
   endif()
 endfunction()

@@ -35,13 +35,14 @@
 extern "C" {
 #endif
 
-/* What a call may return. The values from 0 on are perdure::Code's and never change. */
+/* What a call may return. The values from 0 on are perdure::Code's (perdure/base/status.hpp has the rule) and never change: a program
+ * must expect codes that are newer than its perdure.h, and take one that it does not know for a failure. */
 typedef enum perdure_code {
   PERDURE_OK = 0,
   PERDURE_IO = 1,             /* the operating system or the medium failed (errno's text is in the message) */
   PERDURE_BUSY = 2,           /* somebody else has the pool open */
   PERDURE_CORRUPT = 3,        /* bytes that were durable no longer check; nothing was changed */
-  PERDURE_INCOMPATIBLE = 4,   /* not a pool, newer version, other layout, engine, endianness, or its address is taken */
+  PERDURE_INCOMPATIBLE = 4,   /* not a pool, newer version or feature, other layout, engine, endianness, or its address is taken */
   PERDURE_FULL = 5,           /* no room: heap, max_size or disk; the transaction was rolled back */
   PERDURE_TOO_BIG = 6,        /* a transaction that can't ever fit its log; rolled back */
   PERDURE_READ_ONLY = 7,      /* a change was asked of something open for reading only, or of a view */

@@ -2,12 +2,13 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <fstream>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "perdure/base/descriptor.hpp"
 #include "sqlite/vfs_files.hpp"
 
 namespace perdure::sqlite {
@@ -31,7 +32,7 @@ std::string super_journal_at(File& journal, std::uint64_t offset) {
 /// A journal named in a super-journal that is of no pool; empty: none.
 std::string plain_file_in(const std::string& super_journal) {
   if (super_journal.empty()) return {};
-  std::ifstream in(super_journal, std::ios::binary);
+  std::istringstream in(base::read_whole_file(super_journal));
   for (std::string child; std::getline(in, child, '\0');)
     if (const std::string of = journaled(child); of.empty() || (Store::find(of) == nullptr && !is_pool(of))) return of.empty() ? child : of;
   return {};

@@ -1,90 +1,150 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/advise_picture.hpp"
 
-#include <fcntl.h>
-#include <sys/wait.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
+#include <filesystem>
+#include <iterator>
+#include <vector>
+
+#include "tools/output_file.hpp"
 
 namespace perdure::tool {
 namespace {
 
-// Reads the document from standard input. Bars are medians, whiskers reach from the slowest to the fastest round.
-constexpr const char* script = R"python(
-import json, sys
-import matplotlib
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-d = json.load(sys.stdin)
-cells = [c for c in d["cells"] if "error" not in c]
-modes = list(dict.fromkeys(c["mode"] for c in cells))
-tallest = max((sum(c["mode"] == m for c in cells) for m in modes), default=1)
-plt.rcParams.update({"font.size": 8, "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True})
-fig, axes = plt.subplots(1, max(1, len(modes)), figsize=(5.2 * max(1, len(modes)), 1.2 + 0.2 * tallest), squeeze=False)
-for ax, mode in zip(axes.flat, modes):
-    rows = [c for c in cells if c["mode"] == mode]
-    rates = [c["per_second"] / 1e3 for c in rows]
-    rounds = [[r / 1e3 for r in c["rounds"] if r] for c in rows]
-    reach = [[max(0, v - min(r)) for v, r in zip(rates, rounds)], [max(0, max(r) - v) for v, r in zip(rates, rounds)]]
-    taken = d["advice"].get(mode, {}).get("engine")
-    colours = ["#228833" if c["engine"] == taken else "#4477aa" if c["durable"] else "#bbbbbb" for c in rows]
-    ax.barh(range(len(rows)), rates, xerr=reach, color=colours, error_kw={"elinewidth": 0.8, "ecolor": "#333333"})
-    ax.set_yticks(range(len(rows)), [c["engine"] for c in rows])
-    ax.invert_yaxis()
-    ax.set_xlabel("thousand transactions/s (green: advised; grey: not durable)")
-    ax.set_title(f"{mode}, medium {d['replay']['medium']}")
-    ax.grid(axis="x", linewidth=0.4, color="#dddddd")
-fig.tight_layout()
-fig.savefig(sys.argv[1], dpi=150)
-)python";
+// Lengths in pixels. Within a panel: names at the left, bars beside them, the axis below.
+constexpr double panel_width = 560, names_width = 190, bars_width = 340, row_height = 20, bar_height = 14, top = 44, bottom = 58;
+constexpr const char *advised = "#228833", *durable = "#4477aa", *not_durable = "#bbbbbb";
 
-/// python -c code argument, with `input` on its standard input; its exit status.
-int run_python(const char* python, const char* code, const std::string& argument, std::string_view input) {
-  int feed[2];
-  if (::pipe2(feed, O_CLOEXEC) != 0) throw error(system_failure("python3", "pipe", errno));
-  const pid_t child = ::fork();
-  if (child < 0) throw error(system_failure("python3", "fork", errno));
-  if (child == 0) {
-    ::dup2(feed[0], STDIN_FILENO);
-    ::dup2(STDERR_FILENO, STDOUT_FILENO);
-    ::execlp(python, python, "-c", code, argument.c_str(), static_cast<char*>(nullptr));
-    ::_exit(127);
+struct Bar {
+  std::string engine;
+  const char* colour;
+  double rate, slowest, fastest;  // thousand transactions per second
+};
+struct Panel {
+  std::string title;
+  std::vector<Bar> bars;
+};
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else
+      out += c;
   }
-  ::close(feed[0]);
-  try {
-    write_all(feed[1], input, "python3");
-  } catch (const error&) {  // it ended early: its status says why
-  }
-  ::close(feed[1]);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  return out;
 }
 
-/// The system's own first, as the build does: that is where a package puts matplotlib. Null if none has it.
-const char* find_python() {
-  for (const char* python : {"/usr/bin/python3", "python3"})
-    if (run_python(python, "import importlib.util, sys; sys.exit(importlib.util.find_spec('matplotlib') is None)", "", "") == 0)
-      return python;
-  return nullptr;
+/// The distance of the axis's marks: 1, 2 or 5 times a power of ten, so that there are at most six up to `end`.
+double step_of(double end) {
+  const double power = std::pow(10, std::floor(std::log10(end / 6)));
+  for (const double factor : {1.0, 2.0, 5.0})
+    if (factor * power * 6 >= end) return factor * power;
+  return 10 * power;
+}
+
+std::vector<Panel> panels_of(const Json& document) {
+  std::vector<Panel> panels;
+  std::vector<std::string> modes;
+  for (const Json& cell : document["cells"]) {
+    if (cell.contains("error")) continue;
+    const std::string mode = cell["mode"];
+    const auto at = static_cast<std::size_t>(std::find(modes.begin(), modes.end(), mode) - modes.begin());
+    if (at == modes.size()) {
+      modes.push_back(mode);
+      panels.push_back({mode + ", medium " + document["replay"]["medium"].get<std::string>(), {}});
+    }
+    Bar bar{cell["engine"], cell["durable"].get<bool>() ? durable : not_durable, cell["per_second"].get<double>() / 1000, 0, 0};
+    const Json advice = document["advice"].value(mode, Json::object());
+    if (advice.is_object() && advice.contains("engine") && advice["engine"] == bar.engine) bar.colour = advised;
+    bar.slowest = bar.fastest = bar.rate;
+    for (const Json& round : cell["rounds"])
+      if (round.is_number() && round.get<double>() > 0) {
+        bar.slowest = std::min(bar.slowest, round.get<double>() / 1000);
+        bar.fastest = std::max(bar.fastest, round.get<double>() / 1000);
+      }
+    panels[at].bars.push_back(std::move(bar));
+  }
+  return panels;
+}
+
+void draw(std::string& svg, const Panel& panel, double left) {
+  double end = 0;
+  for (const Bar& bar : panel.bars) end = std::max(end, bar.fastest);
+  if (end <= 0) end = 1;
+  const double zero = left + names_width, scale = bars_width / end;
+  const double base = top + row_height * static_cast<double>(panel.bars.size());
+  const auto out = std::back_inserter(svg);
+  fmt::format_to(out, "<g>\n<text class=\"title\" x=\"{:.1f}\" y=\"24\">{}</text>\n", zero, escaped(panel.title));
+  const double step = step_of(end);
+  for (int i = 0; i * step <= end; ++i) {
+    const double x = zero + i * step * scale;
+    fmt::format_to(out, "<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>\n", x, top, base);
+    fmt::format_to(out, "<text class=\"mark\" x=\"{:.1f}\" y=\"{:.1f}\">{:g}</text>\n", x, base + 16, i * step);
+  }
+  double y = top;
+  for (const Bar& bar : panel.bars) {
+    const double middle = y + row_height / 2, slowest = zero + bar.slowest * scale, fastest = zero + bar.fastest * scale;
+    fmt::format_to(out, "<text class=\"name\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", zero - 6, middle + 4, escaped(bar.engine));
+    fmt::format_to(out, "<rect class=\"bar\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\">", zero,
+                   middle - bar_height / 2, bar.rate * scale, bar_height, bar.colour);
+    fmt::format_to(out, "<title>{}: {:.1f} thousand transactions/s, rounds {:.1f} to {:.1f}</title></rect>\n", escaped(bar.engine),
+                   bar.rate, bar.slowest, bar.fastest);
+    fmt::format_to(out, "<path class=\"whisker\" d=\"M{0:.1f} {2:.1f}H{1:.1f}M{0:.1f} {3:.1f}v6M{1:.1f} {3:.1f}v6\"/>\n", slowest, fastest,
+                   middle, middle - 3);
+    y += row_height;
+  }
+  fmt::format_to(
+      out, "<text class=\"axis\" x=\"{:.1f}\" y=\"{:.1f}\">thousand transactions/s (green: advised; grey: not durable)</text>\n</g>\n",
+      zero, base + 38);
 }
 
 }  // namespace
 
 void check_picture(const std::string& path) {
-  if (!path.ends_with(".png") && !path.ends_with(".svg"))
-    throw error(failure(Code::invalid, path, "a picture's name of neither kind", "one that ends in .png or .svg"));
-  if (find_python() == nullptr)
-    throw error(failure(Code::unsupported, path, "no python3 with matplotlib", "both, to draw a picture",
-                        "install python3-matplotlib, or leave --picture out: --json has all that it would show"));
+  if (!path.ends_with(".svg"))
+    throw error(failure(Code::invalid, path, "a picture's name that does not end in .svg", "one that does: pictures are written as SVG"));
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (::access(folder.empty() ? "." : folder.c_str(), W_OK) != 0) throw error(system_failure(path, "the picture's folder", errno));
+}
+
+std::string picture_of(const Json& document) {
+  const std::vector<Panel> panels = panels_of(document);
+  std::size_t rows = 1;
+  for (const Panel& panel : panels) rows = std::max(rows, panel.bars.size());
+  const double width = panel_width * static_cast<double>(std::max<std::size_t>(1, panels.size()));
+  const double height = top + row_height * static_cast<double>(rows) + bottom;
+  std::string svg = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" role=\"img\">\n"
+      "<title>perdure advise: throughput of each engine</title>\n"
+      "<style>text {{ font: 12px sans-serif; fill: #222 }} .title {{ font-size: 14px }} .name {{ text-anchor: end }} "
+      ".mark {{ text-anchor: middle }} .grid {{ stroke: #ddd }} .whisker {{ stroke: #333; fill: none }}</style>\n"
+      "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
+      width, height);
+  double left = 0;
+  for (const Panel& panel : panels) {
+    draw(svg, panel, left);
+    left += panel_width;
+  }
+  return svg + "</svg>\n";
 }
 
 void draw_picture(const Json& document, const std::string& path) {
-  const char* const python = find_python();
-  if (python == nullptr || run_python(python, script, path, document.dump()) != 0)
-    throw error(failure(Code::io, path, "python3 could not draw it (its words are above)", "a picture",
-                        "leave --picture out: --json has all that it would show"));
+  OutputFile file(path, "");
+  file.write(picture_of(document));
+  file.finish();
 }
 
 }  // namespace perdure::tool

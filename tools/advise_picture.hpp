@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The tables of `perdure advise` as bars, drawn by python3 with matplotlib, as all pictures here are.
+// The tables of `perdure advise` as bars, in an SVG file: one panel per mode, one bar per engine. A
+// bar is the median of the rounds, its whisker reaches from the slowest to the fastest round.
 // Thread safety: single-threaded.
 #pragma once
 
@@ -10,8 +11,14 @@
 
 namespace perdure::tool {
 
-/// Throws perdure::error: no python3 with matplotlib, or a name that is neither .png nor .svg.
+/// Throws perdure::error if no picture could be written to `path`: its name does not end in .svg, or
+/// its folder is not there or cannot be written to. For before the minutes that measuring takes.
 void check_picture(const std::string& path);
+
+/// `document` (describe() of advise_report.hpp) as SVG.
+[[nodiscard]] std::string picture_of(const Json& document);
+
+/// Writes picture_of() to `path`, which is whole or not there. Throws perdure::error.
 void draw_picture(const Json& document, const std::string& path);
 
 }  // namespace perdure::tool

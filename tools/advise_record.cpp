@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "perdure/base/descriptor.hpp"
 #include "perdure/engine/workload_trace.hpp"
 #include "tools/command.hpp"
 
@@ -24,7 +25,7 @@ int run_program(const std::vector<std::string>& program, const std::string& trac
   for (const std::string& a : program) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
   int told[2];  // the child's errno, where exec fails
-  if (::pipe2(told, O_CLOEXEC) != 0) throw error(system_failure(program[0], "pipe", errno));
+  if (base::open_pipe(told) != 0) throw error(system_failure(program[0], "pipe", errno));
   const pid_t child = ::fork();
   if (child < 0) throw error(system_failure(program[0], "fork", errno));
   if (child == 0) {

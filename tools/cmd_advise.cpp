@@ -81,7 +81,7 @@ void add_advise(App& app) {
   sub->add_option("--seconds", m.seconds, "for each engine and mode in a round")->check(CLI::Range(0.01, 3600.0))->capture_default_str();
   sub->add_option("--rounds", m.rounds, "over all of them")->check(CLI::Range(1, 1000))->capture_default_str();
   sub->add_option("--skip", m.skip, "leave out so many transactions at the beginning, such as those that load");
-  sub->add_option("--picture", arguments.picture, "draw the tables to this .png or .svg (needs python3 with matplotlib)");
+  sub->add_option("--picture", arguments.picture, "draw the tables to this .svg file");
   sub->callback([&app] {
     if (arguments.program.empty() == arguments.trace.empty())
       throw CLI::ValidationError("advise", fmt::format("found {}, expected -- PROGRAM ARGS... or --trace FILE",

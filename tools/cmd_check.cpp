@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "perdure/base/descriptor.hpp"
 #include "tools/command.hpp"
 #include "tools/raw_pool.hpp"
 #include "tools/store_pool.hpp"
@@ -73,7 +74,7 @@ void check_heap(RawPool& pool, Findings& found) {
 // data (docs/format.md), so a walk over damaged ones may fault or go in circles, and that is a finding, not the end of this command.
 void check_containers(std::uint64_t heap_bytes, Findings& found) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw error(system_failure("", "pipe2", errno));
+  if (base::open_pipe(ends) != 0) throw error(system_failure("", "pipe2", errno));
   const pid_t child = ::fork();
   if (child < 0) throw error(system_failure("", "fork", errno));
   if (child == 0) {
@@ -120,6 +121,7 @@ void check(Findings& found) {
   bool store = false;
   {
     RawPool pool(arguments);
+    pool.require_readable();
     const bool clean = pool.header().clean == 1;
     store = clean && is_store(pool.header());
     found.summary["engine"] = pool.engine();

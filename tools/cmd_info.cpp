@@ -27,6 +27,7 @@ Json describe(RawPool& pool) {
   Json j;
   j["pool"] = arguments.path;
   j["format_version"] = h.version;
+  j["features"] = pool::feature_names(h);
   j["uuid"] = uuid_text(h.uuid);
   j["created"] = when(h.created_unix);
   j["engine"] = pool.engine();
@@ -54,7 +55,9 @@ Json describe(RawPool& pool) {
 void print_text(const Json& j) {
   for (const auto& [name, value] : j.items()) {
     if (name == "layout" || name == "store") continue;
-    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    const std::string text = value.is_string()  ? value.get<std::string>()
+                             : value.is_array() ? fmt::format("{}", fmt::join(value.get<std::vector<std::string>>(), ", "))
+                                                : value.dump();
     const bool size = name.ends_with("_bytes") || name == "heap_used";
     fmt::print("{:<16}{}{}\n", name + ":", text, size ? " (" + human_bytes(value.get<std::uint64_t>()) + ")" : "");
   }

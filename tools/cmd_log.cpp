@@ -103,6 +103,7 @@ struct Arguments {
 
 int run(App& app) {
   RawPool pool(arguments.pool);
+  pool.require_readable();
   if (!pool.has_records())
     throw error(failure(Code::unsupported, arguments.pool.path,
                         "a pool of engine '" + pool.engine() + "', whose log holds no records of this kind",

@@ -2,16 +2,17 @@
 //
 // `perdure sqlite import POOL DATABASE`, `perdure sqlite export POOL DATABASE`: between SQLite's plain file and a pool that its VFS opens (docs/sqlite.md).
 // Either way the new file is written under another name and gets its own when it is whole; what is there already is never replaced.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <vector>
 
+#include "perdure/base/descriptor.hpp"
 #include "sqlite/blocks.hpp"
 #include "sqlite/parameters.hpp"
 #include "sqlite/store.hpp"
@@ -133,13 +134,20 @@ void snapshot(const std::string& database, const std::string& copy) {
 void bring_in(const std::string& from, Store& to) {
   const std::uint64_t all = std::filesystem::file_size(from);
   Progress progress(arguments.progress, all, "blocks");
-  std::ifstream in(from, std::ios::binary);
+  struct Input {
+    int fd;
+    ~Input() { ::close(fd); }
+  } const in{base::open_file(from.c_str(), O_RDONLY)};
   std::uint64_t step = 4 << 20;
   std::vector<char> bytes(std::min(step, all));
   for (std::uint64_t at = 0; at < all;) {
     const std::uint64_t n = std::min(step, all - at);
-    if (!in.seekg(static_cast<std::streamoff>(at)).read(bytes.data(), static_cast<std::streamsize>(n)))
-      throw error(system_failure(from, "read", EIO));
+    for (std::uint64_t done = 0; done < n;) {
+      const ssize_t got = ::pread(in.fd, bytes.data() + done, n - done, static_cast<off_t>(at + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) throw error(system_failure(from, "read", got < 0 ? errno : EIO));
+      done += static_cast<std::uint64_t>(got);
+    }
     to.write(at, bytes.data(), n);
     try {
       to.sync(Durability::durable);

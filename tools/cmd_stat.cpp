@@ -20,35 +20,45 @@ struct Arguments {
   double watch = 0;
 } arguments;
 
-std::uint64_t get(const engine::StatPage::Counter& c) { return c.load(std::memory_order_relaxed); }  // no partner: counters
+// A counter of a section; 0 where the program's build writes no such section. No partner: counters.
+template <class Section>
+std::uint64_t get(const Section* section, engine::StatCounter Section::* counter) {
+  return section != nullptr ? (section->*counter).load(std::memory_order_relaxed) : 0;
+}
 
 Json describe(const engine::StatReader& reader, const pool::Header& h) {
-  const engine::StatPage& p = reader.page();
+  const engine::StatHead& head = reader.head();
   timespec now = {};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   const auto now_ns = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
-  const std::uint64_t updated = get(p.updated_ns);
+  const std::uint64_t updated = head.updated_ns.load(std::memory_order_relaxed);
   Json j;
   j["pool"] = arguments.path;
   j["uuid"] = uuid_text(h.uuid);
   j["running"] = reader.alive();
-  j["pid"] = p.pid;
-  j["engine"] = std::string(p.engine);
+  j["pid"] = head.pid;
+  j["engine"] = std::string(head.engine);
   j["age_seconds"] = updated == 0 || updated > now_ns ? 0.0 : static_cast<double>(now_ns - updated) * 1e-9;
-  j["commits"] = get(p.commits);
-  j["aborts"] = get(p.aborts);
-  j["last_id"] = get(p.last_id);
-  j["durable_id"] = get(p.durable_id);
-  j["applied_id"] = get(p.applied_id);
-  j["lag"] = get(p.last_id) > get(p.durable_id) ? get(p.last_id) - get(p.durable_id) : 0;
-  j["log_used_bytes"] = get(p.log_used_bytes);
-  j["log_capacity_bytes"] = get(p.log_capacity_bytes);
-  j["checkpoints"] = get(p.checkpoints);
-  j["heap_used"] = get(p.heap_used);
-  j["home_bytes"] = get(p.home_bytes);
-  j["fences"] = get(p.fences);
-  j["syncs"] = get(p.syncs);
-  j["written_bytes"] = get(p.written_bytes);
+  using Transactions = engine::TransactionCounters;
+  const auto* const transactions = reader.section<Transactions>();
+  const std::uint64_t last = get(transactions, &Transactions::last_id), safe = get(transactions, &Transactions::durable_id);
+  j["commits"] = get(transactions, &Transactions::commits);
+  j["aborts"] = get(transactions, &Transactions::aborts);
+  j["last_id"] = last;
+  j["durable_id"] = safe;
+  j["applied_id"] = get(transactions, &Transactions::applied_id);
+  j["lag"] = last > safe ? last - safe : 0;
+  const auto* const log = reader.section<engine::LogCounters>();
+  j["log_used_bytes"] = get(log, &engine::LogCounters::used_bytes);
+  j["log_capacity_bytes"] = get(log, &engine::LogCounters::capacity_bytes);
+  j["checkpoints"] = get(log, &engine::LogCounters::checkpoints);
+  const auto* const heap = reader.section<engine::HeapCounters>();
+  j["heap_used"] = get(heap, &engine::HeapCounters::used_bytes);
+  j["home_bytes"] = get(heap, &engine::HeapCounters::home_bytes);
+  const auto* const medium = reader.section<engine::MediumCounters>();
+  j["fences"] = get(medium, &engine::MediumCounters::fences);
+  j["syncs"] = get(medium, &engine::MediumCounters::syncs);
+  j["written_bytes"] = get(medium, &engine::MediumCounters::written_bytes);
   return j;
 }
 

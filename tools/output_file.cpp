@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "perdure/base/descriptor.hpp"
 #include "perdure/pool/create.hpp"
 #include "tools/command.hpp"
 
@@ -20,7 +21,7 @@ OutputFile::OutputFile(const std::string& path, const std::string& not_this) : p
     fd_ = STDOUT_FILENO;
   else if (!exists || S_ISREG(there.st_mode))
     temporary_ = path + ".part-" + std::to_string(::getpid());
-  if (fd_ < 0) fd_ = ::open(temporary_.empty() ? path.c_str() : temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd_ < 0) fd_ = base::open_file(temporary_.empty() ? path.c_str() : temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
   if (fd_ < 0) throw error(system_failure(path, "open", errno));
 }
 

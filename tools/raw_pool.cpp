@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "perdure/base/descriptor.hpp"
 #include "perdure/engine/any.hpp"
 
 namespace perdure::tool {
@@ -40,17 +41,22 @@ std::vector<RingReport> RawPool::scan_rings(const std::function<void(std::uint32
   for (std::uint32_t i = 0; i < h.ring_count; ++i) {
     const medium::RingMap map = medium().map_ring(pool::ring_offset(h, i), h.ring_bytes).value();
     RingReport report{i, h.ring_head[i], {}};
+    std::uint64_t last = h.applied;
     report.scan = log::scan_ring(map, report.head, log::ring_seed(h.uuid, h.epoch, i), h.append_unit, path_ + ": ring " + std::to_string(i),
                                  [&](const log::RecordView& record) {
+                                   last = std::max(last, record.id());
                                    if (f) f(i, record);
                                  });
+    if (report.scan.damage.ok())
+      report.scan.damage = log::later_than_header(map, report.head, report.scan.end, log::ring_seed(h.uuid, h.epoch, i), h.append_unit,
+                                                  last + 1, path_ + ": ring " + std::to_string(i));
     reports.push_back(std::move(report));
   }
   return reports;
 }
 
 pool::Header peek_header(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = base::open_file(path.c_str(), O_RDONLY | O_NONBLOCK);
   if (fd < 0) throw error(system_failure(path, "open", errno, "name a pool file that can be read"));
   auto chosen = pool::read_header(path, fd);
   ::close(fd);

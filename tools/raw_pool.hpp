@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "perdure/log/ring.hpp"
+#include "perdure/pool/features.hpp"
 #include "perdure/pool/header.hpp"
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/lock.hpp"
@@ -29,6 +30,8 @@ class RawPool {
   /// Throws perdure::error.
   explicit RawPool(const PoolArguments& arguments);
 
+  /// Throws `incompatible` where the pool has features that this build must know to read more of it than the header.
+  void require_readable() const { pool::check_features(path_, header(), false).or_throw(); }
   [[nodiscard]] const pool::Header& header() const noexcept { return chosen_.header; }
   /// What each of the header's two copies turned out to be.
   [[nodiscard]] const pool::ChosenHeader& copies() const noexcept { return chosen_; }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "perdure/base/checksum.hpp"
+#include "perdure/base/descriptor.hpp"
 
 namespace perdure::tool {
 namespace {
@@ -32,7 +33,7 @@ ssize_t read_at(int fd, char* to, std::size_t n, std::uint64_t offset) {
 }  // namespace
 
 Result<SourceFile> SourceFile::open(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // O_NONBLOCK: opening a FIFO would wait for its writer
+  const int fd = base::open_file(path.c_str(), O_RDONLY | O_NONBLOCK);  // O_NONBLOCK: opening a FIFO would wait for its writer
   if (fd < 0) return system_failure(path, "open", errno, "name a file that can be read");
   SourceFile file(path, fd);
   struct stat status = {};

@@ -82,7 +82,7 @@ bool StorePool::created() const { return impl_->pool.file().created(); }
 // ---- rows -----------------------------------------------------------------------------------------------------------------------
 
 std::optional<StoredRow> StorePool::get(std::string_view key) {
-  return impl_->pool.view([&](auto& tx, const Store& store) { return find_row(tx, store, key); });
+  return impl_->pool.checked_view([&](auto& tx, const Store& store) { return find_row(tx, store, key); });
 }
 
 bool StorePool::put(std::string_view key, std::string_view bytes) {
@@ -94,13 +94,13 @@ bool StorePool::del(std::string_view key) {
 }
 
 std::uint64_t StorePool::size() {
-  return impl_->pool.view([](auto& tx, const Store& store) { return store.rows.size(tx); });
+  return impl_->pool.checked_view([](auto& tx, const Store& store) { return store.rows.size(tx); });
 }
 
 void StorePool::scan(std::string_view from, const std::function<bool(const StoredRow&)>& f) {
   std::string next(from);
   for (;;) {
-    const auto rows = impl_->pool.view([&](auto& tx, const Store& store) {
+    const auto rows = impl_->pool.checked_view([&](auto& tx, const Store& store) {
       std::vector<StoredRow> some;
       for (auto c = store.index.lower_bound(tx, next); c && some.size() < rows_a_view; c.next(tx)) {
         some.push_back(row_at(tx, store, c.value(tx)));
@@ -118,7 +118,7 @@ void StorePool::scan(std::string_view from, const std::function<bool(const Store
 void StorePool::each_row(const std::function<bool(const StoredRow&)>& f) {
   std::uint64_t next = 0;
   for (;;) {
-    const auto rows = impl_->pool.view([&](auto& tx, const Store& store) {
+    const auto rows = impl_->pool.checked_view([&](auto& tx, const Store& store) {
       std::vector<StoredRow> some;
       for (auto c = store.rows.lower_bound(tx, next); c && some.size() < rows_a_view; c.next(tx)) {
         some.push_back(checked_row(c.value(tx), c.key(tx)));
@@ -136,7 +136,7 @@ void StorePool::each_row(const std::function<bool(const StoredRow&)>& f) {
 // ---- loading --------------------------------------------------------------------------------------------------------------------
 
 SourceState StorePool::source() {
-  return impl_->pool.view([](auto& tx, const Store& store) { return read_source(tx, store.source); });
+  return impl_->pool.checked_view([](auto& tx, const Store& store) { return read_source(tx, store.source); });
 }
 
 void StorePool::begin_source(const SourceState& state) {
@@ -210,7 +210,7 @@ Json StorePool::check(bool& problems) {
   const CheckReport report = impl_->pool.check();
   std::vector<std::string> found = report.problems;
   if (found.empty()) {
-    auto more = impl_->pool.view([](auto& tx, const Store& store) { return audit_store(tx, store); });
+    auto more = impl_->pool.checked_view([](auto& tx, const Store& store) { return audit_store(tx, store); });
     found.insert(found.end(), more.begin(), more.end());
   }
   Json j;

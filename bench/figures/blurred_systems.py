@@ -177,7 +177,7 @@ FIGURES = [
            "KVStore as in B-Fig7. Tokyo Cabinet 1.4.48 from Debian: its B+-tree database, a transaction an operation, BDBOTSYNC. On disk both are durable when the operation "
            f"returns. Log of {LOG >> 20} MiB on tmpfs, the default on disk.", "where", "transactions a second", kv, kv_findings, bars=True, log_y=True),
     Figure("B-Forms", "flush_all without wbinvd (not in the paper)", "none: the paper has wbinvd, which a program can't use.",
-           "Random word stores to 64 MiB, then a flush of everything; nothing is added for a line. Lines marked: a byte a line and a byte a page, what the emulated and dax media do. "
+           "Random word stores to 64 MiB, then a flush of everything; nothing is added for a line. Lines marked: a mark a line and a byte a page, what the emulated and dax media do. "
            "Pages marked: all 64 lines of a page that was stored to. Every line: no marks. msync: the kernel's marks, on a file system.",
            "stores between two flushes", "ns a store, the flush included", forms, forms_findings, log_x=True, log_y=True,
            remark="So the medium marks lines. A program that stores to most lines of its memory between two flushes would do as well with pages; none of the papers' does. The same marks "

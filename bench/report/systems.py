@@ -59,7 +59,7 @@ def find(build_dir):
         elif n == 0:
             raise Failed(f"{path} is not there; build it first: ./dev build --preset bench --target bench/all")
         else:
-            print(f"bench: {path} was not built (its library was missing): left out", file=sys.stderr)
+            print(f"bench: {path} was not built (PERDURE_BENCH_PMEMOBJ is OFF): left out", file=sys.stderr)
     return found
 
 

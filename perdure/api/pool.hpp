@@ -241,7 +241,18 @@ class Pool<Root, engines<Instances...>> {
       running.engine->checkpoint().or_throw();
     });
   }
-  /// Audits the heap, walks the root's containers, compares: leaks, double use, broken invariants. Run it when nobody updates.
+  /// As view(f), over data that may be damaged: no read leaves the pool, whatever its pointers say. Slower: each address is looked at first. Throws error(corrupt) where
+  /// one leads out of the data region, or where pointers lead in a circle.
+  template <class F>
+  auto checked_view(F&& f) {
+    return view([&](auto& tx, const Root& root) {
+      detail::CheckedContext<std::remove_reference_t<decltype(tx)>> context(tx, file().view(), file().home_bytes());
+      ReadTx<decltype(context)> checked(context);
+      return f(checked, root);
+    });
+  }
+  /// Audits the heap, walks the root's containers, compares: leaks, double use, broken invariants. Whatever the data is, no read leaves the pool. Run it when no
+  /// thread updates.
   [[nodiscard]] CheckReport check() {
     const auto* const base = file().view();
     OwnedBlocks owned;

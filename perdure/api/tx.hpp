@@ -83,6 +83,12 @@ class ReadTx {
     }
   }
 
+  /// Before memory is taken for n bytes of the pool that are about to be read: a transaction over data that may be damaged throws error(corrupt) where `from` and
+  /// n can't be. Every other transaction does nothing.
+  void expect(const void* from, std::size_t n) {
+    if constexpr (requires(Context& c) { c.expect(from, n); }) context_.expect(from, n);
+  }
+
  protected:
   template <class T>
   [[nodiscard]] T load(const T* a) {

@@ -10,12 +10,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "perdure/api/checked.hpp"
 #include "perdure/api/fields.hpp"
 #include "perdure/api/layout.hpp"
 #include "perdure/api/persistent.hpp"
@@ -37,10 +39,12 @@ class Walk {
     } else if constexpr (is_std_array<T>) {
       for (const auto& element : x) object(element, path);
     } else if constexpr (requires { x.each_block(tx_, [](const void*) {}); }) {
-      x.each_block(tx_, [this](const void* block) { this->f_(block, true); });
       if constexpr (requires { x.audit(tx_); }) {
-        for (const auto& problem : x.audit(tx_)) audit_(path, problem);
+        const auto problems = x.audit(tx_);
+        for (const auto& problem : problems) audit_(path, problem);
+        if (!problems.empty()) return;  // its nodes may hold anything
       }
+      x.each_block(tx_, [this](const void* block) { this->f_(block, true); });
       if constexpr (requires { x.each_pointer(tx_, [](auto*) {}); }) x.each_pointer(tx_, [this](auto* to) { this->reached(to); });
     } else if constexpr (is_field<T>) {
       if constexpr (std::is_pointer_v<typename T::value_type>) reached(tx_.read(x));
@@ -76,7 +80,7 @@ class Walk {
 
 }  // namespace detail
 
-/// Calls `f(block, owned) -> bool` for every block that `object` leads to: owned by a container (the answer is not looked at), or reached
+/// Calls `f(block, owned) -> bool` for every block that `object` leads to, but for those of containers that complain: owned by a container (the answer is not looked at), or reached
 /// through a pointer (answer whether it was new; only then it is entered). `problem(path, text)` takes what containers complain of.
 template <class Tx, class T, class F, class Problem>
 void walk_blocks(Tx& tx, const T& object, F f, Problem problem) {
@@ -102,13 +106,16 @@ template <class Tx, class T, class F>
 struct OwnedBlocks {
   std::vector<std::uint64_t> offsets;  ///< in home
   std::vector<std::string> problems;   ///< what containers complain of
-  bool whole = true;                   ///< the walk came to its end
+  bool whole = true;                   ///< the walk met every block
 };
 
-/// `home`: where the pool's home, `home_bytes` long, appears. A walk that finds more blocks than home can hold goes in circles: it is ended.
-template <class Tx, class Root>
-[[nodiscard]] OwnedBlocks owned_blocks(Tx& tx, const Root& root, const std::byte* home, std::uint64_t home_bytes) {
+/// `home`: where the data region, `home_bytes` long, appears. Whatever is in it, no read leaves it (checked.hpp). A walk that finds more blocks than it can hold goes
+/// in circles: it is ended.
+template <class AnyTx, class Root>
+[[nodiscard]] OwnedBlocks owned_blocks(AnyTx& any, const Root& root, const std::byte* home, std::uint64_t home_bytes) {
   struct Circle {};
+  detail::CheckedContext<AnyTx> context(any, home, home_bytes);
+  ReadTx<detail::CheckedContext<AnyTx>> tx(context);
   OwnedBlocks found;
   std::unordered_set<std::uint64_t> entered;
   try {
@@ -120,9 +127,14 @@ template <class Tx, class Root>
       return true;
     });
   } catch (const Circle&) {
-    found.whole = false;
     found.problems.emplace_back("more blocks are owned than the pool can hold: damaged pointers that lead in a circle");
+  } catch (const error& e) {
+    if (e.code() != Code::corrupt) throw;
+    found.problems.emplace_back(e.what());
+  } catch (const std::length_error&) {
+    found.problems.emplace_back("a length that no memory can hold: the data is damaged");
   }
+  found.whole = found.problems.empty();
   return found;
 }
 

@@ -35,9 +35,18 @@ class Fold {
     k1_ += weyl1;
     k2_ += weyl2;
   }
+  /// Goes to where it would be after `n` pairs more, without taking any: a pair's term depends on
+  /// its number from the seed on.
+  constexpr void skip(std::uint64_t n) noexcept {
+    k1_ += weyl1 * n;
+    k2_ += weyl2 * n;
+  }
+  /// The sum before it is mixed. It is linear: over two runs of pairs it is the sum, modulo 2^64,
+  /// of what it is over each of them. So the sum over any run is the difference of two prefixes.
+  [[nodiscard]] constexpr std::uint64_t linear() const noexcept { return low_ + high_ * weyl1; }
   /// The checksum so far; never 0, which stands for "no checksum".
   [[nodiscard]] constexpr std::uint64_t value() const noexcept {
-    const std::uint64_t v = mix(low_ + high_ * weyl1);
+    const std::uint64_t v = mix(linear());
     return v != 0 ? v : 1;
   }
 

@@ -4,17 +4,20 @@
 #include <x86intrin.h>
 
 #include "perdure/base/cpu.hpp"
+#include "perdure/base/thread_sanitizer.hpp"
 
 namespace perdure::base::rtm {
 namespace {
 
 // cpuid may name the instructions where microcode or the operating system (TSX_CTRL) makes every transaction abort.
 bool one_commits() noexcept {
-  alignas(64) volatile std::uint64_t word = 0;
+  [[maybe_unused]] alignas(64) volatile std::uint64_t word = 0;
   for (int tries = 0; tries < 1000; ++tries) {
     if (begin() != started) continue;
     unsigned processor;
-    word = __rdtscp(&processor);  // under a hypervisor it may leave the guest, and so the transaction
+    word = word + 1;
+    asm volatile("mfence" : : : "memory");  // as tm/stamps.hpp has it
+    word = __rdtscp(&processor);            // under a hypervisor it may leave the guest, and so the transaction
     end();
     return true;
   }
@@ -27,6 +30,7 @@ Status look() {
     return failure(Code::unsupported, "", found, "RTM (Intel TSX) and an invariant time-stamp counter");
   };
   if (!cpu.rtm) return refused("a processor without RTM");
+  if (under_thread_sanitizer) return refused("a build with ThreadSanitizer, which reports what hardware transactions isolate as races");
   if (cpu.rtm_always_aborts) return refused("a processor whose RTM always aborts (cpuid 7, edx bit 11: switched off by microcode)");
   if (!cpu.invariant_tsc) return refused("a processor whose time-stamp counter is not invariant");
   if (!one_commits()) return refused("a processor whose RTM is switched off: of 1000 transactions that store the time none committed");

@@ -19,12 +19,14 @@
 namespace perdure {
 
 /// What went wrong, coarse enough to switch on. The values are part of the C interface (perdure.h) and never change.
+/// This is the one list: a new code is appended with the next number, in the order in which codes come into the library, here, in
+/// name() and in perdure_code (the test capi_codes_test compares the three). A number is never used again.
 enum class Code : std::uint8_t {
   ok = 0,
   io = 1,             ///< the operating system or the medium failed (errno text in the message)
   busy = 2,           ///< somebody else has the pool open, or what is asked for; try again
   corrupt = 3,        ///< bytes that were durable no longer check; nothing was changed
-  incompatible = 4,   ///< not a pool, newer version, other layout, engine, endianness, or its address is taken
+  incompatible = 4,   ///< not a pool, newer version or feature, other layout, engine, endianness, or its address is taken
   full = 5,           ///< no room: heap, max_size, or disk; the transaction was rolled back
   too_big = 6,        ///< a transaction that can't ever fit its log; rolled back
   read_only = 7,      ///< a change was asked of something open for reading only

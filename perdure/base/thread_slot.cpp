@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/base/cpu.hpp"
 #include "perdure/base/status.hpp"
 
 namespace perdure::base {
@@ -41,6 +42,9 @@ struct SlotGuard {
   void give_back() noexcept {
     if (slot < 0) return;
     detail::slot_of_this_thread = -1;
+    // What this thread wrote back is durable before the slot's next owner counts fences
+    // (MARK-5, medium/line_marks.hpp).
+    store_fence();
     taken[static_cast<std::size_t>(slot)].store(false, std::memory_order_release);  // pairs with the acquire in take_thread_slot
     slot = -1;
   }
@@ -63,6 +67,11 @@ int detail::take_thread_slot() {
     }
   }
   throw error(failure(Code::full, "", "more than 256 threads use Perdure at once", "at most 256", "let threads end, or pool them"));
+}
+
+ReservedSlot::~ReservedSlot() {
+  store_fence();  // MARK-5, as in SlotGuard
+  detail::slot_of_this_thread = before_;
 }
 
 void give_back_thread_slot() noexcept { guard.give_back(); }

@@ -42,7 +42,7 @@ int take_thread_slot();  // throws perdure::error (full) when max_threads are al
 class ReservedSlot {
  public:
   explicit ReservedSlot(int slot) noexcept : before_(detail::slot_of_this_thread) { detail::slot_of_this_thread = slot; }
-  ~ReservedSlot() { detail::slot_of_this_thread = before_; }
+  ~ReservedSlot();
   ReservedSlot(const ReservedSlot&) = delete;
   ReservedSlot& operator=(const ReservedSlot&) = delete;
 

@@ -56,8 +56,11 @@ struct text_block {
 
   template <class Tx>
   static std::string read(Tx& tx, const text_block* block) {
-    std::string out(length(tx, block), '\0');
-    if (!out.empty()) tx.read_bytes(out.data(), block->bytes(), out.size());
+    const std::size_t n = length(tx, block);
+    if constexpr (requires { tx.expect(block, n); })
+      if (n > piece) tx.expect(block->bytes(), n);
+    std::string out(n, '\0');
+    if (n != 0) tx.read_bytes(out.data(), block->bytes(), n);
     return out;
   }
 

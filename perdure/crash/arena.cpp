@@ -3,9 +3,12 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <span>
+#include <utility>
 
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/medium/call_sites.hpp"
@@ -37,14 +40,28 @@ class Arena::View final : public medium::Medium {
     if (n != 0 && trace_ != nullptr && !medium::CallSites::of_process().skip("flush", __builtin_return_address(0)))
       trace_->flushed(base::thread_slot(), offset, n);
   }
+  void flush_lines(std::uint64_t base, std::span<const std::uint64_t> lines) noexcept override {
+    if (trace_ == nullptr || medium::CallSites::of_process().skip("flush_lines", __builtin_return_address(0))) return;
+    each_run(lines, [&](std::uint64_t first, std::uint64_t count) { trace_->flushed(base::thread_slot(), base + first * 64, count * 64); });
+  }
+  void flush_ring(const medium::RingMap& ring, std::uint64_t pos, std::size_t n) noexcept override {
+    if (n == 0 || trace_ == nullptr || medium::CallSites::of_process().skip("flush_ring", __builtin_return_address(0))) return;
+    const std::uint64_t at = pos % ring.bytes, first = std::min<std::uint64_t>(n, ring.bytes - at);
+    trace_->flushed(base::thread_slot(), ring.offset + at, first);
+    if (first != n) trace_->flushed(base::thread_slot(), ring.offset, n - first);
+  }
   Status fence() noexcept override {
     if (trace_ != nullptr && !medium::CallSites::of_process().skip("fence", __builtin_return_address(0)))
       trace_->note(Kind::fence, base::thread_slot());
     return {};
   }
   Status flush_all() noexcept override {
-    if (trace_ != nullptr && !medium::CallSites::of_process().skip("flush_all", __builtin_return_address(0)))
-      trace_->note(Kind::flush_all, base::thread_slot());
+    if (trace_ == nullptr || medium::CallSites::of_process().skip("flush_all", __builtin_return_address(0))) return {};
+    // All that recovery has stored: it is one thread, and what it began with is durable.
+    std::sort(stored_.begin(), stored_.end());
+    stored_.erase(std::unique(stored_.begin(), stored_.end()), stored_.end());
+    for (const std::uint64_t line : std::exchange(stored_, {})) trace_->flushed(base::thread_slot(), line * 64, 64);
+    trace_->note(Kind::fence, base::thread_slot());
     return {};
   }
   Result<medium::RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override;
@@ -65,10 +82,14 @@ class Arena::View final : public medium::Medium {
     std::byte* const to = offset < log_bytes_ ? log_ + offset : home_ + (offset - log_bytes_);
     medium::copy_words(to, src, n);
     for (std::uint64_t line = offset / 64; line <= (offset + n - 1) / 64; ++line) arena_.dirty_.mark(line);
-    if (trace_ != nullptr) trace_->wrote(kind, base::thread_slot(), offset, n, to);
+    if (trace_ == nullptr) return;
+    trace_->wrote(kind, base::thread_slot(), offset, n, to);
+    if (kind == Kind::store)
+      for (std::uint64_t line = offset / 64; line <= (offset + n - 1) / 64; ++line) stored_.push_back(line);
   }
   Arena& arena_;
   medium::Trace* const trace_;
+  std::vector<std::uint64_t> stored_;  // lines, since the last flush_all
 };
 
 Result<medium::RingMap> Arena::View::map_ring(std::uint64_t offset, std::uint64_t bytes) {

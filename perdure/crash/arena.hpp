@@ -12,12 +12,16 @@
 #include <vector>
 
 #include "perdure/base/status.hpp"
-#include "perdure/crash/image.hpp"
+#include "perdure/medium/image.hpp"
 #include "perdure/medium/medium.hpp"
 #include "perdure/medium/pool_file.hpp"
 #include "perdure/medium/trace.hpp"
 
 namespace perdure::crash {
+
+using medium::DirtyLines;
+using medium::Image;
+using medium::Word;
 
 class Arena {
  public:

@@ -120,7 +120,7 @@ inline medium::CrashOptions medium_of(const Plan& plan) {
   o.max_home_bytes = plan.max_home_bytes;
   o.append_unit = plan.like_a_file ? 4096 : 64;
   o.fence_is_sync = plan.like_a_file;
-  if (plan.event != nullptr) o.before = plan.event;
+  if (plan.event != nullptr) o.step = [event = plan.event](medium::Step) { event(); };
   return o;
 }
 
@@ -156,13 +156,18 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
       if constexpr (Digests<Workload, crash::PlainTx>)
         states.push_back(pool->view([&](auto& tx, const Root& root) { return static_cast<std::uint64_t>(workload.digest(tx, root)); }));
     };
+    // In one of the next so many events, after a part of it: half the time none of it happens.
+    const auto kill_soon = [&](crash::Random& dice, std::uint64_t events) {
+      const std::uint64_t after = dice() % events, part = dice() % 16;
+      medium->kill_after(after, part < 8 ? 0 : part - 7);
+    };
     // Opens what the process left; now and then that one is killed too, while it recovers.
     const auto open_again = [&](crash::Random& dice) {
       for (;;) {
         made = medium->heir();
         pool.reset();  // what it does now, nobody sees
         medium = made.get();
-        if (dice() % 2 == 0) medium->kill_after(dice() % 40);
+        if (dice() % 2 == 0) kill_soon(dice, 40);
         pool = std::make_unique<PoolType>(PoolType::try_open_on("crash", options_of(plan, entry), std::move(made), false).value());
         if (medium->survives()) return;
       }
@@ -193,7 +198,7 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
           before = workload;
         }
       medium->begin(done);
-      if (before) medium->kill_after(dice() % 60);
+      if (before) kill_soon(dice, 60);
       workload.step(*pool, step);
       note_state();
       if constexpr (follows)

@@ -62,8 +62,7 @@ void Explorer::level(const medium::Trace& trace, Crash crash) {
         crash.least = crash.least_of[0];
         at(i, "at an acknowledgement");
         break;
-      case Kind::fence:
-      case Kind::flush_all: at(i, "before a fence"); break;
+      case Kind::fence: at(i, "before a fence"); break;
       default: break;
     }
     here.pending.apply(trace, e);

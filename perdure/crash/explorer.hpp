@@ -21,9 +21,14 @@
 #include <vector>
 
 #include "perdure/crash/arena.hpp"
-#include "perdure/crash/persistency.hpp"
+#include "perdure/medium/persistency.hpp"
 
 namespace perdure::crash {
+
+using medium::Model;
+using medium::Persistency;
+using medium::Random;
+using medium::Variant;
 
 inline constexpr unsigned most_depth = 4;
 inline constexpr std::size_t most_threads = 8;

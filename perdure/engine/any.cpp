@@ -37,6 +37,7 @@ class ContextOver final : public Any::Context {
   std::uint64_t commit(Durability durability) override { return inner_.commit(durability); }
   void rollback() noexcept override { inner_.rollback(); }
   void backoff() noexcept override { inner_.backoff(); }
+  std::uint64_t unseen_retries() const noexcept override { return inner_.unseen_retries(); }
   bool mine(const tm::Conflict& c) const noexcept override { return inner_.mine(c); }
   bool mine(const NeedRoom& n) const noexcept override { return inner_.mine(n); }
   bool try_direct_view() noexcept override { return inner_.try_direct_view(); }

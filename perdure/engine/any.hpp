@@ -38,6 +38,7 @@ class Any {
     virtual std::uint64_t commit(Durability durability) = 0;
     virtual void rollback() noexcept = 0;
     virtual void backoff() noexcept = 0;
+    [[nodiscard]] virtual std::uint64_t unseen_retries() const noexcept = 0;
     [[nodiscard]] virtual bool mine(const tm::Conflict& c) const noexcept = 0;
     [[nodiscard]] virtual bool mine(const NeedRoom& n) const noexcept = 0;
     [[nodiscard]] virtual bool try_direct_view() noexcept = 0;

@@ -33,6 +33,13 @@ class ContextBase {
     Row::add(row_.aborts);
     tm_.backoff();
   }
+  /// Retries of this thread slot that no Conflict told of: a hardware transaction that aborts goes back to begin().
+  [[nodiscard]] std::uint64_t unseen_retries() const noexcept {
+    if constexpr (tm::has_stamps<Tm>)
+      return tm_.unseen_aborts();
+    else
+      return 0;
+  }
   [[nodiscard]] bool mine(const tm::Conflict& c) const noexcept { return tm_.mine(c); }
   [[nodiscard]] bool mine(const NeedRoom& n) const noexcept { return n.whose == &tm_; }
 

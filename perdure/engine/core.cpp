@@ -101,20 +101,20 @@ void Core::fill(Stats& stats) const {
 
 void Core::show(const Stats& s) noexcept {
   StatPage& p = page_.page();
-  const auto set = [](StatPage::Counter& c, std::uint64_t v) { c.store(v, std::memory_order_relaxed); };
-  set(p.commits, s.commits);
-  set(p.aborts, s.aborts);
-  set(p.last_id, s.last_id);
-  set(p.durable_id, s.durable_id);
-  set(p.applied_id, s.applied_id);
-  set(p.log_used_bytes, s.log_used);
-  set(p.log_capacity_bytes, s.log_capacity);
-  set(p.checkpoints, s.checkpoints);
-  set(p.heap_used, s.heap_used);
-  set(p.home_bytes, s.home_bytes);
-  set(p.fences, s.medium.fences);
-  set(p.syncs, s.medium.syncs);
-  set(p.written_bytes, s.medium.written_bytes);
+  const auto set = [](StatCounter& c, std::uint64_t v) { c.store(v, std::memory_order_relaxed); };
+  set(p.transactions.commits, s.commits);
+  set(p.transactions.aborts, s.aborts);
+  set(p.transactions.last_id, s.last_id);
+  set(p.transactions.durable_id, s.durable_id);
+  set(p.transactions.applied_id, s.applied_id);
+  set(p.log.used_bytes, s.log_used);
+  set(p.log.capacity_bytes, s.log_capacity);
+  set(p.log.checkpoints, s.checkpoints);
+  set(p.heap.used_bytes, s.heap_used);
+  set(p.heap.home_bytes, s.home_bytes);
+  set(p.medium.fences, s.medium.fences);
+  set(p.medium.syncs, s.medium.syncs);
+  set(p.medium.written_bytes, s.medium.written_bytes);
   page_.touch();
 }
 

@@ -88,9 +88,10 @@ struct Recovery {
 /// Counters of an open pool.
 struct Stats {
   std::string engine;
-  std::uint64_t commits = 0;  ///< transactions that changed something
-  std::uint64_t reads = 0;    ///< transactions that changed nothing
-  std::uint64_t aborts = 0;   ///< restarts after a conflict
+  std::uint64_t commits = 0;       ///< transactions that changed something
+  std::uint64_t reads = 0;         ///< transactions that changed nothing
+  std::uint64_t aborts = 0;        ///< restarts after a conflict
+  std::uint64_t without_lock = 0;  ///< `htm`: transactions that the hardware (or its stand-in) committed; the others ran under the lock
   std::uint64_t last_id = 0, durable_id = 0,
                 applied_id = 0;  ///< of `htm` stamps, as receipts have them; the header and the log count transactions
   std::uint64_t log_bytes = 0;   ///< appended since opening

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -17,6 +18,8 @@
 #include <string_view>
 #include <utility>
 
+#include "perdure/base/descriptor.hpp"
+
 namespace perdure::engine {
 namespace {
 
@@ -24,7 +27,7 @@ namespace {
 std::uint64_t start_time(std::uint32_t pid) {
   char name[32], text[1024];
   std::snprintf(name, sizeof name, "/proc/%u/stat", pid);
-  const int fd = ::open(name, O_RDONLY | O_CLOEXEC);
+  const int fd = base::open_file(name, O_RDONLY);
   if (fd < 0) return 0;
   const ssize_t n = ::read(fd, text, sizeof text - 1);
   ::close(fd);
@@ -36,23 +39,34 @@ std::uint64_t start_time(std::uint32_t pid) {
   return at != nullptr && std::sscanf(at + 1, "%llu", &start) == 1 ? start : 0;
 }
 
-bool owner_runs(const StatPage& page) {
+bool owner_runs(const StatHead& page) {
   if (::kill(static_cast<pid_t>(page.pid), 0) != 0 && errno == ESRCH) return false;
   const std::uint64_t start = start_time(page.pid);
   return start == 0 || start == page.pid_start;  // no /proc: believe the pid
 }
 
-// The page in `fd`, or nullptr: too short, or not a page of this version.
-StatPage* map_page(int fd, int protection) {
+/// A page, mapped as long as its file is.
+struct Mapped {
+  StatHead* head = nullptr;
+  std::size_t bytes = 0;
+  [[nodiscard]] bool ok() const noexcept { return head != nullptr; }
+  void unmap() const noexcept { ::munmap(const_cast<void*>(static_cast<const void*>(head)), bytes); }
+};
+
+// The file in `fd`; not ok() where it is too short for a head or can't be mapped.
+Mapped map_page(int fd, int protection) {
   struct stat status = {};
-  if (::fstat(fd, &status) != 0 || status.st_size < static_cast<off_t>(sizeof(StatPage))) return nullptr;
-  void* p = ::mmap(nullptr, sizeof(StatPage), protection, MAP_SHARED, fd, 0);
-  return p == MAP_FAILED ? nullptr : static_cast<StatPage*>(p);
+  constexpr std::size_t most = 1 << 20;
+  if (::fstat(fd, &status) != 0 || status.st_size < static_cast<off_t>(sizeof(StatHead))) return {};
+  const std::size_t bytes = std::min<std::size_t>(static_cast<std::size_t>(status.st_size), most);
+  void* p = ::mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0);
+  if (p == MAP_FAILED) return {};
+  return {static_cast<StatHead*>(p), bytes};
 }
 
-bool is_page(const StatPage& page) {
+bool is_page(const StatHead& head) {
   // acquire pairs with the release in StatWriter's constructor: the head is complete
-  return page.magic.load(std::memory_order_acquire) == StatPage::magic_value && page.version == StatPage::current_version;
+  return head.magic.load(std::memory_order_acquire) == StatHead::magic_value && head.version == StatHead::current_version;
 }
 
 std::uint64_t now_ns() noexcept {
@@ -65,21 +79,21 @@ std::uint64_t now_ns() noexcept {
 void sweep() {
   constexpr std::uint64_t hour = 3'600'000'000'000U;
   const auto close = [](DIR* d) { ::closedir(d); };
-  const std::unique_ptr<DIR, decltype(close)> folder(::opendir("/dev/shm"), close);
+  const std::unique_ptr<DIR, decltype(close)> folder(base::open_folder("/dev/shm"), close);
   if (!folder) return;
   int looked_at = 0;
   while (const dirent* entry = looked_at < 256 ? ::readdir(folder.get()) : nullptr) {
     const std::string name = std::string("/") + entry->d_name;
     if (!name.starts_with("/perdure-") || name.size() != 45) continue;  // "/perdure-" and a uuid
     ++looked_at;
-    const int fd = ::shm_open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
+    const int fd = base::open_shared_memory(name.c_str(), O_RDONLY | O_NOFOLLOW);
     if (fd < 0) continue;
-    const StatPage* page = map_page(fd, PROT_READ);
+    const Mapped page = map_page(fd, PROT_READ);
     ::close(fd);
-    if (page == nullptr) continue;
-    const std::uint64_t updated = page->updated_ns.load(std::memory_order_relaxed);  // no partner: a time stamp
-    const bool old = is_page(*page) && updated + hour < now_ns() && !owner_runs(*page);
-    ::munmap(const_cast<StatPage*>(page), sizeof(StatPage));
+    if (!page.ok()) continue;
+    const std::uint64_t updated = page.head->updated_ns.load(std::memory_order_relaxed);  // no partner: a time stamp
+    const bool old = is_page(*page.head) && updated + hour < now_ns() && !owner_runs(*page.head);
+    page.unmap();
     if (old) ::shm_unlink(name.c_str());
   }
 }
@@ -87,7 +101,7 @@ void sweep() {
 // Creates the page's file, replacing one whose owner is gone. -1 and `why` when it can't.
 int create_page(const std::string& name, std::string& why) {
   for (int attempt = 0; attempt < 2; ++attempt) {
-    int fd = ::shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    int fd = base::open_shared_memory(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
     if (fd >= 0) {
       // allocated now: a full /dev/shm is an error here and never a SIGBUS later
       if (const int err = ::posix_fallocate(fd, 0, sizeof(StatPage)); err != 0) {
@@ -99,13 +113,13 @@ int create_page(const std::string& name, std::string& why) {
       return fd;
     }
     if (errno != EEXIST) break;
-    fd = ::shm_open(name.c_str(), O_RDONLY | O_CLOEXEC, 0);
+    fd = base::open_shared_memory(name.c_str(), O_RDONLY);
     if (fd < 0) break;
-    const StatPage* old = map_page(fd, PROT_READ);
+    const Mapped old = map_page(fd, PROT_READ);
     ::close(fd);
-    const bool taken = old != nullptr && is_page(*old) && owner_runs(*old);
-    const std::uint32_t pid = old != nullptr ? old->pid : 0;
-    if (old != nullptr) ::munmap(const_cast<StatPage*>(old), sizeof(StatPage));
+    const bool taken = old.ok() && is_page(*old.head) && owner_runs(*old.head);
+    const std::uint32_t pid = old.ok() ? old.head->pid : 0;
+    if (old.ok()) old.unmap();
     if (taken) {
       why = "process " + std::to_string(pid) + " has a pool with the same uuid open (a byte copy of this one)";
       return -1;
@@ -139,14 +153,17 @@ StatWriter::StatWriter(const std::uint8_t (&uuid)[16], const std::string& pool_p
       share(uuid);
   } catch (const std::bad_alloc&) {  // counters are not worth a failed opening
   }
-  page_->version = StatPage::current_version;
-  page_->pid = owner_pid_;
-  page_->pid_start = start_time(owner_pid_);
-  std::memcpy(page_->uuid, uuid, sizeof page_->uuid);
-  page_->device = static_cast<std::uint64_t>(file.st_dev);
-  page_->inode = static_cast<std::uint64_t>(file.st_ino);
-  engine.copy(page_->engine, sizeof page_->engine - 1);
-  page_->magic.store(StatPage::magic_value, std::memory_order_release);  // pairs with the acquire in is_page
+  StatHead& head = page_->head;
+  head.version = StatHead::current_version;
+  head.pid = owner_pid_;
+  head.pid_start = start_time(owner_pid_);
+  std::memcpy(head.uuid, uuid, sizeof head.uuid);
+  head.device = static_cast<std::uint64_t>(file.st_dev);
+  head.inode = static_cast<std::uint64_t>(file.st_ino);
+  engine.copy(head.engine, sizeof head.engine - 1);
+  head.bytes = sizeof(StatPage);
+  head.sections = StatPage::sections;
+  head.magic.store(StatHead::magic_value, std::memory_order_release);  // pairs with the acquire in is_page
 }
 
 void StatWriter::share(const std::uint8_t (&uuid)[16]) {
@@ -154,11 +171,11 @@ void StatWriter::share(const std::uint8_t (&uuid)[16]) {
   name_ = stat_page_name(uuid);
   const int fd = create_page(name_, why_);
   if (fd < 0) return;
-  StatPage* const page = map_page(fd, PROT_READ | PROT_WRITE);
+  const Mapped page = map_page(fd, PROT_READ | PROT_WRITE);
   const int err = errno;
   ::close(fd);
-  if (page != nullptr) {
-    page_ = new (page) StatPage;
+  if (page.ok()) {
+    page_ = new (page.head) StatPage;
   } else {
     ::shm_unlink(name_.c_str());
     why_ = std::string("mmap failed: ") + std::strerror(err);
@@ -172,37 +189,50 @@ StatWriter::~StatWriter() {
 }
 
 void StatWriter::touch() noexcept {
-  page_->updated_ns.store(now_ns(), std::memory_order_relaxed);  // no partner: a time stamp
+  page_->head.updated_ns.store(now_ns(), std::memory_order_relaxed);  // no partner: a time stamp
 }
 
 Result<StatReader> StatReader::open(const std::uint8_t (&uuid)[16]) {
   const std::string name = stat_page_name(uuid), file = "/dev/shm" + name;
-  const int fd = ::shm_open(name.c_str(), O_RDONLY | O_CLOEXEC, 0);
+  const int fd = base::open_shared_memory(name.c_str(), O_RDONLY);
   if (fd < 0) {
     if (errno == ENOENT) return failure(Code::not_found, file, "no counters: no program has the pool open for writing");
     return system_failure(file, "shm_open", errno);
   }
-  const StatPage* page = map_page(fd, PROT_READ);
+  const Mapped page = map_page(fd, PROT_READ);
   ::close(fd);
-  if (page != nullptr && is_page(*page)) return StatReader(page);
-  std::string found = page == nullptr ? "a file too short for counters" : "counters of another version";
-  if (page != nullptr) ::munmap(const_cast<StatPage*>(page), sizeof(StatPage));
-  return failure(Code::incompatible, file, found, "version " + std::to_string(StatPage::current_version),
+  if (page.ok() && is_page(*page.head)) return StatReader(page.head, page.bytes);
+  std::string found = page.ok() ? "counters of another version" : "a file too short for counters";
+  if (page.ok()) page.unmap();
+  return failure(Code::incompatible, file, found, "version " + std::to_string(StatHead::current_version),
                  "use the perdure command of the program's own build");
 }
 
-StatReader::StatReader(StatReader&& other) noexcept : page_(std::exchange(other.page_, nullptr)) {}
+StatReader::StatReader(StatReader&& other) noexcept : head_(std::exchange(other.head_, nullptr)), mapped_(other.mapped_) {}
 
 StatReader::~StatReader() {
-  if (page_ != nullptr) ::munmap(const_cast<StatPage*>(page_), sizeof(StatPage));
+  if (head_ != nullptr) ::munmap(const_cast<void*>(static_cast<const void*>(head_)), mapped_);
 }
 
-bool StatReader::alive() const { return owner_runs(*page_); }
+const void* StatReader::find(std::uint32_t tag, std::size_t bytes) const noexcept {
+  const auto* const page = reinterpret_cast<const std::byte*>(head_);
+  const std::size_t end = std::min<std::uint64_t>(head_->bytes, mapped_);
+  std::size_t at = sizeof(StatHead);
+  for (std::uint64_t n = 0; n < head_->sections && end >= at && end - at >= sizeof(StatSection); ++n) {
+    const auto* const section = reinterpret_cast<const StatSection*>(page + at);
+    if (section->bytes < sizeof(StatSection) || section->bytes % 8 != 0 || section->bytes > end - at) return nullptr;
+    if (section->tag == tag) return section->bytes >= bytes ? section : nullptr;
+    at += section->bytes;
+  }
+  return nullptr;
+}
+
+bool StatReader::alive() const { return owner_runs(*head_); }
 
 bool StatReader::belongs_to(const std::string& pool_path) const {
   struct stat file = {};
-  return ::stat(pool_path.c_str(), &file) == 0 && page_->device == static_cast<std::uint64_t>(file.st_dev) &&
-         page_->inode == static_cast<std::uint64_t>(file.st_ino);
+  return ::stat(pool_path.c_str(), &file) == 0 && head_->device == static_cast<std::uint64_t>(file.st_dev) &&
+         head_->inode == static_cast<std::uint64_t>(file.st_ino);
 }
 
 }  // namespace perdure::engine

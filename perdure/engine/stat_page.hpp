@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -19,10 +20,12 @@
 
 namespace perdure::engine {
 
-/// What lies in the shared page. Fixed layout: the reader may be another build.
-struct StatPage {
+using StatCounter = std::atomic<std::uint64_t>;
+
+/// The page begins with it; sections follow, one behind the other. The first 88 bytes were the same in version 1, which had no sections.
+struct StatHead {
   static constexpr std::uint64_t magic_value = 0x3154415453445250ULL;  // "PRDSTAT1", little-endian
-  static constexpr std::uint32_t current_version = 1;
+  static constexpr std::uint32_t current_version = 2;
 
   std::atomic<std::uint64_t> magic{0};  ///< stored last, with release: a reader that sees it (acquire) sees the rest of the head
   std::uint32_t version = 0;
@@ -31,19 +34,55 @@ struct StatPage {
   std::uint8_t uuid[16] = {};
   std::uint64_t device = 0, inode = 0;  ///< of the pool file: tells a pool from a byte copy of it
   char engine[32] = {};
-
-  using Counter = std::atomic<std::uint64_t>;
-  Counter commits{0}, aborts{0};
-  Counter last_id{0};     ///< the newest id drawn
-  Counter durable_id{0};  ///< every transaction with id <= it is durable
-  Counter applied_id{0};  ///< X: home holds every transaction with id <= it
-  Counter log_used_bytes{0}, log_capacity_bytes{0};
-  Counter checkpoints{0};
-  Counter heap_used{0}, home_bytes{0};
-  Counter fences{0}, syncs{0}, written_bytes{0};  ///< the medium's
-  Counter updated_ns{0};                          ///< CLOCK_MONOTONIC of the last publication; 0: none yet
+  std::uint64_t bytes = 0;     ///< of the page: the head and all sections
+  std::uint64_t sections = 0;  ///< how many follow
+  StatCounter updated_ns{0};   ///< CLOCK_MONOTONIC of the last publication; 0: none yet
 };
-static_assert(std::atomic<std::uint64_t>::is_always_lock_free && sizeof(StatPage) == 88 + 8 * 14);
+
+/// A section begins with it. A reader passes over tags that it does not know, so a later build adds a section without a new version. A section never changes its
+/// counters: more of them are a section of their own.
+struct StatSection {
+  std::uint32_t tag = 0;       ///< never used again for anything else
+  std::uint32_t reserved = 0;  ///< 0
+  std::uint64_t bytes = 0;     ///< with this head, a multiple of 8
+};
+
+struct TransactionCounters {
+  static constexpr std::uint32_t tag = 1;
+  StatSection section{tag, 0, sizeof(TransactionCounters)};
+  StatCounter commits{0}, aborts{0};
+  StatCounter last_id{0};     ///< the newest id drawn
+  StatCounter durable_id{0};  ///< every transaction with id <= it is durable
+  StatCounter applied_id{0};  ///< X: the data region holds every transaction with id <= it
+};
+struct LogCounters {
+  static constexpr std::uint32_t tag = 2;
+  StatSection section{tag, 0, sizeof(LogCounters)};
+  StatCounter used_bytes{0}, capacity_bytes{0}, checkpoints{0};
+};
+struct HeapCounters {
+  static constexpr std::uint32_t tag = 3;
+  StatSection section{tag, 0, sizeof(HeapCounters)};
+  StatCounter used_bytes{0};
+  StatCounter home_bytes{0};  ///< length of the data region
+};
+struct MediumCounters {
+  static constexpr std::uint32_t tag = 4;
+  StatSection section{tag, 0, sizeof(MediumCounters)};
+  StatCounter fences{0}, syncs{0}, written_bytes{0};
+};
+
+/// What lies in the shared page, as this build writes it. A reader may be another build: it finds sections by their tags (StatReader::section).
+struct StatPage {
+  StatHead head;
+  TransactionCounters transactions;
+  LogCounters log;
+  HeapCounters heap;
+  MediumCounters medium;
+  static constexpr std::uint64_t sections = 4;
+};
+static_assert(StatCounter::is_always_lock_free && sizeof(StatHead) == 112 && offsetof(StatHead, engine) == 56);
+static_assert(sizeof(StatPage) == sizeof(StatHead) + 4 * sizeof(StatSection) + 13 * sizeof(StatCounter));
 
 /// The owner's side. Movable; the destructor unlinks the page (not in a forked child, which shares it).
 class StatWriter {
@@ -78,15 +117,22 @@ class StatReader {
   StatReader(StatReader&& other) noexcept;
   StatReader& operator=(StatReader&&) = delete;
 
-  [[nodiscard]] const StatPage& page() const noexcept { return *page_; }
+  [[nodiscard]] const StatHead& head() const noexcept { return *head_; }
+  /// The section of that kind, or null where the owner's build writes none.
+  template <class Section>
+  [[nodiscard]] const Section* section() const noexcept {
+    return static_cast<const Section*>(find(Section::tag, sizeof(Section)));
+  }
   /// Does the owner still run? False for a page that a killed process left behind.
   [[nodiscard]] bool alive() const;
   /// Is it this file's page, not that of a byte copy?
   [[nodiscard]] bool belongs_to(const std::string& pool_path) const;
 
  private:
-  explicit StatReader(const StatPage* page) noexcept : page_(page) {}
-  const StatPage* page_;
+  StatReader(const StatHead* head, std::size_t mapped) noexcept : head_(head), mapped_(mapped) {}
+  [[nodiscard]] const void* find(std::uint32_t tag, std::size_t bytes) const noexcept;
+  const StatHead* head_;
+  std::size_t mapped_;  // bytes
 };
 
 /// "/perdure-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx": the name for shm_open; the file lies in /dev/shm.

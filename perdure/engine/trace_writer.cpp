@@ -12,6 +12,7 @@
 #include <map>
 
 #include "perdure/base/checksum.hpp"
+#include "perdure/base/descriptor.hpp"
 
 namespace perdure::engine {
 namespace {
@@ -64,7 +65,7 @@ std::unique_ptr<TraceWriter> TraceWriter::for_pool(pool::PoolFile& file, const C
 TraceWriter::TraceWriter(const std::string& name, pool::PoolFile& file, const Config& config) : file_(file) {
   constexpr const char* advice = "PERDURE_TRACE and Options::trace name a file that can be written";
   header_.limit_bytes = limit_from_environment();
-  fd_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);  // emptied once it is ours
+  fd_ = base::open_file(name.c_str(), O_RDWR | O_CREAT, 0666);  // emptied once it is ours
   if (fd_ < 0) throw error(system_failure(name, "open", errno, advice));
   if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
     ::close(fd_);

@@ -79,6 +79,7 @@ class RecordingContext final : public Any::Context {
     retrying();
     inner_.backoff();
   }
+  std::uint64_t unseen_retries() const noexcept override { return inner_.unseen_retries(); }
   void retrying() noexcept {
     if (recording_) Row::add(retries_);
   }
@@ -130,16 +131,19 @@ class RecordingContext final : public Any::Context {
   }
   void flush_locked() noexcept {
     // no partner: counts. The owner's at its commit; at exit() another thread looks, and may miss one
-    const std::uint64_t retries = retries_.load(std::memory_order_relaxed), rollbacks = rollbacks_.load(std::memory_order_relaxed);
-    if (kept_transactions_ == 0 && rollbacks == told_rollbacks_) return;
+    const std::uint64_t seen = retries_.load(std::memory_order_relaxed), rollbacks = rollbacks_.load(std::memory_order_relaxed);
+    const std::uint64_t unseen = inner_.unseen_retries();
+    if (kept_transactions_ == 0 && rollbacks == told_rollbacks_ && unseen == told_unseen_) return;
     if (thread_ == no_thread) thread_ = writer_.number_thread();
     TraceChunk chunk{};
     chunk.thread = thread_;
     chunk.words = kept_.size();
     chunk.transactions = kept_transactions_;
-    chunk.retried = retries - told_retries_;
-    chunk.rolled_back = std::max(rollbacks - told_rollbacks_, chunk.retried) - chunk.retried;  // each retry is a rollback, too
-    told_retries_ = retries;
+    const std::uint64_t retries = seen - told_retries_;
+    chunk.retried = retries + (unseen - told_unseen_);
+    chunk.rolled_back = std::max(rollbacks - told_rollbacks_, retries) - retries;  // each retry that was seen is a rollback, too
+    told_retries_ = seen;
+    told_unseen_ = unseen;
     told_rollbacks_ = rollbacks;
     writer_.append(chunk, kept_.data());
     kept_.clear();
@@ -155,7 +159,7 @@ class RecordingContext final : public Any::Context {
   std::vector<std::uint64_t> tx_;  // the transaction in progress
   std::atomic<std::uint64_t> rollbacks_{0}, retries_{0};
   std::mutex mutex_;  // what follows
-  std::uint64_t told_rollbacks_ = 0, told_retries_ = 0;
+  std::uint64_t told_rollbacks_ = 0, told_retries_ = 0, told_unseen_ = 0;
   std::vector<std::uint64_t> kept_;
   std::uint64_t kept_transactions_ = 0, transactions_ = 0;
   std::uint32_t thread_ = no_thread;

@@ -9,13 +9,14 @@
 #include <cstring>
 
 #include "perdure/base/checksum.hpp"
+#include "perdure/base/descriptor.hpp"
 
 namespace perdure::engine {
 namespace {
 
 class Input {
  public:
-  explicit Input(const std::string& path) : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit Input(const std::string& path) : path_(path), fd_(base::open_file(path.c_str(), O_RDONLY)) {
     struct stat st = {};
     if (fd_ < 0 || ::fstat(fd_, &st) != 0)
       status_ = system_failure(path, "open", errno, "record one: PERDURE_TRACE=FILE program (docs/advise.md)");

@@ -16,7 +16,7 @@ std::uint64_t AtomicAvlTree::most_writes(std::uint64_t size) noexcept {
 std::uint64_t AtomicAvlTree::get(std::uint64_t at) const noexcept {
   for (std::size_t i = writes_.size(); i-- > 0;)
     if (writes_[i].at == at) return writes_[i].value;
-  return nvm_.word(at);
+  return nvm_.value(at);
 }
 
 void AtomicAvlTree::set(std::uint64_t at, std::uint64_t value) noexcept {
@@ -25,7 +25,7 @@ void AtomicAvlTree::set(std::uint64_t at, std::uint64_t value) noexcept {
       w.value = value;
       return;
     }
-  if (nvm_.word(at) != value) writes_.push_back({at, value});
+  if (nvm_.value(at) != value) writes_.push_back({at, value});
 }
 
 // --- the tree -----------------------------------------------------------------------------------------------------------------------
@@ -33,7 +33,9 @@ void AtomicAvlTree::set(std::uint64_t at, std::uint64_t value) noexcept {
 void AtomicAvlTree::insert(std::uint64_t key, std::uint64_t record) noexcept {
   writes_.clear();
   const std::uint64_t node = arena_.take_line();
-  const std::uint64_t words[8] = {key, 0, 0, 1, record};
+  const auto word = [&](std::uint64_t at, std::uint64_t value) { return nvm_.word_of(node + at, value); };
+  const std::uint64_t words[8] = {word(key_word, key), word(left_word, 0), word(right_word, 0), word(height_word, 1),
+                                  word(record_word, record)};
   nvm_.start_line(node, words);  // durable with the first record of the lower log, before a link to it
   set(root_, inserted(get(root_), key, node));
   ++size_;
@@ -113,28 +115,28 @@ std::uint64_t AtomicAvlTree::turned(std::uint64_t node, std::uint64_t up, std::u
 }
 
 std::uint64_t AtomicAvlTree::find(std::uint64_t key) const noexcept {
-  std::uint64_t node = nvm_.word(root_);
-  while (node != 0 && nvm_.word(node + key_word) != key)
-    node = nvm_.word(node + (key < nvm_.word(node + key_word) ? left_word : right_word));
-  return node == 0 ? 0 : nvm_.word(node + record_word);
+  std::uint64_t node = nvm_.value(root_);
+  while (node != 0 && nvm_.value(node + key_word) != key)
+    node = nvm_.value(node + (key < nvm_.value(node + key_word) ? left_word : right_word));
+  return node == 0 ? 0 : nvm_.value(node + record_word);
 }
 
 std::uint64_t AtomicAvlTree::above(std::uint64_t key) const noexcept {
   std::uint64_t found = 0;
-  for (std::uint64_t node = nvm_.word(root_); node != 0;) {
-    const bool greater = nvm_.word(node + key_word) > key;
-    if (greater) found = nvm_.word(node + record_word);
-    node = nvm_.word(node + (greater ? left_word : right_word));
+  for (std::uint64_t node = nvm_.value(root_); node != 0;) {
+    const bool greater = nvm_.value(node + key_word) > key;
+    if (greater) found = nvm_.value(node + record_word);
+    node = nvm_.value(node + (greater ? left_word : right_word));
   }
   return found;
 }
 
 std::uint64_t AtomicAvlTree::below(std::uint64_t key) const noexcept {
   std::uint64_t found = 0;
-  for (std::uint64_t node = nvm_.word(root_); node != 0;) {
-    const bool less = nvm_.word(node + key_word) < key;
-    if (less) found = nvm_.word(node + record_word);
-    node = nvm_.word(node + (less ? right_word : left_word));
+  for (std::uint64_t node = nvm_.value(root_); node != 0;) {
+    const bool less = nvm_.value(node + key_word) < key;
+    if (less) found = nvm_.value(node + record_word);
+    node = nvm_.value(node + (less ? right_word : left_word));
   }
   return found;
 }
@@ -154,7 +156,7 @@ void AtomicAvlTree::carry_out() noexcept {
     AriesRecord r = AriesRecord::make(AriesType::update, ++lsn_, 0);
     r.words[3] = w.at;
     r.words[4] = nvm_.word(w.at);
-    r.words[5] = w.value;
+    r.words[5] = nvm_.word_of(w.at, w.value);
     log(r);
   }
   log_.persist();  // V1
@@ -185,7 +187,7 @@ Status AtomicAvlTree::recover() {
     const std::uint64_t place = log_.record(at);
     if (!arena_.mark_line(place)) return broken("whose log names log offset " + std::to_string(place));
     const auto& r = *reinterpret_cast<const AriesRecord*>(nvm_.medium().at(place));
-    if (!r.whole(seed_, place) || r.lsn() <= before || finished)
+    if (!r.whole(seed_, place) || r.lsn() <= before || finished || (r.type() == AriesType::update && !has(r.address())))
       return broken("with a damaged record at log offset " + std::to_string(place));
     before = r.lsn();
     finished = r.type() == AriesType::end;
@@ -194,13 +196,19 @@ Status AtomicAvlTree::recover() {
   if (!finished)
     for (auto at = log_.last(); at; at = log_.prior(at)) {
       const auto& r = *reinterpret_cast<const AriesRecord*>(nvm_.medium().at(log_.record(at)));
-      nvm_.start(r.address(), r.old_value());
+      nvm_.start_word(r.address(), r.old_value());
     }
   nvm_.fence();  // old values, before the records that have them are gone
   clear();
   size_ = 0;
   std::uint64_t height = 0;
-  return learn(nvm_.word(root_), 0, ~std::uint64_t{0}, 0, height);
+  if (!nvm_.whole(root_)) return broken("with a damaged root at log offset " + std::to_string(root_));
+  return learn(nvm_.value(root_), 0, ~std::uint64_t{0}, 0, height);
+}
+
+// Whether an operation can have changed the word: the root, or one of a node.
+bool AtomicAvlTree::has(std::uint64_t word) const noexcept {
+  return word == root_ || (word % 8 == 0 && word >= arena_.begin() && word < arena_.end());
 }
 
 // The subtree's keys lie between `from` and `to`, both left out.
@@ -212,13 +220,15 @@ Status AtomicAvlTree::learn(std::uint64_t node, std::uint64_t from, std::uint64_
                    "nodes in order and in balance", "restore a copy");
   };
   if (depth > 96 || !arena_.mark_line(node)) return broken();
-  const std::uint64_t key = nvm_.word(node + key_word);
+  for (std::uint64_t word = node; word <= node + record_word; word += 8)
+    if (!nvm_.whole(word)) return broken();
+  const std::uint64_t key = nvm_.value(node + key_word);
   if (key <= from || key >= to) return broken();
   std::uint64_t left = 0, right = 0;
-  if (Status s = learn(nvm_.word(node + left_word), from, key, depth + 1, left); !s.ok()) return s;
-  if (Status s = learn(nvm_.word(node + right_word), key, to, depth + 1, right); !s.ok()) return s;
+  if (Status s = learn(nvm_.value(node + left_word), from, key, depth + 1, left); !s.ok()) return s;
+  if (Status s = learn(nvm_.value(node + right_word), key, to, depth + 1, right); !s.ok()) return s;
   height = (left > right ? left : right) + 1;
-  if (left > right + 1 || right > left + 1 || nvm_.word(node + height_word) != height) return broken();
+  if (left > right + 1 || right > left + 1 || nvm_.value(node + height_word) != height) return broken();
   ++size_;
   return {};
 }

@@ -4,7 +4,7 @@
 // recoverable: what an operation will change is logged in the lower layer, a PointerLog, then changed; recovery undoes an operation that was cut
 // short, or finishes the clearing of its records.
 //
-// A node is a line: key, left, right, height, record. Offsets are file offsets; 0 is none.
+// A node is a line: key, left, right, height, record. Offsets are file offsets; 0 is none. Each is a value of NvmStore's, a key below 2^48.
 // Crash invariants: V1 the records of all that an operation changes are in the lower log before the first change. V2 all changes are durable before
 // the operation's END. V3 of an operation's records END is removed last; without it each word is given its old value, once or again.
 // Departures: an operation's log calls stand together before its stores, whatever the version of the lower log (as section 3.3 does for Batch); a
@@ -48,6 +48,11 @@ class AtomicAvlTree {
   [[nodiscard]] std::uint64_t above(std::uint64_t key) const noexcept;
   [[nodiscard]] std::uint64_t below(std::uint64_t key) const noexcept;
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+  /// visit(key, record) for each, in the order of keys, until one returns false. Whether none did.
+  template <class F>
+  bool for_each(F&& visit) const {
+    return visit_below(nvm_.value(root_), visit);
+  }
 
   /// After a crash, the lower log recovered: undoes or finishes the last operation, checks the tree, and marks its nodes in the arena, not the
   /// records it leads to. `corrupt` where no crash leaves what it finds.
@@ -73,6 +78,13 @@ class AtomicAvlTree {
   void carry_out() noexcept;
   void log(const AriesRecord& record) noexcept;
   void clear() noexcept;
+  [[nodiscard]] bool has(std::uint64_t word) const noexcept;
+  template <class F>
+  bool visit_below(std::uint64_t node, F& visit) const {
+    return node == 0 ||
+           (visit_below(nvm_.value(node + left_word), visit) && visit(nvm_.value(node + key_word), nvm_.value(node + record_word)) &&
+            visit_below(nvm_.value(node + right_word), visit));
+  }
   Status learn(std::uint64_t node, std::uint64_t from, std::uint64_t to, unsigned depth, std::uint64_t& height);
 
   NvmStore& nvm_;

@@ -44,38 +44,61 @@ void Adll::replace(std::uint64_t head, std::uint64_t tail) noexcept {
 
 void Adll::adopt(std::uint64_t head) noexcept {
   nvm_.synchronous(anchor_ + head_word, head);
-  nvm_.synchronous(anchor_ + tail_word, nvm_.word(anchor_ + last_tail));
+  nvm_.synchronous(anchor_ + tail_word, nvm_.value(anchor_ + last_tail));
 }
 
-void Adll::recover() noexcept {
-  if (const std::uint64_t node = nvm_.word(anchor_ + to_append); node != 0) {
-    link(node, nvm_.word(anchor_ + last_tail));
+// --- recovery ---------------------------------------------------------------------------------------------------------------------------
+
+Status Adll::broken(std::uint64_t place, const char* what) const {
+  return failure(Code::corrupt, nvm_.medium().path(), "a log whose list " + std::string(what) + " at log offset " + std::to_string(place),
+                 "nodes that lead to each other", "restore a copy");
+}
+
+Status Adll::check_anchor(const Nodes& nodes) const {
+  unsigned operations = 0;
+  for (std::uint64_t word = anchor_; word < anchor_ + anchor_words * 8; word += 8) {
+    if (!nvm_.whole(word)) return broken(word, "has a damaged anchor");
+    const std::uint64_t node = nvm_.value(word);
+    if (node != 0 && !nodes.has(node)) return broken(word, "has an anchor that leads out of the log");
+    if (word >= anchor_ + to_append && node != 0) ++operations;
+  }
+  return operations > 1 ? broken(anchor_, "has an anchor of several operations") : Status();  // A3
+}
+
+Status Adll::check_links(std::uint64_t node, const Nodes& nodes) const {
+  for (const std::uint64_t word : {node, node + 8}) {
+    if (!nvm_.whole(word)) return broken(word, "has a damaged link");
+    if (const std::uint64_t to = nvm_.value(word); to != 0 && !nodes.has(to)) return broken(word, "has a link that leads out of the log");
+  }
+  return {};
+}
+
+Status Adll::recover(const Nodes& nodes) {
+  if (Status s = check_anchor(nodes); !s.ok()) return s;  // A4
+  if (const std::uint64_t node = nvm_.value(anchor_ + to_append); node != 0) {
+    link(node, nvm_.value(anchor_ + last_tail));
     nvm_.synchronous(anchor_ + to_append, 0);
   }
-  if (const std::uint64_t node = nvm_.word(anchor_ + to_remove); node != 0) {
+  if (const std::uint64_t node = nvm_.value(anchor_ + to_remove); node != 0) {
+    if (Status s = check_links(node, nodes); !s.ok()) return s;
     unlink(node);
     nvm_.synchronous(anchor_ + to_remove, 0);
   }
-  if (const std::uint64_t head = nvm_.word(anchor_ + to_replace); head != 0) {
+  if (const std::uint64_t head = nvm_.value(anchor_ + to_replace); head != 0) {
     adopt(head);
     nvm_.synchronous(anchor_ + to_replace, 0);
   }
+  return check(nodes);
 }
 
-Status Adll::check(std::uint64_t from, std::uint64_t to, std::uint64_t most) const {
-  const auto broken = [&](std::uint64_t node, const char* what) {
-    return failure(Code::corrupt, nvm_.medium().path(), "a log whose list " + std::string(what) + " at log offset " + std::to_string(node),
-                   "nodes that lead to each other", "restore a copy");
-  };
-  const auto possible = [&](std::uint64_t node) { return node >= from && node < to && node % 64 == 0; };
+Status Adll::check(const Nodes& nodes) const {
   std::uint64_t before = 0, count = 0;
   for (std::uint64_t node = head(); node != 0; before = node, node = next(node)) {
-    if (!possible(node)) return broken(node, "leads out of the log");
+    if (Status s = check_links(node, nodes); !s.ok()) return s;
     if (prior(node) != before) return broken(node, "does not lead back");
-    if (++count > most) return broken(node, "has no end");
+    if (++count > nodes.most) return broken(node, "has no end");
   }
-  if (tail() != before) return broken(tail(), "ends elsewhere than its tail");
-  return {};
+  return tail() == before ? Status() : broken(tail(), "ends elsewhere than its tail");
 }
 
 }  // namespace perdure::log

@@ -1,27 +1,86 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ControlWord: a word that tells how to read a log: 48 bits, and a checksum of 16 that is bound to pool, log and the word's own place in the log's line of
-// control. A word is never torn (M1): a crash leaves the old one or the new one, so one that fails its checksum is damage (law L10).
+// ControlWord: a word that says how to read a log, in 64 bits: a value of 48 and a check of 16, which
+// is bound to the pool, the log and the word's own place. One aligned store writes both, so a crash
+// leaves the old word or the new one (M1), and a word that fails its check is damage (law L10).
+//
+// Two forms, which a log's first words tell apart (docs/format.md, "Log forms"):
+//   first     the check is a hash. One flip in about 65,000 goes unseen
+//   checked   the check is the top of a product. No single flip goes unseen, in the value or in the
+//             check, whatever the word is, zero included
+// Proof for `checked`: a flip of bit i < 48 adds d = 2^i * factor or its negative, modulo 2^64, to
+// value * factor. The top 16 bits then change by top16(d), plus a carry of 0 or 1 from below; they
+// stay the same only if top16(d) is 0 or 0xffff, which `no_flip_is_lost` excludes for every i when
+// this file is compiled. (The negative has the complement for its top.) A flip of the check leaves
+// the value's check as it was. Of other damage 1 word in 65,536 goes unseen.
 // Thread safety: values.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "perdure/base/checksum.hpp"
+#include "perdure/base/status.hpp"
+#include "perdure/medium/medium.hpp"
 
 namespace perdure::log {
 
-struct ControlWord {
-  static constexpr std::uint64_t limit = std::uint64_t{1} << 48;
-  /// `identity`: of pool and log. `value` below `limit`.
-  [[nodiscard]] static std::uint64_t make(std::uint64_t identity, std::uint64_t place, std::uint64_t value) noexcept {
-    base::Fold fold(identity);
-    fold.add(value, place + 1);
-    return value | fold.value() >> 48 << 48;
+/// How a log's own words and sums are written.
+enum class LogForm : std::uint8_t { first, checked };
+
+namespace control_word {
+inline constexpr unsigned value_bits = 48;
+inline constexpr std::uint64_t factor = 0x9e3779b97f4a7c15ULL;
+[[nodiscard]] constexpr bool no_flip_is_lost() noexcept {
+  for (unsigned i = 0; i < value_bits; ++i) {
+    const std::uint64_t top = (factor << i) >> value_bits;
+    if (top == 0 || top == 0xffff) return false;
   }
-  [[nodiscard]] static constexpr std::uint64_t value(std::uint64_t word) noexcept { return word << 16 >> 16; }
-  [[nodiscard]] static bool whole(std::uint64_t identity, std::uint64_t place, std::uint64_t word) noexcept {
-    return word == make(identity, place, value(word));
+  return true;
+}
+static_assert(no_flip_is_lost());
+}  // namespace control_word
+
+struct ControlWord {
+  static constexpr unsigned value_bits = control_word::value_bits;
+  static constexpr std::uint64_t limit = std::uint64_t{1} << value_bits;
+
+  /// `identity`: of pool and log. `place`: of the word, in whatever the identity covers. `value` below
+  /// `limit`.
+  [[nodiscard]] static std::uint64_t make(std::uint64_t identity, std::uint64_t place, std::uint64_t value,
+                                          LogForm form = LogForm::checked) noexcept {
+    if (__builtin_expect(form == LogForm::first, 0)) {
+      base::Fold fold(identity);
+      fold.add(value, place + 1);
+      return value | fold.value() >> value_bits << value_bits;
+    }
+    const std::uint64_t mask = base::mix(identity + (place + 1) * control_word::factor);
+    return value | (value * control_word::factor ^ mask) >> value_bits << value_bits;
+  }
+  [[nodiscard]] static constexpr std::uint64_t value(std::uint64_t word) noexcept { return word & (limit - 1); }
+  struct Placed {
+    std::uint64_t place, word;
+  };
+  /// The form of a log with these words: the first one only where all of them have it, so that damage to
+  /// one word of a checked log is never read by the rules of the other form.
+  [[nodiscard]] static LogForm form_of(std::uint64_t identity, std::initializer_list<Placed> words) noexcept {
+    for (const Placed& p : words)
+      if (!whole(identity, p.place, p.word, LogForm::first)) return LogForm::checked;
+    return LogForm::first;
+  }
+  [[nodiscard]] static bool whole(std::uint64_t identity, std::uint64_t place, std::uint64_t word,
+                                  LogForm form = LogForm::checked) noexcept {
+    return word == make(identity, place, value(word), form);
+  }
+
+  /// Before a log is made anew: where the word that says whose it is, `at` bytes from `offset`, is none of
+  /// the checked form, it becomes 0, durably. Else a crash could leave words of both forms.
+  static Status forget_other_form(medium::Medium& medium, std::uint64_t offset, std::uint64_t identity, std::uint64_t at) noexcept {
+    const std::uint64_t word = *reinterpret_cast<const std::uint64_t*>(medium.at(offset + at)), none = 0;
+    if (word == none || whole(identity, at, word)) return {};
+    medium.store(offset + at, &none, 8);
+    medium.flush(offset + at, 8);
+    return medium.fence();  // no log, before any other word of it changes its form
   }
 };
 

@@ -4,51 +4,83 @@
 //
 // The paper's non-temporal store is synchronous: it does not complete before the word has reached memory. On x86 nothing does that by itself: here
 // it is a store, the line's write-back and a fence, and is counted apart from the paper's own fences.
+// Values are written as control words (log/control_word.hpp), bound to the log by `identity` and to their offset; logs of the first form have the bare
+// values. What a log needs to be read by is checked with whole() before it is followed; while a log is in use nobody asks.
+// A rehearsal reads the medium and keeps what is stored to itself: so a recovery can be tried out before it writes.
 // Errors: the first failure of the medium is kept; nothing is stored after it (law L9).
-// Thread safety: none of its own.
+// Thread safety: none of its own, but failed() and status(), which any thread may call beside the one that stores.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <new>
+#include <unordered_map>
+#include <utility>
 
 #include "perdure/base/status.hpp"
+#include "perdure/log/control_word.hpp"
 #include "perdure/medium/medium.hpp"
 
 namespace perdure::log {
 
 class NvmStore {
  public:
-  explicit NvmStore(medium::Medium& medium) noexcept : medium_(medium) {}
+  enum class Use : std::uint8_t { real, rehearsal };
+  explicit NvmStore(medium::Medium& medium, std::uint64_t identity = 0, LogForm form = LogForm::checked, Use use = Use::real) noexcept
+      : medium_(medium), identity_(identity), form_(form), rehearses_(use == Use::rehearsal) {}
   NvmStore(const NvmStore&) = delete;
   NvmStore& operator=(const NvmStore&) = delete;
 
   /// The word at a file offset of the log range, as it is now.
   [[nodiscard]] std::uint64_t word(std::uint64_t offset) const noexcept {
+    if (__builtin_expect(!kept_.empty(), 0))
+      if (const auto kept = kept_.find(offset); kept != kept_.end()) return kept->second;
     return *reinterpret_cast<const std::uint64_t*>(medium_.at(offset));
   }
-  /// The paper's non-temporal store: durable when this returns.
+  /// The value that the word there has.
+  [[nodiscard]] std::uint64_t value(std::uint64_t offset) const noexcept {
+    const std::uint64_t w = word(offset);
+    return form_ == LogForm::checked ? ControlWord::value(w) : w;
+  }
+  /// Whether the word there is one that was written there. The first form can't tell.
+  [[nodiscard]] bool whole(std::uint64_t offset) const noexcept {
+    return form_ == LogForm::first || ControlWord::whole(identity_, offset, word(offset));
+  }
+  /// The word that has this value there.
+  [[nodiscard]] std::uint64_t word_of(std::uint64_t offset, std::uint64_t value) const noexcept {
+    return form_ == LogForm::first ? value : ControlWord::make(identity_, offset, value);
+  }
+
+  /// The paper's non-temporal store, of a value: durable when this returns.
   void synchronous(std::uint64_t offset, std::uint64_t value) noexcept {
     start(offset, value);
     if (failed()) return;
     ++synchronous_;
     wait();
   }
-  /// Durable after start_again() of it and a fence.
+  /// Of a value: durable after start_again() of it and a fence.
   void store(std::uint64_t offset, std::uint64_t value) noexcept {
-    if (!failed()) medium_.store(offset, &value, 8);
+    if (!failed()) put(offset, word_of(offset, value));
   }
-  /// Durable after the next fence.
-  void start(std::uint64_t offset, std::uint64_t value) noexcept {
+  /// Of a value: durable after the next fence.
+  void start(std::uint64_t offset, std::uint64_t value) noexcept { start_word(offset, word_of(offset, value)); }
+  /// Of a word as it is: durable after the next fence.
+  void start_word(std::uint64_t offset, std::uint64_t word) noexcept {
     if (failed()) return;
-    medium_.store(offset, &value, 8);
-    medium_.flush(offset, 8);
+    put(offset, word);
+    start_again(offset, 8);
   }
-  /// A whole line, past the cache; durable after the next fence.
+  /// A whole line of words as they are, past the cache; durable after the next fence.
   void start_line(std::uint64_t offset, const std::uint64_t* words) noexcept {
-    if (!failed()) medium_.stream(offset, words, 64);
+    if (failed()) return;
+    if (__builtin_expect(rehearses_, 0))
+      for (std::uint64_t i = 0; i < 8; ++i) keep(offset + i * 8, words[i]);
+    else
+      medium_.stream(offset, words, 64);
   }
   /// What lies there, as it is seen now: durable after the next fence.
   void start_again(std::uint64_t offset, std::uint64_t bytes) noexcept {
-    if (!failed()) medium_.flush(offset, bytes);
+    if (!failed() && !rehearses_) medium_.flush(offset, bytes);
   }
   /// The paper's memory fence: what was started is durable.
   void fence() noexcept {
@@ -57,24 +89,48 @@ class NvmStore {
     wait();
   }
 
-  [[nodiscard]] bool failed() const noexcept { return __builtin_expect(failed_, 0); }
+  /// Whether the medium has failed. True: status() says how, and does not change any more.
+  [[nodiscard]] bool failed() const noexcept {
+    return __builtin_expect(failed_.load(std::memory_order_acquire), 0);  // pairs with wait()
+  }
   /// Ok, or the first failure.
-  [[nodiscard]] Status status() const { return status_; }
+  [[nodiscard]] Status status() const { return failed() ? status_ : Status(); }
   [[nodiscard]] std::uint64_t fences() const noexcept { return fences_; }
   [[nodiscard]] std::uint64_t synchronous_stores() const noexcept { return synchronous_; }
+  [[nodiscard]] LogForm form() const noexcept { return form_; }
   [[nodiscard]] medium::Medium& medium() const noexcept { return medium_; }
 
  private:
-  void wait() noexcept {
-    if (Status s = medium_.fence(); __builtin_expect(!s.ok(), 0)) {
-      status_ = std::move(s);
-      failed_ = true;
+  void put(std::uint64_t offset, std::uint64_t word) noexcept {
+    if (__builtin_expect(rehearses_, 0))
+      keep(offset, word);
+    else
+      medium_.store(offset, &word, 8);
+  }
+  void keep(std::uint64_t offset, std::uint64_t word) noexcept {
+    try {
+      kept_[offset] = word;
+    } catch (const std::bad_alloc&) {
+      fail(failure(Code::full, medium_.path(), "no memory to try out the recovery of a log", "", "free memory and open the pool again"));
     }
   }
+  void wait() noexcept {
+    if (rehearses_) return;
+    if (Status s = medium_.fence(); __builtin_expect(!s.ok(), 0)) fail(std::move(s));
+  }
+  void fail(Status&& status) noexcept {
+    if (failed()) return;
+    status_ = std::move(status);
+    failed_.store(true, std::memory_order_release);  // pairs with failed(): a thread that sees it may read status_
+  }
   medium::Medium& medium_;
-  Status status_;
-  bool failed_ = false;
+  const std::uint64_t identity_;
+  const LogForm form_;
+  const bool rehearses_;
+  Status status_;  // written once, before failed_
+  std::atomic<bool> failed_{false};
   std::uint64_t fences_ = 0, synchronous_ = 0;
+  std::unordered_map<std::uint64_t, std::uint64_t> kept_;  // words that the rehearsal has stored
 };
 
 }  // namespace perdure::log

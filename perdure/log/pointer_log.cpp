@@ -14,7 +14,8 @@ namespace perdure::log {
 void SimpleLog::append(std::uint64_t record) noexcept {
   const std::uint64_t node = arena_.take_line();
   const Adll::Links links = list_.links_of_new();
-  const std::uint64_t words[8] = {links.next, links.prior, record};
+  const std::uint64_t words[8] = {nvm_.word_of(node, links.next), nvm_.word_of(node + 8, links.prior),
+                                  nvm_.word_of(node + record_word, record)};
   nvm_.start_line(node, words);
   list_.append(node);  // A1, P1: node and record are durable with lastTail, before toAppend names the node
 }
@@ -25,12 +26,11 @@ void SimpleLog::remove(At at) noexcept {
 }
 
 Status SimpleLog::recover() {
-  list_.recover();
-  if (Status s = list_.check(arena_.begin(), arena_.end(), arena_.lines()); !s.ok()) return s;
+  if (Status s = list_.recover({arena_.begin(), arena_.end(), arena_.lines()}); !s.ok()) return s;
   for (At at = first(); at; at = next(at)) {
-    if (!arena_.mark_line(at.node))
+    if (!arena_.mark_line(at.node) || !nvm_.whole(at.node + record_word))
       return failure(Code::corrupt, nvm_.medium().path(), "a log whose list goes through log offset " + std::to_string(at.node),
-                     "a line of the log, once", "restore a copy");
+                     "a line of the log, once, and whole", "restore a copy");
   }
   return {};
 }
@@ -41,7 +41,9 @@ void BucketLog::add_bucket() noexcept {
   const std::uint64_t old = list_.tail(), bucket = arena_.take_bucket();
   in_use(bucket) = 0;
   const Adll::Links links = list_.links_of_new();
-  const std::uint64_t header[8] = {links.next, links.prior}, zeros[8] = {};
+  const std::uint64_t header[8] = {nvm_.word_of(bucket, links.next), nvm_.word_of(bucket + 8, links.prior),
+                                   nvm_.word_of(bucket + persistent_word, 0)};
+  const std::uint64_t zeros[8] = {};
   nvm_.start_line(bucket, header);
   if (group_ == 1)  // P2: recovery takes the first zero cell for the end; batch has its index for that
     for (std::uint64_t at = first_cell; at < bucket_bytes(cells_); at += 64) nvm_.start_line(bucket + at, zeros);
@@ -64,11 +66,11 @@ void BucketLog::append(std::uint64_t record) noexcept {
   ++in_use(at.node);
   if (group_ == 1) {
     nvm_.fence();  // P1
-    nvm_.synchronous(cell(at), record);
+    nvm_.synchronous(cell(at), as_written(record));
     persistent_ = filled_;
     return;
   }
-  nvm_.store(cell(at), record);  // its line is written back once, with the group
+  nvm_.store(cell(at), as_written(record));  // its line is written back once, with the group
   const int me = base::thread_slot();
   of_others_ = pending() > 1 && (of_others_ || appender_ != me);
   appender_ = me;
@@ -92,14 +94,14 @@ void BucketLog::persist() noexcept {
 }
 
 void BucketLog::remove(At at) noexcept {
-  nvm_.synchronous(cell(at), gap);
+  nvm_.synchronous(cell(at), as_written(gap));
   if (--in_use(at.node) == 0 && at.node != list_.tail()) drop(at.node);
 }
 
 void BucketLog::remove_soon(At at) noexcept {
   const std::uint64_t line = cell(at) / 64 * 64;
   if (unsettled_ != 0 && line != unsettled_) nvm_.start_again(unsettled_, 64);
-  nvm_.store(cell(at), gap);
+  nvm_.store(cell(at), as_written(gap));
   unsettled_ = line;
   if (--in_use(at.node) == 0 && at.node != list_.tail()) {
     settle();
@@ -147,10 +149,11 @@ void BucketLog::compact() {
   for (std::size_t i = 0; i < needed; ++i) {
     const std::uint64_t from = i * cells_, n = used - from < cells_ ? used - from : cells_;
     std::fill(words.begin(), words.end(), 0);
-    words[0] = i + 1 < needed ? buckets[i + 1] : 0;
-    words[1] = i != 0 ? buckets[i - 1] : 0;
-    if (group_ != 1) words[persistent_word / 8] = n;
-    std::copy_n(pointers.data() + from, n, words.data() + first_cell / 8);
+    const auto set = [&](std::uint64_t at, std::uint64_t value) { words[at / 8] = nvm_.word_of(buckets[i] + at, value); };
+    set(0, i + 1 < needed ? buckets[i + 1] : 0);
+    set(8, i != 0 ? buckets[i - 1] : 0);
+    set(persistent_word, group_ != 1 ? n : 0);
+    for (std::uint64_t c = 0; c < n; ++c) set(first_cell + c * 8, as_written(pointers[from + c]));
     for (std::size_t w = 0; w < words.size(); w += 8) nvm_.start_line(buckets[i] + w * 8, words.data() + w);
     in_use(buckets[i]) = n;
   }
@@ -160,8 +163,7 @@ void BucketLog::compact() {
 }
 
 Status BucketLog::recover() {
-  list_.recover();
-  if (Status s = list_.check(arena_.begin(), arena_.end(), arena_.buckets()); !s.ok()) return s;
+  if (Status s = list_.recover({arena_.begin(), arena_.end(), arena_.buckets()}); !s.ok()) return s;
   filled_ = persistent_ = 0;
   for (std::uint64_t b = list_.head(); b != 0; b = list_.next(b))
     if (Status s = learn(b); !s.ok()) return s;
@@ -181,9 +183,10 @@ Status BucketLog::learn(std::uint64_t bucket) {
   };
   if (!arena_.mark_bucket(bucket)) return broken("is none, or is met twice");
   const bool is_tail = bucket == list_.tail();
+  if (!nvm_.whole(bucket + persistent_word)) return broken("has a damaged index");
   std::uint64_t end = cells_;
   if (group_ != 1) {
-    const std::uint64_t index = nvm_.word(bucket + persistent_word);
+    const std::uint64_t index = nvm_.value(bucket + persistent_word);
     if (is_tail ? index > cells_ : index != cells_)
       return broken("counts " + std::to_string(index) + " of " + std::to_string(cells_) + " cells");
     end = index;
@@ -192,9 +195,9 @@ Status BucketLog::learn(std::uint64_t bucket) {
   }
   std::uint64_t used = 0;
   for (std::uint64_t c = 0; c < end; ++c) {
-    const std::uint64_t value = nvm_.word(cell({bucket, c}));
-    if (value == 0) return broken("has an empty cell, number " + std::to_string(c) + ", before others");
-    if (value != gap) ++used;
+    if (nvm_.word(cell({bucket, c})) == 0) return broken("has an empty cell, number " + std::to_string(c) + ", before others");
+    if (!nvm_.whole(cell({bucket, c}))) return broken("has a damaged cell, number " + std::to_string(c));
+    if (record({bucket, c}) != gap) ++used;
   }
   nvm_.start_again(bucket, first_cell + end * 8);  // D4: a cell, a gap or the index, whichever was stored last
   in_use(bucket) = used;

@@ -8,6 +8,8 @@
 // A record is a line of the arena, written (not fenced) before append() and given back after remove() by the caller.
 // Crash invariants: P1 a record is durable before a pointer to it is. P2 a cell is written once, then becomes a gap; a bucket's cells are zero (batch:
 // its index is) before the bucket is in the list. P3 pointers become durable in the order of append().
+// On the medium: values (log/nvm.hpp) of links, index and cells. A cell that was never written is a word of zeros; to a value in a cell 2 is added, which
+// no place and no gap has: two bits of it are set at least, so that no single flip makes an empty cell of a written one.
 // Thread safety: none of its own; the log that it serves has a lock.
 #pragma once
 
@@ -76,8 +78,11 @@ class SimpleLog final : public PointerLog {
   [[nodiscard]] At last() const noexcept override { return {list_.tail(), 0}; }
   [[nodiscard]] At next(At at) const noexcept override { return {list_.next(at.node), 0}; }
   [[nodiscard]] At prior(At at) const noexcept override { return {list_.prior(at.node), 0}; }
-  [[nodiscard]] std::uint64_t record(At at) const noexcept override { return nvm_.word(at.node + 16); }
+  [[nodiscard]] std::uint64_t record(At at) const noexcept override { return nvm_.value(at.node + record_word); }
   Status recover() override;
+
+ private:
+  static constexpr std::uint64_t record_word = 16;
 };
 
 class BucketLog final : public PointerLog {
@@ -99,13 +104,18 @@ class BucketLog final : public PointerLog {
   [[nodiscard]] At last() const noexcept override { return backward({list_.tail(), persistent_}); }
   [[nodiscard]] At next(At at) const noexcept override { return forward({at.node, at.cell + 1}); }
   [[nodiscard]] At prior(At at) const noexcept override { return backward(at); }
-  [[nodiscard]] std::uint64_t record(At at) const noexcept override { return nvm_.word(cell(at)); }
+  [[nodiscard]] std::uint64_t record(At at) const noexcept override { return nvm_.value(cell(at)) & ~written; }
   Status recover() override;
 
  private:
   static constexpr std::uint64_t persistent_word = 16, first_cell = 64, gap = 1;
-  static constexpr std::uint64_t sparse = 4;  // compacted where less than one cell in so many is in use
+  static constexpr std::uint64_t written = 2;  // added to what a cell has
+  static constexpr std::uint64_t sparse = 4;   // compacted where less than one cell in so many is in use
   [[nodiscard]] static std::uint64_t cell(At at) noexcept { return at.node + first_cell + at.cell * 8; }
+  /// What a cell is given for a place, or for a gap.
+  [[nodiscard]] std::uint64_t as_written(std::uint64_t place) const noexcept {
+    return nvm_.form() == LogForm::checked ? place | written : place;
+  }
   [[nodiscard]] std::uint64_t left() const noexcept { return list_.tail() == 0 ? 0 : cells_ - filled_; }
   /// Without those that compact() needs.
   [[nodiscard]] std::uint64_t free_buckets() const noexcept {

@@ -37,7 +37,7 @@ inline constexpr std::uint64_t id_mask = (std::uint64_t{1} << 48) - 1;
 inline constexpr std::uint64_t max_count = (1 << 20) - 1;
 
 /// group: several transactions, one after another. combined: several transactions' heap ops and what is left of their words (log/combiner.hpp).
-/// packed: a combined record's payload, compressed. combined and packed are of format 3.
+/// packed: a combined record's payload, compressed. combined and packed are a feature of the pool (pool/features.hpp).
 enum class RecordKind : std::uint8_t { commit = 1, group = 2, undo = 3, combined = 4, packed = 5 };
 enum class EntryKind : std::uint8_t { words = 1, alloc = 2, free = 3, end = 4, before = 5 };
 
@@ -213,6 +213,19 @@ struct RecordView {
   }
   [[nodiscard]] bool checks(std::uint64_t seed) const noexcept {
     return record_checksum(words, payload_words(), position, base::Fold(seed)) == words[1];
+  }
+  /// How many generations of a ring of `ring_bytes` later it was written than at `position`: 1 to `most`, or 0 where it is no record of those.
+  [[nodiscard]] std::uint64_t generations_later(std::uint64_t seed, std::uint64_t ring_bytes, std::uint64_t most) const noexcept {
+    base::Fold fold(seed);
+    const std::uint64_t n = payload_words();
+    for (std::uint64_t i = 0; i < n; i += 2) fold.add(words[header_words + i], words[header_words + i + 1]);
+    fold.add(words[0], words[2]);
+    for (std::uint64_t k = 1; k <= most; ++k) {
+      base::Fold all = fold;
+      all.add(position + k * ring_bytes, n);
+      if (all.value() == words[1]) return k;
+    }
+    return 0;
   }
 };
 

@@ -85,6 +85,11 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
         medium, *map, header.ring_head[i], ring_seed(header.uuid, header.epoch, i), header.append_unit, ring_name(medium, i),
         header.applied, static_cast<unsigned>(parts), [&](std::uint64_t bytes) { progress.to(i * header.ring_bytes + bytes); }, records);
     if (!scan.damage.ok()) return scan.damage;
+    const bool any = static_cast<std::ptrdiff_t>(records.size()) != begins.back();
+    if (Status s = later_than_header(*map, header.ring_head[i], scan.end, ring_seed(header.uuid, header.epoch, i), header.append_unit,
+                                     any ? records.back().id() : header.applied, ring_name(medium, i));
+        !s.ok())
+      return s;
     total += scan.bytes_above;
   }
   begins.push_back(static_cast<std::ptrdiff_t>(records.size()));

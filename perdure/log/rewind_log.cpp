@@ -22,18 +22,19 @@ LogArena RewindLog::make_arena(std::uint64_t offset, std::uint64_t bytes, const 
   return {offset, bytes, bucket, pointers / cells + 3};
 }
 
-RewindLog::RewindLog(medium::Medium& medium, std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed, const RewindShape& shape)
-    : control_(offset),
-      seed_(seed),
+RewindLog::RewindLog(medium::Medium& medium, const RewindPlace& place, const RewindShape& shape, Use use)
+    : place_(place),
+      control_(place.offset),
+      seed_(place.seed),
       shape_(shape),
       each_(shape.version == LogVersion::simple ? 2 : 1),
-      nvm_(medium),
-      arena_(make_arena(offset + LogArena::line, bytes - LogArena::line, shape, cells_of(bytes, shape))) {
-  if (const std::uint64_t cells = cells_of(bytes, shape); cells == 0)
+      nvm_(medium, place.seed, place.form, use),
+      arena_(make_arena(place.offset + LogArena::line, place.bytes - LogArena::line, shape, cells_of(place.bytes, shape))) {
+  if (const std::uint64_t cells = cells_of(place.bytes, shape); cells == 0)
     pointers_ = std::make_unique<SimpleLog>(nvm_, arena_, control_);
   else
     pointers_ = std::make_unique<BucketLog>(nvm_, arena_, control_, cells, shape.version == LogVersion::batch ? shape.group : 1);
-  if (shape.layers == 2) tree_ = std::make_unique<AtomicAvlTree>(nvm_, arena_, *pointers_, control_ + root_word, seed);
+  if (shape.layers == 2) tree_ = std::make_unique<AtomicAvlTree>(nvm_, arena_, *pointers_, control_ + root_word, seed_);
   removed_.reserve(max_removed);
   capacity_ = arena_.lines() / (tree_ ? 2 : each_);  // a record, and a node of its own
   if (!tree_) return;
@@ -44,7 +45,10 @@ RewindLog::RewindLog(medium::Medium& medium, std::uint64_t offset, std::uint64_t
 Status RewindLog::format() {
   for (std::uint64_t word = 0; word < stamp_word; word += 8) nvm_.start(control_ + word, 0);
   nvm_.fence();  // W1
-  nvm_.synchronous(control_ + stamp_word, seed_);
+  const std::uint64_t stamp =
+      place_.form == LogForm::first ? seed_ : ControlWord::make(place_.identity, control_ + stamp_word, place_.epoch);
+  nvm_.start_word(control_ + stamp_word, stamp);
+  nvm_.fence();  // before anything that the log is to hold
   return nvm_.status();
 }
 
@@ -119,27 +123,54 @@ void RewindLog::settle() noexcept {
   removed_.clear();
 }
 
-Result<bool> RewindLog::recover() {
-  if (nvm_.word(control_ + stamp_word) != seed_) return false;
+Result<bool> RewindLog::is_there() const {
+  const std::uint64_t stamp = nvm_.word(control_ + stamp_word);
+  if (place_.form == LogForm::first) return stamp == seed_;
+  if (stamp == 0 || place_.older) return false;  // 0: a new pool's
+  if (!ControlWord::whole(place_.identity, control_ + stamp_word, stamp) || ControlWord::value(stamp) > place_.epoch)
+    return failure(Code::corrupt, nvm_.medium().path(),
+                   "a log whose stamp, at log offset " + std::to_string(control_ + stamp_word) + ", is damaged", "the stamp of a session",
+                   "restore a copy");
+  return ControlWord::value(stamp) == place_.epoch;
+}
+
+Result<bool> RewindLog::recover(bool rehearsed) {
+  const auto there = is_there();
+  if (!there.ok() || !*there) return there;
   nvm_.start_again(control_, LogArena::line);
   nvm_.fence();  // D4: the anchor, before the operation that it names is done again
   if (Status s = pointers_->recover(); !s.ok()) return s;
   if (tree_)
     if (Status s = tree_->recover(); !s.ok()) return s;
-  std::uint64_t before = 0;
-  for (Cursor c = first(); c; c = next(c)) {
-    const auto broken = [&](const char* what) {
-      return failure(Code::corrupt, nvm_.medium().path(), "a log record at log offset " + std::to_string(c.place) + " that " + what,
-                     "whole records", "restore a copy");
-    };
-    if (!arena_.mark_line(c.place)) return broken("is none, or is met twice");
-    if (!c.record->whole(seed_, c.place) || (tree_ && tree_->find(c.record->lsn()) != c.place)) return broken("is damaged");
-    if (c.record->lsn() <= before) return broken("stands behind a newer one");
-    before = c.record->lsn();
-    count(1);
-  }
+  if (Status s = learn_records(rehearsed); !s.ok()) return s;
   if (nvm_.failed()) return nvm_.status();
   return true;
+}
+
+Status RewindLog::learn_records(bool rehearsed) {
+  std::uint64_t before = 0;
+  Status damage;
+  // `key`: what an index has it under; 1 layer: its own.
+  const auto learn = [&](std::uint64_t key, std::uint64_t place) {
+    const auto broken = [&](const char* what) {
+      damage = failure(Code::corrupt, nvm_.medium().path(), "a log record at log offset " + std::to_string(place) + " that " + what,
+                       "whole records", "restore a copy");
+      return false;
+    };
+    if (!arena_.mark_line(place)) return broken("is none, or is met twice");
+    count(1);
+    if (rehearsed) return true;
+    const AriesRecord& record = *cursor(place).record;
+    if (!record.whole(seed_, place) || (tree_ && record.lsn() != key)) return broken("is damaged");
+    if (record.lsn() <= before) return broken("stands behind a newer one");
+    before = record.lsn();
+    return true;
+  };
+  if (tree_)
+    tree_->for_each(learn);
+  else
+    for (auto at = pointers_->first(); at && learn(0, pointers_->record(at)); at = pointers_->next(at)) {}
+  return damage;
 }
 
 }  // namespace perdure::log

@@ -5,8 +5,9 @@
 //   1 layer   a PointerLog of the records. A record is found by walking
 //   2 layers  an AtomicAvlTree of the records by LSN, over a PointerLog of the tree's own operations
 //
-// On the medium: a line with the list's anchor (six words), the tree's root, and a stamp; then the arena. The stamp is bound to pool, epoch and log: a log
-// of an earlier session is none.
+// On the medium: a line with the list's anchor (six words), the tree's root, and a stamp; then the arena. The stamp is a control word
+// (log/control_word.hpp), bound to pool and log, whose value is the epoch: a log of an earlier session is none. All other words of the structure are
+// bound to the epoch, too. In a log of the first form the words are bare, and the stamp is the seed.
 // Crash invariant: W1 the anchor is empty, durably, before the stamp says that it is this session's.
 // Thread safety: none of its own, but mutex(): callers hold it, briefly to append, for all of a walk.
 #pragma once
@@ -34,10 +35,23 @@ struct RewindShape {
   std::uint64_t bucket_cells = 1'000;  ///< at most: less in a small log
 };
 
+/// Where a log lies, and whose it is.
+struct RewindPlace {
+  std::uint64_t offset = 0, bytes = 0;  ///< in the log range, multiples of 64
+  std::uint64_t seed = 0;               ///< ring_seed of pool, epoch and this log's number
+  std::uint64_t identity = 0;           ///< the same of epoch 0
+  std::uint64_t epoch = 0;
+  /// As the stamp says it that lies there. A session writes the checked one.
+  LogForm form = LogForm::checked;
+  bool older = false;  ///< the stamp is that of an earlier session, in the first form
+  static constexpr std::uint64_t stamp_word = 56;
+};
+
 class RewindLog {
  public:
-  /// In the log range's [offset, offset + bytes), multiples of 64. Throws std::bad_alloc. `seed`: ring_seed of pool, epoch and this log's number.
-  RewindLog(medium::Medium& medium, std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed, const RewindShape& shape);
+  using Use = NvmStore::Use;
+  /// Throws std::bad_alloc. A rehearsal does all that it is asked for itself alone: what recover() would find and do, for a start.
+  RewindLog(medium::Medium& medium, const RewindPlace& place, const RewindShape& shape, Use use = Use::real);
 
   /// A walk's place: a record. Valid until the record is removed, or compact().
   struct Cursor {
@@ -52,7 +66,8 @@ class RewindLog {
   /// After a crash: makes the log whole again and learns what is in it; false: there is no log of this epoch. `corrupt` where no crash leaves what it
   /// finds: a list that leads nowhere, a damaged record (law L10). What it has learnt stays so (D4, log/redo.hpp): a process that was killed may have left
   /// its last store visible only; all before that one were fenced.
-  Result<bool> recover();
+  /// `rehearsed`: a rehearsal has found that there is a log and that its records are whole.
+  Result<bool> recover(bool rehearsed = false);
 
   [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
   /// Whether `n` more records find room.
@@ -68,6 +83,17 @@ class RewindLog {
   void persist() noexcept;
   [[nodiscard]] std::uint64_t in_log() const noexcept { return appended_ - pending(); }
 
+  /// visit(record) for each, in order.
+  template <class F>
+  void for_each(F&& visit) const {
+    if (!tree_)
+      for (Cursor c = first(); c; c = next(c)) visit(*c.record);
+    else
+      tree_->for_each([&](std::uint64_t, std::uint64_t place) {
+        visit(*cursor(place).record);
+        return true;
+      });
+  }
   [[nodiscard]] Cursor first() const noexcept;
   [[nodiscard]] Cursor last() const noexcept;
   [[nodiscard]] Cursor next(const Cursor& c) const noexcept;
@@ -90,12 +116,16 @@ class RewindLog {
   void count(std::uint64_t n) noexcept {
     records_.store(records_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }  // under the mutex
-  static constexpr std::uint64_t root_word = 48, stamp_word = 56;
+  static constexpr std::uint64_t root_word = 48, stamp_word = RewindPlace::stamp_word;
   [[nodiscard]] static LogArena make_arena(std::uint64_t offset, std::uint64_t bytes, const RewindShape& shape, std::uint64_t cells);
   [[nodiscard]] Cursor cursor(PointerLog::At at) const noexcept;
   [[nodiscard]] Cursor cursor(std::uint64_t record) const noexcept;
   [[nodiscard]] std::uint64_t pending() const noexcept { return tree_ ? 0 : pointers_->pending(); }
 
+  [[nodiscard]] Result<bool> is_there() const;
+  [[nodiscard]] Status learn_records(bool rehearsed);
+
+  const RewindPlace place_;
   const std::uint64_t control_, seed_;
   const RewindShape shape_;
   const std::uint64_t each_;  // lines that a pointer takes with what it points to

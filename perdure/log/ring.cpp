@@ -159,6 +159,28 @@ Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std
   return scan;
 }
 
+Status later_than_header(const medium::RingMap& map, std::uint64_t head, std::uint64_t end, std::uint64_t seed, std::size_t unit,
+                         std::uint64_t above_id, const std::string& name) {
+  constexpr std::uint64_t most_generations = 65'536;
+  std::uint64_t tries = 1 << 24;  // of generations, in all: some 50 ms, whatever the ring holds
+  // Not at `end`: there may be the record that a crash tore, whose id is the next, and for which every generation would be tried.
+  for (std::uint64_t p = end + unit; p < head + map.bytes && tries != 0; p += unit) {
+    const RecordView r{reinterpret_cast<const std::uint64_t*>(map.base + p % map.bytes), p};
+    if (r.id() <= above_id || !r.plausible(map.bytes / 2)) continue;
+    const std::uint64_t most = std::min(tries, most_generations), later = r.generations_later(seed, map.bytes, most);
+    tries -= later != 0 ? later : most;
+    if (later == 0) continue;
+    return failure(Code::corrupt, name,
+                   "transaction " + std::to_string(r.id()) + " at position " + std::to_string(p) + ", written " + std::to_string(later) +
+                       " generations of the log after what the header says (the newest that follows from it is " +
+                       std::to_string(above_id) + ")",
+                   "a header and a log of one time",
+                   "the file was copied while a program wrote the pool: such a copy is not usable; copy it when the pool is closed; "
+                   "nothing was changed");
+  }
+  return {};
+}
+
 void flush_scanned(medium::Medium& medium, std::uint64_t offset, std::uint64_t ring_bytes, std::uint64_t head, std::uint64_t end) {
   for (std::uint64_t at = head; at < end;) {
     const std::uint64_t n = std::min(end - at, ring_bytes - at % ring_bytes);

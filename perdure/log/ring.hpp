@@ -120,6 +120,12 @@ struct Scan {
 /// killed may have left its last records visible only, and a power cut would lose them while home already has a part of what they say.
 void flush_scanned(medium::Medium& medium, std::uint64_t offset, std::uint64_t ring_bytes, std::uint64_t head, std::uint64_t end);
 
+/// COPY-1: a ring's place is written again only after the header has given it up, so where a scan from the header's `head` ended at `end`, no place behind that holds a record
+/// of a later generation with an id above `above_id`, the highest that the header or the scan knows. One that does says that log and header were not read at one time: the
+/// file was copied while a program wrote the pool. Returns `corrupt` then. It looks for records up to 65,536 generations later.
+[[nodiscard]] Status later_than_header(const medium::RingMap& map, std::uint64_t head, std::uint64_t end, std::uint64_t seed,
+                                       std::size_t unit, std::uint64_t above_id, const std::string& name);
+
 /// Calls f(RecordView) for each whole record from `head` on, in ring order. A plain function of the bytes: no threads, no state.
 /// `name` is for messages ("POOL: ring 3").
 Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t seed, std::size_t unit, const std::string& name,

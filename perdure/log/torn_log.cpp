@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <string>
 
-#include "perdure/log/control_word.hpp"
-
 namespace perdure::log {
 
 // --- writing --------------------------------------------------------------------------------------------------------------------------
@@ -57,6 +55,7 @@ void TornLog::begin_lap() noexcept {
 }
 
 Status TornLog::format(bool zero) {
+  if (Status s = ControlWord::forget_other_form(medium_, place_.offset, place_.identity, epoch_word); !s.ok()) return s;
   if (!zero) fill(0, records_, TornRecord{});
   start_word(home_word, 0);
   start_word(x_word, 0);
@@ -149,7 +148,8 @@ TornControl TornLog::control(const medium::Medium& medium, const TornPlace& plac
   const auto word = [&](std::uint64_t at) { return *reinterpret_cast<const std::uint64_t*>(medium.at(place.offset + at)); };
   const std::uint64_t epoch = word(epoch_word);
   if (epoch == 0) return c;  // a new pool's
-  const auto whole = [&](std::uint64_t at) { return ControlWord::whole(place.identity, at, word(at)); };
+  const LogForm form = ControlWord::form_of(place.identity, {{epoch_word, epoch}, {home_word, word(home_word)}, {x_word, word(x_word)}});
+  const auto whole = [&](std::uint64_t at) { return ControlWord::whole(place.identity, at, word(at), form); };
   if (!whole(epoch_word) || ControlWord::value(epoch) > place.epoch) {
     c.damage = broken(medium, place, "names no session that it can be of");
     return c;

@@ -12,8 +12,7 @@
 // lap it is. A position is lap x records + number. The next lap begins when home has all of the log durably and X (below) says so, durably.
 //
 // On the medium: a line of control, then the records. Control: the epoch whose log it is: a log of another session is none; `home`: of this log's
-// transactions home has those up to this id; X: of all logs', in the first log. Both zero when a session begins. Each word has 48 bits, and a checksum
-// of 16 that is bound to pool and log.
+// transactions home has those up to this id; X: of all logs', in the first log. Both zero when a session begins. Words: log/control_word.hpp.
 // Crash invariants:
 //   T1 a transaction's records, and the abort records before them, are durable when commit() returns: one fence.
 //   T2 all blocks have one torn bit, durably, before a lap of the other sense begins: holes and the unused rest are filled first.
@@ -30,6 +29,7 @@
 #include <vector>
 
 #include "perdure/base/status.hpp"
+#include "perdure/log/control_word.hpp"
 #include "perdure/log/torn_record.hpp"
 #include "perdure/medium/medium.hpp"
 

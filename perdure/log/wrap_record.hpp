@@ -9,9 +9,12 @@
 //             alloc, free     a heap op: size class 8 bits; then a small block's offset / 16, or a large one's chunk (28 bits) and chunks
 //             run             the value is a first word (40 bits) and a count (24 bits): as many 8-byte values follow
 //             0               no entry: 4 bytes of padding
-//   close   the last 8 bytes of the wrap's last line: lines 12 bits, id 20 bits (counted from the bucket's base), checksum 32 bits.
+//   check   the last 8 bytes before the close where as many are free, 4 bytes where only 4 are, or
+//           none. No entry is so short, so a reader knows it by what is left
+//   close   the last 8 bytes of the wrap's last line: lines 12 bits, id 20 bits (counted from the bucket's base), sum 32 bits.
 //           Where one of the two finds no room the lines are 0, and the 12 bytes before say them: lines (4 bytes), id (8 bytes)
-// The checksum is of all of the wrap's lines, the close's own bits 0, and bound to pool, session, log and place.
+// Check and sum are of all of the wrap's lines, bound to pool, session, log and place (log/wrap_sum.hpp). A log of the first form
+// (log/control_word.hpp) has no check: those bytes are 0.
 // The paper's scalars are words of 4 bytes with an address of 8; ours are of 8 bytes with an address of 4. It says nothing of how a wrap is closed.
 // Thread safety: values.
 #pragma once
@@ -19,14 +22,13 @@
 #include <cstdint>
 #include <cstring>
 
-#include "perdure/base/checksum.hpp"
 #include "perdure/pool/heap.hpp"
 
 namespace perdure::log {
 
 struct WrapRecord {
   static constexpr std::uint32_t segment = 0xfffffff1, alloc = 0xfffffff2, free = 0xfffffff3, run = 0xfffffff4;
-  static constexpr std::uint64_t entry_bytes = 12, close_bytes = 8, long_close_bytes = 20;
+  static constexpr std::uint64_t entry_bytes = 12, check_bytes = 8, close_bytes = 8, long_close_bytes = 20;
   static constexpr unsigned segment_bits = 31;  ///< words
   static constexpr std::uint64_t most_in_run = (1 << 24) - 1;
 
@@ -71,28 +73,6 @@ struct WrapClose {
     c.lines = lines;
     return c;
   }
-};
-
-/// A wrap's checksum, gathered line by line.
-class WrapSum {
- public:
-  WrapSum(std::uint64_t seed, std::uint64_t first_line) noexcept : fold_(seed + first_line) {}
-  void add(const std::byte* line) noexcept { add(fold_, line, 0); }
-  /// With this line, the wrap's last: the close's upper half.
-  [[nodiscard]] std::uint32_t close(const std::byte* line) const noexcept {
-    base::Fold fold = fold_;
-    add(fold, line, ~std::uint64_t{0} << 32);
-    return static_cast<std::uint32_t>(fold.value() >> 32);
-  }
-
- private:
-  static void add(base::Fold& fold, const std::byte* line, std::uint64_t without) noexcept {
-    std::uint64_t w[8];
-    std::memcpy(w, line, 64);
-    w[7] &= ~without;
-    for (int i = 0; i < 8; i += 2) fold.add(w[i], w[i + 1]);
-  }
-  base::Fold fold_;
 };
 
 }  // namespace perdure::log

@@ -1,104 +1,72 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/medium/crash.hpp"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <cassert>
-#include <cerrno>
+#include <algorithm>
+#include <cstring>
 #include <utility>
-
-#include "perdure/medium/call_sites.hpp"
 
 namespace perdure::medium {
 
 using Kind = TraceEvent::Kind;
 
-CrashMedium::CrashMedium(const CrashOptions& o) : options_(o) {
-  path_ = o.path;
-  log_bytes_ = o.log_bytes;
-  append_unit_ = o.append_unit;
-  fence_is_sync_ = o.fence_is_sync;
-  map_flags_ = MAP_SHARED;
-}
-
 Result<std::unique_ptr<CrashMedium>> CrashMedium::make(const CrashOptions& options) {
-  if (options.log_bytes == 0 || options.log_bytes % page_bytes != 0 || options.home_bytes % page_bytes != 0)
-    return failure(Code::invalid, options.path, "sizes that are not whole pages", "multiples of 4096");
-  std::unique_ptr<CrashMedium> m(new CrashMedium(options));
-  if (Status s = m->init(); !s.ok()) return s;
+  CrashOptions named = options;
+  if (named.path.empty()) named.path = "crash";
+  std::unique_ptr<CrashMedium> m(new CrashMedium(named));
+  if (Status s = m->init("perdure-crash", {}); !s.ok()) return s;
+  if (options.fence_is_sync) m->written_.resize(options.log_bytes);
   return m;
 }
 
-Status CrashMedium::init() {
-  auto memory = make_memory_file("perdure-crash", log_bytes_ + options_.home_bytes);
-  if (!memory.ok()) return memory.status();
-  memory_ = std::move(*memory);
-  return map_all(memory_.get(), memory_.get(), options_.home_bytes, options_.max_home_bytes);
+std::size_t CrashMedium::storing(std::uint64_t offset, std::size_t n) {
+  if (!killed_now()) return n;
+  // Whole words, since each is one machine store, and never the last one: then it would not have
+  // been interrupted.
+  const std::uint64_t end = std::min((offset / 8 + part_) * 8, (offset + n - 1) / 8 * 8);
+  return end <= offset ? 0 : end - offset;
 }
 
-void CrashMedium::write(Kind kind, std::uint64_t offset, const void* src, std::size_t n) {
-  if (n == 0) return;
-  copy_words(address(offset), src, n);
-  if (tracing_) trace_.wrote(kind, base::thread_slot(), offset, n, address(offset));
+void CrashMedium::stored(std::uint64_t offset, std::size_t n, bool past_cache) {
+  if (tracing_) trace_.wrote(past_cache ? Kind::stream : Kind::store, base::thread_slot(), offset, n, address(offset));
+  if (past_cache) stage(offset, n);
 }
 
-void CrashMedium::store(std::uint64_t offset, const void* src, std::size_t n) noexcept {
-  if (options_.before) options_.before();
-  const std::lock_guard lock(mutex_);
-  event();
-  write(Kind::store, offset, src, n);
-  add(row().stores, 1);
-  add(row().stored_bytes, n);
+void CrashMedium::flushed(std::uint64_t first, std::uint64_t count) {
+  if (killed_now()) leave();
+  if (tracing_) trace_.flushed(base::thread_slot(), first * line_bytes, count * line_bytes);
+  stage(first * line_bytes, count * line_bytes);
 }
 
-void CrashMedium::stream(std::uint64_t offset, const void* src, std::size_t n) noexcept {
-  if (options_.before) options_.before();
-  assert(offset % line_bytes == 0 && n % line_bytes == 0);
-  const std::lock_guard lock(mutex_);
-  event();
-  write(Kind::stream, offset, src, n);
-  add(row().streamed_lines, n / line_bytes);
-}
-
-void CrashMedium::append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept {
-  if (options_.before) options_.before();
-  const std::uint64_t at = ring_index(ring, pos);
-  assert(at % line_bytes == 0 && n % line_bytes == 0 && n <= ring.bytes);
-  const std::uint64_t first = n < ring.bytes - at ? n : ring.bytes - at;
-  const std::lock_guard lock(mutex_);
-  event();
-  write(Kind::stream, ring.offset + at, src, first);
-  write(Kind::stream, ring.offset, static_cast<const std::byte*>(src) + first, n - first);
-  add(row().streamed_lines, n / line_bytes);
-}
-
-void CrashMedium::flush(std::uint64_t offset, std::size_t n) noexcept {
-  if (options_.before) options_.before();
-  if (n == 0 || CallSites::of_process().skip("flush", __builtin_return_address(0))) return;
-  const std::lock_guard lock(mutex_);
-  event();
-  if (tracing_) trace_.flushed(base::thread_slot(), offset, n);
-  add(row().flushed_lines, lines_touched(offset, n));
-}
-
-Status CrashMedium::fence() noexcept {
-  if (options_.before) options_.before();
-  if (CallSites::of_process().skip("fence", __builtin_return_address(0))) return {};
-  const std::lock_guard lock(mutex_);
-  event();
+void CrashMedium::fenced(bool everything) {
+  if (killed_now()) {
+    write_staged(part_, everything);
+    leave();
+  }
   if (tracing_) trace_.note(Kind::fence, base::thread_slot());
-  add(row().fences, 1);
-  return {};
+  write_staged(~std::uint64_t{0}, everything);
 }
 
-Status CrashMedium::flush_all() noexcept {
-  if (options_.before) options_.before();
-  if (CallSites::of_process().skip("flush_all", __builtin_return_address(0))) return {};
-  const std::lock_guard lock(mutex_);
-  event();
-  if (tracing_) trace_.note(Kind::flush_all, base::thread_slot());
-  return {};
+// As FileMedium's: a block is written when a thread fences that has flushed or streamed a part of
+// it, with all that it holds then.
+void CrashMedium::stage(std::uint64_t offset, std::uint64_t n) {
+  if (!fence_is_sync_ || n == 0 || offset >= log_bytes_) return;
+  for (std::uint64_t b = offset / page_bytes; b <= (offset + n - 1) / page_bytes; ++b) staged_[base::thread_slot()].insert(b);
+}
+
+void CrashMedium::write_staged(std::uint64_t most, bool everything) {
+  if (!fence_is_sync_) return;
+  auto& mine = staged_[base::thread_slot()];
+  if (everything)
+    for (std::uint64_t b = 0; b < log_bytes_ / page_bytes; ++b) mine.insert(b);
+  for (; most != 0 && !mine.empty(); --most) {
+    const std::uint64_t at = *mine.begin() * page_bytes;
+    std::memcpy(written_.data() + at, log_ + at, page_bytes);
+    mine.erase(mine.begin());
+  }
+}
+
+void CrashMedium::grown(std::uint64_t home_bytes) {
+  if (tracing_) trace_.note(Kind::grow, base::thread_slot(), home_bytes);
 }
 
 std::vector<std::uint64_t> CrashMedium::begin_trace() {
@@ -108,6 +76,7 @@ std::vector<std::uint64_t> CrashMedium::begin_trace() {
   std::memcpy(image.data() + log_bytes_ / 8, home_, home_bytes());
   trace_.clear();
   tracing_ = true;
+  if (fence_is_sync_) written_.assign(log_, log_ + log_bytes_);
   return image;
 }
 
@@ -125,20 +94,27 @@ void CrashMedium::leave() {
   CrashOptions options = options_;
   options.home_bytes = home_bytes();
   heir_ = make(options).value();
-  std::memcpy(heir_->log_, log_, log_bytes_);
+  const std::byte* const log = fence_is_sync_ ? written_.data() : log_;
+  std::memcpy(heir_->log_, log, log_bytes_);
   std::memcpy(heir_->home_, home_, options.home_bytes);
   if (tracing_) trace_.note(Kind::killed, base::thread_slot());
+  if (fence_is_sync_) {
+    heir_->written_ = written_;
+    // What was staged and not written is gone, though a thread of the killed process may have read
+    // it.
+    for (std::uint64_t at = 0; tracing_ && at < log_bytes_; at += line_bytes)
+      if (std::memcmp(log + at, log_ + at, line_bytes) != 0) trace_.wrote(Kind::lost, base::thread_slot(), at, line_bytes, log + at);
+  }
   heir_->trace_ = std::exchange(trace_, {});
   heir_->tracing_ = std::exchange(tracing_, false);
 }
 
-void CrashMedium::event() {
-  if (left_ != never && left_-- == 0) leave();
-}
+bool CrashMedium::killed_now() { return left_ != never && left_-- == 0; }
 
-void CrashMedium::kill_after(std::uint64_t events) {
+void CrashMedium::kill_after(std::uint64_t events, std::uint64_t part) {
   const std::lock_guard lock(mutex_);
   left_ = events;
+  part_ = part;
 }
 
 bool CrashMedium::survives() {
@@ -158,20 +134,6 @@ Trace CrashMedium::end_trace() {
   const std::lock_guard lock(mutex_);
   tracing_ = false;
   return std::exchange(trace_, {});
-}
-
-Status CrashMedium::extend(std::uint64_t from, std::uint64_t to) {
-  // cut and grown again: zero, whatever lay there
-  if (::ftruncate(memory_.get(), static_cast<off_t>(log_bytes_ + from)) != 0 ||
-      ::ftruncate(memory_.get(), static_cast<off_t>(log_bytes_ + to)) != 0)
-    return system_failure(path_, "ftruncate", errno);
-  const std::lock_guard lock(mutex_);
-  if (tracing_) trace_.note(Kind::grow, base::thread_slot(), to);
-  return {};
-}
-
-void CrashMedium::shrink(std::uint64_t to) noexcept {
-  if (::ftruncate(memory_.get(), static_cast<off_t>(log_bytes_ + to)) != 0) return;  // only room is lost
 }
 
 }  // namespace perdure::medium

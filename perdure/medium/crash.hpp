@@ -1,54 +1,47 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// CrashMedium: a medium in DRAM that writes down all that is asked of it, as a Trace from which the explorer (perdure/crash/) makes
-// every image that a power cut could have left. It decides nothing itself: what a store, a flush and a fence promise is
-// crash/persistency.hpp's.
-// A ring's two addresses are one: events name file offsets. It is also a stand-in for a file: append_unit and fence_is_sync are options.
+// CrashMedium: a medium in DRAM that writes down all that is asked of it, as a Trace from which the
+// explorer (perdure/crash/) makes every image that a power cut could have left. It decides nothing
+// itself: which lines are written back when is marked.hpp's, as on real memory; what a store, a
+// write-back and a fence promise is persistency.hpp's. A stand-in for a file (fence_is_sync) stages
+// the log as the file medium does: a killed process leaves those blocks of it that a fence wrote,
+// and all of the data region.
 // Thread safety: everything by any thread, one mutex; the trace's order is the order in which memory changed.
 #pragma once
 
-#include <functional>
+#include <cstddef>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "perdure/medium/mapped.hpp"
+#include "perdure/medium/call_sites.hpp"
+#include "perdure/medium/dram.hpp"
 #include "perdure/medium/trace.hpp"
 
 namespace perdure::medium {
 
-struct CrashOptions {
-  std::uint64_t log_bytes = region_align;
-  std::uint64_t home_bytes = region_align;
-  std::uint64_t max_home_bytes = 0;
-  std::size_t append_unit = line_bytes;
-  bool fence_is_sync = false;
-  std::string path = "crash";         ///< what errors name
-  std::function<void()> before = {};  ///< called before each store, stream, flush and fence: where a scheduler may switch threads
-};
+using CrashOptions = DramOptions;
 
-class CrashMedium final : public MappedMedium {
+class CrashMedium final : public DramMedium {
  public:
   static Result<std::unique_ptr<CrashMedium>> make(const CrashOptions& options);
 
   std::string_view kind() const noexcept override { return "crash"; }
   std::string describe() const override { return "recording in DRAM, for crash exploration"; }
-  void store(std::uint64_t offset, const void* src, std::size_t n) noexcept override;
-  void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept override;
-  void flush(std::uint64_t offset, std::size_t n) noexcept override;
-  Status fence() noexcept override;
-  Status flush_all() noexcept override;
-  void append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override;
 
   /// The trace starts here: what the medium holds now is what it is about (words of the file, log then home, home to its largest size).
   std::vector<std::uint64_t> begin_trace();
   /// Step `step` of the test's thread `of` begins; the first `steps` of its steps are acknowledged.
   void begin(std::uint64_t step, std::uint32_t of = 0);
   void done(std::uint64_t steps, std::uint32_t of = 0);
-  /// After so many more stores, streams, flushes and fences the process is killed: what it does from then on reaches this medium only, and is not
-  /// recorded. 0: at the next one.
-  void kill_after(std::uint64_t events);
+  /// After `events` more stores, streams, write-backs and fences the process is killed: what it
+  /// does from then on reaches this medium only, and is not recorded. 0: at the next one. Of that
+  /// one a part still happens: a store's or stream's first `part` words; on a stand-in for a file,
+  /// a fence's first `part` blocks.
+  void kill_after(std::uint64_t events, std::uint64_t part = 0);
   /// Takes kill_after back; false: it has happened.
   [[nodiscard]] bool survives();
   /// Kills it now, if that has not happened. Returns a medium that holds what this one held then, as memory does that outlives a process; the
@@ -58,22 +51,27 @@ class CrashMedium final : public MappedMedium {
   [[nodiscard]] Trace end_trace();
 
  private:
-  explicit CrashMedium(const CrashOptions& options);
-  Status init();
-  std::byte* address(std::uint64_t offset) const noexcept { return offset < log_bytes_ ? log_ + offset : home_ + (offset - log_bytes_); }
-  void write(TraceEvent::Kind kind, std::uint64_t offset, const void* src, std::size_t n);  // mutex_ held
-  void event();                                                                             // mutex_ held: one of kill_after's
-  void leave();                                                                             // mutex_ held: the process is killed
-  Status extend(std::uint64_t from, std::uint64_t to) override;
-  void shrink(std::uint64_t to) noexcept override;
+  explicit CrashMedium(const CrashOptions& options) : DramMedium(options) {}
+  std::size_t storing(std::uint64_t offset, std::size_t n) override;
+  void interrupted() override { leave(); }
+  void stored(std::uint64_t offset, std::size_t n, bool past_cache) override;
+  void flushed(std::uint64_t first, std::uint64_t count) override;
+  void fenced(bool everything) override;
+  void grown(std::uint64_t home_bytes) override;
+  bool leave_out(const char* call, const void* site) noexcept override { return CallSites::of_process().skip(call, site); }
+  // With mutex_ held:
+  [[nodiscard]] bool killed_now();  // one of kill_after's events: it is the one
+  void leave();                     // the process is killed
+  void stage(std::uint64_t offset, std::uint64_t n);
+  void write_staged(std::uint64_t most, bool everything);
 
-  CrashOptions options_;
-  Descriptor memory_;
-  mutable std::mutex mutex_;
   bool tracing_ = false;
   Trace trace_;
   static constexpr std::uint64_t never = ~std::uint64_t{0};
-  std::uint64_t left_ = never;  // events until it is killed
+  std::uint64_t left_ = never, part_ = 0;  // events until it is killed; what happens of the last
+  std::vector<std::byte> written_;         // fence_is_sync: the log as the file has it
+  // By thread slot: the log's blocks that its next fence writes.
+  std::map<int, std::set<std::uint64_t>> staged_;
   std::unique_ptr<CrashMedium> heir_;
 };
 

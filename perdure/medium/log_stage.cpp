@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "perdure/base/descriptor.hpp"
+
 namespace perdure::medium {
 namespace {
 
@@ -43,7 +45,7 @@ Result<std::unique_ptr<LogStage>> LogStage::make(const OpenMedium& how, int buff
   // Direct writes beside a mapping are safe only where no page-cache folio (at most 2 MiB, aligned) holds both log and home:
   // writing back such a folio for home's sake would put a stale copy of the log over what was written directly.
   if (how.direct && !how.read_only && how.log_bytes % region_align == 0) {
-    s->direct_ = Descriptor(::open(how.path.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC));
+    s->direct_ = Descriptor(base::open_file(how.path.c_str(), O_RDWR | O_DIRECT));
     if (s->direct_ && !how.create) {
       const Buffer probe = aligned_buffer(page_bytes);
       if (!probe || ::pread(s->direct_.get(), probe.get(), page_bytes, 0) < 0) s->direct_ = Descriptor();

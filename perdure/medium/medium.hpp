@@ -12,9 +12,10 @@
 //   M4 nothing orders two lines but a fence;
 //   M5 on a file nothing is durable before its sync, and until then pages may be lost, torn and reordered.
 //
-// Thread safety: store, stream, flush, fence, append may be called by any thread; two threads must not write one 8-byte word at the
-// same time. fence() covers the calling thread's earlier flushes and streams (it may cover others' too). grow, sync, flush_all: one
-// caller at a time. Counters are per thread, summed on reading.
+// Thread safety: store, stream, flush, fence, append may be called by any thread; two threads must
+// not write one 8-byte word at the same time. fence() covers the calling thread's earlier flushes
+// and streams (it may cover others' too). flush_all and grow: one caller of each at a time, beside
+// any other calls. Counters are per thread, summed on reading.
 #pragma once
 
 #include <atomic>
@@ -104,7 +105,12 @@ class Medium {
   }
   /// What the calling thread flushed or streamed is durable when this returns ok. After a failure every later call fails too (L9).
   virtual Status fence() noexcept = 0;
-  /// Every store made so far is durable, flushed or not (REWIND's and Blurred Persistence's flush of everything), file metadata too.
+  /// Every store() that had returned before this call began, on any thread, is durable when it
+  /// returns ok, flushed or not, fenced or not: the flush of everything that REWIND and Blurred
+  /// Persistence ask for. So is what the calling thread streamed or appended, and the file's
+  /// metadata. What another thread streamed or appended is not, before that thread's own fence: no
+  /// instruction of this thread reaches another processor's write-combining buffers. Errors: as
+  /// fence().
   virtual Status flush_all() noexcept = 0;
 
   /// Maps a part of the log range as a ring (see RingMap). The mapping lives as long as the medium.
@@ -138,7 +144,9 @@ class Medium {
     std::atomic<std::uint64_t> stores{0}, stored_bytes{0}, streamed_lines{0}, flushed_lines{0}, fences{0}, syncs{0}, written_bytes{0};
   };
   /// The calling thread's row.
-  [[nodiscard]] Row& row() const noexcept { return rows_[static_cast<std::size_t>(base::thread_slot())]; }
+  [[nodiscard]] Row& row() const noexcept { return row_of(base::thread_slot()); }
+  /// That of the thread with this slot.
+  [[nodiscard]] Row& row_of(int slot) const noexcept { return rows_[static_cast<std::size_t>(slot)]; }
   /// f(first, count) for each run of neighbours.
   template <class F>
   static void each_run(std::span<const std::uint64_t> lines, F&& f) {

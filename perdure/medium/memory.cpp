@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "perdure/base/descriptor.hpp"
+
 namespace perdure::medium {
 namespace {
 
@@ -74,10 +76,10 @@ bool map_sync_works(const std::string& path) {
   if (::stat(path.c_str(), &st) == 0) {
     if (S_ISCHR(st.st_mode)) return path.rfind("/dev/dax", 0) == 0;  // always synchronous
     if (!S_ISREG(st.st_mode)) return false;
-    fd = Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-    if (!fd) fd = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    fd = Descriptor(base::open_file(path.c_str(), O_RDWR));
+    if (!fd) fd = Descriptor(base::open_file(path.c_str(), O_RDONLY));
   } else {
-    fd = Descriptor(::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));  // nameless: leaves nothing behind
+    fd = Descriptor(base::open_file(folder_of(path).c_str(), O_TMPFILE | O_RDWR, 0600));  // nameless: leaves nothing behind
   }
   if (!fd) return false;
   void* p = ::mmap(nullptr, page_bytes, PROT_READ, MAP_SHARED_VALIDATE | MAP_SYNC, fd.get(), 0);

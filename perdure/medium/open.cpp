@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "perdure/base/descriptor.hpp"
 #include "perdure/medium/file.hpp"
 #include "perdure/medium/memory.hpp"
 
@@ -16,8 +17,8 @@ bool direct_works(const std::string& path) {
   struct stat st = {};
   const bool there = ::stat(path.c_str(), &st) == 0;
   if (there && !S_ISREG(st.st_mode)) return false;
-  const Descriptor fd(there ? ::open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC)
-                            : ::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600));
+  const Descriptor fd(there ? base::open_file(path.c_str(), O_RDONLY | O_DIRECT)
+                            : base::open_file(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_DIRECT, 0600));
   return static_cast<bool>(fd);
 }
 

@@ -12,9 +12,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
 #include <vector>
 
+#include "perdure/base/descriptor.hpp"
 #include "perdure/medium/words.hpp"
 
 namespace perdure::medium {
@@ -110,10 +110,9 @@ Descriptor::~Descriptor() {
 }
 
 std::string read_sysfs(const std::string& path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return line;
+  std::string text = base::read_whole_file(path);
+  text.resize(std::min(text.size(), text.find('\n')));
+  return text;
 }
 
 Result<PoolFile> open_pool_file(const OpenMedium& how) {
@@ -123,12 +122,12 @@ Result<PoolFile> open_pool_file(const OpenMedium& how) {
   const bool there = ::stat(how.path.c_str(), &st) == 0;
   file.character_device = there && S_ISCHR(st.st_mode);
   const bool make = how.create && !file.character_device;  // a device is always there: its medium looks whether it is in use
-  const int flags = (how.read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | (make ? O_CREAT | O_EXCL : 0);
+  const int flags = (how.read_only ? O_RDONLY : O_RDWR) | (make ? O_CREAT | O_EXCL : 0);
   if (there && !S_ISREG(st.st_mode) && !file.character_device) {
     if (make) return open_failure(how, EEXIST);
     return failure(Code::invalid, how.path, S_ISDIR(st.st_mode) ? "a folder" : "not a regular file", "a pool file or a /dev/dax device");
   }
-  file.fd = Descriptor(::open(how.path.c_str(), flags, 0666));
+  file.fd = Descriptor(base::open_file(how.path.c_str(), flags, 0666));
   if (!file.fd) return open_failure(how, errno);
   file.home_bytes = how.home_bytes;
   const std::uint64_t wanted = how.log_bytes + how.home_bytes;
@@ -180,7 +179,7 @@ Status allocate_zero(int fd, const std::string& path, std::uint64_t from, std::u
 Status sync_file_and_folder(int fd, const std::string& path) {
   if (::fsync(fd) != 0) return system_failure(path, "fsync", errno);
   const std::string folder = folder_of(path);
-  const Descriptor dir(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor dir(base::open_file(folder.c_str(), O_RDONLY | O_DIRECTORY));
   if (!dir) return system_failure(folder, "open", errno);
   if (::fsync(dir.get()) != 0 && errno != EINVAL) return system_failure(folder, "fsync", errno);
   return {};
@@ -214,7 +213,7 @@ std::string file_system_name(const std::string& path_or_folder) {
 }
 
 Result<Descriptor> make_memory_file(const char* name, std::uint64_t bytes) {
-  Descriptor fd(::memfd_create(name, MFD_CLOEXEC));
+  Descriptor fd(base::open_memory_file(name));
   if (!fd) return system_failure(name, "memfd_create", errno);
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) return system_failure(name, "ftruncate of a memory file", errno);
   return fd;

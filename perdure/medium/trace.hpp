@@ -16,21 +16,25 @@ namespace perdure::medium {
 
 struct TraceEvent {
   enum class Kind : std::uint8_t {
-    store,      ///< an ordinary store
-    stream,     ///< a non-temporal one
-    flush,      ///< `count` lines from the one at `offset` on
-    fence,      ///< of `thread`
-    flush_all,  ///< all that was stored, by whomever
-    killed,     ///< the process was, with all its threads: what it had begun to write back, nobody waits for any more
-    grow,       ///< home is `offset` bytes long now, the new ones zero, durably
-    begin,      ///< step number `offset` of the test's thread `count` begins
-    done        ///< all steps of the test's thread `count` with a number below `offset` are acknowledged
+    store,   ///< an ordinary store
+    stream,  ///< a non-temporal one
+    flush,   ///< `count` lines from the one at `offset` on
+    fence,   ///< of `thread`
+    /// The process was, with all its threads. What it began to write back is waited for no more.
+    killed,
+    /// `count` words from `offset` on, staged by the killed process, are as its heir finds them:
+    /// later stores never happen.
+    lost,
+    grow,   ///< home is `offset` bytes long now, the new ones zero, durably
+    begin,  ///< step number `offset` of the test's thread `count` begins
+    /// All steps of the test's thread `count` with a number below `offset` are acknowledged.
+    done
   };
   Kind kind = Kind::fence;
   std::uint16_t thread = 0;  ///< base::thread_slot()
-  std::uint32_t count = 0;   ///< store, stream: words; flush: lines; begin, done: above
-  std::uint64_t offset = 0;  ///< in the file, a multiple of 8 (store, stream) or 64 (flush)
-  std::uint64_t data = 0;    ///< store, stream: index of the first of `count` values in Trace::words
+  std::uint32_t count = 0;   ///< store, stream, lost: words; flush: lines; begin, done: above
+  std::uint64_t offset = 0;  ///< in the file, a multiple of 8 (store, stream, lost) or 64 (flush)
+  std::uint64_t data = 0;    ///< store, stream, lost: index of the first value in Trace::words
   friend bool operator==(const TraceEvent&, const TraceEvent&) = default;
 };
 

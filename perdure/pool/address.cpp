@@ -8,9 +8,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
+#include <sstream>
 
 #include "perdure/base/checksum.hpp"
+#include "perdure/base/descriptor.hpp"
 #include "perdure/pool/lock.hpp"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -46,7 +47,7 @@ std::string hex(std::uint64_t n) {
 
 // The first mapping in the way, in words.
 std::string occupant(std::uint64_t base, std::uint64_t bytes) {
-  std::ifstream maps("/proc/self/maps");
+  std::istringstream maps(base::read_whole_file("/proc/self/maps"));
   std::string line;
   while (std::getline(maps, line)) {
     unsigned long long from = 0, to = 0;

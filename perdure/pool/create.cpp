@@ -12,12 +12,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 #include <vector>
 
 #include "perdure/base/checksum.hpp"
+#include "perdure/base/descriptor.hpp"
 #include "perdure/pool/header.hpp"
 #include "perdure/pool/heap_apply.hpp"
 
@@ -204,7 +205,7 @@ HeapOp root_op(const Header& header) noexcept {
 Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how, const Identity& who, bool blank, AddressRange& space) {
   Header h{};
   std::memcpy(h.magic, magic, sizeof magic);
-  h.version = first_version;
+  h.version = format_version;
   h.endian = endian_mark;
   if (Status s = fresh_uuid(h.uuid, how.uuid_seed); !s.ok()) return s;
   std::memcpy(h.engine, who.engine.data(), who.engine.size());
@@ -253,7 +254,7 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
 Status sync_folder(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : (slash == 0 ? "/" : path.substr(0, slash));
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int fd = base::open_file(folder.c_str(), O_RDONLY | O_DIRECTORY);
   if (fd < 0) return system_failure(folder, "open", errno);
   const int r = ::fsync(fd), err = errno;
   ::close(fd);
@@ -323,8 +324,8 @@ bool blank_device(int fd) {
 Status create_on_device(const FileLock& lock, const OpenFile& how, const Identity& who, AddressRange& space) {
   struct stat st = {};
   if (::fstat(lock.fd(), &st) != 0) return system_failure(how.path, "fstat", errno);
-  std::uint64_t bytes = 0;
-  std::ifstream("/sys/dev/char/" + number(major(st.st_rdev)) + ":" + number(minor(st.st_rdev)) + "/size") >> bytes;
+  const std::string size = "/sys/dev/char/" + number(major(st.st_rdev)) + ":" + number(minor(st.st_rdev)) + "/size";
+  const std::uint64_t bytes = std::strtoull(base::read_whole_file(size).c_str(), nullptr, 10);
   const auto plan = plan_on_device(bytes, how, who);
   if (!plan.ok()) return plan.status();
   medium::OpenMedium m;

@@ -22,10 +22,14 @@ namespace perdure::pool {
 
 inline constexpr char magic[8] = {'P', 'E', 'R', 'D', 'U', 'R', 'E', '\0'};
 inline constexpr char unfinished_magic[8] = {'P', 'E', 'R', 'D', 'U', 'R', 'E', '+'};  ///< at header_b of a device: see create_on_device
-inline constexpr std::uint32_t format_version = 3;                                     ///< the newest that is read
-/// The oldest, and what a new pool has. A pool gets the newest when its log is first to hold what only that knows (log/record.hpp: combined records),
-/// so that a library that does not know it refuses the pool instead of taking such a record for a torn one.
-inline constexpr std::uint32_t first_version = 2;
+/// The newest that is read, and what a new pool has. A pool of an older one keeps it until it first needs a feature (features.hpp).
+inline constexpr std::uint32_t format_version = 4;
+inline constexpr std::uint32_t first_version = 2;     ///< the oldest that is read
+inline constexpr std::uint32_t combined_version = 3;  ///< version 2, but that the log may hold combined records (log/record.hpp)
+inline constexpr std::uint32_t feature_version = 4;   ///< the header has three words of features; what comes later is one of them
+/// Seed of the header's checksum, the same in all versions: a build that does not know a version sees a sound header of another version,
+/// and says so, instead of taking it for damage.
+inline constexpr std::uint64_t header_seed = 2;
 inline constexpr std::uint32_t endian_mark = 0x01020304;
 inline constexpr std::uint64_t header_a = 0;
 inline constexpr std::uint64_t header_b = 64 << 10;
@@ -59,15 +63,18 @@ struct Header {
   std::uint64_t root_bytes;
   std::uint64_t fingerprint;  ///< base::hash_bytes(text, length, 0) of the root type's whole layout text
 
-  std::uint64_t sequence;      ///< rises at every write of the header
-  std::uint64_t home_bytes;    ///< home's length: grows
-  std::uint64_t epoch;         ///< F2
-  std::uint64_t applied;       ///< X: home holds every transaction with id <= applied; logs above it are replayed
-  std::uint32_t clean;         ///< 1: closed in order, the rings hold nothing
-  std::uint32_t heap_exact;    ///< 1: heap_used is exact when `clean` (no opening since creation had to recover)
-  std::uint64_t heap_used;     ///< bytes in allocated blocks: exact when clean and heap_exact, else a hint
-  std::uint64_t created_unix;  ///< seconds
-  std::uint64_t reserved1[4];
+  std::uint64_t sequence;           ///< rises at every write of the header
+  std::uint64_t home_bytes;         ///< home's length: grows
+  std::uint64_t epoch;              ///< F2
+  std::uint64_t applied;            ///< X: home holds every transaction with id <= applied; logs above it are replayed
+  std::uint32_t clean;              ///< 1: closed in order, the rings hold nothing
+  std::uint32_t heap_exact;         ///< 1: heap_used is exact when `clean` (no opening since creation had to recover)
+  std::uint64_t heap_used;          ///< bytes in allocated blocks: exact when clean and heap_exact, else a hint
+  std::uint64_t created_unix;       ///< seconds
+  std::uint64_t features_write;     ///< from version 4 on (before: 0): what a program must know to write the pool (features.hpp)
+  std::uint64_t features_read;      ///< what it must know to read it
+  std::uint64_t features_optional;  ///< what it may ignore
+  std::uint64_t reserved1;
   std::uint64_t ring_head[max_rings];  ///< position (bytes since the epoch began) of each ring's first record not yet recycled
 
   char layout[layout_capacity];  ///< text of the root type's layout
@@ -77,7 +84,8 @@ struct Header {
 static_assert(std::endian::native == std::endian::little, "a pool's integers are little-endian and are used in place");
 static_assert(sizeof(Header) == 4096 && std::is_trivially_copyable_v<Header>);
 static_assert(offsetof(Header, uuid) == 16 && offsetof(Header, engine) == 32 && offsetof(Header, base) == 64);
-static_assert(offsetof(Header, sequence) == 136 && offsetof(Header, ring_head) == 224 && offsetof(Header, layout) == 1248);
+static_assert(offsetof(Header, sequence) == 136 && offsetof(Header, features_write) == 192 && offsetof(Header, ring_head) == 224 &&
+              offsetof(Header, layout) == 1248);
 static_assert(offsetof(Header, checksum) == 4088);
 
 /// Where ring i begins. The rings end where the log range does: of whole 2 MiB on a device-dax, which can be mapped in no other pieces, they

@@ -34,6 +34,8 @@ std::string contradiction(const Header& h) {
   if (h.append_unit != 64 && h.append_unit != 4096) return "append_unit " + number(h.append_unit);
   for (std::uint32_t i = 0; i < h.ring_count; ++i)
     if (h.ring_head[i] % h.append_unit != 0) return "ring_head " + number(h.ring_head[i]) + " in units of " + number(h.append_unit);
+  if (h.version < feature_version && (h.features_write | h.features_read | h.features_optional) != 0)
+    return "features in a header of version " + number(h.version);
   if (h.layout_bytes > layout_capacity) return "layout_bytes " + number(h.layout_bytes);
   if (h.root_offset > h.home_bytes || h.root_bytes > h.home_bytes - h.root_offset) return "a root object outside home";
   return {};
@@ -126,7 +128,7 @@ Status other_layout(const std::string& path, const Header& h, std::string_view m
 }  // namespace
 
 std::uint64_t header_checksum(const Header& header) noexcept {
-  return base::hash_bytes(&header, offsetof(Header, checksum), first_version);
+  return base::hash_bytes(&header, offsetof(Header, checksum), header_seed);
 }
 
 CopyState judge(const Header& copy, std::string* why_impossible) {

@@ -186,17 +186,15 @@ bool Heap::find_more(Search& search, std::unique_lock<std::mutex>& lock, std::ui
   }
 }
 
-// Looks for spans of earlier sessions that have no block, a step at a time, until a step finds one;
-// false when there are none left.
+// Looks at some spans of earlier sessions; false when there are none left. After each step others
+// may have the mutex: they need not wait until all of a large pool has been looked at. They may have
+// grown the pool or given blocks back, so that the caller must see what there is now, whether this
+// step found an empty span or not.
 bool Heap::look(std::unique_lock<std::mutex>& lock) {
-  Central& central = impl_->central;
-  for (;;) {
-    const std::uint64_t before = central.free_chunks();
-    if (central.look_for_empty(look_step, impl_->pool.home_bytes()) == 0) return false;
-    if (central.free_chunks() != before) return true;
-    lock.unlock();  // other threads need not wait until all of a large pool has been looked at
-    lock.lock();
-  }
+  if (impl_->central.look_for_empty(look_step, impl_->pool.home_bytes()) == 0) return false;
+  lock.unlock();
+  lock.lock();
+  return true;
 }
 
 // Where more than half of the data region is in use a search would bring less than half of it, and

@@ -7,13 +7,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
+
+#include "perdure/base/descriptor.hpp"
 
 namespace perdure::pool {
 namespace {
@@ -65,7 +67,7 @@ using Folder = std::unique_ptr<DIR, CloseFolder>;
 // "process 4711 (loader)" for every other process that has the file open, as far as /proc shows it to us.
 std::string who_has(const Identity& file) {
   std::string found;
-  const Folder proc(::opendir("/proc"));
+  const Folder proc(base::open_folder("/proc"));
   if (!proc) return found;
   int named = 0;
   while (const dirent* p = ::readdir(proc.get())) {
@@ -73,7 +75,7 @@ std::string who_has(const Identity& file) {
     const long pid = std::strtol(p->d_name, &end, 10);
     if (end == p->d_name || *end != '\0' || pid == ::getpid()) continue;
     const std::string folder = std::string("/proc/") + p->d_name + "/fd";
-    const Folder fds(::opendir(folder.c_str()));
+    const Folder fds(base::open_folder(folder.c_str()));
     if (!fds) continue;
     bool has = false;
     while (const dirent* f = has ? nullptr : ::readdir(fds.get())) {
@@ -85,8 +87,8 @@ std::string who_has(const Identity& file) {
       found += ", ...";
       break;
     }
-    std::string name;
-    std::ifstream(std::string("/proc/") + p->d_name + "/comm") >> name;
+    std::string name = base::read_whole_file(std::string("/proc/") + p->d_name + "/comm");
+    name.resize(std::min(name.size(), name.find('\n')));
     found += (found.empty() ? "process " : ", process ") + std::to_string(pid) + (name.empty() ? "" : " (" + name + ")");
   }
   return found;
@@ -125,7 +127,7 @@ Result<FileLock> FileLock::acquire(const std::string& path, Mode mode, const std
   Entry entry{r.last_id + 1, {}, -1, shown};
   r.open.reserve(r.open.size() + 1);  // from here on nothing is allocated: nothing throws while the file is open and the guard is held
   const int flags = mode == Mode::read ? O_RDONLY | O_NONBLOCK : (mode == Mode::create ? O_RDWR | O_CREAT : O_RDWR);
-  const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOCTTY, 0666);
+  const int fd = base::open_file(path.c_str(), flags | O_NOCTTY, 0666);
   if (fd < 0) return open_failure(shown, mode, errno);
   struct Closer {
     int fd;

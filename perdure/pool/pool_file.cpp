@@ -5,6 +5,7 @@
 #include "perdure/pool/pool_file.hpp"
 
 #include "perdure/pool/create.hpp"
+#include "perdure/pool/features.hpp"
 #include "perdure/pool/header.hpp"
 #include "perdure/pool/heap.hpp"
 
@@ -61,6 +62,8 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Iden
   if (!chosen.ok()) return chosen.status();
   pool->header_ = chosen->header;
   pool->write_b_first_ = chosen->write_b_first;
+  // First: a feature may change what all else means.
+  if (Status s = check_features(how.path, pool->header_, !how.read_only); !s.ok()) return s;
   if (Status s = check_identity(how.path, pool->header_, who); !s.ok()) return s;
   if (how.read_only && pool->header_.clean != 1) return needs_recovery(how.path);
   if (!how.read_only && !pool->created_ &&
@@ -104,6 +107,7 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open_on(std::unique_ptr<medium::Medi
   if (!chosen.ok()) return chosen.status();
   pool->header_ = chosen->header;
   pool->write_b_first_ = chosen->write_b_first;
+  if (Status s = check_features(pool->path_, pool->header_, !pool->read_only_); !s.ok()) return s;
   if (Status s = check_identity(pool->path_, pool->header_, who); !s.ok()) return s;
   if (pool->read_only_ && pool->header_.clean != 1) return needs_recovery(pool->path_);
   return finish_open(std::move(pool), who);

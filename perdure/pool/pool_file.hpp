@@ -27,6 +27,7 @@
 namespace perdure::pool {
 
 class Heap;
+enum class Feature : std::uint8_t;
 
 /// What the caller of open wants of the file.
 struct OpenFile {
@@ -79,6 +80,12 @@ class PoolFile {
   /// Under the header's lock (grow() takes it too): calls change(header) and writes both copies (F1). What the caller made durable
   /// before stays before. Thread safe.
   Status publish(const std::function<void(Header&)>& change = {});
+  /// FEATURE-1: when this returns ok, both copies of the header durably have the feature's bit, and the pool may hold what needs it. A
+  /// pool of an older version becomes version 4; one that has the feature is left alone. Errors: `read_only`; the medium's, after which
+  /// the pool does not have the feature. Call it after start_session, or, for what recovery itself needs, in a publish() of its own.
+  /// Thread safe; two fences where the bit is new.
+  Status require_feature(Feature feature);
+  [[nodiscard]] bool has_feature(Feature feature) const;  ///< thread safe
 
   /// Reserves the view's address space (start_session does it where nobody did before): `incompatible` names what has the base. open()
   /// calls it when it is given a layout, so that a pool that can't be mapped is refused before recovery writes.
@@ -112,7 +119,8 @@ class PoolFile {
   std::unique_ptr<medium::Medium> medium_;
   AddressRange space_;  // before heap_: the view is unmapped after the heap is gone
   std::unique_ptr<Heap> heap_;
-  std::mutex header_mutex_, grow_mutex_;  // grow_mutex_ first
+  mutable std::mutex header_mutex_;
+  std::mutex grow_mutex_;  // before header_mutex_
   Header header_{};
   std::atomic<std::uint64_t> home_bytes_{0};
   std::byte* view_ = nullptr;

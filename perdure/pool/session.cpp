@@ -2,9 +2,11 @@
 //
 // A session: from the view's mapping to the clean end. See pool_file.hpp.
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "perdure/pool/create.hpp"
+#include "perdure/pool/features.hpp"
 #include "perdure/pool/header.hpp"
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/heap_apply.hpp"
@@ -24,6 +26,30 @@ Status PoolFile::publish(const std::function<void(Header&)>& change) {
   if (read_only_) return failure(Code::read_only, path_, "a change of a pool that is open for reading only", {}, "open it for writing");
   if (change) change(header_);
   return write_header(*medium_, header_, write_b_first_);
+}
+
+Status PoolFile::require_feature(Feature feature) {
+  assert(info(feature).implemented);
+  const std::lock_guard guard(header_mutex_);
+  if (pool::has_feature(header_, feature)) return {};
+  if (read_only_)
+    return failure(Code::read_only, path_, "a pool without the feature '" + std::string(info(feature).name) + "', open for reading only",
+                   {}, "open it for writing");
+  const Header before = header_;
+  set_feature(header_, feature);
+  Status s = write_header(*medium_, header_, write_b_first_);
+  if (!s.ok()) {  // no later header may claim what was never used; the sequence goes on, since a copy may have it
+    header_.version = before.version;
+    header_.features_write = before.features_write;
+    header_.features_read = before.features_read;
+    header_.features_optional = before.features_optional;
+  }
+  return s;
+}
+
+bool PoolFile::has_feature(Feature feature) const {
+  const std::lock_guard guard(header_mutex_);
+  return pool::has_feature(header_, feature);
 }
 
 Status PoolFile::reserve_view() {

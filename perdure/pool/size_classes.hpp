@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Size classes of small blocks, and where a block lies in its span. Pure arithmetic, part of the format: changing a number here is a
-// new format version.
+// feature of its own (features.hpp).
 //
 // Sizes: 16-byte steps to 128, then four a doubling to 64 KiB: 44 classes, at most 25 % of a block is padding (16 bytes below 128).
 // A span is 64 KiB for blocks to 4 KiB, 16 of the largest blocks of its doubling above: a bitmap (1 bit a block, padded to 64 bytes)

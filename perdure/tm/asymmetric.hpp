@@ -9,19 +9,11 @@
 
 #include <atomic>
 
+#include "perdure/base/thread_sanitizer.hpp"
+
 namespace perdure::tm {
 
-#if defined(__has_feature)
-#define PERDURE_HAS_FEATURE(x) __has_feature(x)
-#else
-#define PERDURE_HAS_FEATURE(x) 0
-#endif
-#if defined(__SANITIZE_THREAD__) || PERDURE_HAS_FEATURE(thread_sanitizer)
-inline constexpr bool under_thread_sanitizer = true;
-#else
-inline constexpr bool under_thread_sanitizer = false;
-#endif
-#undef PERDURE_HAS_FEATURE
+using base::under_thread_sanitizer;
 
 namespace detail {
 extern std::atomic<bool> membarrier_works;  // written once, before the first transaction

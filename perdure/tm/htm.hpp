@@ -2,15 +2,18 @@
 //
 // htm: hardware transactions, and a global lock for those that the hardware fails (DudeTM, ASPLOS '17, sections 4.2 and 5.7: five tries, then the lock).
 //
-// Htm<Hardware>: Rtm (rtm.hpp), or RtmStandIn (rtm_stand_in.hpp), a software one for machines without: tries, lock, stamps and what a thread shows are the same
-// code. A try reads the lock right after it has begun, so whoever takes the lock aborts it: the holder is alone. Reads and writes are plain. An undo log is kept
-// all the same: an exception must leave a transaction, so rollback() undoes and then commits what has changed nothing.
-// Ids are stamps (stamps.hpp): drawn in the try, after all else, or by the holder before he lets go. Isolation ends before before_publish runs, which
-// may store to lines that others read: it is for order `prefix` alone, where nobody is told before the persister has seen all up to his stamp.
-// What a thread shows (Slot::pending) is stored outside of the try, since a store in it is seen by nobody:
-//   T1  pending <= the stamp, from before the try begins until before_publish has returned.
-//   T2  complete() reads the time first and pendings then. Where it misses a pending, that store left its thread later; a locked instruction and then the
-//       stamp follow in that thread, so the stamp is above complete()'s time.
+// Htm<Hardware>: Rtm (rtm.hpp), or RtmStandIn (rtm_stand_in.hpp), a software one for machines without: tries, lock, commit timestamps and what a thread shows
+// are the same code. A try reads the lock right after it has begun, so a thread that takes the lock aborts it: the holder is alone. Reads and writes are plain.
+// An undo log is kept all the same: an exception must leave a transaction, so rollback() undoes and then commits what has changed nothing.
+// Ids are commit timestamps (stamps.hpp): drawn in the try, after all else, or by the holder before it releases the lock. Isolation ends before before_publish
+// runs, which may store to lines that others read: it is for order `prefix` alone, where nothing is acknowledged before the persister has seen all up to its
+// timestamp. What a thread shows (Slot::pending) is stored outside of the try, since a store in it is seen by no other thread:
+//   T1  pending <= the commit timestamp, visible to every thread before the timestamp's counter is read, until before_publish has returned. The store alone does
+//       not give that: it may wait in the store buffer while the counter is read. drain() lies between. A locked instruction in its place does not do: in a
+//       transaction of RTM it leaves the store buffer as it is (seen on a Xeon: one commit in 3,000 was not shown in time).
+//   T2  complete() reads the time first and pendings then. A pending that it misses became visible later, so its thread reads the counter later still (T1), and
+//       that timestamp is above complete()'s time.
+// The same drain() gives D1 of stamps.hpp: the lines that the try has written are owned before its timestamp is drawn.
 // Thread safety: a context is its thread's; contexts of one Shared run together.
 #pragma once
 
@@ -58,11 +61,18 @@ struct Htm {
     }
     /// Every transaction with a stamp <= the result has returned from before_publish. A later answer may be lower; the earlier one still holds.
     [[nodiscard]] std::uint64_t complete() const noexcept {
-      std::uint64_t all = clock.now();                            // first (T2)
-      const int n = domain.used.load(std::memory_order_acquire);  // pairs with enter: who is missed draws later
+      std::uint64_t all = clock.now();  // first (T2)
+      Hardware::point();
+      const int n = domain.used.load(std::memory_order_acquire);  // pairs with enter: a slot that is missed draws later
       for (int i = 0; i < n; ++i)
         all = std::min(all, domain.slots[i].pending.load(std::memory_order_acquire) - 1);  // pairs with the release that ends a commit
       return all;
+    }
+    /// Tries that committed.
+    [[nodiscard]] std::uint64_t committed() const noexcept {
+      std::uint64_t sum = 0;
+      for (const Own& o : own) sum += o.committed.load(std::memory_order_relaxed);
+      return sum;
     }
     /// Tries that ended so. What the contexts do not throw, and so nobody counts.
     [[nodiscard]] std::uint64_t aborts(Abort why) const noexcept {
@@ -72,8 +82,7 @@ struct Htm {
     }
     [[nodiscard]] std::uint64_t unseen_aborts() const noexcept {
       std::uint64_t sum = 0;
-      if constexpr (Hardware::returns_to_start)
-        for (int i = 1; i < abort_causes; ++i) sum += aborts(static_cast<Abort>(i));
+      for (const Own& o : own) sum += o.unseen_aborts();
       return sum;
     }
     /// Transactions that ran under the lock.
@@ -84,8 +93,14 @@ struct Htm {
     }
 
     struct alignas(128) Own {  ///< a slot's, beside Slot: only its thread writes, and never in a try
-      std::atomic<std::uint64_t> newest{0}, locked{0};
+      std::atomic<std::uint64_t> newest{0}, locked{0}, committed{0};
       std::atomic<std::uint64_t> aborts[abort_causes]{};
+      [[nodiscard]] std::uint64_t unseen_aborts() const noexcept {
+        std::uint64_t sum = 0;
+        if constexpr (Hardware::returns_to_start)
+          for (int i = 1; i < abort_causes; ++i) sum += aborts[i].load(std::memory_order_relaxed);
+        return sum;
+      }
     };
 
     const StampClock clock;
@@ -144,6 +159,8 @@ struct Htm {
     [[nodiscard]] bool direct() const noexcept { return !Hardware::buffers || holds_; }
     [[nodiscard]] bool alone() const noexcept { return direct() || try_.committing(); }  // in a try of Rtm whatever it stores is isolated
     [[nodiscard]] UndoLog& undo() noexcept { return undo_; }
+    /// Retries of this context's slot that no Conflict told of: the hardware went back to begin().
+    [[nodiscard]] std::uint64_t unseen_aborts() const noexcept { return own_.unseen_aborts(); }
 
     /// `isolated()` runs where nothing fails any more and nobody sees what it stores before all is seen; before_publish(id) when all is seen.
     template <class Isolated, class F>
@@ -151,9 +168,10 @@ struct Htm {
       if (holds_)
         show_pending();  // not before: a holder may take long, and others need not wait for him to be durable
       else
-        try_.last_point_of_failure();
+        try_.last_point_of_failure(shared_.clock);
       isolated();
-      const std::uint64_t id = shared_.clock.draw(me_);
+      try_.drain();  // T1, D1
+      const std::uint64_t id = holds_ ? shared_.clock.draw(me_) : try_.draw(shared_.clock, me_);
       end();
       before_publish(id);
       own_.newest.store(id, std::memory_order_release);  // pairs with last
@@ -198,7 +216,7 @@ struct Htm {
 
    private:
     static void add(std::atomic<std::uint64_t>& c) noexcept { c.store(c.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
-    void show_pending() noexcept { slot_.pending.store(shared_.clock.now() + 1, std::memory_order_release); }  // T1; pairs with complete
+    void show_pending() noexcept { try_.show(slot_.pending, shared_.clock.now() + 1); }  // T1; pairs with complete
     void count(Abort why) noexcept {
       add(own_.aborts[static_cast<std::size_t>(why)]);
       if (why == Abort::not_here) tries_ = most_tries;
@@ -213,8 +231,8 @@ struct Htm {
     void take_lock() noexcept {
       do wait_until_free();
       while (shared_.held.exchange(true, std::memory_order_acq_rel));  // acquire pairs with free_lock
-      slot_.pending.store(no_id, std::memory_order_release);  // pairs with complete
       try_.shut_out();
+      slot_.pending.store(no_id, std::memory_order_release);  // pairs with complete
       holds_ = true;
     }
     void free_lock() noexcept {
@@ -225,8 +243,10 @@ struct Htm {
     void end() noexcept {
       if (holds_)
         free_lock();
-      else
+      else {
         try_.end();
+        add(own_.committed);
+      }
     }
     void finish() noexcept {
       slot_.pending.store(no_id, std::memory_order_release);  // pairs with complete: what before_publish did is seen

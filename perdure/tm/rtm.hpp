@@ -20,6 +20,7 @@ struct Rtm {
 
   static Status supported() { return base::rtm::support(); }
   static void leave() noexcept { base::rtm::leave(); }
+  static void point() noexcept {}
 
   struct Shared {
     Shared() noexcept { base::rtm::use(); }
@@ -33,6 +34,11 @@ struct Rtm {
       const unsigned status = base::rtm::begin();
       return __builtin_expect(status == base::rtm::started, 1) ? Abort::none : cause_of(status);
     }
+    void show(std::atomic<std::uint64_t>& a, std::uint64_t v) const noexcept {
+      a.store(v, std::memory_order_release);
+    }  // pairs with complete
+    void drain() const noexcept { drain_store_buffer(); }
+    [[nodiscard]] std::uint64_t draw(const StampClock& clock, int slot) const noexcept { return clock.draw(slot); }
     void abort_held() const noexcept { base::rtm::abort<base::rtm::lock_is_held>(); }
     void abort_conflict() const noexcept {}
     [[nodiscard]] std::uint64_t read(const std::uint64_t* a) const noexcept { return *a; }
@@ -41,7 +47,7 @@ struct Rtm {
     void put(std::uint64_t* a, std::uint64_t v) const noexcept { *a = v; }
     void recheck(bool) const noexcept {}
     [[nodiscard]] static constexpr bool committing() noexcept { return false; }
-    void last_point_of_failure() const noexcept {}  // it is end(): a failure comes back to start()
+    void last_point_of_failure(const StampClock&) const noexcept {}  // it is end(): a failure comes back to start()
     [[nodiscard]] std::uint64_t time_of_reads(const StampClock& clock) const noexcept { return clock.now(); }
     void end() const noexcept { base::rtm::end(); }
     void cancel() const noexcept { base::rtm::end(); }  // all is undone; what was thrown stays

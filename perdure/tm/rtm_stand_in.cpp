@@ -12,7 +12,30 @@ void RtmStandIn::leave() {
   if (Try::current != nullptr) Try::current->abort(Abort::not_here);
 }
 
+void RtmStandIn::Try::show(std::atomic<std::uint64_t>& a, std::uint64_t v) noexcept {
+  empty_store_buffer();  // stores leave it in their order
+  shown_ = &a;
+  shown_value_ = v;
+  if (!limits_.store_buffer) empty_store_buffer();
+  point();
+}
+
+void RtmStandIn::Try::empty_store_buffer() noexcept {
+  if (shown_ == nullptr) return;
+  shown_->store(shown_value_, std::memory_order_release);  // pairs with complete
+  shown_ = nullptr;
+}
+
+void RtmStandIn::Try::drain() noexcept {
+  if (current == this && !limits_.drains_in_try) return;
+  drain_store_buffer();  // the processor's own
+  empty_store_buffer();
+  owns_late_ = false;
+  point();
+}
+
 Abort RtmStandIn::Try::start() noexcept {
+  point();
   for (int spins = 0;;) {
     const std::uint64_t now = shared_.sequence.load(std::memory_order_acquire);  // pairs with end and let_in
     if (now % 2 == 0) {
@@ -20,7 +43,10 @@ Abort RtmStandIn::Try::start() noexcept {
       current = this;
       return Abort::none;
     }
-    if (held_.load(std::memory_order_relaxed)) return Abort::lock_held;
+    if (held_.load(std::memory_order_relaxed)) {
+      empty_store_buffer();
+      return Abort::lock_held;
+    }
     if (++spins > 100) std::this_thread::yield();
   }
 }
@@ -67,7 +93,12 @@ void RtmStandIn::Try::put(std::uint64_t* a, std::uint64_t v) noexcept {
   --kept_;
 }
 
-void RtmStandIn::Try::last_point_of_failure() {
+void RtmStandIn::Try::last_point_of_failure(const StampClock& clock) {
+  if (limits_.store_buffer) {
+    counter_ = clock.tick();
+    owns_late_ = true;
+    point();
+  }
   std::uint64_t expected = snapshot_;
   // acquire pairs with end: who committed before is seen; release is nobody's. A doomed one never finds its snapshot.
   while (snapshot_ == doomed || !shared_.sequence.compare_exchange_strong(expected, snapshot_ + 1, std::memory_order_acq_rel)) {
@@ -90,10 +121,12 @@ std::uint64_t RtmStandIn::Try::time_of_reads(const StampClock& clock) {
 void RtmStandIn::Try::end() noexcept {
   if (committing_) let_in();
   cancel();
+  point();
 }
 
 void RtmStandIn::Try::cancel() noexcept {
-  committing_ = false;
+  empty_store_buffer();  // a transaction's end drains it
+  committing_ = owns_late_ = false;
   current = nullptr;
   snapshot_ = doomed;
   reads_.clear();
@@ -104,6 +137,7 @@ void RtmStandIn::Try::cancel() noexcept {
 }
 
 void RtmStandIn::Try::shut_out() noexcept {
+  empty_store_buffer();  // the lock was taken by a locked instruction
   for (int spins = 0;;) {
     std::uint64_t now = shared_.sequence.load(std::memory_order_relaxed) & ~std::uint64_t{1};
     if (shared_.sequence.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel)) return;  // acquire pairs with end

@@ -6,6 +6,8 @@
 // NOrec (Dalessandro, Spear, Scott, PPoPP '10): one sequence lock, odd while a commit writes; stores are buffered; what was read is compared by value whenever the
 // sequence has moved, so a try never sees two states (opacity). The lock's holder keeps the sequence odd, as RTM's holder has aborted all: who reads then is aborted.
 // As hardware does, it aborts when too many lines were touched (Limits), and at random. There are no registers to roll back, so an abort is a Conflict.
+// A store buffer can be modelled (Limits::store_buffer): what show() stores is visible to others when the buffer drains, and a try's lines are owned then: at
+// drain(), or at the try's end. So a protocol that lacks its drain(), or has an instruction there that drains nothing in a transaction, is found without RTM.
 // Thread safety: as Htm. Every access to the pool's words is atomic: a try looks at what others are writing.
 #pragma once
 
@@ -31,7 +33,13 @@ struct RtmStandIn {
   struct Limits {
     std::uint32_t lines_read = 8192, lines_written = 512;  ///< what a try may touch: a first-level cache of 32 KiB, and what reads spill to
     std::uint32_t abort_one_in = 2000;                     ///< accesses; 0: never
+    bool store_buffer = false;                             ///< model it
+    bool drains_in_try = true;  ///< drain() in a try is an MFENCE; false: a locked instruction, which drains nothing there
+    void (*point)() = nullptr;  ///< called where another thread may go on, for tests that decide which one does
   };
+  static void point() noexcept {
+    if (void (*const p)() = limits().point; p != nullptr) p();
+  }
   static Limits& limits() noexcept {
     static Limits all;
     return all;
@@ -49,6 +57,11 @@ struct RtmStandIn {
         : shared_(shared), held_(held), limits_(limits()), random_(base::mix(static_cast<std::uint64_t>(slot) + 1)) {}
 
     Abort start() noexcept;
+    void show(std::atomic<std::uint64_t>& a, std::uint64_t v) noexcept;
+    void drain() noexcept;
+    [[nodiscard]] std::uint64_t draw(const StampClock& clock, int slot) const noexcept {
+      return owns_late_ ? clock.draw(slot, counter_) : clock.draw(slot);
+    }
     void abort_held() noexcept { cancel(); }
     void abort_conflict() { abort(Abort::conflict); }
     [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
@@ -77,7 +90,7 @@ struct RtmStandIn {
       if (stale || shared_.sequence.load(std::memory_order_acquire) != snapshot_) abort(Abort::conflict);  // pairs with end
     }
     [[nodiscard]] bool committing() const noexcept { return committing_; }
-    void last_point_of_failure();
+    void last_point_of_failure(const StampClock& clock);
     [[nodiscard]] std::uint64_t time_of_reads(const StampClock& clock);
     void end() noexcept;
     void cancel() noexcept;
@@ -100,6 +113,7 @@ struct RtmStandIn {
 
     [[noreturn]] void abort(Abort why);
     void validate();  // a newer snapshot, or Conflict
+    void empty_store_buffer() noexcept;
     void touch(const std::uint64_t* a, std::uint64_t bit) {
       const std::uint64_t line = address_of(a) >> 6;
       const std::uint64_t* const seen = lines_.find(line);
@@ -117,6 +131,10 @@ struct RtmStandIn {
     std::uint64_t snapshot_ = doomed;
     Abort cause_ = Abort::none;
     bool committing_ = false;
+    bool owns_late_ = false;     // the modelled store buffer holds the try's stores: the counter was read before its lines were owned
+    std::uint64_t counter_ = 0;  // then
+    std::atomic<std::uint64_t>* shown_ = nullptr;  // a store of show() that the modelled store buffer holds
+    std::uint64_t shown_value_ = 0;
     std::uint32_t lines_read_ = 0, lines_written_ = 0;
     std::uint64_t kept_ = 0;
     std::vector<Read> reads_;

@@ -48,8 +48,11 @@ static inline const char* scratch(const char* name) {
   return path;
 }
 
-/* Small pools, so that a test that makes many of them is quick. */
+void perdure_test_watch_again(void); /* tests/support/watchdog.hpp: the limit begins again */
+
+/* Small pools, so that a test that makes many of them is quick. Each has the time limit to itself. */
 static inline perdure_options small(const char* engine, const char* medium, uint64_t root_bytes) {
+  perdure_test_watch_again();
   perdure_options o = {0};
   o.root_bytes = root_bytes;
   o.layout = "test/1";

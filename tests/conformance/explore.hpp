@@ -15,6 +15,7 @@
 
 #include "perdure/crash/crashtest.hpp"
 #include "tests/conformance/ways.hpp"
+#include "tests/support/watchdog.hpp"
 
 namespace perdure::conformance {
 
@@ -98,11 +99,15 @@ void explore_instance(const engine::Entry& entry, const Budget& budget, std::vec
     if (budget.progress) budget.progress(row.engine + " " + row.workload + " " + way.name);
     crash::Seen seen;
     crashtest::Report report;
+    // A round ends by itself after plan.explore.seconds; the limit for one that hangs comes on top.
+    if (const double limit = test::case_limit(); limit > 0)
+      test::watch((both + " " + way.name + ", seed " + std::to_string(seed)).c_str(), left() + limit);
     try {
       report = crashtest::explore<Workload, any_engine>(plan, seen);
     } catch (const std::exception& e) {
       report.failure = e.what();
     }
+    test::unwatch();
     row.counts += report.counts;
     ++row.rounds;
     row.pairs.insert(pair);

@@ -18,6 +18,7 @@
 #include "tests/conformance/ways.hpp"
 #include "tests/crash/scheduler.hpp"
 #include "tests/engine/suite.hpp"
+#include "tests/support/watchdog.hpp"
 
 namespace perdure::test {
 namespace {
@@ -88,6 +89,7 @@ void transfer(Tx& tx, Root& r, std::size_t t, unsigned i, std::uint64_t choice, 
 /// `preempt`: two threads with programs of their own, the first, or a thread of the library, held back at that point of its last three steps (Scheduler::preempt_at).
 Recorded run(const Entry& e, const Way& way, std::uint64_t seed, std::size_t threads, unsigned each, bool lies = false,
              std::uint64_t schedule = 0, std::uint64_t preempt = 0) {
+  watch_again();  // the limit is of one run
   crashtest::Plan plan;
   plan.seed = seed;
   plan.durability = way.durability;
@@ -217,6 +219,7 @@ std::string explore(const Entry& e, Recorded& run, std::size_t threads, crash::M
   options.from = from;
   options.to = to;
   crash::Seen seen;
+  watch_again();
   crash::Explorer explorer(*arena, *run.image, subject, options, seen);
   explorer.run(run.trace);
   counts += explorer.counts();

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "perdure/container/hash_map.hpp"
+#include "perdure/pool/features.hpp"
 #include "tests/engine/suite.hpp"
 #include "tests/medium/scratch.hpp"
 
@@ -136,19 +137,19 @@ TEST(Dudetm, CombinationAndCompressionWriteLess) {
   EXPECT_LT(both.log_written, both.log_combined);
 }
 
-// A library that does not know combined records would take one for a torn record: the header's version keeps it away.
-TEST(Dudetm, CombinationRaisesThePoolsVersion) {
+// A library that does not know combined records would take one for a torn record: the feature's bit keeps it away.
+TEST(Dudetm, CombinationIsAFeatureOfThePool) {
   const Scratch scratch("/dev/shm");
-  const auto version = [&] {
+  const auto combined = [&] {
     std::ifstream file(scratch.path(), std::ios::binary);
     pool::Header header;
     file.read(reinterpret_cast<char*>(&header), sizeof header);
-    return header.version;
+    return pool::has_feature(header, pool::Feature::combined_records);
   };
   DudetmPool::open(scratch.path(), options_for("dudetm")).close();
-  EXPECT_EQ(pool::first_version, version());
+  EXPECT_FALSE(combined());
   auto pool = DudetmPool::open(scratch.path(), options_for("dudetm-combined"));
-  EXPECT_EQ(pool::format_version, version()) << "before the first transaction";
+  EXPECT_TRUE(combined()) << "before the first transaction";
 }
 
 // A group that is not full does not wait for ever.

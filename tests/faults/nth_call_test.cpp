@@ -14,6 +14,7 @@
 #include <new>
 
 #include "faults.hpp"
+#include "tests/support/watchdog.hpp"
 
 namespace {
 
@@ -240,6 +241,7 @@ class NthCall : public ::testing::TestWithParam<Case> {
 
   // Runs the script in a process whose n-th call fails, then looks at what it left. False when there is no n-th call.
   bool one(std::uint64_t call, std::uint64_t allocation) {
+    test::watch_again();  // the limit is of one call that fails
     const std::string which = call != 0 ? "system call " + std::to_string(call) : "allocation " + std::to_string(allocation);
     ::new (report) Report{};
     const int r = in_child([&] {

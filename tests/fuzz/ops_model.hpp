@@ -39,6 +39,7 @@ class Words {
   virtual void write_words(std::uint64_t* a, const std::uint64_t* from, std::uint64_t n) = 0;
   virtual std::byte* alloc(std::uint64_t n) = 0;
   virtual void free(void* block) = 0;
+  virtual void expect(const void* a, std::uint64_t n) = 0;
   [[nodiscard]] bool direct() const noexcept { return false; }
 };
 struct Counts {
@@ -49,6 +50,7 @@ class WordsOf final : public Words {
  public:
   WordsOf(Typed& tx, Counts& counts) : tx_(tx), counts_(counts) {}
   std::uint64_t read(const std::uint64_t* a) override { return tx_.read(*reinterpret_cast<const p<std::uint64_t>*>(a)); }
+  void expect(const void* a, std::uint64_t n) override { tx_.expect(a, n); }
   void write(std::uint64_t* a, std::uint64_t v) override {
     ++counts_.words;
     if constexpr (!Typed::read_only) tx_.write(*reinterpret_cast<p<std::uint64_t>*>(a), v);

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "perdure/crash/arena.hpp"
-#include "perdure/crash/persistency.hpp"
+#include "perdure/medium/persistency.hpp"
 #include "perdure/log/record.hpp"
 #include "perdure/medium/crash.hpp"
 #include "perdure/perdure.hpp"

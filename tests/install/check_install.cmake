@@ -34,6 +34,23 @@ run("" ${CMAKE_COMMAND} -S ${consumer} -B ${WORK}/cmake -G ${GENERATOR} -D CMAKE
 run("" ${CMAKE_COMMAND} --build ${WORK}/cmake)
 use_it(cmake ${WORK}/cmake/consumer ${WORK}/cmake/consumer_c)
 
+# A static library's users need lz4: where it is not, both packages say so, by name.
+function(fails expected)  # fails(<regex of the output> <command>...)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  list(JOIN ARGN " " command)
+  message(STATUS "${command}, which must fail")
+  string(REGEX REPLACE "[ \n]+" " " output "${output}")
+  if(result EQUAL 0 OR NOT output MATCHES "${expected}")
+    message(FATAL_ERROR "found result ${result} and '${output}', expected a failure and '${expected}'")
+  endif()
+endfunction()
+if(EXISTS ${prefix}/${LIBDIR}/libperdure.a)
+  file(WRITE ${WORK}/no_libraries.cmake "set(CMAKE_FIND_LIBRARY_PREFIXES no-such-prefix-)\n")
+  fails("needs the library lz4 .liblz4., which was not found; on Debian it is in the package liblz4-dev" ${CMAKE_COMMAND} -S ${consumer} -B ${WORK}/no_lz4 -G ${GENERATOR}
+    -D CMAKE_PREFIX_PATH=${prefix} -D WANTED=${VERSION} -D CMAKE_C_COMPILER=${CC} -D CMAKE_CXX_COMPILER=${CXX} -D CMAKE_PROJECT_INCLUDE=${WORK}/no_libraries.cmake)
+  fails("liblz4.*required by .perdure.*not found" ${CMAKE_COMMAND} -E env PKG_CONFIG_LIBDIR=${prefix}/${LIBDIR}/pkgconfig pkg-config --libs perdure)
+endif()
+
 # By pkg-config, as in a Makefile: no CMake, and a C program needs nothing that `pkg-config --libs` does not say.
 set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBDIR}/pkgconfig)
 set(ENV{LD_LIBRARY_PATH} ${prefix}/${LIBDIR}:$ENV{LD_LIBRARY_PATH})  # for a shared library

@@ -23,6 +23,7 @@
 #include "perdure/engine/stat_page.hpp"
 #include "perdure/pool/format.hpp"
 #include "tests/kill/child.hpp"
+#include "tests/support/watchdog.hpp"
 
 namespace perdure::kill {
 
@@ -135,6 +136,7 @@ class Killer {
 
     const std::uint64_t before = counts.kills;
     while (counts.kills < before + kills_a_life && counts.kills < kills) {
+      test::watch_again();  // the limit is of one kill and its recovery: --kills N may ask for any number
       if (std::string failed = cycle(r); !failed.empty()) return failed;
     }
     // The last kill is verified too.

@@ -6,7 +6,8 @@
   check_layers.py --table  print the table that docs/architecture.md must carry between its two markers
 
 A folder may include folders with a lower number and itself. log and tm share a number, so they never see each other; an engine's
-folder never sees another engine's; containers see the API alone. Every source file carries the licence line.
+folder never sees another engine's; containers see the API alone. Every source file carries the licence line. The library, SQLite's
+file system and the tools open no file by a call of their own: perdure/base/descriptor.hpp keeps descriptors off the standard ones.
 """
 import pathlib
 import re
@@ -14,7 +15,7 @@ import sys
 
 # folder -> (number, the only folders it may include or None for "every lower number", what it is)
 LAYERS = {
-    "base": (0, None, "status and errors, bits, cpu features, checksum, thread slots, clock"),
+    "base": (0, None, "status and errors, bits, cpu features, checksum, thread slots, clock, descriptors"),
     "medium": (1, None, "where bytes live and when they are durable"),
     "pool": (2, None, "the pool file's format, open, close, check, the heap"),
     "log": (3, None, "log structures; know media and pools, know no transactions"),
@@ -31,6 +32,16 @@ BEGIN, END = "<!-- layers:begin -->", "<!-- layers:end -->"
 LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
 SOURCE_FOLDERS = ("perdure", "sqlite", "tools", "bench", "tests", "examples", "cmake")
 SOURCE_SUFFIXES = (".hpp", ".h", ".cpp", ".c", ".py", ".sh", ".cmake", ".in")
+# What makes a descriptor, and the one file that may call it (FD-1).
+DESCRIPTORS = pathlib.PurePath("perdure", "base", "descriptor.cpp")
+DESCRIPTOR_FOLDERS = ("perdure", "sqlite", "tools")
+DESCRIPTOR = re.compile(
+    r"(?<![\w>])::\s*(?:open|openat|creat|socket|socketpair|accept4?|pipe2?|eventfd|dup)\s*\("  # others have members of these names
+    r"|(?<![\w.>:])(?:open|openat)\s*\([^;]*\bO_[A-Z]"
+    r"|\b(?:open64|memfd_create|shm_open|mq_open|epoll_create1?|timerfd_create|signalfd|inotify_init1?|fopen|freopen|popen|tmpfile|"
+    r"mkstemps?|mkostemps?|opendir)\s*\("
+    r"|\bstd::(?:basic_)?(?:[io]?fstream|filebuf)\b|\bF_DUPFD\w*"
+)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -120,6 +131,24 @@ def check_licences(root):
                 yield f"{path.relative_to(root)}:1: found no licence line, expected '{LICENCE}' in the first comment"
 
 
+def code_of(line):
+    """The line without its comment and its string literals: both may speak of calls."""
+    return re.sub(r"//.*", "", re.sub(r'"(?:[^"\\]|\\.)*"', '""', line))
+
+
+def check_descriptors(root):
+    """FD-1: raw calls that open something, outside perdure/base/descriptor.cpp."""
+    for folder in DESCRIPTOR_FOLDERS:
+        for path in sorted(p for p in (root / folder).rglob("*") if p.suffix in (".hpp", ".h", ".cpp", ".c")):
+            name = path.relative_to(root)
+            if name == DESCRIPTORS:
+                continue
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                for match in DESCRIPTOR.finditer(code_of(line)):
+                    found = match[0].strip()
+                    yield f"{name}:{number}: found '{found}', which may give descriptor 0, 1 or 2; expected perdure/base/descriptor.hpp"
+
+
 def check_doc(root):
     path = root / "docs" / "architecture.md"
     text = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -132,7 +161,7 @@ def check_doc(root):
 
 
 def check(root):
-    return [*check_includes(root), *check_licences(root), *check_doc(root)]
+    return [*check_includes(root), *check_licences(root), *check_descriptors(root), *check_doc(root)]
 
 
 def main(arguments):

@@ -2,15 +2,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Is check_layers.py able to fail? Plants one breach at a time in a small tree and wants exactly that one found."""
 import pathlib
+import sys
 import tempfile
 import unittest
 
 import check_layers
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from limits import LimitedCase  # noqa: E402
+
 HEAD = f"// {check_layers.LICENCE}\n"
 
 
-class Planted(unittest.TestCase):
+class Planted(LimitedCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -72,6 +76,28 @@ class Planted(unittest.TestCase):
                 self.source(name, include)
                 self.expect(name, word)
                 (self.root / name).unlink()
+
+    def test_descriptors(self):
+        cases = [
+            ("perdure/medium/bad.cpp", "int f() { return ::open(p, O_RDONLY | O_CLOEXEC); }", "::open("),
+            ("perdure/medium/bad.cpp", "int f() { return open(p, O_RDONLY); }", "open("),
+            ("perdure/pool/bad.cpp", "std::ifstream in(path);", "std::ifstream"),
+            ("perdure/engine/bad.cpp", "int fd = shm_open(name, O_RDWR, 0600);", "shm_open("),
+            ("perdure/engine/bad.cpp", "int fd = ::memfd_create(name, 0);", "memfd_create("),
+            ("sqlite/bad.cpp", "FILE* f = std::fopen(name, mode);", "fopen("),
+            ("tools/bad.cpp", "if (::pipe2(ends, O_CLOEXEC) != 0) return;", "::pipe2("),
+            ("tools/bad.cpp", "int n = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);", "F_DUPFD_CLOEXEC"),
+        ]
+        for name, code, word in cases:
+            with self.subTest(f"{name} {code}"):
+                self.put(name, HEAD + code + "\n")
+                self.expect(name, word, "descriptor.hpp")
+                (self.root / name).unlink()
+        allowed = 'auto pool = Pool::open(path); // ::open( of old\nopen(path, options);\nthrow error(system_failure(path, "shm_open(", e));\n'
+        self.put("perdure/pool/good.cpp", HEAD + allowed)
+        self.put("perdure/base/descriptor.cpp", HEAD + "int f() { return ::open(p, O_RDONLY); }\n")
+        self.put("tests/pool/free.cpp", HEAD + "int f() { return ::open(p, O_RDONLY); }\n")
+        self.assertEqual(check_layers.check(self.root), [])
 
     def test_licence(self):
         for name in ("perdure/base/bad.hpp", "tools/bad.py", "tests/x/CMakeLists.txt", "examples/bad.c"):

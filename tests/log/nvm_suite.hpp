@@ -25,11 +25,17 @@ inline std::string version_name(const ::testing::TestParamInfo<Version>& info) {
 inline constexpr std::uint64_t log_bytes = 32 << 10, home_bytes = 64 << 10;
 inline constexpr std::uint64_t root = 0, anchor = 64, arena_begin = 128, arena_bytes = 24 << 10;
 
+/// With an empty anchor, and an empty tree's root.
 inline std::unique_ptr<medium::CrashMedium> make_medium() {
   medium::CrashOptions options;
   options.log_bytes = log_bytes;
   options.home_bytes = options.max_home_bytes = home_bytes;
-  return medium::CrashMedium::make(options).value();
+  auto medium = medium::CrashMedium::make(options).value();
+  log::NvmStore nvm(*medium);
+  nvm.start(root, 0);
+  for (std::uint64_t word = 0; word < log::Adll::anchor_words; ++word) nvm.start(anchor + word * 8, 0);
+  nvm.fence();
+  return medium;
 }
 
 /// An empty pointer log on a medium, or what is there, before its recovery.

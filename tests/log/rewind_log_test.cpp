@@ -21,7 +21,7 @@ using log::LogVersion;
 using log::RewindLog;
 using log::RewindShape;
 
-constexpr std::uint64_t offset = 4096, bytes = 48 << 10, seed = 77;
+constexpr log::RewindPlace place{.offset = 4096, .bytes = 48 << 10, .seed = 77, .identity = 78, .epoch = 3};
 
 medium::RecordingOptions options() {
   medium::RecordingOptions o;
@@ -57,7 +57,7 @@ TEST_P(RewindLogs, KeepWhatTheFirstRecoveryAfterAKillHasSeen) {
   std::vector<Kill> kills;  // before each fence
   {
     auto medium = medium::RecordingMedium::make(options()).value();
-    RewindLog log(*medium, offset, bytes, seed, shape);
+    RewindLog log(*medium, place, shape);
     log.format().or_throw();
     medium->set_fence_hooks([&] { kills.push_back({medium->durable_image(), medium->current_image()}); }, {});
     for (std::uint64_t lsn = 1; lsn <= 40; ++lsn) {
@@ -74,7 +74,7 @@ TEST_P(RewindLogs, KeepWhatTheFirstRecoveryAfterAKillHasSeen) {
     std::vector<std::uint64_t> first;
     std::vector<std::vector<std::byte>> within;  // power cuts in the first recovery
     {
-      RewindLog log(*medium, offset, bytes, seed, shape);
+      RewindLog log(*medium, place, shape);
       medium->set_fence_hooks({}, [&] { within.push_back(medium->durable_image()); });
       ASSERT_TRUE(log.recover().value());
       medium->set_fence_hooks({}, {});
@@ -85,7 +85,7 @@ TEST_P(RewindLogs, KeepWhatTheFirstRecoveryAfterAKillHasSeen) {
     }
     for (const auto& image : within) {  // where nothing was made of it yet the last one may be gone
       auto cut = medium::RecordingMedium::make(options(), image).value();
-      RewindLog log(*cut, offset, bytes, seed, shape);
+      RewindLog log(*cut, place, shape);
       const auto found = log.recover();
       ASSERT_TRUE(found.ok()) << found.status().message();
       const auto left = lsns(log);
@@ -93,7 +93,7 @@ TEST_P(RewindLogs, KeepWhatTheFirstRecoveryAfterAKillHasSeen) {
     }
     seen.insert(first.size());
     auto again = medium::RecordingMedium::make(options(), medium->durable_image()).value();
-    RewindLog log(*again, offset, bytes, seed, shape);
+    RewindLog log(*again, place, shape);
     const auto found = log.recover();
     ASSERT_TRUE(found.ok()) << found.status().message();
     first.push_back(1000);

@@ -57,6 +57,9 @@ TEST(Cpu, every_flush_instruction_leaves_the_bytes_alone) {
   EXPECT_TRUE(base::supported(base::best_flush()));
 }
 
+/// No line in flight is known to be durable.
+constexpr auto never = [](LineMarks::Mark) { return false; };
+
 TEST(LineMarksTest, takes_each_marked_line_once) {
   LineMarks marks;
   ASSERT_TRUE(marks.reserve("test", 1 << 20).ok());
@@ -65,23 +68,44 @@ TEST(LineMarksTest, takes_each_marked_line_once) {
   marks.mark(60, 8);         // lines 0 and 1
   marks.mark(4096 - 8, 16);  // lines 63 and 64: two pages
   marks.mark(8192, 0);
-  EXPECT_TRUE(marks.take_line(63));
-  EXPECT_FALSE(marks.take_line(63));
+  const auto mine = [] { return LineMarks::in_flight(3, 7); };
+  marks.start(63, mine);
+  marks.start(100, mine);  // clean: it stays so
   std::vector<std::pair<std::uint64_t, std::uint64_t>> runs;
   const auto note = [&](std::uint64_t first, std::uint64_t count) { runs.emplace_back(first, count); };
-  marks.take_all(note);
+  unsigned asked = 0;
+  const auto over = [&](LineMarks::Mark mark) {
+    ++asked;
+    return LineMarks::slot_of(mark) == 3 && LineMarks::over(mark, 9);
+  };
+  marks.take_all(over, note, [] {});
   EXPECT_EQ(runs, (std::vector<std::pair<std::uint64_t, std::uint64_t>>{{0, 2}, {64, 1}}));
+  EXPECT_EQ(asked, 1U);
   runs.clear();
-  marks.take_all(note);
+  marks.take_all(never, note, [] {});
   EXPECT_TRUE(runs.empty());
   ASSERT_TRUE(marks.cover("test", 1 << 20).ok());
   marks.mark((1 << 20) - 64, 64);
-  marks.take_all(note);
+  marks.take_all(never, note, [] {});
   EXPECT_EQ(runs.size(), 1U);
 }
 
+TEST(LineMarksTest, a_write_back_is_over_when_its_thread_has_begun_two_more_fences) {
+  for (const int slot : {0, 1, 100, base::max_threads - 1, base::background_slot, base::slot_count - 1})
+    for (std::uint64_t begun = 0; begun < 300; ++begun) {
+      const LineMarks::Mark mark = LineMarks::in_flight(slot, begun);
+      ASSERT_NE(mark, LineMarks::clean);
+      ASSERT_NE(mark, LineMarks::dirty);
+      ASSERT_EQ(LineMarks::slot_of(mark), slot);
+      ASSERT_FALSE(LineMarks::over(mark, begun));
+      ASSERT_FALSE(LineMarks::over(mark, begun + 1));
+      for (std::uint64_t more = 2; more < 100; ++more) ASSERT_TRUE(LineMarks::over(mark, begun + more));
+    }
+}
+
 TEST(LineMarksTest, no_store_is_missed_by_a_taker_that_runs_beside_it) {
-  // K1 and K2: a store whose mark was made beside take_all() is taken with its new value, or its mark is there for the next take_all()
+  // MARK-1, MARK-4: a store whose mark was made beside take_all() is taken with its new value, or
+  // its mark is there for the next.
   LineMarks marks;
   ASSERT_TRUE(marks.reserve("test", 64 << 10).ok());
   ASSERT_TRUE(marks.cover("test", 64 << 10).ok());
@@ -103,10 +127,10 @@ TEST(LineMarksTest, no_store_is_missed_by_a_taker_that_runs_beside_it) {
   for (std::uint64_t i = 1; i <= rounds; ++i) {
     begun.store(i, std::memory_order_release);
     while (ended.load(std::memory_order_acquire) < i) {
-      marks.take_all(take);
+      marks.take_all(never, take, [] {});
       std::this_thread::yield();
     }
-    marks.take_all(take);
+    marks.take_all(never, take, [] {});
     missed += taken != i * 2 ? 1 : 0;
   }
   writer.join();

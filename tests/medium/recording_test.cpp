@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The recording medium's model of what survives, rule by rule (R1-R3 of recording.hpp), its events, marks and hooks.
+// The recording medium's model of what survives, rule by rule (persistency.hpp), its events, marks
+// and hooks.
 #include "perdure/medium/recording.hpp"
 
 #include <atomic>
@@ -97,7 +98,7 @@ TEST_F(Recording, a_streamed_line_waits_for_the_fence_of_its_own_thread) {
     m->flush(128, 64);
     ASSERT_TRUE(m->fence().ok());
   });
-  EXPECT_FALSE(m->is_durable(128, 64)) << "R2";
+  EXPECT_FALSE(m->is_durable(128, 64)) << "it waits in that thread's write-combining buffer";
   ASSERT_TRUE(m->fence().ok());
   EXPECT_TRUE(m->is_durable(128, 64));
 }
@@ -112,10 +113,11 @@ TEST_F(Recording, both_addresses_of_a_ring_are_one_line) {
   EXPECT_EQ(std::memcmp(image.data() + 4096, two.data() + 64, 64), 0);
 }
 
-TEST_F(Recording, flush_all_makes_everything_durable) {
+TEST_F(Recording, flush_all_makes_the_stores_of_all_threads_durable_and_its_own_streams) {
   put(0, 1);
+  elsewhere([&] { put(64 << 10, 2); });
   const auto line = pattern(64, 3);
-  elsewhere([&] { m->stream(64 << 10, line.data(), 64); });
+  m->stream(4096, line.data(), 64);
   ASSERT_TRUE(m->flush_all().ok());
   EXPECT_EQ(m->durable_image(), m->current_image());
 }
@@ -153,7 +155,7 @@ TEST_F(Recording, events_and_marks_come_in_order) {
     EXPECT_TRUE(e.data.empty());
   }
   EXPECT_EQ(text,
-            "store 8 8 \nflush 8 8 \nfence 0 0 \nmark 5 0 acknowledge\nstream 8128 64 \nstream 4096 64 \nflush_all 0 0 \n"
+            "store 8 8 \nflush 0 64 \nfence 0 0 \nmark 5 0 acknowledge\nstream 8128 64 \nstream 4096 64 \nflush_all 0 0 \n"
             "grow 0 69632 \n");
   m->forget_events();
   EXPECT_TRUE(m->events().empty());

@@ -47,7 +47,7 @@ def main():
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     if not shutil.which("spin"):
-        print("run_models: found no spin; ./dev setup installs it", file=sys.stderr)
+        print("run_models: found no spin; './dev setup models' installs it", file=sys.stderr)
         return 3
     rows, wrong = [], 0
     for model in sorted(pathlib.Path(__file__).resolve().parent.glob("*.pml")):

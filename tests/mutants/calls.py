@@ -10,7 +10,7 @@ import re
 import subprocess
 
 # A call on something that is a medium, by name: medium.fence(), core_.medium.flush(...), medium_->fence()
-CALL = re.compile(r"\bmedium\w*(?:\(\))?(?:->|\.)(flush|fence|flush_all)\(")
+CALL = re.compile(r"\bmedium\w*(?:\(\))?(?:->|\.)(flush|flush_lines|flush_ring|fence|flush_all)\(")
 
 # Survivors that stay, and why no image of the explorer can tell: by the call, its file and what its line says.
 EXPLAINED = {
@@ -20,6 +20,7 @@ EXPLAINED = {
     ("fence", "perdure/log/torn_log.cpp", "// T3"): "the first transaction's own fence makes it durable with its commit, and without it none of the lap's records count",
     ("fence", "perdure/log/torn_log.cpp", "// T5"): "of a log that was closed only blocks in one torn bit's sense do harm, which no workload of the explorer's leaves; a mutant of table.py stands for it",
     ("fence", "perdure/log/wrap_log.cpp", "before the first wrap is durable in it"): "only another thread than the one that opened the pool needs it, and the explorer's programs have one; a mutant of table.py stands for it",
+    ("fence", "perdure/log/control_word.hpp", "// no log"): "only a pool of an earlier build needs it, and the explorer's programs make their own; a mutant of table.py stands for it",
     ("fence", "perdure/log/wrap_log.cpp", "// W3"): "only a bucket that another thread begins again needs it, and the explorer's programs have one thread; a mutant of table.py stands for it",
 }
 

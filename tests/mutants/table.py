@@ -83,11 +83,13 @@ ORDERS = (
     _one("an op after a word in its span's bitmap (G1)", "log/combiner.cpp", "good = good && !has_line(first + i);", "good = good && (MUTANT || !has_line(first + i));", by="combiner"),
     _one("a word after an op in its span's bitmap (G1)", "log/combiner.cpp", "good = good && !in_bitmap(line);", "good = good && (MUTANT || !in_bitmap(line));", by="combiner"),
     _one("a group ends before what does not commute (G1)", "log/persister.cpp", "|| !combiner_.commutes(", "|| !MUTANT && !combiner_.commutes(", by="persister"),
-    _one("the pool's version before the first combined record", "engine/shadow/shadow_impl.hpp", "if (form.group != 0 && core_.file.header().version", "if (!MUTANT && form.group != 0 && core_.file.header().version", by="dudetm"),
+    _one("the pool's version before the first combined record", "engine/shadow/shadow_impl.hpp", "if (form.group != 0) core_.file.require_feature(", "if (!MUTANT && form.group != 0) core_.file.require_feature(", by="dudetm"),
     _left_out("an eviction waits for writers (E1)", "engine/shadow/paging.cpp", "  quiesce();", by="paging"),
     _one("a writer meets an eviction's mark (E1)", "engine/shadow/paging.cpp", "if (now & evicting) return false;", "if (!MUTANT && (now & evicting) != 0) return false;", by="paging"),
     _left_out("a stamp is complete below what is pending (T1)", "tm/htm.hpp", "        all = std::min(all, domain.slots[i].pending.load(std::memory_order_acquire) - 1);", by="htm"),
     _one("a pending stamp is shown before the try (T1)", "tm/htm.hpp", "if (update) show_pending();", "if (!MUTANT && update) show_pending();", by="htm"),
+    _one("the store buffer is drained in the try before its stamp is drawn, by more than a locked instruction (T1, D1)", "tm/htm.hpp",
+         "try_.drain();  // T1, D1", "if (!MUTANT || holds_) try_.drain();", by="store_buffer"),
     _one("a stamp's tick is over when isolation ends (D2)", "tm/stamps.hpp", "while (ticks_() == tick) {}", "while (!MUTANT && ticks_() == tick) {}", by="htm"),
     _one("only complete stamps are taken (P5)", "log/persister.cpp", "front.id > up_to_ ||", "(!MUTANT && front.id > up_to_) ||", by="stamps"),
     _one("stamps are merged in order (P5)", "log/persister.cpp", "(found != nullptr && front.id > item.id)", "(!MUTANT && found != nullptr && front.id > item.id)", by="stamps"),
@@ -162,8 +164,17 @@ LISTS = (
     _left_out("toAppend before the links", "log/adll.cpp", "nvm_.synchronous(anchor_ + to_append, node);", by="pointer_log"),
     _left_out("toRemove before the links", "log/adll.cpp", "nvm_.synchronous(anchor_ + to_remove, node);", by="pointer_log"),
     _left_out("toReplace before the links", "log/adll.cpp", "nvm_.synchronous(anchor_ + to_replace, head);", by="pointer_log"),
-    _one("an append done again links to lastTail, not to the tail", "log/adll.cpp", "link(node, nvm_.word(anchor_ + last_tail));",
-         "link(node, MUTANT ? tail() : nvm_.word(anchor_ + last_tail));", by="pointer_log"),
+    _one("an append done again links to lastTail, not to the tail", "log/adll.cpp", "link(node, nvm_.value(anchor_ + last_tail));",
+         "link(node, MUTANT ? tail() : nvm_.value(anchor_ + last_tail));", by="pointer_log"),
+    _one("the anchor is looked at before it is followed (A4)", "log/adll.cpp", 'if (!nvm_.whole(word)) return broken(word, "has a damaged anchor");',
+         'if (!MUTANT && !nvm_.whole(word)) return broken(word, "has a damaged anchor");', by="control_words"),
+    _one("a node's links are looked at before they are followed (A4)", "log/adll.cpp", 'if (!nvm_.whole(word)) return broken(word, "has a damaged link");',
+         'if (!MUTANT && !nvm_.whole(word)) return broken(word, "has a damaged link");', by="control_words"),
+    _one("a bucket's index is looked at (A4)", "log/pointer_log.cpp", "if (!nvm_.whole(bucket + persistent_word))", "if (!MUTANT && !nvm_.whole(bucket + persistent_word))", by="control_words"),
+    _one("an empty cell is no pointer", "log/pointer_log.cpp", "if (!nvm_.whole(cell({bucket, c})))", "if (!MUTANT && !nvm_.whole(cell({bucket, c})))", by="control_words",
+         explained="a pointer that leads elsewhere leads to no record, whose own words name its place; asked so that damage is named by its cell"),
+    _one("the root of an index is looked at", "log/aavlt.cpp", "if (!nvm_.whole(root_))", "if (!MUTANT && !nvm_.whole(root_))", by="control_words"),
+    _one("a log's stamp is looked at", "log/rewind_log.cpp", "if (!ControlWord::whole(place_.identity,", "if (!MUTANT && !ControlWord::whole(place_.identity,", by="control_words"),
     _left_out("a record before its cell (optimized, P1)", "log/pointer_log.cpp", "nvm_.fence();  // P1\n", by="pointer_log"),
     _left_out("a group before its index (batch, P1, P3)", "log/pointer_log.cpp", "nvm_.fence();  // P1, P3", by="pointer_log"),
     _left_out("a group's cells before its index (batch, P3)", "log/pointer_log.cpp", "nvm_.start_again(cell({list_.tail(), persistent_}), pending() * 8);", by="pointer_log"),
@@ -196,7 +207,7 @@ REWIND = (
     _one("ENDs last at a checkpoint (K3)", _CHECKPOINT, "(c.record->type() != AriesType::end && ended", "((MUTANT || c.record->type() != AriesType::end) && ended", by="rewind"),
     _left_out("removals durable before a record's line is given again", "log/pointer_log.cpp", "nvm_.start_again(unsettled_, 64);\n  nvm_.fence();", by="rewind"),
     _one("what has ended is removed up to X only", _CHECKPOINT, "c.record->commit_id() <= x) ended", "(MUTANT || c.record->commit_id() <= x)) ended", by="rewind"),
-    _one("heap bits before their records are removed (force)", "engine/rewind/rewind_impl.hpp", "if (force_) s = core_.medium.fence();", "if (force_ && !MUTANT) s = core_.medium.fence();", by="rewind"),
+    _one("heap bits before their records are removed (force)", "engine/rewind/rewind_impl.hpp", "s = core_.medium.fence();", "s = MUTANT ? Status() : core_.medium.fence();", by="rewind"),
     _left_out("room for a CLR (K5)", _MANAGER, "++log.kept;  // its CLR's", by="rewind"),
     _one("recovery leaves out what X covers", _RECOVERY, "return x.status == Xact::finished &&", "return !MUTANT && x.status == Xact::finished &&", by="rewind"),
     _one("what X covers has an id up to X", _RECOVERY, "&& x.commit_id <= header_.applied;", "&& (MUTANT || x.commit_id <= header_.applied);", by="rewind"),
@@ -205,9 +216,10 @@ REWIND = (
     _one("an UPDATE is undone once", _RECOVERY, "r.lsn() < x.undone) manager_.undo(", "(MUTANT || r.lsn() < x.undone)) manager_.undo(", by="rewind",
          explained="undone again, in the same order, home comes to the same; asked so that the log's room is enough however often recovery is cut off"),
     _left_out("records of several logs in the order of LSNs", _RECOVERY, "std::sort(records_.begin(), records_.end(), [](const Seen& a, const Seen& b) { return a.record.lsn() < b.record.lsn(); });", by="threads"),
-    _one("a log of this epoch only", "log/rewind_log.cpp", "if (nvm_.word(control_ + stamp_word) != seed_) return false;", "if (!MUTANT && nvm_.word(control_ + stamp_word) != seed_) return false;", by="rewind"),
-    _early("the stamp before the empty anchor (W1)", "log/rewind_log.cpp", "  for (std::uint64_t word = 0; word < stamp_word; word += 8) nvm_.start(control_ + word, 0);", "nvm_.synchronous(control_ + stamp_word, seed_);", by="rewind"),
-    _one("a record's checksum (REWIND)", "log/rewind_log.cpp", "if (!c.record->whole(seed_, c.place) ||", "if ((!MUTANT && !c.record->whole(seed_, c.place)) ||", by="laws"),
+    _one("a log of this epoch only", "log/rewind_log.cpp", "return ControlWord::value(stamp) == place_.epoch;", "return MUTANT || ControlWord::value(stamp) == place_.epoch;", by="rewind"),
+    _one("recovery is rehearsed before it writes", _RECOVERY, "how_, Manager::Use::rehearsal);", "how_, MUTANT ? Manager::Use::real : Manager::Use::rehearsal);", by="control_words"),
+    _early("the stamp before the empty anchor (W1)", "log/rewind_log.cpp", "  for (std::uint64_t word = 0; word < stamp_word; word += 8) nvm_.start(control_ + word, 0);", "nvm_.start_word(control_ + stamp_word, ControlWord::make(place_.identity, control_ + stamp_word, place_.epoch)); nvm_.fence();", by="rewind"),
+    _one("a record's checksum (REWIND)", "log/rewind_log.cpp", "if (!record.whole(seed_, place) ||", "if ((!MUTANT && !record.whole(seed_, place)) ||", by="laws"),
     _left_out("the log's anchor durable as it was seen (D4)", "log/rewind_log.cpp", "nvm_.start_again(control_, LogArena::line);", by="rewind_log"),
     _left_out("a bucket durable as it was seen (D4)", "log/pointer_log.cpp", "nvm_.start_again(bucket, first_cell + end * 8);", by="rewind_log"),
     _one("who ends a group writes again what others appended", "log/pointer_log.cpp", "if (of_others_ || appender_ != base::thread_slot())", "if (!MUTANT && (of_others_ || appender_ != base::thread_slot()))", by="pointer_log"),
@@ -246,20 +258,25 @@ BLURRED = (
     _left_out("a log durable as it was seen (D4)", _BRECOVERY, "TornLog::flush_scanned(medium, place, scan);", by="bppm"),
 )
 
-_WRAP, _WHPP, _SOFT, _SIMPL, _LOCAL, _RETIRER, _SRECOVERY = (
-    "log/wrap_log.cpp", "log/wrap_log.hpp", "engine/softwrap/softwrap.hpp", "engine/softwrap/softwrap_impl.hpp", "engine/softwrap/local_impl.hpp",
+_WRAP, _WSCAN, _WHPP, _SOFT, _SIMPL, _LOCAL, _RETIRER, _SRECOVERY = (
+    "log/wrap_log.cpp", "log/wrap_scan.cpp", "log/wrap_log.hpp", "engine/softwrap/softwrap.hpp", "engine/softwrap/softwrap_impl.hpp", "engine/softwrap/local_impl.hpp",
     "engine/softwrap/retirer.cpp", "engine/softwrap/recovery.cpp",
 )
 
 # SoftWrAP's log and engines.
 SOFTWRAP = (
-    _one("a wrap's checksum", _WRAP, "c.lines == n + 1 - first && whole(sum, n)", "c.lines == n + 1 - first && (MUTANT || whole(sum, n))", by="wrap_log"),
-    _one("wraps behind a torn one", _WRAP, "    if (!whole(of, n)) continue;\n", "    if (MUTANT || !whole(of, n)) continue;\n", by="wrap_log"),
+    _one("a wrap's sum", _WSCAN, "if (last.close(bucket_.line(n), less) != bucket_.stored_sum(n)) return 0;",
+         "if (!MUTANT && last.close(bucket_.line(n), less) != bucket_.stored_sum(n)) return 0;", by="wrap_log"),
+    _one("a wrap's check", _WSCAN, "return last.check(bucket_.line(n), at, bytes, less) == stored ?", "return MUTANT || last.check(bucket_.line(n), at, bytes, less) == stored ?", by="wrap_log"),
+    _one("wraps behind a torn one", _WSCAN, "  if (wraps_follow(", "  if (!MUTANT && wraps_follow(", by="wrap_log"),
+    _one("wraps that agree in 96 bits (WRAP-1)", _WSCAN, "if (run.bits >= enough &&", "if (run.bits >= (MUTANT ? 32 : enough) &&", by="wrap_log"),
+    _one("one directly behind the other (WRAP-1)", _WSCAN, "before->last_line == n - c.lines &&", "(MUTANT || before->last_line == n - c.lines) &&", by="wrap_log"),
+    _one("ids rise along a run (WRAP-1)", _WSCAN, "before->id < run.id)", "(MUTANT || before->id < run.id))", by="wrap_log"),
     _one("wraps of a bucket's own base (W2)", _WHPP, "return identity ^ base::mix(epoch ^ base::mix(base * 4 + bucket));",
          "return identity ^ base::mix(epoch ^ base::mix((MUTANT ? 0 : base) * 4 + bucket));", by="wrap_log"),
-    _one("a log of wraps of this epoch only", _WRAP, "c.ours = ControlWord::value(epoch) == place.epoch;", "c.ours = MUTANT || ControlWord::value(epoch) == place.epoch;", by="wrap_log"),
-    _one("a log's damaged control words", _WRAP, "  if (!all) c.damage", "  if (!all && !MUTANT) c.damage", by="wrap_log"),
-    _one("ids grow in a bucket", _WRAP, "      if (id <= last_id) {", "      if (!MUTANT && id <= last_id) {", by="wrap_log"),
+    _one("a log of wraps of this epoch only", _WSCAN, "c.ours = ControlWord::value(epoch) == place.epoch;", "c.ours = MUTANT || ControlWord::value(epoch) == place.epoch;", by="wrap_log"),
+    _one("a log's damaged control words", _WSCAN, "  if (!all) c.damage", "  if (!all && !MUTANT) c.damage", by="wrap_log"),
+    _one("ids grow in a bucket", _WSCAN, "    if (id <= last_id) {", "    if (!MUTANT && id <= last_id) {", by="wrap_log"),
     _one("a bucket begins again only when X covers it: aliasing for all (S2)", _RETIRER, "    if (Status s = house_.note_x(x); !s.ok()) return s;",
          "    if (Status s = MUTANT ? Status() : house_.note_x(x); !s.ok()) return s;", by="softwrap_crash"),
     _one("the same, local (S2)", _LOCAL, "return lines_.front()->log.note_x(x); }",
@@ -276,9 +293,26 @@ SOFTWRAP = (
     _one("closed wraps in the order of their ids", _SRECOVERY, "return a.wrap.id < b.wrap.id; });", "return MUTANT ? a.wrap.id > b.wrap.id : a.wrap.id < b.wrap.id; });", by="softwrap"),
     _left_out("a log durable as it was seen (D4, wraps)", _SRECOVERY, "WrapLog::flush_scanned(medium, place, b, scan);", by="softwrap_crash"),
     _one("a log's epoch durable before wraps are (W2)", _WRAP, "  return medium_.fence();  // before the first wrap is durable in it", "  return MUTANT ? Status() : medium_.fence();", by="wrap_log"),
+    _one("a log of the first form is none before it changes", "log/control_word.hpp", "return medium.fence();  // no log", "return MUTANT ? Status() : medium.fence();  // no log", by="wrap_log"),
+    _one("a log's form is that of all of its first words", "log/control_word.hpp", "if (!whole(identity, p.place, p.word, LogForm::first)) return LogForm::checked;",
+         "if (MUTANT || !whole(identity, p.place, p.word, LogForm::first)) return LogForm::checked;", by="wrap_log"),
     _one("X durable before a bucket begins again (W3)", _WRAP, "  return medium_.fence();  // W3", "  return MUTANT ? Status() : medium_.fence();  // W3", by="wrap_log"),
     _one("a base durable before wraps are streamed behind it: local (W2)", _LOCAL, "s = core_.medium.fence();", "s = MUTANT ? Status() : core_.medium.fence();", by="softwrap_crash",
          explained="its owner's next wrap makes it durable with its own fence; only a wrap of another thread, which takes a shared log between two steps of this one, needs it"),
 )
 
-MUTANTS = CHECKS + SESSIONS + ORDERS + CALLERS + LISTS + REWIND + BLURRED + SOFTWRAP
+_MARKS, _MARKED = "medium/line_marks.hpp", "medium/marked.hpp"
+
+# What flush_all promises beside other threads.
+FLUSH_ALL = (
+    _one("flush_all writes back what another thread has not fenced (MARK-4)", _MARKS, "(mark == dirty || !over(mark))", "(mark == dirty || (!MUTANT && !over(mark)))", by="flush_all"),
+    _one("the same, by power cuts under engines that publish after it", _MARKED, "if (of == slot) return true;", "if (MUTANT || of == slot) return true;", by="flush_all_threads"),
+    _one("one fence begun is no fence over (MARK-3)", _MARKED, ".fences.load(std::memory_order_acquire));", ".fences.load(std::memory_order_acquire) + (MUTANT ? 1 : 0));", by="flush_all"),
+    _one("a line is marked in flight before its write-back (MARK-2)", _MARKED, "    for (std::uint64_t l = first; l < first + count; ++l) marks_.start(l, mine);\n    write_back(mine.row, first, count);",
+         "    if (MUTANT) write_back(mine.row, first, count), hardware().step(Step::take);\n    for (std::uint64_t l = first; l < first + count; ++l) marks_.start(l, mine);\n    if (!MUTANT) write_back(mine.row, first, count);", by="flush_all"),
+    _one("a line is marked dirty after its data (MARK-1)", _MARKED, "    hardware().put(offset, src, n);\n    hardware().step(Step::mark);\n    marks_.mark(offset, n);",
+         "    if (MUTANT) marks_.mark(offset, n), hardware().step(Step::mark);\n    hardware().put(offset, src, n);\n    hardware().step(Step::mark);\n    if (!MUTANT) marks_.mark(offset, n);", by="flush_all"),
+    _left_out("flush_all fences (MARK-4)", _MARKED, "if (Status s = hardware().wait(true); !s.ok()) return s;", by="flush_all"),
+)
+
+MUTANTS = FLUSH_ALL + CHECKS + SESSIONS + ORDERS + CALLERS + LISTS + REWIND + BLURRED + SOFTWRAP

@@ -34,7 +34,7 @@ TEST(Create, WhatANewPoolIs) {
   const Header& h = (*r)->header();
   EXPECT_EQ(engine_name(h), "tester");
   EXPECT_EQ(layout_text(h), tester().layout);
-  EXPECT_EQ(h.version, first_version);
+  EXPECT_EQ(h.version, format_version);
   EXPECT_EQ(h.ring_count, 2U);
   EXPECT_EQ(h.ring_bytes, 32 * KiB);
   EXPECT_EQ(h.log_bytes, 2 * MiB);

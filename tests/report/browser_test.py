@@ -15,10 +15,11 @@ from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 
 SOURCE = Path(os.environ["PERDURE_SOURCE"])
-sys.path.insert(0, str(SOURCE / "bench"))
+sys.path[:0] = [str(SOURCE / "bench"), str(SOURCE / "tests" / "support")]
 
 from figures import kept, report  # noqa: E402
 from figures.papers import PAPERS  # noqa: E402
+from limits import LimitedCase, limited  # noqa: E402
 
 LEGIBLE = 8.5  # CSS pixels
 SMALLEST = """return [...document.querySelectorAll('.picture svg text')].filter(t => t.textContent.trim()).map(t => {
@@ -36,11 +37,16 @@ def without_pictures(page):
     return re.sub(r"<svg.*?</svg>", "<svg>", page, flags=re.S)
 
 
-class Report(unittest.TestCase):
+class Report(LimitedCase):
     @classmethod
     def setUpClass(cls):
         cls.documents = {paper.name: kept.load(SOURCE / "docs" / "figures", paper) for paper in PAPERS.values()}
         cls.scratch = tempfile.TemporaryDirectory(prefix="perdure-report-")
+        with limited("set-up of the report and the browser", cls.case_limit):
+            cls.set_up_browser()
+
+    @classmethod
+    def set_up_browser(cls):
         cls.page = report.write_report(PAPERS.values(), cls.documents, Path(cls.scratch.name))
         options = Options()
         for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", f"--user-data-dir={cls.scratch.name}/profile"):

@@ -9,11 +9,12 @@ import unittest
 from pathlib import Path
 
 SOURCE = Path(os.environ["PERDURE_SOURCE"])
-sys.path.insert(0, str(SOURCE / "bench"))
+sys.path[:0] = [str(SOURCE / "bench"), str(SOURCE / "tests" / "support")]
 
 from figures import kept  # noqa: E402
 from figures.papers import PAPER_OF, PAPERS  # noqa: E402
 from figures.verdict import CANNOT, DIFFERS, MISSING, OURS, REPRODUCED, judge  # noqa: E402
+from limits import LimitedCase  # noqa: E402
 
 # The papers' figures and tables, by the rows that stand for each.
 CLAIMED = {
@@ -32,7 +33,7 @@ def figure_of(row):
     return next(f for f in PAPER_OF[row].figures if f.row == row)
 
 
-class Verdicts(unittest.TestCase):
+class Verdicts(LimitedCase):
     @classmethod
     def setUpClass(cls):
         cls.documents = {row: d for paper in PAPERS.values() for row, d in kept.load(SOURCE / "docs" / "figures", paper).items()}

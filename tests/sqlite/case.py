@@ -4,8 +4,12 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import sys
 import tempfile
-import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from limits import LimitedCase  # noqa: E402
 
 LOAD = os.environ["PERDURE_VFS"].removesuffix(".so")
 
@@ -17,7 +21,7 @@ def load():
     return memory
 
 
-class Case(unittest.TestCase):
+class Case(LimitedCase):
     design = ""
 
     def setUp(self):

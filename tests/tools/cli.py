@@ -6,8 +6,12 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 import tempfile
-import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from limits import LimitedCase  # noqa: E402
 
 PERDURE = os.environ.get("PERDURE", "build/dev/tools/perdure")
 FOREIGN = os.environ.get("PERDURE_FOREIGN")  # makes pools with another root type (foreign_pool.cpp)
@@ -20,7 +24,7 @@ def perdure(*arguments, stdin=b""):
     return done.returncode, done.stdout, done.stderr.decode(errors="replace")
 
 
-class Case(unittest.TestCase):
+class Case(LimitedCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="perdure-cli-", dir=os.environ.get("PERDURE_TEST_DIR"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)

@@ -10,12 +10,16 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from limits import LimitedCase  # noqa: E402
 
 PERDURE = os.environ.get("PERDURE", "build/dev/tools/perdure")
 DEMO = os.path.join(os.environ.get("PERDURE_SOURCE", "."), "tools/demo/demo.py")
 
 
-class Demo(unittest.TestCase):
+class Demo(LimitedCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="perdure-demo-test-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)

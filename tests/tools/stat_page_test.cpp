@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <optional>
@@ -48,15 +49,15 @@ TEST_F(StatPageTest, ReaderSeesWhatTheOwnerStoresUntilItEnds) {
   EXPECT_TRUE(reader->alive());
   EXPECT_TRUE(reader->belongs_to(path_));
   EXPECT_FALSE(reader->belongs_to(copy_));
-  EXPECT_STREQ(reader->page().engine, "shadow");
-  EXPECT_EQ(reader->page().updated_ns.load(), 0U);
-  writer->page().commits.store(42, std::memory_order_relaxed);
+  EXPECT_STREQ(reader->head().engine, "shadow");
+  EXPECT_EQ(reader->head().updated_ns.load(), 0U);
+  writer->page().transactions.commits.store(42, std::memory_order_relaxed);
   writer->touch();
-  EXPECT_EQ(reader->page().commits.load(), 42U);
-  EXPECT_NE(reader->page().updated_ns.load(), 0U);
+  EXPECT_EQ(reader->section<TransactionCounters>()->commits.load(), 42U);
+  EXPECT_NE(reader->head().updated_ns.load(), 0U);
   writer.reset();
   EXPECT_EQ(StatReader::open(uuid_).code(), Code::not_found);
-  EXPECT_EQ(reader->page().commits.load(), 42U);  // a mapping outlives the name
+  EXPECT_EQ(reader->section<TransactionCounters>()->commits.load(), 42U);  // a mapping outlives the name
 }
 
 TEST_F(StatPageTest, AForkedChildDoesNotUnlink) {
@@ -75,18 +76,18 @@ TEST_F(StatPageTest, AKilledOwnersPageIsToldAndReplaced) {
   const pid_t child = ::fork();
   if (child == 0) {
     StatWriter writer(uuid_, path_, "undo");
-    writer.page().commits.store(7);
+    writer.page().transactions.commits.store(7);
     ::kill(::getpid(), SIGKILL);
   }
   ::waitpid(child, nullptr, 0);
   auto left = StatReader::open(uuid_);
   if (!left.ok()) GTEST_SKIP() << left.status().message();
   EXPECT_FALSE(left->alive());
-  EXPECT_EQ(left->page().commits.load(), 7U);
+  EXPECT_EQ(left->section<TransactionCounters>()->commits.load(), 7U);
   StatWriter writer(uuid_, path_, "shadow");
   EXPECT_TRUE(writer.shared()) << writer.why();
-  EXPECT_EQ(StatReader::open(uuid_)->page().commits.load(), 0U);
-  EXPECT_EQ(left->page().commits.load(), 7U);
+  EXPECT_EQ(StatReader::open(uuid_)->section<TransactionCounters>()->commits.load(), 0U);
+  EXPECT_EQ(left->section<TransactionCounters>()->commits.load(), 7U);
 }
 
 TEST_F(StatPageTest, OldPagesOfKilledOwnersAreSwept) {
@@ -97,7 +98,7 @@ TEST_F(StatPageTest, OldPagesOfKilledOwnersAreSwept) {
     if (child == 0) {
       StatWriter writer(other, path_, "shadow");
       writer.touch();
-      if (old) writer.page().updated_ns.store(0);  // the clock's zero is when the machine started
+      if (old) writer.page().head.updated_ns.store(0);  // the clock's zero is when the machine started
       ::kill(::getpid(), SIGKILL);
     }
     ::waitpid(child, nullptr, 0);
@@ -116,9 +117,9 @@ TEST_F(StatPageTest, AByteCopyOpenElsewhereGetsPrivateMemory) {
   StatWriter second(uuid_, copy_, "shadow");
   EXPECT_FALSE(second.shared());
   EXPECT_NE(second.why().find("same uuid"), std::string::npos) << second.why();
-  second.page().commits.store(1);
+  second.page().transactions.commits.store(1);
   second.touch();
-  EXPECT_EQ(first.page().commits.load(), 0U);
+  EXPECT_EQ(first.page().transactions.commits.load(), 0U);
 }
 
 TEST_F(StatPageTest, ForeignFilesAreRefusedAndReplaced) {
@@ -134,6 +135,50 @@ TEST_F(StatPageTest, ForeignFilesAreRefusedAndReplaced) {
   StatWriter writer(uuid_, path_, "shadow");
   EXPECT_TRUE(writer.shared()) << writer.why();
   EXPECT_TRUE(StatReader::open(uuid_).ok());
+}
+
+/// A page of another build: its sections are what `text` says.
+struct Foreign {
+  StatHead head;
+  std::uint64_t words[32] = {};
+};
+
+// A later build has sections that this one does not know, and may lack those that this one knows.
+TEST_F(StatPageTest, SectionsAreFoundByTheirTagsWhateverLiesBetween) {
+  const std::string file = "/dev/shm" + stat_page_name(uuid_);
+  Foreign page;
+  page.head.version = StatHead::current_version;
+  page.head.magic = StatHead::magic_value;
+  page.head.sections = 3;
+  page.head.bytes = sizeof page;
+  const StatSection unknown{77, 0, 40}, medium{MediumCounters::tag, 0, sizeof(MediumCounters)}, longer{HeapCounters::tag, 0, 64};
+  std::memcpy(page.words, &unknown, sizeof unknown);
+  std::memcpy(page.words + 5, &medium, sizeof medium);
+  page.words[5 + 2] = 11;  // fences
+  std::memcpy(page.words + 5 + sizeof(MediumCounters) / 8, &longer, sizeof longer);
+  const auto open_with = [&](auto&& change) {
+    Foreign changed;
+    std::memcpy(static_cast<void*>(&changed), &page, sizeof page);
+    change(changed);
+    std::ofstream(file, std::ios::binary | std::ios::trunc).write(reinterpret_cast<const char*>(&changed), sizeof changed);
+    return StatReader::open(uuid_);
+  };
+  {
+    auto reader = open_with([](Foreign&) {});
+    if (!reader.ok()) GTEST_SKIP() << reader.status().message();
+    ASSERT_NE(nullptr, reader->section<MediumCounters>());
+    EXPECT_EQ(11U, reader->section<MediumCounters>()->fences.load());
+    EXPECT_NE(nullptr, reader->section<HeapCounters>()) << "a longer one has the counters that are known";
+    EXPECT_EQ(nullptr, reader->section<TransactionCounters>());
+  }
+  for (const std::uint64_t bytes : {0ULL, 8ULL, 41ULL, 1ULL << 40, ~0ULL}) {  // damage: nothing is read beyond the page
+    auto reader = open_with([&](Foreign& p) { p.words[1] = bytes; });
+    EXPECT_EQ(nullptr, reader->section<MediumCounters>()) << bytes;
+  }
+  auto reader = open_with([&](Foreign& p) { p.head.bytes = sizeof(StatHead) + 40 + sizeof(StatSection); });
+  EXPECT_EQ(nullptr, reader->section<MediumCounters>()) << "it does not lie in the page as a whole";
+  auto older = open_with([&](Foreign& p) { p.head.version = 1; });
+  EXPECT_EQ(Code::incompatible, older.code()) << "version 1 had no sections";
 }
 
 }  // namespace

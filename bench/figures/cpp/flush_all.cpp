@@ -104,7 +104,7 @@ Spent measure(const Asked& asked, const Bytes& bytes) {
     return spend(
         asked, bytes, [&](std::uint64_t at) { marks.mark(at, 8); },
         [&] {
-          marks.take_all(flush);
+          marks.take_all([](auto) { return false; }, flush, [] {});
           perdure::base::store_fence();
         });
   }

@@ -76,6 +76,7 @@ void Truncator::round(std::unique_lock<std::mutex>& lock) {
   } else {
     failure_ = s;
   }
+  wake_.notify_one();  // the thread, if another one did this round: what was queued meanwhile is left
   done_.notify_all();
 }
 

@@ -13,12 +13,32 @@ using log::AriesRecord;
 using log::AriesType;
 using log::RewindLog;
 
-Manager::Manager(pool::PoolFile& file, const Composition& how) : file_(file), medium_(file.medium()), how_(how) {
+namespace {
+
+// A log of the first form is stamped with its session's seed, which any session up to this one may have made.
+log::RewindPlace place_of(const medium::Medium& medium, const pool::Header& header, std::uint32_t ring) {
+  log::RewindPlace p{.offset = pool::ring_offset(header, ring),
+                     .bytes = header.ring_bytes,
+                     .seed = log::ring_seed(header.uuid, header.epoch, ring),
+                     .identity = log::ring_seed(header.uuid, 0, ring),
+                     .epoch = header.epoch};
+  const std::uint64_t at = p.offset + log::RewindPlace::stamp_word, stamp = *reinterpret_cast<const std::uint64_t*>(medium.at(at));
+  if (stamp == 0 || log::ControlWord::whole(p.identity, at, stamp)) return p;
+  if (stamp == p.seed) {
+    p.form = log::LogForm::first;
+    return p;
+  }
+  for (std::uint64_t epoch = header.epoch; epoch-- > 0 && !p.older;) p.older = stamp == log::ring_seed(header.uuid, epoch, ring);
+  return p;
+}
+
+}  // namespace
+
+Manager::Manager(pool::PoolFile& file, const Composition& how, Use use) : file_(file), medium_(file.medium()), how_(how) {
   const pool::Header& header = file.header();
   for (std::uint32_t i = 0; i < header.ring_count; ++i)
-    logs_.push_back(std::make_unique<ManagedLog>(medium_, pool::ring_offset(header, i), header.ring_bytes,
-                                                 log::ring_seed(header.uuid, header.epoch, i),
-                                                 log::RewindShape{how.layers, how.version, how.group}));
+    logs_.push_back(
+        std::make_unique<ManagedLog>(medium_, place_of(medium_, header, i), log::RewindShape{how.layers, how.version, how.group}, use));
 }
 
 Status Manager::format() {

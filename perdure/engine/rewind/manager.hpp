@@ -39,8 +39,8 @@ struct Composition {
 
 /// A log, and the room that is kept in it for those who have begun (K5).
 struct ManagedLog {
-  ManagedLog(medium::Medium& medium, std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed, const log::RewindShape& shape)
-      : log(medium, offset, bytes, seed, shape) {}
+  ManagedLog(medium::Medium& medium, const log::RewindPlace& place, const log::RewindShape& shape, log::RewindLog::Use use)
+      : log(medium, place, shape, use) {}
   log::RewindLog log;
   std::uint64_t kept = 2;                     // records; a CHECKPOINT's, and the one's before, from the start
   std::uint64_t last_end = 0;                 // force: LSN of the END that was left in the log
@@ -71,7 +71,9 @@ struct Transaction {
 
 class Manager {
  public:
-  Manager(pool::PoolFile& file, const Composition& how);
+  using Use = log::RewindLog::Use;
+  /// `use`: a rehearsal's logs write nothing.
+  Manager(pool::PoolFile& file, const Composition& how, Use use = Use::real);
 
   /// Each log is this session's, empty.
   Status format();

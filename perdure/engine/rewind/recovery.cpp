@@ -2,6 +2,8 @@
 //
 // REWIND's recovery (section 4.5): the logs, analysis, redo (no-force only), undo; then the caller's start_session makes the logs those of an epoch that is
 // over, which clears them at one stroke.
+// Before the first store all logs are recovered in a rehearsal, which stores nothing (log/nvm.hpp), and analysed: whatever is refused as damage was not
+// written to (law L10).
 #include <algorithm>
 #include <map>
 #include <string>
@@ -26,13 +28,15 @@ struct Xact {
   std::uint64_t commit_id = 0;
   std::uint64_t last_lsn = 0;
   std::uint64_t undone = ~std::uint64_t{0};  ///< undoMap: UPDATEs from here on have been undone
+  std::uint64_t missing = 0;                 ///< 2 layers: the LSN of a record that is gone
 };
 
 /// One recovery: the phases of section 4.5, each by itself.
 class Recoverer {
  public:
   Recoverer(pool::PoolFile& file, Manager& manager, Recovery& report)
-      : header_(file.header()),
+      : file_(file),
+        header_(file.header()),
         medium_(file.medium()),
         manager_(manager),
         how_(manager.how()),
@@ -42,8 +46,9 @@ class Recoverer {
   Status run() {
     if (Status s = read(); !s.ok()) return s;
     if (Status s = analyse(); !s.ok()) return s;
+    if (Status s = recover_logs(); !s.ok()) return s;
     redo();
-    if (Status s = how_.layers == 2 ? undo_by_index() : (undo_in_one_scan(), Status()); !s.ok()) return s;
+    how_.layers == 2 ? undo_by_index() : undo_in_one_scan();
     if (Status s = end_undone(); !s.ok()) return s;
     if (how_.force) apply_in_order();
     return medium_.fence();  // all of it durable before start_session's header may say that the logs are those of an epoch that is over
@@ -55,18 +60,26 @@ class Recoverer {
     std::size_t log = 0;
   };
 
-  // The logs, recovered; their records in the order of LSNs.
+  // The logs' records in the order of LSNs.
   Status read() {
-    for (std::size_t i = 0; i < manager_.logs(); ++i) {
-      log::RewindLog& log = manager_.log_of(i).log;
+    Manager rehearsal(file_, how_, Manager::Use::rehearsal);
+    for (std::size_t i = 0; i < rehearsal.logs(); ++i) {
+      log::RewindLog& log = rehearsal.log_of(i).log;
       auto there = log.recover();
       if (!there) return there.status();
       if (!*there) continue;
-      for (auto c = log.first(); c; c = log.next(c)) records_.push_back({*c.record, i});
+      log.for_each([&](const AriesRecord& r) { records_.push_back({r, i}); });
     }
     std::sort(records_.begin(), records_.end(), [](const Seen& a, const Seen& b) { return a.record.lsn() < b.record.lsn(); });
     report_.records = records_.size();
     report_.bytes = records_.size() * AriesRecord::bytes;
+    return {};
+  }
+
+  // What the rehearsal has done.
+  Status recover_logs() {
+    for (std::size_t i = 0; i < manager_.logs(); ++i)
+      if (auto there = manager_.log_of(i).log.recover(true); !there) return there.status();
     return {};
   }
 
@@ -82,6 +95,7 @@ class Recoverer {
       if (r.type() == AriesType::checkpoint) continue;
       Xact& x = table_[r.transaction()];
       x.log = log;
+      if (how_.layers == 2 && r.prior_lsn() != x.last_lsn) x.missing = r.prior_lsn() != 0 ? r.prior_lsn() : r.lsn();
       x.last_lsn = r.lsn();
       if (r.type() == AriesType::clr) x.undone = std::min(x.undone, r.undo_lsn());
       if (r.type() == AriesType::rollback) x.status = Xact::aborted;
@@ -91,6 +105,11 @@ class Recoverer {
       report_.last_id = std::max(report_.last_id, r.commit_id());
       if (r.commit_id() != 0) ++report_.transactions;
     }
+    for (const auto& [id, x] : table_)
+      if (x.missing != 0 && x.status != Xact::finished)
+        return failure(Code::corrupt, medium_.path(),
+                       "transaction " + std::to_string(id) + " has lost log record " + std::to_string(x.missing),
+                       "all records of what has not ended", "restore a copy");
     return {};
   }
   // K4: home has all of those, whatever of their records is left; K2: and all of what was rolled back, whose commit id is 0.
@@ -133,21 +152,16 @@ class Recoverer {
   }
 
   // 2 layers: each transaction by itself, its records by the index.
-  Status undo_by_index() {
+  void undo_by_index() {
     for (auto& [id, x] : table_) {
       if (x.status == Xact::finished) continue;
       const log::RewindLog& log = manager_.log_of(x.log).log;
       for (std::uint64_t lsn = x.last_lsn; lsn != 0;) {
-        const auto c = log.find(lsn);
-        if (!c || c.record->transaction() != id)
-          return failure(Code::corrupt, medium_.path(), "transaction " + std::to_string(id) + " has lost log record " + std::to_string(lsn),
-                         "all records of what has not ended", "restore a copy");
-        const AriesRecord r = *c.record;
+        const AriesRecord r = *log.find(lsn).record;  // it is there: analyse()
         lsn = r.prior_lsn();
         undo(id, x, r);
       }
     }
-    return {};
   }
   // Algorithm 2. As printed it undoes an UPDATE where undoMap holds a CLR that is not newer: what is meant, and done here, is where no CLR has undone it yet.
   void undo_in_one_scan() {
@@ -175,6 +189,7 @@ class Recoverer {
     home_.flush();
   }
 
+  pool::PoolFile& file_;
   const pool::Header& header_;
   medium::Medium& medium_;
   Manager& manager_;

@@ -96,8 +96,12 @@ std::uint64_t Rewind<Tm>::Context::commit(Durability) {
     if (s.ok() && !ops_.empty()) {
       const std::lock_guard lock(engine_.heap_bits_);
       this->apply_heap_ops(home_writer_);
-      home_writer_.flush();
-      if (force_) s = core_.medium.fence();  // before a record of them is removed (no-force: flush_all, K4)
+      if (force_) {
+        home_writer_.flush();
+        s = core_.medium.fence();  // the heap's bits, before a record of them is removed
+      } else {
+        home_writer_.hand_over([](std::uint64_t) {});  // flush_all has them, before that (K4)
+      }
     }
     if (s.ok() && force_) s = engine_.manager_.clear(log_, tx_);
     if (!s.ok()) core_.lost(drawn, s);

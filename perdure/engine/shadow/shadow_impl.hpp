@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "perdure/engine/shadow/shadow.hpp"
+#include "perdure/pool/features.hpp"
 
 namespace perdure::engine::shadow {
 
@@ -99,9 +100,8 @@ void Shadow<Tm, How>::group_transactions() {
       return core_.poisoned() ? core_.why() : Status();
     };
   persister_.configure(std::move(grouping));
-  // A record of a kind that version 2 does not know: the header says so, durably, before the first.
-  if (form.group != 0 && core_.file.header().version < pool::format_version)
-    core_.publish([](pool::Header& h) { h.version = pool::format_version; }).or_throw();
+  // FEATURE-1: before the first record of a kind that not every build knows.
+  if (form.group != 0) core_.file.require_feature(pool::Feature::combined_records).or_throw();
 }
 
 template <class Tm, Reproduce How>
@@ -441,7 +441,10 @@ Stats Shadow<Tm, How>::stats() {
   s.log_written = persister_.bytes_written();
   s.checkpoints = replay_ ? replay_->rounds() : checkpoints_.load(std::memory_order_relaxed);
   if (checkpoint_) s.checkpoint_lines = checkpoint_->lines();
-  if constexpr (stamps) s.aborts += tm_.unseen_aborts();
+  if constexpr (stamps) {
+    s.aborts += tm_.unseen_aborts();
+    s.without_lock = tm_.committed();
+  }
   if constexpr (requires { tm_.grants; }) {
     s.bias_grants = tm_.grants.load(std::memory_order_relaxed);
     s.bias_revocations = tm_.revocations.load(std::memory_order_relaxed);

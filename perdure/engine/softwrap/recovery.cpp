@@ -31,7 +31,7 @@ bool possible(const medium::Medium& medium, const pool::Header& header, const Cl
   bool all = true;
   return WrapLog::entries(
              medium, c.place, c.wrap, [&](std::uint64_t offset, std::uint64_t) { all = all && offset + 8 <= home_bytes; },
-             [&](const pool::HeapOp& op) { all = all && pool::possible(op, home_bytes, header.max_home_bytes); }) &&
+             [&](const pool::HeapOp& op) { all = all && pool::possible(op, home_bytes, header.max_home_bytes); }) >= 0 &&
          all;
 }
 
@@ -44,9 +44,10 @@ Status replay_closed(medium::Medium& medium, const pool::Header& header, Recover
   report.last_id = x;
   std::vector<Closed> closed;
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {
-    const log::WrapPlace place = place_of(header, i);
+    log::WrapPlace place = place_of(header, i);
     const log::WrapControl control = WrapLog::control(medium, place);
     if (!control.damage.ok()) return control.damage;
+    place.form = control.form;
     if (!control.ours) continue;
     for (unsigned b = 0; b < place.buckets; ++b) {
       const log::WrapScan scan = WrapLog::scan(medium, place, b, control.base[b], x);

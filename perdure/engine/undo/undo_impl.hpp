@@ -34,6 +34,11 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
                                             if (r.id() > header.applied && r.transactions() != 0) commits.push_back(r);
                                           });
     if (!scan.damage.ok()) return scan.damage;
+    // A transaction's undo records have the id that comes next; so may those of the last generation.
+    if (Status s = log::later_than_header(*map, header.ring_head[i], scan.end, log::ring_seed(header.uuid, header.epoch, i),
+                                          header.append_unit, last + 1, log::ring_name(medium, i));
+        !s.ok())
+      return s;
     log::flush_scanned(medium, offset, header.ring_bytes, header.ring_head[i], scan.end);
     report.bytes += scan.bytes;
     report.rolled_back += open.empty() ? 0 : 1;

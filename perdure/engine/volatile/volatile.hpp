@@ -107,7 +107,10 @@ class Volatile {
     Stats s;
     core_.fill(s);
     s.last_id = tm::last_id<Tm>(tm_);
-    if constexpr (tm::has_stamps<Tm>) s.aborts += tm_.unseen_aborts();
+    if constexpr (tm::has_stamps<Tm>) {
+      s.aborts += tm_.unseen_aborts();
+      s.without_lock = tm_.committed();
+    }
     return s;
   }
   [[nodiscard]] Core& core() noexcept { return core_; }

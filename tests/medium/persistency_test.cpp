@@ -6,12 +6,12 @@
 #include <set>
 #include <vector>
 
-#include "perdure/crash/persistency.hpp"
+#include "perdure/medium/persistency.hpp"
 
 namespace perdure::test {
 namespace {
 
-using crash::Model;
+using medium::Model;
 using Kind = medium::TraceEvent::Kind;
 
 /// Two lines of a small medium, and a program on it.
@@ -27,18 +27,15 @@ class Program {
     trace_.note(Kind::fence, thread);
     step();
   }
+  void lost(std::uint64_t word, std::uint64_t seen) { write(Kind::lost, 0, word, {seen}); }
   void killed() {
     trace_.note(Kind::killed, 0);
     step();
   }
-  void flush_all() {
-    trace_.note(Kind::flush_all, 0);
-    step();
-  }
   /// All that words 0 and 1 of a line may hold after a power cut, as word0 * 100 + word1.
   std::set<std::uint64_t> left(Model model, std::uint32_t line = 0) {
-    crash::Random random(1);
-    std::vector<crash::Variant> variants;
+    medium::Random random(1);
+    std::vector<medium::Variant> variants;
     pending_.variants(line, model, 1000, random, variants);
     const std::uint64_t a = image_.word(line * 8), b = image_.word(line * 8 + 1);
     std::set<std::uint64_t> all{a * 100 + b};
@@ -46,7 +43,7 @@ class Program {
     return all;
   }
   [[nodiscard]] std::size_t open_lines() const { return pending_.lines().size(); }
-  crash::Image& image() { return image_; }
+  medium::Image& image() { return image_; }
 
  private:
   void write(Kind kind, int thread, std::uint64_t word, std::vector<std::uint64_t> values) {
@@ -54,8 +51,8 @@ class Program {
     step();
   }
   void step() { pending_.apply(trace_, trace_.events.back()); }
-  crash::Image image_{std::vector<std::uint64_t>(1024), 4096};
-  crash::Persistency pending_{image_};
+  medium::Image image_{std::vector<std::uint64_t>(1024), 4096};
+  medium::Persistency pending_{image_};
   medium::Trace trace_;
 };
 
@@ -123,6 +120,21 @@ TEST(Persistency, AKilledProcessLeavesStoresThatAnybodyMayMakeDurable) {
   EXPECT_EQ((Set{100}), p.left(Model::px86, 1));
 }
 
+TEST(Persistency, WhatAKilledProcessHadStagedNeverHappens) {
+  Program p;
+  p.store(0, 0, 1);
+  p.store(0, 0, 2);
+  p.store(0, 1, 3);
+  p.killed();
+  p.lost(0, 1);  // the heir finds 1 in word 0, and nothing in word 1
+  p.lost(1, 0);
+  EXPECT_EQ((Set{0, 100}), p.left(Model::px86));
+  p.flush(1, 0);
+  p.fence(1);
+  EXPECT_EQ((Set{100}), p.left(Model::px86));
+  EXPECT_EQ(0U, p.open_lines());
+}
+
 TEST(Persistency, LinesAreIndependent) {
   Program p;
   p.store(0, 0, 1);
@@ -131,16 +143,6 @@ TEST(Persistency, LinesAreIndependent) {
   p.fence(0);
   EXPECT_EQ((Set{0, 100}), p.left(Model::px86, 0));
   EXPECT_EQ((Set{100}), p.left(Model::px86, 1));
-}
-
-TEST(Persistency, FlushAllIsEverything) {
-  Program p;
-  p.store(0, 0, 1);
-  p.stream(1, 8, {1, 2});
-  p.flush_all();
-  EXPECT_EQ(0U, p.open_lines());
-  EXPECT_EQ(1U, p.image().word(0));
-  EXPECT_EQ(2U, p.image().word(9));
 }
 
 TEST(Persistency, WhatIsDurableStays) {
@@ -155,7 +157,7 @@ TEST(Persistency, WhatIsDurableStays) {
 }
 
 TEST(Image, HashesFollowContentsAndTheJournalGoesBack) {
-  crash::Image a(std::vector<std::uint64_t>(64), 0), b(std::vector<std::uint64_t>(64), 0);
+  medium::Image a(std::vector<std::uint64_t>(64), 0), b(std::vector<std::uint64_t>(64), 0);
   const std::uint64_t zero = a.hash();
   a.set(3, 7);
   a.set(4, 9);

@@ -2,12 +2,15 @@
 //
 // Persistency: which of the words that were stored are surely durable, and what a power cut may leave of the others.
 //
-// px86 (Raad et al., POPL '20; Khyzha & Lahav, POPL '21): a 64-byte line holds its ordinary stores in order; a power cut leaves a prefix
-// of them. clwb captures the line's prefix, which is durable after the next fence of that thread. A non-temporal store's 8-byte pieces
-// are durable after the next fence of the thread that made them, and until then there or not, each by itself. Lines are independent.
-// adversarial: any of the values that a word was given since it was last surely durable, word by word. It covers what compilers
-// reorder, pages and sectors torn on files (M5), and hardware that promises less.
-// Both keep that one word's stores are in order, and that what is durable stays.
+// px86 (Raad et al., POPL '20; Khyzha & Lahav, POPL '21): a 64-byte line holds its ordinary stores
+// in order; a power cut leaves a prefix of them. clwb captures the line's prefix, which is durable
+// after the next fence of that thread. A non-temporal store's 8-byte pieces are durable after the
+// next fence of the thread that made them, and until then there or not, each by itself. Lines are
+// independent. A flush_all is write-backs and a fence of the thread that calls it (marked.hpp), and
+// so nothing that this model knows. adversarial: any of the values that a word was given since it
+// was last surely durable, word by word. It covers what compilers reorder, pages and sectors torn
+// on files (M5), and hardware that promises less. Both keep that one word's stores are in order,
+// and that what is durable stays.
 // Thread safety: none of its own.
 #pragma once
 
@@ -17,10 +20,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "perdure/crash/image.hpp"
+#include "perdure/medium/image.hpp"
 #include "perdure/medium/trace.hpp"
 
-namespace perdure::crash {
+namespace perdure::medium {
 
 enum class Model : std::uint8_t { px86, adversarial };
 
@@ -39,10 +42,12 @@ class Persistency {
   /// Nothing is pending: the image is all there is.
   void reset();
   /// What an event of a program that runs on this image does to it: its fences move words into the image.
-  void apply(const medium::Trace& trace, const medium::TraceEvent& event);
+  void apply(const Trace& trace, const TraceEvent& event);
 
   /// The lines that hold more than what is surely durable, in no order.
   [[nodiscard]] const std::vector<std::uint32_t>& lines() const noexcept { return open_; }
+  /// Was word number `word` of the file given a value that is not surely durable?
+  [[nodiscard]] bool pending(std::uint64_t word) const noexcept;
   /// What `line` may hold, the last being all that it was given. All of it if that is at most `most`, else drawn:
   /// one store alone, all but one, the first few, or any.
   void variants(std::uint32_t line, Model model, std::size_t most, Random& random, std::vector<Variant>& out) const;
@@ -68,10 +73,11 @@ class Persistency {
     std::vector<std::uint32_t> streamed;  // lines
   };
 
-  void wrote(const medium::Trace& trace, const medium::TraceEvent& event);
-  void flushed(const medium::TraceEvent& event);
+  void wrote(const Trace& trace, const TraceEvent& event);
+  void flushed(const TraceEvent& event);
   void fenced(std::uint16_t thread);
   void killed();
+  void lost(const Trace& trace, const TraceEvent& event);
   template <class Sure>
   void settle(std::uint32_t line, Sure&& sure);
   void close(std::uint32_t line);
@@ -86,4 +92,4 @@ class Persistency {
   std::uint64_t time_ = 0;
 };
 
-}  // namespace perdure::crash
+}  // namespace perdure::medium

@@ -1,27 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/crash/persistency.hpp"
+#include "perdure/medium/persistency.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-namespace perdure::crash {
+namespace perdure::medium {
 
-using Kind = medium::TraceEvent::Kind;
+using Kind = TraceEvent::Kind;
 
-void Persistency::apply(const medium::Trace& trace, const medium::TraceEvent& event) {
+void Persistency::apply(const Trace& trace, const TraceEvent& event) {
   switch (event.kind) {
     case Kind::store:
     case Kind::stream: return wrote(trace, event);
     case Kind::flush: return flushed(event);
     case Kind::fence: return fenced(event.thread);
-    case Kind::flush_all:
-      for (const std::uint32_t line : std::vector<std::uint32_t>(open_)) settle(line, [](const Store&) { return true; });
-      return;
     case Kind::killed: return killed();
+    case Kind::lost: return lost(trace, event);
     case Kind::grow: return image_.home_bytes(event.offset);
     case Kind::begin:
     case Kind::done: return;
   }
+}
+
+bool Persistency::pending(std::uint64_t word) const noexcept {
+  const std::uint32_t slot = slot_[word / 8];
+  if (slot == 0) return false;
+  const auto& stores = lines_[slot - 1].stores;
+  return std::any_of(stores.begin(), stores.end(), [&](const Store& s) { return s.word == word % 8; });
 }
 
 void Persistency::reset() {
@@ -33,7 +38,7 @@ void Persistency::reset() {
   threads_.clear();
 }
 
-void Persistency::wrote(const medium::Trace& trace, const medium::TraceEvent& event) {
+void Persistency::wrote(const Trace& trace, const TraceEvent& event) {
   const bool streamed = event.kind == Kind::stream;
   for (std::uint32_t i = 0; i < event.count; ++i) {
     const std::uint64_t word = event.offset / 8 + i;
@@ -54,7 +59,7 @@ void Persistency::wrote(const medium::Trace& trace, const medium::TraceEvent& ev
   }
 }
 
-void Persistency::flushed(const medium::TraceEvent& event) {
+void Persistency::flushed(const TraceEvent& event) {
   auto& captures = threads_[event.thread].captures;
   for (std::uint32_t i = 0; i < event.count; ++i) {
     const auto line = static_cast<std::uint32_t>(event.offset / 64 + i);
@@ -74,6 +79,20 @@ void Persistency::killed() {
   threads_.clear();
   for (const std::uint32_t line : open_)
     for (Store& s : lines_[slot_[line] - 1].stores) s.orphan = true;
+}
+
+void Persistency::lost(const Trace& trace, const TraceEvent& event) {
+  for (std::uint32_t i = 0; i < event.count; ++i) {
+    const std::uint64_t word = event.offset / 8 + i;
+    const auto line = static_cast<std::uint32_t>(word / 8);
+    if (slot_[line] == 0) continue;
+    auto& stores = lines_[slot_[line] - 1].stores;
+    const auto seen = std::find_if(stores.rbegin(), stores.rend(),
+                                   [&](const Store& s) { return s.word == word % 8 && s.value == trace.words[event.data + i]; });
+    const std::uint64_t last = seen == stores.rend() ? 0 : seen->time;
+    std::erase_if(stores, [&](const Store& s) { return s.word == word % 8 && s.time > last; });
+    if (stores.empty()) close(line);
+  }
 }
 
 // Stores of the line that are sure go into the image, with what they overwrote.
@@ -197,4 +216,4 @@ void Persistency::variants(std::uint32_t index, Model model, std::size_t most, R
   out.push_back(v);
 }
 
-}  // namespace perdure::crash
+}  // namespace perdure::medium

@@ -14,7 +14,7 @@
 
 #include "perdure/base/checksum.hpp"
 
-namespace perdure::crash {
+namespace perdure::medium {
 
 /// Lines to be copied anew, each once.
 class DirtyLines {
@@ -72,6 +72,8 @@ class Image {
   [[nodiscard]] std::uint64_t hash_with(std::uint64_t hash, const Word& w) const noexcept {
     return hash ^ part(w.index, words_[w.index]) ^ part(w.index, w.value);
   }
+  /// There is no place to come back to any more, and the journal is empty.
+  void forget_the_past() noexcept { journal_.clear(); }
   /// A place to come back to.
   [[nodiscard]] std::size_t mark() const noexcept { return journal_.size(); }
   void back_to(std::size_t mark) {
@@ -96,4 +98,4 @@ class Image {
   std::vector<Word> journal_;
 };
 
-}  // namespace perdure::crash
+}  // namespace perdure::medium

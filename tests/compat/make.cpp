@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Making a pool to keep: three parts of the workload, by two threads in turn. The first part ends with a close, so that the data region
+// holds it; the second with a checkpoint; the third is in the log alone as far as the engine leaves it there. Then the pool is closed,
+// or its process kills itself inside a further transaction, or the medium that it ran on says what a power cut there leaves.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "perdure/engine/stat_page.hpp"
+#include "perdure/medium/recording.hpp"
+#include "perdure/pool/header.hpp"
+#include "tests/compat/spec.hpp"
+
+namespace perdure::compat {
+namespace {
+
+[[noreturn]] void failed(const std::string& path, const std::string& found, const std::string& expected) {
+  throw error(failure(Code::invalid, path, found, expected));
+}
+
+/// A second thread that lives as long as the pool, so that it keeps its slot and thereby its ring. It works only while the first waits.
+class Helper {
+ public:
+  Helper() : thread_([this] { run(); }) {}
+  Helper(const Helper&) = delete;
+  Helper& operator=(const Helper&) = delete;
+  ~Helper() {
+    call(nullptr);
+    thread_.join();
+  }
+  /// Runs `f` on the second thread and waits for it; nothing ends the thread.
+  void call(const std::function<void()>* f) {
+    std::unique_lock lock(mutex_);
+    task_ = f;
+    given_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !given_; });
+    if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return given_; });
+      const bool last = task_ == nullptr;
+      if (!last) try {
+          (*task_)();
+        } catch (...) {
+          thrown_ = std::current_exception();
+        }
+      given_ = false;
+      changed_.notify_all();
+      if (last) return;
+    }
+  }
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  const std::function<void()>* task_ = nullptr;
+  bool given_ = false;
+  std::exception_ptr thrown_;
+  std::thread thread_;
+};
+
+// Transactions first to last; the even ones by the second thread. Combined records hold several only where nobody waits for each.
+void work(TestPool& pool, const Spec& spec, std::uint64_t first, std::uint64_t last) {
+  Helper helper;
+  const Durability how = spec.persist_group != 0 ? async : spec.order == pool::Order::prefix ? group : durable;
+  for (std::uint64_t n = first; n <= last; ++n) {
+    const std::function<void()> one = [&] {
+      const auto receipt = pool.update(how, [&](auto& tx, Root& root) { step(tx, root, n, spec.large()); });
+      if (n == last) receipt.wait();
+    };
+    n % 2 == 0 ? helper.call(&one) : one();
+  }
+}
+
+pool::Header header_of(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const auto chosen = pool::read_header(path, fd);
+  ::close(fd);
+  return chosen.value().header;
+}
+
+std::string data_region(const std::string& path, const pool::Header& h) {
+  std::ifstream in(path, std::ios::binary);
+  in.seekg(static_cast<std::streamoff>(h.log_bytes));
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// How many bytes of the data region a recovery of a copy changes: what it lacked of the acknowledged transactions, or had too much.
+// -1 when what is recovered is not exactly the three parts.
+std::int64_t changed_by_recovery(const Spec& spec, const std::string& path) {
+  const std::string copy = path + ".copy";
+  std::filesystem::copy_file(path, copy, std::filesystem::copy_options::overwrite_existing);
+  const pool::Header before = header_of(copy);
+  const std::string original = data_region(copy, before);
+  constexpr int other_contents = 3;
+  const int status = in_child([&] {
+    Options o = options_of(spec);
+    o.create = false;
+    auto* const pool = new TestPool(TestPool::open(copy, o));  // recovered; the process ends without closing it
+    const Model found = pool->view([](auto& tx, const Root& root) { return contents(tx, root); });
+    if (found != model_after(spec.parts().third, spec.large())) ::_exit(other_contents);
+  });
+  if (status != 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != other_contents))
+    failed(path, "a copy that can't be recovered", "a pool that opens");
+  const std::string recovered = data_region(copy, before);
+  ::shm_unlink(engine::stat_page_name(before.uuid).c_str());
+  std::filesystem::remove(copy);
+  if (status != 0) return -1;
+  std::int64_t n = 0;
+  for (std::size_t i = 0; i < original.size(); ++i) n += original[i] != recovered[i] ? 1 : 0;
+  return n;
+}
+
+// The first part, closed in order: a pool on a file. An engine without durability keeps nothing of it.
+void write_first_part(const Spec& spec, const std::string& path) {
+  Options o = options_of(spec);
+  o.must_create = true;
+  TestPool pool = TestPool::open(path, o);
+  work(pool, spec, 1, spec.parts().first);
+  pool.close();
+}
+
+// The other parts, and the end: `end` is called inside a further transaction where there is one. `last`, if given, runs the last
+// transaction of the third part.
+using Call = std::function<void()>;
+void write_other_parts(TestPool& pool, const Spec& spec, const Call& end, const std::function<void(const Call&)>& last = {}) {
+  const auto [first, second, third] = spec.parts();
+  work(pool, spec, spec.durable_engine() ? first + 1 : 1, second);
+  pool.checkpoint();
+  work(pool, spec, second + 1, last ? third - 1 : third);
+  if (last) last([&] { work(pool, spec, third, third); });
+  if (!end) {
+    pool.close();
+    return;
+  }
+  struct Ended {};
+  try {
+    pool.update([&](auto& tx, Root& root) {
+      step(tx, root, third + 1, spec.large());
+      end();
+      throw Ended();
+    });
+  } catch (const Ended&) {}
+}
+
+void write_on_file(const Spec& spec, const std::string& path) {
+  Options o = options_of(spec);
+  o.create = false;
+  o.medium = medium_of(spec.unit);
+  TestPool pool = TestPool::open(path, o);
+  write_other_parts(pool, spec, spec.ended == Ended::killed ? [] { (void)::kill(::getpid(), SIGKILL); } : Call());
+}
+
+void write_all(const std::string& path, const std::vector<std::byte>& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+// PATH: what a power cut inside a further transaction leaves; PATH.0, PATH.1, ...: one after each fence of the last transaction.
+void write_until_power_cut(const Spec& spec, const std::string& path) {
+  const pool::Header h = header_of(path);
+  std::ifstream in(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  medium::RecordingOptions how;
+  how.log_bytes = h.log_bytes;
+  how.home_bytes = h.home_bytes;
+  how.max_home_bytes = h.max_home_bytes;
+  auto made = medium::RecordingMedium::make(how, std::as_bytes(std::span(bytes))).value();
+  medium::RecordingMedium& recording = *made;
+  int fences = 0;
+  TestPool pool = TestPool::try_open_on(path, options_of(spec), std::move(made), false).value();
+  const auto last = [&](const Call& transaction) {
+    constexpr int most = 40;
+    recording.set_fence_hooks({}, [&] {
+      if (fences < most) write_all(path + "." + std::to_string(fences++), recording.durable_image());
+    });
+    transaction();
+    recording.set_fence_hooks({}, {});
+  };
+  std::vector<std::byte> image;
+  write_other_parts(pool, spec, [&] { image = recording.durable_image(); }, last);
+  write_all(path, image);
+}
+
+// An engine that writes the data region in its commits has nothing to recover between two transactions. Then the pool is kept as a power
+// cut inside the last commit leaves it, at the last fence at which recovery still has to complete the transaction.
+std::int64_t choose_cut(const Spec& spec, const std::string& path) {
+  std::int64_t changed = changed_by_recovery(spec, path);
+  if (changed < 0) failed(path, "other contents after recovery", "all acknowledged transactions and no other");
+  int images = 0;
+  while (std::filesystem::exists(path + "." + std::to_string(images))) ++images;
+  for (int i = images - 1; i >= 0; --i) {
+    const std::string image = path + "." + std::to_string(i);
+    if (changed == 0)
+      if (const std::int64_t n = changed_by_recovery(spec, image); n > 0) {
+        changed = n;
+        std::filesystem::copy_file(image, path, std::filesystem::copy_options::overwrite_existing);
+      }
+    std::filesystem::remove(image);
+  }
+  return changed;
+}
+
+// Once: makes the pool and throws unless it is as specified. -> how many bytes its recovery changes
+std::int64_t make_once(const Spec& spec, const std::string& path) {
+  const auto ends_well = [&](const std::function<void()>& body) {
+    const int status = in_child(body);
+    if (status != 0) failed(path, "a process that ended with wait status " + std::to_string(status), "a pool");
+  };
+  ends_well([&] { write_first_part(spec, path); });
+  if (spec.ended == Ended::killed) {
+    const int status = in_child([&] { write_on_file(spec, path); });
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+      failed(path, "a process that ended with wait status " + std::to_string(status), "one that was killed");
+  } else {
+    ends_well([&] { spec.ended == Ended::closed ? write_on_file(spec, path) : write_until_power_cut(spec, path); });
+  }
+  const pool::Header h = header_of(path);
+  ::shm_unlink(engine::stat_page_name(h.uuid).c_str());
+  if (h.order != spec.order) failed(path, std::string("order ") + order_name(h.order), order_name(spec.order));
+  if (h.append_unit != spec.unit) failed(path, "a log in units of " + std::to_string(h.append_unit), std::to_string(spec.unit));
+  if ((h.clean != 0) != (spec.ended == Ended::closed)) failed(path, "clean is " + std::to_string(h.clean), "the opposite");
+  if (spec.ended == Ended::closed || !spec.durable_engine()) return 0;
+  if (spec.ended == Ended::cut) return choose_cut(spec, path);
+  const std::int64_t changed = changed_by_recovery(spec, path);
+  if (changed < 0) failed(path, "other contents after recovery", "all acknowledged transactions and no other");
+  return changed;
+}
+
+}  // namespace
+
+int in_child(const std::function<void()>& body) {
+  (void)std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child < 0) throw error(system_failure("", "fork", errno));
+  if (child == 0) {
+    int status = 0;
+    try {
+      body();
+    } catch (const std::exception& e) {
+      std::fprintf(stderr, "%s\n", e.what());
+      status = 1;
+    }
+    (void)std::fflush(nullptr);
+    ::_exit(status);
+  }
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child) throw error(system_failure("", "waitpid", errno));
+  return status;
+}
+
+void make(const Spec& spec, const std::string& path) {
+  // An engine that replays its log beside the program may have caught up when it ends: then it is tried again.
+  const int attempts = test::is_dudetm(spec.entry()) && spec.ended == Ended::killed ? 200 : 1;
+  std::int64_t changed = 0;
+  for (int i = 0; i < attempts && changed == 0; ++i) {
+    std::filesystem::remove(path);
+    changed = make_once(spec, path);
+  }
+  const std::uint64_t n = spec.durable_engine() ? spec.parts().third : 0;
+  const pool::Header h = header_of(path);
+  std::printf(
+      "{\"file\": \"%s\", \"engine\": \"%s\", \"order\": \"%s\", \"append_unit\": %u, \"ended\": \"%s\", \"format_version\": %u, "
+      "\"survives\": %s, \"large\": %s, \"transactions\": %llu, \"digest\": \"%016llx\", \"changed_by_recovery\": %lld}\n",
+      spec.name.c_str(), spec.engine.c_str(), order_name(spec.order), h.append_unit, ended_name(spec.ended), h.version,
+      spec.durable_engine() ? "true" : "false", spec.large() ? "true" : "false", static_cast<unsigned long long>(n),
+      static_cast<unsigned long long>(digest(model_after(n, spec.large()))), static_cast<long long>(changed));
+}
+
+}  // namespace perdure::compat

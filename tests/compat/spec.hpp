@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which pools tests/compat keeps, and what is known of each: one list of specifications, made from the registry, so that a new engine
+// is in it without being named here.
+// Thread safety: plain functions.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "perdure/perdure.hpp"
+#include "tests/compat/workload.hpp"
+#include "tests/engine/families.hpp"
+
+namespace perdure::compat {
+
+using TestPool = Pool<Root, engines<any_engine>>;
+
+/// How the process that wrote a pool came to its end.
+enum class Ended : std::uint8_t {
+  closed,  ///< in order
+  killed,  ///< by SIGKILL inside a transaction: all that was stored is visible
+  cut      ///< by a power cut inside a transaction, modelled: of each cache line what was surely durable
+};
+inline constexpr const char* ended_names[] = {"closed", "killed", "cut"};
+inline const char* ended_name(Ended e) { return ended_names[static_cast<std::size_t>(e)]; }
+
+/// How a kept pool is made.
+struct Spec {
+  std::string name;    ///< of its file, without an extension
+  std::string engine;  ///< the instance that writes it
+  pool::Order order = pool::Order::held;
+  std::uint32_t unit = 64;  ///< grain of its log's last session: 64 is written as memory, 4096 as a file
+  Ended ended = Ended::closed;
+  std::uint32_t persist_group = 0;
+  bool compress = false;
+  bool any_address = false;  ///< at an address that the library chose, not at one that suits the sanitizers too
+
+  [[nodiscard]] const engine::Entry& entry() const { return *engine::find_instance(engine); }
+  [[nodiscard]] bool durable_engine() const { return test::is_durable(entry()); }
+  /// REWIND logs a record per word: objects of more than 64 KiB would not fit in the small log.
+  [[nodiscard]] bool large() const { return !test::is_rewind(entry()) && !(test::is_undo(entry()) && unit != 64); }
+
+  /// The last transactions of the three parts: before a close, before a checkpoint, after it. Fewer where a transaction logs more, so
+  /// that all of the third part is in the log and the file compresses well.
+  struct Parts {
+    std::uint64_t first, second, third;
+  };
+  [[nodiscard]] Parts parts() const {
+    if (entry().family.starts_with("rewind-2l")) return {1, 2, 4};
+    if (test::is_rewind(entry()) || (test::is_undo(entry()) && unit != 64)) return {8, 12, 18};
+    return {20, 40, 64};
+  }
+};
+
+/// The address of kept pools: builds with ThreadSanitizer can map it, and so can all others.
+inline constexpr std::uint64_t kept_address = 0x550000000000;
+inline constexpr std::uint64_t kept_log = 1 << 20, kept_max_size = 16 << 20;
+
+/// The medium that writes a log of this grain, on any file.
+inline const char* medium_of(std::uint32_t unit) { return unit == 64 ? "emulated" : "file"; }
+
+inline const char* order_name(pool::Order order) { return order == pool::Order::held ? "held" : "prefix"; }
+
+inline Options options_of(const Spec& s) {
+  Options o;
+  o.engine = s.engine;
+  o.isolation = s.entry().isolation;
+  // A pool on a medium whose fence is a sync is made `prefix` where its engine has that order: pools are made as on memory.
+  o.medium = "emulated";
+  o.durability = s.order == pool::Order::prefix ? group : durable;
+  o.max_size = kept_max_size;
+  o.log_size = kept_log;
+  o.threads = 2;
+  o.persist_group = s.persist_group;
+  o.compress = s.compress;
+  o.base = s.any_address ? 0 : kept_address;
+  o.uuid_seed = base::hash_bytes(s.name.data(), s.name.size(), 1) | 1;
+  return o;
+}
+
+/// Every family of the registry, in each order that its instances make pools of: closed, killed, and cut off by a loss of power. Where
+/// the log holds records (log/record.hpp), also with the grain of a file.
+inline std::vector<Spec> all_specs() {
+  std::vector<Spec> all;
+  std::set<std::string> seen;
+  const auto add = [&](Spec s, const std::string& suffix = {}) {
+    for (const std::uint32_t unit : {64U, 4096U})
+      for (const Ended ended : {Ended::closed, Ended::killed, Ended::cut}) {
+        Spec one = s;
+        one.unit = unit;
+        one.ended = ended;
+        if (unit != 64 && (!one.entry().ring_records || !one.durable_engine() || ended == Ended::cut)) continue;
+        if (ended == Ended::cut && !one.durable_engine()) continue;
+        one.name =
+            std::string(s.entry().family) + suffix + "." + order_name(s.order) + "." + std::to_string(unit) + "." + ended_name(ended);
+        all.push_back(std::move(one));
+      }
+  };
+  for (const engine::Entry& e : engine::registered()) {
+    if (!e.runs_here().ok() || e.isolation != Isolation::full || e.tm.starts_with("htm")) continue;
+    for (const Durability d : {durable, group}) {
+      engine::Config config;
+      config.instance = e.name;
+      config.durability = d;
+      const pool::Order order = e.identity(config).order;
+      if (!seen.insert(std::string(e.family) + order_name(order)).second) continue;
+      Spec s;
+      s.engine = std::string(e.name);
+      s.order = order;
+      add(s);
+    }
+  }
+  Spec combined;
+  combined.engine = "dudetm";
+  combined.order = pool::Order::prefix;
+  combined.persist_group = 8;
+  add(combined, "+combined");
+  combined.compress = true;
+  add(combined, "+packed");
+  Spec elsewhere;
+  elsewhere.engine = "shadow";
+  elsewhere.any_address = true;
+  elsewhere.name = "shadow+any-address.held.64.closed";
+  all.push_back(elsewhere);
+  return all;
+}
+
+/// Runs `body` in a child process that ends without any clean-up; what it throws is told, with exit status 1. -> its wait status
+int in_child(const std::function<void()>& body);
+
+/// Makes the pool at `path`, and prints what is to be known of it as one line of JSON. Throws when it could not be made as specified.
+void make(const Spec& spec, const std::string& path);
+
+/// What is kept of a pool beside it.
+struct Known {
+  std::string name, engine, order;
+  bool clean = true, large = false, survives = true;
+  std::uint32_t version = 0, unit = 64;
+  std::uint64_t transactions = 0, digest = 0;
+  std::string refused;  ///< not empty: opening must fail with these words
+};
+
+/// Opens, recovers, checks, compares and rewrites the pool. -> what is wrong; empty when nothing is.
+std::string check(const Known& known, const std::string& path);
+
+}  // namespace perdure::compat

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Walks over damaged data on random inputs, without libFuzzer: no content makes Pool::check or Pool::checked_view leave the pool.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/engine/suite.hpp"
+#include "tests/fuzz/check_target.hpp"
+#include "tests/fuzz/corpus.hpp"
+
+namespace perdure::fuzz {
+namespace {
+
+TEST(DamagedData, WalksEndAndStayInsideThePool) {
+  Damaged& pool = Damaged::one();
+  ASSERT_TRUE(pool.sound());
+  std::mt19937_64 random(17);
+  unsigned complaints = 0;
+  const unsigned inputs = 30000 / test::scale;
+  for (unsigned n = 0; n < inputs; ++n) {
+    std::vector<std::uint8_t> input(13 * (1 + random() % 4));
+    for (auto& b : input) b = static_cast<std::uint8_t>(random());
+    for (std::size_t i = 5; i + 8 <= input.size(); i += 13) {  // small numbers are the dangerous ones: sizes, counts, heights
+      const std::uint64_t value = random() % 3 == 0 ? random() : random() % 3 == 0 ? random() % 4096 : std::uint64_t{1} << random() % 64;
+      std::memcpy(&input[i], &value, 8);
+    }
+    SCOPED_TRACE("input " + std::to_string(n));
+    complaints += pool.walk(input.data(), input.size()) ? 1 : 0;
+  }
+  EXPECT_TRUE(pool.sound()) << "what was changed was put back";
+  EXPECT_GT(complaints, inputs / 4) << "the damage is met";
+}
+
+TEST(DamagedData, OfTheCorpus) {
+  for (const Input& input : corpus("check")) {
+    SCOPED_TRACE(input.name);
+    (void)Damaged::one().walk(input.bytes.data(), input.bytes.size());
+  }
+}
+
+}  // namespace
+}  // namespace perdure::fuzz

@@ -1,0 +1,55 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The limit of Python cases: what a case that hangs prints, and that nothing of it is left."""
+
+import os
+import re
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+from limits import LimitedCase, limited
+
+HANGS = """
+import subprocess, sys, threading, unittest
+sys.path.insert(0, sys.argv.pop(1))
+from limits import LimitedCase
+
+def waits_for_an_event():
+    threading.Event().wait()
+
+def waits_for_a_child():
+    subprocess.run(["sleep", "1000"])
+
+class Hangs(LimitedCase):
+    def test_hangs(self):
+        threading.Thread(target=waits_for_an_event, daemon=True).start()
+        waits_for_a_child()
+
+unittest.main()
+"""
+
+
+class Limits(LimitedCase):
+    def hang(self, limit):
+        return subprocess.run([sys.executable, "-c", HANGS, str(Path(__file__).parent)], capture_output=True, text=True,
+                              check=False, env={**os.environ, "PERDURE_CASE_LIMIT": limit})
+
+    def test_prints_all_threads_and_ends_children(self):
+        done = self.hang("0.5")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        for text in ("Hangs.test_hangs: still running after 0.5 s", "in waits_for_an_event", "in waits_for_a_child"):
+            self.assertIn(text, done.stderr)
+        child = re.search(r"child process (\d+), now ended: sleep 1000", done.stderr)
+        self.assertIsNotNone(child, done.stderr)
+        state = Path(f"/proc/{child[1]}/stat")
+        self.assertTrue(not state.exists() or ") Z " in state.read_text())
+
+    def test_a_case_within_its_limit_ends(self):
+        with limited("nothing", 60):
+            pass
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
