@@ -195,13 +195,18 @@ struct Completions::Impl {
       if (waiting.empty()) return;
       const std::uint64_t id = waiting.begin()->first;
       lock.unlock();
-      const Status status = wait(id);
+      const Status status = [&] {
+        const base::ReservedSlot slot(base::completion_slot);
+        return wait(id);
+      }();
       lock.lock();
       while (!waiting.empty() && waiting.begin()->first <= id) {
         auto f = std::move(waiting.begin()->second);
         waiting.erase(waiting.begin());
         lock.unlock();
+        // the program's code: where it uses a pool it takes a slot as any thread
         f(status);
+        base::give_back_thread_slot();  // of which this thread keeps none
         lock.lock();
       }
     }

@@ -61,6 +61,7 @@ Status system_failure(std::string_view file, std::string_view call, int err, std
   if (err == ENOENT) code = Code::not_found;
   if (err == ENOMEM) code = Code::out_of_memory;
   if (err == EROFS) code = Code::read_only;
+  if (advice.empty() && err == EMFILE) advice = "raise the process's limit of open files (`ulimit -n`), or close some";
   std::string found = std::string(call) + " failed: " + std::strerror(err);
   return failure(code, file, found, {}, advice);
 }

@@ -38,13 +38,15 @@ const int registered = pthread_atfork(nullptr, nullptr, in_child);
 // Gives the number back when the thread ends.
 struct SlotGuard {
   int slot = -1;
-  ~SlotGuard() {
+  ~SlotGuard() { give_back(); }
+  void give_back() noexcept {
     if (slot < 0) return;
     detail::slot_of_this_thread = -1;
     // What this thread wrote back is durable before the slot's next owner counts fences
     // (MARK-5, medium/line_marks.hpp).
     store_fence();
     taken[static_cast<std::size_t>(slot)].store(false, std::memory_order_release);  // pairs with the acquire in take_thread_slot
+    slot = -1;
   }
 };
 thread_local SlotGuard guard;
@@ -66,6 +68,13 @@ int detail::take_thread_slot() {
   }
   throw error(failure(Code::full, "", "more than 256 threads use Perdure at once", "at most 256", "let threads end, or pool them"));
 }
+
+ReservedSlot::~ReservedSlot() {
+  store_fence();  // MARK-5, as in SlotGuard
+  detail::slot_of_this_thread = before_;
+}
+
+void give_back_thread_slot() noexcept { guard.give_back(); }
 
 std::uint32_t fork_generation() noexcept { return generation.load(std::memory_order_relaxed); }
 

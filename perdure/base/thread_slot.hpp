@@ -5,25 +5,54 @@
 // A number is taken at a thread's first call and given back when it ends; two live threads never share one. Thread safety: all
 // calls may be made from any thread. The thread_local is constinit and its guard a second variable: a thread_local with a
 // constructor costs an initialisation test at every access (measured: up to 8 times the access).
+//
+// A pool's own threads take no numbers from the program's: they have reserved ones, above those,
+// the same in every pool. That works because such a thread works for one pool, and a table with an
+// entry for each number belongs to one pool.
 #pragma once
 
 #include <cstdint>
 
 namespace perdure::base {
 
-/// How many threads may use Perdure at once in one process.
+/// How many threads of the program may use Perdure at once in one process.
 inline constexpr int max_threads = 256;
+
+/// The reserved numbers: of the thread that works for the engine in the background, of the one that
+/// runs what waits for durability, and of those that share one work (log/team.hpp).
+inline constexpr int background_slot = max_threads, completion_slot = max_threads + 1, team_slot = max_threads + 2;
+inline constexpr int max_team = 8;
+/// A table with an entry for each number has so many.
+inline constexpr int slot_count = team_slot + max_team;
 
 namespace detail {
 extern thread_local constinit int slot_of_this_thread;
 int take_thread_slot();  // throws perdure::error (full) when max_threads are alive
 }  // namespace detail
 
-/// The calling thread's number, 0 <= slot < max_threads.
+/// The calling thread's number, 0 <= slot < max_threads, or the reserved one that it has for a
+/// time.
 [[nodiscard]] inline int thread_slot() {
   const int slot = detail::slot_of_this_thread;
   return __builtin_expect(slot >= 0, 1) ? slot : detail::take_thread_slot();
 }
+
+/// While it lives, the calling thread has the reserved number `slot`; after it, what it had before.
+/// At any time one thread of a pool may have a number, and it works for that pool alone.
+class ReservedSlot {
+ public:
+  explicit ReservedSlot(int slot) noexcept : before_(detail::slot_of_this_thread) { detail::slot_of_this_thread = slot; }
+  ~ReservedSlot();
+  ReservedSlot(const ReservedSlot&) = delete;
+  ReservedSlot& operator=(const ReservedSlot&) = delete;
+
+ private:
+  const int before_;
+};
+
+/// Gives the calling thread's number back before the thread ends, if it has taken one: for a thread
+/// of the library that has run the program's code. Precondition: it is in no transaction.
+void give_back_thread_slot() noexcept;
 
 /// Counts how many times this process is a fork of the one that loaded the library (0, 1, ...): a handle remembers it, and a
 /// forked child's copy of a handle is refused.

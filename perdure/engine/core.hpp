@@ -85,7 +85,7 @@ class Core {
   medium::Medium& medium;
   const Config config;
   const Recovery recovery;
-  std::array<Row, base::max_threads> rows;
+  std::array<Row, base::slot_count> rows;
 
  private:
   static void in_forked_child(void*);
@@ -222,7 +222,7 @@ class Contexts {
     table_[slot].store(c, std::memory_order_release);
     return *c;
   }
-  std::array<std::atomic<Context*>, base::max_threads> table_{};
+  std::array<std::atomic<Context*>, base::slot_count> table_{};
 };
 
 /// What run() returns for a call that joined an outer transaction.

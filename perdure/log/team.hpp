@@ -5,22 +5,23 @@
 // Thread safety: a plain function; it starts and ends its own threads, so that what a part did is seen by the caller when it returns.
 #pragma once
 
+#include <algorithm>
 #include <exception>
 #include <system_error>
 #include <thread>
 #include <vector>
 
-#include "perdure/base/status.hpp"
 #include "perdure/base/thread_slot.hpp"
 
 namespace perdure::log {
 
-/// Calls part(0) to part(parts - 1), side by side. The caller has a thread slot; each other part's thread is given one. Throws what a part threw, when all have ended.
+/// Calls part(0) to part(parts - 1), side by side, by at most base::max_team threads: what is
+/// beyond them the caller does in turn. One team of a pool at a time. The caller has a thread slot;
+/// each other thread has a reserved one. Throws what a part threw, when all have ended.
 template <class F>
 void in_team(unsigned parts, F&& part) {
   if (parts == 1) return part(0);
   std::vector<std::exception_ptr> failed(parts);
-  std::vector<char> left(parts, 0);  // found no thread slot
   const auto try_part = [&](unsigned me) noexcept {
     try {
       part(me);
@@ -29,12 +30,7 @@ void in_team(unsigned parts, F&& part) {
     }
   };
   const auto work = [&](unsigned me) noexcept {
-    try {
-      (void)base::thread_slot();  // throws when there are too many threads, which a medium's call could not
-    } catch (const error&) {
-      left[me] = 1;
-      return;
-    }
+    const base::ReservedSlot slot(base::team_slot + static_cast<int>(me));
     try_part(me);
   };
   {
@@ -42,14 +38,12 @@ void in_team(unsigned parts, F&& part) {
     team.reserve(parts - 1);
     unsigned started = 1;
     try {
-      for (; started < parts; ++started) team.emplace_back(work, started);
+      for (; started < std::min<unsigned>(parts, base::max_team); ++started) team.emplace_back(work, started);
     } catch (const std::system_error&) {  // no more threads are to be had
     }
     try_part(0);
     for (; started < parts; ++started) try_part(started);
   }  // joined: pairs with the threads' starts and ends
-  for (unsigned i = 1; i < parts; ++i)
-    if (left[i] != 0) try_part(i);
   for (const auto& e : failed)
     if (e) std::rethrow_exception(e);
 }

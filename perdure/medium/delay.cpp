@@ -109,8 +109,8 @@ ModelDelay::ModelDelay(const Delays& d)
       merge_over_fences_(d.merge_over_fences),
       flush_all_is_one_(d.flush_all_is_one),
       buffer_each_(d.buffer_each),
-      rows_(std::make_unique<Row[]>(static_cast<std::size_t>(base::max_threads))),
-      queues_(std::make_unique<Queue[]>(d.buffer_each ? static_cast<std::size_t>(base::max_threads) : 1)) {
+      rows_(std::make_unique<Row[]>(static_cast<std::size_t>(base::slot_count))),
+      queues_(std::make_unique<Queue[]>(d.buffer_each ? static_cast<std::size_t>(base::slot_count) : 1)) {
   const double rate = ticks_per_ns();
   write_ticks_ = static_cast<std::uint64_t>(rate * d.write_ns);
   drain_ticks_ = static_cast<std::uint64_t>(rate * d.drain_ns);

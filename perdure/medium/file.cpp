@@ -20,7 +20,7 @@ FileMedium::FileMedium(PoolFile file, const OpenMedium& how) : file_(std::move(f
   append_unit_ = LogStage::block_bytes;
   fence_is_sync_ = true;
   static_assert(std::is_trivially_copyable_v<Marked>);
-  marked_.reset(static_cast<Marked*>(std::calloc(static_cast<std::size_t>(base::max_threads), sizeof(Marked))));
+  marked_.reset(static_cast<Marked*>(std::calloc(static_cast<std::size_t>(base::slot_count), sizeof(Marked))));
   if (!marked_) throw std::bad_alloc();
 }
 

@@ -21,7 +21,7 @@
 //          are dirty or may be in flight, by exchanges as in MARK-2, starts their write-back
 //          itself, and fences before it returns. Since one flush_all runs at a time, a line that
 //          the next one finds clean is durable.
-//   MARK-5 A thread slot gets a new owner only after a fence of the old one
+//   MARK-5 A thread slot, a reserved one too, gets a new owner only after a fence of the old one
 //          (base/thread_slot.cpp). So a line that is in flight by the caller's own slot needs no
 //          write-back by flush_all: flush_all's own fence covers it.
 // From these: of a store made before flush_all began, flush_all finds the mark or one made later.
@@ -59,10 +59,10 @@ class LineMarks {
   /// The mark of a line whose write-back is begun by the thread with this slot, which has begun
   /// `fences` fences so far.
   [[nodiscard]] static constexpr Mark in_flight(int slot, std::uint64_t fences) noexcept {
-    return static_cast<Mark>(1U << 15 | static_cast<unsigned>(slot) << count_bits | (fences & count_mask));
+    return static_cast<Mark>((static_cast<unsigned>(slot) + 1) << count_bits | (fences & count_mask));
   }
   /// Of a mark in flight: whose it is.
-  [[nodiscard]] static constexpr int slot_of(Mark mark) noexcept { return (mark & 0x7fff) >> count_bits; }
+  [[nodiscard]] static constexpr int slot_of(Mark mark) noexcept { return (mark >> count_bits) - 1; }
   /// Of a mark in flight: is its write-back surely over, now that its thread has begun `fences`
   /// fences? (MARK-3)
   [[nodiscard]] static constexpr bool over(Mark mark, std::uint64_t fences) noexcept { return ((fences - mark) & count_mask) >= 2; }
@@ -131,7 +131,8 @@ class LineMarks {
     std::uint64_t first, count;
   };
   static constexpr std::uint64_t lines_per_page = page_bytes / line_bytes;
-  static constexpr unsigned slot_bits = std::bit_width(static_cast<unsigned>(base::max_threads - 1)), count_bits = 15 - slot_bits;
+  // Slot + 1, so that no mark in flight is clean or dirty.
+  static constexpr unsigned slot_bits = std::bit_width(static_cast<unsigned>(base::slot_count)), count_bits = 16 - slot_bits;
   static constexpr unsigned count_mask = (1U << count_bits) - 1;
   static_assert(count_bits >= 3, "a mark has room for every slot, and for a count that tells 2 later fences from none");
 

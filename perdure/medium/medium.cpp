@@ -37,7 +37,7 @@ std::uint64_t Medium::allocated_end(std::uint64_t offset, std::uint64_t n) const
   return last * page_bytes <= offset ? 0 : last * page_bytes >= offset + n ? n : last * page_bytes - offset;
 }
 
-Medium::Medium() : rows_(std::make_unique<Row[]>(static_cast<std::size_t>(base::max_threads))) {}
+Medium::Medium() : rows_(std::make_unique<Row[]>(static_cast<std::size_t>(base::slot_count))) {}
 
 Medium::~Medium() = default;
 
@@ -45,7 +45,7 @@ Counters Medium::counters() const noexcept {
   // relaxed: each counter is exact once its thread's calls happened before this one; nothing is ordered by them
   constexpr auto relaxed = std::memory_order_relaxed;
   Counters sum;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(base::max_threads); ++i) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(base::slot_count); ++i) {
     const Row& r = rows_[i];
     sum.stores += r.stores.load(relaxed);
     sum.stored_bytes += r.stored_bytes.load(relaxed);

@@ -70,11 +70,11 @@ struct Heap::Impl {
 };
 
 Heap::Heap(PoolFile& pool, std::byte* view)
-    : rows_(std::make_unique<std::atomic<Row*>[]>(static_cast<std::size_t>(base::max_threads))),
+    : rows_(std::make_unique<std::atomic<Row*>[]>(static_cast<std::size_t>(base::slot_count))),
       impl_(std::make_unique<Impl>(pool, view)) {}
 
 Heap::~Heap() {
-  for (int i = 0; i < base::max_threads; ++i) delete rows_[static_cast<std::size_t>(i)].load(std::memory_order_relaxed);
+  for (int i = 0; i < base::slot_count; ++i) delete rows_[static_cast<std::size_t>(i)].load(std::memory_order_relaxed);
 }
 
 Heap::Row* Heap::make_row() noexcept {
@@ -94,7 +94,7 @@ void Heap::note_slow(std::int64_t bytes) noexcept {
 
 std::uint64_t Heap::used_bytes() const noexcept {
   auto sum = static_cast<std::int64_t>(impl_->used_at_opening) + impl_->used_apart.load(std::memory_order_relaxed);
-  for (int i = 0; i < base::max_threads; ++i)
+  for (int i = 0; i < base::slot_count; ++i)
     if (const Row* row = rows_[static_cast<std::size_t>(i)].load(std::memory_order_acquire))  // pairs with make_row
       sum += row->used.load(std::memory_order_relaxed);
   return sum > 0 ? static_cast<std::uint64_t>(sum) : 0;  // a hint can be wrong, but not negative

@@ -107,7 +107,7 @@ struct Htm {
     Domain domain;  ///< its slots; its clock stands still
     alignas(128) std::atomic<bool> held{false};
     typename Hardware::Shared hardware;
-    Own own[base::max_threads];
+    Own own[base::slot_count];
 
    private:
     const std::uint64_t start_;

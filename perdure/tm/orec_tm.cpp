@@ -21,7 +21,7 @@ void pause_cpu() noexcept { __builtin_ia32_pause(); }
 namespace {
 constexpr std::uint64_t never =
     OrecShared::bias_shared - 1;  // nothing that `bias` ever is: neither a thread's, nor none, shared or changing
-static_assert(never > base::max_threads && never != OrecShared::bias_none && never != OrecShared::bias_shared &&
+static_assert(never > base::background_slot + 1 && never != OrecShared::bias_none && never != OrecShared::bias_shared &&
               never != OrecShared::bias_changing);
 }  // namespace
 

@@ -39,6 +39,10 @@ class Domain {
   explicit Domain(std::uint64_t start) noexcept : quiet_(start) { clock.store(start, std::memory_order_relaxed); }
 
   Slot& enter(int slot) noexcept {
+    if (slot == base::background_slot) {
+      background.store(true, std::memory_order_release);  // pairs with each
+      return slots[slot];
+    }
     int seen = used.load(std::memory_order_relaxed);
     while (seen <= slot && !used.compare_exchange_weak(seen, slot + 1, std::memory_order_acq_rel)) {}  // pairs with for_others
     return slots[slot];
@@ -48,27 +52,37 @@ class Domain {
   [[nodiscard]] std::uint64_t quiet_id() const noexcept {
     // acquire pairs with the release that drew an id: its owner's `pending`, stored before, is then seen
     std::uint64_t quiet = clock.load(std::memory_order_acquire);
-    const int n = used.load(std::memory_order_acquire);
-    for (int i = 0; i < n; ++i) {
-      const std::uint64_t p = slots[i].pending.load(std::memory_order_acquire);  // pairs with the release that ends a commit
+    each([&quiet](int, const Slot& s) {
+      // pairs with the release that ends a commit
+      const std::uint64_t p = s.pending.load(std::memory_order_acquire);
       if (p - 1 < quiet) quiet = p - 1;
-    }
+    });
     std::uint64_t before = quiet_.load(std::memory_order_acquire);  // pairs with the exchange below: what was quiet for another is for us
     while (before < quiet && !quiet_.compare_exchange_weak(before, quiet, std::memory_order_acq_rel)) {}
     return before < quiet ? quiet : before;
   }
   template <class F>
   void for_others(int me, F&& f) const {
-    const int n = used.load(std::memory_order_acquire);  // pairs with enter
-    for (int i = 0; i < n; ++i)
-      if (i != me) f(slots[i]);
+    each([&](int i, const Slot& s) {
+      if (i != me) f(s);
+    });
   }
 
   alignas(128) std::atomic<std::uint64_t> clock{0};  ///< the last id drawn
-  alignas(128) std::atomic<int> used{0};             ///< slots that were ever entered
-  Slot slots[base::max_threads];
+  alignas(128) std::atomic<int> used{0};             ///< of the program: below it may have been entered
+  std::atomic<bool> background{false};               ///< its own thread has entered; it only copies
+  Slot slots[base::background_slot + 1];
 
  private:
+  // Calls f(number, slot) for the slots that were entered, and perhaps for others, which show
+  // nothing.
+  template <class F>
+  void each(F&& f) const {
+    const int n = used.load(std::memory_order_acquire);  // pairs with enter
+    for (int i = 0; i < n; ++i) f(i, slots[i]);
+    if (__builtin_expect(background.load(std::memory_order_acquire), 0))  // pairs with enter
+      f(base::background_slot, slots[base::background_slot]);
+  }
   mutable std::atomic<std::uint64_t> quiet_;  // the most that quiet_id has said
 };
 

@@ -87,7 +87,7 @@ class WatchMedium final : public medium::Medium {
   medium::Counters counters() const noexcept override { return inner_->counters(); }
 
  private:
-  using PerThread = std::array<std::atomic<std::uint64_t>, base::max_threads>;
+  using PerThread = std::array<std::atomic<std::uint64_t>, base::slot_count>;
   static std::atomic<std::uint64_t>& mine(PerThread& all) noexcept { return all[static_cast<std::size_t>(base::thread_slot())]; }
   static const std::atomic<std::uint64_t>& mine(const PerThread& all) noexcept {
     return all[static_cast<std::size_t>(base::thread_slot())];

@@ -91,7 +91,7 @@ TEST(LineMarksTest, takes_each_marked_line_once) {
 }
 
 TEST(LineMarksTest, a_write_back_is_over_when_its_thread_has_begun_two_more_fences) {
-  for (const int slot : {0, 1, 100, base::max_threads - 1})
+  for (const int slot : {0, 1, 100, base::max_threads - 1, base::background_slot, base::slot_count - 1})
     for (std::uint64_t begun = 0; begun < 300; ++begun) {
       const LineMarks::Mark mark = LineMarks::in_flight(slot, begun);
       ASSERT_NE(mark, LineMarks::clean);

@@ -3,6 +3,8 @@
 // Truncator: Mnemosyne's asynchronous log truncation (Volos, Tack, Swift, ASPLOS '11; papers: Blurred Persistence, section III-B): a thread that flushes
 // what transactions have stored to home, one after the other, then has X say so.
 //
+// The thread is started by the first transaction that has stored to the data region. Where none can
+// be had, whoever waits does a round itself.
 // Rule (design: recycling logs): X is drawn before the queue is taken; a transaction is in the queue before it stops pending, so all up to X are in it or were.
 // Thread safety: push, wait, x from any thread; stop by one.
 #pragma once
@@ -13,10 +15,10 @@
 #include <functional>
 #include <list>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "perdure/base/status.hpp"
+#include "perdure/engine/background.hpp"
 #include "perdure/medium/medium.hpp"
 
 namespace perdure::engine::bppm {
@@ -42,6 +44,8 @@ class Truncator {
 
  private:
   void work();
+  bool start() noexcept;
+  void round(std::unique_lock<std::mutex>& lock);
   medium::Medium& medium_;
   const std::function<std::uint64_t()> quiet_;
   const std::function<Status(std::uint64_t)> note_x_;
@@ -49,9 +53,10 @@ class Truncator {
   std::condition_variable wake_, done_;
   std::list<Lines> queue_;
   bool stopping_ = false, wanted_ = false;
+  bool working_ = false;  // a thread is in round()
   Status failure_;
   std::atomic<std::uint64_t> x_, rounds_{0};
-  std::thread thread_;
+  PoolThread thread_;
 };
 
 }  // namespace perdure::engine::bppm

@@ -15,8 +15,8 @@ Frames::Frames(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t kept
     : view_(view),
       kept_(std::min(kept, max_home_bytes / page_bytes)),
       table_(max_home_bytes / page_bytes + 1),
-      frames_(max_home_bytes + base::max_threads * page_bytes) {
-  const std::uint64_t bytes = max_home_bytes + base::max_threads * page_bytes, first_extra = kept_ * page_bytes;
+      frames_(max_home_bytes + base::slot_count * page_bytes) {
+  const std::uint64_t bytes = max_home_bytes + base::slot_count * page_bytes, first_extra = kept_ * page_bytes;
   // A huge page would bring back what is given up. And a child of fork() has no use for frames: the parent's next store to each would copy it.
   (void)::madvise(frames_.data() + first_extra, bytes - first_extra, MADV_NOHUGEPAGE);
   (void)::madvise(frames_.data(), bytes, MADV_DONTFORK);

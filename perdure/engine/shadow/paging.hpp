@@ -108,7 +108,7 @@ class Paging {
   const std::uint64_t first_page_, limit_, begin_at_;
   const std::unique_ptr<Frames> frames_;
   LazyArray<std::uint64_t> states_;
-  std::array<Inside, base::max_threads> inside_;
+  std::array<Inside, base::slot_count> inside_;
   std::atomic<std::uint64_t> copies_{0}, evictions_{0};
   std::mutex list_;                   // pages_
   std::vector<std::uint64_t> pages_;  // the copies

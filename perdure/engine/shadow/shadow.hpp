@@ -20,12 +20,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 
+#include "perdure/engine/background.hpp"
 #include "perdure/engine/context.hpp"
 #include "perdure/engine/core.hpp"
 #include "perdure/engine/shadow/checkpoint.hpp"
@@ -113,7 +112,9 @@ class Shadow {
   Status finish_checkpoint();
   void background();
   void work();
-  void stop_background();
+  [[nodiscard]] bool log_is_half_full() const noexcept { return core_.config.fence_is_sync && rings_[0].used() > rings_[0].bytes() / 2; }
+  [[nodiscard]] bool nothing_to_do() const noexcept;
+  void commit_waits_for_nobody(std::uint64_t id);
 
   Core core_;
   typename Tm::Shared tm_;
@@ -131,10 +132,7 @@ class Shadow {
   unsigned group_naps_ = 0, idle_naps_ = 0;  // the background thread's, of a group that is not full: since it began; since one came
   log::Persister persister_;
   Contexts<Context> contexts_;
-  std::mutex sleep_;
-  std::condition_variable wake_;
-  bool stopping_ = false;
-  std::thread thread_;
+  Background background_{[this] { background(); }};  // last: it ends before what it uses
 };
 
 /// One thread's transaction.
@@ -210,6 +208,10 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
       const std::uint64_t seen = this->end_read_only();
       // It changed nothing, but what it saw may not be durable yet, and what it returns tells of that (law L2). view() asks for itself.
       if (update_ && !engine_.held_ && durability != Durability::async) engine_.wait(seen).or_throw();
+      // a receipt's, and newer than all that was committed: durable() rises to it only when
+      // somebody looks
+      if constexpr (stamps)
+        if (update_ && durability == Durability::async) engine_.commit_waits_for_nobody(seen);
       return seen;
     }
     if (core_.forked()) core_.refuse();
@@ -334,6 +336,7 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     if (__builtin_expect(failed, 0)) core_.refuse();
     ring_.prepare_ahead();
     if (shares_ring_) shared.unlock();
+    if constexpr (How == Reproduce::replay) (void)engine_.background_.notify();
     if constexpr (marks)
       if (__builtin_expect(ring_.tail() >= next_slice_, 0)) engine_.slice(*this, false);
     return id;
@@ -373,11 +376,12 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     if (!promises && allowance_ != log::Persister::no_bound) allowance_ -= takes;
     count(words * 8);
     done();
-    if (durability != Durability::async) {
+    if (durability == Durability::async) {
+      engine_.commit_waits_for_nobody(id);
+    } else {
       engine_.wait(id).or_throw();
-    } else if (__builtin_expect(!engine_.async_seen_.load(std::memory_order_relaxed), 0)) {
-      engine_.async_seen_.store(true, std::memory_order_relaxed);
-      engine_.wake_.notify_all();
+      // What is to be replayed is in the ring by now. Without the thread make_room() replays.
+      if constexpr (How == Reproduce::replay) (void)engine_.background_.notify();
     }
     engine_.rings_[0].prepare_ahead();
     if constexpr (marks)

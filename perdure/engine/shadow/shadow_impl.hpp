@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include "perdure/engine/shadow/shadow.hpp"
@@ -62,7 +63,6 @@ Shadow<Tm, How>::Shadow(pool::PoolFile& file, const Config& config, const Recove
       start_replay();
     if (!held_) persister_.configure(rings_[0], header.applied, max_group, core_.medium.append_unit());
     if constexpr (How == Reproduce::replay) group_transactions();
-    if (!held_ || replay_) thread_ = std::thread([this] { background(); });
   } else if (!held_) {
     persister_.configure(rings_[0], header.applied, max_group, 64);
   }
@@ -106,7 +106,7 @@ void Shadow<Tm, How>::group_transactions() {
 
 template <class Tm, Reproduce How>
 Shadow<Tm, How>::~Shadow() {
-  stop_background();
+  background_.stop();
 }
 
 template <class Tm, Reproduce How>
@@ -122,9 +122,11 @@ Shadow<Tm, How>::Context::Context(Shadow& engine, int slot)
   record_.configure(ring_.seed(), ring_.max_record(), engine.core_.medium.append_unit());  // read-only too: commit asks whether it is empty
   if (engine.core_.file.read_only()) return;
   next_slice_ = ring_.bytes() / 4 * 3;
-  if (!engine.held_) engine.persister_.add(slot, volatile_);
-  // What most transactions take; where that is refused, their commit is.
-  if (!engine.held_ && (stamps || !engine.persister_.promises())) (void)engine.persister_.allow(1, allowance_);
+  if (!engine.held_ && slot < base::max_threads) {  // the background thread commits nothing
+    engine.persister_.add(slot, volatile_);
+    // What most transactions take; where that is refused, their commit is.
+    if (stamps || !engine.persister_.promises()) (void)engine.persister_.allow(1, allowance_);
+  }
   if (!engine.paging_) return;
   pages_.emplace(*engine.paging_, slot);
   frames_ = engine.paging_->frames();
@@ -139,7 +141,18 @@ Status Shadow<Tm, How>::wait(std::uint64_t id) {
     core_.poison(status);
     return core_.why();
   }
+  // Without the thread the commit that finds no log space checkpoints (make_room).
+  if constexpr (How == Reproduce::checkpoint)
+    if (log_is_half_full()) (void)background_.notify();
   return {};
+}
+
+// An asynchronous commit: the background thread makes it durable within the time that is promised.
+// Without the thread the one that commits does.
+template <class Tm, Reproduce How>
+void Shadow<Tm, How>::commit_waits_for_nobody(std::uint64_t id) {
+  if (__builtin_expect(!async_seen_.load(std::memory_order_relaxed), 0)) async_seen_.store(true, std::memory_order_relaxed);
+  if (__builtin_expect(!background_.notify(), 0)) wait(id).or_throw();
 }
 
 // One slice, or all that is left, by a thread between its transactions.
@@ -310,7 +323,7 @@ Status Shadow<Tm, How>::close() {
   }
   if ((core_.state() & Core::forked_bit) != 0) return core_.why();  // the background thread is the parent's
   Status s = checkpoint();
-  stop_background();
+  background_.stop();
   if (s.ok()) {
     Core::show_stats(*this);
     // Everything is home and durable: the clean mark may be written.
@@ -320,16 +333,15 @@ Status Shadow<Tm, How>::close() {
   return s;
 }
 
-// What goes wrong in a thread that nobody waits for is told by whoever comes next.
+// What goes wrong in a thread that nobody waits for is told to the next caller.
 template <class Tm, Reproduce How>
 void Shadow<Tm, How>::background() {
   try {
-    (void)base::thread_slot();  // throws when there are too many threads, which a medium's call could not
     work();
   } catch (const error& e) {
     core_.poison(e.status());
   } catch (const std::bad_alloc&) {
-    core_.poison(failure(Code::out_of_memory, core_.file.path(), "not enough memory for the thread that Persists and Reproduces"));
+    core_.poison(failure(Code::out_of_memory, core_.file.path(), "not enough memory for the thread that persists and replays"));
   }
 }
 
@@ -369,10 +381,25 @@ bool Shadow<Tm, How>::reproduce(std::chrono::microseconds nap) {
   return replay_->settle_slice(idle || replay_->unsettled() > ring / 8 * 3) || did;
 }
 
+// Whether nothing is left that the background thread has to do. While it sleeps (BG-1), each of
+// these changes only with a notify() afterwards.
+template <class Tm, Reproduce How>
+bool Shadow<Tm, How>::nothing_to_do() const noexcept {
+  if (core_.poisoned()) return true;
+  // Without a commit that waits for nobody, those that wait persist; replay follows when they have.
+  const bool persists = async_seen_.load(std::memory_order_relaxed) || (replay_ && !held_);
+  if (persists && persister_.durable() < tm::last_id<Tm>(tm_)) return false;
+  if constexpr (How == Reproduce::checkpoint) return !log_is_half_full();
+  for (std::uint32_t i = 0; i < ring_count_; ++i)
+    if (rings_[i].used() != 0) return false;  // not yet replayed, or not yet checkpointed
+  return true;
+}
+
 template <class Tm, Reproduce How>
 void Shadow<Tm, How>::work() {
   using std::chrono::microseconds;
-  microseconds nap(50);
+  constexpr microseconds first_nap(50), longest_nap(5000);
+  microseconds nap = first_nap;
   auto shown = std::chrono::steady_clock::now();
   for (;;) {
     bool did = false;
@@ -382,38 +409,32 @@ void Shadow<Tm, How>::work() {
     }
     if constexpr (How == Reproduce::replay) {
       did |= reproduce(nap);
-    } else if (core_.config.fence_is_sync && rings_[0].used() > rings_[0].bytes() / 2) {
+    } else if (log_is_half_full()) {
       try {
         slice(context(), true);
         did = true;
       } catch (const std::bad_alloc&) {  // after a nap
       }
     }
-    if (core_.state() & Core::poisoned_bit) did = false;
-    if (const auto now = std::chrono::steady_clock::now(); now - shown >= std::chrono::milliseconds(20)) {  // for `perdure stat`
+    if (core_.poisoned()) did = false;
+    // Not at once: where commits come every few milliseconds, each would have to wake the thread.
+    const bool sleepy = !did && nap >= long_nap && nothing_to_do();
+    // for `perdure stat`
+    if (const auto now = std::chrono::steady_clock::now(); sleepy || now - shown >= std::chrono::milliseconds(20)) {
       shown = now;
       Core::show_stats(*this);
     }
-    std::unique_lock lock(sleep_);
-    if (stopping_) return;
     if (did) {
-      nap = microseconds(50);
-      continue;
+      nap = first_nap;
+      if (background_.stopping()) return;
+    } else if (sleepy) {
+      if (!background_.sleep([this] { return nothing_to_do(); })) return;
+      nap = first_nap;
+    } else {
+      if (!background_.nap(nap)) return;
+      if (nap < longest_nap) nap *= 2;
     }
-    wake_.wait_for(lock, nap);
-    if (nap < microseconds(5000)) nap *= 2;
   }
-}
-
-template <class Tm, Reproduce How>
-void Shadow<Tm, How>::stop_background() {
-  if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(sleep_);
-    stopping_ = true;
-  }
-  wake_.notify_all();
-  thread_.join();
 }
 
 // With stamps: what was durable when home had all that was recorded.

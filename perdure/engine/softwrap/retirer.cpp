@@ -3,18 +3,36 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 namespace perdure::engine::softwrap {
 
 Retirer::Retirer(House house, std::uint64_t x, std::uint64_t entries, std::uint32_t long_wrap_ms)
-    : house_(std::move(house)), long_wrap_ms_(long_wrap_ms), threshold_(std::max<std::uint64_t>(entries / 8, 1)), x_(x), thread_([this] {
-        work();
-      }) {}
+    : house_(std::move(house)), long_wrap_ms_(long_wrap_ms), threshold_(std::max<std::uint64_t>(entries / 8, 1)), x_(x) {}
+
+// Under the mutex.
+bool Retirer::start() noexcept {
+  return !stopping_ && thread_.start([this] { work(); });
+}
 
 void Retirer::wake() noexcept {
   const std::lock_guard lock(mutex_);
   wanted_period_ = std::max(wanted_period_, house_.tables.now().period() + 1);
-  wake_.notify_one();
+  if (start()) wake_.notify_one();  // else whoever finds no room in a table
+}
+
+// Under the mutex: waits for the rounds that are wanted; without a thread it does them.
+template <class Done>
+Status Retirer::wait_for(std::unique_lock<std::mutex>& lock, Done&& done) {
+  while (failure_.ok() && !stopping_ && !done()) {
+    if (start() || working_) {
+      wake_.notify_one();
+      done_.wait(lock);
+    } else {
+      round_by_this_thread(lock);
+    }
+  }
+  return failure_;
 }
 
 void Retirer::push(Node& one) noexcept {
@@ -27,21 +45,17 @@ Status Retirer::next_period(std::uint64_t entries) {
   const std::uint64_t period = house_.tables.now().period() + 1;
   wanted_period_ = std::max(wanted_period_, period);
   wanted_entries_ = std::max(wanted_entries_, entries);
-  wake_.notify_one();
-  done_.wait(lock, [&] { return !failure_.ok() || stopping_ || house_.tables.now().period() >= period; });
-  return failure_;
+  return wait_for(lock, [&] { return house_.tables.now().period() >= period; });
 }
 
 Status Retirer::drain() {
   std::unique_lock lock(mutex_);
   const std::uint64_t period = house_.tables.now().period() + 1;
   wanted_period_ = std::max(wanted_period_, period);
-  wake_.notify_one();
-  done_.wait(lock, [&] {
+  return wait_for(lock, [&] {
     const auto now = house_.tables.now();
-    return !failure_.ok() || stopping_ || now.period() > period || (now.period() == period && now.other_retired());
+    return now.period() > period || (now.period() == period && now.other_retired());
   });
-  return failure_;
 }
 
 void Retirer::stop() {
@@ -50,7 +64,7 @@ void Retirer::stop() {
     stopping_ = true;
   }
   wake_.notify_one();
-  if (thread_.joinable()) thread_.join();
+  thread_.join();
   tell();
 }
 
@@ -65,25 +79,30 @@ void Retirer::wait_held() noexcept {
 }
 
 void Retirer::work() {
+  std::unique_lock lock(mutex_);
   for (;;) {
-    {
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, [this] { return stopping_ || wanted_period_ > house_.tables.now().period(); });
-      if (stopping_) return;
-    }
-    Status s;
-    try {
-      s = round();
-    } catch (const std::bad_alloc&) {
-      s = failure(Code::full, "", "no memory to take an alias table home", "", "reopen the pool to recover");
-    }
-    if (s.ok()) continue;
-    house_.failed(s);
-    const std::lock_guard lock(mutex_);
-    failure_ = s;
-    done_.notify_all();
-    return;
+    wake_.wait(lock, [this] { return stopping_ || !failure_.ok() || (!working_ && wanted_period_ > house_.tables.now().period()); });
+    if (stopping_ || !failure_.ok()) return;
+    round_by_this_thread(lock);
   }
+}
+
+// By one thread at a time, under the mutex, which it lets go of meanwhile.
+void Retirer::round_by_this_thread(std::unique_lock<std::mutex>& lock) {
+  working_ = true;
+  lock.unlock();
+  Status s;
+  try {
+    s = round();
+  } catch (const std::bad_alloc&) {
+    s = failure(Code::full, "", "no memory to take an alias table home", "", "reopen the pool to recover");
+  }
+  if (!s.ok()) house_.failed(s);
+  lock.lock();
+  working_ = false;
+  if (!s.ok()) failure_ = s;
+  wake_.notify_one();
+  done_.notify_all();
 }
 
 // Waits until done() says so. False: the time is over. Whoever stops the thread has no wrap open.

@@ -8,6 +8,8 @@
 //   R1 X is what was quiet at the switch: of all wraps up to it, every value is in a table that is home by now.
 //   R2 home gets values of closed wraps only (C). Wraps above X may be among them, as a part: their logs are whole, and replayed.
 //   R3 a bucket begins again two periods after its wraps' own: these wrote in the tables of two periods (A2), and X has covered both.
+// The thread is started by the first round that is wanted. Where none can be had, whoever waits for
+// the round's end does it itself.
 // Long-running wraps: when one of the old period stays open for longer than the threshold, new wraps are held back; when it is still there after another, it
 // is aborted at its next call; then the tables are emptied, and what was closed is replayed from the logs.
 // Thread safety: any thread but stop(), by one.
@@ -19,11 +21,11 @@
 #include <functional>
 #include <list>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "perdure/base/status.hpp"
+#include "perdure/engine/background.hpp"
 #include "perdure/log/alias_tables.hpp"
 #include "perdure/medium/medium.hpp"
 
@@ -83,7 +85,11 @@ class Retirer {
 
  private:
   void wake() noexcept;
+  bool start() noexcept;
   void work();
+  template <class Done>
+  Status wait_for(std::unique_lock<std::mutex>& lock, Done&& done);
+  void round_by_this_thread(std::unique_lock<std::mutex>& lock);
   Status round();
   Status retire(std::uint64_t x);
   Status evict(std::uint64_t period);
@@ -103,11 +109,12 @@ class Retirer {
   std::list<Lines> pushed_;
   std::uint64_t wanted_period_ = 0, wanted_entries_ = 0;
   bool stopping_ = false;
+  bool working_ = false;  // a thread is in round()
   Status failure_;
   std::atomic<bool> held_{false};
   std::atomic<std::uint64_t> expired_{0};
   std::atomic<std::uint64_t> x_, rounds_{0}, lines_{0}, replays_{0};
-  std::thread thread_;
+  PoolThread thread_;
 };
 
 }  // namespace perdure::engine::softwrap

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A pool's own thread: PoolThread is started when it is first needed and has a reserved thread
+// slot. Background is one that sleeps without a time limit while there is nothing to do, and is
+// woken by the threads that commit at the price of two loads and a compiler barrier.
+//
+//   BG-1  Who makes work stores it, then a light fence, then looks whether the thread is asleep.
+//         The thread says that it is asleep, then a heavy fence, then looks once more for work
+//         (Dekker's pattern). So one of them sees the other: no work is left while the thread
+//         sleeps.
+//
+// "Asleep" includes "not started yet". Where no thread can be had (RLIMIT_NPROC, memory), notify()
+// says so, and the caller does what the thread would have done. Thread safety: as each call says.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "perdure/base/thread_slot.hpp"
+#include "perdure/tm/asymmetric.hpp"
+
+namespace perdure::engine {
+
+/// Used under its owner's mutex, but for join().
+class PoolThread {
+ public:
+  /// Starts a thread that runs `f`, unless one was started. False when none can be had: it may be
+  /// tried again.
+  template <class F>
+  bool start(F&& f) noexcept {
+    if (thread_.joinable()) return true;
+    try {
+      thread_ = std::thread([f = std::forward<F>(f)] {
+        const base::ReservedSlot slot(base::background_slot);
+        f();
+      });
+      return true;
+    } catch (const std::exception&) {  // std::system_error, std::bad_alloc
+      return false;
+    }
+  }
+  /// Returns when the thread has ended, if one was started.
+  void join() noexcept {
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  std::thread thread_;
+};
+
+class Background {
+ public:
+  /// `work` runs on the thread. It returns when it is to end. It must not throw.
+  explicit Background(std::function<void()> work) : work_(std::move(work)) { tm::prepare_asymmetric_fence(); }
+  ~Background() { stop(); }
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+  /// Any thread, after it has stored what the thread must do something about: wakes it if it
+  /// sleeps. False: there is no thread, and none can be started now.
+  bool notify() noexcept {
+    tm::light_fence();  // BG-1; pairs with the heavy fence in sleep()
+    return __builtin_expect(!asleep_.load(std::memory_order_relaxed), 1) || wake();
+  }
+
+  /// The thread itself. Whether it is to end.
+  [[nodiscard]] bool stopping() {
+    const std::lock_guard lock(mutex_);
+    return stopping_;
+  }
+  /// The thread itself. Waits for that long. False: it is to end.
+  bool nap(std::chrono::microseconds time);
+  /// The thread itself. Returns when notify() has been called, or at once if `idle()` says that
+  /// there is something to do. False: it is to end.
+  template <class Idle>
+  bool sleep(Idle&& idle) {
+    asleep_.store(true, std::memory_order_relaxed);
+    tm::heavy_fence();  // BG-1; pairs with the light fence in notify()
+    if (!idle()) {
+      asleep_.store(false, std::memory_order_relaxed);
+      return true;
+    }
+    return wait_until_woken();
+  }
+
+  /// Ends the thread; none is started afterwards. One thread, when no other calls notify() any
+  /// more.
+  void stop() noexcept;
+
+ private:
+  bool wake() noexcept;
+  bool wait_until_woken();
+
+  const std::function<void()> work_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  PoolThread thread_;
+  // by itself in a line that committing threads only read
+  alignas(128) std::atomic<bool> asleep_{true};
+};
+
+}  // namespace perdure::engine
