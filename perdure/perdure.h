@@ -53,6 +53,7 @@ typedef enum perdure_code {
   PERDURE_EXISTS = 12,        /* asked to create what is there already */
   PERDURE_CLOSED = 13,        /* this handle was carried through fork() */
   PERDURE_OUT_OF_MEMORY = 14, /* DRAM ran out */
+  PERDURE_TOO_MANY_THREADS = 15, /* more threads use the library at once than it has room for, or the system starts none */
   PERDURE_ABORTED = -1,       /* the body asked for a rollback by returning other than 0 */
   PERDURE_AGAIN = -2          /* inside a body only: the transaction met another, or the log makes room; it will run again; return soon */
 } perdure_code;
@@ -239,7 +240,7 @@ perdure_id perdure_durable_id(perdure_pool* pool);
 
 /* Has done(code, arg) called once, when `id` is durable (PERDURE_OK) or can't become so: on this thread, before the call returns, if that is
  * known already; else on a thread of the pool's, which it should not hold up. All are called before perdure_close() returns.
- * RETURNS PERDURE_OK, INVALID, OUT_OF_MEMORY; then done is not called. */
+ * RETURNS PERDURE_OK, INVALID, OUT_OF_MEMORY, TOO_MANY_THREADS; where it is not OK, done is not called. */
 int perdure_when_durable(perdure_pool* pool, perdure_id id, void (*done)(int code, void* arg), void* arg);
 
 /* ---- addresses ------------------------------------------------------------------------------------------------------------------ */

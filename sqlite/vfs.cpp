@@ -143,7 +143,8 @@ int code_of(const error& e) {
       case Code::full:
       case Code::too_big: return SQLITE_FULL;
       case Code::read_only: return SQLITE_READONLY;
-      case Code::out_of_memory: return SQLITE_IOERR_NOMEM;
+      case Code::out_of_memory:
+      case Code::too_many_threads: return SQLITE_IOERR_NOMEM;
       case Code::not_found:
       case Code::incompatible:
       case Code::invalid:

@@ -49,14 +49,12 @@ class ErasedPool {
     bool any_layout = false;
   };
   static Result<std::unique_ptr<ErasedPool>> open(const std::string& path, const Options& options, const Root& root) {
-    auto opened = detail::open_pool(path, options, engine::registered(), root.layout, root.bytes, nullptr, false, root.any_layout);
-    if (!opened) return opened.status();
     try {
+      auto opened = detail::open_pool(path, options, engine::registered(), root.layout, root.bytes, nullptr, false, root.any_layout);
+      if (!opened) return opened.status();
       return std::unique_ptr<ErasedPool>(new ErasedPool(std::move(*opened)));
-    } catch (const error& e) {
-      return e.status();
-    } catch (const std::bad_alloc&) {
-      return failure(Code::out_of_memory, path, "not enough memory to open the pool");
+    } catch (...) {
+      return detail::opening_failed(path);
     }
   }
 

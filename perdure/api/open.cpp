@@ -7,6 +7,8 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
 
 #include "perdure/log/alias_pages.hpp"
@@ -21,6 +23,11 @@ std::string names(std::span<const Entry> all) {
   std::string text;
   for (const auto& c : all) text.append(text.empty() ? "" : ", ").append(c.name);
   return text;
+}
+
+Status no_thread(const std::string& path, const std::system_error& e) {
+  return failure(Code::too_many_threads, path, std::string("no thread can be started: ") + e.what(), "one more",
+                 "let threads or processes end, or raise `ulimit -u`");
 }
 
 // Before a byte is written.
@@ -180,6 +187,18 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
   return opened;
 }
 
+Status opening_failed(const std::string& path) {
+  try {
+    throw;
+  } catch (const error& e) {
+    return e.status();
+  } catch (const std::bad_alloc&) {
+    return failure(Code::out_of_memory, path, "not enough memory to open the pool");
+  } catch (const std::system_error& e) {
+    return no_thread(path, e);
+  }
+}
+
 struct Completions::Impl {
   std::function<Status(std::uint64_t)> wait;
   std::mutex mutex;
@@ -226,8 +245,15 @@ Completions::~Completions() {
 
 void Completions::add(std::uint64_t id, std::function<void(Status)> f) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->waiting.emplace(id, std::move(f));
-  if (!impl_->thread.joinable()) impl_->thread = std::thread([this] { impl_->run(); });
+  const auto added = impl_->waiting.emplace(id, std::move(f));
+  if (!impl_->thread.joinable()) {
+    try {
+      impl_->thread = std::thread([this] { impl_->run(); });
+    } catch (const std::system_error& e) {
+      impl_->waiting.erase(added);
+      throw error(no_thread("", e));
+    }
+  }
   impl_->changed.notify_all();
 }
 

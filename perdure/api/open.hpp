@@ -28,11 +28,15 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
                          const std::string& layout, std::uint64_t root_bytes, std::unique_ptr<medium::Medium> medium = nullptr,
                          bool fresh = false, bool any_layout = false);
 
+/// In a handler: what the exception in flight says of an opening. One that is not the library's passes.
+Status opening_failed(const std::string& path);
+
 /// Runs callbacks when ids become durable, on a thread that is started at the first use.
 class Completions {
  public:
   explicit Completions(std::function<Status(std::uint64_t)> wait);
   ~Completions();  ///< resolves what is left with what wait() says
+  /// Throws error(too_many_threads) where no thread can be started: then f is not called.
   void add(std::uint64_t id, std::function<void(Status)> f);
 
  private:

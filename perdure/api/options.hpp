@@ -38,8 +38,9 @@ struct Options {
   std::uint32_t alias_entries = 0;  ///< SoftWrAP: entries of each of its two alias tables, 64 to 2^28; 0: 65536. May differ at each opening
   std::uint32_t alias_page_bytes = 0;  ///< SoftWrAP: of an object's page there, a power of two from 512 to 2^20; 0: 1024
   /// SoftWrAP: a transaction that has kept an alias table from being retired for so many milliseconds holds new ones back, and after as many again
-  /// it is aborted at its next call (`busy`). 0: never
-  std::uint32_t long_wrap_ms = 0;
+  /// it is aborted at its next call (`busy`). One that makes no call can't be aborted: after as many again the others go on without it, and get
+  /// `busy` where they need a table that it keeps. 0: never
+  std::uint32_t long_wrap_ms = 10'000;
   /// dudetm: so many transactions at most are combined to one log record, of each word the last value; it is written when they are that many, when
   /// somebody waits, when none has come for some milliseconds, or after about 2.5 s: so `async` promises no less here. 1 to 2^24; 0: not combined
   /// (with `compress`: 64)

@@ -100,9 +100,9 @@ class Pool<Root, engines<Instances...>> {
       if (!options.trace.empty())
         return failure(Code::invalid, path, "Options::trace for engines that are compiled in", "a Pool<Root, engines<any_engine>>",
                        "leave it empty, or open the pool so to record it");
-    auto opened = detail::open_pool(path, options, listed().entries, layout_of<Root>(), sizeof(Root), std::move(medium), fresh);
-    if (!opened) return opened.status();
     try {
+      auto opened = detail::open_pool(path, options, listed().entries, layout_of<Root>(), sizeof(Root), std::move(medium), fresh);
+      if (!opened) return opened.status();
       Pool pool;
       pool.index_ = listed().instance[opened->index];
       pool.name_ = opened->config.instance;
@@ -114,10 +114,8 @@ class Pool<Root, engines<Instances...>> {
       if (empty) pool.first_root();
       pool.file().keep();
       return pool;
-    } catch (const error& e) {
-      return e.status();
-    } catch (const std::bad_alloc&) {
-      return failure(Code::out_of_memory, path, "not enough memory to open the pool");
+    } catch (...) {
+      return detail::opening_failed(path);
     }
   }
 

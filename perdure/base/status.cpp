@@ -23,6 +23,7 @@ std::string_view name(Code code) noexcept {
     case Code::exists: return "exists";
     case Code::closed: return "closed";
     case Code::out_of_memory: return "out_of_memory";
+    case Code::too_many_threads: return "too_many_threads";
   }
   return "unknown";
 }

@@ -23,20 +23,21 @@ namespace perdure {
 /// name() and in perdure_code (the test capi_codes_test compares the three). A number is never used again.
 enum class Code : std::uint8_t {
   ok = 0,
-  io = 1,             ///< the operating system or the medium failed (errno text in the message)
-  busy = 2,           ///< somebody else has the pool open, or what is asked for; try again
-  corrupt = 3,        ///< bytes that were durable no longer check; nothing was changed
-  incompatible = 4,   ///< not a pool, newer version or feature, other layout, engine, endianness, or its address is taken
-  full = 5,           ///< no room: heap, max_size, or disk; the transaction was rolled back
-  too_big = 6,        ///< a transaction that can't ever fit its log; rolled back
-  read_only = 7,      ///< a change was asked of something open for reading only
-  not_found = 8,      ///< the named file or key does not exist
-  invalid = 9,        ///< an argument that makes no sense; says which
-  unsupported = 10,   ///< this machine or build can't do that; says why
-  poisoned = 11,      ///< the medium failed earlier; the pool refuses until it is reopened
-  exists = 12,        ///< asked to create what is there already
-  closed = 13,        ///< the pool was closed, or this handle was carried through fork()
-  out_of_memory = 14  ///< DRAM ran out
+  io = 1,                ///< the operating system or the medium failed (errno text in the message)
+  busy = 2,              ///< somebody else has the pool open, or what is asked for; try again
+  corrupt = 3,           ///< bytes that were durable no longer check; nothing was changed
+  incompatible = 4,      ///< not a pool, newer version or feature, other layout, engine, endianness, or its address is taken
+  full = 5,              ///< no room: heap, max_size, or disk; the transaction was rolled back
+  too_big = 6,           ///< a transaction that can't ever fit its log; rolled back
+  read_only = 7,         ///< a change was asked of something open for reading only
+  not_found = 8,         ///< the named file or key does not exist
+  invalid = 9,           ///< an argument that makes no sense; says which
+  unsupported = 10,      ///< this machine or build can't do that; says why
+  poisoned = 11,         ///< the medium failed earlier; the pool refuses until it is reopened
+  exists = 12,           ///< asked to create what is there already
+  closed = 13,           ///< the pool was closed, or this handle was carried through fork()
+  out_of_memory = 14,    ///< DRAM ran out
+  too_many_threads = 15  ///< more threads use the library at once than it has room for, or the system starts none
 };
 
 /// "io", "busy", ...

@@ -2,9 +2,13 @@
 #include "perdure/base/thread_slot.hpp"
 
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cerrno>
+#include <cstdint>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -15,7 +19,8 @@
 namespace perdure::base {
 namespace {
 
-constinit std::array<std::atomic<bool>, max_threads> taken{};
+// By number: the kernel's id of the thread that has it; 0: nobody.
+constinit std::array<std::atomic<pid_t>, max_threads> owners{};
 constinit std::atomic<std::uint32_t> generation{0};
 
 struct ForkHooks {
@@ -28,28 +33,59 @@ ForkHooks& fork_hooks() {
   return *hooks;
 }
 
+pid_t this_thread() noexcept { return static_cast<pid_t>(::syscall(SYS_gettid)); }
+
+void give_back(int slot) noexcept {
+  detail::slot_of_this_thread = -1;
+  // What this thread wrote back is durable before the slot's next owner counts fences
+  // (MARK-5, medium/line_marks.hpp).
+  store_fence();
+  owners[static_cast<std::size_t>(slot)].store(0, std::memory_order_release);  // pairs with the acquire in take_thread_slot
+}
+
+// A thread gives its number back when it ends, by the destructor of a key's value: the C library runs
+// those after the destructors of all thread_local objects. Destructors of other keys may use a pool
+// after ours has run. Then the value is set again, and the C library makes another round, of 4 in all.
+// Who takes a number after the last one leaves it to be found with a dead owner.
+void at_thread_end(void* slot) { give_back(static_cast<int>(reinterpret_cast<std::intptr_t>(slot)) - 1); }
+pthread_key_t make_key() {
+  pthread_key_t key = 0;
+  if (::pthread_key_create(&key, at_thread_end) != 0)
+    throw error(failure(Code::too_many_threads, "", "no thread-specific key is left in this process (PTHREAD_KEYS_MAX)", "one",
+                        "let other libraries use fewer"));
+  return key;
+}
+pthread_key_t end_key() {
+  static const pthread_key_t key = make_key();
+  return key;
+}
+
 void in_child() {
   generation.fetch_add(1, std::memory_order_relaxed);  // the child has one thread: nobody to pair with
+  // The parent's other threads are not here; this one has a new id.
+  for (int i = 0; i < max_threads; ++i)
+    owners[static_cast<std::size_t>(i)].store(i == detail::slot_of_this_thread ? this_thread() : 0, std::memory_order_relaxed);
   for (const auto& [f, arg] : fork_hooks().hooks) f(arg);
 }
 
 const int registered = pthread_atfork(nullptr, nullptr, in_child);
 
-// Gives the number back when the thread ends.
-struct SlotGuard {
-  int slot = -1;
-  ~SlotGuard() { give_back(); }
-  void give_back() noexcept {
-    if (slot < 0) return;
-    detail::slot_of_this_thread = -1;
-    // What this thread wrote back is durable before the slot's next owner counts fences
-    // (MARK-5, medium/line_marks.hpp).
-    store_fence();
-    taken[static_cast<std::size_t>(slot)].store(false, std::memory_order_release);  // pairs with the acquire in take_thread_slot
-    slot = -1;
-  }
-};
-thread_local SlotGuard guard;
+// acquire pairs with the release in give_back(): the last owner's rows are seen complete
+bool take(int slot, pid_t from, pid_t me) noexcept {
+  return owners[static_cast<std::size_t>(slot)].compare_exchange_strong(from, me, std::memory_order_acquire);
+}
+
+// A thread that has ended has run none of its instructions after this: the kernel has seen it go.
+bool is_dead(pid_t thread) noexcept { return ::syscall(SYS_tgkill, ::getpid(), thread, 0) != 0 && errno == ESRCH; }
+
+int find_slot(pid_t me) noexcept {
+  for (int i = 0; i < max_threads; ++i)
+    if (take(i, 0, me)) return i;
+  for (int i = 0; i < max_threads; ++i)
+    if (const pid_t owner = owners[static_cast<std::size_t>(i)].load(std::memory_order_acquire); is_dead(owner) && take(i, owner, me))
+      return i;
+  return -1;
+}
 
 }  // namespace
 
@@ -57,16 +93,15 @@ thread_local constinit int detail::slot_of_this_thread = -1;
 
 int detail::take_thread_slot() {
   (void)registered;
-  for (int i = 0; i < max_threads; ++i) {
-    bool expected = false;
-    // acquire pairs with the release in ~SlotGuard: the last owner's rows are seen complete
-    if (taken[static_cast<std::size_t>(i)].compare_exchange_strong(expected, true, std::memory_order_acquire)) {
-      guard.slot = i;
-      slot_of_this_thread = i;
-      return i;
-    }
-  }
-  throw error(failure(Code::full, "", "more than 256 threads use Perdure at once", "at most 256", "let threads end, or pool them"));
+  const pthread_key_t key = end_key();
+  const int slot = find_slot(this_thread());
+  if (slot < 0)
+    throw error(failure(Code::too_many_threads, "", "more than 256 threads use Perdure at once", "at most 256",
+                        "let threads end, or give their work to fewer"));
+  // Where the C library has no memory for the value, the number is found when its owner is dead.
+  (void)::pthread_setspecific(key, reinterpret_cast<void*>(static_cast<std::intptr_t>(slot) + 1));
+  slot_of_this_thread = slot;
+  return slot;
 }
 
 ReservedSlot::~ReservedSlot() {
@@ -74,7 +109,11 @@ ReservedSlot::~ReservedSlot() {
   detail::slot_of_this_thread = before_;
 }
 
-void give_back_thread_slot() noexcept { guard.give_back(); }
+void give_back_thread_slot() noexcept {
+  if (detail::slot_of_this_thread < 0 || detail::slot_of_this_thread >= max_threads) return;
+  (void)::pthread_setspecific(end_key(), nullptr);
+  give_back(detail::slot_of_this_thread);
+}
 
 std::uint32_t fork_generation() noexcept { return generation.load(std::memory_order_relaxed); }
 

@@ -27,7 +27,7 @@ inline constexpr int slot_count = team_slot + max_team;
 
 namespace detail {
 extern thread_local constinit int slot_of_this_thread;
-int take_thread_slot();  // throws perdure::error (full) when max_threads are alive
+int take_thread_slot();  // throws perdure::error (too_many_threads) when max_threads are alive
 }  // namespace detail
 
 /// The calling thread's number, 0 <= slot < max_threads, or the reserved one that it has for a

@@ -8,7 +8,7 @@ import unittest
 SOURCE = os.environ["PERDURE_SOURCE"]
 # Appended to with each release, never changed.
 RELEASED = ["ok", "io", "busy", "corrupt", "incompatible", "full", "too_big", "read_only", "not_found", "invalid", "unsupported",
-            "poisoned", "exists", "closed", "out_of_memory"]
+            "poisoned", "exists", "closed", "out_of_memory", "too_many_threads"]
 
 
 def read(path):

@@ -25,6 +25,11 @@ void Retirer::wake() noexcept {
 template <class Done>
 Status Retirer::wait_for(std::unique_lock<std::mutex>& lock, Done&& done) {
   while (failure_.ok() && !stopping_ && !done()) {
+    if (stuck_)
+      return failure(Code::busy, house_.medium.path(),
+                     "a transaction that has been open for more than 3 times " + std::to_string(long_wrap_ms_) +
+                         " ms, makes no call and keeps an alias table",
+                     "transactions that end", "end it, then run this again");
     if (start() || working_) {
       wake_.notify_one();
       done_.wait(lock);
@@ -105,7 +110,12 @@ void Retirer::round_by_this_thread(std::unique_lock<std::mutex>& lock) {
   done_.notify_all();
 }
 
-// Waits until done() says so. False: the time is over. Whoever stops the thread has no wrap open.
+bool Retirer::stopping() noexcept {
+  const std::lock_guard lock(mutex_);
+  return stopping_;
+}
+
+// Waits until done() says so. False: the time is over.
 template <class Done>
 bool Retirer::wait_until(Done&& done, std::uint32_t at_most_ms) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(at_most_ms);
@@ -114,9 +124,17 @@ bool Retirer::wait_until(Done&& done, std::uint32_t at_most_ms) {
     if (spins < 64)
       std::this_thread::yield();
     else
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
+      std::this_thread::sleep_for(std::chrono::microseconds(spins < 5000 ? 20 : 1000));
   }
   return true;
+}
+
+void Retirer::stuck(bool yes) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    stuck_ = yes;
+  }
+  tell();
 }
 
 void Retirer::hold(bool yes) noexcept {
@@ -147,9 +165,15 @@ Status Retirer::round() {
   const auto ended = [&] { return !tables.any_of_period(period); };
   if (!wait_until(ended, long_wrap_ms_)) {
     hold(true);
-    if (!wait_until(ended, long_wrap_ms_)) return evict(period);
+    if (!wait_until(ended, long_wrap_ms_)) return evict(period, x);
     hold(false);
   }
+  return end_of_period(period, x);
+}
+
+// No wrap of the period is open any more: its table goes home and is emptied.
+Status Retirer::end_of_period(std::uint64_t period, std::uint64_t x) {
+  log::AliasTables& tables = house_.tables;
   tables.note_closed();
   if (Status s = retire(x); !s.ok()) return s;
   {
@@ -210,10 +234,18 @@ Status Retirer::retire(std::uint64_t x) {
 }
 
 // A wrap of `period` has been open for too long. Everybody else's end, then its own, at its next call.
-Status Retirer::evict(std::uint64_t period) {
+Status Retirer::evict(std::uint64_t period, std::uint64_t x_at_switch) {
   log::AliasTables& tables = house_.tables;
   expired_.store(period + 1, std::memory_order_relaxed);
-  wait_until([&] { return !tables.any_open(); }, 0);
+  if (!wait_until([&] { return !tables.any_open(); }, long_wrap_ms_)) {
+    stuck(true);
+    hold(false);
+    // Aborted at last, it has put its old values back: the table is as if it had ended in time.
+    const auto ended = [&] { return !tables.any_of_period(period); };
+    wait_until([&] { return stopping() || ended(); }, 0);
+    stuck(false);
+    return ended() ? end_of_period(period, x_at_switch) : Status();  // else the pool is closed, and recovered when it is opened
+  }
   // Nobody is here, and nobody comes. What was aborted has put its old values back; what was closed is in the logs.
   tables.note_closed();
   tables.table(0).clear();

@@ -12,6 +12,10 @@
 // the round's end does it itself.
 // Long-running wraps: when one of the old period stays open for longer than the threshold, new wraps are held back; when it is still there after another, it
 // is aborted at its next call; then the tables are emptied, and what was closed is replayed from the logs.
+// One that makes no call can't be aborted by another thread: what it has stored is in the tables, and
+// only its own thread knows what was there before. After the threshold for the third time the others
+// go on without it, in the table and the buckets that are active; who needs others gets `busy` until
+// it has ended.
 // Thread safety: any thread but stop(), by one.
 #pragma once
 
@@ -57,9 +61,9 @@ class Retirer {
   /// Lines of home that a wrap has stored to by itself (heap); before its slot stops pending. R1: they are flushed before X covers it.
   void push(Node& one) noexcept;
   /// Returns when the period has ended that is the present one, so that new wraps find another table and other buckets. `entries`: a table of at
-  /// least so many entries, or 0. Called by nobody who has a wrap open.
+  /// least so many entries, or 0. Called by nobody who has a wrap open. `busy` while a wrap that makes no call keeps the other table.
   Status next_period(std::uint64_t entries);
-  /// Returns when all that closed before is home, durably, and X says so.
+  /// Returns when all that closed before is home, durably, and X says so. `busy` as next_period().
   Status drain();
   void stop();
 
@@ -92,7 +96,10 @@ class Retirer {
   void round_by_this_thread(std::unique_lock<std::mutex>& lock);
   Status round();
   Status retire(std::uint64_t x);
-  Status evict(std::uint64_t period);
+  Status evict(std::uint64_t period, std::uint64_t x);
+  Status end_of_period(std::uint64_t period, std::uint64_t x);
+  void stuck(bool yes) noexcept;
+  [[nodiscard]] bool stopping() noexcept;
   Status flush_pushed(const Lines& lines, std::uint64_t x);
   Lines take_pushed();
   void hold(bool yes) noexcept;
@@ -111,6 +118,7 @@ class Retirer {
   bool stopping_ = false;
   bool working_ = false;  // a thread is in round()
   Status failure_;
+  bool stuck_ = false;  // a wrap of the last period makes no call, and the others go on
   std::atomic<bool> held_{false};
   std::atomic<std::uint64_t> expired_{0};
   std::atomic<std::uint64_t> x_, rounds_{0}, lines_{0}, replays_{0};

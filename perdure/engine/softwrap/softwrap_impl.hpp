@@ -189,6 +189,7 @@ void SoftWrap<Tm>::make_room(Context& context, std::uint64_t bytes) {
   // A table that is full again, though it was empty when the wrap was run again, is too small for it.
   const std::uint64_t entries = need == Need::table && context.full_ > 1 ? capacity * 2 : 0;
   const Status s = need == Need::drain ? retirer_->drain() : retirer_->next_period(entries);
+  if (s.code() == Code::busy) throw error(s);  // the wrap was rolled back, and is not run again
   if (!s.ok()) core_.refuse();
 }
 
