@@ -60,7 +60,7 @@ CHECKS = (
 )
 
 SESSIONS = (
-    _one("what recovery only reads is flushed (D4)", "log/redo.cpp", "if (use_ == Use::recovery) {", "if (!MUTANT && use_ == Use::recovery) {"),
+    _one("what recovery only reads is flushed (D4)", "log/redo.cpp", "use_ == Use::recovery && medium_.allocated(at, sizeof word)) {", "!MUTANT && use_ == Use::recovery && medium_.allocated(at, sizeof word)) {"),
     _left_out("a session raises the epoch", "pool/session.cpp", "++h.epoch;"),
     _left_out("a session is not clean", "pool/session.cpp", "h.clean = 0;"),
     _one("a session begins with empty rings", "pool/session.cpp", "std::fill(std::begin(h.ring_head), std::end(h.ring_head), 0);\n      h.append_unit",
