@@ -69,7 +69,7 @@ SESSIONS = (
          "if (Status s = MUTANT ? Status() : publish([to](Header& h) { h.home_bytes = to; }); !s.ok()) return s;"),
     _one("first the copy that was not read (F1)", "pool/header.cpp", "const std::uint64_t order[2] = {write_b_first ? header_b : header_a, write_b_first ? header_a : header_b};",
          "const bool b_first = write_b_first && !MUTANT;\n  const std::uint64_t order[2] = {b_first ? header_b : header_a, b_first ? header_a : header_b};"),
-    _one("closed when all is home", "engine/shadow/shadow_impl.hpp", "Status s = checkpoint();\n  stop_background();", "Status s = MUTANT ? Status() : checkpoint();\n  stop_background();"),
+    _one("closed when all is home", "engine/shadow/shadow_impl.hpp", "Status s = checkpoint();\n  background_.stop();", "Status s = MUTANT ? Status() : checkpoint();\n  background_.stop();"),
 )
 
 ORDERS = (
@@ -241,7 +241,7 @@ BLURRED = (
     _left_out("a lap's beginning before its records (T3)", _TORN, "return medium_.fence();  // T3", by="bppm",
               explained="the first transaction's own fence makes it durable with its commit, and without it none of the lap's records count: the fence is for the reader's sake"),
     _one("a log is zero, durably, before the header may say that the pool was closed (T5)", _TORN, "  return medium_.fence();  // T5", "  return MUTANT ? Status() : medium_.fence();  // T5", by="torn_log"),
-    _one("a log is zero before a session (T5)", _TORN, "if (!zero) fill(", "if (!zero && !MUTANT) fill(", by="bppm"),
+    _one("a log is zero before a session (T5)", _TORN, "if (!zero) this->zero();", "if (!zero && !MUTANT) this->zero();", by="bppm"),
     _one("a backpointer is the last commit's", _TORN, "r.value() == last_commit &&\n", "(MUTANT || r.value() == last_commit) &&\n", by="torn_log",
          explained="the checksum in its ADDR has the last commit's place, too"),
     _one("holes are looked over no further than 64 blocks", _TORN, "std::min(n + reach + 1, records);", "MUTANT ? records : std::min(n + reach + 1, records);", by="torn_log",
