@@ -54,9 +54,7 @@ detail::Opened open(const std::string& path, const Options& options, const std::
   std::vector<engine::Entry> forms;
   engine::add_entries<dudetm>(forms);
   const bool fresh = medium != nullptr;
-  auto opened = detail::open_pool(path, options, forms, layout, root_bytes, std::move(medium), fresh).value();
-  opened.file->keep();
-  return opened;
+  return detail::open_pool(path, options, forms, layout, root_bytes, std::move(medium), fresh).value();
 }
 
 }  // namespace

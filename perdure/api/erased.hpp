@@ -52,6 +52,7 @@ class ErasedPool {
     try {
       auto opened = detail::open_pool(path, options, engine::registered(), root.layout, root.bytes, nullptr, false, root.any_layout);
       if (!opened) return opened.status();
+      opened->file->drop_unless_kept();
       std::unique_ptr<ErasedPool> pool(new ErasedPool(std::move(*opened)));
       pool->running_.file().keep();
       return pool;

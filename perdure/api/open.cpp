@@ -184,6 +184,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
   if (!opened.file->read_only() && chosen->prepare_log != nullptr)
     if (Status s = chosen->prepare_log(*opened.file); !s.ok()) return s;
   if (Status s = opened.file->start_session(chosen->view, opened.config.shadow_size != 0); !s.ok()) return s;
+  opened.file->keep();
   return opened;
 }
 

@@ -103,6 +103,7 @@ class Pool<Root, engines<Instances...>> {
     try {
       auto opened = detail::open_pool(path, options, listed().entries, layout_of<Root>(), sizeof(Root), std::move(medium), fresh);
       if (!opened) return opened.status();
+      opened->file->drop_unless_kept();
       Pool pool;
       pool.index_ = listed().instance[opened->index];
       pool.name_ = opened->config.instance;

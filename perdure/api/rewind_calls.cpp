@@ -32,9 +32,7 @@ detail::Opened open(const std::string& path, Options options, const std::string&
   if (!options.engine.empty() && !options.engine.ends_with("/none")) options.engine += "/none";
   const bool fresh = medium != nullptr;
   const auto all = compositions();
-  auto opened = detail::open_pool(path, options, all, layout, root_bytes, std::move(medium), fresh).value();
-  opened.file->keep();
-  return opened;
+  return detail::open_pool(path, options, all, layout, root_bytes, std::move(medium), fresh).value();
 }
 
 error not_running(TransactionId tID) {

@@ -46,7 +46,7 @@ void give_back(int slot) noexcept {
 // A thread gives its number back when it ends, by the destructor of a key's value: the C library runs
 // those after the destructors of all thread_local objects. Destructors of other keys may use a pool
 // after ours has run. Then the value is set again, and the C library makes another round, of 4 in all.
-// Who takes a number after the last one leaves it to be found with a dead owner.
+// A number that is taken after the last one is found by its owner's death (find_slot).
 void at_thread_end(void* slot) { give_back(static_cast<int>(reinterpret_cast<std::intptr_t>(slot)) - 1); }
 pthread_key_t make_key() {
   pthread_key_t key = 0;

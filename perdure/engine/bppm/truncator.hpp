@@ -4,7 +4,7 @@
 // what transactions have stored to home, one after the other, then has X say so.
 //
 // The thread is started by the first transaction that has stored to the data region. Where none can
-// be had, whoever waits does a round itself.
+// be had, the thread that waits does a round.
 // Rule (design: recycling logs): X is drawn before the queue is taken; a transaction is in the queue before it stops pending, so all up to X are in it or were.
 // Thread safety: push, wait, x from any thread; stop by one.
 #pragma once

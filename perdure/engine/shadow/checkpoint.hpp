@@ -52,7 +52,7 @@ class Checkpoint {
   [[nodiscard]] std::uint64_t lines() const noexcept { return lines_.load(std::memory_order_relaxed); }  ///< copied so far; by any thread
   /// Lines that wait in DRAM, in bytes.
   [[nodiscard]] std::uint64_t waiting_bytes() const noexcept { return waiting_lines_ * 64; }
-  /// At most so many wait, beside the heap's directory (1/8192 of the pool's largest size).
+  /// The most that waits, beside the heap's directory (1/8192 of the pool's largest size).
   static constexpr std::uint64_t most_waiting_bytes = std::uint64_t{16} << 20;
   [[nodiscard]] std::size_t pages_left() const noexcept { return pages_.size() - next_page_; }
 

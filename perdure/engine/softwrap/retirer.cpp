@@ -18,7 +18,7 @@ bool Retirer::start() noexcept {
 void Retirer::wake() noexcept {
   const std::lock_guard lock(mutex_);
   wanted_period_ = std::max(wanted_period_, house_.tables.now().period() + 1);
-  if (start()) wake_.notify_one();  // else whoever finds no room in a table
+  if (start()) wake_.notify_one();  // else the thread that finds no room in a table does the round
 }
 
 // Under the mutex: waits for the rounds that are wanted; without a thread it does them.
@@ -171,7 +171,7 @@ Status Retirer::round() {
   return end_of_period(period, x);
 }
 
-// No wrap of the period is open any more: its table goes home and is emptied.
+// No wrap of the period is open any more: the period's table goes home and is emptied.
 Status Retirer::end_of_period(std::uint64_t period, std::uint64_t x) {
   log::AliasTables& tables = house_.tables;
   tables.note_closed();

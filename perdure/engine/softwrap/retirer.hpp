@@ -8,8 +8,8 @@
 //   R1 X is what was quiet at the switch: of all wraps up to it, every value is in a table that is home by now.
 //   R2 home gets values of closed wraps only (C). Wraps above X may be among them, as a part: their logs are whole, and replayed.
 //   R3 a bucket begins again two periods after its wraps' own: these wrote in the tables of two periods (A2), and X has covered both.
-// The thread is started by the first round that is wanted. Where none can be had, whoever waits for
-// the round's end does it itself.
+// The thread is started by the first round that is wanted. Where none can be had, the thread that
+// waits for the round's end does it.
 // Long-running wraps: when one of the old period stays open for longer than the threshold, new wraps are held back; when it is still there after another, it
 // is aborted at its next call; then the tables are emptied, and what was closed is replayed from the logs.
 // One that makes no call can't be aborted by another thread: what it has stored is in the tables, and
