@@ -153,9 +153,7 @@ SET_UP = ("One thread; the systems over the same write-back STM, NP over an STM 
 CLAIM = "BPPM 56.3 to 143.7 % (86.3 % on average) over BASE, 74.6 % over MNE; XIL 9.7 to 50.5 % (21.3), VCBP 52.2 to 84.8 % (63.5); BASE 62.1 % below NP."
 
 FIGURES = [
-    Figure("B-Fig7", "throughput, normalised to BASE", CLAIM, SET_UP, "workload", "times BASE's throughput", _overall(WBINVD), overall_findings, bars=True,
-           remark="XIL spares a copy from a private buffer to the log, which costs us little. Where reads and the STM take most of a transaction (RBTree, B+Tree: BASE has a third of "
-                  "NP's throughput and more) less is left to gain."),
+    Figure("B-Fig7", "throughput, normalised to BASE", CLAIM, SET_UP, "workload", "times BASE's throughput", _overall(WBINVD), overall_findings, bars=True),
     Figure("B-Fig7L", "the same, each line of bulk persistence charged", CLAIM, SET_UP + " As a program pays that has no wbinvd: 150 ns for each line that "
            "bulk persistence writes, though a cache would have evicted many before.", "workload", "times BASE's throughput", _overall("blurred"), overall_findings, bars=True,
            remark="Words are drawn uniformly, so a log of 1 MiB is full before many lines were stored to twice: bulk persistence writes nearly as many lines as BASE does, and saves "

@@ -3,7 +3,7 @@
 
 import csv
 
-from .figure import points_of
+from .figure import has_points, points_of
 from .picture import picture_file
 from .table import note_of, number, place, places_of, series_of
 from .verdict import DIFFERS, OURS, judge
@@ -39,8 +39,8 @@ def verdict_lines(figure, document):
 
 def _section(paper, figure, document, folder):
     text = [f"## {figure.row}: {figure.title}", "", f"Paper: {figure.claim}", "", f"Here: {figure.setup}", ""]
-    if document is None:
-        return [*text, *(verdict_lines(figure, None) if figure.measure is None else ["Not measured.", ""])]
+    if not has_points(document):
+        return [*text, *(["Not measured.", ""] if document is None else verdict_lines(figure, document))]
     points = points_of(document)
     write_csv(figure, points, folder / f"{figure.row}.csv")
     picture_file(figure, points, folder / f"{figure.row}.png", note_of(document, paper.medium))

@@ -7,15 +7,15 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from .figure import points_of
+from .figure import has_points, points_of
 from .picture import legend, shown
 from .report_svg import picture, swatch
 from .table import note_of, number, place, places_of, series_of
-from .verdict import CANNOT, DIFFERS, MISSING, NEAR, OURS, REPRODUCED, judge
+from .verdict import CANNOT, DIFFERS, MISSING, NEAR, OURS, REPRODUCED, UNDECIDED, judge
 
 HERE = Path(__file__).resolve().parent
-CLASSES = {REPRODUCED: "reproduced", DIFFERS: "differs", CANNOT: "cannot", MISSING: "missing", OURS: "ours"}
-SIGNS = {REPRODUCED: "✓", DIFFERS: "≠", CANNOT: "–", MISSING: "?", OURS: "·"}
+CLASSES = {REPRODUCED: "reproduced", DIFFERS: "differs", UNDECIDED: "undecided", CANNOT: "cannot", MISSING: "missing", OURS: "ours"}
+SIGNS = {REPRODUCED: "✓", DIFFERS: "≠", UNDECIDED: "~", CANNOT: "–", MISSING: "?", OURS: "·"}
 
 
 def marked(text):
@@ -33,9 +33,9 @@ def _rows(figure, points):
 def _figure(paper, figure, document):
     verdict = judge(figure, document)
     given = {"row": figure.row, "title": figure.title, "claim": figure.claim, "setup": figure.setup, "x": figure.x, "y": figure.y, "remark": figure.remark,
-             "verdict": verdict, "class": CLASSES[verdict.word], "sign": SIGNS[verdict.word], "measured": document is not None,
+             "verdict": verdict, "class": CLASSES[verdict.word], "sign": SIGNS[verdict.word], "measured": has_points(document),
              "why": "" if verdict.why == figure.remark else verdict.why, "trace": figure.trace}
-    if document is None:
+    if not has_points(document):
         return given
     points = points_of(document)
     found = figure.findings(points)

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 
 from figures import kept, page, report  # noqa: E402
-from figures.figure import Bench, as_json  # noqa: E402
+from figures.figure import Bench, as_json, has_points  # noqa: E402
 from figures.papers import PAPER_OF, PAPERS, QUICK  # noqa: E402
 from figures.verdict import judge  # noqa: E402
 from report import machine  # noqa: E402
@@ -78,29 +78,30 @@ class Left:
             self._new.append(seconds)
 
 
-def wanted(args, documents):
-    """[(paper, figure)] to measure."""
+def wanted(args, documents, facts):
+    """[(paper, figure)] to measure. A row that another machine could not run is one, where this one can."""
     if args.pages or args.list:
         return []
     own = args.only or (QUICK if args.quick else None)
     return [(paper, figure) for paper in args.papers for figure in paper.figures if own is None or figure.row in own
-            if figure.measure is not None and (args.only or args.again or figure.row not in documents[paper.name])]
+            if args.only or args.again or figure.row not in documents[paper.name] or not has_points(documents[paper.name][figure.row]) and not figure.needs(facts)]
 
 
 def measure(args, documents):
     """Adds to `documents`; [what failed]."""
-    todo, failed, progress = wanted(args, documents), [], Progress()
+    facts, failed, progress = machine.facts(args.build_dir, args.dir), [], Progress()
+    todo = wanted(args, documents, facts)
     if not todo:
         return failed
     left = Left([figure.row for _, figure in todo], {} if args.quick else {row: d.get("seconds") for own in documents.values() for row, d in own.items()})
-    facts = machine.facts(args.build_dir, args.dir)
     for paper, figure in todo:
         scratch, began = Path(tempfile.mkdtemp(prefix="perdure-figures-", dir=args.dir)), time.monotonic()
         head = f"{figure.row}: {left.text(figure.row)}"
         try:
             bench = Bench(args.build_dir, scratch, args.rounds, args.quick, lambda text, h=head: progress(f"{h}: {text}"))
-            points = figure.measure(bench)
-            document = as_json(figure, points, time.monotonic() - began, facts, args.rounds, args.quick)
+            cannot = figure.needs(facts)
+            points = [] if cannot else figure.measure(bench)
+            document = as_json(figure, points, time.monotonic() - began, facts, args.rounds, args.quick, cannot)
             kept.save(args.out, paper, figure.row, document, args.quick)
             documents[paper.name][figure.row] = document
             progress(f"{head}: {len(points)} points in {time.monotonic() - began:.0f} s: {judge(figure, document).spelt()}", last=True)
