@@ -173,7 +173,7 @@ FIGURES = [
            "A hash table with values of 1024 bytes, 1 M keys, half of them present; the thread sleeps for so much of its time, a millisecond or more each time. ASYNC's thread has a processor of its own.", "idle time, %", "transactions a second", idle, idle_findings),
     Figure("B-KV", "KVStore beside Tokyo Cabinet (not in the paper)", "the paper runs Tokyo Cabinet itself on each system; no figure against the original.",
            "KVStore as in B-Fig7. Tokyo Cabinet 1.4.48 from Debian: its B+-tree database, a transaction an operation, BDBOTSYNC. On disk both are durable when the operation "
-           f"returns. Log of {LOG >> 20} MiB on tmpfs, the default on disk.", "where", "transactions a second", kv, kv_findings, bars=True, log_y=True),
+           f"returns. Log of {LOG >> 20} MiB on tmpfs, the default on disk.", "where", "transactions a second", kv, kv_findings, bars=True, log_y=True, systems=("shadow",)),
     Figure("B-Forms", "flush_all without wbinvd (not in the paper)", "none: the paper has wbinvd, which a program can't use.",
            "Random word stores to 64 MiB, then a flush of everything; nothing is added for a line. Lines marked: a mark a line and a byte a page, what the emulated and dax media do. "
            "Pages marked: all 64 lines of a page that was stored to. Every line: no marks. msync: the kernel's marks, on a file system.",

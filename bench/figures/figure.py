@@ -47,6 +47,7 @@ class Figure:
     drawn: Callable = lambda series: True  # which series the picture has; the table has all
     panel: Callable | None = None  # (series) -> (a panel's title, the line's name in it), where one picture has too many lines
     criterion: object = None  # verdict.py's; None: not in the papers
+    systems: tuple = ()  # of sources.py, beside the paper's
     needs: Callable = lambda facts: ""  # (report/machine.py's facts) -> why the machine can't run it, or nothing
 
 
@@ -57,6 +58,7 @@ class Paper:
     medium: str  # what is emulated, for the notes
     about: list
     figures: list
+    systems: tuple  # whose sources (sources.py) a row is made of
     summary: Callable | None = None  # ({row: document}, points_of) -> lines of the page, before its figures
 
 
@@ -160,8 +162,8 @@ def crossing(points, one, other):
     return None
 
 
-def as_json(figure, points, seconds, facts, rounds, quick, cannot=""):
-    found = {"row": figure.row, "points": [asdict(p) for p in points], "seconds": seconds, "machine": facts, "rounds": rounds, "quick": quick}
+def as_json(figure, points, seconds, facts, rounds, quick, sources, cannot=""):
+    found = {"row": figure.row, "points": [asdict(p) for p in points], "seconds": seconds, "machine": facts, "sources": sources, "rounds": rounds, "quick": quick}
     return found | ({"cannot": cannot} if cannot else {})
 
 

@@ -35,6 +35,7 @@ def _figure(paper, figure, document):
     given = {"row": figure.row, "title": figure.title, "claim": figure.claim, "setup": figure.setup, "x": figure.x, "y": figure.y, "remark": figure.remark,
              "verdict": verdict, "class": CLASSES[verdict.word], "sign": SIGNS[verdict.word], "measured": has_points(document),
              "why": "" if verdict.why == figure.remark else verdict.why, "trace": figure.trace}
+    given["stale"] = document.get("stale", "") if document is not None else ""
     if not has_points(document):
         return given
     points = points_of(document)
@@ -75,6 +76,7 @@ def render(papers, documents):
     words = {word: sum(p["counts"].get(word, 0) for p in told) for word in CLASSES}
     return environment.get_template("report.html.j2").render(
         papers=told, counts={word: n for word, n in words.items() if n}, classes=CLASSES, signs=SIGNS, plural={DIFFERS: "differ"}, near=NEAR, machines=_machines(documents),
+        stale=sum(bool(f["stale"]) for p in told for f in p["figures"]), kept=sum(len(own) for own in documents.values()),
         claimed=sum(n for word, n in words.items() if word != OURS), style=Markup((HERE / "report.css").read_text(encoding="utf-8"))) + "\n"
 
 
