@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "sqlite/blocks.hpp"
 #include "sqlite/vfs_files.hpp"
@@ -9,18 +10,59 @@
 namespace perdure::sqlite {
 namespace {
 
+// Of a database's header (SQLite's file format, 1.3): the versions that are needed to write and to read it, 2 for WAL; and what the
+// pager compares to find out whether the pages that it has cached are still the file's.
+constexpr std::uint64_t versions_at = 18, versions_end = 20, change_counter_at = 24, change_counter_bytes = 16;
+constexpr unsigned char wal = 2, rollback = 1;
+
+/// Whether bytes [offset, offset + n) of a database say that it is in WAL mode.
+bool says_wal(const unsigned char* bytes, std::uint64_t n, std::uint64_t offset) noexcept {
+  for (std::uint64_t at = versions_at; at < versions_end; ++at)
+    if (at >= offset && at - offset < n && bytes[at - offset] == wal) return true;
+  return false;
+}
+void say_rollback(unsigned char* bytes, std::uint64_t n, std::uint64_t offset) noexcept {
+  for (std::uint64_t at = versions_at; at < versions_end; ++at)
+    if (at >= offset && at - offset < n && bytes[at - offset] == wal) bytes[at - offset] = rollback;
+}
+
 struct DatabaseFile : FileCalls<DatabaseFile> {
   sqlite3_file base;
   std::shared_ptr<Store> store;
   Lock lock = Lock::none;
   bool waits = true;             // synchronous is not OFF
   sqlite3* const* db = nullptr;  // the connection
+  bool cached_wal = false;       // SQLite has page 1 in its cache as it was before write() changed it
 
   static DatabaseFile& of(sqlite3_file* at) { return *reinterpret_cast<DatabaseFile*>(at); }
   [[nodiscard]] File& file() const noexcept { return *store; }
   struct Nothing {};
   [[nodiscard]] static Nothing guard() noexcept { return {}; }  // SQLite's own lock is
 
+  // A backup copies page 1 of a database in WAL mode as it is. There is no WAL in a pool, and SQLite would not open it any more: so
+  // the header says rollback, in what is written and, for pools to which an earlier build wrote it, in what is read.
+  static int write(sqlite3_file* at, const void* from, int n, sqlite3_int64 offset) {
+    const auto* const bytes = static_cast<const unsigned char*>(from);
+    const auto size = static_cast<std::uint64_t>(n), place = static_cast<std::uint64_t>(offset);
+    if (!says_wal(bytes, size, place)) return FileCalls::write(at, from, n, offset);
+    return guarded([&] {
+      std::vector<unsigned char> changed(bytes, bytes + size);
+      say_rollback(changed.data(), size, place);
+      of(at).cached_wal = true;
+      return FileCalls::write(at, changed.data(), n, offset);
+    });
+  }
+  static int read(sqlite3_file* at, void* to, int n, sqlite3_int64 offset) {
+    const int code = FileCalls::read(at, to, n, offset);
+    auto* const bytes = static_cast<unsigned char*>(to);
+    say_rollback(bytes, static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(offset));
+    // The cached page 1 still says WAL. It goes when the next transaction finds another change counter than it remembers.
+    if (of(at).cached_wal && offset == change_counter_at && n == change_counter_bytes) {
+      of(at).cached_wal = false;
+      bytes[0] = static_cast<unsigned char>(~bytes[0]);
+    }
+    return code;
+  }
   static int close(sqlite3_file* at) {
     DatabaseFile& me = of(at);
     if (me.lock != Lock::none) unlock(at, SQLITE_LOCK_NONE);

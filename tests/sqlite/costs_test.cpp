@@ -44,6 +44,24 @@ TEST(Sqlite, ACommitIsOneTransactionOfTheWordsThatDiffer) {
   EXPECT_EQ("ok", c.run("pragma integrity_check"));
 }
 
+// As an earlier build left it where a database in WAL mode was copied into it.
+TEST(Sqlite, APoolWhoseHeaderSaysWalOpens) {
+  auto database = Store::adopt(
+      "/wal", std::make_shared<Database>(
+                  "/wal", DatabasePool::try_open_on("wal", options("shadow"), recording(1 << 20, 8 << 20), true).value(), false));
+  {
+    Connection c("file:/wal?vfs=perdure");
+    make_bank(c);
+  }
+  database->write(18, "\2\2", 2);
+  database->sync(Durability::durable);
+  Connection c("file:/wal?vfs=perdure");
+  EXPECT_EQ(std::to_string(accounts * each), c.run("select sum(balance) from account"));
+  EXPECT_EQ("", transfer(c, 1));
+  EXPECT_EQ("delete", c.run("pragma journal_mode"));
+  EXPECT_EQ("ok", c.run("pragma integrity_check"));
+}
+
 // SQLite refuses it inside a transaction; the VFS is told before.
 TEST(Sqlite, APragmaThatIsRefusedChangesNothing) {
   auto made = recording(1 << 20, 8 << 20);

@@ -108,6 +108,37 @@ class Plain(Case):
         plain.close()
         db.close()
 
+    # A backup copies page 1 as it is, and with it bytes 18 and 19 of the header, which say WAL.
+    def test_a_backup_of_a_database_in_wal_mode(self):
+        for number, design in enumerate(("", "&design=a")):
+            self.design, self.pool = design, os.path.join(self.folder, f"pool{number}")
+            self.path = os.path.join(self.folder, f"app{number}.db")
+            source = self.make("pragma journal_mode = wal")
+            inside = self.connect(path=self.pool)
+            inside.execute("create table before (a)")
+            source.backup(inside)
+            for mine in (inside, self.connect(path=self.pool)):  # with page 1 in its cache, and without
+                self.assertEqual(self.content(source), self.content(mine))
+                self.assertEqual(mine.execute("pragma journal_mode").fetchone(), ("delete",))
+                mine.execute("insert into t values (null, 'more')")
+                mine.execute("delete from t where a = (select max(a) from t)")
+                self.sound(mine)
+                mine.close()
+            again = self.connect(path=self.pool)
+            self.assertEqual(self.content(source), self.content(again))
+            again.backup(source)  # and back, where the mode stays
+            self.assertEqual(source.execute("pragma journal_mode").fetchone(), ("wal",))
+            source.close()
+            again.close()
+
+    # A program that has the bytes from elsewhere writes them through the VFS: a pool that has them already opens too.
+    def test_restored_by_the_shell(self):
+        self.make("pragma journal_mode = wal").close()
+        self.path, plain = self.pool, self.path
+        self.shell(f".restore {plain}", "insert into t values (null, 'more');")
+        out, _ = self.shell("select count(*) from t;", "pragma integrity_check;", "pragma journal_mode;")
+        self.assertEqual(out.split(), ["2001", "ok", "delete"])
+
     def test_an_empty_one(self):
         pathlib.Path(self.path).touch()
         self.ok("import", self.pool, self.path)
