@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "sqlite/blocks.hpp"
 #include "sqlite/dram_file.hpp"
@@ -48,6 +49,7 @@ class Database final : public Store {
   void remove_journal() override { journaled_.store(false, std::memory_order_relaxed); }
 
   void close() override { pool_.close(); }
+  void let_go() noexcept override { const DatabasePool gone = std::move(pool_); }
   [[nodiscard]] Design design() const noexcept override { return Design::b; }
 
   [[nodiscard]] DatabasePool& pool() noexcept { return pool_; }

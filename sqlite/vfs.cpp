@@ -36,9 +36,19 @@ int open_main(const char* name, sqlite3_file* file, int& flags) {
   if (Store::find(name) == nullptr && beginning_of(name) == "SQLite f")
     throw error(failure(Code::incompatible, name, "a plain database of SQLite's", "a pool",
                         "open it with vfs=unix, or bring it into a pool: perdure sqlite import"));
-  auto store = Store::open(name, options, design_of(name, value));
-  if (store->read_only()) flags = (flags & ~SQLITE_OPEN_READWRITE) | SQLITE_OPEN_READONLY;
-  open_database(file, std::move(store));
+  for (const char* key : {"nolock", "immutable"})
+    if (sqlite3_uri_boolean(name, key, 0) != 0)
+      throw error(failure(Code::invalid, name, std::string(key) + "=1",
+                          "a connection that takes SQLite's locks: a pool has one opening per process", "leave it out"));
+  auto how = std::make_unique<const Opening>(Opening{name, options, design_of(name, value)});
+  std::shared_ptr<Store> store;
+  try {
+    store = Store::open(how->name, how->options, how->design);
+  } catch (const error& e) {
+    if (e.code() != Code::busy) throw;  // SQLite has no busy handler yet: each transaction tries again, and asks it
+    code_of(e);
+  }
+  open_database(file, std::move(how), std::move(store));
   return SQLITE_OK;
 }
 

@@ -28,13 +28,15 @@ void say_rollback(unsigned char* bytes, std::uint64_t n, std::uint64_t offset) n
 
 struct DatabaseFile : FileCalls<DatabaseFile> {
   sqlite3_file base;
-  std::shared_ptr<Store> store;
+  std::unique_ptr<const Opening> how;  // apart, so that this is of standard layout
+  std::shared_ptr<Store> store;        // null: busy when it was tried last
   Lock lock = Lock::none;
   bool waits = true;             // synchronous is not OFF
   sqlite3* const* db = nullptr;  // the connection
   bool cached_wal = false;       // SQLite has page 1 in its cache as it was before write() changed it
 
   static DatabaseFile& of(sqlite3_file* at) { return *reinterpret_cast<DatabaseFile*>(at); }
+  /// Only under a lock, which acquire() gives: the store is there then.
   [[nodiscard]] File& file() const noexcept { return *store; }
   struct Nothing {};
   [[nodiscard]] static Nothing guard() noexcept { return {}; }  // SQLite's own lock is
@@ -53,12 +55,20 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     });
   }
   static int read(sqlite3_file* at, void* to, int n, sqlite3_int64 offset) {
+    DatabaseFile& me = of(at);
+    // Without a lock SQLite reads the header only, when it opens the file, to know the size of a page; it looks again in each transaction.
+    const bool unlocked = me.lock == Lock::none;
+    if (unlocked && (me.store == nullptr || !me.store->locks().lock(Lock::none, Lock::shared))) {
+      std::memset(to, 0, static_cast<std::size_t>(n));
+      return SQLITE_IOERR_SHORT_READ;
+    }
     const int code = FileCalls::read(at, to, n, offset);
+    if (unlocked) me.store->locks().unlock(Lock::shared, Lock::none);
     auto* const bytes = static_cast<unsigned char*>(to);
     say_rollback(bytes, static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(offset));
     // The cached page 1 still says WAL. It goes when the next transaction finds another change counter than it remembers.
-    if (of(at).cached_wal && offset == change_counter_at && n == change_counter_bytes) {
-      of(at).cached_wal = false;
+    if (me.cached_wal && offset == change_counter_at && n == change_counter_bytes) {
+      me.cached_wal = false;
       bytes[0] = static_cast<unsigned char>(~bytes[0]);
     }
     return code;
@@ -70,11 +80,32 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     me.~DatabaseFile();
     return SQLITE_OK;
   }
+  static int size(sqlite3_file* at, sqlite3_int64* bytes) {
+    if (of(at).lock != Lock::none) return FileCalls::size(at, bytes);
+    *bytes = 0;
+    return SQLITE_OK;
+  }
+  /// The first lock of a transaction: opens the store where it was busy, or was closed, so that another connection could write.
+  static int acquire(DatabaseFile& me) {
+    return guarded([&] {
+      for (;;) {
+        if (me.store != nullptr && me.store->locks().closed()) Store::release(me.store);
+        if (me.store == nullptr) me.store = Store::open(me.how->name, me.how->options, me.how->design);
+        if (me.store->locks().lock(Lock::none, Lock::shared)) return SQLITE_OK;
+        if (!me.store->locks().closed()) return SQLITE_BUSY;
+      }
+    });
+  }
   static int lock_to(sqlite3_file* at, int level) {
     DatabaseFile& me = of(at);
     const auto to = static_cast<Lock>(level);
     if (to <= me.lock) return SQLITE_OK;
-    if (to >= Lock::reserved && me.store->read_only()) return SQLITE_READONLY;
+    if (to >= Lock::reserved && me.how->options.read_only) return SQLITE_READONLY;
+    if (me.lock == Lock::none) {
+      if (const int code = acquire(me); code != SQLITE_OK) return code;
+      me.lock = Lock::shared;
+      if (to == Lock::shared) return SQLITE_OK;
+    }
     const Lock from = me.lock;
     if (!me.store->locks().lock(from, to)) {
       if (to == Lock::exclusive && from < Lock::pending && from >= Lock::reserved) me.lock = Lock::pending;
@@ -94,12 +125,12 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     return SQLITE_OK;
   }
   static int reserved(sqlite3_file* at, int* yes) {
-    *yes = of(at).store->locks().reserved() ? 1 : 0;
+    *yes = of(at).store != nullptr && of(at).store->locks().reserved() ? 1 : 0;
     return SQLITE_OK;
   }
   // SQLite syncs the database once a transaction: in the first phase of its commit, where what fails can still be rolled back.
   static int sync(sqlite3_file* at, int) {
-    of(at).waits = true;  // whatever became of a PRAGMA
+    of(at).waits = true;  // whatever became of a PRAGMA; SQLite syncs under EXCLUSIVE
     of(at).store->set_waits(true);
     return sync_as(at, Durability::durable);
   }
@@ -115,11 +146,12 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
                      sqlite3_stricmp(words[2], "false") != 0;
         return SQLITE_NOTFOUND;  // SQLite does it
       }
-      case SQLITE_FCNTL_SYNC: return me.waits ? SQLITE_OK : sync_as(at, Durability::async);
+      case SQLITE_FCNTL_SYNC: return me.waits || me.lock == Lock::none ? SQLITE_OK : sync_as(at, Durability::async);
       case SQLITE_FCNTL_COMMIT_PHASETWO:
+        if (me.lock == Lock::none) return SQLITE_OK;
         return sync_as(at, me.waits ? Durability::durable : Durability::async);  // nothing is left but in odd cases
       case SQLITE_FCNTL_PDB: me.db = static_cast<sqlite3* const*>(argument); return SQLITE_NOTFOUND;
-      case SQLITE_FCNTL_HAS_MOVED: *static_cast<int*>(argument) = me.store->moved() ? 1 : 0; return SQLITE_OK;
+      case SQLITE_FCNTL_HAS_MOVED: *static_cast<int*>(argument) = me.store != nullptr && me.store->moved() ? 1 : 0; return SQLITE_OK;
       case SQLITE_FCNTL_VFSNAME: *static_cast<char**>(argument) = sqlite3_mprintf("perdure"); return SQLITE_OK;
       default: return SQLITE_NOTFOUND;
     }
@@ -157,8 +189,9 @@ const sqlite3_io_methods methods = {1,
 
 }  // namespace
 
-void open_database(sqlite3_file* file, std::shared_ptr<Store> store) noexcept {
+void open_database(sqlite3_file* file, std::unique_ptr<const Opening> how, std::shared_ptr<Store> store) noexcept {
   auto* const me = ::new (static_cast<void*>(file)) DatabaseFile{};
+  me->how = std::move(how);
   me->store = std::move(store);
   me->base.pMethods = &methods;
 }

@@ -8,6 +8,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -82,8 +83,15 @@ struct FileCalls {
 /// How many bytes SQLite must give for one.
 [[nodiscard]] int bytes_of_database_file() noexcept;
 [[nodiscard]] int bytes_of_journal_file() noexcept;
-/// Both throw nothing; `file` is a closed one where they fail.
-void open_database(sqlite3_file* file, std::shared_ptr<Store> store) noexcept;
+/// How a connection opens its Store: at once, and again when the one that it had was closed for another's sake.
+struct Opening {
+  std::string name;
+  Options options;
+  std::optional<Design> design;
+};
+/// Both throw nothing; `file` is a closed one where they fail. Without a store (it is busy) each transaction tries to open it, so that SQLite's busy
+/// handler is called where it fails.
+void open_database(sqlite3_file* file, std::unique_ptr<const Opening> how, std::shared_ptr<Store> store) noexcept;
 /// `remove`: when it is closed. The journal is there.
 void open_journal(sqlite3_file* file, std::shared_ptr<Store> store, File& journal, bool remove) noexcept;
 

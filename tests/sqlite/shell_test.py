@@ -4,10 +4,12 @@
 import os
 import pathlib
 import sqlite3
+import subprocess
+import sys
 import threading
 import unittest
 
-from case import Case
+from case import Case, LOAD
 
 
 class Shell(Case):
@@ -123,6 +125,21 @@ class Transactions(Case):
         db.close()
 
 
+# A process that has the pool open until it is told to close it.
+HOLDS = """
+import sqlite3, sys
+m = sqlite3.connect(":memory:")
+m.enable_load_extension(True)
+m.load_extension(sys.argv[1])
+db = sqlite3.connect(sys.argv[2], uri=True, isolation_level=None)
+db.execute("insert into t values (1)")
+print("open", flush=True)
+sys.stdin.readline()
+db.close()
+print("closed", flush=True)
+"""
+
+
 class Connections(Case):
     def test_a_file_that_was_replaced_is_not_the_one_that_is_open(self):
         db = self.connect()
@@ -203,6 +220,80 @@ class Connections(Case):
         db.close()
         with self.assertRaisesRegex(sqlite3.OperationalError, "unable to open"):
             self.connect("&mode=rw", os.path.join(self.folder, "none.db")).execute("select 1 from sqlite_master")
+
+
+    def test_each_connection_has_its_own_mode(self):
+        db = self.connect()
+        db.execute("create table t (a)")
+        db.close()
+        reading = self.connect("&mode=ro", timeout=0)
+        self.assertEqual(reading.execute("select count(*) from t").fetchone(), (0,))
+        writing = self.connect(timeout=0)
+        writing.execute("insert into t values (1)")
+        self.assertEqual(reading.execute("select count(*) from t").fetchone(), (1,))
+        for db in (reading, self.connect("&mode=ro", timeout=0)):  # the first, and one that is opened beside a writer
+            with self.assertRaisesRegex(sqlite3.OperationalError, "readonly"):
+                db.execute("insert into t values (2)")
+            self.assertEqual(db.execute("select count(*) from t").fetchone(), (1,))
+        writing.execute("insert into t values (2)")
+        writing.close()
+        self.assertEqual(reading.execute("select count(*) from t").fetchone(), (2,))
+        reading.close()
+        db.close()
+        db = self.connect()
+        self.assertEqual(db.execute("select count(*) from t").fetchone(), (2,))
+        self.sound(db)
+        db.close()
+
+    def test_who_reads_keeps_the_pool_until_its_transaction_ends(self):
+        db = self.connect()
+        db.execute("create table t (a)")
+        db.close()
+        reading = self.connect("&mode=ro", timeout=0)
+        reading.execute("begin")
+        reading.execute("select * from t").fetchall()
+        writing = self.connect(timeout=0)
+        with self.assertRaisesRegex(sqlite3.OperationalError, "locked"):
+            writing.execute("insert into t values (1)")
+        reading.execute("commit")
+        writing.execute("insert into t values (1)")
+        self.assertEqual(reading.execute("select count(*) from t").fetchone(), (1,))
+        writing.close()
+        reading.close()
+
+    # Another process has the pool for longer than one attempt takes, and for less than the time that is given.
+    def test_another_process_is_waited_for(self):
+        db = self.connect()
+        db.execute("pragma page_size = 8192")
+        db.execute("pragma auto_vacuum = full")
+        db.execute("create table t (a)")
+        db.close()
+        other = subprocess.Popen([sys.executable, "-c", HOLDS, LOAD, self.uri()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for cleanup in (other.stdin.close, other.stdout.close, other.kill):
+            self.addCleanup(cleanup)
+        self.assertEqual(other.stdout.readline(), "open\n")
+        waiting = self.connect(timeout=30)  # while the other has it
+        impatient = self.connect(timeout=0)
+        with self.assertRaisesRegex(sqlite3.OperationalError, "locked"):
+            impatient.execute("select * from t")
+
+        def go_on():
+            other.stdin.write("close\n")
+            other.stdin.flush()
+            other.stdout.readline()
+
+        letting_go = threading.Thread(target=go_on)
+        letting_go.start()
+        waiting.execute("insert into t values (2)")
+        letting_go.join()
+        self.assertEqual(other.wait(timeout=30), 0)
+        self.assertEqual(waiting.execute("select count(*) from t").fetchone(), (2,))
+        self.assertEqual(waiting.execute("pragma page_size").fetchone(), (8192,))
+        self.assertEqual(waiting.execute("pragma auto_vacuum").fetchone(), (1,))
+        self.sound(waiting)
+        self.assertEqual(impatient.execute("select count(*) from t").fetchone(), (2,))
+        waiting.close()
+        impatient.close()
 
 
 # The other design: SQLite's own journal, in the pool.
