@@ -67,6 +67,15 @@ std::shared_ptr<Store> Store::find(const std::string& path) {
   return found != nullptr && found->locks().closed() ? nullptr : found;
 }
 
+std::vector<std::string> Store::open_paths() {
+  Open& open = all_open();
+  const std::lock_guard lock(open.mutex);
+  std::vector<std::string> found;
+  for (const auto& [path, store] : open.all)
+    if (!store.expired()) found.push_back(path);
+  return found;
+}
+
 Store::Store(std::string path, bool read_only) : path_(std::move(path)), read_only_(read_only) {
   struct stat now = {};
   if (::stat(path_.c_str(), &now) == 0) device_ = now.st_dev, inode_ = now.st_ino;

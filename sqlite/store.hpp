@@ -16,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "perdure/api/options.hpp"
 #include "perdure/api/receipt.hpp"
@@ -46,6 +47,8 @@ class Store : public File {
   static std::shared_ptr<Store> open(const std::string& path, const Options& options, std::optional<Design> design = {});
   /// The one that is open under this path, or null.
   static std::shared_ptr<Store> find(const std::string& path);
+  /// The paths of all that are open.
+  static std::vector<std::string> open_paths();
   /// One that the caller made (tests): it is found by its path while it is alive.
   template <class T>
   static std::shared_ptr<T> adopt(const std::string& path, std::shared_ptr<T> made) {

@@ -80,11 +80,6 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     me.~DatabaseFile();
     return SQLITE_OK;
   }
-  static int size(sqlite3_file* at, sqlite3_int64* bytes) {
-    if (of(at).lock != Lock::none) return FileCalls::size(at, bytes);
-    *bytes = 0;
-    return SQLITE_OK;
-  }
   /// The first lock of a transaction: opens the store where it was busy, or was closed, so that another connection could write.
   static int acquire(DatabaseFile& me) {
     return guarded([&] {
@@ -95,6 +90,15 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
         if (!me.store->locks().closed()) return SQLITE_BUSY;
       }
     });
+  }
+  static int size(sqlite3_file* at, sqlite3_int64* bytes) {
+    DatabaseFile& me = of(at);
+    if (me.lock != Lock::none) return FileCalls::size(at, bytes);
+    // VACUUM INTO asks whether there is something, before its first transaction.
+    if (const int code = acquire(me); code != SQLITE_OK) return code;
+    const int code = FileCalls::size(at, bytes);
+    me.store->locks().unlock(Lock::shared, Lock::none);
+    return code;
   }
   static int lock_to(sqlite3_file* at, int level) {
     DatabaseFile& me = of(at);
@@ -139,7 +143,11 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     DatabaseFile& me = of(at);
     switch (op) {
       case SQLITE_FCNTL_PRAGMA: {
-        auto** const words = static_cast<char**>(argument);                                   // the answer, the name, the value or null
+        auto** const words = static_cast<char**>(argument);  // the answer, the name, the value or null
+        if (sqlite3_stricmp(words[1], "perdure_error") == 0) {
+          words[0] = sqlite3_mprintf("%s", last_told().c_str());
+          return SQLITE_OK;
+        }
         const bool refused = db_of(me) != nullptr && sqlite3_get_autocommit(db_of(me)) == 0;  // inside a transaction
         if (sqlite3_stricmp(words[1], "synchronous") == 0 && words[2] != nullptr && !refused)
           me.waits = sqlite3_stricmp(words[2], "off") != 0 && std::strcmp(words[2], "0") != 0 && sqlite3_stricmp(words[2], "no") != 0 &&

@@ -3,6 +3,7 @@
 """SQLite's own shell, and Python's sqlite3, on pools: what users do."""
 import os
 import pathlib
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -123,6 +124,111 @@ class Transactions(Case):
             self.sound(db, schema)
         self.assertEqual(db.execute("select count(*) from temp.w").fetchone(), db.execute("select count(*) from plain.v").fetchone())
         db.close()
+
+
+# ATTACH and VACUUM INTO hand the connection's VFS on, unless their URI names another.
+class Others(Case):
+    def setUp(self):
+        super().setUp()
+        self.plain = os.path.join(self.folder, "plain.db")
+        db = sqlite3.connect(self.plain, isolation_level=None)
+        db.execute("create table t (a)")
+        db.execute("insert into t values (1)")
+        db.close()
+        self.db = self.connect()
+        self.addCleanup(self.db.close)
+        self.db.execute("create table t (a)")
+        self.db.execute("insert into t values (2)")
+
+    def is_pool(self, path):
+        return pathlib.Path(path).read_bytes()[:7] == b"PERDURE"
+
+    def test_plain_files_are_attached_as_they_are(self):
+        for mode in ("delete", "wal"):
+            db = sqlite3.connect(self.plain, isolation_level=None)
+            self.assertEqual(db.execute(f"pragma journal_mode = {mode}").fetchone(), (mode,))
+            if mode == "wal":  # with something in it that is not in the database yet
+                db.execute("pragma wal_autocheckpoint = 0")
+                db.execute("insert into t values (10)")
+            before = db.execute("select sum(a) from t").fetchone()
+            for number, name in enumerate((self.plain, f"file:{self.plain}", f"file:{self.plain}?vfs=unix")):
+                self.db.execute("attach ? as other", (name,))
+                self.assertEqual(self.db.execute("select sum(a) from other.t").fetchone(), before, name)
+                self.db.execute("insert into other.t values (?)", (100 + number,))
+                self.db.execute("delete from other.t where a >= 100")
+                self.sound(self.db, "other")
+                self.db.execute("detach other")
+            self.assertEqual(db.execute("select sum(a) from t").fetchone(), before)
+            db.close()
+        self.assertFalse(self.is_pool(self.plain))
+
+    # A backup that SQLite has made of a pool is a plain file.
+    def test_backups_are_attached(self):
+        copy = os.path.join(self.folder, "backup.db")
+        target = sqlite3.connect(copy)
+        self.db.backup(target)
+        target.close()
+        self.db.execute("attach ? as other", (copy,))
+        self.assertEqual(self.db.execute("select a from other.t").fetchall(), [(2,)])
+
+    def test_who_asks_for_a_pool_gets_no_plain_file(self):
+        with self.assertRaisesRegex(sqlite3.OperationalError, "unable to open"):
+            self.db.execute("attach ? as other", (f"file:{self.plain}?vfs=perdure",))
+        said = self.db.execute("pragma perdure_error").fetchone()[0]
+        self.assertIn("a plain database", said)
+        self.assertIn("vfs=unix", said)
+        self.assertIn("perdure sqlite import", said)
+        with self.assertRaisesRegex(sqlite3.OperationalError, "unable to open"):
+            self.connect(path=self.plain).execute("select * from t")
+
+    # A copy of a pool has the pool's addresses: both cannot be there at once.
+    def test_a_copy_of_the_pool_itself(self):
+        self.db.close()
+        copy = os.path.join(self.folder, "copy.db")
+        shutil.copy(self.path, copy)
+        db = self.connect()
+        for name in (copy, f"file:{copy}?mode=ro"):
+            with self.assertRaisesRegex(sqlite3.OperationalError, "unable to open"):
+                db.execute("attach ? as other", (name,))
+            said = db.execute("pragma perdure_error").fetchone()[0]
+            self.assertIn(f"a copy of the pool {self.path}", said)
+            self.assertIn(f"perdure sqlite export {copy} PLAIN", said)
+        db.close()
+        db = self.connect(path=copy)  # alone it opens
+        self.assertEqual(db.execute("select a from t").fetchall(), [(2,)])
+        db.close()
+
+    def test_vacuum_into(self):
+        pool, plain, there = (os.path.join(self.folder, name) for name in ("new.db", "new-plain.db", "there.db"))
+        self.db.execute("vacuum into ?", (pool,))
+        self.assertTrue(self.is_pool(pool))
+        self.db.execute("vacuum into ?", (f"file:{plain}?vfs=unix",))
+        self.assertFalse(self.is_pool(plain))
+        for name in (pool, plain):
+            self.db.execute("attach ? as other", (name,))
+            self.assertEqual(self.db.execute("select a from other.t").fetchall(), [(2,)])
+            self.sound(self.db, "other")
+            self.db.execute("detach other")
+        self.connect(path=there).execute("create table u (b)")
+        for name in (pool, plain, there):
+            with self.assertRaisesRegex(sqlite3.OperationalError, "output file already exists"):
+                self.db.execute("vacuum into ?", (name,))
+        held = self.connect(path=there)  # and while another connection has it
+        held.execute("begin exclusive")
+        with self.assertRaisesRegex(sqlite3.OperationalError, "locked"):
+            self.db.execute("vacuum into ?", (there,))
+        held.close()
+
+    def test_attach_makes_a_pool_where_nothing_is(self):
+        new = os.path.join(self.folder, "new.db")
+        self.db.execute("attach ? as other", (new,))
+        self.db.execute("create table other.u (b)")
+        self.db.execute("detach other")
+        self.assertTrue(self.is_pool(new))
+
+    def test_no_error_is_told_where_there_was_none(self):
+        self.db.close()
+        self.assertEqual(self.shell("pragma perdure_error;")[0], "\n")
 
 
 # A process that has the pool open until it is told to close it.
