@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "perdure/pool/header.hpp"
@@ -66,8 +68,9 @@ std::shared_ptr<Store> open_store(const Opening& how) {
 bool open_main(const char* name, sqlite3_file* file, int flags) {
   const auto value = [name](const char* key) { return sqlite3_uri_parameter(name, key); };
   Options options = options_of(name, value);
-  options.create = (flags & SQLITE_OPEN_CREATE) != 0;
   options.read_only = (flags & SQLITE_OPEN_READONLY) != 0;
+  std::error_code failed;  // an empty file is a new database for SQLite, with mode=rw too
+  options.create = (flags & SQLITE_OPEN_CREATE) != 0 || (!options.read_only && std::filesystem::file_size(name, failed) == 0 && !failed);
   if (Store::find(name) == nullptr && beginning_of(name, plain_magic.size()) == plain_magic) {
     const char* const vfs = value("vfs");
     if (vfs == nullptr) return false;

@@ -139,6 +139,26 @@ class Plain(Case):
         out, _ = self.shell("select count(*) from t;", "pragma integrity_check;", "pragma journal_mode;")
         self.assertEqual(out.split(), ["2001", "ok", "delete"])
 
+    # What tempfile and `touch` make is a new database for SQLite; with a mode of SQLite's that makes no file, too.
+    def test_an_empty_file_is_a_new_database(self):
+        for number, (design, more) in enumerate((("", ""), ("&design=a", ""), ("", "&mode=rw"))):
+            self.design, path = design, os.path.join(self.folder, f"empty{number}")
+            pathlib.Path(path).touch(mode=0o600)
+            db = self.connect(more, path)
+            self.assertEqual(db.execute("select count(*) from sqlite_schema").fetchone(), (0,))
+            db.execute("create table t (a)")
+            db.close()
+            self.assertEqual(pathlib.Path(path).read_bytes()[:7], b"PERDURE")
+            self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+            db = self.connect(path=path)
+            self.assertEqual(db.execute("select count(*) from t").fetchone(), (0,))
+            db.close()
+        empty = os.path.join(self.folder, "empty")
+        pathlib.Path(empty).touch()
+        with self.assertRaisesRegex(sqlite3.OperationalError, "unable to open"):
+            self.connect("&mode=ro", empty).execute("select * from sqlite_schema")
+        self.assertEqual(os.path.getsize(empty), 0)
+
     def test_an_empty_one(self):
         pathlib.Path(self.path).touch()
         self.ok("import", self.pool, self.path)
