@@ -187,8 +187,8 @@ int code_of(const error& e) {
     switch (e.code()) {
       case Code::busy: return SQLITE_BUSY;
       case Code::corrupt: return SQLITE_CORRUPT;
-      case Code::full:
-      case Code::too_big: return SQLITE_FULL;
+      case Code::full: return SQLITE_FULL;
+      case Code::too_big: return SQLITE_TOOBIG;
       case Code::read_only: return SQLITE_READONLY;
       case Code::out_of_memory:
       case Code::too_many_threads: return SQLITE_IOERR_NOMEM;

@@ -126,6 +126,33 @@ class Transactions(Case):
         db.close()
 
 
+class Large(Case):
+    def uri(self, more="", path=None):
+        return f"file:{path or self.path}?vfs=perdure{more}"  # the default log and bound
+
+    # 100 MB in one transaction, more than half of the default log.
+    def test_create_index_and_drop_table(self):
+        db = self.connect()
+        db.execute("pragma secure_delete = on")
+        db.execute("create table small (a)")
+        db.execute("create table t (a integer primary key, b)")
+        for part in range(10):
+            db.execute("with recursive i(x) as (select 1 union all select x + 1 from i where x < 1000) insert into t (b) select randomblob(10000) from i")
+        db.execute("create index i on t (b)")
+        self.sound(db)
+        self.assertGreater(db.execute("pragma page_count").fetchone()[0] * 4096, 200_000_000)
+        db.execute("insert into small values (1)")
+        db.execute("drop table t")
+        self.sound(db)
+        db.execute("vacuum")
+        db.close()
+        db = self.connect()
+        self.assertEqual(db.execute("select * from small").fetchall(), [(1,)])
+        self.assertEqual(db.execute("select count(*) from sqlite_schema").fetchone(), (1,))
+        self.sound(db)
+        db.close()
+
+
 # ATTACH and VACUUM INTO hand the connection's VFS on, unless their URI names another.
 class Others(Case):
     def setUp(self):
