@@ -54,7 +54,9 @@ detail::Opened open(const std::string& path, const Options& options, const std::
   std::vector<engine::Entry> forms;
   engine::add_entries<dudetm>(forms);
   const bool fresh = medium != nullptr;
-  return detail::open_pool(path, options, forms, layout, root_bytes, std::move(medium), fresh).value();
+  auto opened = detail::open_pool(path, options, forms, layout, root_bytes, std::move(medium), fresh).value();
+  opened.file->keep();
+  return opened;
 }
 
 }  // namespace

@@ -52,7 +52,9 @@ class ErasedPool {
     try {
       auto opened = detail::open_pool(path, options, engine::registered(), root.layout, root.bytes, nullptr, false, root.any_layout);
       if (!opened) return opened.status();
-      return std::unique_ptr<ErasedPool>(new ErasedPool(std::move(*opened)));
+      std::unique_ptr<ErasedPool> pool(new ErasedPool(std::move(*opened)));
+      pool->running_.file().keep();
+      return pool;
     } catch (...) {
       return detail::opening_failed(path);
     }

@@ -23,7 +23,8 @@ struct Opened {
 };
 
 /// Steps of an opening; until recovery nothing is written to a pool that exists. `medium`: use this one instead of opening the path
-/// (tests); `fresh` formats it. `any_layout`: an existing pool is opened whatever its root type is.
+/// (tests); `fresh` formats it. A file that was made here is removed with Opened::file until the caller calls its keep(): when all that may fail is done.
+/// `any_layout`: an existing pool is opened whatever its root type is.
 Result<Opened> open_pool(const std::string& path, const Options& options, std::span<const engine::Entry> candidates,
                          const std::string& layout, std::uint64_t root_bytes, std::unique_ptr<medium::Medium> medium = nullptr,
                          bool fresh = false, bool any_layout = false);

@@ -32,7 +32,9 @@ detail::Opened open(const std::string& path, Options options, const std::string&
   if (!options.engine.empty() && !options.engine.ends_with("/none")) options.engine += "/none";
   const bool fresh = medium != nullptr;
   const auto all = compositions();
-  return detail::open_pool(path, options, all, layout, root_bytes, std::move(medium), fresh).value();
+  auto opened = detail::open_pool(path, options, all, layout, root_bytes, std::move(medium), fresh).value();
+  opened.file->keep();
+  return opened;
 }
 
 error not_running(TransactionId tID) {

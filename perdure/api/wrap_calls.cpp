@@ -139,6 +139,7 @@ std::unique_ptr<WrapCalls::State> open_state(const std::string& path, Options op
   engine::add_entries<softwrap_local_none>(forms);
   const bool fresh = medium != nullptr;
   auto opened = detail::open_pool(path, options, forms, layout, root_bytes, std::move(medium), fresh).value();
+  opened.file->keep();
   if (opened.config.instance == forms[0].name) return std::make_unique<Over<softwrap_none>>(std::move(opened));
   return std::make_unique<Over<softwrap_local_none>>(std::move(opened));
 }

@@ -113,13 +113,21 @@ TEST_F(ThreadSlot, TheFirstUseIsAtTheEnd) {
   EXPECT_EQ(600U, count_of(pool));
 }
 
+// ThreadSanitizer ends its own part of a thread in the last round: no code that it instruments may run
+// after that, and the library's destructor runs in the round after the last use.
+#if defined(__SANITIZE_THREAD__)
+constexpr int most_rounds = 2;
+#else
+constexpr int most_rounds = PTHREAD_DESTRUCTOR_ITERATIONS;
+#endif
+
 TEST_F(ThreadSlot, KeysInEachRoundOfTheirDestructors) {
   ASSERT_EQ(0, made_late);
   ASSERT_EQ(PTHREAD_DESTRUCTOR_ITERATIONS, 4);
   std::uint64_t expected = 0;
   for (const bool uses_before : {false, true})
-    for (int early = 0; early <= 4; early += 2)
-      for (int late = 0; late <= 4; ++late) {
+    for (int early = 0; early <= most_rounds; early += 2)
+      for (int late = 0; late <= most_rounds; ++late) {
         in_turn([&] {
           int rounds_early = early, rounds_late = late;
           static thread_local int left_early, left_late;  // outlive the keys' destructors
@@ -198,6 +206,9 @@ TEST_F(ThreadSlot, APoolIsDestroyedByAThreadThatGetsNone) {
 
 // In a forked child the parent's other threads have no slots any more.
 TEST_F(ThreadSlot, AForkedChildHasThemAll) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer allows no new threads after a fork of a process that has several";
+#endif
   pool.update(add_one);
   int status = -1;
   {
