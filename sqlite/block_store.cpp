@@ -17,8 +17,6 @@ constexpr std::uint64_t journal_keeps = 256;
 constexpr std::size_t database_number = 0, journal_number = 1;
 constexpr std::uint64_t unknown = ~std::uint64_t{0};
 
-std::uint64_t blocks_of(std::uint64_t bytes) { return (bytes + block_bytes - 1) / block_bytes; }
-
 }  // namespace
 
 BlockFile::BlockFile(BlockPool& pool, const Store& owner, const std::string& path, std::size_t which)

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sqlite/blocks.hpp"
@@ -91,6 +92,10 @@ class BlockStore final : public Store {
   File* journal(bool make) override;
   void remove_journal() override;
   void close() override;
+  void let_go() noexcept override {
+    closed_ = true;
+    const BlockPool gone = std::move(pool_);
+  }
 
   [[nodiscard]] Design design() const noexcept override { return Design::a; }
 

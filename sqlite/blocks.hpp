@@ -16,6 +16,8 @@ inline constexpr std::uint64_t block_bytes = 4096, blocks_in_table = 512, tables
 /// What a file may have: 32 GiB.
 inline constexpr std::uint64_t most_bytes = block_bytes * blocks_in_table * tables_in_file;
 
+constexpr std::uint64_t blocks_of(std::uint64_t bytes) { return (bytes + block_bytes - 1) / block_bytes; }
+
 struct Block {
   std::array<p<std::uint64_t>, block_bytes / 8> word;
 };

@@ -9,6 +9,7 @@ namespace perdure::sqlite {
 
 Database::Database(std::string path, DatabasePool pool, bool read_only) : Store(std::move(path), read_only), pool_(std::move(pool)) {
   size_ = committed_ = pool_.view([](auto& tx, const Root& root) -> std::uint64_t { return tx(root.bytes); });
+  if (!read_only) free_beyond(committed_);
 }
 
 void Database::load(std::uint64_t number, std::uint64_t skip, std::byte* to, std::uint64_t n) {
@@ -83,7 +84,19 @@ void Database::sync(Durability durability) {
     soon_ = soon_ && durability == Durability::async;
     return;
   }
-  const std::uint64_t blocks = (size_ + block_bytes - 1) / block_bytes, had = (committed_ + block_bytes - 1) / block_bytes;
+  try {
+    commit(durability);
+  } catch (const error& e) {
+    if (e.code() != Code::too_big) throw;
+    spill(durability);
+  }
+  committed_ = size_;
+  overlay_.clear();
+  soon_ = durability == Durability::async;
+}
+
+void Database::commit(Durability durability) {
+  const std::uint64_t blocks = blocks_of(size_), had = blocks_of(committed_);
   pool_.update(durability, [&](auto& tx, Root& root) {
     bool changed = size_ != committed_;
     for (const auto& [number, bytes] : overlay_) {
@@ -115,9 +128,6 @@ void Database::sync(Durability durability) {
     if (size_ != committed_) tx(root.bytes) = size_;
     tx(root.commits) += 1;
   });
-  committed_ = size_;
-  overlay_.clear();
-  soon_ = durability == Durability::async;
 }
 
 void Database::discard() noexcept {

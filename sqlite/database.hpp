@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Database: design B. What SQLite writes stays in DRAM, in an overlay, until sync() makes all of it one transaction: the words that differ are stored, no
-// others.
+// others. What the log cannot take in one transaction is written beside the old blocks first (database_spill.cpp).
 //
-// Crash invariant: B1 the pool has the database as after a whole number of commits: size, tables and blocks change in one transaction.
+// Crash invariants: B1 the pool has the database as after a whole number of commits: size, tables and blocks change in one transaction.
+// B2 blocks beyond the size are nobody's (database_spill.cpp).
 // A failed sync() has changed nothing, in the pool or the overlay. Thread safety: store.hpp.
 #pragma once
 
@@ -14,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "sqlite/blocks.hpp"
 #include "sqlite/dram_file.hpp"
@@ -48,12 +50,19 @@ class Database final : public Store {
   void remove_journal() override { journaled_.store(false, std::memory_order_relaxed); }
 
   void close() override { pool_.close(); }
+  void let_go() noexcept override { const DatabasePool gone = std::move(pool_); }
   [[nodiscard]] Design design() const noexcept override { return Design::b; }
 
   [[nodiscard]] DatabasePool& pool() noexcept { return pool_; }
 
  private:
   using Bytes = std::array<std::byte, block_bytes>;
+  /// sync() as one transaction. Throws error(too_big), with nothing changed.
+  void commit(Durability durability);
+  /// The same as several, the database changing in one of them. Throws error(too_big), error(full), with nothing changed.
+  void spill(Durability durability);
+  /// B2: frees what lies beyond a database of so many bytes.
+  void free_beyond(std::uint64_t bytes) noexcept;
   void load(std::uint64_t number, std::uint64_t skip, std::byte* to, std::uint64_t n);
   Bytes& overlaid(std::uint64_t number);
 

@@ -17,7 +17,7 @@ class Locks {
   bool lock(Lock from, Lock to) {
     const std::lock_guard guard(mutex_);
     if (to == Lock::shared && from == Lock::none) {
-      if (pending_ || exclusive_) return false;
+      if (pending_ || exclusive_ || closed_) return false;
       ++shared_;
       return true;
     }
@@ -40,6 +40,17 @@ class Locks {
     if (from >= Lock::reserved && to < Lock::reserved) reserved_ = pending_ = exclusive_ = false;
     if (from >= Lock::shared && to == Lock::none) --shared_;
   }
+  /// No connection gets a lock any more. False: one has a lock now, and nothing has changed.
+  [[nodiscard]] bool close() {
+    const std::lock_guard guard(mutex_);
+    if (shared_ != 0) return false;
+    closed_ = true;
+    return true;
+  }
+  [[nodiscard]] bool closed() {
+    const std::lock_guard guard(mutex_);
+    return closed_;
+  }
   [[nodiscard]] bool reserved() {
     const std::lock_guard guard(mutex_);
     return reserved_;
@@ -48,7 +59,7 @@ class Locks {
  private:
   std::mutex mutex_;
   unsigned shared_ = 0;
-  bool reserved_ = false, pending_ = false, exclusive_ = false;
+  bool reserved_ = false, pending_ = false, exclusive_ = false, closed_ = false;
 };
 
 }  // namespace perdure::sqlite

@@ -40,8 +40,17 @@ std::shared_ptr<Store> Store::open(const std::string& name, const Options& optio
   const std::string path = failed ? name : whole.string();
   Open& open = all_open();
   const std::lock_guard lock(open.mutex);
-  if (auto there = open.all[path].lock()) {
-    if (!there->moved()) return there;
+  if (auto there = open.all[path].lock(); there != nullptr && !there->locks().closed()) {
+    if (!there->moved()) {
+      if (!there->read_only() || options.read_only) return there;
+      if (!there->locks().close())
+        throw error(failure(Code::busy, path, "a transaction of this process that has the pool open for reading only",
+                            "none, to open it for writing", "end that transaction first"));
+      there->let_go();
+      auto written = make(path, options, design);
+      open.all[path] = written;
+      return written;
+    }
     throw error(failure(Code::busy, path, "another file than the one that this process has open under this name", "the same",
                         "close the connections to the old one first"));
   }
@@ -54,7 +63,17 @@ std::shared_ptr<Store> Store::find(const std::string& path) {
   Open& open = all_open();
   const std::lock_guard lock(open.mutex);
   const auto it = open.all.find(path);
-  return it == open.all.end() ? nullptr : it->second.lock();
+  auto found = it == open.all.end() ? nullptr : it->second.lock();
+  return found != nullptr && found->locks().closed() ? nullptr : found;
+}
+
+std::vector<std::string> Store::open_paths() {
+  Open& open = all_open();
+  const std::lock_guard lock(open.mutex);
+  std::vector<std::string> found;
+  for (const auto& [path, store] : open.all)
+    if (!store.expired()) found.push_back(path);
+  return found;
 }
 
 Store::Store(std::string path, bool read_only) : path_(std::move(path)), read_only_(read_only) {

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "perdure/api/options.hpp"
 #include "perdure/api/receipt.hpp"
@@ -40,10 +41,14 @@ enum class Design : std::uint8_t { a, b };
 class Store : public File {
  public:
   /// The process's Store on this pool: opened, or made, at the first call. Without a design: the pool's; B for a new one. `busy` where another process has it.
-  /// It is known by its path as SQLite names it: absolute, without links.
+  /// It is known by its path as SQLite names it: absolute, without links. With Options::read_only it may be one that is written too: what a connection
+  /// may do is the connection's. Without, one that is open read-only is closed and opened anew for writing; its connections find locks().closed(), and
+  /// open theirs again. `busy` where one of them is in a transaction.
   static std::shared_ptr<Store> open(const std::string& path, const Options& options, std::optional<Design> design = {});
   /// The one that is open under this path, or null.
   static std::shared_ptr<Store> find(const std::string& path);
+  /// The paths of all that are open.
+  static std::vector<std::string> open_paths();
   /// One that the caller made (tests): it is found by its path while it is alive.
   template <class T>
   static std::shared_ptr<T> adopt(const std::string& path, std::shared_ptr<T> made) {
@@ -63,6 +68,8 @@ class Store : public File {
   virtual void remove_journal() = 0;
   /// Closes the pool in order, for who wants to be told what fails; nothing but the destructor may follow.
   virtual void close() = 0;
+  /// Gives up the pool and its file, where it is open for reading only and its locks are closed; nothing but the destructor may follow.
+  virtual void let_go() noexcept = 0;
 
   /// SQLite's synchronous of the connection that writes: false is OFF, where nobody syncs.
   void set_waits(bool yes) noexcept { waits_.store(yes, std::memory_order_relaxed); }

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "perdure/pool/header.hpp"
@@ -28,32 +30,76 @@ std::shared_ptr<Store> store_of_journal(const std::string& path) {
   return Store::open(path, options);
 }
 
-int open_main(const char* name, sqlite3_file* file, int& flags) {
+constexpr std::string_view journal_end = "-journal", wal_end = "-wal", plain_magic = "SQLite f";
+
+/// Whether a name is that of a pool's WAL, which there is none of; a plain database's is the system's VFS's.
+bool wal_of_pool(std::string_view name) {
+  if (!name.ends_with(wal_end)) return false;
+  const std::string of(name.substr(0, name.size() - wal_end.size()));
+  return Store::find(of) != nullptr || is_pool(of);
+}
+
+/// The open pool that the pool `path` is a copy of: it has the same magic, version and UUID. Empty: none.
+std::string original_of(const std::string& path) {
+  const std::string mine = beginning_of(path, offsetof(pool::Header, engine));
+  if (!mine.empty())
+    for (const std::string& other : Store::open_paths())
+      if (other != path && beginning_of(other, mine.size()) == mine) return other;
+  return {};
+}
+
+std::shared_ptr<Store> open_store(const Opening& how) {
+  try {
+    return Store::open(how.name, how.options, how.design);
+  } catch (const error& e) {
+    if (e.code() == Code::busy) {  // SQLite has no busy handler yet: each transaction tries again, and asks it
+      code_of(e);
+      return nullptr;
+    }
+    if (const std::string original = e.code() == Code::incompatible ? original_of(how.name) : std::string(); !original.empty())
+      throw error(failure(Code::incompatible, how.name, "a copy of the pool " + original + ", which is open: both have the same addresses",
+                          "one of them at a time",
+                          "to have both, make a plain file of the copy, and attach that: perdure sqlite export " + how.name + " PLAIN"));
+    throw;
+  }
+}
+
+/// False: a plain database, which is the system's VFS's. ATTACH and VACUUM INTO hand their connection's VFS on; a URI that names this one asks for a pool.
+bool open_main(const char* name, sqlite3_file* file, int flags) {
   const auto value = [name](const char* key) { return sqlite3_uri_parameter(name, key); };
   Options options = options_of(name, value);
-  options.create = (flags & SQLITE_OPEN_CREATE) != 0;
   options.read_only = (flags & SQLITE_OPEN_READONLY) != 0;
-  if (Store::find(name) == nullptr && beginning_of(name) == "SQLite f")
+  std::error_code failed;  // an empty file is a new database for SQLite, with mode=rw too
+  options.create = (flags & SQLITE_OPEN_CREATE) != 0 || (!options.read_only && std::filesystem::file_size(name, failed) == 0 && !failed);
+  if (Store::find(name) == nullptr && beginning_of(name, plain_magic.size()) == plain_magic) {
+    const char* const vfs = value("vfs");
+    if (vfs == nullptr) return false;
     throw error(failure(Code::incompatible, name, "a plain database of SQLite's", "a pool",
                         "open it with vfs=unix, or bring it into a pool: perdure sqlite import"));
-  auto store = Store::open(name, options, design_of(name, value));
-  if (store->read_only()) flags = (flags & ~SQLITE_OPEN_READWRITE) | SQLITE_OPEN_READONLY;
-  open_database(file, std::move(store));
-  return SQLITE_OK;
+  }
+  for (const char* key : {"nolock", "immutable"})
+    if (sqlite3_uri_boolean(name, key, 0) != 0)
+      throw error(failure(Code::invalid, name, std::string(key) + "=1",
+                          "a connection that takes SQLite's locks: a pool has one opening per process", "leave it out"));
+  auto how = std::make_unique<const Opening>(Opening{name, options, design_of(name, value)});
+  auto store = open_store(*how);
+  open_database(file, std::move(how), std::move(store));
+  return true;
 }
 
 int open_file(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out_flags) {
   file->pMethods = nullptr;
-  if ((flags & SQLITE_OPEN_WAL) != 0) {
-    sqlite3_log(SQLITE_CANTOPEN, "perdure: %s: WAL is not for a pool, which needs no log of SQLite's: use journal_mode=DELETE", name);
-    return SQLITE_CANTOPEN;
-  }
+  if ((flags & SQLITE_OPEN_WAL) != 0 && wal_of_pool(name))
+    return told(SQLITE_CANTOPEN, std::string(name) + ": WAL is not for a pool, which needs no log of SQLite's: use journal_mode=DELETE");
   // A super-journal is what several databases' journals name, others' than ours among them: a file as any other. Its children are opened with its flag.
   const std::string of =
       name != nullptr && (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL)) != 0 ? journaled(name) : std::string();
   bool ours = true;
   const int code = guarded([&] {
-    if ((flags & SQLITE_OPEN_MAIN_DB) != 0) return open_main(name, file, flags);
+    if ((flags & SQLITE_OPEN_MAIN_DB) != 0) {
+      ours = open_main(name, file, flags);
+      return SQLITE_OK;
+    }
     if (auto store = store_of_journal(of)) {
       File* journal = nullptr;
       {
@@ -95,7 +141,7 @@ int delete_file(sqlite3_vfs*, const char* name, int sync_directory) {
 
 int access_file(sqlite3_vfs*, const char* name, int flags, int* yes) {
   *yes = 0;
-  if (std::string_view(name).ends_with("-wal")) return SQLITE_OK;  // one that lies there is another database's
+  if (wal_of_pool(name)) return SQLITE_OK;  // one that lies there is another database's
   bool ours = true;
   const int code = guarded([&] {
     auto store = store_of_journal(journaled(name));
@@ -114,11 +160,11 @@ int access_file(sqlite3_vfs*, const char* name, int flags, int* yes) {
 }  // namespace
 
 // Through the system's VFS: were we to open and close a plain database, the locks that SQLite has on it in this process would go.
-std::string beginning_of(const std::string& path) {
+std::string beginning_of(const std::string& path, std::size_t n) {
   auto* const name = sqlite3_create_filename(path.c_str(), "", "", 0, nullptr);
   std::vector<std::max_align_t> room(static_cast<std::size_t>(system_vfs->szOsFile) / sizeof(std::max_align_t) + 1);
   auto* const file = reinterpret_cast<sqlite3_file*>(room.data());
-  std::string bytes(8, '\0');
+  std::string bytes(n, '\0');
   int flags = 0;
   if (name == nullptr || system_vfs->xOpen(system_vfs, name, file, SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB, &flags) != SQLITE_OK ||
       file->pMethods->xRead(file, bytes.data(), static_cast<int>(bytes.size()), 0) != SQLITE_OK)
@@ -129,19 +175,20 @@ std::string beginning_of(const std::string& path) {
 }
 
 std::string journaled(std::string_view name) {
-  constexpr std::string_view end = "-journal";
-  return name.ends_with(end) ? std::string(name.substr(0, name.size() - end.size())) : std::string();
+  return name.ends_with(journal_end) ? std::string(name.substr(0, name.size() - journal_end.size())) : std::string();
 }
 
-bool is_pool(const std::string& path) { return beginning_of(path) == std::string_view(pool::magic, sizeof pool::magic); }
+bool is_pool(const std::string& path) {
+  return beginning_of(path, sizeof pool::magic) == std::string_view(pool::magic, sizeof pool::magic);
+}
 
 int code_of(const error& e) {
   const int code = [&] {
     switch (e.code()) {
       case Code::busy: return SQLITE_BUSY;
       case Code::corrupt: return SQLITE_CORRUPT;
-      case Code::full:
-      case Code::too_big: return SQLITE_FULL;
+      case Code::full: return SQLITE_FULL;
+      case Code::too_big: return SQLITE_TOOBIG;
       case Code::read_only: return SQLITE_READONLY;
       case Code::out_of_memory:
       case Code::too_many_threads: return SQLITE_IOERR_NOMEM;
@@ -152,8 +199,32 @@ int code_of(const error& e) {
       default: return SQLITE_IOERR;
     }
   }();
-  sqlite3_log(code, "perdure: %s", e.what());
+  return told(code, e.what());
+}
+
+namespace {
+struct Told {
+  std::mutex mutex;
+  std::string last;
+};
+Told& all_told() {
+  static Told told;
+  return told;
+}
+}  // namespace
+
+int told(int code, const std::string& what) {
+  {
+    const std::lock_guard lock(all_told().mutex);
+    all_told().last = what;
+  }
+  sqlite3_log(code, "perdure: %s", what.c_str());
   return code;
+}
+
+std::string last_told() {
+  const std::lock_guard lock(all_told().mutex);
+  return all_told().last;
 }
 
 int register_vfs() {

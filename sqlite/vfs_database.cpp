@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "sqlite/blocks.hpp"
 #include "sqlite/vfs_files.hpp"
@@ -9,18 +10,69 @@
 namespace perdure::sqlite {
 namespace {
 
+// Of a database's header (SQLite's file format, 1.3): the versions that are needed to write and to read it, 2 for WAL; and what the
+// pager compares to find out whether the pages that it has cached are still the file's.
+constexpr std::uint64_t versions_at = 18, versions_end = 20, change_counter_at = 24, change_counter_bytes = 16;
+constexpr unsigned char wal = 2, rollback = 1;
+
+/// Whether bytes [offset, offset + n) of a database say that it is in WAL mode.
+bool says_wal(const unsigned char* bytes, std::uint64_t n, std::uint64_t offset) noexcept {
+  for (std::uint64_t at = versions_at; at < versions_end; ++at)
+    if (at >= offset && at - offset < n && bytes[at - offset] == wal) return true;
+  return false;
+}
+void say_rollback(unsigned char* bytes, std::uint64_t n, std::uint64_t offset) noexcept {
+  for (std::uint64_t at = versions_at; at < versions_end; ++at)
+    if (at >= offset && at - offset < n && bytes[at - offset] == wal) bytes[at - offset] = rollback;
+}
+
 struct DatabaseFile : FileCalls<DatabaseFile> {
   sqlite3_file base;
-  std::shared_ptr<Store> store;
+  std::unique_ptr<const Opening> how;  // apart, so that this is of standard layout
+  std::shared_ptr<Store> store;        // null: busy when it was tried last
   Lock lock = Lock::none;
   bool waits = true;             // synchronous is not OFF
   sqlite3* const* db = nullptr;  // the connection
+  bool cached_wal = false;       // SQLite has page 1 in its cache as it was before write() changed it
 
   static DatabaseFile& of(sqlite3_file* at) { return *reinterpret_cast<DatabaseFile*>(at); }
+  /// Only under a lock, which acquire() gives: the store is there then.
   [[nodiscard]] File& file() const noexcept { return *store; }
   struct Nothing {};
   [[nodiscard]] static Nothing guard() noexcept { return {}; }  // SQLite's own lock is
 
+  // A backup copies page 1 of a database in WAL mode as it is. There is no WAL in a pool, and SQLite would not open it any more: so
+  // the header says rollback, in what is written and, for pools to which an earlier build wrote it, in what is read.
+  static int write(sqlite3_file* at, const void* from, int n, sqlite3_int64 offset) {
+    const auto* const bytes = static_cast<const unsigned char*>(from);
+    const auto size = static_cast<std::uint64_t>(n), place = static_cast<std::uint64_t>(offset);
+    if (!says_wal(bytes, size, place)) return FileCalls::write(at, from, n, offset);
+    return guarded([&] {
+      std::vector<unsigned char> changed(bytes, bytes + size);
+      say_rollback(changed.data(), size, place);
+      of(at).cached_wal = true;
+      return FileCalls::write(at, changed.data(), n, offset);
+    });
+  }
+  static int read(sqlite3_file* at, void* to, int n, sqlite3_int64 offset) {
+    DatabaseFile& me = of(at);
+    // Without a lock SQLite reads the header only, when it opens the file, to know the size of a page; it looks again in each transaction.
+    const bool unlocked = me.lock == Lock::none;
+    if (unlocked && (me.store == nullptr || !me.store->locks().lock(Lock::none, Lock::shared))) {
+      std::memset(to, 0, static_cast<std::size_t>(n));
+      return SQLITE_IOERR_SHORT_READ;
+    }
+    const int code = FileCalls::read(at, to, n, offset);
+    if (unlocked) me.store->locks().unlock(Lock::shared, Lock::none);
+    auto* const bytes = static_cast<unsigned char*>(to);
+    say_rollback(bytes, static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(offset));
+    // The cached page 1 still says WAL. It goes when the next transaction finds another change counter than it remembers.
+    if (me.cached_wal && offset == change_counter_at && n == change_counter_bytes) {
+      me.cached_wal = false;
+      bytes[0] = static_cast<unsigned char>(~bytes[0]);
+    }
+    return code;
+  }
   static int close(sqlite3_file* at) {
     DatabaseFile& me = of(at);
     if (me.lock != Lock::none) unlock(at, SQLITE_LOCK_NONE);
@@ -28,11 +80,36 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     me.~DatabaseFile();
     return SQLITE_OK;
   }
+  /// The first lock of a transaction: opens the store where it was busy, or was closed, so that another connection could write.
+  static int acquire(DatabaseFile& me) {
+    return guarded([&] {
+      for (;;) {
+        if (me.store != nullptr && me.store->locks().closed()) Store::release(me.store);
+        if (me.store == nullptr) me.store = Store::open(me.how->name, me.how->options, me.how->design);
+        if (me.store->locks().lock(Lock::none, Lock::shared)) return SQLITE_OK;
+        if (!me.store->locks().closed()) return SQLITE_BUSY;
+      }
+    });
+  }
+  static int size(sqlite3_file* at, sqlite3_int64* bytes) {
+    DatabaseFile& me = of(at);
+    if (me.lock != Lock::none) return FileCalls::size(at, bytes);
+    // VACUUM INTO asks whether there is something, before its first transaction.
+    if (const int code = acquire(me); code != SQLITE_OK) return code;
+    const int code = FileCalls::size(at, bytes);
+    me.store->locks().unlock(Lock::shared, Lock::none);
+    return code;
+  }
   static int lock_to(sqlite3_file* at, int level) {
     DatabaseFile& me = of(at);
     const auto to = static_cast<Lock>(level);
     if (to <= me.lock) return SQLITE_OK;
-    if (to >= Lock::reserved && me.store->read_only()) return SQLITE_READONLY;
+    if (to >= Lock::reserved && me.how->options.read_only) return SQLITE_READONLY;
+    if (me.lock == Lock::none) {
+      if (const int code = acquire(me); code != SQLITE_OK) return code;
+      me.lock = Lock::shared;
+      if (to == Lock::shared) return SQLITE_OK;
+    }
     const Lock from = me.lock;
     if (!me.store->locks().lock(from, to)) {
       if (to == Lock::exclusive && from < Lock::pending && from >= Lock::reserved) me.lock = Lock::pending;
@@ -52,12 +129,12 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     return SQLITE_OK;
   }
   static int reserved(sqlite3_file* at, int* yes) {
-    *yes = of(at).store->locks().reserved() ? 1 : 0;
+    *yes = of(at).store != nullptr && of(at).store->locks().reserved() ? 1 : 0;
     return SQLITE_OK;
   }
   // SQLite syncs the database once a transaction: in the first phase of its commit, where what fails can still be rolled back.
   static int sync(sqlite3_file* at, int) {
-    of(at).waits = true;  // whatever became of a PRAGMA
+    of(at).waits = true;  // whatever became of a PRAGMA; SQLite syncs under EXCLUSIVE
     of(at).store->set_waits(true);
     return sync_as(at, Durability::durable);
   }
@@ -66,18 +143,23 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     DatabaseFile& me = of(at);
     switch (op) {
       case SQLITE_FCNTL_PRAGMA: {
-        auto** const words = static_cast<char**>(argument);                                   // the answer, the name, the value or null
+        auto** const words = static_cast<char**>(argument);  // the answer, the name, the value or null
+        if (sqlite3_stricmp(words[1], "perdure_error") == 0) {
+          words[0] = sqlite3_mprintf("%s", last_told().c_str());
+          return SQLITE_OK;
+        }
         const bool refused = db_of(me) != nullptr && sqlite3_get_autocommit(db_of(me)) == 0;  // inside a transaction
         if (sqlite3_stricmp(words[1], "synchronous") == 0 && words[2] != nullptr && !refused)
           me.waits = sqlite3_stricmp(words[2], "off") != 0 && std::strcmp(words[2], "0") != 0 && sqlite3_stricmp(words[2], "no") != 0 &&
                      sqlite3_stricmp(words[2], "false") != 0;
         return SQLITE_NOTFOUND;  // SQLite does it
       }
-      case SQLITE_FCNTL_SYNC: return me.waits ? SQLITE_OK : sync_as(at, Durability::async);
+      case SQLITE_FCNTL_SYNC: return me.waits || me.lock == Lock::none ? SQLITE_OK : sync_as(at, Durability::async);
       case SQLITE_FCNTL_COMMIT_PHASETWO:
+        if (me.lock == Lock::none) return SQLITE_OK;
         return sync_as(at, me.waits ? Durability::durable : Durability::async);  // nothing is left but in odd cases
       case SQLITE_FCNTL_PDB: me.db = static_cast<sqlite3* const*>(argument); return SQLITE_NOTFOUND;
-      case SQLITE_FCNTL_HAS_MOVED: *static_cast<int*>(argument) = me.store->moved() ? 1 : 0; return SQLITE_OK;
+      case SQLITE_FCNTL_HAS_MOVED: *static_cast<int*>(argument) = me.store != nullptr && me.store->moved() ? 1 : 0; return SQLITE_OK;
       case SQLITE_FCNTL_VFSNAME: *static_cast<char**>(argument) = sqlite3_mprintf("perdure"); return SQLITE_OK;
       default: return SQLITE_NOTFOUND;
     }
@@ -115,8 +197,9 @@ const sqlite3_io_methods methods = {1,
 
 }  // namespace
 
-void open_database(sqlite3_file* file, std::shared_ptr<Store> store) noexcept {
+void open_database(sqlite3_file* file, std::unique_ptr<const Opening> how, std::shared_ptr<Store> store) noexcept {
   auto* const me = ::new (static_cast<void*>(file)) DatabaseFile{};
+  me->how = std::move(how);
   me->store = std::move(store);
   me->base.pMethods = &methods;
 }

@@ -4,10 +4,12 @@
 // Thread safety: SQLite's: a connection's files by one thread at a time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,13 +19,17 @@
 
 namespace perdure::sqlite {
 
-/// A file's first eight bytes; empty: there are none.
-std::string beginning_of(const std::string& path);
+/// A file's first `n` bytes; empty: there are none.
+std::string beginning_of(const std::string& path, std::size_t n);
 bool is_pool(const std::string& path);
 /// The database whose rollback journal `name` would be; empty: of none.
 std::string journaled(std::string_view name);
-/// SQLite's code for what has failed; what it was goes to sqlite3_log().
+/// SQLite's code for what has failed, which is told().
 int code_of(const error& e);
+/// What has failed goes to sqlite3_log(), and is what last_told() returns: SQLite's own messages name the code alone. Returns the code.
+int told(int code, const std::string& what);
+/// The last one of the process; empty: nothing has failed. Thread safety: any thread.
+std::string last_told();
 
 /// f(), SQLite's code; what it throws is one.
 template <class F>
@@ -35,8 +41,7 @@ int guarded(F&& f) noexcept {
   } catch (const std::bad_alloc&) {
     return SQLITE_IOERR_NOMEM;
   } catch (const std::exception& e) {
-    sqlite3_log(SQLITE_IOERR, "perdure: %s", e.what());
-    return SQLITE_IOERR;
+    return told(SQLITE_IOERR, e.what());
   }
 }
 
@@ -82,8 +87,15 @@ struct FileCalls {
 /// How many bytes SQLite must give for one.
 [[nodiscard]] int bytes_of_database_file() noexcept;
 [[nodiscard]] int bytes_of_journal_file() noexcept;
-/// Both throw nothing; `file` is a closed one where they fail.
-void open_database(sqlite3_file* file, std::shared_ptr<Store> store) noexcept;
+/// How a connection opens its Store: at once, and again when the one that it had was closed for another's sake.
+struct Opening {
+  std::string name;
+  Options options;
+  std::optional<Design> design;
+};
+/// Both throw nothing; `file` is a closed one where they fail. Without a store (it is busy) each transaction tries to open it, so that SQLite's busy
+/// handler is called where it fails.
+void open_database(sqlite3_file* file, std::unique_ptr<const Opening> how, std::shared_ptr<Store> store) noexcept;
 /// `remove`: when it is closed. The journal is there.
 void open_journal(sqlite3_file* file, std::shared_ptr<Store> store, File& journal, bool remove) noexcept;
 

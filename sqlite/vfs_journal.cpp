@@ -63,10 +63,8 @@ struct JournalFile : FileCalls<JournalFile> {
         stranger = plain_file_in(super_journal_at(*me.journal, static_cast<std::uint64_t>(offset)));
       }
       if (stranger.empty()) return SQLITE_OK;
-      sqlite3_log(SQLITE_IOERR_WRITE,
-                  "perdure: a transaction over a pool of design A and the plain file %s: put the file into a pool, or use two transactions",
-                  stranger.c_str());
-      return SQLITE_IOERR_WRITE;
+      return told(SQLITE_IOERR_WRITE, "a transaction over a pool of design A and the plain file " + stranger +
+                                          ": put the file into a pool, or use two transactions");
     });
     return code != SQLITE_OK ? code : FileCalls::write(at, from, n, offset);
   }

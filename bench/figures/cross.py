@@ -11,6 +11,7 @@ from report.stats import Figures, ratio
 from report.table import factor
 
 from .figure import Figure, Paper, Point, median_of
+from .sources import ENGINES
 
 DELAYS, LOG_MIB, RECORDS = "dudetm", 16, 10_000
 BASE = systems.DEFAULT
@@ -145,6 +146,7 @@ PAPER = Paper(
            "is charged for it (64 bytes a changed line, at 1 GB/s), and leaves the other processors to the program; with two threads on two processors `dudetm` has less than with one (D-Fig5). A thread that takes",
            "`shadow`'s checkpoints where a processor is idle would mend it. libpmemobj is ahead on YCSB's C and E, which read: its reads are plain loads, and on one thread it takes no lock. `volatile`, which keeps",
            "nothing, has 0.92 and 1.47 there, so it is the way of a read that costs, not durability: each word asks whether it may be read directly. Views that are compiled once for direct reads would mend it."],
+    systems=(*ENGINES, "non-recoverable baselines"),
     figures=[figure_of(structure) for structure in CELLS],
     summary=table,
 )

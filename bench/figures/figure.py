@@ -37,8 +37,8 @@ class Figure:
     setup: str  # what was run here, with its parameters
     x: str  # the axes, with their units
     y: str
-    measure: Callable | None  # (Bench) -> [Point]; None: can't be run here
-    findings: Callable | None  # ([Point]) -> [str]
+    measure: Callable  # (Bench) -> [Point]
+    findings: Callable  # ([Point]) -> [str]
     remark: str = ""
     bars: bool = False
     log_x: bool = False
@@ -47,6 +47,8 @@ class Figure:
     drawn: Callable = lambda series: True  # which series the picture has; the table has all
     panel: Callable | None = None  # (series) -> (a panel's title, the line's name in it), where one picture has too many lines
     criterion: object = None  # verdict.py's; None: not in the papers
+    systems: tuple = ()  # of sources.py, beside the paper's
+    needs: Callable = lambda facts: ""  # (report/machine.py's facts) -> why the machine can't run it, or nothing
 
 
 @dataclass
@@ -56,6 +58,7 @@ class Paper:
     medium: str  # what is emulated, for the notes
     about: list
     figures: list
+    systems: tuple  # whose sources (sources.py) a row is made of
     summary: Callable | None = None  # ({row: document}, points_of) -> lines of the page, before its figures
 
 
@@ -159,8 +162,14 @@ def crossing(points, one, other):
     return None
 
 
-def as_json(figure, points, seconds, facts, rounds, quick):
-    return {"row": figure.row, "points": [asdict(p) for p in points], "seconds": seconds, "machine": facts, "rounds": rounds, "quick": quick}
+def as_json(figure, points, seconds, facts, rounds, quick, sources, cannot=""):
+    found = {"row": figure.row, "points": [asdict(p) for p in points], "seconds": seconds, "machine": facts, "sources": sources, "rounds": rounds, "quick": quick}
+    return found | ({"cannot": cannot} if cannot else {})
+
+
+def has_points(document):
+    """A row that the machine can't run is kept without."""
+    return document is not None and not document.get("cannot")
 
 
 def points_of(document):

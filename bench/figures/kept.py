@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was measured, a JSON document a row beside the page's pictures: an interrupted run goes on from there, and pages and report are made of it."""
+"""What was measured, a JSON document a row beside the page's pictures: an interrupted run goes on from there, and pages and report are made of it.
+
+A document that was loaded has "stale" beside what was measured: why the row may say nothing about the sources as they
+were when the pages were written last (sources.py), or an empty text.
+"""
 
 import json
+
+from . import sources
 
 
 def path_of(folder, paper, row, quick=False):
@@ -10,11 +16,12 @@ def path_of(folder, paper, row, quick=False):
 
 def load(folder, paper, quick=False):
     """{row: document} of a paper's figures that were measured."""
-    found = {}
+    found, known = {}, sources.load(folder)
     for figure in paper.figures:
         path = path_of(folder, paper, figure.row, quick)
         if path.exists():
-            found[figure.row] = json.loads(path.read_text(encoding="utf-8"))
+            document = json.loads(path.read_text(encoding="utf-8"))
+            found[figure.row] = document | {"stale": sources.stale(document, (*paper.systems, *figure.systems), known)}
     return found
 
 

@@ -3,7 +3,7 @@
 
 import csv
 
-from .figure import points_of
+from .figure import has_points, points_of
 from .picture import picture_file
 from .table import note_of, number, place, places_of, series_of
 from .verdict import DIFFERS, OURS, judge
@@ -37,15 +37,20 @@ def verdict_lines(figure, document):
     return [*lines, ""]
 
 
+def stale_lines(document):
+    return [f"**Stale:** {document['stale']}", ""] if document.get("stale") else []
+
+
 def _section(paper, figure, document, folder):
     text = [f"## {figure.row}: {figure.title}", "", f"Paper: {figure.claim}", "", f"Here: {figure.setup}", ""]
-    if document is None:
-        return [*text, *(verdict_lines(figure, None) if figure.measure is None else ["Not measured.", ""])]
+    if not has_points(document):
+        return [*text, *(["Not measured.", ""] if document is None else verdict_lines(figure, document))]
     points = points_of(document)
     write_csv(figure, points, folder / f"{figure.row}.csv")
     picture_file(figure, points, folder / f"{figure.row}.png", note_of(document, paper.medium))
     text += [f"![{figure.row}]({paper.name}/{figure.row}.png)", "", *([] if figure.trace else [*_table(figure, points), ""]),
-             f"({figure.y}; {note_of(document, paper.medium)})", "", "Found: " + " ".join(figure.findings(points)), "", *verdict_lines(figure, document)]
+             f"({figure.y}; {note_of(document, paper.medium)})", "", "Found: " + " ".join(figure.findings(points)), "", *stale_lines(document),
+             *verdict_lines(figure, document)]
     if figure.remark:
         text += [figure.remark, ""]
     if document["quick"]:
@@ -59,7 +64,8 @@ def write_page(paper, documents, directory):
     folder.mkdir(parents=True, exist_ok=True)
     text = [f"# {paper.title}: its figures, measured again", "", *paper.about, ""]
     text += ["`./dev figures " + paper.name + "` wrote this page, the pictures and the CSV files beside them: medians of interleaved rounds, a ratio",
-             "within a round. Only ratios are compared with the paper's, whose machine was another.", ""]
+             "within a round. Only ratios are compared with the paper's, whose machine was another. A row is stale when the sources of its systems have changed",
+             "since it was measured, or when nothing proves that they have not: its numbers are those of the commit that it names.", ""]
     if paper.summary is not None:
         text += [*paper.summary(documents, points_of), ""]
     for figure in paper.figures:

@@ -7,15 +7,15 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from .figure import points_of
+from .figure import has_points, points_of
 from .picture import legend, shown
 from .report_svg import picture, swatch
 from .table import note_of, number, place, places_of, series_of
-from .verdict import CANNOT, DIFFERS, MISSING, NEAR, OURS, REPRODUCED, judge
+from .verdict import CANNOT, DIFFERS, MISSING, NEAR, OURS, REPRODUCED, UNDECIDED, judge
 
 HERE = Path(__file__).resolve().parent
-CLASSES = {REPRODUCED: "reproduced", DIFFERS: "differs", CANNOT: "cannot", MISSING: "missing", OURS: "ours"}
-SIGNS = {REPRODUCED: "✓", DIFFERS: "≠", CANNOT: "–", MISSING: "?", OURS: "·"}
+CLASSES = {REPRODUCED: "reproduced", DIFFERS: "differs", UNDECIDED: "undecided", CANNOT: "cannot", MISSING: "missing", OURS: "ours"}
+SIGNS = {REPRODUCED: "✓", DIFFERS: "≠", UNDECIDED: "~", CANNOT: "–", MISSING: "?", OURS: "·"}
 
 
 def marked(text):
@@ -33,9 +33,10 @@ def _rows(figure, points):
 def _figure(paper, figure, document):
     verdict = judge(figure, document)
     given = {"row": figure.row, "title": figure.title, "claim": figure.claim, "setup": figure.setup, "x": figure.x, "y": figure.y, "remark": figure.remark,
-             "verdict": verdict, "class": CLASSES[verdict.word], "sign": SIGNS[verdict.word], "measured": document is not None,
+             "verdict": verdict, "class": CLASSES[verdict.word], "sign": SIGNS[verdict.word], "measured": has_points(document),
              "why": "" if verdict.why == figure.remark else verdict.why, "trace": figure.trace}
-    if document is None:
+    given["stale"] = document.get("stale", "") if document is not None else ""
+    if not has_points(document):
         return given
     points = points_of(document)
     found = figure.findings(points)
@@ -75,6 +76,7 @@ def render(papers, documents):
     words = {word: sum(p["counts"].get(word, 0) for p in told) for word in CLASSES}
     return environment.get_template("report.html.j2").render(
         papers=told, counts={word: n for word, n in words.items() if n}, classes=CLASSES, signs=SIGNS, plural={DIFFERS: "differ"}, near=NEAR, machines=_machines(documents),
+        stale=sum(bool(f["stale"]) for p in told for f in p["figures"]), kept=sum(len(own) for own in documents.values()),
         claimed=sum(n for word, n in words.items() if word != OURS), style=Markup((HERE / "report.css").read_text(encoding="utf-8"))) + "\n"
 
 

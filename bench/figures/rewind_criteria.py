@@ -3,10 +3,8 @@
 
 from .rewind_log import VERSIONS
 from .rewind_tpcc import DISTRIBUTED, NAIVE, NVM, OPTIMISED, REWIND
-from .verdict import Criterion, all_of, at_least, at_most, between, crosses, grown, near, over, share, where, y, PLACE
-
-_DEAR_INDEX = ("Logging with two layers is dearer here: each store to the index is a store, a write-back and a fence of its own, since x86 has no synchronous store. So one layer "
-               "stays ahead for longer.")
+from .rewind_tree import FENCED, single
+from .verdict import CAUSE_UNKNOWN, Criterion, all_of, at_least, at_most, between, crosses, grown, near, over, share, shares, where, y, PLACE
 
 
 def _force_costs(layers):
@@ -43,31 +41,30 @@ CRITERIA = {
         near("1L-NFP at 10 %, times no log", 1.5, y("1L-NFP", 10)),
         near("2L-NFP at 10 %, times no log", 8.5, y("2L-NFP", 10)),
         at_least("two layers over one, no-force, at every intensity", 1, over("2L-NFP", "1L-NFP")),
-        between("force over no-force, one layer, %", 2 - 10, 35 + 10, _force_costs(1), "2 to 35"),
-        between("force over no-force, two layers, %", 24 - 10, 74 + 10, _force_costs(2), "24 to 74")),
+        shares("force over no-force, one layer, %", 2, 35, _force_costs(1)),
+        shares("force over no-force, two layers, %", 24, 74, _force_costs(2))),
         "Force removes its records at commit by a fence each: three fences a record where no-force has two, as a non-temporal store is not synchronous on x86. A cell lasts some "
         "milliseconds, and its rounds lie far apart (whiskers)."),
     "R-Fig3R": Criterion((
         at_least("1L-FP, most skip records over fewest", 2, grown("1L-FP")),
         near("2L-FP, most skip records over fewest", 1, grown("2L-FP")),
-        near("skip records where they cross", 600, crosses("1L-FP", "2L-FP"), PLACE)), _DEAR_INDEX),
+        near("skip records where they cross", 600, crosses("1L-FP", "2L-FP"), PLACE)), CAUSE_UNKNOWN),
     "R-Fig4L": Criterion((
         at_least("growth of 1L-FP over that of 2L-FP", 1.25, lambda points: [a / b for a, b in zip(grown("1L-FP")(points), grown("2L-FP")(points))]),
-        near("skip records where they cross", 400, crosses("1L-FP", "2L-FP"), PLACE)), _DEAR_INDEX),
+        near("skip records where they cross", 400, crosses("1L-FP", "2L-FP"), PLACE)), CAUSE_UNKNOWN),
     "R-Fig4R": Criterion((at_least("2L-FP's time over 1L-FP's, everywhere", 1.5, over("2L-FP", "1L-FP")),)),
     "R-Fig5": Criterion((
         between("force's time over no-force's, nothing recovered", 1, 1.25, _force_over(min), "no-force slightly ahead"),
         at_most("the same, all recovered", 1, _force_over(max), "force ahead"),
         at_most("the second over the first", 1, lambda points: [b / a for a, b in zip(_force_over(min)(points), _force_over(max)(points))], "force gains")),
-        "Force comes closer as more is recovered, but the redo that it spares costs less here than its fence at each store."),
+        CAUSE_UNKNOWN),
     "R-Fig6": Criterion((
         *[share(f"{version}, overhead, {when}, %", paper, y(version, place)) for version, (often, seldom) in _CHECKPOINTS.items()
           for when, place, paper in (("checkpoints most often", min, often), ("most seldom", max, seldom))],
         *[at_most(f"{version}, most seldom over most often", 1, grown(version)) for version in _CHECKPOINTS],
         at_least("Simple's overhead over Optimized's, everywhere", 1, over("Simple", "Optimized")),
         at_least("Optimized's overhead over Batch's, everywhere", 1, over("Optimized", "Batch"))),
-        "A checkpoint's work is much the same for all three, each record removed by a charged write, and weighs the more the faster a version inserts: Batch inserts fastest (R-Threads). The second "
-        "thread has one of two processors. Runs of 2 M records have few of the rarest checkpoints."),
+        CAUSE_UNKNOWN),
     "R-Fig7L": Criterion((
         near("Optimized's time over Simple's, 100 % updates", 0.73, over("Optimized", "Simple", max)),
         near("Batch's time over Simple's, 100 % updates", 0.63, over("Batch", "Simple", max)),
@@ -80,19 +77,21 @@ CRITERIA = {
         "The paper's ran on PMFS and an older processor. Stasis and Shore-MT are not packaged today."),
     "R-Fig8L": Criterion((
         at_least("Berkeley DB's time over REWIND's, everywhere", 1, over("Berkeley DB", "REWIND Batch")),
-        near("the same, most operations", 12, over("Berkeley DB", "REWIND Batch", max)))),
+        near("the same, most operations", 12, over("Berkeley DB", "REWIND Batch", max))), CAUSE_UNKNOWN),
     "R-Fig8R": Criterion((
         at_least("Berkeley DB's time over REWIND's, everywhere", 1, over("Berkeley DB", "REWIND Batch")),
-        near("the same, most transactions", 14, over("Berkeley DB", "REWIND Batch", max)))),
+        near("the same, most transactions", 14, over("Berkeley DB", "REWIND Batch", max))), CAUSE_UNKNOWN),
     "R-Fig9": Criterion((
         at_least("Berkeley DB's time over REWIND's, everywhere", 1, over("Berkeley DB", "REWIND Batch")),
         at_least("growth from 1 thread to the most, Berkeley DB's over REWIND's", 1.25, _grows_over(1)),
         at_least("growth from 4 threads to the most, Berkeley DB's over REWIND's", 1.25, _grows_over(4), "significantly better after 3")),
         "Two processors: from 2 threads on they take turns, and whoever leaves no processor idle can't gain more. Both then grow with the work.", processors=4),
     "R-Fig10": Criterion((
-        at_least("Optimized's slow-down at the slowest fence", 5, y("Optimized", max), "5"),
-        *[near(f"slow-down of groups of {group} where Optimized's is 5", paper, where("Optimized", 5, f"Batch {group}")) for group, paper in ((8, 1.63), (16, 1.32), (32, 1.18))]),
-        "How slow the paper's fence was it does not say; the place where Optimized is 5 times slower is taken for it."),
+        at_least("Optimized's slow-down at the slowest fence", 5, y(single("Optimized"), max), "5"),
+        *[near(f"slow-down of groups of {group} where Optimized's is 5", paper, where(single("Optimized"), 5, single(f"Batch {group}")))
+          for group, paper in ((8, 1.63), (16, 1.32), (32, 1.18))]),
+        "How slow the paper's fence was it does not say; the place where Optimized is 5 times slower is taken for it.",
+        series=tuple(map(single, FENCED))),
     "R-Fig11": Criterion((
         near("REWIND, naive layout, slower than without recovery", 7.37, _slower(NAIVE)),
         near("REWIND, optimised layout, slower than the naive one without recovery", 1.39, _slower(OPTIMISED)),

@@ -141,11 +141,20 @@ def _times_x(points, series, x, first=1):
 
 # --- figure 10 ----------------------------------------------------------------------------------------------------------------------
 
+FENCED = ("Optimized", "Batch 8", "Batch 16", "Batch 32")
+
+
+def single(name):
+    """The series with one operation a transaction, as R-Fig7L has."""
+    return f"{name}, single"
+
+
 def fences(bench):
     latencies = (0, 1000, 4000) if bench.quick else (0, 500, 1000, 2000, 3000, 4000)
     operations = 20_000 if bench.quick else 100_000
-    kinds = {"Optimized": (REWIND["Optimized"], 0, MANY), **{f"Batch {g}": (BATCH, g, MANY) for g in (8, 16, 32)},
-             "Batch 32, single": (BATCH, 32, 1)}
+    groups_of = {name: int(name.partition(" ")[2] or 0) for name in FENCED}
+    kinds = {shape(name): (BATCH if group else REWIND[name], group, many)
+             for shape, many in ((single, 1), (str, MANY)) for name, group in groups_of.items()}
 
     def cell(kind, ns):
         system, group, many = kinds[kind]
@@ -165,18 +174,24 @@ def _at(points, series, x):
 
 
 def fences_findings(points):
-    own = sorted((p.x, p.y) for p in points if p.series == "Optimized")
+    there = {p.series for p in points}
+    return [_fences_sentence(points, what, [name for name in map(shape, FENCED) if name in there])
+            for shape, what in ((single, "one operation"), (str, f"{MANY} operations")) if shape(FENCED[0]) in there]
+
+
+def _fences_sentence(points, what, names):
+    own = sorted((p.x, p.y) for p in points if p.series == names[0])
     last, slowest = own[-1]
     where = last
     for (x0, y0), (x1, y1) in zip(own, own[1:]):
         if y0 < 5 <= y1:
             where = x0 + (x1 - x0) * (5 - y0) / (y1 - y0)
             break
-    slow = _at(points, "Optimized", where)
-    others = ", ".join(f"{name} {_at(points, name, where):.2f}" for name in ("Batch 8", "Batch 16", "Batch 32", "Batch 32, single"))
+    slow = _at(points, names[0], where)
+    others = ", ".join(f"{name} {_at(points, name, where):.2f}" for name in names[1:])
     reached = "" if slowest >= 5 else f" (5 is not reached: the largest latency measured is {last:g} ns)"
-    return [f"Where a fence takes {where:.0f} ns more Optimized is {slow:.1f} times slower{reached}; then {others} (paper: 5, and 1.63, 1.32 and 1.18 for "
-            "groups of 8, 16 and 32)."]
+    return (f"With {what} a transaction: where a fence takes {where:.0f} ns more {names[0]} is {slow:.1f} times slower{reached}; then {others} "
+            "(paper: 5, and 1.63, 1.32 and 1.18 for groups of 8, 16 and 32).")
 
 
 # --- group size: what the paper leaves for later --------------------------------------------------------------------------------------------
@@ -215,18 +230,17 @@ FIGURES = [
            TREE + " " + BERKELEY + " Disk: both on one file system, durable at each commit, REWIND on the file medium.", "updates, % of the operations",
            "microseconds an operation", against_berkeley, against_berkeley_findings, log_y=True),
     Figure("R-Fig8L", "B+-tree, rollback of one transaction", "12x faster than Berkeley DB (Stasis 30x, Shore-MT 4x).", TREE.replace("one operation a transaction", "all in one "
-           "transaction, which is then rolled back") + " " + BERKELEY, "operations", "milliseconds", rollback, beside_berkeley_findings("12"), log_y=True,
-           remark="By counting, not measured apart: REWIND writes a CLR for each word and the word itself, three charged lines; Berkeley DB reads its log from DRAM and changes pages in its cache, which nobody charges."),
+           "transaction, which is then rolled back") + " " + BERKELEY, "operations", "milliseconds", rollback, beside_berkeley_findings("12"), log_y=True),
     Figure("R-Fig8R", "B+-tree, recovery", "14x faster than Berkeley DB (Stasis 20x, Shore-MT 8x), 400 to 4,000 transactions of 200 operations.",
            TREE.replace("one operation a transaction", "200 operations a transaction") + " " + BERKELEY + " The process ends without closing; the time is that of the next opening. "
-           "REWIND's log is as large as the transactions need.", "transactions", "milliseconds", recovery, beside_berkeley_findings("14"), log_y=True,
-           remark="By counting, not measured apart: recovery stores and writes back each word that it redoes, 150 ns a line, most of them in lines of their own; Berkeley DB reads its log and changes pages in its cache, which nobody charges."),
+           "REWIND's log is as large as the transactions need.", "transactions", "milliseconds", recovery, beside_berkeley_findings("14"), log_y=True),
     Figure("R-Fig9", "B+-tree, threads", "REWIND scales significantly better than the others after 3 threads.",
            "100,000 operations a thread (10,000 in a quick run), each a look-up or an insert/delete pair, two transactions; of a thread's 20 to 80 % are look-ups. "
            "REWIND: a log a thread, the pool's one lock. Berkeley DB: updates under a mutex, look-ups read uncommitted, as in the paper. shadow: Perdure's default engine. "
-           "Where there are more threads than processors they take turns.", "threads", "seconds", threads, threads_findings),
+           "Where there are more threads than processors they take turns.", "threads", "seconds", threads, threads_findings, systems=("shadow",)),
     Figure("R-Fig10", "B+-tree, the memory fence's latency", "Optimized 5x slower; groups of 8, 16 and 32 1.63x, 1.32x and 1.18x.",
-           TREE.replace("one operation a transaction", "200 operations a transaction, in 'single' one") + " 100 % updates; each fence takes so long in addition.",
+           TREE.replace("one operation a transaction", f"one operation a transaction ('single'), as in R-Fig7L, which the paper repeats here, and beside it {MANY}") +
+           " 100 % updates; each fence takes so long in addition.",
            "added latency of a fence, ns", "slow-down", fences, fences_findings,
            remark="A transaction's last group is in the log when its commit returns, so with one operation a transaction a group has no more records than that: what larger groups "
                   "are for shows in longer transactions."),

@@ -3,7 +3,8 @@
 """Measures the papers' figures again and writes CSV, pictures, a page a paper with its claims beside ours, and the report of all of them.
 
 `./dev figures` builds and calls this. What was measured is kept a row (kept.py), so that an interrupted run goes on where it was, on another machine if
-need be (each row names its own), and one row can be measured again alone (--only).
+need be (each row names its own), and one row can be measured again alone (--only). Nothing is measured while the tree has changes that are not committed:
+a row names its commit and keeps a hash of its sources (sources.py), and pages and report mark the rows whose sources have changed since.
 """
 
 import argparse
@@ -17,8 +18,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 
-from figures import kept, page, report  # noqa: E402
-from figures.figure import Bench, as_json  # noqa: E402
+from figures import kept, page, report, sources  # noqa: E402
+from figures.figure import Bench, as_json, has_points  # noqa: E402
 from figures.papers import PAPER_OF, PAPERS, QUICK  # noqa: E402
 from figures.verdict import judge  # noqa: E402
 from report import machine  # noqa: E402
@@ -78,29 +79,35 @@ class Left:
             self._new.append(seconds)
 
 
-def wanted(args, documents):
-    """[(paper, figure)] to measure."""
+def wanted(args, documents, facts):
+    """[(paper, figure)] to measure. A row that another machine could not run is one, where this one can."""
     if args.pages or args.list:
         return []
     own = args.only or (QUICK if args.quick else None)
     return [(paper, figure) for paper in args.papers for figure in paper.figures if own is None or figure.row in own
-            if figure.measure is not None and (args.only or args.again or figure.row not in documents[paper.name])]
+            if args.only or args.again or figure.row not in documents[paper.name] or not has_points(documents[paper.name][figure.row]) and not figure.needs(facts)]
 
 
 def measure(args, documents):
     """Adds to `documents`; [what failed]."""
-    todo, failed, progress = wanted(args, documents), [], Progress()
+    facts, failed, progress = machine.facts(args.build_dir, args.dir), [], Progress()
+    todo = wanted(args, documents, facts)
     if not todo:
         return failed
+    if changed := sources.changes(ROOT, (args.out, args.report)):
+        more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
+        raise Failed(f"found changes that are not committed in {', '.join(changed[:5])}{more}, expected none: a row names the commit that it was measured at. "
+                     "Commit them, or put them aside (git stash -u); --pages writes the pages of what is kept")
+    of_systems = sources.hashes(ROOT)
     left = Left([figure.row for _, figure in todo], {} if args.quick else {row: d.get("seconds") for own in documents.values() for row, d in own.items()})
-    facts = machine.facts(args.build_dir, args.dir)
     for paper, figure in todo:
         scratch, began = Path(tempfile.mkdtemp(prefix="perdure-figures-", dir=args.dir)), time.monotonic()
         head = f"{figure.row}: {left.text(figure.row)}"
         try:
             bench = Bench(args.build_dir, scratch, args.rounds, args.quick, lambda text, h=head: progress(f"{h}: {text}"))
-            points = figure.measure(bench)
-            document = as_json(figure, points, time.monotonic() - began, facts, args.rounds, args.quick)
+            cannot = figure.needs(facts)
+            points = [] if cannot else figure.measure(bench)
+            document = as_json(figure, points, time.monotonic() - began, facts, args.rounds, args.quick, {name: of_systems[name] for name in (*paper.systems, *figure.systems)}, cannot)
             kept.save(args.out, paper, figure.row, document, args.quick)
             documents[paper.name][figure.row] = document
             progress(f"{head}: {len(points)} points in {time.monotonic() - began:.0f} s: {judge(figure, document).spelt()}", last=True)
@@ -117,7 +124,8 @@ def print_list(papers, documents):
     for paper in papers:
         print(paper.title)
         for figure in paper.figures:
-            print(f"  {figure.row:11} {judge(figure, documents[paper.name].get(figure.row)).spelt():33} {figure.title}")
+            document = documents[paper.name].get(figure.row)
+            print(f"  {figure.row:11} {judge(figure, document).spelt():33} {'stale' if document and document['stale'] else '':6} {figure.title}")
 
 
 def verdicts(papers, documents):
@@ -134,6 +142,8 @@ def main():
         return 0
     written = []
     if not args.list:
+        sources.update(ROOT, args.out, [document for own in documents.values() for document in own.values()])
+        documents = {paper.name: kept.load(args.out, paper, args.quick) for paper in PAPERS.values()}
         written = [page.write_page(paper, documents[paper.name], args.out) for paper in args.papers]
         written.append(report.write_report(PAPERS.values(), documents, args.report))
     if args.json:

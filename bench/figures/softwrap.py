@@ -29,5 +29,6 @@ PAPER = Paper(
            "",
            "A response time is that of a cell's wraps in twenty slices, in order: the median of the slices' means. What a system does all the time is in each slice, its tables'",
            "switches for one; a moment in which the machine did something else is in few. The wraps' thread and the one that takes tables home need a processor each."],
+    systems=("softwrap", "SoftWrAP's baselines"),
     figures=attach(softwrap_criteria.CRITERIA, sorted([*softwrap_model.FIGURES, *softwrap_wraps.FIGURES, *softwrap_tree.FIGURES, *softwrap_sqlite.FIGURES], key=_place)),
 )

@@ -72,14 +72,14 @@ FIGURES = [
     Figure("S-Fig16", "SQLite, TPC-C, throughput", "SoftWrAP close to Non-Atomic; over 30 times SQLite's journal on a hard disk (under 20 transactions/s).",
            TPCC + " SCM VFS: design A, SQLite's blocks and journal in the pool. Non-Atomic: the same without a journal, which a crash may leave damaged. SoftWrAP, Undo Log: design B, a commit is a "
            "transaction of the engine. On the emulated medium, Tw swept; on disk SQLite itself, a rollback journal and a WAL.",
-           "Tw, ns", "transactions a second", throughput, throughput_findings, log_y=True,
+           "Tw, ns", "transactions a second", throughput, throughput_findings, log_y=True, systems=("the SQLite VFS", "undo"),
            remark="Non-Atomic writes whole pages of 4 KiB, as SQLite does; a transaction of design B logs the words that differ, and takes lines home, so it is above Non-Atomic where lines are slow. "
                   "Without delay what counts is the look at the alias tables. The disk is a virtual one (ext4), which takes 0.1 ms for a durable write: no hard disk."),
     Figure("S-WalRows", "SQLite on one disk: one-row commits, relative to its WAL", "none; an aim of ours: 1.5 times the commits, a quarter of the log's bytes, no more bytes to the device.",
            "Rows of a number and 100 bytes, each inserted by a commit of its own, one connection, synchronous=FULL. A pool is a file on the same file system. Bytes to the device are the kernel's count for the process.",
-           "relative to SQLite's WAL", "ratio", _beside("rows"), beside_findings, bars=True, log_y=True,
+           "relative to SQLite's WAL", "ratio", _beside("rows"), beside_findings, bars=True, log_y=True, systems=("the SQLite VFS", "shadow"),
            remark=DISK + " A durable write of 4 KiB takes 92 us on it, by O_DIRECT and O_DSYNC as by a buffered write and fdatasync (medians of five turns of 1,500, taken beside this figure), so no commit can take less; "
                   "the WAL's has that one sync, too, and its checkpoints' beside.."),
-    Figure("S-WalTpcc", "SQLite on one disk: TPC-C, relative to its WAL", "none; an aim of ours: ahead of the WAL.", TPCC, "relative to SQLite's WAL", "ratio", _beside("tpcc"), beside_findings, bars=True, log_y=True,
+    Figure("S-WalTpcc", "SQLite on one disk: TPC-C, relative to its WAL", "none; an aim of ours: ahead of the WAL.", TPCC, "relative to SQLite's WAL", "ratio", _beside("tpcc"), beside_findings, bars=True, log_y=True, systems=("the SQLite VFS", "shadow"),
            remark=DISK + " softwrap takes its tables home often, page for page by syncs of the file, beside its commits; shadow in rare checkpoints."),
 ]

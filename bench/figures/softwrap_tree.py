@@ -72,7 +72,7 @@ FIGURES = [
     Figure("S-Fig13", "B+-tree, random insertions, throughput by size", "SoftWrAP above Undo Log and close to Non-Atomic, all falling with the tree's size.", TREE + " Each tenth of the insertions.",
            "keys in the tree", "insertions a second", growing, growing_findings),
     Figure("S-Fig14", "B+-tree, time of an insertion", "sequential: 7.4 us Non-Atomic, 24.4 us Undo Log, 7.8 us SoftWrAP.", TREE + " The time ends when all is home. shadow: Perdure's default engine.",
-           "order of the keys", "us an insertion", insertions, insertions_findings, bars=True,
+           "order of the keys", "us an insertion", insertions, insertions_findings, bars=True, systems=("shadow",),
            remark="Nodes come from the pool's heap in SoftWrAP and shadow, which log and store its bitmaps, too; the baselines cut them off the end of memory, and where that is they don't keep."),
     Figure("S-Fig14N", "B+-tree, reads and writes of an insertion", "61.6 M reads and 8.1 M writes for 1 M sequential keys, 74.8 M and 20 M for random ones; 5 lines a sequential insertion.",
            TREE + " Exact counts of reads and writes of 8 bytes; lines: writes that follow one another in a line counted once. Beside it nodes of 32 pairs and 21 keys, what STX has for 4-byte integers.",

@@ -52,13 +52,35 @@ def trace(bench):
     return [Point(series, ms - first, y, y, y) for ms, us, flushed in middle for series, y in ((RESPONSE, us), (HOME, flushed))]
 
 
+QUIET_MS = 0.1  # what goes home with less than this between is one switch's: first its logs' buckets, then, when open wraps have closed, the table
+TABLE = 1024  # entries of a table that goes home: an eighth of 8,192
+
+
+def trace_of(points):
+    """[(ms, us, lines going home)]"""
+    home = {p.x: p.y for p in points if p.series == HOME}
+    return [(p.x, p.y, home[p.x]) for p in points if p.series == RESPONSE]
+
+
+def switches(points):
+    """[(first ms, last ms)] of each switch of the tables; one that the trace has less than half of is left out."""
+    found = []
+    for ms, _, lines_home in trace_of(points):
+        if not lines_home:
+            continue
+        if found and ms - found[-1][1] < QUIET_MS:
+            found[-1][1:] = ms, found[-1][2] + lines_home
+        else:
+            found.append([ms, ms, lines_home])
+    return [(first, last) for first, last, total in found if total >= TABLE / 2]
+
+
 def trace_findings(points):
     response = [p.y for p in points if p.series == RESPONSE]
     home = [p.y for p in points if p.series == HOME]
     during = [us for us, flushed in zip(response, home) if flushed]
     else_ = [us for us, flushed in zip(response, home) if not flushed]
-    bursts = sum(1 for before, now in zip([0, *home], home) if now and not before)
-    text = f"{bursts} times lines begin to go home. The median response time is {statistics.median(response):.1f} us, the longest {max(response):.1f}"
+    text = f"{len(switches(points))} times a table goes home. The median response time is {statistics.median(response):.1f} us, the longest {max(response):.1f}"
     if during and else_:
         text += f"; the median is {statistics.median(during):.1f} us while lines go home, {statistics.median(else_):.1f} otherwise"
     return [text + "."]

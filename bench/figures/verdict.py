@@ -13,12 +13,14 @@ import numpy
 
 from .figure import crossing, median_of, points_of
 
-REPRODUCED, DIFFERS, CANNOT, OURS, MISSING = "reproduced", "differs", "can't be run here", "ours", "not measured"
-WORDS = (REPRODUCED, DIFFERS, CANNOT, MISSING, OURS)
+REPRODUCED, DIFFERS, CANNOT, OURS, MISSING, UNDECIDED = "reproduced", "differs", "can't be run here", "ours", "not measured", "not decided"
+WORDS = (REPRODUCED, DIFFERS, UNDECIDED, CANNOT, MISSING, OURS)
+CAUSE_UNKNOWN = "Cause not known: it has not been measured."
 
 RATIO, PLACE, SHARE = 1.25, 1.5, 10
 NEAR = (f"A ratio is reproduced when ours is within a factor of {RATIO} of the paper's, a place on an axis (where two lines cross) within a factor of {PLACE}, "
-        f"a share within {SHARE} points of a hundred; who is ahead has to be ahead at every place.")
+        f"a share within {SHARE} points of a hundred and within half of itself, so that it keeps its sign; what is ahead has to be ahead at every place. "
+        "Where the rounds lie further apart than what the paper claims, nothing is decided.")
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class Criterion:
     checks: tuple = ()
     why: str = ""  # where it differs; what the figure's remark says is not said twice
     processors: int = 0  # that the paper's machine had for it, where that matters
-    cannot: str = ""  # why it can't be run here
+    steady: tuple = ()  # checks of the rounds' spread: where one does not hold, the row decides nothing
+    series: tuple = ()  # without all of these the row was measured in another way than the paper's: not measured
 
 
 @dataclass(frozen=True)
@@ -69,9 +72,19 @@ def near(what, paper, value, factor=RATIO):
     return Check(what, value, paper / factor, paper * factor, f"{paper:,g}")
 
 
-def share(what, paper, value, within=SHARE):
+def _within(percent):
+    """How far a share may be off: a tolerance as wide as the share itself would let any sign pass."""
+    return min(SHARE, percent / 2)
+
+
+def share(what, paper, value):
     """Per cent."""
-    return Check(what, value, paper - within, paper + within, f"{paper:g} %")
+    return Check(what, value, paper - _within(paper), paper + _within(paper), f"{paper:g} %")
+
+
+def shares(what, low, high, value):
+    """Per cent, where the paper has a range."""
+    return Check(what, value, low - _within(low), high + _within(high), f"{low:g} to {high:g}")
 
 
 def between(what, low, high, value, paper=""):
@@ -141,6 +154,11 @@ def times(factor, value):
     return lambda points: [factor * number for number in _numbers(value(points))]
 
 
+def spreads(factor, *series, x=None):
+    """How far apart a series' rounds lie at x, times the factor."""
+    return lambda points: [factor * (p.high - p.low) for p in points if p.series in series and (x is None or p.x == x)]
+
+
 def where(series, level, other):
     """The other series' number at the place where this one, which rises, has come to the level; None where it never does."""
     def value(points):
@@ -188,13 +206,18 @@ def judge(figure, document):
     criterion = figure.criterion
     if criterion is None:
         return Verdict(OURS)
-    if criterion.cannot:
-        return Verdict(CANNOT, why=criterion.cannot)
     if document is None:
         return Verdict(MISSING)
-    seen = tuple(see(check, points_of(document)) for check in criterion.checks)
+    if document.get("cannot"):
+        return Verdict(CANNOT, why=document["cannot"])
+    points = points_of(document)
+    if missing := [name for name in criterion.series if all(p.series != name for p in points)]:
+        return Verdict(MISSING, why=f"What is kept was measured in another way than the paper's: it lacks {', '.join(missing)}. `./dev figures --only {figure.row}` measures it.")
+    seen = tuple(see(check, points) for check in (*criterion.checks, *criterion.steady))
     had = document["machine"]["cpus"]
     partly = f"Run in part: the paper's machine had {criterion.processors} processors for it, this one has {had}." if criterion.processors > had else ""
+    if not all(s.holds for s in seen[len(criterion.checks):]):
+        return Verdict(UNDECIDED, seen, "The rounds lie further apart than the paper's claim is wide, so that another run may come to another verdict.", partly)
     held = all(s.holds for s in seen)
     return Verdict(REPRODUCED if held else DIFFERS, seen, "" if held else criterion.why or figure.remark, partly)
 

@@ -64,6 +64,10 @@ def _revision():
         return "unknown"
 
 
+def _flag(name):
+    return "yes" if name in _first("/proc/cpuinfo", "flags").split() else "no"
+
+
 def facts(build_dir, directory):
     kind, mount = file_system(directory)
     return {
@@ -71,7 +75,8 @@ def facts(build_dir, directory):
         "cpus": len(os.sched_getaffinity(0)),
         "memory": _first("/proc/meminfo", "MemTotal"),
         "kernel": f"{platform.system()} {platform.release()}",
-        "hypervisor": "yes" if " hypervisor" in _first("/proc/cpuinfo", "flags") else "no",
+        "hypervisor": _flag("hypervisor"),
+        "rtm": _flag("rtm"),
         "transparent_hugepage": _text("/sys/kernel/mm/transparent_hugepage/enabled"),
         "load": os.getloadavg()[0],
         "directory": str(directory),

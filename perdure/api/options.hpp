@@ -16,7 +16,7 @@ namespace perdure {
 using RecoveryProgress = log::RecoveryProgress;
 
 struct Options {
-  bool create = true;        ///< make the pool if there is none
+  bool create = true;        ///< make the pool if there is none, or in the place of an empty file
   bool must_create = false;  ///< `exists` if there is one
   bool read_only = false;    ///< view() only; several processes may, while no writer has the pool
 

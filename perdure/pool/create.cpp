@@ -127,6 +127,15 @@ int name_file(const std::string& working, const std::string& path) {
   return ::unlink(working.c_str()) == 0 ? 0 : errno;  // left there by a kill it is only a second name, which the next creator removes
 }
 
+// The pool in the making gets mode and owner of the empty file whose place it takes.
+Status take_rights(const FileLock& empty, const FileLock& made, const std::string& path) {
+  struct stat st = {};
+  if (::fstat(empty.fd(), &st) != 0) return system_failure(path, "fstat", errno);
+  [[maybe_unused]] const int kept = ::fchown(made.fd(), st.st_uid, st.st_gid);  // only root may: else it is the creator's
+  if (::fchmod(made.fd(), st.st_mode & 07777) != 0) return system_failure(path, "fchmod", errno);
+  return {};
+}
+
 // The path at which a new pool is made: that of `path`, or, where it is a symbolic link to nothing,
 // the one that it leads to, as open(O_CREAT) has it.
 Result<std::string> path_to_create(const std::string& path) {
@@ -297,7 +306,12 @@ Status sync_folder(const std::string& path) {
   return r == 0 || err == EINVAL ? Status() : system_failure(folder, "fsync", err);
 }
 
-Result<NewFile> create_file(const OpenFile& how, const Identity& who) {
+bool empty_file(int fd) noexcept {
+  struct stat st = {};
+  return ::fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0;
+}
+
+Result<NewFile> create_file(const OpenFile& how, const Identity& who, const FileLock* empty) {
   const auto plan = plan_pool(how, who);
   if (!plan.ok()) return plan.status();
   const auto path = path_to_create(how.path);
@@ -309,8 +323,10 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who) {
     if (!creating->is_file(lock_path)) continue;  // its last holder has just removed the name
     Cleaner cleaner{lock_path, &working};
     struct stat st = {};
-    if (::lstat(path->c_str(), &st) == 0)
-      return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without must_create");
+    const auto taken = [&] {
+      return empty != nullptr ? !empty->is_file(*path) || !empty_file(empty->fd()) : ::lstat(path->c_str(), &st) == 0;
+    };
+    if (taken()) return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without must_create");
     if (::unlink(working.c_str()) != 0 && errno != ENOENT) return system_failure(working, "unlink", errno);  // a killed creator's
 
     medium::OpenMedium m;
@@ -332,7 +348,13 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who) {
 
     auto lock = FileLock::acquire(working, FileLock::Mode::write, how.path);
     if (!lock.ok()) return lock.status();
-    if (const int err = name_file(working, *path); err != 0) {
+    if (empty != nullptr) {
+      if (Status s = take_rights(*empty, *lock, how.path); !s.ok()) return s;
+      if (taken()) return failure(Code::exists, how.path, "a file that was empty, and is not any more", "an empty file", "open it again");
+    }
+    // Other processes of this library can't write the empty file, which is locked.
+    if (const int err = empty != nullptr ? (::rename(working.c_str(), path->c_str()) == 0 ? 0 : errno) : name_file(working, *path);
+        err != 0) {
       if (err == EEXIST) return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without must_create");
       return system_failure(how.path, "rename", err);
     }

@@ -37,12 +37,16 @@ Result<Plan> plan_on_device(std::uint64_t bytes, const OpenFile& how, const Iden
 /// Turns a medium into an empty, clean pool, durably; `blank`: its home is known to be zero. The header comes last.
 Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how, const Identity& who, bool blank, AddressRange& space);
 
-/// Makes the pool file how.path, locked for writing; `exists` when somebody else has made it meanwhile.
+/// Whether an open file is a regular one without bytes: a new pool may take its place.
+[[nodiscard]] bool empty_file(int fd) noexcept;
+/// Makes the pool file how.path, locked for writing; `exists` when another creator has made it meanwhile. With `empty`, the lock of an
+/// empty_file() of that name: the pool takes its place with its mode and, where that is permitted, its owner; `exists` when it is no longer empty,
+/// or is not what the name stands for.
 struct NewFile {
   FileLock lock;
   AddressRange space;
 };
-Result<NewFile> create_file(const OpenFile& how, const Identity& who);
+Result<NewFile> create_file(const OpenFile& how, const Identity& who, const FileLock* empty = nullptr);
 /// The names in the folder of `path` are durable when this returns ok.
 Status sync_folder(const std::string& path);
 

@@ -52,15 +52,16 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Iden
 
   const auto mode = how.read_only ? FileLock::Mode::read : FileLock::Mode::write;
   auto lock = FileLock::acquire(how.path, mode, how.path);
-  if (lock.code() == Code::not_found && !how.read_only && (how.create || how.must_create)) {
-    auto made = create_file(how, who);
+  const bool empty = lock.ok() && !how.read_only && how.create && !how.must_create && empty_file(lock->fd());
+  if (empty || (lock.code() == Code::not_found && !how.read_only && (how.create || how.must_create))) {
+    auto made = create_file(how, who, empty ? &*lock : nullptr);
     if (made.ok()) {
       lock = std::move(made->lock);
       lock->renamed(how.path);
       pool->space_ = std::move(made->space);
       pool->created_ = pool->provisional_ = true;
     } else if (made.code() == Code::exists && !how.must_create) {
-      lock = FileLock::acquire(how.path, mode, how.path);  // another creator was faster
+      if (!empty || !lock->is_file(how.path)) lock = FileLock::acquire(how.path, mode, how.path);  // another creator was faster
     } else {
       return made.status();
     }

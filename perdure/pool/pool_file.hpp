@@ -32,7 +32,7 @@ enum class Feature : std::uint8_t;
 /// What the caller of open wants of the file.
 struct OpenFile {
   std::string path;
-  bool create = true;                     ///< make it if it is not there
+  bool create = true;                     ///< make it if it is not there, or is an empty file
   bool must_create = false;               ///< `exists` if it is
   bool read_only = false;                 ///< shared lock; refused while a writer has the pool
   std::uint64_t max_bytes = 64ULL << 30;  ///< creation: largest home; address space kept. The directory takes 1/8192 of it as home grows

@@ -4,8 +4,10 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <fstream>
 #include <random>
 #include <thread>
 
@@ -89,6 +91,79 @@ TEST(Create, LinksThatLeadNowhereAreNamed) {
   std::filesystem::create_symlink("circle", circle);
   EXPECT_FALSE(PoolFile::open(small(circle), tester()).ok());
   EXPECT_EQ(names_in(scratch.folder()), (std::vector<std::string>{"circle", "pool"}));
+}
+
+// What `touch` or mkstemp have made is a name for a new pool, with the mode that it has.
+TEST(Create, AnEmptyFileBecomesAPool) {
+  const Scratch scratch;
+  const std::string path = scratch.path();
+  const auto touch = [&] {
+    std::ofstream(path).close();
+    ASSERT_EQ(0, ::chmod(path.c_str(), 0640));
+  };
+  touch();
+  OpenFile how = small(path);
+  how.must_create = true;
+  EXPECT_EQ(PoolFile::open(how, tester()).code(), Code::exists);
+  how = small(path);
+  for (const bool read_only : {false, true}) {
+    how.create = false;
+    how.read_only = read_only;
+    const auto refused = PoolFile::open(how, tester());
+    EXPECT_EQ(refused.code(), Code::incompatible);
+    EXPECT_NE(refused.status().message().find("an empty file"), std::string::npos) << refused.status().message();
+    EXPECT_EQ(std::filesystem::file_size(path), 0U);
+  }
+  how = small(path);
+  {
+    auto r = PoolFile::open(how, tester());
+    ASSERT_TRUE(r.ok()) << r.status().message();
+    EXPECT_TRUE((*r)->created());
+    EXPECT_EQ(PoolFile::open(how, tester()).code(), Code::busy);
+  }
+  EXPECT_EQ(names_in(scratch.folder()), std::vector<std::string>{"pool"});
+  EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms(0640));
+  auto again = PoolFile::open(how, tester());
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_FALSE((*again)->created());
+}
+
+TEST(Create, AnEmptyFileBehindALinkBecomesAPool) {
+  const Scratch scratch;
+  std::ofstream(scratch.folder() + "/real").close();
+  std::filesystem::create_symlink("real", scratch.path());
+  auto r = PoolFile::open(small(scratch.path()), tester());
+  ASSERT_TRUE(r.ok()) << r.status().message();
+  EXPECT_TRUE(std::filesystem::is_symlink(scratch.path()));
+  EXPECT_GT(std::filesystem::file_size(scratch.folder() + "/real"), 0U);
+  EXPECT_EQ(names_in(scratch.folder()), (std::vector<std::string>{"pool", "real"}));
+}
+
+TEST(Create, AnEmptyFileStaysWhereTheCreationFails) {
+  const Scratch scratch;
+  std::ofstream(scratch.path()).close();
+  OpenFile how = small(scratch.path());
+  how.rings = max_rings + 1;
+  EXPECT_EQ(PoolFile::open(how, tester()).code(), Code::invalid);
+  EXPECT_EQ(names_in(scratch.folder()), std::vector<std::string>{"pool"});
+  EXPECT_EQ(std::filesystem::file_size(scratch.path()), 0U);
+}
+
+// Whatever is written to the file meanwhile is kept.
+TEST(Create, AFileThatIsNoLongerEmptyIsNotReplaced) {
+  const Scratch scratch;
+  const std::string path = scratch.path();
+  std::ofstream(path).close();
+  auto lock = FileLock::acquire(path, FileLock::Mode::write, path);
+  ASSERT_TRUE(lock.ok());
+  std::ofstream(path) << "text";
+  EXPECT_EQ(create_file(small(path), tester(), &*lock).code(), Code::exists);
+  EXPECT_EQ(std::filesystem::file_size(path), 4U);
+  std::filesystem::rename(path, path + "2");
+  std::filesystem::resize_file(path + "2", 0);
+  std::ofstream(path).close();  // another empty file of that name
+  EXPECT_EQ(create_file(small(path), tester(), &*lock).code(), Code::exists);
+  EXPECT_EQ(std::filesystem::file_size(path), 0U);
 }
 
 TEST(Create, NamesOfAnyLength) {

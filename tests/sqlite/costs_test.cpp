@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "perdure/medium/recording.hpp"
@@ -41,6 +43,24 @@ TEST(Sqlite, ACommitIsOneTransactionOfTheWordsThatDiffer) {
   }
   EXPECT_EQ(commits + 10, database->pool().stats().commits);
   EXPECT_TRUE(database->pool().check().ok());
+  EXPECT_EQ("ok", c.run("pragma integrity_check"));
+}
+
+// As an earlier build left it where a database in WAL mode was copied into it.
+TEST(Sqlite, APoolWhoseHeaderSaysWalOpens) {
+  auto database = Store::adopt(
+      "/wal", std::make_shared<Database>(
+                  "/wal", DatabasePool::try_open_on("wal", options("shadow"), recording(1 << 20, 8 << 20), true).value(), false));
+  {
+    Connection c("file:/wal?vfs=perdure");
+    make_bank(c);
+  }
+  database->write(18, "\2\2", 2);
+  database->sync(Durability::durable);
+  Connection c("file:/wal?vfs=perdure");
+  EXPECT_EQ(std::to_string(accounts * each), c.run("select sum(balance) from account"));
+  EXPECT_EQ("", transfer(c, 1));
+  EXPECT_EQ("delete", c.run("pragma journal_mode"));
   EXPECT_EQ("ok", c.run("pragma integrity_check"));
 }
 
@@ -105,22 +125,79 @@ TEST(Sqlite, ACommitOnBlocksIsFiveFences) {
   EXPECT_LT(check.bytes, 2U << 20) << "what VACUUM has given back is free; the journal keeps a MiB";
 }
 
+// 1 MB through a log of 256 KiB, in every way that SQLite has to write much at once.
+TEST(Sqlite, ACommitMayBeLargerThanTheLog) {
+  for (const char* const engine : {"shadow", "dudetm", "softwrap", "bppm"}) {
+    auto o = options(engine);
+    o.log_size = 1 << 18;
+    auto database = Store::adopt(
+        "/large",
+        std::make_shared<Database>("/large", DatabasePool::try_open_on("large", o, recording(1 << 18, 16 << 20), true).value(), false));
+    Connection c("file:/large?vfs=perdure");
+    make_bank(c);
+    EXPECT_EQ("1", c.run("pragma secure_delete = on; create table large (a, b)"));
+    for (const char* const statement : {"with recursive i(x) as (select 1 union all select x + 1 from i where x < 1000) insert into large "
+                                        "select x, randomblob(1000) from i",
+                                        "create index on_b on large (b)", "update large set b = randomblob(1000)",
+                                        "begin; delete from large; rollback", "vacuum", "drop table large", "vacuum"}) {
+      EXPECT_EQ("", c.run(statement)) << engine << ": " << statement;
+      EXPECT_EQ("ok", c.run("pragma integrity_check")) << engine << ": " << statement;
+      EXPECT_EQ(std::to_string(accounts * each), c.run("select sum(balance) from account")) << engine;
+    }
+    EXPECT_EQ("", transfer(c, 1));
+    const auto check = database->pool().check();
+    EXPECT_TRUE(check.ok()) << engine;
+    EXPECT_GT(256U << 10, check.bytes) << engine << ": what was written beside the old blocks is free again";
+  }
+}
+
+// What a commit left that a crash has cut short.
+TEST(Sqlite, BlocksBeyondTheEndAreFreedAtTheNextOpening) {
+  auto pool = DatabasePool::try_open_on("cut", options("shadow"), recording(1 << 20, 8 << 20), true).value();
+  pool.update([](auto& tx, sqlite::Root& root) {
+    for (const std::uint64_t number : {0, 1, 511, 512, 5000}) {
+      auto* const block = reinterpret_cast<sqlite::Block*>(tx.alloc(sqlite::block_bytes));
+      tx(root.blocks.place(tx, number)) = block;
+    }
+    tx(root.bytes) = sqlite::block_bytes;
+  });
+  EXPECT_LT(4 * sqlite::block_bytes, pool.check().bytes);
+  auto database = std::make_shared<Database>("/cut", std::move(pool), false);
+  const auto check = database->pool().check();
+  EXPECT_TRUE(check.ok());
+  EXPECT_EQ(3U, check.blocks) << "the root, its first table, its first block";
+  EXPECT_EQ(sqlite::block_bytes, database->size());
+}
+
+// Where even the pointers do not fit, or the pool is full.
 TEST(Sqlite, WhatIsTooBigIsRolledBack) {
-  auto o = options("shadow");
-  o.log_size = 1 << 18;
-  auto database = Store::adopt(
-      "/large",
-      std::make_shared<Database>("/large", DatabasePool::try_open_on("large", o, recording(1 << 18, 16 << 20), true).value(), false));
-  Connection c("file:/large?vfs=perdure");
-  make_bank(c);
-  EXPECT_EQ("", c.run("create table blob (x)"));
-  EXPECT_TRUE(c.run("insert into blob values (randomblob(1000000))").starts_with("error: database or disk is full"));
-  EXPECT_EQ("0", c.run("select count(*) from blob"));
-  EXPECT_EQ("ok", c.run("pragma integrity_check"));
-  EXPECT_EQ("", transfer(c, 1));
-  EXPECT_EQ("", c.run("insert into blob values (randomblob(10000))"));
-  EXPECT_EQ(std::to_string(accounts * each), c.run("select sum(balance) from account"));
-  EXPECT_TRUE(database->pool().check().ok());
+  for (const auto& [engine, ring, home, said] : {std::tuple{"shadow", 1 << 16, 64 << 20, "error: string or blob too big"},
+                                                 std::tuple{"shadow", 1 << 18, 4 << 20, "error: database or disk is full"}}) {
+    auto o = options(engine);
+    o.log_size = static_cast<std::uint64_t>(ring);
+    auto database = Store::adopt(
+        "/large",
+        std::make_shared<Database>(
+            "/large",
+            DatabasePool::try_open_on("large", o, recording(static_cast<std::uint64_t>(ring), static_cast<std::uint64_t>(home)), true)
+                .value(),
+            false));
+    Connection c("file:/large?vfs=perdure");
+    make_bank(c);
+    EXPECT_EQ("", c.run("create table blob (x)"));
+    const auto before = database->pool().check().bytes;
+    EXPECT_EQ(said, c.run("insert into blob values (randomblob(10000000))").substr(0, std::string_view(said).size()));
+    EXPECT_EQ("0", c.run("select count(*) from blob"));
+    EXPECT_EQ("ok", c.run("pragma integrity_check"));
+    EXPECT_EQ(before, database->pool().check().bytes) << "what was written beside the old blocks is free again";
+    EXPECT_EQ("", transfer(c, 1));
+    EXPECT_EQ("", c.run("insert into blob values (randomblob(10000))"));
+    EXPECT_EQ(std::to_string(accounts * each), c.run("select sum(balance) from account"));
+    EXPECT_TRUE(database->pool().check().ok());
+    if (std::string_view(said).ends_with("big")) {
+      EXPECT_NE(std::string::npos, c.run("pragma perdure_error").find("larger log_size")) << c.run("pragma perdure_error");
+    }
+  }
 }
 
 }  // namespace

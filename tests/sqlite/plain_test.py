@@ -108,6 +108,57 @@ class Plain(Case):
         plain.close()
         db.close()
 
+    # A backup copies page 1 as it is, and with it bytes 18 and 19 of the header, which say WAL.
+    def test_a_backup_of_a_database_in_wal_mode(self):
+        for number, design in enumerate(("", "&design=a")):
+            self.design, self.pool = design, os.path.join(self.folder, f"pool{number}")
+            self.path = os.path.join(self.folder, f"app{number}.db")
+            source = self.make("pragma journal_mode = wal")
+            inside = self.connect(path=self.pool)
+            inside.execute("create table before (a)")
+            source.backup(inside)
+            for mine in (inside, self.connect(path=self.pool)):  # with page 1 in its cache, and without
+                self.assertEqual(self.content(source), self.content(mine))
+                self.assertEqual(mine.execute("pragma journal_mode").fetchone(), ("delete",))
+                mine.execute("insert into t values (null, 'more')")
+                mine.execute("delete from t where a = (select max(a) from t)")
+                self.sound(mine)
+                mine.close()
+            again = self.connect(path=self.pool)
+            self.assertEqual(self.content(source), self.content(again))
+            again.backup(source)  # and back, where the mode stays
+            self.assertEqual(source.execute("pragma journal_mode").fetchone(), ("wal",))
+            source.close()
+            again.close()
+
+    # A program that has the bytes from elsewhere writes them through the VFS: a pool that has them already opens too.
+    def test_restored_by_the_shell(self):
+        self.make("pragma journal_mode = wal").close()
+        self.path, plain = self.pool, self.path
+        self.shell(f".restore {plain}", "insert into t values (null, 'more');")
+        out, _ = self.shell("select count(*) from t;", "pragma integrity_check;", "pragma journal_mode;")
+        self.assertEqual(out.split(), ["2001", "ok", "delete"])
+
+    # What tempfile and `touch` make is a new database for SQLite; with a mode of SQLite's that makes no file, too.
+    def test_an_empty_file_is_a_new_database(self):
+        for number, (design, more) in enumerate((("", ""), ("&design=a", ""), ("", "&mode=rw"))):
+            self.design, path = design, os.path.join(self.folder, f"empty{number}")
+            pathlib.Path(path).touch(mode=0o600)
+            db = self.connect(more, path)
+            self.assertEqual(db.execute("select count(*) from sqlite_schema").fetchone(), (0,))
+            db.execute("create table t (a)")
+            db.close()
+            self.assertEqual(pathlib.Path(path).read_bytes()[:7], b"PERDURE")
+            self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+            db = self.connect(path=path)
+            self.assertEqual(db.execute("select count(*) from t").fetchone(), (0,))
+            db.close()
+        empty = os.path.join(self.folder, "empty")
+        pathlib.Path(empty).touch()
+        with self.assertRaisesRegex(sqlite3.OperationalError, "unable to open"):
+            self.connect("&mode=ro", empty).execute("select * from sqlite_schema")
+        self.assertEqual(os.path.getsize(empty), 0)
+
     def test_an_empty_one(self):
         pathlib.Path(self.path).touch()
         self.ok("import", self.pool, self.path)

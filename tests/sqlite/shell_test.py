@@ -3,11 +3,14 @@
 """SQLite's own shell, and Python's sqlite3, on pools: what users do."""
 import os
 import pathlib
+import shutil
 import sqlite3
+import subprocess
+import sys
 import threading
 import unittest
 
-from case import Case
+from case import Case, LOAD
 
 
 class Shell(Case):
@@ -123,6 +126,153 @@ class Transactions(Case):
         db.close()
 
 
+class Large(Case):
+    def uri(self, more="", path=None):
+        return f"file:{path or self.path}?vfs=perdure{more}"  # the default log and bound
+
+    # 100 MB in one transaction, more than half of the default log.
+    def test_create_index_and_drop_table(self):
+        db = self.connect()
+        db.execute("pragma secure_delete = on")
+        db.execute("create table small (a)")
+        db.execute("create table t (a integer primary key, b)")
+        for part in range(10):
+            db.execute("with recursive i(x) as (select 1 union all select x + 1 from i where x < 1000) insert into t (b) select randomblob(10000) from i")
+        db.execute("create index i on t (b)")
+        self.sound(db)
+        self.assertGreater(db.execute("pragma page_count").fetchone()[0] * 4096, 200_000_000)
+        db.execute("insert into small values (1)")
+        db.execute("drop table t")
+        self.sound(db)
+        db.execute("vacuum")
+        db.close()
+        db = self.connect()
+        self.assertEqual(db.execute("select * from small").fetchall(), [(1,)])
+        self.assertEqual(db.execute("select count(*) from sqlite_schema").fetchone(), (1,))
+        self.sound(db)
+        db.close()
+
+
+# ATTACH and VACUUM INTO hand the connection's VFS on, unless their URI names another.
+class Others(Case):
+    def setUp(self):
+        super().setUp()
+        self.plain = os.path.join(self.folder, "plain.db")
+        db = sqlite3.connect(self.plain, isolation_level=None)
+        db.execute("create table t (a)")
+        db.execute("insert into t values (1)")
+        db.close()
+        self.db = self.connect()
+        self.addCleanup(self.db.close)
+        self.db.execute("create table t (a)")
+        self.db.execute("insert into t values (2)")
+
+    def is_pool(self, path):
+        return pathlib.Path(path).read_bytes()[:7] == b"PERDURE"
+
+    def test_plain_files_are_attached_as_they_are(self):
+        for mode in ("delete", "wal"):
+            db = sqlite3.connect(self.plain, isolation_level=None)
+            self.assertEqual(db.execute(f"pragma journal_mode = {mode}").fetchone(), (mode,))
+            if mode == "wal":  # with something in it that is not in the database yet
+                db.execute("pragma wal_autocheckpoint = 0")
+                db.execute("insert into t values (10)")
+            before = db.execute("select sum(a) from t").fetchone()
+            for number, name in enumerate((self.plain, f"file:{self.plain}", f"file:{self.plain}?vfs=unix")):
+                self.db.execute("attach ? as other", (name,))
+                self.assertEqual(self.db.execute("select sum(a) from other.t").fetchone(), before, name)
+                self.db.execute("insert into other.t values (?)", (100 + number,))
+                self.db.execute("delete from other.t where a >= 100")
+                self.sound(self.db, "other")
+                self.db.execute("detach other")
+            self.assertEqual(db.execute("select sum(a) from t").fetchone(), before)
+            db.close()
+        self.assertFalse(self.is_pool(self.plain))
+
+    # A backup that SQLite has made of a pool is a plain file.
+    def test_backups_are_attached(self):
+        copy = os.path.join(self.folder, "backup.db")
+        target = sqlite3.connect(copy)
+        self.db.backup(target)
+        target.close()
+        self.db.execute("attach ? as other", (copy,))
+        self.assertEqual(self.db.execute("select a from other.t").fetchall(), [(2,)])
+
+    def test_who_asks_for_a_pool_gets_no_plain_file(self):
+        with self.assertRaisesRegex(sqlite3.OperationalError, "unable to open"):
+            self.db.execute("attach ? as other", (f"file:{self.plain}?vfs=perdure",))
+        said = self.db.execute("pragma perdure_error").fetchone()[0]
+        self.assertIn("a plain database", said)
+        self.assertIn("vfs=unix", said)
+        self.assertIn("perdure sqlite import", said)
+        with self.assertRaisesRegex(sqlite3.OperationalError, "unable to open"):
+            self.connect(path=self.plain).execute("select * from t")
+
+    # A copy of a pool has the pool's addresses: both cannot be there at once.
+    def test_a_copy_of_the_pool_itself(self):
+        self.db.close()
+        copy = os.path.join(self.folder, "copy.db")
+        shutil.copy(self.path, copy)
+        db = self.connect()
+        for name in (copy, f"file:{copy}?mode=ro"):
+            with self.assertRaisesRegex(sqlite3.OperationalError, "unable to open"):
+                db.execute("attach ? as other", (name,))
+            said = db.execute("pragma perdure_error").fetchone()[0]
+            self.assertIn(f"a copy of the pool {self.path}", said)
+            self.assertIn(f"perdure sqlite export {copy} PLAIN", said)
+        db.close()
+        db = self.connect(path=copy)  # alone it opens
+        self.assertEqual(db.execute("select a from t").fetchall(), [(2,)])
+        db.close()
+
+    def test_vacuum_into(self):
+        pool, plain, there = (os.path.join(self.folder, name) for name in ("new.db", "new-plain.db", "there.db"))
+        self.db.execute("vacuum into ?", (pool,))
+        self.assertTrue(self.is_pool(pool))
+        self.db.execute("vacuum into ?", (f"file:{plain}?vfs=unix",))
+        self.assertFalse(self.is_pool(plain))
+        for name in (pool, plain):
+            self.db.execute("attach ? as other", (name,))
+            self.assertEqual(self.db.execute("select a from other.t").fetchall(), [(2,)])
+            self.sound(self.db, "other")
+            self.db.execute("detach other")
+        self.connect(path=there).execute("create table u (b)")
+        for name in (pool, plain, there):
+            with self.assertRaisesRegex(sqlite3.OperationalError, "output file already exists"):
+                self.db.execute("vacuum into ?", (name,))
+        held = self.connect(path=there)  # and while another connection has it
+        held.execute("begin exclusive")
+        with self.assertRaisesRegex(sqlite3.OperationalError, "locked"):
+            self.db.execute("vacuum into ?", (there,))
+        held.close()
+
+    def test_attach_makes_a_pool_where_nothing_is(self):
+        new = os.path.join(self.folder, "new.db")
+        self.db.execute("attach ? as other", (new,))
+        self.db.execute("create table other.u (b)")
+        self.db.execute("detach other")
+        self.assertTrue(self.is_pool(new))
+
+    def test_no_error_is_told_where_there_was_none(self):
+        self.db.close()
+        self.assertEqual(self.shell("pragma perdure_error;")[0], "\n")
+
+
+# A process that has the pool open until it is told to close it.
+HOLDS = """
+import sqlite3, sys
+m = sqlite3.connect(":memory:")
+m.enable_load_extension(True)
+m.load_extension(sys.argv[1])
+db = sqlite3.connect(sys.argv[2], uri=True, isolation_level=None)
+db.execute("insert into t values (1)")
+print("open", flush=True)
+sys.stdin.readline()
+db.close()
+print("closed", flush=True)
+"""
+
+
 class Connections(Case):
     def test_a_file_that_was_replaced_is_not_the_one_that_is_open(self):
         db = self.connect()
@@ -203,6 +353,80 @@ class Connections(Case):
         db.close()
         with self.assertRaisesRegex(sqlite3.OperationalError, "unable to open"):
             self.connect("&mode=rw", os.path.join(self.folder, "none.db")).execute("select 1 from sqlite_master")
+
+
+    def test_each_connection_has_its_own_mode(self):
+        db = self.connect()
+        db.execute("create table t (a)")
+        db.close()
+        reading = self.connect("&mode=ro", timeout=0)
+        self.assertEqual(reading.execute("select count(*) from t").fetchone(), (0,))
+        writing = self.connect(timeout=0)
+        writing.execute("insert into t values (1)")
+        self.assertEqual(reading.execute("select count(*) from t").fetchone(), (1,))
+        for db in (reading, self.connect("&mode=ro", timeout=0)):  # the first, and one that is opened beside a writer
+            with self.assertRaisesRegex(sqlite3.OperationalError, "readonly"):
+                db.execute("insert into t values (2)")
+            self.assertEqual(db.execute("select count(*) from t").fetchone(), (1,))
+        writing.execute("insert into t values (2)")
+        writing.close()
+        self.assertEqual(reading.execute("select count(*) from t").fetchone(), (2,))
+        reading.close()
+        db.close()
+        db = self.connect()
+        self.assertEqual(db.execute("select count(*) from t").fetchone(), (2,))
+        self.sound(db)
+        db.close()
+
+    def test_who_reads_keeps_the_pool_until_its_transaction_ends(self):
+        db = self.connect()
+        db.execute("create table t (a)")
+        db.close()
+        reading = self.connect("&mode=ro", timeout=0)
+        reading.execute("begin")
+        reading.execute("select * from t").fetchall()
+        writing = self.connect(timeout=0)
+        with self.assertRaisesRegex(sqlite3.OperationalError, "locked"):
+            writing.execute("insert into t values (1)")
+        reading.execute("commit")
+        writing.execute("insert into t values (1)")
+        self.assertEqual(reading.execute("select count(*) from t").fetchone(), (1,))
+        writing.close()
+        reading.close()
+
+    # Another process has the pool for longer than one attempt takes, and for less than the time that is given.
+    def test_another_process_is_waited_for(self):
+        db = self.connect()
+        db.execute("pragma page_size = 8192")
+        db.execute("pragma auto_vacuum = full")
+        db.execute("create table t (a)")
+        db.close()
+        other = subprocess.Popen([sys.executable, "-c", HOLDS, LOAD, self.uri()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for cleanup in (other.stdin.close, other.stdout.close, other.kill):
+            self.addCleanup(cleanup)
+        self.assertEqual(other.stdout.readline(), "open\n")
+        waiting = self.connect(timeout=30)  # while the other has it
+        impatient = self.connect(timeout=0)
+        with self.assertRaisesRegex(sqlite3.OperationalError, "locked"):
+            impatient.execute("select * from t")
+
+        def go_on():
+            other.stdin.write("close\n")
+            other.stdin.flush()
+            other.stdout.readline()
+
+        letting_go = threading.Thread(target=go_on)
+        letting_go.start()
+        waiting.execute("insert into t values (2)")
+        letting_go.join()
+        self.assertEqual(other.wait(timeout=30), 0)
+        self.assertEqual(waiting.execute("select count(*) from t").fetchone(), (2,))
+        self.assertEqual(waiting.execute("pragma page_size").fetchone(), (8192,))
+        self.assertEqual(waiting.execute("pragma auto_vacuum").fetchone(), (1,))
+        self.sound(waiting)
+        self.assertEqual(impatient.execute("select count(*) from t").fetchone(), (2,))
+        waiting.close()
+        impatient.close()
 
 
 # The other design: SQLite's own journal, in the pool.
