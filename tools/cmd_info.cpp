@@ -49,12 +49,13 @@ Json describe(RawPool& pool) {
   j["root_bytes"] = h.root_bytes;
   j["fingerprint"] = fmt::format("{:016x}", h.fingerprint);
   j["layout"] = pool.layout();
+  j["field_names"] = std::string(pool::field_names_text(h));
   return j;
 }
 
 void print_text(const Json& j) {
   for (const auto& [name, value] : j.items()) {
-    if (name == "layout" || name == "store") continue;
+    if (name == "layout" || name == "store" || (name == "field_names" && value == "")) continue;
     const std::string text = value.is_string()  ? value.get<std::string>()
                              : value.is_array() ? fmt::format("{}", fmt::join(value.get<std::vector<std::string>>(), ", "))
                                                 : value.dump();

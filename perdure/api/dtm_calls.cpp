@@ -49,19 +49,17 @@ class DtmCalls::State {
 
 namespace {
 
-detail::Opened open(const std::string& path, const Options& options, const std::string& layout, std::uint64_t root_bytes,
-                    std::unique_ptr<medium::Medium> medium) {
+detail::Opened open(const std::string& path, const Options& options, const detail::RootType& root, std::unique_ptr<medium::Medium> medium) {
   std::vector<engine::Entry> forms;
   engine::add_entries<dudetm>(forms);
   const bool fresh = medium != nullptr;
-  return detail::open_pool(path, options, forms, layout, root_bytes, std::move(medium), fresh).value();
+  return detail::open_pool(path, options, forms, root, std::move(medium), fresh).value();
 }
 
 }  // namespace
 
-DtmCalls::DtmCalls(const std::string& path, const Options& options, const std::string& layout, std::uint64_t root_bytes,
-                   std::unique_ptr<medium::Medium> medium)
-    : state_(std::make_unique<State>(open(path, options, layout, root_bytes, std::move(medium)), options.durability)) {}
+DtmCalls::DtmCalls(const std::string& path, const Options& options, const detail::RootType& root, std::unique_ptr<medium::Medium> medium)
+    : state_(std::make_unique<State>(open(path, options, root, std::move(medium)), options.durability)) {}
 
 DtmCalls::~DtmCalls() {
   const std::uint32_t state = state_->running.engine->core().state();

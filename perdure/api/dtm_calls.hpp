@@ -83,8 +83,7 @@ class DtmCalls {
   class State;
 
  protected:
-  DtmCalls(const std::string& path, const Options& options, const std::string& layout, std::uint64_t root_bytes,
-           std::unique_ptr<medium::Medium> medium);
+  DtmCalls(const std::string& path, const Options& options, const detail::RootType& root, std::unique_ptr<medium::Medium> medium);
   [[nodiscard]] void* root_address() const noexcept;
 
  private:
@@ -103,7 +102,7 @@ class DudeTM : public DtmCalls {
  public:
   /// Opens, and recovers, or creates. `options.engine`: one of dudetm's forms. `medium`: a new pool on it (tests).
   explicit DudeTM(const std::string& path, const Options& options = {}, std::unique_ptr<medium::Medium> medium = nullptr)
-      : DtmCalls(path, options, layout_of<Root>(), sizeof(Root), std::move(medium)) {}
+      : DtmCalls(path, options, detail::root_type<Root>(), std::move(medium)) {}
   /// A plain read of it shows what has been Reproduced at least, where the shadow is paged.
   [[nodiscard]] Root& root() const noexcept { return *static_cast<Root*>(root_address()); }
 };

@@ -42,15 +42,10 @@ class ErasedTx {
 
 class ErasedPool {
  public:
-  /// What the caller says of the root object. `any_layout`: an existing pool is opened whatever its root type is.
-  struct Root {
-    std::string layout;
-    std::uint64_t bytes = 0;
-    bool any_layout = false;
-  };
+  using Root = detail::RootType;
   static Result<std::unique_ptr<ErasedPool>> open(const std::string& path, const Options& options, const Root& root) {
     try {
-      auto opened = detail::open_pool(path, options, engine::registered(), root.layout, root.bytes, nullptr, false, root.any_layout);
+      auto opened = detail::open_pool(path, options, engine::registered(), root);
       if (!opened) return opened.status();
       opened->file->drop_unless_kept();
       std::unique_ptr<ErasedPool> pool(new ErasedPool(std::move(*opened)));

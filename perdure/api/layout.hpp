@@ -10,6 +10,10 @@
 //     #1.0: u32[4] @0 16
 // Types: u8 ... u128, i8 ... i128, f32, f64, bool, char, byte; "enum:u32"; T[n]; {type@offset,...}size for a struct held whole;
 // ptr<T>; a container by its layout_text(); any other type by the `layout_id` that it, or a specialisation of layout_name<T>, states.
+//
+// field_names_of<T>(): the names of the fields that this text numbers, in its order, nested structs in braces:
+//     accounts,meta{next,link},#1{key,value}
+// The fingerprint leaves them out: a pool without names stays what it is.
 // Thread safety: pure functions; the text is made on every call, the fingerprint from it.
 #pragma once
 
@@ -24,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/api/field_name.hpp"
 #include "perdure/api/fields.hpp"
 #include "perdure/api/persistent.hpp"
 #include "perdure/base/checksum.hpp"
@@ -123,10 +128,11 @@ class LayoutNames {
   void lines(std::string& out, const std::string& prefix, std::size_t base = 0) {
     if constexpr (detail::opened_by_fields<T>) {
       std::size_t index = 0;
-      each_offset<T>([&]<class Field>(std::type_identity<Field>, std::size_t offset) {
+      each_offset<T>([&]<class Field>(std::type_identity<Field>, std::size_t offset, std::string_view field) {
         const std::string path = prefix + std::to_string(index++);
+        add_name(field);
         if constexpr (detail::opened_by_fields<Field>)
-          lines<Field>(out, path + ".", base + offset);
+          in_braces([&] { lines<Field>(out, path + ".", base + offset); });
         else
           out += path + ": " + name<Field>() + " @" + std::to_string(base + offset) + " " + std::to_string(sizeof(Field)) + "\n";
       });
@@ -137,8 +143,15 @@ class LayoutNames {
 
   /// Lines for every struct met through a pointer so far, and through those.
   void definitions(std::string& out) {
-    for (std::size_t i = 0; i < met_.size(); ++i) met_[i].define(*this, out, std::string("#").append(std::to_string(i + 1)).append("."));
+    for (std::size_t i = 0; i < met_.size(); ++i) {
+      const std::string number = "#" + std::to_string(i + 1);
+      add_name(number);
+      in_braces([&] { met_[i].define(*this, out, number + "."); });
+    }
   }
+
+  /// The names of all fields met so far; empty where the compiler tells none.
+  [[nodiscard]] std::string field_names() const { return any_name_ ? names_ : std::string(); }
 
  private:
   template <class T>
@@ -187,13 +200,28 @@ class LayoutNames {
   template <class T, bool Held>
   std::string structure() {
     std::string out = "{";
-    each_offset<T>([&]<class Field>(std::type_identity<Field>, std::size_t offset) {
-      out += (out.size() > 1 ? "," : "") + name<Field, Held>() + "@" + std::to_string(offset);
+    in_braces([&] {
+      each_offset<T>([&]<class Field>(std::type_identity<Field>, std::size_t offset, std::string_view field) {
+        add_name(field);
+        out += (out.size() > 1 ? "," : "") + name<Field, Held>() + "@" + std::to_string(offset);
+      });
     });
     return out + "}" + std::to_string(sizeof(T));
   }
 
-  /// f(std::type_identity<Field>, offset) for each field of T. Only addresses in never-read storage are formed.
+  void add_name(std::string_view field) {
+    if (!names_.empty() && names_.back() != '{') names_ += ',';
+    names_ += field;
+    any_name_ = any_name_ || (!field.empty() && field.front() != '#');
+  }
+  template <class F>
+  void in_braces(F&& f) {
+    names_ += '{';
+    f();
+    names_ += '}';
+  }
+
+  /// f(std::type_identity<Field>, offset, name) for each field of T. Only addresses in never-read storage are formed.
   template <class T, class F>
   static void each_offset(F&& f) {
     union Storage {
@@ -203,23 +231,51 @@ class LayoutNames {
       T object;
     };
     const auto storage = std::make_unique<Storage>();  // a root may be too big for a stack
+    constexpr auto names = detail::field_names<T>();
+    std::size_t index = 0;
     for_each_field(storage->object, [&]<class Field>(Field& field) {
       f(std::type_identity<std::remove_const_t<Field>>{},
-        static_cast<std::size_t>(reinterpret_cast<const std::byte*>(std::addressof(field)) - &storage->bytes));
+        static_cast<std::size_t>(reinterpret_cast<const std::byte*>(std::addressof(field)) - &storage->bytes), names[index++]);
     });
   }
 
   std::vector<Met> met_;
+  std::string names_;
+  bool any_name_ = false;
 };
+
+namespace detail {
+
+/// What opening is told of a pool's root object.
+struct RootType {
+  std::string layout;  ///< layout_of<Root>()
+  std::uint64_t bytes = 0;
+  bool any_layout = false;       ///< an existing pool is opened whatever its root type is
+  std::string field_names = {};  ///< field_names_of<Root>(); empty: none are known
+};
+
+template <class T>
+[[nodiscard]] RootType root_type() {
+  LayoutNames names;
+  RootType root{.layout = {}, .bytes = sizeof(T)};
+  names.lines<T>(root.layout, "");
+  names.definitions(root.layout);
+  root.field_names = names.field_names();
+  return root;
+}
+
+}  // namespace detail
 
 /// The layout text of T.
 template <class T>
 [[nodiscard]] std::string layout_of() {
-  LayoutNames names;
-  std::string out;
-  names.lines<T>(out, "");
-  names.definitions(out);
-  return out;
+  return detail::root_type<T>().layout;
+}
+
+/// The names of T's fields, in the order of its layout text; empty where the compiler tells none, or T has no fields of its own.
+template <class T>
+[[nodiscard]] std::string field_names_of() {
+  return detail::root_type<T>().field_names;
 }
 
 /// What a pool's header keeps of a layout text, to compare first.

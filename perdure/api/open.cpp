@@ -11,6 +11,7 @@
 #include <system_error>
 #include <thread>
 
+#include "perdure/api/layout.hpp"
 #include "perdure/log/alias_pages.hpp"
 #include "perdure/pool/heap.hpp"
 
@@ -84,8 +85,8 @@ Status take_dudetm(const std::string& path, const Options& options, engine::Conf
 
 }  // namespace
 
-Result<Opened> open_pool(const std::string& path, const Options& options, std::span<const Entry> candidates, const std::string& layout,
-                         std::uint64_t root_bytes, std::unique_ptr<medium::Medium> medium, bool fresh, bool any_layout) {
+Result<Opened> open_pool(const std::string& path, const Options& options, std::span<const Entry> candidates, const RootType& root,
+                         std::unique_ptr<medium::Medium> medium, bool fresh) {
   (void)base::thread_slot();  // throws here if there are too many threads, not inside a medium's call
   Opened opened;
   opened.config.durability = options.durability;
@@ -141,9 +142,11 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
   pool::Identity who = chosen->identity(opened.config);
   who.engine = chosen->family;
   who.engine_any = true;  // which instances may open an existing pool is decided below, before anything is written
-  who.layout = layout;
-  who.layout_any = any_layout;
-  who.root_bytes = root_bytes;
+  who.layout = root.layout;
+  who.layout_any = root.any_layout;
+  who.root_bytes = root.bytes;
+  who.field_names = root.field_names;
+  who.renamed_fields = options.renamed_fields;
   pool::OpenFile how;
   how.path = path;
   how.create = options.create;

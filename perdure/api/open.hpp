@@ -22,13 +22,13 @@ struct Opened {
   engine::Recovery recovery;
 };
 
+struct RootType;  // layout.hpp
+
 /// Steps of an opening; until recovery nothing is written to a pool that exists. `medium`: use this one instead of opening the path
 /// (tests); `fresh` formats it. What fails leaves no new file; what has been opened stays, unless the
 /// caller says drop_unless_kept() because it has steps of its own that may fail.
-/// `any_layout`: an existing pool is opened whatever its root type is.
-Result<Opened> open_pool(const std::string& path, const Options& options, std::span<const engine::Entry> candidates,
-                         const std::string& layout, std::uint64_t root_bytes, std::unique_ptr<medium::Medium> medium = nullptr,
-                         bool fresh = false, bool any_layout = false);
+Result<Opened> open_pool(const std::string& path, const Options& options, std::span<const engine::Entry> candidates, const RootType& root,
+                         std::unique_ptr<medium::Medium> medium = nullptr, bool fresh = false);
 
 /// In a handler: what the exception in flight says of an opening. One that is not the library's passes.
 Status opening_failed(const std::string& path);

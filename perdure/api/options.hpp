@@ -19,6 +19,9 @@ struct Options {
   bool create = true;        ///< make the pool if there is none, or in the place of an empty file
   bool must_create = false;  ///< `exists` if there is one
   bool read_only = false;    ///< view() only; several processes may, while no writer has the pool
+  /// Opens a pool although the fields of its root type have other names (else `incompatible`, with both lists): for a program that has
+  /// renamed fields and changed no types. The pool gets the new names when it is closed in order
+  bool renamed_fields = false;
 
   std::uint64_t max_size = std::uint64_t{64} << 30;  ///< creation: the data's upper bound in bytes; address space is kept for it
   std::uint64_t initial_size = 0;                    ///< creation: data bytes allocated at once; 0: the least. Grows as needed

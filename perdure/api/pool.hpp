@@ -101,7 +101,7 @@ class Pool<Root, engines<Instances...>> {
         return failure(Code::invalid, path, "Options::trace for engines that are compiled in", "a Pool<Root, engines<any_engine>>",
                        "leave it empty, or open the pool so to record it");
     try {
-      auto opened = detail::open_pool(path, options, listed().entries, layout_of<Root>(), sizeof(Root), std::move(medium), fresh);
+      auto opened = detail::open_pool(path, options, listed().entries, detail::root_type<Root>(), std::move(medium), fresh);
       if (!opened) return opened.status();
       opened->file->drop_unless_kept();
       Pool pool;

@@ -26,13 +26,12 @@ std::vector<engine::Entry> compositions() {
   return all;
 }
 
-detail::Opened open(const std::string& path, Options options, const std::string& layout, std::uint64_t root_bytes,
-                    std::unique_ptr<medium::Medium> medium) {
+detail::Opened open(const std::string& path, Options options, const detail::RootType& root, std::unique_ptr<medium::Medium> medium) {
   options.isolation = Isolation::caller;
   if (!options.engine.empty() && !options.engine.ends_with("/none")) options.engine += "/none";
   const bool fresh = medium != nullptr;
   const auto all = compositions();
-  return detail::open_pool(path, options, all, layout, root_bytes, std::move(medium), fresh).value();
+  return detail::open_pool(path, options, all, root, std::move(medium), fresh).value();
 }
 
 error not_running(TransactionId tID) {
@@ -89,9 +88,9 @@ struct RewindCalls::State {
   std::array<Own, base::max_threads> threads;
 };
 
-RewindCalls::RewindCalls(const std::string& path, const Options& options, const std::string& layout, std::uint64_t root_bytes,
+RewindCalls::RewindCalls(const std::string& path, const Options& options, const detail::RootType& root,
                          std::unique_ptr<medium::Medium> medium)
-    : state_(std::make_unique<State>(open(path, options, layout, root_bytes, std::move(medium)))) {}
+    : state_(std::make_unique<State>(open(path, options, root, std::move(medium)))) {}
 
 RewindCalls::~RewindCalls() {
   if (state_->running.engine->core().state() != 0) return;

@@ -81,8 +81,7 @@ class RewindCalls {
   void close();
 
  protected:
-  RewindCalls(const std::string& path, const Options& options, const std::string& layout, std::uint64_t root_bytes,
-              std::unique_ptr<medium::Medium> medium);
+  RewindCalls(const std::string& path, const Options& options, const detail::RootType& root, std::unique_ptr<medium::Medium> medium);
   [[nodiscard]] void* root_address() const noexcept;
 
  private:
@@ -100,7 +99,7 @@ class TransactionManager : public RewindCalls {
   /// Opens, and recovers, or creates. `options.engine`: a composition, such as "rewind-1l-nfp-optimized", which a new pool has unless told.
   /// `options.threads`: logs, one a thread (the distributed log); 1 is the shared one. `medium`: a new pool on it (tests).
   explicit TransactionManager(const std::string& path, const Options& options = {}, std::unique_ptr<medium::Medium> medium = nullptr)
-      : RewindCalls(path, options, layout_of<Root>(), sizeof(Root), std::move(medium)) {}
+      : RewindCalls(path, options, detail::root_type<Root>(), std::move(medium)) {}
   [[nodiscard]] Root& root() const noexcept { return *static_cast<Root*>(root_address()); }
 };
 

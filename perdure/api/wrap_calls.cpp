@@ -130,7 +130,7 @@ class Over final : public WrapCalls::State {
   Running running_;
 };
 
-std::unique_ptr<WrapCalls::State> open_state(const std::string& path, Options options, const std::string& layout, std::uint64_t root_bytes,
+std::unique_ptr<WrapCalls::State> open_state(const std::string& path, Options options, const detail::RootType& root,
                                              std::unique_ptr<medium::Medium> medium) {
   options.isolation = Isolation::caller;
   if (!options.engine.empty() && !options.engine.ends_with("/none")) options.engine += "/none";
@@ -138,16 +138,15 @@ std::unique_ptr<WrapCalls::State> open_state(const std::string& path, Options op
   engine::add_entries<softwrap_none>(forms);
   engine::add_entries<softwrap_local_none>(forms);
   const bool fresh = medium != nullptr;
-  auto opened = detail::open_pool(path, options, forms, layout, root_bytes, std::move(medium), fresh).value();
+  auto opened = detail::open_pool(path, options, forms, root, std::move(medium), fresh).value();
   if (opened.config.instance == forms[0].name) return std::make_unique<Over<softwrap_none>>(std::move(opened));
   return std::make_unique<Over<softwrap_local_none>>(std::move(opened));
 }
 
 }  // namespace
 
-WrapCalls::WrapCalls(const std::string& path, const Options& options, const std::string& layout, std::uint64_t root_bytes,
-                     std::unique_ptr<medium::Medium> medium)
-    : state_(open_state(path, options, layout, root_bytes, std::move(medium))) {}
+WrapCalls::WrapCalls(const std::string& path, const Options& options, const detail::RootType& root, std::unique_ptr<medium::Medium> medium)
+    : state_(open_state(path, options, root, std::move(medium))) {}
 
 WrapCalls::~WrapCalls() {
   if (state_->depth() != 0) wrapAbort();

@@ -262,6 +262,7 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
   h.layout_bytes = static_cast<std::uint32_t>(std::min(who.layout.size(), layout_capacity));
   std::memcpy(h.layout, who.layout.data(), h.layout_bytes);
   h.fingerprint = base::hash_bytes(who.layout.data(), who.layout.size(), 0);
+  if (!who.field_names.empty()) set_field_names(h, who.field_names);
   h.root_bytes = who.root_bytes;
   h.home_bytes = plan.home_bytes;
   h.clean = 1;
@@ -359,7 +360,10 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who, const File
       return system_failure(how.path, "rename", err);
     }
     cleaner.file_path = &*path;
-    if (Status s = sync_folder(*path); !s.ok()) return s;
+    if (Status s = sync_folder(*path); !s.ok()) {
+      if (empty != nullptr) cleaner.file_made = ::ftruncate(lock->fd(), 0) != 0;  // an empty file was there, and stays
+      return s;
+    }
     cleaner.file_made = false;
     made.lock = std::move(*lock);
     return made;

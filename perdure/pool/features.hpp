@@ -58,7 +58,7 @@ inline constexpr FeatureInfo features[] = {
     // Log and directory are allocated as they are used: no byte may be stored in a range of them that is not allocated.
     {Feature::small_logs, FeatureWord::write, "small logs", "perdure/pool", true},
     // The names of the root type's fields, beside its layout.
-    {Feature::field_names, FeatureWord::optional, "field names", "perdure/api", false},
+    {Feature::field_names, FeatureWord::optional, "field names", "perdure/api", true},
     // The root object is a catalog of named objects.
     {Feature::catalog_root, FeatureWord::read, "catalog root", "perdure/api", false},
     // Log entries that recovery passes over.

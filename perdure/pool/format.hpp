@@ -36,6 +36,7 @@ inline constexpr std::uint64_t header_b = 64 << 10;
 inline constexpr std::uint64_t first_ring = 128 << 10;  ///< no ring begins before; each is a multiple of 4096 long
 inline constexpr int max_rings = 128;
 inline constexpr std::size_t layout_capacity = 2048;
+inline constexpr std::size_t field_names_capacity = 640;
 
 /// How commits are ordered and what recovery takes (docs/architecture.md, "Order").
 enum class Order : std::uint32_t {
@@ -77,15 +78,19 @@ struct Header {
   std::uint64_t reserved1;
   std::uint64_t ring_head[max_rings];  ///< position (bytes since the epoch began) of each ring's first record not yet recycled
 
-  char layout[layout_capacity];  ///< text of the root type's layout
-  std::uint64_t reserved2[99];
+  char layout[layout_capacity];     ///< text of the root type's layout
+  std::uint32_t field_names_bytes;  ///< feature field names: length of the text in `field_names`; 0: the pool has none
+  std::uint32_t reserved2;
+  std::uint64_t field_names_hash;          ///< base::hash_bytes(text, length, 0) of the whole text of names
+  char field_names[field_names_capacity];  ///< the names of the root type's fields, beside its layout; a longer text is cut there
+  std::uint64_t reserved3[17];
   std::uint64_t checksum;  ///< of all before it
 };
 static_assert(std::endian::native == std::endian::little, "a pool's integers are little-endian and are used in place");
 static_assert(sizeof(Header) == 4096 && std::is_trivially_copyable_v<Header>);
 static_assert(offsetof(Header, uuid) == 16 && offsetof(Header, engine) == 32 && offsetof(Header, base) == 64);
 static_assert(offsetof(Header, sequence) == 136 && offsetof(Header, features_write) == 192 && offsetof(Header, ring_head) == 224 &&
-              offsetof(Header, layout) == 1248);
+              offsetof(Header, layout) == 1248 && offsetof(Header, field_names_bytes) == 3296);
 static_assert(offsetof(Header, checksum) == 4088);
 
 /// Where ring i begins. The rings end where the log range does: of whole 2 MiB on a device-dax, which can be mapped in no other pieces, they
@@ -97,6 +102,10 @@ static_assert(offsetof(Header, checksum) == 4088);
 /// The root type's layout text, as far as the header holds it.
 [[nodiscard]] inline std::string_view layout_text(const Header& h) noexcept {
   return {h.layout, h.layout_bytes < layout_capacity ? h.layout_bytes : layout_capacity};
+}
+/// The names of the root type's fields, as far as the header holds them; empty where the pool has none.
+[[nodiscard]] inline std::string_view field_names_text(const Header& h) noexcept {
+  return {h.field_names, h.field_names_bytes < field_names_capacity ? h.field_names_bytes : field_names_capacity};
 }
 [[nodiscard]] inline std::string_view engine_name(const Header& h) noexcept { return {h.engine, strnlen(h.engine, sizeof h.engine)}; }
 

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "perdure/base/checksum.hpp"
+#include "perdure/pool/features.hpp"
 #include "perdure/pool/pool_file.hpp"
 
 namespace perdure::pool {
@@ -37,6 +38,7 @@ std::string contradiction(const Header& h) {
   if (h.version < feature_version && (h.features_write | h.features_read | h.features_optional) != 0)
     return "features in a header of version " + number(h.version);
   if (h.layout_bytes > layout_capacity) return "layout_bytes " + number(h.layout_bytes);
+  if (h.field_names_bytes > field_names_capacity) return "field_names_bytes " + number(h.field_names_bytes);
   if (h.root_offset > h.home_bytes || h.root_bytes > h.home_bytes - h.root_offset) return "a root object outside home";
   return {};
 }
@@ -125,11 +127,34 @@ Status other_layout(const std::string& path, const Header& h, std::string_view m
                  {}, advice);
 }
 
+std::uint64_t hash_of_names(std::string_view names) noexcept { return base::hash_bytes(names.data(), names.size(), 0); }
+
+Status other_names(const std::string& path, const Header& h, std::string_view mine) {
+  const std::string_view theirs = field_names_text(h);
+  const bool cut = theirs.size() == field_names_capacity;
+  return failure(Code::incompatible, path,
+                 "a pool whose fields have other names: " + std::string(theirs) +
+                     (cut ? "... (the first " + number(theirs.size()) + " bytes of them)" : ""),
+                 std::string(mine),
+                 "if fields of one type have changed places, put them back; if they were only renamed, open the pool once with "
+                 "Options::renamed_fields and close it");
+}
+
 }  // namespace
 
-std::uint64_t header_checksum(const Header& header) noexcept {
-  return base::hash_bytes(&header, offsetof(Header, checksum), header_seed);
+bool has_field_names(const Header& header, std::string_view names) noexcept {
+  return header.field_names_bytes != 0 && header.field_names_hash == hash_of_names(names);
 }
+
+void set_field_names(Header& header, std::string_view names) noexcept {
+  header.field_names_bytes = static_cast<std::uint32_t>(std::min(names.size(), field_names_capacity));
+  std::memset(header.field_names, 0, sizeof header.field_names);
+  std::memcpy(header.field_names, names.data(), header.field_names_bytes);
+  header.field_names_hash = hash_of_names(names);
+  set_feature(header, Feature::field_names);
+}
+
+std::uint64_t header_checksum(const Header& header) noexcept { return base::hash_bytes(&header, offsetof(Header, checksum), header_seed); }
 
 CopyState judge(const Header& copy, std::string* why_impossible) {
   const bool sound = header_checksum(copy) == copy.checksum;
@@ -224,6 +249,9 @@ Status check_identity(const std::string& path, const Header& h, const Identity& 
   if (!who.layout_any) {
     const std::uint64_t fingerprint = base::hash_bytes(who.layout.data(), who.layout.size(), 0);
     if (h.fingerprint != fingerprint || h.root_bytes != who.root_bytes) return other_layout(path, h, who.layout);
+    // A pool without names, or a program without (another compiler, a root type that states its layout): the layout alone counts.
+    if (h.field_names_bytes != 0 && !who.field_names.empty() && !who.renamed_fields && !has_field_names(h, who.field_names))
+      return other_names(path, h, who.field_names);
   }
   return {};
 }

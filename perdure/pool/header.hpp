@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "perdure/base/status.hpp"
 #include "perdure/medium/medium.hpp"
@@ -48,7 +49,12 @@ Result<ChosenHeader> read_header(const std::string& path, int fd);
 /// The same from a medium (its log range holds both copies).
 Result<ChosenHeader> read_header(const medium::Medium& medium);
 
-/// Is it a pool of this engine and root type? `incompatible` names the first difference.
+/// The feature field names: do the pool's fields have these names?
+[[nodiscard]] bool has_field_names(const Header& header, std::string_view names) noexcept;
+/// Gives a header these names and the feature's bit, in one: write_header writes both at once. REQUIRES: names is not empty.
+void set_field_names(Header& header, std::string_view names) noexcept;
+
+/// Is it a pool of this engine and root type? `incompatible` names the first difference in the layout, or both lists of field names.
 Status check_identity(const std::string& path, const Header& header, const Identity& who);
 
 /// F1: raises the sequence, seals, and writes one copy, fence, the other, fence.

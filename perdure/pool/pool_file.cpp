@@ -29,9 +29,14 @@ Status needs_recovery(const std::string& path) {
 PoolFile::PoolFile() = default;
 
 PoolFile::~PoolFile() {
-  if (provisional_) remove_file();
+  if (provisional_ && !was_empty_file_) remove_file();
   heap_.reset();
   if (space_) note_view(path_, space_.base(), 0);
+  if (provisional_ && was_empty_file_) {
+    medium_.reset();  // first the mappings: nothing may be mapped beyond a file's end
+    space_ = AddressRange();
+    if (lock_.held()) (void)!::ftruncate(lock_.fd(), 0);
+  }
 }
 
 // While it is locked: another process that opened it meanwhile finds that its name is gone.
@@ -60,6 +65,7 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Iden
       lock->renamed(how.path);
       pool->space_ = std::move(made->space);
       pool->created_ = pool->provisional_ = true;
+      pool->was_empty_file_ = empty;
     } else if (made.code() == Code::exists && !how.must_create) {
       if (!empty || !lock->is_file(how.path)) lock = FileLock::acquire(how.path, mode, how.path);  // another creator was faster
     } else {
@@ -137,6 +143,7 @@ Result<std::unique_ptr<PoolFile>> PoolFile::finish_open(std::unique_ptr<PoolFile
   pool->home_bytes_.store(pool->header_.home_bytes, std::memory_order_relaxed);  // nobody else sees this object yet
   if (pool->space_) note_view(pool->path_, pool->space_.base(), pool->header_.max_home_bytes);
   if (!who.layout_any) {
+    pool->field_names_ = who.field_names;
     if (Status s = pool->reserve_view(); !s.ok()) return s;
   }
   // ALLOC-1: before anything is stored. A file that was copied without its holes may lack blocks where it says that it has data.

@@ -57,6 +57,8 @@ struct Identity {
   std::string layout;               ///< text; empty with layout_any
   bool layout_any = false;          ///< tools that know no root type
   std::uint64_t root_bytes = 0;
+  std::string field_names;      ///< of the root type, beside its layout; empty: none are known, and none compared
+  bool renamed_fields = false;  ///< a pool whose fields have other names is opened, and gets these
 };
 
 /// How the view is made (start_session).
@@ -102,7 +104,8 @@ class PoolFile {
   [[nodiscard]] std::uint64_t home_bytes() const noexcept { return home_bytes_.load(std::memory_order_acquire); }  // pairs with grow()
   [[nodiscard]] bool created() const noexcept { return created_; }  ///< this open made the file
   /// From now on a file that this open made is removed with this object, until keep() is called: what
-  /// follows may fail, and a failed creation leaves no file. A device or another's medium stays.
+  /// follows may fail, and a failed creation leaves no file. Where an empty file was there before, it is made
+  /// empty again. A device or another's medium stays.
   void drop_unless_kept() noexcept { provisional_ = created_; }
   void keep() noexcept { provisional_ = false; }
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
@@ -112,7 +115,8 @@ class PoolFile {
   /// recovery would not have. `full` at max_home_bytes or when the disk is. Thread safe.
   Status grow(std::uint64_t home_bytes);
 
-  /// Marks the pool clean (the engine has checkpointed: home holds everything, the rings nothing) and publishes.
+  /// Marks the pool clean (the engine has checkpointed: home holds everything, the rings nothing) and publishes. A pool that has no
+  /// names of the root type's fields, or others, gets those of this opening.
   Status close_clean(std::uint64_t applied);
 
  private:
@@ -134,7 +138,9 @@ class PoolFile {
   bool paged_ = false;
   void remove_file() noexcept;
   bool created_ = false, read_only_ = false, write_b_first_ = false, provisional_ = false;
+  bool was_empty_file_ = false;  ///< the file that this open made took the place of an empty one
   std::string path_;
+  std::string field_names_;  ///< Identity::field_names
 };
 
 }  // namespace perdure::pool

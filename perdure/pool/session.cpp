@@ -157,6 +157,7 @@ Status PoolFile::close_clean(std::uint64_t applied) {
     h.clean = 1;
     std::fill(std::begin(h.ring_head), std::end(h.ring_head), 0);
     if (heap_) h.heap_used = heap_->used_bytes();
+    if (!field_names_.empty() && !has_field_names(h, field_names_)) set_field_names(h, field_names_);
   });
 }
 

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 #include "perdure/perdure.hpp"
@@ -70,6 +71,32 @@ TEST(Create, WhatFailsLeavesNoFile) {
   EXPECT_TRUE(opened);
   EXPECT_GT(failed, 10);
   std::filesystem::remove_all(folder);
+}
+
+// An empty file becomes a pool; where that fails it is there as before.
+TEST(Create, WhatFailsLeavesAnEmptyFileEmpty) {
+  namespace fs = std::filesystem;
+  std::string folder = testing::TempDir() + "perdure-create-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const fs::path file = folder + "/pool";
+  std::ofstream(file).close();
+  fs::permissions(file, fs::perms(0640));
+  int failed = 0;
+  bool opened = false;
+  for (std::uint64_t more = 1 * MiB; !opened && more < 1024 * MiB; more += 2 * MiB) {
+    const int how = open_within(file, address_space() + more);
+    ASSERT_GE(how, 0) << "the child crashed with " << more / MiB << " MiB";
+    opened = how == 0;
+    if (opened) break;
+    ++failed;
+    ASSERT_TRUE(fs::exists(file)) << "removed the file with " << more / MiB << " MiB, outcome " << how;
+    EXPECT_EQ(fs::file_size(file), 0U) << more / MiB << " MiB, outcome " << how;
+    EXPECT_EQ(fs::status(file).permissions(), fs::perms(0640));
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);
+  }
+  EXPECT_TRUE(opened);
+  EXPECT_GT(failed, 10);
+  fs::remove_all(folder);
 }
 
 #endif

@@ -110,6 +110,10 @@ TEST(Layout, OfARoot) {
             "#1.2: ptr<#2> @16 8\n"
             "#2.0: u32 @0 4\n"
             "#2.1: u32 @4 4\n");
+  EXPECT_EQ(field_names_of<Everything>(),
+            "flag,bytes,pair{left,right},pairs{left,right},plain{a,b,colour,text},floats,head,any,nodes,triples,names,closed,work{a,b,"
+            "colour,text},"
+            "plains{a,b,colour,text},colours,#1{value,next,pair},#2{left,right}");
   EXPECT_EQ((layout_of<map<std::string, std::string>>()), "0: map<string,string,15>/1 @0 64\n");
   EXPECT_EQ(layout_of<p<Colour>>(), "0: enum:u16 @0 2\n");
 }

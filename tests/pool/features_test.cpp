@@ -138,7 +138,7 @@ TEST_F(Features, OptionalBitsAndTheirOwnersBytesAreKept) {
   rewrite([](Header& h) {
     h.features_optional = bits;
     h.reserved1 = 11;
-    h.reserved2[98] = 12;
+    h.reserved3[16] = 12;
   });
   opens(true);
   work_and_close();
@@ -147,7 +147,7 @@ TEST_F(Features, OptionalBitsAndTheirOwnersBytesAreKept) {
     EXPECT_EQ(h.applied, 7U);
     EXPECT_EQ(h.features_optional, bits);
     EXPECT_EQ(h.reserved1, 11U);
-    EXPECT_EQ(h.reserved2[98], 12U);
+    EXPECT_EQ(h.reserved3[16], 12U);
     EXPECT_EQ(feature_names(h), (std::vector<std::string>{"bit 20 (unknown, optional)", "bit 63 (unknown, optional)"}));
   }
 }
