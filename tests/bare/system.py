@@ -196,8 +196,9 @@ class System:
                 environment[name] = os.environ[name]
         if self.ccache:
             environment["CCACHE_DIR"] = "/ccache"
-            if as_user:  # the host's files are not the user's
+            if as_user:  # the host's files are not the user's: it reads them, and has its own folder for what is in the making
                 environment["CCACHE_READONLY"] = "1"
+                environment["CCACHE_TEMPDIR"] = "/tmp/ccache"
         inside = ["chroot", self.root, "/usr/bin/env", "-i", *(f"{k}={v}" for k, v in environment.items())]
         if as_user:
             inside += ["runuser", "-u", USER, "--"]
