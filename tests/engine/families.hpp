@@ -71,4 +71,10 @@ inline std::uint64_t ring_of_at_least(const Entry& e, std::uint64_t bytes) {
   return std::max(bytes, e.identity(config).least_ring);
 }
 
+/// Prints, for an engine on RTM, how many transactions the hardware committed: `./dev explore --htm` demands some.
+inline void print_hardware_commits(const engine::Entry& e, const engine::Stats& stats) {
+  if (e.tm == "htm")
+    std::printf("[          ] htm: %llu transactions committed without the lock\n", static_cast<unsigned long long>(stats.without_lock));
+}
+
 }  // namespace perdure::test

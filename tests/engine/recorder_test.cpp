@@ -91,6 +91,7 @@ TEST_P(Recorder, SaysWhatEachCommittedTransactionDid) {
       tx.free(tx(r.block));
     });
     aborts = pool.close().stats.aborts;
+    print_hardware_commits(GetParam(), pool.stats());
   }
   const auto trace = read(scratch.path("trace"));
   EXPECT_EQ(TraceEnd::closed, trace.header.end);
@@ -135,6 +136,7 @@ TEST_P(Recorder, HasTwoThreadsAndNothingOfTheirConflicts) {
     std::thread one(work), other(work);
     one.join(), other.join();
     aborts = pool.stats().aborts;
+    print_hardware_commits(GetParam(), pool.stats());
     pool.view([](auto& tx, const Root& r) { EXPECT_EQ(2 * each + 2 * ((each + 7) / 8), tx(r.word[0])); });
   }
   const auto trace = read(scratch.path("trace"));

@@ -324,6 +324,7 @@ TEST_P(Threads, AViewSeesOneStateWhileItsBlocksAreFreedAndReused) {
           }
       });
     }
+    print_hardware_commits(GetParam(), pool.stats());
     const CheckReport check = pool.check();
     EXPECT_TRUE(check.ok()) << check.problems.front();
   }
