@@ -20,7 +20,8 @@
  * they point to is read and written through a transaction only: never with * or ->. &p->field is fine: it only computes an address.
  *
  * ERRORS. A call that can fail returns a code, 0 for success; perdure_message() then gives the text. No call exits, prints, raises a
- * signal or lets a C++ exception out.
+ * signal or lets a C++ exception out. Every call lists its codes; each call on an open pool may also return
+ * PERDURE_TOO_MANY_THREADS, at a thread's first. PERDURE_OUT_OF_MEMORY: the call did nothing, or as it says.
  *
  * THREADS. A pool may be used by any number of threads at once (up to 256 in a process), except where a call says otherwise. A perdure_tx
  * belongs to the thread and the call it was passed to. A pool must not be used in a forked child (PERDURE_CLOSED): open it there.
@@ -39,23 +40,23 @@ extern "C" {
  * must expect codes that are newer than its perdure.h, and take one that it does not know for a failure. */
 typedef enum perdure_code {
   PERDURE_OK = 0,
-  PERDURE_IO = 1,             /* the operating system or the medium failed (errno's text is in the message) */
-  PERDURE_BUSY = 2,           /* somebody else has the pool open */
-  PERDURE_CORRUPT = 3,        /* bytes that were durable no longer check; nothing was changed */
-  PERDURE_INCOMPATIBLE = 4,   /* not a pool, newer version or feature, other layout, engine, endianness, or its address is taken */
-  PERDURE_FULL = 5,           /* no room: heap, max_size or disk; the transaction was rolled back */
-  PERDURE_TOO_BIG = 6,        /* a transaction that can't ever fit its log; rolled back */
-  PERDURE_READ_ONLY = 7,      /* a change was asked of something open for reading only, or of a view */
-  PERDURE_NOT_FOUND = 8,      /* the named file does not exist */
-  PERDURE_INVALID = 9,        /* an argument that makes no sense; the message says which */
-  PERDURE_UNSUPPORTED = 10,   /* this machine or build can't do that; the message says why */
-  PERDURE_POISONED = 11,      /* the medium failed earlier; the pool refuses until it is reopened */
-  PERDURE_EXISTS = 12,        /* asked to create what is there already */
-  PERDURE_CLOSED = 13,        /* this handle was carried through fork() */
-  PERDURE_OUT_OF_MEMORY = 14, /* DRAM ran out */
+  PERDURE_IO = 1,                /* the operating system or the medium failed (errno's text is in the message) */
+  PERDURE_BUSY = 2,              /* somebody else has the pool open */
+  PERDURE_CORRUPT = 3,           /* bytes that were durable no longer check; nothing was changed */
+  PERDURE_INCOMPATIBLE = 4,      /* not a pool, newer version or feature, other layout, engine, endianness, or its address is taken */
+  PERDURE_FULL = 5,              /* no room: heap, max_size or disk; the transaction was rolled back */
+  PERDURE_TOO_BIG = 6,           /* a transaction that can't ever fit its log; rolled back */
+  PERDURE_READ_ONLY = 7,         /* a change was asked of something open for reading only, or of a view */
+  PERDURE_NOT_FOUND = 8,         /* the named file does not exist */
+  PERDURE_INVALID = 9,           /* an argument that makes no sense; the message says which */
+  PERDURE_UNSUPPORTED = 10,      /* this machine or build can't do that; the message says why */
+  PERDURE_POISONED = 11,         /* the medium failed earlier; the pool refuses until it is reopened */
+  PERDURE_EXISTS = 12,           /* asked to create what is there already */
+  PERDURE_CLOSED = 13,           /* this handle was carried through fork() */
+  PERDURE_OUT_OF_MEMORY = 14,    /* DRAM ran out */
   PERDURE_TOO_MANY_THREADS = 15, /* more threads use the library at once than it has room for, or the system starts none */
-  PERDURE_ABORTED = -1,       /* the body asked for a rollback by returning other than 0 */
-  PERDURE_AGAIN = -2          /* inside a body only: the transaction met another, or the log makes room; it will run again; return soon */
+  PERDURE_ABORTED = -1,          /* the body asked for a rollback by returning other than 0 */
+  PERDURE_AGAIN = -2             /* inside a body only: a conflict, or the log has no room yet; it will run again; return soon */
 } perdure_code;
 
 /* C++: a fixed type, so that a value that is none of an enum's is an error the library can name. As wide as C's. */
@@ -70,7 +71,7 @@ typedef enum perdure_durability PERDURE_ENUM_BASE {
   PERDURE_DEFAULT = 0, /* the pool's own; at perdure_open: durable */
   PERDURE_DURABLE = 1, /* durable when the call returns */
   PERDURE_GROUP = 2,   /* as durable; commits that wait at the same time share a sync */
-  PERDURE_ASYNC = 3    /* returns at once; perdure_wait() tells when. Durable within some 10 ms without anybody waiting, in 2.5 s with combined records */
+  PERDURE_ASYNC = 3    /* returns at once; perdure_wait() tells when. Durable by itself within 10 ms, with combined records 2.5 s */
 } perdure_durability;
 #undef PERDURE_ENUM_BASE
 
@@ -119,7 +120,7 @@ const char* perdure_version(void);
  * until the thread's next failing call. A call that succeeds leaves it as it was. Texts over 1023 bytes are cut. */
 const char* perdure_message(void);
 
-/* "ok", "io", "busy", ..., "aborted", "again"; "unknown" for any other number. */
+/* "ok", "io", "busy", ..., "too_many_threads", "aborted", "again"; "unknown" for any other number. */
 const char* perdure_code_name(int code);
 
 /* The name of the n-th engine instance that perdure_options.engine takes; NULL past the last one. Where the machine lacks what it needs ("dudetm/htm":
@@ -130,7 +131,8 @@ const char* perdure_engine_at(size_t n);
 
 /* Opens the pool `path`, recovering it if it was not closed in order; makes it if there is none. *pool is set on success, else NULL.
  * RETURNS PERDURE_OK, IO, BUSY, CORRUPT, INCOMPATIBLE, FULL, READ_ONLY (read-only, but needs recovery), NOT_FOUND, EXISTS, INVALID,
- *   UNSUPPORTED, OUT_OF_MEMORY. A pool that is refused was not written to.
+ *   UNSUPPORTED, OUT_OF_MEMORY (DRAM or address space), TOO_MANY_THREADS. A pool that is refused was not written to; one whose
+ *   recovery failed is as it was, or recovered. A new one has left no file, unless its removal failed, too.
  * Where the environment's PERDURE_TRACE names a file, what the pool's transactions do is recorded there for `perdure advise` (docs/advise.md).
  * THREADS: any; two openings of one pool at once: one of them is PERDURE_BUSY. */
 int perdure_open(const char* path, const perdure_options* options, perdure_pool** pool);
@@ -153,17 +155,19 @@ typedef struct perdure_stats {
 
 /* Checkpoints, marks the pool clean, closes it and frees the handle, whatever it returns. `last` (may be NULL) receives the counters.
  * After a failure the pool is as a crash leaves it: what was acknowledged is kept, and the next opening recovers.
- * RETURNS PERDURE_OK, IO, POISONED, CLOSED (forked child). Closing NULL does nothing.
+ * RETURNS PERDURE_OK, IO, BUSY (SoftWrAP: a transaction that makes no call), POISONED, OUT_OF_MEMORY; INVALID (inside a body) and
+ *   CLOSED (forked child), which leave the handle. Closing NULL does nothing.
  * THREADS: no other call may be in progress or follow. */
 int perdure_close(perdure_pool* pool, perdure_stats* last);
 
 /* The name of the instance that the pool runs: "shadow". Valid while the pool is open. */
 const char* perdure_engine(const perdure_pool* pool);
 
+/* RETURNS PERDURE_OK, OUT_OF_MEMORY. */
 int perdure_get_stats(perdure_pool* pool, perdure_stats* stats);
 
 /* Brings the data up to date on the medium and empties the log, beside running transactions; not from inside a body (PERDURE_INVALID).
- * RETURNS PERDURE_OK, IO, POISONED, CLOSED, INVALID. */
+ * RETURNS PERDURE_OK, IO, BUSY (as perdure_close), POISONED, CLOSED, INVALID, OUT_OF_MEMORY: the log is then as it was, or partly empty. */
 int perdure_checkpoint(perdure_pool* pool);
 
 /* ---- transactions --------------------------------------------------------------------------------------------------------------- */
@@ -177,13 +181,14 @@ typedef int perdure_body(perdure_tx* tx, void* arg);
 /* Runs body(tx, arg) as a transaction. `id` (may be NULL) receives its number: a receipt, that perdure_wait() and others take.
  * Inside another update's body on the same pool it joins that one: *id is PERDURE_NO_ID, and a body that returns non-zero rolls all of it back.
  * RETURNS PERDURE_OK when it is committed (and durable, where so asked); PERDURE_ABORTED: the body said so. The rest is rolled back too:
- *   FULL, TOO_BIG, READ_ONLY, INVALID (also: an update inside a view), POISONED, CLOSED, OUT_OF_MEMORY. After PERDURE_POISONED from this very call
- *   the transaction may turn out, after reopening, to be durable or not. */
+ *   FULL, TOO_BIG, READ_ONLY, INVALID (also: an update inside a view), POISONED, CLOSED, OUT_OF_MEMORY (DRAM or address space), IO (the pool
+ *   can't grow), BUSY (SoftWrAP: it held others up for too long). After PERDURE_POISONED from this very call the transaction may turn
+ *   out, after reopening, to be durable or not; after any other code nothing has changed. */
 int perdure_update(perdure_pool* pool, perdure_durability when, perdure_body* body, void* arg, perdure_id* id);
 
 /* Runs body(tx, arg) as a read-only transaction: it sees one consistent state and writes nothing to the medium. With PERDURE_DURABLE or
  * PERDURE_GROUP, what it saw is durable when the call returns; PERDURE_DEFAULT and PERDURE_ASYNC don't wait.
- * RETURNS PERDURE_OK, ABORTED (the body returned non-zero), INVALID, POISONED, CLOSED. */
+ * RETURNS PERDURE_OK, ABORTED (the body returned non-zero), INVALID, POISONED, CLOSED, OUT_OF_MEMORY, BUSY (as perdure_update). */
 int perdure_view(perdure_pool* pool, perdure_durability when, perdure_body* body, void* arg);
 
 /* ---- inside a body --------------------------------------------------------------------------------------------------------------
@@ -203,7 +208,8 @@ perdure_pool* perdure_pool_of(perdure_tx* tx);
 int perdure_status(const perdure_tx* tx);
 
 /* Copies n bytes of the pool to `to`, or from `from` to the pool; any alignment.
- * RETURNS PERDURE_OK, AGAIN, INVALID (outside the pool's data), TOO_BIG, READ_ONLY (a write in a view). On failure *to is zeros. */
+ * RETURNS PERDURE_OK, AGAIN, INVALID (outside the pool's data), TOO_BIG, READ_ONLY (a write in a view), POISONED, OUT_OF_MEMORY,
+ *   BUSY. On failure *to is zeros. */
 int perdure_read(perdure_tx* tx, void* to, const void* from, size_t n);
 int perdure_write(perdure_tx* tx, void* to, const void* from, size_t n);
 
@@ -216,12 +222,12 @@ void* perdure_read_pointer(perdure_tx* tx, const void* from);
 int perdure_write_pointer(perdure_tx* tx, void* to, const void* value);
 
 /* A block of at least n bytes, uninitialised, 16-aligned, 64-aligned where n is a multiple of 64. Taken back if the transaction does not commit.
- * RETURNS NULL on failure: PERDURE_FULL, READ_ONLY (see perdure_status). */
+ * RETURNS NULL on failure: PERDURE_AGAIN, FULL, READ_ONLY, IO, TOO_BIG, POISONED, OUT_OF_MEMORY, BUSY (see perdure_status). */
 void* perdure_alloc(perdure_tx* tx, size_t n);
 
 /* Frees a block that perdure_alloc() returned, in this transaction or an earlier one; NULL does nothing. What it held may be used again
  * once the transaction has committed.
- * RETURNS PERDURE_OK, AGAIN, INVALID (no allocated block starts there), READ_ONLY. */
+ * RETURNS PERDURE_OK, AGAIN, INVALID (no allocated block starts there), READ_ONLY, TOO_BIG, POISONED, OUT_OF_MEMORY, BUSY. */
 int perdure_free(perdure_tx* tx, void* block);
 
 /* ---- receipts -------------------------------------------------------------------------------------------------------------------
@@ -229,7 +235,8 @@ int perdure_free(perdure_tx* tx, void* block);
  * and "volatile/htm" are times: with gaps, and of one session, the next one's may be lower. Engine "volatile" has no durability: there waiting
  * returns at once, and perdure_durable_id() stays 0. */
 
-/* Returns when transaction `id` is durable. RETURNS PERDURE_OK, INVALID (a number that no transaction has), POISONED, CLOSED. Not inside a body. */
+/* Returns when transaction `id` is durable. RETURNS PERDURE_OK, INVALID (a number that no transaction has), POISONED, CLOSED,
+ * OUT_OF_MEMORY. Not inside a body. */
 int perdure_wait(perdure_pool* pool, perdure_id id);
 
 /* 1 when transaction `id`, whose update has returned, is durable, else 0. Never waits. */

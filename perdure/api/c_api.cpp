@@ -42,7 +42,8 @@ using namespace perdure;
 static_assert(PERDURE_NO_ID == engine::joined);
 static_assert(PERDURE_IO == static_cast<int>(Code::io) && PERDURE_CORRUPT == static_cast<int>(Code::corrupt) &&
               PERDURE_FULL == static_cast<int>(Code::full) && PERDURE_INVALID == static_cast<int>(Code::invalid) &&
-              PERDURE_POISONED == static_cast<int>(Code::poisoned) && PERDURE_OUT_OF_MEMORY == static_cast<int>(Code::out_of_memory));
+              PERDURE_POISONED == static_cast<int>(Code::poisoned) && PERDURE_OUT_OF_MEMORY == static_cast<int>(Code::out_of_memory) &&
+              PERDURE_TOO_MANY_THREADS == static_cast<int>(Code::too_many_threads));
 
 constinit thread_local char last_message[1024] = "";
 constinit thread_local perdure_tx* innermost = nullptr;
@@ -244,7 +245,7 @@ const char* perdure_message(void) { return last_message; }
 const char* perdure_code_name(int code) {
   if (code == PERDURE_ABORTED) return "aborted";
   if (code == PERDURE_AGAIN) return "again";
-  return code >= 0 && code <= PERDURE_OUT_OF_MEMORY ? name(static_cast<Code>(code)).data() : "unknown";  // literals: terminated
+  return code >= 0 && code <= PERDURE_TOO_MANY_THREADS ? name(static_cast<Code>(code)).data() : "unknown";  // literals: terminated
 }
 const char* perdure_engine_at(size_t n) {
   const auto all = perdure::engine::registered();
@@ -262,9 +263,9 @@ int perdure_open(const char* path, const perdure_options* given, perdure_pool** 
     // The text that layout_of<T>() makes for a T that states its layout_id.
     ErasedPool::Root root{std::string("0: ") + (o.layout != nullptr ? o.layout : "bytes") + " @0 " + std::to_string(o.root_bytes) + "\n",
                           o.root_bytes, (o.flags & PERDURE_ANY_LAYOUT) != 0};
+    auto pool = std::make_unique<perdure_pool>();  // first: where there is no memory for it, no file is made
     auto opened = ErasedPool::open(path, options, root);
     if (!opened) return fail(opened.status());
-    auto pool = std::make_unique<perdure_pool>();
     pool->impl = std::move(*opened);
     pool->durability = options.durability;
     auto& file = pool->impl->file();

@@ -14,7 +14,7 @@
 // when transactions conflict; here the call throws DtmConflict, rolled back, and transaction() runs its function again. dtmAbort does not run again.
 // A scalar smaller than a word is stored with the rest of its word.
 // Not in the paper's five, though in its text: pmalloc and pfree (3.5), the durable id (3.2).
-// Errors: as Pool's; `invalid` for a call out of place. Whatever else a call throws: the transaction has been rolled back.
+// Errors: as Pool's, and std::bad_alloc from the constructor, too; `invalid` for a call out of place. Whatever else a call throws: the transaction has been rolled back.
 // Thread safety: every call from any thread.
 #pragma once
 

@@ -31,6 +31,10 @@ Status no_thread(const std::string& path, const std::system_error& e) {
                  "let threads or processes end, or raise `ulimit -u`");
 }
 
+// Recovery does not look at what each of its fences says: where one has failed, the next one says
+// `poisoned`. Of an opening that is a failure of the medium like any other.
+Status of_the_medium(const Status& s) noexcept { return s.code() == Code::poisoned ? failure(Code::io, "", s.message()) : s; }
+
 // Before a byte is written.
 Status runs_here(const std::string& path, const Entry& e) {
   const Status s = e.runs_here();
@@ -183,10 +187,10 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
     return failure(Code::corrupt, path, "a pool of engine '" + family + "' without a log ring", "one or more", "restore it from a copy");
   if (!opened.file->read_only())
     if (Status s = engine::recover(*chosen, *opened.file, opened.recovery, {options.recovery_threads, options.recovery_progress}); !s.ok())
-      return s;
+      return of_the_medium(s);
   if (!opened.file->read_only() && chosen->prepare_log != nullptr)
-    if (Status s = chosen->prepare_log(*opened.file); !s.ok()) return s;
-  if (Status s = opened.file->start_session(chosen->view, opened.config.shadow_size != 0); !s.ok()) return s;
+    if (Status s = chosen->prepare_log(*opened.file); !s.ok()) return of_the_medium(s);
+  if (Status s = opened.file->start_session(chosen->view, opened.config.shadow_size != 0); !s.ok()) return of_the_medium(s);
   opened.file->keep();
   return opened;
 }
@@ -195,7 +199,7 @@ Status opening_failed(const std::string& path) {
   try {
     throw;
   } catch (const error& e) {
-    return e.status();
+    return of_the_medium(e.status());
   } catch (const std::bad_alloc&) {
     return failure(Code::out_of_memory, path, "not enough memory to open the pool");
   } catch (const std::system_error& e) {

@@ -6,6 +6,12 @@
 // rolls back and passes on. Nesting is flat. A lambda is compiled for the listed engines only.
 // Thread safety: update, view, stats, checkpoint, durable_id from any thread at once; close and the destructor when nobody else is in.
 // A transaction must not wait for another thread's transaction.
+//
+// Errors: each call lists the codes of perdure::error that it throws. Every call on an open pool may
+// also give `poisoned` (the medium failed earlier, or a thread of the pool found no memory), `closed`
+// and, from a thread's first call on, `too_many_threads`. Where the allocator has no memory, calls
+// throw std::bad_alloc, and say what that means; calls that return a Status or a Result for an error
+// of opening give `out_of_memory` for it. Nothing else is thrown, but by the caller's own functions.
 #pragma once
 
 #include <algorithm>
@@ -91,8 +97,11 @@ class Pool<Root, engines<Instances...>> {
   static_assert(std::is_trivially_destructible_v<Root>, "perdure::Pool: a root object has no destructor");
 
  public:
-  /// Opens or creates the pool. Throws perdure::error (io, busy, corrupt, incompatible, full, read_only, not_found, exists, invalid).
+  /// Opens or creates the pool. Throws perdure::error and nothing else: io, busy, corrupt, incompatible, full, read_only, not_found,
+  /// exists, invalid, unsupported, out_of_memory (DRAM or address space), too_many_threads. After it an existing pool is as it was, or
+  /// recovered; a new one has left no file, unless its removal failed, too.
   static Pool open(const std::string& path, const Options& options = {}) { return try_open(path, options).value(); }
+  /// open() with the failure as a Status. Throws nothing.
   static Result<Pool> try_open(const std::string& path, const Options& options = {}) { return try_open_on(path, options, nullptr, false); }
   /// On a medium the caller made (tests, crash exploration).
   static Result<Pool> try_open_on(const std::string& path, const Options& options, std::unique_ptr<medium::Medium> medium, bool fresh) {
@@ -137,11 +146,14 @@ class Pool<Root, engines<Instances...>> {
     }
     return *this;
   }
-  /// Closes in order if close() was not called; what goes wrong then is not told (the next opening recovers).
+  /// Closes in order if close() was not called; what goes wrong then is not told (the next opening recovers). Throws nothing.
   ~Pool() { shut(); }
 
   /// Runs f(tx, root) as a transaction; returns a receipt with f's value (of a tx(field) its value).
-  /// Throws what f throws, and perdure::error.
+  /// Throws what f throws. Throws perdure::error, after which nothing has changed: full, too_big, out_of_memory (address space for a pool
+  /// that grows), io (it can't grow), busy (SoftWrAP: Options::long_wrap_ms), read_only, invalid (inside a view). The one exception is
+  /// `poisoned`: the transaction may turn out, when the pool is opened again, to be durable or not. Throws std::bad_alloc where the allocator has no memory:
+  /// nothing has changed, and the pool goes on. Once a transaction has committed its update() throws nothing but `poisoned`.
   template <class F>
   auto update(F&& f) {
     return update(durability_, std::forward<F>(f));
@@ -171,7 +183,7 @@ class Pool<Root, engines<Instances...>> {
       }
     });
   }
-  /// update() with the failure as a Status; what f throws still passes.
+  /// update() with the perdure::error as a Status; what f throws still passes, as does std::bad_alloc.
   template <class F>
   auto try_update(F&& f) -> Result<decltype(this->update(std::forward<F>(f)))> {
     try {
@@ -181,7 +193,8 @@ class Pool<Root, engines<Instances...>> {
     }
   }
 
-  /// Runs f(tx, root) as a read-only transaction over one consistent state; returns what f returns.
+  /// Runs f(tx, root) as a read-only transaction over one consistent state; returns what f returns. Throws what f throws, perdure::error
+  /// (the header's codes), and std::bad_alloc.
   template <class F>
   auto view(F&& f) {
     return view(Durability::async, std::forward<F>(f));
@@ -215,7 +228,8 @@ class Pool<Root, engines<Instances...>> {
     });
   }
 
-  /// Checkpoints, marks the pool clean, and refuses work from then on. Receipts stay valid. Throws perdure::error when it could not.
+  /// Checkpoints, marks the pool clean, and refuses work from then on. Receipts stay valid. Throws perdure::error when it could not (io, or
+  /// invalid inside a transaction), or std::bad_alloc. After that what was acknowledged is kept: by the destructor, or the next opening's recovery.
   CloseReport close() {
     const auto start = std::chrono::steady_clock::now();
     CloseReport report;
@@ -228,14 +242,16 @@ class Pool<Root, engines<Instances...>> {
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return report;
   }
+  /// Throws std::bad_alloc.
   [[nodiscard]] Stats stats() {
     return with([](auto& running) { return running.engine->stats(); });
   }
-  /// Every transaction with an id <= this is durable.
+  /// Every transaction with an id <= this is durable. Throws nothing.
   [[nodiscard]] std::uint64_t durable_id() {
     return with([](auto& running) { return running.durable_now(); });
   }
-  /// Brings home up to date and empties the log, beside running transactions.
+  /// Brings home up to date and empties the log, beside running transactions. Throws perdure::error (io, invalid inside a transaction,
+  /// busy as update()), and std::bad_alloc: the log is then as it was, or partly empty.
   void checkpoint() {
     with([](auto& running) {
       outside(running, "checkpoint()");
@@ -253,7 +269,7 @@ class Pool<Root, engines<Instances...>> {
     });
   }
   /// Audits the heap, walks the root's containers, compares: leaks, double use, broken invariants. Whatever the data is, no read leaves the pool. Run it when no
-  /// thread updates.
+  /// thread updates. Throws as view(), and std::bad_alloc.
   [[nodiscard]] CheckReport check() {
     const auto* const base = file().view();
     OwnedBlocks owned;

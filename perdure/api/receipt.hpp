@@ -37,10 +37,12 @@ class ReceiptBase {
   /// Ids of `dudetm/htm` and `volatile/htm` are stamps: 64 bits wide, with gaps, and of one session; the next one's may be lower.
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
   [[nodiscard]] bool durable() const noexcept { return source_ != nullptr && source_->is_durable(id_); }
-  /// Returns when the transaction is durable; throws error(poisoned) when the medium failed before.
+  /// Returns when the transaction is durable; throws error(poisoned) when the medium failed before, error(invalid) for a nested update's
+  /// receipt, and nothing else.
   void wait() const { try_wait().or_throw(); }
   [[nodiscard]] Status try_wait() const { return source_ == nullptr ? nested() : source_->wait_durable(id_); }
-  /// Has executor(g) run g() when the transaction is durable; g calls f(Status).
+  /// Has executor(g) run g() when the transaction is durable, or can't become so; g calls f(Status). Throws error(too_many_threads) or
+  /// std::bad_alloc, after which f is not called.
   template <class Executor, class F>
   void then(Executor executor, F f) const {
     when([executor = std::move(executor), f = std::move(f)](Status status) mutable {

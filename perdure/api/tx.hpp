@@ -188,7 +188,7 @@ class Tx : public ReadTx<Context> {
     if (n > 0) part(at, in, n);
   }
 
-  /// An uninitialised block of at least n bytes, 16-aligned, 64-aligned where n is a multiple of 64. Throws error(full): update() rolls back.
+  /// An uninitialised block of at least n bytes, 16-aligned, 64-aligned where n is a multiple of 64. Throws error(full, out_of_memory, io), or std::bad_alloc: update() rolls back.
   [[nodiscard]] std::byte* alloc(std::size_t n) { return context_.alloc(n); }
   /// Frees a block that alloc returned, in this transaction or an earlier one. Throws error(invalid) for any other address.
   void free(void* block) { context_.free(block); }

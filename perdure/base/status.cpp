@@ -1,10 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "perdure/base/status.hpp"
 
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 namespace perdure {
+namespace {
+
+constexpr std::size_t codes = static_cast<std::size_t>(Code::too_many_threads) + 1;
+
+// By code, never destroyed.
+const Status& spare_status(Code code) noexcept {
+  static const auto* const all = [] {
+    auto* const made = new std::array<Status, codes>;
+    for (std::size_t i = 0; i < codes; ++i) (*made)[i] = Status::without_memory(static_cast<Code>(i));
+    return made;
+  }();
+  return (*all)[static_cast<std::size_t>(code)];
+}
+[[maybe_unused]] const Status& made_early = spare_status(Code::ok);  // while there is memory
+
+}  // namespace
 
 std::string_view name(Code code) noexcept {
   switch (code) {
@@ -28,13 +46,45 @@ std::string_view name(Code code) noexcept {
   return "unknown";
 }
 
-Status::Status(Code code, std::string message)
-    : detail_(code == Code::ok ? nullptr : std::make_unique<Detail>(Detail{code, std::move(message)})) {}
+// One for each code, never destroyed.
+const Status::Detail& Status::spare(Code code) noexcept {
+  static const auto* const all = [] {
+    auto* const made = new std::array<Detail, codes>;
+    for (std::size_t i = 0; i < codes; ++i) {
+      const auto c = static_cast<Code>(i);
+      (*made)[i] = {c, std::string(name(c)) + ": there was no memory for more of the message"};
+    }
+    return made;
+  }();
+  return (*all)[static_cast<std::size_t>(code)];
+}
 
-Status::Status(const Status& other) : detail_(other.detail_ ? std::make_unique<Detail>(*other.detail_) : nullptr) {}
+Status Status::without_memory(Code code) noexcept {
+  Status s;
+  if (code != Code::ok) s.detail_.reset(&spare(code));
+  return s;
+}
 
-Status& Status::operator=(const Status& other) {
-  if (this != &other) detail_ = other.detail_ ? std::make_unique<Detail>(*other.detail_) : nullptr;
+void Status::Drop::operator()(const Detail* detail) const noexcept {
+  if (detail != &spare(detail->code)) delete detail;
+}
+
+Status::Status(Code code, std::string message) noexcept {
+  if (code == Code::ok) return;
+  const Detail* const made = new (std::nothrow) Detail{code, std::move(message)};
+  detail_.reset(made != nullptr ? made : &spare(code));
+}
+
+Status::Status(const Status& other) noexcept {
+  if (!other.ok()) try {
+      detail_.reset(new Detail(*other.detail_));
+    } catch (const std::bad_alloc&) {
+      detail_.reset(&spare(other.code()));
+    }
+}
+
+Status& Status::operator=(const Status& other) noexcept {
+  if (this != &other) *this = Status(other);
   return *this;
 }
 
@@ -47,24 +97,40 @@ void Status::or_throw() const {
   if (!ok()) throw error(*this);
 }
 
-Status failure(Code code, std::string_view file, std::string_view found, std::string_view expected, std::string_view advice) {
-  std::string text;
-  if (!file.empty()) text.append(file).append(": ");
-  text.append(found);
-  if (!expected.empty()) text.append(", expected ").append(expected);
-  if (!advice.empty()) text.append("; ").append(advice);
-  return {code, std::move(text)};
+error::error(Status status) noexcept {
+  const Code code = status.code();
+  try {
+    status_ = std::make_shared<const Status>(std::move(status));
+  } catch (const std::bad_alloc&) {
+    status_ = std::shared_ptr<const Status>(std::shared_ptr<void>(), &spare_status(code));  // owned by nobody
+  }
 }
 
-Status system_failure(std::string_view file, std::string_view call, int err, std::string_view advice) {
+Status failure(Code code, std::string_view file, std::string_view found, std::string_view expected, std::string_view advice) noexcept {
+  try {
+    std::string text;
+    if (!file.empty()) text.append(file).append(": ");
+    text.append(found);
+    if (!expected.empty()) text.append(", expected ").append(expected);
+    if (!advice.empty()) text.append("; ").append(advice);
+    return {code, std::move(text)};
+  } catch (const std::bad_alloc&) {
+    return Status::without_memory(code);
+  }
+}
+
+Status system_failure(std::string_view file, std::string_view call, int err, std::string_view advice) noexcept {
   Code code = Code::io;
   if (err == ENOSPC || err == EDQUOT) code = Code::full;
   if (err == ENOENT) code = Code::not_found;
   if (err == ENOMEM) code = Code::out_of_memory;
   if (err == EROFS) code = Code::read_only;
   if (advice.empty() && err == EMFILE) advice = "raise the process's limit of open files (`ulimit -n`), or close some";
-  std::string found = std::string(call) + " failed: " + std::strerror(err);
-  return failure(code, file, found, {}, advice);
+  try {
+    return failure(code, file, std::string(call) + " failed: " + std::strerror(err), {}, advice);
+  } catch (const std::bad_alloc&) {
+    return Status::without_memory(code);
+  }
 }
 
 }  // namespace perdure

@@ -43,13 +43,14 @@ enum class Code : std::uint8_t {
 /// "io", "busy", ...
 [[nodiscard]] std::string_view name(Code code) noexcept;
 
-/// Success, or a code and a message. Moving and testing success cost a pointer.
+/// Success, or a code and a message. Moving and testing success cost a pointer. No operation throws: where there is no memory for the
+/// message, the code remains, with a message that says so.
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
-  Status(Code code, std::string message);
-  Status(const Status& other);
-  Status& operator=(const Status& other);
+  Status(Code code, std::string message) noexcept;
+  Status(const Status& other) noexcept;
+  Status& operator=(const Status& other) noexcept;
   Status(Status&&) noexcept = default;
   Status& operator=(Status&&) noexcept = default;
   ~Status() = default;
@@ -58,6 +59,8 @@ class [[nodiscard]] Status {
   explicit operator bool() const noexcept { return ok(); }
   [[nodiscard]] Code code() const noexcept { return detail_ ? detail_->code : Code::ok; }
   [[nodiscard]] const std::string& message() const noexcept;
+  /// The failure `code` with a message that needs no memory.
+  [[nodiscard]] static Status without_memory(Code code) noexcept;
 
   /// Throws perdure::error unless ok.
   void or_throw() const;
@@ -67,26 +70,30 @@ class [[nodiscard]] Status {
     Code code;
     std::string message;
   };
-  std::unique_ptr<Detail> detail_;
+  struct Drop {
+    void operator()(const Detail* detail) const noexcept;  // all but without_memory()'s
+  };
+  static const Detail& spare(Code code) noexcept;
+  std::unique_ptr<const Detail, Drop> detail_;
 };
 
 /// A failure in the house's form: "FILE: found X, expected Y; do Z". Empty parts are left out.
 [[nodiscard]] Status failure(Code code, std::string_view file, std::string_view found, std::string_view expected = {},
-                             std::string_view advice = {});
+                             std::string_view advice = {}) noexcept;
 
 /// A failed system call: "FILE: CALL failed: strerror(err); do Z", code `io` (ENOSPC/EDQUOT: full, ENOENT: not_found, ENOMEM: out_of_memory).
-[[nodiscard]] Status system_failure(std::string_view file, std::string_view call, int err, std::string_view advice = {});
+[[nodiscard]] Status system_failure(std::string_view file, std::string_view call, int err, std::string_view advice = {}) noexcept;
 
-/// What open(), update() and their like throw.
+/// What open(), update() and their like throw. Making and copying one needs no memory: it throws nothing else in its place.
 class error : public std::exception {
  public:
-  explicit error(Status status) : status_(std::make_shared<Status>(std::move(status))) {}
+  explicit error(Status status) noexcept;
   [[nodiscard]] const char* what() const noexcept override { return status_->message().c_str(); }
   [[nodiscard]] Code code() const noexcept { return status_->code(); }
   [[nodiscard]] const Status& status() const noexcept { return *status_; }
 
  private:
-  std::shared_ptr<Status> status_;  // shared: copying an exception must not throw
+  std::shared_ptr<const Status> status_;  // shared: copying an exception must not throw
 };
 
 /// A T or the Status that says why there is none.

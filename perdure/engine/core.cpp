@@ -15,9 +15,8 @@ Live& live() {
   return *all;
 }
 
-Status failed_earlier(const pool::PoolFile& file, const std::string& how) {
-  return failure(Code::poisoned, file.path(), "the medium failed earlier" + how, {},
-                 "close the pool and open it again: what was acknowledged is kept");
+Status failed_earlier(const pool::PoolFile& file, std::string_view how) noexcept {
+  return failure(Code::poisoned, file.path(), how, {}, "close the pool and open it again: what was acknowledged is kept");
 }
 
 std::string name_of(const pool::Header& h) { return {h.engine, strnlen(h.engine, sizeof h.engine)}; }
@@ -52,7 +51,7 @@ void Core::poison(const Status& status) noexcept {
   state_.fetch_or(poisoned_bit, std::memory_order_release);  // pairs with why(). First: no memory is no reason to go on
   if (!failure_.ok() || status.ok()) return;
   try {
-    failure_ = failed_earlier(file, " (" + status.message() + ")");
+    failure_ = failed_earlier(file, "the medium failed earlier (" + status.message() + ")");
   } catch (const std::bad_alloc&) {  // why() says it without the medium's words
   }
 }
@@ -63,7 +62,7 @@ void Core::lost(std::uint64_t id, const Status& status) noexcept {
   poison(status);
 }
 
-Status Core::why() const {
+Status Core::why() const noexcept {
   const std::uint32_t state = state_.load(std::memory_order_acquire);  // pairs with poison
   if (state & forked_bit)
     return failure(Code::closed, file.path(), "this handle was carried through fork()", "a pool opened in this process",
@@ -71,7 +70,7 @@ Status Core::why() const {
   if (state & poisoned_bit) {
     const std::lock_guard lock(mutex_);
     if (!failure_.ok()) return failure_;
-    return failed_earlier(file, {});
+    return failed_earlier(file, "the medium failed earlier");
   }
   if (state & closed_bit) return failure(Code::closed, file.path(), "the pool is closed", {}, "open it again");
   return {};

@@ -53,7 +53,8 @@ class Core {
   [[nodiscard]] bool forked() const noexcept { return __builtin_expect((state() & forked_bit) != 0, 0); }
   /// Throws what state() means.
   [[noreturn]] void refuse() const;
-  [[nodiscard]] Status why() const;
+  /// The same as a Status. Needs no memory: after a commit nothing else may be thrown in its place.
+  [[nodiscard]] Status why() const noexcept;
   /// After a medium's failure (law L9): the first failure is kept and named by all later ones.
   void poison(const Status& status) noexcept;
   [[nodiscard]] bool poisoned() const noexcept { return __builtin_expect((state() & poisoned_bit) != 0, 0); }

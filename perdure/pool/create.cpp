@@ -321,13 +321,23 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who, const File
   for (int attempt = 0; attempt < 100; ++attempt) {
     auto creating = FileLock::acquire(lock_path, FileLock::Mode::create, how.path);
     if (!creating.ok()) return creating.status();
-    if (!creating->is_file(lock_path)) continue;  // its last holder has just removed the name
+    bool is_it = false;
+    // Where that fails the name may be another creator's: it stays, for the next one to remove.
+    if (Status s = creating->look_at(lock_path.c_str(), is_it); !s.ok()) return s;
+    if (!is_it) continue;  // its last holder has just removed the name
     Cleaner cleaner{lock_path, &working};
-    struct stat st = {};
-    const auto taken = [&] {
-      return empty != nullptr ? !empty->is_file(*path) || !empty_file(empty->fd()) : ::lstat(path->c_str(), &st) == 0;
+    // Whether the name is another's.
+    const auto look_for_others = [&](bool& taken) -> Status {
+      struct stat st = {};
+      if (empty == nullptr) return taken = ::lstat(path->c_str(), &st) == 0, Status();
+      bool is_ours = false;
+      Status s = empty->look_at(path->c_str(), is_ours);
+      taken = !is_ours || !empty_file(empty->fd());
+      return s;
     };
-    if (taken()) return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without must_create");
+    bool taken = false;
+    if (Status s = look_for_others(taken); !s.ok()) return s;
+    if (taken) return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without must_create");
     if (::unlink(working.c_str()) != 0 && errno != ENOENT) return system_failure(working, "unlink", errno);  // a killed creator's
 
     medium::OpenMedium m;
@@ -351,7 +361,8 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who, const File
     if (!lock.ok()) return lock.status();
     if (empty != nullptr) {
       if (Status s = take_rights(*empty, *lock, how.path); !s.ok()) return s;
-      if (taken()) return failure(Code::exists, how.path, "a file that was empty, and is not any more", "an empty file", "open it again");
+      if (Status s = look_for_others(taken); !s.ok()) return s;
+      if (taken) return failure(Code::exists, how.path, "a file that was empty, and is not any more", "an empty file", "open it again");
     }
     // Other processes of this library can't write the empty file, which is locked.
     if (const int err = empty != nullptr ? (::rename(working.c_str(), path->c_str()) == 0 ? 0 : errno) : name_file(working, *path);

@@ -170,9 +170,14 @@ Result<FileLock> FileLock::acquire(const std::string& path, Mode mode, const std
   return lock;
 }
 
-bool FileLock::is_file(const std::string& path) const noexcept {
+Status FileLock::look_at(const char* path, bool& is_it) const noexcept {
   struct stat mine = {}, theirs = {};
-  return held() && ::fstat(fd_, &mine) == 0 && ::stat(path.c_str(), &theirs) == 0 && identity_of(mine) == identity_of(theirs);
+  is_it = false;
+  if (!held()) return {};
+  if (::fstat(fd_, &mine) != 0) return system_failure(path, "fstat", errno);
+  if (::stat(path, &theirs) != 0) return errno == ENOENT || errno == ENOTDIR ? Status() : system_failure(path, "stat", errno);
+  is_it = identity_of(mine) == identity_of(theirs);
+  return {};
 }
 
 void FileLock::renamed(const std::string& path) {

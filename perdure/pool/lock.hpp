@@ -37,8 +37,8 @@ class FileLock {
 
   [[nodiscard]] bool held() const noexcept { return id_ != 0; }
   [[nodiscard]] int fd() const noexcept { return fd_; }  ///< stale in a forked child
-  /// Does `path` name the locked file (now)?
-  [[nodiscard]] bool is_file(const std::string& path) const noexcept;
+  /// Sets `is_it`: whether `path` names the locked file now. An error where the system does not say.
+  [[nodiscard]] Status look_at(const char* path, bool& is_it) const noexcept;
   /// From now on messages call it so: the file was renamed.
   void renamed(const std::string& path);
   void release() noexcept;

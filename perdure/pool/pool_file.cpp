@@ -43,8 +43,9 @@ PoolFile::~PoolFile() {
 void PoolFile::remove_file() noexcept {
   char real[PATH_MAX];  // behind a symbolic link
   struct stat st = {};
+  bool is_it = false;
   if (lock_.held() && ::fstat(lock_.fd(), &st) == 0 && S_ISREG(st.st_mode) && ::realpath(path_.c_str(), real) != nullptr &&
-      lock_.is_file(real))
+      lock_.look_at(real, is_it).ok() && is_it)
     ::unlink(real);
 }
 
@@ -67,7 +68,10 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Iden
       pool->created_ = pool->provisional_ = true;
       pool->was_empty_file_ = empty;
     } else if (made.code() == Code::exists && !how.must_create) {
-      if (!empty || !lock->is_file(how.path)) lock = FileLock::acquire(how.path, mode, how.path);  // another creator was faster
+      bool is_it = false;
+      if (empty)
+        if (Status s = lock->look_at(how.path.c_str(), is_it); !s.ok()) return s;
+      if (!is_it) lock = FileLock::acquire(how.path, mode, how.path);  // another creator was faster
     } else {
       return made.status();
     }
@@ -106,8 +110,9 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Iden
   if (pool->header_.clean == 1) m.load_bytes = first_ring;  // the rings hold nothing: the next session's seeds match none of it
   auto medium = medium::open_medium(m);
   if (!medium.ok()) return medium.status();
-  if (!pool->lock_.is_file(how.path))
-    return failure(Code::busy, how.path, "the file was replaced by another while it was being opened", {}, "open it again");
+  bool is_it = false;
+  if (Status s = pool->lock_.look_at(how.path.c_str(), is_it); !s.ok()) return s;
+  if (!is_it) return failure(Code::busy, how.path, "the file was replaced by another while it was being opened", {}, "open it again");
   pool->medium_ = std::move(*medium);
   auto opened = finish_open(std::move(pool), who);
   if (opened.ok()) (*opened)->keep();

@@ -181,6 +181,7 @@ int main(void) {
   char path[128];
   size_t i, j;
   CHECK(strcmp(perdure_code_name(PERDURE_TOO_BIG), "too_big") == 0 && strcmp(perdure_code_name(PERDURE_AGAIN), "again") == 0);
+  CHECK(strcmp(perdure_code_name(PERDURE_TOO_MANY_THREADS), "too_many_threads") == 0);
   CHECK(strcmp(perdure_code_name(99), "unknown") == 0 && strcmp(perdure_code_name(-50), "unknown") == 0);
   strcpy(path, scratch("refused"));
   openings(path);

@@ -3,158 +3,11 @@
 // Out of memory, and a failing system call, at the n-th call, for every n: a clean error or a poisoned pool, never a lost
 // acknowledgement, never a crash, nothing left behind.
 //
-// The linker sends the library's system calls through the wrappers below (-Wl,--wrap=...), and operator new is replaced. Each n is a
-// process: makes a pool, works, grows, checkpoints, closes. Another then opens what is there, without faults.
-#include <fcntl.h>
-#include <sys/random.h>
-#include <sys/syscall.h>
-
-#include <atomic>
-#include <cstdarg>
-#include <new>
-
+// Each n is a process: makes a pool, works, grows, checkpoints, closes. Another then opens what is there, without faults.
+// What each call of the interface answers is call_errors_test.cpp's.
 #include "faults.hpp"
+#include "interposed.hpp"
 #include "tests/support/watchdog.hpp"
-
-namespace {
-
-// One fault: the n-th call of a kind fails. Plain atomics: used from malloc-free places.
-std::atomic<std::uint64_t> calls{0}, nth{0}, allocations{0}, nth_allocation{0};
-std::atomic<const char*> fired{nullptr};
-std::atomic<bool> armed{false};
-
-bool strike(const char* name) {
-  if (!armed.load() || calls.fetch_add(1) + 1 != nth.load()) return false;
-  fired = name;
-  return true;
-}
-int fails(int err) {
-  errno = err;
-  return -1;
-}
-
-bool strike_allocation(const char* name) {
-  if (!armed.load() || allocations.fetch_add(1) + 1 != nth_allocation.load()) return false;
-  fired = name;
-  return true;
-}
-
-}  // namespace
-
-extern "C" {
-void* __real_aligned_alloc(std::size_t, std::size_t);
-void* __real_mmap(void*, std::size_t, int, int, int, off_t);
-int __real_madvise(void*, std::size_t, int);
-int __real_open(const char*, int, ...);
-int __real_stat(const char*, struct stat*);
-int __real_fstat(int, struct stat*);
-ssize_t __real_pread(int, void*, std::size_t, off_t);
-ssize_t __real_pwrite(int, const void*, std::size_t, off_t);
-ssize_t __real_pwritev2(int, const struct iovec*, int, off_t, int);
-int __real_fallocate(int, int, off_t, off_t);
-int __real_ftruncate(int, off_t);
-int __real_fsync(int);
-int __real_fdatasync(int);
-int __real_memfd_create(const char*, unsigned);
-int __real_renameat2(int, const char*, int, const char*, unsigned);
-int __real_fcntl(int, int, ...);
-ssize_t __real_getrandom(void*, std::size_t, unsigned);
-int __real_shm_open(const char*, int, mode_t);
-long __real_syscall(long, ...);
-
-void* __wrap_aligned_alloc(std::size_t align, std::size_t n) {
-  return strike_allocation("aligned_alloc") ? nullptr : __real_aligned_alloc(align, n);
-}
-void* __wrap_mmap(void* at, std::size_t n, int protection, int flags, int fd, off_t offset) {
-  if (strike("mmap")) return fails(ENOMEM), MAP_FAILED;
-  return __real_mmap(at, n, protection, flags, fd, offset);
-}
-int __wrap_madvise(void* at, std::size_t n, int advice) { return strike("madvise") ? fails(ENOMEM) : __real_madvise(at, n, advice); }
-int __wrap_open(const char* path, int flags, ...) {
-  va_list rest;
-  va_start(rest, flags);
-  const auto mode = static_cast<mode_t>(va_arg(rest, int));
-  va_end(rest);
-  return strike("open") ? fails(EMFILE) : __real_open(path, flags, mode);
-}
-int __wrap_stat(const char* path, struct stat* to) { return strike("stat") ? fails(EIO) : __real_stat(path, to); }
-int __wrap_fstat(int fd, struct stat* to) { return strike("fstat") ? fails(EIO) : __real_fstat(fd, to); }
-ssize_t __wrap_pread(int fd, void* to, std::size_t n, off_t offset) {
-  return strike("pread") ? fails(EIO) : __real_pread(fd, to, n, offset);
-}
-ssize_t __wrap_pwrite(int fd, const void* from, std::size_t n, off_t offset) {
-  return strike("pwrite") ? fails(ENOSPC) : __real_pwrite(fd, from, n, offset);
-}
-ssize_t __wrap_pwritev2(int fd, const struct iovec* from, int n, off_t offset, int flags) {
-  return strike("pwritev2") ? fails(EIO) : __real_pwritev2(fd, from, n, offset, flags);
-}
-int __wrap_fallocate(int fd, int mode, off_t offset, off_t n) {
-  return strike("fallocate") ? fails(ENOSPC) : __real_fallocate(fd, mode, offset, n);
-}
-int __wrap_ftruncate(int fd, off_t n) { return strike("ftruncate") ? fails(ENOSPC) : __real_ftruncate(fd, n); }
-int __wrap_fsync(int fd) { return strike("fsync") ? fails(EIO) : __real_fsync(fd); }
-int __wrap_fdatasync(int fd) { return strike("fdatasync") ? fails(EIO) : __real_fdatasync(fd); }
-int __wrap_memfd_create(const char* name, unsigned flags) {
-  return strike("memfd_create") ? fails(ENFILE) : __real_memfd_create(name, flags);
-}
-int __wrap_renameat2(int a, const char* from, int b, const char* to, unsigned flags) {
-  return strike("renameat2") ? fails(EIO) : __real_renameat2(a, from, b, to, flags);
-}
-int __wrap_fcntl(int fd, int what, ...) {
-  va_list rest;
-  va_start(rest, what);
-  void* const argument = va_arg(rest, void*);
-  va_end(rest);
-  return strike("fcntl") ? fails(ENOLCK) : __real_fcntl(fd, what, argument);
-}
-ssize_t __wrap_getrandom(void* to, std::size_t n, unsigned flags) {
-  return strike("getrandom") ? fails(ENOSYS) : __real_getrandom(to, n, flags);
-}
-int __wrap_shm_open(const char* name, int flags, mode_t mode) {
-  return strike("shm_open") ? fails(EMFILE) : __real_shm_open(name, flags, mode);
-}
-long __wrap_syscall(long number, ...) {
-  va_list rest;
-  va_start(rest, number);
-  long a[6];
-  for (long& v : a) v = va_arg(rest, long);
-  va_end(rest);
-  // membarrier, once registered, can't fail; futex (std::atomic's wait) not like this
-  if (number != SYS_membarrier && number != SYS_futex && strike("syscall")) return fails(EIO);
-  return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-}
-}
-
-namespace {
-void* allocate(std::size_t n, std::size_t align) {
-  if (strike_allocation("operator new")) return nullptr;
-  return align <= alignof(std::max_align_t) ? std::malloc(n == 0 ? 1 : n) : __real_aligned_alloc(align, (n + align - 1) / align * align);
-}
-}  // namespace
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // inlined, it sees free() of what this operator new returned
-#endif
-void* operator new(std::size_t n) {
-  if (void* p = allocate(n, 0)) return p;
-  throw std::bad_alloc();
-}
-void* operator new(std::size_t n, std::align_val_t align) {
-  if (void* p = allocate(n, static_cast<std::size_t>(align))) return p;
-  throw std::bad_alloc();
-}
-void* operator new[](std::size_t n) { return operator new(n); }
-void* operator new[](std::size_t n, std::align_val_t align) { return operator new(n, align); }
-void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return allocate(n, 0); }
-void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return allocate(n, 0); }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 
 namespace perdure::faults {
 namespace {
@@ -247,11 +100,10 @@ class NthCall : public ::testing::TestWithParam<Case> {
     const int r = in_child([&] {
       ::alarm(60);
       const auto files = open_files();
-      nth = call, nth_allocation = allocation;
-      armed = true;
+      interposed::arm(call != 0 ? interposed::Fault{interposed::Kind::call, call}
+                                : interposed::Fault{interposed::Kind::allocation, allocation});
       script();
-      armed = false;
-      if (const char* name = fired.load()) {
+      if (const char* name = interposed::disarm()) {
         report->fired = true;
         std::snprintf(report->what, sizeof report->what, "%s", name);
       }

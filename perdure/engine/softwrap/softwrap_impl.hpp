@@ -196,7 +196,9 @@ void SoftWrap<Tm>::make_room(Context& context, std::uint64_t bytes) {
 template <class Tm>
 Status SoftWrap<Tm>::checkpoint() {
   if ((core_.state() & ~Core::read_only_bit) != 0) return core_.why();
-  return retirer_ ? retirer_->drain() : Status();
+  if (!retirer_) return {};
+  Status s = retirer_->drain();
+  return s.ok() || s.code() == Code::busy ? s : core_.why();  // it has poisoned the pool
 }
 
 template <class Tm>

@@ -111,6 +111,7 @@ class Undo : public HomeAtCommit<Tm> {
   using Base::core_, Base::heap_bits_, Base::tm_;
   const std::uint32_t ring_count_;
   std::unique_ptr<Line[]> lines_;
+  std::vector<std::uint64_t> heads_;  // recycle()'s, under recycling_: a commit calls it, when nothing may be allocated any more
   std::mutex recycling_;
   std::atomic<std::uint64_t> checkpoints_{0}, applied_{0};
   Contexts<Context> contexts_;

@@ -95,7 +95,7 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
 
 template <class Tm>
 Undo<Tm>::Undo(pool::PoolFile& file, const Config& config, const Recovery& recovery)
-    : Base(file, config, recovery), ring_count_(file.header().ring_count), lines_(new Line[file.header().ring_count]) {
+    : Base(file, config, recovery), ring_count_(file.header().ring_count), lines_(new Line[file.header().ring_count]), heads_(ring_count_) {
   if (file.read_only()) return;
   const pool::Header& header = file.header();
   for (std::uint32_t i = 0; i < ring_count_; ++i) {
@@ -249,7 +249,7 @@ Status Undo<Tm>::recycle() {
   const std::lock_guard lock(recycling_);
   if ((core_.state() & ~Core::read_only_bit) != 0) return core_.why();
   const std::uint64_t x = tm_.domain.quiet_id();  // home holds all of them: data and heap bits were fenced before they ended
-  std::vector<std::uint64_t> heads(ring_count_);
+  std::vector<std::uint64_t>& heads = heads_;
   for (std::uint32_t i = 0; i < ring_count_; ++i) {
     // Up to the first commit that X does not cover. What was rolled back is home again, whatever id its records were given: were they
     // kept until a commit has that id, a transaction that ran out of room could never run again.
