@@ -3,7 +3,8 @@
 // global_lock: one writer or many readers. Reads and writes are plain; the writer keeps a volatile undo for rollback.
 //
 // The lock scales with readers: each says "I am in" in its own slot (a full fence, no shared line written). A writer takes the mutex,
-// raises its flag and waits for the readers to leave. The lock is held through before_publish. Nothing conflicts, so nothing restarts.
+// raises its flag and waits, blocked if that takes long, for the readers to leave. The lock is held through before_publish. Nothing
+// conflicts, so nothing restarts.
 // Thread safety: a context is its thread's; contexts of one Shared run together.
 #pragma once
 
@@ -87,18 +88,14 @@ struct GlobalLock {
       for (;;) {
         slot_.active.exchange(++sequence_, std::memory_order_seq_cst);  // odd; pairs with lock()'s exchange
         if (!shared_.writing.load(std::memory_order_seq_cst)) return;
-        slot_.active.store(++sequence_, std::memory_order_release);  // pairs with lock()
+        slot_.end(++sequence_);  // pairs with lock()
         const std::lock_guard wait(shared_.writer);
       }
     }
     void lock() {
       shared_.writer.lock();
       shared_.writing.exchange(true, std::memory_order_seq_cst);  // pairs with enter_reader
-      shared_.domain.for_others(me_, [](const Slot& s) {
-        int spins = 0;
-        while (s.active.load(std::memory_order_acquire) % 2 != 0)  // pairs with leave
-          if (++spins > 100) std::this_thread::yield();
-      });
+      shared_.domain.wait_for_others(me_);                        // pairs with leave
     }
     void leave() noexcept {
       if (writer_) {
@@ -106,7 +103,7 @@ struct GlobalLock {
         shared_.writing.store(false, std::memory_order_release);  // pairs with enter_reader
         shared_.writer.unlock();
       } else {
-        slot_.active.store(++sequence_, std::memory_order_release);  // even; pairs with lock()
+        slot_.end(++sequence_);  // even; pairs with lock()
       }
     }
     Shared& shared_;

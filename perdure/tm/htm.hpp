@@ -50,7 +50,7 @@ struct Htm {
 
   class Shared {
    public:
-    explicit Shared(std::uint64_t start) : clock(start), domain(start), start_(start) {}
+    explicit Shared(std::uint64_t start) : clock(start), domain(start), start_(start) { freed.always_fenced(); }
 
     /// The newest id that was given out, by a commit or as the bound of what an update read; that of one which is returning just now may be missing.
     [[nodiscard]] std::uint64_t last() const noexcept {
@@ -106,6 +106,7 @@ struct Htm {
     const StampClock clock;
     Domain domain;  ///< its slots; its clock stands still
     alignas(128) std::atomic<bool> held{false};
+    alignas(128) Waiters freed;  ///< for the lock; not in its line, which every try reads
     typename Hardware::Shared hardware;
     Own own[base::slot_count];
 
@@ -223,10 +224,9 @@ struct Htm {
       if (why != Abort::lock_held) ++tries_;
     }
     void wait_until_free() noexcept {
-      if (__builtin_expect(!shared_.held.load(std::memory_order_acquire), 1)) return;  // pairs with free_lock
-      slot_.pending.store(no_id, std::memory_order_release);                           // pairs with complete: it has drawn nothing
-      for (int spins = 0; shared_.held.load(std::memory_order_acquire);)               // pairs with free_lock
-        if (++spins > 100) std::this_thread::yield();
+      if (__builtin_expect(!shared_.held.load(std::memory_order_acquire), 1)) return;        // pairs with free_lock
+      slot_.pending.store(no_id, std::memory_order_release);                                 // pairs with complete: it has drawn nothing
+      shared_.freed.wait([this] { return !shared_.held.load(std::memory_order_acquire); });  // pairs with free_lock
     }
     void take_lock() noexcept {
       do wait_until_free();
@@ -239,6 +239,7 @@ struct Htm {
       holds_ = false;
       try_.let_in();
       shared_.held.store(false, std::memory_order_release);  // pairs with wait_until_free, take_lock and a try's first load
+      shared_.freed.notify();                                // pairs with wait_until_free
     }
     void end() noexcept {
       if (holds_)

@@ -20,7 +20,7 @@ struct None {
   static constexpr bool isolates = false;
 
   struct Shared {
-    explicit Shared(std::uint64_t start) : domain(start) { prepare_asymmetric_fence(); }
+    explicit Shared(std::uint64_t start) : domain(start) {}
     Domain domain;
     alignas(128) std::atomic<bool> closed{false};
     std::mutex gate;
@@ -82,10 +82,8 @@ struct None {
     void copy_begin() {
       shared_.gate.lock();
       shared_.closed.store(true, std::memory_order_relaxed);
-      heavy_fence();  // pairs with begin's light fence
-      shared_.domain.for_others(me_, [](const Slot& s) {
-        while (s.active.load(std::memory_order_acquire) % 2 != 0) std::this_thread::yield();  // pairs with leave
-      });
+      heavy_fence();                        // pairs with begin's light fence
+      shared_.domain.wait_for_others(me_);  // pairs with leave
     }
     void copy_line(void* to, const void* from) const noexcept { std::memcpy(to, from, 64); }
     void copy_end() {
@@ -94,7 +92,7 @@ struct None {
     }
 
    private:
-    void leave() noexcept { slot_.active.store(++sequence_, std::memory_order_release); }  // even; pairs with copy_begin
+    void leave() noexcept { slot_.end(++sequence_); }  // even; pairs with copy_begin
     Shared& shared_;
     Slot& slot_;
     int me_;

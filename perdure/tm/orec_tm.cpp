@@ -26,7 +26,6 @@ static_assert(never > base::background_slot + 1 && never != OrecShared::bias_non
 }  // namespace
 
 OrecShared::OrecShared(std::uint64_t start) : domain(start) {
-  prepare_asymmetric_fence();
   void* p = mmap(nullptr, table_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) throw std::bad_alloc();
   madvise(p, table_bytes, MADV_HUGEPAGE);
@@ -41,11 +40,7 @@ void OrecShared::set_bias(int me, std::uint64_t wanted) {
   if (before == wanted) return;
   bias.store(bias_changing, std::memory_order_relaxed);
   heavy_fence();  // pairs with enter()'s light fence: a slot not seen active below will see `changing`
-  domain.for_others(me, [](const Slot& s) {
-    int spins = 0;
-    while (s.active.load(std::memory_order_acquire) % 2 != 0)  // pairs with leave()
-      if (++spins > 200) std::this_thread::yield();
-  });
+  domain.wait_for_others(me);
   (wanted == bias_none ? revocations : grants).fetch_add(1, std::memory_order_relaxed);
   bias.store(wanted, std::memory_order_release);  // pairs with begin's acquire
 }
@@ -74,9 +69,7 @@ void OrecContextBase::begin_slow(bool update, bool want_exclusive) {
       shared_.change.lock();
       shared_.bias.store(OrecShared::bias_changing, std::memory_order_relaxed);
       heavy_fence();  // as in set_bias
-      shared_.domain.for_others(static_cast<int>(me_) - 1, [](const Slot& s) {
-        while (s.active.load(std::memory_order_acquire) % 2 != 0) std::this_thread::yield();  // pairs with leave()
-      });
+      shared_.domain.wait_for_others(static_cast<int>(me_) - 1);
       enter();
       holds_change_ = true;
       direct_ = true;
@@ -249,7 +242,8 @@ void OrecContextBase::copy_line(void* to, const void* from) noexcept {
   for (;;) {
     const std::uint64_t v = o.load(std::memory_order_acquire);  // pairs with release_locks and rollback
     if (orec::owned(v)) {  // waited for, never skipped: its owner may have marked the line before the marks were cleared
-      std::this_thread::yield();
+      Slot& owner = shared_.domain.slots[v >> 1];                                      // it gives the stripe up before it leaves
+      owner.waiters.wait([&o, v] { return o.load(std::memory_order_acquire) != v; });  // pairs with release_locks and rollback
       continue;
     }
     for (int i = 0; i < 8; ++i) out[i] = load_word(in + i);

@@ -87,8 +87,8 @@ class OrecContextBase {
   };
   // Only the owner stores to `active`.
   [[gnu::always_inline]] void leave() noexcept {
-    slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  }  // even; pairs with set_bias's acquire
+    slot_.end(slot_.active.load(std::memory_order_relaxed) + 1);  // even; pairs with set_bias's and begin_slow's waits
+  }
   [[gnu::always_inline]] void enter() noexcept {
     slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // odd
     light_fence();                                                                                    // pairs with set_bias's heavy fence

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "perdure/base/thread_slot.hpp"
+#include "perdure/tm/waiters.hpp"
 
 namespace perdure::tm {
 
@@ -31,14 +32,29 @@ inline constexpr std::uint64_t no_id = ~std::uint64_t{0};
 struct alignas(128) Slot {
   std::atomic<std::uint64_t> active{0};       ///< odd inside a transaction
   std::atomic<std::uint64_t> pending{no_id};  ///< while committing: a lower bound of its id
+  Waiters waiters;                            ///< for the end of its transaction
+
+  /// The slot's thread: its transaction has ended, or has not begun after all. `even`: the next value of `active`.
+  [[gnu::always_inline]] void end(std::uint64_t even) noexcept {
+    active.store(even, std::memory_order_release);  // pairs with wait_until_outside
+    waiters.notify();
+  }
+  /// Any other thread: returns when the slot is between transactions. It blocks if that takes long.
+  void wait_until_outside() noexcept {
+    waiters.wait([this] { return active.load(std::memory_order_acquire) % 2 == 0; });  // pairs with end
+  }
 };
 
 /// The clock and the slots: one a pool and TM.
 class Domain {
  public:
-  explicit Domain(std::uint64_t start) noexcept : quiet_(start) { clock.store(start, std::memory_order_relaxed); }
+  explicit Domain(std::uint64_t start) noexcept : quiet_(start) {
+    clock.store(start, std::memory_order_relaxed);
+    prepare_asymmetric_fence();
+  }
 
   Slot& enter(int slot) noexcept {
+    slots[slot].waiters.prepare();
     if (slot == base::background_slot) {
       background.store(true, std::memory_order_release);  // pairs with each
       return slots[slot];
@@ -65,6 +81,14 @@ class Domain {
   void for_others(int me, F&& f) const {
     each([&](int i, const Slot& s) {
       if (i != me) f(s);
+    });
+  }
+
+  /// Returns when each slot but `me` has been seen between transactions. Blocks while one that is open goes on. The caller keeps new ones
+  /// out: it has stored so, and fenced, before.
+  void wait_for_others(int me) noexcept {
+    each([&](int i, const Slot&) {
+      if (i != me) slots[i].wait_until_outside();
     });
   }
 

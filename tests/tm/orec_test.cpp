@@ -3,66 +3,17 @@
 // What only stm and biased have: bias and its revocation, the irrevocable mode, incarnations, and the fences of Dekker's pattern in both
 // of their forms.
 #include <chrono>
-#include <future>
 
 #include "perdure/tm/asymmetric.hpp"
 #include "perdure/tm/none.hpp"
 #include "perdure/tm/orec_tm.hpp"
+#include "tests/tm/other.hpp"
 #include "tests/tm/suite.hpp"
 
 namespace perdure::tm::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// A second thread with a context of its own, which does one thing at a time.
-template <class M>
-class Other {
- public:
-  explicit Other(typename M::Shared& shared) {
-    std::promise<void> ready;
-    thread_ = std::thread([&, this] {
-      typename M::Context context(shared, base::thread_slot());
-      context_ = &context;
-      ready.set_value();
-      for (int done = 0;;) {
-        while (asked_ == done)
-          if (stop_)
-            return;
-          else
-            std::this_thread::yield();
-        todo_(context);
-        answered_ = ++done;
-      }
-    });
-    ready.get_future().wait();
-  }
-  ~Other() {
-    wait();
-    stop_ = true;
-    thread_.join();
-  }
-  void start(std::function<void(typename M::Context&)> f) {
-    wait();
-    todo_ = std::move(f);
-    ++asked_;
-  }
-  void wait() {
-    while (answered_ != asked_) std::this_thread::yield();
-  }
-  void run(std::function<void(typename M::Context&)> f) {
-    start(std::move(f));
-    wait();
-  }
-  [[nodiscard]] bool busy() const { return answered_ != asked_; }
-
- private:
-  std::thread thread_;
-  std::function<void(typename M::Context&)> todo_;
-  typename M::Context* context_ = nullptr;
-  std::atomic<int> asked_{0}, answered_{0};
-  std::atomic<bool> stop_{false};
-};
 
 struct BiasTest : ::testing::Test {
   using Context = Biased::Context;

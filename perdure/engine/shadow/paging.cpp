@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 namespace perdure::engine::shadow {
@@ -46,7 +45,7 @@ void Paging::Use::room_for_one() {
 bool Paging::Use::note(std::uint64_t page, std::uint64_t& seen) {
   room_for_one();  // before anything is changed
   if (touched_.empty()) {
-    inside_.store(inside_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // odd: in
+    inside_.count.store(inside_.count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // odd: in
     tm::light_fence();  // E1: pairs with quiesce()'s heavy fence: this load of the state sees `evicting`, or the evictor sees this thread in
   }
   std::uint64_t* const state = &paging_.state(page);
@@ -87,7 +86,9 @@ void Paging::Use::leave() noexcept {
   }
   for (const std::uint64_t page : touched_) seen_[page % seen_.size()] = 0;
   touched_.clear();
-  inside_.store(inside_.load(std::memory_order_relaxed) + 1, std::memory_order_release);  // E2: pairs with quiesce(): the ids are there
+  // E2: pairs with quiesce(): the ids are there
+  inside_.count.store(inside_.count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  inside_.waiters.notify();  // pairs with quiesce()
 }
 
 // The clock: a page that was used since the hand last came by is passed over. So is one whose newest id Reproduce has not got to, while there are others.
@@ -113,12 +114,12 @@ void Paging::choose(std::uint64_t reproduced) {
 }
 
 // E1: after it, whoever stores to a page looks at its state after `evicting` was set.
-void Paging::quiesce() const noexcept {
+void Paging::quiesce() noexcept {
   tm::heavy_fence();  // pairs with note()'s light fence
-  for (const Inside& thread : inside_) {
+  for (Inside& thread : inside_) {
     const std::uint64_t seen = thread.count.load(std::memory_order_acquire);  // pairs with leave()
     if (seen % 2 == 0) continue;
-    while (thread.count.load(std::memory_order_acquire) == seen) std::this_thread::yield();
+    thread.waiters.wait([&thread, seen] { return thread.count.load(std::memory_order_acquire) != seen; });  // pairs with leave()
   }
 }
 

@@ -34,6 +34,7 @@
 #include "perdure/engine/shadow/frames.hpp"
 #include "perdure/engine/view.hpp"
 #include "perdure/tm/asymmetric.hpp"
+#include "perdure/tm/waiters.hpp"
 
 namespace perdure::engine::shadow {
 
@@ -45,10 +46,15 @@ class Paging {
   /// `limit` bytes of copies; pages below home offset `unpaged` are not counted and never dropped. `software`: copies are frames.
   Paging(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t unpaged, std::uint64_t limit, bool software = false);
 
+  /// What one thread shows to an evictor.
+  struct alignas(128) Inside {
+    std::atomic<std::uint64_t> count{0};  ///< odd while its thread may store
+    tm::Waiters waiters;                  ///< for that to end
+  };
   /// What one thread's transaction has stored to. Used by its thread alone.
   class Use {
    public:
-    Use(Paging& paging, int slot) : paging_(paging), inside_(paging.inside_[static_cast<std::size_t>(slot)].count) {}
+    Use(Paging& paging, int slot) : paging_(paging), inside_(paging.inside_[static_cast<std::size_t>(slot)]) { inside_.waiters.prepare(); }
     ~Use();
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
@@ -68,7 +74,7 @@ class Paging {
     bool note(std::uint64_t page, std::uint64_t& seen);
     void room_for_one();
     Paging& paging_;
-    std::atomic<std::uint64_t>& inside_;
+    Inside& inside_;
     std::array<std::uint64_t, 256> seen_{};  // by the page's low bits: page + 1 where this transaction has touched it
     std::vector<std::uint64_t> touched_, copied_;
     std::uint32_t frame_ = Frames::no_frame;  // for the next page that is swapped in
@@ -94,12 +100,9 @@ class Paging {
  private:
   // A page's state: touching id << 8 | flags
   static constexpr std::uint64_t copy = 1, evicting = 2, used = 4, flags = 255;
-  struct alignas(128) Inside {
-    std::atomic<std::uint64_t> count{0};  // odd while its thread may store
-  };
   [[nodiscard]] std::uint64_t& state(std::uint64_t page) const noexcept { return states_.data()[page]; }
   void choose(std::uint64_t reproduced);
-  void quiesce() const noexcept;
+  void quiesce() noexcept;
   Status drop();
 
   [[nodiscard]] bool in_frame(std::uint64_t page) const noexcept { return frames_ != nullptr && Frames::has(page); }
