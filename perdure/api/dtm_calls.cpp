@@ -125,7 +125,7 @@ void DtmCalls::wait(std::uint64_t id) {
     if (const std::uint64_t last = engine.stats().last_id; last < id)  // nobody would end the wait
       throw error(failure(Code::invalid, file().path(), "a wait for transaction " + std::to_string(id),
                           "one that was committed: up to " + std::to_string(last), "pass the id that a commit returned"));
-  engine.wait(id).or_throw();
+  state_->running.wait_durable(id).or_throw();
 }
 
 engine::Stats DtmCalls::stats() { return state_->running.engine->stats(); }

@@ -71,7 +71,7 @@ class ErasedPool {
     return running_.is_durable(id);
   }  ///< an id that update() or view() has returned
   void when_durable(std::uint64_t id, std::function<void(Status)> f) { running_.when_durable(id, std::move(f)); }
-  [[nodiscard]] Status checkpoint() { return running_.engine->checkpoint(); }
+  [[nodiscard]] Status checkpoint() { return running_.checkpoint(); }
   [[nodiscard]] Status close() { return running_.close(); }
   [[nodiscard]] Stats stats() { return running_.engine->stats(); }
   [[nodiscard]] pool::PoolFile& file() noexcept { return running_.file(); }

@@ -54,7 +54,11 @@ class Running final : public DurabilitySource {
         engine(std::make_unique<Engine>(*file_, opened.config, opened.recovery)),
         completions_([this](std::uint64_t id) { return wait_durable(id); }) {}
 
-  Status wait_durable(std::uint64_t id) override { return id <= closed_at() ? Status() : engine->wait(id); }
+  Status wait_durable(std::uint64_t id) override {
+    if (id <= closed_at()) return {};
+    Status s = base::ensure_thread_slot();
+    return s.ok() ? engine->wait(id) : s;
+  }
   [[nodiscard]] std::uint64_t durable_now() const noexcept {
     const std::uint64_t closed = closed_at();
     return closed != 0 ? closed : engine->durable_id();
@@ -65,7 +69,12 @@ class Running final : public DurabilitySource {
     if (is_durable(id)) return f(Status());
     completions_.add(id, std::move(f));
   }
+  Status checkpoint() {
+    Status s = base::ensure_thread_slot();
+    return s.ok() ? engine->checkpoint() : s;
+  }
   Status close() {
+    if (Status s = base::ensure_thread_slot(); !s.ok()) return s;
     const std::uint64_t last = engine->stats().last_id;
     Status s = engine->close();
     // What an update that changed nothing was told may be above the last id drawn, where ids are stamps: all of it is durable now.
@@ -255,7 +264,7 @@ class Pool<Root, engines<Instances...>> {
   void checkpoint() {
     with([](auto& running) {
       outside(running, "checkpoint()");
-      running.engine->checkpoint().or_throw();
+      running.checkpoint().or_throw();
     });
   }
   /// As view(f), over data that may be damaged: no read leaves the pool, whatever its pointers say. Slower: each address is looked at first. Throws error(corrupt) where

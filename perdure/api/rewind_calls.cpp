@@ -93,7 +93,8 @@ RewindCalls::RewindCalls(const std::string& path, const Options& options, const 
     : state_(std::make_unique<State>(open(path, options, root, std::move(medium)))) {}
 
 RewindCalls::~RewindCalls() {
-  if (state_->running.engine->core().state() != 0) return;
+  // A thread for which there is no number can roll nothing back: the next opening recovers.
+  if (state_->running.engine->core().state() != 0 || !base::ensure_thread_slot().ok()) return;
   for (auto& own : state_->threads)
     for (auto& one : own.all)
       if (one.id != 0) one.context->rollback();
@@ -108,8 +109,8 @@ void* RewindCalls::root_address() const noexcept { return state_->running.file()
 TransactionId RewindCalls::getNextID() {
   State::Own& own = state_->own();
   if (own.idle.empty()) {
+    own.idle.reserve(own.all.size() + 1);  // first: ended() has room for each, and what is in `all` is in `idle` or runs
     own.all.push_back({std::make_unique<Context>(*state_->running.engine, base::thread_slot()), 0});
-    own.idle.reserve(own.all.size());
     own.idle.push_back(own.all.size() - 1);
   }
   const std::size_t place = own.idle.back();
@@ -162,7 +163,7 @@ void* RewindCalls::allocate(TransactionId tID, std::uint64_t bytes) { return sta
 
 void RewindCalls::deallocate(TransactionId tID, void* block) { state_->one(tID).context->free(block); }
 
-void RewindCalls::checkpoint() { state_->running.engine->checkpoint().or_throw(); }
+void RewindCalls::checkpoint() { state_->running.checkpoint().or_throw(); }
 
 pool::PoolFile& RewindCalls::file() noexcept { return state_->running.file(); }
 

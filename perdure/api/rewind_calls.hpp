@@ -15,7 +15,7 @@
 // knows which lines differ, and with Batch nothing is stored before its group is in the log: there each log() is a group of its own, and group() logs
 // several words at the price of one.
 // Crash invariant: K1 (manager.hpp). A new block's words are logged like all others: what is only stored may be lost.
-// Errors: as Pool's. The log's room is made by a checkpoint; what running transactions need alone is `full`.
+// Errors: as Pool's, and std::bad_alloc from the constructor, too. A transaction whose call fails runs on: roll it back. The log's room is made by a checkpoint; what running transactions need alone is `full`.
 // Thread safety: every call from any thread; a transaction belongs to the thread that got its ID, which may have many. Isolation is the caller's (4.7).
 #pragma once
 

@@ -82,7 +82,7 @@ class Over final : public WrapCalls::State {
   void free(void* block) override {
     guarded([&](Context& c) { c.free(block); });
   }
-  void checkpoint() override { running_.engine->checkpoint().or_throw(); }
+  void checkpoint() override { running_.checkpoint().or_throw(); }
   engine::Stats stats() override { return running_.engine->stats(); }
   pool::PoolFile& file() noexcept override { return running_.file(); }
   void end() override {
@@ -149,6 +149,8 @@ WrapCalls::WrapCalls(const std::string& path, const Options& options, const deta
     : state_(open_state(path, options, root, std::move(medium))) {}
 
 WrapCalls::~WrapCalls() {
+  // A thread for which there is no number has no wrap, and can close nothing: the next opening recovers.
+  if (!base::ensure_thread_slot().ok()) return;
   if (state_->depth() != 0) wrapAbort();
   state_->end();
 }

@@ -104,6 +104,15 @@ int detail::take_thread_slot() {
   return slot;
 }
 
+Status ensure_thread_slot() noexcept {
+  try {
+    (void)thread_slot();
+    return {};
+  } catch (const error& e) {
+    return e.status();
+  }
+}
+
 ReservedSlot::~ReservedSlot() {
   store_fence();  // MARK-5, as in SlotGuard
   detail::slot_of_this_thread = before_;

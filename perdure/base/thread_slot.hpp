@@ -13,6 +13,8 @@
 
 #include <cstdint>
 
+#include "perdure/base/status.hpp"
+
 namespace perdure::base {
 
 /// How many threads of the program may use Perdure at once in one process.
@@ -36,6 +38,10 @@ int take_thread_slot();  // throws perdure::error (too_many_threads) when max_th
   const int slot = detail::slot_of_this_thread;
   return __builtin_expect(slot >= 0, 1) ? slot : detail::take_thread_slot();
 }
+
+/// Takes a number for the calling thread, if it has none, or says why there is none: before calls that
+/// can't fail, such as a medium's, ask for it.
+[[nodiscard]] Status ensure_thread_slot() noexcept;
 
 /// While it lives, the calling thread has the reserved number `slot`; after it, what it had before.
 /// At any time one thread of a pool may have a number, and it works for that pool alone.

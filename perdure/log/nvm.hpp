@@ -112,7 +112,8 @@ class NvmStore {
     try {
       kept_[offset] = word;
     } catch (const std::bad_alloc&) {
-      fail(failure(Code::out_of_memory, medium_.path(), "no memory to try out the recovery of a log", "", "free memory and open the pool again"));
+      fail(failure(Code::out_of_memory, medium_.path(), "no memory to try out the recovery of a log", "",
+                   "free memory and open the pool again"));
     }
   }
   void wait() noexcept {

@@ -125,9 +125,8 @@ TEST_P(CCallErrors, Open) {
 }
 
 TEST_P(CCallErrors, Update) {
-  for (const perdure_durability when : {PERDURE_DURABLE, PERDURE_ASYNC})
-    each_fault("perdure_update", [&](const Fault& fault) {
-      const std::uint64_t n = fault.nth % 2 == 0 ? 1 : 5;
+  for (const auto& [when, n] : {std::pair(PERDURE_DURABLE, 1), std::pair(PERDURE_DURABLE, 5), std::pair(PERDURE_ASYNC, 1)})
+    each_fault("perdure_update", [&, when = when, n = static_cast<std::uint64_t>(n)](const Fault& fault) {
       perdure_pool* const pool = make(n - 1);
       perdure_id id = 0;
       const Answer a = with_fault(fault, [&] {

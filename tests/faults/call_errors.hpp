@@ -114,14 +114,14 @@ inline constexpr Fault kinds[] = {
 /// Whether a file may be left: where every system call fails, its removal does so, too.
 inline bool may_leave_a_file(const Fault& fault) { return fault.kind == Kind::call && fault.and_later; }
 
-/// All n with PERDURE_NTH_CALL=all; else every one of the first 4, then one in 5 at random, by a seed that is the same at each run.
+/// All n with PERDURE_NTH_CALL=all; else every one of the first 4, then one in 8 at random, by a seed that is the same at each run.
 inline bool is_chosen(std::uint64_t n, std::uint64_t& seed) {
   static const bool all = [] {
     const char* const text = std::getenv("PERDURE_NTH_CALL");
     return text != nullptr && std::string(text) == "all";
   }();
   seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-  return all || n <= 4 || (seed >> 33) % 5 == 0;
+  return all || n <= 4 || (seed >> 33) % 8 == 0;
 }
 
 /// In a child: calls `one(fault)` for each kind and n until it says that no call failed. Returns how many did.

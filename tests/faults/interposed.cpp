@@ -48,7 +48,7 @@ bool strikes(const char* name) {
 }
 bool strike(const char* name) { return armed.load() && counted.load() == Kind::call && strikes(name); }
 bool strike_allocation(const char* name) { return armed.load() && counted.load() == Kind::allocation && strikes(name); }
-bool strike_thread() {
+[[maybe_unused]] bool strike_thread() {
   return armed.load() && (counted.load() == Kind::call || counted.load() == Kind::thread) && strikes("pthread_create");
 }
 int fails(int err) {
