@@ -48,14 +48,20 @@ class Running final : public DurabilitySource {
         engine(std::make_unique<Engine>(*file_, opened.config, opened.recovery)),
         completions_([this](std::uint64_t id) { return wait_durable(id); }) {}
 
-  Status wait_durable(std::uint64_t id) override { return id <= closed_at() ? Status() : engine->wait(id); }
+  Status wait_durable(std::uint64_t id) override {
+    if (inherited()) return engine->core().why();
+    return id <= closed_at() ? Status() : engine->wait(id);
+  }
   [[nodiscard]] std::uint64_t durable_now() const noexcept {
     const std::uint64_t closed = closed_at();
     return closed != 0 ? closed : engine->durable_id();
   }
   /// `id` is that of a transaction whose update() has returned. Under `held` it returned durable, though an older one may not be so yet.
-  [[nodiscard]] bool is_durable(std::uint64_t id) const noexcept override { return engine->held() || durable_now() >= id; }
+  [[nodiscard]] bool is_durable(std::uint64_t id) const noexcept override {
+    return !inherited() && (engine->held() || durable_now() >= id);
+  }
   void when_durable(std::uint64_t id, std::function<void(Status)> f) override {
+    if (inherited()) return f(engine->core().why());
     if (is_durable(id)) return f(Status());
     completions_.add(id, std::move(f));
   }
@@ -67,6 +73,13 @@ class Running final : public DurabilitySource {
     return s;
   }
   [[nodiscard]] pool::PoolFile& file() noexcept { return *file_; }
+  /// Whether this is a forked child's copy. Its threads, view and descriptors are the parent's, and another of the parent's threads may
+  /// have held any of its mutexes: nothing of it is touched but state() and why(), and it is never destroyed.
+  [[nodiscard]] bool inherited() const noexcept { return engine->core().forked(); }
+  /// Throws error(closed) in a forked child.
+  void must_be_own() const {
+    if (inherited()) engine->core().refuse();
+  }
 
  private:
   std::unique_ptr<pool::PoolFile> file_;
@@ -101,6 +114,7 @@ class Pool<Root, engines<Instances...>> {
         return failure(Code::invalid, path, "Options::trace for engines that are compiled in", "a Pool<Root, engines<any_engine>>",
                        "leave it empty, or open the pool so to record it");
     try {
+      (void)listed_at_load;
       auto opened = detail::open_pool(path, options, listed().entries, layout_of<Root>(), sizeof(Root), std::move(medium), fresh);
       if (!opened) return opened.status();
       opened->file->drop_unless_kept();
@@ -220,6 +234,7 @@ class Pool<Root, engines<Instances...>> {
     const auto start = std::chrono::steady_clock::now();
     CloseReport report;
     with([&](auto& running) {
+      running.must_be_own();
       outside(running, "close()");
       report.stats = running.engine->stats();
       running.close().or_throw();
@@ -229,15 +244,22 @@ class Pool<Root, engines<Instances...>> {
     return report;
   }
   [[nodiscard]] Stats stats() {
-    return with([](auto& running) { return running.engine->stats(); });
+    return with([](auto& running) {
+      running.must_be_own();
+      return running.engine->stats();
+    });
   }
   /// Every transaction with an id <= this is durable.
   [[nodiscard]] std::uint64_t durable_id() {
-    return with([](auto& running) { return running.durable_now(); });
+    return with([](auto& running) {
+      running.must_be_own();
+      return running.durable_now();
+    });
   }
   /// Brings home up to date and empties the log, beside running transactions.
   void checkpoint() {
     with([](auto& running) {
+      running.must_be_own();
       outside(running, "checkpoint()");
       running.engine->checkpoint().or_throw();
     });
@@ -285,6 +307,8 @@ class Pool<Root, engines<Instances...>> {
     }();
     return all;
   }
+  // Made when the program is loaded: a forked child would wait for ever for another thread that was making it.
+  static inline const Listed& listed_at_load = listed();
   template <std::size_t... I>
   void start(detail::Opened opened, std::index_sequence<I...>) {
     ((index_ == I ? (std::get<I>(running_) = std::make_unique<detail::Running<Instances>>(std::move(opened)), void()) : void()), ...);
@@ -321,7 +345,7 @@ class Pool<Root, engines<Instances...>> {
     if (std::exchange(root_, nullptr) == nullptr) return;
     const std::uint32_t state = with([](auto& running) { return running.engine->core().state(); });
     if ((state & engine::Core::forked_bit) != 0) {
-      // A forked child's copy: its threads, view and descriptors are the parent's. There is nothing here to end, and waiting would be for ever.
+      // A forked child's copy. There is nothing here to end, and waiting for its threads would be for ever.
       std::apply([](auto&... one) { ((void)one.release(), ...); }, running_);
       return;
     }

@@ -94,7 +94,8 @@ RewindCalls::RewindCalls(const std::string& path, const Options& options, const 
     : state_(std::make_unique<State>(open(path, options, layout, root_bytes, std::move(medium)))) {}
 
 RewindCalls::~RewindCalls() {
-  if (state_->running.engine->core().state() != 0) return;
+  if (state_->running.inherited()) (void)state_.release();  // a forked child's copy is never destroyed
+  if (state_ == nullptr || state_->running.engine->core().state() != 0) return;
   for (auto& own : state_->threads)
     for (auto& one : own.all)
       if (one.id != 0) one.context->rollback();

@@ -9,9 +9,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <mutex>
-#include <utility>
-#include <vector>
 
 #include "perdure/base/cpu.hpp"
 #include "perdure/base/status.hpp"
@@ -22,16 +19,6 @@ namespace {
 // By number: the kernel's id of the thread that has it; 0: nobody.
 constinit std::array<std::atomic<pid_t>, max_threads> owners{};
 constinit std::atomic<std::uint32_t> generation{0};
-
-struct ForkHooks {
-  std::mutex mutex;
-  std::vector<std::pair<void (*)(void*), void*>> hooks;
-};
-
-ForkHooks& fork_hooks() {
-  static ForkHooks* const hooks = new ForkHooks;  // never destroyed: a late thread may still fork
-  return *hooks;
-}
 
 pid_t this_thread() noexcept { return static_cast<pid_t>(::syscall(SYS_gettid)); }
 
@@ -65,7 +52,6 @@ void in_child() {
   // The parent's other threads are not here; this one has a new id.
   for (int i = 0; i < max_threads; ++i)
     owners[static_cast<std::size_t>(i)].store(i == detail::slot_of_this_thread ? this_thread() : 0, std::memory_order_relaxed);
-  for (const auto& [f, arg] : fork_hooks().hooks) f(arg);
 }
 
 const int registered = pthread_atfork(nullptr, nullptr, in_child);
@@ -116,11 +102,5 @@ void give_back_thread_slot() noexcept {
 }
 
 std::uint32_t fork_generation() noexcept { return generation.load(std::memory_order_relaxed); }
-
-void at_fork_child(void (*f)(void*), void* arg) {
-  auto& all = fork_hooks();
-  const std::lock_guard lock(all.mutex);
-  all.hooks.emplace_back(f, arg);
-}
 
 }  // namespace perdure::base
