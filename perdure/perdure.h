@@ -24,7 +24,12 @@
  * PERDURE_TOO_MANY_THREADS, at a thread's first. PERDURE_OUT_OF_MEMORY: the call did nothing, or as it says.
  *
  * THREADS. A pool may be used by any number of threads at once (up to 256 in a process), except where a call says otherwise. A perdure_tx
- * belongs to the thread and the call it was passed to. A pool must not be used in a forked child (PERDURE_CLOSED): open it there.
+ * belongs to the thread and the call it was passed to. A thread counts from its first call on a pool until it has ended, also where
+ * destructors of its thread-specific data call the library.
+ *
+ * FORK. A forked child can open pools of its own: the parent's pool too, once the parent has closed it or has ended, before that
+ * perdure_open() returns PERDURE_BUSY. The handles that the child has inherited give PERDURE_CLOSED and touch nothing; what returns no
+ * code returns 0 or NULL for them. perdure_close() frees an inherited handle. Other threads of the parent may be in any call meanwhile.
  */
 #ifndef PERDURE_H
 #define PERDURE_H
@@ -163,7 +168,7 @@ int perdure_close(perdure_pool* pool, perdure_stats* last);
 /* The name of the instance that the pool runs: "shadow". Valid while the pool is open. */
 const char* perdure_engine(const perdure_pool* pool);
 
-/* RETURNS PERDURE_OK, OUT_OF_MEMORY. */
+/* RETURNS PERDURE_OK, CLOSED, OUT_OF_MEMORY. */
 int perdure_get_stats(perdure_pool* pool, perdure_stats* stats);
 
 /* Brings the data up to date on the medium and empties the log, beside running transactions; not from inside a body (PERDURE_INVALID).
@@ -247,7 +252,7 @@ perdure_id perdure_durable_id(perdure_pool* pool);
 
 /* Has done(code, arg) called once, when `id` is durable (PERDURE_OK) or can't become so: on this thread, before the call returns, if that is
  * known already; else on a thread of the pool's, which it should not hold up. All are called before perdure_close() returns.
- * RETURNS PERDURE_OK, INVALID, OUT_OF_MEMORY, TOO_MANY_THREADS; where it is not OK, done is not called. */
+ * RETURNS PERDURE_OK, INVALID, CLOSED, OUT_OF_MEMORY, TOO_MANY_THREADS; where it is not OK, done is not called. */
 int perdure_when_durable(perdure_pool* pool, perdure_id id, void (*done)(int code, void* arg), void* arg);
 
 /* ---- addresses ------------------------------------------------------------------------------------------------------------------ */

@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <new>
 
+#include "perdure/base/at_fork.hpp"
 #include "sqlite/block_store.hpp"
 #include "sqlite/database.hpp"
 
@@ -18,9 +20,11 @@ struct Open {
   std::map<std::string, std::weak_ptr<Store>> all;  // by path
 };
 Open& all_open() {
-  static Open open;
-  return open;
+  static Open* const open = new Open;
+  return *open;
 }
+// The parent's are the parent's to use. The mutex is not held over fork(): opening a pool may take long.
+const int anew = base::anew_in_child<all_open>();
 
 std::shared_ptr<Store> make(const std::string& path, const Options& options, std::optional<Design> design) {
   if (design == Design::a)
@@ -89,6 +93,10 @@ bool Store::moved() const noexcept {
 void Store::enlist(const std::string& path, const std::shared_ptr<Store>& store) {
   const std::lock_guard lock(all_open().mutex);
   all_open().all[path] = store;
+}
+
+void Store::abandon(std::shared_ptr<Store>& store) noexcept {
+  if (store != nullptr) ::new (static_cast<void*>(&store)) std::shared_ptr<Store>();
 }
 
 void Store::release(std::shared_ptr<Store>& store) {

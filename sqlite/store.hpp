@@ -4,7 +4,8 @@
 //
 //   A  BlockStore (block_store.hpp): blocks are written where they lie in the pool, and so is SQLite's own journal: SQLite makes its transactions atomic
 //   B  Database (database.hpp): what SQLite commits is one durable transaction of the pool; the journal stays in DRAM
-// One Store a pool and process, shared by all connections. SQLite's locks keep writers of the database apart: it is changed under EXCLUSIVE. The journal is
+// One Store a pool and process, shared by all connections. A forked child begins with none: its parent's are not found there (vfs_files.hpp).
+// SQLite's locks keep writers of the database apart: it is changed under EXCLUSIVE. The journal is
 // written under RESERVED, but asked for, read and synced by others, too: all of that under its mutex.
 // Errors: perdure::error. Thread safety: open, find, release, locks, waits from any thread; the journal under journal_mutex(); the rest by whoever holds
 // SQLite's lock for it.
@@ -57,6 +58,8 @@ class Store : public File {
   }
   /// A connection needs it no more; the last one's closes the pool, before anybody opens it again.
   static void release(std::shared_ptr<Store>& store);
+  /// In a forked child, the parent's Store: it is left as it is, and never destroyed.
+  static void abandon(std::shared_ptr<Store>& store) noexcept;
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
@@ -79,6 +82,7 @@ class Store : public File {
   /// Whether its path names another file by now, or none.
   [[nodiscard]] bool moved() const noexcept;
 
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
   [[nodiscard]] Locks& locks() noexcept { return locks_; }
 

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <vector>
 
+#include "perdure/base/at_fork.hpp"
 #include "perdure/pool/header.hpp"
 #include "sqlite/parameters.hpp"
 #include "sqlite/vfs_files.hpp"
@@ -182,16 +183,21 @@ bool is_pool(const std::string& path) {
   return beginning_of(path, sizeof pool::magic) == std::string_view(pool::magic, sizeof pool::magic);
 }
 
+void refuse_inherited(const std::string& path) {
+  throw error(failure(Code::closed, path, "a connection that was carried through fork()", "one that this process has opened",
+                      "connect anew, when the parent has closed the database"));
+}
+
 int code_of(const error& e) {
   const int code = [&] {
     switch (e.code()) {
-      case Code::busy: return SQLITE_BUSY;
+      case Code::busy:
+      case Code::too_many_threads: return SQLITE_BUSY;  // another thread may end while this one waits
       case Code::corrupt: return SQLITE_CORRUPT;
       case Code::full: return SQLITE_FULL;
       case Code::too_big: return SQLITE_TOOBIG;
       case Code::read_only: return SQLITE_READONLY;
-      case Code::out_of_memory:
-      case Code::too_many_threads: return SQLITE_IOERR_NOMEM;
+      case Code::out_of_memory: return SQLITE_IOERR_NOMEM;
       case Code::not_found:
       case Code::incompatible:
       case Code::invalid:
@@ -208,9 +214,10 @@ struct Told {
   std::string last;
 };
 Told& all_told() {
-  static Told told;
-  return told;
+  static Told* const told = new Told;
+  return *told;
 }
+const int anew = base::anew_in_child<all_told>();
 }  // namespace
 
 int told(int code, const std::string& what) {

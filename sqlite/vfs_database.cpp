@@ -33,13 +33,20 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
   Lock lock = Lock::none;
   bool waits = true;             // synchronous is not OFF
   sqlite3* const* db = nullptr;  // the connection
-  bool cached_wal = false;       // SQLite has page 1 in its cache as it was before write() changed it
+  Owner owner;
+  bool cached_wal = false;  // SQLite has page 1 in its cache as it was before write() changed it
 
   static DatabaseFile& of(sqlite3_file* at) { return *reinterpret_cast<DatabaseFile*>(at); }
   /// Only under a lock, which acquire() gives: the store is there then.
   [[nodiscard]] File& file() const noexcept { return *store; }
+  void must_be_own() const {
+    if (owner.is_parent()) refuse_inherited(how->name);
+  }
   struct Nothing {};
-  [[nodiscard]] static Nothing guard() noexcept { return {}; }  // SQLite's own lock is
+  [[nodiscard]] Nothing guard() const {  // SQLite's own lock is held
+    must_be_own();
+    return {};
+  }
 
   // A backup copies page 1 of a database in WAL mode as it is. There is no WAL in a pool, and SQLite would not open it any more: so
   // the header says rollback, in what is written and, for pools to which an earlier build wrote it, in what is read.
@@ -56,6 +63,7 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
   }
   static int read(sqlite3_file* at, void* to, int n, sqlite3_int64 offset) {
     DatabaseFile& me = of(at);
+    if (me.owner.is_parent()) return FileCalls::read(at, to, n, offset);  // which refuses
     // Without a lock SQLite reads the header only, when it opens the file, to know the size of a page; it looks again in each transaction.
     const bool unlocked = me.lock == Lock::none;
     if (unlocked && (me.store == nullptr || !me.store->locks().lock(Lock::none, Lock::shared))) {
@@ -76,13 +84,14 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
   static int close(sqlite3_file* at) {
     DatabaseFile& me = of(at);
     if (me.lock != Lock::none) unlock(at, SQLITE_LOCK_NONE);
-    Store::release(me.store);
+    me.owner.is_parent() ? Store::abandon(me.store) : Store::release(me.store);
     me.~DatabaseFile();
     return SQLITE_OK;
   }
   /// The first lock of a transaction: opens the store where it was busy, or was closed, so that another connection could write.
   static int acquire(DatabaseFile& me) {
     return guarded([&] {
+      me.must_be_own();
       for (;;) {
         if (me.store != nullptr && me.store->locks().closed()) Store::release(me.store);
         if (me.store == nullptr) me.store = Store::open(me.how->name, me.how->options, me.how->design);
@@ -104,6 +113,7 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     DatabaseFile& me = of(at);
     const auto to = static_cast<Lock>(level);
     if (to <= me.lock) return SQLITE_OK;
+    if (me.owner.is_parent()) return acquire(me);  // which refuses
     if (to >= Lock::reserved && me.how->options.read_only) return SQLITE_READONLY;
     if (me.lock == Lock::none) {
       if (const int code = acquire(me); code != SQLITE_OK) return code;
@@ -123,13 +133,16 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     DatabaseFile& me = of(at);
     const auto to = static_cast<Lock>(level);
     if (to >= me.lock) return SQLITE_OK;
-    if (me.lock == Lock::exclusive) me.store->discard();  // nobody has committed it; below, nothing was written
-    me.store->locks().unlock(me.lock, to);
+    if (!me.owner.is_parent()) {
+      if (me.lock == Lock::exclusive) me.store->discard();  // nobody has committed it; below, nothing was written
+      me.store->locks().unlock(me.lock, to);
+    }
     me.lock = to;
     return SQLITE_OK;
   }
   static int reserved(sqlite3_file* at, int* yes) {
-    *yes = of(at).store != nullptr && of(at).store->locks().reserved() ? 1 : 0;
+    const DatabaseFile& me = of(at);
+    *yes = !me.owner.is_parent() && me.store != nullptr && me.store->locks().reserved() ? 1 : 0;
     return SQLITE_OK;
   }
   // SQLite syncs the database once a transaction: in the first phase of its commit, where what fails can still be rolled back.

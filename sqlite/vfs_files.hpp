@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "perdure/base/status.hpp"
+#include "perdure/base/thread_slot.hpp"
 #include "sqlite/sqlite_api.hpp"
 #include "sqlite/store.hpp"
 
@@ -31,6 +32,18 @@ int told(int code, const std::string& what);
 /// The last one of the process; empty: nothing has failed. Thread safety: any thread.
 std::string last_told();
 
+/// What SQLite holds of a file belongs to the process that has opened it. In a forked child its Store is the parent's: another thread of
+/// the parent may have held its mutexes, and its pool's memory is not there. Nothing of it is used but to close it, which leaves it.
+class Owner {
+ public:
+  [[nodiscard]] bool is_parent() const noexcept { return generation_ != base::fork_generation(); }
+
+ private:
+  std::uint32_t generation_ = base::fork_generation();
+};
+/// Throws error(closed).
+[[noreturn]] void refuse_inherited(const std::string& path);
+
 /// f(), SQLite's code; what it throws is one.
 template <class F>
 int guarded(F&& f) noexcept {
@@ -45,7 +58,8 @@ int guarded(F&& f) noexcept {
   }
 }
 
-/// SQLite's calls on a File, which a type with of(sqlite3_file*) and file() has; guard(): what is held meanwhile.
+/// SQLite's calls on a File, which a type with of(sqlite3_file*) and file() has; guard(): what is held meanwhile. It throws error(closed)
+/// where the file is the parent's.
 template <class Held>
 struct FileCalls {
   static int read(sqlite3_file* at, void* to, int n, sqlite3_int64 offset) {
@@ -78,9 +92,11 @@ struct FileCalls {
   }
   static int sync(sqlite3_file* at, int) { return sync_as(at, Durability::durable); }
   static int size(sqlite3_file* at, sqlite3_int64* bytes) {
-    [[maybe_unused]] const auto held = Held::of(at).guard();
-    *bytes = static_cast<sqlite3_int64>(Held::of(at).file().size());
-    return SQLITE_OK;
+    return guarded([&] {
+      [[maybe_unused]] const auto held = Held::of(at).guard();
+      *bytes = static_cast<sqlite3_int64>(Held::of(at).file().size());
+      return SQLITE_OK;
+    });
   }
 };
 

@@ -43,11 +43,15 @@ struct JournalFile : FileCalls<JournalFile> {
   std::shared_ptr<Store> store;
   File* journal = nullptr;
   bool remove = false;
+  Owner owner;
 
   static JournalFile& of(sqlite3_file* at) { return *reinterpret_cast<JournalFile*>(at); }
   [[nodiscard]] File& file() const noexcept { return *journal; }
 
-  [[nodiscard]] std::unique_lock<std::mutex> guard() const { return std::unique_lock(store->journal_mutex()); }
+  [[nodiscard]] std::unique_lock<std::mutex> guard() const {
+    if (owner.is_parent()) refuse_inherited(store->path());
+    return std::unique_lock(store->journal_mutex());
+  }
 
   /// Design A: where a journal names a super-journal, that of a transaction over several databases, all of these must be in pools: who opens a plain file
   /// among them first, after a crash, through SQLite's own VFS, sees no journal of a pool, and takes the transaction for committed. What is refused is the
@@ -70,6 +74,11 @@ struct JournalFile : FileCalls<JournalFile> {
   }
   static int close(sqlite3_file* at) {
     JournalFile& me = of(at);
+    if (me.owner.is_parent()) {
+      Store::abandon(me.store);
+      me.~JournalFile();
+      return SQLITE_OK;
+    }
     const int code = guarded([&] {
       const auto held = me.guard();
       if (me.remove) me.store->remove_journal();

@@ -54,6 +54,12 @@ int fail(int code, const char* text) noexcept {
 }
 int fail(const Status& s) noexcept { return s.ok() ? PERDURE_OK : fail(static_cast<int>(s.code()), s.message().c_str()); }
 
+// A handle that was carried through fork(): nothing of the pool may be asked, since other threads of the parent may have held its mutexes.
+bool inherited(const perdure_pool* pool) noexcept { return pool->generation != base::fork_generation(); }
+int refuse_inherited() noexcept {
+  return fail(PERDURE_CLOSED, "this handle was carried through fork(): open the pool in this process, when the parent has closed it");
+}
+
 struct Stop {};  // a body returned other than 0
 
 // What the exception in flight means to C.
@@ -203,6 +209,7 @@ void copy(const Stats& s, perdure_stats& out) noexcept {
 
 // May this id be waited for here?
 int check_receipt(perdure_pool& pool, perdure_id id) {
+  if (inherited(&pool)) return refuse_inherited();
   if (id == PERDURE_NO_ID)
     return fail(PERDURE_INVALID, "found no transaction's number: a nested update is covered by its outer one, a failed one by none");
   if (open_on(&pool) != nullptr) return fail(PERDURE_INVALID, "a wait for durability inside a transaction: it would wait for itself");
@@ -281,9 +288,11 @@ int perdure_close(perdure_pool* pool, perdure_stats* last) {
   if (pool == nullptr) return PERDURE_OK;
   return guarded([&]() -> int {
     if (open_on(pool) != nullptr) return fail(PERDURE_INVALID, "perdure_close() inside a transaction of the pool");
-    if (pool->generation != base::fork_generation())  // its threads are the parent's: there is nothing here to end
-      return fail(PERDURE_CLOSED, "this handle was carried through fork(): the pool is the parent's to close");
     const std::unique_ptr<perdure_pool> owned(pool);
+    if (inherited(pool)) {
+      (void)owned->impl.release();  // its threads are the parent's: there is nothing here to end
+      return fail(PERDURE_CLOSED, "this handle was carried through fork(): the pool is the parent's to close");
+    }
     if (last != nullptr) copy(pool->impl->stats(), *last);
     return fail(pool->impl->close());
   });
@@ -292,10 +301,12 @@ int perdure_close(perdure_pool* pool, perdure_stats* last) {
 const char* perdure_engine(const perdure_pool* pool) { return pool->impl->engine_name().data(); }
 
 int perdure_get_stats(perdure_pool* pool, perdure_stats* stats) {
+  if (inherited(pool)) return refuse_inherited();
   return guarded([&] { return copy(pool->impl->stats(), *stats), PERDURE_OK; });
 }
 
 int perdure_checkpoint(perdure_pool* pool) {
+  if (inherited(pool)) return refuse_inherited();
   return guarded([&] {
     if (open_on(pool) != nullptr) return fail(PERDURE_INVALID, "perdure_checkpoint() inside a transaction of the pool");
     return fail(pool->impl->checkpoint());
@@ -397,7 +408,7 @@ int perdure_wait(perdure_pool* pool, perdure_id id) {
 }
 
 int perdure_is_durable(perdure_pool* pool, perdure_id id) { return id != PERDURE_NO_ID && pool->impl->is_durable(id) ? 1 : 0; }
-perdure_id perdure_durable_id(perdure_pool* pool) { return pool->impl->durable_id(); }
+perdure_id perdure_durable_id(perdure_pool* pool) { return inherited(pool) ? 0 : pool->impl->durable_id(); }
 
 int perdure_when_durable(perdure_pool* pool, perdure_id id, void (*done)(int code, void* arg), void* arg) {
   return guarded([&] {
@@ -410,11 +421,11 @@ int perdure_when_durable(perdure_pool* pool, perdure_id id, void (*done)(int cod
 
 uint64_t perdure_offset(perdure_pool* pool, const void* address) {
   const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - pool->view);
-  return address != nullptr && offset < pool->impl->file().home_bytes() ? offset : 0;
+  return address != nullptr && !inherited(pool) && offset < pool->impl->file().home_bytes() ? offset : 0;
 }
 
 void* perdure_address(perdure_pool* pool, uint64_t offset) {
-  return offset != 0 && offset < pool->impl->file().home_bytes() ? pool->view + offset : nullptr;
+  return offset != 0 && !inherited(pool) && offset < pool->impl->file().home_bytes() ? pool->view + offset : nullptr;
 }
 
 }  // extern "C"

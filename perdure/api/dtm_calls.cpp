@@ -62,9 +62,8 @@ DtmCalls::DtmCalls(const std::string& path, const Options& options, const detail
     : state_(std::make_unique<State>(open(path, options, root, std::move(medium)), options.durability)) {}
 
 DtmCalls::~DtmCalls() {
-  const std::uint32_t state = state_->running.engine->core().state();
-  if ((state & engine::Core::forked_bit) != 0) (void)state_.release();  // the pool's thread is the parent's
-  if (state != 0) return;
+  if (state_->running.inherited()) (void)state_.release();  // the pool's thread is the parent's
+  if (state_ == nullptr || state_->running.engine->core().state() != 0) return;
   try {
     if (state_->context().inside()) state_->context().rollback();
     (void)state_->running.close();

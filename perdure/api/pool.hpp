@@ -55,6 +55,7 @@ class Running final : public DurabilitySource {
         completions_([this](std::uint64_t id) { return wait_durable(id); }) {}
 
   Status wait_durable(std::uint64_t id) override {
+    if (inherited()) return engine->core().why();
     if (id <= closed_at()) return {};
     Status s = base::ensure_thread_slot();
     return s.ok() ? engine->wait(id) : s;
@@ -64,8 +65,11 @@ class Running final : public DurabilitySource {
     return closed != 0 ? closed : engine->durable_id();
   }
   /// `id` is that of a transaction whose update() has returned. Under `held` it returned durable, though an older one may not be so yet.
-  [[nodiscard]] bool is_durable(std::uint64_t id) const noexcept override { return engine->held() || durable_now() >= id; }
+  [[nodiscard]] bool is_durable(std::uint64_t id) const noexcept override {
+    return !inherited() && (engine->held() || durable_now() >= id);
+  }
   void when_durable(std::uint64_t id, std::function<void(Status)> f) override {
+    if (inherited()) return f(engine->core().why());
     if (is_durable(id)) return f(Status());
     completions_.add(id, std::move(f));
   }
@@ -82,6 +86,13 @@ class Running final : public DurabilitySource {
     return s;
   }
   [[nodiscard]] pool::PoolFile& file() noexcept { return *file_; }
+  /// Whether this is a forked child's copy. Its threads, view and descriptors are the parent's, and another of the parent's threads may
+  /// have held any of its mutexes: nothing of it is touched but state() and why(), and it is never destroyed.
+  [[nodiscard]] bool inherited() const noexcept { return engine->core().forked(); }
+  /// Throws error(closed) in a forked child.
+  void must_be_own() const {
+    if (inherited()) engine->core().refuse();
+  }
 
  private:
   std::unique_ptr<pool::PoolFile> file_;
@@ -119,6 +130,7 @@ class Pool<Root, engines<Instances...>> {
         return failure(Code::invalid, path, "Options::trace for engines that are compiled in", "a Pool<Root, engines<any_engine>>",
                        "leave it empty, or open the pool so to record it");
     try {
+      (void)listed_at_load;
       auto opened = detail::open_pool(path, options, listed().entries, detail::root_type<Root>(), std::move(medium), fresh);
       if (!opened) return opened.status();
       opened->file->drop_unless_kept();
@@ -243,6 +255,7 @@ class Pool<Root, engines<Instances...>> {
     const auto start = std::chrono::steady_clock::now();
     CloseReport report;
     with([&](auto& running) {
+      running.must_be_own();
       outside(running, "close()");
       report.stats = running.engine->stats();
       running.close().or_throw();
@@ -253,16 +266,23 @@ class Pool<Root, engines<Instances...>> {
   }
   /// Throws std::bad_alloc.
   [[nodiscard]] Stats stats() {
-    return with([](auto& running) { return running.engine->stats(); });
+    return with([](auto& running) {
+      running.must_be_own();
+      return running.engine->stats();
+    });
   }
-  /// Every transaction with an id <= this is durable. Throws nothing.
+  /// Every transaction with an id <= this is durable. Throws error(closed) in a forked child, and nothing else.
   [[nodiscard]] std::uint64_t durable_id() {
-    return with([](auto& running) { return running.durable_now(); });
+    return with([](auto& running) {
+      running.must_be_own();
+      return running.durable_now();
+    });
   }
   /// Brings home up to date and empties the log, beside running transactions. Throws perdure::error (io, invalid inside a transaction,
   /// busy as update()), and std::bad_alloc: the log is then as it was, or partly empty.
   void checkpoint() {
     with([](auto& running) {
+      running.must_be_own();
       outside(running, "checkpoint()");
       running.checkpoint().or_throw();
     });
@@ -310,6 +330,8 @@ class Pool<Root, engines<Instances...>> {
     }();
     return all;
   }
+  // Made when the program is loaded: a forked child would wait for ever for another thread that was making it.
+  static inline const Listed& listed_at_load = listed();
   template <std::size_t... I>
   void start(detail::Opened opened, std::index_sequence<I...>) {
     ((index_ == I ? (std::get<I>(running_) = std::make_unique<detail::Running<Instances>>(std::move(opened)), void()) : void()), ...);
@@ -346,7 +368,7 @@ class Pool<Root, engines<Instances...>> {
     if (std::exchange(root_, nullptr) == nullptr) return;
     const std::uint32_t state = with([](auto& running) { return running.engine->core().state(); });
     if ((state & engine::Core::forked_bit) != 0) {
-      // A forked child's copy: its threads, view and descriptors are the parent's. There is nothing here to end, and waiting would be for ever.
+      // A forked child's copy. There is nothing here to end, and waiting for its threads would be for ever.
       std::apply([](auto&... one) { ((void)one.release(), ...); }, running_);
       return;
     }

@@ -93,8 +93,9 @@ RewindCalls::RewindCalls(const std::string& path, const Options& options, const 
     : state_(std::make_unique<State>(open(path, options, root, std::move(medium)))) {}
 
 RewindCalls::~RewindCalls() {
+  if (state_->running.inherited()) (void)state_.release();  // a forked child's copy is never destroyed
   // A thread for which there is no number can roll nothing back: the next opening recovers.
-  if (state_->running.engine->core().state() != 0 || !base::ensure_thread_slot().ok()) return;
+  if (state_ == nullptr || state_->running.engine->core().state() != 0 || !base::ensure_thread_slot().ok()) return;
   for (auto& own : state_->threads)
     for (auto& one : own.all)
       if (one.id != 0) one.context->rollback();

@@ -27,6 +27,8 @@ class WrapCalls::State {
   virtual void end() = 0;  ///< aborts, closes, swallows
   virtual Status close() = 0;
   [[nodiscard]] unsigned& depth() noexcept { return depths_[static_cast<std::size_t>(base::thread_slot())].n; }
+  /// Whether this is a forked child's copy: the pool's threads are the parent's.
+  [[nodiscard]] bool inherited() const noexcept { return generation_ != base::fork_generation(); }
   [[nodiscard]] unsigned all_open() const noexcept {
     unsigned n = 0;
     for (const auto& d : depths_) n += d.n != 0 ? 1 : 0;
@@ -38,6 +40,7 @@ class WrapCalls::State {
     unsigned n = 0;
   };
   std::array<Depth, base::max_threads> depths_;
+  const std::uint32_t generation_ = base::fork_generation();
 };
 
 namespace {
@@ -149,6 +152,10 @@ WrapCalls::WrapCalls(const std::string& path, const Options& options, const deta
     : state_(open_state(path, options, root, std::move(medium))) {}
 
 WrapCalls::~WrapCalls() {
+  if (state_->inherited()) {
+    (void)state_.release();
+    return;
+  }
   // A thread for which there is no number has no wrap, and can close nothing: the next opening recovers.
   if (!base::ensure_thread_slot().ok()) return;
   if (state_->depth() != 0) wrapAbort();

@@ -76,6 +76,9 @@ const CpuFeatures& cpu_features() noexcept {
   static const CpuFeatures found = detect();
   return found;
 }
+namespace {
+[[maybe_unused]] const CpuFeatures& at_load = cpu_features();  // a forked child would wait for ever for another thread that was looking
+}
 
 std::string_view name(FlushInstruction i) noexcept {
   switch (i) {

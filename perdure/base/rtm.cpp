@@ -47,6 +47,9 @@ const Status& support() {
   static const Status found = look();
   return found;
 }
+namespace {
+[[maybe_unused]] const Status& at_load = support();  // a forked child would wait for ever for another thread that was looking
+}
 
 void use() noexcept { detail::in_use.store(true, std::memory_order_relaxed); }  // by the thread that opens: others come after
 

@@ -9,9 +9,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <mutex>
-#include <utility>
-#include <vector>
 
 #include "perdure/base/cpu.hpp"
 #include "perdure/base/status.hpp"
@@ -22,16 +19,6 @@ namespace {
 // By number: the kernel's id of the thread that has it; 0: nobody.
 constinit std::array<std::atomic<pid_t>, max_threads> owners{};
 constinit std::atomic<std::uint32_t> generation{0};
-
-struct ForkHooks {
-  std::mutex mutex;
-  std::vector<std::pair<void (*)(void*), void*>> hooks;
-};
-
-ForkHooks& fork_hooks() {
-  static ForkHooks* const hooks = new ForkHooks;  // never destroyed: a late thread may still fork
-  return *hooks;
-}
 
 pid_t this_thread() noexcept { return static_cast<pid_t>(::syscall(SYS_gettid)); }
 
@@ -48,24 +35,25 @@ void give_back(int slot) noexcept {
 // after ours has run. Then the value is set again, and the C library makes another round, of 4 in all.
 // A number that is taken after the last one is found by its owner's death (find_slot).
 void at_thread_end(void* slot) { give_back(static_cast<int>(reinterpret_cast<std::intptr_t>(slot)) - 1); }
-pthread_key_t make_key() {
+struct EndKey {
   pthread_key_t key = 0;
-  if (::pthread_key_create(&key, at_thread_end) != 0)
-    throw error(failure(Code::too_many_threads, "", "no thread-specific key is left in this process (PTHREAD_KEYS_MAX)", "one",
-                        "let other libraries use fewer"));
+  bool made = ::pthread_key_create(&key, at_thread_end) == 0;
+  /// Where the process has no key left, or no memory for the value, the number is found when its owner is dead.
+  void set(const void* value) const noexcept {
+    if (made) (void)::pthread_setspecific(key, value);
+  }
+};
+const EndKey& end_key() {
+  static const EndKey key;
   return key;
 }
-pthread_key_t end_key() {
-  static const pthread_key_t key = make_key();
-  return key;
-}
+[[maybe_unused]] const EndKey& at_load = end_key();  // a forked child would wait for ever for another thread that was making it
 
 void in_child() {
   generation.fetch_add(1, std::memory_order_relaxed);  // the child has one thread: nobody to pair with
   // The parent's other threads are not here; this one has a new id.
   for (int i = 0; i < max_threads; ++i)
     owners[static_cast<std::size_t>(i)].store(i == detail::slot_of_this_thread ? this_thread() : 0, std::memory_order_relaxed);
-  for (const auto& [f, arg] : fork_hooks().hooks) f(arg);
 }
 
 const int registered = pthread_atfork(nullptr, nullptr, in_child);
@@ -93,13 +81,11 @@ thread_local constinit int detail::slot_of_this_thread = -1;
 
 int detail::take_thread_slot() {
   (void)registered;
-  const pthread_key_t key = end_key();
   const int slot = find_slot(this_thread());
   if (slot < 0)
     throw error(failure(Code::too_many_threads, "", "more than 256 threads use Perdure at once", "at most 256",
                         "let threads end, or give their work to fewer"));
-  // Where the C library has no memory for the value, the number is found when its owner is dead.
-  (void)::pthread_setspecific(key, reinterpret_cast<void*>(static_cast<std::intptr_t>(slot) + 1));
+  end_key().set(reinterpret_cast<void*>(static_cast<std::intptr_t>(slot) + 1));
   slot_of_this_thread = slot;
   return slot;
 }
@@ -120,16 +106,10 @@ ReservedSlot::~ReservedSlot() {
 
 void give_back_thread_slot() noexcept {
   if (detail::slot_of_this_thread < 0 || detail::slot_of_this_thread >= max_threads) return;
-  (void)::pthread_setspecific(end_key(), nullptr);
+  end_key().set(nullptr);
   give_back(detail::slot_of_this_thread);
 }
 
 std::uint32_t fork_generation() noexcept { return generation.load(std::memory_order_relaxed); }
-
-void at_fork_child(void (*f)(void*), void* arg) {
-  auto& all = fork_hooks();
-  const std::lock_guard lock(all.mutex);
-  all.hooks.emplace_back(f, arg);
-}
 
 }  // namespace perdure::base

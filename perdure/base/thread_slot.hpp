@@ -64,7 +64,4 @@ void give_back_thread_slot() noexcept;
 /// forked child's copy of a handle is refused.
 [[nodiscard]] std::uint32_t fork_generation() noexcept;
 
-/// Runs `f(arg)` in a forked child before fork() returns there; never removed. Thread safe.
-void at_fork_child(void (*f)(void*), void* arg);
-
 }  // namespace perdure::base

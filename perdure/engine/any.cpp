@@ -95,6 +95,7 @@ const Registered& all() {
   static const Registered instances = list(all_engines());
   return instances;
 }
+[[maybe_unused]] const Registered& at_load = all();  // a forked child would wait for ever for another thread that was making it
 
 template <class Is>
 const Entry* first(Is&& is) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "perdure/base/at_fork.hpp"
+
 namespace perdure::engine {
 namespace {
 
@@ -11,9 +13,10 @@ struct Live {
   std::vector<Core*> cores;
 };
 Live& live() {
-  static Live* const all = new Live;  // never destroyed: a fork hook may run late
+  static Live* const all = new Live;
   return *all;
 }
+const int held = base::hold_over_fork<live>();
 
 Status failed_earlier(const pool::PoolFile& file, std::string_view how) noexcept {
   return failure(Code::poisoned, file.path(), how, {}, "close the pool and open it again: what was acknowledged is kept");
@@ -29,8 +32,6 @@ Core::Core(pool::PoolFile& f, const Config& c, const Recovery& r)
       config(c),
       recovery(r),
       page_(f.header().uuid, f.read_only() ? std::string() : f.path(), name_of(f.header())) {
-  static const bool hooked = (base::at_fork_child(&Core::in_forked_child, nullptr), true);
-  (void)hooked;
   if (file.read_only()) state_.fetch_or(read_only_bit, std::memory_order_relaxed);
   const std::lock_guard lock(live().mutex);
   live().cores.push_back(this);
@@ -41,10 +42,11 @@ Core::~Core() {
   std::erase(live().cores, this);
 }
 
-// In the child there is one thread; the list may have been changing in the parent, whose lock nobody will release: it is not taken.
-void Core::in_forked_child(void*) {
+// The child has one thread, and a list that is whole: no lock is needed, and no partner for the order.
+void Core::in_forked_child() {
   for (Core* core : live().cores) core->state_.fetch_or(forked_bit, std::memory_order_relaxed);
 }
+const int Core::marked_ = ::pthread_atfork(nullptr, nullptr, &Core::in_forked_child);
 
 void Core::poison(const Status& status) noexcept {
   const std::lock_guard lock(mutex_);

@@ -89,7 +89,8 @@ class Core {
   std::array<Row, base::slot_count> rows;
 
  private:
-  static void in_forked_child(void*);
+  static void in_forked_child();
+  static const int marked_;  // pthread_atfork's answer
   std::atomic<std::uint32_t> state_{0};
   std::atomic<std::uint64_t> first_lost_{tm::no_id};
   mutable std::mutex mutex_;

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <map>
 
+#include "perdure/base/at_fork.hpp"
 #include "perdure/base/checksum.hpp"
 #include "perdure/base/descriptor.hpp"
 
@@ -29,12 +30,20 @@ std::uint64_t limit_from_environment() {
   return bytes;
 }
 
+struct Numbers {
+  std::mutex mutex;
+  std::map<std::string, unsigned> taken;  // by path
+};
+Numbers& numbers() {
+  static Numbers* const all = new Numbers;
+  return *all;
+}
+const int held = base::hold_over_fork<numbers>();
+
 // The n-th pool that this process records to a path: n.
 unsigned take_number(const std::string& path) {
-  static std::mutex mutex;
-  static std::map<std::string, unsigned> taken;
-  const std::lock_guard lock(mutex);
-  return ++taken[path];
+  const std::lock_guard lock(numbers().mutex);
+  return ++numbers().taken[path];
 }
 
 bool write_whole(int fd, const void* data, std::size_t n, off_t at) noexcept {
@@ -89,7 +98,11 @@ TraceWriter::TraceWriter(const std::string& name, pool::PoolFile& file, const Co
   }
 }
 
-TraceWriter::~TraceWriter() { ::close(fd_); }
+// A child that was forked meanwhile has a descriptor of the same open file: closing ours would leave the lock.
+TraceWriter::~TraceWriter() {
+  if (!in_child()) (void)::flock(fd_, LOCK_UN);
+  ::close(fd_);
+}
 
 bool TraceWriter::take_room(std::uint64_t bytes) noexcept {
   if (room_used_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= header_.limit_bytes) return true;

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "perdure/base/at_fork.hpp"
 #include "perdure/engine/workload_trace.hpp"
 #include "perdure/pool/heap.hpp"
 
@@ -176,16 +177,18 @@ Live& live() {
   static Live& one = *new Live;
   return one;
 }
+const int anew = base::anew_in_child<live>();  // the parent's traces are the parent's to end
 
 class RecordedEngine final : public Any::Behind {
  public:
   RecordedEngine(std::unique_ptr<Any::Behind> inner, std::unique_ptr<TraceWriter> writer)
       : writer_(std::move(writer)), inner_(std::move(inner)) {
-    static const bool registered = std::atexit([] {
-                                     const std::lock_guard lock(live().mutex);
-                                     for (RecordedEngine* e : live().all) e->finish(TraceEnd::open);
-                                   }) == 0;
-    (void)registered;
+    static constinit std::atomic_flag registered;
+    if (!registered.test_and_set(std::memory_order_relaxed))  // no partner: one thread registers
+      (void)std::atexit([] {
+        const std::lock_guard lock(live().mutex);
+        for (RecordedEngine* e : live().all) e->finish(TraceEnd::open);
+      });
     const std::lock_guard lock(live().mutex);
     live().all.push_back(this);
   }

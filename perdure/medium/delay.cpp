@@ -3,6 +3,7 @@
 
 #include <x86intrin.h>
 
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <string>
@@ -36,8 +37,11 @@ double measure() {
 }  // namespace
 
 double ticks_per_ns() {
-  static const double rate = measure();
-  return rate;
+  // No static local, for which a forked child could wait for ever; two threads may both measure.
+  static constinit std::atomic<double> rate{0};
+  double known = rate.load(std::memory_order_relaxed);  // no partner: the value is all there is
+  if (known == 0) rate.store(known = measure(), std::memory_order_relaxed);
+  return known;
 }
 
 namespace {

@@ -8,10 +8,14 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 #include <sstream>
+#include <vector>
 
+#include "perdure/base/at_fork.hpp"
 #include "perdure/base/checksum.hpp"
 #include "perdure/base/descriptor.hpp"
+#include "perdure/base/thread_slot.hpp"
 #include "perdure/pool/lock.hpp"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -45,6 +49,22 @@ std::string hex(std::uint64_t n) {
   return text;
 }
 
+// What this process has reserved. A child unmaps all of it before fork() returns there. MADV_DONTFORK alone would not do: what is mapped
+// into a range later is a mapping of its own, which a fork can come upon before it has been advised.
+struct Ranges {
+  std::mutex mutex;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> all;  // base, bytes
+};
+Ranges& ranges() {
+  static Ranges* const reserved = new Ranges;  // never destroyed: a pool may be closed by a static's destructor
+  return *reserved;
+}
+const int held = base::hold_over_fork<ranges>();
+const int unmapped = ::pthread_atfork(nullptr, nullptr, [] {  // the child has one thread: no lock is needed
+  for (const auto& [base, bytes] : ranges().all) ::munmap(reinterpret_cast<void*>(base), bytes);
+  ranges().all.clear();
+});
+
 // The first mapping in the way, in words.
 std::string occupant(std::uint64_t base, std::uint64_t bytes) {
   std::istringstream maps(base::read_whole_file("/proc/self/maps"));
@@ -76,21 +96,32 @@ Status refused(int err, std::uint64_t base, std::uint64_t bytes, const std::stri
                  "make the pool anew on this machine (export, load)");
 }
 
-// 0, or the errno.
-int try_reserve(std::uint64_t base, std::uint64_t bytes) noexcept {
+// 0, or the errno. A fork sees the range reserved and recorded, or neither.
+int try_reserve(std::uint64_t base, std::uint64_t bytes) {
+  const std::lock_guard guard(ranges().mutex);
+  ranges().all.reserve(ranges().all.size() + 1);  // from here on nothing throws
   void* const wanted = reinterpret_cast<void*>(base);
   void* const got = ::mmap(wanted, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   if (got == MAP_FAILED) return errno;
-  if (got == wanted) return 0;
+  if (got == wanted) {
+    (void)::madvise(wanted, bytes, MADV_DONTFORK);  // advice: a child's fork() has less to copy
+    ranges().all.emplace_back(base, bytes);
+    return 0;
+  }
   ::munmap(got, bytes);  // a kernel before 4.17 takes the address for a hint
   return EEXIST;
 }
 
 }  // namespace
 
+AddressRange::AddressRange(std::uint64_t base, std::uint64_t bytes) noexcept
+    : base_(base), bytes_(bytes), generation_(base::fork_generation()) {}
+
 AddressRange::~AddressRange() {
-  if (base_ == 0) return;
+  if (base_ == 0 || generation_ != base::fork_generation()) return;  // in a child: another range may be there by now
+  const std::lock_guard guard(ranges().mutex);
   ::munmap(begin(), bytes_);
+  std::erase(ranges().all, std::pair(base_, bytes_));
 }
 
 Result<AddressRange> AddressRange::reserve(std::uint64_t base, std::uint64_t bytes, const std::string& path) {
@@ -99,12 +130,8 @@ Result<AddressRange> AddressRange::reserve(std::uint64_t base, std::uint64_t byt
                    "an address within " + hex(range_begin) + "-" + hex(range_end) + ", all that ThreadSanitizer leaves",
                    "open it in a build without ThreadSanitizer, or make the pool in this one");
   }
-  AddressRange range;
-  const int err = try_reserve(base, bytes);
-  if (err != 0) return refused(err, base, bytes, path);
-  range.base_ = base;
-  range.bytes_ = bytes;
-  return range;
+  if (const int err = try_reserve(base, bytes); err != 0) return refused(err, base, bytes, path);
+  return AddressRange(base, bytes);
 }
 
 Result<AddressRange> AddressRange::choose(const std::uint8_t (&uuid)[16], std::uint64_t bytes, const std::string& path) {
@@ -116,14 +143,9 @@ Result<AddressRange> AddressRange::choose(const std::uint8_t (&uuid)[16], std::u
   }
   const std::uint64_t start = base::hash_bytes(uuid, sizeof uuid, 0) % slots;
   for (std::uint64_t i = 0; i < slots; ++i) {
-    AddressRange range;
     const std::uint64_t at = range_begin + (start + i) % slots * slot;
     const int err = try_reserve(at, bytes);
-    if (err == 0) {
-      range.base_ = at;
-      range.bytes_ = bytes;
-      return range;
-    }
+    if (err == 0) return AddressRange(at, bytes);
     if (err != EEXIST) return refused(err, at, bytes, path);
   }
   return failure(Code::out_of_memory, path, "no free slot of " + std::to_string(slot) + " bytes among " + std::to_string(slots), {},

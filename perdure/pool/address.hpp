@@ -4,7 +4,8 @@
 //
 // Pools hold plain pointers, so a view always returns to its base. Slots are as large as the pool may grow, rounded up to a power of
 // two, in a range that the loader, the heap and the sanitizers leave alone; the pool's uuid picks the first slot to try. A base that is
-// taken at open is refused with the name of what has it. Thread safety: values; the system calls order themselves.
+// taken at open is refused with the name of what has it. A forked child has none of its parent's ranges, so it can open the pools that
+// its parent closes; its copies of AddressRange objects own nothing. Thread safety: values; the system calls order themselves.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +21,12 @@ namespace perdure::pool {
 class AddressRange {
  public:
   AddressRange() noexcept = default;
-  AddressRange(AddressRange&& o) noexcept : base_(std::exchange(o.base_, 0)), bytes_(std::exchange(o.bytes_, 0)) {}
+  AddressRange(AddressRange&& o) noexcept
+      : base_(std::exchange(o.base_, 0)), bytes_(std::exchange(o.bytes_, 0)), generation_(o.generation_) {}
   AddressRange& operator=(AddressRange&& o) noexcept {
     std::swap(base_, o.base_);
     std::swap(bytes_, o.bytes_);
+    std::swap(generation_, o.generation_);
     return *this;
   }
   ~AddressRange();
@@ -38,7 +41,9 @@ class AddressRange {
   [[nodiscard]] explicit operator bool() const noexcept { return base_ != 0; }
 
  private:
+  AddressRange(std::uint64_t base, std::uint64_t bytes) noexcept;
   std::uint64_t base_ = 0, bytes_ = 0;
+  std::uint32_t generation_ = 0;  // base::fork_generation() of the process that reserved it
 };
 
 }  // namespace perdure::pool

@@ -3,9 +3,22 @@
 
 #include <algorithm>
 
+#include "perdure/base/at_fork.hpp"
+
 namespace perdure::pool {
 namespace detail {
 namespace {
+
+struct DirectoryLock {
+  std::mutex mutex;
+};
+DirectoryLock& directory_lock() {
+  static DirectoryLock* const one = new DirectoryLock;
+  return *one;
+}
+// A child has no pool open, so nothing that the mutex guards. It is not held over fork(): the thread
+// that has it may wait for a transaction that forks.
+const int anew = base::anew_in_child<directory_lock>();
 
 bool heads(ChunkWord word) { return word.kind() == ChunkWord::small || word.kind() == ChunkWord::large; }
 ChunkWord load_word(const HeapTarget& target, std::uint64_t chunk) { return {target.load(directory_word(chunk))}; }
@@ -64,8 +77,7 @@ void store_words(HeapTarget& target, std::uint64_t chunk, std::uint64_t end, Chu
 }  // namespace
 
 std::unique_lock<std::mutex> lock_directory(const HeapTarget& target) {
-  static std::mutex mutex;
-  return target.replay() ? std::unique_lock<std::mutex>() : std::unique_lock<std::mutex>(mutex);
+  return target.replay() ? std::unique_lock<std::mutex>() : std::unique_lock<std::mutex>(directory_lock().mutex);
 }
 
 void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls, std::uint64_t max_home_bytes) {

@@ -47,7 +47,8 @@ Registry& registry() {
   return *r;
 }
 
-// Held over fork(): the child sees a whole registry, and no descriptor that is open but not yet in it.
+// Held over fork(): the child sees a whole registry, and no descriptor that is open but not yet in it. The registry is made when the
+// library is loaded: a child would wait for ever for another thread that was making it.
 void before_fork() { registry().mutex.lock(); }
 void in_parent() { registry().mutex.unlock(); }
 void in_child() {
@@ -57,7 +58,7 @@ void in_child() {
   r.views.clear();
   r.mutex.unlock();
 }
-const int hooked = pthread_atfork(before_fork, in_parent, in_child);
+const int hooked = (registry(), pthread_atfork(before_fork, in_parent, in_child));
 
 struct CloseFolder {
   void operator()(DIR* d) const noexcept { ::closedir(d); }
@@ -192,7 +193,13 @@ void FileLock::release() noexcept {
   const std::lock_guard guard(r.mutex);
   for (auto e = r.open.begin(); e != r.open.end(); ++e) {
     if (e->id != id_) continue;
-    ::close(e->fd);  // the last descriptor of its open file: the kernel drops the lock
+    // The kernel drops the lock with the last descriptor of its open file. A child that has just been
+    // forked, by another library perhaps, still has one: the lock is given up before.
+    struct flock none = {};
+    none.l_type = F_UNLCK;
+    none.l_whence = SEEK_SET;
+    (void)::fcntl(e->fd, F_OFD_SETLK, &none);
+    ::close(e->fd);
     r.open.erase(e);
     break;
   }
