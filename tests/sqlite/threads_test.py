@@ -83,7 +83,7 @@ class Threads(Case):
             self.assertEqual(len(said), 3)
             for name, text, reason in said:
                 self.assertEqual((name, text), ("SQLITE_BUSY", "database is locked"))
-                self.assertIn("found more than 256 threads use Perdure at once", reason)
+                self.assertIn("more than 256 threads use Perdure at once", reason)
                 self.assertIn("expected at most 256", reason)
                 self.assertIn("let threads end", reason)
             self.add(main)  # the others go on
