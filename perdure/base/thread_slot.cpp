@@ -35,16 +35,22 @@ void give_back(int slot) noexcept {
 // after ours has run. Then the value is set again, and the C library makes another round, of 4 in all.
 // A number that is taken after the last one is found by its owner's death (find_slot).
 void at_thread_end(void* slot) { give_back(static_cast<int>(reinterpret_cast<std::intptr_t>(slot)) - 1); }
-pthread_key_t make_key() {
-  pthread_key_t key = 0;
-  if (::pthread_key_create(&key, at_thread_end) != 0)
-    throw error(failure(Code::too_many_threads, "", "no thread-specific key is left in this process (PTHREAD_KEYS_MAX)", "one",
-                        "let other libraries use fewer"));
-  return key;
-}
-pthread_key_t end_key() {
-  static const pthread_key_t key = make_key();
-  return key;
+// Where the process has no key left (PTHREAD_KEYS_MAX), all numbers come back by the search for dead
+// owners, and the next thread that takes one tries again to make a key. Two threads may both make one:
+// no static local, for which a forked child could wait for ever.
+constinit std::atomic<std::uint64_t> end_key{0};  // the key + 1; 0: none
+bool find_end_key(pthread_key_t& key) noexcept {
+  // acquire pairs with the release below: the key is made
+  if (const std::uint64_t made = end_key.load(std::memory_order_acquire); made != 0) {
+    key = static_cast<pthread_key_t>(made - 1);
+    return true;
+  }
+  if (::pthread_key_create(&key, at_thread_end) != 0) return false;
+  std::uint64_t none = 0;
+  if (end_key.compare_exchange_strong(none, std::uint64_t{key} + 1, std::memory_order_release, std::memory_order_acquire)) return true;
+  (void)::pthread_key_delete(key);  // another thread was faster; ours has no values yet
+  key = static_cast<pthread_key_t>(none - 1);
+  return true;
 }
 
 void in_child() {
@@ -79,13 +85,13 @@ thread_local constinit int detail::slot_of_this_thread = -1;
 
 int detail::take_thread_slot() {
   (void)registered;
-  const pthread_key_t key = end_key();
   const int slot = find_slot(this_thread());
   if (slot < 0)
     throw error(failure(Code::too_many_threads, "", "more than 256 threads use Perdure at once", "at most 256",
                         "let threads end, or give their work to fewer"));
-  // Where the C library has no memory for the value, the number is found when its owner is dead.
-  (void)::pthread_setspecific(key, reinterpret_cast<void*>(static_cast<std::intptr_t>(slot) + 1));
+  // Without a key, or memory for the value, the number is found when its owner is dead.
+  if (pthread_key_t key = 0; find_end_key(key))
+    (void)::pthread_setspecific(key, reinterpret_cast<void*>(static_cast<std::intptr_t>(slot) + 1));
   slot_of_this_thread = slot;
   return slot;
 }
@@ -97,7 +103,7 @@ ReservedSlot::~ReservedSlot() {
 
 void give_back_thread_slot() noexcept {
   if (detail::slot_of_this_thread < 0 || detail::slot_of_this_thread >= max_threads) return;
-  (void)::pthread_setspecific(end_key(), nullptr);
+  if (pthread_key_t key = 0; find_end_key(key)) (void)::pthread_setspecific(key, nullptr);
   give_back(detail::slot_of_this_thread);
 }
 
