@@ -251,7 +251,7 @@ const char* perdure_message(void) { return last_message; }
 const char* perdure_code_name(int code) {
   if (code == PERDURE_ABORTED) return "aborted";
   if (code == PERDURE_AGAIN) return "again";
-  return code >= 0 && code <= PERDURE_OUT_OF_MEMORY ? name(static_cast<Code>(code)).data() : "unknown";  // literals: terminated
+  return code >= 0 && code <= PERDURE_TOO_MANY_THREADS ? name(static_cast<Code>(code)).data() : "unknown";  // literals: terminated
 }
 const char* perdure_engine_at(size_t n) {
   const auto all = perdure::engine::registered();

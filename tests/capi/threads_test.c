@@ -88,6 +88,7 @@ static void without_keys(void) {
 int main(void) {
   int status = -1;
   pid_t child;
+  CHECK(strcmp(perdure_code_name(PERDURE_TOO_MANY_THREADS), "too_many_threads") == 0);
   scratch("");
   CHECK(pthread_key_create(&early, at_end_early) == 0);
   fflush(NULL);
