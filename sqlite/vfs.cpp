@@ -24,8 +24,9 @@ sqlite3_vfs* system_vfs = nullptr;  // temporary files, super-journals, and ever
 /// Null: `path` is no pool. Throws error.
 std::shared_ptr<Store> store_of_journal(const std::string& path) {
   if (path.empty()) return nullptr;
+  if (Store::find(path) == nullptr && !is_pool(path)) return nullptr;
+  (void)base::thread_slot();  // throws here if there are too many threads, not inside a medium's call
   if (auto open = Store::find(path)) return open;
-  if (!is_pool(path)) return nullptr;
   Options options;
   options.create = false;
   return Store::open(path, options);
@@ -53,7 +54,8 @@ std::shared_ptr<Store> open_store(const Opening& how) {
   try {
     return Store::open(how.name, how.options, how.design);
   } catch (const error& e) {
-    if (e.code() == Code::busy) {  // SQLite has no busy handler yet: each transaction tries again, and asks it
+    if (e.code() == Code::busy ||
+        e.code() == Code::too_many_threads) {  // SQLite has no busy handler yet: each transaction tries again, and asks it
       code_of(e);
       return nullptr;
     }
@@ -192,7 +194,7 @@ int code_of(const error& e) {
   const int code = [&] {
     switch (e.code()) {
       case Code::busy:
-      case Code::too_many_threads: return SQLITE_BUSY;  // another thread may end while this one waits
+      case Code::too_many_threads: return SQLITE_BUSY;  // the busy handler may wait until a thread ends
       case Code::corrupt: return SQLITE_CORRUPT;
       case Code::full: return SQLITE_FULL;
       case Code::too_big: return SQLITE_TOOBIG;

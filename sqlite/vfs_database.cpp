@@ -45,6 +45,7 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
   struct Nothing {};
   [[nodiscard]] Nothing guard() const {  // SQLite's own lock is held
     must_be_own();
+    (void)base::thread_slot();  // throws here if there are too many threads, not inside a medium's call
     return {};
   }
 
@@ -66,7 +67,8 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     if (me.owner.is_parent()) return FileCalls::read(at, to, n, offset);  // which refuses
     // Without a lock SQLite reads the header only, when it opens the file, to know the size of a page; it looks again in each transaction.
     const bool unlocked = me.lock == Lock::none;
-    if (unlocked && (me.store == nullptr || !me.store->locks().lock(Lock::none, Lock::shared))) {
+    const bool can = me.store != nullptr && guarded([&] { return (void)me.guard(), SQLITE_OK; }) == SQLITE_OK;
+    if (unlocked && (!can || !me.store->locks().lock(Lock::none, Lock::shared))) {
       std::memset(to, 0, static_cast<std::size_t>(n));
       return SQLITE_IOERR_SHORT_READ;
     }
@@ -91,7 +93,7 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
   /// The first lock of a transaction: opens the store where it was busy, or was closed, so that another connection could write.
   static int acquire(DatabaseFile& me) {
     return guarded([&] {
-      me.must_be_own();
+      (void)me.guard();
       for (;;) {
         if (me.store != nullptr && me.store->locks().closed()) Store::release(me.store);
         if (me.store == nullptr) me.store = Store::open(me.how->name, me.how->options, me.how->design);

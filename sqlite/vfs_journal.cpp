@@ -50,6 +50,7 @@ struct JournalFile : FileCalls<JournalFile> {
 
   [[nodiscard]] std::unique_lock<std::mutex> guard() const {
     if (owner.is_parent()) refuse_inherited(store->path());
+    (void)base::thread_slot();  // throws here if there are too many threads, not inside a medium's call
     return std::unique_lock(store->journal_mutex());
   }
 

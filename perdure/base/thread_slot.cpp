@@ -35,19 +35,23 @@ void give_back(int slot) noexcept {
 // after ours has run. Then the value is set again, and the C library makes another round, of 4 in all.
 // A number that is taken after the last one is found by its owner's death (find_slot).
 void at_thread_end(void* slot) { give_back(static_cast<int>(reinterpret_cast<std::intptr_t>(slot)) - 1); }
-struct EndKey {
-  pthread_key_t key = 0;
-  bool made = ::pthread_key_create(&key, at_thread_end) == 0;
-  /// Where the process has no key left, or no memory for the value, the number is found when its owner is dead.
-  void set(const void* value) const noexcept {
-    if (made) (void)::pthread_setspecific(key, value);
+// Where the process has no key left (PTHREAD_KEYS_MAX), all numbers come back by the search for dead
+// owners, and the next thread that takes one tries again to make a key. Two threads may both make one:
+// no static local, for which a forked child could wait for ever.
+constinit std::atomic<std::uint64_t> end_key{0};  // the key + 1; 0: none
+bool find_end_key(pthread_key_t& key) noexcept {
+  // acquire pairs with the release below: the key is made
+  if (const std::uint64_t made = end_key.load(std::memory_order_acquire); made != 0) {
+    key = static_cast<pthread_key_t>(made - 1);
+    return true;
   }
-};
-const EndKey& end_key() {
-  static const EndKey key;
-  return key;
+  if (::pthread_key_create(&key, at_thread_end) != 0) return false;
+  std::uint64_t none = 0;
+  if (end_key.compare_exchange_strong(none, std::uint64_t{key} + 1, std::memory_order_release, std::memory_order_acquire)) return true;
+  (void)::pthread_key_delete(key);  // another thread was faster; ours has no values yet
+  key = static_cast<pthread_key_t>(none - 1);
+  return true;
 }
-[[maybe_unused]] const EndKey& at_load = end_key();  // a forked child would wait for ever for another thread that was making it
 
 void in_child() {
   generation.fetch_add(1, std::memory_order_relaxed);  // the child has one thread: nobody to pair with
@@ -85,7 +89,9 @@ int detail::take_thread_slot() {
   if (slot < 0)
     throw error(failure(Code::too_many_threads, "", "more than 256 threads use Perdure at once", "at most 256",
                         "let threads end, or give their work to fewer"));
-  end_key().set(reinterpret_cast<void*>(static_cast<std::intptr_t>(slot) + 1));
+  // Without a key, or memory for the value, the number is found when its owner is dead.
+  if (pthread_key_t key = 0; find_end_key(key))
+    (void)::pthread_setspecific(key, reinterpret_cast<void*>(static_cast<std::intptr_t>(slot) + 1));
   slot_of_this_thread = slot;
   return slot;
 }
@@ -106,7 +112,7 @@ ReservedSlot::~ReservedSlot() {
 
 void give_back_thread_slot() noexcept {
   if (detail::slot_of_this_thread < 0 || detail::slot_of_this_thread >= max_threads) return;
-  end_key().set(nullptr);
+  if (pthread_key_t key = 0; find_end_key(key)) (void)::pthread_setspecific(key, nullptr);
   give_back(detail::slot_of_this_thread);
 }
 
