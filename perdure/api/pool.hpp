@@ -215,7 +215,9 @@ class Pool<Root, engines<Instances...>> {
   }
 
   /// Runs f(tx, root) as a read-only transaction over one consistent state; returns what f returns. Throws what f throws, perdure::error
-  /// (the header's codes), and std::bad_alloc.
+  /// (the header's codes), and std::bad_alloc. A long view can hold up updates, and the views and checkpoints behind them, until it ends: those
+  /// threads are blocked, without using a processor. Keep it short; read a large structure in several
+  /// views of a bounded number of elements each, or copy what is needed and compute afterwards.
   template <class F>
   auto view(F&& f) {
     return view(Durability::async, std::forward<F>(f));

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "tests/engine/suite.hpp"
+#include "tests/support/asleep.hpp"
 
 namespace perdure::engine::shadow::testing {
 namespace {
@@ -100,7 +101,9 @@ TEST(Paging, DropsAPageWhenItsWriterHasLeftAndHomeHasIt) {
   ASSERT_TRUE(use.touch(0) && use.touch(page));
   w.word(w.view, 0, 1) = 7;
   std::atomic<bool> over{false};
+  std::atomic<pid_t> id_of_evictor{0};
   std::thread evictor([&] {
+    id_of_evictor = ::gettid();
     for (int i = 0; i < 3 && w.paging->evictions() < 2; ++i) EXPECT_TRUE(w.evict().ok());
     over = true;
   });
@@ -109,7 +112,7 @@ TEST(Paging, DropsAPageWhenItsWriterHasLeftAndHomeHasIt) {
     marked = !other.touch(0) || !other.touch(page);
     other.leave();
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_TRUE(test::falls_asleep(id_of_evictor, [&] { return over.load(); })) << "it does not spin";
   EXPECT_FALSE(over);
   EXPECT_EQ(7U, w.word(w.view, 0, 1));
   EXPECT_EQ(0U, w.paging->evictions());
