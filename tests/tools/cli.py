@@ -25,8 +25,10 @@ def perdure(*arguments, stdin=b""):
 
 
 class Case(LimitedCase):
+    FOLDER = None  # where the case's folder is made; None: where temporary files are
+
     def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="perdure-cli-", dir=os.environ.get("PERDURE_TEST_DIR"))
+        self.folder = tempfile.mkdtemp(prefix="perdure-cli-", dir=os.environ.get("PERDURE_TEST_DIR", self.FOLDER))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.pool = self.path("pool")
 

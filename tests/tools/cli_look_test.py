@@ -162,7 +162,9 @@ class Looking(Case):
 
 
 class Foreign(Case):
-    """Pools of programs with root types of their own."""
+    """Pools of programs with root types of their own, in memory: some engines sync thousands of times for one."""
+
+    FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
     OWN_LOGS = ("rewind-1l-nfp-batch", "rewind-2l-fp-simple", "bppm", "redo-mne-sync", "softwrap", "softwrap-local")  # no records
 
