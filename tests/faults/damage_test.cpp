@@ -203,6 +203,7 @@ TEST(Foreign, FilesAreRefusedUntouched) {
   for (const auto& [what, bytes] : files) {
     write_all(path, bytes);
     for (const bool create : {false, true}) {
+      if (create && bytes.empty()) continue;  // it becomes a pool: pool/create_test.cpp
       Options o = small({});
       o.create = create;
       const auto pool = TestPool::try_open(path, o);
