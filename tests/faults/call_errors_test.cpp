@@ -243,9 +243,9 @@ TEST_P(CallErrors, WhenDurable) {
     if (a.ok()) status = told.get_future().get();
     EXPECT_EQ(called, a.ok()) << a.what << ": " << a.text;
     EXPECT_TRUE(status.ok() || status.code() == Code::poisoned) << status.message();
-    if (status.ok()) {
+    if (a.ok() && status.ok()) {
       expect_steps_in_order(std::move(pool), 2, a);
-    } else {
+    } else {  // nobody was told that the second step is durable: the pool's own thread may have met the fault, too
       { const TestPool gone = std::move(pool); }
       expect_steps(1, 2, a);
     }
