@@ -70,8 +70,7 @@ struct Heap::Impl {
 };
 
 Heap::Heap(PoolFile& pool, std::byte* view)
-    : rows_(std::make_unique<std::atomic<Row*>[]>(static_cast<std::size_t>(base::slot_count))),
-      impl_(std::make_unique<Impl>(pool, view)) {}
+    : rows_(std::make_unique<std::atomic<Row*>[]>(static_cast<std::size_t>(base::slot_count))), impl_(std::make_unique<Impl>(pool, view)) {}
 
 Heap::~Heap() {
   for (int i = 0; i < base::slot_count; ++i) delete rows_[static_cast<std::size_t>(i)].load(std::memory_order_relaxed);

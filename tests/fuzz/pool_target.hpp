@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "perdure/crash/arena.hpp"
-#include "perdure/medium/persistency.hpp"
 #include "perdure/log/record.hpp"
 #include "perdure/medium/crash.hpp"
+#include "perdure/medium/persistency.hpp"
 #include "perdure/perdure.hpp"
 #include "perdure/pool/header.hpp"
 #include "tests/conformance/workloads.hpp"
