@@ -11,17 +11,6 @@ namespace {
 
 constexpr std::size_t codes = static_cast<std::size_t>(Code::too_many_threads) + 1;
 
-// By code, never destroyed.
-const Status& spare_status(Code code) noexcept {
-  static const auto* const all = [] {
-    auto* const made = new std::array<Status, codes>;
-    for (std::size_t i = 0; i < codes; ++i) (*made)[i] = Status::without_memory(static_cast<Code>(i));
-    return made;
-  }();
-  return (*all)[static_cast<std::size_t>(code)];
-}
-[[maybe_unused]] const Status& made_early = spare_status(Code::ok);  // while there is memory
-
 }  // namespace
 
 std::string_view name(Code code) noexcept {
@@ -59,6 +48,8 @@ const Status::Detail& Status::spare(Code code) noexcept {
   return (*all)[static_cast<std::size_t>(code)];
 }
 
+[[maybe_unused]] static const Status made_early = Status::without_memory(Code::io);  // the spare ones, while there is memory
+
 Status Status::without_memory(Code code) noexcept {
   Status s;
   if (code != Code::ok) s.detail_.reset(&spare(code));
@@ -95,15 +86,6 @@ const std::string& Status::message() const noexcept {
 
 void Status::or_throw() const {
   if (!ok()) throw error(*this);
-}
-
-error::error(Status status) noexcept {
-  const Code code = status.code();
-  try {
-    status_ = std::make_shared<const Status>(std::move(status));
-  } catch (const std::bad_alloc&) {
-    status_ = std::shared_ptr<const Status>(std::shared_ptr<void>(), &spare_status(code));  // owned by nobody
-  }
 }
 
 Status failure(Code code, std::string_view file, std::string_view found, std::string_view expected, std::string_view advice) noexcept {

@@ -84,16 +84,16 @@ class [[nodiscard]] Status {
 /// A failed system call: "FILE: CALL failed: strerror(err); do Z", code `io` (ENOSPC/EDQUOT: full, ENOENT: not_found, ENOMEM: out_of_memory).
 [[nodiscard]] Status system_failure(std::string_view file, std::string_view call, int err, std::string_view advice = {}) noexcept;
 
-/// What open(), update() and their like throw. Making and copying one needs no memory: it throws nothing else in its place.
+/// What open(), update() and their like throw. Making and copying one does not throw: it throws nothing else in its place.
 class error : public std::exception {
  public:
-  explicit error(Status status) noexcept;
-  [[nodiscard]] const char* what() const noexcept override { return status_->message().c_str(); }
-  [[nodiscard]] Code code() const noexcept { return status_->code(); }
-  [[nodiscard]] const Status& status() const noexcept { return *status_; }
+  explicit error(Status status) noexcept : status_(std::move(status)) {}
+  [[nodiscard]] const char* what() const noexcept override { return status_.message().c_str(); }
+  [[nodiscard]] Code code() const noexcept { return status_.code(); }
+  [[nodiscard]] const Status& status() const noexcept { return status_; }
 
  private:
-  std::shared_ptr<const Status> status_;  // shared: copying an exception must not throw
+  Status status_;
 };
 
 /// A T or the Status that says why there is none.
