@@ -61,7 +61,7 @@ class Database final : public Store {
   void commit(Durability durability);
   /// The same as several, the database changing in one of them. Throws error(too_big), error(full), with nothing changed.
   void spill(Durability durability);
-  /// B2: frees what lies beyond a database of so many bytes.
+  /// B2: frees what lies beyond a database whose size is `bytes`.
   void free_beyond(std::uint64_t bytes) noexcept;
   void load(std::uint64_t number, std::uint64_t skip, std::byte* to, std::uint64_t n);
   Bytes& overlaid(std::uint64_t number);

@@ -33,7 +33,7 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
   Lock lock = Lock::none;
   bool waits = true;             // synchronous is not OFF
   sqlite3* const* db = nullptr;  // the connection
-  Owner owner;
+  base::Owner owner;
   bool cached_wal = false;  // SQLite has page 1 in its cache as it was before write() changed it
 
   static DatabaseFile& of(sqlite3_file* at) { return *reinterpret_cast<DatabaseFile*>(at); }

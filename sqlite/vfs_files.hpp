@@ -32,15 +32,10 @@ int told(int code, const std::string& what);
 /// The last one of the process; empty: nothing has failed. Thread safety: any thread.
 std::string last_told();
 
-/// What SQLite holds of a file belongs to the process that has opened it. In a forked child its Store is the parent's: another thread of
-/// the parent may have held its mutexes, and its pool's memory is not there. Nothing of it is used but to close it, which leaves it.
-class Owner {
- public:
-  [[nodiscard]] bool is_parent() const noexcept { return generation_ != base::fork_generation(); }
+// What SQLite holds of a file has an owner (base::Owner), the process that has opened it. In a forked child its Store is the parent's:
+// another thread of the parent may have held its mutexes, and its pool's memory is not there. Nothing of it is used but to close it,
+// which leaves it.
 
- private:
-  std::uint32_t generation_ = base::fork_generation();
-};
 /// Throws error(closed).
 [[noreturn]] void refuse_inherited(const std::string& path);
 

@@ -43,7 +43,7 @@ struct JournalFile : FileCalls<JournalFile> {
   std::shared_ptr<Store> store;
   File* journal = nullptr;
   bool remove = false;
-  Owner owner;
+  base::Owner owner;
 
   static JournalFile& of(sqlite3_file* at) { return *reinterpret_cast<JournalFile*>(at); }
   [[nodiscard]] File& file() const noexcept { return *journal; }

@@ -23,7 +23,7 @@ struct perdure_pool {
   std::byte* view = nullptr;
   std::byte* root = nullptr;
   std::uint64_t first_data = 0;  // home offset: below lie the heap's own structures
-  std::uint32_t generation = perdure::base::fork_generation();
+  perdure::base::Owner owner = {};
 };
 
 struct perdure_tx {
@@ -55,7 +55,7 @@ int fail(int code, const char* text) noexcept {
 int fail(const Status& s) noexcept { return s.ok() ? PERDURE_OK : fail(static_cast<int>(s.code()), s.message().c_str()); }
 
 // A handle that was carried through fork(): nothing of the pool may be asked, since other threads of the parent may have held its mutexes.
-bool inherited(const perdure_pool* pool) noexcept { return pool->generation != base::fork_generation(); }
+bool inherited(const perdure_pool* pool) noexcept { return pool->owner.is_parent(); }
 int refuse_inherited() noexcept {
   return fail(PERDURE_CLOSED, "this handle was carried through fork(): open the pool in this process, when the parent has closed it");
 }

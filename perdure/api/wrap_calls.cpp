@@ -28,7 +28,7 @@ class WrapCalls::State {
   virtual Status close() = 0;
   [[nodiscard]] unsigned& depth() noexcept { return depths_[static_cast<std::size_t>(base::thread_slot())].n; }
   /// Whether this is a forked child's copy: the pool's threads are the parent's.
-  [[nodiscard]] bool inherited() const noexcept { return generation_ != base::fork_generation(); }
+  [[nodiscard]] bool inherited() const noexcept { return owner_.is_parent(); }
   [[nodiscard]] unsigned all_open() const noexcept {
     unsigned n = 0;
     for (const auto& d : depths_) n += d.n != 0 ? 1 : 0;
@@ -40,7 +40,7 @@ class WrapCalls::State {
     unsigned n = 0;
   };
   std::array<Depth, base::max_threads> depths_;
-  const std::uint32_t generation_ = base::fork_generation();
+  const base::Owner owner_;
 };
 
 namespace {

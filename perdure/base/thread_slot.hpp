@@ -64,4 +64,14 @@ void give_back_thread_slot() noexcept;
 /// forked child's copy of a handle is refused.
 [[nodiscard]] std::uint32_t fork_generation() noexcept;
 
+/// The process that made the object of which this is a member: a forked child's copy is its parent's, and the child must not use what
+/// the object stands for. A copy or move of the object keeps the owner.
+class Owner {
+ public:
+  [[nodiscard]] bool is_parent() const noexcept { return generation_ != fork_generation(); }
+
+ private:
+  std::uint32_t generation_ = fork_generation();
+};
+
 }  // namespace perdure::base

@@ -48,7 +48,7 @@ class TraceWriter {
   /// The last word: what ended it, unless something had before.
   void finish(TraceEnd why) noexcept;
   /// This is a forked child's copy: the file is the parent's.
-  [[nodiscard]] bool in_child() const noexcept { return generation_ != base::fork_generation(); }
+  [[nodiscard]] bool in_child() const noexcept { return owner_.is_parent(); }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -56,7 +56,7 @@ class TraceWriter {
 
   pool::PoolFile& file_;
   int fd_ = -1;
-  const std::uint32_t generation_ = base::fork_generation();
+  const base::Owner owner_;
   const Clock::time_point begun_ = Clock::now();
   std::atomic<bool> on_{true};
   std::atomic<std::uint64_t> room_used_{0}, sequence_{0};

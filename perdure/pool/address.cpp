@@ -15,7 +15,6 @@
 #include "perdure/base/at_fork.hpp"
 #include "perdure/base/checksum.hpp"
 #include "perdure/base/descriptor.hpp"
-#include "perdure/base/thread_slot.hpp"
 #include "perdure/pool/lock.hpp"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -114,11 +113,8 @@ int try_reserve(std::uint64_t base, std::uint64_t bytes) {
 
 }  // namespace
 
-AddressRange::AddressRange(std::uint64_t base, std::uint64_t bytes) noexcept
-    : base_(base), bytes_(bytes), generation_(base::fork_generation()) {}
-
 AddressRange::~AddressRange() {
-  if (base_ == 0 || generation_ != base::fork_generation()) return;  // in a child: another range may be there by now
+  if (base_ == 0 || owner_.is_parent()) return;  // in a child: another range may be there by now
   const std::lock_guard guard(ranges().mutex);
   ::munmap(begin(), bytes_);
   std::erase(ranges().all, std::pair(base_, bytes_));

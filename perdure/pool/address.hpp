@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "perdure/base/status.hpp"
+#include "perdure/base/thread_slot.hpp"
 
 namespace perdure::pool {
 
@@ -21,12 +22,11 @@ namespace perdure::pool {
 class AddressRange {
  public:
   AddressRange() noexcept = default;
-  AddressRange(AddressRange&& o) noexcept
-      : base_(std::exchange(o.base_, 0)), bytes_(std::exchange(o.bytes_, 0)), generation_(o.generation_) {}
+  AddressRange(AddressRange&& o) noexcept : base_(std::exchange(o.base_, 0)), bytes_(std::exchange(o.bytes_, 0)), owner_(o.owner_) {}
   AddressRange& operator=(AddressRange&& o) noexcept {
     std::swap(base_, o.base_);
     std::swap(bytes_, o.bytes_);
-    std::swap(generation_, o.generation_);
+    std::swap(owner_, o.owner_);
     return *this;
   }
   ~AddressRange();
@@ -41,9 +41,9 @@ class AddressRange {
   [[nodiscard]] explicit operator bool() const noexcept { return base_ != 0; }
 
  private:
-  AddressRange(std::uint64_t base, std::uint64_t bytes) noexcept;
+  AddressRange(std::uint64_t base, std::uint64_t bytes) noexcept : base_(base), bytes_(bytes) {}
   std::uint64_t base_ = 0, bytes_ = 0;
-  std::uint32_t generation_ = 0;  // base::fork_generation() of the process that reserved it
+  base::Owner owner_;
 };
 
 }  // namespace perdure::pool
