@@ -15,6 +15,7 @@
 #include <mutex>
 #include <vector>
 
+#include "perdure/base/at_fork.hpp"
 #include "perdure/base/descriptor.hpp"
 
 namespace perdure::pool {
@@ -47,18 +48,15 @@ Registry& registry() {
   return *r;
 }
 
-// Held over fork(): the child sees a whole registry, and no descriptor that is open but not yet in it. The registry is made when the
-// library is loaded: a child would wait for ever for another thread that was making it.
-void before_fork() { registry().mutex.lock(); }
-void in_parent() { registry().mutex.unlock(); }
-void in_child() {
+// Held over fork(): the child sees a whole registry, and no descriptor that is open but not yet in it.
+const int held = base::hold_over_fork<registry>();
+void empty_in_child() {  // the child has one thread: no lock is needed
   Registry& r = registry();
   for (const Entry& e : r.open) ::close(e.fd);
   r.open.clear();  // last_id stays: a copied FileLock must not take a new entry for its own
   r.views.clear();
-  r.mutex.unlock();
 }
-const int hooked = (registry(), pthread_atfork(before_fork, in_parent, in_child));
+const int emptied = ::pthread_atfork(nullptr, nullptr, empty_in_child);
 
 struct CloseFolder {
   void operator()(DIR* d) const noexcept { ::closedir(d); }
@@ -122,7 +120,6 @@ Status open_failure(const std::string& shown, FileLock::Mode mode, int err) {
 }  // namespace
 
 Result<FileLock> FileLock::acquire(const std::string& path, Mode mode, const std::string& shown) {
-  (void)hooked;
   Registry& r = registry();
   const std::lock_guard guard(r.mutex);
   Entry entry{r.last_id + 1, {}, -1, shown};
