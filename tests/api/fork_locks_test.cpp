@@ -19,7 +19,7 @@
 #include <thread>
 #include <utility>
 
-#include "perdure/perdure.hpp"
+#include "tests/api/fork.hpp"
 #include "tests/pool/pool_test.hpp"
 
 namespace {
@@ -59,11 +59,8 @@ extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) {
 namespace perdure {
 namespace {
 
-struct Root {
-  p<std::uint64_t> count;
-  vector<std::uint64_t> numbers;
-};
-using CountPool = Pool<Root, engines<any_engine>>;
+using Root = test::ForkRoot;
+using CountPool = test::ForkPool;
 
 class ForkLocks : public testing::TestWithParam<const char*> {
  protected:
@@ -88,12 +85,7 @@ class ForkLocks : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(ForkLocks, AChildIsForkedWhileAnotherThreadHoldsAMutex) {
-#if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "another thread may hold a lock of AddressSanitizer's allocator when the child is forked";
-#endif
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "ThreadSanitizer has its own pthread_mutex_lock, and allows no new threads after a fork of a process that has several";
-#endif
+  if (test::no_fork_beside_threads != nullptr) GTEST_SKIP() << test::no_fork_beside_threads;
   ::sem_init(&stopped, 0, 0);
   ::sem_init(&go_on, 0, 0);
   live("first");  // what is made once per process

@@ -25,17 +25,14 @@
 #include "perdure/api/dtm_calls.hpp"
 #include "perdure/api/rewind_calls.hpp"
 #include "perdure/api/wrap_calls.hpp"
-#include "perdure/perdure.hpp"
+#include "tests/api/fork.hpp"
 #include "tests/pool/pool_test.hpp"
 
 namespace perdure {
 namespace {
 
-struct Root {
-  p<std::uint64_t> count;
-  vector<std::uint64_t> numbers;
-};
-using CountPool = Pool<Root, engines<any_engine>>;
+using Root = test::ForkRoot;
+using CountPool = test::ForkPool;
 
 constexpr auto add = [](auto& tx, Root& root) {
   root.numbers.push_back(tx, tx(root.count));
@@ -336,12 +333,7 @@ void a_childs_copy_is_destroyed(const char* engine) {
   EXPECT_EQ(end_of(child), well) << engine;
 }
 TEST(ForkOfCalls, AChildsCopyIsDestroyedAndThePoolOpened) {
-#if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "another thread may hold a lock of AddressSanitizer's allocator when the child is forked";
-#endif
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "ThreadSanitizer allows no new threads after a fork of a process that has several";
-#endif
+  if (test::no_fork_beside_threads != nullptr) GTEST_SKIP() << test::no_fork_beside_threads;
   a_childs_copy_is_destroyed<paper::TransactionManager<Words>>("rewind-1l-nfp-optimized");
   a_childs_copy_is_destroyed<paper::DudeTM<Words>>("dudetm");
   a_childs_copy_is_destroyed<paper::SoftWrAP<Words>>("softwrap");
@@ -350,12 +342,7 @@ TEST(ForkOfCalls, AChildsCopyIsDestroyedAndThePoolOpened) {
 // Children are forked while other threads are inside transactions, open pools and close them: each finds
 // no lock that one of those threads held, and opens a pool of its own.
 TEST(ForkBesideThreads, NoChildWaitsForALockOfItsParents) {
-#if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "another thread may hold a lock of AddressSanitizer's allocator when the child is forked";
-#endif
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "ThreadSanitizer allows no new threads after a fork of a process that has several";
-#endif
+  if (test::no_fork_beside_threads != nullptr) GTEST_SKIP() << test::no_fork_beside_threads;
   constexpr int children = 100, at_once = 4;
   const pool::testing::Scratch scratch;
   const auto options = [&scratch](const std::string& name) {

@@ -5,27 +5,13 @@
  */
 #define _GNU_SOURCE
 #include "check.h"
+#include "counter.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-struct root {
-  uint64_t count;
-};
-
-static int add(perdure_tx* tx, void* arg) {
-  struct root* root = perdure_root(tx);
-  (void)arg;
-  perdure_write_word(tx, &root->count, perdure_read_word(tx, &root->count) + 1);
-  return 0;
-}
-static int look(perdure_tx* tx, void* arg) {
-  struct root* root = perdure_root(tx);
-  *(uint64_t*)arg = perdure_read_word(tx, &root->count);
-  return 0;
-}
 static void never(int code, void* arg) {
   (void)code;
   (void)arg;

@@ -6,29 +6,15 @@
  */
 #define _GNU_SOURCE
 #include "check.h"
+#include "counter.h"
 
 #include <limits.h>
 #include <pthread.h>
 #include <sys/wait.h>
 
-struct root {
-  uint64_t count;
-};
-
 static perdure_pool* pool;
 static pthread_key_t early, late; /* made before the library has made its own, and after */
 
-static int add(perdure_tx* tx, void* arg) {
-  struct root* root = perdure_root(tx);
-  (void)arg;
-  perdure_write_word(tx, &root->count, perdure_read_word(tx, &root->count) + 1);
-  return 0;
-}
-static int look(perdure_tx* tx, void* arg) {
-  struct root* root = perdure_root(tx);
-  *(uint64_t*)arg = perdure_read_word(tx, &root->count);
-  return 0;
-}
 static void use(void) { CHECK_CODE(perdure_update(pool, PERDURE_DURABLE, add, NULL, NULL), PERDURE_OK); }
 static uint64_t count(void) {
   uint64_t found = 0;

@@ -61,6 +61,17 @@ class CallErrors : public ::testing::TestWithParam<Case> {
     for (const auto& e : std::filesystem::directory_iterator(scratch.folder()))
       if (e.path() != path) ADD_FAILURE() << a.what << ": " << a.text << ": left " << e.path();
   }
+  // The pool that is there, of five steps, is opened.
+  void open_case() const {
+    const Image image = Image::of(path);
+    each_fault("open", [&](const Fault& fault) {
+      image.write(path);
+      const Answer a = with_fault(fault, [&] { return TestPool::try_open(path, options).status(); });
+      expect_listed(a, of_opening, false);
+      expect_steps(5, 5, a);
+      return a.fired;
+    });
+  }
   // After an update of step `n` that answered `a`: the pool goes on with or without it, or is poisoned. Opened again, closed in order or as a
   // kill leaves it, it has what was acknowledged.
   void expect_goes_on(TestPool pool, std::uint64_t n, const Answer& a, bool killed) const {
@@ -155,26 +166,11 @@ TEST_P(CallErrors, OpenNew) {
 
 TEST_P(CallErrors, OpenClosed) {
   { make(5).close(); }
-  const Image image = Image::of(path);
-  each_fault("open", [&](const Fault& fault) {
-    image.write(path);
-    const Answer a = with_fault(fault, [&] { return TestPool::try_open(path, options).status(); });
-    expect_listed(a, of_opening, false);
-    expect_steps(5, 5, a);
-    return a.fired;
-  });
+  open_case();
 }
-
 TEST_P(CallErrors, OpenKilled) {
   make_unclean(path, options, 5);
-  const Image image = Image::of(path);
-  each_fault("open", [&](const Fault& fault) {
-    image.write(path);
-    const Answer a = with_fault(fault, [&] { return TestPool::try_open(path, options).status(); });
-    expect_listed(a, of_opening, false);
-    expect_steps(5, 5, a);
-    return a.fired;
-  });
+  open_case();
 }
 
 TEST_P(CallErrors, UpdateFirst) {

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A root object that counts, and what transactions do with it.
+ */
+#ifndef PERDURE_TESTS_CAPI_COUNTER_H
+#define PERDURE_TESTS_CAPI_COUNTER_H
+
+#include <perdure.h>
+
+struct root {
+  uint64_t count;
+};
+
+static inline int add(perdure_tx* tx, void* arg) {
+  struct root* root = perdure_root(tx);
+  (void)arg;
+  perdure_write_word(tx, &root->count, perdure_read_word(tx, &root->count) + 1);
+  return 0;
+}
+/* *arg, a uint64_t, is the count. */
+static inline int look(perdure_tx* tx, void* arg) {
+  struct root* root = perdure_root(tx);
+  *(uint64_t*)arg = perdure_read_word(tx, &root->count);
+  return 0;
+}
+
+#endif
