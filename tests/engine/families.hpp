@@ -34,8 +34,9 @@ inline bool is_blurred(const Entry& e) { return e.family.starts_with("bppm") || 
 /// SoftWrAP's two forms. With aliasing for all a ring is a thread's three buckets.
 inline bool is_softwrap(const Entry& e) { return e.family.starts_with("softwrap"); }
 inline bool aliases_for_all(const Entry& e) { return e.family == "softwrap"; }
-/// Damage to the last transaction of a log is taken for a torn write, though home may have some of its words already.
-inline bool stores_home_at_once(const Entry& e) { return e.family == "softwrap-local"; }
+/// Home may have some words of a log's last record, so that damage to the record, which is taken for a torn write, may leave them there:
+/// softwrap-local stores home at once, dudetm's Reproduce as soon as the record is durable.
+inline bool stores_last_record_home(const Entry& e) { return e.family == "softwrap-local" || is_dudetm(e); }
 
 /// Nobody sees a transaction before it is durable: what isolates it is held through the fence.
 inline bool is_durable_when_seen(const Entry& e) {
