@@ -163,12 +163,15 @@ struct Recovered {
 };
 
 /// Opens the image as a crash left it and recovers, without mapping a view (the pool it was taken from may be open). `watch` is
-/// given the medium before recovery starts. `session`: the new session's header is written too.
+/// given the medium before recovery starts. `session`: the new session's header is written too. `events`: what was asked of the medium, the
+/// bytes with it.
 inline Recovered recover(const Entry& e, std::span<const std::byte> image, const Shape& setup,
-                         const std::function<void(medium::RecordingMedium&)>& watch = {}, bool session = false) {
+                         const std::function<void(medium::RecordingMedium&)>& watch = {}, bool session = false,
+                         std::vector<medium::Event>* events = nullptr) {
   Recovered r;
   medium::RecordingOptions options = setup.medium();
   options.home_bytes = image.size() - options.log_bytes;
+  options.keep_bytes = events != nullptr;
   auto made = medium::RecordingMedium::make(options, image).value();
   medium::RecordingMedium* const raw = made.get();
   pool::OpenFile how;
@@ -185,6 +188,7 @@ inline Recovered recover(const Entry& e, std::span<const std::byte> image, const
   r.status = e.recover(**file, r.report);
   if (r.status.ok() && session) r.status = (*file)->start_session(pool::ViewPolicy::none);
   raw->set_fence_hooks({}, {});
+  if (events != nullptr) *events = raw->events();
   if (!r.status.ok()) return r;
   const pool::Header& header = (*file)->header();
   r.state = state_of(raw->home(), header, &r.problems);
