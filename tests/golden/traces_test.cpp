@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Golden traces (trace.hpp): each engine, in each way a pool may be made, asks of its medium what it
-// asked when traces.txt was kept. A refactoring leaves them as they are. A change of protocol keeps
+// Golden traces (trace.hpp): each engine, in each way a pool may be made, asks of its medium what
+// it asked when traces.txt was kept. A refactoring leaves them as they are. A change of protocol keeps
 // them anew, in a commit of its own that says why:
 //   PERDURE_GOLDEN=keep build/dev/tests/golden/golden_traces_test
 // To see what changed, write the whole traces before and after, and compare the two folders:
@@ -61,7 +61,8 @@ void step(Tx& tx, Root& r, std::uint64_t n) {
   if (n % 9 == 8) throw Oops();
 }
 
-/// What one run of the program left: its traces by phase, the fences it made, images at some of them.
+/// What one run of the program left: its traces by phase, how many fences steps and close made, and
+/// images taken at 20 of them.
 struct Traced {
   std::map<std::string, std::string> traces;
   std::uint64_t fences = 0;
