@@ -163,6 +163,13 @@ class Dev(LimitedCase):
             own = re.search(r'"name": "%s",\s+"inherits": "base".*?\}\s+\}' % name, presets, re.S)[0]
             self.assertIn('"PERDURE_BUILD_TESTS": "OFF"', own)
 
+    def test_measures_need_the_tests_packages_for_a_build_alone(self):
+        installed, _ = self.installed_by("measures", "--json")
+        self.assertEqual(installed, set(self.packages("core")))
+        installed, _ = self.installed_by("measures", "--build", "--json")
+        self.assertEqual(installed, set(self.packages("core", "test")))
+        self.assertFalse(self.calls("cmake"), "what is measured is what the script builds")
+
     def test_the_benchmarks_need_no_tests(self):
         installed, _ = self.installed_by("bench", "list")
         self.assertEqual(installed, set(self.packages("core", "bench")))
