@@ -178,6 +178,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
   }
   if (Status s = can_page(*chosen); !s.ok()) return s;
   if (Status s = runs_here(path, *chosen); !s.ok()) return s;
+  // mutant: strict-pool-has-no-timestamps
   if (chosen->prefix_only && header.order == pool::Order::held)
     return failure(Code::incompatible, path, "a pool of order held, for engine '" + std::string(chosen->name) + "'", "one of order prefix",
                    "open it with another engine of its family, as " + family + "/stm; a pool keeps the order it was made with");

@@ -29,7 +29,9 @@ class BulkPersistence {
         std::this_thread::yield();
         continue;
       }
+      // mutant: bulk-flush-before-id
       if (Status s = core_.medium.flush_all(); !s.ok()) return s;
+      // mutant: bulk-id-before-truncation
       if (Status s = note_x(x); !s.ok()) return s;
       x_.store(x, std::memory_order_relaxed);
       times_.fetch_add(1, std::memory_order_relaxed);

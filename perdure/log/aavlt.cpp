@@ -159,15 +159,20 @@ void AtomicAvlTree::carry_out() noexcept {
     r.words[5] = nvm_.word_of(w.at, w.value);
     log(r);
   }
+  // mutant: aavlt-records-before-stores
   log_.persist();  // V1
+  // mutant: aavlt-stores-before-end
   for (const Write& w : writes_) nvm_.start(w.at, w.value);
+  // mutant: aavlt-stores-before-end-record
   log(AriesRecord::make(AriesType::end, ++lsn_, 0));  // V2: what was started is durable with the record, before a pointer to it
+  // mutant: aavlt-stores-before-end-persist
   log_.persist();
   clear();
 }
 
 // V3: in the order of the log, which END is the last of.
 void AtomicAvlTree::clear() noexcept {
+  // mutant: aavlt-end-removed-last
   for (auto at = log_.first(); at && !nvm_.failed(); at = log_.first()) {  // a failed medium removes nothing
     const std::uint64_t record = log_.record(at);
     log_.remove(at);
@@ -193,15 +198,18 @@ Status AtomicAvlTree::recover() {
     finished = r.type() == AriesType::end;
   }
   lsn_ = before;
+  // mutant: aavlt-ended-not-undone
   if (!finished)
     for (auto at = log_.last(); at; at = log_.prior(at)) {
       const auto& r = *reinterpret_cast<const AriesRecord*>(nvm_.medium().at(log_.record(at)));
       nvm_.start_word(r.address(), r.old_value());
     }
+  // mutant: aavlt-old-values-fence
   nvm_.fence();  // old values, before the records that have them are gone
   clear();
   size_ = 0;
   std::uint64_t height = 0;
+  // mutant: aavlt-root-check
   if (!nvm_.whole(root_)) return broken("with a damaged root at log offset " + std::to_string(root_));
   return learn(nvm_.value(root_), 0, ~std::uint64_t{0}, 0, height);
 }

@@ -7,8 +7,10 @@ namespace perdure::log {
 
 void Adll::append(std::uint64_t node) noexcept {
   const std::uint64_t after = tail();
+  // mutant: adll-last-tail-first
   nvm_.synchronous(anchor_ + last_tail, after);  // it, and the node (A1), before toAppend (line 5): recovery links the one to the other
-  nvm_.synchronous(anchor_ + to_append, node);   // from here on the node is in the list (A2)
+  // mutant: adll-to-append-first
+  nvm_.synchronous(anchor_ + to_append, node);  // from here on the node is in the list (A2)
   link(node, after);
   nvm_.synchronous(anchor_ + to_append, 0);
 }
@@ -23,6 +25,7 @@ void Adll::link(std::uint64_t node, std::uint64_t after) noexcept {
 }
 
 void Adll::remove(std::uint64_t node) noexcept {
+  // mutant: adll-to-remove-first
   nvm_.synchronous(anchor_ + to_remove, node);  // from here on the node is out of the list (A2)
   unlink(node);
   nvm_.synchronous(anchor_ + to_remove, 0);
@@ -36,7 +39,8 @@ void Adll::unlink(std::uint64_t node) noexcept {
 }
 
 void Adll::replace(std::uint64_t head, std::uint64_t tail) noexcept {
-  nvm_.synchronous(anchor_ + last_tail, tail);   // A1, too
+  nvm_.synchronous(anchor_ + last_tail, tail);  // A1, too
+  // mutant: adll-to-replace-first
   nvm_.synchronous(anchor_ + to_replace, head);  // from here on the chain is the list (A2)
   adopt(head);
   nvm_.synchronous(anchor_ + to_replace, 0);
@@ -57,6 +61,7 @@ Status Adll::broken(std::uint64_t place, const char* what) const {
 Status Adll::check_anchor(const Nodes& nodes) const {
   unsigned operations = 0;
   for (std::uint64_t word = anchor_; word < anchor_ + anchor_words * 8; word += 8) {
+    // mutant: adll-anchor-check
     if (!nvm_.whole(word)) return broken(word, "has a damaged anchor");
     const std::uint64_t node = nvm_.value(word);
     if (node != 0 && !nodes.has(node)) return broken(word, "has an anchor that leads out of the log");
@@ -67,6 +72,7 @@ Status Adll::check_anchor(const Nodes& nodes) const {
 
 Status Adll::check_links(std::uint64_t node, const Nodes& nodes) const {
   for (const std::uint64_t word : {node, node + 8}) {
+    // mutant: adll-links-check
     if (!nvm_.whole(word)) return broken(word, "has a damaged link");
     if (const std::uint64_t to = nvm_.value(word); to != 0 && !nodes.has(to)) return broken(word, "has a link that leads out of the log");
   }
@@ -76,6 +82,7 @@ Status Adll::check_links(std::uint64_t node, const Nodes& nodes) const {
 Status Adll::recover(const Nodes& nodes) {
   if (Status s = check_anchor(nodes); !s.ok()) return s;  // A4
   if (const std::uint64_t node = nvm_.value(anchor_ + to_append); node != 0) {
+    // mutant: adll-append-last-tail
     link(node, nvm_.value(anchor_ + last_tail));
     nvm_.synchronous(anchor_ + to_append, 0);
   }

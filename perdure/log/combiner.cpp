@@ -74,8 +74,10 @@ bool Combiner::commutes(const std::uint64_t* payload, std::uint64_t words) const
       const std::uint64_t span = span_of(e.heap_op());
       if (span == 0 || std::binary_search(spans_.begin(), spans_.end(), span)) return;  // one that was looked at before
       const std::uint64_t first = span / pool::chunk_bytes * pool::chunk_bytes / 64;
+      // mutant: combine-op-after-word
       for (std::uint64_t i = 0; i < span % pool::chunk_bytes; ++i) good = good && !has_line(first + i);
     } else if (e.kind == EntryKind::words && !spans_.empty()) {
+      // mutant: combine-word-after-op
       for (std::uint64_t line = e.offset / 64; line <= (e.offset + e.count * 8 - 1) / 64; ++line) good = good && !in_bitmap(line);
     }
   });

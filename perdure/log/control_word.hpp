@@ -65,6 +65,7 @@ struct ControlWord {
   /// one word of a checked log is never read by the rules of the other form.
   [[nodiscard]] static LogForm form_of(std::uint64_t identity, std::initializer_list<Placed> words) noexcept {
     for (const Placed& p : words)
+      // mutant: control-word-form-of-all
       if (!whole(identity, p.place, p.word, LogForm::first)) return LogForm::checked;
     return LogForm::first;
   }
@@ -80,6 +81,7 @@ struct ControlWord {
     if (word == none || whole(identity, at, word)) return {};
     medium.store(offset + at, &none, 8);
     medium.flush(offset + at, 8);
+    // mutant: control-word-forget-fence, call control-word-forget-fence
     return medium.fence();  // no log, before any other word of it changes its form
   }
 };

@@ -56,6 +56,7 @@ VolatileLog* Persister::oldest(VolatileLog::Item& item) noexcept {
     VolatileLog* const log = logs_[static_cast<std::size_t>(i)].load(std::memory_order_acquire);  // pairs with add
     if (log == nullptr) continue;
     const VolatileLog::Item front = log->front_seen();
+    // mutant: take-complete-timestamps, merge-timestamp-order
     if (front.id == 0 || front.id > up_to_ || (found != nullptr && front.id > item.id)) continue;
     item = front;
     found = log;
@@ -112,6 +113,7 @@ bool Persister::gather_combined() {
     VolatileLog::Item item;
     VolatileLog* const log = next(item);
     if (log == nullptr) return false;
+    // mutant: group-ends-at-conflict
     if (gathered_ != 0 && (combiner_.bound(item.words) > most || !combiner_.commutes(item.payload, item.words))) return true;  // G1
     try {
       combiner_.add(item.payload, item.words);
@@ -176,6 +178,7 @@ Status Persister::write() {
     }
     written_.fetch_add(record->payload_words() * 8, std::memory_order_relaxed);
     if (kind == RecordKind::packed) kept_.put(ring_->tail(), writer_.payload(), writer_.payload_words());
+    // mutant: durable-id-before-fence
     status = append(*record, kind, last);
   } catch (const std::bad_alloc&) {
     out_of_memory();

@@ -45,6 +45,7 @@ void BucketLog::add_bucket() noexcept {
                                    nvm_.word_of(bucket + persistent_word, 0)};
   const std::uint64_t zeros[8] = {};
   nvm_.start_line(bucket, header);
+  // mutant: bucket-zeroed-cells
   if (group_ == 1)  // P2: recovery takes the first zero cell for the end; batch has its index for that
     for (std::uint64_t at = first_cell; at < bucket_bytes(cells_); at += 64) nvm_.start_line(bucket + at, zeros);
   list_.append(bucket);  // A1, P2: durable with lastTail
@@ -65,6 +66,7 @@ void BucketLog::append(std::uint64_t record) noexcept {
   const At at{list_.tail(), filled_++};
   ++in_use(at.node);
   if (group_ == 1) {
+    // mutant: bucket-record-before-cell
     nvm_.fence();  // P1
     nvm_.synchronous(cell(at), as_written(record));
     persistent_ = filled_;
@@ -81,13 +83,16 @@ void BucketLog::persist() noexcept {
   if (pending() == 0) return;
   // A fence is for what its own thread has started, and no write-back but its own for a non-temporal store: what another thread has appended (a
   // checkpoint ends the group of a transaction in progress) is written again. The callers' lock has made it visible.
+  // mutant: bucket-group-of-other-threads
   if (of_others_ || appender_ != base::thread_slot())
     for (At at{list_.tail(), persistent_}; at.cell < filled_; ++at.cell) {
       std::uint64_t words[8];
       for (std::uint64_t i = 0; i < 8; ++i) words[i] = nvm_.word(record(at) + i * 8);
       nvm_.start_line(record(at), words);
     }
+  // mutant: bucket-cells-before-index
   nvm_.start_again(cell({list_.tail(), persistent_}), pending() * 8);
+  // mutant: bucket-group-before-index
   nvm_.fence();  // P1, P3: the group's records and cells before the index that makes them count
   nvm_.synchronous(list_.tail() + persistent_word, filled_);
   persistent_ = filled_;
@@ -111,6 +116,7 @@ void BucketLog::remove_soon(At at) noexcept {
 
 void BucketLog::settle() noexcept {
   if (unsettled_ == 0) return;
+  // mutant: bucket-removal-durable-before-reuse
   nvm_.start_again(unsettled_, 64);
   nvm_.fence();
   unsettled_ = 0;
@@ -183,8 +189,10 @@ Status BucketLog::learn(std::uint64_t bucket) {
   };
   if (!arena_.mark_bucket(bucket)) return broken("is none, or is met twice");
   const bool is_tail = bucket == list_.tail();
+  // mutant: bucket-index-check
   if (!nvm_.whole(bucket + persistent_word)) return broken("has a damaged index");
   std::uint64_t end = cells_;
+  // mutant: bucket-cells-above-index
   if (group_ != 1) {
     const std::uint64_t index = nvm_.value(bucket + persistent_word);
     if (is_tail ? index > cells_ : index != cells_)
@@ -196,9 +204,11 @@ Status BucketLog::learn(std::uint64_t bucket) {
   std::uint64_t used = 0;
   for (std::uint64_t c = 0; c < end; ++c) {
     if (nvm_.word(cell({bucket, c})) == 0) return broken("has an empty cell, number " + std::to_string(c) + ", before others");
+    // mutant: bucket-cell-check
     if (!nvm_.whole(cell({bucket, c}))) return broken("has a damaged cell, number " + std::to_string(c));
     if (record({bucket, c}) != gap) ++used;
   }
+  // mutant: bucket-rewritten
   nvm_.start_again(bucket, first_cell + end * 8);  // D4: a cell, a gap or the index, whichever was stored last
   in_use(bucket) = used;
   if (is_tail) filled_ = persistent_ = end;

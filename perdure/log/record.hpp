@@ -50,6 +50,7 @@ enum class EntryKind : std::uint8_t { words = 1, alloc = 2, free = 3, end = 4, b
 
 /// What a record's checksum is bound to besides its words. One a ring and opening.
 [[nodiscard]] inline std::uint64_t ring_seed(const std::uint8_t (&uuid)[16], std::uint64_t epoch, std::uint64_t ring) noexcept {
+  // mutant: record-checksum-epoch
   return base::hash_bytes(uuid, 16, base::mix(epoch * 1024 + ring));
 }
 
@@ -58,6 +59,7 @@ enum class EntryKind : std::uint8_t { words = 1, alloc = 2, free = 3, end = 4, b
                                                    base::Fold fold) noexcept {
   for (std::uint64_t i = 0; i < n; i += 2) fold.add(words[header_words + i], words[header_words + i + 1]);
   fold.add(words[0], words[2]);
+  // mutant: record-checksum-position
   fold.add(position, n);
   return fold.value();
 }
@@ -212,6 +214,7 @@ struct RecordView {
     return id() != 0 && k >= 1 && k <= 5 && (payload_words() + header_words) * 8 <= max_bytes && payload_words() % 2 == 0;
   }
   [[nodiscard]] bool checks(std::uint64_t seed) const noexcept {
+    // mutant: record-checksum
     return record_checksum(words, payload_words(), position, base::Fold(seed)) == words[1];
   }
   /// How many generations of a ring of `ring_bytes` later it was written than at `position`: 1 to `most`, or 0 where it is no record of those.

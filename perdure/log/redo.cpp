@@ -30,6 +30,7 @@ bool HomeWriter::entry(const Entry& e) {
       return true;
     case EntryKind::alloc:
     case EntryKind::free:
+      // mutant: redo-possible-blocks
       if (!pool::possible(e.heap_op(), medium_.home_bytes(), max_home_bytes_)) return false;
       pool::apply(*this, e.heap_op(), max_home_bytes_);
       return true;
@@ -44,6 +45,7 @@ std::uint64_t HomeWriter::load(std::uint64_t offset) const {
   std::memcpy(&word, medium_.at(medium_.log_bytes() + offset), sizeof word);
   // Stored anew: after a write-back that failed, a kernel takes a page for clean that the disk does not
   // have. A hole has nothing that could be lost; a damaged directory word may lead into one (ALLOC-1).
+  // mutant: recovery-rewrites-read-words
   if (const std::uint64_t at = medium_.log_bytes() + offset; use_ == Use::recovery && medium_.allocated(at, sizeof word)) {
     medium_.store(at, &word, sizeof word);
     touch(offset, sizeof word);
@@ -103,6 +105,7 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   const std::size_t rings = header.ring_count;
   for (std::size_t width = 1; width < rings; width *= 2)
     for (std::size_t i = 0; i + width < rings; i += 2 * width)
+      // mutant: redo-id-order
       std::inplace_merge(records.begin() + begins[i], records.begin() + begins[i + width],
                          records.begin() + begins[std::min(i + 2 * width, rings)],
                          [](const RecordView& a, const RecordView& b) { return a.id() < b.id(); });
@@ -139,6 +142,7 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   };
   for (const RecordView& r : records) {
     // prefix: the ring is written in id order, so a gap can only mean that the ring is not what it should be
+    // mutant: redo-no-gaps
     if (header.order == pool::Order::prefix && r.id() - r.transactions() > done.last_id)
       return failure(Code::corrupt, ring_name(medium, 0),
                      "transaction " + std::to_string(r.id()) + " follows " + std::to_string(done.last_id) + " with others missing",

@@ -39,6 +39,7 @@ class Part {
   bool payload(const Payload& p) { return threads_ <= 1 ? entries<true>(p) : entries<false>(p); }
   void flush() {
     store();
+    // mutant: redo-part-flush
     home_.flush();
   }
 
@@ -60,6 +61,7 @@ class Part {
         return;
       }
       const std::uint64_t end = e.offset + e.count * 8;
+      // mutant: redo-within-data-region
       if (e.count == 0 || end > home_bytes_) {
         good = false;
         return;
@@ -122,6 +124,7 @@ std::size_t redo(medium::Medium& medium, std::uint64_t max_home_bytes, std::span
     }
     part.flush();
     // What this thread has written back is durable before the caller goes on: its fence covers its own write-backs, and nobody else's does.
+    // mutant: redo-team-fence
     if (me != 0 && masks.empty()) (void)medium.fence();  // a failed medium says so again at the caller's
   });
   return strange.load(std::memory_order_relaxed);

@@ -44,6 +44,7 @@ RewindLog::RewindLog(medium::Medium& medium, const RewindPlace& place, const Rew
 }
 
 Status RewindLog::format() {
+  // mutant: rewind-stamp-after-anchor
   for (std::uint64_t word = 0; word < stamp_word; word += 8) nvm_.start(control_ + word, 0);
   nvm_.fence();  // W1
   const std::uint64_t stamp =
@@ -184,10 +185,12 @@ Result<bool> RewindLog::is_there() const {
   const std::uint64_t stamp = nvm_.word(control_ + stamp_word);
   if (place_.form == LogForm::first) return stamp == seed_;
   if (stamp == 0 || place_.older) return false;  // 0: a new pool's
+  // mutant: rewind-log-stamp-check
   if (!ControlWord::whole(place_.identity, control_ + stamp_word, stamp) || ControlWord::value(stamp) > place_.epoch)
     return failure(Code::corrupt, nvm_.medium().path(),
                    "a log whose stamp, at log offset " + std::to_string(control_ + stamp_word) + ", is damaged", "the stamp of a session",
                    "restore a copy");
+  // mutant: rewind-log-epoch
   return ControlWord::value(stamp) == place_.epoch;
 }
 
@@ -196,6 +199,7 @@ Result<bool> RewindLog::recover(bool rehearsed) {
   if (!there.ok() || !*there) return there;
   if (!nvm_.rehearses())
     if (Status s = cover(); !s.ok()) return s;
+  // mutant: rewind-anchor-rewritten
   nvm_.start_again(control_, LogArena::line);
   nvm_.fence();  // D4: the anchor, before the operation that it names is done again
   if (Status s = pointers_->recover(); !s.ok()) return s;
@@ -220,6 +224,7 @@ Status RewindLog::learn_records(bool rehearsed) {
     count(1);
     if (rehearsed) return true;
     const AriesRecord& record = *cursor(place).record;
+    // mutant: rewind-record-checksum
     if (!record.whole(seed_, place) || (tree_ && record.lsn() != key)) return broken("is damaged");
     if (record.lsn() <= before) return broken("stands behind a newer one");
     before = record.lsn();

@@ -21,6 +21,7 @@ struct Reader {
     return {reinterpret_cast<const std::uint64_t*>(map.base + position % map.bytes), position};
   }
   [[nodiscard]] bool whole(const RecordView& r) const {
+    // mutant: record-plausible-size, record-within-ring
     return r.plausible(map.bytes / 2) && r.position + r.bytes(unit) <= stop && r.checks(seed);
   }
   /// The first whole record in [from, to).
@@ -28,6 +29,7 @@ struct Reader {
   [[nodiscard]] std::uint64_t next(std::uint64_t from, std::uint64_t to, F&& passed) const {
     for (std::uint64_t p = from; p < to; p += unit) {
       if (p % (64 << 10) == 0) passed(p);
+      // mutant: ring-damage-below-whole-record
       if (whole(at(p))) return p;
     }
     return nowhere;
@@ -72,6 +74,7 @@ struct Section {
       if (!good) break;
       const std::uint64_t n = r.bytes(reader.unit);
       ++count;
+      // mutant: redo-above-checkpoint-id
       if (r.id() > above_id) {
         records.push_back(r);
         bytes += n;
@@ -114,6 +117,7 @@ Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std
                          std::vector<RecordView>& records) {
   const Reader reader{map, head + map.bytes, seed, unit};
   const std::uint64_t step = (map.bytes / parts + unit - 1) / unit * unit;
+  // mutant: scan-flush
   const auto flush = [&](std::uint64_t position, std::uint64_t n) { medium.flush_ring(map, position, n); };
   std::vector<Section> sections(parts);
   in_team(parts, [&](unsigned me) {
@@ -125,6 +129,7 @@ Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std
       if (me == 0) passed((position - head) * parts);
     };
     s.read(reader, above_id, me == 0, told, flush);
+    // mutant: scan-team-fence
     if (me != 0) (void)medium.fence();  // its own write-backs, which the caller's fence does not cover; a failed medium says so again there
   });
   // The sections, put together to what scan_ring finds.

@@ -67,9 +67,13 @@ class Ring {
     const std::uint64_t* record = writer.seal(kind, id, transactions, position);
     medium_->append(map_, position, record, n);
     last_id_ = id;  // after a failure nothing is appended any more
+    // mutant: ring-tail-before-fence
     meanwhile();
+    // mutant: fence-of-commit-record, fence-of-group-record, fence-of-undo-record
+    // mutant: fence-of-rollback-record
     Status status = medium_->fence();
     if (__builtin_expect(!status.ok(), 0)) return status;
+    // mutant: ring-tail-before-fence-late
     tail_.store(position + n, std::memory_order_release);  // pairs with tail(): what lies below is durable
     return status;
   }

@@ -57,6 +57,7 @@ Status TornLog::control_word(std::uint64_t word, std::uint64_t value) noexcept {
 
 void TornLog::begin_lap() noexcept {
   put(0, abort_record(seed_, position(0), position(0), sense()));
+  // mutant: torn-lap-begin-flush
   flush(0, 1);
   tail_ = 1;
   last_commit_ = position(0);
@@ -67,6 +68,7 @@ void TornLog::begin_lap() noexcept {
 
 Status TornLog::format(bool zero) {
   if (Status s = ControlWord::forget_other_form(medium_, place_.offset, place_.identity, epoch_word); !s.ok()) return s;
+  // mutant: torn-format-zeroes
   if (!zero) this->zero();
   start_word(home_word, 0);
   start_word(x_word, 0);
@@ -78,6 +80,7 @@ Status TornLog::format(bool zero) {
 Status TornLog::wipe() noexcept {
   if (Status s = control_word(epoch_word, 0); !s.ok()) return s;  // no log, before it is no whole one
   zero();
+  // mutant: torn-close-zero-fence, call torn-close-zero-fence
   return medium_.fence();  // T5: before the header may say that the pool was closed in order
 }
 
@@ -101,10 +104,13 @@ void TornLog::append_all(const std::vector<TornRecord>& records, bool streamed) 
 
 Status TornLog::commit(std::uint64_t id) noexcept {
   put(tail_, commit_record(sum_, id, position(tail_), last_commit_, sense()));
+  // mutant: torn-commit-flush-aborts
   if (aborts_since_commit_)
     for (std::uint64_t n = last_commit_ % records_ + 1; n < run_; ++n)
       if (record(n).kind() == TornKind::abort) flush(n, n + 1);
+  // mutant: torn-commit-flush-head
   flush(run_, streamed_first_);
+  // mutant: torn-commit-flush-tail
   flush(streamed_last_, tail_ + 1);
   committed_ = {run_, tail_};
   last_commit_ = position(tail_++);
@@ -117,6 +123,7 @@ Status TornLog::commit(std::uint64_t id) noexcept {
 void TornLog::abort() noexcept {
   if (run_ == tail_) return;
   const auto abort_at = [this](std::uint64_t n) { return abort_record(seed_, position(n), last_commit_, sense()); };
+  // mutant: torn-abort-record-spacing
   for (std::uint64_t n = run_ + reach - 1; n < tail_; n += reach) {
     const TornRecord r = abort_at(n);
     medium_.store(at(n), &r.data, 8);  // T4: the data block first
@@ -130,16 +137,20 @@ void TornLog::abort() noexcept {
 
 Status TornLog::truncate() noexcept {
   // T2: whatever a crash would have made of an aborted run, its blocks are the lap's now, and so is the rest.
+  // mutant: torn-lap-aborts-flushed
   if (aborts_in_lap_)
     for (std::uint64_t n = 1, from = 1; n < tail_; ++n) {
       const TornKind kind = record(n).kind();
       if (kind == TornKind::abort) flush(from, n + 1);
       if (kind == TornKind::abort || kind == TornKind::commit) from = n + 1;
     }
+  // mutant: torn-lap-filled
   fill(tail_, records_, TornRecord::filler(sense()));
+  // mutant: torn-lap-fill-fence, call torn-lap-fill-fence
   if (Status s = medium_.fence(); !s.ok()) return s;  // T2
   ++lap_;
   begin_lap();
+  // mutant: torn-lap-begin-fence, call torn-lap-begin-fence
   return medium_.fence();  // T3
 }
 
@@ -165,6 +176,7 @@ TornControl TornLog::control(const medium::Medium& medium, const TornPlace& plac
     c.damage = broken(medium, place, "names no session that it can be of");
     return c;
   }
+  // mutant: torn-log-epoch
   c.ours = ControlWord::value(epoch) == place.epoch;
   if (!c.ours) return c;
   if (!whole(home_word) || !whole(x_word)) c.damage = broken(medium, place, "has damaged control words");
@@ -204,6 +216,7 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place, std
   TornSum sum(seed, lap * records + 1), before = sum;  // before: without the last record
   const auto leads_on = [&](std::uint64_t i) {
     const TornRecord& r = record(i);
+    // mutant: torn-backpointer
     return r.written(sense) && r.kind() == TornKind::abort && r.value() == last_commit &&
            r.meta == abort_record(seed, lap * records + i, last_commit, sense).meta;
   };
@@ -225,6 +238,7 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place, std
     } else if (r.written(sense) &&
                (r.kind() == TornKind::commit || (!like_data(r) && is_commit(n, sum)) || (r.meta & TornRecord::flag_ca) != 0)) {
       const std::uint64_t id = r.value();
+      // mutant: torn-transaction-checksum
       if (first == n || r.meta != commit_record(sum, id, lap * records + n, last_commit, sense).meta)
         return damaged("has a damaged transaction before record " + std::to_string(n));
       if (id <= last_id) return damaged("has transaction " + std::to_string(id) + " behind " + std::to_string(last_id));
@@ -238,6 +252,7 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place, std
       ++n;
     } else {  // a hole; so is what T4 speaks of
       std::uint64_t ahead = n + 1;
+      // mutant: torn-hole-limit
       const std::uint64_t limit = std::min(n + reach + 1, records);
       while (ahead < limit && !leads_on(ahead)) ++ahead;
       if (ahead == limit) break;
@@ -260,6 +275,7 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place, std
     for (std::uint64_t i = n; i < from && !follows; ++i)
       follows = r.address() == own.value(TornKind::commit, r.value(), lap * records + beyond[0], lap * records + i);
   }
+  // mutant: torn-break-detected
   if (follows) return damaged("breaks off at record " + std::to_string(n) + ", and transactions follow");
   return s;
 }

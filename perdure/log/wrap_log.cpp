@@ -19,6 +19,7 @@ Status WrapLog::format(std::uint64_t base) {
   for (unsigned b = 0; b < place_.buckets; ++b) begin_bucket(b, base);
   if (Status s = medium_.fence(); !s.ok()) return s;  // what is to be gone by, before the epoch says that this is a log
   start_word(epoch_word, place_.epoch);
+  // mutant: wrap-format-fence, call wrap-format-fence
   return medium_.fence();  // before the first wrap is durable in it
 }
 
@@ -30,6 +31,7 @@ void WrapLog::begin_bucket(unsigned bucket, std::uint64_t base) noexcept {
 
 Status WrapLog::note_x(std::uint64_t x) noexcept {
   start_word(x_word, x);
+  // mutant: wrap-id-fence, call wrap-id-fence
   return medium_.fence();  // W3: before a bucket begins again that had wraps up to x
 }
 

@@ -56,6 +56,7 @@ struct WrapPlace {
   [[nodiscard]] std::uint64_t lines() const noexcept { return (bytes / 64 - 1) / buckets; }  ///< of a bucket
   [[nodiscard]] std::uint64_t bucket_at(unsigned bucket) const noexcept { return offset + 64 + bucket * lines() * 64; }
   [[nodiscard]] std::uint64_t seed(unsigned bucket, std::uint64_t base) const noexcept {
+    // mutant: wrap-seed-base
     return identity ^ base::mix(epoch ^ base::mix(base * 4 + bucket));
   }
 };

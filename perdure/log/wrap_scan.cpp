@@ -47,6 +47,7 @@ class Sums {
     const WrapSum last(bucket_.seed, n);
     const WrapSum::Linear less = before_[first - from_] - before_[n - from_];
     ++summed;
+    // mutant: wrap-sum
     if (last.close(bucket_.line(n), less) != bucket_.stored_sum(n)) return 0;
     const auto left = WrapLog::entries(
         bucket_.medium, bucket_.place, {0, first, n + 1, bucket_.number, long_close}, [](std::uint64_t, std::uint64_t) {},
@@ -58,6 +59,7 @@ class Sums {
     std::uint64_t stored = 0;
     std::memcpy(&stored, bucket_.line(n) + at, bytes);
     ++summed;
+    // mutant: wrap-check
     return last.check(bucket_.line(n), at, bytes, less) == stored ? 32 + static_cast<unsigned>(bytes) * 8 : 0;
   }
   void begin(std::uint64_t n) {
@@ -121,7 +123,9 @@ bool wraps_follow(const Bucket& bucket, Of& sums, std::uint64_t end, std::uint64
     if (run.bits == 0) continue;
     const auto before =
         std::lower_bound(runs.begin(), runs.end(), n - c.lines, [](const Run& r, std::uint64_t line) { return r.last_line < line; });
+    // mutant: wrap-run-adjacent, wrap-run-ids-rise
     if (before != runs.end() && before->last_line == n - c.lines && before->id < run.id) run.bits += before->bits;
+    // mutant: wrap-agreement-bits
     if (run.bits >= enough && run.id > covered) return true;
     runs.push_back(run);
   }
@@ -137,6 +141,7 @@ WrapScan scan_as(const Bucket& bucket, std::uint64_t covered) {
     const WrapClose c = WrapClose::of(bucket.line(n));
     if (c.lines != n + 1 - first || sums.agreed(first, n, c.is_long()) == 0) continue;
     const std::uint64_t id = bucket.base + c.id;
+    // mutant: wrap-ids-rise
     if (id <= last_id) {
       s.damage = broken(bucket.medium, bucket.place, "has wrap " + std::to_string(id) + " behind " + std::to_string(last_id));
       return s;
@@ -146,6 +151,7 @@ WrapScan scan_as(const Bucket& bucket, std::uint64_t covered) {
     sums.begin(first = n + 1);
   }
   s.end = first;
+  // mutant: wrap-torn-wrap-detected
   if (wraps_follow(bucket, sums, first, last_id, covered))
     s.damage = broken(bucket.medium, bucket.place, "breaks off at line " + std::to_string(first) + ", and wraps follow");
   s.summed = sums.summed;
@@ -165,6 +171,7 @@ WrapControl WrapLog::control(const medium::Medium& medium, const WrapPlace& plac
     c.damage = broken(medium, place, "names no session that it can be of");
     return c;
   }
+  // mutant: wrap-log-epoch
   c.ours = ControlWord::value(epoch) == place.epoch;
   if (!c.ours) return c;
   bool all = whole(x_word);
@@ -173,6 +180,7 @@ WrapControl WrapLog::control(const medium::Medium& medium, const WrapPlace& plac
     all = all && whole(base_word + b * 8);
     c.base[b] = ControlWord::value(word(base_word + b * 8));
   }
+  // mutant: wrap-control-damage
   if (!all) c.damage = broken(medium, place, "has damaged control words");
   return c;
 }

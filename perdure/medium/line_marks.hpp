@@ -141,6 +141,7 @@ class LineMarks {
   bool take(std::uint64_t line, Over& over) noexcept {
     // Pairs with the exchange in start(), whose write-back came after it.
     Mark mark = lines_[line].load(std::memory_order_acquire);
+    // mutant: flush-all-unfenced-lines
     while (mark != clean && (mark == dirty || !over(mark)))
       // Pairs as the exchange in start().
       if (lines_[line].compare_exchange_weak(mark, clean, std::memory_order_acq_rel)) return true;

@@ -46,8 +46,11 @@ class MarkedMedium : public MappedMedium {
     assert(allocated(offset, n));
     Row& r = row();
     hardware().step(Step::store);
+    // mutant: dirty-mark-after-data
     hardware().put(offset, src, n);
+    // mutant: dirty-mark-after-data-step
     hardware().step(Step::mark);
+    // mutant: dirty-mark-after-data-late
     marks_.mark(offset, n);
     add(r.stores, 1);
     add(r.stored_bytes, n);
@@ -72,9 +75,12 @@ class MarkedMedium : public MappedMedium {
     if (n == 0 || hardware().leave_out("flush", __builtin_return_address(0))) return;
     const std::uint64_t first = offset / line_bytes, count = lines_touched(offset, n);
     const Mine mine(*this);
+    // mutant: in-flight-mark-before-write-back-step
     hardware().step(Step::take);
     // Before the write-back: MARK-2.
+    // mutant: in-flight-mark-before-write-back
     for (std::uint64_t l = first; l < first + count; ++l) marks_.start(l, mine);
+    // mutant: in-flight-mark-before-write-back-late
     write_back(mine.row, first, count);
   }
 
@@ -119,8 +125,10 @@ class MarkedMedium : public MappedMedium {
     Row& mine = row_of(slot);
     const auto over = [&](LineMarks::Mark mark) {
       const int of = LineMarks::slot_of(mark);
+      // mutant: flush-all-unfenced-lines-power-cut
       if (of == slot) return true;  // MARK-5
       // Pairs with the release in begin_fence(): MARK-3.
+      // mutant: fence-begun-is-not-over
       return LineMarks::over(mark, row_of(of).fences.load(std::memory_order_acquire));
     };
     marks_.take_all(
@@ -136,6 +144,7 @@ class MarkedMedium : public MappedMedium {
     hardware().step(Step::fence);
     // Every store made before this call is durable before the caller says of anything that it is
     // (MARK-4).
+    // mutant: flush-all-fence
     if (Status s = hardware().wait(true); !s.ok()) return s;
     return hardware().sync_metadata();
   }

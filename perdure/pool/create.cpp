@@ -294,6 +294,7 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
   if (!medium.allocated(0, plan.log_bytes + plan.home_bytes)) set_feature(h, Feature::small_logs);
   if (Status s = medium.fence(); !s.ok()) return s;  // home before the header that says it is a pool's
   if (Status s = write_header(medium, h, false); !s.ok()) return s;
+  // mutant: call create-flush-all
   return medium.flush_all();
 }
 

@@ -157,6 +157,7 @@ void set_field_names(Header& header, std::string_view names) noexcept {
 std::uint64_t header_checksum(const Header& header) noexcept { return base::hash_bytes(&header, offsetof(Header, checksum), header_seed); }
 
 CopyState judge(const Header& copy, std::string* why_impossible) {
+  // mutant: header-checksum
   const bool sound = header_checksum(copy) == copy.checksum;
   if (!sound) {
     // A flip in one of the three fields that say what to make of the rest: damage, not another kind of file.
@@ -171,6 +172,7 @@ CopyState judge(const Header& copy, std::string* why_impossible) {
   if (copy.version < first_version || copy.version > format_version) return CopyState::other_version;
   if (!sound) return CopyState::damaged;
   std::string why = contradiction(copy);
+  // mutant: header-contradiction
   if (why.empty()) return CopyState::valid;
   if (why_impossible != nullptr) *why_impossible = std::move(why);
   return CopyState::impossible;
@@ -183,6 +185,7 @@ Result<ChosenHeader> choose_header(const std::string& path, const Header* a, con
   const bool a_good = c.copy_a == CopyState::valid, b_good = c.copy_b == CopyState::valid;
   if (!a_good && !b_good) return refuse(path, c, a, b, file_bytes);
   c.write_b_first = a_good && (!b_good || a->sequence >= b->sequence);
+  // mutant: header-newer-copy
   c.header = c.write_b_first ? *a : *b;
   return c;
 }
@@ -259,6 +262,7 @@ Status check_identity(const std::string& path, const Header& h, const Identity& 
 Status write_header(medium::Medium& medium, Header& header, bool write_b_first) {
   ++header.sequence;
   header.checksum = header_checksum(header);
+  // mutant: header-write-order
   const std::uint64_t order[2] = {write_b_first ? header_b : header_a, write_b_first ? header_a : header_b};
   for (const std::uint64_t offset : order) {
     medium.store(offset, &header, sizeof header);

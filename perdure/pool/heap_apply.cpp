@@ -86,8 +86,10 @@ void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls, std::
   if (!target.replay() && load_word(target, chunk) == span_word(cls)) return;  // another thread has made it meanwhile
   clear_overlaps(target, chunk, end, chunks);
   // A head that is right stands over a bitmap that is right (H4): only its rest was torn off, by a crash between directory lines.
+  // mutant: span-word-differs
   if (load_word(target, chunk) != span_word(cls)) {
     for (std::uint64_t at = 0; at < info.first; at += 8) target.store(chunk * chunk_bytes + at, 0);
+    // mutant: span-bitmap-fence
     target.fence(chunk * chunk_bytes, info.first);  // H4: the zeroed bitmap before the word that names its span
   }
   store_words(target, chunk, end, span_word(cls));
@@ -128,8 +130,10 @@ void StagedTarget::write() {
     return word.kind() == ChunkWord::small && word.size_class() < small_classes && offset % chunk_bytes < classes[word.size_class()].first;
   };
   for (const auto& [offset, value] : words_)
+    // mutant: span-bitmaps-present
     if (!in_directory(offset) && in_bitmap(offset)) put(offset, value);
   const std::uint64_t end = std::max(directory_end_, words_.empty() ? 0 : words_.rbegin()->first + 8);
+  // mutant: staged-bitmaps-fence
   home_.fence(directory_end_, end - directory_end_);  // H4: bitmaps before the words that name their spans
   for (const auto& [offset, value] : words_)
     if (in_directory(offset)) put(offset, value);

@@ -74,8 +74,11 @@ Status PoolFile::start_session(ViewPolicy policy, bool paged) {
     // F2: durable before the first record of this epoch; a record of an earlier one never checks again
     Status s = publish([this](Header& h) {
       if (h.clean != 1) h.heap_exact = 0;  // recovery applied heap records to a home that may have been newer: it can't count
+      // mutant: session-raises-epoch
       ++h.epoch;
+      // mutant: session-not-clean
       h.clean = 0;
+      // mutant: session-empty-rings
       std::fill(std::begin(h.ring_head), std::end(h.ring_head), 0);
       h.append_unit = static_cast<std::uint32_t>(medium_->append_unit());
     });
@@ -146,6 +149,7 @@ Status PoolFile::grow(std::uint64_t wanted) {
     if (Status s = map_home(now, to); !s.ok()) return s;
   }
   // Medium, view, header: a record names only what a recovery would find in home.
+  // mutant: growth-in-header
   if (Status s = publish([to](Header& h) { h.home_bytes = to; }); !s.ok()) return s;
   home_bytes_.store(to, std::memory_order_release);  // pairs with home_bytes()
   return {};

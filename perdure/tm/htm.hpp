@@ -65,6 +65,7 @@ struct Htm {
       Hardware::point();
       const int n = domain.used.load(std::memory_order_acquire);  // pairs with enter: a slot that is missed draws later
       for (int i = 0; i < n; ++i)
+        // mutant: timestamp-below-pending
         all = std::min(all, domain.slots[i].pending.load(std::memory_order_acquire) - 1);  // pairs with the release that ends a commit
       return all;
     }
@@ -124,6 +125,7 @@ struct Htm {
       Hardware::leave();  // another pool's try: this one's end would not be its end
       while (tries_ < most_tries) {
         wait_until_free();
+        // mutant: pending-before-try
         if (update) show_pending();
         const Abort why = try_.start();  // an abort of Rtm comes back here, with everything as it was
         if (why == Abort::none) {
@@ -171,6 +173,7 @@ struct Htm {
       else
         try_.last_point_of_failure(shared_.clock);
       isolated();
+      // mutant: store-buffer-drained
       try_.drain();  // T1, D1
       const std::uint64_t id = holds_ ? shared_.clock.draw(me_) : try_.draw(shared_.clock, me_);
       end();

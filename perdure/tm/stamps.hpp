@@ -60,6 +60,7 @@ class StampClockOf {
   [[nodiscard]] std::uint64_t draw(int slot) const noexcept { return draw(slot, ticks_()); }
   /// The same, of a counter that was read before.
   [[nodiscard]] std::uint64_t draw(int slot, std::uint64_t tick) const noexcept {
+    // mutant: timestamp-tick-over
     while (ticks_() == tick) {}  // D2. No PAUSE: it aborts hardware transactions
     return start_ + ((tick - zero_) << slot_bits | static_cast<std::uint64_t>(slot)) + 1;
   }

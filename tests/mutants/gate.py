@@ -5,11 +5,12 @@
   gate.py --work build/mutants            copies the sources there, mutated (schemata.py), builds the copy, tries each mutant
   gate.py --check                         only looks whether the table of mutants fits the sources
 
-Mutants are the table's (table.py) and, found by themselves, the lines that call flush and fence (calls.py). Each is switched on alone, and the
+Mutants are the table's (table/) and, found by themselves, the lines that call flush and fence (calls.py). Each is switched on alone, and the
 explorer, or the program that the table names, is expected to fail. Prints the score and the survivors: a survivor is a missing test or
 a needless line. Exit: 0 all killed or explained, 1 survivors, 2 wrong arguments or a table that does not fit.
 """
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -21,44 +22,12 @@ import time
 
 import calls
 import schemata
+import sites
+from programs import PROGRAMS
 from table import MUTANTS
 
 BUILD = "build/dev"
-GTEST = ["--gtest_fail_fast", "--gtest_brief=1"]
-PROGRAMS = {  # target, its place, arguments
-    "explorer": ("perdure_explore", "tests/conformance", ["--first", "--seconds", "1000"]),
-    "threads": ("crash_threads_test", "tests/crash", ["--gtest_filter=*LosesNothing*", *GTEST]),
-    "flush_all": ("medium_flush_all_test", "tests/medium", [*GTEST]),
-    "flush_all_threads": ("crash_flush_all_test", "tests/crash", [*GTEST]),
-    "damage": ("faults_damage_test", "tests/faults", [*GTEST]),
-    "control_words": ("faults_control_words_test", "tests/faults", ["--gtest_filter=*OfTheLog*", *GTEST]),
-    "fuzz": ("fuzz_pool_test", "tests/fuzz", [*GTEST]),
-    "receipts": ("engine_receipt_test", "tests/engine", [*GTEST]),
-    "ring": ("log_ring_test", "tests/log", [*GTEST]),
-    "redo": ("log_redo_test", "tests/log", [*GTEST]),
-    "combiner": ("log_combiner_test", "tests/log", [*GTEST]),
-    "persister": ("log_persister_test", "tests/log", [*GTEST]),
-    "store_buffer": ("tm_store_buffer_test", "tests/tm", [*GTEST]),
-    "htm": ("tm_htm_test", "tests/tm", [*GTEST]),
-    "engine_htm": ("engine_htm_test", "tests/engine", [*GTEST]),
-    "stamps": ("log_stamps_test", "tests/log", [*GTEST]),
-    "paging": ("engine_paging_test", "tests/engine", [*GTEST]),
-    "dudetm": ("engine_dudetm_test", "tests/engine", [*GTEST]),
-    "pointer_log": ("log_pointer_log_test", "tests/log", [*GTEST]),
-    "aavlt": ("log_aavlt_test", "tests/log", [*GTEST]),
-    "torn_log": ("log_torn_log_test", "tests/log", [*GTEST]),
-    "wrap_log": ("log_wrap_log_test", "tests/log", [*GTEST]),
-    "softwrap": ("engine_softwrap_test", "tests/engine", [*GTEST]),
-    "softwrap_crash": ("engine_softwrap_crash_test", "tests/engine", [*GTEST]),
-    "softwrap_rounds": ("engine_softwrap_rounds_test", "tests/engine", [*GTEST]),
-    "bppm": ("engine_bppm_test", "tests/engine", [*GTEST]),
-    "rewind_log": ("log_rewind_log_test", "tests/log", [*GTEST]),
-    "laws": ("conformance_laws_test", "tests/conformance", ["--gtest_filter=*L10*", *GTEST]),
-    "rewind": ("engine_rewind_test", "tests/engine", [*GTEST]),
-    "room": ("engine_room_test", "tests/engine", [*GTEST]),
-    "settlement": ("engine_settlement_test", "tests/engine", [*GTEST]),
-    "shared_ring": ("engine_shared_ring_test", "tests/engine", [*GTEST]),
-}
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 LONGEST = 600  # seconds: what hangs is found, too
 
 
@@ -77,8 +46,17 @@ def build(root, work, jobs, wanted):
     return copy
 
 
+@functools.cache
+def all_sites():
+    return sites.in_tree(ROOT)
+
+
+def named(mutant):
+    return f"{mutant.name} ({all_sites()[mutant.site].file})"
+
+
 def chosen(only):
-    return [(number, mutant) for number, mutant in enumerate(MUTANTS) if re.search(only, f"{mutant.name} ({mutant.file})")]
+    return [(number, mutant) for number, mutant in enumerate(MUTANTS) if re.search(only, named(mutant))]
 
 
 def needed(only):
@@ -93,8 +71,9 @@ class Gate:
         self.rows = []
 
     def program(self, by):
-        target, place, arguments = PROGRAMS[by]
-        return str(self.copy / BUILD / place / target), arguments + (self.explorer if by == "explorer" else [])
+        target, arguments = PROGRAMS[by]
+        built = next(path for path in (self.copy / BUILD).rglob(target) if path.is_file())
+        return str(built), arguments + (self.explorer if by == "explorer" else [])
 
     def run(self, by, extra=(), mutant=-1):
         """What found it, or "" where nothing did."""
@@ -115,16 +94,17 @@ class Gate:
         failed = re.search(r"\[  FAILED  \] ([\w/.]+)", answer.stdout)
         return failed[1] if failed else f"{by} ends with {answer.returncode}"
 
-    def tries(self, sites, only):
+    def tries(self, reached, only):
         """What to leave out or turn round, one at a time: (name, kind, who must find it, how it is switched on, why nothing can)."""
-        for (call, line), addresses in sorted(sites.items(), key=lambda s: s[0][1]):
+        why = calls.explained(ROOT)
+        for (call, line), addresses in sorted(reached.items(), key=lambda s: s[0][1]):
             if re.search(only, line):
-                yield f"{call} at {line}", "call", "explorer", {"extra": ["--omit", ",".join(f"{call}:{a}" for a in addresses)]}, calls.explained(self.copy, call, line)
+                yield f"{call} at {line}", "call", "explorer", {"extra": ["--omit", ",".join(f"{call}:{a}" for a in addresses)]}, why.get(line, "")
         for number, mutant in chosen(only):
-            yield f"{mutant.name} ({mutant.file})", "written", mutant.by, {"mutant": number}, mutant.explained
+            yield named(mutant), "written", mutant.by, {"mutant": number}, mutant.explained
 
-    def try_all(self, sites, only):
-        tries = list(self.tries(sites, only))
+    def try_all(self, reached, only):
+        tries = list(self.tries(reached, only))
         for number, (what, kind, program, how, explained) in enumerate(tries, 1):
             start = time.monotonic()
             by = self.run(program, **how)
@@ -151,15 +131,14 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="of the build")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     arguments = parser.parse_args()
-    root = pathlib.Path(__file__).resolve().parents[2]
     try:
         if arguments.check:
-            print(f"{len(MUTANTS)} mutants in {len(schemata.mutated(root))} files: the table fits the sources")
+            print(f"{len(MUTANTS)} mutants in {len(schemata.check(ROOT))} files: the table fits the sources")
             return 0
         if arguments.work is None:
             parser.error("found neither --work nor --check, expected one of them")
-        gate = Gate(build(root, arguments.work.resolve(), arguments.jobs, needed(arguments.only)), arguments.distinct, arguments.engine)
-    except schemata.TableError as error:
+        gate = Gate(build(ROOT, arguments.work.resolve(), arguments.jobs, needed(arguments.only)), arguments.distinct, arguments.engine)
+    except sites.SiteError as error:
         print(f"mutants: {error}", file=sys.stderr)
         return 2
     for by in needed(arguments.only):
@@ -168,11 +147,11 @@ def main():
             sys.exit(f"mutants: {by} fails without any mutant: {found}")
     say("mutants: which lines call flush and fence")
     try:
-        sites = calls.reached(gate.program("explorer")[0], gate.copy, arguments.engine)
+        reached = calls.reached(gate.program("explorer")[0], ROOT, gate.copy, arguments.engine)
     except RuntimeError as error:
         sys.exit(f"mutants: {error}")
-    unreached = sorted(calls.written(gate.copy) - set(sites), key=lambda s: s[1])
-    gate.try_all(sites, arguments.only)
+    unreached = sorted(calls.written(ROOT) - set(reached), key=lambda s: s[1])
+    gate.try_all(reached, arguments.only)
     if arguments.json:
         print(json.dumps({"mutants": gate.rows, "killed": sum(row["killed"] for row in gate.rows), "never_reached": unreached}, indent=2))
     else:

@@ -113,6 +113,7 @@ Status Bppm<Tm, Writes>::Context::check_point(std::uint64_t id) {
   }
   switch (how) {
     case Truncation::sync:
+      // mutant: bppm-sync-flush
       home_writer_.flush();
       if (Status s = medium.fence(); !s.ok()) return s;  // V2: home, before the log says that it is
       return line_.log.note_home(id);

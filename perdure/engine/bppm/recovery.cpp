@@ -86,6 +86,7 @@ Status recover(pool::PoolFile& file, Recovery& report) {
 
   const log::TornControl first = TornLog::control(medium, place_of(header, 0));
   if (!first.damage.ok()) return first.damage;
+  // mutant: bppm-recovery-skips-covered
   const std::uint64_t x = std::max(header.applied, first.x);
   report.last_id = x;
   std::vector<Committed> committed;
@@ -98,10 +99,12 @@ Status recover(pool::PoolFile& file, Recovery& report) {
     report.last_id = std::max(report.last_id, covered);
     const log::TornScan scan = TornLog::scan(medium, place, covered);
     if (!scan.damage.ok()) return scan.damage;
+    // mutant: bppm-log-rewritten
     TornLog::flush_scanned(medium, place, scan);
     for (const auto& t : scan.transactions)
       if (t.id > covered) committed.push_back({t, place});
   }
+  // mutant: bppm-txid-order
   std::sort(committed.begin(), committed.end(),
             [](const auto& a, const auto& b) { return a.transaction.id < b.transaction.id; });  // step 2
   pool::Targets targets(medium, header);

@@ -64,6 +64,7 @@ void Truncator::round(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   Status s;
   for (const Lines& lines : taken) {
+    // mutant: bppm-async-flush
     for (const std::uint64_t line : lines) medium_.flush(medium_.log_bytes() + line, medium::line_bytes);
     if (s = medium_.fence(); !s.ok()) break;  // home has the transaction before X may cover it
   }

@@ -30,7 +30,9 @@ Status Manager::checkpoint(std::uint64_t x) {
     l->log.persist();
     if (Status s = l->log.nvm().status(); !s.ok()) return s;
   }
+  // mutant: rewind-flush-before-header
   if (Status s = medium_.flush_all(); !s.ok()) return s;  // K4
+  // mutant: rewind-header-before-removal, rewind-flush-before-header-late
   const Status published = file_.publish([&](pool::Header& h) { h.applied = x; });
   if (!published.ok()) return published;
   for (auto& l : logs_) {
@@ -54,10 +56,12 @@ Status Manager::checkpoint(std::uint64_t x) {
       log.settle();
     };
     walk([&](const auto& c) {
+      // mutant: rewind-checkpoint-removes-to-id
       if (c.record->type() == AriesType::end && c.record->commit_id() <= x) ended.insert(c.record->transaction());
     });
     walk([&](const auto& c) {
       const bool marker = c.record->type() == AriesType::checkpoint && c.record->lsn() < before;
+      // mutant: rewind-checkpoint-ends-last
       if (marker || (c.record->type() != AriesType::end && ended.contains(c.record->transaction()))) log.remove_soon(c);
     });
     walk([&](const auto& c) {  // K3: after all of the others are durably gone, whose removals share fences

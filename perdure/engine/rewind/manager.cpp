@@ -115,12 +115,14 @@ bool Manager::update(ManagedLog& log, Transaction& tx, std::uint64_t offset, std
   begin(log, tx);
   ++tx.updates;
   ++tx.kept;
+  // mutant: rewind-clr-space
   ++log.kept;  // its CLR's
   AriesRecord r = AriesRecord::make(AriesType::update, next_lsn(), tx.id);
   r.words[3] = offset;
   const std::uint64_t* const waiting = tx.find(offset);
   r.words[4] = waiting != nullptr ? *waiting : *reinterpret_cast<const std::uint64_t*>(medium_.home() + offset);
   r.words[5] = value;
+  // mutant: rewind-wal
   const std::uint64_t number = append(log, tx, std::move(r));
   store(log, tx, offset, value, number);
   return true;
@@ -139,6 +141,7 @@ void Manager::drain(ManagedLog& log, Transaction& tx) noexcept {
   if (log.log.nvm().failed()) return;
   const std::uint64_t in_log = log.log.in_log();
   std::size_t n = 0;
+  // mutant: rewind-wal-batch
   for (; n < tx.waiting.size() && tx.waiting[n].number <= in_log; ++n) store_now(tx, tx.waiting[n].offset, tx.waiting[n].value);
   tx.waiting.erase(tx.waiting.begin(), tx.waiting.begin() + static_cast<std::ptrdiff_t>(n));
   if (tx.waiting.empty()) tx.newest.clear();
@@ -171,6 +174,7 @@ bool Manager::prepare(ManagedLog& log, Transaction& tx, std::uint64_t heap_recor
 }
 
 Status Manager::end(ManagedLog& log, Transaction& tx, std::uint64_t commit_id) noexcept {
+  // mutant: rewind-stores-before-end
   if (how_.force || commit_id == 0) {  // K2: the fence that makes END's record durable before its pointer is home's stores' as well
     log.log.persist();
     drain(log, tx);
@@ -196,10 +200,13 @@ Status Manager::clear(ManagedLog& log, const Transaction& tx) noexcept {
     for (auto c = l.last(); c && log.found.size() < tx.records; c = l.prior(c))
       if (c.record->transaction() == tx.id) log.found.push_back(c);
   }
+  // mutant: rewind-end-removed-last
   for (std::size_t i = log.found.size(); i-- > 1;)
+    // mutant: rewind-removes-oldest-first
     l.remove(log.found[i]);  // oldest first: of a block's ops the last counts, whenever a crash comes
   // K3. A rollback's END goes; a commit's stays, and that of the commit before goes: recovery learns the newest id from it.
   auto gone = log.found.front();
+  // mutant: rewind-newest-end-kept
   if (gone.record->commit_id() != 0) {
     const std::uint64_t old = std::exchange(log.last_end, end);
     gone = l.find(old);
@@ -225,6 +232,7 @@ void Manager::undo(ManagedLog& log, Transaction& tx, const AriesRecord& update) 
 
 void Manager::take_up(ManagedLog& log, Transaction& tx, std::uint64_t id, std::uint64_t last_lsn, std::uint64_t room, bool marks) {
   tx.id = id;
+  // mutant: rewind-recovered-rollback-flushes
   tx.flushes = true;  // K2
   tx.last_lsn = last_lsn;
   tx.kept = room;
@@ -238,6 +246,7 @@ Status Manager::rollback(ManagedLog& log, Transaction& tx) noexcept {
   const std::lock_guard lock(log.log.mutex());
   log.log.persist();
   drain(log, tx);
+  // mutant: rewind-rollback-flushes
   tx.flushes = true;
   const std::uint64_t newest = tx.last_lsn;
   append(log, tx, AriesRecord::make(AriesType::rollback, next_lsn(), tx.id));

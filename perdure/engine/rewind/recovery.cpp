@@ -65,6 +65,7 @@ class Recoverer {
 
   // The logs' records in the order of LSNs.
   Status read() {
+    // mutant: rewind-recovery-rehearsal
     Manager rehearsal(file_, how_, Manager::Use::rehearsal);
     for (std::size_t i = 0; i < rehearsal.logs(); ++i) {
       log::RewindLog& log = rehearsal.log_of(i).log;
@@ -73,6 +74,7 @@ class Recoverer {
       if (!*there) continue;
       log.for_each([&](const AriesRecord& r) { records_.push_back({r, i}); });
     }
+    // mutant: rewind-lsn-order
     std::sort(records_.begin(), records_.end(), [](const Seen& a, const Seen& b) { return a.record.lsn() < b.record.lsn(); });
     report_.records = records_.size();
     report_.bytes = records_.size() * AriesRecord::bytes;
@@ -132,6 +134,7 @@ class Recoverer {
     return targets.allocate();
   }
   // K4: home has all of those, whatever of their records is left; K2: and all of what was rolled back, whose commit id is 0.
+  // mutant: rewind-recovery-skips-covered, rewind-covered-id
   [[nodiscard]] bool covered(const Xact& x) const { return x.status == Xact::finished && x.commit_id <= header_.applied; }
 
   // Of what has committed, without force; heap ops where their transaction ended. Of a rollback that has not ended, the CLRs: home may lack their last
@@ -142,6 +145,7 @@ class Recoverer {
     for (const auto& [r, log] : records_) {
       if (r.type() == AriesType::checkpoint || covered(table_[r.transaction()])) continue;
       const Xact& x = table_[r.transaction()];
+      // mutant: rewind-redo-without-force, rewind-redo-clrs
       const bool redone = x.status == Xact::finished ? !how_.force : r.type() == AriesType::clr;
       if (r.stores_word() && redone) home_.words(r.address(), &r.words[5], 1);
       if (r.changes_heap()) ops[r.transaction()].push_back(r.heap_op());
@@ -167,6 +171,7 @@ class Recoverer {
   }
   void undo(std::uint64_t id, Xact& x, const AriesRecord& r) {
     Transaction& tx = undoing(id, x);
+    // mutant: rewind-update-undone-once
     if (r.type() == AriesType::update && r.lsn() < x.undone) manager_.undo(manager_.log_of(x.log), tx, r);
   }
 

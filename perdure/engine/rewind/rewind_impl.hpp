@@ -98,6 +98,7 @@ std::uint64_t Rewind<Tm>::Context::commit(Durability) {
       this->apply_heap_ops(home_writer_);
       if (force_) {
         home_writer_.flush();
+        // mutant: rewind-heap-bits-before-removal, call rewind-heap-bits-fence
         s = core_.medium.fence();  // the heap's bits, before a record of them is removed
       } else {
         home_writer_.hand_over([](std::uint64_t) {});  // flush_all has them, before that (K4)

@@ -97,6 +97,7 @@ class Checkpoint {
       if (next_page_ == pages_.size()) the_rest();
     }
     bool wrote = false;
+    // mutant: batch-waits-durable
     while (!batches_.empty() && batches_.front().clock <= durable()) {
       write(batches_.front());
       waiting_lines_ -= batches_.front().offsets.size();
@@ -109,7 +110,9 @@ class Checkpoint {
     if (next_page_ < pages_.size() && (waiting_lines_ + 64) * 64 <= most_waiting_bytes) return Step::more;
     if (!batches_.empty()) return Step::waiting;
     if (directory_.empty()) return Step::copied;
+    // mutant: directory-waits-durable
     if (directory_.back().clock > durable()) return Step::waiting;
+    // mutant: directory-after-targets
     if (wrote) return Step::more;  // a fence first: all that the directory names is home
     for (const Batch& batch : directory_) write(batch);
     directory_.clear();

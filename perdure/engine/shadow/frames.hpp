@@ -57,6 +57,7 @@ class Frames {
       const std::uint64_t word =
           tm::load_word(this->word(seen, offset));  // acquire: the entry is read again after it; pairs with swap_in's stores
       const Entry now = entry(offset / page_bytes);
+      // mutant: frame-entry-read-again
       if (__builtin_expect(now == seen, 1)) return word;
       seen = now;
     }

@@ -51,6 +51,7 @@ bool Paging::Use::note(std::uint64_t page, std::uint64_t& seen) {
   std::uint64_t* const state = &paging_.state(page);
   touched_.push_back(page);
   std::uint64_t now = __atomic_load_n(state, __ATOMIC_ACQUIRE);  // pairs with drop(): what it dropped is home's again
+  // mutant: writer-sees-eviction
   if (now & evicting) return false;
   if ((now & (copy | used)) != (copy | used)) {
     now = __atomic_fetch_or(state, copy | used, __ATOMIC_RELAXED);
@@ -59,6 +60,7 @@ bool Paging::Use::note(std::uint64_t page, std::uint64_t& seen) {
       if (paging_.in_frame(page)) paging_.frames_->swap_in(page, std::exchange(frame_, Frames::no_frame));
     }
   }
+  // mutant: page-swap-in-wait
   if (paging_.in_frame(page)) paging_.frames_->wait(page);  // E4: another may be swapping it in
   seen = page + 1;
   return true;
@@ -146,9 +148,11 @@ Result<bool> Paging::evict(const std::function<std::uint64_t()>& reproduced, con
   choose(reproduced());
   if (victims_.empty()) return false;
   for (const std::uint64_t page : victims_) __atomic_fetch_or(&state(page), evicting, __ATOMIC_SEQ_CST);
+  // mutant: eviction-waits-for-writers
   quiesce();
   std::uint64_t newest = 0;
   for (const std::uint64_t page : victims_) newest = std::max(newest, __atomic_load_n(&state(page), __ATOMIC_RELAXED) >> 8);
+  // mutant: eviction-waits-for-replay
   Status s = reproduced() >= newest ? Status() : reproduce(newest);  // E2
   if (s.ok()) s = drop();
   if (s.ok()) {

@@ -50,6 +50,7 @@ bool Replay::apply_locked(std::uint64_t most) {
   if (core_.state() & Core::poisoned_bit) return false;
   // Before the tails: what is quiet lies below them. What lies below a tail is durable: append_fence moves it after its fence. A failed append
   // poisons, and nothing of it is replayed.
+  // mutant: replay-low-watermark
   const std::uint64_t x = quiet_ ? quiet_() : tm::no_id;
   std::uint64_t bytes = 0;
   clear();
@@ -107,8 +108,11 @@ bool Replay::slice_locked(std::uint64_t most_lines) {
   for (log::LineMasks& masks : masks_) done = masks.write_back(core_.medium, most_lines) && done;
   // Home must be durable before the header says that these records are no longer needed; another thread may be the one that says it.
   if (Status s = core_.medium.fence(); !s.ok()) return core_.poison(s), true;
+  // mutant: replay-all-lines-durable
   if (!done) return true;
+  // mutant: replay-truncates-before-header
   const Status s = core_.publish([&](pool::Header& h) {
+    // mutant: replay-checkpoint-id
     h.applied = settling_id_;
     for (std::uint32_t i = 0; i < count_; ++i) h.ring_head[i] = settling_to_[i];
   });
@@ -116,6 +120,7 @@ bool Replay::slice_locked(std::uint64_t most_lines) {
   settling_ = false;
   applied_.store(settling_id_, std::memory_order_relaxed);
   rounds_.fetch_add(1, std::memory_order_relaxed);
+  // mutant: replay-truncates-before-header-late
   for (std::uint32_t i = 0; i < count_; ++i) rings_[i].release(settling_to_[i]);  // only now may the bytes be overwritten
   note_unsettled();
   return true;

@@ -207,6 +207,7 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
       leave_pages();
       const std::uint64_t seen = this->end_read_only();
       // It changed nothing, but what it saw may not be durable yet, and what it returns tells of that (law L2). view() asks for itself.
+      // mutant: read-acknowledged-durable
       if (update_ && !engine_.held_ && durability != Durability::async) engine_.wait(seen).or_throw();
       // a receipt's, and newer than all that was committed: durable() rises to it only when
       // somebody looks
@@ -258,6 +259,7 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     if constexpr (paged)
       if (pages_ && op.cls < pool::small_classes) {
         const pool::ClassInfo& info = pool::classes[op.cls];
+        // mutant: heap-op-touches-bitmap
         touch(pool::span_chunk_of(op.offset, info.chunks, pool::first_chunk(max_home_)) * pool::chunk_bytes, info.first);
       }
   }
@@ -326,12 +328,14 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
         return core_.lost(drawn, {});
       }
       // Before isolation ends: nobody builds on what may be lost. Nothing from here on throws.
+      // mutant: strict-isolation-until-fence
       if (Status s = ring_.append_fence(record_, log::RecordKind::commit, drawn, 1, meanwhile); __builtin_expect(!s.ok(), 0)) {
         failed = true;
         return core_.lost(drawn, s);
       }
       if (!alone && !ops_.empty()) apply_heap_ops();
     });
+    // mutant: strict-isolation-until-fence-late
     done();
     if (__builtin_expect(failed, 0)) core_.refuse();
     ring_.prepare_ahead();
@@ -379,6 +383,7 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     if (durability == Durability::async) {
       engine_.commit_waits_for_nobody(id);
     } else {
+      // mutant: pipelined-acknowledged-durable
       engine_.wait(id).or_throw();
       // What is to be replayed is in the ring by now. Without the thread make_room() replays.
       if constexpr (How == Reproduce::replay) (void)engine_.background_.notify();

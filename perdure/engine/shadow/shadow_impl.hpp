@@ -101,6 +101,7 @@ void Shadow<Tm, How>::group_transactions() {
     };
   persister_.configure(std::move(grouping));
   // FEATURE-1: before the first record of a kind that not every build knows.
+  // mutant: combined-records-feature
   if (form.group != 0) core_.file.require_feature(pool::Feature::combined_records).or_throw();
 }
 
@@ -191,6 +192,7 @@ void Shadow<Tm, How>::slice(Context& context, bool all) {
 // Returns false when the checkpoint is finished (or the medium failed).
 template <class Tm, Reproduce How>
 bool Shadow<Tm, How>::slice_locked(Context& context, std::size_t pages) {
+  // mutant: checkpoint-id-finished, checkpoint-id-durable
   if (!checkpoint_->active()) checkpoint_->start(held_ ? tm_.domain.quiet_id() : persister_.durable());
   const auto clock = [this] { return tm_.domain.clock.load(std::memory_order_acquire); };  // pairs with the draw of an id
   const auto step = checkpoint_->slice(context.tm_, pages, held_, clock, [this]() -> std::uint64_t {
@@ -211,14 +213,17 @@ template <class Tm, Reproduce How>
 Status Shadow<Tm, How>::finish_checkpoint() {
   const std::uint64_t x = checkpoint_->x();
   std::vector<std::uint64_t> heads(ring_count_);
+  // mutant: checkpoint-truncates-to-id
   for (std::uint32_t i = 0; i < ring_count_; ++i) heads[i] = rings_[i].position_after(x);
   // Home is durable (each slice fenced). X and the heads must be durable before a ring is reused: a crash between would else find
   // neither the record nor, in home, what it wrote.
+  // mutant: checkpoint-truncates-before-header
   Status s = core_.publish([&](pool::Header& h) {
     h.applied = x;
     for (std::uint32_t i = 0; i < ring_count_; ++i) h.ring_head[i] = heads[i];
   });
   if (!s.ok()) return s;
+  // mutant: checkpoint-truncates-before-header-late
   for (std::uint32_t i = 0; i < ring_count_; ++i) rings_[i].release(heads[i]);
   applied_.store(x, std::memory_order_relaxed);
   checkpoints_.fetch_add(1, std::memory_order_relaxed);
@@ -322,6 +327,7 @@ Status Shadow<Tm, How>::close() {
     return {};
   }
   if ((core_.state() & Core::forked_bit) != 0) return core_.why();  // the background thread is the parent's
+  // mutant: close-checkpoints
   Status s = checkpoint();
   background_.stop();
   if (s.ok()) {

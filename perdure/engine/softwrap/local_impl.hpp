@@ -78,7 +78,8 @@ void SoftWrapLocal<Tm>::make_room(Context& context, std::uint64_t bytes) {
   Status s = home_has(line.log.last_id());
   if (s.ok()) {
     line.log.begin_bucket(0, bulk_.x());  // S2
-    s = core_.medium.fence();             // W2 (log/wrap_log.hpp): before another thread's wrap is streamed to it
+    // mutant: softwrap-local-base-fence
+    s = core_.medium.fence();  // W2 (log/wrap_log.hpp): before another thread's wrap is streamed to it
   }
   if (!s.ok()) core_.poison(s);
 }
@@ -86,6 +87,7 @@ void SoftWrapLocal<Tm>::make_room(Context& context, std::uint64_t bytes) {
 // All that was ever stored, then X: then the caller's log may begin again (S2).
 template <class Tm>
 Status SoftWrapLocal<Tm>::home_has(std::uint64_t id) {
+  // mutant: softwrap-local-id-before-bucket-reuse
   return bulk_.home_has(id, tm_.domain, [this](std::uint64_t x) { return lines_.front()->log.note_x(x); });
 }
 

@@ -61,11 +61,14 @@ Status replay_closed(medium::Medium& medium, const pool::Header& header, Recover
     for (unsigned b = 0; b < place.buckets; ++b) {
       const log::WrapScan scan = WrapLog::scan(medium, place, b, control.base[b], x);
       if (!scan.damage.ok()) return scan.damage;
+      // mutant: softwrap-log-rewritten
       WrapLog::flush_scanned(medium, place, b, scan);
       for (const auto& w : scan.wraps)
+        // mutant: softwrap-recovery-skips-covered
         if (w.id > x) closed.push_back({w, place});
     }
   }
+  // mutant: softwrap-id-order
   std::sort(closed.begin(), closed.end(), [](const auto& a, const auto& b) { return a.wrap.id < b.wrap.id; });
   pool::Targets targets(medium, header);
   for (std::size_t i = 0; i < closed.size(); ++i)  // all is looked at before home is touched (law L10)

@@ -163,6 +163,7 @@ Status Retirer::round() {
   }
   tell();
   const auto ended = [&] { return !tables.any_of_period(period); };
+  // mutant: softwrap-closed-wraps-only
   if (!wait_until(ended, long_wrap_ms_)) {
     hold(true);
     if (!wait_until(ended, long_wrap_ms_)) return evict(period, x);
@@ -175,6 +176,7 @@ Status Retirer::round() {
 Status Retirer::end_of_period(std::uint64_t period, std::uint64_t x) {
   log::AliasTables& tables = house_.tables;
   tables.note_closed();
+  // mutant: softwrap-id-at-switch
   if (Status s = retire(x); !s.ok()) return s;
   {
     const std::lock_guard lock(mutex_);
@@ -192,6 +194,7 @@ Status Retirer::flush_pushed(const Lines& lines, std::uint64_t x) {
   for (const std::uint64_t line : lines) house_.medium.flush(house_.medium.log_bytes() + line, medium::line_bytes);
   if (Status s = house_.medium.fence(); !s.ok()) return s;  // R1: home, before X covers what it has
   if (x > this->x()) {
+    // mutant: softwrap-id-before-bucket-reuse
     if (Status s = house_.note_x(x); !s.ok()) return s;
     x_.store(x, std::memory_order_release);  // pairs with x()
   }
@@ -252,6 +255,7 @@ Status Retirer::evict(std::uint64_t period, std::uint64_t x_at_switch) {
   tables.table(1).clear();
   const std::uint64_t x = house_.quiet();
   const Lines lines = take_pushed();
+  // mutant: softwrap-replays-evicted
   if (Status s = house_.replay(); !s.ok()) return s;
   if (Status s = flush_pushed(lines, x); !s.ok()) return s;
   replays_.fetch_add(1, std::memory_order_relaxed);

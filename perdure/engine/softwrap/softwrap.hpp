@@ -128,6 +128,7 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
     void own(const std::uint64_t* line) {
       c.tm_.own(line);
       for (unsigned i = 0; i < 8; ++i)
+        // mutant: softwrap-spans-drained
         if (c.engine_.tables_.find(c.offset_of(line + i)) != nullptr) c.need(Need::drain);
     }
   };

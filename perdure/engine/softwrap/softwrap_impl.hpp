@@ -134,6 +134,7 @@ std::uint64_t SoftWrap<Tm>::Context::commit(Durability) {
       }
       home_writer_.hand_over([&](std::uint64_t line) { node_.front().push_back(line); });
       if (huge_) s = core_.medium.fence();  // what the writer had to flush by itself: no other thread's fence is for that
+      // mutant: softwrap-heap-lines-flushed
       if (s.ok()) engine_.retirer_->push(node_);
     }
     if (!s.ok()) core_.lost(drawn, s);
@@ -152,7 +153,9 @@ std::uint64_t SoftWrap<Tm>::Context::commit(Durability) {
 template <class Tm>
 void SoftWrap<Tm>::Context::take_back() noexcept {
   tm_.undo().take_back([](std::uint64_t* alias, std::uint64_t old) { tm::store_word(alias, old); });
+  // mutant: softwrap-abort-forgets-aliases
   for (std::uint64_t* const alias : added_) log::AliasTable::forget(alias);
+  // mutant: softwrap-abort-forgets-objects
   for (const log::AliasPages::Change& c : objects_) log::AliasPages::forget(c);
 }
 

@@ -32,6 +32,7 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
                                             if (r.kind() == log::RecordKind::undo) return open.push_back(r);
                                             open.clear();
                                             last = std::max(last, r.id());
+                                            // mutant: undo-above-checkpoint-id
                                             if (r.id() > header.applied && r.transactions() != 0) commits.push_back(r);
                                           });
     if (!scan.damage.ok()) return scan.damage;
@@ -61,6 +62,7 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
   };
   for (const auto* records : {&commits, &in_flight})
     for (const auto& r : *records)
+      // mutant: undo-validates-first
       if (!whole(r))
         return failure(Code::corrupt, medium.path(),
                        "the record of transaction " + std::to_string(r.id()) + " names bytes or blocks that the pool does not have",
@@ -78,10 +80,12 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
   if (!commits.empty() || !in_flight.empty())
     if (Status s = medium.fence(); !s.ok()) return s;
   // Old values first: they may lie over bitmaps, where a block was reserved in a chunk whose span had become empty.
+  // mutant: undo-old-values-first
   for (const auto& r : in_flight) each(r, [&](const log::Entry& e) { home.words(e.offset, e.values, e.count); });
   pool::StagedTarget heap(home, header.max_home_bytes);
   for (const auto& r : commits) each(r, [&](const log::Entry& e) { pool::apply_op(heap, e.heap_op(), header.max_home_bytes); });
   heap.write();
+  // mutant: undo-recovery-flush, undo-old-values-first-late
   home.flush();
   // Old values durable before start_session's header empties the rings: else a crash would leave a half-done transaction with no undo.
   if (Status s = medium.fence(); !s.ok()) return s;
@@ -189,16 +193,19 @@ std::uint64_t Undo<Tm>::Context::commit(Durability) {
   for (const auto& op : ops_) record_.heap_op(op);
   if (!line_.ring.fits(record_.bytes()) || !line_.ring.ready(record_.bytes())) need_room(record_.bytes());
   std::uint64_t id = 0;
+  // mutant: undo-isolation-until-fence
   tm_.commit([&](std::uint64_t drawn) {
     id = drawn;
     // Nor may it end without those whose stores it read or overwrote (Core::lost).
     if (__builtin_expect(core_.poisoned(), 0)) return core_.lost(drawn, {});
     // U2: what the transaction stored is durable before the record that ends its undo.
+    // mutant: undo-commit-lines-first
     Status s = flush_lines();
     if (s.ok()) s = append(log::RecordKind::commit, drawn, 1);
     if (s.ok() && !ops_.empty()) {
       const std::lock_guard lock(engine_.heap_bits_);
       this->apply_heap_ops(home_writer_);
+      // mutant: undo-heap-bits-flush
       home_writer_.flush();
       s = core_.medium.fence();  // U3: before X may pass this id
     }
@@ -224,6 +231,7 @@ void Undo<Tm>::Context::rollback() noexcept {
   tm_.undo().take_back([this](std::uint64_t* a, std::uint64_t old) { core_.medium.store(home_ + offset_of(a), &old, 8); });
   if (log_bytes_ != 0 && !(core_.state() & Core::poisoned_bit)) {
     // Old values durable before the record that says there is nothing to undo.
+    // mutant: undo-rollback-lines-first
     Status s = flush_lines();
     if (s.ok()) s = append(log::RecordKind::commit, engine_.tm_.domain.clock.load(std::memory_order_relaxed) + 1, 0);
     if (!s.ok()) core_.poison(s);
@@ -248,6 +256,7 @@ template <class Tm>
 Status Undo<Tm>::recycle() {
   const std::lock_guard lock(recycling_);
   if ((core_.state() & ~Core::read_only_bit) != 0) return core_.why();
+  // mutant: undo-checkpoint-id-finished
   const std::uint64_t x = tm_.domain.quiet_id();  // home holds all of them: data and heap bits were fenced before they ended
   std::vector<std::uint64_t>& heads = heads_;
   for (std::uint32_t i = 0; i < ring_count_; ++i) {
@@ -256,8 +265,10 @@ Status Undo<Tm>::recycle() {
     const log::Ring& ring = lines_[i].ring;
     const std::uint64_t ended = lines_[i].ended.load(std::memory_order_acquire);  // pairs with end()
     heads[i] = ring.head();
+    // mutant: undo-truncates-to-ended
     while (heads[i] < ended) {
       const log::RecordView r = ring.at(heads[i]);
+      // mutant: undo-truncates-to-id
       if (r.kind() == log::RecordKind::commit && r.transactions() != 0 && r.id() > x) break;
       heads[i] += r.bytes(core_.medium.append_unit());
     }
@@ -265,11 +276,13 @@ Status Undo<Tm>::recycle() {
   // Who has failed since has ended too, and his records would be passed: then nothing is published.
   if (core_.poisoned()) return core_.why();
   // U3: X and the heads durable before a byte is reused; else recovery would take what lies there for the oldest records.
+  // mutant: undo-truncates-before-header
   Status s = core_.publish([&](pool::Header& h) {
     h.applied = x;
     for (std::uint32_t i = 0; i < ring_count_; ++i) h.ring_head[i] = heads[i];
   });
   if (!s.ok()) return s;
+  // mutant: undo-truncates-before-header-late
   for (std::uint32_t i = 0; i < ring_count_; ++i) lines_[i].ring.release(heads[i]);
   checkpoints_.fetch_add(1, std::memory_order_relaxed);
   applied_.store(x, std::memory_order_relaxed);

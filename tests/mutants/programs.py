@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The programs that find mutants: {name in the table: (target of the build, arguments)}."""
+
+GTEST = ["--gtest_fail_fast", "--gtest_brief=1"]
+PROGRAMS = {
+    "explorer": ("perdure_explore", ["--first", "--seconds", "1000"]),
+    "threads": ("crash_threads_test", ["--gtest_filter=*LosesNothing*", *GTEST]),
+    "flush_all": ("medium_flush_all_test", [*GTEST]),
+    "flush_all_threads": ("crash_flush_all_test", [*GTEST]),
+    "damage": ("faults_damage_test", [*GTEST]),
+    "control_words": ("faults_control_words_test", ["--gtest_filter=*OfTheLog*", *GTEST]),
+    "fuzz": ("fuzz_pool_test", [*GTEST]),
+    "receipts": ("engine_receipt_test", [*GTEST]),
+    "ring": ("log_ring_test", [*GTEST]),
+    "redo": ("log_redo_test", [*GTEST]),
+    "combiner": ("log_combiner_test", [*GTEST]),
+    "persister": ("log_persister_test", [*GTEST]),
+    "store_buffer": ("tm_store_buffer_test", [*GTEST]),
+    "htm": ("tm_htm_test", [*GTEST]),
+    "engine_htm": ("engine_htm_test", [*GTEST]),
+    "stamps": ("log_stamps_test", [*GTEST]),
+    "paging": ("engine_paging_test", [*GTEST]),
+    "dudetm": ("engine_dudetm_test", [*GTEST]),
+    "pointer_log": ("log_pointer_log_test", [*GTEST]),
+    "aavlt": ("log_aavlt_test", [*GTEST]),
+    "torn_log": ("log_torn_log_test", [*GTEST]),
+    "wrap_log": ("log_wrap_log_test", [*GTEST]),
+    "softwrap": ("engine_softwrap_test", [*GTEST]),
+    "softwrap_crash": ("engine_softwrap_crash_test", [*GTEST]),
+    "softwrap_rounds": ("engine_softwrap_rounds_test", [*GTEST]),
+    "bppm": ("engine_bppm_test", [*GTEST]),
+    "rewind_log": ("log_rewind_log_test", [*GTEST]),
+    "laws": ("conformance_laws_test", ["--gtest_filter=*L10*", *GTEST]),
+    "rewind": ("engine_rewind_test", [*GTEST]),
+    "room": ("engine_room_test", [*GTEST]),
+    "settlement": ("engine_settlement_test", [*GTEST]),
+    "shared_ring": ("engine_shared_ring_test", [*GTEST]),
+}

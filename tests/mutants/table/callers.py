@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Mutants of single callers of a line that flushes or fences for several."""
+
+from operations import leave_out, succeed
+from .mutant import Mutant
+
+# Callers of a line that flushes or fences for several of them: each by itself.
+CALLERS = (
+    Mutant(
+        "the fence of a commit record",
+        {"fence-of-commit-record": succeed(when="kind == RecordKind::commit && transactions != 0")},
+    ),
+    Mutant(
+        "the fence of a group record",
+        {"fence-of-group-record": succeed(when="kind == RecordKind::group")},
+    ),
+    Mutant(
+        "the fence of an undo record (U1)",
+        {"fence-of-undo-record": succeed(when="kind == RecordKind::undo")},
+    ),
+    Mutant(
+        "the fence of the record of a rollback",
+        {
+            "fence-of-rollback-record": succeed(
+                when="kind == RecordKind::commit && transactions == 0"
+            )
+        },
+    ),
+    Mutant(
+        "the fence between a span's bitmap and its word (H4)", {"span-bitmap-fence": leave_out()}
+    ),
+    Mutant(
+        "the fence between bitmaps and directory (undo's recovery)",
+        {"staged-bitmaps-fence": leave_out()},
+    ),
+    Mutant("the flush of a part of redo", {"redo-part-flush": leave_out()}),
+    Mutant("the fence of a team's part of redo", {"redo-team-fence": leave_out()}, by="redo"),
+    Mutant("the flush of what a scan found (D4)", {"scan-flush": leave_out(inner=True)}),
+    Mutant(
+        "the fence of a team's part of a scan (D4)", {"scan-team-fence": leave_out()}, by="ring"
+    ),
+    Mutant("the flush at the end of undo", {"undo-recovery-flush": leave_out()}),
+    Mutant("the flush of undo's heap bits", {"undo-heap-bits-flush": leave_out()}),
+    Mutant(
+        "the lines of a commit before its record (undo, U2)", {"undo-commit-lines-first": succeed()}
+    ),
+    Mutant(
+        "the lines of a rollback before its record (undo)", {"undo-rollback-lines-first": succeed()}
+    ),
+)

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Mutants of orders: what becomes durable, becomes visible or is given up too early."""
+
+from operations import (
+    also_here,
+    always,
+    exchange,
+    insert,
+    instead,
+    leave_out,
+    never,
+    rewrite,
+    succeed,
+)
+from .mutant import Mutant
+
+# The order in which things become durable, become visible or are given up, turned round.
+ORDERS = (
+    Mutant(
+        "a ring's tail before its record is durable",
+        {"ring-tail-before-fence": also_here("ring-tail-before-fence-late")},
+    ),
+    Mutant(
+        "an id durable before its record is",
+        {"durable-id-before-fence": insert("durable_.store(last, std::memory_order_release);")},
+        by="threads",
+    ),
+    Mutant(
+        "a ring's room before the header (replay)",
+        {"replay-truncates-before-header": also_here("replay-truncates-before-header-late")},
+        by="threads",
+    ),
+    Mutant(
+        "X is what a settlement began with",
+        {"replay-checkpoint-id": instead("reproduced_.load(std::memory_order_relaxed)")},
+        by="settlement",
+    ),
+    Mutant(
+        "a settlement ends when all of its lines are durable",
+        {"replay-all-lines-durable": never()},
+        by="settlement",
+    ),
+    Mutant(
+        "replay up to what is quiet (held)", {"replay-low-watermark": never(part="test")}, by="room"
+    ),
+    Mutant(
+        "an op after a word in its span's bitmap (G1)",
+        {"combine-op-after-word": always(inner=True, part="2 of 2")},
+        by="combiner",
+    ),
+    Mutant(
+        "a word after an op in its span's bitmap (G1)",
+        {"combine-word-after-op": always(inner=True, part="2 of 2")},
+        by="combiner",
+    ),
+    Mutant(
+        "a group ends before what does not commute (G1)",
+        {"group-ends-at-conflict": never(part=("2 of 2", "2 of 2"))},
+        by="persister",
+    ),
+    Mutant(
+        "the pool's version before the first combined record",
+        {"combined-records-feature": never()},
+        by="dudetm",
+    ),
+    Mutant(
+        "an eviction waits for writers (E1)",
+        {"eviction-waits-for-writers": leave_out()},
+        by="paging",
+    ),
+    Mutant(
+        "a writer meets an eviction's mark (E1)", {"writer-sees-eviction": never()}, by="paging"
+    ),
+    Mutant(
+        "a stamp is complete below what is pending (T1)",
+        {"timestamp-below-pending": leave_out()},
+        by="htm",
+    ),
+    Mutant(
+        "a pending stamp is shown before the try (T1)", {"pending-before-try": never()}, by="htm"
+    ),
+    Mutant(
+        "the store buffer is drained in the try before its stamp is drawn, by more than a locked"
+        " instruction (T1, D1)",
+        {"store-buffer-drained": leave_out(unless="holds_")},
+        by="store_buffer",
+    ),
+    Mutant(
+        "a stamp's tick is over when isolation ends (D2)",
+        {"timestamp-tick-over": never()},
+        by="htm",
+    ),
+    Mutant(
+        "only complete stamps are taken (P5)",
+        {"take-complete-timestamps": never(part="2 of 3")},
+        by="stamps",
+    ),
+    Mutant(
+        "stamps are merged in order (P5)",
+        {"merge-timestamp-order": never(part="3 of 3")},
+        by="stamps",
+    ),
+    Mutant(
+        "a pool of order held has no stamps",
+        {"strict-pool-has-no-timestamps": never()},
+        by="engine_htm",
+    ),
+    Mutant(
+        "an eviction waits for Reproduce (E2)",
+        {"eviction-waits-for-replay": succeed()},
+        by="paging",
+    ),
+    Mutant(
+        "a page that another swaps in is waited for (E4)",
+        {"page-swap-in-wait": leave_out()},
+        by="paging",
+    ),
+    Mutant(
+        "a page's entry after its frame's words (E4)",
+        {"page-entry-after-words": also_here("page-entry-after-words-late")},
+        by="paging",
+    ),
+    Mutant(
+        "a reader looks at a frame's entry again (E5)",
+        {"frame-entry-read-again": always()},
+        by="paging",
+    ),
+    Mutant("an entry's generation (E5)", {"frame-entry-generation": instead("0")}, by="paging"),
+    Mutant(
+        "bitmaps are touched with their ops (E3)",
+        {"heap-op-touches-bitmap": leave_out()},
+        by="dudetm",
+    ),
+    Mutant(
+        "a ring's room before the header (checkpoint)",
+        {
+            "checkpoint-truncates-before-header": also_here(
+                "checkpoint-truncates-before-header-late"
+            )
+        },
+        by="room",
+    ),
+    Mutant(
+        "a ring's room before the header (undo)",
+        {"undo-truncates-before-header": also_here("undo-truncates-before-header-late")},
+        by="room",
+    ),
+    Mutant(
+        "a ring's room up to X only (checkpoint)",
+        {"checkpoint-truncates-to-id": instead("rings_[i].tail()", inner=True)},
+        by="threads",
+    ),
+    Mutant(
+        "a ring's room up to X only (undo)",
+        {"undo-truncates-to-id": never(part="3 of 3")},
+        by="room",
+    ),
+    Mutant(
+        "a ring's room up to what has ended (undo)",
+        {"undo-truncates-to-ended": exchange("ended", "ring.tail()")},
+        by="shared_ring",
+    ),
+    Mutant(
+        "X of ids that have finished (checkpoint)",
+        {
+            "checkpoint-id-finished": instead(
+                "tm_.domain.clock.load()", inner=True, part=("argument 1 of 1", "then")
+            )
+        },
+        by="threads",
+    ),
+    Mutant(
+        "X of ids that are durable (checkpoint)",
+        {
+            "checkpoint-id-durable": instead(
+                "tm_.domain.clock.load()", inner=True, part=("argument 1 of 1", "else")
+            )
+        },
+        explained="every batch waits for ids drawn after X, before the header has X",
+    ),
+    Mutant(
+        "X of ids that have finished (undo)",
+        {"undo-checkpoint-id-finished": instead("tm_.domain.clock.load()")},
+        by="room",
+    ),
+    Mutant("a batch waits until it is durable", {"batch-waits-durable": always(part="2 of 2")}),
+    Mutant(
+        "the directory waits until it is durable",
+        {"directory-waits-durable": never()},
+        explained=(
+            "a batch of the rest, copied later, has waited for more; there is none "
+            "only where large blocks were freed and nothing was stored"
+        ),
+    ),
+    Mutant("the directory behind what it names", {"directory-after-targets": never()}),
+    Mutant("acknowledged when durable (prefix)", {"pipelined-acknowledged-durable": leave_out()}),
+    Mutant(
+        "acknowledged when what was read is durable",
+        {"read-acknowledged-durable": never()},
+        by="receipts",
+    ),
+    Mutant(
+        "isolation ends before the fence (held)",
+        {
+            "strict-isolation-until-fence": insert("return;"),
+            "strict-isolation-until-fence-late": insert(
+                "(void)ring_.append_fence(record_, log::RecordKind::commit, id, 1, [&] {"
+                " count(bytes); }); if (!ops_.empty()) apply_heap_ops();"
+            ),
+        },
+        by="threads",
+    ),
+    Mutant(
+        "isolation ends before the fence (undo)",
+        {
+            "undo-isolation-until-fence": rewrite(
+                "const auto work = PART; if (MUTANT) { tm_.commit([&](std::uint64_t drawn) { id ="
+                " drawn; }); work(id); } else { tm_.commit(work); }",
+                part="argument 1 of 1",
+            )
+        },
+        by="threads",
+    ),
+    Mutant(
+        "old values before heap records (undo)",
+        {
+            "undo-old-values-first": leave_out(),
+            "undo-old-values-first-late": also_here("undo-old-values-first"),
+        },
+        explained=(
+            "a block is handed out again only when the bits of who freed it are "
+            "home: the old values have them, and no record changes a bitmap under a "
+            "block in flight"
+        ),
+    ),
+)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Mutants of recovery and of sessions: a test left out, a step left out."""
+
+from operations import always, exchange, instead, leave_out, never, succeed
+from .mutant import Mutant
+
+# Tests that recovery makes, left out.
+CHECKS = (
+    Mutant("a record's checksum", {"record-checksum": always()}),
+    Mutant(
+        "a record's checksum knows its position",
+        {"record-checksum-position": instead("0", part="argument 1 of 2")},
+    ),
+    Mutant(
+        "a record's checksum knows its epoch", {"record-checksum-epoch": exchange("epoch", "0")}
+    ),
+    Mutant(
+        "a record of damaged size or kind",
+        {"record-plausible-size": always(part="1 of 3")},
+        explained=(
+            "what has a right checksum has a right size and kind; asked first, it "
+            "spares most of the checksums, and each of this and the next keeps the "
+            "scan inside the mapping"
+        ),
+    ),
+    Mutant(
+        "a record inside one lap",
+        {"record-within-ring": always(part="2 of 3")},
+        explained="a record that reaches into its own beginning has no right checksum",
+    ),
+    Mutant(
+        "damage below a whole record (L10)",
+        {"ring-damage-below-whole-record": never()},
+        by="damage",
+    ),
+    Mutant(
+        "redo takes ids above X only",
+        {"redo-above-checkpoint-id": always()},
+        explained=(
+            "the header names X and, in one, each ring's first record above it: none below is found"
+        ),
+    ),
+    Mutant("redo in the order of ids", {"redo-id-order": leave_out()}, by="threads"),
+    Mutant(
+        "redo without gaps (prefix)",
+        {"redo-no-gaps": never()},
+        by="fuzz",
+        explained=(
+            "records follow each other by position, so that no record can be missing "
+            "between two whole ones"
+        ),
+    ),
+    Mutant("redo inside home", {"redo-within-data-region": never()}, by="fuzz"),
+    Mutant("redo of blocks that there are", {"redo-possible-blocks": never()}, by="fuzz"),
+    Mutant(
+        "undo takes ids above X only",
+        {"undo-above-checkpoint-id": always(part="1 of 2")},
+        explained="as for redo: a ring's head lies behind what X covers",
+    ),
+    Mutant("undo looks before it touches home", {"undo-validates-first": never()}, by="fuzz"),
+    Mutant("the header's checksum", {"header-checksum": always()}),
+    Mutant(
+        "the newer copy of the header",
+        {"header-newer-copy": never(part="test", when="b_good")},
+        explained=(
+            "F1: nothing is given up before both copies are written, so that "
+            "recovery finds all it needs by the older one too"
+        ),
+    ),
+    Mutant("a header that contradicts itself", {"header-contradiction": always()}, by="fuzz"),
+    Mutant("a span made anew only where its word is another (H4)", {"span-word-differs": always()}),
+    Mutant(
+        "bitmaps of spans that are there in the end",
+        {"span-bitmaps-present": always(part="2 of 2")},
+    ),
+)
+
+# The steps that begin and end a session.
+SESSIONS = (
+    Mutant("what recovery only reads is flushed (D4)", {"recovery-rewrites-read-words": never()}),
+    Mutant("a session raises the epoch", {"session-raises-epoch": leave_out()}),
+    Mutant("a session is not clean", {"session-not-clean": leave_out()}),
+    Mutant("a session begins with empty rings", {"session-empty-rings": leave_out()}),
+    Mutant("growth is in the header", {"growth-in-header": succeed()}),
+    Mutant(
+        "first the copy that was not read (F1)",
+        {"header-write-order": exchange("write_b_first", "false", times=2)},
+    ),
+    Mutant("closed when all is home", {"close-checkpoints": succeed()}),
+)

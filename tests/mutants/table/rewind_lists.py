@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Mutants of REWIND's log structures: lists, buckets and the index."""
+
+from operations import also_here, always, exchange, instead, leave_out, never
+from .mutant import Mutant
+
+# REWIND's log structures: lists, buckets and the index.
+LISTS = (
+    Mutant("lastTail before toAppend", {"adll-last-tail-first": leave_out()}, by="pointer_log"),
+    Mutant("toAppend before the links", {"adll-to-append-first": leave_out()}, by="pointer_log"),
+    Mutant("toRemove before the links", {"adll-to-remove-first": leave_out()}, by="pointer_log"),
+    Mutant("toReplace before the links", {"adll-to-replace-first": leave_out()}, by="pointer_log"),
+    Mutant(
+        "an append done again links to lastTail, not to the tail",
+        {"adll-append-last-tail": instead("tail()", part="argument 2 of 2")},
+        by="pointer_log",
+    ),
+    Mutant(
+        "the anchor is looked at before it is followed (A4)",
+        {"adll-anchor-check": never()},
+        by="control_words",
+    ),
+    Mutant(
+        "a node's links are looked at before they are followed (A4)",
+        {"adll-links-check": never()},
+        by="control_words",
+    ),
+    Mutant(
+        "a bucket's index is looked at (A4)", {"bucket-index-check": never()}, by="control_words"
+    ),
+    Mutant(
+        "an empty cell is no pointer",
+        {"bucket-cell-check": never()},
+        by="control_words",
+        explained=(
+            "a pointer that leads elsewhere leads to no record, whose own words name "
+            "its place; asked so that damage is named by its cell"
+        ),
+    ),
+    Mutant("the root of an index is looked at", {"aavlt-root-check": never()}, by="control_words"),
+    Mutant(
+        "a log's stamp is looked at",
+        {"rewind-log-stamp-check": never(part="1 of 2")},
+        by="control_words",
+    ),
+    Mutant(
+        "a record before its cell (optimized, P1)",
+        {"bucket-record-before-cell": leave_out()},
+        by="pointer_log",
+    ),
+    Mutant(
+        "a group before its index (batch, P1, P3)",
+        {"bucket-group-before-index": leave_out()},
+        by="pointer_log",
+    ),
+    Mutant(
+        "a group's cells before its index (batch, P3)",
+        {"bucket-cells-before-index": leave_out()},
+        by="pointer_log",
+    ),
+    Mutant(
+        "a new bucket's cells are zero (optimized, P2)",
+        {"bucket-zeroed-cells": never()},
+        by="pointer_log",
+    ),
+    Mutant(
+        "cells above the index do not count (batch)",
+        {"bucket-cells-above-index": never()},
+        by="pointer_log",
+    ),
+    Mutant(
+        "an index operation's records before its stores (V1)",
+        {"aavlt-records-before-stores": leave_out()},
+        by="aavlt",
+    ),
+    Mutant(
+        "an index operation's stores before its END (V2)",
+        {
+            "aavlt-stores-before-end": also_here(
+                "aavlt-stores-before-end-record", "aavlt-stores-before-end-persist"
+            )
+        },
+        by="aavlt",
+    ),
+    Mutant(
+        "an index operation's END last (V3)",
+        {"aavlt-end-removed-last": exchange("log_.first()", "log_.last()", times=2)},
+        by="aavlt",
+    ),
+    Mutant(
+        "an index operation that has ended is not undone",
+        {"aavlt-ended-not-undone": always()},
+        by="aavlt",
+    ),
+    Mutant(
+        "old values before the records that have them are gone",
+        {"aavlt-old-values-fence": leave_out()},
+        by="aavlt",
+    ),
+)
