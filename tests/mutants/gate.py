@@ -1,162 +1,146 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The mutation gate: is every flush, fence, checksum test and order of publication of the library needed, and does a test see it when it is missing?
+"""The mutation gate: is every flush, fence, checksum test and order of publication of the library
+needed, and does a test see it when it is missing?
 
-  gate.py --work build/mutants            copies the sources there, mutated (schemata.py), builds the copy, tries each mutant
-  gate.py --check                         only looks whether the table of mutants fits the sources
+  gate.py --work build/mutants            copies the sources there, mutated (schemata.py), builds
+                                          the copy, and tries each mutant
+  gate.py --work build/mutants --resume   tries only the mutants without a result of this commit,
+                                          so that several runs together try all
+  gate.py --work build/mutants --status   only says which mutants have a result of this commit
+  gate.py --check                         only compares the table of mutants with the sources
 
-Mutants are the table's (table/) and, found by themselves, the lines that call flush and fence (calls.py). Each is switched on alone, and the
-explorer, or the program that the table names, is expected to fail. Prints the score and the survivors: a survivor is a missing test or
-a needless line. Exit: 0 all killed or explained, 1 survivors, 2 wrong arguments or a table that does not fit.
+Mutants are those of the table (table/) and the lines that call flush and fence, which are found
+without a table (calls.py). Each is switched on alone, and the explorer, or the program that the
+table names, is expected to fail. The gate prints the score and the survivors: a survivor is a
+missing test or a needless line. A result is written to results.jsonl in the work folder as soon as
+it is known, with the commit; results of a tree with changes are not kept.
+
+Exit: 0 all killed or explained; 1 survivors, or, with --resume and --status, mutants without a
+result of this commit; 2 wrong arguments, a table that does not fit, or --resume in a tree with
+changes; 130 interrupted.
 """
+
 import argparse
-import functools
 import json
 import os
 import pathlib
-import re
-import shutil
-import subprocess
 import sys
-import time
 
-import calls
 import schemata
 import sites
-from programs import PROGRAMS
+from results import DirtyTree, Results, commit_of, head, said
+from runner import Gate, say, written
 from table import MUTANTS
 
-BUILD = "build/dev"
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-LONGEST = 600  # seconds: what hangs is found, too
+RESULTS = "results.jsonl"
 
 
-def say(text):
-    print(f"==> {text}", file=sys.stderr, flush=True)
-
-
-def build(root, work, jobs, wanted):
-    copy = schemata.write_copy(root, work)
-    say(f"mutants: building {len(wanted)} programs of the mutated copy in {work}")
-    for command in (["cmake", "--preset", "dev"],
-                    ["cmake", "--build", "--preset", "dev", "--parallel", str(jobs), "--target", *(PROGRAMS[by][0] for by in wanted)]):
-        done = subprocess.run(command, cwd=copy, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-        if done.returncode != 0:
-            sys.exit(f"{done.stdout}\nmutants: {' '.join(command)} failed in {copy}")
-    return copy
-
-
-@functools.cache
-def all_sites():
-    return sites.in_tree(ROOT)
-
-
-def named(mutant):
-    return f"{mutant.name} ({all_sites()[mutant.site].file})"
-
-
-def chosen(only):
-    return [(number, mutant) for number, mutant in enumerate(MUTANTS) if re.search(only, named(mutant))]
-
-
-def needed(only):
-    """The programs that try them, and the explorer, which tries the calls."""
-    return sorted({mutant.by for _, mutant in chosen(only)} | {"explorer"})
-
-
-class Gate:
-    def __init__(self, copy, distinct, engines):
-        self.copy = copy
-        self.explorer = ["--distinct", str(distinct), *(["--engine", engines] if engines else [])]
-        self.rows = []
-
-    def program(self, by):
-        target, arguments = PROGRAMS[by]
-        built = next(path for path in (self.copy / BUILD).rglob(target) if path.is_file())
-        return str(built), arguments + (self.explorer if by == "explorer" else [])
-
-    def run(self, by, extra=(), mutant=-1):
-        """What found it, or "" where nothing did."""
-        program, arguments = self.program(by)
-        command = [*(["setarch", os.uname().machine, "-R"] if shutil.which("setarch") else []), program, *arguments, *extra]
-        try:
-            answer = subprocess.run(command, cwd=self.copy / BUILD, env={**os.environ, "PERDURE_MUTANT": str(mutant)}, stdout=subprocess.PIPE,
-                                    stderr=subprocess.PIPE, text=True, errors="replace", timeout=LONGEST, check=False)
-        except subprocess.TimeoutExpired:
-            return f"{by} hangs"
-        if answer.returncode == 0:
-            return ""
-        if by == "explorer":
-            found = re.search(r"FOUND ([^:]*):", answer.stderr)
-            if answer.returncode in (1, 2) and not found:  # it judges too little, or doesn't know what it is asked: no verdict
-                sys.exit(f"mutants: {' '.join(command)}:\n{answer.stderr}")
-            return found[1] if found else f"explorer ends with {answer.returncode}: {answer.stderr.strip()[-80:]}"
-        failed = re.search(r"\[  FAILED  \] ([\w/.]+)", answer.stdout)
-        return failed[1] if failed else f"{by} ends with {answer.returncode}"
-
-    def tries(self, reached, only):
-        """What to leave out or turn round, one at a time: (name, kind, who must find it, how it is switched on, why nothing can)."""
-        why = calls.explained(ROOT)
-        for (call, line), addresses in sorted(reached.items(), key=lambda s: s[0][1]):
-            if re.search(only, line):
-                yield f"{call} at {line}", "call", "explorer", {"extra": ["--omit", ",".join(f"{call}:{a}" for a in addresses)]}, why.get(line, "")
-        for number, mutant in chosen(only):
-            yield named(mutant), "written", mutant.by, {"mutant": number}, mutant.explained
-
-    def try_all(self, reached, only):
-        tries = list(self.tries(reached, only))
-        for number, (what, kind, program, how, explained) in enumerate(tries, 1):
-            start = time.monotonic()
-            by = self.run(program, **how)
-            self.rows.append({"mutant": what, "kind": kind, "killed": bool(by), "by": by, "explained": "" if by else explained})
-            print(f"[{number:2}/{len(tries)}] {time.monotonic() - start:5.1f} s  {'killed  ' if by else 'SURVIVED'} {what}  {by}", file=sys.stderr, flush=True)
-
-    def print(self, unreached):
-        killed = sum(row["killed"] for row in self.rows)
-        print(f"{killed} of {len(self.rows)} mutants killed")
-        for row in self.rows:
-            if not row["killed"]:
-                print(f"  survived: {row['mutant']}{'; expected: ' + row['explained'] if row['explained'] else ''}")
-        for call, line in unreached:
-            print(f"  never reached: {call} at {line}")
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--work", type=pathlib.Path, help="where the mutated copy is kept and built")
-    parser.add_argument("--check", action="store_true", help="only compare the table with the sources")
-    parser.add_argument("--distinct", type=int, default=3000, help="recoveries of each engine on each workload, for each mutant (3000)")
-    parser.add_argument("--engine", default="", help="the explorer's runs with these instances only, such as softwrap,softwrap-local (all)")
-    parser.add_argument("--only", default="", help="mutants whose name or line matches this regular expression")
+def parsed():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--work", type=pathlib.Path, help="where the mutated copy and the results are kept"
+    )
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--check", action="store_true", help="only compare the table with the sources"
+    )
+    what.add_argument(
+        "--resume",
+        action="store_true",
+        help="try only what has no result of this commit, and judge all that have one",
+    )
+    what.add_argument(
+        "--status",
+        action="store_true",
+        help="build and try nothing: say what has a result of this commit",
+    )
+    parser.add_argument(
+        "--distinct",
+        type=int,
+        default=3000,
+        help="recoveries of each engine on each workload, for each mutant (3000)",
+    )
+    parser.add_argument(
+        "--engine",
+        default="",
+        help="the explorer's runs with these instances only, such as softwrap,softwrap-local (all)",
+    )
+    parser.add_argument(
+        "--only", default="", help="mutants whose name or line matches this regular expression"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="of the build")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     arguments = parser.parse_args()
+    if not arguments.check and arguments.work is None:
+        parser.error("found neither --work nor --check, expected one of them")
+    return arguments
+
+
+def status(root, path, arguments):
+    results = Results(path, head(root), arguments.distinct, arguments.engine)
+    standing = results.standing(written(root).values())
+    try:
+        commit_of(root)
+    except DirtyTree:
+        say("mutants: the tree has changes; this is of the commit without them")
+    print(json.dumps(standing, indent=2) if arguments.json else said(standing))
+    return 0 if standing["green"] else 1
+
+
+def try_them(root, work, arguments):
+    try:
+        commit = commit_of(root)
+    except DirtyTree as error:
+        if arguments.resume:
+            print(f"mutants: {error}", file=sys.stderr)
+            return 2
+        say(f"mutants: results are not kept: {error}")
+        commit = None
+    schemata.write_copy(root, work, keep=(RESULTS,))
+    if commit is not None and commit != commit_of(root):
+        sys.exit("mutants: another commit was checked out meanwhile; run the gate again")
+    gate = Gate(
+        root,
+        work,
+        Results(work / RESULTS, commit, arguments.distinct, arguments.engine),
+        arguments.only,
+    )
+    try:
+        gate.work(arguments.jobs, arguments.resume)
+    except KeyboardInterrupt:
+        advice = "; ./dev mutants --resume tries the others" if commit is not None else ""
+        say(f"mutants: interrupted with {len(gate.tried)} tried{advice}")
+        return 130
+    standing = gate.results.standing(gate.written.values())
+    gate.print(list(gate.results.rows) if arguments.resume else gate.tried, arguments.json)
+    if commit is not None:
+        print(said(standing), file=sys.stderr)
+    if arguments.resume:
+        return 0 if standing["green"] else 1
+    rows = [gate.results.rows[name] for name in gate.tried]
+    return 1 if any(not row["killed"] and not row["explained"] for row in rows) else 0
+
+
+def main():
+    arguments = parsed()
+    root = pathlib.Path(__file__).resolve().parents[2]
     try:
         if arguments.check:
-            print(f"{len(MUTANTS)} mutants in {len(schemata.check(ROOT))} files: the table fits the sources")
+            files = len(schemata.check(root))
+            print(f"{len(MUTANTS)} mutants in {files} files: the table fits the sources")
             return 0
-        if arguments.work is None:
-            parser.error("found neither --work nor --check, expected one of them")
-        gate = Gate(build(ROOT, arguments.work.resolve(), arguments.jobs, needed(arguments.only)), arguments.distinct, arguments.engine)
+        work = arguments.work.resolve()
+        if arguments.status:
+            return status(root, work / RESULTS, arguments)
+        return try_them(root, work, arguments)
     except sites.SiteError as error:
         print(f"mutants: {error}", file=sys.stderr)
         return 2
-    for by in needed(arguments.only):
-        say(f"mutants: {by} without any")
-        if found := gate.run(by):
-            sys.exit(f"mutants: {by} fails without any mutant: {found}")
-    say("mutants: which lines call flush and fence")
-    try:
-        reached = calls.reached(gate.program("explorer")[0], ROOT, gate.copy, arguments.engine)
-    except RuntimeError as error:
+    except DirtyTree as error:
         sys.exit(f"mutants: {error}")
-    unreached = sorted(calls.written(ROOT) - set(reached), key=lambda s: s[1])
-    gate.try_all(reached, arguments.only)
-    if arguments.json:
-        print(json.dumps({"mutants": gate.rows, "killed": sum(row["killed"] for row in gate.rows), "never_reached": unreached}, indent=2))
-    else:
-        gate.print(unreached)
-    return 1 if any(not row["killed"] and not row["explained"] for row in gate.rows) else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Builds the mutated copy, tries mutants one at a time, and keeps each result when it is known.
+
+A program that fails without any mutant ends the gate: its failures with mutants would mean nothing.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import calls
+import sites
+from programs import PROGRAMS
+from table import MUTANTS
+
+BUILD = "build/dev"
+LONGEST = 600  # seconds: what hangs is found, too
+
+
+def say(text):
+    print(f"==> {text}", file=sys.stderr, flush=True)
+
+
+def build(copy, jobs, wanted):
+    say(f"mutants: building {len(wanted)} programs of the mutated copy in {copy}")
+    targets = [PROGRAMS[by][0] for by in wanted]
+    compile_them = ["cmake", "--build", "--preset", "dev", "--parallel", str(jobs)]
+    for command in (["cmake", "--preset", "dev"], [*compile_them, "--target", *targets]):
+        done = subprocess.run(
+            command,
+            cwd=copy,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            sys.exit(f"{done.stdout}\nmutants: {' '.join(command)} failed in {copy}")
+
+
+def written(root):
+    """{number: name with its file} of the table's mutants, in the table's order."""
+    found = sites.in_tree(root)
+    return {
+        number: f"{mutant.name} ({found[mutant.site].file})"
+        for number, mutant in enumerate(MUTANTS)
+    }
+
+
+class Gate:
+    def __init__(self, root, copy, results, only):
+        self.root, self.copy, self.results, self.only = root, copy, results, only
+        self.written = written(root)
+        settings = results.settings
+        self.explorer = [
+            "--distinct",
+            str(settings["distinct"]),
+            *(["--engine", settings["engine"]] if settings["engine"] else []),
+        ]
+        self.built = {}  # the path of each program
+        self.tried = []
+
+    def program(self, by):
+        target, arguments = PROGRAMS[by]
+        if by not in self.built:
+            found = [path for path in (self.copy / BUILD).rglob(target) if path.is_file()]
+            if len(found) != 1:
+                sys.exit(
+                    f"mutants: found {len(found)} programs {target} in {self.copy / BUILD},"
+                    " expected the one that was built; remove that folder"
+                )
+            self.built[by] = str(found[0])
+        return self.built[by], arguments + (self.explorer if by == "explorer" else [])
+
+    def run(self, by, extra=(), mutant=-1):
+        """What found it, or "" where nothing did."""
+        program, arguments = self.program(by)
+        command = [
+            *(["setarch", os.uname().machine, "-R"] if shutil.which("setarch") else []),
+            program,
+            *arguments,
+            *extra,
+        ]
+        try:
+            answer = subprocess.run(
+                command,
+                cwd=self.copy / BUILD,
+                env={**os.environ, "PERDURE_MUTANT": str(mutant)},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                timeout=LONGEST,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return f"{by} hangs"
+        if answer.returncode == 0:
+            return ""
+        # Ended from outside: no verdict.
+        if answer.returncode in (-signal.SIGINT, -signal.SIGTERM):
+            sys.exit(
+                f"mutants: {' '.join(command)}: ended by signal {-answer.returncode}, which is no"
+                " result; run the gate again"
+            )
+        if by == "explorer":
+            found = re.search(r"FOUND ([^:]*):", answer.stderr)
+            # It has judged too little, or does not know its arguments: no verdict.
+            if answer.returncode in (1, 2) and not found:
+                sys.exit(f"mutants: {' '.join(command)}:\n{answer.stderr}")
+            if found:
+                return found[1]
+            return f"explorer ends with {answer.returncode}: {answer.stderr.strip()[-80:]}"
+        failed = re.search(r"\[  FAILED  \] ([\w/.]+)", answer.stdout)
+        return failed[1] if failed else f"{by} ends with {answer.returncode}"
+
+    def wants(self, name, where, resume):
+        return re.search(self.only, where) and not (resume and name in self.results.rows)
+
+    def wanted_written(self, resume):
+        return [
+            (number, MUTANTS[number])
+            for number, name in self.written.items()
+            if self.wants(name, name, resume)
+        ]
+
+    def wants_calls(self, resume):
+        """Whether a call may have to be tried. Which there are, only a run of the explorer says."""
+        if resume and self.results.calls is not None:
+            names = [call["mutant"] for call in self.results.calls]
+            return any(self.wants(name, name.split(" at ")[1], True) for name in names)
+        return any(re.search(self.only, line) for _, line in calls.written(self.root))
+
+    def tries(self, reached, why, resume):
+        """What to leave out or turn round, one at a time.
+
+        Gives (name, kind, the program that must find it, how it is switched on, why none can).
+        """
+        for (call, line), addresses in sorted(reached.items(), key=lambda s: s[0][1]):
+            name = f"{call} at {line}"
+            if self.wants(name, line, resume):
+                yield (
+                    name,
+                    "call",
+                    "explorer",
+                    {"extra": ["--omit", ",".join(f"{call}:{a}" for a in addresses)]},
+                    why.get(line, ""),
+                )
+        for number, mutant in self.wanted_written(resume):
+            yield self.written[number], "written", mutant.by, {"mutant": number}, mutant.explained
+
+    def learn_calls(self):
+        say("mutants: which lines call flush and fence")
+        why = calls.explained(self.root)
+        try:
+            reached = calls.reached(
+                self.program("explorer")[0], self.root, self.copy, self.results.settings["engine"]
+            )
+        except RuntimeError as error:
+            sys.exit(f"mutants: {error}")
+        known = [
+            {"mutant": f"{call} at {line}", "explained": why.get(line, "")}
+            for call, line in sorted(reached, key=lambda s: s[1])
+        ]
+        self.results.add_calls(
+            known, sorted(calls.written(self.root) - set(reached), key=lambda s: s[1])
+        )
+        return reached, why
+
+    def try_all(self, tries):
+        for number, (what, kind, program, how, explained) in enumerate(tries, 1):
+            start = time.monotonic()
+            by = self.run(program, **how)
+            seconds = time.monotonic() - start
+            self.results.add(
+                {
+                    "mutant": what,
+                    "kind": kind,
+                    "killed": bool(by),
+                    "by": by,
+                    "explained": "" if by else explained,
+                    "program": program,
+                    "seconds": round(seconds, 2),
+                }
+            )
+            self.tried.append(what)
+            verdict = "killed  " if by else "SURVIVED"
+            line = f"[{number:2}/{len(tries)}] {seconds:5.1f} s  {verdict} {what}  {by}"
+            if number < len(tries):
+                left = self.results.estimate([t[2] for t in tries[number:]])
+                line += f"  (about {left / 60:.0f} min left)"
+            print(line, file=sys.stderr, flush=True)
+
+    def work(self, jobs, resume):
+        """Builds what is needed, and tries."""
+        wants_calls = self.wants_calls(resume)
+        needed = sorted(
+            {mutant.by for _, mutant in self.wanted_written(resume)}
+            | ({"explorer"} if wants_calls else set())
+        )
+        if not needed:
+            return say("mutants: each has a result of this commit already")
+        build(self.copy, jobs, needed)
+        for by in needed:
+            say(f"mutants: {by} without any")
+            if found := self.run(by):
+                sys.exit(f"mutants: {by} fails without any mutant: {found}")
+        reached, why = self.learn_calls() if wants_calls else ({}, {})
+        tries = list(self.tries(reached, why, resume))
+        left = self.results.estimate([t[2] for t in tries])
+        about = f", about {left / 60:.0f} min" if left is not None else ""
+        say(f"mutants: {len(tries)} to try{about}")
+        return self.try_all(tries)
+
+    def print(self, names, as_json):
+        rows = [self.results.rows[name] for name in names]
+        killed = sum(row["killed"] for row in rows)
+        if as_json:
+            print(
+                json.dumps(
+                    {
+                        "mutants": rows,
+                        "killed": killed,
+                        "never_reached": self.results.never_reached,
+                    },
+                    indent=2,
+                )
+            )
+            return
+        print(f"{killed} of {len(rows)} mutants killed")
+        for row in rows:
+            if not row["killed"]:
+                why = f"; expected: {row['explained']}" if row["explained"] else ""
+                print(f"  survived: {row['mutant']}{why}")
+        for call, line in self.results.never_reached:
+            print(f"  never reached: {call} at {line}")
