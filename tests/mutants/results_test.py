@@ -214,7 +214,7 @@ class Run(Scratch):
         self.assertIn("SURVIVED b (perdure/a.cpp)", said)
         self.assertTrue(self.results().standing(made.written.values())["green"])
         made, ran = self.gate({})
-        self.assertIn("each has a result", self.work(made))
+        self.assertIn("none to try", self.work(made))
         self.assertEqual((ran, len(self.built)), ([], 2))
         made, ran = self.gate({call: "found", ("ring", 0): "found", ("fuzz", 1): ""})
         self.work(made, resume=False)

@@ -204,7 +204,7 @@ class Gate:
             | ({"explorer"} if wants_calls else set())
         )
         if not needed:
-            return say("mutants: each has a result of this commit already")
+            return say("mutants: none to try: all that were asked for have a result of this commit")
         build(self.copy, jobs, needed)
         for by in needed:
             say(f"mutants: {by} without any")

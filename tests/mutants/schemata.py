@@ -84,7 +84,7 @@ def check_names(mutants, removed, names):
 
 
 def check_sites(mutants, explained, found):
-    """Whether the table and the marks in the sources are about the same sites."""
+    """Raises SiteError unless the table and the marks in the sources are about the same sites."""
     wanted = {}
     for mutant in mutants:
         for name in [
@@ -94,17 +94,17 @@ def check_sites(mutants, explained, found):
             wanted.setdefault(name, f"mutant '{mutant.name}'")
             if name not in found:
                 raise sites.SiteError(
-                    f"mutant '{mutant.name}' is about the site '{name}', and no source in perdure/"
-                    f" has the mark `// mutant: {name}`; put it above the statement, or correct"
-                    " tests/mutants/table"
+                    f"mutant '{mutant.name}' is about the site '{name}', and no source in"
+                    f" {sites.WHERE} has the mark `// mutant: {name}`; put it above the statement,"
+                    " or correct tests/mutants/table"
                 )
     for name in explained:
         wanted.setdefault(f"call {name}", "calls.py")
         if f"call {name}" not in found:
             raise sites.SiteError(
                 f"EXPLAINED in tests/mutants/calls.py is about the site 'call {name}', and no"
-                f" source in perdure/ has the mark `// mutant: call {name}`; put it above the call,"
-                " or correct calls.py"
+                f" source in {sites.WHERE} has the mark `// mutant: call {name}`; put it above the"
+                " call, or correct calls.py"
             )
     for site in found.values():
         if site.name not in wanted:
@@ -115,21 +115,19 @@ def check_sites(mutants, explained, found):
 
 
 def check_words(root, mutants):
-    """Whether the sources have the identifiers that the table itself writes into them."""
-    known = _KNOWN_WORDS.union(
-        *(
-            re.findall(r"[A-Za-z_]\w*", path.read_text(encoding="utf-8"))
-            for path in sites.sources(root)
-        )
-    )
+    """Raises SiteError unless the sources have the identifiers that the table writes into them."""
+    known = set(_KNOWN_WORDS)
+    for path in sites.sources(root):
+        code = re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
+        known.update(re.findall(r"[A-Za-z_]\w*", code))
     for mutant in mutants:
         for token in (
             t for operation in mutant.edits.values() for t in cpp.tokens_of(operation.text)
         ):
             if token.kind == "word" and token.text not in known:
                 raise sites.SiteError(
-                    f"mutant '{mutant.name}' writes '{token.text}', and no source in perdure/ has"
-                    " that word; correct tests/mutants/table"
+                    f"mutant '{mutant.name}' writes '{token.text}', and no source in"
+                    f" {sites.WHERE} has that word; correct tests/mutants/table"
                 )
 
 

@@ -7,7 +7,7 @@ A site is a comment, alone on its line above the statement that it is about:
     if (whole(at(p))) return p;
 
 Several names are separated by commas; `call NAME` names a call of a medium for calls.py. Further
-comment lines may stand between. Sites are looked for in all of perdure/, in any file.
+comment lines may stand between. Sites are looked for in every source of FOLDERS.
 """
 
 import bisect
@@ -16,7 +16,10 @@ import re
 
 import cpp
 
-# Folders below perdure/ with the media themselves, and the explorer's models of them. Their calls
+# The folders of the project whose sources may have sites, and calls of media that are mutants.
+FOLDERS = ("perdure",)
+WHERE = " or ".join(f"{folder}/" for folder in FOLDERS)  # in errors
+# Folders below those with the media themselves, and the explorer's models of them. Their calls
 # of flush and fence implement a medium, and are no mutants.
 MEDIA_FOLDERS = ("crash", "medium")
 _MARK = re.compile(r"//\s*mutant:(.*)")
@@ -99,7 +102,7 @@ def in_text(file, text):
 
 
 def in_tree(root):
-    """{name: Site} of all of perdure/."""
+    """{name: Site} of all sources."""
     found = {}
     for path in sources(root):
         for site in in_text(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")):
@@ -113,4 +116,6 @@ def in_tree(root):
 
 
 def sources(root):
-    return sorted(path for path in (root / "perdure").rglob("*") if path.suffix in (".hpp", ".cpp"))
+    """Every C++ file of the folders that may have sites."""
+    paths = [path for folder in FOLDERS for path in (root / folder).rglob("*")]
+    return sorted(path for path in paths if path.suffix in (".hpp", ".cpp"))

@@ -272,7 +272,7 @@ class Marks(LimitedCase):
         )
 
     def test_words_of_the_table_are_in_the_sources(self):
-        self.write("a.cpp", "// licence\n// mutant: x\na = known;\n")
+        self.write("a.cpp", "// licence\n// mutant: x\na = known;  // renamed\n")
         schemata.mutated(self.root, (Mutant("m", {"x": op.instead("known + 1")}),), ())
         self.fails("mutant 'm' writes 'renamed'", (Mutant("m", {"x": op.instead("renamed + 1")}),))
 
