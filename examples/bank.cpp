@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// bank FILE: four threads move money between accounts; no crash and no race makes or loses any. Run it again: it goes on where it was.
+// bank FILE: four threads move money between accounts; no crash and no race makes or loses any. Run
+// it again: it goes on where it was.
 //
 // Try `kill -9` while it runs, then run it again.
 #include <perdure.hpp>

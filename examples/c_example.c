@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * c_example FILE TEXT: keeps a list of notes in a pool, newest first, and prints them. See perdure.h for every call.
+ * c_example FILE TEXT: keeps a list of notes in a pool, newest first, and prints them. See
+ * perdure.h for every call.
  */
 #include <perdure.h>
 
@@ -18,7 +19,8 @@ struct notes {
   uint64_t count;
 };
 
-/* Adds a note. It may run more than once, so it changes nothing but the pool; it need not check each call: a failure sticks. */
+/* Adds a note. It may run more than once, so it changes nothing but the pool; it need not check
+ * each call: a failure sticks. */
 static int add(perdure_tx* tx, void* text) {
   struct notes* root = perdure_root(tx);
   struct note* place = perdure_alloc(tx, sizeof *place);
@@ -31,7 +33,8 @@ static int add(perdure_tx* tx, void* text) {
   return perdure_write_word(tx, &root->count, note.number);
 }
 
-/* Copies the newest notes out; what prints them comes after the view, because the body may run more than once. */
+/* Copies the newest notes out; what prints them comes after the view, because the body may run
+ * more than once. */
 struct page {
   size_t n;
   struct note notes[10];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// dudetm_transfer PATH: two threads transfer, back to back; each tells of a transfer once it is durable (the durable id, DudeTM section 3.2). Prints how many
-// there were, how many were aborted for want of money, and the bank's total.
+// dudetm_transfer PATH: two threads transfer, back to back; each tells of a transfer once it is
+// durable (the durable id, DudeTM section 3.2). Prints how many there were, how many were aborted
+// for want of money, and the bank's total.
 #include "dudetm_transfer.hpp"
 
 #include <atomic>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Algorithm 1 of the DudeTM paper (ASPLOS '17), in our words: a transfer of 1 from one account of a bank to another, aborted where there is nothing to transfer.
+// Algorithm 1 of the DudeTM paper (ASPLOS '17), in our words: a transfer of 1 from one account of a
+// bank to another, aborted where there is nothing to transfer.
 #pragma once
 
 #include <cstddef>

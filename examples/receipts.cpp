@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// receipts FILE: updates that don't wait, and three ways to learn that they are durable: co_await, then(), wait().
+// receipts FILE: updates that don't wait, and three ways to learn that they are durable: co_await,
+// then(), wait().
 //
-// An update with perdure::async returns at once, with its value and a receipt. So one thread keeps many updates in flight, and all of
-// them share the device's syncs; an answer leaves only when its receipt says so.
+// An update with perdure::async returns at once, with its value and a receipt. So one thread keeps
+// many updates in flight, and all of them share the device's syncs; an answer leaves only when its
+// receipt says so.
 #include <perdure.hpp>
 
 #include <atomic>
@@ -38,7 +40,8 @@ struct Detached {
   };
 };
 
-// Serves one request: its answer is given when it is durable, by the pool's thread; the caller goes on meanwhile.
+// Serves one request: its answer is given when it is durable, by the pool's thread; the caller goes
+// on meanwhile.
 Detached serve(Pool& pool, std::uint64_t request, std::atomic<std::uint64_t>& answered, std::latch& done) {
   co_await append(pool, request);
   ++answered;

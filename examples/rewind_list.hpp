@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A doubly-linked list in persistent memory, written against the calls of the REWIND paper (VLDB '15): remove() is its Listing 2, in our words. A call of log()
-// before every store, plain loads and stores beside.
+// A doubly-linked list in persistent memory, written against the calls of the REWIND paper (VLDB
+// '15): remove() is its Listing 2, in our words. A call of log() before every store, plain loads
+// and stores beside.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +47,8 @@ inline void remove(Manager& tm, perdure::paper::TransactionId tID, Node* n) {
     tm.log(tID, &n->nxt->prv, n->nxt->prv, n->prv);
     n->nxt->prv = n->prv;
   }
-  tm.deallocate(tID, n);  // the paper deletes after the commit, and logs a DELETE record for a crash between: this is both
+  // the paper deletes after the commit, and logs a DELETE record for a crash between: this is both
+  tm.deallocate(tID, n);
 }
 
 /// The same with one group: what Batch is for.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Algorithm 2 of the SoftWrAP paper (MSST '15), in our words: one atomic region that stores to two persistent variables, and to an array that it allocates.
+// Algorithm 2 of the SoftWrAP paper (MSST '15), in our words: one atomic region that stores to two
+// persistent variables, and to an array that it allocates.
 #pragma once
 
 #include <cstdint>

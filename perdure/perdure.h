@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Perdure from C: durable transactions on structs in a pool file. The C++ front door is perdure.hpp; both open the same pools.
+ * Perdure from C: durable transactions on structs in a pool file. The C++ front door is
+ * perdure.hpp; both open the same pools.
  *
  *   struct counter { uint64_t runs; };
  *   static int count(perdure_tx *tx, void *arg) {
@@ -12,24 +13,32 @@
  *   ...
  *   perdure_options options = {.root_bytes = sizeof(struct counter), .layout = "counter/1"};
  *   perdure_pool *pool;
- *   if (perdure_open("counter.perdure", &options, &pool) != PERDURE_OK) { fprintf(stderr, "%s\n", perdure_message()); exit(1); }
+ *   if (perdure_open("counter.perdure", &options, &pool) != PERDURE_OK) {
+ *     fprintf(stderr, "%s\n", perdure_message());
+ *     exit(1);
+ *   }
  *   perdure_update(pool, PERDURE_DURABLE, count, NULL, NULL);
  *   perdure_close(pool, NULL);
  *
- * POINTERS. A pool is mapped at the same address every time it is opened, so a struct in it may hold ordinary pointers to others. What
- * they point to is read and written through a transaction only: never with * or ->. &p->field is fine: it only computes an address.
+ * POINTERS. A pool is mapped at the same address every time it is opened, so a struct in it may
+ * hold ordinary pointers to others. What they point to is read and written through a transaction
+ * only: never with * or ->. &p->field is fine: it only computes an address.
  *
- * ERRORS. A call that can fail returns a code, 0 for success; perdure_message() then gives the text. No call exits, prints, raises a
- * signal or lets a C++ exception out. Every call lists its codes; each call on an open pool may also return
- * PERDURE_TOO_MANY_THREADS, at a thread's first. PERDURE_OUT_OF_MEMORY: the call did nothing, or as it says.
+ * ERRORS. A call that can fail returns a code, 0 for success; perdure_message() then gives the
+ * text. No call exits, prints, raises a signal or lets a C++ exception out. Every call lists its
+ * codes; each call on an open pool may also return PERDURE_TOO_MANY_THREADS, at a thread's first.
+ * PERDURE_OUT_OF_MEMORY: the call did nothing, or as it says.
  *
- * THREADS. A pool may be used by any number of threads at once (up to 256 in a process), except where a call says otherwise. A perdure_tx
- * belongs to the thread and the call it was passed to. A thread counts from its first call on a pool until it has ended, also where
- * destructors of its thread-specific data call the library.
+ * THREADS. A pool may be used by any number of threads at once (up to 256 in a process), except
+ * where a call says otherwise. A perdure_tx belongs to the thread and the call it was passed to. A
+ * thread counts from its first call on a pool until it has ended, also where destructors of its
+ * thread-specific data call the library.
  *
- * FORK. A forked child can open pools of its own: the parent's pool too, once the parent has closed it or has ended, before that
- * perdure_open() returns PERDURE_BUSY. The handles that the child has inherited give PERDURE_CLOSED and touch nothing; what returns no
- * code returns 0 or NULL for them. perdure_close() frees an inherited handle. Other threads of the parent may be in any call meanwhile.
+ * FORK. A forked child can open pools of its own: the parent's pool too, once the parent has
+ * closed it or has ended, before that perdure_open() returns PERDURE_BUSY. The handles that the
+ * child has inherited give PERDURE_CLOSED and touch nothing; what returns no code returns 0 or
+ * NULL for them. perdure_close() frees an inherited handle. Other threads of the parent may be in
+ * any call meanwhile.
  */
 #ifndef PERDURE_H
 #define PERDURE_H
@@ -41,30 +50,40 @@
 extern "C" {
 #endif
 
-/* What a call may return. The values from 0 on are perdure::Code's (perdure/base/status.hpp has the rule) and never change: a program
- * must expect codes that are newer than its perdure.h, and take one that it does not know for a failure. */
+/* What a call may return. The values from 0 on are perdure::Code's (perdure/base/status.hpp has
+ * the rule) and never change: a program must expect codes that are newer than its perdure.h, and
+ * take one that it does not know for a failure. */
 typedef enum perdure_code {
   PERDURE_OK = 0,
-  PERDURE_IO = 1,                /* the operating system or the medium failed (errno's text is in the message) */
+  /* the operating system or the medium failed (errno's text is in the message) */
+  PERDURE_IO = 1,
   PERDURE_BUSY = 2,              /* somebody else has the pool open */
   PERDURE_CORRUPT = 3,           /* bytes that were durable no longer check; nothing was changed */
-  PERDURE_INCOMPATIBLE = 4,      /* not a pool, newer version or feature, other layout, engine, endianness, or its address is taken */
-  PERDURE_FULL = 5,              /* no room: heap, max_size or disk; the transaction was rolled back */
+  /* not a pool, newer version or feature, other layout, engine, endianness, or its address is
+   * taken */
+  PERDURE_INCOMPATIBLE = 4,
+  /* no room: heap, max_size or disk; the transaction was rolled back */
+  PERDURE_FULL = 5,
   PERDURE_TOO_BIG = 6,           /* a transaction that can't ever fit its log; rolled back */
-  PERDURE_READ_ONLY = 7,         /* a change was asked of something open for reading only, or of a view */
+  /* a change was asked of something open for reading only, or of a view */
+  PERDURE_READ_ONLY = 7,
   PERDURE_NOT_FOUND = 8,         /* the named file does not exist */
   PERDURE_INVALID = 9,           /* an argument that makes no sense; the message says which */
   PERDURE_UNSUPPORTED = 10,      /* this machine or build can't do that; the message says why */
-  PERDURE_POISONED = 11,         /* the medium failed earlier; the pool refuses until it is reopened */
+  /* the medium failed earlier; the pool refuses until it is reopened */
+  PERDURE_POISONED = 11,
   PERDURE_EXISTS = 12,           /* asked to create what is there already */
   PERDURE_CLOSED = 13,           /* this handle was carried through fork() */
   PERDURE_OUT_OF_MEMORY = 14,    /* DRAM ran out */
-  PERDURE_TOO_MANY_THREADS = 15, /* more threads use the library at once than it has room for, or the system starts none */
+  /* more threads use the library at once than it has room for, or the system starts none */
+  PERDURE_TOO_MANY_THREADS = 15,
   PERDURE_ABORTED = -1,          /* the body asked for a rollback by returning other than 0 */
-  PERDURE_AGAIN = -2             /* inside a body only: a conflict, or the log has no room yet; it will run again; return soon */
+  /* inside a body only: a conflict, or the log has no room yet; it will run again; return soon */
+  PERDURE_AGAIN = -2
 } perdure_code;
 
-/* C++: a fixed type, so that a value that is none of an enum's is an error the library can name. As wide as C's. */
+/* C++: a fixed type, so that a value that is none of an enum's is an error the library can name.
+ * As wide as C's. */
 #ifdef __cplusplus
 #define PERDURE_ENUM_BASE : unsigned
 #else
@@ -76,7 +95,9 @@ typedef enum perdure_durability PERDURE_ENUM_BASE {
   PERDURE_DEFAULT = 0, /* the pool's own; at perdure_open: durable */
   PERDURE_DURABLE = 1, /* durable when the call returns */
   PERDURE_GROUP = 2,   /* as durable; commits that wait at the same time share a sync */
-  PERDURE_ASYNC = 3    /* returns at once; perdure_wait() tells when. Durable by itself within 10 ms, with combined records 2.5 s */
+  /* returns at once; perdure_wait() tells when. Durable by itself within 10 ms, with combined
+   * records 2.5 s */
+  PERDURE_ASYNC = 3
 } perdure_durability;
 #undef PERDURE_ENUM_BASE
 
@@ -84,84 +105,112 @@ typedef enum perdure_durability PERDURE_ENUM_BASE {
 enum {
   PERDURE_NO_CREATE = 1,        /* PERDURE_NOT_FOUND if there is no such pool */
   PERDURE_MUST_CREATE = 2,      /* PERDURE_EXISTS if there is one */
-  PERDURE_OPEN_READ_ONLY = 4,   /* views only; several processes may, while no writer has the pool */
-  PERDURE_ANY_LAYOUT = 8,       /* open an existing pool whatever its root type is: the caller knows, or only looks at counters */
-  PERDURE_CALLER_ISOLATES = 16, /* the caller keeps threads out of each other's 8-byte words: picks an instance without isolation */
+  /* views only; several processes may, while no writer has the pool */
+  PERDURE_OPEN_READ_ONLY = 4,
+  /* open an existing pool whatever its root type is: the caller knows, or only looks at counters */
+  PERDURE_ANY_LAYOUT = 8,
+  /* the caller keeps threads out of each other's 8-byte words: picks an instance without
+   * isolation */
+  PERDURE_CALLER_ISOLATES = 16,
   PERDURE_BUFFERED = 32         /* medium "file": don't try O_DIRECT for the log */
 };
 
-/* What may be chosen at opening. All zero (or a null pointer) is a good choice; name the fields you set, more will come. */
+/* What may be chosen at opening. All zero (or a null pointer) is a good choice; name the fields
+ * you set, more will come. */
 typedef struct perdure_options {
-  uint64_t root_bytes; /* size of the root object: zeros in a new pool; an existing pool must have been made with the same */
-  const char* layout;  /* names the root's type and version, such as "bank/1"; must match the pool's. NULL: "bytes". A C++ root
-                            whose layout_id is the same text, and whose size is root_bytes, opens the same pool */
-  const char*
-      engine; /* "shadow", "dudetm", "undo", "volatile/stm", ... see perdure_engine_at(). NULL: the pool's own; a new pool: "shadow" */
+  /* size of the root object: zeros in a new pool; an existing pool must have been made with the
+   * same */
+  uint64_t root_bytes;
+  /* names the root's type and version, such as "bank/1"; must match the pool's. NULL: "bytes". A
+   * C++ root whose layout_id is the same text, and whose size is root_bytes, opens the same pool */
+  const char* layout;
+  /* "shadow", "dudetm", "undo", "volatile/stm", ... see perdure_engine_at(). NULL: the
+   * pool's own; a new pool: "shadow" */
+  const char* engine;
   const char* medium;    /* "auto", "file", "dax", "emulated". NULL: "auto" */
-  const char* delays;    /* medium "emulated": a paper's slow memory: "none", "rewind", "blurred", "dudetm", "dudetm-3500", "softwrap" */
+  /* medium "emulated": a paper's slow memory: "none", "rewind", "blurred", "dudetm",
+   * "dudetm-3500", "softwrap" */
+  const char* delays;
   uint64_t max_size;     /* new pool: the data's upper bound in bytes. 0: 64 GiB */
   uint64_t initial_size; /* new pool: data bytes allocated at once. 0: the least */
-  uint64_t
-      log_size; /* new pool: bytes of log, which take blocks as they are used. 0: 64 MiB. One transaction may log half a ring: log_size / threads / 2 on memory, log_size / 2 on files */
-  uint32_t threads; /* new pool on memory, durable: writers with a log ring of their own. 0: 4. More threads share the last one */
+  /* new pool: bytes of log, which take blocks as they are used. 0: 64 MiB. One transaction
+   * may log half a ring: log_size / threads / 2 on memory, log_size / 2 on files */
+  uint64_t log_size;
+  /* new pool on memory, durable: writers with a log ring of their own. 0: 4. More threads share
+   * the last one */
+  uint32_t threads;
   uint32_t flags;   /* PERDURE_NO_CREATE | ... */
-  perdure_durability durability; /* when perdure_update(PERDURE_DEFAULT) returns; at creation also the order of the pool's commits */
+  /* when perdure_update(PERDURE_DEFAULT) returns; at creation also the order of the pool's
+   * commits */
+  perdure_durability durability;
 } perdure_options;
 
 typedef struct perdure_pool perdure_pool; /* an open pool */
 typedef struct perdure_tx perdure_tx;     /* a transaction in progress, inside a body */
 
-/* A transaction's number: later commits have higher ones. One that changed nothing has that of the newest it may have seen, 0 in a pool
- * where none has committed yet. PERDURE_NO_ID: it failed, or was nested in another, which has the number. */
+/* A transaction's number: later commits have higher ones. One that changed nothing has that of the
+ * newest it may have seen, 0 in a pool where none has committed yet. PERDURE_NO_ID: it failed, or
+ * was nested in another, which has the number. */
 typedef uint64_t perdure_id;
 #define PERDURE_NO_ID UINT64_MAX
 
-/* ---- the library ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the library ----------------------------------------------------------------------------- */
 
 /* The version of the library, "0.1.0". Any thread. */
 const char* perdure_version(void);
 
-/* The text of the calling thread's last failure: the file, what was found, what was expected, what to do. "" if none failed yet. Valid
- * until the thread's next failing call. A call that succeeds leaves it as it was. Texts over 1023 bytes are cut. */
+/* The text of the calling thread's last failure: the file, what was found, what was expected, what
+ * to do. "" if none failed yet. Valid until the thread's next failing call. A call that succeeds
+ * leaves it as it was. Texts over 1023 bytes are cut. */
 const char* perdure_message(void);
 
-/* "ok", "io", "busy", ..., "too_many_threads", "aborted", "again"; "unknown" for any other number. */
+/* "ok", "io", "busy", ..., "too_many_threads", "aborted", "again"; "unknown" for any other
+ * number. */
 const char* perdure_code_name(int code);
 
-/* The name of the n-th engine instance that perdure_options.engine takes; NULL past the last one. Where the machine lacks what it needs ("dudetm/htm":
- * hardware transactions) opening returns PERDURE_UNSUPPORTED. */
+/* The name of the n-th engine instance that perdure_options.engine takes; NULL past the last one.
+ * Where the machine lacks what it needs ("dudetm/htm": hardware transactions) opening returns
+ * PERDURE_UNSUPPORTED. */
 const char* perdure_engine_at(size_t n);
 
-/* ---- opening and closing -------------------------------------------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
-/* Opens the pool `path`, recovering it if it was not closed in order; makes it if there is none. *pool is set on success, else NULL.
- * RETURNS PERDURE_OK, IO, BUSY, CORRUPT, INCOMPATIBLE, FULL, READ_ONLY (read-only, but needs recovery), NOT_FOUND, EXISTS, INVALID,
- *   UNSUPPORTED, OUT_OF_MEMORY (DRAM or address space), TOO_MANY_THREADS. A pool that is refused was not written to; one whose
- *   recovery failed is as it was, or recovered. A new one has left no file, unless its removal failed, too.
- * Where the environment's PERDURE_TRACE names a file, what the pool's transactions do is recorded there for `perdure advise` (docs/advise.md).
+/* Opens the pool `path`, recovering it if it was not closed in order; makes it if there is none.
+ * *pool is set on success, else NULL. RETURNS PERDURE_OK, IO, BUSY, CORRUPT, INCOMPATIBLE, FULL,
+ * READ_ONLY (read-only, but needs recovery), NOT_FOUND, EXISTS, INVALID, UNSUPPORTED,
+ * OUT_OF_MEMORY (DRAM or address space), TOO_MANY_THREADS. A pool that is refused was not written
+ * to; one whose recovery failed is as it was, or recovered. A new one has left no file, unless its
+ * removal failed, too.
+ * Where the environment's PERDURE_TRACE names a file, what the pool's transactions do is recorded
+ * there for `perdure advise` (docs/advise.md).
  * THREADS: any; two openings of one pool at once: one of them is PERDURE_BUSY. */
 int perdure_open(const char* path, const perdure_options* options, perdure_pool** pool);
 
-/* Counters of an open pool, since it was opened. Each is right on its own; taken together they are a moment's blur. */
+/* Counters of an open pool, since it was opened. Each is right on its own; taken together they
+ * are a moment's blur. */
 typedef struct perdure_stats {
   uint64_t commits;                           /* transactions that changed something */
   uint64_t reads;                             /* transactions that changed nothing */
   uint64_t restarts;                          /* runs thrown away after a conflict */
-  perdure_id last_id, durable_id, applied_id; /* newest; durable up to; in home up to: what recovery need not look at */
+  /* newest; durable up to; in home up to: what recovery need not look at */
+  perdure_id last_id, durable_id, applied_id;
   uint64_t log_bytes;                         /* appended */
   uint64_t log_used, log_capacity;
   uint64_t checkpoints;
-  uint64_t heap_used, home_bytes;        /* bytes in allocated blocks; bytes the data has on the medium */
-  uint64_t fences, syncs, written_bytes; /* waits for durability; those that were system calls; bytes given to the device */
+  /* bytes in allocated blocks; bytes the data has on the medium */
+  uint64_t heap_used, home_bytes;
+  /* waits for durability; those that were system calls; bytes given to the device */
+  uint64_t fences, syncs, written_bytes;
   uint64_t recovered_transactions;       /* replayed at opening */
   uint64_t rolled_back_transactions;     /* undone at opening (engine undo) */
   uint64_t was_clean;                    /* 1: opening had nothing to recover */
 } perdure_stats;
 
-/* Checkpoints, marks the pool clean, closes it and frees the handle, whatever it returns. `last` (may be NULL) receives the counters.
- * After a failure the pool is as a crash leaves it: what was acknowledged is kept, and the next opening recovers.
- * RETURNS PERDURE_OK, IO, BUSY (SoftWrAP: a transaction that makes no call), POISONED, OUT_OF_MEMORY; INVALID (inside a body) and
- *   CLOSED (forked child), which leave the handle. Closing NULL does nothing.
+/* Checkpoints, marks the pool clean, closes it and frees the handle, whatever it returns. `last`
+ * (may be NULL) receives the counters. After a failure the pool is as a crash leaves it: what was
+ * acknowledged is kept, and the next opening recovers. RETURNS PERDURE_OK, IO, BUSY (SoftWrAP: a
+ * transaction that makes no call), POISONED, OUT_OF_MEMORY; INVALID (inside a body) and CLOSED
+ * (forked child), which leave the handle. Closing NULL does nothing.
  * THREADS: no other call may be in progress or follow. */
 int perdure_close(perdure_pool* pool, perdure_stats* last);
 
@@ -171,37 +220,44 @@ const char* perdure_engine(const perdure_pool* pool);
 /* RETURNS PERDURE_OK, CLOSED, OUT_OF_MEMORY. */
 int perdure_get_stats(perdure_pool* pool, perdure_stats* stats);
 
-/* Brings the data up to date on the medium and empties the log, beside running transactions; not from inside a body (PERDURE_INVALID).
- * RETURNS PERDURE_OK, IO, BUSY (as perdure_close), POISONED, CLOSED, INVALID, OUT_OF_MEMORY: the log is then as it was, or partly empty. */
+/* Brings the data up to date on the medium and empties the log, beside running transactions; not
+ * from inside a body (PERDURE_INVALID). RETURNS PERDURE_OK, IO, BUSY (as perdure_close), POISONED,
+ * CLOSED, INVALID, OUT_OF_MEMORY: the log is then as it was, or partly empty. */
 int perdure_checkpoint(perdure_pool* pool);
 
-/* ---- transactions --------------------------------------------------------------------------------------------------------------- */
+/* ---- transactions ---------------------------------------------------------------------------- */
 
-/* The body of a transaction. It returns 0 to commit and anything else to roll back. It MAY RUN MORE THAN ONCE: when it conflicts with
- * another thread its changes are taken back and it is called again. So it should change nothing outside the pool but its own locals and
- * what it sets anew from its start on. It must not wait for another thread's transaction, and not leave by longjmp. A C++ exception
- * thrown by a body rolls back; perdure_update returns PERDURE_ABORTED. */
+/* The body of a transaction. It returns 0 to commit and anything else to roll back. It MAY RUN
+ * MORE THAN ONCE: when it conflicts with another thread its changes are taken back and it is
+ * called again. So it should change nothing outside the pool but its own locals and what it sets
+ * anew from its start on. It must not wait for another thread's transaction, and not leave by
+ * longjmp. A C++ exception thrown by a body rolls back; perdure_update returns PERDURE_ABORTED. */
 typedef int perdure_body(perdure_tx* tx, void* arg);
 
-/* Runs body(tx, arg) as a transaction. `id` (may be NULL) receives its number: a receipt, that perdure_wait() and others take.
- * Inside another update's body on the same pool it joins that one: *id is PERDURE_NO_ID, and a body that returns non-zero rolls all of it back.
- * RETURNS PERDURE_OK when it is committed (and durable, where so asked); PERDURE_ABORTED: the body said so. The rest is rolled back too:
- *   FULL, TOO_BIG, READ_ONLY, INVALID (also: an update inside a view), POISONED, CLOSED, OUT_OF_MEMORY (DRAM or address space), IO (the pool
- *   can't grow), BUSY (SoftWrAP: it held others up for too long). After PERDURE_POISONED from this very call the transaction may turn
- *   out, after reopening, to be durable or not; after any other code nothing has changed. */
+/* Runs body(tx, arg) as a transaction. `id` (may be NULL) receives its number: a receipt, that
+ * perdure_wait() and others take. Inside another update's body on the same pool it joins that one:
+ * *id is PERDURE_NO_ID, and a body that returns non-zero rolls all of it back. RETURNS PERDURE_OK
+ * when it is committed (and durable, where so asked); PERDURE_ABORTED: the body said so. The rest
+ * is rolled back too: FULL, TOO_BIG, READ_ONLY, INVALID (also: an update inside a view), POISONED,
+ * CLOSED, OUT_OF_MEMORY (DRAM or address space), IO (the pool can't grow), BUSY (SoftWrAP: it held
+ * others up for too long). After PERDURE_POISONED from this very call the transaction may turn
+ * out, after reopening, to be durable or not; after any other code nothing has changed. */
 int perdure_update(perdure_pool* pool, perdure_durability when, perdure_body* body, void* arg, perdure_id* id);
 
-/* Runs body(tx, arg) as a read-only transaction: it sees one consistent state and writes nothing to the medium. With PERDURE_DURABLE or
- * PERDURE_GROUP, what it saw is durable when the call returns; PERDURE_DEFAULT and PERDURE_ASYNC don't wait.
- * RETURNS PERDURE_OK, ABORTED (the body returned non-zero), INVALID, POISONED, CLOSED, OUT_OF_MEMORY, BUSY (as perdure_update). */
+/* Runs body(tx, arg) as a read-only transaction: it sees one consistent state and writes nothing
+ * to the medium. With PERDURE_DURABLE or PERDURE_GROUP, what it saw is durable when the call
+ * returns; PERDURE_DEFAULT and PERDURE_ASYNC don't wait. RETURNS PERDURE_OK, ABORTED (the body
+ * returned non-zero), INVALID, POISONED, CLOSED, OUT_OF_MEMORY, BUSY (as perdure_update). */
 int perdure_view(perdure_pool* pool, perdure_durability when, perdure_body* body, void* arg);
 
-/* ---- inside a body --------------------------------------------------------------------------------------------------------------
+/* ---- inside a body -----------------------------------------------------------------------------
  *
- * A failure here STICKS to the transaction: it will not commit, later calls do nothing and return the same code, and what is read is zeros.
- * So a body may check each call, or only perdure_status() where it loops on what it reads, or nothing at all: perdure_update() does
- * the right thing with a body that just returns. After PERDURE_AGAIN it runs the body again; any other code it returns.
- * All of the pool is accessed in 8-byte words, so where the caller isolates, two threads must not work in one word. */
+ * A failure here STICKS to the transaction: it will not commit, later calls do nothing and return
+ * the same code, and what is read is zeros. So a body may check each call, or only
+ * perdure_status() where it loops on what it reads, or nothing at all: perdure_update() does the
+ * right thing with a body that just returns. After PERDURE_AGAIN it runs the body again; any other
+ * code it returns. All of the pool is accessed in 8-byte words, so where the caller isolates, two
+ * threads must not work in one word. */
 
 /* The root object: options.root_bytes of zeros in a new pool. NULL in a pool without one. */
 void* perdure_root(perdure_tx* tx);
@@ -213,35 +269,42 @@ perdure_pool* perdure_pool_of(perdure_tx* tx);
 int perdure_status(const perdure_tx* tx);
 
 /* Copies n bytes of the pool to `to`, or from `from` to the pool; any alignment.
- * RETURNS PERDURE_OK, AGAIN, INVALID (outside the pool's data), TOO_BIG, READ_ONLY (a write in a view), POISONED, OUT_OF_MEMORY,
- *   BUSY. On failure *to is zeros. */
+ * RETURNS PERDURE_OK, AGAIN, INVALID (outside the pool's data), TOO_BIG, READ_ONLY (a write in a
+ * view), POISONED, OUT_OF_MEMORY, BUSY. On failure *to is zeros. */
 int perdure_read(perdure_tx* tx, void* to, const void* from, size_t n);
 int perdure_write(perdure_tx* tx, void* to, const void* from, size_t n);
 
-/* The same for one aligned word: what transactions are fastest with. The read returns 0 on failure (see perdure_status). */
+/* The same for one aligned word: what transactions are fastest with. The read returns 0 on
+ * failure (see perdure_status). */
 uint64_t perdure_read_word(perdure_tx* tx, const void* from);
 int perdure_write_word(perdure_tx* tx, void* to, uint64_t value);
 
-/* A pointer that lies in the pool: the pointer at `from`, read through the transaction. NULL on failure. */
+/* A pointer that lies in the pool: the pointer at `from`, read through the transaction. NULL on
+ * failure. */
 void* perdure_read_pointer(perdure_tx* tx, const void* from);
 int perdure_write_pointer(perdure_tx* tx, void* to, const void* value);
 
-/* A block of at least n bytes, uninitialised, 16-aligned, 64-aligned where n is a multiple of 64. Taken back if the transaction does not commit.
- * RETURNS NULL on failure: PERDURE_AGAIN, FULL, READ_ONLY, IO, TOO_BIG, POISONED, OUT_OF_MEMORY, BUSY (see perdure_status). */
+/* A block of at least n bytes, uninitialised, 16-aligned, 64-aligned where n is a multiple of 64.
+ * Taken back if the transaction does not commit.
+ * RETURNS NULL on failure: PERDURE_AGAIN, FULL, READ_ONLY, IO, TOO_BIG, POISONED, OUT_OF_MEMORY,
+ * BUSY (see perdure_status). */
 void* perdure_alloc(perdure_tx* tx, size_t n);
 
-/* Frees a block that perdure_alloc() returned, in this transaction or an earlier one; NULL does nothing. What it held may be used again
- * once the transaction has committed.
- * RETURNS PERDURE_OK, AGAIN, INVALID (no allocated block starts there), READ_ONLY, TOO_BIG, POISONED, OUT_OF_MEMORY, BUSY. */
+/* Frees a block that perdure_alloc() returned, in this transaction or an earlier one; NULL does
+ * nothing. What it held may be used again once the transaction has committed.
+ * RETURNS PERDURE_OK, AGAIN, INVALID (no allocated block starts there), READ_ONLY, TOO_BIG,
+ * POISONED, OUT_OF_MEMORY, BUSY. */
 int perdure_free(perdure_tx* tx, void* block);
 
-/* ---- receipts -------------------------------------------------------------------------------------------------------------------
- * A receipt is a transaction's number, and covers all that the transaction read. Numbers rise in commit order; those of "dudetm/htm"
- * and "volatile/htm" are times: with gaps, and of one session, the next one's may be lower. Engine "volatile" has no durability: there waiting
- * returns at once, and perdure_durable_id() stays 0. */
+/* ---- receipts
+ * -------------------------------------------------------------------------------------------------------------------
+ * A receipt is a transaction's number, and covers all that the transaction read. Numbers rise in
+ * commit order; those of "dudetm/htm" and "volatile/htm" are times: with gaps, and of one session,
+ * the next one's may be lower. Engine "volatile" has no durability: there waiting returns at once,
+ * and perdure_durable_id() stays 0. */
 
-/* Returns when transaction `id` is durable. RETURNS PERDURE_OK, INVALID (a number that no transaction has), POISONED, CLOSED,
- * OUT_OF_MEMORY. Not inside a body. */
+/* Returns when transaction `id` is durable. RETURNS PERDURE_OK, INVALID (a number that no
+ * transaction has), POISONED, CLOSED, OUT_OF_MEMORY. Not inside a body. */
 int perdure_wait(perdure_pool* pool, perdure_id id);
 
 /* 1 when transaction `id`, whose update has returned, is durable, else 0. Never waits. */
@@ -250,14 +313,16 @@ int perdure_is_durable(perdure_pool* pool, perdure_id id);
 /* Every transaction with a number <= this is durable; single later ones may be. */
 perdure_id perdure_durable_id(perdure_pool* pool);
 
-/* Has done(code, arg) called once, when `id` is durable (PERDURE_OK) or can't become so: on this thread, before the call returns, if that is
- * known already; else on a thread of the pool's, which it should not hold up. All are called before perdure_close() returns.
- * RETURNS PERDURE_OK, INVALID, CLOSED, OUT_OF_MEMORY, TOO_MANY_THREADS; where it is not OK, done is not called. */
+/* Has done(code, arg) called once, when `id` is durable (PERDURE_OK) or can't become so: on this
+ * thread, before the call returns, if that is known already; else on a thread of the pool's, which
+ * it should not hold up. All are called before perdure_close() returns. RETURNS PERDURE_OK,
+ * INVALID, CLOSED, OUT_OF_MEMORY, TOO_MANY_THREADS; where it is not OK, done is not called. */
 int perdure_when_durable(perdure_pool* pool, perdure_id id, void (*done)(int code, void* arg), void* arg);
 
-/* ---- addresses ------------------------------------------------------------------------------------------------------------------ */
+/* ---- addresses ------------------------------------------------------------------------------- */
 
-/* An offset names a byte of the pool's data whatever its address is: 0 for NULL, and for an address outside. Never fails otherwise. */
+/* An offset names a byte of the pool's data whatever its address is: 0 for NULL, and for an
+ * address outside. Never fails otherwise. */
 uint64_t perdure_offset(perdure_pool* pool, const void* address);
 /* The address of an offset; NULL for 0 and for one beyond the data. */
 void* perdure_address(perdure_pool* pool, uint64_t offset);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Perdure: ordinary data structures, changed in transactions at memory speed, whole and durable after any crash.
+// Perdure: ordinary data structures, changed in transactions at memory speed, whole and durable
+// after any crash.
 //
-// The C++ front door: pools, transactions, persistent fields, containers. See README.md for a program of ten lines.
+// The C++ front door: pools, transactions, persistent fields, containers. See README.md for a
+// program of ten lines.
 #pragma once
 
 #include "perdure/api/layout.hpp"

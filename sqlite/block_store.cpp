@@ -43,7 +43,8 @@ std::uint64_t BlockFile::place_of(const void* in_view) const noexcept {
 }
 
 std::uint64_t BlockFile::size() const noexcept {
-  const std::uint64_t s = size_1_.load(std::memory_order_acquire);  // pairs with write, truncate: what lies below is stored
+  // pairs with write, truncate: what lies below is stored
+  const std::uint64_t s = size_1_.load(std::memory_order_acquire);
   return s == 0 ? 0 : s - 1;
 }
 
@@ -180,7 +181,8 @@ BlockStore::~BlockStore() {
 void BlockStore::close() {
   closed_ = true;
   if (!read_only()) {
-    journal_.sync(Durability::durable);  // first: it is for what the database may have of an open transaction
+    // first: it is for what the database may have of an open transaction
+    journal_.sync(Durability::durable);
     database_.sync(Durability::durable);
   }
   pool_.close();

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// BlockStore: design A. The database and SQLite's rollback journal lie side by side in a pool; what SQLite writes is stored where it lies, at once, and durable
-// when SQLite syncs (one fence for the bytes, one more where the size has changed). SQLite's journal makes transactions whole: after a crash a hot one is played back.
+// BlockStore: design A. The database and SQLite's rollback journal lie side by side in a pool; what
+// SQLite writes is stored where it lies, at once, and durable when SQLite syncs (one fence for the
+// bytes, one more where the size has changed). SQLite's journal makes transactions whole: after a
+// crash a hot one is played back.
 //
 // Crash invariants, what a file system with ordered sizes promises:
-//   A1 a file's size, and whether it is there, is one word in its pool, stored when the bytes below it are durable; a smaller one is
-//      durable before anything is stored beyond it: a journal's end, or SQLite would play the old one back. With synchronous=OFF, where nobody syncs, it is
-//      stored at once: a kill leaves what a file system would, a power cut perhaps a database that is damaged.
-//   A2 blocks belong to a file by a transaction of the pool's engine (undo: home is what is mapped) before bytes are written to them; they go after the
-//      smaller size is durable.
+//   A1 a file's size, and whether it is there, is one word in its pool, stored when the bytes below
+//      it are durable; a smaller one is durable before anything is stored beyond it: a journal's
+//      end, or SQLite would play the old one back. With synchronous=OFF, where nobody syncs, it is
+//      stored at once: a kill leaves what a file system would, a power cut perhaps a database that
+//      is damaged.
+//   A2 blocks belong to a file by a transaction of the pool's engine (undo: home is what is mapped)
+//      before bytes are written to them; they go after the smaller size is durable.
 // Thread safety: store.hpp.
 #pragma once
 
@@ -46,7 +50,8 @@ class BlockFile final : public File {
   /// `owner` outlives it: whose `waits` it goes by.
   BlockFile(BlockPool& pool, const Store& owner, const std::string& path, std::size_t which);
 
-  [[nodiscard]] bool there() const noexcept { return size_1_.load(std::memory_order_acquire) != 0; }  // pairs with make, remove
+  // pairs with make, remove
+  [[nodiscard]] bool there() const noexcept { return size_1_.load(std::memory_order_acquire) != 0; }
   void make();
   /// Durable when it returns.
   void remove();

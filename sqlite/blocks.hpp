@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How a file's bytes lie in a pool, in both designs: in blocks of 4 KiB, whatever SQLite's page size, found through two levels of tables.
+// How a file's bytes lie in a pool, in both designs: in blocks of 4 KiB, whatever SQLite's page
+// size, found through two levels of tables.
 // Thread safety: a transaction's.
 #pragma once
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Database: design B. What SQLite writes stays in DRAM, in an overlay, until sync() makes all of it one transaction: the words that differ are stored, no
-// others. What the log cannot take in one transaction is written beside the old blocks first (database_spill.cpp).
+// Database: design B. What SQLite writes stays in DRAM, in an overlay, until sync() makes all of it
+// one transaction: the words that differ are stored, no others. What the log cannot take in one
+// transaction is written beside the old blocks first (database_spill.cpp).
 //
-// Crash invariants: B1 the pool has the database as after a whole number of commits: size, tables and blocks change in one transaction.
+// Crash invariants: B1 the pool has the database as after a whole number of commits: size, tables
+// and blocks change in one transaction.
 // B2 blocks beyond the size are nobody's (database_spill.cpp).
 // A failed sync() has changed nothing, in the pool or the overlay. Thread safety: store.hpp.
 #pragma once
@@ -59,7 +61,8 @@ class Database final : public Store {
   using Bytes = std::array<std::byte, block_bytes>;
   /// sync() as one transaction. Throws error(too_big), with nothing changed.
   void commit(Durability durability);
-  /// The same as several, the database changing in one of them. Throws error(too_big), error(full), with nothing changed.
+  /// The same as several, the database changing in one of them. Throws error(too_big), error(full),
+  /// with nothing changed.
   void spill(Durability durability);
   /// B2: frees what lies beyond a database whose size is `bytes`.
   void free_beyond(std::uint64_t bytes) noexcept;

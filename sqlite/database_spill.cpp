@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Database: a commit that the pool's log cannot take in one transaction, such as DROP TABLE or CREATE INDEX of 100 MB.
+// Database: a commit that the pool's log cannot take in one transaction, such as DROP TABLE or
+// CREATE INDEX of 100 MB.
 //
-// Invariant B2: a block whose number is at or beyond the database's size is nobody's: it is read as zeros, and freed when convenient.
-// So a large commit has three parts, each of them transactions that fit the log:
-//   1 the blocks that differ are written whole, as new blocks beyond the end of both the old and the new database;
-//   2 one transaction swaps them with those that they replace, and sets the size. It logs two pointers per block of 4 KiB;
-//   3 what lies beyond the end is freed: the blocks that were replaced, and those that a smaller database no longer has.
-// A crash in part 1 leaves the old database, in part 3 the new one (B1), with blocks beyond the end, which the next opening for
-// writing frees. The transactions of part 1 may be acknowledged before they are durable: a pool recovers its transactions in order,
-// so that part 2 is durable only where they are.
+// Invariant B2: a block whose number is at or beyond the database's size is nobody's: it is read as
+// zeros, and freed when convenient. So a large commit has three parts, each of them transactions
+// that fit the log:
+//   1 the blocks that differ are written whole, as new blocks beyond the end of both the old and
+//     the new database;
+//   2 one transaction swaps them with those that they replace, and sets the size. It logs two
+//     pointers per block of 4 KiB;
+//   3 what lies beyond the end is freed: the blocks that were replaced, and those that a smaller
+//     database no longer has. A crash in part 1 leaves the old database, in part 3 the new one
+//     (B1), with blocks beyond the end, which the next opening for writing frees. The transactions
+//     of part 1 may be acknowledged before they are durable: a pool recovers its transactions in
+//     order, so that part 2 is durable only where they are.
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -23,7 +28,8 @@ namespace {
 constexpr std::uint64_t at_once = 256;  // blocks per transaction; fewer where the log is small
 constexpr std::uint64_t max_blocks = blocks_in_table * tables_in_file;
 
-/// f(from, to) for parts of [from, to) in order, smaller ones where f throws too_big. What f does for one block must fit the log.
+/// f(from, to) for parts of [from, to) in order, smaller ones where f throws too_big. What f does
+/// for one block must fit the log.
 template <class F>
 void in_parts(std::uint64_t from, std::uint64_t to, F&& f) {
   for (std::uint64_t step = at_once; from < to;) {
@@ -42,7 +48,8 @@ void in_parts(std::uint64_t from, std::uint64_t to, F&& f) {
 
 void Database::spill(Durability durability) {
   const std::uint64_t end = std::max(blocks_of(size_), blocks_of(committed_));
-  const std::uint64_t first = (end + blocks_in_table - 1) / blocks_in_table * blocks_in_table;  // tables of their own
+  // tables of their own
+  const std::uint64_t first = (end + blocks_in_table - 1) / blocks_in_table * blocks_in_table;
   if (overlay_.size() > max_blocks - std::min(first, max_blocks))
     throw error(failure(Code::too_big, path_,
                         "a transaction over " + std::to_string(overlay_.size()) + " blocks of 4 KiB, more than the pool's log takes",
@@ -106,7 +113,8 @@ void Database::free_beyond(std::uint64_t bytes) noexcept {
         });
       });
     }
-  } catch (const std::exception&) {  // B2: they stay until the next opening; what has failed the pool says at the next commit
+  } catch (const std::exception&) {
+    // B2: they stay until the next opening; what has failed the pool says at the next commit
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Locks: SQLite's locks on a database, among the connections of the process that has its pool open; others can't open it.
+// Locks: SQLite's locks on a database, among the connections of the process that has its pool open;
+// others can't open it.
 // Thread safety: any thread.
 #pragma once
 
@@ -13,7 +14,8 @@ enum class Lock : int { none, shared, reserved, pending, exclusive };
 
 class Locks {
  public:
-  /// `from` is what the connection holds. False: another's is in the way; on the way to EXCLUSIVE it may hold PENDING now.
+  /// `from` is what the connection holds. False: another's is in the way; on the way to EXCLUSIVE
+  /// it may hold PENDING now.
   bool lock(Lock from, Lock to) {
     const std::lock_guard guard(mutex_);
     if (to == Lock::shared && from == Lock::none) {
@@ -28,7 +30,8 @@ class Locks {
     if (to == Lock::exclusive) {
       pending_ = true;
       if (shared_ > 1) {                                          // its own is among them
-        if (from < Lock::reserved) reserved_ = pending_ = false;  // else it stays pending: no new readers
+        // else it stays pending: no new readers
+        if (from < Lock::reserved) reserved_ = pending_ = false;
         return false;
       }
       exclusive_ = true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a file: URI asks of a pool: ?vfs=perdure&engine=softwrap&log_size=256M. docs/sqlite.md lists the parameters.
+// What a file: URI asks of a pool: ?vfs=perdure&engine=softwrap&log_size=256M. docs/sqlite.md lists
+// the parameters.
 // Thread safety: pure.
 #pragma once
 
@@ -13,7 +14,8 @@
 
 namespace perdure::sqlite {
 
-/// `value(name)`: the URI's parameter, or null. Throws error(invalid) that names a parameter it does not understand.
+/// `value(name)`: the URI's parameter, or null. Throws error(invalid) that names a parameter it
+/// does not understand.
 Options options_of(const std::string& path, const std::function<const char*(const char*)>& value);
 /// ?design=a or b; none: whichever the pool is of.
 std::optional<Design> design_of(const std::string& path, const std::function<const char*(const char*)>& value);

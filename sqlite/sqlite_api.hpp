@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SQLite's functions, for sources that are compiled twice: into the extension, which calls them through the table that SQLite gives it, and into
-// programs that link SQLite (PERDURE_SQLITE_LINKED).
+// SQLite's functions, for sources that are compiled twice: into the extension, which calls them
+// through the table that SQLite gives it, and into programs that link SQLite
+// (PERDURE_SQLITE_LINKED).
 #pragma once
 
 #ifdef PERDURE_SQLITE_LINKED

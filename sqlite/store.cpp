@@ -23,14 +23,16 @@ Open& all_open() {
   static Open* const open = new Open;
   return *open;
 }
-// The parent's are the parent's to use. The mutex is not held over fork(): opening a pool may take long.
+// The parent's are the parent's to use. The mutex is not held over fork(): opening a pool may take
+// long.
 const int anew = base::anew_in_child<all_open>();
 
 std::shared_ptr<Store> make(const std::string& path, const Options& options, std::optional<Design> design) {
   if (design == Design::a)
     return std::make_shared<BlockStore>(path, BlockPool::open(path, BlockStore::options_of(path, options)), options.read_only);
   auto b = DatabasePool::try_open(path, options);
-  if (b.code() == Code::incompatible && !design && options.engine.empty())  // perhaps it is one of the other design
+  // perhaps it is one of the other design
+  if (b.code() == Code::incompatible && !design && options.engine.empty())
     if (auto a = BlockPool::try_open(path, BlockStore::options_of(path, options)); a || a.code() != Code::incompatible)
       return std::make_shared<BlockStore>(path, std::move(a).value(), options.read_only);
   return std::make_shared<Database>(path, std::move(b).value(), options.read_only);

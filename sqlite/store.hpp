@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Store: a database on a pool, as the VFS sees it: its bytes, its rollback journal's, SQLite's locks. Two designs of one paper (SoftWrAP, MSST '15, Figure 15):
+// Store: a database on a pool, as the VFS sees it: its bytes, its rollback journal's, SQLite's
+// locks. Two designs of one paper (SoftWrAP, MSST '15, Figure 15):
 //
-//   A  BlockStore (block_store.hpp): blocks are written where they lie in the pool, and so is SQLite's own journal: SQLite makes its transactions atomic
-//   B  Database (database.hpp): what SQLite commits is one durable transaction of the pool; the journal stays in DRAM
-// One Store a pool and process, shared by all connections. A forked child begins with none: its parent's are not found there (vfs_files.hpp).
-// SQLite's locks keep writers of the database apart: it is changed under EXCLUSIVE. The journal is
-// written under RESERVED, but asked for, read and synced by others, too: all of that under its mutex.
-// Errors: perdure::error. Thread safety: open, find, release, locks, waits from any thread; the journal under journal_mutex(); the rest by whoever holds
-// SQLite's lock for it.
+//   A  BlockStore (block_store.hpp): blocks are written where they lie in the pool, and so is
+//      SQLite's own journal: SQLite makes its transactions atomic
+//   B  Database (database.hpp): what SQLite commits is one durable transaction of the pool; the
+//      journal stays in DRAM
+// One Store a pool and process, shared by all connections. A forked child begins with none: its
+// parent's are not found there (vfs_files.hpp). SQLite's locks keep writers of the database apart:
+// it is changed under EXCLUSIVE. The journal is
+// written under RESERVED, but asked for, read and synced by others, too: all of that under its
+// mutex.
+// Errors: perdure::error. Thread safety: open, find, release, locks, waits from any thread; the
+// journal under journal_mutex(); the rest by whoever holds SQLite's lock for it.
 #pragma once
 
 #include <atomic>
@@ -41,10 +46,12 @@ enum class Design : std::uint8_t { a, b };
 
 class Store : public File {
  public:
-  /// The process's Store on this pool: opened, or made, at the first call. Without a design: the pool's; B for a new one. `busy` where another process has it.
-  /// It is known by its path as SQLite names it: absolute, without links. With Options::read_only it may be one that is written too: what a connection
-  /// may do is the connection's. Without, one that is open read-only is closed and opened anew for writing; its connections find locks().closed(), and
-  /// open theirs again. `busy` where one of them is in a transaction.
+  /// The process's Store on this pool: opened, or made, at the first call. Without a design: the
+  /// pool's; B for a new one. `busy` where another process has it. It is known by its path as
+  /// SQLite names it: absolute, without links. With Options::read_only it may be one that is
+  /// written too: what a connection may do is the connection's. Without, one that is open read-only
+  /// is closed and opened anew for writing; its connections find locks().closed(), and open theirs
+  /// again. `busy` where one of them is in a transaction.
   static std::shared_ptr<Store> open(const std::string& path, const Options& options, std::optional<Design> design = {});
   /// The one that is open under this path, or null.
   static std::shared_ptr<Store> find(const std::string& path);
@@ -63,15 +70,18 @@ class Store : public File {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  /// A connection gives RESERVED up: what it has written and nobody has synced is forgotten, where the design keeps that apart.
+  /// A connection gives RESERVED up: what it has written and nobody has synced is forgotten, where
+  /// the design keeps that apart.
   virtual void discard() noexcept = 0;
   /// SQLite's journal: null where there is none and `make` is false. It lives as long as the Store.
   virtual File* journal(bool make) = 0;
   /// Durable when it returns, where the journal is.
   virtual void remove_journal() = 0;
-  /// Closes the pool in order, for who wants to be told what fails; nothing but the destructor may follow.
+  /// Closes the pool in order, for who wants to be told what fails; nothing but the destructor may
+  /// follow.
   virtual void close() = 0;
-  /// Gives up the pool and its file, where it is open for reading only and its locks are closed; nothing but the destructor may follow.
+  /// Gives up the pool and its file, where it is open for reading only and its locks are closed;
+  /// nothing but the destructor may follow.
   virtual void let_go() noexcept = 0;
 
   /// SQLite's synchronous of the connection that writes: false is OFF, where nobody syncs.

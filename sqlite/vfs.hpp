@@ -6,7 +6,8 @@
 
 namespace perdure::sqlite {
 
-/// Registers it with the SQLite that this is linked to, or loaded into. Returns SQLite's code. Again: nothing happens.
+/// Registers it with the SQLite that this is linked to, or loaded into. Returns SQLite's code.
+/// Again: nothing happens.
 int register_vfs();
 
 }  // namespace perdure::sqlite

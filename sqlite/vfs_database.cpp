@@ -10,8 +10,9 @@
 namespace perdure::sqlite {
 namespace {
 
-// Of a database's header (SQLite's file format, 1.3): the versions that are needed to write and to read it, 2 for WAL; and what the
-// pager compares to find out whether the pages that it has cached are still the file's.
+// Of a database's header (SQLite's file format, 1.3): the versions that are needed to write and to
+// read it, 2 for WAL; and what the pager compares to find out whether the pages that it has cached
+// are still the file's.
 constexpr std::uint64_t versions_at = 18, versions_end = 20, change_counter_at = 24, change_counter_bytes = 16;
 constexpr unsigned char wal = 2, rollback = 1;
 
@@ -45,12 +46,14 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
   struct Nothing {};
   [[nodiscard]] Nothing guard() const {  // SQLite's own lock is held
     must_be_own();
-    (void)base::thread_slot();  // throws here if there are too many threads, not inside a medium's call
+    // throws here if there are too many threads, not inside a medium's call
+    (void)base::thread_slot();
     return {};
   }
 
-  // A backup copies page 1 of a database in WAL mode as it is. There is no WAL in a pool, and SQLite would not open it any more: so
-  // the header says rollback, in what is written and, for pools to which an earlier build wrote it, in what is read.
+  // A backup copies page 1 of a database in WAL mode as it is. There is no WAL in a pool, and
+  // SQLite would not open it any more: so the header says rollback, in what is written and, for
+  // pools to which an earlier build wrote it, in what is read.
   static int write(sqlite3_file* at, const void* from, int n, sqlite3_int64 offset) {
     const auto* const bytes = static_cast<const unsigned char*>(from);
     const auto size = static_cast<std::uint64_t>(n), place = static_cast<std::uint64_t>(offset);
@@ -65,7 +68,8 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
   static int read(sqlite3_file* at, void* to, int n, sqlite3_int64 offset) {
     DatabaseFile& me = of(at);
     if (me.owner.is_parent()) return FileCalls::read(at, to, n, offset);  // which refuses
-    // Without a lock SQLite reads the header only, when it opens the file, to know the size of a page; it looks again in each transaction.
+    // Without a lock SQLite reads the header only, when it opens the file, to know the size of a
+    // page; it looks again in each transaction.
     const bool unlocked = me.lock == Lock::none;
     const bool can = me.store != nullptr && guarded([&] { return (void)me.guard(), SQLITE_OK; }) == SQLITE_OK;
     if (unlocked && (!can || !me.store->locks().lock(Lock::none, Lock::shared))) {
@@ -76,7 +80,8 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     if (unlocked) me.store->locks().unlock(Lock::shared, Lock::none);
     auto* const bytes = static_cast<unsigned char*>(to);
     say_rollback(bytes, static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(offset));
-    // The cached page 1 still says WAL. It goes when the next transaction finds another change counter than it remembers.
+    // The cached page 1 still says WAL. It goes when the next transaction finds another change
+    // counter than it remembers.
     if (me.cached_wal && offset == change_counter_at && n == change_counter_bytes) {
       me.cached_wal = false;
       bytes[0] = static_cast<unsigned char>(~bytes[0]);
@@ -90,7 +95,8 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     me.~DatabaseFile();
     return SQLITE_OK;
   }
-  /// The first lock of a transaction: opens the store where it was busy, or was closed, so that another connection could write.
+  /// The first lock of a transaction: opens the store where it was busy, or was closed, so that
+  /// another connection could write.
   static int acquire(DatabaseFile& me) {
     return guarded([&] {
       (void)me.guard();
@@ -136,7 +142,8 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     const auto to = static_cast<Lock>(level);
     if (to >= me.lock) return SQLITE_OK;
     if (!me.owner.is_parent()) {
-      if (me.lock == Lock::exclusive) me.store->discard();  // nobody has committed it; below, nothing was written
+      // nobody has committed it; below, nothing was written
+      if (me.lock == Lock::exclusive) me.store->discard();
       me.store->locks().unlock(me.lock, to);
     }
     me.lock = to;
@@ -147,7 +154,8 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     *yes = !me.owner.is_parent() && me.store != nullptr && me.store->locks().reserved() ? 1 : 0;
     return SQLITE_OK;
   }
-  // SQLite syncs the database once a transaction: in the first phase of its commit, where what fails can still be rolled back.
+  // SQLite syncs the database once a transaction: in the first phase of its commit, where what
+  // fails can still be rolled back.
   static int sync(sqlite3_file* at, int) {
     of(at).waits = true;  // whatever became of a PRAGMA; SQLite syncs under EXCLUSIVE
     of(at).store->set_waits(true);
@@ -158,12 +166,14 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     DatabaseFile& me = of(at);
     switch (op) {
       case SQLITE_FCNTL_PRAGMA: {
-        auto** const words = static_cast<char**>(argument);  // the answer, the name, the value or null
+        // the answer, the name, the value or null
+        auto** const words = static_cast<char**>(argument);
         if (sqlite3_stricmp(words[1], "perdure_error") == 0) {
           words[0] = sqlite3_mprintf("%s", last_told().c_str());
           return SQLITE_OK;
         }
-        const bool refused = db_of(me) != nullptr && sqlite3_get_autocommit(db_of(me)) == 0;  // inside a transaction
+        // inside a transaction
+        const bool refused = db_of(me) != nullptr && sqlite3_get_autocommit(db_of(me)) == 0;
         if (sqlite3_stricmp(words[1], "synchronous") == 0 && words[2] != nullptr && !refused)
           me.waits = sqlite3_stricmp(words[2], "off") != 0 && std::strcmp(words[2], "0") != 0 && sqlite3_stricmp(words[2], "no") != 0 &&
                      sqlite3_stricmp(words[2], "false") != 0;
@@ -172,7 +182,8 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
       case SQLITE_FCNTL_SYNC: return me.waits || me.lock == Lock::none ? SQLITE_OK : sync_as(at, Durability::async);
       case SQLITE_FCNTL_COMMIT_PHASETWO:
         if (me.lock == Lock::none) return SQLITE_OK;
-        return sync_as(at, me.waits ? Durability::durable : Durability::async);  // nothing is left but in odd cases
+        // nothing is left but in odd cases
+        return sync_as(at, me.waits ? Durability::durable : Durability::async);
       case SQLITE_FCNTL_PDB: me.db = static_cast<sqlite3* const*>(argument); return SQLITE_NOTFOUND;
       case SQLITE_FCNTL_HAS_MOVED: *static_cast<int*>(argument) = me.store != nullptr && me.store->moved() ? 1 : 0; return SQLITE_OK;
       case SQLITE_FCNTL_VFSNAME: *static_cast<char**>(argument) = sqlite3_mprintf("perdure"); return SQLITE_OK;
@@ -181,8 +192,9 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
   }
   static int sector(sqlite3_file*) { return static_cast<int>(block_bytes); }
   static int characteristics(sqlite3_file*) {
-    // Not SAFE_APPEND, though a size is durable after what it counts (A1): SQLite would rest on that for a journal in PERSIST mode too, where it overwrites
-    // what is there, and take a torn page for one to be played back.
+    // Not SAFE_APPEND, though a size is durable after what it counts (A1): SQLite would rest on
+    // that for a journal in PERSIST mode too, where it overwrites what is there, and take a torn
+    // page for one to be played back.
     return SQLITE_IOCAP_POWERSAFE_OVERWRITE;
   }
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What SQLite holds of an open file of the VFS "perdure": a database (vfs_database.cpp), a journal (vfs_journal.cpp).
+// What SQLite holds of an open file of the VFS "perdure": a database (vfs_database.cpp), a journal
+// (vfs_journal.cpp).
 // Thread safety: SQLite's: a connection's files by one thread at a time.
 #pragma once
 
@@ -27,14 +28,15 @@ bool is_pool(const std::string& path);
 std::string journaled(std::string_view name);
 /// SQLite's code for what has failed, which is told().
 int code_of(const error& e);
-/// What has failed goes to sqlite3_log(), and is what last_told() returns: SQLite's own messages name the code alone. Returns the code.
+/// What has failed goes to sqlite3_log(), and is what last_told() returns: SQLite's own messages
+/// name the code alone. Returns the code.
 int told(int code, const std::string& what);
 /// The last one of the process; empty: nothing has failed. Thread safety: any thread.
 std::string last_told();
 
-// What SQLite holds of a file has an owner (base::Owner), the process that has opened it. In a forked child its Store is the parent's:
-// another thread of the parent may have held its mutexes, and its pool's memory is not there. Nothing of it is used but to close it,
-// which leaves it.
+// What SQLite holds of a file has an owner (base::Owner), the process that has opened it. In a
+// forked child its Store is the parent's: another thread of the parent may have held its mutexes,
+// and its pool's memory is not there. Nothing of it is used but to close it, which leaves it.
 
 /// Throws error(closed).
 [[noreturn]] void refuse_inherited(const std::string& path);
@@ -53,8 +55,8 @@ int guarded(F&& f) noexcept {
   }
 }
 
-/// SQLite's calls on a File, which a type with of(sqlite3_file*) and file() has; guard(): what is held meanwhile. It throws error(closed)
-/// where the file is the parent's.
+/// SQLite's calls on a File, which a type with of(sqlite3_file*) and file() has; guard(): what is
+/// held meanwhile. It throws error(closed) where the file is the parent's.
 template <class Held>
 struct FileCalls {
   static int read(sqlite3_file* at, void* to, int n, sqlite3_int64 offset) {
@@ -98,14 +100,15 @@ struct FileCalls {
 /// How many bytes SQLite must give for one.
 [[nodiscard]] int bytes_of_database_file() noexcept;
 [[nodiscard]] int bytes_of_journal_file() noexcept;
-/// How a connection opens its Store: at once, and again when the one that it had was closed for another's sake.
+/// How a connection opens its Store: at once, and again when the one that it had was closed for
+/// another's sake.
 struct Opening {
   std::string name;
   Options options;
   std::optional<Design> design;
 };
-/// Both throw nothing; `file` is a closed one where they fail. Without a store (it is busy) each transaction tries to open it, so that SQLite's busy
-/// handler is called where it fails.
+/// Both throw nothing; `file` is a closed one where they fail. Without a store (it is busy) each
+/// transaction tries to open it, so that SQLite's busy handler is called where it fails.
 void open_database(sqlite3_file* file, std::unique_ptr<const Opening> how, std::shared_ptr<Store> store) noexcept;
 /// `remove`: when it is closed. The journal is there.
 void open_journal(sqlite3_file* file, std::shared_ptr<Store> store, File& journal, bool remove) noexcept;

@@ -22,12 +22,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t stray_budget = 64 << 20, ready_budget = 16 << 20;  // bytes, all threads together
+// bytes, all threads together
+constexpr std::uint64_t stray_budget = 64 << 20, ready_budget = 16 << 20;
 constexpr std::uint64_t most_ready = 20'000;                               // blocks of a thread
-constexpr double most_times = 4;                                           // the cell's time, to finish a pass
+// the cell's time, to finish a pass
+constexpr double most_times = 4;
 
 std::atomic<int> caught{0};
-void catch_signal(int signal) { caught.store(signal, std::memory_order_relaxed); }  // no partner: a flag
+// no partner: a flag
+void catch_signal(int signal) { caught.store(signal, std::memory_order_relaxed); }
 void check_interrupt() {
   if (const int signal = caught.load(std::memory_order_relaxed); signal != 0) throw Interrupted{signal};
 }
@@ -82,8 +85,8 @@ class Team {
         },
         {}, false);
   }
-  /// Works until `limit` has passed; until each has returned, or (`together`) one of them has. Returns how long it took, from the first to begin to the last to be
-  /// durable.
+  /// Works until `limit` has passed; until each has returned, or (`together`) one of them has.
+  /// Returns how long it took, from the first to begin to the last to be durable.
   double work(double limit, bool together) {
     run(
         [this](ReplayState& s) {
@@ -235,7 +238,8 @@ CellFigures run_cell(const ReplayProgram& program, const CellOptions& how) {
 ScratchSizes scratch_sizes(const ReplayProgram& program) {
   ScratchSizes sizes;
   const std::uint64_t rings = std::max<std::uint64_t>(program.threads.size(), 1);
-  // half a ring is one transaction's bound; four of the largest go into that half, so that no engine waits for room all the time
+  // half a ring is one transaction's bound; four of the largest go into that half, so that no
+  // engine waits for room all the time
   sizes.log_size =
       std::max<std::uint64_t>(64 << 20, std::min<std::uint64_t>(program.largest_log_bytes * 8 * rings, std::uint64_t{2} << 30));
   const std::uint64_t home = program.arena_bytes + program.block_bytes * 2 + 2 * (stray_budget + ready_budget) + (16 << 20);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One cell of `perdure advise`: a program replayed on one engine in one mode, on a new scratch pool that is removed afterwards, whatever happens.
+// One cell of `perdure advise`: a program replayed on one engine in one mode, on a new scratch pool
+// that is removed afterwards, whatever happens.
 //
-// What is measured: after a pass that is not, passes for the cell's time, at least one (up to four times the time). Blocks that a pass leaves are freed, and
-// those that it will free are allocated, while clock and counters stand still. In mode async the clock stops when the last transaction is durable.
+// What is measured: after a pass that is not, passes for the cell's time, at least one (up to four
+// times the time). Blocks that a pass leaves are freed, and those that it will free are allocated,
+// while clock and counters stand still. In mode async the clock stops when the last transaction is
+// durable.
 // Thread safety: one caller at a time; interrupt() from a signal handler.
 #pragma once
 
@@ -36,7 +39,8 @@ struct CellFigures {
 /// Throws perdure::error where the engine can't do it, Interrupted.
 [[nodiscard]] CellFigures run_cell(const ReplayProgram& program, const CellOptions& options);
 
-/// What scratch pools of a program will take of the medium, at most, and how large their logs and homes must be.
+/// What scratch pools of a program will take of the medium, at most, and how large their logs and
+/// homes must be.
 struct ScratchSizes {
   std::uint64_t log_size = 0, max_size = 0, disk_bytes = 0;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The replay's hot loop, once for each engine of the registry: a pool opened with a list of one instance is what a program gets that names its engine.
+// The replay's hot loop, once for each engine of the registry: a pool opened with a list of one
+// instance is what a program gets that names its engine.
 #include <algorithm>
 #include <chrono>
 #include <type_traits>
@@ -139,7 +140,8 @@ class Over final : public ReplayPool {
         s.left[r] += n;
       }
     }
-    pool_.view(Durability::durable, [](auto&, const Root&) { return 0; });  // none of it is left for what is measured
+    // none of it is left for what is measured
+    pool_.view(Durability::durable, [](auto&, const Root&) { return 0; });
   }
 
   Stats stats() override { return pool_.stats(); }

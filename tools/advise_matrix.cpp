@@ -160,7 +160,8 @@ std::uint64_t stretch_of(const ReplayProgram& all, const MatrixOptions& options,
   constexpr std::uint64_t least = 200;
   try {
     const CellFigures f = run_cell(all, options_of(options, cell, sizes));
-    const auto fit = static_cast<std::uint64_t>(f.per_second * options.seconds / 2);  // so that slower ones get through it too
+    // so that slower ones get through it too
+    const auto fit = static_cast<std::uint64_t>(f.per_second * options.seconds / 2);
     return fit >= all.transactions ? all.transactions : std::min(all.transactions, std::max(least, fit));
   } catch (const error&) {  // it will be said where it runs
     return all.transactions;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The cells of `perdure advise`, engine x mode, and the rounds over all of them: interleaved, so that what else the machine does meets every cell alike;
-// medians of the rounds, and of the ratios to the default engine within each round. A trace that takes longer than a cell's time is cut into stretches, one a
-// round, the same for all cells.
+// The cells of `perdure advise`, engine x mode, and the rounds over all of them: interleaved, so
+// that what else the machine does meets every cell alike; medians of the rounds, and of the ratios
+// to the default engine within each round. A trace that takes longer than a cell's time is cut into
+// stretches, one a round, the same for all cells.
 // Thread safety: single-threaded.
 #pragma once
 
@@ -32,7 +33,8 @@ struct Cell {
 };
 
 struct MatrixOptions {
-  std::vector<std::string> engines;  ///< empty: those that isolate, this machine has, and are no ablation of another; and `volatile`
+  /// empty: those that isolate, this machine has, and are no ablation of another; and `volatile`
+  std::vector<std::string> engines;
   std::vector<Durability> modes{Durability::durable, Durability::async};
   std::string medium = "auto", directory = ".";
   double seconds = 0.3;
@@ -48,7 +50,8 @@ struct Stretch {
 struct Matrix {
   std::vector<Cell> cells;
   std::vector<Stretch> stretches;     ///< of each round
-  std::vector<std::string> no_async;  ///< engines whose update() always returns durable: their async is their durable
+  /// engines whose update() always returns durable: their async is their durable
+  std::vector<std::string> no_async;
   ScratchSizes sizes;
   std::string medium;  ///< "emulated"
   std::string medium_described;

@@ -47,7 +47,8 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// The distance of the axis's marks: 1, 2 or 5 times a power of ten, so that there are at most six up to `end`.
+/// The distance of the axis's marks: 1, 2 or 5 times a power of ten, so that there are at most six
+/// up to `end`.
 double step_of(double end) {
   const double power = std::pow(10, std::floor(std::log10(end / 6)));
   for (const double factor : {1.0, 2.0, 5.0})

@@ -11,8 +11,8 @@
 
 namespace perdure::tool {
 
-/// Throws perdure::error if no picture could be written to `path`: its name does not end in .svg, or
-/// its folder is not there or cannot be written to. For before the minutes that measuring takes.
+/// Throws perdure::error if no picture could be written to `path`: its name does not end in .svg,
+/// or its folder is not there or cannot be written to. For before the minutes that measuring takes.
 void check_picture(const std::string& path);
 
 /// `document` (describe() of advise_report.hpp) as SVG.

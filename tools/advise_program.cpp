@@ -14,7 +14,8 @@ using engine::TraceKind;
 
 constexpr std::uint32_t none = ~0U;
 constexpr std::uint64_t page = 4096;
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;  // of one block; a larger one is as good
+// of one block; a larger one is as good
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
 
 /// Where a transaction lies in a thread's words.
 struct Place {
@@ -114,7 +115,8 @@ class Maker {
     const std::uint64_t most = most_arena_bytes / page;
     program_.folded = pages_.size() > most;
     page_count_ = std::min<std::uint64_t>(std::max<std::size_t>(pages_.size(), 1), most);
-    program_.arena_bytes = page_count_ * page + (largest_bulk_ + page - 1) / page * page;  // a bulk access may reach beyond the last
+    // a bulk access may reach beyond the last
+    program_.arena_bytes = page_count_ * page + (largest_bulk_ + page - 1) / page * page;
     number_blocks();
     for (const Place& p : in_) {
       ReplayThread& t = program_.threads[thread_of_[p.stream]];
@@ -154,7 +156,8 @@ class Maker {
     switch (kind) {
       case TraceKind::alloc: {
         const std::uint64_t bytes = block_size(std::min(n, most_bytes));
-        for (auto i = live_.lower_bound(at); i != live_.end() && i->first < at + bytes;) i = live_.erase(i);  // its free was not recorded
+        // its free was not recorded
+        for (auto i = live_.lower_bound(at); i != live_.end() && i->first < at + bytes;) i = live_.erase(i);
         about_.push_back(static_cast<std::uint32_t>(blocks_.size()));
         live_[at] = about_.back();
         blocks_.push_back({at, bytes, t});

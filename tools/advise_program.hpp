@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ReplayProgram: a stretch of a workload trace made ready to be replayed over and over: every access is a block's number and a word in it, so that the
-// hot loop looks nothing up.
+// ReplayProgram: a stretch of a workload trace made ready to be replayed over and over: every
+// access is a block's number and a word in it, so that the hot loop looks nothing up.
 //
-// Block 0 is the arena. It stands for all memory that was there before the stretch began: the pages of home that are touched, side by side in their order,
-// so what shared a page or a line still does. A block that is allocated in the stretch and accessed by that thread alone is a real block. One that
-// another thread accesses is allocated and freed for real, but accessed in the arena, at its old place: threads of a replay drift apart, and none
-// must touch what another has freed. A free of a block that another thread, or nobody, allocated in the stretch frees one that was made ready.
+// Block 0 is the arena. It stands for all memory that was there before the stretch began: the pages
+// of home that are touched, side by side in their order, so what shared a page or a line still
+// does. A block that is allocated in the stretch and accessed by that thread alone is a real block.
+// One that another thread accesses is allocated and freed for real, but accessed in the arena, at
+// its old place: threads of a replay drift apart, and none must touch what another has freed. A
+// free of a block that another thread, or nobody, allocated in the stretch frees one that was made
+// ready.
 //
-// Threads of the program that never overlap are one thread here; one with less than a tenth of the busiest one's transactions goes to another's.
+// Threads of the program that never overlap are one thread here; one with less than a tenth of the
+// busiest one's transactions goes to another's.
 // Thread safety: values.
 #pragma once
 
@@ -61,7 +65,8 @@ struct ReplayProgram {
   bool folded = false;                  ///< more pages were touched than the arena may have
   std::uint64_t block_bytes = 0;        ///< allocated in a pass
   std::uint64_t largest_log_bytes = 0;  ///< of a transaction, roughly
-  std::uint64_t arena_shared = 0;       ///< blocks that lie in the arena because several threads access them
+  /// blocks that lie in the arena because several threads access them
+  std::uint64_t arena_shared = 0;
 };
 
 /// What a trace says of its program.

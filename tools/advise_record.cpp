@@ -41,7 +41,8 @@ int run_program(const std::vector<std::string>& program, const std::string& trac
   int err = 0;
   const bool failed = ::read(told[0], &err, sizeof err) == sizeof err;
   ::close(told[0]);
-  const auto before = std::signal(SIGINT, SIG_IGN);  // the terminal gives it to both: it ends the program, and we go on
+  // the terminal gives it to both: it ends the program, and we go on
+  const auto before = std::signal(SIGINT, SIG_IGN);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
   std::signal(SIGINT, before);
@@ -65,7 +66,8 @@ TraceFolder::~TraceFolder() {
 
 std::string record(const std::vector<std::string>& program, const TraceFolder& folder) {
   const int status = run_program(program, folder.path() + "/%p.trace");
-  const bool stopped = WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM);  // that is how servers end
+  // that is how servers end
+  const bool stopped = WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM);
   if (WIFSIGNALED(status) && !stopped)
     throw error(failure(Code::invalid, program[0],
                         fmt::format("it was killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status))),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Recording a program's workload for `perdure advise`: runs it with PERDURE_TRACE set and finds what it left.
+// Recording a program's workload for `perdure advise`: runs it with PERDURE_TRACE set and finds
+// what it left.
 // Thread safety: single-threaded; its signals are the process's.
 #pragma once
 
@@ -22,8 +23,9 @@ class TraceFolder {
   std::string path_;
 };
 
-/// Runs the program to its end, its standard output on our standard error; the trace with the most transactions of those that its processes and their pools
-/// have left. Ctrl-C is the program's. Throws perdure::error: it can't be started, it failed, it recorded nothing.
+/// Runs the program to its end, its standard output on our standard error; the trace with the most
+/// transactions of those that its processes and their pools have left. Ctrl-C is the program's.
+/// Throws perdure::error: it can't be started, it failed, it recorded nothing.
 [[nodiscard]] std::string record(const std::vector<std::string>& program, const TraceFolder& folder);
 
 }  // namespace perdure::tool

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ReplayPool: a scratch pool of one engine, and the loop that replays a thread's transactions on it, compiled for that engine: a virtual call a stretch of
-// transactions, none an access (advise_engines.cpp). Who starts threads and measures: advise_cell.hpp.
+// ReplayPool: a scratch pool of one engine, and the loop that replays a thread's transactions on
+// it, compiled for that engine: a virtual call a stretch of transactions, none an access
+// (advise_engines.cpp). Who starts threads and measures: advise_cell.hpp.
 //
-// A transaction's body may run more than once; all that it changes outside the pool it sets anew from its start on.
+// A transaction's body may run more than once; all that it changes outside the pool it sets anew
+// from its start on.
 // Thread safety: a ReplayState is its thread's; stop may be set by any.
 #pragma once
 
@@ -22,7 +24,8 @@ struct ReplayState {
   explicit ReplayState(const ReplayThread& what) : plan(what), base(what.blocks), ready(what.ready.size()), left(what.ready.size()) {}
   const ReplayThread& plan;
   std::vector<std::byte*> base;  ///< of each block; 0: the arena
-  // Blocks that nobody will free in the replay, and those made ready to be freed: changed for good when a transaction has committed.
+  // Blocks that nobody will free in the replay, and those made ready to be freed: changed for good
+  // when a transaction has committed.
   std::vector<std::byte*> strays;
   std::uint64_t stray_bytes = 0;
   std::vector<std::vector<std::byte*>> ready;
@@ -55,7 +58,8 @@ class ReplayPool {
 
   /// The arena, zero.
   virtual std::byte* make_arena(std::uint64_t bytes) = 0;
-  /// Transactions from state.next on, pass after pass, until stop is set or the state's own limits say so.
+  /// Transactions from state.next on, pass after pass, until stop is set or the state's own limits
+  /// say so.
   virtual void work(ReplayState& state, const std::atomic<bool>& stop) = 0;
   /// Until all that the calling thread committed is durable.
   virtual void settle() = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What `perdure advise` says: one JSON document, or the same as tables and sentences. Every sentence is made from the figures that stand beside it.
+// What `perdure advise` says: one JSON document, or the same as tables and sentences. Every
+// sentence is made from the figures that stand beside it.
 // Thread safety: single-threaded.
 #pragma once
 
@@ -18,7 +19,8 @@ struct AdviceInput {
   const Matrix& matrix;
 };
 
-/// "trace", "workload", "replay", "cells" (sorted by mode and throughput), "advice" (sentences, and what a program can act on).
+/// "trace", "workload", "replay", "cells" (sorted by mode and throughput), "advice" (sentences, and
+/// what a program can act on).
 [[nodiscard]] Json describe(const AdviceInput& input);
 /// describe()'s document for people.
 void print_advice(const Json& document);

@@ -54,7 +54,8 @@ std::pair<double, double> spread(const Cell& c) {
     if (r) low = low > 0 ? std::min(low, r->per_second) : r->per_second, high = std::max(high, r->per_second);
   return {low, high};
 }
-/// Not for a difference that one round does not show: of one stretch, a's slowest round is faster than b's fastest; of several, a is faster in each.
+/// Not for a difference that one round does not show: of one stretch, a's slowest round is faster
+/// than b's fastest; of several, a is faster in each.
 bool surely_faster(const Matrix& m, const Cell& a, const Cell& b) {
   const bool one_stretch =
       std::all_of(m.stretches.begin(), m.stretches.end(), [&](const Stretch& s) { return s.first == m.stretches.front().first; });
@@ -218,7 +219,8 @@ Json notes_of(const AdviceInput& in) {
 }  // namespace
 
 std::string in_code(const engine::Entry& e, Durability mode) {
-  // An instance's tag (registry.hpp): its name with _ for / and -; of those that are many forms of one type, the type's.
+  // An instance's tag (registry.hpp): its name with _ for / and -; of those that are many forms of
+  // one type, the type's.
   const std::string name(e.name);
   const std::size_t slash = name.find('/');
   std::string tag = name.substr(0, slash);

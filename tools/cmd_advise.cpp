@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure advise -- PROGRAM` and `perdure advise --trace FILE`: which engine, concurrency control and mode suit a program on a medium. The command line; the
-// rest: advise_record (run it), advise_program (what to replay), advise_cell and advise_matrix (measure), advise_report and advise_words (say it).
+// `perdure advise -- PROGRAM` and `perdure advise --trace FILE`: which engine, concurrency control
+// and mode suit a program on a medium. The command line; the rest: advise_record (run it),
+// advise_program (what to replay), advise_cell and advise_matrix (measure), advise_report and
+// advise_words (say it).
 #include <fmt/format.h>
 
 #include <csignal>
@@ -46,7 +48,8 @@ int run(App& app) {
     const Matrix matrix = measure(trace, options);
     document = describe(
         {folder && arguments.trace_out.empty() ? "" : file, fmt::format("{}", fmt::join(arguments.program, " ")), trace, options, matrix});
-  } catch (const Interrupted& i) {  // the scratch pool is gone by now; end as the signal would have it
+  } catch (const Interrupted& i) {
+    // the scratch pool is gone by now; end as the signal would have it
     folder.reset();
     std::raise(i.signal);
     return exit_error;

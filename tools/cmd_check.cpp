@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure check POOL`: walks header, logs, heap and, in pools of its own root type, containers; names every problem. Read-only.
+// `perdure check POOL`: walks header, logs, heap and, in pools of its own root type, containers;
+// names every problem. Read-only.
 //
-// A pool that was not closed in order is checked only as far as its bytes mean something before recovery: header and logs.
+// A pool that was not closed in order is checked only as far as its bytes mean something before
+// recovery: header and logs.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -70,8 +72,9 @@ void check_heap(RawPool& pool, Findings& found) {
   found.summary["heap_bytes"] = audit.bytes;
 }
 
-// What the containers own against what the heap has, when the heap itself is sound. In a child process: nothing guards the pointers inside
-// data (docs/format.md), so a walk over damaged ones may fault or go in circles, and that is a finding, not the end of this command.
+// What the containers own against what the heap has, when the heap itself is sound. In a child
+// process: nothing guards the pointers inside data (docs/format.md), so a walk over damaged ones
+// may fault or go in circles, and that is a finding, not the end of this command.
 void check_containers(std::uint64_t heap_bytes, Findings& found) {
   int ends[2];
   if (base::open_pipe(ends) != 0) throw error(system_failure("", "pipe2", errno));

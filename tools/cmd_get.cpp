@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure get POOL KEY`: writes the row's bytes, exactly as they were loaded or put, to standard output.
+// `perdure get POOL KEY`: writes the row's bytes, exactly as they were loaded or put, to standard
+// output.
 #include <fmt/format.h>
 #include <unistd.h>
 

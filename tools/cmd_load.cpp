@@ -95,10 +95,12 @@ int run(App& app) {
   if (arguments.header || arguments.no_header) load.spec.header = arguments.header;
 
   Loader loader(load);
-  if (!std::filesystem::exists(arguments.pool.path)) loader.rehearse();  // a wrong option leaves no empty pool behind
+  // a wrong option leaves no empty pool behind
+  if (!std::filesystem::exists(arguments.pool.path)) loader.rehearse();
   const auto begun = std::chrono::steady_clock::now();
   std::optional<Progress> progress(std::in_place, arguments.progress, loader.file_bytes());
-  std::function<void(const RecoveryProgress&)> told;  // where standard error is a program's, as it asked
+  // where standard error is a program's, as it asked
+  std::function<void(const RecoveryProgress&)> told;
   if (arguments.progress == "none") told = [](const RecoveryProgress&) {};
   if (arguments.progress == "json")
     told = [&](const RecoveryProgress& p) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure sqlite import POOL DATABASE`, `perdure sqlite export POOL DATABASE`: between SQLite's plain file and a pool that its VFS opens (docs/sqlite.md).
-// Either way the new file is written under another name and gets its own when it is whole; what is there already is never replaced.
+// `perdure sqlite import POOL DATABASE`, `perdure sqlite export POOL DATABASE`: between SQLite's
+// plain file and a pool that its VFS opens (docs/sqlite.md). Either way the new file is written
+// under another name and gets its own when it is whole; what is there already is never replaced.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -34,7 +35,8 @@ struct Arguments {
 
 /// A file that goes with its owner.
 struct Scratch {
-  explicit Scratch(std::string name) : path(std::move(name)) { ::unlink(path.c_str()); }  // an earlier process's of the same number, killed
+  // an earlier process's of the same number, killed
+  explicit Scratch(std::string name) : path(std::move(name)) { ::unlink(path.c_str()); }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
   std::string path;
@@ -70,7 +72,8 @@ class Connection {
   }
   /// All pages of `from`, as of now.
   void copy_of(Connection& from) {
-    from.run("begin; select count(*) from sqlite_schema");  // one state, however many steps it takes
+    // one state, however many steps it takes
+    from.run("begin; select count(*) from sqlite_schema");
     sqlite3_backup* const copy = sqlite3_backup_init(db_, "main", from.db_, "main");
     if (copy == nullptr) throw failed(sqlite3_errcode(db_), sqlite3_errmsg(db_));
     std::optional<Progress> progress;
@@ -117,7 +120,8 @@ void must_be_sound(Connection& db, const std::string& path) {
     throw error(failure(Code::corrupt, path, "damage: " + found, "a sound database", "repair it with sqlite3's .recover first"));
 }
 
-/// What the database has committed, its WAL and all, as one file at `copy`, in no WAL mode; checked.
+/// What the database has committed, its WAL and all, as one file at `copy`, in no WAL mode;
+/// checked.
 void snapshot(const std::string& database, const std::string& copy) {
   if (!std::filesystem::exists(database)) throw error(failure(Code::not_found, database, "no such file", "a database of SQLite's"));
   {
@@ -130,7 +134,8 @@ void snapshot(const std::string& database, const std::string& copy) {
   must_be_sound(made, database);
 }
 
-/// Design B: in transactions as large as the pool's log takes: how many bytes of it a new page needs is the engine's and the medium's.
+/// Design B: in transactions as large as the pool's log takes: how many bytes of it a new page
+/// needs is the engine's and the medium's.
 void bring_in(const std::string& from, Store& to) {
   const std::uint64_t all = std::filesystem::file_size(from);
   Progress progress(arguments.progress, all, "blocks");
@@ -204,7 +209,8 @@ int import(App& app) {
   return tell(app, "in " + pool, bytes);
 }
 
-/// To read; where the pool was not closed in order, or has a journal that is to be played back, to write.
+/// To read; where the pool was not closed in order, or has a journal that is to be played back, to
+/// write.
 std::shared_ptr<Store> open_to_copy(const std::string& path) {
   try {
     auto store = Store::open(path, options(true));
@@ -219,7 +225,8 @@ int export_(App& app) {
   const std::string pool = std::filesystem::absolute(arguments.pool.path).string();
   if (std::error_code none; std::filesystem::equivalent(pool, arguments.database, none))
     throw error(failure(Code::invalid, arguments.database, "the pool itself", "another file to export to"));
-  for (const char* const beside : {"", "-journal", "-wal"})  // the first to open the new file would play an old one back over it
+  // the first to open the new file would play an old one back over it
+  for (const char* const beside : {"", "-journal", "-wal"})
     if (std::filesystem::exists(arguments.database + beside)) throw name_taken(arguments.database + beside);
   const Scratch part{arguments.database + ".part-" + std::to_string(::getpid())};
   auto store = open_to_copy(pool);

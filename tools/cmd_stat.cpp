@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `perdure stat POOL`: the live counters of a pool that another program has open. They lie in shared memory named by the pool's uuid
-// (perdure/engine/stat_page.hpp); of the pool only the header is read, without a lock. Relaxed loads: see there.
+// `perdure stat POOL`: the live counters of a pool that another program has open. They lie in
+// shared memory named by the pool's uuid (perdure/engine/stat_page.hpp); of the pool only the
+// header is read, without a lock. Relaxed loads: see there.
 #include <fmt/format.h>
 
 #include <chrono>

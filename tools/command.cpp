@@ -94,7 +94,8 @@ std::string grouped(std::uint64_t n) {
   return text;
 }
 
-std::string uuid_text(const std::uint8_t (&uuid)[16]) { return engine::stat_page_name(uuid).substr(9); }  // behind "/perdure-"
+// behind "/perdure-"
+std::string uuid_text(const std::uint8_t (&uuid)[16]) { return engine::stat_page_name(uuid).substr(9); }
 
 void write_all(int fd, std::string_view bytes, std::string_view name) {
   while (!bytes.empty()) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What every subcommand of `perdure` shares: how it is registered, exit codes, output for people and for programs.
+// What every subcommand of `perdure` shares: how it is registered, exit codes, output for people
+// and for programs.
 //
-// A subcommand is one file with one function add_X that describes it to CLI11 and sets App::go. Standard output carries the answer
-// (text, or with --json one JSON document, errors included), standard error progress and errors in words. Single-threaded.
+// A subcommand is one file with one function add_X that describes it to CLI11 and sets App::go.
+// Standard output carries the answer (text, or with --json one JSON document, errors included),
+// standard error progress and errors in words. Single-threaded.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -21,7 +23,8 @@ using Json = nlohmann::ordered_json;
 /// Exit codes, the same for every subcommand; docs/man/perdure.1 lists them.
 enum Exit : int {
   exit_ok = 0,
-  exit_problem = 1,  ///< it worked and the answer is no: key not there, damage found, no program runs
+  /// it worked and the answer is no: key not there, damage found, no program runs
+  exit_problem = 1,
   exit_usage = 2,    ///< the command line makes no sense
   exit_error = 3     ///< it could not be done; standard error says why and what to do
 };
@@ -51,7 +54,8 @@ struct PoolArguments {
   void add_creation_to(CLI::App* sub, const std::string& log = "default: 16MiB; one row may be half of it");
 };
 
-/// Sets document[name], or document[name + "_hex"] where the bytes are not UTF-8 (JSON has no other text).
+/// Sets document[name], or document[name + "_hex"] where the bytes are not UTF-8 (JSON has no other
+/// text).
 void set_bytes(Json& document, const std::string& name, std::string_view bytes);
 
 /// Bytes on one line: \\, \t, \n, \r as such, other control characters as \xHH.

@@ -2,10 +2,12 @@
 //
 // Exporter: a pool's rows as one stream of bytes.
 //
-// Of a loaded pool: prologue, rows in order, epilogue: the source's own bytes. Rows put by hand stand where they were put: a new one behind
-// all that was there. A row that does not end its record (a newline; in control files an empty line behind it) is completed when
-// another row follows or when it was put by hand; a source's rows never need it, but for a last one without a newline.
-// Of a pool that nothing was loaded into: CSV, `key,row`, quoted as RFC 4180 where need be. Not thread-safe.
+// Of a loaded pool: prologue, rows in order, epilogue: the source's own bytes. Rows put by hand
+// stand where they were put: a new one behind all that was there. A row that does not end its
+// record (a newline; in control files an empty line behind it) is completed when another row
+// follows or when it was put by hand; a source's rows never need it, but for a last one without a
+// newline. Of a pool that nothing was loaded into: CSV, `key,row`, quoted as RFC 4180 where need
+// be. Not thread-safe.
 #pragma once
 
 #include <functional>

@@ -34,7 +34,8 @@ void Loader::rehearse() {
   (void)reader.next(record).value();
 }
 
-// The pool knows nothing of a source yet: this file becomes it. One durable transaction, before the first row.
+// The pool knows nothing of a source yet: this file becomes it. One durable transaction, before the
+// first row.
 void Loader::start(StorePool& pool, const SourceState&) {
   reader_.emplace(file_, chosen());
   reader_->begin().or_throw();
@@ -107,7 +108,8 @@ bool Loader::fill(RecordReader& reader) {
   return !batch_.empty();
 }
 
-// Appends rows; a batch that is too big for the log goes in halves. A repeat's index counts from `done` rows before this part.
+// Appends rows; a batch that is too big for the log goes in halves. A repeat's index counts from
+// `done` rows before this part.
 std::optional<Repeat> Loader::append(StorePool& pool, std::span<const BatchRow> batch, std::size_t done) {
   try {
     auto repeat = pool.append(batch);
@@ -152,11 +154,13 @@ LoadResult Loader::run(StorePool& pool, Progress& progress) {
   };
   while (!result.repeated && fill(*reader_)) {
     std::optional<Repeat> repeat = append(pool, batch_);
-    while (repeat) {  // nothing of that batch is in: what stands before the repeated key goes in alone
+    while (repeat) {
+      // nothing of that batch is in: what stands before the repeated key goes in alone
       const BatchRow& row = batch_[repeat->index];
       result.repeated = RepeatedKey{row.key, row.line, repeat->other_line};
       batch_.resize(repeat->index);
-      const auto already = static_cast<std::size_t>(pool.source().rows - result.rows);  // halves that went in before
+      // halves that went in before
+      const auto already = static_cast<std::size_t>(pool.source().rows - result.rows);
       repeat = already < batch_.size() ? append(pool, std::span(batch_).subspan(already), already) : std::nullopt;
     }
     result.rows += batch_.size();

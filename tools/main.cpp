@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The `perdure` command: reads the command line, runs one subcommand, turns what it throws into a message and an exit code.
+// The `perdure` command: reads the command line, runs one subcommand, turns what it throws into a
+// message and an exit code.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -53,7 +54,8 @@ int run(App& app, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // `perdure scan POOL | head`: an error from write, so that the pool is closed in order
+  // `perdure scan POOL | head`: an error from write, so that the pool is closed in order
+  std::signal(SIGPIPE, SIG_IGN);
   App app;
   app.cli.require_subcommand(1);
   app.cli.set_version_flag("--version", "perdure " PERDURE_VERSION);

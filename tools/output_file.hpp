@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A file that a command writes: beside its name, made durable, then renamed: it is whole or not there. What is no regular file (a pipe, "-") is written as it
-// comes. Single-threaded.
+// A file that a command writes: beside its name, made durable, then renamed: it is whole or not
+// there. What is no regular file (a pipe, "-") is written as it comes. Single-threaded.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,8 @@ class OutputFile {
 
 /// What is said of a file that is there already.
 [[nodiscard]] error name_taken(const std::string& path);
-/// Gives a file that is whole its name, durably; `is_new`: throws error(exists) rather than take another's.
+/// Gives a file that is whole its name, durably; `is_new`: throws error(exists) rather than take
+/// another's.
 void give_name(const std::string& temporary, const std::string& path, bool is_new);
 
 }  // namespace perdure::tool

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Progress: how far a load has come, on standard error. A bar that is redrawn (terminal), a line every few seconds (plain), one JSON
-// object a report (json, for programs that watch), or nothing. Single-threaded.
+// Progress: how far a load has come, on standard error. A bar that is redrawn (terminal), a line
+// every few seconds (plain), one JSON object a report (json, for programs that watch), or nothing.
+// Single-threaded.
 #pragma once
 
 #include <chrono>
@@ -23,9 +24,11 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// The first `rows` rows, up to `position` of the file, are durable. Cheap: draws only as often as is useful.
+  /// The first `rows` rows, up to `position` of the file, are durable. Cheap: draws only as often
+  /// as is useful.
   void durable(std::uint64_t rows, std::uint64_t position);
-  /// A line of its own, kind json only: {"event": name, ...details, "time": CLOCK_MONOTONIC seconds}.
+  /// A line of its own, kind json only: {"event": name, ...details, "time": CLOCK_MONOTONIC
+  /// seconds}.
   void event(const std::string& name, Json details);
   /// Where the load began, so that the rate is that of this run.
   void start(std::uint64_t rows, std::uint64_t position);
@@ -40,8 +43,9 @@ class Progress {
   bool drawn_ = false;
 };
 
-/// How far recovery of a pool is, for Options::recovery_progress: nothing of one that takes less than a second; then on a terminal a line that is redrawn and in the
-/// end erased, else a line every five seconds.
+/// How far recovery of a pool is, for Options::recovery_progress: nothing of one that takes less
+/// than a second; then on a terminal a line that is redrawn and in the end erased, else a line
+/// every five seconds.
 [[nodiscard]] std::function<void(const RecoveryProgress&)> show_recovery(std::string path);
 
 }  // namespace perdure::tool

@@ -37,7 +37,8 @@ std::string RawPool::layout() const { return layout_of_pool(header()); }
 std::vector<RingReport> RawPool::scan_rings(const std::function<void(std::uint32_t ring, const log::RecordView&)>& f) {
   const pool::Header& h = header();
   std::vector<RingReport> reports;
-  if (h.clean == 1 || !has_records()) return reports;  // closed in order: what the rings hold is over
+  // closed in order: what the rings hold is over
+  if (h.clean == 1 || !has_records()) return reports;
   for (std::uint32_t i = 0; i < h.ring_count; ++i) {
     const medium::RingMap map = medium().map_ring(pool::ring_offset(h, i), h.ring_bytes).value();
     RingReport report{i, h.ring_head[i], {}};

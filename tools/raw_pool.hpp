@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RawPool: a pool opened for looking at its bytes: any engine, any root type, closed in order or not; read-only, nothing recovered, nothing
-// mapped as a view. Takes the pool's shared lock (a pool that a program has open for writing is `busy`). Writes nothing. Not thread-safe.
+// RawPool: a pool opened for looking at its bytes: any engine, any root type, closed in order or
+// not; read-only, nothing recovered, nothing mapped as a view. Takes the pool's shared lock (a pool
+// that a program has open for writing is `busy`). Writes nothing. Not thread-safe.
 #pragma once
 
 #include <functional>
@@ -30,7 +31,8 @@ class RawPool {
   /// Throws perdure::error.
   explicit RawPool(const PoolArguments& arguments);
 
-  /// Throws `incompatible` where the pool has features that this build must know to read more of it than the header.
+  /// Throws `incompatible` where the pool has features that this build must know to read more of it
+  /// than the header.
   void require_readable() const { pool::check_features(path_, header(), false).or_throw(); }
   [[nodiscard]] const pool::Header& header() const noexcept { return chosen_.header; }
   /// What each of the header's two copies turned out to be.
@@ -40,7 +42,8 @@ class RawPool {
   [[nodiscard]] std::string layout() const;
   /// Its engine's rings hold records: else scan_rings finds none, and recovery alone can read them.
   [[nodiscard]] bool has_records() const;
-  /// Scans every ring of a pool that was not closed in order; calls f(ring, record) for each whole record in ring order.
+  /// Scans every ring of a pool that was not closed in order; calls f(ring, record) for each whole
+  /// record in ring order.
   std::vector<RingReport> scan_rings(const std::function<void(std::uint32_t ring, const log::RecordView&)>& f = {});
 
  private:
@@ -50,7 +53,8 @@ class RawPool {
   std::unique_ptr<medium::Medium> medium_;
 };
 
-/// The header of a pool that may be in use: no lock is taken, nothing else is read. Throws perdure::error.
+/// The header of a pool that may be in use: no lock is taken, nothing else is read. Throws
+/// perdure::error.
 pool::Header peek_header(const std::string& path);
 
 [[nodiscard]] std::string engine_of(const pool::Header& header);

@@ -38,7 +38,8 @@ Status RecordReader::bad(std::uint64_t line, std::string_view found, std::string
   return failure(Code::invalid, file_.path() + ":" + std::to_string(line), found, expected, advice);
 }
 
-// The end of the line that begins at window index `from`, behind its newline. False: there is no further byte.
+// The end of the line that begins at window index `from`, behind its newline. False: there is no
+// further byte.
 bool RecordReader::end_of_line(std::size_t from, std::size_t& end) {
   std::size_t seen = from;
   for (;;) {
@@ -97,8 +98,8 @@ Status RecordReader::begin() {
   return file_.status();
 }
 
-// A file whose lines end in a CR alone would be one line: a header without rows, or one row with all
-// of the file in it.
+// A file whose lines end in a CR alone would be one line: a header without rows, or one row with
+// all of the file in it.
 Status RecordReader::check_line_ends(std::size_t at) {
   std::size_t end = at;
   if (!end_of_line(at, end) || file_.window()[end - 1] == '\n') return file_.status();
@@ -138,7 +139,8 @@ Result<bool> RecordReader::next(Record& record) {
       !s.ok()) {
     return s;
   }
-  if (!file_.status().ok()) return file_.status();  // the file's end was seen only because reading failed
+  // the file's end was seen only because reading failed
+  if (!file_.status().ok()) return file_.status();
   if (auto s = control ? key_of_stanza(record) : key_of_row(record); !s.ok()) return s;
   record.raw = file_.window().substr(0, at);
   yielded_ = at;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Stanzas of Debian control files (deb-control(5), deb822(5)): fields `Name: value` with continuation lines that begin with a space or
-// tab, ended by a line that is empty or white space only; lines that begin with # are comments. Names are compared without case.
+// Stanzas of Debian control files (deb-control(5), deb822(5)): fields `Name: value` with
+// continuation lines that begin with a space or tab, ended by a line that is empty or white space
+// only; lines that begin with # are comments. Names are compared without case.
 #include <algorithm>
 #include <cctype>
 
@@ -24,8 +25,8 @@ bool same_name(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-// One line of a stanza. `field`: index in spec_.key of the field that a continuation line would go on with; npos - 1: a field that is
-// no part of the key; npos: none yet.
+// One line of a stanza. `field`: index in spec_.key of the field that a continuation line would go
+// on with; npos - 1: a field that is no part of the key; npos: none yet.
 Status RecordReader::take_line(std::string_view text, std::uint64_t line, std::size_t& field) {
   constexpr auto npos = static_cast<std::size_t>(-1);
   if (text.front() == '#') return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rows of delimited text: TSV, and CSV as RFC 4180 has it: a field that begins with a quote ends at the next single quote; a doubled one
-// stands for itself; newlines inside are data.
+// Rows of delimited text: TSV, and CSV as RFC 4180 has it: a field that begins with a quote ends at
+// the next single quote; a doubled one stands for itself; newlines inside are data.
 #include <algorithm>
 #include <charconv>
 
@@ -13,7 +13,8 @@ namespace perdure::tool {
 Status RecordReader::read_field(std::size_t& at, std::string& field, std::uint64_t& line) {
   field.clear();
   const std::uint64_t opened = line;
-  const auto have = [&] { return at < file_.window().size() || file_.more(); };  // indices stay right: nothing is consumed meanwhile
+  // indices stay right: nothing is consumed meanwhile
+  const auto have = [&] { return at < file_.window().size() || file_.more(); };
   const bool quoted = spec_.quote != '\0' && have() && file_.window()[at] == spec_.quote;
   if (quoted) {
     ++at;
@@ -42,15 +43,18 @@ Status RecordReader::read_field(std::size_t& at, std::string& field, std::uint64
     ++at;
   }
   const bool ends_line = at < file_.window().size() && file_.window()[at] == '\n';
-  if (!quoted && ends_line && field.ends_with('\r')) field.pop_back();  // CRLF: the CR belongs to the line end
+  // CRLF: the CR belongs to the line end
+  if (!quoted && ends_line && field.ends_with('\r')) field.pop_back();
   return {};
 }
 
-// Reads the row at window index `at` into fields_ (at most `wanted` of them); `end` is behind its newline.
+// Reads the row at window index `at` into fields_ (at most `wanted` of them); `end` is behind its
+// newline.
 Status RecordReader::read_row(std::size_t at, std::size_t& end, std::uint64_t& line, std::size_t wanted) {
   std::size_t n = 0;
   for (;;) {
-    if (spec_.quote == '\0' && n >= wanted) {  // nothing more to look at: to the end of the line in one leap
+    if (spec_.quote == '\0' && n >= wanted) {
+      // nothing more to look at: to the end of the line in one leap
       if (!end_of_line(at, end)) end = file_.window().size();
       break;
     }

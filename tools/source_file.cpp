@@ -33,7 +33,8 @@ ssize_t read_at(int fd, char* to, std::size_t n, std::uint64_t offset) {
 }  // namespace
 
 Result<SourceFile> SourceFile::open(const std::string& path) {
-  const int fd = base::open_file(path.c_str(), O_RDONLY | O_NONBLOCK);  // O_NONBLOCK: opening a FIFO would wait for its writer
+  // O_NONBLOCK: opening a FIFO would wait for its writer
+  const int fd = base::open_file(path.c_str(), O_RDONLY | O_NONBLOCK);
   if (fd < 0) return system_failure(path, "open", errno, "name a file that can be read");
   SourceFile file(path, fd);
   struct stat status = {};
@@ -88,7 +89,8 @@ bool SourceFile::more() {
   buffer_.erase(0, begin_);
   buffer_offset_ += begin_;
   begin_ = 0;
-  const std::size_t had = buffer_.size(), want = had < least_read ? least_read : had;  // a long record doubles the window: linear work
+  // a long record doubles the window: linear work
+  const std::size_t had = buffer_.size(), want = had < least_read ? least_read : had;
   buffer_.resize(had + want);
   const ssize_t got = read_at(fd_, buffer_.data() + had, want, buffer_offset_ + had);
   if (got < 0) status_ = system_failure(path_, "read", errno);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SourceFile: the text file that is loaded: its identity (size and hash of all its bytes) and a growing window for reading it.
-// Read with read(2), never mapped: a file that somebody truncates meanwhile is an error here, and no SIGBUS. Not thread-safe.
+// SourceFile: the text file that is loaded: its identity (size and hash of all its bytes) and a
+// growing window for reading it. Read with read(2), never mapped: a file that somebody truncates
+// meanwhile is an error here, and no SIGBUS. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@
 namespace perdure::tool {
 
 struct Identity {
-  std::uint64_t size = 0, hash = 0;  ///< hash: base::hash_bytes of each MiB, seeded with the one before
+  /// hash: base::hash_bytes of each MiB, seeded with the one before
+  std::uint64_t size = 0, hash = 0;
   bool operator==(const Identity&) const = default;
 };
 
@@ -37,7 +39,8 @@ class SourceFile {
   [[nodiscard]] std::string_view window() const noexcept { return std::string_view(buffer_).substr(begin_); }
   /// Enlarges the window; false at the end of the file (or after a failure, see status()).
   bool more();
-  /// Drops the window's first n bytes. Does not move what is behind them: views beyond stay valid until more().
+  /// Drops the window's first n bytes. Does not move what is behind them: views beyond stay valid
+  /// until more().
   void consume(std::size_t n) noexcept { begin_ += n; }
   /// File offset of the window's first byte.
   [[nodiscard]] std::uint64_t position() const noexcept { return buffer_offset_ + begin_; }

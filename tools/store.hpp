@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Store: the root of the pools that `perdure load` and `perdure put` make. Plain Perdure: what any program could write.
+// Store: the root of the pools that `perdure load` and `perdure put` make. Plain Perdure: what any
+// program could write.
 //
-// rows: number -> row; numbers rise in the order of the source, then of put. index: key -> number. Invariants (audit_store): each key
-// in the index leads to a row with that key, there are as many rows as keys, and every number is below next_row.
-// Thread safety and crash invariants: the transaction's; see store_pool.hpp.
+// rows: number -> row; numbers rise in the order of the source, then of put. index: key -> number.
+// Invariants (audit_store): each key in the index leads to a row with that key, there are as many
+// rows as keys, and every number is below next_row. Thread safety and crash invariants: the
+// transaction's; see store_pool.hpp.
 #pragma once
 
 #include <cstdint>

@@ -16,11 +16,14 @@ namespace perdure::tool {
 namespace {
 
 /// The engines that this command can make and open pools with: one thread, so one instance of each.
-using ToolEngines = engines<shadow, any_engine>;  // the default engine, compiled into its transactions, and all others
+// the default engine, compiled into its transactions, and all others
+using ToolEngines = engines<shadow, any_engine>;
 using StoredPool = Pool<Store, ToolEngines>;
 
-constexpr std::uint64_t default_log = 16 << 20;  ///< opening reads all of the log: a command should start at once
-constexpr std::size_t rows_a_view = 256;         ///< scans go in steps, so that f runs outside a transaction
+/// opening reads all of the log: a command should start at once
+constexpr std::uint64_t default_log = 16 << 20;
+/// scans go in steps, so that f runs outside a transaction
+constexpr std::size_t rows_a_view = 256;
 
 struct Pending {
   Receipt<void> receipt;
@@ -66,7 +69,8 @@ StorePool StorePool::open(const PoolArguments& arguments, Access access, Durabil
   Options options = options_for(arguments, access, durability);
   options.recovery_progress = told ? std::move(told) : show_recovery(arguments.path);
   auto pool = StoredPool::try_open(arguments.path, options);
-  if (access == Access::read && pool.code() == Code::read_only) {  // not closed in order: recover it, which writes
+  if (access == Access::read && pool.code() == Code::read_only) {
+    // not closed in order: recover it, which writes
     options.read_only = false;
     pool = StoredPool::try_open(arguments.path, options);
     if (pool.code() == Code::read_only)
@@ -83,7 +87,7 @@ engine::Stats StorePool::stats() const { return impl_->pool.stats(); }
 
 bool StorePool::created() const { return impl_->pool.file().created(); }
 
-// ---- rows -----------------------------------------------------------------------------------------------------------------------
+// ---- rows ---------------------------------------------------------------------------------------
 
 std::optional<StoredRow> StorePool::get(std::string_view key) {
   return impl_->pool.checked_view([&](auto& tx, const Store& store) { return find_row(tx, store, key); });
@@ -137,7 +141,7 @@ void StorePool::each_row(const std::function<bool(const StoredRow&)>& f) {
   }
 }
 
-// ---- loading --------------------------------------------------------------------------------------------------------------------
+// ---- loading ------------------------------------------------------------------------------------
 
 SourceState StorePool::source() {
   return impl_->pool.checked_view([](auto& tx, const Store& store) { return read_source(tx, store.source); });
@@ -191,7 +195,7 @@ StorePool::Settled StorePool::settle(std::size_t in_flight) {
   return settled;
 }
 
-// ---- looking --------------------------------------------------------------------------------------------------------------------
+// ---- looking ------------------------------------------------------------------------------------
 
 Json StorePool::describe() {
   const SourceState s = source();

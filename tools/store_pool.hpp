@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// StorePool: a pool whose root is tool::Store (store.hpp), as the subcommands use it. The templates are instantiated once, in
-// store_pool.cpp. Everything throws perdure::error. Not thread-safe: one command, one thread.
+// StorePool: a pool whose root is tool::Store (store.hpp), as the subcommands use it. The templates
+// are instantiated once, in store_pool.cpp. Everything throws perdure::error. Not thread-safe: one
+// command, one thread.
 //
-// Crash invariants: S1 a batch's rows and the position in the source that lies behind them are one transaction, so a resumed load goes on
-// exactly behind the last durable row; S2 batches are durable in order (a later one overwrites the position of an earlier, L1).
+// Crash invariants: S1 a batch's rows and the position in the source that lies behind them are one
+// transaction, so a resumed load goes on exactly behind the last durable row; S2 batches are
+// durable in order (a later one overwrites the position of an earlier, L1).
 #pragma once
 
 #include <cstdint>
@@ -59,8 +61,8 @@ struct Repeat {
 class StorePool {
  public:
   enum class Access { read, write, create };
-  /// read: without a change if the pool was closed in order, else it is opened for writing, which recovers it.
-  /// `told` is told how far recovery is; empty: it is shown (progress.hpp).
+  /// read: without a change if the pool was closed in order, else it is opened for writing, which
+  /// recovers it. `told` is told how far recovery is; empty: it is shown (progress.hpp).
   static StorePool open(const PoolArguments& arguments, Access access, Durability durability = durable,
                         std::function<void(const RecoveryProgress&)> told = {});
   StorePool(StorePool&&) noexcept;
@@ -78,7 +80,8 @@ class StorePool {
 
   [[nodiscard]] SourceState source();
   void begin_source(const SourceState& state);
-  /// Adds a batch's rows, or none of them and says which key repeats. Returns when the pool's durability says so; see settle.
+  /// Adds a batch's rows, or none of them and says which key repeats. Returns when the pool's
+  /// durability says so; see settle.
   std::optional<Repeat> append(std::span<const BatchRow> batch);
   void finish_source(std::string_view epilogue, std::uint64_t position, std::uint64_t line);
 
@@ -86,7 +89,8 @@ class StorePool {
     std::uint64_t rows = 0, position = 0;
     bool any = false;
   };
-  /// Waits until at most `in_flight` appended batches are not yet durable; says up to where all is durable.
+  /// Waits until at most `in_flight` appended batches are not yet durable; says up to where all is
+  /// durable.
   Settled settle(std::size_t in_flight);
 
   [[nodiscard]] Json describe();             ///< counts and source, for info

@@ -9,7 +9,8 @@
 
 namespace bench {
 
-/// Bytes since the process began (proc(5), /proc/self/io, write_bytes); 0 where the kernel does not count. A file system in memory writes none.
+/// Bytes since the process began (proc(5), /proc/self/io, write_bytes); 0 where the kernel does not
+/// count. A file system in memory writes none.
 inline double device_bytes() {
   std::ifstream io("/proc/self/io");
   std::string name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A process that ends as a kill leaves it, for what is to be recovered. Thread safety: call it while no other thread runs.
+// A process that ends as a kill leaves it, for what is to be recovered. Thread safety: call it
+// while no other thread runs.
 #pragma once
 
 #include <sys/wait.h>

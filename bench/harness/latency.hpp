@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How long a transaction takes until its thread knows that it is durable (DudeTM, ASPLOS '17, section 5.3): an application performs one, asks up to where
-// everything is durable, acknowledges what that covers, and goes on. Where a system's update returns when it is durable, that is the update's time.
+// How long a transaction takes until its thread knows that it is durable (DudeTM, ASPLOS '17,
+// section 5.3): an application performs one, asks up to where everything is durable, acknowledges
+// what that covers, and goes on. Where a system's update returns when it is durable, that is the
+// update's time.
 // Thread safety: a Latencies is one thread's; its results are gathered when the thread has ended.
 #pragma once
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The random numbers of every benchmark: xoroshiro128++ (Blackman and Vigna), seeded by splitmix64, so that every system under
-// test draws the same sequence for the same seed and thread. Small enough that a transaction's figure is not the generator's.
+// The random numbers of every benchmark: xoroshiro128++ (Blackman and Vigna), seeded by splitmix64,
+// so that every system under test draws the same sequence for the same seed and thread. Small
+// enough that a transaction's figure is not the generator's.
 // Thread safety: one generator a thread.
 #pragma once
 
@@ -28,7 +29,8 @@ class Rng {
     return result;
   }
 
-  /// Uniform in [0, n), by multiplication (Lemire's way without the correction: n is at most 2^32, the bias below 2^-32).
+  /// Uniform in [0, n), by multiplication (Lemire's way without the correction: n is at most 2^32,
+  /// the bias below 2^-32).
   std::uint64_t below(std::uint64_t n) noexcept { return ((operator()() >> 32) * n) >> 32; }
 
  private:

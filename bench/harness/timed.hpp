@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The one loop in which everything is measured: so many threads call their worker over and over, first to warm up, then for a fixed
-// time. A thread's clock stops after its worker has settled: where a system acknowledges before it is durable, the wait for the last
-// one is in the figure.
-// Thread safety: run_timed has one caller; make(thread) is called in the thread that the worker is for.
+// The one loop in which everything is measured: so many threads call their worker over and over,
+// first to warm up, then for a fixed time. A thread's clock stops after its worker has settled:
+// where a system acknowledges before it is durable, the wait for the last one is in the figure.
+// Thread safety: run_timed has one caller; make(thread) is called in the thread that the worker is
+// for.
 #pragma once
 
 #include <time.h>
@@ -40,7 +41,8 @@ inline double thread_cpu_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// Sleeps so that its thread is idle for a share of its time. It sleeps when it owes a millisecond: shorter sleeps are mostly the kernel's.
+/// Sleeps so that its thread is idle for a share of its time. It sleeps when it owes a millisecond:
+/// shorter sleeps are mostly the kernel's.
 class Idle {
  public:
   void rest(unsigned percent) {
@@ -50,7 +52,8 @@ class Idle {
     if (owed_ < 1e-3) return;
     std::this_thread::sleep_for(std::chrono::duration<double>(owed_));
     since_ = Clock::now();
-    owed_ -= std::chrono::duration<double>(since_ - now).count();  // what it overslept is not owed again
+    // what it overslept is not owed again
+    owed_ -= std::chrono::duration<double>(since_ - now).count();
   }
 
  private:
@@ -59,7 +62,8 @@ class Idle {
   double owed_ = 0;
 };
 
-/// `make(thread)` returns a worker: `Step operator()()`, and `settle()`, after which all that it did is durable.
+/// `make(thread)` returns a worker: `Step operator()()`, and `settle()`, after which all that it
+/// did is durable.
 template <class Make>
 Tally run_timed(const Cell& cell, Make make) {
   using Clock = std::chrono::steady_clock;
@@ -109,7 +113,8 @@ Tally run_timed(const Cell& cell, Make make) {
     });
   }
 
-  // A worker that failed before it was ready never counts itself: join() below then finds its exception.
+  // A worker that failed before it was ready never counts itself: join() below then finds its
+  // exception.
   const auto patience = Clock::now() + std::chrono::seconds(30);
   while (ready.load() < cell.threads && Clock::now() < patience) std::this_thread::yield();
   const auto pause = [](double s) { std::this_thread::sleep_for(std::chrono::duration<double>(s)); };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Berkeley DB's B-tree with transactions. Waiting: its default, the log is synced at commit (threads share a sync). Not waiting: DB_TXN_WRITE_NOSYNC (the
-// log is written at commit, not synced). What a transaction reads it locks; a deadlock ends one of the two, which is run again.
+// Berkeley DB's B-tree with transactions. Waiting: its default, the log is synced at commit
+// (threads share a sync). Not waiting: DB_TXN_WRITE_NOSYNC (the log is written at commit, not
+// synced). What a transaction reads it locks; a deadlock ends one of the two, which is run again.
 #include <db.h>
 
 #include <stdexcept>

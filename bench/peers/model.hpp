@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The workloads' Model (bench/workloads/models.md) over a Peer: a row of a table is a record, its key the table's number and the row's key, its value the
-// row's bytes. A transaction works on copies of the rows it finds; those that were stored to are put when it ends. A table's number is its place in the
-// Root, which is a record, too. An array is a table of its own, an element a record.
+// The workloads' Model (bench/workloads/models.md) over a Peer: a row of a table is a record, its
+// key the table's number and the row's key, its value the row's bytes. A transaction works on
+// copies of the rows it finds; those that were stored to are put when it ends. A table's number is
+// its place in the Root, which is a record, too. An array is a table of its own, an element a
+// record.
 // Thread safety: a PeerTx is one transaction's; a PeerHost as its Peer.
 #pragma once
 
@@ -185,7 +187,8 @@ class PeerTx {
         l->changed = true;
         return;
       }
-    if (at >= root_ && at < root_ + root_bytes_) root_changed_ = true;  // else a row that is not in a table yet
+    // else a row that is not in a table yet
+    if (at >= root_ && at < root_ + root_bytes_) root_changed_ = true;
   }
 
   Peer::Transaction& transaction_;

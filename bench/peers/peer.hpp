@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What Perdure is compared with, as workloads see it: an ordered store of byte strings with transactions. A new peer is a source with a Peer;
-// every workload runs on it then (workloads.cpp). See docs/benchmarks.md.
-// Thread safety: update and view are called by many threads at once, where add_peer says so; the others by one.
+// What Perdure is compared with, as workloads see it: an ordered store of byte strings with
+// transactions. A new peer is a source with a Peer; every workload runs on it then (workloads.cpp).
+// See docs/benchmarks.md.
+// Thread safety: update and view are called by many threads at once, where add_peer says so; the
+// others by one.
 #pragma once
 
 #include <functional>
@@ -37,7 +39,8 @@ class Peer {
   Peer& operator=(const Peer&) = delete;
   virtual ~Peer() = default;
 
-  /// One transaction: isolated, run again where the store says so, undone where the body throws; durable when it returns, if the mode waits.
+  /// One transaction: isolated, run again where the store says so, undone where the body throws;
+  /// durable when it returns, if the mode waits.
   virtual void update(const Body& body) = 0;
   virtual void view(const Body& body) = 0;
   /// The store was filled, in transactions that waited for nothing: from now on as the mode says.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RocksDB's TransactionDB (pessimistic: what an update reads it locks, so that transactions are serializable), with WriteOptions.sync (its write groups let
-// threads share a sync), or without. A view reads a snapshot. Its defaults otherwise; recycled log files (recycle_log_file_num) brought nothing here.
+// RocksDB's TransactionDB (pessimistic: what an update reads it locks, so that transactions are
+// serializable), with WriteOptions.sync (its write groups let threads share a sync), or without. A
+// view reads a snapshot. Its defaults otherwise; recycled log files (recycle_log_file_num) brought
+// nothing here.
 #include <rocksdb/db.h>
 #include <rocksdb/utilities/transaction.h>
 #include <rocksdb/utilities/transaction_db.h>
@@ -79,7 +81,8 @@ class Rocksdb final : public Peer {
 
   void update(const Body& body) override {
     for (;;) {
-      const std::unique_ptr<rocksdb::Transaction> tx(db_->BeginTransaction(write_));  // rolls back when it goes uncommitted
+      // rolls back when it goes uncommitted
+      const std::unique_ptr<rocksdb::Transaction> tx(db_->BeginTransaction(write_));
       Updating updating(*tx);
       try {
         body(updating);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SQLite: one table of blobs in WAL mode, prepared statements, BEGIN IMMEDIATE. Waiting: synchronous=FULL. Not waiting: synchronous=NORMAL (syncs at
-// checkpoints only; a power cut may lose the last commits) and OFF (never syncs). A transaction takes one of the connections that nobody uses.
-// SQLite has one writer: a mutex in front of it spares the threads its busy handler's sleeps, which would cost it much at 16 threads.
+// SQLite: one table of blobs in WAL mode, prepared statements, BEGIN IMMEDIATE. Waiting:
+// synchronous=FULL. Not waiting: synchronous=NORMAL (syncs at checkpoints only; a power cut may
+// lose the last commits) and OFF (never syncs). A transaction takes one of the connections that
+// nobody uses.
+// SQLite has one writer: a mutex in front of it spares the threads its busy handler's sleeps, which
+// would cost it much at 16 threads.
 #include <sqlite3.h>
 #include <unistd.h>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What stands for a structure of nodes on a store that has a structure of its own: the same keys and values, the same operations, the store's own tree.
-// `Like` is the workload whose place it takes. Thread safety: as PeerTx.
+// What stands for a structure of nodes on a store that has a structure of its own: the same keys
+// and values, the same operations, the store's own tree. `Like` is the workload whose place it
+// takes. Thread safety: as PeerTx.
 #pragma once
 
 #include <cstdint>
@@ -99,7 +100,8 @@ struct PeerInserts {
   }
 
  private:
-  /// Whether the key is new; the value is put in any case, as the table that it stands for stores it.
+  /// Whether the key is new; the value is put in any case, as the table that it stands for stores
+  /// it.
   template <class Host>
   static bool put(Host& host, std::uint64_t key) {
     return host.update([key](auto& tx, Root& root) {

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// perdure_bench_rewind_log: one point of one of the figures 3 to 6 of the REWIND paper (section 5.1); bench/figures/rewind_log.py runs many in turn.
-//   intensity   one transaction of many stores with computation between, beside the same without a log
-//   skip        logging and commit of one transaction among the records of others, beside its stores without a log
+// perdure_bench_rewind_log: one point of one of the figures 3 to 6 of the REWIND paper (section
+// 5.1); bench/figures/rewind_log.py runs many in turn.
+//   intensity   one transaction of many stores with computation between, beside the same without a
+//               log
+//   skip        logging and commit of one transaction among the records of others, beside its
+//               stores without a log
 //   rollback    the same, rolled back
-//   recovery    the same, left unfinished by a crash among committed transactions that were not cleared
-//   mixed       transactions side by side, a part of them left unfinished; all of it, and the recovery
+//   recovery    the same, left unfinished by a crash among committed transactions that were not
+//               cleared
+//   mixed       transactions side by side, a part of them left unfinished; all of it, and the
+//               recovery
 //   threads     short transactions of several threads, with one log or one each (section 4.7)
 //   checkpoint  many short transactions beside checkpoints, and without
 #include <CLI/CLI.hpp>
@@ -104,7 +109,8 @@ Json mixed(const Point& p) {
   const auto start = Clock::now();
   for (std::uint64_t i = 0; i < p.updates; ++i)
     for (std::size_t t = 0; t < all.size(); ++t) rig.update(all[t], t * p.updates + i, i + 1);
-  for (std::size_t t = left; t < all.size(); ++t) rig.commit(all[t], false);  // clearing is left out of the figure
+  // clearing is left out of the figure
+  for (std::size_t t = left; t < all.size(); ++t) rig.commit(all[t], false);
   double seconds = seconds_since(start);
   perdure::engine::Recovery report;
   if (left != 0) seconds += rig.crash_and_recover(report);
@@ -143,7 +149,8 @@ Json checkpoint(const Point& p) {
   return {{"seconds", seconds}, {"checkpoints", made.load()}, {"records_left", rig.records()}};
 }
 
-// Threads with one log, or with one each, where nothing of one waits for another: what a log without a lock could come to at most.
+// Threads with one log, or with one each, where nothing of one waits for another: what a log
+// without a lock could come to at most.
 Json threads(const Point& p) {
   RigOptions options = p.rig;
   options.logs = p.distributed ? p.threads : 1;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// REWIND's transaction managers by themselves, on the emulated medium, for the figures of the paper's section 5.1: a table of words in home, transactions
-// that store to it, in any interleaving, commits without their clearing, crashes. And the same stores without a log.
-// Thread safety: one thread, but checkpoint() beside it; update() and commit() on several logs, or on one, from a thread each.
+// REWIND's transaction managers by themselves, on the emulated medium, for the figures of the
+// paper's section 5.1: a table of words in home, transactions that store to it, in any
+// interleaving, commits without their clearing, crashes. And the same stores without a log.
+// Thread safety: one thread, but checkpoint() beside it; update() and commit() on several logs, or
+// on one, from a thread each.
 #pragma once
 
 #include <chrono>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The array of SoftWrAP's micro-benchmarks (papers: SoftWrAP, MSST '15, sections V-B.2 and V-C): a wrap stores to n random words of a large array. The paper's
-// words have 4 bytes, ours 8. With reuse, an element is with that probability the one which the wrap before had in its place (V-C.5).
+// The array of SoftWrAP's micro-benchmarks (papers: SoftWrAP, MSST '15, sections V-B.2 and V-C): a
+// wrap stores to n random words of a large array. The paper's words have 4 bytes, ours 8. With
+// reuse, an element is with that probability the one which the wrap before had in its place
+// (V-C.5).
 // Thread safety: a Writer a thread, each on a part of its own.
 #pragma once
 

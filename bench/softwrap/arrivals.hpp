@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Open-loop arrivals: wraps are due at fixed intervals whether or not the one before has ended, and a wrap's response time is counted from when it was due
-// (papers: SoftWrAP, MSST '15, section V-C.1). A rate of 0: each follows the one before, and its response time is its own.
+// Open-loop arrivals: wraps are due at fixed intervals whether or not the one before has ended, and
+// a wrap's response time is counted from when it was due (papers: SoftWrAP, MSST '15, section
+// V-C.1). A rate of 0: each follows the one before, and its response time is its own.
 // Thread safety: a Schedule and a Times a thread.
 #pragma once
 
@@ -51,8 +52,9 @@ class Times {
   void add(std::uint64_t taken) { ns_.push_back(nanoseconds(taken)); }
   void add(const Times& other) { ns_.insert(ns_.end(), other.ns_.begin(), other.ns_.end()); }
   [[nodiscard]] const std::vector<double>& ns() const noexcept { return ns_; }
-  /// In ns: mean, median, 99th hundredth, longest; `typical`, the median of the means of twenty slices of them in order: what happens all the time is in
-  /// each slice, alias tables' switches for one; a moment in which the machine did something else is in few.
+  /// In ns: mean, median, 99th hundredth, longest; `typical`, the median of the means of twenty
+  /// slices of them in order: what happens all the time is in each slice, alias tables' switches
+  /// for one; a moment in which the machine did something else is in few.
   [[nodiscard]] nlohmann::ordered_json summary() const {
     if (ns_.empty()) return {};
     std::vector<double> sorted = ns_;

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What SoftWrAP is compared with in its paper (SoftWrAP, MSST '15, section V and Table I), on the emulated medium. COST BASELINES ONLY: nothing here recovers.
-//   NonAtomic  each store goes home and its line is written back; one fence a wrap. n lines, 1 fence. A crash within a wrap leaves a part of it.
-//   UndoLog    before each store a record with the word's old value, written back and fenced; at the close the stored lines and an end marker, one fence
-//              more. 2n + 1 lines and one for each record that lies across a line's end, n + 1 fences. A record has the paper's 12 bytes: 4 that name the
-//              word, 8 of value. The marker and the stores share a fence, as the paper counts: a crash there may leave the one without the other.
-// Where free memory is is known in DRAM alone, and costs these two nothing. Thread safety: a transaction a thread; who stores to a word isolates.
+// What SoftWrAP is compared with in its paper (SoftWrAP, MSST '15, section V and Table I), on the
+// emulated medium. COST BASELINES ONLY: nothing here recovers.
+//   NonAtomic  each store goes home and its line is written back; one fence a wrap. n lines, 1
+//              fence. A crash within a wrap leaves a part of it.
+//   UndoLog    before each store a record with the word's old value, written back and fenced; at
+//              the close the stored lines and an end marker, one fence
+//              more. 2n + 1 lines and one for each record that lies across a line's end, n + 1
+//              fences. A record has the paper's 12 bytes: 4 that name the word, 8 of value. The
+//              marker and the stores share a fence, as the paper counts: a crash there may leave
+//              the one without the other.
+// Where free memory is is known in DRAM alone, and costs these two nothing. Thread safety: a
+// transaction a thread; who stores to a word isolates.
 #pragma once
 
 #include <array>
@@ -181,7 +187,8 @@ class BaselineHost {
  private:
   Memory memory_;
   Root* const root_;
-  std::array<std::unique_ptr<Tx>, static_cast<std::size_t>(perdure::base::max_threads)> mine_;  // each thread's
+  // each thread's
+  std::array<std::unique_ptr<Tx>, static_cast<std::size_t>(perdure::base::max_threads)> mine_;
 };
 
 }  // namespace bench::softwrap

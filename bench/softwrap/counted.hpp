@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Counted: a transaction handle (bench/workloads/models.md) that counts what goes through it: each get is a read of 8 bytes, each set a write, as the paper
-// counts transactional reads and writes (SoftWrAP, MSST '15, section V-D); and the lines that the writes are when those which follow one another in a line
-// count once, which is what its write buffer makes of them. Thread safety: none.
+// Counted: a transaction handle (bench/workloads/models.md) that counts what goes through it: each
+// get is a read of 8 bytes, each set a write, as the paper counts transactional reads and writes
+// (SoftWrAP, MSST '15, section V-D); and the lines that the writes are when those which follow one
+// another in a line count once, which is what its write buffer makes of them. Thread safety: none.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The systems of SoftWrAP's figures by name: the baselines, and pools of the library's instances, opened as a program would that names its engine. The paper
-// leaves isolation to the caller, so instances are measured without any: "softwrap/none" aliases for all wraps (the paper's default), "softwrap-local/none" for
-// a wrap alone (IV-D); "shadow/none" is the library's default engine, for comparison.
+// The systems of SoftWrAP's figures by name: the baselines, and pools of the library's instances,
+// opened as a program would that names its engine. The paper leaves isolation to the caller, so
+// instances are measured without any: "softwrap/none" aliases for all wraps (the paper's default),
+// "softwrap-local/none" for a wrap alone (IV-D); "shadow/none" is the library's default engine, for
+// comparison.
 // Thread safety: wrap() by as many threads as Setup says, on words of their own.
 #pragma once
 
@@ -27,7 +29,9 @@ class PoolHost {
     options_.engine = setup.system;
     options_.isolation = perdure::Isolation::caller;
     options_.threads =
-        setup.threads + 3;  // slots: the workers', the opener's, the retiring thread's, and the last log, which threads share
+        // slots: the workers', the opener's, the retiring thread's, and the last log, which threads
+        // share
+        setup.threads + 3;
     options_.log_size = setup.log_size * options_.threads;
     options_.alias_entries = setup.alias_entries;
     options_.initial_size = setup.data_size;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// perdure_bench_softwrap_ntstore: one point of SoftWrAP's Figure 4 (papers: SoftWrAP, MSST '15, section V-B.1): what a non-temporal store takes in a group of
-// n, at random places or one behind the other, on DRAM or behind the emulated write buffer. A store is a word of 8 bytes here, of 4 in the paper. A random one
-// streams a line that has nothing but it; sequential ones are gathered into lines, as the processor's write-combining buffers gather the paper's, and each
-// full line is streamed once. Printed: ns a store in the group alone, as the paper has it, and with the fence behind it. Exit: 0, 1 when something failed.
+// perdure_bench_softwrap_ntstore: one point of SoftWrAP's Figure 4 (papers: SoftWrAP, MSST '15,
+// section V-B.1): what a non-temporal store takes in a group of n, at random places or one behind
+// the other, on DRAM or behind the emulated write buffer. A store is a word of 8 bytes here, of 4
+// in the paper. A random one streams a line that has nothing but it; sequential ones are gathered
+// into lines, as the processor's write-combining buffers gather the paper's, and each full line is
+// streamed once. Printed: ns a store in the group alone, as the paper has it, and with the fence
+// behind it. Exit: 0, 1 when something failed.
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cstdio>
@@ -70,7 +73,8 @@ nlohmann::ordered_json measure(const Asked& asked) {
   for (std::uint64_t g = 0; g < groups + groups / 10 + 1; ++g) {
     for (auto& at : group.places) at = rng.below(lines);
     group.first = rng.below(lines - asked.group / words - 1);
-    if (g == groups / 10 + 1) alone = fenced = 0, before = medium->counters().streamed_lines;  // what came before has warmed up
+    // what came before has warmed up
+    if (g == groups / 10 + 1) alone = fenced = 0, before = medium->counters().streamed_lines;
     const std::uint64_t start = ticks();
     store_all(*medium, asked, group);
     alone += ticks() - start;

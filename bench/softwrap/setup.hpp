@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a system is opened with for SoftWrAP's figures (papers: SoftWrAP, MSST '15, section V), and what it counts.
+// What a system is opened with for SoftWrAP's figures (papers: SoftWrAP, MSST '15, section V), and
+// what it counts.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,10 @@ namespace bench::softwrap {
 struct Setup {
   std::string system = "softwrap/none";  ///< non-atomic, undo-log, or an instance of the registry
   std::string directory = "/dev/shm";
-  std::uint32_t tw_ns = 1000;                        ///< V-B: what a line takes to leave the write buffer; 0: no delay, DRAM
-  bool one_buffer = false;                           ///< all threads share the write buffer; else each has one
+  /// V-B: what a line takes to leave the write buffer; 0: no delay, DRAM
+  std::uint32_t tw_ns = 1000;
+  /// all threads share the write buffer; else each has one
+  bool one_buffer = false;
   std::uint32_t alias_entries = 8192;                ///< V-B.2: of each of the two alias tables
   std::uint64_t log_size = std::uint64_t{16} << 20;  ///< bytes of each thread's log
   std::uint64_t data_size = std::uint64_t{1} << 30;  ///< bytes that the workload needs at most

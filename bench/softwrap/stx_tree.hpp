@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A B+-tree of the kind that SoftWrAP's paper takes from the STX library (SoftWrAP, MSST '15, section V-D), for insertions: keys and data in sorted arrays of
-// slots, each node with its level and its number of used slots, leaves in a list, a search that walks the slots from the first (which STX does where a node's
-// keys are few), a full node split in the middle. STX chooses as many slots as fill 256 bytes: 16 pairs of our 8-byte words in a leaf, 16 keys in an inner
-// node. Of the paper's 4-byte integers it would be 32 and 21; that shape is here too (nodes of 512 bytes), for the numbers of reads and writes.
-// Written for this benchmark against a transaction handle (bench/workloads/models.md); duplicates are refused. A key is at most the key on its right in the
-// inner node above. Thread safety: none.
+// A B+-tree of the kind that SoftWrAP's paper takes from the STX library (SoftWrAP, MSST '15,
+// section V-D), for insertions: keys and data in sorted arrays of slots, each node with its level
+// and its number of used slots, leaves in a list, a search that walks the slots from the first
+// (which STX does where a node's keys are few), a full node split in the middle. STX chooses as
+// many slots as fill 256 bytes: 16 pairs of our 8-byte words in a leaf, 16 keys in an inner node.
+// Of the paper's 4-byte integers it would be 32 and 21; that shape is here too (nodes of 512
+// bytes), for the numbers of reads and writes. Written for this benchmark against a transaction
+// handle (bench/workloads/models.md); duplicates are refused. A key is at most the key on its right
+// in the inner node above. Thread safety: none.
 #pragma once
 
 #include <array>
@@ -133,7 +136,8 @@ class StxTree {
     return true;
   }
 
-  /// What is wrong with the tree that should hold keys [0, n), each with data_of(key): empty when nothing is.
+  /// What is wrong with the tree that should hold keys [0, n), each with data_of(key): empty when
+  /// nothing is.
   template <class Tx, class DataOf>
   static std::vector<std::string> audit(Tx& tx, const Root& root, std::uint64_t n, DataOf data_of) {
     std::vector<std::string> problems;
@@ -222,7 +226,8 @@ class StxTree {
       tx.set(leaf->next, right);
       tx.set(leaf->used, left_used);
       split = {tx.get(leaf->key[left_used - 1]), right};
-      if (slot > left_used) {  // at left_used: above the left one's last, at most the right one's first
+      if (slot > left_used) {
+        // at left_used: above the left one's last, at most the right one's first
         leaf = right;
         slot -= left_used;
         used -= left_used;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// perdure_bench_softwrap_tree: one measurement for SoftWrAP's Figures 13 and 14 (bench/figures/softwrap_tree.py): an empty B+-tree (stx_tree.hpp) gets so many
-// keys, in their order or in a random one, a wrap each. Printed: ns an insertion, in all and for each tenth of them, reads and writes of 8 bytes that went
-// through the tree's hooks, how many lines the writes are when those that follow one another in a line count once, and what the medium counted. `settled_ns`
-// ends when what was inserted last is home, too. The tree is then looked at as a whole: each key and its data, in order through the leaves and from
-// the top, before and after the pool was closed and opened. Exit: 0, 1 when something failed, 2 for wrong arguments.
+// perdure_bench_softwrap_tree: one measurement for SoftWrAP's Figures 13 and 14
+// (bench/figures/softwrap_tree.py): an empty B+-tree (stx_tree.hpp) gets so many keys, in their
+// order or in a random one, a wrap each. Printed: ns an insertion, in all and for each tenth of
+// them, reads and writes of 8 bytes that went through the tree's hooks, how many lines the writes
+// are when those that follow one another in a line count once, and what the medium counted.
+// `settled_ns` ends when what was inserted last is home, too. The tree is then looked at as a
+// whole: each key and its data, in order through the leaves and from the top, before and after the
+// pool was closed and opened. Exit: 0, 1 when something failed, 2 for wrong arguments.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
@@ -130,7 +133,8 @@ int main_of(int argc, char** argv) {
   try {
     const Scratch scratch(s.directory);
     s.directory = scratch.path();
-    s.data_size = (std::uint64_t{64} << 20) + asked.inserts * 128;  // half-full leaves, and what is above them
+    // half-full leaves, and what is above them
+    s.data_size = (std::uint64_t{64} << 20) + asked.inserts * 128;
     Json j;
     const auto with = [&](auto& host) { j = measure(host, asked); };
     if (asked.as_ints)

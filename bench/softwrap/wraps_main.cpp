@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// perdure_bench_softwrap_wraps: one measurement for SoftWrAP's Tables I and II and Figures 5 to 12 (bench/figures/softwrap_wraps.py): wraps of n stores to
-// random words of an array, at a rate or one after the other, by some threads. Printed: response times (from when a wrap was due), service times (from when
-// it began), wraps a second, what the medium counted; with --trace each wrap's response time and the lines that were written back meanwhile.
-// `rate` ends with the last wrap; `rate_settled`, of all wraps, those that warm up too, ends when all stores are home. The words are looked at afterwards, before and after the
-// pool is closed and opened. Exit: 0, 1 when something failed, 2 for wrong arguments.
+// perdure_bench_softwrap_wraps: one measurement for SoftWrAP's Tables I and II and Figures 5 to 12
+// (bench/figures/softwrap_wraps.py): wraps of n stores to random words of an array, at a rate or
+// one after the other, by some threads. Printed: response times (from when a wrap was due), service
+// times (from when it began), wraps a second, what the medium counted; with --trace each wrap's
+// response time and the lines that were written back meanwhile. `rate` ends with the last wrap;
+// `rate_settled`, of all wraps, those that warm up too, ends when all stores are home. The words
+// are looked at afterwards, before and after the pool is closed and opened. Exit: 0, 1 when
+// something failed, 2 for wrong arguments.
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cstdio>
@@ -58,7 +61,8 @@ void work(Host& host, Writer& writer, const Asked& asked, Found& found) {
     found.response.add(ended - due);
     found.service.add(ended - began);
     if (i < traced) continue;
-    const std::uint64_t now = host.counts().flushed;  // after the wrap's end: before the next one is due, where the rate allows
+    // after the wrap's end: before the next one is due, where the rate allows
+    const std::uint64_t now = host.counts().flushed;
     found.trace.push_back({nanoseconds(due - schedule.start()) * 1e-6, nanoseconds(ended - due) * 1e-3, i == traced ? 0 : now - flushed});
     flushed = now;
   }

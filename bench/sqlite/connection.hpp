@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SQLite's C interface in a few words: a connection, and prepared statements with typed values. What fails is a Failure with SQLite's code.
+// SQLite's C interface in a few words: a connection, and prepared statements with typed values.
+// What fails is a Failure with SQLite's code.
 // Thread safety: a connection's thread.
 #pragma once
 
@@ -61,7 +62,8 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  /// Runs it with these values, to its end, or to its first row: whether there is one. Texts outlive the call.
+  /// Runs it with these values, to its end, or to its first row: whether there is one. Texts
+  /// outlive the call.
   template <class... Values>
   bool operator()(const Values&... values) {
     sqlite3_reset(statement_);

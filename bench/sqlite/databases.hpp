@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The databases that are compared: SQLite on a plain file with a WAL or a rollback journal, and on a pool in both designs of the VFS (docs/sqlite.md); and
-// what a run has cost them.
+// The databases that are compared: SQLite on a plain file with a WAL or a rollback journal, and on
+// a pool in both designs of the VFS (docs/sqlite.md); and what a run has cost them.
 // Thread safety: one thread.
 #pragma once
 
@@ -21,8 +21,9 @@
 namespace bench::sqlite {
 
 struct Setup {
-  /// wal, journal: a plain file. b: the engine's transactions. a: SQLite's journal in the pool. non-atomic: the same without a journal (after a crash the
-  /// database may be damaged: what the paper compares with).
+  /// wal, journal: a plain file. b: the engine's transactions. a: SQLite's journal in the pool.
+  /// non-atomic: the same without a journal (after a crash the database may be damaged: what the
+  /// paper compares with).
   std::string kind = "b";
   std::string engine = "shadow";  ///< b's
   std::string medium = "file";    ///< a pool's
@@ -32,8 +33,10 @@ struct Setup {
 };
 
 struct Cost {
-  std::uint64_t log_bytes = 0;          ///< given to the log: a WAL's frames, a pool's records; a journal's are not counted
-  std::uint64_t device_bytes = 0;       ///< that the process has had written to its storage (/proc/self/io): none on tmpfs
+  /// given to the log: a WAL's frames, a pool's records; a journal's are not counted
+  std::uint64_t log_bytes = 0;
+  /// that the process has had written to its storage (/proc/self/io): none on tmpfs
+  std::uint64_t device_bytes = 0;
   std::uint64_t lines = 0, fences = 0;  ///< a pool's medium: 64-byte lines written, fences
   friend Cost operator-(Cost a, const Cost& b) {
     a.log_bytes -= b.log_bytes, a.device_bytes -= b.device_bytes, a.lines -= b.lines, a.fences -= b.fences;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// perdure_bench_sqlite: one measurement of SQLite, on a plain file or on a pool: one-row commits, or TPC-C's five transactions; one connection. Afterwards
-// the database is looked at, closed, opened and looked at again. Exit: 0, 1 when something failed or was found broken, 2 for wrong arguments.
+// perdure_bench_sqlite: one measurement of SQLite, on a plain file or on a pool: one-row commits,
+// or TPC-C's five transactions; one connection. Afterwards the database is looked at, closed,
+// opened and looked at again. Exit: 0, 1 when something failed or was found broken, 2 for wrong
+// arguments.
 #include <CLI/CLI.hpp>
 #include <array>
 #include <chrono>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TPC-C's consistency conditions in SQL (revision 5.11, clause 3.3.2), all that hold at any time: 1 to 10 and 12 (11 is of the initial population).
+// TPC-C's consistency conditions in SQL (revision 5.11, clause 3.3.2), all that hold at any time: 1
+// to 10 and 12 (11 is of the initial population).
 // Thread safety: a connection's thread.
 #pragma once
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TPC-C's initial population in SQL (revision 5.11, clause 4.3.3.1), scaled. Thread safety: a connection's thread.
+// TPC-C's initial population in SQL (revision 5.11, clause 4.3.3.1), scaled. Thread safety: a
+// connection's thread.
 #pragma once
 
 #include <algorithm>

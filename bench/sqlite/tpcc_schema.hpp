@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TPC-C in SQL (revision 5.11): its nine tables (clause 1.3), all columns, in SQLite's types, and how much of the population there is.
-// Departures, here and in tpcc_load.hpp, tpcc_transactions.hpp: amounts are whole cents, rates ten-thousandths, dates seconds; a population may be scaled down;
-// terminals have no keying and thinking times and no screens, a delivery is done at once and not queued; one connection does all; no foreign keys are declared
+// TPC-C in SQL (revision 5.11): its nine tables (clause 1.3), all columns, in SQLite's types, and
+// how much of the population there is. Departures, here and in tpcc_load.hpp,
+// tpcc_transactions.hpp: amounts are whole cents, rates ten-thousandths, dates seconds; a
+// population may be scaled down; terminals have no keying and thinking times and no screens, a
+// delivery is done at once and not queued; one connection does all; no foreign keys are declared
 // (SQLite does not check them unless told); one deck of cards (5.2.4.2) chooses the transactions.
 #pragma once
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TPC-C's five transactions in SQL (revision 5.11, clauses 2.4 to 2.8), chosen by a deck of cards (5.2.4.2). Departures: tpcc_schema.hpp.
+// TPC-C's five transactions in SQL (revision 5.11, clauses 2.4 to 2.8), chosen by a deck of cards
+// (5.2.4.2). Departures: tpcc_schema.hpp.
 // Thread safety: a connection's thread.
 #pragma once
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ceiling: what the hardware allows a durable transaction that does nothing: one 64-byte record written by non-temporal stores into a
-// ring on the medium (a tmpfs file, as the emulated medium's), and one sfence. No checksum, no data, no recycling; a ring a thread.
+// ceiling: what the hardware allows a durable transaction that does nothing: one 64-byte record
+// written by non-temporal stores into a ring on the medium (a tmpfs file, as the emulated
+// medium's), and one sfence. No checksum, no data, no recycling; a ring a thread.
 // Thread safety: a worker touches its own ring only.
 #include <fcntl.h>
 #include <immintrin.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// perdure_bench_engines: every Perdure engine, plain memory, memory that is persistent and no more, the hardware's ceiling, and the device's rate.
+// perdure_bench_engines: every Perdure engine, plain memory, memory that is persistent and no more,
+// the hardware's ceiling, and the device's rate.
 #include "bench/systems/systems.hpp"
 
 int main(int argc, char** argv) {

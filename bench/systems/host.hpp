@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From a Host (a system holding one root of some type) and a workload to a Session: fill, run cells, audit. open_listed<Host>() opens one of a
-// list of workloads: what a system's entry in the list of systems needs. Adding a system is a Model and a Host (models.md).
-// Thread safety: see session.hpp; a Host's update, view and settle are called by many threads at once.
+// From a Host (a system holding one root of some type) and a workload to a Session: fill, run
+// cells, audit. open_listed<Host>() opens one of a list of workloads: what a system's entry in the
+// list of systems needs. Adding a system is a Model and a Host (models.md).
+// Thread safety: see session.hpp; a Host's update, view and settle are called by many threads at
+// once.
 #pragma once
 
 #include <memory>
@@ -110,7 +112,8 @@ class HostDefaults {
   bool reopen() { return false; }
 };
 
-/// A session of the workload that the setting names, on `HostOf<Root>`. Null: the list has none of that name.
+/// A session of the workload that the setting names, on `HostOf<Root>`. Null: the list has none of
+/// that name.
 template <template <class> class HostOf, class... Workloads, class... Args>
 std::unique_ptr<Session> open_one_of(WorkloadList<Workloads...>, const Setting& setting, const Args&... args) {
   std::unique_ptr<Session> session;

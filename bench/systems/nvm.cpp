@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// nvm: the workloads over persistent memory without recovery, REWIND's baseline (papers: REWIND, VLDB '15, section 5.2): every store is the
-// paper's synchronous non-temporal store, as its log has them (perdure/log/nvm.hpp): a store, the line's write-back, a fence. On the emulated
-// medium, whose delays charge each line; no log, nothing atomic, nothing isolated. One thread.
+// nvm: the workloads over persistent memory without recovery, REWIND's baseline (papers: REWIND,
+// VLDB '15, section 5.2): every store is the paper's synchronous non-temporal store, as its log has
+// them (perdure/log/nvm.hpp): a store, the line's write-back, a fence. On the emulated medium,
+// whose delays charge each line; no log, nothing atomic, nothing isolated. One thread.
 //
-// The root lies at home's beginning, nodes behind it. Where free blocks are is known in DRAM alone, which costs this system less than a heap in
-// persistent memory would. A new object is stored as a whole, with one fence. Thread safety: none.
+// The root lies at home's beginning, nodes behind it. Where free blocks are is known in DRAM alone,
+// which costs this system less than a heap in persistent memory would. A new object is stored as a
+// whole, with one fence. Thread safety: none.
 #include <map>
 #include <new>
 #include <type_traits>

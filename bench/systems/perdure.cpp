@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The systems that Perdure's registry makes: every instance, and for those that may acknowledge later than they commit, every mode.
+// The systems that Perdure's registry makes: every instance, and for those that may acknowledge
+// later than they commit, every mode.
 #include "bench/systems/perdure.hpp"
 
 #include <cstdio>

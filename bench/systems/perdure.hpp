@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Perdure under the workloads of bench/workloads: p<T> and ptr<T>, Pool::update and Pool::view, on the emulated medium. One Host for
-// every engine of the registry: a pool is opened with a list of one instance, so that what is measured is what a program that names
-// its engine gets.
+// Perdure under the workloads of bench/workloads: p<T> and ptr<T>, Pool::update and Pool::view, on
+// the emulated medium. One Host for every engine of the registry: a pool is opened with a list of
+// one instance, so that what is measured is what a program that names its engine gets.
 // Thread safety: as Pool's; a `none` instance isolates nothing and is measured on one thread.
 #pragma once
 
@@ -198,12 +198,14 @@ std::unique_ptr<Session> open_perdure(WorkloadList<Workloads...> list, const Set
   return session;
 }
 
-/// What the workloads of more than one structure are measured on: every engine that isolates, over its own TM and over the STM (or HTM) of the papers.
+/// What the workloads of more than one structure are measured on: every engine that isolates, over
+/// its own TM and over the STM (or HTM) of the papers.
 using isolating_engines =
     perdure::engines<perdure::shadow, perdure::shadow_stm, perdure::dudetm, perdure::dudetm_stm, perdure::dudetm_htm, perdure::undo,
                      perdure::undo_stm, perdure::rewind, perdure::bppm, perdure::redo, perdure::softwrap, perdure::softwrap_local,
                      perdure::volatile_, perdure::volatile_stm, perdure::volatile_htm>;
-/// The systems of Blurred Persistence's figures. NP, the bound without any persistence, is `volatile`; the default engine stands beside them.
+/// The systems of Blurred Persistence's figures. NP, the bound without any persistence, is
+/// `volatile`; the default engine stands beside them.
 using blurred_engines = perdure::engines<perdure::bppm, perdure::bppm_none, perdure::redo, perdure::redo_none, perdure::volatile_stm,
                                          perdure::volatile_none, perdure::shadow>;
 /// Whether a list has an instance of that name.
@@ -215,8 +217,8 @@ bool has_engine(perdure::engines<Instances...>, std::string_view name) {
   return (named(Instances::names) || ...);
 }
 
-/// What one source instantiates for all of its engines; the sources compile side by side. A source NAME of the list in CMakeLists.txt is perdure_NAME.cpp
-/// and has PerdureStructures perdure_NAME().
+/// What one source instantiates for all of its engines; the sources compile side by side. A source
+/// NAME of the list in CMakeLists.txt is perdure_NAME.cpp and has PerdureStructures perdure_NAME().
 struct PerdureStructures {
   std::vector<std::string> names;
   bool (*on)(std::string_view engine);  ///< whether the engine has them

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The B+-tree with nodes of 4 KiB, on the systems of Blurred Persistence's figures; see perdure.hpp.
+// The B+-tree with nodes of 4 KiB, on the systems of Blurred Persistence's figures; see
+// perdure.hpp.
 #include "bench/systems/perdure.hpp"
 
 namespace bench {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The hash table with values of many words, on the systems of Blurred Persistence's figures; see perdure.hpp.
+// The hash table with values of many words, on the systems of Blurred Persistence's figures; see
+// perdure.hpp.
 #include "bench/systems/perdure.hpp"
 
 namespace bench {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Key-value workloads over the library's own containers: perdure::map, a B+-tree, and perdure::hash_map; see perdure.hpp.
+// Key-value workloads over the library's own containers: perdure::map, a B+-tree, and
+// perdure::hash_map; see perdure.hpp.
 #include "bench/systems/perdure.hpp"
 #include "bench/workloads/kv_puts.hpp"
 #include "bench/workloads/kv_table.hpp"

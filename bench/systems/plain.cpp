@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// plain: the workloads over ordinary memory, no library, nothing recorded, nothing isolated. One thread. What every other system is
-// asked to come near to. Thread safety: none.
+// plain: the workloads over ordinary memory, no library, nothing recorded, nothing isolated. One
+// thread. What every other system is asked to come near to. Thread safety: none.
 #include <cstdlib>
 #include <new>
 #include <type_traits>
@@ -59,7 +59,8 @@ struct PlainTx {
   }
   template <class T>
   T* allocate(std::size_t n) const {
-    return static_cast<T*>(::operator new(n * sizeof(T)));  // uninitialised: the workload stores before it reads
+    // uninitialised: the workload stores before it reads
+    return static_cast<T*>(::operator new(n * sizeof(T)));
   }
 };
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// pmemobj: the workloads over libpmemobj (PMDK), with transactions as its users write them: TX_BEGIN, a snapshot of each field before
-// it is first stored to (TX_ADD_FIELD's function), TX_NEW and TX_FREE's functions, PMEMoid links resolved by pmemobj_direct.
-// Thread safety: libpmemobj isolates nothing. On one thread no lock is taken; on more, a PMEMrwlock of the pool guards the structure,
-// taken by the transaction itself (TX_PARAM_RWLOCK) or for reading.
+// pmemobj: the workloads over libpmemobj (PMDK), with transactions as its users write them:
+// TX_BEGIN, a snapshot of each field before it is first stored to (TX_ADD_FIELD's function), TX_NEW
+// and TX_FREE's functions, PMEMoid links resolved by pmemobj_direct.
+// Thread safety: libpmemobj isolates nothing. On one thread no lock is taken; on more, a PMEMrwlock
+// of the pool guards the structure, taken by the transaction itself (TX_PARAM_RWLOCK) or for
+// reading.
 #pragma once
 
 #include <libpmemobj.h>
@@ -80,7 +82,8 @@ struct PmemTx {
   }
   template <class T, class... Args>
   PmemRef<T> make(Args... args) const {
-    const PMEMoid oid = pmemobj_tx_alloc(sizeof(T), 1);  // aborts the transaction where there is no room
+    // aborts the transaction where there is no room
+    const PMEMoid oid = pmemobj_tx_alloc(sizeof(T), 1);
     auto* t = static_cast<T*>(pmemobj_direct(oid));
     new (t) T(args...);  // a new object needs no snapshot; TX_END flushes it
     return {oid, t};
@@ -158,7 +161,8 @@ class PmemHost : public HostDefaults {
   Root* data() { return reinterpret_cast<Root*>(root_->root); }
   void find_root() {
     if (pool_ == nullptr) throw std::runtime_error(path_ + ": libpmemobj: " + pmemobj_errormsg());
-    root_ = static_cast<Whole*>(pmemobj_direct(pmemobj_root(pool_, sizeof(Whole))));  // zero at first: null links
+    // zero at first: null links
+    root_ = static_cast<Whole*>(pmemobj_direct(pmemobj_root(pool_, sizeof(Whole))));
   }
 
   std::string path_;

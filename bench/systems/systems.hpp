@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The systems that the executables of bench/ put into their lists; one line a system, each defined in its own source file.
+// The systems that the executables of bench/ put into their lists; one line a system, each defined
+// in its own source file.
 #pragma once
 
 #include "bench/harness/session.hpp"

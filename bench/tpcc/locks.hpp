@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The caller's isolation of new orders (papers: REWIND, VLDB '15, section 4.7: it is up to the programmer). Locks are taken before a transaction
-// begins and given back when it has ended, since nobody may overwrite what another could still roll back; always in one order, so nobody waits in
+// The caller's isolation of new orders (papers: REWIND, VLDB '15, section 4.7: it is up to the
+// programmer). Locks are taken before a transaction begins and given back when it has ended, since
+// nobody may overwrite what another could still roll back; always in one order, so nobody waits in
 // a circle; none inside a transaction, so one that waits holds up no checkpoint.
-//   tables  naive layout: a lock a table that is written (district, orders, new_order, order_line, stock)
-//   rows    optimised layout: a lock a district, for its row and its three trees, and one for each of 16,384 classes of stock rows
+//   tables  naive layout: a lock a table that is written (district, orders, new_order, order_line,
+//           stock)
+//   rows    optimised layout: a lock a district, for its row and its three trees, and one for each
+//           of 16,384 classes of stock rows
 // item, customer and warehouse, and the trees of district and stock, are only read.
 // Thread safety: any number of threads, each with a Held of its own.
 #pragma once
@@ -26,7 +29,8 @@ class Lock {
  public:
   void take() noexcept {
     std::uint32_t seen = open;
-    if (state_.compare_exchange_strong(seen, held, std::memory_order_acquire)) return;  // pairs with the release in give()
+    // pairs with the release in give()
+    if (state_.compare_exchange_strong(seen, held, std::memory_order_acquire)) return;
     while (state_.exchange(awaited, std::memory_order_acquire) != open) state_.wait(awaited, std::memory_order_relaxed);
   }
   void give() noexcept {

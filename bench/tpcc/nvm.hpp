@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// nvm: data structures that are persistent and not recoverable (papers: REWIND, VLDB '15, section 5.3). They lie in the emulated medium's home and
-// every store goes through it: a line is written back, and charged its delay, when the thread stores to another line ("group consecutive writes to
-// the same cacheline into a single NVM write", section 5), and a fence ends the transaction. No log, no rollback; blocks are cut off the end of home,
-// and where that end is is not kept: the allocator is charged nothing.
+// nvm: data structures that are persistent and not recoverable (papers: REWIND, VLDB '15, section
+// 5.3). They lie in the emulated medium's home and every store goes through it: a line is written
+// back, and charged its delay, when the thread stores to another line ("group consecutive writes to
+// the same cacheline into a single NVM write", section 5), and a fence ends the transaction. No
+// log, no rollback; blocks are cut off the end of home, and where that end is is not kept: the
+// allocator is charged nothing.
 // Thread safety: any number of threads; who stores to the same words isolates.
 #pragma once
 

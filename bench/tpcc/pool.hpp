@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Perdure's pools under TPC-C: one instance of the registry, on the emulated medium, with one log for all threads or one for each (REWIND's shared
-// and distributed log: rings of the pool).
+// Perdure's pools under TPC-C: one instance of the registry, on the emulated medium, with one log
+// for all threads or one for each (REWIND's shared and distributed log: rings of the pool).
 // Thread safety: as Pool's; a `none` instance is isolated by the caller's locks.
 #pragma once
 
@@ -25,7 +25,8 @@ class PoolHost : public HostDefaults {
     options_.engine = setup.system;
     options_.isolation = Instance::isolation;
     options_.log_size = setup.log_size;
-    options_.threads = setup.distributed ? setup.threads + 2 : 1;  // thread slots: the loader's, and one that measures
+    // thread slots: the loader's, and one that measures
+    options_.threads = setup.distributed ? setup.threads + 2 : 1;
     options_.max_size = std::uint64_t{16} << 30;
     options_.delays = perdure::medium::Delays::named(setup.delays).value();
     pool_.emplace(Pool::open(path_, options_));
@@ -71,11 +72,13 @@ class PoolHost : public HostDefaults {
   std::optional<Pool> pool_;
 };
 
-/// The registry's instances that are measured: REWIND's with the caller's isolation and with its own, and those of DudeTM's figures. A list of its
-/// own, since the workload is compiled once for each.
+/// The registry's instances that are measured: REWIND's with the caller's isolation and with its
+/// own, and those of DudeTM's figures. A list of its own, since the workload is compiled once for
+/// each.
 using Measured = perdure::engines<perdure::rewind_none, perdure::rewind, perdure::shadow, perdure::dudetm_stm, perdure::volatile_stm>;
 
-/// f(std::type_identity<Instance>) for the instance that a registry name names. False: there is none.
+/// f(std::type_identity<Instance>) for the instance that a registry name names. False: there is
+/// none.
 template <class F>
 bool with_instance(const std::string& name, F f) {
   bool found = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TPC-C in one layout, for the instances of Measured; naive.cpp and optimised.cpp instantiate a layout each (they compile side by side).
+// TPC-C in one layout, for the instances of Measured; naive.cpp and optimised.cpp instantiate a
+// layout each (they compile side by side).
 // Thread safety: one caller.
 #pragma once
 

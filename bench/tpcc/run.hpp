@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One run of TPC-C's new order: load a warehouse into a system, let its terminals enter orders for some time, audit, open again where the system
-// can, and audit again. Or a kill: a child process enters orders until it is killed, and its pool is recovered and audited (check_recovery).
+// One run of TPC-C's new order: load a warehouse into a system, let its terminals enter orders for
+// some time, audit, open again where the system can, and audit again. Or a kill: a child process
+// enters orders until it is killed, and its pool is recovered and audited (check_recovery).
 // Thread safety: one caller; run() starts and joins its own threads.
 #pragma once
 
@@ -106,7 +107,8 @@ Report run(Host& host, const Setup& setup, Granularity granularity) {
   return report;
 }
 
-/// `open()` makes a host on the same pool each time. The child is killed in the middle of its transactions.
+/// `open()` makes a host on the same pool each time. The child is killed in the middle of its
+/// transactions.
 template <class Workload, class Open>
 Report check_recovery(Open open, const Setup& setup, Granularity granularity) {
   int told[2];
@@ -142,7 +144,8 @@ Report check_recovery(Open open, const Setup& setup, Granularity granularity) {
   return report;
 }
 
-/// The systems, one a translation unit a layout. They throw std::invalid_argument for a system that is not there.
+/// The systems, one a translation unit a layout. They throw std::invalid_argument for a system that
+/// is not there.
 Report run_nvm(const Setup& setup);
 Report run_naive(const Setup& setup, bool kill);
 Report run_optimised(const Setup& setup, bool kill);

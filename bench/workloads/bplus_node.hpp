@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The nodes of the B+-tree (bplus_tree.hpp), over a Model (models.md). A node is not constructed: what is read was stored.
+// The nodes of the B+-tree (bplus_tree.hpp), over a Model (models.md). A node is not constructed:
+// what is read was stored.
 #pragma once
 
 #include <bit>

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A B+-tree of 32-byte records (an 8-byte key and three words), for REWIND's figures 7 to 10 (papers: REWIND, VLDB '15, section 5.2). Leaves
-// have 32 slots, 1 KiB behind a header of one line, so that a record lies in one line; they are not sorted: a word says which slots are in use, as
-// trees for persistent memory have it, so an insertion stores the record and that word, a removal that word alone. Inner nodes have up to 32
-// sorted keys, which fill half a KiB: 100,000 records lie three nodes deep. A full node is split in halves; one that is less than a quarter
-// full is merged with a neighbour of the same parent, or takes records of it where both would be too full. The same code for every system
-// under test (see models.md).
+// A B+-tree of 32-byte records (an 8-byte key and three words), for REWIND's figures 7 to 10
+// (papers: REWIND, VLDB '15, section 5.2). Leaves have 32 slots, 1 KiB behind a header of one line,
+// so that a record lies in one line; they are not sorted: a word says which slots are in use, as
+// trees for persistent memory have it, so an insertion stores the record and that word, a removal
+// that word alone. Inner nodes have up to 32 sorted keys, which fill half a KiB: 100,000 records
+// lie three nodes deep. A full node is split in halves; one that is less than a quarter full is
+// merged with a neighbour of the same parent, or takes records of it where both would be too full.
+// The same code for every system under test (see models.md).
 //
-// Invariants: T1 all keys below child i are under keys[i], all others at least that. T2 leaves are linked in the order of their keys. T3 but for
-// the top, no node is less than a quarter full. A node is not constructed: what is read was stored.
+// Invariants: T1 all keys below child i are under keys[i], all others at least that. T2 leaves are
+// linked in the order of their keys. T3 but for the top, no node is less than a quarter full. A
+// node is not constructed: what is read was stored.
 #pragma once
 
 #include <cstdint>
@@ -92,7 +95,8 @@ struct BplusTree {
         const auto& record = node->record[slot];
         const std::uint64_t key = tx.get(record.key);
         ++a.found;
-        bool right = key >= from && key < below && BtWork<Model, Shape, Tx>::find(tx, node, key) == static_cast<int>(slot);  // once
+        // once
+        bool right = key >= from && key < below && BtWork<Model, Shape, Tx>::find(tx, node, key) == static_cast<int>(slot);
         for (unsigned i = 0; i < Leaf::value_words; ++i) right = right && tx.get(record.value[i]) == key + 1 + i;
         if (!right) ++a.wrong;
         return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The B+-tree's algorithm (bplus_tree.hpp has its shape and invariants): search, insertion with splits, removal with merges.
+// The B+-tree's algorithm (bplus_tree.hpp has its shape and invariants): search, insertion with
+// splits, removal with merges.
 #pragma once
 
 #include <algorithm>
@@ -152,7 +153,8 @@ class BtWork {
     for (unsigned i = 0; i <= count; ++i) row.child[row.n + i] = tx_.get(inner->child[i]);
     row.n += count;
   }
-  /// Keys [first, last) of the row and the children around them become the node's. Stores only what changes, unless the node is new.
+  /// Keys [first, last) of the row and the children around them become the node's. Stores only what
+  /// changes, unless the node is new.
   void give(const Row& row, unsigned first, unsigned last, const InnerRef& inner, bool is_new = false) {
     const unsigned old = is_new ? 0 : static_cast<unsigned>(tx_.get(inner->count)) + 1;  // children
     for (unsigned i = 0; first + i < last; ++i)
@@ -162,7 +164,8 @@ class BtWork {
     if (old != last - first + 1) tx_.set(inner->count, last - first);
   }
 
-  /// `right`, whose least key is `least`, stands beside the child by which the path leaves the node above `depth`.
+  /// `right`, whose least key is `least`, stands beside the child by which the path leaves the node
+  /// above `depth`.
   void add_child(unsigned depth, Word least, const LeafRef& right) {
     Row row;
     if (depth == 0) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// DudeTM's micro-benchmarks (ASPLOS '17, section 5.1): a transaction inserts a random key and its value.
-//   ht   the fixed-size table with open addressing (open_table.hpp); keys of a million, in two million buckets
-//   bpt  a B+-tree of sorted nodes (bench/softwrap/stx_tree.hpp: 16 pairs of 8-byte words a node); keys of 2^40
+// DudeTM's micro-benchmarks (ASPLOS '17, section 5.1): a transaction inserts a random key and its
+// value.
+//   ht   the fixed-size table with open addressing (open_table.hpp); keys of a million, in two
+//        million buckets
+//   bpt  a B+-tree of sorted nodes (bench/softwrap/stx_tree.hpp: 16 pairs of 8-byte words a node);
+//        keys of 2^40
 // The parameter says nothing (1). Invariant: as many keys as were new, each with its value.
 #pragma once
 

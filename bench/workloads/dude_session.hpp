@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// YCSB's session store (workload A) on a key-value store that is a table of rows: a B+-tree (DudeTM, ASPLOS '17, sections 5.4 and 5.5): half of the operations
-// read a record, half update it. Keys by Zipf's law, scattered over the key space; the parameter is a hundred times the constant: session-99,
-// session-107. Setting::records says how many records: 10,000 unless told. A record is an 8-byte value, as the paper's B+-tree has them: a number that says whose it
-// is and counts up. store-99 is the same with updates alone (5.5: "updating a key-value store"), each of a whole record of ten fields of 104 bytes.
+// YCSB's session store (workload A) on a key-value store that is a table of rows: a B+-tree
+// (DudeTM, ASPLOS '17, sections 5.4 and 5.5): half of the operations read a record, half update it.
+// Keys by Zipf's law, scattered over the key space; the parameter is a hundred times the constant:
+// session-99, session-107. Setting::records says how many records: 10,000 unless told. A record is
+// an 8-byte value, as the paper's B+-tree has them: a number that says whose it is and counts up.
+// store-99 is the same with updates alone (5.5: "updating a key-value store"), each of a whole
+// record of ten fields of 104 bytes.
 // Invariant: every value and field is one that was written to it.
 #pragma once
 
@@ -161,7 +164,8 @@ struct SessionStore {
  private:
   static inline thread_local ZipfKeys keys_;
   static inline thread_local constinit std::uint64_t records_ = 0;
-  static inline thread_local constinit std::uint64_t seen_ = 0;  // keeps reads from being optimised away
+  // keeps reads from being optimised away
+  static inline thread_local constinit std::uint64_t seen_ = 0;
 };
 
 }  // namespace bench

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// DudeTM's realistic workloads (ASPLOS '17, section 5.1), over tables of either kind: hash tables with open addressing ("h") or B+-trees ("b").
-//   tpcch, tpccb   TPC-C's new order (tpcc.hpp), order tables one a district. Parameter 1: a random district; 2: one a thread (section 5.6, low conflict).
-//                  No order has an unused item: none is rolled back (departure; the paper does not say)
-//   tatph, tatpb   TATP's Update Location: the row of a subscriber, found by its number, gets a new vlr_location; 100,000 subscribers, chosen by
+// DudeTM's realistic workloads (ASPLOS '17, section 5.1), over tables of either kind: hash tables
+// with open addressing ("h") or B+-trees ("b").
+//   tpcch, tpccb   TPC-C's new order (tpcc.hpp), order tables one a district. Parameter 1: a random
+//                  district; 2: one a thread (section 5.6, low conflict).
+//                  No order has an unused item: none is rolled back (departure; the paper does not
+//                  say)
+//   tatph, tatpb   TATP's Update Location: the row of a subscriber, found by its number, gets a new
+//                  vlr_location; 100,000 subscribers, chosen by
 //                  TATP's non-uniform rule (A = 65535). Parameter says nothing
 // Thread safety: the system's.
 #pragma once
@@ -34,7 +38,8 @@ struct NewOrders {
   using Workload = tpcc::Tpcc<Model, Table, tpcc::districts>;
   using Root = typename Workload::Data;
   static constexpr const char* structure = hash ? "tpcch" : "tpccb";
-  static constexpr std::uint64_t orders = 1 << 16, lines = 1 << 20;  ///< buckets, a district: for 50,000 orders and half a million lines
+  /// buckets, a district: for 50,000 orders and half a million lines
+  static constexpr std::uint64_t orders = 1 << 16, lines = 1 << 20;
 
   template <class Host>
   static void fill(Host& host, const Setting&) {
@@ -73,7 +78,8 @@ struct NewOrders {
   }
 };
 
-/// TATP's subscriber (specification 1.0, 2.1.1): ten bits, ten hex digits, ten bytes, the two locations.
+/// TATP's subscriber (specification 1.0, 2.1.1): ten bits, ten hex digits, ten bytes, the two
+/// locations.
 template <class Model>
 struct Subscriber {
   static constexpr const char* layout_id = "bench::Subscriber/1";

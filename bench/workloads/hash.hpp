@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A chained hash table of 1 M buckets over an array of links; a node is 24 bytes from the system's heap (32 with fat pointers). The
-// same code for every system under test (see models.md); no element counter, which would be a word that every update shares.
+// A chained hash table of 1 M buckets over an array of links; a node is 24 bytes from the system's
+// heap (32 with fat pointers). The same code for every system under test (see models.md); no
+// element counter, which would be a word that every update shares.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +52,8 @@ struct HashRoot {
   }
 };
 
-/// `NodeOf<Model>` has key and next, and makes a node and knows its value by make() and has_value().
+/// `NodeOf<Model>` has key and next, and makes a node and knows its value by make() and
+/// has_value().
 template <class Model, template <class> class NodeOf = HashNode>
 struct HashTable {
   using Root = HashRoot<Model, NodeOf>;

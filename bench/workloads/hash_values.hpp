@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The hash table (hash.hpp) with values of many words: as large as Setting::value_bytes says, in the node, every word stored by the insertion. For Blurred
-// Persistence's figures 9 and 14 (papers: Blurred Persistence, V-C.1 and V-C.5). A node is not constructed: what is read was stored.
+// The hash table (hash.hpp) with values of many words: as large as Setting::value_bytes says, in
+// the node, every word stored by the insertion. For Blurred Persistence's figures 9 and 14 (papers:
+// Blurred Persistence, V-C.1 and V-C.5). A node is not constructed: what is read was stored.
 #pragma once
 
 #include <cstdint>

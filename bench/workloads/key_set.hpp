@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the hash table and the trees are asked to do, once for all: keys drawn uniformly from 1 M (or what the table names), half of them
-// present at the start; the parameter is the percentage of updates (100, 10, 0), the others are look-ups. An update is one transaction (or one of
-// Cell::per_transaction in it) that inserts the key where it is absent and removes it where it is found (as NV-Heaps defined these two benchmarks and Blurred
-// Persistence and others took them over): every update writes, half of them insert and half remove, the size stays about the same.
+// What the hash table and the trees are asked to do, once for all: keys drawn uniformly from 1 M
+// (or what the table names), half of them present at the start; the parameter is the percentage of
+// updates (100, 10, 0), the others are look-ups. An update is one transaction (or one of
+// Cell::per_transaction in it) that inserts the key where it is absent and removes it where it is
+// found (as NV-Heaps defined these two benchmarks and Blurred Persistence and others took them
+// over): every update writes, half of them insert and half remove, the size stays about the same.
 // Invariant: as many elements as at the start, plus the inserts, minus the removes.
 #pragma once
 
@@ -19,8 +21,9 @@
 
 namespace bench {
 
-/// `Table<Model>` has Root and static toggle(tx, root, key, value) -> +1 inserted or -1 removed, contains(tx, root, key) -> bool,
-/// prepare(host, setting) and audit(host, problems) -> number of elements.
+/// `Table<Model>` has Root and static toggle(tx, root, key, value) -> +1 inserted or -1 removed,
+/// contains(tx, root, key) -> bool, prepare(host, setting) and audit(host, problems) -> number of
+/// elements.
 template <class Table>
 struct KeySet {
   using Root = typename Table::Root;
@@ -98,7 +101,8 @@ struct KeySet {
     return {.wrote = percent != 0, .grown = grown};
   }
 
-  static inline thread_local constinit std::uint64_t found_ = 0;  // keeps the look-ups from being optimised away
+  // keeps the look-ups from being optimised away
+  static inline thread_local constinit std::uint64_t found_ = 0;
 };
 
 }  // namespace bench

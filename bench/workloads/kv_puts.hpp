@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// kv-100: one put a transaction of a 16-byte key, drawn from 200,000 of which 100,000 are present at first, and a 100-byte value, into a map that a
-// `Calls` names (kv_table.hpp). Which keys were put is known beside the store. Invariant: those keys, each with a whole value of its own.
+// kv-100: one put a transaction of a 16-byte key, drawn from 200,000 of which 100,000 are present
+// at first, and a 100-byte value, into a map that a `Calls` names (kv_table.hpp). Which keys were
+// put is known beside the store. Invariant: those keys, each with a whole value of its own.
 #pragma once
 
 #include <atomic>
@@ -44,7 +45,8 @@ struct KvPuts {
       Calls::put(tx, root, key, value);
       return true;
     });
-    if (!there_[n].load(std::memory_order_relaxed)) there_[n].store(true, std::memory_order_relaxed);  // read when the threads have ended
+    // read when the threads have ended
+    if (!there_[n].load(std::memory_order_relaxed)) there_[n].store(true, std::memory_order_relaxed);
     return {.wrote = true, .grown = 0};
   }
   template <class Host>
@@ -74,7 +76,8 @@ struct KvPuts {
   }
 
  private:
-  static inline std::vector<std::atomic<bool>> there_ = std::vector<std::atomic<bool>>(keys);  // a process has one session
+  // a process has one session
+  static inline std::vector<std::atomic<bool>> there_ = std::vector<std::atomic<bool>>(keys);
 };
 
 }  // namespace bench

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What key-value workloads store: 16-byte keys in no order and 100-byte values that say whose they are.
+// What key-value workloads store: 16-byte keys in no order and 100-byte values that say whose they
+// are.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A key-value store under the operations of key_set.hpp: 16-byte keys and 100-byte values (kv_record.hpp), an ordered map each. For Blurred Persistence's
-// KVStore (papers: Blurred Persistence, Table I), where Tokyo Cabinet stores in its B+-tree; here the store is Perdure's own, and the real Tokyo Cabinet stands beside it.
-// A `Calls` says how a system does it: put(tx, root, key, value), erase(tx, root, key) -> bool, contains(tx, root, key) and for_each(tx, root, f).
+// A key-value store under the operations of key_set.hpp: 16-byte keys and 100-byte values
+// (kv_record.hpp), an ordered map each. For Blurred Persistence's KVStore (papers: Blurred
+// Persistence, Table I), where Tokyo Cabinet stores in its B+-tree; here the store is Perdure's
+// own, and the real Tokyo Cabinet stands beside it. A `Calls` says how a system does it: put(tx,
+// root, key, value), erase(tx, root, key) -> bool, contains(tx, root, key) and for_each(tx, root,
+// f).
 #pragma once
 
 #include <string>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The one list of workloads, over the Models of models.md: adding a workload is a name here. A structure is what a session fills; its workloads are
-// "<structure>-<parameter>". What a store of its own structures runs (LMDB, SQLite, ...) is the same list in bench/peers/workloads.cpp.
+// The one list of workloads, over the Models of models.md: adding a workload is a name here. A
+// structure is what a session fills; its workloads are "<structure>-<parameter>". What a store of
+// its own structures runs (LMDB, SQLite, ...) is the same list in bench/peers/workloads.cpp.
 #pragma once
 
 #include <string>

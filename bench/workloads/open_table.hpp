@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A hash table of fixed size with open addressing: where the bucket of a key is taken the next one is looked at, round the end (DudeTM, ASPLOS '17,
-// section 5.1). Two forms over the Models of models.md: OpenWords, from 8-byte keys to 8-byte values, and OpenTable, from keys to rows, under
-// TPC-C's and TATP's tables (tpcc.hpp). Nothing is removed. A table that is full throws std::length_error.
+// A hash table of fixed size with open addressing: where the bucket of a key is taken the next one
+// is looked at, round the end (DudeTM, ASPLOS '17, section 5.1). Two forms over the Models of
+// models.md: OpenWords, from 8-byte keys to 8-byte values, and OpenTable, from keys to rows, under
+// TPC-C's and TATP's tables (tpcc.hpp). Nothing is removed. A table that is full throws
+// std::length_error.
 // Thread safety: the caller's.
 #pragma once
 
@@ -23,7 +25,8 @@ struct OpenWords {
     typename Model::template Field<std::uint64_t> used, key, value;
   };
   typename Model::template Link<Bucket> buckets;
-  typename Model::template Field<std::uint64_t> count{0ULL};  ///< buckets, a power of two; stored once
+  /// buckets, a power of two; stored once
+  typename Model::template Field<std::uint64_t> count{0ULL};
 
   template <class Host, class Of>
   static void prepare(Host& host, Of of, std::uint64_t n) {

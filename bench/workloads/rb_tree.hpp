@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A red-black tree with parent links, nodes of 48 bytes from the system's heap (72 with fat pointers): the text-book algorithm
-// (Cormen, Leiserson, Rivest, Stein; without a sentinel, whose parent link every removal would write, as in java.util.TreeMap). The
-// same code for every system under test (see models.md).
+// A red-black tree with parent links, nodes of 48 bytes from the system's heap (72 with fat
+// pointers): the text-book algorithm (Cormen, Leiserson, Rivest, Stein; without a sentinel, whose
+// parent link every removal would write, as in java.util.TreeMap). The same code for every system
+// under test (see models.md).
 #pragma once
 
 #include <cstdint>

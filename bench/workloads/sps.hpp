@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SPS, "swap": a transaction exchanges k pairs of random 8-byte words in an array of 1 M of them. Parameter: k. It is the workload
-// with the least work of its own, so that what a system adds is all one sees; k words twice are k x 2 x 8 bytes changed.
+// SPS, "swap": a transaction exchanges k pairs of random 8-byte words in an array of 1 M of them.
+// Parameter: k. It is the workload with the least work of its own, so that what a system adds is
+// all one sees; k words twice are k x 2 x 8 bytes changed.
 // Invariant: the words are a permutation of what they were.
 // What a Model and a transaction handle offer to a workload: see models.md beside this file.
 #pragma once

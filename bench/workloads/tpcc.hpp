@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TPC-C's new order transaction (revision 5.11, clause 2.4) over tables of a chosen type and layout. `Table<Model, Row>` is a B+-tree
-// (tpcc_tree.hpp), or another with its find, insert, each, each_block and audit. `parts` is the layout of orders, new_order and order_line:
+// TPC-C's new order transaction (revision 5.11, clause 2.4) over tables of a chosen type and
+// layout. `Table<Model, Row>` is a B+-tree (tpcc_tree.hpp), or another with its find, insert, each,
+// each_block and audit. `parts` is the layout of orders, new_order and order_line:
 //   1, naive       one table each, with a compound key of warehouse, district, order (and line)
-//   10, optimised  an array of ten, one a district, each on the order (and line) alone (papers: REWIND, VLDB '15, section 5.3)
-// Departures from TPC-C: terminals issue nothing but new orders, without keying and thinking times and without a screen; there is one
-// warehouse, so no remote order lines; terminals are not tied to a warehouse's district by anything but the random district of each order;
-// columns as in tpcc_rows.hpp; an order's date is a number; tpm counts every new order, the rolled back 1 % too.
-// A host that does not roll back (Host::rolls_back false) leaves what an order with an unused item has done until then.
+//   10, optimised  an array of ten, one a district, each on the order (and line) alone (papers:
+//                  REWIND, VLDB '15, section 5.3)
+// Departures from TPC-C: terminals issue nothing but new orders, without keying and thinking times
+// and without a screen; there is one warehouse, so no remote order lines; terminals are not tied to
+// a warehouse's district by anything but the random district of each order; columns as in
+// tpcc_rows.hpp; an order's date is a number; tpm counts every new order, the rolled back 1 % too.
+// A host that does not roll back (Host::rolls_back false) leaves what an order with an unused item
+// has done until then.
 // Thread safety: the system's, or the caller's locks around update (bench/tpcc/locks.hpp).
 #pragma once
 
@@ -87,7 +91,8 @@ struct Tpcc {
   using Model = Model_;
   using Data = Root<Model, Table, parts>;
 
-  /// One new order, clause 2.4.2.2. Throws RolledBack; where the system does not roll back, the answer is incomplete.
+  /// One new order, clause 2.4.2.2. Throws RolledBack; where the system does not roll back, the
+  /// answer is incomplete.
   template <class Tx>
   static Answer new_order(Tx& tx, Data& root, const Input& in, bool rolls_back) {
     const std::uint32_t d = in.district;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TPC-C's consistency conditions (revision 5.11, clause 3.3.2) as far as new order can break them, of each district d:
+// TPC-C's consistency conditions (revision 5.11, clause 3.3.2) as far as new order can break them,
+// of each district d:
 //   1  w_ytd is the sum of d_ytd (as loaded: new order does not change them)
 //   2  d_next_o_id - 1 = max(o_id) = max(no_o_id)
 //   3  max(no_o_id) - min(no_o_id) + 1 = rows of new_order
@@ -8,8 +9,10 @@
 //   5  an order has no carrier where it has a row in new_order, and only there
 //   6  o_ol_cnt = rows of order_line of this order, numbered from 1
 //   7  a line has no delivery date where its order has no carrier, and only there
-// and besides: no order number is left out; the stock's s_order_cnt and s_ytd sum up to the lines and quantities of the new orders; so many orders
-// more than loaded as were committed; and every table is whole. Where orders with an unused item are not rolled back, each of them lacks its last line.
+// and besides: no order number is left out; the stock's s_order_cnt and s_ytd sum up to the lines
+// and quantities of the new orders; so many orders more than loaded as were committed; and every
+// table is whole. Where orders with an unused item are not rolled back, each of them lacks its last
+// line.
 // Thread safety: when nobody updates.
 #pragma once
 

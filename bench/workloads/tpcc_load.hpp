@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TPC-C's initial population (revision 5.11, clause 4.3.3.1) of one warehouse, the columns of tpcc_rows.hpp: 100,000 items with their stock, ten
-// districts of 3,000 customers and 3,000 orders, the last 900 of them undelivered. A transaction loads a few rows, so that a small log holds it.
+// TPC-C's initial population (revision 5.11, clause 4.3.3.1) of one warehouse, the columns of
+// tpcc_rows.hpp: 100,000 items with their stock, ten districts of 3,000 customers and 3,000 orders,
+// the last 900 of them undelivered. A transaction loads a few rows, so that a small log holds it.
 // Thread safety: one caller.
 #pragma once
 
@@ -47,7 +48,9 @@ class Loader {
 
   template <class Host>
   static void load(Host& host) {
-    Rng rng(4, 33);  // its results are the same for every system: a lambda may run twice, so what it stores is drawn before it
+    // its results are the same for every system: a lambda may run twice, so what it stores is drawn
+    // before it
+    Rng rng(4, 33);
     host.update([tax = between(rng, 0, 2000)](auto& tx, Data& root) {
       root.warehouse.insert(tx, 1, tx.template make<Warehouse<Model>>(std::uint64_t{tax}, std::uint64_t{30'000'000}));
       return true;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TPC-C's rows (revision 5.11, clause 1.3), the columns that new order reads or writes. Numbers are packed into 8-byte words, so that what
-// changes together is one word. Left out are the texts that new order does not touch (names, addresses, phone, c_data, d_name, i_im_id's
-// use) and the tables that it does not (history). i_data and s_data, 26 to 50 characters there, are 16 here; c_last and dist_info are whole.
-//   warehouse 16 bytes, district 32, customer 32, item 48, stock 272, orders 24, new_order 8, order_line 48
+// TPC-C's rows (revision 5.11, clause 1.3), the columns that new order reads or writes. Numbers are
+// packed into 8-byte words, so that what changes together is one word. Left out are the texts that
+// new order does not touch (names, addresses, phone, c_data, d_name, i_im_id's use) and the tables
+// that it does not (history). i_data and s_data, 26 to 50 characters there, are 16 here; c_last and
+// dist_info are whole. warehouse 16 bytes, district 32, customer 32, item 48, stock 272, orders 24,
+// new_order 8, order_line 48
 #pragma once
 
 #include <array>
@@ -11,8 +13,10 @@
 
 namespace bench::tpcc {
 
-inline constexpr std::uint32_t warehouses = 1, districts = 10, customers = 3000, items = 100'000;  // customers a district
-inline constexpr std::uint32_t first_orders = 3000, first_new_orders = 900;                        // loaded, a district
+// customers a district
+inline constexpr std::uint32_t warehouses = 1, districts = 10, customers = 3000, items = 100'000;
+// loaded, a district
+inline constexpr std::uint32_t first_orders = 3000, first_new_orders = 900;
 inline constexpr std::uint32_t max_lines = 15;
 
 template <std::size_t n>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A table of TPC-C as a B+-tree from 8-byte keys to rows, over the Models of models.md: find, insert, and a walk in key order. Nothing is
-// removed by new order: an abort is the system's to roll back. A node is 512 bytes, 31 entries of a key and a pointer side by side, so that an
-// insert behind the last entry stores three words in at most two lines; nodes split in the middle, leaves are chained.
-// An entry of an inner node has the smallest key below it, but the first, whose key says nothing.
+// A table of TPC-C as a B+-tree from 8-byte keys to rows, over the Models of models.md: find,
+// insert, and a walk in key order. Nothing is removed by new order: an abort is the system's to
+// roll back. A node is 512 bytes, 31 entries of a key and a pointer side by side, so that an insert
+// behind the last entry stores three words in at most two lines; nodes split in the middle, leaves
+// are chained. An entry of an inner node has the smallest key below it, but the first, whose key
+// says nothing.
 // Thread safety: the caller's.
 #pragma once
 

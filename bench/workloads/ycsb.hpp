@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// YCSB's core workloads (Cooper et al., SoCC '10) over a table in the order of its keys, a record of ten fields of 104 bytes:
-//   ycsb-a  half reads, half updates        ycsb-d  95 % reads of the newest records, 5 % insertions
+// YCSB's core workloads (Cooper et al., SoCC '10) over a table in the order of its keys, a record
+// of ten fields of 104 bytes:
+//   ycsb-a  half reads, half updates        ycsb-d  95 % reads of the newest records, 5 %
+//           insertions
 //   ycsb-b  95 % reads, 5 % updates         ycsb-e  95 % scans of 1 to 100 records, 5 % insertions
 //   ycsb-c  reads alone                     ycsb-f  half reads, half read-modify-writes
-// A read takes all fields of a record; an update stores one field, chosen at random; a read-modify-write reads all and stores one; each is one transaction.
-// Keys by Zipf's law with 0.99 over the records that were loaded, scattered; in D over the newest, by age. Setting::records: 50,000 unless told.
-// Departures from YCSB: keys are numbers; insertions come in the order of their keys, since the store scatters nothing; no client in between.
+// A read takes all fields of a record; an update stores one field, chosen at random; a
+// read-modify-write reads all and stores one; each is one transaction. Keys by Zipf's law with 0.99
+// over the records that were loaded, scattered; in D over the newest, by age. Setting::records:
+// 50,000 unless told.
+// Departures from YCSB: keys are numbers; insertions come in the order of their keys, since the
+// store scatters nothing; no client in between.
 // Invariant: as many records as were loaded and inserted, every field one that was written to it.
 #pragma once
 
@@ -55,7 +60,8 @@ struct Ycsb {
     if (letter == 'd' || letter == 'e') {
       if (percent < 5) {
         insert(host,
-               next_.fetch_add(1, std::memory_order_relaxed));  // partner: newest(), which needs no order: an absent record is no error
+               // partner: newest(), which needs no order: an absent record is no error
+               next_.fetch_add(1, std::memory_order_relaxed));
         return {.wrote = true, .grown = 1};
       }
       seen_ += letter == 'e' ? scan(host, key, 1 + drawn % 100) : read(host, key);
@@ -133,7 +139,8 @@ struct Ycsb {
   static inline std::uint64_t loaded_ = 0;  // a process has one session
   static inline std::atomic<std::uint64_t> next_{0};
   static inline thread_local ZipfKeys zipf_;
-  static inline thread_local constinit std::uint64_t seen_ = 0;  // keeps reads from being optimised away
+  // keeps reads from being optimised away
+  static inline thread_local constinit std::uint64_t seen_ = 0;
 };
 
 }  // namespace bench

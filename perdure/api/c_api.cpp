@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// perdure.h over ErasedPool. No exception leaves: a body's transaction keeps the first failure (a conflict, too) as an exception_ptr
-// until the body has returned through its C frames, and throws it then, inside the engine's loop, which rolls back and may run the body again.
-// Thread safety: as perdure.h says. The chain of a thread's open transactions makes nested calls join.
+// perdure.h over ErasedPool. No exception leaves: a body's transaction keeps the first failure (a
+// conflict, too) as an exception_ptr until the body has returned through its C frames, and throws
+// it then, inside the engine's loop, which rolls back and may run the body again.
+// Thread safety: as perdure.h says. The chain of a thread's open transactions makes nested calls
+// join.
 #include "perdure/perdure.h"
 
 #include <algorithm>
@@ -54,7 +56,8 @@ int fail(int code, const char* text) noexcept {
 }
 int fail(const Status& s) noexcept { return s.ok() ? PERDURE_OK : fail(static_cast<int>(s.code()), s.message().c_str()); }
 
-// A handle that was carried through fork(): nothing of the pool may be asked, since other threads of the parent may have held its mutexes.
+// A handle that was carried through fork(): nothing of the pool may be asked, since other threads
+// of the parent may have held its mutexes.
 bool inherited(const perdure_pool* pool) noexcept { return pool->owner.is_parent(); }
 int refuse_inherited() noexcept {
   return fail(PERDURE_CLOSED, "this handle was carried through fork(): open the pool in this process, when the parent has closed it");
@@ -110,7 +113,8 @@ int step(perdure_tx* tx, F&& f) noexcept {
 }
 
 void check_range(const perdure_tx& tx, const void* at, std::size_t n) {
-  const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - tx.pool.view);  // below the view: wraps to a huge one
+  // below the view: wraps to a huge one
+  const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - tx.pool.view);
   const std::uint64_t end = tx.pool.impl->file().home_bytes();
   if (__builtin_expect(offset >= tx.pool.first_data && offset < end && n <= end - offset, 1)) return;
   throw error(failure(Code::invalid, tx.pool.impl->file().path(), std::to_string(n) + " bytes that lie outside the pool's data",
@@ -252,7 +256,8 @@ const char* perdure_message(void) { return last_message; }
 const char* perdure_code_name(int code) {
   if (code == PERDURE_ABORTED) return "aborted";
   if (code == PERDURE_AGAIN) return "again";
-  return code >= 0 && code <= PERDURE_TOO_MANY_THREADS ? name(static_cast<Code>(code)).data() : "unknown";  // literals: terminated
+  // literals: terminated
+  return code >= 0 && code <= PERDURE_TOO_MANY_THREADS ? name(static_cast<Code>(code)).data() : "unknown";
 }
 const char* perdure_engine_at(size_t n) {
   const auto all = perdure::engine::registered();
@@ -270,7 +275,8 @@ int perdure_open(const char* path, const perdure_options* given, perdure_pool** 
     // The text that layout_of<T>() makes for a T that states its layout_id.
     ErasedPool::Root root{std::string("0: ") + (o.layout != nullptr ? o.layout : "bytes") + " @0 " + std::to_string(o.root_bytes) + "\n",
                           o.root_bytes, (o.flags & PERDURE_ANY_LAYOUT) != 0};
-    auto pool = std::make_unique<perdure_pool>();  // first: where there is no memory for it, no file is made
+    // first: where there is no memory for it, no file is made
+    auto pool = std::make_unique<perdure_pool>();
     auto opened = ErasedPool::open(path, options, root);
     if (!opened) return fail(opened.status());
     pool->impl = std::move(*opened);

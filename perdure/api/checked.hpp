@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// CheckedContext: a transaction's context whose reads never leave the pool, for walks over data that may be damaged (Pool::check, Pool::checked_view).
+// CheckedContext: a transaction's context whose reads never leave the pool, for walks over data
+// that may be damaged (Pool::check, Pool::checked_view).
 //
-// Every address is looked at before it is read: it must be a word of the data region. A walk that reads more than sound data could ask for, or that goes deeper than
-// sound data could lead, follows damaged pointers in a circle. Each of these ends it with error(corrupt).
+// Every address is looked at before it is read: it must be a word of the data region. A walk that
+// reads more than sound data could ask for, or that goes deeper than sound data could lead, follows
+// damaged pointers in a circle. Each of these ends it with error(corrupt).
 // Thread safety: the transaction's.
 #pragma once
 
@@ -38,7 +40,8 @@ class CheckedContext {
     expect(a, n * 8);
     tx_.read_bytes(to, a, n * 8);
   }
-  /// The next n bytes from `a` on will be read: throws error(corrupt) where they are not all in the data region.
+  /// The next n bytes from `a` on will be read: throws error(corrupt) where they are not all in the
+  /// data region.
   void expect(const void* a, std::uint64_t n) {
     const auto at = reinterpret_cast<std::uintptr_t>(a);
     if (at < home_ || at - home_ > bytes_ || n > bytes_ - (at - home_)) outside(at, n);
@@ -50,8 +53,10 @@ class CheckedContext {
   }
 
  private:
-  static constexpr std::uint64_t reads_per_word = 256;  ///< a B+-tree's audit reads each word some 20 times
-  static constexpr std::uintptr_t deepest = 512 << 10;  ///< bytes of stack below the walk's beginning; balanced trees take less than 50 KiB
+  /// a B+-tree's audit reads each word some 20 times
+  static constexpr std::uint64_t reads_per_word = 256;
+  /// bytes of stack below the walk's beginning; balanced trees take less than 50 KiB
+  static constexpr std::uintptr_t deepest = 512 << 10;
 
   [[noreturn]] void outside(std::uintptr_t at, std::uint64_t n) const {
     wrong("a pointer to " + std::to_string(n) + " bytes at address " + std::to_string(at),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ErasedPool, ErasedTx: a pool that knows neither its engine (any.hpp) nor its root's type. perdure.h is made of it; so may be bindings of
-// other languages.
+// ErasedPool, ErasedTx: a pool that knows neither its engine (any.hpp) nor its root's type.
+// perdure.h is made of it; so may be bindings of other languages.
 //
 // Thread safety and what the calls mean: as Pool's.
 #pragma once
@@ -57,8 +57,8 @@ class ErasedPool {
   }
 
   using Body = void (*)(ErasedTx& tx, void* arg);
-  /// Runs body as Pool::update and view run a lambda: maybe more than once; what it throws rolls back and passes. Returns what
-  /// engine::run does.
+  /// Runs body as Pool::update and view run a lambda: maybe more than once; what it throws rolls
+  /// back and passes. Returns what engine::run does.
   std::uint64_t update(Durability durability, Body body, void* arg) { return run(true, durability, body, arg); }
   void view(Durability durability, Body body, void* arg) {
     const std::uint64_t seen = run(false, durability, body, arg);
@@ -75,7 +75,8 @@ class ErasedPool {
   [[nodiscard]] Status close() { return running_.close(); }
   [[nodiscard]] Stats stats() { return running_.engine->stats(); }
   [[nodiscard]] pool::PoolFile& file() noexcept { return running_.file(); }
-  [[nodiscard]] std::string_view engine_name() const noexcept { return name_; }  ///< the instance's: a terminated literal
+  /// the instance's: a terminated literal
+  [[nodiscard]] std::string_view engine_name() const noexcept { return name_; }
 
  private:
   explicit ErasedPool(detail::Opened opened) : name_(opened.config.instance), running_(std::move(opened)) {}

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// detail::field_names<T>(): the names of an aggregate's fields, in order, as the program's text has them.
+// detail::field_names<T>(): the names of an aggregate's fields, in order, as the program's text has
+// them.
 //
-// C++20 has no reflection, but GCC and clang print a template argument that points to a member of a variable with the member's name.
-// The variable is declared and never defined: no T is constructed, read or stored, so it works on types without constructors and on
-// p<T>. With another compiler, or where the form of that text changes, no name is known (all are empty).
+// C++20 has no reflection, but GCC and clang print a template argument that points to a member of a
+// variable with the member's name. The variable is declared and never defined: no T is constructed,
+// read or stored, so it works on types without constructors and on p<T>. With another compiler, or
+// where the form of that text changes, no name is known (all are empty).
 // Thread safety: pure. Source: the way of Boost.PFR's and reflect-cpp's names.
 #pragma once
 
@@ -41,8 +43,9 @@ consteval auto field_address() {
 #pragma clang diagnostic pop
 #endif
 
-/// The identifier at the end of "... [with auto Address = (& never_defined<T>.NamedObject<T>::value.T::name)]" (GCC) or
-/// "... [Address = &never_defined.value.name]" (clang). Empty where there is none.
+/// The identifier at the end of "... [with auto Address = (&
+/// never_defined<T>.NamedObject<T>::value.T::name)]" (GCC) or "... [Address =
+/// &never_defined.value.name]" (clang). Empty where there is none.
 constexpr std::string_view trailing_name(std::string_view text) {
   while (!text.empty() && (text.back() == ')' || text.back() == ']')) text.remove_suffix(1);
   std::size_t begin = text.size();
@@ -53,7 +56,8 @@ constexpr std::string_view trailing_name(std::string_view text) {
   return text.substr(begin);
 }
 
-/// Its own name, with the template's argument last. It returns no typedef: GCC would explain that after the argument.
+/// Its own name, with the template's argument last. It returns no typedef: GCC would explain that
+/// after the argument.
 template <auto Address>
 constexpr const char* text_with() {
 #if defined(__GNUC__)
@@ -63,7 +67,8 @@ constexpr const char* text_with() {
 #endif
 }
 
-/// The names of T's fields; those of a T with more than max_fields are empty (for_each_field refuses it).
+/// The names of T's fields; those of a T with more than max_fields are empty (for_each_field
+/// refuses it).
 template <aggregate_struct T>
 constexpr auto field_names() {
   constexpr std::size_t n = field_count<T>;

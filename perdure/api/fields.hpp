@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// for_each_field(object, f): the fields of an aggregate, in order, without a macro or a list kept by hand.
+// for_each_field(object, f): the fields of an aggregate, in order, without a macro or a list kept
+// by hand.
 //
-// C++20 has no reflection. The number of initialisers that an aggregate takes is found by trying braces, arrays (which take one
-// initialiser an element) are told apart by nesting a brace, and a structured binding of that many names then yields the fields. None
-// of it reads, copies or constructs a field, so it works on pool bytes and on p<T>, which can't be copied.
-// Thread safety: pure. Source: the way of Boost.PFR and reflect-cpp, cut down to what a pool's root needs.
+// C++20 has no reflection. The number of initialisers that an aggregate takes is found by trying
+// braces, arrays (which take one initialiser an element) are told apart by nesting a brace, and a
+// structured binding of that many names then yields the fields. None of it reads, copies or
+// constructs a field, so it works on pool bytes and on p<T>, which can't be copied.
+// Thread safety: pure. Source: the way of Boost.PFR and reflect-cpp, cut down to what a pool's root
+// needs.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +48,8 @@ consteval bool takes_nested(std::index_sequence<B...>, std::index_sequence<N...>
   return requires { T{any_at<B>{}..., {any_at<N>{}...}, any_at<A>{}...}; };
 }
 
-/// Enough for max_fields fields, of which some are small arrays; bigger arrays are met by asking for std::array.
+/// Enough for max_fields fields, of which some are small arrays; bigger arrays are met by asking
+/// for std::array.
 inline constexpr std::size_t max_initialisers = 96;
 
 template <class T, std::size_t N = 0>
@@ -56,7 +60,8 @@ consteval std::size_t initialisers() {
     return N;
 }
 
-/// How many of T's `total` initialisers the field at initialiser `At` takes: more than one when it is an array.
+/// How many of T's `total` initialisers the field at initialiser `At` takes: more than one when it
+/// is an array.
 template <class T, std::size_t Total, std::size_t At, std::size_t N = 2>
 consteval std::size_t span_at() {
   if constexpr (At + N > Total) {

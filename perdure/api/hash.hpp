@@ -2,10 +2,12 @@
 //
 // hash<K>: the hash of a key that a pool's structures are laid out by.
 //
-// It is part of the pool format: a key hashes to the same value in every build, on every run (std::hash promises neither). Integers,
-// enums and bool by value, widened to 64 bits; floating point by bits, with -0 taken for +0; text and plain structs without padding by
-// their bytes. Anything else specialises perdure::hash<K> and owes the same promise.
-// Thread safety: pure functions. Source: base/checksum.hpp (Murmur3's finaliser for words, NH for bytes).
+// It is part of the pool format: a key hashes to the same value in every build, on every run
+// (std::hash promises neither). Integers, enums and bool by value, widened to 64 bits; floating
+// point by bits, with -0 taken for +0; text and plain structs without padding by their bytes.
+// Anything else specialises perdure::hash<K> and owes the same promise.
+// Thread safety: pure functions. Source: base/checksum.hpp (Murmur3's finaliser for words, NH for
+// bytes).
 #pragma once
 
 #include <bit>
@@ -31,7 +33,8 @@ struct hash {
     } else if constexpr (std::is_same_v<K, double>) {
       return base::mix(std::bit_cast<std::uint64_t>(key == 0 ? 0.0 : key));
     } else if constexpr (std::is_pointer_v<K>) {
-      return base::mix(reinterpret_cast<std::uintptr_t>(key));  // a pool pointer: the view is mapped at its recorded base
+      // a pool pointer: the view is mapped at its recorded base
+      return base::mix(reinterpret_cast<std::uintptr_t>(key));
     } else {
       static_assert(std::has_unique_object_representations_v<K>,
                     "perdure::hash<K>: K has padding or several representations of one value, so its bytes are no hash; "

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// layout_of<T>(): a text that says how T lies in a pool; its fingerprint guards opening, the text itself lets tools read the pool.
+// layout_of<T>(): a text that says how T lies in a pool; its fingerprint guards opening, the text
+// itself lets tools read the pool.
 //
-// One line a field, "index path: type @offset size", nested structs by path; then, for each struct reached through a ptr, its fields
-// with the path's first part "#number":
+// One line a field, "index path: type @offset size", nested structs by path; then, for each struct
+// reached through a ptr, its fields with the path's first part "#number":
 //     0: hash_map<u64,i64,128>/1 @0 64
 //     1.0: u64 @64 8
 //     1.1: ptr<#1> @72 8
 //     #1.0: u32[4] @0 16
-// Types: u8 ... u128, i8 ... i128, f32, f64, bool, char, byte; "enum:u32"; T[n]; {type@offset,...}size for a struct held whole;
-// ptr<T>; a container by its layout_text(); any other type by the `layout_id` that it, or a specialisation of layout_name<T>, states.
+// Types: u8 ... u128, i8 ... i128, f32, f64, bool, char, byte; "enum:u32"; T[n];
+// {type@offset,...}size for a struct held whole; ptr<T>; a container by its layout_text(); any
+// other type by the `layout_id` that it, or a specialisation of layout_name<T>, states.
 //
-// field_names_of<T>(): the names of the fields that this text numbers, in its order, nested structs in braces:
+// field_names_of<T>(): the names of the fields that this text numbers, in its order, nested structs
+// in braces:
 //     accounts,meta{next,link},#1{key,value}
 // The fingerprint leaves them out: a pool without names stays what it is.
 // Thread safety: pure functions; the text is made on every call, the fingerprint from it.
@@ -36,7 +39,9 @@
 namespace perdure {
 
 /// Names a type that isn't yours to change:
-///     template <> struct perdure::layout_name<Their> { static constexpr std::string_view value = "their/1"; };
+///     template <> struct perdure::layout_name<Their> {
+///       static constexpr std::string_view value = "their/1";
+///     };
 template <class T>
 struct layout_name {};
 
@@ -78,10 +83,12 @@ concept opened_by_fields = aggregate_struct<T> && !is_std_array<T> && !says_its_
 
 }  // namespace detail
 
-/// The names of types in one layout text, with the structs that its pointers lead to, numbered as they are met.
+/// The names of types in one layout text, with the structs that its pointers lead to, numbered as
+/// they are met.
 class LayoutNames {
  public:
-  /// The name of a type. `Held`: its bytes are read as a whole (it is inside a p<>), so that its fields are plain.
+  /// The name of a type. `Held`: its bytes are read as a whole (it is inside a p<>), so that its
+  /// fields are plain.
   template <class T, bool Held = false>
   [[nodiscard]] std::string name() {
     if constexpr (std::is_array_v<T>) {
@@ -159,7 +166,8 @@ class LayoutNames {
   template <class T>
   static constexpr bool is_int128 = std::is_same_v<T, __int128> || std::is_same_v<T, unsigned __int128>;
   struct Met {
-    const void* type;  ///< a variable's address, not the function's: linkers may fold equal functions
+    /// a variable's address, not the function's: linkers may fold equal functions
+    const void* type;
     void (*define)(LayoutNames&, std::string&, const std::string&);
   };
   template <class T>
@@ -221,7 +229,8 @@ class LayoutNames {
     names_ += '}';
   }
 
-  /// f(std::type_identity<Field>, offset, name) for each field of T. Only addresses in never-read storage are formed.
+  /// f(std::type_identity<Field>, offset, name) for each field of T. Only addresses in never-read
+  /// storage are formed.
   template <class T, class F>
   static void each_offset(F&& f) {
     union Storage {
@@ -272,7 +281,8 @@ template <class T>
   return detail::root_type<T>().layout;
 }
 
-/// The names of T's fields, in the order of its layout text; empty where the compiler tells none, or T has no fields of its own.
+/// The names of T's fields, in the order of its layout text; empty where the compiler tells none,
+/// or T has no fields of its own.
 template <class T>
 [[nodiscard]] std::string field_names_of() {
   return detail::root_type<T>().field_names;
@@ -288,7 +298,8 @@ template <class T>
   return layout_fingerprint(layout_of<T>());
 }
 
-/// How two layout texts differ, for a message: "field 1.0: the pool has 'u64 @64 8', the program 'i64 @64 8'". Empty when they are equal.
+/// How two layout texts differ, for a message: "field 1.0: the pool has 'u64 @64 8', the program
+/// 'i64 @64 8'". Empty when they are equal.
 [[nodiscard]] inline std::string layout_difference(std::string_view pool, std::string_view program) {
   const auto next = [](std::string_view& text) {
     const std::string_view line = text.substr(0, text.find('\n'));

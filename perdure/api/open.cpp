@@ -43,7 +43,8 @@ Status runs_here(const std::string& path, const Entry& e) {
                  "open it with another engine of its family, as " + std::string(e.family) + "/stm: their pools are the same");
 }
 
-// The candidate by name, or the first of the family (empty: any) that runs on this machine with the isolation asked for, else the first of the family.
+// The candidate by name, or the first of the family (empty: any) that runs on this machine with the
+// isolation asked for, else the first of the family.
 const Entry* choose(std::span<const Entry> all, std::string_view wanted, std::string_view family, Isolation isolation) {
   const Entry *fallback = nullptr, *absent = nullptr;
   for (const auto& c : all) {
@@ -59,7 +60,8 @@ const Entry* choose(std::span<const Entry> all, std::string_view wanted, std::st
     if (c.isolation == isolation) return &c;
     if (fallback == nullptr) fallback = &c;
   }
-  // An instance that isolates serves a caller who does not ask for it; one that does not isolate is chosen only by name or when asked for.
+  // An instance that isolates serves a caller who does not ask for it; one that does not isolate is
+  // chosen only by name or when asked for.
   if (fallback != nullptr && isolation == Isolation::caller) return fallback;
   return absent;  // to be refused with the reason
 }
@@ -91,7 +93,8 @@ Status take_dudetm(const std::string& path, const Options& options, engine::Conf
 
 Result<Opened> open_pool(const std::string& path, const Options& options, std::span<const Entry> candidates, const RootType& root,
                          std::unique_ptr<medium::Medium> medium, bool fresh) {
-  (void)base::thread_slot();  // throws here if there are too many threads, not inside a medium's call
+  // throws here if there are too many threads, not inside a medium's call
+  (void)base::thread_slot();
   Opened opened;
   opened.config.durability = options.durability;
   opened.config.isolation = options.isolation;
@@ -102,7 +105,8 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
     return failure(Code::invalid, path, "Options::log_group " + std::to_string(options.log_group), "2 to 1000, or 0 for the engine's own",
                    "leave it 0; a log without groups is an engine of its own, rewind-1l-nfp-optimized");
   opened.config.log_group = options.log_group;
-  constexpr std::uint32_t least_aliases = 64, most_aliases = 1 << 28;  // 64: what one transaction of the library's own containers may need
+  // 64: what one transaction of the library's own containers may need
+  constexpr std::uint32_t least_aliases = 64, most_aliases = 1 << 28;
   if (options.alias_entries != 0 && (options.alias_entries < least_aliases || options.alias_entries > most_aliases))
     return failure(Code::invalid, path, "Options::alias_entries " + std::to_string(options.alias_entries),
                    "64 to 2^28, or 0 for the engine's own", "leave it 0; a table that is too small for a transaction grows by itself");
@@ -140,12 +144,14 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
     return failure(Code::invalid, path, "Options::shadow_size for engine '" + std::string(e.name) + "'",
                    "an engine that evicts pages: dudetm", "leave it 0, or make the pool with Options::engine dudetm");
   };
-  if (!options.engine.empty() || candidates.size() == 1)  // else the pool that is there says; a new one is refused when it has been made
+  // else the pool that is there says; a new one is refused when it has been made
+  if (!options.engine.empty() || candidates.size() == 1)
     if (Status s = can_page(*chosen); !s.ok()) return s;
   opened.config.instance = chosen->name;
   pool::Identity who = chosen->identity(opened.config);
   who.engine = chosen->family;
-  who.engine_any = true;  // which instances may open an existing pool is decided below, before anything is written
+  // which instances may open an existing pool is decided below, before anything is written
+  who.engine_any = true;
   who.layout = root.layout;
   who.layout_any = root.any_layout;
   who.root_bytes = root.bytes;

@@ -19,52 +19,75 @@ struct Options {
   bool create = true;        ///< make the pool if there is none, or in the place of an empty file
   bool must_create = false;  ///< `exists` if there is one
   bool read_only = false;    ///< view() only; several processes may, while no writer has the pool
-  /// Opens a pool although the fields of its root type have other names (else `incompatible`, with both lists): for a program that has
-  /// renamed fields and changed no types. The pool gets the new names when it is closed in order
+  /// Opens a pool although the fields of its root type have other names (else `incompatible`, with
+  /// both lists): for a program that has renamed fields and changed no types. The pool gets the new
+  /// names when it is closed in order
   bool renamed_fields = false;
 
-  std::uint64_t max_size = std::uint64_t{64} << 30;  ///< creation: the data's upper bound in bytes; address space is kept for it
-  std::uint64_t initial_size = 0;                    ///< creation: data bytes allocated at once; 0: the least. Grows as needed
-  /// Creation: bytes of log, which take blocks of the disk as the log is first written; 0: 64 MiB. A transaction may log half a ring.
+  /// creation: the data's upper bound in bytes; address space is kept for it
+  std::uint64_t max_size = std::uint64_t{64} << 30;
+  /// creation: data bytes allocated at once; 0: the least. Grows as needed
+  std::uint64_t initial_size = 0;
+  /// Creation: bytes of log, which take blocks of the disk as the log is first written; 0: 64 MiB.
+  /// A transaction may log half a ring.
   std::uint64_t log_size = 0;
-  std::uint32_t threads = 4;  ///< creation, `held` order: writers with a ring of their own; more share the last one
+  /// creation, `held` order: writers with a ring of their own; more share the last one
+  std::uint32_t threads = 4;
 
   /// When update() returns, unless the call says otherwise; at creation also the pool's order.
   Durability durability = Durability::durable;
-  Isolation isolation = Isolation::full;  ///< caller: picks the list's instance without isolation, if it has one
-  std::string engine = {};                ///< an instance's name, if the list has several; empty: the pool's own, at creation the first
+  /// caller: picks the list's instance without isolation, if it has one
+  Isolation isolation = Isolation::full;
+  /// an instance's name, if the list has several; empty: the pool's own, at creation the first
+  std::string engine = {};
 
   std::string medium = "auto";      ///< auto, file, dax, emulated (docs/media.md)
   bool direct = true;               ///< file: O_DIRECT logs
   medium::Delays delays = {};       ///< emulated: a paper's slow memory
-  std::uint32_t log_group = 0;      ///< REWIND's batch logs: records that share a fence, 2 to 1000; 0: 8. May differ at each opening
-  std::uint32_t alias_entries = 0;  ///< SoftWrAP: entries of each of its two alias tables, 64 to 2^28; 0: 65536. May differ at each opening
-  std::uint32_t alias_page_bytes = 0;  ///< SoftWrAP: of an object's page there, a power of two from 512 to 2^20; 0: 1024
-  /// SoftWrAP: a transaction that has kept an alias table from being retired for so many milliseconds holds new ones back, and after as many again
-  /// it is aborted at its next call (`busy`). One that makes no call can't be aborted: after as many again the others go on without it, and get
-  /// `busy` where they need a table that it keeps. 0: never
+  /// REWIND's batch logs: records that share a fence, 2 to 1000; 0: 8. May differ at each opening
+  std::uint32_t log_group = 0;
+  /// SoftWrAP: entries of each of its two alias tables, 64 to 2^28; 0: 65536. May differ at each
+  /// opening
+  std::uint32_t alias_entries = 0;
+  /// SoftWrAP: of an object's page there, a power of two from 512 to 2^20; 0: 1024
+  std::uint32_t alias_page_bytes = 0;
+  /// SoftWrAP: a transaction that has kept an alias table from being retired for so many
+  /// milliseconds holds new ones back, and after as many again it is aborted at its next call
+  /// (`busy`). One that makes no call can't be aborted: after as many again the others go on
+  /// without it, and get `busy` where they need a table that it keeps. 0: never
   std::uint32_t long_wrap_ms = 10'000;
-  /// dudetm: so many transactions at most are combined to one log record, of each word the last value; it is written when they are that many, when
-  /// somebody waits, when none has come for some milliseconds, or after about 2.5 s: so `async` promises no less here. 1 to 2^24; 0: not combined
-  /// (with `compress`: 64)
+  /// dudetm: so many transactions at most are combined to one log record, of each word the last
+  /// value; it is written when they are that many, when somebody waits, when none has come for some
+  /// milliseconds, or after about 2.5 s: so `async` promises no less here. 1 to 2^24; 0: not
+  /// combined (with `compress`: 64)
   std::uint32_t persist_group = 0;
-  bool compress = false;           ///< dudetm: combined records are compressed (lz4). dudetm-combined always does
-  std::uint64_t volatile_log = 0;  ///< dudetm: bytes of a thread's volatile log, 4 KiB to 16 GiB, made 2^n; 0: 1 MiB (dudetm-inf: at first)
-  unsigned reproduce_threads = 1;  ///< dudetm: threads that write home from the log. 1: more are refused (`invalid`)
-  /// dudetm: bytes of DRAM that the shadow may take, 16 KiB or more: a pool may be larger than memory. Transactions begin while it takes less; those in
-  /// flight may go beyond. 0: all that was ever changed stays in DRAM
+  /// dudetm: combined records are compressed (lz4). dudetm-combined always does
+  bool compress = false;
+  /// dudetm: bytes of a thread's volatile log, 4 KiB to 16 GiB, made 2^n; 0: 1 MiB (dudetm-inf: at
+  /// first)
+  std::uint64_t volatile_log = 0;
+  /// dudetm: threads that write home from the log. 1: more are refused (`invalid`)
+  unsigned reproduce_threads = 1;
+  /// dudetm: bytes of DRAM that the shadow may take, 16 KiB or more: a pool may be larger than
+  /// memory. Transactions begin while it takes less; those in flight may go beyond. 0: all that was
+  /// ever changed stays in DRAM
   std::uint64_t shadow_size = 0;
-  /// dudetm, where there is a shadow_size. `automatic` goes by what the pool held when it was last closed
+  /// dudetm, where there is a shadow_size. `automatic` goes by what the pool held when it was last
+  /// closed
   ShadowPaging shadow_paging = ShadowPaging::automatic;
-  /// Told how far recovery is when a pool is opened that was not closed in order: at its beginning and its end, and about every 100 ms in between where
-  /// the engine can say (shadow, dudetm). Called by the thread that opens; must not throw. Empty: nobody is told
+  /// Told how far recovery is when a pool is opened that was not closed in order: at its beginning
+  /// and its end, and about every 100 ms in between where the engine can say (shadow, dudetm).
+  /// Called by the thread that opens; must not throw. Empty: nobody is told
   std::function<void(const RecoveryProgress&)> recovery_progress = {};
-  unsigned recovery_threads = 0;  ///< shadow, dudetm: threads that recover, 1 to 8; 0: as many as are worth their start
-  /// any_engine: what each committed transaction does is recorded to this file, addresses and sizes and no contents, for `perdure advise`
-  /// (docs/advise.md). Empty: to the file that the environment's PERDURE_TRACE names, if it does. Other lists of engines refuse it
+  /// shadow, dudetm: threads that recover, 1 to 8; 0: as many as are worth their start
+  unsigned recovery_threads = 0;
+  /// any_engine: what each committed transaction does is recorded to this file, addresses and sizes
+  /// and no contents, for `perdure advise` (docs/advise.md). Empty: to the file that the
+  /// environment's PERDURE_TRACE names, if it does. Other lists of engines refuse it
   std::string trace = {};
   std::uint64_t base = 0;       ///< creation: the view's address; 0: a free one is chosen
-  std::uint64_t uuid_seed = 0;  ///< creation: for tests that must see the same pool at every run; 0: the uuid is random
+  /// creation: for tests that must see the same pool at every run; 0: the uuid is random
+  std::uint64_t uuid_seed = 0;
 };
 
 using Stats = engine::Stats;

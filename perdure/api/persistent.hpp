@@ -2,13 +2,16 @@
 //
 // p<T> and ptr<T>: fields of structs that lie in a pool.
 //
-// Both have the layout of what they hold (T, T*) and nothing that reads or writes it: no copy, no assignment, no conversion, so that
-// neither a plain read nor a plain write of pool data compiles, in any engine (in some engines the bytes under the field are not the
-// transaction's value). They are reached through a transaction: tx(x), tx.read(x), tx.write(x, v). An object that holds them is BUILT
-// in DRAM, each field from its value, and stored whole by tx.make<T>(...). Zero bytes are the default value.
+// Both have the layout of what they hold (T, T*) and nothing that reads or writes it: no copy, no
+// assignment, no conversion, so that neither a plain read nor a plain write of pool data compiles,
+// in any engine (in some engines the bytes under the field are not the transaction's value). They
+// are reached through a transaction: tx(x), tx.read(x), tx.write(x, v). An object that holds them
+// is BUILT in DRAM, each field from its value, and stored whole by tx.make<T>(...). Zero bytes are
+// the default value.
 // Thread safety: none of their own; the transaction's.
 //
-// The deleted members below exist for their names in a compiler's message: it prints the line, and the line says what to write.
+// The deleted members below exist for their names in a compiler's message: it prints the line, and
+// the line says what to write.
 #pragma once
 
 #include <cstddef>
@@ -41,13 +44,17 @@ class p {
   constexpr p(const T& value) noexcept : value_(value) {}  // NOLINT: implicit, so that an aggregate of fields is built from values
 
   p(const p&) = delete;             // a plain copy of pool data: read it with tx(x) or tx.read(x)
-  p& operator=(const p&) = delete;  // a plain write of pool data: write tx(x) = value, inside update()
-  p& operator=(const T&) = delete;  // a plain write of pool data: write tx(x) = value, inside update()
+  // a plain write of pool data: write tx(x) = value, inside update()
+  p& operator=(const p&) = delete;
+  // a plain write of pool data: write tx(x) = value, inside update()
+  p& operator=(const T&) = delete;
   operator T() const = delete;      // a plain read of pool data: read it with tx(x) or tx.read(x)
   template <class U>
-  p& operator+=(const U&) = delete;  // a plain write of pool data: write tx(x) += value, inside update()
+  // a plain write of pool data: write tx(x) += value, inside update()
+  p& operator+=(const U&) = delete;
   template <class U>
-  p& operator-=(const U&) = delete;  // a plain write of pool data: write tx(x) -= value, inside update()
+  // a plain write of pool data: write tx(x) -= value, inside update()
+  p& operator-=(const U&) = delete;
   p& operator++() = delete;          // a plain write of pool data: write ++tx(x), inside update()
   p& operator--() = delete;          // a plain write of pool data: write --tx(x), inside update()
 
@@ -67,13 +74,20 @@ class ptr {
   constexpr ptr(T* value) noexcept : value_(value) {}          // NOLINT: implicit, as p's
   constexpr ptr(std::nullptr_t) noexcept : value_(nullptr) {}  // NOLINT: implicit, as p's
 
-  ptr(const ptr&) = delete;                                   // a plain copy of pool data: read it with tx(x) or tx.read(x)
-  ptr& operator=(const ptr&) = delete;                        // a plain write of pool data: write tx(x) = pointer, inside update()
-  ptr& operator=(T*) = delete;                                // a plain write of pool data: write tx(x) = pointer, inside update()
-  ptr& operator=(std::nullptr_t) = delete;                    // a plain write of pool data: write tx(x) = nullptr, inside update()
-  operator T*() const = delete;                               // a plain read of pool data: read it with tx(x) or tx.read(x)
-  T* operator->() const = delete;                             // a plain dereference of a pool pointer: write tx(x)->field
-  std::add_lvalue_reference_t<T> operator*() const = delete;  // a plain dereference of a pool pointer: write *tx(x)
+  // a plain copy of pool data: read it with tx(x) or tx.read(x)
+  ptr(const ptr&) = delete;
+  // a plain write of pool data: write tx(x) = pointer, inside update()
+  ptr& operator=(const ptr&) = delete;
+  // a plain write of pool data: write tx(x) = pointer, inside update()
+  ptr& operator=(T*) = delete;
+  // a plain write of pool data: write tx(x) = nullptr, inside update()
+  ptr& operator=(std::nullptr_t) = delete;
+  // a plain read of pool data: read it with tx(x) or tx.read(x)
+  operator T*() const = delete;
+  // a plain dereference of a pool pointer: write tx(x)->field
+  T* operator->() const = delete;
+  // a plain dereference of a pool pointer: write *tx(x)
+  std::add_lvalue_reference_t<T> operator*() const = delete;
 
  private:
   friend struct access;

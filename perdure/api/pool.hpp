@@ -2,16 +2,21 @@
 //
 // Pool<Root, Engines>: a pool file open in this process, its root object, and transactions on it.
 //
-// A lambda given to update() or view() may run more than once (on conflict): it should touch nothing outside but its own locals. A throw
-// rolls back and passes on. Nesting is flat. A lambda is compiled for the listed engines only.
-// Thread safety: update, view, stats, checkpoint, durable_id from any thread at once; close and the destructor when nobody else is in.
-// A transaction must not wait for another thread's transaction.
+// A lambda given to update() or view() may run more than once (on conflict): it should touch
+// nothing outside but its own locals. A throw rolls back and passes on. Nesting is flat. A lambda
+// is compiled for the listed engines only.
+// Thread safety: update, view, stats, checkpoint, durable_id from any thread at once; close and the
+// destructor when nobody else is in. A transaction must not wait for another thread's transaction.
 //
-// Errors: each call lists the codes of perdure::error that it throws. Every call on an open pool may
-// also give `poisoned` (the medium failed earlier, or a thread of the pool found no memory), `closed`
+// Errors: each call lists the codes of perdure::error that it throws. Every call on an open pool
+// may
+// also give `poisoned` (the medium failed earlier, or a thread of the pool found no memory),
+// `closed`
 // and, from a thread's first call on, `too_many_threads`. Where the allocator has no memory, calls
-// throw std::bad_alloc, and say what that means; calls that return a Status or a Result for an error
-// of opening give `out_of_memory` for it. Nothing else is thrown, but by the caller's own functions.
+// throw std::bad_alloc, and say what that means; calls that return a Status or a Result for an
+// error
+// of opening give `out_of_memory` for it. Nothing else is thrown, but by the caller's own
+// functions.
 #pragma once
 
 #include <algorithm>
@@ -64,7 +69,8 @@ class Running final : public DurabilitySource {
     const std::uint64_t closed = closed_at();
     return closed != 0 ? closed : engine->durable_id();
   }
-  /// `id` is that of a transaction whose update() has returned. Under `held` it returned durable, though an older one may not be so yet.
+  /// `id` is that of a transaction whose update() has returned. Under `held` it returned durable,
+  /// though an older one may not be so yet.
   [[nodiscard]] bool is_durable(std::uint64_t id) const noexcept override {
     return !inherited() && (engine->held() || durable_now() >= id);
   }
@@ -81,13 +87,15 @@ class Running final : public DurabilitySource {
     if (Status s = base::ensure_thread_slot(); !s.ok()) return s;
     const std::uint64_t last = engine->stats().last_id;
     Status s = engine->close();
-    // What an update that changed nothing was told may be above the last id drawn, where ids are stamps: all of it is durable now.
+    // What an update that changed nothing was told may be above the last id drawn, where ids are
+    // stamps: all of it is durable now.
     if (s.ok()) closed_at_.store(std::max(last, engine->durable_id()), std::memory_order_release);
     return s;
   }
   [[nodiscard]] pool::PoolFile& file() noexcept { return *file_; }
-  /// Whether this is a forked child's copy. Its threads, view and descriptors are the parent's, and another of the parent's threads may
-  /// have held any of its mutexes: nothing of it is touched but state() and why(), and it is never destroyed.
+  /// Whether this is a forked child's copy. Its threads, view and descriptors are the parent's, and
+  /// another of the parent's threads may have held any of its mutexes: nothing of it is touched but
+  /// state() and why(), and it is never destroyed.
   [[nodiscard]] bool inherited() const noexcept { return engine->core().forked(); }
   /// Throws error(closed) in a forked child.
   void must_be_own() const {
@@ -101,7 +109,8 @@ class Running final : public DurabilitySource {
   std::unique_ptr<Engine> engine;
 
  private:
-  [[nodiscard]] std::uint64_t closed_at() const noexcept { return closed_at_.load(std::memory_order_acquire); }  // pairs with close
+  // pairs with close
+  [[nodiscard]] std::uint64_t closed_at() const noexcept { return closed_at_.load(std::memory_order_acquire); }
   std::atomic<std::uint64_t> closed_at_{0};
   Completions completions_;  // last: its thread ends first
 };
@@ -117,9 +126,10 @@ class Pool<Root, engines<Instances...>> {
   static_assert(std::is_trivially_destructible_v<Root>, "perdure::Pool: a root object has no destructor");
 
  public:
-  /// Opens or creates the pool. Throws perdure::error and nothing else: io, busy, corrupt, incompatible, full, read_only, not_found,
-  /// exists, invalid, unsupported, out_of_memory (DRAM or address space), too_many_threads. After it an existing pool is as it was, or
-  /// recovered; a new one has left no file, unless its removal failed, too.
+  /// Opens or creates the pool. Throws perdure::error and nothing else: io, busy, corrupt,
+  /// incompatible, full, read_only, not_found, exists, invalid, unsupported, out_of_memory (DRAM or
+  /// address space), too_many_threads. After it an existing pool is as it was, or recovered; a new
+  /// one has left no file, unless its removal failed, too.
   static Pool open(const std::string& path, const Options& options = {}) { return try_open(path, options).value(); }
   /// open() with the failure as a Status. Throws nothing.
   static Result<Pool> try_open(const std::string& path, const Options& options = {}) { return try_open_on(path, options, nullptr, false); }
@@ -167,14 +177,18 @@ class Pool<Root, engines<Instances...>> {
     }
     return *this;
   }
-  /// Closes in order if close() was not called; what goes wrong then is not told (the next opening recovers). Throws nothing.
+  /// Closes in order if close() was not called; what goes wrong then is not told (the next opening
+  /// recovers). Throws nothing.
   ~Pool() { shut(); }
 
-  /// Runs f(tx, root) as a transaction; returns a receipt with f's value (of a tx(field) its value).
-  /// Throws what f throws. Throws perdure::error, after which nothing has changed: full, too_big, out_of_memory (address space for a pool
-  /// that grows), io (it can't grow), busy (SoftWrAP: Options::long_wrap_ms), read_only, invalid (inside a view). The one exception is
-  /// `poisoned`: the transaction may turn out, when the pool is opened again, to be durable or not. Throws std::bad_alloc where the allocator has no memory:
-  /// nothing has changed, and the pool goes on. Once a transaction has committed its update() throws nothing but `poisoned`.
+  /// Runs f(tx, root) as a transaction; returns a receipt with f's value (of a tx(field) its
+  /// value).
+  /// Throws what f throws. Throws perdure::error, after which nothing has changed: full, too_big,
+  /// out_of_memory (address space for a pool that grows), io (it can't grow), busy (SoftWrAP:
+  /// Options::long_wrap_ms), read_only, invalid (inside a view). The one exception is `poisoned`:
+  /// the transaction may turn out, when the pool is opened again, to be durable or not. Throws
+  /// std::bad_alloc where the allocator has no memory: nothing has changed, and the pool goes on.
+  /// Once a transaction has committed its update() throws nothing but `poisoned`.
   template <class F>
   auto update(F&& f) {
     return update(durability_, std::forward<F>(f));
@@ -204,7 +218,8 @@ class Pool<Root, engines<Instances...>> {
       }
     });
   }
-  /// update() with the perdure::error as a Status; what f throws still passes, as does std::bad_alloc.
+  /// update() with the perdure::error as a Status; what f throws still passes, as does
+  /// std::bad_alloc.
   template <class F>
   auto try_update(F&& f) -> Result<decltype(this->update(std::forward<F>(f)))> {
     try {
@@ -214,9 +229,10 @@ class Pool<Root, engines<Instances...>> {
     }
   }
 
-  /// Runs f(tx, root) as a read-only transaction over one consistent state; returns what f returns. Throws what f throws, perdure::error
-  /// (the header's codes), and std::bad_alloc. A long view can hold up updates, and the views and checkpoints behind them, until it ends: those
-  /// threads are blocked, without using a processor. Keep it short; read a large structure in several
+  /// Runs f(tx, root) as a read-only transaction over one consistent state; returns what f returns.
+  /// Throws what f throws, perdure::error (the header's codes), and std::bad_alloc. A long view can
+  /// hold up updates, and the views and checkpoints behind them, until it ends: those threads are
+  /// blocked, without using a processor. Keep it short; read a large structure in several
   /// views of a bounded number of elements each, or copy what is needed and compute afterwards.
   template <class F>
   auto view(F&& f) {
@@ -251,8 +267,9 @@ class Pool<Root, engines<Instances...>> {
     });
   }
 
-  /// Checkpoints, marks the pool clean, and refuses work from then on. Receipts stay valid. Throws perdure::error when it could not (io, or
-  /// invalid inside a transaction), or std::bad_alloc. After that what was acknowledged is kept: by the destructor, or the next opening's recovery.
+  /// Checkpoints, marks the pool clean, and refuses work from then on. Receipts stay valid. Throws
+  /// perdure::error when it could not (io, or invalid inside a transaction), or std::bad_alloc.
+  /// After that what was acknowledged is kept: by the destructor, or the next opening's recovery.
   CloseReport close() {
     const auto start = std::chrono::steady_clock::now();
     CloseReport report;
@@ -273,15 +290,17 @@ class Pool<Root, engines<Instances...>> {
       return running.engine->stats();
     });
   }
-  /// Every transaction with an id <= this is durable. Throws error(closed) in a forked child, and nothing else.
+  /// Every transaction with an id <= this is durable. Throws error(closed) in a forked child, and
+  /// nothing else.
   [[nodiscard]] std::uint64_t durable_id() {
     return with([](auto& running) {
       running.must_be_own();
       return running.durable_now();
     });
   }
-  /// Brings home up to date and empties the log, beside running transactions. Throws perdure::error (io, invalid inside a transaction,
-  /// busy as update()), and std::bad_alloc: the log is then as it was, or partly empty.
+  /// Brings home up to date and empties the log, beside running transactions. Throws perdure::error
+  /// (io, invalid inside a transaction, busy as update()), and std::bad_alloc: the log is then as
+  /// it was, or partly empty.
   void checkpoint() {
     with([](auto& running) {
       running.must_be_own();
@@ -289,8 +308,9 @@ class Pool<Root, engines<Instances...>> {
       running.checkpoint().or_throw();
     });
   }
-  /// As view(f), over data that may be damaged: no read leaves the pool, whatever its pointers say. Slower: each address is looked at first. Throws error(corrupt) where
-  /// one leads out of the data region, or where pointers lead in a circle.
+  /// As view(f), over data that may be damaged: no read leaves the pool, whatever its pointers say.
+  /// Slower: each address is looked at first. Throws error(corrupt) where one leads out of the data
+  /// region, or where pointers lead in a circle.
   template <class F>
   auto checked_view(F&& f) {
     return view([&](auto& tx, const Root& root) {
@@ -299,8 +319,9 @@ class Pool<Root, engines<Instances...>> {
       return f(checked, root);
     });
   }
-  /// Audits the heap, walks the root's containers, compares: leaks, double use, broken invariants. Whatever the data is, no read leaves the pool. Run it when no
-  /// thread updates. Throws as view(), and std::bad_alloc.
+  /// Audits the heap, walks the root's containers, compares: leaks, double use, broken invariants.
+  /// Whatever the data is, no read leaves the pool. Run it when no thread updates. Throws as
+  /// view(), and std::bad_alloc.
   [[nodiscard]] CheckReport check() {
     const auto* const base = file().view();
     OwnedBlocks owned;
@@ -332,13 +353,15 @@ class Pool<Root, engines<Instances...>> {
     }();
     return all;
   }
-  // Made when the program is loaded: a forked child would wait for ever for another thread that was making it.
+  // Made when the program is loaded: a forked child would wait for ever for another thread that was
+  // making it.
   static inline const Listed& listed_at_load = listed();
   template <std::size_t... I>
   void start(detail::Opened opened, std::index_sequence<I...>) {
     ((index_ == I ? (std::get<I>(running_) = std::make_unique<detail::Running<Instances>>(std::move(opened)), void()) : void()), ...);
   }
-  // Calls f with the instance that this pool runs. One well-predicted comparison an instance listed.
+  // Calls f with the instance that this pool runs. One well-predicted comparison an instance
+  // listed.
   template <std::size_t I = 0, class F>
   decltype(auto) with(F&& f) {
     if constexpr (I + 1 == sizeof...(Instances)) {
@@ -355,7 +378,8 @@ class Pool<Root, engines<Instances...>> {
       throw error(
           failure(Code::invalid, "", std::string(call) + " inside a transaction on the same pool", {}, "leave the transaction first"));
   }
-  // A pool without a transaction has a root of zeros: members with other initial values are stored first.
+  // A pool without a transaction has a root of zeros: members with other initial values are stored
+  // first.
   void first_root() {
     if constexpr (std::is_default_constructible_v<Root>) {
       alignas(Root) std::byte image[sizeof(Root)] = {};
@@ -370,7 +394,8 @@ class Pool<Root, engines<Instances...>> {
     if (std::exchange(root_, nullptr) == nullptr) return;
     const std::uint32_t state = with([](auto& running) { return running.engine->core().state(); });
     if ((state & engine::Core::forked_bit) != 0) {
-      // A forked child's copy. There is nothing here to end, and waiting for its threads would be for ever.
+      // A forked child's copy. There is nothing here to end, and waiting for its threads would be
+      // for ever.
       std::apply([](auto&... one) { ((void)one.release(), ...); }, running_);
       return;
     }

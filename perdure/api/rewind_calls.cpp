@@ -18,7 +18,8 @@ using Context = Running::Engine::Context;
 constexpr unsigned slot_bits = 12, place_bits = 20;
 static_assert(base::max_threads <= 1 << slot_bits);
 
-/// The compositions as open_pool chooses among them: for a new pool the first, Optimized, whose records are in the log one by one.
+/// The compositions as open_pool chooses among them: for a new pool the first, Optimized, whose
+/// records are in the log one by one.
 std::vector<engine::Entry> compositions() {
   std::vector<engine::Entry> all;
   engine::add_entries<rewind_none>(all);
@@ -73,7 +74,8 @@ struct RewindCalls::State {
                           "one in root(), or in an allocated block"));
     return address;
   }
-  /// `f` says whether there was room in the log; makes some, and asks again. Throws error(full) where the disk has none for more of the log.
+  /// `f` says whether there was room in the log; makes some, and asks again. Throws error(full)
+  /// where the disk has none for more of the log.
   template <class F>
   void with_room(Context& context, F&& f) {
     for (int left = 3; !f(); --left) {
@@ -93,7 +95,8 @@ RewindCalls::RewindCalls(const std::string& path, const Options& options, const 
     : state_(std::make_unique<State>(open(path, options, root, std::move(medium)))) {}
 
 RewindCalls::~RewindCalls() {
-  if (state_->running.inherited()) (void)state_.release();  // a forked child's copy is never destroyed
+  // a forked child's copy is never destroyed
+  if (state_->running.inherited()) (void)state_.release();
   // A thread for which there is no number can roll nothing back: the next opening recovers.
   if (state_ == nullptr || state_->running.engine->core().state() != 0 || !base::ensure_thread_slot().ok()) return;
   for (auto& own : state_->threads)
@@ -110,7 +113,8 @@ void* RewindCalls::root_address() const noexcept { return state_->running.file()
 TransactionId RewindCalls::getNextID() {
   State::Own& own = state_->own();
   if (own.idle.empty()) {
-    own.idle.reserve(own.all.size() + 1);  // first: ended() has room for each, and what is in `all` is in `idle` or runs
+    // first: ended() has room for each, and what is in `all` is in `idle` or runs
+    own.idle.reserve(own.all.size() + 1);
     own.all.push_back({std::make_unique<Context>(*state_->running.engine, base::thread_slot()), 0});
     own.idle.push_back(own.all.size() - 1);
   }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tx and ReadTx: what a transaction's lambda is given. Everything here is static: an access is a few inlined instructions.
+// Tx and ReadTx: what a transaction's lambda is given. Everything here is static: an access is a
+// few inlined instructions.
 //
-// tx(field) is a proxy (in update()) or a value (in view()); read/write do the same without a proxy; read_bytes/write_bytes move any
-// number of bytes at any alignment; alloc/free/make/destroy work on the pool's heap and are undone when the transaction is.
-// All of pool memory is accessed in 8-byte words, so under isolation::caller two threads must not work in one word.
+// tx(field) is a proxy (in update()) or a value (in view()); read/write do the same without a
+// proxy; read_bytes/write_bytes move any number of bytes at any alignment; alloc/free/make/destroy
+// work on the pool's heap and are undone when the transaction is. All of pool memory is accessed in
+// 8-byte words, so under isolation::caller two threads must not work in one word.
 // Thread safety: a Tx belongs to the thread and the call it was passed to; keeping it is an error.
 #pragma once
 
@@ -85,8 +87,9 @@ class ReadTx {
     }
   }
 
-  /// Before memory is taken for n bytes of the pool that are about to be read: a transaction over data that may be damaged throws error(corrupt) where `from` and
-  /// n can't be. Every other transaction does nothing.
+  /// Before memory is taken for n bytes of the pool that are about to be read: a transaction over
+  /// data that may be damaged throws error(corrupt) where `from` and n can't be. Every other
+  /// transaction does nothing.
   void expect(const void* from, std::size_t n) {
     if constexpr (requires(Context& c) { c.expect(from, n); }) context_.expect(from, n);
   }
@@ -98,7 +101,8 @@ class ReadTx {
     if constexpr (sizeof(T) == 8 && alignof(T) == 8) {
       const std::uint64_t word = read_word(reinterpret_cast<const std::uint64_t*>(a));
       T value;
-      std::memcpy(static_cast<void*>(&value), &word, 8);  // void*: T may have initialisers, which makes it "non-trivial" to GCC
+      // void*: T may have initialisers, which makes it "non-trivial" to GCC
+      std::memcpy(static_cast<void*>(&value), &word, 8);
       return value;
     } else {
       T value;
@@ -106,7 +110,8 @@ class ReadTx {
       return value;
     }
   }
-  // How it reads does not change while it runs: asked once, so that a compiler can keep it in a register or knows it.
+  // How it reads does not change while it runs: asked once, so that a compiler can keep it in a
+  // register or knows it.
   [[nodiscard]] [[gnu::always_inline]] std::uint64_t read_word(const std::uint64_t* a) {
     return __builtin_expect(direct_, 1) ? *a : context_.read(a);
   }
@@ -188,9 +193,11 @@ class Tx : public ReadTx<Context> {
     if (n > 0) part(at, in, n);
   }
 
-  /// An uninitialised block of at least n bytes, 16-aligned, 64-aligned where n is a multiple of 64. Throws error(full, out_of_memory, io), or std::bad_alloc: update() rolls back.
+  /// An uninitialised block of at least n bytes, 16-aligned, 64-aligned where n is a multiple of
+  /// 64. Throws error(full, out_of_memory, io), or std::bad_alloc: update() rolls back.
   [[nodiscard]] std::byte* alloc(std::size_t n) { return context_.alloc(n); }
-  /// Frees a block that alloc returned, in this transaction or an earlier one. Throws error(invalid) for any other address.
+  /// Frees a block that alloc returned, in this transaction or an earlier one. Throws
+  /// error(invalid) for any other address.
   void free(void* block) { context_.free(block); }
 
   /// Builds a T in DRAM from args (of a tx(field) its value) and stores it whole in a new block.
@@ -199,7 +206,8 @@ class Tx : public ReadTx<Context> {
     static_assert(alignof(T) <= 64, "pool blocks are aligned to 64 bytes at most");
     static_assert(std::is_trivially_destructible_v<T>, "objects in a pool have no destructor: free what they own in a transaction");
     std::byte* const block = alloc(sizeof(T));
-    alignas(alignof(T) < 8 ? 8 : alignof(T)) std::byte image[(sizeof(T) + 7) / 8 * 8] = {};  // padding is zero, never indeterminate
+    // padding is zero, never indeterminate
+    alignas(alignof(T) < 8 ? 8 : alignof(T)) std::byte image[(sizeof(T) + 7) / 8 * 8] = {};
     if constexpr (std::is_aggregate_v<T>)
       ::new (static_cast<void*>(image)) T{detail::value_of(std::forward<Args>(args))...};
     else
@@ -251,10 +259,12 @@ class Ref {
   Ref(const Ref&) = delete;
 
   operator T() && { return load(); }  // NOLINT: that is what a proxy is for
-  operator T() const& = delete;       // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
+  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
+  operator T() const& = delete;
   T operator=(const T& value) && { return put(value); }
   T operator=(Ref&& other) && { return put(other.load()); }
-  T operator=(const Ref&) && = delete;       // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
+  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
+  T operator=(const Ref&) && = delete;
   void operator=(const T&) const& = delete;  // auto x = tx(f) names the field: write tx(f) = value
   // clang-format off
   template <class U> T operator+=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::plus<>()); }
@@ -284,8 +294,8 @@ class Ref {
   }
 
  private:
-  // The field's new value: op of its old one and `u`. Both are converted as the language would do it,
-  // but explicitly: else -Wsign-conversion finds fault with the caller's `x += 1`.
+  // The field's new value: op of its old one and `u`. Both are converted as the language would do
+  // it, but explicitly: else -Wsign-conversion finds fault with the caller's `x += 1`.
   template <class U, class Op>
   T with(const U& u, Op op) const {
     if constexpr (std::is_arithmetic_v<T> && std::is_arithmetic_v<U>) {
@@ -314,14 +324,18 @@ class PtrRef {
   PtrRef(const PtrRef&) = delete;
 
   operator T*() && { return load(); }  // NOLINT: as above
-  operator T*() const& = delete;       // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
+  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
+  operator T*() const& = delete;
   T* operator->() && { return load(); }
-  T* operator->() const& = delete;  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
+  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
+  T* operator->() const& = delete;
   std::add_lvalue_reference_t<T> operator*() && { return *load(); }
-  std::add_lvalue_reference_t<T> operator*() const& = delete;  // auto x = tx(f) names the field: write tx.read(f), or give x its type
+  // auto x = tx(f) names the field: write tx.read(f), or give x its type
+  std::add_lvalue_reference_t<T> operator*() const& = delete;
   T* operator=(T* value) && { return put(value); }
   T* operator=(PtrRef&& other) && { return put(other.load()); }
-  T* operator=(const PtrRef&) && = delete;  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
+  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
+  T* operator=(const PtrRef&) && = delete;
   void operator=(T*) const& = delete;       // auto x = tx(f) names the field: write tx(f) = pointer
 
  private:

@@ -90,7 +90,8 @@ class Over final : public WrapCalls::State {
   pool::PoolFile& file() noexcept override { return running_.file(); }
   void end() override {
     if (running_.engine->core().state() != 0) return;
-    if (all_open() != 0) return;  // other threads' wraps, which nobody may abort for them: as after a crash
+    // other threads' wraps, which nobody may abort for them: as after a crash
+    if (all_open() != 0) return;
     try {
       (void)running_.close();
     } catch (...) {  // the next opening recovers
@@ -156,7 +157,8 @@ WrapCalls::~WrapCalls() {
     (void)state_.release();
     return;
   }
-  // A thread for which there is no number has no wrap, and can close nothing: the next opening recovers.
+  // A thread for which there is no number has no wrap, and can close nothing: the next opening
+  // recovers.
   if (!base::ensure_thread_slot().ok()) return;
   if (state_->depth() != 0) wrapAbort();
   state_->end();

@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SoftWrAP's calls as the paper has them (papers: SoftWrAP, MSST '15, section IV, Algorithms 2 and 3): wrapOpen and wrapClose around an atomic region, wrapLoad
-// and wrapStore for scalars, wrapRead and wrapWrite for objects, pmalloc. For programs that are written, or generated, against the paper; others have pool.update.
+// SoftWrAP's calls as the paper has them (papers: SoftWrAP, MSST '15, section IV, Algorithms 2 and
+// 3): wrapOpen and wrapClose around an atomic region, wrapLoad and wrapStore for scalars, wrapRead
+// and wrapWrite for objects, pmalloc. For programs that are written, or generated, against the
+// paper; others have pool.update.
 //
 //     perdure::paper::SoftWrAP<Root> sw(path);
 //     sw.wrapOpen();
 //     sw.wrapStore(&sw.root().x, 1);
 //     sw.wrapClose();                      // durable
 //
-// The paper's calls name no pool and no thread; here they are a pool's, and a wrap is the calling thread's. Wraps nest, flat: the outermost is the transaction.
-// A scalar smaller than a word is stored with the rest of its word: words, not bytes, are what wraps may not share.
-// Not in the paper: wrapAbort, pfree, and what is thrown. Outside a wrap wrapLoad and wrapRead are a wrap of their own.
+// The paper's calls name no pool and no thread; here they are a pool's, and a wrap is the calling
+// thread's. Wraps nest, flat: the outermost is the transaction. A scalar smaller than a word is
+// stored with the rest of its word: words, not bytes, are what wraps may not share.
+// Not in the paper: wrapAbort, pfree, and what is thrown. Outside a wrap wrapLoad and wrapRead are
+// a wrap of their own.
 // Crash invariants: S1 to S3 (engine/softwrap/softwrap.hpp).
-// Errors: as Pool's, and std::bad_alloc from the constructor, too. A wrap may rely on half of its thread's log bucket, and on half an alias table; one that needs more and finds no more, or to which pmalloc
-// would give memory that is on its way home, is rolled back, and the call throws `busy`: open it again. Whatever a call throws within a wrap but `invalid`: the wrap has been rolled back, and nothing is open.
+// Errors: as Pool's, and std::bad_alloc from the constructor, too. A wrap may rely on half of its
+// thread's log bucket, and on half an alias table; one that needs more and finds no more, or to
+// which pmalloc would give memory that is on its way home, is rolled back, and the call throws
+// `busy`: open it again. Whatever a call throws within a wrap but `invalid`: the wrap has been
+// rolled back, and nothing is open.
 // Thread safety: every call from any thread. Isolation is the caller's (section IV-D).
 #pragma once
 
@@ -34,7 +41,8 @@ class WrapCalls {
  public:
   WrapCalls(const WrapCalls&) = delete;
   WrapCalls& operator=(const WrapCalls&) = delete;
-  /// Aborts what is open, and closes in order. What goes wrong then is not told: the next opening recovers.
+  /// Aborts what is open, and closes in order. What goes wrong then is not told: the next opening
+  /// recovers.
   ~WrapCalls();
 
   void wrapOpen();
@@ -80,15 +88,15 @@ class WrapCalls {
   std::unique_ptr<State> state_;
 };
 
-/// One pool with a root of type Root: a plain struct, with a `layout_id` that names its layout. What it has in home may be older than what wraps have closed:
-/// read it by wrapLoad and wrapRead.
+/// One pool with a root of type Root: a plain struct, with a `layout_id` that names its layout.
+/// What it has in home may be older than what wraps have closed: read it by wrapLoad and wrapRead.
 template <class Root>
 class SoftWrAP : public WrapCalls {
   static_assert(plain_value<Root>, "perdure::paper::SoftWrAP: a root is a plain struct");
 
  public:
-  /// Opens, and recovers, or creates. `options.engine`: "softwrap" (global aliasing), which a new pool has unless told, or "softwrap-local". `medium`: a new pool
-  /// on it (tests).
+  /// Opens, and recovers, or creates. `options.engine`: "softwrap" (global aliasing), which a new
+  /// pool has unless told, or "softwrap-local". `medium`: a new pool on it (tests).
   explicit SoftWrAP(const std::string& path, const Options& options = {}, std::unique_ptr<medium::Medium> medium = nullptr)
       : WrapCalls(path, options, detail::root_type<Root>(), std::move(medium)) {}
   [[nodiscard]] Root& root() const noexcept { return *static_cast<Root*>(root_address()); }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Fold: the checksum that a log record gathers store by store, and hash_bytes over it for small structs.
+// Fold: the checksum that a log record gathers store by store, and hash_bytes over it for small
+// structs.
 //
-// Construction: NH, the inner hash of UMAC (Black, Halevi, Krawczyk, Krovetz, Rogaway, "UMAC: Fast and Secure Message Authentication",
-// CRYPTO '99): the sum over pairs of words of (m1 + k1) * (m2 + k2), here with 64 x 64 -> 128-bit products summed modulo 2^128. The
-// keys are Weyl sequences (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014) started from the seed,
-// and the sum is finished with MurmurHash3's 64-bit mixer (Appleby). One multiplication a pair and no chain between pairs but an
-// addition: a store inside a transaction does not wait for it. It finds accidents, not adversaries.
+// Construction: NH, the inner hash of UMAC (Black, Halevi, Krawczyk, Krovetz, Rogaway, "UMAC: Fast
+// and Secure Message Authentication", CRYPTO '99): the sum over pairs of words of (m1 + k1) * (m2 +
+// k2), here with 64 x 64 -> 128-bit products summed modulo 2^128. The keys are Weyl sequences
+// (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014) started from
+// the seed, and the sum is finished with MurmurHash3's 64-bit mixer (Appleby). One multiplication a
+// pair and no chain between pairs but an addition: a store inside a transaction does not wait for
+// it. It finds accidents, not adversaries.
 // Thread safety: values.
 #pragma once
 
@@ -16,7 +19,8 @@
 
 namespace perdure::base {
 
-/// MurmurHash3's finaliser: a bijection of 64-bit words in which every input bit moves every output bit.
+/// MurmurHash3's finaliser: a bijection of 64-bit words in which every input bit moves every output
+/// bit.
 [[nodiscard]] constexpr std::uint64_t mix(std::uint64_t x) noexcept {
   x = (x ^ (x >> 33)) * 0xff51afd7ed558ccdULL;
   x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53ULL;
@@ -31,7 +35,8 @@ class Fold {
   constexpr void add(std::uint64_t a, std::uint64_t b) noexcept {
     const unsigned __int128 product = static_cast<unsigned __int128>(a + k1_) * (b + k2_);
     low_ += static_cast<std::uint64_t>(product);
-    high_ += static_cast<std::uint64_t>(product >> 64) ^ k1_;  // two 64-bit sums: no carry chain on the hot path
+    // two 64-bit sums: no carry chain on the hot path
+    high_ += static_cast<std::uint64_t>(product >> 64) ^ k1_;
     k1_ += weyl1;
     k2_ += weyl2;
   }

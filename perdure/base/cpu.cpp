@@ -77,7 +77,8 @@ const CpuFeatures& cpu_features() noexcept {
   return found;
 }
 namespace {
-[[maybe_unused]] const CpuFeatures& at_load = cpu_features();  // a forked child would wait for ever for another thread that was looking
+// a forked child would wait for ever for another thread that was looking
+[[maybe_unused]] const CpuFeatures& at_load = cpu_features();
 }
 
 std::string_view name(FlushInstruction i) noexcept {

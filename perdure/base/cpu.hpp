@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What this processor can do, found once at run time, and the three things Perdure asks of it directly: write lines back, store
-// lines past the cache, and wait for both.
+// What this processor can do, found once at run time, and the three things Perdure asks of it
+// directly: write lines back, store lines past the cache, and wait for both.
 //
-// The instructions are chosen with target attributes, never with -march: one binary runs everywhere and uses the best there is.
-// Thread safety: all calls may be made from any thread; the answers never change. Durability is medium/'s business, not this file's:
-// a written-back or streamed line is on its way, and only store_fence() of the same thread waits for it (Intel SDM vol. 2, CLWB,
-// MOVNTDQ, SFENCE).
+// The instructions are chosen with target attributes, never with -march: one binary runs everywhere
+// and uses the best there is.
+// Thread safety: all calls may be made from any thread; the answers never change. Durability is
+// medium/'s business, not this file's: a written-back or streamed line is on its way, and only
+// store_fence() of the same thread waits for it (Intel SDM vol. 2, CLWB, MOVNTDQ, SFENCE).
 #pragma once
 
 #include <cstddef>
@@ -37,11 +38,13 @@ enum class FlushInstruction : std::uint8_t { none, clflush, clflushopt, clwb };
 enum class StreamInstruction : std::uint8_t { sse2, avx2, avx512 };
 
 [[nodiscard]] std::string_view name(FlushInstruction) noexcept;   // "none", "clflush", ...
-[[nodiscard]] std::string_view name(StreamInstruction) noexcept;  // "movntdq 16", "movntdq 32", "movntdq 64"
+// "movntdq 16", "movntdq 32", "movntdq 64"
+[[nodiscard]] std::string_view name(StreamInstruction) noexcept;
 [[nodiscard]] bool supported(FlushInstruction) noexcept;
 [[nodiscard]] bool supported(StreamInstruction) noexcept;
 [[nodiscard]] FlushInstruction best_flush() noexcept;    // clwb, else clflushopt, else clflush
-[[nodiscard]] StreamInstruction best_stream() noexcept;  // the widest: one 64-byte store fills a line at once
+// the widest: one 64-byte store fills a line at once
+[[nodiscard]] StreamInstruction best_stream() noexcept;
 
 /// Starts the write-back of `lines` lines from the line that holds `first`.
 using FlushLines = void (*)(const void* first, std::size_t lines) noexcept;
@@ -52,8 +55,9 @@ using StreamLines = void (*)(void* to, const void* from, std::size_t bytes) noex
 [[nodiscard]] FlushLines flush_lines(FlushInstruction instruction) noexcept;
 [[nodiscard]] StreamLines stream_lines(StreamInstruction instruction) noexcept;
 
-/// Waits until this thread's earlier write-backs and streamed lines have been accepted by the memory. Not in a hardware transaction: it may yet abort,
-/// and its stores are nowhere before it has ended, so it is left.
+/// Waits until this thread's earlier write-backs and streamed lines have been accepted by the
+/// memory. Not in a hardware transaction: it may yet abort, and its stores are nowhere before it
+/// has ended, so it is left.
 inline void store_fence() noexcept {
   rtm::leave();
   _mm_sfence();

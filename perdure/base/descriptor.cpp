@@ -40,7 +40,8 @@ class Occupied {
   ~Occupied() {
     const int err = errno;
     for (int i = 0; i < count_; ++i) {
-      // Another thread may have put a file of its own there by dup2(): that one is not ours to close.
+      // Another thread may have put a file of its own there by dup2(): that one is not ours to
+      // close.
       if (const int flags = ::fcntl(held_[i], F_GETFL); flags >= 0 && (flags & O_PATH) != 0) ::close(held_[i]);
     }
     errno = err;
@@ -53,7 +54,8 @@ class Occupied {
   int count_ = 0;
 };
 
-// Moves a descriptor that is low after all, because nothing could be put there, to a number of our own.
+// Moves a descriptor that is low after all, because nothing could be put there, to a number of our
+// own.
 int moved_up(int fd) noexcept {
   if (fd < 0 || fd >= first_own) return fd;
   const int high = ::fcntl(fd, F_DUPFD_CLOEXEC, first_own), err = errno;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Annotations for pmemcheck, the valgrind tool that watches stores, flushes and fences to persistent memory. They are emitted if
-// PERDURE_PMEMCHECK is 1 (the CMake option of that name), which needs a header that Debian does not have; else they are nothing. Outside
-// valgrind each costs a few instructions.
+// Annotations for pmemcheck, the valgrind tool that watches stores, flushes and fences to
+// persistent memory. They are emitted if PERDURE_PMEMCHECK is 1 (the CMake option of that name),
+// which needs a header that Debian does not have; else they are nothing. Outside valgrind each
+// costs a few instructions.
 // A non-temporal store is annotated as stored and flushed, as libpmem does.
 // Source: the client requests of pmemcheck's manual (pmem/valgrind). Thread safety: any thread.
 #pragma once

@@ -9,7 +9,8 @@
 namespace perdure::base::rtm {
 namespace {
 
-// cpuid may name the instructions where microcode or the operating system (TSX_CTRL) makes every transaction abort.
+// cpuid may name the instructions where microcode or the operating system (TSX_CTRL) makes every
+// transaction abort.
 bool one_commits() noexcept {
   [[maybe_unused]] alignas(64) volatile std::uint64_t word = 0;
   for (int tries = 0; tries < 1000; ++tries) {
@@ -17,7 +18,8 @@ bool one_commits() noexcept {
     unsigned processor;
     word = word + 1;
     asm volatile("mfence" : : : "memory");  // as tm/stamps.hpp has it
-    word = __rdtscp(&processor);            // under a hypervisor it may leave the guest, and so the transaction
+    // under a hypervisor it may leave the guest, and so the transaction
+    word = __rdtscp(&processor);
     end();
     return true;
   }
@@ -48,9 +50,11 @@ const Status& support() {
   return found;
 }
 namespace {
-[[maybe_unused]] const Status& at_load = support();  // a forked child would wait for ever for another thread that was looking
+// a forked child would wait for ever for another thread that was looking
+[[maybe_unused]] const Status& at_load = support();
 }
 
-void use() noexcept { detail::in_use.store(true, std::memory_order_relaxed); }  // by the thread that opens: others come after
+// by the thread that opens: others come after
+void use() noexcept { detail::in_use.store(true, std::memory_order_relaxed); }
 
 }  // namespace perdure::base::rtm

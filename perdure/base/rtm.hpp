@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Restricted transactional memory (Intel TSX): its four instructions, and whether this processor runs them. Intel SDM vol. 1, chapter 16; vol. 2, XBEGIN,
-// XABORT, XEND, XTEST.
+// Restricted transactional memory (Intel TSX): its four instructions, and whether this processor
+// runs them. Intel SDM vol. 1, chapter 16; vol. 2, XBEGIN, XABORT, XEND, XTEST.
 //
-// The instructions are written as bytes: one binary runs everywhere, and no file needs -mrtm. An abort goes back to begin(), which then returns the cause:
-// memory and registers are as they were there, the stack too. So the frame that began may have returned: what was written over it is undone.
+// The instructions are written as bytes: one binary runs everywhere, and no file needs -mrtm. An
+// abort goes back to begin(), which then returns the cause: memory and registers are as they were
+// there, the stack too. So the frame that began may have returned: what was written over it is
+// undone.
 // Thread safety: all calls; a hardware transaction is its thread's.
 #pragma once
 
@@ -23,16 +25,20 @@ inline constexpr unsigned by_abort = 1U << 0, may_succeed = 1U << 1, by_conflict
 /// Codes of abort().
 inline constexpr std::uint8_t lock_is_held = 1, not_here = 2;
 
-// To the compiler an instruction that gives one of several values of eax: all else is the same each time that it goes on from here.
+// To the compiler an instruction that gives one of several values of eax: all else is the same each
+// time that it goes on from here.
 [[nodiscard]] [[gnu::always_inline]] inline unsigned begin() noexcept {
   unsigned status = started;
-  asm volatile(".byte 0xc7, 0xf8, 0, 0, 0, 0" : "+a"(status) : : "memory");  // XBEGIN, aborts come to the next instruction
+  // XBEGIN, aborts come to the next instruction
+  asm volatile(".byte 0xc7, 0xf8, 0, 0, 0, 0" : "+a"(status) : : "memory");
   return status;
 }
-[[gnu::always_inline]] inline void end() noexcept { asm volatile(".byte 0x0f, 0x01, 0xd5" : : : "memory"); }  // XEND
+// XEND
+[[gnu::always_inline]] inline void end() noexcept { asm volatile(".byte 0x0f, 0x01, 0xd5" : : : "memory"); }
 template <std::uint8_t Code>
 [[gnu::always_inline]] inline void abort() noexcept {
-  asm volatile(".byte 0xc6, 0xf8, %c0" : : "i"(Code) : "memory");  // XABORT; outside a transaction it does nothing
+  // XABORT; outside a transaction it does nothing
+  asm volatile(".byte 0xc6, 0xf8, %c0" : : "i"(Code) : "memory");
 }
 /// Only where support() is ok: elsewhere there is no such instruction.
 [[nodiscard]] [[gnu::always_inline]] inline bool inside() noexcept {
@@ -41,8 +47,9 @@ template <std::uint8_t Code>
   return yes;
 }
 
-/// Ok where hardware transactions can be used: the processor has them, one has committed, and its time-stamp counter is invariant, which orders them
-/// (tm/stamps.hpp). Else `unsupported`, with what was found. Looked at once.
+/// Ok where hardware transactions can be used: the processor has them, one has committed, and its
+/// time-stamp counter is invariant, which orders them (tm/stamps.hpp). Else `unsupported`, with
+/// what was found. Looked at once.
 [[nodiscard]] const Status& support();
 
 namespace detail {
@@ -51,7 +58,8 @@ extern std::atomic<bool> in_use;  // written before the process's first hardware
 /// Before the first hardware transaction of a pool.
 void use() noexcept;
 
-/// Aborts the hardware transaction that the caller may be in: for what no abort can undo, as a fence after which others are told that bytes are durable.
+/// Aborts the hardware transaction that the caller may be in: for what no abort can undo, as a
+/// fence after which others are told that bytes are durable.
 [[gnu::always_inline]] inline void leave() noexcept {
   if (__builtin_expect(detail::in_use.load(std::memory_order_relaxed), 0))
     if (inside()) abort<not_here>();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // SizeLimitIsAnError: while one lives, a call of its thread that would make a file longer than the
-// process's limit (RLIMIT_FSIZE, `ulimit -f`) fails with EFBIG and no more. Without it the kernel sends
-// SIGXFSZ too, which ends a process that does not expect it. The kernel sends it to the thread that
-// makes the call, so blocking it there and taking it away is enough: no handler is changed, and a
-// signal that was pending before stays.
+// process's limit (RLIMIT_FSIZE, `ulimit -f`) fails with EFBIG and no more. Without it the kernel
+// sends SIGXFSZ too, which ends a process that does not expect it. The kernel sends it to the
+// thread that makes the call, so blocking it there and taking it away is enough: no handler is
+// changed, and a signal that was pending before stays.
 // Thread safety: one per thread's scope; it is about its own thread alone.
 #pragma once
 

@@ -48,7 +48,8 @@ const Status::Detail& Status::spare(Code code) noexcept {
   return (*all)[static_cast<std::size_t>(code)];
 }
 
-[[maybe_unused]] static const Status made_early = Status::without_memory(Code::io);  // the spare ones, while there is memory
+// the spare ones, while there is memory
+[[maybe_unused]] static const Status made_early = Status::without_memory(Code::io);
 
 Status Status::without_memory(Code code) noexcept {
   Status s;

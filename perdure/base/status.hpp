@@ -2,8 +2,9 @@
 //
 // Status, Result<T> and error: how Perdure reports what the world does.
 //
-// A failure names the file, what was found, what was expected and what to do next. Calls named try_... return Status or
-// Result<T>; their plain twins throw perdure::error, which carries the same code and text. Programming errors assert.
+// A failure names the file, what was found, what was expected and what to do next. Calls named
+// try_... return Status or Result<T>; their plain twins throw perdure::error, which carries the
+// same code and text. Programming errors assert.
 // Thread safety: values; distinct objects may be used from distinct threads.
 #pragma once
 
@@ -18,15 +19,19 @@
 
 namespace perdure {
 
-/// What went wrong, coarse enough to switch on. The values are part of the C interface (perdure.h) and never change.
-/// This is the one list: a new code is appended with the next number, in the order in which codes come into the library, here, in
-/// name() and in perdure_code (the test capi_codes_test compares the three). A number is never used again.
+/// What went wrong, coarse enough to switch on. The values are part of the C interface (perdure.h)
+/// and never change.
+/// This is the one list: a new code is appended with the next number, in the order in which codes
+/// come into the library, here, in name() and in perdure_code (the test capi_codes_test compares
+/// the three). A number is never used again.
 enum class Code : std::uint8_t {
   ok = 0,
   io = 1,                ///< the operating system or the medium failed (errno text in the message)
   busy = 2,              ///< somebody else has the pool open, or what is asked for; try again
   corrupt = 3,           ///< bytes that were durable no longer check; nothing was changed
-  incompatible = 4,      ///< not a pool, newer version or feature, other layout, engine, endianness, or its address is taken
+  /// not a pool, newer version or feature, other layout, engine, endianness, or its address is
+  /// taken
+  incompatible = 4,
   full = 5,              ///< no room: heap, max_size, or disk; the transaction was rolled back
   too_big = 6,           ///< a transaction that can't ever fit its log; rolled back
   read_only = 7,         ///< a change was asked of something open for reading only
@@ -37,14 +42,15 @@ enum class Code : std::uint8_t {
   exists = 12,           ///< asked to create what is there already
   closed = 13,           ///< the pool was closed, or this handle was carried through fork()
   out_of_memory = 14,    ///< DRAM ran out
-  too_many_threads = 15  ///< more threads use the library at once than it has room for, or the system starts none
+  /// more threads use the library at once than it has room for, or the system starts none
+  too_many_threads = 15
 };
 
 /// "io", "busy", ...
 [[nodiscard]] std::string_view name(Code code) noexcept;
 
-/// Success, or a code and a message. Moving and testing success cost a pointer. No operation throws: where there is no memory for the
-/// message, the code remains, with a message that says so.
+/// Success, or a code and a message. Moving and testing success cost a pointer. No operation
+/// throws: where there is no memory for the message, the code remains, with a message that says so.
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
@@ -81,10 +87,12 @@ class [[nodiscard]] Status {
 [[nodiscard]] Status failure(Code code, std::string_view file, std::string_view found, std::string_view expected = {},
                              std::string_view advice = {}) noexcept;
 
-/// A failed system call: "FILE: CALL failed: strerror(err); do Z", code `io` (ENOSPC/EDQUOT: full, ENOENT: not_found, ENOMEM: out_of_memory).
+/// A failed system call: "FILE: CALL failed: strerror(err); do Z", code `io` (ENOSPC/EDQUOT: full,
+/// ENOENT: not_found, ENOMEM: out_of_memory).
 [[nodiscard]] Status system_failure(std::string_view file, std::string_view call, int err, std::string_view advice = {}) noexcept;
 
-/// What open(), update() and their like throw. Making and copying one does not throw: it throws nothing else in its place.
+/// What open(), update() and their like throw. Making and copying one does not throw: it throws
+/// nothing else in its place.
 class error : public std::exception {
  public:
   explicit error(Status status) noexcept : status_(std::move(status)) {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whether this is a build with ThreadSanitizer, which knows neither membarrier nor hardware transactions.
+// Whether this is a build with ThreadSanitizer, which knows neither membarrier nor hardware
+// transactions.
 #pragma once
 
 namespace perdure::base {

@@ -27,17 +27,18 @@ void give_back(int slot) noexcept {
   // What this thread wrote back is durable before the slot's next owner counts fences
   // (MARK-5, medium/line_marks.hpp).
   store_fence();
-  owners[static_cast<std::size_t>(slot)].store(0, std::memory_order_release);  // pairs with the acquire in take_thread_slot
+  // pairs with the acquire in take_thread_slot
+  owners[static_cast<std::size_t>(slot)].store(0, std::memory_order_release);
 }
 
-// A thread gives its number back when it ends, by the destructor of a key's value: the C library runs
-// those after the destructors of all thread_local objects. Destructors of other keys may use a pool
-// after ours has run. Then the value is set again, and the C library makes another round, of 4 in all.
-// A number that is taken after the last one is found by its owner's death (find_slot).
+// A thread gives its number back when it ends, by the destructor of a key's value: the C library
+// runs those after the destructors of all thread_local objects. Destructors of other keys may use a
+// pool after ours has run. Then the value is set again, and the C library makes another round, of 4
+// in all. A number that is taken after the last one is found by its owner's death (find_slot).
 void at_thread_end(void* slot) { give_back(static_cast<int>(reinterpret_cast<std::intptr_t>(slot)) - 1); }
-// Where the process has no key left (PTHREAD_KEYS_MAX), all numbers come back by the search for dead
-// owners, and the next thread that takes one tries again to make a key. Two threads may both make one:
-// no static local, for which a forked child could wait for ever.
+// Where the process has no key left (PTHREAD_KEYS_MAX), all numbers come back by the search for
+// dead owners, and the next thread that takes one tries again to make a key. Two threads may both
+// make one: no static local, for which a forked child could wait for ever.
 constinit std::atomic<std::uint64_t> end_key{0};  // the key + 1; 0: none
 bool find_end_key(pthread_key_t& key) noexcept {
   // acquire pairs with the release below: the key is made
@@ -54,7 +55,8 @@ bool find_end_key(pthread_key_t& key) noexcept {
 }
 
 void in_child() {
-  generation.fetch_add(1, std::memory_order_relaxed);  // the child has one thread: nobody to pair with
+  // the child has one thread: nobody to pair with
+  generation.fetch_add(1, std::memory_order_relaxed);
   // The parent's other threads are not here; this one has a new id.
   for (int i = 0; i < max_threads; ++i)
     owners[static_cast<std::size_t>(i)].store(i == detail::slot_of_this_thread ? this_thread() : 0, std::memory_order_relaxed);

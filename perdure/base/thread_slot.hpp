@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A small dense number for the calling thread, for per-thread rows of counters, rings and transaction contexts.
+// A small dense number for the calling thread, for per-thread rows of counters, rings and
+// transaction contexts.
 //
-// A number is taken at a thread's first call and given back when it ends; two live threads never share one. Thread safety: all
-// calls may be made from any thread. The thread_local is constinit and its guard a second variable: a thread_local with a
-// constructor costs an initialisation test at every access (measured: up to 8 times the access).
+// A number is taken at a thread's first call and given back when it ends; two live threads never
+// share one. Thread safety: all calls may be made from any thread. The thread_local is constinit
+// and its guard a second variable: a thread_local with a constructor costs an initialisation test
+// at every access (measured: up to 8 times the access).
 //
 // A pool's own threads take no numbers from the program's: they have reserved ones, above those,
 // the same in every pool. That works because such a thread works for one pool, and a table with an
@@ -39,8 +41,8 @@ int take_thread_slot();  // throws perdure::error (too_many_threads) when max_th
   return __builtin_expect(slot >= 0, 1) ? slot : detail::take_thread_slot();
 }
 
-/// Takes a number for the calling thread, if it has none, or says why there is none: before calls that
-/// can't fail, such as a medium's, ask for it.
+/// Takes a number for the calling thread, if it has none, or says why there is none: before calls
+/// that can't fail, such as a medium's, ask for it.
 [[nodiscard]] Status ensure_thread_slot() noexcept;
 
 /// While it lives, the calling thread has the reserved number `slot`; after it, what it had before.
@@ -60,12 +62,13 @@ class ReservedSlot {
 /// of the library that has run the program's code. Precondition: it is in no transaction.
 void give_back_thread_slot() noexcept;
 
-/// Counts how many times this process is a fork of the one that loaded the library (0, 1, ...): a handle remembers it, and a
-/// forked child's copy of a handle is refused.
+/// Counts how many times this process is a fork of the one that loaded the library (0, 1, ...): a
+/// handle remembers it, and a forked child's copy of a handle is refused.
 [[nodiscard]] std::uint32_t fork_generation() noexcept;
 
-/// The process that made the object of which this is a member: a forked child's copy is its parent's, and the child must not use what
-/// the object stands for. A copy or move of the object keeps the owner.
+/// The process that made the object of which this is a member: a forked child's copy is its
+/// parent's, and the child must not use what the object stands for. A copy or move of the object
+/// keeps the owner.
 class Owner {
  public:
   [[nodiscard]] bool is_parent() const noexcept { return generation_ != fork_generation(); }

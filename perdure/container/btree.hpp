@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// btree<K, V, Capacity>: the B+-tree under map: descent, insertion with splits, removal with merging and borrowing.
+// btree<K, V, Capacity>: the B+-tree under map: descent, insertion with splits, removal with
+// merging and borrowing.
 //
-// What a change logs is what it is: an insertion stores key, value, order word and a counter (4 words), a removal order word and counter;
-// a split stores the new half, and two words of the old. Sorted nodes would log half a node a change. A split at the right edge leaves
-// the full node full, so that ascending loads fill nodes. A node below a third is merged with a neighbour of the same parent, or, where
-// both don't fit into 7/8 of a node, evened out with it.
-// Thread safety: the transaction's. Invariants: T1 all leaves are at depth height_; T2 no leaf is empty and every inner node has a key;
-// T3 keys are in the bounds that their ancestors' keys set (btree_node.hpp); T4 the leaves are linked in order; T5 an inner node owns its
-// keys: a text key is a copy, the shortest that parts its neighbours. Zero bytes are an empty tree.
+// What a change logs is what it is: an insertion stores key, value, order word and a counter (4
+// words), a removal order word and counter; a split stores the new half, and two words of the old.
+// Sorted nodes would log half a node a change. A split at the right edge leaves the full node full,
+// so that ascending loads fill nodes. A node below a third is merged with a neighbour of the same
+// parent, or, where both don't fit into 7/8 of a node, evened out with it.
+// Thread safety: the transaction's. Invariants: T1 all leaves are at depth height_; T2 no leaf is
+// empty and every inner node has a key;
+// T3 keys are in the bounds that their ancestors' keys set (btree_node.hpp); T4 the leaves are
+// linked in order; T5 an inner node owns its keys: a text key is a copy, the shortest that parts
+// its neighbours. Zero bytes are an empty tree.
 // Source: Bayer, Unterauer, "Prefix B-Trees" (TODS 1977) for T5; slot_order.hpp for the nodes.
 #pragma once
 
@@ -92,8 +96,8 @@ class btree {
   }
   template <class Tx>
   static void next(Tx& tx, Place& place) {
-    // Only `at` is written within a leaf: a cursor of an update lies in memory, and a copy of all of a
-    // place that was just written in part cost 12 ns per step.
+    // Only `at` is written within a leaf: a cursor of an update lies in memory, and a copy of all
+    // of a place that was just written in part cost 12 ns per step.
     if (++place.at >= place.order.count()) place = settled(tx, place);
   }
 
@@ -239,7 +243,8 @@ class btree {
     Node* next = tx.read(leaf->link);
     const bool appending = at == Capacity && next == nullptr;
     const bool goes_left = !appending && at <= Capacity / 2;
-    const unsigned cut = appending ? Capacity : goes_left ? Capacity / 2 : Capacity / 2 + 1;  // so many of the old stay
+    // so many of the old stay
+    const unsigned cut = appending ? Capacity : goes_left ? Capacity / 2 : Capacity / 2 + 1;
     RawKey keys[Capacity];
     RawValue values[Capacity];
     unsigned n = 0;
@@ -262,7 +267,8 @@ class btree {
     insert_above(tx, path, separator, right, appending);
   }
 
-  /// Puts `right` behind `separator` beside the child that the path took at its end; splits upwards as needed.
+  /// Puts `right` behind `separator` beside the child that the path took at its end; splits upwards
+  /// as needed.
   template <class Tx>
   void insert_above(Tx& tx, Step* path, RawKey separator, Node* right, bool appending) {
     for (std::uint64_t depth = tx.read(height_) - 1; depth > 0; --depth) {
@@ -275,7 +281,8 @@ class btree {
         order.store(tx, node->order, old);
         return;
       }
-      // Of Capacity + 1 entries, the new one among them at `at`, `cut` stay, one goes up, the rest go right.
+      // Of Capacity + 1 entries, the new one among them at `at`, `cut` stay, one goes up, the rest
+      // go right.
       const unsigned cut = appending ? Capacity - 1 : (Capacity + 1) / 2;
       RawKey keys[Capacity + 1];
       Node* children[Capacity + 1];
@@ -306,7 +313,8 @@ class btree {
       Node* parent = path[depth - 1].node;
       const Order parent_old = tx.read(parent->order);
       Order parent_order = parent_old;
-      const unsigned i = std::min(path[depth - 1].at, parent_old.count() - 1);  // key i stands between the two
+      // key i stands between the two
+      const unsigned i = std::min(path[depth - 1].at, parent_old.count() - 1);
       Node* left = N::child(tx, parent, parent_old, i);
       Node* right = N::child(tx, parent, parent_old, i + 1);
       auto& separator = parent->key[parent_old[i]];
@@ -356,8 +364,8 @@ class btree {
     const RawKey down = tx.read(separator);
     const bool merge = l + r + 1 <= merged_most;
     if (merge || l < r) {
-      // The separator comes down between them; of what is moved, the last key goes up in its place, and its child becomes the right
-      // node's first.
+      // The separator comes down between them; of what is moved, the last key goes up in its place,
+      // and its child becomes the right node's first.
       N::template fill<InnerKind>(tx, left, lo, l, down, tx.read(right->link));
       N::template move_left<InnerKind>(tx, left, lo, right, ro, merge ? r : (r - l) / 2 - 1);
       if (!merge) {

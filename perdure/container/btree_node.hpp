@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// btree_node<K, V, Capacity>: the nodes of map, and what is done within one node or between two neighbours.
+// btree_node<K, V, Capacity>: the nodes of map, and what is done within one node or between two
+// neighbours.
 //
-// Leaf and inner node begin alike: order of the slots, a link (leaf: the next leaf; inner: the child left of all keys), the keys. Then a
-// leaf has values, an inner node the child right of each key. With 8-byte keys and values and the default of 15 entries a node is 256
-// bytes. Slots are not sorted (slot_order.hpp). In an inner node key i is at most every key of child i + 1 and above every key of child i.
+// Leaf and inner node begin alike: order of the slots, a link (leaf: the next leaf; inner: the
+// child left of all keys), the keys. Then a leaf has values, an inner node the child right of each
+// key. With 8-byte keys and values and the default of 15 entries a node is 256 bytes. Slots are not
+// sorted (slot_order.hpp). In an inner node key i is at most every key of child i + 1 and above
+// every key of child i.
 // Thread safety: the transaction's.
 #pragma once
 
@@ -77,7 +80,8 @@ struct btree_node {
     return i == 0 ? tx.read(node->link) : tx.read(children(node)[order[i - 1]]);
   }
 
-  /// Asks for the lines that a search of the node will look at: their misses then overlap that of the first line.
+  /// Asks for the lines that a search of the node will look at: their misses then overlap that of
+  /// the first line.
   static void prefetch(const Node* node) {
     for (std::size_t at = 64; at < sizeof(Node) && at < 256; at += 64) __builtin_prefetch(reinterpret_cast<const char*>(node) + at);
   }
@@ -94,7 +98,8 @@ struct btree_node {
     static auto& payload(Node* node) { return children(node); }
   };
 
-  /// Fills the entry at position `at` of a node with room; `order` becomes the node's new one, to be stored by the caller.
+  /// Fills the entry at position `at` of a node with room; `order` becomes the node's new one, to
+  /// be stored by the caller.
   template <class Kind, class Tx>
   static void fill(Tx& tx, Node* node, Order& order, unsigned at, const RawKey& key, const typename Kind::Payload& payload) {
     const unsigned slot = order.insert(at);
@@ -113,7 +118,8 @@ struct btree_node {
     return node;
   }
 
-  /// Moves the first `n` entries of `right` to the end of `left`; the orders are stored by the caller.
+  /// Moves the first `n` entries of `right` to the end of `left`; the orders are stored by the
+  /// caller.
   template <class Kind, class Tx>
   static void move_left(Tx& tx, Node* left, Order& lo, Node* right, Order& ro, unsigned n) {
     for (unsigned i = 0; i < n; ++i) {
@@ -121,7 +127,8 @@ struct btree_node {
       ro.erase(0);
     }
   }
-  /// Moves the last `n` entries of `left` to the front of `right`; the orders are stored by the caller.
+  /// Moves the last `n` entries of `left` to the front of `right`; the orders are stored by the
+  /// caller.
   template <class Kind, class Tx>
   static void move_right(Tx& tx, Node* left, Order& lo, Node* right, Order& ro, unsigned n) {
     for (unsigned i = 0; i < n; ++i) {

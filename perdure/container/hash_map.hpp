@@ -2,15 +2,20 @@
 //
 // hash_map<K, V>: a chained hash table in a pool that grows a piece at a time.
 //
-// Buckets lie in segments of `Buckets` (128: 1 KiB); a directory that never moves holds a pointer to each. The low bits of a hash pick the
-// segment, its high bits the bucket. Growing doubles the directory with nulls only (past 2^20 buckets it adds that many at a time): a
-// null entry stands for its parent, the index without its highest bit, and again. The first insertion that meets one makes the segment
-// and moves to it what belongs there, a split of some 128 nodes: no transaction ever rehashes the table, and none is big.
-// Lookups change nothing. A hit costs four dependent loads: directory, segment, bucket, node; an insertion stores the node, its
-// bucket and a counter. The map is a cache line of its own, so that fields beside it in a root don't get in its readers' way.
-// Thread safety: the transaction's. Invariants: M1 segment 0 exists unless segments_ is 0; M2 a node is in the last existing segment of
-// its hash's path; M3 a chain holds a key once; M4 count_ is the number of nodes. Zero bytes are an empty map.
-// Source: lazily split tables as in Shalev, Shavit, "Split-Ordered Lists" (PODC 2003); addressing as in linear hashing (Litwin 1980).
+// Buckets lie in segments of `Buckets` (128: 1 KiB); a directory that never moves holds a pointer
+// to each. The low bits of a hash pick the segment, its high bits the bucket. Growing doubles the
+// directory with nulls only (past 2^20 buckets it adds that many at a time): a null entry stands
+// for its parent, the index without its highest bit, and again. The first insertion that meets one
+// makes the segment and moves to it what belongs there, a split of some 128 nodes: no transaction
+// ever rehashes the table, and none is big. Lookups change nothing. A hit costs four dependent
+// loads: directory, segment, bucket, node; an insertion stores the node, its bucket and a counter.
+// The map is a cache line of its own, so that fields beside it in a root don't get in its readers'
+// way.
+// Thread safety: the transaction's. Invariants: M1 segment 0 exists unless segments_ is 0; M2 a
+// node is in the last existing segment of its hash's path; M3 a chain holds a key once; M4 count_
+// is the number of nodes. Zero bytes are an empty map.
+// Source: lazily split tables as in Shalev, Shavit, "Split-Ordered Lists" (PODC 2003); addressing
+// as in linear hashing (Litwin 1980).
 #pragma once
 
 #include <algorithm>
@@ -125,7 +130,8 @@ class alignas(64) hash_map {
     }
   }
 
-  /// Room for `buckets` chains. Costs a directory entry for each `Buckets` of them; segments are made when first used.
+  /// Room for `buckets` chains. Costs a directory entry for each `Buckets` of them; segments are
+  /// made when first used.
   template <class Tx>
   void reserve(Tx& tx, std::uint64_t buckets) {
     detail::require_update<Tx>();
@@ -177,8 +183,9 @@ class alignas(64) hash_map {
     return true;
   }
 
-  /// A place in the map, for this transaction; false past the end. The order is the table's. It stays
-  /// valid whatever changes; after its element was erased, only next() may be called (live_cursor.hpp).
+  /// A place in the map, for this transaction; false past the end. The order is the table's. It
+  /// stays valid whatever changes; after its element was erased, only next() may be called
+  /// (live_cursor.hpp).
   class cursor : private detail::live_cursor {
    public:
     using transaction_bound = void;
@@ -235,8 +242,9 @@ class alignas(64) hash_map {
         std::erase(rest_, node);
       }
     }
-    /// Segment `to` is about to be split from segment `from`, which comes before it in the walk, so that
-    /// nodes that were visited would come again, and the rest of this bucket's chain would part.
+    /// Segment `to` is about to be split from segment `from`, which comes before it in the walk, so
+    /// that nodes that were visited would come again, and the rest of this bucket's chain would
+    /// part.
     template <class Tx>
     void split(Tx& tx, std::uint64_t from, std::uint64_t to) {
       const unsigned done = from < at_ ? Buckets : from == at_ ? bucket_ + 1 : visited(from);
@@ -248,7 +256,8 @@ class alignas(64) hash_map {
       for (const Node* node = node_; node != nullptr && (node = tx.read(node->next)) != nullptr;) rest_.push_back(node);
       std::reverse(rest_.begin(), rest_.end());
     }
-    /// How many of the segment's buckets were visited as those of the segment that it was split from.
+    /// How many of the segment's buckets were visited as those of the segment that it was split
+    /// from.
     [[nodiscard]] unsigned visited(std::uint64_t segment) const {
       for (const auto& [index, buckets] : visited_) {
         if (index == segment) return buckets;
@@ -312,7 +321,8 @@ class alignas(64) hash_map {
   }
 
  private:
-  static constexpr std::uint64_t most_at_once = 8192;  ///< directory entries that one transaction adds as the map grows: 64 KiB
+  /// directory entries that one transaction adds as the map grows: 64 KiB
+  static constexpr std::uint64_t most_at_once = 8192;
 
   static std::uint64_t parent(std::uint64_t i) { return i & ~std::bit_floor(i); }
   static unsigned bucket_in(std::uint64_t h) {
@@ -421,7 +431,8 @@ class alignas(64) hash_map {
     tx.write(segments_, n);
   }
 
-  /// Makes segment i of what its nearest existing ancestor holds of it. REQUIRES: 0 < i < segments_ and it does not exist.
+  /// Makes segment i of what its nearest existing ancestor holds of it. REQUIRES: 0 < i < segments_
+  /// and it does not exist.
   template <class Tx>
   Segment* split(Tx& tx, std::uint64_t i) {
     std::uint64_t a = parent(i);
@@ -433,7 +444,8 @@ class alignas(64) hash_map {
     auto* to = reinterpret_cast<Segment*>(tx.alloc(sizeof(Segment)));
     Node* heads[Buckets];
     for (unsigned b = 0; b < Buckets; ++b) {
-      // Two chains out of one, order kept; a link is written only where the next node of its chain is another one now.
+      // Two chains out of one, order kept; a link is written only where the next node of its chain
+      // is another one now.
       Node* node = tx.read(from->bucket[b]);
       Node *last_stay = nullptr, *last_move = nullptr;
       heads[b] = nullptr;

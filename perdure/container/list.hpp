@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// list<T>: a doubly linked list in a pool: insertion and removal anywhere at constant cost, iteration both ways.
+// list<T>: a doubly linked list in a pool: insertion and removal anywhere at constant cost,
+// iteration both ways.
 //
-// Thread safety: the transaction's; its ends and its size are where threads meet. Invariants: L1 first_ is null exactly when last_ is;
-// L2 x.next.prev is x, and the ends have null beyond them; L3 size_ nodes are linked. Zero bytes are an empty list.
+// Thread safety: the transaction's; its ends and its size are where threads meet. Invariants: L1
+// first_ is null exactly when last_ is;
+// L2 x.next.prev is x, and the ends have null beyond them; L3 size_ nodes are linked. Zero bytes
+// are an empty list.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +34,9 @@ class list {
   using value_type = T;
   using arg = typename Stored::arg;
 
-  /// A place in the list, for this transaction. Past either end it is false. It stays valid whatever
-  /// changes; after its element was erased it stands between the two beside it: next() and prev() lead
-  /// to them, insert() puts a value there (live_cursor.hpp).
+  /// A place in the list, for this transaction. Past either end it is false. It stays valid
+  /// whatever changes; after its element was erased it stands between the two beside it: next() and
+  /// prev() lead to them, insert() puts a value there (live_cursor.hpp).
   class cursor : private detail::live_cursor {
    public:
     using transaction_bound = void;

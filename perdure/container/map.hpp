@@ -2,9 +2,10 @@
 //
 // map<K, V>: an ordered map in a pool: a B+-tree (btree.hpp) with range scans over linked leaves.
 //
-// `Capacity` is the number of entries a node: 15 (256 bytes with 8-byte keys and values) keeps a node's order in one word and a change at
-// about four logged words; up to 255 (4 KiB) suits big scans and rare changes. Text is ordered byte by byte. The map is a cache line of
-// its own, so that fields beside it in a root don't get in its readers' way.
+// `Capacity` is the number of entries a node: 15 (256 bytes with 8-byte keys and values) keeps a
+// node's order in one word and a change at about four logged words; up to 255 (4 KiB) suits big
+// scans and rare changes. Text is ordered byte by byte. The map is a cache line of its own, so that
+// fields beside it in a root don't get in its readers' way.
 // Thread safety: the transaction's. Zero bytes are an empty map.
 #pragma once
 

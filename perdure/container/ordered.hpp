@@ -2,9 +2,10 @@
 //
 // ordered<Tree>: what map and rb_tree offer, over the tree that each is made of.
 //
-// A Tree has places (Place, tested by there()), find, first, last, lower_bound, next, add, erase, clear, each_block, size and the fields of
-// a place. Reads return values; keys and values are passed as stored.hpp says (text as std::string_view).
-// Before a change beside a walk (live_cursor.hpp) each cursor keeps its key in DRAM, and later finds
+// A Tree has places (Place, tested by there()), find, first, last, lower_bound, next, add, erase,
+// clear, each_block, size and the fields of a place. Reads return values; keys and values are
+// passed as stored.hpp says (text as std::string_view). Before a change beside a walk
+// (live_cursor.hpp) each cursor keeps its key in DRAM, and later finds
 // its place by it.
 // Thread safety: the transaction's. Zero bytes are an empty map.
 #pragma once
@@ -143,8 +144,8 @@ class ordered {
    private:
     friend class ordered;
     cursor(const ordered* map, const typename Tree::Place& place, bool live) : live_cursor(map, live), place_(place) {}
-    /// Leads to the element of the kept key, which may lie elsewhere now; or, if it was erased, to the
-    /// next one (false).
+    /// Leads to the element of the kept key, which may lie elsewhere now; or, if it was erased, to
+    /// the next one (false).
     template <class Tx>
     bool find(Tx& tx) const {
       place_ = static_cast<const ordered*>(this->container())->tree_.lower_bound(tx, *key_);

@@ -2,10 +2,12 @@
 //
 // queue<T>: first in, first out, in blocks of about 1 KiB, chained.
 //
-// The end that pushes and the end that pops lie in lines of their own, and a pop looks at the pushing end only when both are in one
-// block, so that a producer and a consumer seldom meet. Element i (counted since the queue was made) lies in slot i % slots of its block.
-// Thread safety: the transaction's. Invariants: Q1 popped_ <= pushed_; Q2 a block is in the chain exactly while it holds an element or
-// the next push goes into it; Q3 a block with a successor is full and its successor holds an element. Zero bytes are an empty queue.
+// The end that pushes and the end that pops lie in lines of their own, and a pop looks at the
+// pushing end only when both are in one block, so that a producer and a consumer seldom meet.
+// Element i (counted since the queue was made) lies in slot i % slots of its block.
+// Thread safety: the transaction's. Invariants: Q1 popped_ <= pushed_; Q2 a block is in the chain
+// exactly while it holds an element or the next push goes into it; Q3 a block with a successor is
+// full and its successor holds an element. Zero bytes are an empty queue.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +53,8 @@ class queue {
     const std::uint64_t at = tx.read(back_.pushed);
     Block* block = tx.read(back_.block);
     if (block == nullptr || at % slots == 0) {
-      auto* fresh = reinterpret_cast<Block*>(tx.alloc(sizeof(Block)));  // its slots are undefined until pushed to
+      // its slots are undefined until pushed to
+      auto* fresh = reinterpret_cast<Block*>(tx.alloc(sizeof(Block)));
       tx.write(fresh->next, nullptr);
       if (block == nullptr)
         tx.write(front_.block, fresh);
@@ -112,8 +115,9 @@ class queue {
     tx.write(back_.pushed, next);
   }
 
-  /// A place in the queue, for this transaction; false past what was the end when it was made. It stays
-  /// valid whatever changes; after its element was popped, only next() may be called (live_cursor.hpp).
+  /// A place in the queue, for this transaction; false past what was the end when it was made. It
+  /// stays valid whatever changes; after its element was popped, only next() may be called
+  /// (live_cursor.hpp).
   class cursor {
    public:
     using transaction_bound = void;

@@ -2,12 +2,15 @@
 //
 // rb<K, V>: the red-black tree under rb_tree.
 //
-// A field is written only where its value changes. Removing a node with two children moves its successor's key and value into it and
-// unlinks the successor: with small keys and values that logs less than relinking would.
-// Thread safety: the transaction's. Invariants: R1 a red node's children are black (null is black); R2 every path from a node to a null
-// passes equally many black nodes; R3 the root is black; R4 x.left.parent and x.right.parent are x, the root's parent is null; R5 keys
-// left of x are below x's, right of it above. Zero bytes are an empty tree.
-// Source: Cormen, Leiserson, Rivest, Stein, "Introduction to Algorithms", 3rd edition, chapter 13 (with null for its sentinel).
+// A field is written only where its value changes. Removing a node with two children moves its
+// successor's key and value into it and unlinks the successor: with small keys and values that logs
+// less than relinking would.
+// Thread safety: the transaction's. Invariants: R1 a red node's children are black (null is black);
+// R2 every path from a node to a null passes equally many black nodes; R3 the root is black; R4
+// x.left.parent and x.right.parent are x, the root's parent is null; R5 keys left of x are below
+// x's, right of it above. Zero bytes are an empty tree.
+// Source: Cormen, Leiserson, Rivest, Stein, "Introduction to Algorithms", 3rd edition, chapter 13
+// (with null for its sentinel).
 #pragma once
 
 #include <cstdint>
@@ -27,7 +30,8 @@ class rb {
   using key_arg = typename Key::arg;
   using value_arg = typename Value::arg;
   struct Node {
-    typename Key::field key;  ///< beside the links: a descent then seldom touches two lines of a node
+    /// beside the links: a descent then seldom touches two lines of a node
+    typename Key::field key;
     ptr<Node> side[2];        ///< left, right
     ptr<Node> parent;
     p<std::uint64_t> red;

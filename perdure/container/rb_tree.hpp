@@ -2,8 +2,9 @@
 //
 // rb_tree<K, V>: an ordered map in a pool: a red-black tree, one node an element (rb.hpp).
 //
-// Against map (the B+-tree) it costs more memory and more cache misses; an element's address never matters, few words change, and two
-// threads seldom meet. The map is a cache line of its own, so that fields beside it in a root don't get in its readers' way.
+// Against map (the B+-tree) it costs more memory and more cache misses; an element's address never
+// matters, few words change, and two threads seldom meet. The map is a cache line of its own, so
+// that fields beside it in a root don't get in its readers' way.
 // Thread safety: the transaction's. Zero bytes are an empty map.
 #pragma once
 

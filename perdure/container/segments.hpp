@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// segments<Field>: an array that grows without moving: the storage of vector, and of hash_map's directory.
+// segments<Field>: an array that grows without moving: the storage of vector, and of hash_map's
+// directory.
 //
-// Doubling and copying would put a whole vector into one transaction's record, which the log bounds. Here the first segment holds
-// 2^shift fields and segment k >= 0 of the table holds the next 2^(shift + k): the index's highest bit finds its segment, and an array made
-// with room enough is one segment, found with one load. Fields of a new segment are undefined until written.
-// Thread safety: the transaction's. Crash invariants: none of its own. Zero bytes are an empty array.
+// Doubling and copying would put a whole vector into one transaction's record, which the log
+// bounds. Here the first segment holds 2^shift fields and segment k >= 0 of the table holds the
+// next 2^(shift + k): the index's highest bit finds its segment, and an array made with room enough
+// is one segment, found with one load. Fields of a new segment are undefined until written.
+// Thread safety: the transaction's. Crash invariants: none of its own. Zero bytes are an empty
+// array.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +44,8 @@ class segments {
     return table != nullptr && k < table_size && tx.read(table->segment[k]) != nullptr;
   }
 
-  /// Makes the segment of i, if it is not there. The very first is made with room for `first` fields.
+  /// Makes the segment of i, if it is not there. The very first is made with room for `first`
+  /// fields.
   template <class Tx>
   void grow(Tx& tx, std::uint64_t i, std::uint64_t first) {
     if (tx.read(first_) == nullptr) {
@@ -63,8 +67,8 @@ class segments {
     if (tx.read(table->segment[k]) == nullptr) tx.write(table->segment[k], make(tx, std::uint64_t{1} << (shift + k)));
   }
 
-  /// Frees the segments that hold nothing below `count`, but keeps the first of them: a size that swings about a boundary does not
-  /// allocate and free at every step.
+  /// Frees the segments that hold nothing below `count`, but keeps the first of them: a size that
+  /// swings about a boundary does not allocate and free at every step.
   template <class Tx>
   void trim(Tx& tx, std::uint64_t count) {
     Table* table = tx.read(rest_);

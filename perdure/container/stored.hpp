@@ -2,9 +2,11 @@
 //
 // stored<T>: how a key, value or element lies in a container.
 //
-// Trivially copyable T: inline, as p<T>. std::string: a pointer to a length-prefixed block (text_block), null when empty, looked up and
-// written by std::string_view. A container moves `raw` values (T, or the block's pointer) between its nodes without touching the text.
-// Thread safety: the transaction's. Crash invariants: none of its own; all writes go through the transaction.
+// Trivially copyable T: inline, as p<T>. std::string: a pointer to a length-prefixed block
+// (text_block), null when empty, looked up and written by std::string_view. A container moves `raw`
+// values (T, or the block's pointer) between its nodes without touching the text.
+// Thread safety: the transaction's. Crash invariants: none of its own; all writes go through the
+// transaction.
 #pragma once
 
 #include <compare>
@@ -34,7 +36,8 @@ struct stored {
   using field = p<T>;
   using raw = T;                             ///< what a field holds
   using arg = const T&;                      ///< how a value is passed in
-  static constexpr bool keeps_hash = false;  ///< hashing again is cheaper than keeping the hash beside the key
+  /// hashing again is cheaper than keeping the hash beside the key
+  static constexpr bool keeps_hash = false;
 
   template <class Tx>
   static raw make(Tx&, arg value) {
@@ -101,7 +104,8 @@ struct stored<std::string> {
   using field = ptr<text_block>;
   using raw = text_block*;
   using arg = std::string_view;
-  static constexpr bool keeps_hash = true;  ///< a kept hash saves reading the text of other keys, and of all keys when a table grows
+  /// a kept hash saves reading the text of other keys, and of all keys when a table grows
+  static constexpr bool keeps_hash = true;
 
   template <class Tx>
   static raw make(Tx& tx, arg value) {
@@ -167,7 +171,8 @@ constexpr void require_update() {
   static_assert(!std::remove_cvref_t<Tx>::read_only, "perdure: this call changes the pool: make it inside update(), not view()");
 }
 
-/// Calls f(args...); false when f returned the bool false, which ends a walk (any other result is not looked at).
+/// Calls f(args...); false when f returned the bool false, which ends a walk (any other result is
+/// not looked at).
 template <class F, class... Args>
 bool go_on(F& f, Args&&... args) {
   if constexpr (std::is_same_v<std::invoke_result_t<F&, Args...>, bool>) {
@@ -178,7 +183,8 @@ bool go_on(F& f, Args&&... args) {
   }
 }
 
-/// Hands a raw pool pointer among a container's keys and values to f (walk.hpp); other types are passed over.
+/// Hands a raw pool pointer among a container's keys and values to f (walk.hpp); other types are
+/// passed over.
 template <class T, class F>
 void if_pointer(const T& value, F& f) {
   if constexpr (std::is_pointer_v<T>) f(value);

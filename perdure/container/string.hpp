@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// string: text (any bytes) in a pool, 8 bytes in its owner: a pointer to one length-prefixed block (text_block.hpp), null when empty.
+// string: text (any bytes) in a pool, 8 bytes in its owner: a pointer to one length-prefixed block
+// (text_block.hpp), null when empty.
 //
-// assign() rewrites in place when the text fits, and logs only the bytes that change; append() logs the new bytes, and the whole text
-// when the block has to double. Thread safety: the transaction's. Zero bytes are the empty string.
+// assign() rewrites in place when the text fits, and logs only the bytes that change; append() logs
+// the new bytes, and the whole text when the block has to double. Thread safety: the transaction's.
+// Zero bytes are the empty string.
 #pragma once
 
 #include <cstddef>

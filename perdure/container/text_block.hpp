@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// text_block: a string in a pool: [length u32][capacity u32][bytes ...], one heap block; the empty string is a null pointer.
+// text_block: a string in a pool: [length u32][capacity u32][bytes ...], one heap block; the empty
+// string is a null pointer.
 //
-// Bytes between length and capacity are undefined. Rewriting logs only the bytes that change, appending only the new ones.
-// Thread safety: the transaction's. Crash invariants: none of its own; all writes go through the transaction.
+// Bytes between length and capacity are undefined. Rewriting logs only the bytes that change,
+// appending only the new ones.
+// Thread safety: the transaction's. Crash invariants: none of its own; all writes go through the
+// transaction.
 #pragma once
 
 #include <algorithm>
@@ -23,13 +26,15 @@ struct text_block {
   p<std::uint32_t> capacity_;
 
   static constexpr std::size_t header = 8;
-  static constexpr std::size_t piece = 512;  ///< text is compared and copied through a buffer of this size
+  /// text is compared and copied through a buffer of this size
+  static constexpr std::size_t piece = 512;
   static constexpr std::size_t longest = 0xffffffffULL - 64;
 
   [[nodiscard]] std::byte* bytes() noexcept { return reinterpret_cast<std::byte*>(this) + header; }
   [[nodiscard]] const std::byte* bytes() const noexcept { return reinterpret_cast<const std::byte*>(this) + header; }
 
-  /// A new block with room for `capacity` bytes (all that its heap block has) holding `text`; null for an empty text without room.
+  /// A new block with room for `capacity` bytes (all that its heap block has) holding `text`; null
+  /// for an empty text without room.
   template <class Tx>
   static text_block* make(Tx& tx, std::string_view text, std::size_t capacity = 0) {
     capacity = std::max(capacity, text.size());
@@ -107,7 +112,8 @@ struct text_block {
     tx.write(block->length_, static_cast<std::uint32_t>(all));
   }
 
-  /// Room for `capacity` bytes, keeping the text; a block that has to be made is made with room for `wish`.
+  /// Room for `capacity` bytes, keeping the text; a block that has to be made is made with room for
+  /// `wish`.
   template <class Tx>
   static void reserve(Tx& tx, ptr<text_block>& where, std::size_t capacity, std::size_t wish = 0) {
     text_block* old = tx.read(where);

@@ -2,10 +2,13 @@
 //
 // vector<T>: an array in a pool that grows at its end.
 //
-// Elements lie in segments of doubling sizes (segments.hpp), so that push_back never moves one: it writes the element and the size, and
-// a vector may be far bigger than a transaction's record. reserve() on an empty vector makes one segment, found with one load.
-// Elements: trivially copyable T inline, std::string as a block (stored.hpp). An index out of range throws perdure::error (invalid).
-// Thread safety: the transaction's; the size word is where pushing threads meet. Zero bytes are an empty vector.
+// Elements lie in segments of doubling sizes (segments.hpp), so that push_back never moves one: it
+// writes the element and the size, and a vector may be far bigger than a transaction's record.
+// reserve() on an empty vector makes one segment, found with one load.
+// Elements: trivially copyable T inline, std::string as a block (stored.hpp). An index out of range
+// throws perdure::error (invalid).
+// Thread safety: the transaction's; the size word is where pushing threads meet. Zero bytes are an
+// empty vector.
 #pragma once
 
 #include <algorithm>
@@ -129,7 +132,8 @@ class vector {
     });
   }
 
-  /// Makes the size `n`, with copies of `value` in what is new. All in this transaction: grow a big vector in steps.
+  /// Makes the size `n`, with copies of `value` in what is new. All in this transaction: grow a big
+  /// vector in steps.
   template <class Tx>
   void resize(Tx& tx, std::uint64_t n, arg value = arg{}) {
     detail::require_update<Tx>();
@@ -151,7 +155,8 @@ class vector {
     detail::require_update<Tx>();
     if (n == 0) return;
     if (!slots_.holds(tx, 0)) slots_.grow(tx, 0, std::max<std::uint64_t>(n, first_room));
-    for (std::uint64_t i = n - 1; !slots_.holds(tx, i); i >>= 1) slots_.grow(tx, i, n);  // segments are missing at the end only
+    // segments are missing at the end only
+    for (std::uint64_t i = n - 1; !slots_.holds(tx, i); i >>= 1) slots_.grow(tx, i, n);
   }
 
   /// Removes all elements and frees all memory.
@@ -172,9 +177,9 @@ class vector {
     }
   }
 
-  /// A place in the vector, for this transaction; false past what was the end when it was made, or past
-  /// the end now if elements were removed. It stays valid whatever changes; reading an element that was
-  /// removed throws error(invalid) (live_cursor.hpp).
+  /// A place in the vector, for this transaction; false past what was the end when it was made, or
+  /// past the end now if elements were removed. It stays valid whatever changes; reading an element
+  /// that was removed throws error(invalid) (live_cursor.hpp).
   class cursor {
    public:
     using transaction_bound = void;

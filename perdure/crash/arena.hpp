@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Arena: the memory in which recovery runs, over and over: home at the pool's own base address, so that the pointers in it are right, and
-// rings mapped twice, all once; from one image to the next only the lines that differ are copied. A full copy for each image
-// is what makes crash exploration slow.
+// Arena: the memory in which recovery runs, over and over: home at the pool's own base address, so
+// that the pointers in it are right, and rings mapped twice, all once; from one image to the next
+// only the lines that differ are copied. A full copy for each image is what makes crash exploration
+// slow.
 // Thread safety: one thread.
 #pragma once
 
@@ -37,11 +38,12 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  /// The memory becomes `image` with `overlay` over it. Only lines that `image` or the last medium changed are touched: always give the
-  /// same Image.
+  /// The memory becomes `image` with `overlay` over it. Only lines that `image` or the last medium
+  /// changed are touched: always give the same Image.
   void load(Image& image, const std::vector<Word>& overlay);
-  /// A medium on the memory, `home_bytes` of home long. A page of zeros is a hole, as in a sparse copy: recovery must ask for it before it
-  /// stores there (ALLOC-1). What it is asked goes to `trace` too unless that is null. One at a time.
+  /// A medium on the memory, `home_bytes` of home long. A page of zeros is a hole, as in a sparse
+  /// copy: recovery must ask for it before it stores there (ALLOC-1). What it is asked goes to
+  /// `trace` too unless that is null. One at a time.
   std::unique_ptr<medium::Medium> open(std::uint64_t home_bytes, medium::Trace* trace);
   [[nodiscard]] const std::byte* home() const noexcept { return home_; }
   [[nodiscard]] std::uint64_t log_bytes() const noexcept { return geometry_.log_bytes; }

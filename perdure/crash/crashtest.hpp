@@ -1,22 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// crashtest: takes a program apart that changes a pool in steps, and looks at what every power cut would leave of it.
+// crashtest: takes a program apart that changes a pool in steps, and looks at what every power cut
+// would leave of it.
 //
 //   struct Transfers {
 //     struct Root { std::array<p<std::int64_t>, 8> account; };
-//     template <class Pool> void step(Pool& pool, crashtest::Step& s) { pool.update(...); }              // transactions
-//     template <class Tx> std::string check(Tx& tx, const Root& r, const crash::Crash& c) { ... }        // empty: all is well
-//     template <class Tx> std::uint64_t digest(Tx& tx, const Root& r) { ... }                            // a hash of the contents
+//     // transactions
+//     template <class Pool> void step(Pool& pool, crashtest::Step& s) { pool.update(...); }
+//     // empty: all is well
+//     template <class Tx> std::string check(Tx& tx, const Root& r, const crash::Crash& c) { ... }
+//     // a hash of the contents
+//     template <class Tx> std::uint64_t digest(Tx& tx, const Root& r) { ... }
 //   };
 //   const auto report = perdure::crashtest::explore<Transfers>({.steps = 60});
 //
-// Of check and digest either may be missing. With digest a recovered pool must be in a state in which the program has been after a
-// step: not older than the last that was acknowledged, and a crash in recovery must end in the same state. Whatever they say, the heap is audited and
-// compared with what the root's containers own.
-// Between steps the pool is now and then closed, or left as a SIGKILL leaves it, and opened again: a step finds it at the same addresses.
-// When something is found, the steps are thinned out to few that still show it. Everything follows from the seed, but for the timing of a
-// pool's own threads where Plan::start does not take them in hand. A setup(pool), if there is one, runs before the first step.
-// Thread safety: one exploration at a time in a process; a pool's own threads may run, a step's should not.
+// Of check and digest either may be missing. With digest a recovered pool must be in a state in
+// which the program has been after a step: not older than the last that was acknowledged, and a
+// crash in recovery must end in the same state. Whatever they say, the heap is audited and compared
+// with what the root's containers own.
+// Between steps the pool is now and then closed, or left as a SIGKILL leaves it, and opened again:
+// a step finds it at the same addresses. When something is found, the steps are thinned out to few
+// that still show it. Everything follows from the seed, but for the timing of a pool's own threads
+// where Plan::start does not take them in hand. A setup(pool), if there is one, runs before the
+// first step.
+// Thread safety: one exploration at a time in a process; a pool's own threads may run, a step's
+// should not.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +49,8 @@ using crash::Crash;
 struct Step {
   std::uint64_t number = 0;  ///< 0, 1, ...
   crash::Random random;      ///< its own: leaving out other steps changes nothing of this one
-  bool waits = true;         ///< the pool's updates return when they are durable (any durability but async)
+  /// the pool's updates return when they are durable (any durability but async)
+  bool waits = true;
   bool acknowledged = true;  ///< set false by a step that returns before what it did is durable
 };
 
@@ -56,13 +65,15 @@ struct Plan {
   std::uint32_t rings = 1;  ///< where the order is held
   std::uint64_t ring_bytes = 16384;
   std::uint64_t home_bytes = 8 * pool::chunk_bytes, max_home_bytes = 16 * pool::chunk_bytes;
-  /// About one step in so many ends with the pool's end, by a close, by a SIGKILL after it, or by one at any instant in it (where the workload
-  /// has a digest and can be copied), and with its opening again, in which it may be killed too. 0: never.
+  /// About one step in so many ends with the pool's end, by a close, by a SIGKILL after it, or by
+  /// one at any instant in it (where the workload has a digest and can be copied), and with its
+  /// opening again, in which it may be killed too. 0: never.
   std::uint64_t reopen = 8;
   crash::ExploreOptions explore;  ///< its seed is not looked at
   bool shrink = true;
-  /// What may keep the pool's own threads in step with the seed (tests/crash/scheduler.hpp): called before the program, after it, and at each event
-  /// of the medium. Without, a pool of order `prefix` has a thread that runs freely, and a run may differ from the next.
+  /// What may keep the pool's own threads in step with the seed (tests/crash/scheduler.hpp): called
+  /// before the program, after it, and at each event of the medium. Without, a pool of order
+  /// `prefix` has a thread that runs freely, and a run may differ from the next.
   void (*start)(std::uint64_t seed) = nullptr;
   void (*stop)() = nullptr;
   void (*event)() noexcept = nullptr;
@@ -125,7 +136,8 @@ inline medium::CrashOptions medium_of(const Plan& plan) {
   return o;
 }
 
-enum class End : std::uint8_t { none, closed, killed, killed_within };  ///< of the pool, after a step or in it
+/// of the pool, after a step or in it
+enum class End : std::uint8_t { none, closed, killed, killed_within };
 
 /// Runs the steps named and explores them once.
 template <class Workload, class Instance>
@@ -138,7 +150,8 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
   std::unique_ptr<crash::Image> image;
   medium::Trace trace;
   crash::Arena::Geometry geometry;
-  constexpr std::uint64_t set_up = requires(Pool<Root, engines<Instance>>& pool) { workload.setup(pool); } ? 1 : 0;  // it counts as a step
+  // it counts as a step
+  constexpr std::uint64_t set_up = requires(Pool<Root, engines<Instance>>& pool) { workload.setup(pool); } ? 1 : 0;
   if (plan.start != nullptr) plan.start(plan.seed);
   {
     const struct Stop {
@@ -184,13 +197,15 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
       note_state();
       medium->done(++done);
     }
-    // A step that is killed within may have happened or not: the digest says which, and a copy of the workload goes back to before.
+    // A step that is killed within may have happened or not: the digest says which, and a copy of
+    // the workload goes back to before.
     constexpr bool follows = Digests<Workload, crash::PlainTx> && std::copyable<Workload>;
     for (const std::uint64_t number : steps) {
       Step step{number, crash::Random(plan.seed * 0x9e3779b97f4a7c15ULL + number), plan.durability != async, true};
       crash::Random dice(base::mix(plan.seed + 0x5e55) + number);
       const auto end = plan.reopen == 0 || dice() % plan.reopen != 0 ? End::none : static_cast<End>(1 + dice() % 3);
-      // What is not durable yet would be lost with the process: a workload's model does not expect that.
+      // What is not durable yet would be lost with the process: a workload's model does not expect
+      // that.
       const auto settle = [&] { pool->view(durable, [](auto&, const Root&) {}); };
       std::optional<Workload> before;  // the step, where it is killed within
       if constexpr (follows)
@@ -260,7 +275,8 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
   return {explorer.counts(), explorer.failure(), steps};
 }
 
-/// Leaves out steps while the failure stays (ddmin, Zeller & Hildebrandt, TSE '02, in its simple form).
+/// Leaves out steps while the failure stays (ddmin, Zeller & Hildebrandt, TSE '02, in its simple
+/// form).
 template <class Run>
 Report thinned(Report found, std::uint64_t tries, Run&& run) {
   for (std::size_t part = std::max<std::size_t>(found.steps.size() / 2, 1); part >= 1 && tries > 0; part = part > 1 ? part / 2 : 0) {
@@ -280,7 +296,8 @@ Report thinned(Report found, std::uint64_t tries, Run&& run) {
 
 }  // namespace detail
 
-/// Explores a workload on one instance of the registry. Throws perdure::error where the pool itself fails.
+/// Explores a workload on one instance of the registry. Throws perdure::error where the pool itself
+/// fails.
 template <class Workload, class Instance = shadow>
 Report explore(const Plan& plan, crash::Seen& seen) {
   std::vector<std::uint64_t> steps(plan.steps);

@@ -136,7 +136,8 @@ void Explorer::point(Level& here, const Crash& crash) {
     choice[i] = k % 2 == 0 ? 0 : any(i);
     try_choice();
   }
-  if (n > 2) {  // the log alone and home alone; a page alone and all the others: what a file system does
+  if (n > 2) {
+    // the log alone and home alone; a page alone and all the others: what a file system does
     const std::uint64_t page = lines[random_() % n] / 64;
     const std::uint64_t home = arena_.log_bytes() / 64;
     for (unsigned side = 0; side < 4 && !over(); ++side) {

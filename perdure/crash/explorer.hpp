@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Explorer: recovers from the images that a power cut could have left of a program, and from those of power cuts in recovery, and in that
-// one's recovery, and has each judged.
+// Explorer: recovers from the images that a power cut could have left of a program, and from those
+// of power cuts in recovery, and in that one's recovery, and has each judged.
 //
-// Points: just before each fence takes effect, and at each acknowledgement; what could be left between two points could also be
-// left at the later one. At a point every line holds one of its variants (persistency.hpp), independently of the others: all
-// combinations where they are few, else none, all, each line alone, all but one, each page alone, and random ones. Images
-// that were judged before (by hash, and by what was acknowledged) are not judged again.
-// Source: exhaustive crash images with deduplication as in Yat (USENIX ATC '14) and Vinter (USENIX ATC '22); nested crashes as in Jaaru
-// (ASPLOS '21).
+// Points: just before each fence takes effect, and at each acknowledgement; what could be left
+// between two points could also be left at the later one. At a point every line holds one of its
+// variants (persistency.hpp), independently of the others: all combinations where they are few,
+// else none, all, each line alone, all but one, each page alone, and random ones. Images that were
+// judged before (by hash, and by what was acknowledged) are not judged again.
+// Source: exhaustive crash images with deduplication as in Yat (USENIX ATC '14) and Vinter (USENIX
+// ATC '22); nested crashes as in Jaaru (ASPLOS '21).
 // Thread safety: one thread.
 #pragma once
 
@@ -35,13 +36,19 @@ inline constexpr std::size_t most_threads = 8;
 
 /// What must hold of a recovered pool.
 struct Crash {
-  std::uint64_t least = 0;                             ///< the first `least` steps (of the test's thread 0) were acknowledged
-  std::uint64_t most = 0;                              ///< no step with this number or above had begun
-  std::array<std::uint64_t, most_threads> least_of{};  ///< as `least`, of each of the test's threads
-  std::uint64_t last_id = 0;                           ///< of the recovered pool's last transaction, when it is looked at
-  bool created = false;     ///< the pool was there: until the first begin or acknowledgement it may be refused, as none
+  /// the first `least` steps (of the test's thread 0) were acknowledged
+  std::uint64_t least = 0;
+  /// no step with this number or above had begun
+  std::uint64_t most = 0;
+  /// as `least`, of each of the test's threads
+  std::array<std::uint64_t, most_threads> least_of{};
+  /// of the recovered pool's last transaction, when it is looked at
+  std::uint64_t last_id = 0;
+  /// the pool was there: until the first begin or acknowledgement it may be refused, as none
+  bool created = false;
   unsigned depth = 0;       ///< how many recoveries were cut short before this one
-  bool has_digest = false;  ///< the recovery that was cut short had ended in `digest`: so must this one (law L5)
+  /// the recovery that was cut short had ended in `digest`: so must this one (law L5)
+  bool has_digest = false;
   std::uint64_t digest = 0;
 };
 
@@ -68,11 +75,15 @@ struct Limits {
 struct ExploreOptions {
   Model model = Model::px86;
   std::uint64_t seed = 1;
-  unsigned depth = 2;                                                  ///< of power cuts in recovery; at most most_depth
-  Limits outer, nested{12, 6, 2, 3};                                   ///< of the program's points, of recovery's
-  std::array<unsigned, most_depth + 1> nest_every{8, 16, 16, 16, 16};  ///< every so many recoveries of a depth are cut short in turn
+  /// of power cuts in recovery; at most most_depth
+  unsigned depth = 2;
+  /// of the program's points, of recovery's
+  Limits outer, nested{12, 6, 2, 3};
+  /// every so many recoveries of a depth are cut short in turn
+  std::array<unsigned, most_depth + 1> nest_every{8, 16, 16, 16, 16};
   std::uint64_t most_recoveries = ~std::uint64_t{0};
-  /// Only points at which as many steps had begun: a long program is looked at in its middle, where its logs have wrapped.
+  /// Only points at which as many steps had begun: a long program is looked at in its middle, where
+  /// its logs have wrapped.
   std::uint64_t from = 0, to = ~std::uint64_t{0};
   std::uint64_t every = 1;  ///< of the points, one in so many
   double seconds = 1e9;
@@ -98,7 +109,8 @@ class Explorer {
  public:
   Explorer(Arena& arena, Image& image, Subject& subject, const ExploreOptions& options, Seen& seen);
 
-  /// Explores what a program did, from the image on that the medium held before. Stops at the first failure.
+  /// Explores what a program did, from the image on that the medium held before. Stops at the first
+  /// failure.
   void run(const medium::Trace& trace);
   [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
   /// What went wrong, where, and what the power cut left; empty: nothing.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RecoveredPool: a pool whose recovery has just run in an arena, looked at without a view, a heap or a thread: home itself lies at its base
-// address, and a ReadTx over plain memory reads it.
+// RecoveredPool: a pool whose recovery has just run in an arena, looked at without a view, a heap
+// or a thread: home itself lies at its base address, and a ReadTx over plain memory reads it.
 // Thread safety: one thread.
 #pragma once
 
@@ -26,7 +26,8 @@ struct PlainContext {
 };
 using PlainTx = ReadTx<PlainContext>;
 
-/// Recovers pools by `recover` (an Entry's), audits heap and containers (laws L5, L6), then calls `look(tx, root, crash) -> Verdict`.
+/// Recovers pools by `recover` (an Entry's), audits heap and containers (laws L5, L6), then calls
+/// `look(tx, root, crash) -> Verdict`.
 template <class Root, class Look>
 class RecoveredPool final : public Subject {
  public:

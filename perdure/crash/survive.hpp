@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// survive: runs a check of memory that may be damaged. A pointer that leads nowhere ends the check, not the program.
+// survive: runs a check of memory that may be damaged. A pointer that leads nowhere ends the check,
+// not the program.
 // Thread safety: one call at a time in the process.
 #pragma once
 
@@ -9,7 +10,8 @@
 
 namespace perdure::crash {
 
-/// Runs f(). Empty, or which signal ended it (SIGSEGV, SIGBUS, SIGABRT) at which address: then f's frames were left without their destructors.
+/// Runs f(). Empty, or which signal ended it (SIGSEGV, SIGBUS, SIGABRT) at which address: then f's
+/// frames were left without their destructors.
 std::string survive(const std::function<void()>& f);
 
 }  // namespace perdure::crash

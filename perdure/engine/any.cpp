@@ -54,7 +54,8 @@ class Over final : public Any::Behind {
   Over(pool::PoolFile& file, const Config& config, const Recovery& recovery) : engine_(file, config, recovery) {}
 
   Any::Context& context() override {
-    return contexts_.get([this](int) { return std::make_unique<ContextOver<E>>(engine_.context()); });  // of the same thread slot
+    // of the same thread slot
+    return contexts_.get([this](int) { return std::make_unique<ContextOver<E>>(engine_.context()); });
   }
   void make_room(Any::Context& context, std::uint64_t bytes) override {
     engine_.make_room(static_cast<ContextOver<E>&>(context).inner(), bytes);
@@ -95,7 +96,8 @@ const Registered& all() {
   static const Registered instances = list(all_engines());
   return instances;
 }
-[[maybe_unused]] const Registered& at_load = all();  // a forked child would wait for ever for another thread that was making it
+// a forked child would wait for ever for another thread that was making it
+[[maybe_unused]] const Registered& at_load = all();
 
 template <class Is>
 const Entry* first(Is&& is) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Any: an engine chosen at run time, by name, among all registered instances: Pool<Root, engines<any_engine>> compiles a lambda once for all of them.
-// An access costs a virtual call (about 1 ns more). Tests, tools and language bindings are made of it; a program that knows its engine lists that.
+// Any: an engine chosen at run time, by name, among all registered instances: Pool<Root,
+// engines<any_engine>> compiles a lambda once for all of them. An access costs a virtual call
+// (about 1 ns more). Tests, tools and language bindings are made of it; a program that knows its
+// engine lists that.
 //
-// Where it is asked to (Config::trace, PERDURE_TRACE), what it does is recorded: workload_recorder.hpp.
-// registered() is the registry as data. Compiled once, in any.cpp: this header knows no engine.
+// Where it is asked to (Config::trace, PERDURE_TRACE), what it does is recorded:
+// workload_recorder.hpp. registered() is the registry as data. Compiled once, in any.cpp: this
+// header knows no engine.
 // Thread safety: as the engine's behind it.
 #pragma once
 
@@ -19,7 +22,8 @@ namespace perdure::engine {
 
 class Any {
  public:
-  /// One thread's transaction; what the calls mean: the concept Engine (engine.hpp), ContextBase (context.hpp).
+  /// One thread's transaction; what the calls mean: the concept Engine (engine.hpp), ContextBase
+  /// (context.hpp).
   class Context {
    public:
     Context(const Context&) = delete;

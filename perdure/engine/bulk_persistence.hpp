@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Bulk persistence: home is stored to by each commit and written back by none. Before a log may begin again everything that was ever stored is, at once, and
-// X says so (papers: Blurred Persistence, section III-B; SoftWrAP's local aliasing rests on it too). Thread safety: any thread.
+// Bulk persistence: home is stored to by each commit and written back by none. Before a log may
+// begin again everything that was ever stored is, at once, and X says so (papers: Blurred
+// Persistence, section III-B; SoftWrAP's local aliasing rests on it too). Thread safety: any
+// thread.
 #pragma once
 
 #include <atomic>
@@ -18,13 +20,15 @@ class BulkPersistence {
   /// `x`: what home has already.
   BulkPersistence(Core& core, std::uint64_t x) : core_(core), x_(x) {}
 
-  /// Home has, durably, every transaction up to `id`, and X says so. `domain`: the TM's. `note_x(x)`: X, durable when it returns.
+  /// Home has, durably, every transaction up to `id`, and X says so. `domain`: the TM's.
+  /// `note_x(x)`: X, durable when it returns.
   template <class Domain, class NoteX>
   Status home_has(std::uint64_t id, const Domain& domain, NoteX&& note_x) {
     const std::lock_guard lock(mutex_);
     while (x() < id) {
       if (core_.poisoned()) return core_.why();
-      const std::uint64_t x = domain.quiet_id();  // before the flush: what is stored to home later is not covered
+      // before the flush: what is stored to home later is not covered
+      const std::uint64_t x = domain.quiet_id();
       if (x < id) {                               // an older one's commit has not ended
         std::this_thread::yield();
         continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What every engine's context has: one thread's transaction as engine::run and the API see it, up to the writes and the commit, which
-// are an engine's own. README.md says what an engine adds.
+// What every engine's context has: one thread's transaction as engine::run and the API see it, up
+// to the writes and the commit, which are an engine's own. README.md says what an engine adds.
 // Thread safety: used by its thread alone.
 #pragma once
 
@@ -33,7 +33,8 @@ class ContextBase {
     Row::add(row_.aborts);
     tm_.backoff();
   }
-  /// Retries of this thread slot that no Conflict told of: a hardware transaction that aborts goes back to begin().
+  /// Retries of this thread slot that no Conflict told of: a hardware transaction that aborts goes
+  /// back to begin().
   [[nodiscard]] std::uint64_t unseen_retries() const noexcept {
     if constexpr (tm::has_stamps<Tm>)
       return tm_.unseen_aborts();
@@ -43,7 +44,8 @@ class ContextBase {
   [[nodiscard]] bool mine(const tm::Conflict& c) const noexcept { return tm_.mine(c); }
   [[nodiscard]] bool mine(const NeedRoom& n) const noexcept { return n.whose == &tm_; }
 
-  /// run_view's short way: begins a view whose reads are plain, or says that begin(false) is needed.
+  /// run_view's short way: begins a view whose reads are plain, or says that begin(false) is
+  /// needed.
   [[nodiscard]] [[gnu::always_inline]] bool try_direct_view() noexcept {
     if (__builtin_expect(inside_ || core_.state() != 0, 0)) return false;
     if constexpr (!tm::has_direct_views<typename Tm::Context>)
@@ -105,8 +107,9 @@ class ContextBase {
       heap_.note_applied(op);
     }
   }
-  /// An abort: the frees are forgotten while the transaction is isolated, for who comes after may free the same blocks; what it allocated goes
-  /// back once the TM has put old values in it, for then others may have it.
+  /// An abort: the frees are forgotten while the transaction is isolated, for who comes after may
+  /// free the same blocks; what it allocated goes back once the TM has put old values in it, for
+  /// then others may have it.
   void abandon() noexcept {
     ops_.forget_frees(heap_);
     tm_.rollback();

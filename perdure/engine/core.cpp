@@ -42,7 +42,8 @@ Core::~Core() {
   std::erase(live().cores, this);
 }
 
-// The child has one thread, and a list that is whole: no lock is needed, and no partner for the order.
+// The child has one thread, and a list that is whole: no lock is needed, and no partner for the
+// order.
 void Core::in_forked_child() {
   for (Core* core : live().cores) core->state_.fetch_or(forked_bit, std::memory_order_relaxed);
 }
@@ -50,7 +51,8 @@ const int Core::marked_ = ::pthread_atfork(nullptr, nullptr, &Core::in_forked_ch
 
 void Core::poison(const Status& status) noexcept {
   const std::lock_guard lock(mutex_);
-  state_.fetch_or(poisoned_bit, std::memory_order_release);  // pairs with why(). First: no memory is no reason to go on
+  // pairs with why(). First: no memory is no reason to go on
+  state_.fetch_or(poisoned_bit, std::memory_order_release);
   if (!failure_.ok() || status.ok()) return;
   try {
     failure_ = failed_earlier(file, "the medium failed earlier (" + status.message() + ")");
@@ -168,7 +170,8 @@ void HeapOps::forget_frees(pool::Heap& heap) noexcept {
     if (!op.set) heap.release(op);
 }
 
-// After forget_frees: forgetting the free of a large block marks its chunks as taken, which must not come after they are given back.
+// After forget_frees: forgetting the free of a large block marks its chunks as taken, which must
+// not come after they are given back.
 void HeapOps::release(pool::Heap& heap) noexcept {
   for (const auto& op : ops_)
     if (op.set) heap.release(op);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What every engine needs around its protocol: the table of contexts, the state that refuses work (poisoned, closed, forked), the
-// heap operations of a transaction, counters. No protocol lives here.
+// What every engine needs around its protocol: the table of contexts, the state that refuses work
+// (poisoned, closed, forked), the heap operations of a transaction, counters. No protocol lives
+// here.
 //
-// Thread safety: refuse(), poison(), state() from any thread; a context and its HeapOps belong to one thread.
+// Thread safety: refuse(), poison(), state() from any thread; a context and its HeapOps belong to
+// one thread.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +28,8 @@
 
 namespace perdure::engine {
 
-/// Thrown inside an engine: the transaction found too little room in its log, was rolled back, and runs again after waiting.
+/// Thrown inside an engine: the transaction found too little room in its log, was rolled back, and
+/// runs again after waiting.
 struct NeedRoom {
   std::uint64_t bytes;
   const void* whose;  ///< the context's TM: a transaction on one pool may run inside one on another
@@ -49,7 +52,8 @@ class Core {
 
   /// 0 while work is welcome. One relaxed load at every begin.
   [[nodiscard]] std::uint32_t state() const noexcept { return state_.load(std::memory_order_relaxed); }
-  /// In the child of a fork() nothing of the parent's may be touched: the view is gone, log and home are still the parent's.
+  /// In the child of a fork() nothing of the parent's may be touched: the view is gone, log and
+  /// home are still the parent's.
   [[nodiscard]] bool forked() const noexcept { return __builtin_expect((state() & forked_bit) != 0, 0); }
   /// Throws what state() means.
   [[noreturn]] void refuse() const;
@@ -58,12 +62,14 @@ class Core {
   /// After a medium's failure (law L9): the first failure is kept and named by all later ones.
   void poison(const Status& status) noexcept;
   [[nodiscard]] bool poisoned() const noexcept { return __builtin_expect((state() & poisoned_bit) != 0, 0); }
-  /// The transaction `id` committed, but its record may not be durable. Before its isolation ends: whoever reads or overwrites what it
-  /// did then sees poisoned() too, at its own commit, and must not become durable, or be told, without it.
+  /// The transaction `id` committed, but its record may not be durable. Before its isolation ends:
+  /// whoever reads or overwrites what it did then sees poisoned() too, at its own commit, and must
+  /// not become durable, or be told, without it.
   void lost(std::uint64_t id, const Status& status) noexcept;
   /// Every id below that finished is durable (engines that hold isolation through the fence).
   [[nodiscard]] std::uint64_t first_lost() const noexcept { return first_lost_.load(std::memory_order_relaxed); }
-  void closed() noexcept { state_.fetch_or(closed_bit, std::memory_order_release); }  // pairs with nothing: a flag
+  // pairs with nothing: a flag
+  void closed() noexcept { state_.fetch_or(closed_bit, std::memory_order_release); }
   static constexpr std::uint32_t poisoned_bit = 1, closed_bit = 2, forked_bit = 4, read_only_bit = 8;
 
   /// Changes the header under its lock and publishes it.
@@ -98,8 +104,9 @@ class Core {
   StatWriter page_;
 };
 
-/// When a context's commits go to the live page: the first, then the 2nd, 4th, ... after it, up to one in 4,096 (in 64 where a fence is
-/// a sync): a program that idles has shown at least half of what it did last.
+/// When a context's commits go to the live page: the first, then the 2nd, 4th, ... after it, up to
+/// one in 4,096 (in 64 where a fence is a sync): a program that idles has shown at least half of
+/// what it did last.
 class ShowTimer {
  public:
   explicit ShowTimer(bool fence_is_sync) noexcept : most_(fence_is_sync ? 64 : 4096) {}
@@ -141,9 +148,10 @@ class HeapOps {
     return nullptr;
   }
   /// The op that allocates `bytes`; throws error(full, invalid). `view`: of home offset 0.
-  /// Where the view has no span yet for the block, committing will zero the span's bitmap, on memory that was data: of blocks freed since
-  /// other transactions began. No orec would tell those that read it still, and no owner would hold off one that has stored to it and
-  /// will put its old value back. So this transaction owns the bitmap's lines, as if the zeros were its stores.
+  /// Where the view has no span yet for the block, committing will zero the span's bitmap, on
+  /// memory that was data: of blocks freed since other transactions began. No orec would tell those
+  /// that read it still, and no owner would hold off one that has stored to it and will put its old
+  /// value back. So this transaction owns the bitmap's lines, as if the zeros were its stores.
   template <class Tm>
   pool::HeapOp allocate(pool::Heap& heap, std::uint64_t bytes, Tm& tm, const std::byte* view, std::uint64_t max_home_bytes) {
     const pool::HeapOp op = reserve(heap, bytes);
@@ -161,8 +169,9 @@ class HeapOps {
     }
     return op;
   }
-  /// The op that frees the block at `offset`, allocated by a committed transaction or by this one; throws error(invalid). Where another
-  /// transaction is freeing it, or has freed it since `tm` began, that is a conflict: whoever led us to the block is about to change.
+  /// The op that frees the block at `offset`, allocated by a committed transaction or by this one;
+  /// throws error(invalid). Where another transaction is freeing it, or has freed it since `tm`
+  /// began, that is a conflict: whoever led us to the block is about to change.
   template <class Tm>
   pool::HeapOp free(pool::Heap& heap, std::uint64_t offset, Tm& tm) {
     auto op = prepare_free(heap, offset);
@@ -178,9 +187,11 @@ class HeapOps {
     }
     return *op;
   }
-  /// An abort, first step, while the transaction is still isolated: who comes after it may free the same blocks.
+  /// An abort, first step, while the transaction is still isolated: who comes after it may free the
+  /// same blocks.
   void forget_frees(pool::Heap& heap) noexcept;
-  /// Second step, after the TM's rollback: what was allocated goes back. Old values go only into blocks that nobody else can have.
+  /// Second step, after the TM's rollback: what was allocated goes back. Old values go only into
+  /// blocks that nobody else can have.
   void release(pool::Heap& heap) noexcept;
   /// After commit: freed blocks may be reserved again.
   void reusable(pool::Heap& heap) noexcept {
@@ -198,7 +209,8 @@ class HeapOps {
   std::unordered_map<std::uint64_t, std::size_t> index_;
 };
 
-/// The contexts of an engine, one a thread slot, made at a thread's first transaction. A thread that takes over a slot takes its context.
+/// The contexts of an engine, one a thread slot, made at a thread's first transaction. A thread
+/// that takes over a slot takes its context.
 template <class Context>
 class Contexts {
  public:
@@ -208,7 +220,8 @@ class Contexts {
   template <class Make>
   [[gnu::always_inline]] Context& get(Make&& make) {
     const auto slot = static_cast<std::size_t>(base::thread_slot());
-    Context* const c = table_[slot].load(std::memory_order_acquire);  // pairs with the release in add, by an earlier owner of the slot
+    // pairs with the release in add, by an earlier owner of the slot
+    Context* const c = table_[slot].load(std::memory_order_acquire);
     return __builtin_expect(c != nullptr, 1) ? *c : add(slot, make);
   }
   template <class F>
@@ -230,8 +243,9 @@ class Contexts {
 /// What run() returns for a call that joined an outer transaction.
 inline constexpr std::uint64_t joined = ~std::uint64_t{0};
 
-/// Runs `body(context)` as a transaction until it commits; nested calls join the outer one. Returns the id that bounds it: its own, or where
-/// it changed nothing that of the newest transaction it may have seen (0 before the first); `joined` when nested.
+/// Runs `body(context)` as a transaction until it commits; nested calls join the outer one. Returns
+/// the id that bounds it: its own, or where it changed nothing that of the newest transaction it
+/// may have seen (0 before the first); `joined` when nested.
 template <class E, class F>
 std::uint64_t run(E& engine, bool update, Durability durability, F&& body) {
   auto& context = engine.context();
@@ -262,8 +276,8 @@ std::uint64_t run(E& engine, bool update, Durability durability, F&& body) {
   }
 }
 
-/// run() for a view: the frequent case, outside any transaction and with plain reads, inlined into the caller. Under `async` the result
-/// bounds nothing.
+/// run() for a view: the frequent case, outside any transaction and with plain reads, inlined into
+/// the caller. Under `async` the result bounds nothing.
 template <class E, class F>
 std::uint64_t run_view(E& engine, Durability durability, F&& body) {
   auto& context = engine.context();

@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Engine: the concept, and what every engine owes. An engine = where stores go x which log x when it persists x when home is written
-// x who isolates. Each lies in a folder of its own; registry.hpp lists the instances.
+// Engine: the concept, and what every engine owes. An engine = where stores go x which log x when
+// it persists x when home is written x who isolates. Each lies in a folder of its own; registry.hpp
+// lists the instances.
 //
 // Laws (conformance tests run on every registered engine and medium):
-//   L1  After any crash the recovered state is the result of a set S of committed transactions, closed under what its members read or
-//       overwrote; where recovery takes a prefix, a prefix without a hole.
-//   L2  What was acknowledged durable is in S; a receipt covers all that its transaction read, a view's too.
+//   L1  After any crash the recovered state is the result of a set S of committed transactions,
+//       closed under what its members read or overwrote; where recovery takes a prefix, a prefix
+//       without a hole.
+//   L2  What was acknowledged durable is in S; a receipt covers all that its transaction read, a
+//       view's too.
 //   L3  What aborted is never seen.            L4  With isolation: opaque and serializable.
-//   L5  Recovery is idempotent.                L6  The blocks allocated after recovery are those that S allocated and did not free.
-//   L7  A log has a bound: a full one pushes back, then checkpoints; a transaction that can't ever fit fails, rolled back.
+//   L5  Recovery is idempotent.                L6  The blocks allocated after recovery are those
+//       that S allocated and did not free.
+//   L7  A log has a bound: a full one pushes back, then checkpoints; a transaction that can't ever
+//       fit fails, rolled back.
 //   L8  A read-only transaction writes nothing to the medium.
-//   L9  After the medium fails nothing more is acknowledged; updates and views fail; reopening recovers.
-//   L10 Damage is named, never skipped; opening a foreign, newer or truncated pool writes not a byte.
+//   L9  After the medium fails nothing more is acknowledged; updates and views fail; reopening
+//       recovers.
+//   L10 Damage is named, never skipped; opening a foreign, newer or truncated pool writes not a
+//       byte.
 #pragma once
 
 #include <concepts>
@@ -31,8 +38,12 @@ namespace perdure {
 /// When update() returns, and what its receipt then says.
 enum class Durability : std::uint8_t {
   durable,  ///< durable when update() returns
-  group,    ///< as durable, but a fence is shared by the commits that wait at the same time (on a file, durable does so too)
-  async     ///< update() returns at once; the receipt tells when it is durable (without anybody waiting: within 10 ms)
+  /// as durable, but a fence is shared by the commits that wait at the same time (on a file,
+  /// durable does so too)
+  group,
+  /// update() returns at once; the receipt tells when it is durable (without anybody waiting:
+  /// within 10 ms)
+  async
 };
 inline constexpr Durability durable = Durability::durable;
 inline constexpr Durability group = Durability::group;
@@ -46,9 +57,14 @@ enum class Isolation : std::uint8_t {
 
 /// How a shadow that is smaller than its pool is paged.
 enum class ShadowPaging : std::uint8_t {
-  automatic,  ///< software where the shadow is small beside what the pool holds when it is opened, else hardware
-  hardware,   ///< page tables: an access costs nothing more, a page that comes or goes a fault and an interrupt of other processors
-  software  ///< a look-up at each access; a page that comes or goes costs no fault (but for bitmaps' pages, one in sixteen: they are the hardware's)
+  /// software where the shadow is small beside what the pool holds when it is opened, else hardware
+  automatic,
+  /// page tables: an access costs nothing more, a page that comes or goes a fault and an interrupt
+  /// of other processors
+  hardware,
+  /// a look-up at each access; a page that comes or goes costs no fault (but for bitmaps' pages,
+  /// one in sixteen: they are the hardware's)
+  software
 };
 
 }  // namespace perdure
@@ -60,17 +76,23 @@ struct Config {
   std::string_view instance;  ///< its registered name: a literal
   Durability durability = Durability::durable;
   Isolation isolation = Isolation::full;
-  std::uint32_t threads = 8;           ///< writers with a ring of their own (held order); more share one
+  /// writers with a ring of their own (held order); more share one
+  std::uint32_t threads = 8;
   bool fence_is_sync = false;          ///< of the medium
-  std::uint32_t log_group = 0;         ///< REWIND, batch: records that share a fence; 0: its default
+  /// REWIND, batch: records that share a fence; 0: its default
+  std::uint32_t log_group = 0;
   std::uint32_t alias_entries = 0;     ///< SoftWrAP: of each alias table; 0: its default
-  std::uint32_t alias_page_bytes = 0;  ///< SoftWrAP: of an object's page in an alias table; 0: its default
-  std::uint32_t long_wrap_ms = 0;      ///< SoftWrAP: how long a transaction may hold retirement up, twice; 0: as long as it takes
-  std::uint32_t persist_group = 0;     ///< DudeTM: transactions combined to one record; 0: its form's
+  /// SoftWrAP: of an object's page in an alias table; 0: its default
+  std::uint32_t alias_page_bytes = 0;
+  /// SoftWrAP: how long a transaction may hold retirement up, twice; 0: as long as it takes
+  std::uint32_t long_wrap_ms = 0;
+  /// DudeTM: transactions combined to one record; 0: its form's
+  std::uint32_t persist_group = 0;
   bool compress = false;               ///< DudeTM: combined records are compressed
   std::uint64_t volatile_log = 0;      ///< DudeTM: bytes of a thread's volatile log; 0: its default
   unsigned reproduce_threads = 1;      ///< DudeTM: that write home from the log
-  std::uint64_t shadow_size = 0;       ///< DudeTM: bytes of DRAM for the shadow; 0: as many as it takes
+  /// DudeTM: bytes of DRAM for the shadow; 0: as many as it takes
+  std::uint64_t shadow_size = 0;
   ShadowPaging shadow_paging = ShadowPaging::automatic;
   std::string trace;  ///< any.hpp: record the workload to this file
 };
@@ -82,7 +104,8 @@ struct Recovery {
   std::uint64_t rolled_back = 0;                           ///< transactions undone (undo logs)
   std::uint64_t last_id = 0;
   double seconds = 0;
-  const log::RecoveryPlan* plan = nullptr;  ///< while it runs: what was asked for (engine/entry.hpp, recover())
+  /// while it runs: what was asked for (engine/entry.hpp, recover())
+  const log::RecoveryPlan* plan = nullptr;
 };
 
 /// Counters of an open pool.
@@ -91,37 +114,52 @@ struct Stats {
   std::uint64_t commits = 0;       ///< transactions that changed something
   std::uint64_t reads = 0;         ///< transactions that changed nothing
   std::uint64_t aborts = 0;        ///< restarts after a conflict
-  std::uint64_t without_lock = 0;  ///< `htm`: transactions that the hardware (or its stand-in) committed; the others ran under the lock
+  /// `htm`: transactions that the hardware (or its stand-in) committed; the others ran under the
+  /// lock
+  std::uint64_t without_lock = 0;
   std::uint64_t last_id = 0, durable_id = 0,
-                applied_id = 0;  ///< of `htm` stamps, as receipts have them; the header and the log count transactions
+                /// of `htm` stamps, as receipts have them; the header and the log count
+                /// transactions
+                applied_id = 0;
   std::uint64_t log_bytes = 0;   ///< appended since opening
   std::uint64_t log_used = 0, log_capacity = 0;
   std::uint64_t checkpoints = 0, checkpoint_lines = 0;
   std::uint64_t heap_used = 0, home_bytes = 0;
-  std::uint64_t shadow_pages = 0, evictions = 0;  ///< DudeTM, paged: pages of the shadow that are copies; dropped since opening
+  /// DudeTM, paged: pages of the shadow that are copies; dropped since opening
+  std::uint64_t shadow_pages = 0, evictions = 0;
   bool paged_by_software = false;
   std::uint64_t log_came = 0, log_combined = 0,
-                log_written = 0;  ///< DudeTM: payload bytes that came, that were left by combination, that were written
+                /// DudeTM: payload bytes that came, that were left by combination, that were
+                /// written
+                log_written = 0;
   std::uint64_t bias_grants = 0, bias_revocations = 0;
   medium::Counters medium;
   Recovery recovery;
 };
 
-// clang-format off
-/// An engine instance E. Built after recovery and start_session; destroyed before the PoolFile. Context: one thread's transaction.
-///   E::tm_name                       of its concurrency control; the registry has the instance's names
+/// An engine instance E. Built after recovery and start_session; destroyed before the PoolFile.
+/// Context: one thread's transaction.
+///   E::tm_name                       of its concurrency control; the registry has the instance's
+///                                    names
 ///   E::identity(config)              what creation writes in the header (order, rings)
-///   E::recover(file, report)         makes home the state of set S; a plain function of the medium; writes the header only through start_session
-///   E::prepare_log(file)             if it has it: allocates what a session needs of the log before its first transaction (ALLOC-1)
+///   E::recover(file, report)         makes home the state of set S; a plain function of the
+///                                    medium; writes the header only through start_session
+///   E::prepare_log(file)             if it has it: allocates what a session needs of the log
+///                                    before its first transaction (ALLOC-1)
 ///   E::view_policy                   how the view is mapped
-///   E::ring_records                  its rings hold log/record.hpp's records: others' logs are their own
-///   E::supported(), E::prefix_only   if it has them: whether this machine can run it; it can't go on with a pool of order held
+///   E::ring_records                  its rings hold log/record.hpp's records: others' logs are
+///                                    their own
+///   E::supported(), E::prefix_only   if it has them: whether this machine can run it; it can't go
+///                                    on with a pool of order held
 ///   context()                        the calling thread's
-///   context.begin(update), read(a), write(a, v), write_words(a, src, n), alloc(n), free(p), direct(), commit(d), rollback(), retry()
-///   wait(id), durable_id(), close(), checkpoint(), stats()
+///   context.begin(update), read(a), write(a, v), write_words(a, src, n), alloc(n), free(p),
+///   direct(), commit(d), rollback(), retry() wait(id), durable_id(), close(), checkpoint(),
+///   stats()
 ///   held()                           a commit that has returned is durable (order `held`)
+// clang-format off
 template <class E>
-concept Engine = requires(E& e, typename E::Context& c, std::uint64_t* a, const std::uint64_t* s, std::uint64_t n, Durability d, bool b) {
+concept Engine =
+    requires(E& e, typename E::Context& c, std::uint64_t* a, const std::uint64_t* s, std::uint64_t n, Durability d, bool b) {
   { E::tm_name } -> std::convertible_to<const char*>;
   { E::identity(Config{}) } -> std::same_as<pool::Identity>;
   { e.context() } -> std::same_as<typename E::Context&>;

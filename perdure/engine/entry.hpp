@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Entry: a registered instance as data: what opening, tools and tests need to know of it without its types.
+// Entry: a registered instance as data: what opening, tools and tests need to know of it without
+// its types.
 #pragma once
 
 #include <string_view>
@@ -11,7 +12,8 @@
 
 namespace perdure::engine {
 
-/// An instance's name, and what a pool's header calls its engine. Instances of a family differ in their concurrency control only.
+/// An instance's name, and what a pool's header calls its engine. Instances of a family differ in
+/// their concurrency control only.
 struct InstanceName {
   std::string_view name;    ///< "shadow/stm"
   std::string_view family;  ///< "shadow"
@@ -24,18 +26,22 @@ struct Entry {
   pool::ViewPolicy view;
   pool::Identity (*identity)(const Config&);  ///< all but the engine's name
   Status (*recover)(pool::PoolFile&, Recovery&);
-  Status (*prepare_log)(pool::PoolFile&) = nullptr;  ///< allocates what its session needs of the log beyond each ring's first page
+  /// allocates what its session needs of the log beyond each ring's first page
+  Status (*prepare_log)(pool::PoolFile&) = nullptr;
   bool ring_records = true;                          ///< its rings hold log/record.hpp's records
-  bool pages = false;                                ///< its shadow may be smaller than the pool (Config::shadow_size)
+  /// its shadow may be smaller than the pool (Config::shadow_size)
+  bool pages = false;
   bool prefix_only = false;                          ///< it can't go on with a pool of order `held`
-  Status (*supported)() = nullptr;                   ///< whether this machine has what it needs; null: every machine has
+  /// whether this machine has what it needs; null: every machine has
+  Status (*supported)() = nullptr;
 
-  /// Ok, or what was found here and what it needs (`unsupported`). Opening asks; whoever goes through all engines leaves the others out.
+  /// Ok, or what was found here and what it needs (`unsupported`). Opening asks; whoever goes
+  /// through all engines leaves the others out.
   [[nodiscard]] Status runs_here() const { return supported == nullptr ? Status() : supported(); }
 };
 
-/// Recovers a pool by its engine. `plan` is told the beginning and the end, and what the engine tells of the way between; nothing of a pool that
-/// was closed in order.
+/// Recovers a pool by its engine. `plan` is told the beginning and the end, and what the engine
+/// tells of the way between; nothing of a pool that was closed in order.
 inline Status recover(const Entry& entry, pool::PoolFile& file, Recovery& report, const log::RecoveryPlan& plan) {
   using Stage = log::RecoveryProgress::Stage;
   const pool::Header& header = file.header();

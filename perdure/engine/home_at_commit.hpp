@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What engines share whose log is made durable by the thread that commits, within its TM's commit: who is told an id is told after the fence, order is
-// `held`, there is nothing to wait for. A log a thread; threads that are more share the last. README.md says what an engine adds.
+// What engines share whose log is made durable by the thread that commits, within its TM's commit:
+// who is told an id is told after the fence, order is `held`, there is nothing to wait for. A log a
+// thread; threads that are more share the last. README.md says what an engine adds.
 // Thread safety: any thread.
 #pragma once
 
@@ -21,7 +22,8 @@ class HomeAtCommit {
 
   Status wait(std::uint64_t) { return {}; }
   [[nodiscard]] std::uint64_t durable_id() const noexcept {
-    const std::uint64_t quiet = tm_.domain.quiet_id();  // first: an id is lost before its slot stops pending
+    // first: an id is lost before its slot stops pending
+    const std::uint64_t quiet = tm_.domain.quiet_id();
     return std::min(quiet, core_.first_lost() - 1);
   }
   [[nodiscard]] static constexpr bool held() noexcept { return true; }
@@ -51,7 +53,8 @@ class HomeAtCommit {
 
   Core core_;
   typename Tm::Shared tm_;
-  std::mutex heap_bits_;  // a commit's, while its heap ops go home: bitmap words are shared by transactions
+  // a commit's, while its heap ops go home: bitmap words are shared by transactions
+  std::mutex heap_bits_;
 };
 
 }  // namespace perdure::engine

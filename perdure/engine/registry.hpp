@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The registry: the one list of engine instances. An instance is a tag type with the engine type behind it and its names: one, or one for each form
-// that the type takes at run time (REWIND's compositions). A pool is opened with a list of tags (perdure::engines<...>), tools and tests with all of
-// them (any.hpp). Adding an engine: its folder, and a line here.
+// The registry: the one list of engine instances. An instance is a tag type with the engine type
+// behind it and its names: one, or one for each form that the type takes at run time (REWIND's
+// compositions). A pool is opened with a list of tags (perdure::engines<...>), tools and tests with
+// all of them (any.hpp). Adding an engine: its folder, and a line here.
 #pragma once
 
 #include <array>
@@ -108,7 +109,8 @@ using all_engines = engines<shadow, shadow_stm, shadow_global_lock, shadow_none,
                             dudetm_htm_stand_in, dudetm_none, undo, undo_stm, undo_none, rewind, rewind_none, bppm, bppm_none, redo,
                             redo_none, softwrap, softwrap_none, softwrap_local, softwrap_local_none, volatile_, volatile_stm,
                             volatile_global_lock, volatile_htm, volatile_htm_stand_in, volatile_none>;
-/// What Pool<Root> is opened with unless told: the default engine, isolating by itself or (isolation::caller) by the caller.
+/// What Pool<Root> is opened with unless told: the default engine, isolating by itself or
+/// (isolation::caller) by the caller.
 using default_engines = engines<shadow, shadow_none>;
 
 // Compiled once, in each engine's instances.cpp.

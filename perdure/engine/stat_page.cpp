@@ -33,7 +33,8 @@ std::uint64_t start_time(std::uint32_t pid) {
   ::close(fd);
   if (n <= 0) return 0;
   text[n] = '\0';
-  const char* at = std::strrchr(text, ')');  // the name may hold spaces and brackets: fields are counted behind its last bracket
+  // the name may hold spaces and brackets: fields are counted behind its last bracket
+  const char* at = std::strrchr(text, ')');
   for (int field = 2; at != nullptr && field < 22; ++field) at = std::strchr(at + 1, ' ');
   unsigned long long start = 0;
   return at != nullptr && std::sscanf(at + 1, "%llu", &start) == 1 ? start : 0;
@@ -75,7 +76,8 @@ std::uint64_t now_ns() noexcept {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// Removes pages that killed processes left an hour ago or more: their pools may never be opened again. Best effort; looks at a few only.
+// Removes pages that killed processes left an hour ago or more: their pools may never be opened
+// again. Best effort; looks at a few only.
 void sweep() {
   constexpr std::uint64_t hour = 3'600'000'000'000U;
   const auto close = [](DIR* d) { ::closedir(d); };
@@ -91,7 +93,8 @@ void sweep() {
     const Mapped page = map_page(fd, PROT_READ);
     ::close(fd);
     if (!page.ok()) continue;
-    const std::uint64_t updated = page.head->updated_ns.load(std::memory_order_relaxed);  // no partner: a time stamp
+    // no partner: a time stamp
+    const std::uint64_t updated = page.head->updated_ns.load(std::memory_order_relaxed);
     const bool old = is_page(*page.head) && updated + hour < now_ns() && !owner_runs(*page.head);
     page.unmap();
     if (old) ::shm_unlink(name.c_str());
@@ -124,7 +127,8 @@ int create_page(const std::string& name, std::string& why) {
       why = "process " + std::to_string(pid) + " has a pool with the same uuid open (a byte copy of this one)";
       return -1;
     }
-    ::shm_unlink(name.c_str());  // the pool's lock is ours, so its writer is dead; a reader keeps its mapping
+    // the pool's lock is ours, so its writer is dead; a reader keeps its mapping
+    ::shm_unlink(name.c_str());
   }
   why = "/dev/shm" + name + " can't be created: " + std::strerror(errno);
   return -1;
@@ -163,7 +167,8 @@ StatWriter::StatWriter(const std::uint8_t (&uuid)[16], const std::string& pool_p
   engine.copy(head.engine, sizeof head.engine - 1);
   head.bytes = sizeof(StatPage);
   head.sections = StatPage::sections;
-  head.magic.store(StatHead::magic_value, std::memory_order_release);  // pairs with the acquire in is_page
+  // pairs with the acquire in is_page
+  head.magic.store(StatHead::magic_value, std::memory_order_release);
 }
 
 void StatWriter::share(const std::uint8_t (&uuid)[16]) {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// StatPage: the live counters of an open pool, where `perdure stat` finds them: /dev/shm/perdure-<uuid>. They are not in the pool.
+// StatPage: the live counters of an open pool, where `perdure stat` finds them:
+// /dev/shm/perdure-<uuid>. They are not in the pool.
 //
-// The process that has the pool open for writing owns the page: it creates it, stores counters in it and unlinks it at close. Others map
-// it read-only. A killed owner leaves its page behind: `alive` tells (pid and the process's start time, so that a reused pid does
-// not pass for the owner), and the next owner replaces it; pages left an hour ago or more are removed by whoever opens a pool. A page is
-// a help, never a duty: where there is no /dev/shm, or a byte copy of the pool (same uuid) is open elsewhere, the owner gets private
-// memory and everything else works.
-// Thread safety: counters are atomics, stored and read relaxed: each is right on its own, together they are a moment's blur.
+// The process that has the pool open for writing owns the page: it creates it, stores counters in
+// it and unlinks it at close. Others map it read-only. A killed owner leaves its page behind:
+// `alive` tells (pid and the process's start time, so that a reused pid does not pass for the
+// owner), and the next owner replaces it; pages left an hour ago or more are removed by whoever
+// opens a pool. A page is a help, never a duty: where there is no /dev/shm, or a byte copy of the
+// pool (same uuid) is open elsewhere, the owner gets private memory and everything else works.
+// Thread safety: counters are atomics, stored and read relaxed: each is right on its own, together
+// they are a moment's blur.
 // Crash invariants: none; nothing here is read by recovery.
 #pragma once
 
@@ -22,15 +25,18 @@ namespace perdure::engine {
 
 using StatCounter = std::atomic<std::uint64_t>;
 
-/// The page begins with it; sections follow, one behind the other. The first 88 bytes were the same in version 1, which had no sections.
+/// The page begins with it; sections follow, one behind the other. The first 88 bytes were the same
+/// in version 1, which had no sections.
 struct StatHead {
   static constexpr std::uint64_t magic_value = 0x3154415453445250ULL;  // "PRDSTAT1", little-endian
   static constexpr std::uint32_t current_version = 2;
 
-  std::atomic<std::uint64_t> magic{0};  ///< stored last, with release: a reader that sees it (acquire) sees the rest of the head
+  /// stored last, with release: a reader that sees it (acquire) sees the rest of the head
+  std::atomic<std::uint64_t> magic{0};
   std::uint32_t version = 0;
   std::uint32_t pid = 0;
-  std::uint64_t pid_start = 0;  ///< the owner's start time (field 22 of /proc/PID/stat, clock ticks since boot)
+  /// the owner's start time (field 22 of /proc/PID/stat, clock ticks since boot)
+  std::uint64_t pid_start = 0;
   std::uint8_t uuid[16] = {};
   std::uint64_t device = 0, inode = 0;  ///< of the pool file: tells a pool from a byte copy of it
   char engine[32] = {};
@@ -39,8 +45,9 @@ struct StatHead {
   StatCounter updated_ns{0};   ///< CLOCK_MONOTONIC of the last publication; 0: none yet
 };
 
-/// A section begins with it. A reader passes over tags that it does not know, so a later build adds a section without a new version. A section never changes its
-/// counters: more of them are a section of their own.
+/// A section begins with it. A reader passes over tags that it does not know, so a later build adds
+/// a section without a new version. A section never changes its counters: more of them are a
+/// section of their own.
 struct StatSection {
   std::uint32_t tag = 0;       ///< never used again for anything else
   std::uint32_t reserved = 0;  ///< 0
@@ -72,7 +79,8 @@ struct MediumCounters {
   StatCounter fences{0}, syncs{0}, written_bytes{0};
 };
 
-/// What lies in the shared page, as this build writes it. A reader may be another build: it finds sections by their tags (StatReader::section).
+/// What lies in the shared page, as this build writes it. A reader may be another build: it finds
+/// sections by their tags (StatReader::section).
 struct StatPage {
   StatHead head;
   TransactionCounters transactions;
@@ -84,10 +92,12 @@ struct StatPage {
 static_assert(StatCounter::is_always_lock_free && sizeof(StatHead) == 112 && offsetof(StatHead, engine) == 56);
 static_assert(sizeof(StatPage) == sizeof(StatHead) + 4 * sizeof(StatSection) + 13 * sizeof(StatCounter));
 
-/// The owner's side. Movable; the destructor unlinks the page (not in a forked child, which shares it).
+/// The owner's side. Movable; the destructor unlinks the page (not in a forked child, which shares
+/// it).
 class StatWriter {
  public:
-  /// Never fails: see above. `pool_path` is empty for a pool without a file, or open for reading only: then the page is private memory.
+  /// Never fails: see above. `pool_path` is empty for a pool without a file, or open for reading
+  /// only: then the page is private memory.
   StatWriter(const std::uint8_t (&uuid)[16], const std::string& pool_path, const std::string& engine);
   ~StatWriter();
   StatWriter(const StatWriter&) = delete;
@@ -108,8 +118,8 @@ class StatWriter {
   StatPage private_page_;
 };
 
-/// The reader's side: maps the page of the pool with this uuid. `not_found` when there is none (no program has the pool open),
-/// `incompatible` when it is no page of this version.
+/// The reader's side: maps the page of the pool with this uuid. `not_found` when there is none (no
+/// program has the pool open), `incompatible` when it is no page of this version.
 class StatReader {
  public:
   static Result<StatReader> open(const std::uint8_t (&uuid)[16]);
@@ -135,7 +145,8 @@ class StatReader {
   std::size_t mapped_;  // bytes
 };
 
-/// "/perdure-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx": the name for shm_open; the file lies in /dev/shm.
+/// "/perdure-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx": the name for shm_open; the file lies in
+/// /dev/shm.
 [[nodiscard]] std::string stat_page_name(const std::uint8_t (&uuid)[16]);
 
 }  // namespace perdure::engine

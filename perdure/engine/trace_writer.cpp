@@ -98,7 +98,8 @@ TraceWriter::TraceWriter(const std::string& name, pool::PoolFile& file, const Co
   }
 }
 
-// A child that was forked meanwhile has a descriptor of the same open file: closing ours would leave the lock.
+// A child that was forked meanwhile has a descriptor of the same open file: closing ours would
+// leave the lock.
 TraceWriter::~TraceWriter() {
   if (!in_child()) (void)::flock(fd_, LOCK_UN);
   ::close(fd_);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TraceWriter: a workload trace while it is written: its file, its bound, and the numbers that order what threads did. What goes into it:
-// workload_recorder.hpp.
+// TraceWriter: a workload trace while it is written: its file, its bound, and the numbers that
+// order what threads did. What goes into it: workload_recorder.hpp.
 //
-// A chunk's head is written after its words: a program that is killed leaves a head with its words, or none.
+// A chunk's head is written after its words: a program that is killed leaves a head with its words,
+// or none.
 // Thread safety: all calls from any thread.
 #pragma once
 
@@ -24,21 +25,25 @@ namespace perdure::engine {
 
 class TraceWriter {
  public:
-  /// For the pool that is being opened with `config`; null where nothing is asked for: neither Config::trace nor the environment's PERDURE_TRACE names a file.
-  /// `%p` in the name is the process's number. A pool that a process opens when it has recorded to this name before goes to NAME.2, NAME.3, ...
-  /// Throws perdure::error: it can't be made, or (busy) another process is recording to it.
+  /// For the pool that is being opened with `config`; null where nothing is asked for: neither
+  /// Config::trace nor the environment's PERDURE_TRACE names a file. `%p` in the name is the
+  /// process's number. A pool that a process opens when it has recorded to this name before goes to
+  /// NAME.2, NAME.3, ... Throws perdure::error: it can't be made, or (busy) another process is
+  /// recording to it.
   static std::unique_ptr<TraceWriter> for_pool(pool::PoolFile& file, const Config& config);
   TraceWriter(const std::string& name, pool::PoolFile& file, const Config& config);
   ~TraceWriter();
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
 
-  [[nodiscard]] bool on() const noexcept { return on_.load(std::memory_order_relaxed); }  // no partner: a flag
+  // no partner: a flag
+  [[nodiscard]] bool on() const noexcept { return on_.load(std::memory_order_relaxed); }
   [[nodiscard]] pool::PoolFile& file() noexcept { return file_; }
   [[nodiscard]] std::uint64_t limit() const noexcept { return header_.limit_bytes; }
   /// Room for so many more bytes of ops; else the recording is over.
   [[nodiscard]] bool take_room(std::uint64_t bytes) noexcept;
-  /// Causal order: a transaction draws it before its commit can be seen, so whoever has seen it draws a higher one.
+  /// Causal order: a transaction draws it before its commit can be seen, so whoever has seen it
+  /// draws a higher one.
   [[nodiscard]] std::uint64_t draw() noexcept { return sequence_.fetch_add(1, std::memory_order_relaxed); }
   [[nodiscard]] std::uint32_t number_thread() noexcept { return threads_.fetch_add(1, std::memory_order_relaxed); }
 

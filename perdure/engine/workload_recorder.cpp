@@ -131,7 +131,8 @@ class RecordingContext final : public Any::Context {
     if (early || kept_.size() >= chunk_words || Clock::now() - written_ >= longest_unwritten) flush_locked();
   }
   void flush_locked() noexcept {
-    // no partner: counts. The owner's at its commit; at exit() another thread looks, and may miss one
+    // no partner: counts. The owner's at its commit; at exit() another thread looks, and may miss
+    // one
     const std::uint64_t seen = retries_.load(std::memory_order_relaxed), rollbacks = rollbacks_.load(std::memory_order_relaxed);
     const std::uint64_t unseen = inner_.unseen_retries();
     if (kept_transactions_ == 0 && rollbacks == told_rollbacks_ && unseen == told_unseen_) return;
@@ -142,7 +143,8 @@ class RecordingContext final : public Any::Context {
     chunk.transactions = kept_transactions_;
     const std::uint64_t retries = seen - told_retries_;
     chunk.retried = retries + (unseen - told_unseen_);
-    chunk.rolled_back = std::max(rollbacks - told_rollbacks_, retries) - retries;  // each retry that was seen is a rollback, too
+    // each retry that was seen is a rollback, too
+    chunk.rolled_back = std::max(rollbacks - told_rollbacks_, retries) - retries;
     told_retries_ = seen;
     told_unseen_ = unseen;
     told_rollbacks_ = rollbacks;
@@ -168,7 +170,8 @@ class RecordingContext final : public Any::Context {
 };
 
 class RecordedEngine;
-/// Those that live, so that exit() writes what they have. Never destroyed: a pool may be a static object.
+/// Those that live, so that exit() writes what they have. Never destroyed: a pool may be a static
+/// object.
 struct Live {
   std::mutex mutex;
   std::vector<RecordedEngine*> all;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A workload trace: what each committed transaction of a program did, as addresses and sizes, never a byte of contents. workload_recorder.hpp
-// writes it, `perdure advise` replays it. (A medium's trace of stores and fences is another thing: perdure/medium/trace.hpp.)
+// A workload trace: what each committed transaction of a program did, as addresses and sizes, never
+// a byte of contents. workload_recorder.hpp writes it, `perdure advise` replays it. (A medium's
+// trace of stores and fences is another thing: perdure/medium/trace.hpp.)
 //
-// The file: a header, then chunks. A chunk holds whole transactions of one thread, in their order, and a checksum. A transaction is a begin word,
-// its sequence number, and its ops: a word each (kind in the upper 4 bits, home offset below), with a second word where the table says so.
-// What a killed program leaves is whole chunks and at most a piece of one, which reading leaves out. Little-endian, as pools are.
+// The file: a header, then chunks. A chunk holds whole transactions of one thread, in their order,
+// and a checksum. A transaction is a begin word, its sequence number, and its ops: a word each
+// (kind in the upper 4 bits, home offset below), with a second word where the table says so. What a
+// killed program leaves is whole chunks and at most a piece of one, which reading leaves out.
+// Little-endian, as pools are.
 // Thread safety: values.
 #pragma once
 
@@ -38,8 +41,10 @@ struct TraceHeader {
   TraceEnd end;
   char engine[32];                           ///< the instance that ran: "shadow", zero padded
   char medium[16];                           ///< "file", "dax", "emulated", ...
-  std::uint32_t durability, threads;         ///< Options::durability; threads that ran transactions, 0 until the recording ended
-  std::uint64_t max_home_bytes, home_bytes;  ///< home's bound; its length when the recording began, at its end the last
+  /// Options::durability; threads that ran transactions, 0 until the recording ended
+  std::uint32_t durability, threads;
+  /// home's bound; its length when the recording began, at its end the last
+  std::uint64_t max_home_bytes, home_bytes;
   std::uint64_t first_data;                  ///< below this home offset lies the heap's directory
   std::uint64_t root_offset, root_bytes;
   std::uint64_t limit_bytes;  ///< of ops: where the recording would have been cut
@@ -50,12 +55,15 @@ static_assert(sizeof(TraceHeader) == 192 && std::is_trivially_copyable_v<TraceHe
 static_assert(offsetof(TraceHeader, engine) == 16 && offsetof(TraceHeader, durability) == 64 && offsetof(TraceHeader, checksum) == 184);
 
 struct TraceChunk {
-  std::uint32_t magic, thread;           ///< threads are numbered from 0, by their first transaction
+  /// threads are numbered from 0, by their first transaction
+  std::uint32_t magic, thread;
   std::uint64_t words;                   ///< that follow
   std::uint64_t transactions;            ///< in them
-  std::uint64_t retried, rolled_back;    ///< attempts that were dropped, of this thread since its last chunk: conflicts; gave up
+  /// attempts that were dropped, of this thread since its last chunk: conflicts; gave up
+  std::uint64_t retried, rolled_back;
   std::uint64_t home_bytes, elapsed_ns;  ///< when it was written; since the recording began
-  std::uint64_t checksum;                ///< base::hash_bytes of the words, seeded with that of all before it
+  /// base::hash_bytes of the words, seeded with that of all before it
+  std::uint64_t checksum;
 };
 static_assert(sizeof(TraceChunk) == 64 && std::is_trivially_copyable_v<TraceChunk>);
 
@@ -67,7 +75,7 @@ enum class TraceKind : std::uint8_t {
   write       = 4,
   write_words = 5,  ///< second word: how many
   alloc       = 6,  ///< second word: bytes asked for
-  free        = 7   ///< second word: bytes of the block; 0 where it was allocated in the same transaction
+  free        = 7   ///< second word: bytes of the block; 0: the same transaction allocated it
 };
 // clang-format on
 inline constexpr int kind_shift = 60;
@@ -83,7 +91,8 @@ inline constexpr int kind_shift = 60;
 [[nodiscard]] constexpr bool is_update(std::uint64_t begin) noexcept { return (begin & 1) != 0; }
 [[nodiscard]] constexpr Durability durability_of(std::uint64_t begin) noexcept { return static_cast<Durability>(begin >> 1 & 3); }
 
-/// A trace that was read, and found sound: every op lies in home, every transaction begins with its begin.
+/// A trace that was read, and found sound: every op lies in home, every transaction begins with its
+/// begin.
 struct WorkloadTrace {
   TraceHeader header{};
   std::vector<std::vector<std::uint64_t>> threads;  ///< each one's words

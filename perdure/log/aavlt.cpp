@@ -6,8 +6,8 @@
 
 namespace perdure::log {
 
-// An AVL tree of n nodes is less than 1.4405 log2(n + 2) high (Knuth, TAOCP 3, 6.2.3). On the way back a double turn changes eight words: three heights,
-// four links, and the one from above.
+// An AVL tree of n nodes is less than 1.4405 log2(n + 2) high (Knuth, TAOCP 3, 6.2.3). On the way
+// back a double turn changes eight words: three heights, four links, and the one from above.
 std::uint64_t AtomicAvlTree::most_writes(std::uint64_t size) noexcept {
   const auto bits = static_cast<std::uint64_t>(std::bit_width(size + 2));
   return (bits * 37 / 25 + 1) * 8 + 4;
@@ -28,7 +28,7 @@ void AtomicAvlTree::set(std::uint64_t at, std::uint64_t value) noexcept {
   if (nvm_.value(at) != value) writes_.push_back({at, value});
 }
 
-// --- the tree -----------------------------------------------------------------------------------------------------------------------
+// --- the tree ------------------------------------------------------------------------------------
 
 void AtomicAvlTree::insert(std::uint64_t key, std::uint64_t record) noexcept {
   writes_.clear();
@@ -36,7 +36,8 @@ void AtomicAvlTree::insert(std::uint64_t key, std::uint64_t record) noexcept {
   const auto word = [&](std::uint64_t at, std::uint64_t value) { return nvm_.word_of(node + at, value); };
   const std::uint64_t words[8] = {word(key_word, key), word(left_word, 0), word(right_word, 0), word(height_word, 1),
                                   word(record_word, record)};
-  nvm_.start_line(node, words);  // durable with the first record of the lower log, before a link to it
+  // durable with the first record of the lower log, before a link to it
+  nvm_.start_line(node, words);
   set(root_, inserted(get(root_), key, node));
   ++size_;
   carry_out();
@@ -93,7 +94,8 @@ std::uint64_t AtomicAvlTree::balanced(std::uint64_t node) noexcept {
   return node;
 }
 
-// The child on the `up` side, which is too high, takes the node's place; where its inner side is the higher one, that turns first.
+// The child on the `up` side, which is too high, takes the node's place; where its inner side is
+// the higher one, that turns first.
 std::uint64_t AtomicAvlTree::turned(std::uint64_t node, std::uint64_t up, std::uint64_t down) noexcept {
   std::uint64_t child = get(node + up);
   const auto settle = [this](std::uint64_t n) {
@@ -141,7 +143,7 @@ std::uint64_t AtomicAvlTree::below(std::uint64_t key) const noexcept {
   return found;
 }
 
-// --- an operation ---------------------------------------------------------------------------------------------------------------------
+// --- an operation --------------------------------------------------------------------------------
 
 void AtomicAvlTree::log(const AriesRecord& record) noexcept {
   const std::uint64_t at = arena_.take_line();
@@ -164,7 +166,8 @@ void AtomicAvlTree::carry_out() noexcept {
   // mutant: aavlt-stores-before-end
   for (const Write& w : writes_) nvm_.start(w.at, w.value);
   // mutant: aavlt-stores-before-end-record
-  log(AriesRecord::make(AriesType::end, ++lsn_, 0));  // V2: what was started is durable with the record, before a pointer to it
+  // V2: what was started is durable with the record, before a pointer to it
+  log(AriesRecord::make(AriesType::end, ++lsn_, 0));
   // mutant: aavlt-stores-before-end-persist
   log_.persist();
   clear();
@@ -173,14 +176,15 @@ void AtomicAvlTree::carry_out() noexcept {
 // V3: in the order of the log, which END is the last of.
 void AtomicAvlTree::clear() noexcept {
   // mutant: aavlt-end-removed-last
-  for (auto at = log_.first(); at && !nvm_.failed(); at = log_.first()) {  // a failed medium removes nothing
+  for (auto at = log_.first(); at && !nvm_.failed(); at = log_.first()) {
+    // a failed medium removes nothing
     const std::uint64_t record = log_.record(at);
     log_.remove(at);
     arena_.give_line(record);
   }
 }
 
-// --- recovery -------------------------------------------------------------------------------------------------------------------------
+// --- recovery ------------------------------------------------------------------------------------
 
 Status AtomicAvlTree::recover() {
   const auto broken = [&](const std::string& what) {

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// AtomicAvlTree: REWIND's upper layer (section 3.4): log records by their LSN, in an AVL tree that lies in persistent memory and is itself
-// recoverable: what an operation will change is logged in the lower layer, a PointerLog, then changed; recovery undoes an operation that was cut
-// short, or finishes the clearing of its records.
+// AtomicAvlTree: REWIND's upper layer (section 3.4): log records by their LSN, in an AVL tree that
+// lies in persistent memory and is itself recoverable: what an operation will change is logged in
+// the lower layer, a PointerLog, then changed; recovery undoes an operation that was cut short, or
+// finishes the clearing of its records.
 //
-// A node is a line: key, left, right, height, record. Offsets are file offsets; 0 is none. Each is a value of NvmStore's, a key below 2^48.
-// Crash invariants: V1 the records of all that an operation changes are in the lower log before the first change. V2 all changes are durable before
-// the operation's END. V3 of an operation's records END is removed last; without it each word is given its old value, once or again.
-// Departures: an operation's log calls stand together before its stores, whatever the version of the lower log (as section 3.3 does for Batch); a
-// word is logged once an operation, so that undoing needs no CLRs.
+// A node is a line: key, left, right, height, record. Offsets are file offsets; 0 is none. Each is
+// a value of NvmStore's, a key below 2^48.
+// Crash invariants: V1 the records of all that an operation changes are in the lower log before the
+// first change. V2 all changes are durable before the operation's END. V3 of an operation's records
+// END is removed last; without it each word is given its old value, once or again.
+// Departures: an operation's log calls stand together before its stores, whatever the version of
+// the lower log (as section 3.3 does for Batch); a word is logged once an operation, so that
+// undoing needs no CLRs.
 // Thread safety: none of its own; the log that it serves has a lock.
 #pragma once
 
@@ -26,7 +30,8 @@ class AtomicAvlTree {
   AtomicAvlTree(NvmStore& nvm, LogArena& arena, PointerLog& log, std::uint64_t root, std::uint64_t seed)
       : nvm_(nvm), arena_(arena), log_(log), root_(root), seed_(seed) {}
 
-  /// Lines that an operation on a tree of `size` records takes while it lasts: `each` for a record of its own, and a node's.
+  /// Lines that an operation on a tree of `size` records takes while it lasts: `each` for a record
+  /// of its own, and a node's.
   [[nodiscard]] static std::uint64_t lines_of_operation(std::uint64_t size, std::uint64_t each) noexcept {
     return (most_writes(size) + 1) * each + 1;
   }
@@ -35,7 +40,8 @@ class AtomicAvlTree {
     return arena_.free_lines() >= 2 * n + lines_of_operation(size_ + n, each) && log_.fits((most_writes(size_ + n) + 1) * each);
   }
 
-  /// Takes the memory that operations on a tree of up to `most` records need. Throws std::bad_alloc.
+  /// Takes the memory that operations on a tree of up to `most` records need. Throws
+  /// std::bad_alloc.
   void prepare(std::uint64_t most) { writes_.reserve(most_writes(most)); }
   /// `key` is not in the tree.
   void insert(std::uint64_t key, std::uint64_t record) noexcept;
@@ -43,7 +49,8 @@ class AtomicAvlTree {
   void remove(std::uint64_t key) noexcept;
   /// The record with that key, or 0.
   [[nodiscard]] std::uint64_t find(std::uint64_t key) const noexcept;
-  /// The record with the greatest key, the least key that is greater, the greatest that is less; 0 where there is none.
+  /// The record with the greatest key, the least key that is greater, the greatest that is less; 0
+  /// where there is none.
   [[nodiscard]] std::uint64_t last() const noexcept { return below(~std::uint64_t{0}); }
   [[nodiscard]] std::uint64_t above(std::uint64_t key) const noexcept;
   [[nodiscard]] std::uint64_t below(std::uint64_t key) const noexcept;
@@ -54,8 +61,9 @@ class AtomicAvlTree {
     return visit_below(nvm_.value(root_), visit);
   }
 
-  /// After a crash, the lower log recovered: undoes or finishes the last operation, checks the tree, and marks its nodes in the arena, not the
-  /// records it leads to. `corrupt` where no crash leaves what it finds.
+  /// After a crash, the lower log recovered: undoes or finishes the last operation, checks the
+  /// tree, and marks its nodes in the arena, not the records it leads to. `corrupt` where no crash
+  /// leaves what it finds.
   Status recover();
 
  private:
@@ -63,7 +71,8 @@ class AtomicAvlTree {
   struct Write {
     std::uint64_t at, value;
   };
-  /// Words an operation may change: a link or a height in each node of a path, and the nodes that turn around it.
+  /// Words an operation may change: a link or a height in each node of a path, and the nodes that
+  /// turn around it.
   [[nodiscard]] static std::uint64_t most_writes(std::uint64_t size) noexcept;
 
   // The tree as the operation has changed it so far.

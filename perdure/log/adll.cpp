@@ -8,7 +8,8 @@ namespace perdure::log {
 void Adll::append(std::uint64_t node) noexcept {
   const std::uint64_t after = tail();
   // mutant: adll-last-tail-first
-  nvm_.synchronous(anchor_ + last_tail, after);  // it, and the node (A1), before toAppend (line 5): recovery links the one to the other
+  // it, and the node (A1), before toAppend (line 5): recovery links the one to the other
+  nvm_.synchronous(anchor_ + last_tail, after);
   // mutant: adll-to-append-first
   nvm_.synchronous(anchor_ + to_append, node);  // from here on the node is in the list (A2)
   link(node, after);
@@ -51,7 +52,7 @@ void Adll::adopt(std::uint64_t head) noexcept {
   nvm_.synchronous(anchor_ + tail_word, nvm_.value(anchor_ + last_tail));
 }
 
-// --- recovery ---------------------------------------------------------------------------------------------------------------------------
+// --- recovery ------------------------------------------------------------------------------------
 
 Status Adll::broken(std::uint64_t place, const char* what) const {
   return failure(Code::corrupt, nvm_.medium().path(), "a log whose list " + std::string(what) + " at log offset " + std::to_string(place),

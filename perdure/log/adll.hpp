@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Adll: REWIND's Atomic Doubly-Linked List (section 3.2, Algorithm 1): a list in persistent memory whose last operation, whatever a crash
-// left of it, is done again by recovery.
+// Adll: REWIND's Atomic Doubly-Linked List (section 3.2, Algorithm 1): a list in persistent memory
+// whose last operation, whatever a crash left of it, is done again by recovery.
 //
-// A node begins with two words, next and prior; the rest is its owner's. The anchor is six words: head, tail, and what the last operation was
-// (lastTail, toAppend, toRemove; toReplace is ours, for compaction, section 3.3). All are file offsets; 0 is none. Each is a value of NvmStore's.
-// Crash invariants: A1 a node's own words, started by its owner, are durable before toAppend names it: lastTail's fence sees to that, where the paper
-// has one of its own before. A2 toAppend, toRemove or toReplace is durable before the first link
-// changes, and cleared after the last link is durable: in between, doing all of it again ends in the same list. A3 one operation at a time.
-// A4 recovery looks at each word before it follows it: the anchor's words are whole, name at most one operation, and lead to nodes of the arena; so do
-// the nodes' own. A log of the first form has no checks in its words: there recovery may do a wrong operation, but never outside the arena.
+// A node begins with two words, next and prior; the rest is its owner's. The anchor is six words:
+// head, tail, and what the last operation was (lastTail, toAppend, toRemove; toReplace is ours, for
+// compaction, section 3.3). All are file offsets; 0 is none. Each is a value of NvmStore's.
+// Crash invariants: A1 a node's own words, started by its owner, are durable before toAppend names
+// it: lastTail's fence sees to that, where the paper has one of its own before. A2 toAppend,
+// toRemove or toReplace is durable before the first link
+// changes, and cleared after the last link is durable: in between, doing all of it again ends in
+// the same list. A3 one operation at a time.
+// A4 recovery looks at each word before it follows it: the anchor's words are whole, name at most
+// one operation, and lead to nodes of the arena; so do the nodes' own. A log of the first form has
+// no checks in its words: there recovery may do a wrong operation, but never outside the arena.
 // Thread safety: none of its own; the log that it serves has a lock.
 #pragma once
 
@@ -40,15 +44,18 @@ class Adll {
   /// Algorithm 1 from line 4 on: all of `node` was started, and what it points to.
   void append(std::uint64_t node) noexcept;
   void remove(std::uint64_t node) noexcept;
-  /// The list becomes the chain that begins at `head` and ends at `tail`, which was started. Nodes of the old one are the caller's again.
+  /// The list becomes the chain that begins at `head` and ends at `tail`, which was started. Nodes
+  /// of the old one are the caller's again.
   void replace(std::uint64_t head, std::uint64_t tail) noexcept;
   /// Where nodes may lie: in [from, to), multiples of 64, at most `most` of them.
   struct Nodes {
     std::uint64_t from, to, most;
     [[nodiscard]] bool has(std::uint64_t node) const noexcept { return node >= from && node < to && node % 64 == 0; }
   };
-  /// Does the interrupted operation again, if there is one, then walks the list both ways. May itself be interrupted. `corrupt` where no crash leaves
-  /// what it finds (A4): a word that is damaged or leads elsewhere, an operation that can't be, a node that does not lead back, a list without an end.
+  /// Does the interrupted operation again, if there is one, then walks the list both ways. May
+  /// itself be interrupted. `corrupt` where no crash leaves what it finds (A4): a word that is
+  /// damaged or leads elsewhere, an operation that can't be, a node that does not lead back, a list
+  /// without an end.
   [[nodiscard]] Status recover(const Nodes& nodes);
 
  private:

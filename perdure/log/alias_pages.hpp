@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// AliasPages: the aliases of objects (papers: SoftWrAP, MSST '15, section IV): pages of shadow DRAM, one entry of a hash table each, beside the entries that
-// single words have (alias_table.hpp). The page's size is tunable; the paper's is 1 KB.
+// AliasPages: the aliases of objects (papers: SoftWrAP, MSST '15, section IV): pages of shadow
+// DRAM, one entry of a hash table each, beside the entries that single words have
+// (alias_table.hpp). The page's size is tunable; the paper's is 1 KB.
 //
-// The paper fills what a write leaves out of a new page from home. Here each word of a page says by a bit whether it is there: who writes a part of a page
-// need not know its other words, which may be others' at this moment. Reading and retirement merge: a word is the page's if its bit is set, else it has an
-// entry of its own, or none.
-// Thread safety: as AliasTable: a word, and its bit, are written by one thread at a time; its neighbours by others. clear, reset: nobody else is here.
+// The paper fills what a write leaves out of a new page from home. Here each word of a page says by
+// a bit whether it is there: who writes a part of a page need not know its other words, which may
+// be others' at this moment. Reading and retirement merge: a word is the page's if its bit is set,
+// else it has an entry of its own, or none.
+// Thread safety: as AliasTable: a word, and its bit, are written by one thread at a time; its
+// neighbours by others. clear, reset: nobody else is here.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +46,8 @@ class AliasPages {
   template <class Word>
   [[nodiscard]] Word* in(Word* page, std::uint64_t offset) const noexcept {
     const std::uint64_t w = offset / 8 % words_;
-    if ((mask(page, w).load(std::memory_order_acquire) >> w % 64 & 1) == 0) return nullptr;  // pairs with write
+    // pairs with write
+    if ((mask(page, w).load(std::memory_order_acquire) >> w % 64 & 1) == 0) return nullptr;
     return data(page) + w;
   }
 
@@ -53,8 +57,9 @@ class AliasPages {
     std::uint64_t bits;    ///< words that were not there
     std::uint64_t* first;  ///< the group's first word
   };
-  /// Words [offset, offset + n x 8) have these values. before(Change, present): called before a group changes; `present`: its words that are there, and will be
-  /// overwritten; what it throws leaves the group as it was. False: there is no room for a page more; part may be written.
+  /// Words [offset, offset + n x 8) have these values. before(Change, present): called before a
+  /// group changes; `present`: its words that are there, and will be overwritten; what it throws
+  /// leaves the group as it was. False: there is no room for a page more; part may be written.
   template <class Before>
   bool write(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n, Before&& before) {
     while (n != 0) {
@@ -63,7 +68,8 @@ class AliasPages {
       const std::uint64_t w = offset / 8 % words_, part = std::min(n, 64 - w % 64);
       const std::uint64_t wanted = (part == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << part) - 1) << w % 64;
       std::atomic<std::uint64_t>& m = mask(page, w);
-      const std::uint64_t there = m.load(std::memory_order_relaxed) & wanted;  // bits of ours: nobody else changes them
+      // bits of ours: nobody else changes them
+      const std::uint64_t there = m.load(std::memory_order_relaxed) & wanted;
       before(Change{&m, wanted & ~there, data(page) + w / 64 * 64}, there);
       std::memcpy(data(page) + w, values, part * 8);
       m.fetch_or(wanted, std::memory_order_release);  // pairs with find
@@ -74,7 +80,8 @@ class AliasPages {
     return true;
   }
   /// As if the change's new words had never been there. By whoever wrote them.
-  static void forget(const Change& c) noexcept { c.mask->fetch_and(~c.bits, std::memory_order_release); }  // pairs with find
+  // pairs with find
+  static void forget(const Change& c) noexcept { c.mask->fetch_and(~c.bits, std::memory_order_release); }
   /// f(offset, value) for each word.
   template <class F>
   void for_each(F&& f) const {

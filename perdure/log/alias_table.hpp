@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// AliasTable: where the newest values of words are that home does not have yet (papers: SoftWrAP, MSST '15, section IV-A): an open-addressing hash table
-// from a word's home offset to its value in DRAM. Entries are added by compare-and-swap of an empty one and never deleted: the table is emptied as a whole,
-// when home has its values. Retirement reads it from end to end.
+// AliasTable: where the newest values of words are that home does not have yet (papers: SoftWrAP,
+// MSST '15, section IV-A): an open-addressing hash table from a word's home offset to its value in
+// DRAM. Entries are added by compare-and-swap of an empty one and never deleted: the table is
+// emptied as a whole, when home has its values. Retirement reads it from end to end.
 //
-// An entry is claimed, given its value, then published: whoever looks for the word meanwhile finds none, and takes the value from before. What an aborted wrap
-// has added is forgotten: its entry stays, void, until the word is added again; home never gets its value. (The paper leaves aborts open.)
-// Thread safety: find, add, for_each by any thread; a word's value is written by one thread at a time (isolation is others'). reset, clear: by one thread,
-// while nobody else is here.
+// An entry is claimed, given its value, then published: whoever looks for the word meanwhile finds
+// none, and takes the value from before. What an aborted wrap has added is forgotten: its entry
+// stays, void, until the word is added again; home never gets its value. (The paper leaves aborts
+// open.)
+// Thread safety: find, add, for_each by any thread; a word's value is written by one thread at a
+// time (isolation is others'). reset, clear: by one thread, while nobody else is here.
 #pragma once
 
 #include <atomic>
@@ -26,8 +29,10 @@ class AliasTable {
   explicit AliasTable(std::uint64_t entries) { reset(entries); }
 
   [[nodiscard]] std::uint64_t capacity() const noexcept { return mask_ + 1; }
-  [[nodiscard]] std::uint64_t size() const noexcept { return size_.load(std::memory_order_relaxed); }  // pairs with nothing: a count
-  /// From so many entries on none is added: probes stay short, and there is always an empty one to end them.
+  // pairs with nothing: a count
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
+  /// From so many entries on none is added: probes stay short, and there is always an empty one to
+  /// end them.
   [[nodiscard]] std::uint64_t limit() const noexcept { return capacity() / 8 * 7; }
 
   /// Words of one region of so many bytes are looked for together: false: none of them is here.
@@ -41,7 +46,8 @@ class AliasTable {
   [[nodiscard]] std::uint64_t* find(std::uint64_t offset) noexcept {
     const std::uint64_t key = key_of(offset);
     for (std::uint64_t i = place(offset);; i = (i + 1) & mask_) {
-      const std::uint64_t seen = entries_[i].key.load(std::memory_order_acquire);  // pairs with the release in add: the value is there
+      // pairs with the release in add: the value is there
+      const std::uint64_t seen = entries_[i].key.load(std::memory_order_acquire);
       if (seen == key) return &entries_[i].value;
       if (seen == 0 || (seen & ~(claimed | voided)) == key) return nullptr;
     }
@@ -61,7 +67,8 @@ class AliasTable {
       if (seen == (key | claimed)) continue;  // another thread's, on its way
       if (seen == 0) {
         if (size() >= limit()) return nullptr;
-        if (!e.key.compare_exchange_strong(seen, key | claimed, std::memory_order_acq_rel)) continue;  // look at it again
+        // look at it again
+        if (!e.key.compare_exchange_strong(seen, key | claimed, std::memory_order_acq_rel)) continue;
         size_.fetch_add(1, std::memory_order_relaxed);
         note_region(offset);
         e.value = value;
@@ -89,9 +96,11 @@ class AliasTable {
     if (size() == 0) return;
     for (std::uint64_t i = 0; i <= mask_; ++i) entries_[i].key.store(0, std::memory_order_relaxed);
     for (std::uint64_t i = 0; i < region_words(); ++i) regions_[i].store(0, std::memory_order_relaxed);
-    size_.store(0, std::memory_order_relaxed);  // who may come after is told so by the table's state
+    // who may come after is told so by the table's state
+    size_.store(0, std::memory_order_relaxed);
   }
-  /// Empty, with room for so many entries (a power of two, 64 at least). Throws std::bad_alloc, and is what it was.
+  /// Empty, with room for so many entries (a power of two, 64 at least). Throws std::bad_alloc, and
+  /// is what it was.
   void reset(std::uint64_t entries) {
     entries = std::bit_ceil(entries < 64 ? std::uint64_t{64} : entries);
     auto regions = std::make_unique<std::atomic<std::uint64_t>[]>(entries * bits_an_entry / 64);
@@ -111,7 +120,8 @@ class AliasTable {
   [[nodiscard]] static constexpr std::uint64_t key_of(std::uint64_t offset) noexcept { return offset << 1 | published; }
   [[nodiscard]] std::uint64_t place(std::uint64_t offset) const noexcept { return base::mix(offset) & mask_; }
 
-  // A bit for the regions that words were added of, by their hash: a page is read without a look for each of its words.
+  // A bit for the regions that words were added of, by their hash: a page is read without a look
+  // for each of its words.
   static constexpr std::uint64_t bits_an_entry = 4;
   [[nodiscard]] std::uint64_t region_words() const noexcept { return capacity() * bits_an_entry / 64; }
   [[nodiscard]] std::uint64_t bit_of(std::uint64_t offset) const noexcept {

@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// AliasTables: the two alias tables of global aliasing, and their life (papers: SoftWrAP, MSST '15, section IV-A, Figures 2 and 3). One is active and takes
-// what is stored; the other is being retired: its values go home. Each is in one of five states:
+// AliasTables: the two alias tables of global aliasing, and their life (papers: SoftWrAP, MSST '15,
+// section IV-A, Figures 2 and 3). One is active and takes what is stored; the other is being
+// retired: its values go home. Each is in one of five states:
 //
-//   E empty    A active    F full: not active any more, and wraps that were opened while it was are open still
-//   C closed: none of them is open, so all of its values are those of closed wraps, or what was there before wraps that were aborted
+//   E empty    A active    F full: not active any more, and wraps that were opened while it was are
+//              open still
+//   C closed: none of them is open, so all of its values are those of closed wraps, or what was
+//   there before wraps that were aborted
 //   R retired: home has its values; nobody looks there any more but wraps that were opened before
 //
-// A wrap is opened in one of four colours: which table is active, and whether the other one is in R (or E). Time goes in periods: one table is active for one
-// period; the tables take turns. The paper counts the open wraps of each colour; here each thread shows its wrap's colour in a place of its own, and to ask for
-// a count is to look at all of them: opening and closing write no line that threads share.
-// What a table holds are words, and objects in pages (alias_pages.hpp); a word that is in one of its pages is not looked for among the others.
-// A wrap sees at most one switch while it is open: the next one needs the table of its period to be E again.
+// A wrap is opened in one of four colours: which table is active, and whether the other one is in R
+// (or E). Time goes in periods: one table is active for one period; the tables take turns. The
+// paper counts the open wraps of each colour; here each thread shows its wrap's colour in a place
+// of its own, and to ask for a count is to look at all of them: opening and closing write no line
+// that threads share.
+// What a table holds are words, and objects in pages (alias_pages.hpp); a word that is in one of
+// its pages is not looked for among the others. A wrap sees at most one switch while it is open:
+// the next one needs the table of its period to be E again.
 //   A1 nobody looks at a table that is being emptied: not before every wrap has ended that might.
 //   A2 what a wrap stores is in tables of its period or the next one.
-// Thread safety: open, close, find, add by a wrap's thread; what changes a state by one thread (engine/softwrap/retirer.hpp); the rest by any.
+// Thread safety: open, close, find, add by a wrap's thread; what changes a state by one thread
+// (engine/softwrap/retirer.hpp); the rest by any.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +50,8 @@ class AliasTables {
       if (std::uint64_t* const v = pages.find(offset)) return v;
       return words.size() == 0 || !words.may_have(offset) ? nullptr : words.find(offset);
     }
-    /// Entries of which it is full at `words.limit()`, or before: a page counts for half its words, as its size is.
+    /// Entries of which it is full at `words.limit()`, or before: a page counts for half its words,
+    /// as its size is.
     [[nodiscard]] std::uint64_t size() const noexcept { return words.size() + pages.size() * (pages.words() / 2); }
     [[nodiscard]] std::uint64_t capacity() const noexcept { return words.capacity(); }
     /// f(offset, value) for each; of a word that is in a page, too, the page's value comes later.
@@ -91,16 +99,21 @@ class AliasTables {
   Moment open(int slot) noexcept {
     Place& mine = places_[static_cast<std::size_t>(slot)];
     int seen = used_.load(std::memory_order_relaxed);
-    while (seen <= slot && !used_.compare_exchange_weak(seen, slot + 1, std::memory_order_acq_rel)) {}  // pairs with any()
+    // pairs with any()
+    while (seen <= slot && !used_.compare_exchange_weak(seen, slot + 1, std::memory_order_acq_rel)) {}
     for (;;) {
-      const std::uint64_t bits = moment_.load(std::memory_order_acquire);  // pairs with switch_over, note_retired
-      mine.colour.exchange(bits + 1, std::memory_order_seq_cst);  // pairs with the exchanges of moment_: we see the change, or are seen
+      // pairs with switch_over, note_retired
+      const std::uint64_t bits = moment_.load(std::memory_order_acquire);
+      // pairs with the exchanges of moment_: we see the change, or are seen
+      mine.colour.exchange(bits + 1, std::memory_order_seq_cst);
       if (moment_.load(std::memory_order_seq_cst) == bits) return Moment(bits);
     }
   }
-  void close(int slot) noexcept { places_[static_cast<std::size_t>(slot)].colour.store(0, std::memory_order_release); }  // pairs with any()
+  // pairs with any()
+  void close(int slot) noexcept { places_[static_cast<std::size_t>(slot)].colour.store(0, std::memory_order_release); }
 
-  /// Of a word that an open wrap asks for: null where home has the newest. Both tables but for one that is retired.
+  /// Of a word that an open wrap asks for: null where home has the newest. Both tables but for one
+  /// that is retired.
   [[nodiscard]] const std::uint64_t* find(std::uint64_t offset) noexcept {
     const Moment at = now();
     if (const std::uint64_t* v = tables_[at.active()].find(offset)) return v;
@@ -114,7 +127,8 @@ class AliasTables {
     std::array<Table*, 2> tables{&tables_[at.active()], at.other_retired() ? nullptr : &tables_[at.active() ^ 1]};
     for (Table*& t : tables)
       if (t != nullptr && t->size() == 0) t = nullptr;
-    const std::uint64_t part = std::min(tables_[0].pages.words(), AliasTable::region_bytes / 8);  // of one page and region
+    // of one page and region
+    const std::uint64_t part = std::min(tables_[0].pages.words(), AliasTable::region_bytes / 8);
     for (std::uint64_t i = 0; i < n;) {
       std::array<const std::uint64_t*, 2> pages{};
       std::array<bool, 2> single{};  // whether there may be words with entries of their own
@@ -139,7 +153,7 @@ class AliasTables {
     }
   }
 
-  // --- by the one who retires ---------------------------------------------------------------------------------------------------------
+  // --- by the one who retires --------------------------------------------------------------------
   /// Whether a wrap is open that was opened in this period, in whichever colour.
   [[nodiscard]] bool any_of_period(std::uint64_t period) const noexcept {
     return any([=](std::uint64_t bits) { return bits >> 1 == period; });
@@ -173,9 +187,11 @@ class AliasTables {
   void note_retired() noexcept {
     set(now().active() ^ 1, TableState::retired);
     moment_.exchange(now().period() << 1 | 1,
-                     std::memory_order_seq_cst);  // pairs with open; release: who takes a word from home finds it there
+                     // pairs with open; release: who takes a word from home finds it there
+                     std::memory_order_seq_cst);
   }
-  /// R -> E: any_that_looks(this period) has said no (A1). `entries`: more than it had room for, or 0.
+  /// R -> E: any_that_looks(this period) has said no (A1). `entries`: more than it had room for, or
+  /// 0.
   void empty(std::uint64_t entries) {
     Table& t = tables_[now().active() ^ 1];
     if (entries > t.capacity())
@@ -187,7 +203,8 @@ class AliasTables {
 
  private:
   struct alignas(128) Place {
-    std::atomic<std::uint64_t> colour{0};  // 0: no wrap is open; else the moment at which it was opened, + 1
+    // 0: no wrap is open; else the moment at which it was opened, + 1
+    std::atomic<std::uint64_t> colour{0};
   };
   template <class F>
   [[nodiscard]] bool any(F&& f) const noexcept {
@@ -198,7 +215,8 @@ class AliasTables {
         return true;
     return false;
   }
-  void set(unsigned table, TableState state) noexcept { states_[table].store(state, std::memory_order_release); }  // pairs with state()
+  // pairs with state()
+  void set(unsigned table, TableState state) noexcept { states_[table].store(state, std::memory_order_release); }
 
   std::array<Table, 2> tables_;
   std::array<std::atomic<TableState>, 2> states_{TableState::active, TableState::empty};

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// LogArena: the memory of one persistent log: a part of the log range, cut into lines, and into buckets of many lines.
+// LogArena: the memory of one persistent log: a part of the log range, cut into lines, and into
+// buckets of many lines.
 //
-// What is in use is what the log's structure reaches: nothing of the arena itself is persistent, a crash leaks nothing, and recovery marks what it
-// meets. A line that is released is given again as late as possible (next fit), so that what is appended one after another lies so, too.
-// Only lines and buckets that are ready, which means allocated (ALLOC-1), are given: the first ones of each kind. free_lines() and
-// free_buckets() count no others.
+// What is in use is what the log's structure reaches: nothing of the arena itself is persistent, a
+// crash leaks nothing, and recovery marks what it meets. A line that is released is given again as
+// late as possible (next fit), so that what is appended one after another lies so, too. Only lines
+// and buckets that are ready, which means allocated (ALLOC-1), are given: the first ones of each
+// kind. free_lines() and free_buckets() count no others.
 // Thread safety: none of its own; the log that it serves has a lock.
 #pragma once
 
@@ -19,7 +21,8 @@ class LogArena {
  public:
   static constexpr std::uint64_t line = 64;
 
-  /// Of the log range's [offset, offset + bytes), multiples of 64: `buckets` of `bucket_bytes` at the end, single lines before. All are ready.
+  /// Of the log range's [offset, offset + bytes), multiples of 64: `buckets` of `bucket_bytes` at
+  /// the end, single lines before. All are ready.
   LogArena(std::uint64_t offset, std::uint64_t bytes, std::uint64_t bucket_bytes, std::uint64_t buckets)
       : offset_(offset),
         lines_((bytes - bucket_bytes * buckets) / line),
@@ -73,7 +76,8 @@ class LogArena {
     ++free_buckets_;
   }
 
-  /// Recovery: what the log reaches is in use. False: it is no line or bucket, or is in use already.
+  /// Recovery: what the log reaches is in use. False: it is no line or bucket, or is in use
+  /// already.
   [[nodiscard]] bool mark_line(std::uint64_t at) noexcept;
   [[nodiscard]] bool mark_bucket(std::uint64_t at) noexcept;
 

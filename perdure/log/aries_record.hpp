@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// AriesRecord: one log record of REWIND (papers: REWIND, VLDB '15, sections 3.2 and 4.1; ARIES, TODS '92), one cache line.
+// AriesRecord: one log record of REWIND (papers: REWIND, VLDB '15, sections 3.2 and 4.1; ARIES,
+// TODS '92), one cache line.
 //
 //   word 0  LSN, and the type above its 56 bits
 //        1  checksum of the others, bound to pool, epoch and log (law L10)
 //        2  transaction
 //        3  address: a home offset; of END the commit's id, 0 after a rollback
-//        4  old value (of ALLOC and DELETE: size class; of a CLR undoLSN: the LSN of the UPDATE that it has undone)
+//        4  old value (of ALLOC and DELETE: size class; of a CLR undoLSN: the LSN of the UPDATE
+//           that it has undone)
 //        5  new value (of ALLOC and DELETE: chunks; of a CLR the old value that it has restored)
 //        6  the LSN of the same transaction's record before (2 layers, to walk them by)
 //        7  the record's own place: where its pointer stands says nothing of which record it is
-// LSNs rise along a log and over all logs of a pool, in the order of the stores where transactions are isolated.
+// LSNs rise along a log and over all logs of a pool, in the order of the stores where transactions
+// are isolated.
 // Thread safety: values.
 #pragma once
 

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t least_slots = 1024;
 
-// The most lines that a span's bitmap has: the smallest blocks'. A span lies at a multiple of a chunk, so the low bits of its offset are free to say them.
+// The most lines that a span's bitmap has: the smallest blocks'. A span lies at a multiple of a
+// chunk, so the low bits of its offset are free to say them.
 constexpr std::uint64_t most_bitmap_lines = [] {
   std::uint64_t most = 0;
   for (const pool::ClassInfo& c : pool::classes) most = c.first / 64 > most ? c.first / 64 : most;
@@ -51,7 +52,8 @@ Combiner::Line& Combiner::line_at(std::uint64_t line) {
   return lines_.back();
 }
 
-// A small op's span, with the lines of its bitmap in the low bits; 0 for a large block's, which has none.
+// A small op's span, with the lines of its bitmap in the low bits; 0 for a large block's, which has
+// none.
 std::uint64_t Combiner::span_of(const pool::HeapOp& op) const noexcept {
   if (op.cls >= pool::small_classes) return 0;
   const pool::ClassInfo& info = pool::classes[op.cls];
@@ -62,7 +64,8 @@ bool Combiner::in_bitmap(std::uint64_t line) const noexcept {
   const std::uint64_t offset = line * 64, chunk = offset / pool::chunk_bytes * pool::chunk_bytes;
   if (offset - chunk >= most_bitmap_lines * 64) return false;
   for (auto at = std::lower_bound(spans_.begin(), spans_.end(), chunk); at != spans_.end() && *at - chunk < pool::chunk_bytes; ++at)
-    if (offset - chunk < *at % pool::chunk_bytes * 64) return true;  // of classes that were here one after the other
+    // of classes that were here one after the other
+    if (offset - chunk < *at % pool::chunk_bytes * 64) return true;
   return false;
 }
 
@@ -72,7 +75,8 @@ bool Combiner::commutes(const std::uint64_t* payload, std::uint64_t words) const
     if (!good) return;
     if (is_op(e)) {
       const std::uint64_t span = span_of(e.heap_op());
-      if (span == 0 || std::binary_search(spans_.begin(), spans_.end(), span)) return;  // one that was looked at before
+      // one that was looked at before
+      if (span == 0 || std::binary_search(spans_.begin(), spans_.end(), span)) return;
       const std::uint64_t first = span / pool::chunk_bytes * pool::chunk_bytes / 64;
       // mutant: combine-op-after-word
       for (std::uint64_t i = 0; i < span % pool::chunk_bytes; ++i) good = good && !has_line(first + i);
@@ -107,7 +111,8 @@ void Combiner::add(const std::uint64_t* payload, std::uint64_t words) {
 void Combiner::write(RecordWriter& record) {
   for (const pool::HeapOp& op : ops_) record.heap_op(op);
   std::sort(lines_.begin(), lines_.end(),
-            [](const Line& a, const Line& b) { return a.line < b.line; });  // the index is void now; clear() follows
+            // the index is void now; clear() follows
+            [](const Line& a, const Line& b) { return a.line < b.line; });
   std::uint64_t begin = 0;                                                  // of the run, in words
   run_.clear();
   const auto end_run = [&] {

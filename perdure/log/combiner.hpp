@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Combiner: DudeTM's log combination (section 3.3). Gathers the entries of consecutive transactions and keeps of each word the last value, in a
-// hash table of home's lines; what is left is one record, applied as a whole.
+// Combiner: DudeTM's log combination (section 3.3). Gathers the entries of consecutive transactions
+// and keeps of each word the last value, in a hash table of home's lines; what is left is one
+// record, applied as a whole.
 //
-// A combined record holds the heap ops of its transactions in their order, then the words, by address. Words and ops were interleaved; that may be
-// changed because they touch different words: words lie in blocks, ops change the directory and bitmaps. But a chunk may be a span at one time and a
-// large block's inside at another, and what is a bitmap then, data now. So
-//   G1  a group never has both an op of a span and a word in that span's bitmap: such a transaction begins the next group (commutes()).
+// A combined record holds the heap ops of its transactions in their order, then the words, by
+// address. Words and ops were interleaved; that may be changed because they touch different words:
+// words lie in blocks, ops change the directory and bitmaps. But a chunk may be a span at one time
+// and a large block's inside at another, and what is a bitmap then, data now. So
+//   G1  a group never has both an op of a span and a word in that span's bitmap: such a transaction
+//       begins the next group (commutes()).
 // An op is never left out: each enforces its own time's directory (pool/heap_apply.hpp).
-// Source: DudeTM (ASPLOS '17) 3.3, "Log Combination". By lines of eight words, where the paper has words: a look-up serves eight.
+// Source: DudeTM (ASPLOS '17) 3.3, "Log Combination". By lines of eight words, where the paper has
+// words: a look-up serves eight.
 // Errors: add() throws std::bad_alloc; the object is then good for clear() alone.
 // Thread safety: one thread at a time.
 #pragma once
@@ -26,7 +30,8 @@ class Combiner {
   /// `max_home_bytes`: the pool's, which says where spans begin.
   void configure(std::uint64_t max_home_bytes);
 
-  /// Whether a transaction's entries may join what is here (G1). Damage is not looked for: they come from this process.
+  /// Whether a transaction's entries may join what is here (G1). Damage is not looked for: they
+  /// come from this process.
   [[nodiscard]] bool commutes(const std::uint64_t* payload, std::uint64_t words) const;
   /// The later transaction's values win. `commutes` comes before.
   void add(const std::uint64_t* payload, std::uint64_t words);
@@ -43,7 +48,8 @@ class Combiner {
   void clear() noexcept;
 
  private:
-  static constexpr std::uint64_t most_a_line = 12;  // three runs of two words: each takes a key and a pad
+  // three runs of two words: each takes a key and a pad
+  static constexpr std::uint64_t most_a_line = 12;
   struct Line {
     std::uint64_t line = 0;  ///< home offset / 64
     std::uint64_t mask = 0;  ///< which words there are
@@ -58,9 +64,11 @@ class Combiner {
 
   std::uint64_t first_chunk_ = 0;
   std::vector<Line> lines_;           // in the order they came
-  std::vector<std::uint32_t> index_;  // by hash: 1 + a place in lines_, 0 where there is none; a power of two long, at most half full
+  // by hash: 1 + a place in lines_, 0 where there is none; a power of two long, at most half full
+  std::vector<std::uint32_t> index_;
   std::vector<pool::HeapOp> ops_;
-  std::vector<std::uint64_t> spans_;  // home offset of each span that an op is about, sorted; the low bits: its bitmap's lines
+  // home offset of each span that an op is about, sorted; the low bits: its bitmap's lines
+  std::vector<std::uint64_t> spans_;
   std::vector<std::uint64_t> run_;    // write()'s
   std::uint64_t came_ = 0;
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ControlWord: a word that says how to read a log, in 64 bits: a value of 48 and a check of 16, which
-// is bound to the pool, the log and the word's own place. One aligned store writes both, so a crash
-// leaves the old word or the new one (M1), and a word that fails its check is damage (law L10).
+// ControlWord: a word that says how to read a log, in 64 bits: a value of 48 and a check of 16,
+// which is bound to the pool, the log and the word's own place. One aligned store writes both, so a
+// crash leaves the old word or the new one (M1), and a word that fails its check is damage (law
+// L10).
 //
 // Two forms, which a log's first words tell apart (docs/format.md, "Log forms"):
 //   first     the check is a hash. One flip in about 65,000 goes unseen
@@ -45,8 +46,8 @@ struct ControlWord {
   static constexpr unsigned value_bits = control_word::value_bits;
   static constexpr std::uint64_t limit = std::uint64_t{1} << value_bits;
 
-  /// `identity`: of pool and log. `place`: of the word, in whatever the identity covers. `value` below
-  /// `limit`.
+  /// `identity`: of pool and log. `place`: of the word, in whatever the identity covers. `value`
+  /// below `limit`.
   [[nodiscard]] static std::uint64_t make(std::uint64_t identity, std::uint64_t place, std::uint64_t value,
                                           LogForm form = LogForm::checked) noexcept {
     if (__builtin_expect(form == LogForm::first, 0)) {
@@ -61,8 +62,8 @@ struct ControlWord {
   struct Placed {
     std::uint64_t place, word;
   };
-  /// The form of a log with these words: the first one only where all of them have it, so that damage to
-  /// one word of a checked log is never read by the rules of the other form.
+  /// The form of a log with these words: the first one only where all of them have it, so that
+  /// damage to one word of a checked log is never read by the rules of the other form.
   [[nodiscard]] static LogForm form_of(std::uint64_t identity, std::initializer_list<Placed> words) noexcept {
     for (const Placed& p : words)
       // mutant: control-word-form-of-all
@@ -74,8 +75,8 @@ struct ControlWord {
     return word == make(identity, place, value(word), form);
   }
 
-  /// Before a log is made anew: where the word that says whose it is, `at` bytes from `offset`, is none of
-  /// the checked form, it becomes 0, durably. Else a crash could leave words of both forms.
+  /// Before a log is made anew: where the word that says whose it is, `at` bytes from `offset`, is
+  /// none of the checked form, it becomes 0, durably. Else a crash could leave words of both forms.
   static Status forget_other_form(medium::Medium& medium, std::uint64_t offset, std::uint64_t identity, std::uint64_t at) noexcept {
     const std::uint64_t word = *reinterpret_cast<const std::uint64_t*>(medium.at(offset + at)), none = 0;
     if (word == none || whole(identity, at, word)) return {};

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// LogExtent: how much of a part of the log range is allocated, from its beginning on. A log that is written from there asks it before it
-// promises space (ALLOC-1, medium.hpp), so a pool's log takes blocks as it is used: 16 KiB at first, then
+// LogExtent: how much of a part of the log range is allocated, from its beginning on. A log that is
+// written from there asks it before it promises space (ALLOC-1, medium.hpp), so a pool's log takes
+// blocks as it is used: 16 KiB at first, then
 // as much again as it has, or 1 MiB where this is asked for ahead of need. A transaction that lacks
-// blocks is rolled back and run again: since its log doubles each time, all its runs together cost at
-// most twice the last one. What an earlier session has allocated is there from the start; when all of
+// blocks is rolled back and run again: since its log doubles each time, all its runs together cost
+// at
+// most twice the last one. What an earlier session has allocated is there from the start; when all
+// of
 // it is, nothing is asked any more.
 //
-// A refusal is the caller's to pass on as `full`: at a point where nothing has been promised. Nothing is lost by it, and a later call may
-// succeed. Thread safety: any thread may call anything but configure().
+// A refusal is the caller's to pass on as `full`: at a point where nothing has been promised.
+// Nothing is lost by it, and a later call may succeed. Thread safety: any thread may call anything
+// but configure().
 #pragma once
 
 #include <algorithm>
@@ -31,9 +35,11 @@ class LogExtent {
     raise(medium.allocated_from(offset, bytes));
   }
 
-  /// May its first `end` bytes be stored to? (More than it has: only when it is allocated as a whole.)
+  /// May its first `end` bytes be stored to? (More than it has: only when it is allocated as a
+  /// whole.)
   [[nodiscard]] bool ready(std::uint64_t end) const noexcept {
-    return end <= ready_.load(std::memory_order_acquire);  // pairs with raise(): allocated, and mapped, before
+    // pairs with raise(): allocated, and mapped, before
+    return end <= ready_.load(std::memory_order_acquire);
   }
   /// Bytes that may be stored to.
   [[nodiscard]] std::uint64_t bytes_ready() const noexcept { return std::min(bytes_, ready_.load(std::memory_order_acquire)); }
@@ -42,15 +48,18 @@ class LogExtent {
     const std::uint64_t now = ready_.load(std::memory_order_relaxed);  // a hint
     return now != whole && end + step(now) / 2 > now;
   }
-  /// Makes its first `end` bytes ready, and some more where there is room. `full`: the disk is; or the medium's failure.
+  /// Makes its first `end` bytes ready, and some more where there is room. `full`: the disk is; or
+  /// the medium's failure.
   Status extend(std::uint64_t end) {
     const std::uint64_t now = bytes_ready(), wanted = std::min(end, bytes_);
     if (wanted <= now) return {};
     return extend(wanted, std::min(std::max(wanted, now + std::max(now, least_step)), bytes_));
   }
-  /// The next step, where one is due at `end`. What can't be had now is asked for again when it is needed.
+  /// The next step, where one is due at `end`. What can't be had now is asked for again when it is
+  /// needed.
   void extend_ahead(std::uint64_t end) noexcept {
-    if (!due(end) || ahead_.test_and_set(std::memory_order_acquire)) return;  // another thread is at it; pairs with clear()
+    // another thread is at it; pairs with clear()
+    if (!due(end) || ahead_.test_and_set(std::memory_order_acquire)) return;
     try {
       const std::uint64_t now = bytes_ready();
       if (now < bytes_) (void)extend(std::min(now + 1, bytes_), std::min(now + step(now), bytes_));
@@ -79,7 +88,8 @@ class LogExtent {
   void raise(std::uint64_t to) noexcept {
     if (to >= bytes_) to = whole;
     std::uint64_t now = ready_.load(std::memory_order_relaxed);
-    while (now < to && !ready_.compare_exchange_weak(now, to, std::memory_order_release)) {}  // pairs with ready()
+    // pairs with ready()
+    while (now < to && !ready_.compare_exchange_weak(now, to, std::memory_order_release)) {}
   }
 
   medium::Medium* medium_ = nullptr;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Kept: payloads of packed records, in DRAM, from when they were written until they are applied to home: without a crash nobody unpacks one (DudeTM
-// section 3.3: a log stays in the volatile region after it was flushed, if memory is there, and Reproduce reads it there).
+// Kept: payloads of packed records, in DRAM, from when they were written until they are applied to
+// home: without a crash nobody unpacks one (DudeTM section 3.3: a log stays in the volatile region
+// after it was flushed, if memory is there, and Reproduce reads it there).
 //
-// Bounded: a payload that would go beyond the bound is not kept, and its record is unpacked from the ring.
+// Bounded: a payload that would go beyond the bound is not kept, and its record is unpacked from
+// the ring.
 // Thread safety: put by one thread at a time, take by one thread at a time, both at once.
 #pragma once
 

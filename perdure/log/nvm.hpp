@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// NvmStore: the stores that REWIND's log structures are made of (papers: REWIND, VLDB '15, section 3.1), on a medium.
+// NvmStore: the stores that REWIND's log structures are made of (papers: REWIND, VLDB '15, section
+// 3.1), on a medium.
 //
-// The paper's non-temporal store is synchronous: it does not complete before the word has reached memory. On x86 nothing does that by itself: here
-// it is a store, the line's write-back and a fence, and is counted apart from the paper's own fences.
-// Values are written as control words (log/control_word.hpp), bound to the log by `identity` and to their offset; logs of the first form have the bare
-// values. What a log needs to be read by is checked with whole() before it is followed; while a log is in use nobody asks.
-// A rehearsal reads the medium and keeps what is stored to itself: so a recovery can be tried out before it writes.
+// The paper's non-temporal store is synchronous: it does not complete before the word has reached
+// memory. On x86 nothing does that by itself: here it is a store, the line's write-back and a
+// fence, and is counted apart from the paper's own fences.
+// Values are written as control words (log/control_word.hpp), bound to the log by `identity` and to
+// their offset; logs of the first form have the bare values. What a log needs to be read by is
+// checked with whole() before it is followed; while a log is in use nobody asks. A rehearsal reads
+// the medium and keeps what is stored to itself: so a recovery can be tried out before it writes.
 // Errors: the first failure of the medium is kept; nothing is stored after it (law L9).
-// Thread safety: none of its own, but failed() and status(), which any thread may call beside the one that stores.
+// Thread safety: none of its own, but failed() and status(), which any thread may call beside the
+// one that stores.
 #pragma once
 
 #include <atomic>
@@ -123,7 +127,8 @@ class NvmStore {
   void fail(Status&& status) noexcept {
     if (failed()) return;
     status_ = std::move(status);
-    failed_.store(true, std::memory_order_release);  // pairs with failed(): a thread that sees it may read status_
+    // pairs with failed(): a thread that sees it may read status_
+    failed_.store(true, std::memory_order_release);
   }
   medium::Medium& medium_;
   const std::uint64_t identity_;

@@ -39,7 +39,8 @@ bool pack(const std::uint64_t* payload, std::uint64_t n, std::vector<std::uint64
   packed.resize(2 * n);  // the planes lie behind
   auto* const planes = reinterpret_cast<std::uint8_t*>(packed.data() + n);
   to_planes(payload, n / 2, planes);
-  // With word 0 and a pad it must stay below n words: what does not fit there is not worth unpacking.
+  // With word 0 and a pad it must stay below n words: what does not fit there is not worth
+  // unpacking.
   const int room = static_cast<int>((n - 3) * 8);
   const int bytes = LZ4_compress_default(reinterpret_cast<const char*>(planes), reinterpret_cast<char*>(packed.data() + 1),
                                          static_cast<int>(n * 8), room);

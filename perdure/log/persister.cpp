@@ -29,16 +29,20 @@ void Persister::configure(Grouping grouping) {
 void Persister::configure(std::function<std::uint64_t()> complete) { complete_ = std::move(complete); }
 
 void Persister::add(int slot, VolatileLog& log) noexcept {
-  logs_[static_cast<std::size_t>(slot)].store(&log, std::memory_order_release);  // pairs with gather
+  // pairs with gather
+  logs_[static_cast<std::size_t>(slot)].store(&log, std::memory_order_release);
   int seen = used_logs_.load(std::memory_order_relaxed);
-  while (seen <= slot && !used_logs_.compare_exchange_weak(seen, slot + 1, std::memory_order_acq_rel)) {}  // pairs with gather
+  // pairs with gather
+  while (seen <= slot && !used_logs_.compare_exchange_weak(seen, slot + 1, std::memory_order_acq_rel)) {}
 }
 
 VolatileLog* Persister::log_of(std::uint64_t id, VolatileLog::Item& item) noexcept {
   const int n = used_logs_.load(std::memory_order_acquire);  // pairs with add
-  for (int i = 0; i < n; ++i) {                              // the log that had the last one is tried first: a busy thread has runs of ids
+  for (int i = 0; i < n; ++i) {
+    // the log that had the last one is tried first: a busy thread has runs of ids
     const int at = (last_log_ + i) % n;
-    VolatileLog* const log = logs_[static_cast<std::size_t>(at)].load(std::memory_order_acquire);  // pairs with add
+    // pairs with add
+    VolatileLog* const log = logs_[static_cast<std::size_t>(at)].load(std::memory_order_acquire);
     if (log == nullptr) continue;
     item = log->front_seen();
     if (item.id != id) continue;
@@ -48,12 +52,14 @@ VolatileLog* Persister::log_of(std::uint64_t id, VolatileLog::Item& item) noexce
   return nullptr;
 }
 
-// Of the logs' fronts, each its log's oldest, the oldest that is complete. complete() came before look(): what it covers was seen.
+// Of the logs' fronts, each its log's oldest, the oldest that is complete. complete() came before
+// look(): what it covers was seen.
 VolatileLog* Persister::oldest(VolatileLog::Item& item) noexcept {
   const int n = used_logs_.load(std::memory_order_acquire);  // pairs with add
   VolatileLog* found = nullptr;
   for (int i = 0; i < n; ++i) {
-    VolatileLog* const log = logs_[static_cast<std::size_t>(i)].load(std::memory_order_acquire);  // pairs with add
+    // pairs with add
+    VolatileLog* const log = logs_[static_cast<std::size_t>(i)].load(std::memory_order_acquire);
     if (log == nullptr) continue;
     const VolatileLog::Item front = log->front_seen();
     // mutant: take-complete-timestamps, merge-timestamp-order
@@ -69,7 +75,8 @@ VolatileLog* Persister::oldest(VolatileLog::Item& item) noexcept {
 void Persister::look() noexcept {
   const int n = used_logs_.load(std::memory_order_acquire);  // pairs with add
   for (int i = 0; i < n; ++i)
-    if (VolatileLog* const log = logs_[static_cast<std::size_t>(i)].load(std::memory_order_acquire)) log->look();  // pairs with add
+    // pairs with add
+    if (VolatileLog* const log = logs_[static_cast<std::size_t>(i)].load(std::memory_order_acquire)) log->look();
 }
 
 void Persister::take(VolatileLog& log, const VolatileLog::Item& item) noexcept {
@@ -84,7 +91,8 @@ void Persister::out_of_memory() {
   fail(failure(Code::out_of_memory, ring_->medium().path(), "not enough memory to gather a group of transactions"));
 }
 
-// Moves consecutive transactions from the volatile logs to the writer. Returns whether the record can be no longer.
+// Moves consecutive transactions from the volatile logs to the writer. Returns whether the record
+// can be no longer.
 bool Persister::gather() {
   writer_.reset();
   for (;;) {
@@ -93,7 +101,8 @@ bool Persister::gather() {
     if (log == nullptr) return false;
     const std::uint64_t size = (writer_.payload_words() + item.words + 2 + header_words) * 8;
     if (gathered_ != 0 && (size > max_group_ || size > writer_.max_bytes())) return true;
-    const bool marked = size <= writer_.max_bytes();  // one of the largest size stands alone, without its mark
+    // one of the largest size stands alone, without its mark
+    const bool marked = size <= writer_.max_bytes();
     try {
       writer_.room(item.words + (marked ? 2 : 0));
     } catch (const std::bad_alloc&) {
@@ -114,7 +123,8 @@ bool Persister::gather_combined() {
     VolatileLog* const log = next(item);
     if (log == nullptr) return false;
     // mutant: group-ends-at-conflict
-    if (gathered_ != 0 && (combiner_.bound(item.words) > most || !combiner_.commutes(item.payload, item.words))) return true;  // G1
+    // G1
+    if (gathered_ != 0 && (combiner_.bound(item.words) > most || !combiner_.commutes(item.payload, item.words))) return true;
     try {
       combiner_.add(item.payload, item.words);
     } catch (const std::bad_alloc&) {
@@ -126,8 +136,8 @@ bool Persister::gather_combined() {
   return true;
 }
 
-// What a record takes is at most what its transactions take alone. So as long as all allowances together lie within what is allocated, the
-// ring's tail does too, in its first lap.
+// What a record takes is at most what its transactions take alone. So as long as all allowances
+// together lie within what is allocated, the ring's tail does too, in its first lap.
 Status Persister::allow(std::uint64_t words, std::uint64_t& allowance) {
   constexpr std::uint64_t at_once = 16 << 10;
   const std::uint64_t n = footprint(words);
@@ -152,7 +162,8 @@ Status Persister::append(RecordWriter& record, RecordKind kind, std::uint64_t la
   if (grouping_.make_room)
     while (!ring_->fits(record.bytes()))
       if (Status s = grouping_.make_room(); !s.ok()) return s;
-  // The record must be durable before durable() says so (P1): else an acknowledged transaction could be lost.
+  // The record must be durable before durable() says so (P1): else an acknowledged transaction
+  // could be lost.
   return ring_->append_fence(record, kind, last, static_cast<std::uint32_t>(gathered_));
 }
 
@@ -189,9 +200,12 @@ Status Persister::write() {
     return status;
   }
   combiner_.clear();
-  if (!grouping_.make_room) outstanding_.fetch_sub(gathered_bytes_, std::memory_order_acq_rel);  // after tail moved; pairs with reserve
-  recorded_.store(last, std::memory_order_release);                                              // pairs with recorded()
-  durable_.store(complete_ ? taken_to_ : last, std::memory_order_release);                       // pairs with durable()
+  // after tail moved; pairs with reserve
+  if (!grouping_.make_room) outstanding_.fetch_sub(gathered_bytes_, std::memory_order_acq_rel);
+  // pairs with recorded()
+  recorded_.store(last, std::memory_order_release);
+  // pairs with durable()
+  durable_.store(complete_ ? taken_to_ : last, std::memory_order_release);
   gathered_bytes_ = gathered_ = 0;
   groups_.fetch_add(1, std::memory_order_relaxed);
   return status;
@@ -216,7 +230,8 @@ Persister::Outcome Persister::step(bool whole) {
       waiting_.store(gathered_, std::memory_order_relaxed);
     }
   }
-  steps_.fetch_add(1, std::memory_order_seq_cst);  // pairs with wait: either the sleeper is counted below, or it sees this
+  // pairs with wait: either the sleeper is counted below, or it sees this
+  steps_.fetch_add(1, std::memory_order_seq_cst);
   if (sleepers_.load(std::memory_order_seq_cst) != 0) steps_.notify_all();
   return outcome;
 }
@@ -228,7 +243,8 @@ Status Persister::wait(std::uint64_t id) {
     switch (step()) {
       case Outcome::wrote: break;
       case Outcome::gathered:
-      case Outcome::nothing: std::this_thread::yield(); break;  // an id below ours is drawn but not yet in its log
+      // an id below ours is drawn but not yet in its log
+      case Outcome::nothing: std::this_thread::yield(); break;
       case Outcome::busy:
         sleepers_.fetch_add(1, std::memory_order_seq_cst);  // pairs with step
         if (durable() < id && steps_.load(std::memory_order_seq_cst) == seen) steps_.wait(seen);

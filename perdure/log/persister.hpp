@@ -1,21 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Persister: DudeTM's Persist step. Takes committed transactions from the threads' volatile logs in id order, writes them as one record to the
-// pool's one ring, and says up to which id everything is durable. On demand it combines the transactions of a group and compresses the record.
+// Persister: DudeTM's Persist step. Takes committed transactions from the threads' volatile logs in
+// id order, writes them as one record to the pool's one ring, and says up to which id everything is
+// durable. On demand it combines the transactions of a group and compresses the record.
 //
-// Ids are dense, so "in id order" needs no coordination: the next id is at the front of exactly one volatile log, or not there
-// yet. Whoever waits for durability may run a step (the first waiter persists for all who are waiting: one sync, many commits); a
-// background thread may too. Order: prefix. Recovery replays the ring until it ends.
-// Invariants: P1 durable() rises only after the record's fence. P2 a record holds consecutive ids, and follows the record before.
-// P3 a commit reserves its bytes in the ring before it draws its id, so that a step never lacks room: a checkpoint that waits for
-// durability (its lines may hold newer values than the ring) can always be served, and a full ring can't block the two on each other. Without promises
-// (DudeTM-Inf) a step that lacks room makes it: only where home is written from the log, which waits for nothing else. That the bytes are allocated
-// (ALLOC-1) can't be made true so late: where nobody reserves, each thread has an allowance of bytes that are, and a commit that would
-// exceed it asks for more before it draws its id.
-// P4 of a group that is combined all transactions are durable at once: they are one record, and no other transaction is between them.
-// Where ids are stamps, with gaps (tm/stamps.hpp), the next one is not known by its number. The TM says up to which stamp F every transaction is in its volatile
-// log; a step merges the logs up to F and gives what it takes consecutive numbers, so records and recovery are as ever. Acknowledgements are by stamp:
-// P5 durable() rises to F when all up to F is written, also where nothing had to be: somebody may wait for a stamp that bounds what he has read.
+// Ids are dense, so "in id order" needs no coordination: the next id is at the front of exactly one
+// volatile log, or not there yet. Whoever waits for durability may run a step (the first waiter
+// persists for all who are waiting: one sync, many commits); a background thread may too. Order:
+// prefix. Recovery replays the ring until it ends.
+// Invariants: P1 durable() rises only after the record's fence. P2 a record holds consecutive ids,
+// and follows the record before.
+// P3 a commit reserves its bytes in the ring before it draws its id, so that a step never lacks
+// room: a checkpoint that waits for durability (its lines may hold newer values than the ring) can
+// always be served, and a full ring can't block the two on each other. Without promises
+// (DudeTM-Inf) a step that lacks room makes it: only where home is written from the log, which
+// waits for nothing else. That the bytes are allocated (ALLOC-1) can't be made true so late: where
+// nobody reserves, each thread has an allowance of bytes that are, and a commit that would exceed
+// it asks for more before it draws its id.
+// P4 of a group that is combined all transactions are durable at once: they are one record, and no
+// other transaction is between them. Where ids are stamps, with gaps (tm/stamps.hpp), the next one
+// is not known by its number. The TM says up to which stamp F every transaction is in its volatile
+// log; a step merges the logs up to F and gives what it takes consecutive numbers, so records and
+// recovery are as ever. Acknowledgements are by stamp:
+// P5 durable() rises to F when all up to F is written, also where nothing had to be: somebody may
+// wait for a stamp that bounds what he has read.
 // Source: DudeTM (ASPLOS '17) 3.3; group commit (DeWitt et al., SIGMOD '84).
 // Thread safety: all calls but configure.
 #pragma once
@@ -37,10 +45,14 @@ namespace perdure::log {
 
 /// How transactions become records.
 struct Grouping {
-  std::uint64_t transactions = 0;  ///< combined, so many at most to a record; 0: a record has what there is when somebody comes, uncombined
-  bool compress = false;           ///< combined records are packed (packed.hpp) where that makes them shorter
+  /// combined, so many at most to a record; 0: a record has what there is when somebody comes,
+  /// uncombined
+  std::uint64_t transactions = 0;
+  /// combined records are packed (packed.hpp) where that makes them shorter
+  bool compress = false;
   std::uint64_t max_home_bytes = 0;   ///< the pool's, if they are combined
-  std::function<Status()> make_room;  ///< given: nobody reserves, and a step that lacks room calls this until there is some
+  /// given: nobody reserves, and a step that lacks room calls this until there is some
+  std::function<Status()> make_room;
 };
 
 class Persister {
@@ -55,16 +67,19 @@ class Persister {
   void configure(Ring& ring, std::uint64_t last_id, std::uint64_t max_group_bytes, std::size_t unit);
   /// Before any thread; else nothing is combined. Throws std::bad_alloc.
   void configure(Grouping grouping);
-  /// Ids are stamps. `complete()`: every transaction with a stamp <= its answer is in its volatile log; later answers may be lower. Before any thread.
+  /// Ids are stamps. `complete()`: every transaction with a stamp <= its answer is in its volatile
+  /// log; later answers may be lower. Before any thread.
   void configure(std::function<std::uint64_t()> complete);
   /// Registers a thread's log.
   void add(int slot, VolatileLog& log) noexcept;
 
-  /// P3: promises room for a transaction of n payload words. False: the ring is too full; nothing was promised.
+  /// P3: promises room for a transaction of n payload words. False: the ring is too full; nothing
+  /// was promised.
   [[nodiscard]] bool reserve(std::uint64_t words) noexcept {
     if (grouping_.make_room) return true;
     const std::uint64_t n = footprint(words);
-    const std::uint64_t before = outstanding_.fetch_add(n, std::memory_order_acq_rel);  // pairs with step's subtraction, after tail moved
+    // pairs with step's subtraction, after tail moved
+    const std::uint64_t before = outstanding_.fetch_add(n, std::memory_order_acq_rel);
     if (ring_->used() + before + n <= ring_->bytes() && ring_->ready(before + n)) return true;
     outstanding_.fetch_sub(n, std::memory_order_relaxed);
     return false;
@@ -77,24 +92,30 @@ class Persister {
   [[nodiscard]] bool lacks_blocks(std::uint64_t words) const noexcept { return !ring_->ready(outstanding() + footprint(words)); }
   /// Between transactions: allocates them. `full` where the disk is; nothing has changed then.
   Status prepare(std::uint64_t words) { return ring_->prepare(outstanding() + footprint(words)); }
-  /// Whether commits reserve. Else each has an allowance, and may commit n words if it is at least bytes_for(n), which are then taken from it.
+  /// Whether commits reserve. Else each has an allowance, and may commit n words if it is at least
+  /// bytes_for(n), which are then taken from it.
   [[nodiscard]] bool promises() const noexcept { return !grouping_.make_room; }
   [[nodiscard]] std::uint64_t bytes_for(std::uint64_t words) const noexcept { return footprint(words); }
   /// No bound: the ring is allocated as a whole.
   static constexpr std::uint64_t no_bound = ~std::uint64_t{0};
-  /// Between transactions: makes the calling thread's allowance at least bytes_for(words). `full` where the disk is.
+  /// Between transactions: makes the calling thread's allowance at least bytes_for(words). `full`
+  /// where the disk is.
   Status allow(std::uint64_t words, std::uint64_t& allowance);
 
   /// Bytes promised and not yet written.
   [[nodiscard]] std::uint64_t outstanding() const noexcept { return outstanding_.load(std::memory_order_relaxed); }
 
   /// Every transaction with an id <= this is durable.
-  [[nodiscard]] std::uint64_t durable() const noexcept { return durable_.load(std::memory_order_acquire); }  // pairs with step's release
+  // pairs with step's release
+  [[nodiscard]] std::uint64_t durable() const noexcept { return durable_.load(std::memory_order_acquire); }
 
-  /// The number of the newest transaction in a durable record: durable() itself, unless ids are stamps.
-  [[nodiscard]] std::uint64_t recorded() const noexcept { return recorded_.load(std::memory_order_acquire); }  // pairs with write's release
+  /// The number of the newest transaction in a durable record: durable() itself, unless ids are
+  /// stamps.
+  // pairs with write's release
+  [[nodiscard]] std::uint64_t recorded() const noexcept { return recorded_.load(std::memory_order_acquire); }
 
-  /// Writes what has been committed as one record. Waits for the medium alone. `whole`: a group that is not full is not written yet.
+  /// Writes what has been committed as one record. Waits for the medium alone. `whole`: a group
+  /// that is not full is not written yet.
   Outcome step(bool whole = false);
   /// Transactions gathered and not yet written: of a group that is not full.
   [[nodiscard]] std::uint64_t waiting() const noexcept { return waiting_.load(std::memory_order_relaxed); }
@@ -103,7 +124,8 @@ class Persister {
   [[nodiscard]] Status status() const;
 
   [[nodiscard]] std::uint64_t groups() const noexcept { return groups_.load(std::memory_order_relaxed); }
-  /// Bytes of payload that transactions came with, after combination, and as written: what combination and compression saved.
+  /// Bytes of payload that transactions came with, after combination, and as written: what
+  /// combination and compression saved.
   [[nodiscard]] std::uint64_t bytes_came() const noexcept { return came_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t bytes_combined() const noexcept { return combined_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t bytes_written() const noexcept { return written_.load(std::memory_order_relaxed); }
@@ -111,7 +133,8 @@ class Persister {
   [[nodiscard]] Kept& kept() noexcept { return kept_; }
 
  private:
-  [[nodiscard]] std::uint64_t footprint(std::uint64_t words) const noexcept {  // alone in a record, with an end mark
+  [[nodiscard]] std::uint64_t footprint(std::uint64_t words) const noexcept {
+    // alone in a record, with an end mark
     return ((words + header_words + 2) * 8 + unit_ - 1) / unit_ * unit_;
   }
   /// The volatile log at whose front the next transaction is, or null.
@@ -131,10 +154,12 @@ class Persister {
   Ring* ring_ = nullptr;
   std::uint64_t unit_ = 64;
   std::uint64_t gathered_bytes_ = 0;         ///< promises of the transactions gathered
-  std::uint64_t gathered_ = 0;               ///< how many: numbers recorded() + 1 and those that follow
+  /// how many: numbers recorded() + 1 and those that follow
+  std::uint64_t gathered_ = 0;
   std::function<std::uint64_t()> complete_;  ///< given: ids are stamps
   std::uint64_t up_to_ = 0;                  ///< of this step: complete()
-  std::uint64_t taken_to_ = 0;               ///< every transaction with a stamp <= this is gathered or written
+  /// every transaction with a stamp <= this is gathered or written
+  std::uint64_t taken_to_ = 0;
   Grouping grouping_;
   Combiner combiner_;
   std::vector<std::uint64_t> packed_;

@@ -9,7 +9,7 @@
 
 namespace perdure::log {
 
-// --- simple -----------------------------------------------------------------------------------------------------------------------
+// --- simple --------------------------------------------------------------------------------------
 
 void SimpleLog::append(std::uint64_t record) noexcept {
   const std::uint64_t node = arena_.take_line();
@@ -17,7 +17,8 @@ void SimpleLog::append(std::uint64_t record) noexcept {
   const std::uint64_t words[8] = {nvm_.word_of(node, links.next), nvm_.word_of(node + 8, links.prior),
                                   nvm_.word_of(node + record_word, record)};
   nvm_.start_line(node, words);
-  list_.append(node);  // A1, P1: node and record are durable with lastTail, before toAppend names the node
+  // A1, P1: node and record are durable with lastTail, before toAppend names the node
+  list_.append(node);
 }
 
 void SimpleLog::remove(At at) noexcept {
@@ -35,7 +36,7 @@ Status SimpleLog::recover() {
   return {};
 }
 
-// --- optimized and batch ------------------------------------------------------------------------------------------------------------
+// --- optimized and batch -------------------------------------------------------------------------
 
 void BucketLog::add_bucket() noexcept {
   const std::uint64_t old = list_.tail(), bucket = arena_.take_bucket();
@@ -46,7 +47,8 @@ void BucketLog::add_bucket() noexcept {
   const std::uint64_t zeros[8] = {};
   nvm_.start_line(bucket, header);
   // mutant: bucket-zeroed-cells
-  if (group_ == 1)  // P2: recovery takes the first zero cell for the end; batch has its index for that
+  // P2: recovery takes the first zero cell for the end; batch has its index for that
+  if (group_ == 1)
     for (std::uint64_t at = first_cell; at < bucket_bytes(cells_); at += 64) nvm_.start_line(bucket + at, zeros);
   list_.append(bucket);  // A1, P2: durable with lastTail
   filled_ = persistent_ = 0;
@@ -81,8 +83,9 @@ void BucketLog::append(std::uint64_t record) noexcept {
 
 void BucketLog::persist() noexcept {
   if (pending() == 0) return;
-  // A fence is for what its own thread has started, and no write-back but its own for a non-temporal store: what another thread has appended (a
-  // checkpoint ends the group of a transaction in progress) is written again. The callers' lock has made it visible.
+  // A fence is for what its own thread has started, and no write-back but its own for a
+  // non-temporal store: what another thread has appended (a checkpoint ends the group of a
+  // transaction in progress) is written again. The callers' lock has made it visible.
   // mutant: bucket-group-of-other-threads
   if (of_others_ || appender_ != base::thread_slot())
     for (At at{list_.tail(), persistent_}; at.cell < filled_; ++at.cell) {
@@ -209,7 +212,8 @@ Status BucketLog::learn(std::uint64_t bucket) {
     if (record({bucket, c}) != gap) ++used;
   }
   // mutant: bucket-rewritten
-  nvm_.start_again(bucket, first_cell + end * 8);  // D4: a cell, a gap or the index, whichever was stored last
+  // D4: a cell, a gap or the index, whichever was stored last
+  nvm_.start_again(bucket, first_cell + end * 8);
   in_use(bucket) = used;
   if (is_tail) filled_ = persistent_ = end;
   return {};

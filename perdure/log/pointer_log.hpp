@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// PointerLog: REWIND's log as a sequence of pointers to records (sections 3.2 and 3.3), in three versions over one list (adll.hpp):
+// PointerLog: REWIND's log as a sequence of pointers to records (sections 3.2 and 3.3), in three
+// versions over one list (adll.hpp):
 //   simple     a node of the list a record
-//   optimized  a node is a bucket of cells, a record costs one synchronous store; a removed record leaves a marked gap, an empty bucket is removed
-//   batch      optimized, and the cells of a group of records are made durable together, by one fence and one store of the bucket's last
+//   optimized  a node is a bucket of cells, a record costs one synchronous store; a removed record
+//              leaves a marked gap, an empty bucket is removed
+//   batch      optimized, and the cells of a group of records are made durable together, by one
+//              fence and one store of the bucket's last
 //              persistent index; cells above it do not count
-// A record is a line of the arena, written (not fenced) before append() and given back after remove() by the caller.
-// Crash invariants: P1 a record is durable before a pointer to it is. P2 a cell is written once, then becomes a gap; a bucket's cells are zero (batch:
-// its index is) before the bucket is in the list. P3 pointers become durable in the order of append().
-// On the medium: values (log/nvm.hpp) of links, index and cells. A cell that was never written is a word of zeros; to a value in a cell 2 is added, which
-// no place and no gap has: two bits of it are set at least, so that no single flip makes an empty cell of a written one.
+// A record is a line of the arena, written (not fenced) before append() and given back after
+// remove() by the caller.
+// Crash invariants: P1 a record is durable before a pointer to it is. P2 a cell is written once,
+// then becomes a gap; a bucket's cells are zero (batch: its index is) before the bucket is in the
+// list. P3 pointers become durable in the order of append().
+// On the medium: values (log/nvm.hpp) of links, index and cells. A cell that was never written is a
+// word of zeros; to a value in a cell 2 is added, which no place and no gap has: two bits of it are
+// set at least, so that no single flip makes an empty cell of a written one.
 // Thread safety: none of its own; the log that it serves has a lock.
 #pragma once
 
@@ -45,10 +51,12 @@ class PointerLog {
   [[nodiscard]] virtual std::uint64_t pending() const noexcept { return 0; }
   /// It is in the log.
   virtual void remove(At at) noexcept = 0;
-  /// As remove(), but durable only after settle(); until then a crash leaves any of them. Nothing but these two calls in between.
+  /// As remove(), but durable only after settle(); until then a crash leaves any of them. Nothing
+  /// but these two calls in between.
   virtual void remove_soon(At at) noexcept { remove(at); }
   virtual void settle() noexcept {}
-  /// Where few of the cells are in use: copies their pointers to new buckets, and the list becomes these.
+  /// Where few of the cells are in use: copies their pointers to new buckets, and the list becomes
+  /// these.
   virtual void compact() {}
 
   /// What is in the log, pending pointers left out; none where the result is false.
@@ -58,8 +66,10 @@ class PointerLog {
   [[nodiscard]] virtual At prior(At at) const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t record(At at) const noexcept = 0;
 
-  /// After a crash: does the list's last operation again, and learns what is in the log. Marks its nodes in the arena, not the records.
-  /// `corrupt` where no crash leaves what it finds. What it has learnt stays so (D4, log/redo.hpp): a process that was killed leaves one store visible only.
+  /// After a crash: does the list's last operation again, and learns what is in the log. Marks its
+  /// nodes in the arena, not the records. `corrupt` where no crash leaves what it finds. What it
+  /// has learnt stays so (D4, log/redo.hpp): a process that was killed leaves one store visible
+  /// only.
   virtual Status recover() = 0;
 
  protected:
@@ -110,7 +120,8 @@ class BucketLog final : public PointerLog {
  private:
   static constexpr std::uint64_t persistent_word = 16, first_cell = 64, gap = 1;
   static constexpr std::uint64_t written = 2;  // added to what a cell has
-  static constexpr std::uint64_t sparse = 4;   // compacted where less than one cell in so many is in use
+  // compacted where less than one cell in so many is in use
+  static constexpr std::uint64_t sparse = 4;
   [[nodiscard]] static std::uint64_t cell(At at) noexcept { return at.node + first_cell + at.cell * 8; }
   /// What a cell is given for a place, or for a gap.
   [[nodiscard]] std::uint64_t as_written(std::uint64_t place) const noexcept {
@@ -132,7 +143,8 @@ class BucketLog final : public PointerLog {
 
   const std::uint64_t cells_, group_;
   std::uint64_t filled_ = 0, persistent_ = 0;  // of the tail's cells: written; in the log
-  std::uint64_t unsettled_ = 0;                // the last line of cells that remove_soon() has stored gaps to; 0: none
+  // the last line of cells that remove_soon() has stored gaps to; 0: none
+  std::uint64_t unsettled_ = 0;
   int appender_ = -1;                          // the thread whose append was the last
   bool of_others_ = false;                     // pending cells are of several threads
   std::vector<std::uint64_t> in_use_;          // of each bucket's cells, gaps left out

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How recovery is to be done, and how far it is, for somebody who waits for it: bytes of log read and checked, then bytes of it applied.
+// How recovery is to be done, and how far it is, for somebody who waits for it: bytes of log read
+// and checked, then bytes of it applied.
 //
-// Thread safety: a Progress belongs to the thread that opens the pool, which alone calls what is told.
+// Thread safety: a Progress belongs to the thread that opens the pool, which alone calls what is
+// told.
 #pragma once
 
 #include <chrono>
@@ -11,8 +13,9 @@
 
 namespace perdure::log {
 
-/// `done` out of `total` bytes of log. `read`: the whole log is looked at, whether it holds anything or not; `apply`: what it held, stored to home.
-/// Within a stage `done` does not fall and `total` stays.
+/// `done` out of `total` bytes of log. `read`: the whole log is looked at, whether it holds
+/// anything or not; `apply`: what it held, stored to home. Within a stage `done` does not fall and
+/// `total` stays.
 struct RecoveryProgress {
   enum class Stage : std::uint8_t { read, apply };
   Stage stage = Stage::read;
@@ -20,11 +23,13 @@ struct RecoveryProgress {
 };
 
 struct RecoveryPlan {
-  unsigned threads = 0;                                   ///< that read and apply the log, 1 to 8; 0: as many as are worth their start
+  /// that read and apply the log, 1 to 8; 0: as many as are worth their start
+  unsigned threads = 0;
   std::function<void(const RecoveryProgress&)> progress;  ///< may be empty; does not throw
 };
 
-/// What an engine tells between recovery's beginning and its end (engine::recover tells those): at most every 100 ms.
+/// What an engine tells between recovery's beginning and its end (engine::recover tells those): at
+/// most every 100 ms.
 class Progress {
  public:
   static constexpr std::uint64_t step = 1 << 20;  ///< bytes: less is not worth a look at the clock

@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Record: what a log holds. A header of three words, entries of an even number of words, zeros up to the append unit.
+// Record: what a log holds. A header of three words, entries of an even number of words, zeros up
+// to the append unit.
 //
 //   word 0  id (48 bits) | kind << 48         the last transaction in the record
-//   word 1  checksum                          over everything below, word 0, word 2 and the position, seeded by the pool's uuid, the
-//                                             epoch and the ring: what an earlier lap, opening or pool left there never checks (law L10)
+//   word 1  checksum                          over everything below, word 0, word 2 and the
+//           position, seeded by the pool's uuid, the
+//                                             epoch and the ring: what an earlier lap, opening or
+//                                             pool left there never checks (law L10)
 //   word 2  payload words (32 bits) | transactions << 32
 //   word 3  entries; of a packed record what log/packed.hpp says
 //
 // An entry is a key and what follows it: (offset / 8) << 24 | count << 4 | entry kind.
-//   words   count values, to be stored at home offset; one word of zero after them if count is even (entries stay even)
-//   alloc, free            the block at offset; count = size class; then one word: chunks of a large block, else 0
+//   words   count values, to be stored at home offset; one word of zero after them if count is even
+//           (entries stay even)
+//   alloc, free            the block at offset; count = size class; then one word: chunks of a
+//                          large block, else 0
 //   end     closes one transaction of several in a record; then its id
 //   before  as words, but old values: undo logs
 //
-// A record carries no mark of what was durable when it was written, because it needs none: a ring's writer starts a record only
-// when the one before it is durable. So a broken record with a whole one above it was durable once, and is damage.
-// Source: DudeTM (ASPLOS '17) section 3.2-3.3, whose end mark is here the checksum; self-validation by checksum is common practice.
+// A record carries no mark of what was durable when it was written, because it needs none: a ring's
+// writer starts a record only when the one before it is durable. So a broken record with a whole
+// one above it was durable once, and is damage.
+// Source: DudeTM (ASPLOS '17) section 3.2-3.3, whose end mark is here the checksum; self-validation
+// by checksum is common practice.
 // Thread safety: a writer belongs to one thread; views are values.
 #pragma once
 
@@ -36,8 +43,9 @@ inline constexpr std::size_t header_words = 3;
 inline constexpr std::uint64_t id_mask = (std::uint64_t{1} << 48) - 1;
 inline constexpr std::uint64_t max_count = (1 << 20) - 1;
 
-/// group: several transactions, one after another. combined: several transactions' heap ops and what is left of their words (log/combiner.hpp).
-/// packed: a combined record's payload, compressed. combined and packed are a feature of the pool (pool/features.hpp).
+/// group: several transactions, one after another. combined: several transactions' heap ops and
+/// what is left of their words (log/combiner.hpp). packed: a combined record's payload, compressed.
+/// combined and packed are a feature of the pool (pool/features.hpp).
 enum class RecordKind : std::uint8_t { commit = 1, group = 2, undo = 3, combined = 4, packed = 5 };
 enum class EntryKind : std::uint8_t { words = 1, alloc = 2, free = 3, end = 4, before = 5 };
 
@@ -54,7 +62,8 @@ enum class EntryKind : std::uint8_t { words = 1, alloc = 2, free = 3, end = 4, b
   return base::hash_bytes(uuid, 16, base::mix(epoch * 1024 + ring));
 }
 
-/// Word 1 of a record of n payload words (an even number) at `position`; `fold` as it starts from the ring's seed.
+/// Word 1 of a record of n payload words (an even number) at `position`; `fold` as it starts from
+/// the ring's seed.
 [[nodiscard]] inline std::uint64_t record_checksum(const std::uint64_t* words, std::uint64_t n, std::uint64_t position,
                                                    base::Fold fold) noexcept {
   for (std::uint64_t i = 0; i < n; i += 2) fold.add(words[header_words + i], words[header_words + i + 1]);
@@ -64,8 +73,9 @@ enum class EntryKind : std::uint8_t { words = 1, alloc = 2, free = 3, end = 4, b
   return fold.value();
 }
 
-/// Gathers one record in DRAM, entry by entry, and seals it. The checksum is taken in one pass at the end, in registers: gathered store
-/// by store its sums would live in memory, and going through them cost 8 ns a store against 1 (measured; a record is in the L1 cache).
+/// Gathers one record in DRAM, entry by entry, and seals it. The checksum is taken in one pass at
+/// the end, in registers: gathered store by store its sums would live in memory, and going through
+/// them cost 8 ns a store against 1 (measured; a record is in the L1 cache).
 class RecordWriter {
  public:
   RecordWriter() noexcept = default;
@@ -73,7 +83,8 @@ class RecordWriter {
   RecordWriter& operator=(const RecordWriter&) = delete;
   ~RecordWriter() { std::free(words_); }
 
-  /// A record may take `max_bytes`; `unit` is the medium's append unit, a power of two. Call before first use.
+  /// A record may take `max_bytes`; `unit` is the medium's append unit, a power of two. Call before
+  /// first use.
   void configure(std::uint64_t seed, std::uint64_t max_bytes, std::size_t unit) {
     start_ = base::Fold(seed);
     max_words_ = max_bytes / 8;
@@ -86,13 +97,15 @@ class RecordWriter {
   /// Bytes that the record will take in a ring.
   [[nodiscard]] std::uint64_t bytes() const noexcept {
     const auto words = static_cast<std::uint64_t>(at_ - words_);
-    return ((words + unit_words_ - 1) & ~(unit_words_ - 1)) * 8;  // a power of two: a division costs as much as a store's miss
+    // a power of two: a division costs as much as a store's miss
+    return ((words + unit_words_ - 1) & ~(unit_words_ - 1)) * 8;
   }
   [[nodiscard]] std::uint64_t payload_words() const noexcept { return static_cast<std::uint64_t>(at_ - words_) - header_words; }
   [[nodiscard]] const std::uint64_t* payload() const noexcept { return words_ + header_words; }
   [[nodiscard]] std::uint64_t max_bytes() const noexcept { return max_words_ * 8; }
 
-  /// Throws error(too_big) or std::bad_alloc unless n more words fit; then the next entries of that many words in all do not throw.
+  /// Throws error(too_big) or std::bad_alloc unless n more words fit; then the next entries of that
+  /// many words in all do not throw.
   void room(std::uint64_t n) {
     if (__builtin_expect(at_ + n > end_, 0)) more(n);
   }
@@ -103,7 +116,8 @@ class RecordWriter {
   }
   /// n consecutive words: n words and a key. Throws as word(), with nothing recorded.
   void words(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n, EntryKind kind = EntryKind::words) {
-    room((n + 2) / 2 * 2 + 2 * (n / max_count));  // what it takes, not a word more: whoever gathers again what fitted once relies on it
+    // what it takes, not a word more: whoever gathers again what fitted once relies on it
+    room((n + 2) / 2 * 2 + 2 * (n / max_count));
     while (n > 0) {
       const std::uint64_t run = n < max_count ? n : max_count;
       at_[0] = entry_key(kind, offset, run);
@@ -130,7 +144,8 @@ class RecordWriter {
     at_ += n;
   }
 
-  /// Writes header, checksum and padding for a record at ring position `position`. The result is bytes() long, 64-aligned.
+  /// Writes header, checksum and padding for a record at ring position `position`. The result is
+  /// bytes() long, 64-aligned.
   [[nodiscard]] [[gnu::always_inline]] const std::uint64_t* seal(RecordKind kind, std::uint64_t id, std::uint32_t transactions,
                                                                  std::uint64_t position) noexcept {
     const std::uint64_t n = payload_words();
@@ -217,7 +232,8 @@ struct RecordView {
     // mutant: record-checksum
     return record_checksum(words, payload_words(), position, base::Fold(seed)) == words[1];
   }
-  /// How many generations of a ring of `ring_bytes` later it was written than at `position`: 1 to `most`, or 0 where it is no record of those.
+  /// How many generations of a ring of `ring_bytes` later it was written than at `position`: 1 to
+  /// `most`, or 0 where it is no record of those.
   [[nodiscard]] std::uint64_t generations_later(std::uint64_t seed, std::uint64_t ring_bytes, std::uint64_t most) const noexcept {
     base::Fold fold(seed);
     const std::uint64_t n = payload_words();
@@ -232,7 +248,8 @@ struct RecordView {
   }
 };
 
-/// Calls f(Entry) for each entry of payload words [p, p + n). False when an entry overruns (only damage can do that).
+/// Calls f(Entry) for each entry of payload words [p, p + n). False when an entry overruns (only
+/// damage can do that).
 template <class F>
 bool each_entry(const std::uint64_t* p, std::uint64_t n, F&& f) {
   const std::uint64_t* const end = p + n;

@@ -43,8 +43,9 @@ bool HomeWriter::entry(const Entry& e) {
 std::uint64_t HomeWriter::load(std::uint64_t offset) const {
   std::uint64_t word;
   std::memcpy(&word, medium_.at(medium_.log_bytes() + offset), sizeof word);
-  // Stored anew: after a write-back that failed, a kernel takes a page for clean that the disk does not
-  // have. A hole has nothing that could be lost; a damaged directory word may lead into one (ALLOC-1).
+  // Stored anew: after a write-back that failed, a kernel takes a page for clean that the disk does
+  // not have. A hole has nothing that could be lost; a damaged directory word may lead into one
+  // (ALLOC-1).
   // mutant: recovery-rewrites-read-words
   if (const std::uint64_t at = medium_.log_bytes() + offset; use_ == Use::recovery && medium_.allocated(at, sizeof word)) {
     medium_.store(at, &word, sizeof word);
@@ -124,10 +125,12 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   }
   progress.begin(Stage::apply, total);
   std::vector<Payload> payloads;
-  std::vector<std::vector<std::uint64_t>> unpacked;  // a vector that moves keeps its words where they are
+  // a vector that moves keeps its words where they are
+  std::vector<std::vector<std::uint64_t>> unpacked;
   std::vector<std::uint64_t> none;
   std::uint64_t bytes = 0, applied = 0;  // of payloads; of records
-  // Some at a time, each time durable but for the caller's own fence: what was applied is told, and there is a bound on what is unpacked.
+  // Some at a time, each time durable but for the caller's own fence: what was applied is told, and
+  // there is a bound on what is unpacked.
   const auto apply = [&] {
     if (payloads.empty()) return Status();
     const auto passed = [&](std::size_t n) { progress.to(applied + (done.bytes - applied) * n / payloads.size()); };
@@ -141,7 +144,8 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
     return good ? Status() : strange_record(medium, id);
   };
   for (const RecordView& r : records) {
-    // prefix: the ring is written in id order, so a gap can only mean that the ring is not what it should be
+    // prefix: the ring is written in id order, so a gap can only mean that the ring is not what it
+    // should be
     // mutant: redo-no-gaps
     if (header.order == pool::Order::prefix && r.id() - r.transactions() > done.last_id)
       return failure(Code::corrupt, ring_name(medium, 0),

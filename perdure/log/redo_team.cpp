@@ -12,7 +12,8 @@ namespace perdure::log {
 namespace {
 
 constexpr std::uint64_t page_bytes = 4096, worth_a_team = 4 << 20;
-// Neighbours have one owner: a medium marks what was stored to, a byte a page, and two threads that store to a line of such bytes take it from each other.
+// Neighbours have one owner: a medium marks what was stored to, a byte a page, and two threads that
+// store to a line of such bytes take it from each other.
 constexpr std::uint64_t pages_together = 64;
 
 // Bitmaps lie in the first pages of chunks.
@@ -28,8 +29,9 @@ unsigned owner_of(std::uint64_t page, unsigned threads) noexcept {
   return static_cast<unsigned>((page / pages_together * 0x9e3779b97f4a7c15ULL >> 32) * threads >> 32);
 }
 
-// The part of one thread. Its stores are gathered some dozens at a time, in their order: they lie anywhere in home, and a store takes less time than its line
-// takes to come, so the lines come together.
+// The part of one thread. Its stores are gathered some dozens at a time, in their order: they lie
+// anywhere in home, and a store takes less time than its line takes to come, so the lines come
+// together.
 class Part {
  public:
   Part(medium::Medium& medium, std::uint64_t max_home_bytes, HomeWriter::Use use, unsigned me, unsigned threads, LineMasks* masks)
@@ -56,7 +58,8 @@ class Part {
     const bool whole = each_entry(payload.words, payload.n, [&](const Entry& e) {
       if (e.kind != EntryKind::words) {
         if (me_ != 0) return;
-        if (e.kind != EntryKind::end) store();  // ops and words of the first thread keep their order
+        // ops and words of the first thread keep their order
+        if (e.kind != EntryKind::end) store();
         good = home_.entry(e) && good;
         return;
       }
@@ -79,8 +82,8 @@ class Part {
     return whole && good;
   }
 
-  // Whose a page is can't be foreseen: no branch asks for it. What is another's is overwritten by the next, and its line, which would be taken from him, is
-  // not asked for.
+  // Whose a page is can't be foreseen: no branch asks for it. What is another's is overwritten by
+  // the next, and its line, which would be taken from him, is not asked for.
   void add(std::uint64_t offset, std::uint64_t words, const std::uint64_t* values, bool mine) {
     runs_[count_] = {offset, words, values};
     std::uint64_t all = mine ? ~std::uint64_t{0} : 0;
@@ -123,9 +126,11 @@ std::size_t redo(medium::Medium& medium, std::uint64_t max_home_bytes, std::span
       }
     }
     part.flush();
-    // What this thread has written back is durable before the caller goes on: its fence covers its own write-backs, and nobody else's does.
+    // What this thread has written back is durable before the caller goes on: its fence covers its
+    // own write-backs, and nobody else's does.
     // mutant: redo-team-fence
-    if (me != 0 && masks.empty()) (void)medium.fence();  // a failed medium says so again at the caller's
+    // a failed medium says so again at the caller's
+    if (me != 0 && masks.empty()) (void)medium.fence();
   });
   return strange.load(std::memory_order_relaxed);
 }

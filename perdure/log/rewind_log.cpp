@@ -81,8 +81,9 @@ Status RewindLog::ready(std::uint64_t lines, std::uint64_t buckets) {
   return {};
 }
 
-// For a tree of eight records one operation takes 123 lines and 106 pointers (AtomicAvlTree::lines_of_operation); a bucket of a larger log has
-// 64 cells and more. A small log is allocated as a whole.
+// For a tree of eight records one operation takes 123 lines and 106 pointers
+// (AtomicAvlTree::lines_of_operation); a bucket of a larger log has 64 cells and more. A small log
+// is allocated as a whole.
 Status RewindLog::reserve() {
   constexpr std::uint64_t lines = 128, buckets = 3, small = (64 << 10) / LogArena::line;
   if (arena_.lines() <= small) return ready(arena_.lines(), arena_.buckets());
@@ -92,7 +93,8 @@ Status RewindLog::reserve() {
 Status RewindLog::extend(std::uint64_t n) {
   constexpr std::uint64_t a_page = medium::page_bytes / LogArena::line;
   while (!fits(n) && (arena_.lines_ready() < arena_.lines() || arena_.buckets_ready() < arena_.buckets())) {
-    // Twice as many lines, and of the buckets the same share; or as few as can be, where the disk is nearly full.
+    // Twice as many lines, and of the buckets the same share; or as few as can be, where the disk
+    // is nearly full.
     const std::uint64_t lines = arena_.lines_ready() + std::max(arena_.lines_ready(), a_page);
     const std::uint64_t share = arena_.buckets() == 0 ? 0 : arena_.buckets() * std::min(lines, arena_.lines()) / arena_.lines() + 3;
     Status s = ready(lines, std::max(share, arena_.buckets_ready() + 1));
@@ -102,11 +104,13 @@ Status RewindLog::extend(std::uint64_t n) {
   return {};
 }
 
-// Before recovery looks at the log: whatever a list or a record may lie in is allocated. It is, unless the file was copied without its holes. A bucket
-// that was on its way into the list may be all zeros yet, and is the next after those that were ever used.
+// Before recovery looks at the log: whatever a list or a record may lie in is allocated. It is,
+// unless the file was copied without its holes. A bucket that was on its way into the list may be
+// all zeros yet, and is the next after those that were ever used.
 Status RewindLog::cover() {
   const auto used = [this](std::uint64_t from, std::uint64_t to) { return nvm_.medium().allocated_end(from, to - from); };
-  // The last page of the lines may be allocated for the first bucket alone: what it has of lines is in use only if all before it is.
+  // The last page of the lines may be allocated for the first bucket alone: what it has of lines is
+  // in use only if all before it is.
   const std::uint64_t shared = arena_.bucket(0) / medium::page_bytes * medium::page_bytes, end = arena_.line_at(arena_.lines());
   const std::uint64_t before = std::max(std::min(end, shared), arena_.begin());
   std::uint64_t lines = used(arena_.begin(), before) / LogArena::line;
@@ -173,7 +177,8 @@ void RewindLog::remove_soon(const Cursor& c) noexcept {
   count(~std::uint64_t{0});
 }
 
-// A record's line is not given again before the gap in its cell is durable: recovery would find another record there.
+// A record's line is not given again before the gap in its cell is durable: recovery would find
+// another record there.
 void RewindLog::settle() noexcept {
   pointers_->settle();
   if (nvm_.failed()) return;

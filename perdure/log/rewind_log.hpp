@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RewindLog: the log of one REWIND transaction manager, in one layer or two (papers: REWIND, sections 3 and 4.2): records in a part of the log
-// range, appended, walked backwards and forwards, removed one by one.
+// RewindLog: the log of one REWIND transaction manager, in one layer or two (papers: REWIND,
+// sections 3 and 4.2): records in a part of the log range, appended, walked backwards and forwards,
+// removed one by one.
 //   1 layer   a PointerLog of the records. A record is found by walking
-//   2 layers  an AtomicAvlTree of the records by LSN, over a PointerLog of the tree's own operations
+//   2 layers  an AtomicAvlTree of the records by LSN, over a PointerLog of the tree's own
+//     operations
 //
-// On the medium: a line with the list's anchor (six words), the tree's root, and a stamp; then the arena. The stamp is a control word
-// (log/control_word.hpp), bound to pool and log, whose value is the epoch: a log of an earlier session is none. All other words of the structure are
-// bound to the epoch, too. In a log of the first form the words are bare, and the stamp is the seed.
-// Crash invariant: W1 the anchor is empty, durably, before the stamp says that it is this session's.
-// Lines and buckets are allocated as they are first needed (ALLOC-1): fits() counts those that are, extend() asks for more.
-// Thread safety: none of its own, but mutex(): callers hold it, briefly to append, for all of a walk.
+// On the medium: a line with the list's anchor (six words), the tree's root, and a stamp; then the
+// arena. The stamp is a control word (log/control_word.hpp), bound to pool and log, whose value is
+// the epoch: a log of an earlier session is none. All other words of the structure are bound to the
+// epoch, too. In a log of the first form the words are bare, and the stamp is the seed.
+// Crash invariant: W1 the anchor is empty, durably, before the stamp says that it is this
+// session's.
+// Lines and buckets are allocated as they are first needed (ALLOC-1): fits() counts those that are,
+// extend() asks for more.
+// Thread safety: none of its own, but mutex(): callers hold it, briefly to append, for all of a
+// walk.
 #pragma once
 
 #include <atomic>
@@ -51,7 +57,8 @@ struct RewindPlace {
 class RewindLog {
  public:
   using Use = NvmStore::Use;
-  /// Throws std::bad_alloc. A rehearsal does all that it is asked for itself alone: what recover() would find and do, for a start.
+  /// Throws std::bad_alloc. A rehearsal does all that it is asked for itself alone: what recover()
+  /// would find and do, for a start.
   RewindLog(medium::Medium& medium, const RewindPlace& place, const RewindShape& shape, Use use = Use::real);
 
   /// A walk's place: a record. Valid until the record is removed, or compact().
@@ -64,28 +71,33 @@ class RewindLog {
 
   /// Makes it this session's, empty. The line of the anchor is allocated.
   Status format();
-  /// After a crash: makes the log whole again and learns what is in it; false: there is no log of this epoch. `corrupt` where no crash leaves what it
-  /// finds: a list that leads nowhere, a damaged record (law L10). What it has learnt stays so (D4, log/redo.hpp): a process that was killed may have left
-  /// its last store visible only; all before that one were fenced.
+  /// After a crash: makes the log whole again and learns what is in it; false: there is no log of
+  /// this epoch. `corrupt` where no crash leaves what it finds: a list that leads nowhere, a
+  /// damaged record (law L10). What it has learnt stays so (D4, log/redo.hpp): a process that was
+  /// killed may have left its last store visible only; all before that one were fenced.
   /// `rehearsed`: a rehearsal has found that there is a log and that its records are whole.
   Result<bool> recover(bool rehearsed = false);
 
   [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
   /// Whether `n` more records find room.
   [[nodiscard]] bool fits(std::uint64_t n) const noexcept;
-  /// Allocates what some records need (ALLOC-1), whatever the log holds: before format(). `full` where the disk is.
+  /// Allocates what some records need (ALLOC-1), whatever the log holds: before format(). `full`
+  /// where the disk is.
   Status reserve();
-  /// Allocates until `n` more records fit, or there is no more of the log: ask fits(). `full` where the disk is; the log is as it was.
+  /// Allocates until `n` more records fit, or there is no more of the log: ask fits(). `full` where
+  /// the disk is; the log is as it was.
   Status extend(std::uint64_t n);
   /// Is all of it allocated? From any thread.
-  [[nodiscard]] bool whole() const noexcept { return whole_.load(std::memory_order_relaxed); }  // pairs with nothing: a hint
+  // pairs with nothing: a hint
+  [[nodiscard]] bool whole() const noexcept { return whole_.load(std::memory_order_relaxed); }
   /// As many records as the log has room for when it is empty and allocated as a whole.
   [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
   /// From any thread.
-  [[nodiscard]] std::uint64_t records() const noexcept { return records_.load(std::memory_order_relaxed); }  // pairs with nothing: a count
+  // pairs with nothing: a count
+  [[nodiscard]] std::uint64_t records() const noexcept { return records_.load(std::memory_order_relaxed); }
 
-  /// Writes the record; it is in the log when this returns, or (1 layer, batch) when in_log() has come to its number: the result. It
-  /// fits.
+  /// Writes the record; it is in the log when this returns, or (1 layer, batch) when in_log() has
+  /// come to its number: the result. It fits.
   std::uint64_t append(const AriesRecord& record) noexcept;
   void persist() noexcept;
   [[nodiscard]] std::uint64_t in_log() const noexcept { return appended_ - pending(); }
@@ -109,7 +121,8 @@ class RewindLog {
   [[nodiscard]] Cursor find(std::uint64_t lsn) const noexcept;
   /// `c` is in the log.
   void remove(const Cursor& c) noexcept;
-  /// As remove(), but durable only after settle(); until then a crash leaves any of them. The mutex is held from the first of them to settle().
+  /// As remove(), but durable only after settle(); until then a crash leaves any of them. The mutex
+  /// is held from the first of them to settle().
   void remove_soon(const Cursor& c) noexcept;
   void settle() noexcept;
   void compact() {

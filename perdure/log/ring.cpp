@@ -47,12 +47,14 @@ Status damage_at(const std::string& name, std::uint64_t position, const RecordVi
 struct Section {
   std::uint64_t from = 0, to = 0;
   std::uint64_t first = nowhere;       // of the whole records here
-  std::uint64_t end = nowhere;         // after those that follow it without a break; may lie beyond `to`
+  // after those that follow it without a break; may lie beyond `to`
+  std::uint64_t end = nowhere;
   std::uint64_t above = nowhere;       // a whole record above the break at `end`
   std::vector<RecordView> records;     // those above an id
   std::uint64_t count = 0, bytes = 0;  // of all; of those
 
-  /// `exact`: a record that begins at `from`, or none. flush(position, bytes) of what was found, some at a time.
+  /// `exact`: a record that begins at `from`, or none. flush(position, bytes) of what was found,
+  /// some at a time.
   template <class F, class G>
   void read(const Reader& reader, std::uint64_t above_id, bool exact, F&& passed, G&& flush) {
     constexpr std::uint64_t flushed_together = 1 << 20;
@@ -106,7 +108,8 @@ Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t see
   }
   scan.end = position;
   scan.bytes = position - head;
-  // R1: a whole record above the break says that the broken one was durable. Only a torn last record may be cut.
+  // R1: a whole record above the break says that the broken one was durable. Only a torn last
+  // record may be cut.
   if (const std::uint64_t above = reader.next(position + unit, reader.stop, [](std::uint64_t) {}); above != nowhere)
     scan.damage = damage_at(name, position, reader.at(above));
   return scan;
@@ -130,7 +133,9 @@ Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std
     };
     s.read(reader, above_id, me == 0, told, flush);
     // mutant: scan-team-fence
-    if (me != 0) (void)medium.fence();  // its own write-backs, which the caller's fence does not cover; a failed medium says so again there
+    // its own write-backs, which the caller's fence does not cover; a failed medium says so again
+    // there
+    if (me != 0) (void)medium.fence();
   });
   // The sections, put together to what scan_ring finds.
   Scan scan;
@@ -168,7 +173,8 @@ Status later_than_header(const medium::RingMap& map, std::uint64_t head, std::ui
                          std::uint64_t above_id, const std::string& name) {
   constexpr std::uint64_t most_generations = 65'536;
   std::uint64_t tries = 1 << 24;  // of generations, in all: some 50 ms, whatever the ring holds
-  // Not at `end`: there may be the record that a crash tore, whose id is the next, and for which every generation would be tried.
+  // Not at `end`: there may be the record that a crash tore, whose id is the next, and for which
+  // every generation would be tried.
   for (std::uint64_t p = end + unit; p < head + map.bytes && tries != 0; p += unit) {
     const RecordView r{reinterpret_cast<const std::uint64_t*>(map.base + p % map.bytes), p};
     if (r.id() <= above_id || !r.plausible(map.bytes / 2)) continue;

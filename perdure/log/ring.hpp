@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Ring: a bounded log of records on a medium, written by one thread at a time, and its scan after a crash.
+// Ring: a bounded log of records on a medium, written by one thread at a time, and its scan after a
+// crash.
 //
-// Positions are bytes since the opening began, so a record's place in a lap is part of its position. [head, tail) holds live
-// records. In the first lap the ring's bytes are allocated as it comes to them (extent.hpp): whoever promises space asks fits() and ready().
-// Invariants: R1 a record is written only when the one before it is durable (append_fence each); R2 head moves only after
-// what lies below it is durable in home and the header says so (the caller publishes first); R3 ids rise along a ring.
-// Thread safety: append by one thread at a time; head, tail, used from any; release by the checkpointer.
+// Positions are bytes since the opening began, so a record's place in a lap is part of its
+// position. [head, tail) holds live records. In the first lap the ring's bytes are allocated as it
+// comes to them (extent.hpp): whoever promises space asks fits() and ready().
+// Invariants: R1 a record is written only when the one before it is durable (append_fence each); R2
+// head moves only after what lies below it is durable in home and the header says so (the caller
+// publishes first); R3 ids rise along a ring.
+// Thread safety: append by one thread at a time; head, tail, used from any; release by the
+// checkpointer.
 #pragma once
 
 #include <atomic>
@@ -36,9 +40,11 @@ class Ring {
   }
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return map_.bytes; }
-  /// The largest record: half the ring, so that one can be written while the one before it is checkpointed.
+  /// The largest record: half the ring, so that one can be written while the one before it is
+  /// checkpointed.
   [[nodiscard]] std::uint64_t max_record() const noexcept { return map_.bytes / 2; }
-  // acquire pairs with the release in append/release: what lies below the position was written before
+  // acquire pairs with the release in append/release: what lies below the position was written
+  // before
   [[nodiscard]] std::uint64_t head() const noexcept { return head_.load(std::memory_order_acquire); }
   [[nodiscard]] std::uint64_t tail() const noexcept { return tail_.load(std::memory_order_acquire); }
   [[nodiscard]] std::uint64_t used() const noexcept { return tail() - head(); }
@@ -52,12 +58,14 @@ class Ring {
   Status prepare(std::uint64_t n) { return extent_.extend(tail() + n); }
   /// The same of all bytes of the first lap below `position`.
   Status prepare_to(std::uint64_t position) { return extent_.extend(position); }
-  /// The log's writer asks between records, so that the next bytes are ready when it comes to them. Cheap.
+  /// The log's writer asks between records, so that the next bytes are ready when it comes to them.
+  /// Cheap.
   void prepare_ahead() noexcept { extent_.extend_ahead(tail()); }
   [[nodiscard]] const LogExtent& extent() const noexcept { return extent_; }
 
-  /// Makes the writer's record durable: the medium's one fence. After a failure nothing is known of it, and the pool is poisoned.
-  /// `meanwhile()` runs while the record is on its way: stores made then cost nothing, stores after the fence queue up behind it.
+  /// Makes the writer's record durable: the medium's one fence. After a failure nothing is known of
+  /// it, and the pool is poisoned. `meanwhile()` runs while the record is on its way: stores made
+  /// then cost nothing, stores after the fence queue up behind it.
   template <class F>
   [[gnu::always_inline]] Status append_fence(RecordWriter& writer, RecordKind kind, std::uint64_t id, std::uint32_t transactions,
                                              F&& meanwhile) {
@@ -74,7 +82,8 @@ class Ring {
     Status status = medium_->fence();
     if (__builtin_expect(!status.ok(), 0)) return status;
     // mutant: ring-tail-before-fence-late
-    tail_.store(position + n, std::memory_order_release);  // pairs with tail(): what lies below is durable
+    // pairs with tail(): what lies below is durable
+    tail_.store(position + n, std::memory_order_release);
     return status;
   }
 
@@ -82,8 +91,8 @@ class Ring {
     return append_fence(writer, kind, id, transactions, [] {});
   }
 
-  /// The position of the first record with an id above `id` (tail where there is none); the ring's owner may be appending meanwhile.
-  /// From the nearest sample on, headers are read.
+  /// The position of the first record with an id above `id` (tail where there is none); the ring's
+  /// owner may be appending meanwhile. From the nearest sample on, headers are read.
   [[nodiscard]] std::uint64_t position_after(std::uint64_t id) const noexcept {
     const std::uint64_t end = tail();
     std::uint64_t best = head();
@@ -97,7 +106,8 @@ class Ring {
     return best;
   }
   /// R2: everything below `position` may be overwritten.
-  void release(std::uint64_t position) noexcept { head_.store(position, std::memory_order_release); }  // pairs with fits()
+  // pairs with fits()
+  void release(std::uint64_t position) noexcept { head_.store(position, std::memory_order_release); }
 
   [[nodiscard]] RecordView at(std::uint64_t position) const noexcept {
     return {reinterpret_cast<const std::uint64_t*>(map_.base + position % map_.bytes), position};
@@ -131,27 +141,33 @@ struct Scan {
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
   std::uint64_t bytes_above = 0;  ///< scan_and_flush_ring: of the records above the id asked for
-  Status damage;                  ///< `corrupt` when a broken record lies below a whole one (law L10)
+  /// `corrupt` when a broken record lies below a whole one (law L10)
+  Status damage;
 };
 
-/// Starts the write-back of what a scan found, of the ring at `offset` of the log. The caller fences before it changes home: a process that was
-/// killed may have left its last records visible only, and a power cut would lose them while home already has a part of what they say.
+/// Starts the write-back of what a scan found, of the ring at `offset` of the log. The caller
+/// fences before it changes home: a process that was killed may have left its last records visible
+/// only, and a power cut would lose them while home already has a part of what they say.
 void flush_scanned(medium::Medium& medium, std::uint64_t offset, std::uint64_t ring_bytes, std::uint64_t head, std::uint64_t end);
 
-/// COPY-1: a ring's place is written again only after the header has given it up, so where a scan from the header's `head` ended at `end`, no place behind that holds a record
-/// of a later generation with an id above `above_id`, the highest that the header or the scan knows. One that does says that log and header were not read at one time: the
-/// file was copied while a program wrote the pool. Returns `corrupt` then. It looks for records up to 65,536 generations later.
+/// COPY-1: a ring's place is written again only after the header has given it up, so where a scan
+/// from the header's `head` ended at `end`, no place behind that holds a record of a later
+/// generation with an id above `above_id`, the highest that the header or the scan knows. One that
+/// does says that log and header were not read at one time: the file was copied while a program
+/// wrote the pool. Returns `corrupt` then. It looks for records up to 65,536 generations later.
 [[nodiscard]] Status later_than_header(const medium::RingMap& map, std::uint64_t head, std::uint64_t end, std::uint64_t seed,
                                        std::size_t unit, std::uint64_t above_id, const std::string& name);
 
-/// Calls f(RecordView) for each whole record from `head` on, in ring order. A plain function of the bytes: no threads, no state.
-/// `name` is for messages ("POOL: ring 3").
+/// Calls f(RecordView) for each whole record from `head` on, in ring order. A plain function of the
+/// bytes: no threads, no state. `name` is for messages ("POOL: ring 3").
 Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t seed, std::size_t unit, const std::string& name,
                const std::function<void(const RecordView&)>& f);
 
-/// scan_ring by so many threads, a part of the ring each, and flush_scanned. Records above the id are appended to `records`, in ring order. A thread that begins inside
-/// the ring looks for the first whole record: its position is part of what is checked. `passed`, called by the caller's thread, is told about how many bytes
-/// of the ring were looked at. The caller fences: the others have fenced what they wrote back. Throws std::bad_alloc.
+/// scan_ring by so many threads, a part of the ring each, and flush_scanned. Records above the id
+/// are appended to `records`, in ring order. A thread that begins inside the ring looks for the
+/// first whole record: its position is part of what is checked. `passed`, called by the caller's
+/// thread, is told about how many bytes of the ring were looked at. The caller fences: the others
+/// have fenced what they wrote back. Throws std::bad_alloc.
 Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std::uint64_t head, std::uint64_t seed, std::size_t unit,
                          const std::string& name, std::uint64_t above_id, unsigned parts, const std::function<void(std::uint64_t)>& passed,
                          std::vector<RecordView>& records);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A team: parts of one work, each by a thread of its own where one is to be had, else by the caller, whose is part 0.
+// A team: parts of one work, each by a thread of its own where one is to be had, else by the
+// caller, whose is part 0.
 //
-// Thread safety: a plain function; it starts and ends its own threads, so that what a part did is seen by the caller when it returns.
+// Thread safety: a plain function; it starts and ends its own threads, so that what a part did is
+// seen by the caller when it returns.
 #pragma once
 
 #include <algorithm>

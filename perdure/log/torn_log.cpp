@@ -6,7 +6,7 @@
 
 namespace perdure::log {
 
-// --- writing --------------------------------------------------------------------------------------------------------------------------
+// --- writing -------------------------------------------------------------------------------------
 
 TornRecord TornLog::abort_record(std::uint64_t seed, std::uint64_t position, std::uint64_t backpointer, bool sense) noexcept {
   return TornRecord::make(TornKind::abort, TornSum(seed, position).value(TornKind::abort, backpointer, position, backpointer), backpointer,
@@ -73,12 +73,14 @@ Status TornLog::format(bool zero) {
   start_word(home_word, 0);
   start_word(x_word, 0);
   begin_lap();
-  if (Status s = medium_.fence(); !s.ok()) return s;  // T3, T5: before the epoch says that this is a log
+  // T3, T5: before the epoch says that this is a log
+  if (Status s = medium_.fence(); !s.ok()) return s;
   return control_word(epoch_word, place_.epoch);
 }
 
 Status TornLog::wipe() noexcept {
-  if (Status s = control_word(epoch_word, 0); !s.ok()) return s;  // no log, before it is no whole one
+  // no log, before it is no whole one
+  if (Status s = control_word(epoch_word, 0); !s.ok()) return s;
   zero();
   // mutant: torn-close-zero-fence, call torn-close-zero-fence
   return medium_.fence();  // T5: before the header may say that the pool was closed in order
@@ -117,7 +119,8 @@ Status TornLog::commit(std::uint64_t id) noexcept {
   last_id_ = id;
   aborts_since_commit_ = false;
   begin_run();
-  return medium_.fence();  // T1: before anybody sees what the transaction has written, or is told of it
+  // T1: before anybody sees what the transaction has written, or is told of it
+  return medium_.fence();
 }
 
 void TornLog::abort() noexcept {
@@ -136,7 +139,8 @@ void TornLog::abort() noexcept {
 }
 
 Status TornLog::truncate() noexcept {
-  // T2: whatever a crash would have made of an aborted run, its blocks are the lap's now, and so is the rest.
+  // T2: whatever a crash would have made of an aborted run, its blocks are the lap's now, and so is
+  // the rest.
   // mutant: torn-lap-aborts-flushed
   if (aborts_in_lap_)
     for (std::uint64_t n = 1, from = 1; n < tail_; ++n) {
@@ -154,7 +158,7 @@ Status TornLog::truncate() noexcept {
   return medium_.fence();  // T3
 }
 
-// --- recovery ---------------------------------------------------------------------------------------------------------------------------
+// --- recovery ------------------------------------------------------------------------------------
 
 namespace {
 
@@ -262,8 +266,9 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place, std
   }
   if (first != n && is_commit(n - 1, before)) return damaged("ends in a damaged commit record, number " + std::to_string(n - 1));
   s.end = first;
-  // Of what follows the end a crash can have left one commit record, whose transaction nobody was told of: each before was durable (T1), so the one that
-  // it names as the last commit before it is the one that was met last.
+  // Of what follows the end a crash can have left one commit record, whose transaction nobody was
+  // told of: each before was durable (T1), so the one that it names as the last commit before it is
+  // the one that was met last.
   const auto beyond = commits(n, sense, last_id);
   bool follows = beyond.size() > 1;
   if (beyond.size() == 1) {

@@ -1,26 +1,36 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TornLog: the torn-bit log of one thread (papers: Blurred Persistence, MSST '15, sections III-A and IV-B), and its scan after a crash. No pointers to
-// its head or tail: whoever recovers reads it from its beginning and finds its end by the torn bits.
+// TornLog: the torn-bit log of one thread (papers: Blurred Persistence, MSST '15, sections III-A
+// and IV-B), and its scan after a crash. No pointers to its head or tail: whoever recovers reads it
+// from its beginning and finds its end by the torn bits.
 //
 //   data records of a transaction, one behind the other, then its commit record
-//   of an aborted run: an abort record behind it, and one in place of a data record wherever 64 blocks would be without. Nothing of the run is
-//   flushed, so a crash may leave holes there; the backpointer of the abort record leads over them
-//   hole  a block whose torn bit is not the lap's. From one the scan looks 64 blocks ahead for an abort record whose backpointer names the last commit
+//   of an aborted run: an abort record behind it, and one in place of a data record wherever 64
+//   blocks would be without. Nothing of the run is flushed, so a crash may leave holes there; the
+//   backpointer of the abort record leads over them
+//   hole  a block whose torn bit is not the lap's. From one the scan looks 64 blocks ahead for an
+//         abort record whose backpointer names the last commit
 //         record; without one it is at the log's end
-// A lap is one pass over the log. It begins with an abort record that names itself: its torn bits say which sense the lap has, its backpointer which
-// lap it is. A position is lap x records + number. The next lap begins when home has all of the log durably and X (below) says so, durably.
+// A lap is one pass over the log. It begins with an abort record that names itself: its torn bits
+// say which sense the lap has, its backpointer which lap it is. A position is lap x records +
+// number. The next lap begins when home has all of the log durably and X (below) says so, durably.
 //
-// On the medium: a line of control, then the records. Control: the epoch whose log it is: a log of another session is none; `home`: of this log's
-// transactions home has those up to this id; X: of all logs', in the first log. Both zero when a session begins. Words: log/control_word.hpp.
-// Crash invariants:
-//   T1 a transaction's records, and the abort records before them, are durable when commit() returns: one fence.
-//   T2 all blocks have one torn bit, durably, before a lap of the other sense begins: holes and the unused rest are filled first.
+// On the medium: a line of control, then the records. Control: the epoch whose log it is: a log of
+// another session is none; `home`: of this log's transactions home has those up to this id; X: of
+// all logs', in the first log. Both zero when a session begins. Words: log/control_word.hpp. Crash
+// invariants:
+//   T1 a transaction's records, and the abort records before them, are durable when commit()
+//      returns: one fence.
+//   T2 all blocks have one torn bit, durably, before a lap of the other sense begins: holes and the
+//      unused rest are filled first.
 //   T3 a lap's beginning is durable before any other of its records may be.
-//   T4 an aborted record gives way to an abort record by a store to its data block, then one to its metadata block; were the other order to reach the
-//      medium, a backpointer is not that of the last commit, or the checksum fails, and the block counts as a hole.
-//   T5 all blocks are zero, durably, before the epoch is a session's, and after it was closed in order.
-// In the first lap the log's bytes are allocated as it comes to them (extent.hpp); before another lap all of them are. What is not allocated is zero (T5).
+//   T4 an aborted record gives way to an abort record by a store to its data block, then one to its
+//      metadata block; were the other order to reach the medium, a backpointer is not that of the
+//      last commit, or the checksum fails, and the block counts as a hole.
+//   T5 all blocks are zero, durably, before the epoch is a session's, and after it was closed in
+//      order.
+// In the first lap the log's bytes are allocated as it comes to them (extent.hpp); before another
+// lap all of them are. What is not allocated is zero (T5).
 // Thread safety: none of its own.
 #pragma once
 
@@ -72,7 +82,8 @@ class TornLog {
     extent_.configure(medium, place.offset, place.bytes);
   }
 
-  /// Makes it this session's, empty. `zero`: it is known to be (T5). T3. The control and the first record are allocated.
+  /// Makes it this session's, empty. `zero`: it is known to be (T5). T3. The control and the first
+  /// record are allocated.
   Status format(bool zero);
   /// For a pool that is closed in order: its next opening may take the log for zero without a look.
   Status wipe() noexcept;
@@ -81,27 +92,32 @@ class TornLog {
   [[nodiscard]] std::uint64_t capacity() const noexcept { return records_ - 3; }
   /// Whether `n` records, and the one that ends them, find room.
   [[nodiscard]] bool fits(std::uint64_t n) const noexcept { return tail_ + n + 2 <= records_ && ready(n); }
-  /// Whether they would, were they allocated (ALLOC-1): then prepare(n) is what is lacking, and truncate() would not help.
+  /// Whether they would, were they allocated (ALLOC-1): then prepare(n) is what is lacking, and
+  /// truncate() would not help.
   [[nodiscard]] bool lacks_blocks(std::uint64_t n) const noexcept { return tail_ + n + 2 <= records_ && !ready(n); }
-  /// Allocates what `n` records need, and the one that ends them; `full` where the disk is. No transaction is in progress.
+  /// Allocates what `n` records need, and the one that ends them; `full` where the disk is. No
+  /// transaction is in progress.
   Status prepare(std::uint64_t n) { return extent_.extend(bytes_to(tail_ + n + 2)); }
   /// Allocates all of the log: before truncate().
   Status prepare_all() { return extent_.extend(place_.bytes); }
   void prepare_ahead() noexcept { extent_.extend_ahead(bytes_to(tail_)); }
   /// Records of this lap, without those of the transaction in progress. From any thread.
-  [[nodiscard]] std::uint64_t used() const noexcept { return used_.load(std::memory_order_relaxed); }  // pairs with nothing: a count
+  // pairs with nothing: a count
+  [[nodiscard]] std::uint64_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool sense() const noexcept { return sense_of(lap_); }
   [[nodiscard]] static bool sense_of(std::uint64_t lap) noexcept { return (lap & 1) == 0; }
   /// The newest transaction in this lap, 0: none.
   [[nodiscard]] std::uint64_t last_id() const noexcept { return last_id_; }
 
-  /// A record of the transaction in progress; it fits. Its number. A store: durable with the commit.
+  /// A record of the transaction in progress; it fits. Its number. A store: durable with the
+  /// commit.
   std::uint64_t append(const TornRecord& record) noexcept {
     sum_.add(record);
     medium_.store(at(tail_), &record, TornRecord::bytes);
     return tail_++;
   }
-  /// The same for all of a transaction's records, which it does not keep in the log meanwhile. `streamed`: past the cache, as far as they fill lines.
+  /// The same for all of a transaction's records, which it does not keep in the log meanwhile.
+  /// `streamed`: past the cache, as far as they fill lines.
   void append_all(const std::vector<TornRecord>& records, bool streamed) noexcept;
   [[nodiscard]] const TornRecord& record(std::uint64_t number) const noexcept {
     return *reinterpret_cast<const TornRecord*>(medium_.at(at(number)));
@@ -111,7 +127,8 @@ class TornLog {
   /// Records of the transaction in progress: [first, second).
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> run() const noexcept { return {run_, tail_}; }
 
-  /// T1: the records appended since the last commit or abort are a committed transaction, durably. A flush and a fence.
+  /// T1: the records appended since the last commit or abort are a committed transaction, durably.
+  /// A flush and a fence.
   Status commit(std::uint64_t id) noexcept;
   /// They are none. Flushes nothing.
   void abort() noexcept;
@@ -119,12 +136,14 @@ class TornLog {
   Status note_home(std::uint64_t id) noexcept { return control_word(home_word, id); }
   /// Home has all logs' transactions up to `x`, durably. Of the first log. A fence.
   Status note_x(std::uint64_t x) noexcept { return control_word(x_word, x); }
-  /// The next lap: note_home() or note_x() covers all of this one, no transaction is in progress, prepare_all() has succeeded. Two fences.
+  /// The next lap: note_home() or note_x() covers all of this one, no transaction is in progress,
+  /// prepare_all() has succeeded. Two fences.
   Status truncate() noexcept;
 
   /// After a crash: what its control says.
   static TornControl control(const medium::Medium& medium, const TornPlace& place);
-  /// What a log of this session has. `covered`: home is known to have all transactions up to this id.
+  /// What a log of this session has. `covered`: home is known to have all transactions up to this
+  /// id.
   static TornScan scan(const medium::Medium& medium, const TornPlace& place, std::uint64_t covered);
   /// D4 (log/redo.hpp): starts the write-back of what a scan has gone by.
   static void flush_scanned(medium::Medium& medium, const TornPlace& place, const TornScan& scan) noexcept {
@@ -174,7 +193,8 @@ class TornLog {
   std::atomic<std::uint64_t> used_{1};
   std::uint64_t lap_ = 0, tail_ = 1, run_ = 1, last_commit_ = 0, last_id_ = 0;
   std::uint64_t streamed_first_ = 1, streamed_last_ = 1;      // of the run: what needs no flush
-  bool aborts_since_commit_ = false, aborts_in_lap_ = false;  // abort records not flushed; runs that are not durable
+  // abort records not flushed; runs that are not durable
+  bool aborts_since_commit_ = false, aborts_in_lap_ = false;
   std::pair<std::uint64_t, std::uint64_t> committed_{0, 0};
   TornSum sum_{0, 0};
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TornRecord: one record of the torn-bit log, a 64-bit data block and a 64-bit metadata block (papers: Blurred Persistence, MSST '15, section
-// IV-B, Figures 5 and 6; the torn bit is Mnemosyne's, Volos, Tack, Swift, ASPLOS '11):
+// TornRecord: one record of the torn-bit log, a 64-bit data block and a 64-bit metadata block
+// (papers: Blurred Persistence, MSST '15, section IV-B, Figures 5 and 6; the torn bit is
+// Mnemosyne's, Volos, Tack, Swift, ASPLOS '11):
 //
 //   data block   bit 0-62   DATA     the value but for its highest bit
 //                    63     TornBit
@@ -11,10 +12,12 @@
 //                    10     FLG_DC   1: a commit or abort record, 0: a data record
 //                    11     FLG_CA   1: a commit record, 0: an abort record
 //                    12-15  RESV     here: of a data record, what kind of change it is
-//                    16-63  ADDR     home offset; of a commit or abort record (the paper leaves it open) a checksum, 48 bits
-// The figures give the fields' order and width; which end is bit 0 is ours. A commit record's value is its TxID, an abort record's its backpointer:
-// the position of the last commit record before it.
-// A block is written when its torn bit is the sense of the lap in which the log is; a word is never torn (M1), so nothing else of it need be asked.
+//                    16-63  ADDR     home offset; of a commit or abort record (the paper leaves it
+//                           open) a checksum, 48 bits
+// The figures give the fields' order and width; which end is bit 0 is ours. A commit record's value
+// is its TxID, an abort record's its backpointer: the position of the last commit record before it.
+// A block is written when its torn bit is the sense of the lap in which the log is; a word is never
+// torn (M1), so nothing else of it need be asked.
 // Thread safety: values.
 #pragma once
 
@@ -79,8 +82,8 @@ struct TornRecord {
 };
 static_assert(sizeof(TornRecord) == TornRecord::bytes);
 
-/// What a commit or abort record has for ADDR: of the records of its transaction, its own value and place, and that of the last commit record before it
-/// (law L10).
+/// What a commit or abort record has for ADDR: of the records of its transaction, its own value and
+/// place, and that of the last commit record before it (law L10).
 class TornSum {
  public:
   TornSum(std::uint64_t seed, std::uint64_t first_position) noexcept : fold_(seed + first_position) {}

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// VolatileLog: a thread's committed but not yet persisted transactions, in DRAM (DudeTM section 3.2: the volatile log region).
+// VolatileLog: a thread's committed but not yet persisted transactions, in DRAM (DudeTM section
+// 3.2: the volatile log region).
 //
-// A ring of transactions (id, words, payload) between the thread that commits and whoever persists. A payload never wraps: one that
-// would is put at the start, with a skip mark before. A payload of more than a quarter of the ring goes by pointer. One that is `unbounded`
-// (DudeTM-Inf, section 5.1) never is full: it goes on in a ring of twice the size, and the old one goes when it has been read.
+// A ring of transactions (id, words, payload) between the thread that commits and whoever persists.
+// A payload never wraps: one that would is put at the start, with a skip mark before. A payload of
+// more than a quarter of the ring goes by pointer. One that is `unbounded` (DudeTM-Inf, section
+// 5.1) never is full: it goes on in a ring of twice the size, and the old one goes when it has been
+// read.
 // Thread safety: push by one thread; front/pop by one thread at a time (the persister's lock).
 #pragma once
 
@@ -41,7 +44,8 @@ class VolatileLog {
   void push(std::uint64_t id, const std::uint64_t* payload, std::uint64_t n) noexcept {
     if (__builtin_expect(next_ != nullptr, 0)) {
       Segment* const next = next_.release();
-      write_->next.store(next, std::memory_order_release);  // pairs with front: what it holds so far is seen
+      // pairs with front: what it holds so far is seen
+      write_->next.store(next, std::memory_order_release);
       write_ = next;
     }
     Segment& s = *write_;
@@ -64,8 +68,10 @@ class VolatileLog {
     }
     s.tail.store(at + size, std::memory_order_release);  // pairs with front's acquire
   }
-  /// Takes note of what has been pushed so far. Not at each item: the tail's line would go to and fro between the two threads with every transaction.
-  void look() noexcept { read_->seen_tail = read_->tail.load(std::memory_order_acquire); }  // pairs with push
+  /// Takes note of what has been pushed so far. Not at each item: the tail's line would go to and
+  /// fro between the two threads with every transaction.
+  // pairs with push
+  void look() noexcept { read_->seen_tail = read_->tail.load(std::memory_order_acquire); }
   /// The oldest item, or id 0 when there is none.
   [[nodiscard]] Item front() noexcept {
     look();
@@ -101,7 +107,8 @@ class VolatileLog {
   void pop(const Item& item) noexcept {
     Segment& s = *read_;
     if (s.by_pointer(item.words)) delete[] item.payload;
-    s.head.store(s.head.load(std::memory_order_relaxed) + s.footprint(item.words), std::memory_order_release);  // pairs with fits
+    // pairs with fits
+    s.head.store(s.head.load(std::memory_order_relaxed) + s.footprint(item.words), std::memory_order_release);
   }
   ~VolatileLog() {
     for (Item item = front(); item.id != 0; item = front()) pop(item);
@@ -117,17 +124,20 @@ class VolatileLog {
   struct Segment {
     explicit Segment(std::uint64_t words) : capacity(std::bit_ceil(words)), ring(new std::uint64_t[capacity]) {}
     [[nodiscard]] std::uint64_t index(std::uint64_t at) const noexcept { return at & (capacity - 1); }
-    // The head as last seen, where that is enough: its line is the popper's, and reading it aborts a hardware transaction at the next pop.
+    // The head as last seen, where that is enough: its line is the popper's, and reading it aborts
+    // a hardware transaction at the next pop.
     [[nodiscard]] bool fits(std::uint64_t n) noexcept {
       const std::uint64_t end = tail.load(std::memory_order_relaxed) + 2 * footprint(n);
       if (end - seen_head <= capacity) return true;
-      seen_head = head.load(std::memory_order_acquire);  // pairs with pop: what lay there has been copied out
+      // pairs with pop: what lay there has been copied out
+      seen_head = head.load(std::memory_order_acquire);
       return end - seen_head <= capacity;
     }
     [[nodiscard]] bool by_pointer(std::uint64_t n) const noexcept { return n > capacity / 4; }
     [[nodiscard]] std::uint64_t footprint(std::uint64_t n) const noexcept { return by_pointer(n) ? 3 : n + 2; }
 
-    const std::uint64_t capacity;  // a power of two: a division would cost a commit as much as its copy
+    // a power of two: a division would cost a commit as much as its copy
+    const std::uint64_t capacity;
     const std::unique_ptr<std::uint64_t[]> ring;
     std::uint64_t seen_head = 0;  // the pusher's
     alignas(128) std::atomic<std::uint64_t> tail{0};

@@ -5,7 +5,7 @@
 
 namespace perdure::log {
 
-// --- writing --------------------------------------------------------------------------------------------------------------------------
+// --- writing -------------------------------------------------------------------------------------
 
 void WrapLog::start_word(std::uint64_t word, std::uint64_t value) noexcept {
   const std::uint64_t whole = ControlWord::make(place_.identity, word, value);
@@ -17,7 +17,8 @@ Status WrapLog::format(std::uint64_t base) {
   if (Status s = ControlWord::forget_other_form(medium_, place_.offset, place_.identity, epoch_word); !s.ok()) return s;
   start_word(x_word, base);
   for (unsigned b = 0; b < place_.buckets; ++b) begin_bucket(b, base);
-  if (Status s = medium_.fence(); !s.ok()) return s;  // what is to be gone by, before the epoch says that this is a log
+  // what is to be gone by, before the epoch says that this is a log
+  if (Status s = medium_.fence(); !s.ok()) return s;
   start_word(epoch_word, place_.epoch);
   // mutant: wrap-format-fence, call wrap-format-fence
   return medium_.fence();  // before the first wrap is durable in it
@@ -88,7 +89,9 @@ Status WrapLog::close(std::uint64_t id) noexcept {
   ++lines_;
   tail_[bucket_].store(first_ + lines_, std::memory_order_relaxed);
   last_id_ = id;
-  return medium_.fence();  // W1: before home has anything of what the wrap has stored, and before its owner is told that it is durable
+  // W1: before home has anything of what the wrap has stored, and before its owner is told that it
+  // is durable
+  return medium_.fence();
 }
 
 }  // namespace perdure::log

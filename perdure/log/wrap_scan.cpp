@@ -31,13 +31,13 @@ struct Bucket {
   }
 };
 
-/// Sums in one pass: each line is added once at most, when a wrap may end behind it. begin() says where
-/// the next wrap begins, and that none begins before.
+/// Sums in one pass: each line is added once at most, when a wrap may end behind it. begin() says
+/// where the next wrap begins, and that none begins before.
 class Sums {
  public:
   explicit Sums(const Bucket& bucket) : bucket_(bucket), running_(bucket.seed, 0), before_(1) {}
-  /// The bits in which lines [first, n] agree with the close in line n, and with their check: 0 if not
-  /// in all of them.
+  /// The bits in which lines [first, n] agree with the close in line n, and with their check: 0 if
+  /// not in all of them.
   unsigned agreed(std::uint64_t first, std::uint64_t n, bool long_close) {
     while (from_ + before_.size() <= n) {
       running_.add(bucket_.line(from_ + before_.size() - 1));

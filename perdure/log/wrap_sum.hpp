@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// WrapSum: the sums that a wrap is closed with (log/wrap_record.hpp), for its writer and for the scan.
+// WrapSum: the sums that a wrap is closed with (log/wrap_record.hpp), for its writer and for the
+// scan.
 //
-// Two sums of 64 bits run over the wrap's lines, with keys of their own: `sum`, of which the close has
-// 32 bits, and `check`, of which the last line has what space the entries and the close leave: 64
-// bits, 32, or none. Both are bound to pool, session, log, bucket and base by their seed, and each
-// line is bound to its place in the bucket. Both are linear (base::Fold::linear), so a scan that has
-// passed over each line of a bucket once has the sums of any wrap as the difference of two prefixes.
+// Two sums of 64 bits run over the wrap's lines, with keys of their own: `sum`, of which the close
+// has 32 bits, and `check`, of which the last line has what space the entries and the close leave:
+// 64 bits, 32, or none. Both are bound to pool, session, log, bucket and base by their seed, and
+// each line is bound to its place in the bucket. Both are linear (base::Fold::linear), so a scan
+// that has passed over each line of a bucket once has the sums of any wrap as the difference of two
+// prefixes.
 // Order: the check is taken while its own bytes and the close's sum are 0; the sum then covers it.
 // Thread safety: values.
 #pragma once

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// CallSites: from where a recording medium's flush and fence are called, and which of these calls are left out: the mutation gate
-// (`./dev mutants`). A site is a return address; the gate turns addresses into source lines. One build serves for all mutants.
+// CallSites: from where a recording medium's flush and fence are called, and which of these calls
+// are left out: the mutation gate (`./dev mutants`). A site is a return address; the gate turns
+// addresses into source lines. One build serves for all mutants.
 // Thread safety: skip() by any thread; the rest before there are others.
 #pragma once
 
@@ -18,7 +19,8 @@ class CallSites {
  public:
   static CallSites& of_process();
 
-  /// From now on calls are counted, by what is called ("flush", "fence", "flush_all") and from where.
+  /// From now on calls are counted, by what is called ("flush", "fence", "flush_all") and from
+  /// where.
   void record() { active_ = true; }
   /// Calls from this address (as sites() gives it) do nothing.
   void omit(const std::string& what, std::uint64_t address);

@@ -6,7 +6,8 @@
 // write-back and a fence promise is persistency.hpp's. A stand-in for a file (fence_is_sync) stages
 // the log as the file medium does: a killed process leaves those blocks of it that a fence wrote,
 // and all of the data region.
-// Thread safety: everything by any thread, one mutex; the trace's order is the order in which memory changed.
+// Thread safety: everything by any thread, one mutex; the trace's order is the order in which
+// memory changed.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +33,8 @@ class CrashMedium final : public DramMedium {
   std::string_view kind() const noexcept override { return "crash"; }
   std::string describe() const override { return "recording in DRAM, for crash exploration"; }
 
-  /// The trace starts here: what the medium holds now is what it is about (words of the file, log then home, home to its largest size).
+  /// The trace starts here: what the medium holds now is what it is about (words of the file, log
+  /// then home, home to its largest size).
   std::vector<std::uint64_t> begin_trace();
   /// Step `step` of the test's thread `of` begins; the first `steps` of its steps are acknowledged.
   void begin(std::uint64_t step, std::uint32_t of = 0);
@@ -44,8 +46,8 @@ class CrashMedium final : public DramMedium {
   void kill_after(std::uint64_t events, std::uint64_t part = 0);
   /// Takes kill_after back; false: it has happened.
   [[nodiscard]] bool survives();
-  /// Kills it now, if that has not happened. Returns a medium that holds what this one held then, as memory does that outlives a process; the
-  /// trace goes on there. Once.
+  /// Kills it now, if that has not happened. Returns a medium that holds what this one held then,
+  /// as memory does that outlives a process; the trace goes on there. Once.
   std::unique_ptr<CrashMedium> heir();
   /// What was recorded since begin_trace(); recording ends.
   [[nodiscard]] Trace end_trace();

@@ -19,8 +19,10 @@ std::uint64_t ticks() noexcept {
 }
 
 void spin(std::uint64_t from, std::uint64_t length) noexcept {
-  constexpr std::uint64_t long_wait = 2000;                                       // many times what a pause takes
-  while (length > long_wait && ticks() - from < length - long_wait) _mm_pause();  // a hyperthread beside has the core meanwhile
+  // many times what a pause takes
+  constexpr std::uint64_t long_wait = 2000;
+  // a hyperthread beside has the core meanwhile
+  while (length > long_wait && ticks() - from < length - long_wait) _mm_pause();
   while (ticks() - from < length) {}
 }
 
@@ -86,7 +88,9 @@ Result<Delays> Delays::named(std::string_view name) {
   }
   Delays d;
   if (name == "none") return d;
-  if (name == "rewind") {  // 5: "510 processor cycles (150ns)"; at its 2.5 GHz that would be 204 ns, we take the nanoseconds
+  if (name == "rewind") {
+    // 5: "510 processor cycles (150ns)"; at its 2.5 GHz that would be 204 ns, we take the
+    // nanoseconds
     d.write_ns = 150;
     d.merge_over_fences = true;
     return d;
@@ -95,7 +99,8 @@ Result<Delays> Delays::named(std::string_view name) {
     d.write_ns = 150;
     return d;
   }
-  if (name == "dudetm" || name == "dudetm-3500") {  // 5.1 and Table 2: 1 GB/s; 1000 cycles, or 3500 as earlier work
+  if (name == "dudetm" || name == "dudetm-3500") {
+    // 5.1 and Table 2: 1 GB/s; 1000 cycles, or 3500 as earlier work
     d.latency_cycles = name == "dudetm" ? 1000 : 3500;
     d.bandwidth_gb_s = 1;
     return d;
@@ -119,7 +124,8 @@ ModelDelay::ModelDelay(const Delays& d)
   write_ticks_ = static_cast<std::uint64_t>(rate * d.write_ns);
   drain_ticks_ = static_cast<std::uint64_t>(rate * d.drain_ns);
   fence_ticks_ = static_cast<std::uint64_t>(rate * d.fence_ns);
-  if (d.bandwidth_gb_s > 0) ticks_per_byte_ = rate / d.bandwidth_gb_s;  // 1 GB/s is a byte a nanosecond
+  // 1 GB/s is a byte a nanosecond
+  if (d.bandwidth_gb_s > 0) ticks_per_byte_ = rate / d.bandwidth_gb_s;
 }
 
 void ModelDelay::written(std::uint64_t first, std::uint64_t lines) noexcept {
@@ -140,7 +146,8 @@ void ModelDelay::written(std::uint64_t first, std::uint64_t lines) noexcept {
 
 void ModelDelay::enqueue(Queue& q, std::uint64_t line) noexcept {
   for (;;) {
-    while (q.lock.test_and_set(std::memory_order_acquire)) _mm_pause();  // pairs with the clear()s below and in fenced()
+    // pairs with the clear()s below and in fenced()
+    while (q.lock.test_and_set(std::memory_order_acquire)) _mm_pause();
     const std::uint64_t now = ticks();
     for (std::size_t i = 0; i < queue_lines; ++i) {
       if (q.line[i] == line && q.until[i] > now) {

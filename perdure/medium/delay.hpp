@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The papers' models of slow memory, charged by spinning on the time-stamp counter (its rate is measured once, when first needed).
-//   REWIND 5 (set-up): a busy loop after every non-temporal store or line flush, "but group consecutive writes to the same cacheline
-//     into a single NVM write"; every one of its stores is fenced, so a fence does not end a group (Delays::merge_over_fences).
-//     Its Figure 10 sweeps what a fence takes by itself: fence_ns, which may be added to any of these models.
-//   Blurred Persistence V-A: "adding extra latency in each memory flush operation"; nothing for evictions. A line flushed again with
-//     no other line and no fence between is one operation here.
-//     How its wbinvd is charged the paper does not say: as one operation (Delays::flush_all_is_one), or here each line that is written.
-//   DudeTM 5.1: a persist waits max(latency, total write size / bandwidth), spinning on RDTSC; size is that thread's since its last fence.
-//   SoftWrAP V-B: a queue of 8 lines, a line leaves it every Tw; a writer waits for room, a line that is still queued absorbs another
-//     write to it, pcommit (our fence) waits for the last entry. Whether threads share it the paper does not say: one for the whole
-//     memory here, or one each (Delays::buffer_each). The paper brackets its loop with CPUID; that traps in virtual machines, so lfence
-//     orders the clock reads here.
+// The papers' models of slow memory, charged by spinning on the time-stamp counter (its rate is
+// measured once, when first needed). REWIND 5 (set-up): a busy loop after every non-temporal store
+// or line flush, "but group consecutive writes to the same cacheline into a single NVM write";
+// every one of its stores is fenced, so a fence does not end a group (Delays::merge_over_fences).
+// Its Figure 10 sweeps what a fence takes by itself: fence_ns, which may be added to any of these
+// models.
+//   Blurred Persistence V-A: "adding extra latency in each memory flush operation"; nothing for
+//   evictions. A line flushed again with no other line and no fence between is one operation here.
+//     How its wbinvd is charged the paper does not say: as one operation
+//     (Delays::flush_all_is_one), or here each line that is written.
+//   DudeTM 5.1: a persist waits max(latency, total write size / bandwidth), spinning on RDTSC; size
+//   is that thread's since its last fence. SoftWrAP V-B: a queue of 8 lines, a line leaves it every
+//   Tw; a writer waits for room, a line that is still queued absorbs another write to it, pcommit
+//   (our fence) waits for the last entry. Whether threads share it the paper does not say: one for
+//   the whole memory here, or one each (Delays::buffer_each). The paper brackets its loop with
+//   CPUID; that traps in virtual machines, so lfence orders the clock reads here.
 // Thread safety: written() and fenced() by any thread. Delays never change what is durable when.
 #pragma once
 
@@ -47,7 +51,8 @@ class ModelDelay {
   void fenced() noexcept;
   /// Whether flush_all reports one line, as of one operation, in place of all that it writes.
   [[nodiscard]] bool flush_all_is_one() const noexcept { return flush_all_is_one_; }
-  /// How many ticks the calling thread was made to wait so far (SoftWrAP's queue apart: what it costs depends on the clock).
+  /// How many ticks the calling thread was made to wait so far (SoftWrAP's queue apart: what it
+  /// costs depends on the clock).
   [[nodiscard]] std::uint64_t charged() const noexcept { return rows_[static_cast<std::size_t>(base::thread_slot())].charged; }
 
  private:

@@ -103,7 +103,8 @@ Status DramMedium::extend(std::uint64_t from, std::uint64_t to) {
 }
 
 void DramMedium::shrink(std::uint64_t to) noexcept {
-  if (::ftruncate(memory_.get(), static_cast<off_t>(log_bytes_ + to)) != 0) return;  // only room is lost
+  // only room is lost
+  if (::ftruncate(memory_.get(), static_cast<off_t>(log_bytes_ + to)) != 0) return;
 }
 
 }  // namespace perdure::medium

@@ -3,7 +3,8 @@
 
 namespace perdure::medium {
 
-// relaxed everywhere here: a plan is made before the threads that meet it start, and counts order nothing
+// relaxed everywhere here: a plan is made before the threads that meet it start, and counts order
+// nothing
 constexpr auto relaxed = std::memory_order_relaxed;
 
 FaultyMedium::FaultyMedium(std::unique_ptr<Medium> inner) : inner_(std::move(inner)) {
@@ -82,7 +83,8 @@ Status FaultyMedium::grow(std::uint64_t home_bytes) {
   if (Status s = poison_.check(); !s.ok()) return s;
   if (err != 0) return injected("grow", err);
   Status s = inner_->grow(home_bytes);
-  home_bytes_.store(inner_->home_bytes(), std::memory_order_release);  // pairs with the acquire in home_bytes()
+  // pairs with the acquire in home_bytes()
+  home_bytes_.store(inner_->home_bytes(), std::memory_order_release);
   return s;
 }
 

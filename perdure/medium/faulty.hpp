@@ -2,10 +2,12 @@
 //
 // FaultyMedium: passes everything on to another medium, and makes the calls fail that a test names.
 //
-// A fence that is made to fail does not reach the inner medium, so nothing it should have covered becomes durable; from then on the
-// medium is poisoned as a real one is (L9). An append that is made to fail loses its bytes, and the next fence tells. Growth or an
-// allocation that is made to fail changes nothing and poisons nothing; one of pages that are allocated
-// already is no call. Thread safety: as the inner medium; plan faults while no other thread uses it.
+// A fence that is made to fail does not reach the inner medium, so nothing it should have covered
+// becomes durable; from then on the medium is poisoned as a real one is (L9). An append that is
+// made to fail loses its bytes, and the next fence tells. Growth or an allocation that is made to
+// fail changes nothing and poisons nothing; one of pages that are allocated
+// already is no call. Thread safety: as the inner medium; plan faults while no other thread uses
+// it.
 #pragma once
 
 #include <array>
@@ -25,7 +27,8 @@ class FaultyMedium final : public Medium {
 
   explicit FaultyMedium(std::unique_ptr<Medium> inner);
 
-  /// The nth such call from now on (1 = the next) fails as a system call with `err` would; with `and_later` all after it too.
+  /// The nth such call from now on (1 = the next) fails as a system call with `err` would; with
+  /// `and_later` all after it too.
   void fail(Call call, std::uint64_t nth, int err, bool and_later = false) noexcept;
   /// How many such calls were made since the last fail() for it, or ever.
   [[nodiscard]] std::uint64_t calls(Call call) const noexcept;

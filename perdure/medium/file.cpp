@@ -33,7 +33,8 @@ Result<std::unique_ptr<Medium>> FileMedium::open(const OpenMedium& how) {
     auto stage = LogStage::make(how, m->file_.fd.get(), m->sync_, m->poison_);
     if (!stage.ok()) return stage.status();
     m->stage_ = std::move(*stage);
-    // D4 (log/redo.hpp): what a killed process wrote is in the page cache, or in the device's; durable before anybody goes by it
+    // D4 (log/redo.hpp): what a killed process wrote is in the page cache, or in the device's;
+    // durable before anybody goes by it
     if (std::uint64_t calls = 0; !how.create && !how.read_only)
       if (Status s = m->sync_.wait_with_metadata(calls); !s.ok()) return s;
     if (Status s = m->learn_pages(how); !s.ok()) return s;
@@ -97,7 +98,8 @@ void FileMedium::stream(std::uint64_t offset, const void* src, std::size_t n) no
 void FileMedium::flush(std::uint64_t offset, std::size_t n) noexcept {
   add(row().flushed_lines, lines_touched(offset, n));
   if (n == 0 || offset >= log_bytes_ || allocated(offset, n)) return flush_pages(offset, n);
-  // A hole in a log that was copied: its zeros are as durable as the copy. To write them would need blocks.
+  // A hole in a log that was copied: its zeros are as durable as the copy. To write them would need
+  // blocks.
   const std::uint64_t end = offset + n;
   page_map().each_run(offset / page_bytes, (end - 1) / page_bytes + 1, true, [&](std::uint64_t first, std::uint64_t past) {
     const std::uint64_t from = std::max(offset, first * page_bytes);
@@ -107,7 +109,8 @@ void FileMedium::flush(std::uint64_t offset, std::size_t n) noexcept {
 
 void FileMedium::flush_pages(std::uint64_t offset, std::uint64_t n) noexcept {
   mark(offset, n);
-  if (n != 0 && offset < log_bytes_) stage_->mark(offset, n);  // written even where only read so far: D4, after a write-back that failed
+  // written even where only read so far: D4, after a write-back that failed
+  if (n != 0 && offset < log_bytes_) stage_->mark(offset, n);
 }
 
 void FileMedium::append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept {
@@ -133,7 +136,8 @@ Status FileMedium::make_durable() noexcept {
   mine.home.merge();
   const bool home = !mine.home.empty();
   LogStage::Written done;
-  // The log's blocks before home's pages in time, though nobody may rely on it: both are durable only when this returns.
+  // The log's blocks before home's pages in time, though nobody may rely on it: both are durable
+  // only when this returns.
   Status s = mine.log.empty() ? Status() : stage_->write(mine.log, home, done);
   if (s.ok() && home && !done.file_synced) s = sync_.wait(done.syncs);
   if (home) done.bytes += mine.home.blocks() * page_bytes;
@@ -181,7 +185,8 @@ Status FileMedium::learn_pages(const OpenMedium& how) {
 }
 
 Status FileMedium::give_blocks(std::uint64_t from, std::uint64_t to) {
-  if (from >= log_bytes_) return allocate_blocks(file_.fd.get(), path_, from, to);  // the sync after a store makes its block durable, too
+  // the sync after a store makes its block durable, too
+  if (from >= log_bytes_) return allocate_blocks(file_.fd.get(), path_, from, to);
   if (Status s = stage_->claim(from, to); !s.ok()) return s;
   // Synced now: else the next commit's sync would wait for the file system's journal, too.
   std::uint64_t calls = 0;
@@ -194,14 +199,16 @@ Status FileMedium::give_blocks(std::uint64_t from, std::uint64_t to) {
 Status FileMedium::extend(std::uint64_t from, std::uint64_t to) {
   if (Status s = allocate_zero(file_.fd.get(), path_, log_bytes_ + from, log_bytes_ + to); !s.ok()) return s;
   std::uint64_t calls = 0;
-  Status s = sync_.wait_with_metadata(calls);  // the length is durable before the caller publishes it
+  // the length is durable before the caller publishes it
+  Status s = sync_.wait_with_metadata(calls);
   add(row().syncs, calls);
   if (!s.ok()) shrink(from);
   return s;
 }
 
 void FileMedium::shrink(std::uint64_t to) noexcept {
-  if (::ftruncate(file_.fd.get(), static_cast<off_t>(log_bytes_ + to)) != 0) return;  // only room is lost
+  // only room is lost
+  if (::ftruncate(file_.fd.get(), static_cast<off_t>(log_bytes_ + to)) != 0) return;
 }
 
 }  // namespace perdure::medium

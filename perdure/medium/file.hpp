@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// FileMedium: a pool on an ordinary file. The log is staged in DRAM and written at a fence (log_stage.hpp); home is a MAP_SHARED
-// mapping, whose marked pages a fence syncs (file_sync.hpp).
+// FileMedium: a pool on an ordinary file. The log is staged in DRAM and written at a fence
+// (log_stage.hpp); home is a MAP_SHARED mapping, whose marked pages a fence syncs (file_sync.hpp).
 //
-// Crash invariants: M5, nothing is durable before its sync; a fence returns ok only when every block and page that its thread marked
-// since its last fence is durable; after any failure none returns ok (poison.hpp). Unmarked home pages may become durable at any time.
-// A block or page that a mark names is allocated (ALLOC-1), so a full disk can't make a write or a sync fail.
+// Crash invariants: M5, nothing is durable before its sync; a fence returns ok only when every
+// block and page that its thread marked since its last fence is durable; after any failure none
+// returns ok (poison.hpp). Unmarked home pages may become durable at any time. A block or page that
+// a mark names is allocated (ALLOC-1), so a full disk can't make a write or a sync fail.
 // Thread safety: as medium.hpp says; threads that fence together share writes and syncs.
 #pragma once
 
@@ -56,7 +57,8 @@ class FileMedium final : public MappedMedium {
   struct Free {
     void operator()(Marked* p) const noexcept { std::free(p); }
   };
-  // One a thread slot, used by its owner only. Allocated at once, as marking must not fail, and untouched: zeros are empty runs.
+  // One a thread slot, used by its owner only. Allocated at once, as marking must not fail, and
+  // untouched: zeros are empty runs.
   std::unique_ptr<Marked[], Free> marked_;
 };
 

@@ -21,7 +21,8 @@ Status FileSync::wait(std::uint64_t& calls) {
     lock.unlock();
     const int err = ::fdatasync(fd_) == 0 ? 0 : errno;
     Status failed;
-    if (err != 0) failed = poison_.fail(system_failure(path_, "fdatasync", err, "reopen the pool to recover"));  // before anybody is let go
+    // before anybody is let go
+    if (err != 0) failed = poison_.fail(system_failure(path_, "fdatasync", err, "reopen the pool to recover"));
     lock.lock();
     ++calls;
     running_ = false;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Image: the durable words of a medium at some instant, with a hash that follows every change and a journal to go back by. The arena
-// that recovery runs in is brought from one image to the next by the lines that differ, which are noted here.
-// Hash: of word i with value v, mix(v + mix(i)), all of them folded by exclusive or (Zobrist, 1970): equal images have equal hashes,
-// however they came about.
+// Image: the durable words of a medium at some instant, with a hash that follows every change and a
+// journal to go back by. The arena that recovery runs in is brought from one image to the next by
+// the lines that differ, which are noted here.
+// Hash: of word i with value v, mix(v + mix(i)), all of them folded by exclusive or (Zobrist,
+// 1970): equal images have equal hashes, however they came about.
 // Thread safety: none of its own.
 #pragma once
 

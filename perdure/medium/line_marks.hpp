@@ -80,7 +80,8 @@ class LineMarks {
       lines_[l].store(dirty, std::memory_order_release);
       // Stored even if it is set: looking first could see a mark that take_all() is about to take,
       // before our line's mark is visible.
-      pages_[l / lines_per_page].store(1, std::memory_order_release);  // after the line's; pairs with the exchange in take_all()
+      // after the line's; pairs with the exchange in take_all()
+      pages_[l / lines_per_page].store(1, std::memory_order_release);
     }
   }
 
@@ -112,7 +113,8 @@ class LineMarks {
     for (std::uint64_t p = 0; p < pages; ++p) {
       if (pages_[p].load(std::memory_order_relaxed) == 0) continue;
       before();
-      pages_[p].exchange(0, std::memory_order_acq_rel);  // before its lines: a store that comes later marks the page again
+      // before its lines: a store that comes later marks the page again
+      pages_[p].exchange(0, std::memory_order_acq_rel);
       for (std::uint64_t l = p * lines_per_page; l < (p + 1) * lines_per_page; ++l) {
         if (!take(l, over)) continue;
         if (n != 0 && runs[n - 1].first + runs[n - 1].count == l) {

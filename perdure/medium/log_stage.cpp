@@ -26,7 +26,8 @@ using Buffer = std::unique_ptr<std::byte, Free>;
 Buffer aligned_buffer(std::uint64_t n) { return Buffer(static_cast<std::byte*>(std::aligned_alloc(page_bytes, n))); }
 
 bool all_zero(const std::byte* p, std::uint64_t n) noexcept {
-  return p[0] == std::byte{0} && std::memcmp(p, p + 1, n - 1) == 0;  // each byte equals the one before it
+  // each byte equals the one before it
+  return p[0] == std::byte{0} && std::memcmp(p, p + 1, n - 1) == 0;
 }
 
 }  // namespace
@@ -42,8 +43,9 @@ Result<std::unique_ptr<LogStage>> LogStage::make(const OpenMedium& how, int buff
   const std::uint64_t blocks = how.log_bytes / block_bytes;
   s->dirty_ = std::make_unique<std::atomic<std::uint64_t>[]>(static_cast<std::size_t>((blocks + bits - 1) / bits));
   s->in_flight_.resize(static_cast<std::size_t>(blocks));
-  // Direct writes beside a mapping are safe only where no page-cache folio (at most 2 MiB, aligned) holds both log and home:
-  // writing back such a folio for home's sake would put a stale copy of the log over what was written directly.
+  // Direct writes beside a mapping are safe only where no page-cache folio (at most 2 MiB, aligned)
+  // holds both log and home: writing back such a folio for home's sake would put a stale copy of
+  // the log over what was written directly.
   if (how.direct && !how.read_only && how.log_bytes % region_align == 0) {
     s->direct_ = Descriptor(base::open_file(how.path.c_str(), O_RDWR | O_DIRECT));
     if (s->direct_ && !how.create) {
@@ -60,7 +62,8 @@ Status LogStage::claim(std::uint64_t from, std::uint64_t to) {
   for (std::uint64_t at = from; at < to;) {
     const int fd = direct_ ? direct_.get() : buffered_;
     const auto offset = static_cast<off_t>(at);
-    // What is there, not zeros: a file system's blocks may be smaller than ours, and a copy's hole be a part of one of ours.
+    // What is there, not zeros: a file system's blocks may be smaller than ours, and a copy's hole
+    // be a part of one of ours.
     ssize_t n = ::pread(fd, buffer.get(), std::min(chunk_bytes, to - at), offset);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0 || static_cast<std::uint64_t>(n) % block_bytes != 0)
@@ -78,7 +81,8 @@ Status LogStage::claim(std::uint64_t from, std::uint64_t to) {
 }
 
 Status LogStage::load(std::uint64_t most) {
-  const std::uint64_t wanted = (std::min(bytes_, most) + block_bytes - 1) / block_bytes * block_bytes;  // bytes_ is whole blocks
+  // bytes_ is whole blocks
+  const std::uint64_t wanted = (std::min(bytes_, most) + block_bytes - 1) / block_bytes * block_bytes;
   const Buffer buffer = aligned_buffer(chunk_bytes);
   if (!buffer) return failure(Code::out_of_memory, path_, "no memory for a 1 MiB buffer");
   void* p = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(), 0);
@@ -114,15 +118,16 @@ void LogStage::mark(std::uint64_t offset, std::uint64_t n) noexcept {
   if (n == 0) return;
   for (std::uint64_t b = offset / block_bytes; b <= (offset + n - 1) / block_bytes; ++b) {
     const std::uint64_t bit = 1ULL << (b % bits);
-    // acq_rel: the bytes were stored before the bit; pairs with take(), G3. Not skipped when the bit is set already: that read could be
-    // older than a take() which did not see our bytes.
+    // acq_rel: the bytes were stored before the bit; pairs with take(), G3. Not skipped when the
+    // bit is set already: that read could be older than a take() which did not see our bytes.
     dirty_[b / bits].fetch_or(bit, std::memory_order_acq_rel);
   }
 }
 
 bool LogStage::take(std::uint64_t block) noexcept {
   const std::uint64_t bit = 1ULL << (block % bits);
-  return (dirty_[block / bits].fetch_and(~bit, std::memory_order_acq_rel) & bit) != 0;  // pairs with mark()
+  // pairs with mark()
+  return (dirty_[block / bits].fetch_and(~bit, std::memory_order_acq_rel) & bit) != 0;
 }
 
 int LogStage::write_run(Run run, bool sync) noexcept {
@@ -134,7 +139,8 @@ int LogStage::write_run(Run run, bool sync) noexcept {
       struct iovec piece = {const_cast<std::byte*>(stage_ + at), end - at};
       n = ::pwritev2(direct_.get(), &piece, 1, static_cast<off_t>(at), sync ? RWF_DSYNC : 0);
     } else {
-      // not ::pwrite: thread sanitizers would take the kernel's read of a block for a race with stores to its other words
+      // not ::pwrite: thread sanitizers would take the kernel's read of a block for a race with
+      // stores to its other words
       n = ::syscall(SYS_pwrite64, buffered_, stage_ + at, end - at, at);
     }
     if (n < 0 && errno == EINTR) continue;
@@ -154,7 +160,8 @@ void LogStage::take_free(const Run* first, const Run* last, Runs& mine, bool& mo
     }
     return true;
   };
-  landed_.wait(lock, none_in_flight);  // G2; we hold nothing in flight here, so nobody waits for us meanwhile
+  // G2; we hold nothing in flight here, so nobody waits for us meanwhile
+  landed_.wait(lock, none_in_flight);
   for (const Run* r = first; r != last; ++r) {
     for (std::uint64_t b = r->first; b < r->end; ++b) {
       if (mine.full_for(b)) {
@@ -173,7 +180,8 @@ Status LogStage::write(const Runs& runs, bool sync_file, Written& done) {
   const Run* const first = runs.all() ? &everything : runs.begin();
   const Run* const last = runs.all() ? &everything + 1 : runs.end();
   Status status;
-  for (bool more = true; more && status.ok();) {  // once, unless there are more separate runs than `mine` holds
+  for (bool more = true; more && status.ok();) {
+    // once, unless there are more separate runs than `mine` holds
     more = false;
     Runs mine;
     take_free(first, last, mine, more);

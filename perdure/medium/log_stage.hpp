@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// LogStage: the log range of a pool on an ordinary file. It is kept in DRAM and written in whole 4 KiB blocks into space that was
-// really written before (claim()), so that a sync changes no metadata: with O_DIRECT one RWF_DSYNC write, else write + fdatasync.
+// LogStage: the log range of a pool on an ordinary file. It is kept in DRAM and written in whole 4
+// KiB blocks into space that was really written before (claim()), so that a sync changes no
+// metadata: with O_DIRECT one RWF_DSYNC write, else write + fdatasync.
 //
 // Crash invariants:
-//   G1 a block is written only because a thread marked it: what lies in other blocks is never rewritten, torn or not;
-//   G2 two writes of one block never overlap in time (the device could let the older one land last): a block in flight is waited for;
-//   G3 a block's dirty bit is cleared before its content is read for the write, so a store that comes later sets it again; a block
-//      stays in flight until it is durable or the medium is poisoned. So a thread that finds its block clean and not in flight finds
-//      it durable, and threads that fence one block at a time share one write.
+//   G1 a block is written only because a thread marked it: what lies in other blocks is never
+//      rewritten, torn or not;
+//   G2 two writes of one block never overlap in time (the device could let the older one land
+//      last): a block in flight is waited for;
+//   G3 a block's dirty bit is cleared before its content is read for the write, so a store that
+//      comes later sets it again; a block stays in flight until it is durable or the medium is
+//      poisoned. So a thread that finds its block clean and not in flight finds it durable, and
+//      threads that fence one block at a time share one write.
 // Thread safety: mark() and write() by any thread.
 #pragma once
 
@@ -38,13 +42,15 @@ class LogStage {
     bool file_synced = false;  // one of them was an fdatasync of the whole file
   };
 
-  /// Makes the stage for a file of `bytes` log bytes. `buffered` is the pool file's own descriptor; with `direct` wanted, a second,
-  /// O_DIRECT one is tried.
+  /// Makes the stage for a file of `bytes` log bytes. `buffered` is the pool file's own descriptor;
+  /// with `direct` wanted, a second, O_DIRECT one is tried.
   static Result<std::unique_ptr<LogStage>> make(const OpenMedium& how, int buffered, FileSync& sync, Poison& poison);
 
-  /// Writes bytes [from, to), whole blocks, of the file with what they hold, zeros where they were a hole: they have their space then, and
-  /// it has been written once. Nobody has stored to them yet (ALLOC-1). `full` where there is too little: some are written then, and all
-  /// hold what they held. The first call falls back to buffered writes where O_DIRECT is refused. Not synced. One caller at a time.
+  /// Writes bytes [from, to), whole blocks, of the file with what they hold, zeros where they were
+  /// a hole: they have their space then, and it has been written once. Nobody has stored to them
+  /// yet (ALLOC-1). `full` where there is too little: some are written then, and all hold what they
+  /// held. The first call falls back to buffered writes where O_DIRECT is refused. Not synced. One
+  /// caller at a time.
   Status claim(std::uint64_t from, std::uint64_t to);
   /// open: the file has data at [from, to), and holes where nothing is noted. In order.
   void note_data(std::uint64_t from, std::uint64_t to) { data_.emplace_back(from, to); }
@@ -57,8 +63,9 @@ class LogStage {
 
   /// After bytes [offset, offset + n) of the stage changed.
   void mark(std::uint64_t offset, std::uint64_t n) noexcept;
-  /// Makes those of the runs' blocks durable that are dirty (all dirty blocks when runs.all()). With `sync_file` the whole file is
-  /// synced, once, after the writes; without, a single direct write carries its own sync.
+  /// Makes those of the runs' blocks durable that are dirty (all dirty blocks when runs.all()).
+  /// With `sync_file` the whole file is synced, once, after the writes; without, a single direct
+  /// write carries its own sync.
   Status write(const Runs& runs, bool sync_file, Written& done);
 
  private:

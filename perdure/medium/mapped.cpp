@@ -9,8 +9,8 @@
 namespace perdure::medium {
 namespace {
 
-// A mapping's pieces count against vm.max_map_count. Where a log has very many holes, which only a copying program makes, the short ones
-// stay as they are: then reading one on tmpfs takes a page.
+// A mapping's pieces count against vm.max_map_count. Where a log has very many holes, which only a
+// copying program makes, the short ones stay as they are: then reading one on tmpfs takes a page.
 constexpr std::size_t most_holes = 1024;
 constexpr std::uint64_t short_hole = 64 << 10;
 
@@ -75,7 +75,8 @@ Result<RingMap> MappedMedium::map_ring(std::uint64_t offset, std::uint64_t bytes
     return failure(Code::invalid, path_, "a ring of " + number(bytes) + " bytes at " + number(offset),
                    "multiples of " + number(map_unit_) + " within the log's " + number(log_bytes_) + " bytes");
   }
-  const std::uint64_t room = 2 * bytes + map_unit_ - page_bytes;  // a device-dax is mapped at addresses of its alignment only
+  // a device-dax is mapped at addresses of its alignment only
+  const std::uint64_t room = 2 * bytes + map_unit_ - page_bytes;
   void* space = ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (space == MAP_FAILED) return map_failure(path_, room, errno);
   const auto start = reinterpret_cast<std::uintptr_t>(space);
@@ -83,7 +84,8 @@ Result<RingMap> MappedMedium::map_ring(std::uint64_t offset, std::uint64_t bytes
   auto* base = static_cast<std::byte*>(space) + before;
   if (before != 0) ::munmap(space, before);
   if (after != 0) ::munmap(base + 2 * bytes, after);
-  const std::lock_guard lock(allocating_);  // a page that is allocated meanwhile is mapped here or there
+  // a page that is allocated meanwhile is mapped here or there
+  const std::lock_guard lock(allocating_);
   rings_.reserve(rings_.size() + 1);
   Status mapped;
   for (const std::uint64_t half : {std::uint64_t{0}, bytes}) {
@@ -118,7 +120,8 @@ Status MappedMedium::map_log(std::byte* address, std::uint64_t offset, std::uint
   return p == MAP_FAILED ? map_failure(path_, n, errno) : Status();
 }
 
-// What of the log's [offset, + n), mapped at `address`, is a hole still: zero pages instead, which nobody may store to (ALLOC-1).
+// What of the log's [offset, + n), mapped at `address`, is a hole still: zero pages instead, which
+// nobody may store to (ALLOC-1).
 Status MappedMedium::stand_in_for_holes(std::byte* address, std::uint64_t offset, std::uint64_t n) {
   for (const auto& [from, to] : holes_) {
     const std::uint64_t first = std::max(from, offset), end = std::min(to, offset + n);
@@ -135,7 +138,8 @@ Status MappedMedium::stand_in_for_holes(std::byte* address, std::uint64_t offset
   return {};
 }
 
-// The log's pages [from, + n) have their blocks: the file itself comes in the place of what stood for its holes, wherever they are mapped.
+// The log's pages [from, + n) have their blocks: the file itself comes in the place of what stood
+// for its holes, wherever they are mapped.
 Status MappedMedium::map_allocated(std::uint64_t from, std::uint64_t n) {
   if (Status s = map_log(log_ + from, from, n); !s.ok()) return s;
   for (const Ring& r : rings_) {
@@ -193,7 +197,8 @@ Status MappedMedium::grow(std::uint64_t wanted) {
     const std::lock_guard lock(allocating_);
     note_allocated(log_bytes_ + now, log_bytes_ + wanted);
   }
-  home_bytes_.store(wanted, std::memory_order_release);  // pairs with the acquire in home_bytes(): mapped before it is seen
+  // pairs with the acquire in home_bytes(): mapped before it is seen
+  home_bytes_.store(wanted, std::memory_order_release);
   return {};
 }
 
@@ -220,10 +225,12 @@ Status MappedMedium::map_view(std::byte* address, std::uint64_t home_offset, std
     case ViewKind::fresh: p = ::mmap(address, n, both, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0); break;
   }
   if (p == MAP_FAILED) return map_failure(path_, n, errno);
-  if (kind == ViewKind::fresh) (void)::madvise(address, n, MADV_HUGEPAGE);  // advice: a kernel without huge pages refuses it
+  // advice: a kernel without huge pages refuses it
+  if (kind == ViewKind::fresh) (void)::madvise(address, n, MADV_HUGEPAGE);
   // a core dump would hold what may be as large as the pool
   if (kind == ViewKind::fresh || kind == ViewKind::copy_on_write) (void)::madvise(address, n, MADV_DONTDUMP);
-  // a child that writes a shared view would change the pool beside its parent; a private one would double its memory
+  // a child that writes a shared view would change the pool beside its parent; a private one would
+  // double its memory
   if (::madvise(address, n, MADV_DONTFORK) != 0) return system_failure(path_, "madvise(MADV_DONTFORK)", errno);
   return {};
 }

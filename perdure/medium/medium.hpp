@@ -1,28 +1,37 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Medium: where a pool's bytes live, and when they are durable. EVERY byte that reaches a pool goes through one.
+// Medium: where a pool's bytes live, and when they are durable. EVERY byte that reaches a pool goes
+// through one.
 //
-// A pool file has two ranges: `log` = [0, log_bytes) (the header copies and the logs) and `home` = [log_bytes, log_bytes +
-// home_bytes) (the data), both whole multiples of 2 MiB where the medium maps huge pages or writes directly. Offsets are file offsets.
+// A pool file has two ranges: `log` = [0, log_bytes) (the header copies and the logs) and `home` =
+// [log_bytes, log_bytes + home_bytes) (the data), both whole multiples of 2 MiB where the medium
+// maps huge pages or writes directly. Offsets are file offsets.
 //
 // What Perdure assumes of the hardware, and no more:
 //   M1 an aligned 8-byte store is never torn (on a file: tears fall between aligned 8-byte words);
 //   M2 a cache line may be written back at any time, holding any prefix of its stores;
-//   M3 flush + fence makes a line durable; a streamed line is durable after the fence of the thread that streamed it;
+//   M3 flush + fence makes a line durable; a streamed line is durable after the fence of the thread
+//      that streamed it;
 //   M4 nothing orders two lines but a fence;
-//   M5 on a file nothing is durable before its sync, and until then pages may be lost, torn and reordered.
+//   M5 on a file nothing is durable before its sync, and until then pages may be lost, torn and
+//      reordered.
 //
-// ALLOC-1: no byte is stored in a page of the file that is not allocated. A store to a hole through a
-// mapping is a SIGBUS when the disk is full, and a write to one is an error that would come too late.
+// ALLOC-1: no byte is stored in a page of the file that is not allocated. A store to a hole through
+// a
+// mapping is a SIGBUS when the disk is full, and a write to one is an error that would come too
+// late.
 // So allocate() is called before, at a point where `full` can still be refused without harm. Media
-// assert it in every store. An allocation need not be durable by itself: on a file the sync that makes
+// assert it in every store. An allocation need not be durable by itself: on a file the sync that
+// makes
 // the bytes durable makes their blocks so too, on `dax` MAP_SYNC does before the first store to a
-// page; after a crash a page whose allocation was lost is a hole again, of zeros, and the next opening
+// page; after a crash a page whose allocation was lost is a hole again, of zeros, and the next
+// opening
 // asks anew.
 //
 // Thread safety: store, stream, flush, fence, append may be called by any thread; two threads must
 // not write one 8-byte word at the same time. fence() covers the calling thread's earlier flushes
-// and streams (it may cover others' too). allocate: any thread. flush_all and grow: one caller of each
+// and streams (it may cover others' too). allocate: any thread. flush_all and grow: one caller of
+// each
 // at a time, beside any other calls. Counters are per thread, summed on reading.
 #pragma once
 
@@ -41,7 +50,8 @@
 namespace perdure::medium {
 
 inline constexpr std::size_t line_bytes = 64;              ///< a cache line: what flush works on
-inline constexpr std::uint64_t region_align = 2ULL << 20;  ///< log and home start at multiples of this
+/// log and home start at multiples of this
+inline constexpr std::uint64_t region_align = 2ULL << 20;
 
 /// What has been asked of a medium since it was opened. Exact: tests assert them.
 struct Counters {
@@ -50,8 +60,10 @@ struct Counters {
   std::uint64_t streamed_lines = 0;  ///< 64-byte lines given to stream() and append()
   std::uint64_t flushed_lines = 0;   ///< lines given to flush()
   std::uint64_t fences = 0;          ///< each one wait for durability
-  std::uint64_t syncs = 0;           ///< system calls that waited for a device: fsync, msync, O_DSYNC writes
-  std::uint64_t written_bytes = 0;   ///< bytes given to the device by those (files), or lines x 64 (memory)
+  /// system calls that waited for a device: fsync, msync, O_DSYNC writes
+  std::uint64_t syncs = 0;
+  /// bytes given to the device by those (files), or lines x 64 (memory)
+  std::uint64_t written_bytes = 0;
 
   Counters& operator+=(const Counters& o) noexcept;
   friend Counters operator-(Counters a, const Counters& b) noexcept;
@@ -59,7 +71,8 @@ struct Counters {
   [[nodiscard]] std::uint64_t writes() const noexcept { return stores + streamed_lines + flushed_lines + fences + syncs; }
 };
 
-/// A part of the log range, mapped twice in a row so that nothing wraps: byte i of the ring is at base[i] and base[i + bytes].
+/// A part of the log range, mapped twice in a row so that nothing wraps: byte i of the ring is at
+/// base[i] and base[i + bytes].
 struct RingMap {
   std::byte* base = nullptr;  ///< for READING; writing goes through stream/append
   std::uint64_t offset = 0;   ///< file offset of the ring's byte 0
@@ -71,7 +84,9 @@ enum class ViewKind : std::uint8_t {
   shared,         ///< home itself (undo, redo: stores still go through the medium)
   shared_read,    ///< home itself, read-only
   copy_on_write,  ///< MAP_PRIVATE beside home: an unwritten page shows home, a written one is DRAM
-  fresh,          ///< anonymous zero memory, huge pages where the system gives them: for a range whose home is all zero
+  /// anonymous zero memory, huge pages where the system gives them: for a range whose home is all
+  /// zero
+  fresh,
 };
 
 class Medium {
@@ -81,38 +96,48 @@ class Medium {
   Medium& operator=(const Medium&) = delete;
   virtual ~Medium();
 
-  [[nodiscard]] virtual std::string_view kind() const noexcept = 0;  ///< "file", "dax", "emulated", "recording"
-  [[nodiscard]] virtual std::string describe() const = 0;            ///< one line: instructions or calls used, delays, direct or not
+  /// "file", "dax", "emulated", "recording"
+  [[nodiscard]] virtual std::string_view kind() const noexcept = 0;
+  /// one line: instructions or calls used, delays, direct or not
+  [[nodiscard]] virtual std::string describe() const = 0;
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] std::uint64_t log_bytes() const noexcept { return log_bytes_; }
   [[nodiscard]] std::uint64_t home_bytes() const noexcept {
-    return home_bytes_.load(std::memory_order_acquire);  // pairs with the release in grow(): the new range is mapped
+    // pairs with the release in grow(): the new range is mapped
+    return home_bytes_.load(std::memory_order_acquire);
   }
   [[nodiscard]] std::uint64_t max_home_bytes() const noexcept { return max_home_bytes_; }
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
 
-  /// The grain in which a log must be appended so that a write in flight never touches durable records: 64 on memory, 4096 on a file.
+  /// The grain in which a log must be appended so that a write in flight never touches durable
+  /// records: 64 on memory, 4096 on a file.
   [[nodiscard]] std::size_t append_unit() const noexcept { return append_unit_; }
-  /// True when a fence costs a device's sync (100 us) and not a memory barrier (100 ns): engines then share fences.
+  /// True when a fence costs a device's sync (100 us) and not a memory barrier (100 ns): engines
+  /// then share fences.
   [[nodiscard]] bool fence_is_sync() const noexcept { return fence_is_sync_; }
 
-  /// The bytes at a file offset as this process sees them now (durable or not). READ only. log and home are each contiguous.
+  /// The bytes at a file offset as this process sees them now (durable or not). READ only. log and
+  /// home are each contiguous.
   [[nodiscard]] const std::byte* at(std::uint64_t offset) const noexcept {
     return offset < log_bytes_ ? log_ + offset : home_ + (offset - log_bytes_);
   }
   [[nodiscard]] const std::byte* home() const noexcept { return home_; }
 
-  /// A cached store: visible to at() at once, durable after flush + fence (or whenever the cache pleases, M2).
+  /// A cached store: visible to at() at once, durable after flush + fence (or whenever the cache
+  /// pleases, M2).
   virtual void store(std::uint64_t offset, const void* src, std::size_t n) noexcept = 0;
-  /// A non-temporal store of whole lines (offset and n multiples of 64; src 8-aligned): durable after fence.
+  /// A non-temporal store of whole lines (offset and n multiples of 64; src 8-aligned): durable
+  /// after fence.
   virtual void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept = 0;
   /// Starts the write-back of every line that [offset, offset + n) touches.
   virtual void flush(std::uint64_t offset, std::size_t n) noexcept = 0;
-  /// The same of the lines at `base` + 64 * each of `lines`, no line twice; neighbours that follow each other are one run. `base` is a multiple of 64.
+  /// The same of the lines at `base` + 64 * each of `lines`, no line twice; neighbours that follow
+  /// each other are one run. `base` is a multiple of 64.
   virtual void flush_lines(std::uint64_t base, std::span<const std::uint64_t> lines) noexcept {
     each_run(lines, [&](std::uint64_t first, std::uint64_t count) { flush(base + first * 64, count * 64); });
   }
-  /// What the calling thread flushed or streamed is durable when this returns ok. After a failure every later call fails too (L9).
+  /// What the calling thread flushed or streamed is durable when this returns ok. After a failure
+  /// every later call fails too (L9).
   virtual Status fence() noexcept = 0;
   /// Every store() that had returned before this call began, on any thread, is durable when it
   /// returns ok, flushed or not, fenced or not: the flush of everything that REWIND and Blurred
@@ -124,9 +149,11 @@ class Medium {
 
   /// Maps a part of the log range as a ring (see RingMap). The mapping lives as long as the medium.
   virtual Result<RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) = 0;
-  /// Streams n bytes (a multiple of 64) to ring position `pos` (bytes, any lap; taken modulo the ring), wrapping by itself. `src` is copied.
+  /// Streams n bytes (a multiple of 64) to ring position `pos` (bytes, any lap; taken modulo the
+  /// ring), wrapping by itself. `src` is copied.
   virtual void append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept = 0;
-  /// Starts the write-back of ring positions [pos, pos + n), n at most the ring: what a killed process may have left visible only.
+  /// Starts the write-back of ring positions [pos, pos + n), n at most the ring: what a killed
+  /// process may have left visible only.
   virtual void flush_ring(const RingMap& ring, std::uint64_t pos, std::size_t n) noexcept {
     const std::uint64_t at = pos % ring.bytes, first = n < ring.bytes - at ? n : ring.bytes - at;
     if (first != 0) flush(ring.offset + at, first);
@@ -138,31 +165,36 @@ class Medium {
     return fence();
   }
 
-  /// ALLOC-1: the pages that bytes [offset, offset + n) touch are allocated when this returns ok; what they held stays. `full` where the disk
-  /// has no block left: a part may be allocated by then, the contents are as before, nothing is poisoned, and a later call may succeed. On
-  /// a file, pages of the log are written once (with what they hold) and synced, so that a commit's sync changes no metadata.
-  /// `read_only`, or the medium's own failure, where it can't be asked.
+  /// ALLOC-1: the pages that bytes [offset, offset + n) touch are allocated when this returns ok;
+  /// what they held stays. `full` where the disk has no block left: a part may be allocated by
+  /// then, the contents are as before, nothing is poisoned, and a later call may succeed. On a
+  /// file, pages of the log are written once (with what they hold) and synced, so that a commit's
+  /// sync changes no metadata. `read_only`, or the medium's own failure, where it can't be asked.
   virtual Status allocate(std::uint64_t offset, std::uint64_t n) = 0;
   /// Are the pages that bytes [offset, offset + n) touch allocated? A few instructions.
   [[nodiscard]] bool allocated(std::uint64_t offset, std::uint64_t n) const noexcept { return pages_ == nullptr || pages_->all(offset, n); }
   /// How many of the n bytes from `offset` on are allocated without a gap.
   [[nodiscard]] std::uint64_t allocated_from(std::uint64_t offset, std::uint64_t n) const noexcept;
-  /// Behind the last allocated one of bytes [offset, offset + n), counted from `offset`; 0 where there is none.
+  /// Behind the last allocated one of bytes [offset, offset + n), counted from `offset`; 0 where
+  /// there is none.
   [[nodiscard]] std::uint64_t allocated_end(std::uint64_t offset, std::uint64_t n) const noexcept;
   /// Null: everything is allocated, always.
   [[nodiscard]] const PageMap* pages() const noexcept { return pages_; }
 
-  /// Home becomes `home_bytes` long: allocated on the medium (a full disk is an error here and never a SIGBUS later), zero, mapped. On a
-  /// device-dax it ends at a multiple of 2 MiB, and so may become longer. What was there stays where it was. The new length is durable before
-  /// this returns.
+  /// Home becomes `home_bytes` long: allocated on the medium (a full disk is an error here and
+  /// never a SIGBUS later), zero, mapped. On a device-dax it ends at a multiple of 2 MiB, and so
+  /// may become longer. What was there stays where it was. The new length is durable before this
+  /// returns.
   virtual Status grow(std::uint64_t home_bytes) = 0;
-  /// Makes home's [home_offset, +n) appear at `address` (page-aligned, replacing what is mapped there).
+  /// Makes home's [home_offset, +n) appear at `address` (page-aligned, replacing what is mapped
+  /// there).
   virtual Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n, ViewKind kind) = 0;
 
   [[nodiscard]] virtual Counters counters() const noexcept;  ///< virtual for decorators only
 
  protected:
-  /// Counters of one thread, alone on its lines. Only the owner writes; atomic so that counters() may read meanwhile.
+  /// Counters of one thread, alone on its lines. Only the owner writes; atomic so that counters()
+  /// may read meanwhile.
   struct alignas(128) Row {
     std::atomic<std::uint64_t> stores{0}, stored_bytes{0}, streamed_lines{0}, flushed_lines{0}, fences{0}, syncs{0}, written_bytes{0};
   };
@@ -178,7 +210,8 @@ class Medium {
       f(lines[i], j - i);
     }
   }
-  /// Adds to a counter of the calling thread's own row: a load, an add and a store, not a locked instruction.
+  /// Adds to a counter of the calling thread's own row: a load, an add and a store, not a locked
+  /// instruction.
   static void add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept {
     counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
@@ -199,44 +232,60 @@ class Medium {
 
 /// Each paper's model of slow memory, as its paper states it. All zero: no delay is added.
 struct Delays {
-  std::uint32_t write_ns = 0;        ///< REWIND, Blurred Persistence: added per written-back line; consecutive writes to one line once
+  /// REWIND, Blurred Persistence: added per written-back line; consecutive writes to one line once
+  std::uint32_t write_ns = 0;
   std::uint32_t latency_cycles = 0;  ///< DudeTM: a persist waits max(latency, bytes / bandwidth)
   double bandwidth_gb_s = 0;         ///< DudeTM: 0 = unlimited
-  std::uint32_t drain_ns = 0;        ///< SoftWrAP: Tw, an 8-line write buffer drained at this a line; a fence waits for it to drain
-  std::uint32_t fence_ns = 0;        ///< REWIND, Figure 10: added to each fence, whatever it waits for
-  bool merge_over_fences = false;    ///< REWIND: a fence between two writes to one line doesn't make them two
-  bool buffer_each = false;          ///< SoftWrAP: each thread has such a buffer of its own, and a fence waits for its thread's
-  bool flush_all_is_one = false;     ///< Blurred Persistence: flush_all, its wbinvd, is one flush operation however many lines it writes
+  /// SoftWrAP: Tw, an 8-line write buffer drained at this a line; a fence waits for it to drain
+  std::uint32_t drain_ns = 0;
+  /// REWIND, Figure 10: added to each fence, whatever it waits for
+  std::uint32_t fence_ns = 0;
+  /// REWIND: a fence between two writes to one line doesn't make them two
+  bool merge_over_fences = false;
+  /// SoftWrAP: each thread has such a buffer of its own, and a fence waits for its thread's
+  bool buffer_each = false;
+  /// Blurred Persistence: flush_all, its wbinvd, is one flush operation however many lines it
+  /// writes
+  bool flush_all_is_one = false;
   [[nodiscard]] bool none() const noexcept {
     return write_ns == 0 && latency_cycles == 0 && bandwidth_gb_s <= 0 && drain_ns == 0 && fence_ns == 0;
   }
-  /// "none", "rewind", "blurred", "dudetm", "dudetm-3500", "softwrap": the papers' own settings; `invalid` names the choices. Each may be
-  /// followed by "+fence=NS" and "+write=NS" (fence_ns, write_ns), at most 1000000, by "+wbinvd" (flush_all_is_one) and by "+each"
-  /// (buffer_each): "rewind+fence=500".
+  /// "none", "rewind", "blurred", "dudetm", "dudetm-3500", "softwrap": the papers' own settings;
+  /// `invalid` names the choices. Each may be followed by "+fence=NS" and "+write=NS" (fence_ns,
+  /// write_ns), at most 1000000, by "+wbinvd" (flush_all_is_one) and by "+each" (buffer_each):
+  /// "rewind+fence=500".
   static Result<Delays> named(std::string_view name);
 };
 
 /// How to open or create the bytes of a pool.
 struct OpenMedium {
   std::string path;
-  std::string kind = "auto";  ///< auto | file | dax | emulated. auto: dax where MAP_SYNC works, else file
-  bool create = false;        ///< make the file (`exists` if there), log_bytes + home_bytes long, zero
-  bool sparse = false;        ///< create: nothing is allocated yet (ALLOC-1); else all of it is. A device always is
+  /// auto | file | dax | emulated. auto: dax where MAP_SYNC works, else file
+  std::string kind = "auto";
+  /// make the file (`exists` if there), log_bytes + home_bytes long, zero
+  bool create = false;
+  /// create: nothing is allocated yet (ALLOC-1); else all of it is. A device always is
+  bool sparse = false;
   bool read_only = false;
-  bool direct = true;  ///< file: try O_DIRECT|O_DSYNC; where refused (tmpfs) write + fdatasync, said by describe()
+  /// file: try O_DIRECT|O_DSYNC; where refused (tmpfs) write + fdatasync, said by describe()
+  bool direct = true;
   std::uint64_t log_bytes = 0;
-  std::uint64_t home_bytes = 0;      ///< 0 when opening: what the file has beyond log_bytes, in whole pages
-  std::uint64_t max_home_bytes = 0;  ///< address space kept for growth; less than home_bytes: no growth
+  /// 0 when opening: what the file has beyond log_bytes, in whole pages
+  std::uint64_t home_bytes = 0;
+  /// address space kept for growth; less than home_bytes: no growth
+  std::uint64_t max_home_bytes = 0;
   Delays delays;                     ///< emulated only
-  /// file: how much of the log's beginning is read when opening; what lies behind reads as zero until it is written. Less than all where
-  /// nobody will look: the rings of a pool that was closed in order.
+  /// file: how much of the log's beginning is read when opening; what lies behind reads as zero
+  /// until it is written. Less than all where nobody will look: the rings of a pool that was closed
+  /// in order.
   std::uint64_t load_bytes = ~std::uint64_t{0};
 };
 
 /// Opens the medium (no pool format is looked at). Never writes to an existing file.
 Result<std::unique_ptr<Medium>> open_medium(const OpenMedium& how);
 
-/// What `auto` would choose for a path, and why, line by line, for `perdure doctor`. The path need not exist.
+/// What `auto` would choose for a path, and why, line by line, for `perdure doctor`. The path need
+/// not exist.
 struct Diagnosis {
   std::string kind, reason, file_system, flush_instruction;
   bool direct = false, map_sync = false, eadr = false;

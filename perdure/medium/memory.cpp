@@ -79,7 +79,8 @@ bool map_sync_works(const std::string& path) {
     fd = Descriptor(base::open_file(path.c_str(), O_RDWR));
     if (!fd) fd = Descriptor(base::open_file(path.c_str(), O_RDONLY));
   } else {
-    fd = Descriptor(base::open_file(folder_of(path).c_str(), O_TMPFILE | O_RDWR, 0600));  // nameless: leaves nothing behind
+    // nameless: leaves nothing behind
+    fd = Descriptor(base::open_file(folder_of(path).c_str(), O_TMPFILE | O_RDWR, 0600));
   }
   if (!fd) return false;
   void* p = ::mmap(nullptr, page_bytes, PROT_READ, MAP_SHARED_VALIDATE | MAP_SYNC, fd.get(), 0);
@@ -116,7 +117,8 @@ Status MemoryMedium<Delay>::learn_pages(std::uint64_t most) {
   return {};
 }
 
-// Not synced: `emulated` promises nothing over a power cut, and MAP_SYNC makes a page's block durable before the first store to it.
+// Not synced: `emulated` promises nothing over a power cut, and MAP_SYNC makes a page's block
+// durable before the first store to it.
 template <class Delay>
 Status MemoryMedium<Delay>::give_blocks(std::uint64_t from, std::uint64_t to) {
   return allocate_blocks(file_.fd.get(), path_, from, to);
@@ -129,7 +131,8 @@ Status MemoryMedium<Delay>::extend(std::uint64_t from, std::uint64_t to) {
       return failure(Code::full, path_, "the device has " + std::to_string(file_.bytes) + " bytes", std::to_string(log_bytes_ + to),
                      "use a larger device");
     }
-    // a device has no holes and no length: only what is left there has to be zeroed, through a mapping of its own
+    // a device has no holes and no length: only what is left there has to be zeroed, through a
+    // mapping of its own
     void* p = ::mmap(nullptr, to - from, PROT_READ | PROT_WRITE, map_flags_, file_.fd.get(), static_cast<off_t>(log_bytes_ + from));
     if (p == MAP_FAILED) return system_failure(path_, "mmap", errno);
     static const std::byte zeros[page_bytes] = {};
@@ -140,7 +143,8 @@ Status MemoryMedium<Delay>::extend(std::uint64_t from, std::uint64_t to) {
   }
   if (Status s = allocate_zero(file_.fd.get(), path_, log_bytes_ + from, log_bytes_ + to); !s.ok()) return s;
   add(row().syncs, 1);
-  if (::fsync(file_.fd.get()) == 0) return {};  // the length is durable before the caller publishes it
+  // the length is durable before the caller publishes it
+  if (::fsync(file_.fd.get()) == 0) return {};
   Status s = system_failure(path_, "fsync", errno);
   shrink(from);
   return s;
@@ -148,7 +152,8 @@ Status MemoryMedium<Delay>::extend(std::uint64_t from, std::uint64_t to) {
 
 template <class Delay>
 void MemoryMedium<Delay>::shrink(std::uint64_t to) noexcept {
-  if (!file_.character_device && ::ftruncate(file_.fd.get(), static_cast<off_t>(log_bytes_ + to)) != 0) return;  // only room is lost
+  // only room is lost
+  if (!file_.character_device && ::ftruncate(file_.fd.get(), static_cast<off_t>(log_bytes_ + to)) != 0) return;
 }
 
 template class MemoryMedium<NoDelay>;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// MemoryMedium: byte-addressable durable memory, real (`dax`) or played by a MAP_SHARED file (`emulated`). Both are this one class.
+// MemoryMedium: byte-addressable durable memory, real (`dax`) or played by a MAP_SHARED file
+// (`emulated`). Both are this one class.
 //
-// The commit path is append() and fence(): wide non-temporal stores, one sfence, three counters. With NoDelay nothing else is compiled in.
-// Crash invariants are M1-M4 as the hardware gives them: a flush is a clwb (or what there is), a fence an sfence. An sfence can't fail,
-// so neither does this medium once it is open; only growth can.
+// The commit path is append() and fence(): wide non-temporal stores, one sfence, three counters.
+// With NoDelay nothing else is compiled in. Crash invariants are M1-M4 as the hardware gives them:
+// a flush is a clwb (or what there is), a fence an sfence. An sfence can't fail, so neither does
+// this medium once it is open; only growth can.
 // Thread safety: as medium.hpp says.
 #pragma once
 
@@ -143,7 +145,8 @@ class MemoryMedium final : public MarkedMedium<MemoryMedium<Delay>> {
 Result<std::unique_ptr<Medium>> open_dax(const OpenMedium& how);
 Result<std::unique_ptr<Medium>> open_emulated(const OpenMedium& how);
 
-/// Is the processor's cache inside the power-fail domain (eADR)? CPUID can't tell; the kernel says so for each NVDIMM region.
+/// Is the processor's cache inside the power-fail domain (eADR)? CPUID can't tell; the kernel says
+/// so for each NVDIMM region.
 bool cache_is_durable();
 /// Does a file at `path` (or a new one in its folder) accept MAP_SYNC? Writes nothing.
 bool map_sync_works(const std::string& path);

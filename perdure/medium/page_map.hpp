@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// PageMap: which 4 KiB pages of a pool's file are known to be allocated, a bit a page. ALLOC-1 (medium.hpp) is asked of it: before each
-// store in builds with assertions, and by the logs and the heap before they promise space.
+// PageMap: which 4 KiB pages of a pool's file are known to be allocated, a bit a page. ALLOC-1
+// (medium.hpp) is asked of it: before each store in builds with assertions, and by the logs and the
+// heap before they promise space.
 //
-// A bit is set after the file system has given the page its block, and never cleared but when growth is taken back. A clear bit means
-// that nothing is known: asking for an allocation that is there already costs a system call and changes nothing.
+// A bit is set after the file system has given the page its block, and never cleared but when
+// growth is taken back. A clear bit means that nothing is known: asking for an allocation that is
+// there already costs a system call and changes nothing.
 // Thread safety: all() and the searches from any thread; set() and clear() by one thread at a time.
 #pragma once
 
@@ -67,7 +69,8 @@ class PageMap {
   void clear(std::uint64_t page, std::uint64_t end) noexcept { change(page, end, false); }
 
  private:
-  // acquire pairs with the release in change(): the page was allocated, and mapped, before its bit was set
+  // acquire pairs with the release in change(): the page was allocated, and mapped, before its bit
+  // was set
   [[nodiscard]] std::uint64_t word(std::uint64_t i) const noexcept {
     return std::atomic_ref<std::uint64_t>(words_[i]).load(std::memory_order_acquire);
   }

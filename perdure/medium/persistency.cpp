@@ -143,7 +143,8 @@ void Persistency::variants(std::uint32_t index, Model model, std::size_t most, R
   if (slot_[index] == 0) return;
   const Line& line = lines_[slot_[index] - 1];
   const std::size_t n = line.stores.size();
-  // px86: a choice is how many of the ordinary stores, and which of the streamed ones. adversarial: which store of each word, or none.
+  // px86: a choice is how many of the ordinary stores, and which of the streamed ones. adversarial:
+  // which store of each word, or none.
   std::vector<std::size_t> ordinary, streamed;
   std::array<std::vector<std::size_t>, 8> of_word;
   for (std::size_t i = 0; i < n; ++i) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Persistency: which of the words that were stored are surely durable, and what a power cut may leave of the others.
+// Persistency: which of the words that were stored are surely durable, and what a power cut may
+// leave of the others.
 //
 // px86 (Raad et al., POPL '20; Khyzha & Lahav, POPL '21): a 64-byte line holds its ordinary stores
 // in order; a power cut leaves a prefix of them. clwb captures the line's prefix, which is durable
@@ -46,15 +47,16 @@ class Persistency {
   }
   /// Nothing is pending: the image is all there is.
   void reset();
-  /// What an event of a program that runs on this image does to it: its fences move words into the image.
+  /// What an event of a program that runs on this image does to it: its fences move words into the
+  /// image.
   void apply(const Trace& trace, const TraceEvent& event);
 
   /// The lines that hold more than what is surely durable, in no order.
   [[nodiscard]] const std::vector<std::uint32_t>& lines() const noexcept { return open_; }
   /// Was word number `word` of the file given a value that is not surely durable?
   [[nodiscard]] bool pending(std::uint64_t word) const noexcept;
-  /// What `line` may hold, the last being all that it was given. All of it if that is at most `most`, else drawn:
-  /// one store alone, all but one, the first few, or any.
+  /// What `line` may hold, the last being all that it was given. All of it if that is at most
+  /// `most`, else drawn: one store alone, all but one, the first few, or any.
   void variants(std::uint32_t line, Model model, std::size_t most, Random& random, std::vector<Variant>& out) const;
 
  private:
@@ -63,7 +65,9 @@ class Persistency {
     std::uint16_t thread;
     std::uint8_t word;
     bool streamed;
-    bool orphan = false;  ///< its process was killed: no fence is its own, but anybody's flush and fence make it durable, streamed or not
+    /// its process was killed: no fence is its own, but anybody's flush and fence make it durable,
+    /// streamed or not
+    bool orphan = false;
   };
   struct Line {
     std::vector<Store> stores;  // in order

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Poison: once a medium has failed, every later durable call fails (law L9). After a failed sync the kernel may have dropped the dirty
-// pages and marked them clean, so trying again would succeed and lie.
+// Poison: once a medium has failed, every later durable call fails (law L9). After a failed sync
+// the kernel may have dropped the dirty pages and marked them clean, so trying again would succeed
+// and lie.
 //
-// Thread safety: any thread. A caller that may share another's write or sync looks at check() AFTER that other one has finished.
+// Thread safety: any thread. A caller that may share another's write or sync looks at check() AFTER
+// that other one has finished.
 #pragma once
 
 #include <atomic>

@@ -55,7 +55,8 @@ Status open_failure(const OpenMedium& how, int err) {
   return system_failure(how.path, "open", err);
 }
 
-// fallocate, or where the file system has none, the C library's replacement that writes to every block. 0 or an errno.
+// fallocate, or where the file system has none, the C library's replacement that writes to every
+// block. 0 or an errno.
 int allocate(int fd, std::uint64_t from, std::uint64_t to) {
   const base::SizeLimitIsAnError limit;
   return in_pieces(from, to, [fd](std::uint64_t at, std::uint64_t n) {
@@ -70,7 +71,8 @@ int zero(int fd, std::uint64_t from, std::uint64_t to) noexcept {
   const base::SizeLimitIsAnError limit;
   const auto offset = static_cast<off_t>(from), length = static_cast<off_t>(to - from);
   if (::fallocate(fd, FALLOC_FL_ZERO_RANGE, offset, length) == 0) return 0;
-  if (::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length) == 0) return 0;  // allocated again by the caller
+  // allocated again by the caller
+  if (::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length) == 0) return 0;
   static const std::byte zeros[65536] = {};
   for (std::uint64_t at = from; at < to;) {
     const ssize_t n = ::pwrite(fd, zeros, std::min<std::uint64_t>(sizeof zeros, to - at), static_cast<off_t>(at));
@@ -138,7 +140,8 @@ Result<PoolFile> open_pool_file(const OpenMedium& how) {
   struct stat st = {};
   const bool there = ::stat(how.path.c_str(), &st) == 0;
   file.character_device = there && S_ISCHR(st.st_mode);
-  const bool make = how.create && !file.character_device;  // a device is always there: its medium looks whether it is in use
+  // a device is always there: its medium looks whether it is in use
+  const bool make = how.create && !file.character_device;
   const int flags = (how.read_only ? O_RDONLY : O_RDWR) | (make ? O_CREAT | O_EXCL : 0);
   if (there && !S_ISREG(st.st_mode) && !file.character_device) {
     if (make) return open_failure(how, EEXIST);

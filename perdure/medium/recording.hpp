@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RecordingMedium: a medium in DRAM that remembers what was asked of it, in order, and knows what a power cut could not take.
+// RecordingMedium: a medium in DRAM that remembers what was asked of it, in order, and knows what a
+// power cut could not take.
 //
 // Which lines are written back when is marked.hpp's, as on real memory; what is durable then is
 // persistency.hpp's (px86), as for the crash explorer. A file promises no less.
@@ -54,8 +55,8 @@ class RecordingMedium final : public DramMedium {
   /// Are the present bytes of [offset, offset + n) surely durable?
   [[nodiscard]] bool is_durable(std::uint64_t offset, std::uint64_t n) const;
 
-  /// Called by each fence's thread before it takes effect, and after. Returns when no thread is in the old ones any more: never call
-  /// this from a hook.
+  /// Called by each fence's thread before it takes effect, and after. Returns when no thread is in
+  /// the old ones any more: never call this from a hook.
   void set_fence_hooks(std::function<void()> before, std::function<void()> after);
 
  private:

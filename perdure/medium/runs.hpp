@@ -2,7 +2,8 @@
 //
 // Runs: the block ranges that one thread has marked since its last fence, merged as they come.
 //
-// A fixed array, so that marking never allocates: more runs than it holds become `all`. Thread safety: one owner.
+// A fixed array, so that marking never allocates: more runs than it holds become `all`. Thread
+// safety: one owner.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Trace: what a program asked of a medium, in order, whole words with their values: enough to make every image that a power cut could
-// leave (perdure/crash/). Recorded by CrashMedium and, in recovery, by an Arena's medium.
+// Trace: what a program asked of a medium, in order, whole words with their values: enough to make
+// every image that a power cut could leave (perdure/crash/). Recorded by CrashMedium and, in
+// recovery, by an Arena's medium.
 // Thread safety: none of its own.
 #pragma once
 
@@ -47,7 +48,8 @@ class Trace {
     events.clear();
     words.clear();
   }
-  /// The words that [offset, offset + n) touches, as they are in memory now (`at`: of offset): after the store.
+  /// The words that [offset, offset + n) touches, as they are in memory now (`at`: of offset):
+  /// after the store.
   void wrote(TraceEvent::Kind kind, int thread, std::uint64_t offset, std::uint64_t n, const std::byte* at) {
     const std::uint64_t first = offset / 8, last = (offset + n - 1) / 8;
     const std::uint64_t data = words.size();

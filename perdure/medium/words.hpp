@@ -2,9 +2,9 @@
 //
 // Small arithmetic and copying that every medium needs.
 //
-// copy_words() is what makes assumption M1 hold for our own stores: each aligned 8-byte word (and each aligned 4, 2 or 1 bytes at
-// the ends) is one machine store, which memcpy does not promise. Thread safety: two threads must not write one word at a time; a
-// reader sees each word old or new.
+// copy_words() is what makes assumption M1 hold for our own stores: each aligned 8-byte word (and
+// each aligned 4, 2 or 1 bytes at the ends) is one machine store, which memcpy does not promise.
+// Thread safety: two threads must not write one word at a time; a reader sees each word old or new.
 #pragma once
 
 #include <array>
@@ -27,10 +27,12 @@ namespace perdure::medium {
 /// Where position `pos` of any lap lies in a ring.
 [[nodiscard]] inline std::uint64_t ring_index(const RingMap& ring, std::uint64_t pos) noexcept {
   const std::uint64_t mask = ring.bytes - 1;
-  return (ring.bytes & mask) == 0 ? pos & mask : pos % ring.bytes;  // most rings are powers of two: no division on a commit's path
+  // most rings are powers of two: no division on a commit's path
+  return (ring.bytes & mask) == 0 ? pos & mask : pos % ring.bytes;
 }
 
-/// f(at) for each page of the n bytes at `p`, whole pages, that holds anything but zeros: what a program that copies sparsely keeps.
+/// f(at) for each page of the n bytes at `p`, whole pages, that holds anything but zeros: what a
+/// program that copies sparsely keeps.
 template <class F>
 void each_page_in_use(const std::byte* p, std::uint64_t n, F&& f) {
   static constexpr std::array<std::byte, page_bytes> zeros{};
@@ -43,13 +45,15 @@ template <class T>
 inline void put(std::byte* to, const std::byte* from) noexcept {
   T v;
   std::memcpy(&v, from, sizeof v);
-  std::atomic_ref<T>(*reinterpret_cast<T*>(to)).store(v, std::memory_order_relaxed);  // relaxed: only to be one store
+  // relaxed: only to be one store
+  std::atomic_ref<T>(*reinterpret_cast<T*>(to)).store(v, std::memory_order_relaxed);
 }
 }  // namespace detail
 
 inline void copy_words(std::byte* to, const void* source, std::size_t n) noexcept {
   const auto* from = static_cast<const std::byte*>(source);
-  if (n == 8 && reinterpret_cast<std::uintptr_t>(to) % 8 == 0) return detail::put<std::uint64_t>(to, from);  // the common case
+  // the common case
+  if (n == 8 && reinterpret_cast<std::uintptr_t>(to) % 8 == 0) return detail::put<std::uint64_t>(to, from);
   const auto at = [&] { return reinterpret_cast<std::uintptr_t>(to); };
   const auto step = [&](std::size_t k) {
     to += k;

@@ -36,8 +36,9 @@ constexpr bool thread_sanitizer = false;
 constexpr bool thread_sanitizer = false;
 #endif
 
-// Plain builds and AddressSanitizer (its shadow ends at 0x10007fff8000): 63 TiB between the shadow and where programs are loaded.
-// ThreadSanitizer kills a process that maps elsewhere than in its three windows; this is the part of the middle one below programs.
+// Plain builds and AddressSanitizer (its shadow ends at 0x10007fff8000): 63 TiB between the shadow
+// and where programs are loaded. ThreadSanitizer kills a process that maps elsewhere than in its
+// three windows; this is the part of the middle one below programs.
 constexpr std::uint64_t range_begin = thread_sanitizer ? 0x550000000000 : 0x110000000000;
 constexpr std::uint64_t range_end = thread_sanitizer ? 0x554000000000 : 0x500000000000;
 constexpr std::uint64_t smallest_slot = 64ULL << 20;
@@ -48,18 +49,21 @@ std::string hex(std::uint64_t n) {
   return text;
 }
 
-// What this process has reserved. A child unmaps all of it before fork() returns there. MADV_DONTFORK alone would not do: what is mapped
-// into a range later is a mapping of its own, which a fork can come upon before it has been advised.
+// What this process has reserved. A child unmaps all of it before fork() returns there.
+// MADV_DONTFORK alone would not do: what is mapped into a range later is a mapping of its own,
+// which a fork can come upon before it has been advised.
 struct Ranges {
   std::mutex mutex;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> all;  // base, bytes
 };
 Ranges& ranges() {
-  static Ranges* const reserved = new Ranges;  // never destroyed: a pool may be closed by a static's destructor
+  // never destroyed: a pool may be closed by a static's destructor
+  static Ranges* const reserved = new Ranges;
   return *reserved;
 }
 const int held = base::hold_over_fork<ranges>();
-const int unmapped = ::pthread_atfork(nullptr, nullptr, [] {  // the child has one thread: no lock is needed
+const int unmapped = ::pthread_atfork(nullptr, nullptr, [] {
+  // the child has one thread: no lock is needed
   for (const auto& [base, bytes] : ranges().all) ::munmap(reinterpret_cast<void*>(base), bytes);
   ranges().all.clear();
 });

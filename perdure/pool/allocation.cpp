@@ -18,7 +18,8 @@ std::uint64_t bytes_of(const medium::Medium& medium, std::uint64_t chunk, std::u
 }  // namespace
 
 Status allocate_directory(medium::Medium& medium, std::uint64_t max_home_bytes, std::uint64_t home_bytes) {
-  constexpr std::uint64_t beyond = classes[small_classes - 1].chunks;  // replay looks at so many words around a span
+  // replay looks at so many words around a span
+  constexpr std::uint64_t beyond = classes[small_classes - 1].chunks;
   const std::uint64_t words = std::min(chunks_of(max_home_bytes), chunks_of(home_bytes) + beyond);
   return medium.allocate(medium.log_bytes() + directory_offset, words * 8);
 }
@@ -42,7 +43,8 @@ Status allocate_used(medium::Medium& medium, const Header& header) {
   const auto used = [&](std::uint64_t chunk) {
     return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(medium.at(home + directory_word(chunk))), __ATOMIC_RELAXED) != 0;
   };
-  // From one gap in what is allocated to the next: most pools have none, and their directory is not read.
+  // From one gap in what is allocated to the next: most pools have none, and their directory is not
+  // read.
   for (std::uint64_t chunk = first_chunk(header.max_home_bytes); chunk < end; ++chunk) {
     const std::uint64_t at = chunk * chunk_bytes, left = end * chunk_bytes - at;
     const std::uint64_t whole = medium.allocated_from(home + at, left);

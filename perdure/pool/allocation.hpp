@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ALLOC-1 (medium.hpp) for a pool: what is allocated when. A new pool and a copy without holes differ in nothing here.
+// ALLOC-1 (medium.hpp) for a pool: what is allocated when. A new pool and a copy without holes
+// differ in nothing here.
 //
-//   header copies, each ring's first page     when the pool is made, and at each opening for writing
+//   header copies, each ring's first page     when the pool is made, and at each opening for
+//                                             writing
 //   directory, as far as home's chunks go     the same, and before home grows
-//   chunks of spans and large objects         before a transaction may use them (heap); growth allocates what it adds at once
+//   chunks of spans and large objects         before a transaction may use them (heap); growth
+//                                             allocates what it adds at once
 //   what recovery will store to               before it stores anything (Targets)
 //   the rest of a ring                        before the first record there (log/extent.hpp)
-// An opening for writing allocates the chunks that the directory says are used, too: a file that was copied sparsely has holes where they
-// held zeros. Whatever is refused is `full`, and nothing has been stored by then.
+// An opening for writing allocates the chunks that the directory says are used, too: a file that
+// was copied sparsely has holes where they held zeros. Whatever is refused is `full`, and nothing
+// has been stored by then.
 // Thread safety: plain functions; Targets is one thread's.
 #pragma once
 
@@ -22,7 +26,8 @@
 
 namespace perdure::pool {
 
-/// The directory's words for a home of `home_bytes`, and those behind them that applying a heap op may look at (heap_apply.hpp).
+/// The directory's words for a home of `home_bytes`, and those behind them that applying a heap op
+/// may look at (heap_apply.hpp).
 Status allocate_directory(medium::Medium& medium, std::uint64_t max_home_bytes, std::uint64_t home_bytes);
 /// Chunks [chunk, + count) of home.
 Status allocate_chunks(medium::Medium& medium, std::uint64_t chunk, std::uint64_t count);

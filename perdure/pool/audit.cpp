@@ -82,7 +82,8 @@ class Auditor {
     }
   }
 
-  // Words of the chunks after the first; false (and no further than the first) when it overruns home.
+  // Words of the chunks after the first; false (and no further than the first) when it overruns
+  // home.
   bool check_rest(std::uint64_t c, std::uint64_t count, const char* what) {
     if (count == 0 || count > end_ - c) {
       problem(c, std::string(what) + " of " + number(count) + " chunks", "1 to " + number(end_ - c) + ", what is left of home");

@@ -89,7 +89,8 @@ void store_zeros(medium::Medium& medium, std::uint64_t offset, std::uint64_t n) 
   }
 }
 
-// Home of a pool in the making, through its medium; each store is flushed too, and the caller fences at the end. One thread.
+// Home of a pool in the making, through its medium; each store is flushed too, and the caller
+// fences at the end. One thread.
 class NewHome final : public HeapTarget {
  public:
   NewHome(medium::Medium& medium, std::uint64_t log_bytes) noexcept : medium_(medium), log_bytes_(log_bytes) {}
@@ -103,7 +104,8 @@ class NewHome final : public HeapTarget {
   void set_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) | mask); }
   void clear_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) & ~mask); }
   [[nodiscard]] bool replay() const noexcept override { return true; }
-  // Until the caller writes the header this is no pool, and no crash can tell in which order home was made.
+  // Until the caller writes the header this is no pool, and no crash can tell in which order home
+  // was made.
   void fence(std::uint64_t, std::uint64_t) override {}
 
  private:
@@ -123,15 +125,18 @@ Status under_its_name(const Status& s, const std::string& working, const std::st
 int name_file(const std::string& working, const std::string& path) {
   if (::renameat2(AT_FDCWD, working.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return errno;
-  if (::link(working.c_str(), path.c_str()) != 0) return errno;  // a file system without RENAME_NOREPLACE
-  return ::unlink(working.c_str()) == 0 ? 0 : errno;  // left there by a kill it is only a second name, which the next creator removes
+  // a file system without RENAME_NOREPLACE
+  if (::link(working.c_str(), path.c_str()) != 0) return errno;
+  // left there by a kill it is only a second name, which the next creator removes
+  return ::unlink(working.c_str()) == 0 ? 0 : errno;
 }
 
 // The pool in the making gets mode and owner of the empty file whose place it takes.
 Status take_rights(const FileLock& empty, const FileLock& made, const std::string& path) {
   struct stat st = {};
   if (::fstat(empty.fd(), &st) != 0) return system_failure(path, "fstat", errno);
-  [[maybe_unused]] const int kept = ::fchown(made.fd(), st.st_uid, st.st_gid);  // only root may: else it is the creator's
+  // only root may: else it is the creator's
+  [[maybe_unused]] const int kept = ::fchown(made.fd(), st.st_uid, st.st_gid);
   if (::fchmod(made.fd(), st.st_mode & 07777) != 0) return system_failure(path, "fchmod", errno);
   return {};
 }
@@ -151,8 +156,8 @@ Result<std::string> path_to_create(const std::string& path) {
   return failure(Code::invalid, path, "a symbolic link that leads to itself", "one that leads to a file", "correct the link");
 }
 
-// Where the pool is made: `path` with `.creating`; where a name of that length is too long, a hash of
-// the name with it.
+// Where the pool is made: `path` with `.creating`; where a name of that length is too long, a hash
+// of the name with it.
 std::string working_path(const std::string& path) {
   const std::size_t name = path.rfind('/') + 1;  // 0 without a folder
   if (path.size() - name + longest_ending <= NAME_MAX) return path + ".creating";
@@ -168,7 +173,8 @@ struct Cleaner {
   bool file_made = false;
   ~Cleaner() {
     if (file_made) ::unlink(file_path->c_str());
-    ::unlink(lock_path.c_str());  // while locked: whoever opened it meanwhile finds that its name is gone, and starts over
+    // while locked: whoever opened it meanwhile finds that its name is gone, and starts over
+    ::unlink(lock_path.c_str());
   }
 };
 
@@ -273,9 +279,11 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
   if (!blank) {  // whatever lay there: no header while it is in the making, no directory, no root
     store_zeros(medium, header_a, sizeof h);
     store_zeros(medium, header_b, sizeof h);
-    if (Status s = medium.fence(); !s.ok()) return s;  // before home changes: a half-made pool must not look like the old one
+    // before home changes: a half-made pool must not look like the old one
+    if (Status s = medium.fence(); !s.ok()) return s;
     store_zeros(medium, plan.log_bytes, objects + root_chunks(who.root_bytes) * chunk_bytes);
-    medium.store(header_b, unfinished_magic, sizeof unfinished_magic);  // durable before the header's first copy, which can be torn
+    // durable before the header's first copy, which can be torn
+    medium.store(header_b, unfinished_magic, sizeof unfinished_magic);
     medium.flush(header_b, sizeof unfinished_magic);
   }
   if (Status s = allocate_frame(medium, h); !s.ok()) return s;
@@ -292,7 +300,8 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
   }
   // FEATURE-1: a program that stores without asking for blocks must not write this pool.
   if (!medium.allocated(0, plan.log_bytes + plan.home_bytes)) set_feature(h, Feature::small_logs);
-  if (Status s = medium.fence(); !s.ok()) return s;  // home before the header that says it is a pool's
+  // home before the header that says it is a pool's
+  if (Status s = medium.fence(); !s.ok()) return s;
   if (Status s = write_header(medium, h, false); !s.ok()) return s;
   // mutant: call create-flush-all
   return medium.flush_all();
@@ -339,7 +348,8 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who, const File
     bool taken = false;
     if (Status s = look_for_others(taken); !s.ok()) return s;
     if (taken) return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without must_create");
-    if (::unlink(working.c_str()) != 0 && errno != ENOENT) return system_failure(working, "unlink", errno);  // a killed creator's
+    // a killed creator's
+    if (::unlink(working.c_str()) != 0 && errno != ENOENT) return system_failure(working, "unlink", errno);
 
     medium::OpenMedium m;
     m.path = working;
@@ -356,7 +366,8 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who, const File
     if (!medium.ok()) return under_its_name(medium.status(), working, how.path);
     NewFile made;
     if (Status s = format_pool(**medium, *plan, how, who, true, made.space); !s.ok()) return under_its_name(s, working, how.path);
-    medium->reset();  // unmapped and closed: the pool is opened anew under its name, as every later opening does
+    // unmapped and closed: the pool is opened anew under its name, as every later opening does
+    medium->reset();
 
     auto lock = FileLock::acquire(working, FileLock::Mode::write, how.path);
     if (!lock.ok()) return lock.status();
@@ -373,7 +384,8 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who, const File
     }
     cleaner.file_path = &*path;
     if (Status s = sync_folder(*path); !s.ok()) {
-      if (empty != nullptr) cleaner.file_made = ::ftruncate(lock->fd(), 0) != 0;  // an empty file was there, and stays
+      // an empty file was there, and stays
+      if (empty != nullptr) cleaner.file_made = ::ftruncate(lock->fd(), 0) != 0;
       return s;
     }
     cleaner.file_made = false;
@@ -415,7 +427,8 @@ Status create_on_device(const FileLock& lock, const OpenFile& how, const Identit
   m.delays = how.delays;
   auto medium = medium::open_medium(m);
   if (!medium.ok()) return medium.status();
-  store_zeros(**medium, header_a, sizeof(Header));  // what a creation that was cut short left there, before what says that one was
+  // what a creation that was cut short left there, before what says that one was
+  store_zeros(**medium, header_a, sizeof(Header));
   if (Status s = (*medium)->fence(); !s.ok()) return s;
   medium->reset();
   m.create = true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The list of features (features.hpp) applied to a header: what it has, what this build lacks, and how that is said.
+// The list of features (features.hpp) applied to a header: what it has, what this build lacks, and
+// how that is said.
 #include "perdure/pool/features.hpp"
 
 namespace perdure::pool {
@@ -14,7 +15,8 @@ std::string_view purpose(FeatureWord word) {
 
 std::string number(unsigned bit) { return "bit " + std::to_string(bit); }
 
-// The feature with that number, if it is listed for this word: the same number in another word means something that no list has.
+// The feature with that number, if it is listed for this word: the same number in another word
+// means something that no list has.
 const FeatureInfo* listed(FeatureWord word, unsigned bit) {
   return bit < std::size(features) && features[bit].word == word ? &features[bit] : nullptr;
 }

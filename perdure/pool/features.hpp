@@ -2,15 +2,18 @@
 //
 // Features: what a pool's header says a program must know. This is the one list of them.
 //
-// Format version 4 is the last that changes by its number: whatever a pool may hold from then on is a feature, one bit in one of the
-// header's three words. A program that meets a bit that it does not know refuses to write the pool (words `write` and `read`), refuses
-// to read it (word `read`), or ignores the bit and keeps it (word `optional`). A feature's number is never used again.
+// Format version 4 is the last that changes by its number: whatever a pool may hold from then on is
+// a feature, one bit in one of the header's three words. A program that meets a bit that it does
+// not know refuses to write the pool (words `write` and `read`), refuses to read it (word `read`),
+// or ignores the bit and keeps it (word `optional`). A feature's number is never used again.
 //
-// Invariant FEATURE-1: a pool has a feature's bit durably, in both copies of its header, before anything in it needs the feature.
-// A new pool gets it by set_feature() before its header is first written; an open pool by PoolFile::require_feature().
+// Invariant FEATURE-1: a pool has a feature's bit durably, in both copies of its header, before
+// anything in it needs the feature. A new pool gets it by set_feature() before its header is first
+// written; an open pool by PoolFile::require_feature().
 //
-// To add a feature: a line in `features`, `implemented` in the commit that knows it, a row in docs/format.md, and pools of its own in
-// tests/compat. Thread safety: plain functions over their arguments.
+// To add a feature: a line in `features`, `implemented` in the commit that knows it, a row in
+// docs/format.md, and pools of its own in tests/compat. Thread safety: plain functions over their
+// arguments.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +31,13 @@ namespace perdure::pool {
 enum class FeatureWord : std::uint8_t {
   write,    ///< to change the pool
   read,     ///< to read it, and so to recover and to change it
-  optional  ///< for nothing: a program that does not know it ignores the bit, keeps it, and changes nothing that belongs to it
+  /// for nothing: a program that does not know it ignores the bit, keeps it, and changes nothing
+  /// that belongs to it
+  optional
 };
 
-/// A feature's number is its bit. Each number is used in one word only, so that the number alone names the feature.
+/// A feature's number is its bit. Each number is used in one word only, so that the number alone
+/// names the feature.
 enum class Feature : std::uint8_t {
   combined_records = 0,
   small_logs = 1,
@@ -47,15 +53,18 @@ struct FeatureInfo {
   FeatureWord word;
   std::string_view name;
   std::string_view owner;  ///< the folder whose code gives the feature its meaning
-  bool implemented;        ///< false: the number is taken, and this build refuses a pool that has it
+  /// false: the number is taken, and this build refuses a pool that has it
+  bool implemented;
   [[nodiscard]] constexpr std::uint64_t bit() const noexcept { return std::uint64_t{1} << static_cast<unsigned>(feature); }
 };
 
 /// The list, by number.
 inline constexpr FeatureInfo features[] = {
-    // Log records of the kinds `combined` and `packed` (log/record.hpp). Format version 3 was this feature.
+    // Log records of the kinds `combined` and `packed` (log/record.hpp). Format version 3 was this
+    // feature.
     {Feature::combined_records, FeatureWord::read, "combined records", "perdure/log", true},
-    // Log and directory are allocated as they are used: no byte may be stored in a range of them that is not allocated.
+    // Log and directory are allocated as they are used: no byte may be stored in a range of them
+    // that is not allocated.
     {Feature::small_logs, FeatureWord::write, "small logs", "perdure/pool", true},
     // The names of the root type's fields, beside its layout.
     {Feature::field_names, FeatureWord::optional, "field names", "perdure/api", true},
@@ -79,7 +88,8 @@ inline constexpr FeatureInfo features[] = {
   return bits;
 }
 
-/// The three words of a header, whatever its version: version 2 has no feature, version 3 has combined records.
+/// The three words of a header, whatever its version: version 2 has no feature, version 3 has
+/// combined records.
 struct FeatureWords {
   std::uint64_t write = 0, read = 0, optional = 0;
   [[nodiscard]] constexpr std::uint64_t& of(FeatureWord w) noexcept {
@@ -90,14 +100,16 @@ struct FeatureWords {
 [[nodiscard]] FeatureWords feature_words(const Header& header) noexcept;
 [[nodiscard]] bool has_feature(const Header& header, Feature feature) noexcept;
 
-/// Sets the bit in a header that is not yet written, and raises its version to 4. An open pool: PoolFile::require_feature.
+/// Sets the bit in a header that is not yet written, and raises its version to 4. An open pool:
+/// PoolFile::require_feature.
 void set_feature(Header& header, Feature feature) noexcept;
 
-/// Ok, or `incompatible`: names each feature that the pool has and this build does not know, in as far as it must for reading or, with
-/// `for_writing`, for writing.
+/// Ok, or `incompatible`: names each feature that the pool has and this build does not know, in as
+/// far as it must for reading or, with `for_writing`, for writing.
 [[nodiscard]] Status check_features(const std::string& path, const Header& header, bool for_writing);
 
-/// Every feature of the pool in words, "combined records" or "bit 17 (unknown, optional)", by number. For tools.
+/// Every feature of the pool in words, "combined records" or "bit 17 (unknown, optional)", by
+/// number. For tools.
 [[nodiscard]] std::vector<std::string> feature_names(const Header& header);
 
 namespace detail {

@@ -160,7 +160,8 @@ CopyState judge(const Header& copy, std::string* why_impossible) {
   // mutant: header-checksum
   const bool sound = header_checksum(copy) == copy.checksum;
   if (!sound) {
-    // A flip in one of the three fields that say what to make of the rest: damage, not another kind of file.
+    // A flip in one of the three fields that say what to make of the rest: damage, not another kind
+    // of file.
     Header repaired = copy;
     std::memcpy(repaired.magic, magic, sizeof magic);
     repaired.endian = endian_mark;
@@ -196,7 +197,9 @@ Result<ChosenHeader> read_header(const std::string& path, int fd) {
   std::byte page_a[sizeof(Header)], page_b[sizeof(Header)];
   std::size_t got_a = sizeof page_a, got_b = sizeof page_b;
   const bool device = S_ISCHR(st.st_mode);
-  if (device) {  // a device-dax can be mapped, not read, and in units of its alignment, 2 MiB unless made otherwise
+  if (device) {
+    // a device-dax can be mapped, not read, and in units of its alignment, 2 MiB unless made
+    // otherwise
     void* at = ::mmap(nullptr, medium::region_align, PROT_READ, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED) return system_failure(path, "mmap", errno, "expected a /dev/dax device of 2 MiB alignment");
     std::memcpy(page_a, static_cast<std::byte*>(at) + header_a, sizeof page_a);
@@ -252,7 +255,8 @@ Status check_identity(const std::string& path, const Header& h, const Identity& 
   if (!who.layout_any) {
     const std::uint64_t fingerprint = base::hash_bytes(who.layout.data(), who.layout.size(), 0);
     if (h.fingerprint != fingerprint || h.root_bytes != who.root_bytes) return other_layout(path, h, who.layout);
-    // A pool without names, or a program without (another compiler, a root type that states its layout): the layout alone counts.
+    // A pool without names, or a program without (another compiler, a root type that states its
+    // layout): the layout alone counts.
     if (h.field_names_bytes != 0 && !who.field_names.empty() && !who.renamed_fields && !has_field_names(h, who.field_names))
       return other_names(path, h, who.field_names);
   }

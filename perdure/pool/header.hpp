@@ -2,9 +2,10 @@
 //
 // The pool's header: reading its two copies, judging them, choosing one, writing both.
 //
-// Everything here is a plain function. Reading never writes; each way in which a file can fail to be a usable pool has a reason of its
-// own: not a pool, newer version, other endianness, cut short, both copies damaged, other engine, other layout. Crash invariant F1
-// (format.hpp) is kept by write_header. Thread safety: none needed.
+// Everything here is a plain function. Reading never writes; each way in which a file can fail to
+// be a usable pool has a reason of its own: not a pool, newer version, other endianness, cut short,
+// both copies damaged, other engine, other layout. Crash invariant F1 (format.hpp) is kept by
+// write_header. Thread safety: none needed.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +38,8 @@ enum class CopyState : std::uint8_t {
 struct ChosenHeader {
   Header header{};
   CopyState copy_a = CopyState::missing, copy_b = CopyState::missing;
-  bool write_b_first = false;  ///< F1: copy A is the newest whole one, so the next write begins with B
+  /// F1: copy A is the newest whole one, so the next write begins with B
+  bool write_b_first = false;
 };
 
 /// Chooses between the copies found at header_a and header_b (`null`: the file ends before it).
@@ -51,10 +53,12 @@ Result<ChosenHeader> read_header(const medium::Medium& medium);
 
 /// The feature field names: do the pool's fields have these names?
 [[nodiscard]] bool has_field_names(const Header& header, std::string_view names) noexcept;
-/// Gives a header these names and the feature's bit, in one: write_header writes both at once. REQUIRES: names is not empty.
+/// Gives a header these names and the feature's bit, in one: write_header writes both at once.
+/// REQUIRES: names is not empty.
 void set_field_names(Header& header, std::string_view names) noexcept;
 
-/// Is it a pool of this engine and root type? `incompatible` names the first difference in the layout, or both lists of field names.
+/// Is it a pool of this engine and root type? `incompatible` names the first difference in the
+/// layout, or both lists of field names.
 Status check_identity(const std::string& path, const Header& header, const Identity& who);
 
 /// F1: raises the sequence, seals, and writes one copy, fence, the other, fence.

@@ -14,12 +14,14 @@ namespace {
 
 std::string number(std::uint64_t n) { return std::to_string(n); }
 
-// Blocks fetched at a time: 16 KiB of them, 1 to 64. What a thread keeps is lost to the others: at most twice that.
+// Blocks fetched at a time: 16 KiB of them, 1 to 64. What a thread keeps is lost to the others: at
+// most twice that.
 constexpr std::uint32_t batch_of(std::uint32_t cls) noexcept {
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>((16 << 10) / class_bytes(cls), 1, 64));
 }
 
-// Blocks of this size and more may be served by whole chunks where no span of theirs can be had: in small pools, and in full ones.
+// Blocks of this size and more may be served by whole chunks where no span of theirs can be had: in
+// small pools, and in full ones.
 constexpr std::uint64_t may_be_chunk = 8 << 10;
 
 // Bitmaps that are looked at before other threads may have the mutex: up to 512 lines of memory.
@@ -46,7 +48,8 @@ struct Heap::Impl {
   PoolFile& pool;
   mutable std::mutex mutex;
   Central central;
-  const std::uint64_t max_home, root;  // the header's, which never change (other fields of it do, under a lock that we don't take)
+  // the header's, which never change (other fields of it do, under a lock that we don't take)
+  const std::uint64_t max_home, root;
   const bool used_is_exact;            // or a hint (heap_used in the header)
   const std::uint64_t used_at_opening;
   std::atomic<std::int64_t> used_apart{0};  // noted where there was no memory for a row
@@ -94,7 +97,8 @@ void Heap::note_slow(std::int64_t bytes) noexcept {
 std::uint64_t Heap::used_bytes() const noexcept {
   auto sum = static_cast<std::int64_t>(impl_->used_at_opening) + impl_->used_apart.load(std::memory_order_relaxed);
   for (int i = 0; i < base::slot_count; ++i)
-    if (const Row* row = rows_[static_cast<std::size_t>(i)].load(std::memory_order_acquire))  // pairs with make_row
+    // pairs with make_row
+    if (const Row* row = rows_[static_cast<std::size_t>(i)].load(std::memory_order_acquire))
       sum += row->used.load(std::memory_order_relaxed);
   return sum > 0 ? static_cast<std::uint64_t>(sum) : 0;  // a hint can be wrong, but not negative
 }
@@ -104,7 +108,7 @@ Heap::Looked Heap::looked() const {
   return {impl_->central.words_looked_at(), impl_->central.spans_looked_at(), impl_->central.bitmaps_looked_at()};
 }
 
-// --- reserve ----------------------------------------------------------------------------------------------------------------------
+// --- reserve -------------------------------------------------------------------------------------
 
 Result<HeapOp> Heap::reserve_slow(std::uint64_t bytes) {
   Impl& heap = *impl_;
@@ -191,9 +195,9 @@ bool Heap::find_more(Search& search, std::unique_lock<std::mutex>& lock, std::ui
 }
 
 // Looks at some spans of earlier sessions; false when there are none left. After each step others
-// may have the mutex: they need not wait until all of a large pool has been looked at. They may have
-// grown the pool or given blocks back, so that the caller must see what there is now, whether this
-// step found an empty span or not.
+// may have the mutex: they need not wait until all of a large pool has been looked at. They may
+// have grown the pool or given blocks back, so that the caller must see what there is now, whether
+// this step found an empty span or not.
 bool Heap::look(std::unique_lock<std::mutex>& lock) {
   if (impl_->central.look_for_empty(look_step, impl_->pool.home_bytes()) == 0) return false;
   lock.unlock();
@@ -209,7 +213,7 @@ bool Heap::grows_without_a_search() const noexcept {
   return impl_->used_is_exact && home < impl_->max_home && used_bytes() > objects / 2;
 }
 
-// --- giving back ------------------------------------------------------------------------------------------------------------------
+// --- giving back ---------------------------------------------------------------------------------
 
 void Heap::give_back(std::uint64_t offset, std::uint32_t cls) noexcept {
   Row* const row = make_row();
@@ -236,7 +240,8 @@ void Heap::release(const HeapOp& op) noexcept {
   }
   if (op.set) return give_back(op.offset, op.cls);
   if (Span* const span = impl_->central.span_at(op.offset / chunk_bytes)) {
-    std::uint8_t state = Span::freeing;  // a block that the same transaction reserved was never marked
+    // a block that the same transaction reserved was never marked
+    std::uint8_t state = Span::freeing;
     span->state[block_index(span->info(), op.offset - span->offset())].compare_exchange_strong(state, Span::taken,
                                                                                                std::memory_order_relaxed);
   }
@@ -253,7 +258,7 @@ void Heap::reusable(const HeapOp& op) noexcept {
   give_back(op.offset, op.cls);
 }
 
-// --- looking up -------------------------------------------------------------------------------------------------------------------
+// --- looking up ----------------------------------------------------------------------------------
 
 Result<HeapOp> Heap::Impl::find(std::uint64_t offset) const {
   const std::uint64_t home = pool.home_bytes(), chunk = offset / chunk_bytes;
@@ -299,12 +304,14 @@ Result<HeapOp> Heap::prepare_free(std::uint64_t offset) {
     // its bitmap is somebody's data.
     if (span == nullptr) return heap.invalid(offset, "no block of a span that is in use (if it should be one, run `perdure check`)");
   }
-  // A doomed transaction comes here with a block that others have freed: its span may be gone, and the object be another span's by now.
+  // A doomed transaction comes here with a block that others have freed: its span may be gone, and
+  // the object be another span's by now.
   if (span->cls != op->cls) return heap.invalid(offset, "that block is free");
   const std::uint32_t index = block_index(span->info(), offset - span->offset());
   if (index >= span->info().blocks) return heap.invalid(offset, "that block is free");
   std::uint8_t state = Span::taken;
-  // acquire pairs with the release in reusable(): if the block was freed since find(), the bit below is seen clear
+  // acquire pairs with the release in reusable(): if the block was freed since find(), the bit
+  // below is seen clear
   if (!span->state[index].compare_exchange_strong(state, Span::freeing, std::memory_order_acq_rel, std::memory_order_acquire))
     return state == Span::freeing ? heap.being_freed(offset) : heap.invalid(offset, "that block is free");
   if (__builtin_expect(heap.central.span_at(chunk) != span || !heap.central.bit(span->offset(), index), 0)) {

@@ -16,8 +16,8 @@ DirectoryLock& directory_lock() {
   static DirectoryLock* const one = new DirectoryLock;
   return *one;
 }
-// A child has no pool open, so nothing that the mutex guards. It is not held over fork(): the thread
-// that has it may wait for a transaction that forks.
+// A child has no pool open, so nothing that the mutex guards. It is not held over fork(): the
+// thread that has it may wait for a transaction that forks.
 const int anew = base::anew_in_child<directory_lock>();
 
 bool heads(ChunkWord word) { return word.kind() == ChunkWord::small || word.kind() == ChunkWord::large; }
@@ -35,7 +35,8 @@ void dissolve(HeapTarget& target, std::uint64_t head, std::uint64_t from, std::u
 // Dissolves every structure that lies partly in [chunk, end), as far as it lies outside.
 void clear_overlaps(HeapTarget& target, std::uint64_t chunk, std::uint64_t end, std::uint64_t chunks) {
   const ChunkWord first = load_word(target, chunk);
-  if (first.kind() == ChunkWord::rest && first.count() <= chunk) {  // the tail of something that begins before
+  if (first.kind() == ChunkWord::rest && first.count() <= chunk) {
+    // the tail of something that begins before
     const std::uint64_t before = chunk - first.count();
     const ChunkWord word = load_word(target, before);
     if (heads(word) && before + word.count() > chunk) dissolve(target, before, chunk, end, chunks);
@@ -51,7 +52,8 @@ bool covers(const HeapTarget& target, std::uint64_t head, std::uint64_t chunk) {
   return heads(word) && head + word.count() > chunk;
 }
 
-// Replay only: frees what torn lines still show, around [chunk, end), of spans without blocks that gave way to what lies there now.
+// Replay only: frees what torn lines still show, around [chunk, end), of spans without blocks that
+// gave way to what lies there now.
 void clear_debris(HeapTarget& target, std::uint64_t chunk, std::uint64_t end, std::uint64_t first, std::uint64_t chunks) {
   constexpr std::uint64_t longest = classes[small_classes - 1].chunks;
   const std::uint64_t from = chunk > first + longest ? chunk - longest : first, to = std::min(end + longest, chunks);
@@ -83,14 +85,17 @@ std::unique_lock<std::mutex> lock_directory(const HeapTarget& target) {
 void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls, std::uint64_t max_home_bytes) {
   const ClassInfo& info = classes[cls];
   const std::uint64_t chunks = max_home_bytes / chunk_bytes, end = std::min(chunk + info.chunks, chunks);
-  if (!target.replay() && load_word(target, chunk) == span_word(cls)) return;  // another thread has made it meanwhile
+  // another thread has made it meanwhile
+  if (!target.replay() && load_word(target, chunk) == span_word(cls)) return;
   clear_overlaps(target, chunk, end, chunks);
-  // A head that is right stands over a bitmap that is right (H4): only its rest was torn off, by a crash between directory lines.
+  // A head that is right stands over a bitmap that is right (H4): only its rest was torn off, by a
+  // crash between directory lines.
   // mutant: span-word-differs
   if (load_word(target, chunk) != span_word(cls)) {
     for (std::uint64_t at = 0; at < info.first; at += 8) target.store(chunk * chunk_bytes + at, 0);
     // mutant: span-bitmap-fence
-    target.fence(chunk * chunk_bytes, info.first);  // H4: the zeroed bitmap before the word that names its span
+    // H4: the zeroed bitmap before the word that names its span
+    target.fence(chunk * chunk_bytes, info.first);
   }
   store_words(target, chunk, end, span_word(cls));
   if (target.replay()) clear_debris(target, chunk, end, first_chunk(max_home_bytes), chunks);
@@ -98,7 +103,8 @@ void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls, std::
 
 void set_free(HeapTarget& target, std::uint64_t chunk, std::uint64_t count, std::uint64_t max_home_bytes) {
   const std::uint64_t chunks = max_home_bytes / chunk_bytes, end = std::min(chunk + count, chunks);
-  for (std::uint64_t c = chunk; c < end; ++c)  // a newer structure that also lies beside is made again, whole, by its own ops
+  // a newer structure that also lies beside is made again, whole, by its own ops
+  for (std::uint64_t c = chunk; c < end; ++c)
     if (target.load(directory_word(c)) != 0) target.store(directory_word(c), 0);
 }
 
@@ -125,7 +131,8 @@ void StagedTarget::write() {
     if (home_.load(offset) != value) home_.store(offset, value);
   };
   const auto in_directory = [this](std::uint64_t offset) { return offset < directory_end_; };
-  const auto in_bitmap = [this](std::uint64_t offset) {  // of the span that is there in the end; behind it lie blocks
+  const auto in_bitmap = [this](std::uint64_t offset) {
+    // of the span that is there in the end; behind it lie blocks
     const ChunkWord word{load(directory_word(offset / chunk_bytes))};
     return word.kind() == ChunkWord::small && word.size_class() < small_classes && offset % chunk_bytes < classes[word.size_class()].first;
   };
@@ -134,7 +141,8 @@ void StagedTarget::write() {
     if (!in_directory(offset) && in_bitmap(offset)) put(offset, value);
   const std::uint64_t end = std::max(directory_end_, words_.empty() ? 0 : words_.rbegin()->first + 8);
   // mutant: staged-bitmaps-fence
-  home_.fence(directory_end_, end - directory_end_);  // H4: bitmaps before the words that name their spans
+  // H4: bitmaps before the words that name their spans
+  home_.fence(directory_end_, end - directory_end_);
   for (const auto& [offset, value] : words_)
     if (in_directory(offset)) put(offset, value);
 }

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Applying a heap op to words of home, wherever they are: the view, home through a medium, an image in a test.
+// Applying a heap op to words of home, wherever they are: the view, home through a medium, an image
+// in a test.
 //
-// A small op is one load (the directory word of its span: already what the op says?) and one set or clear of a bit. When the word
-// differs, a set makes the span first: its bitmap zero, a fence, then its directory words. Whatever structure lay over those chunks is
-// dissolved, its other chunks set free, so that the directory never shows two structures in one place.
-// Replay: home may be newer than the op, or newer in parts, and what an older structure held is stored again before it is freed again. So
-// every op enforces its own time's state of the directory. A clear whose span has become something else sets those chunks free; the
-// later ops that made the something (ids are higher, H2; all are replayed) make it again, with a bitmap of zeros. A set also clears
-// away what a torn directory still has of a span that had no blocks left and gave way to this one: nothing else in the log tells of its end.
-// Thread safety: ops on different blocks may be applied to one target from several threads at once, if its words are atomic; making
-// and dissolving is serialized here.
+// A small op is one load (the directory word of its span: already what the op says?) and one set or
+// clear of a bit. When the word differs, a set makes the span first: its bitmap zero, a fence, then
+// its directory words. Whatever structure lay over those chunks is dissolved, its other chunks set
+// free, so that the directory never shows two structures in one place.
+// Replay: home may be newer than the op, or newer in parts, and what an older structure held is
+// stored again before it is freed again. So every op enforces its own time's state of the
+// directory. A clear whose span has become something else sets those chunks free; the later ops
+// that made the something (ids are higher, H2; all are replayed) make it again, with a bitmap of
+// zeros. A set also clears away what a torn directory still has of a span that had no blocks left
+// and gave way to this one: nothing else in the log tells of its end.
+// Thread safety: ops on different blocks may be applied to one target from several threads at once,
+// if its words are atomic; making and dissolving is serialized here.
 #pragma once
 
 #include <atomic>
@@ -25,7 +29,8 @@
 namespace perdure::pool {
 
 namespace detail {
-/// Serializes what changes directory words in targets of several threads; one for the process: it is rare.
+/// Serializes what changes directory words in targets of several threads; one for the process: it
+/// is rare.
 std::unique_lock<std::mutex> lock_directory(const HeapTarget& target);
 /// Slow paths, locked.
 void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls, std::uint64_t max_home_bytes);
@@ -70,7 +75,8 @@ void apply_op(Target& target, const HeapOp& op, std::uint64_t max_home_bytes) {
 class MemoryTarget final : public HeapTarget {
  public:
   explicit MemoryTarget(std::byte* home, bool replay = false) noexcept : home_(home), replay_(replay) {}
-  // acquire pairs with the release in store(): who sees a span's directory word sees its zeroed bitmap
+  // acquire pairs with the release in store(): who sees a span's directory word sees its zeroed
+  // bitmap
   [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override { return at(offset).load(std::memory_order_acquire); }
   void store(std::uint64_t offset, std::uint64_t value) override { at(offset).store(value, std::memory_order_release); }
   void set_bits(std::uint64_t offset, std::uint64_t mask) override { at(offset).fetch_or(mask, std::memory_order_relaxed); }
@@ -85,8 +91,9 @@ class MemoryTarget final : public HeapTarget {
   bool replay_;
 };
 
-/// What replayed ops make of home's directory and bitmaps, in DRAM, and of these only the end: for recovery where home holds data that no
-/// log will store again (undo). An op that home is newer than may make a span where data lies by now; its bitmap of zeros must not reach it.
+/// What replayed ops make of home's directory and bitmaps, in DRAM, and of these only the end: for
+/// recovery where home holds data that no log will store again (undo). An op that home is newer
+/// than may make a span where data lies by now; its bitmap of zeros must not reach it.
 class StagedTarget final : public HeapTarget {
  public:
   StagedTarget(HeapTarget& home, std::uint64_t max_home_bytes) noexcept
@@ -99,7 +106,8 @@ class StagedTarget final : public HeapTarget {
   void set_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) | mask); }
   void clear_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) & ~mask); }
   [[nodiscard]] bool replay() const noexcept override { return true; }
-  /// Stores to home what differs there: bitmaps of chunks that are spans in the end, a fence (H4), the directory. The caller fences.
+  /// Stores to home what differs there: bitmaps of chunks that are spans in the end, a fence (H4),
+  /// the directory. The caller fences.
   void write();
 
  private:

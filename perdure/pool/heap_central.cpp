@@ -8,9 +8,10 @@
 
 namespace perdure::pool {
 
-// --- runs -------------------------------------------------------------------------------------------------------------------------
+// --- runs ----------------------------------------------------------------------------------------
 
-// Commits and rollbacks give runs back and must not fail: without memory to note it, a run stays out of use until the next opening.
+// Commits and rollbacks give runs back and must not fail: without memory to note it, a run stays
+// out of use until the next opening.
 void ChunkRuns::insert(std::uint64_t chunk, std::uint64_t count) noexcept {
   try {
     const auto run = by_start_.emplace(chunk, count).first;
@@ -52,7 +53,8 @@ std::uint64_t ChunkRuns::take(std::uint64_t count, std::uint64_t align, std::uin
     const auto [length, start] = *fit;
     const std::uint64_t at = origin + (start - origin + align - 1) / align * align;
     if (at + count > start + length) continue;
-    if (Status s = allocate(at, count); !s.ok()) {  // what is allocated already is not asked for: another run may be
+    if (Status s = allocate(at, count); !s.ok()) {
+      // what is allocated already is not asked for: another run may be
       refused = std::move(s);
       continue;
     }
@@ -65,7 +67,7 @@ std::uint64_t ChunkRuns::take(std::uint64_t count, std::uint64_t align, std::uin
   return 0;
 }
 
-// --- spans ------------------------------------------------------------------------------------------------------------------------
+// --- spans ---------------------------------------------------------------------------------------
 
 Central::Central(std::byte* view, std::uint64_t max_home_bytes, ChunkRuns::Allocate allocate)
     : view_(view),
@@ -75,7 +77,8 @@ Central::Central(std::byte* view, std::uint64_t max_home_bytes, ChunkRuns::Alloc
       allocate_(std::move(allocate)) {
   void* table = ::mmap(nullptr, chunks_ * sizeof *table_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (table == MAP_FAILED) throw std::bad_alloc();
-  table_ = static_cast<std::atomic<std::uintptr_t>*>(table);  // zero bytes are null atomics on every platform we know
+  // zero bytes are null atomics on every platform we know
+  table_ = static_cast<std::atomic<std::uintptr_t>*>(table);
 }
 
 Central::~Central() { ::munmap(static_cast<void*>(table_), chunks_ * sizeof *table_); }
@@ -101,7 +104,8 @@ void Central::unlist(Span& span) noexcept {
   span.listed = false;
 }
 
-// A Span object for a span of the class at `chunk`, not listed, and not in the table: prepare_free looks there without the mutex, and must find states.
+// A Span object for a span of the class at `chunk`, not listed, and not in the table: prepare_free
+// looks there without the mutex, and must find states.
 Span* Central::make_span(std::uint32_t cls, std::uint64_t chunk) {
   Class& c = classes_[cls];
   Span* span = nullptr;
@@ -216,8 +220,10 @@ bool Central::look_further(std::uint64_t home_bytes) {
     run = 0;
   };
   while (cursor_ < stop) {
-    const std::uintptr_t known = table_[cursor_].load(std::memory_order_relaxed);  // written under the mutex, as we are
-    if (known != 0) {                                                              // came to be known before the cursor: by a free
+    // written under the mutex, as we are
+    const std::uintptr_t known = table_[cursor_].load(std::memory_order_relaxed);
+    if (known != 0) {
+      // came to be known before the cursor: by a free
       end_run(cursor_);
       if (known % 8 == 0) {
         const Span& span = *reinterpret_cast<const Span*>(known);
@@ -237,7 +243,8 @@ bool Central::look_further(std::uint64_t home_bytes) {
     end_run(cursor_);
     if (w.kind() == ChunkWord::small && w.size_class() < small_classes) classes_[w.size_class()].unopened.push_back(cursor_);
     const bool head = w.kind() == ChunkWord::small || w.kind() == ChunkWord::large;
-    cursor_ += head ? std::clamp<std::uint64_t>(w.count(), 1, end - cursor_) : 1;  // what is neither is damage: left alone
+    // what is neither is damage: left alone
+    cursor_ += head ? std::clamp<std::uint64_t>(w.count(), 1, end - cursor_) : 1;
   }
   end_run(cursor_);
   return true;
@@ -252,7 +259,8 @@ Span* Central::usable_span(std::uint32_t cls, std::uint64_t home_bytes) {
       const std::uint64_t head = c.unopened.back();
       c.unopened.pop_back();
       c.looked_at = std::min(c.looked_at, c.unopened.size());
-      if (table_[head].load(std::memory_order_relaxed) != 0) continue;  // opened by a free meanwhile (and full again, or listed)
+      // opened by a free meanwhile (and full again, or listed)
+      if (table_[head].load(std::memory_order_relaxed) != 0) continue;
       // a full one stays closed: no memory for it until something in it is freed
       if (any_block(head, classes[cls], false)) (void)open_span(head, home_bytes);
       if (c.listed != nullptr) return c.listed;
@@ -294,7 +302,8 @@ std::uint32_t Central::take_blocks(std::uint32_t cls, std::uint32_t want, std::u
 std::uint64_t Central::take_chunks(std::uint64_t count, std::uint64_t home_bytes) {
   for (;;) {
     if (const std::uint64_t chunk = runs_.take(count, 1, 0, allocate_, refused_); chunk != 0) {
-      table_[chunk].store(count << 3 | large_taken, std::memory_order_release);  // pairs with span_at
+      // pairs with span_at
+      table_[chunk].store(count << 3 | large_taken, std::memory_order_release);
       return chunk;
     }
     if (!look_further(home_bytes)) return 0;
@@ -310,12 +319,14 @@ void Central::give_block(std::uint64_t offset) {
   ++span->free;
   if (!span->listed) list(*span);
   if (span->free != span->info().blocks) return;
-  // One empty span a class is kept: making and dropping one at every other transaction would cost a bitmap each time.
+  // One empty span a class is kept: making and dropping one at every other transaction would cost a
+  // bitmap each time.
   if (classes_[span->cls].empty++ > 0) retire(*span);
 }
 
 void Central::give_chunks(std::uint64_t chunk, std::uint64_t count) {
-  for (std::uint64_t c = chunk; c < chunk + count; ++c) table_[c].store(known_free, std::memory_order_release);  // pairs with span_at
+  // pairs with span_at
+  for (std::uint64_t c = chunk; c < chunk + count; ++c) table_[c].store(known_free, std::memory_order_release);
   runs_.add(chunk, count);
 }
 
@@ -323,7 +334,8 @@ bool Central::mark_large(std::uint64_t chunk, std::uint64_t count, bool freeing)
   const std::uintptr_t now = table_[chunk].load(std::memory_order_relaxed);
   // 0: an object of an earlier session, of which nothing is known yet.
   if (now % 8 != (freeing ? large_taken : large_freeing) && !(freeing && now == 0)) return false;
-  table_[chunk].store(count << 3 | (freeing ? large_freeing : large_taken), std::memory_order_release);  // pairs with span_at
+  // pairs with span_at
+  table_[chunk].store(count << 3 | (freeing ? large_freeing : large_taken), std::memory_order_release);
   return true;
 }
 

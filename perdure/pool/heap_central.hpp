@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Central: the part of the heap that threads share: which chunks are free, which spans have free blocks. All volatile, learnt from the
-// view as it is needed: the directory is read in steps by a cursor, a span's bitmap when the span is first used (H3).
+// Central: the part of the heap that threads share: which chunks are free, which spans have free
+// blocks. All volatile, learnt from the view as it is needed: the directory is read in steps by a
+// cursor, a span's bitmap when the span is first used (H3).
 //
-// What is known of a chunk is in table_ (an entry a chunk, address space until touched): nothing, "free", a Span, or a large object.
-// Blocks in threads' caches and in transactions count as taken here.
+// What is known of a chunk is in table_ (an entry a chunk, address space until touched): nothing,
+// "free", a Span, or a large object. Blocks in threads' caches and in transactions count as taken
+// here.
 //
 // A span of an earlier session that nothing has been allocated from or freed in since the opening
 // is *unopened*: no transaction has a block of it in hand, and no log has an op on it, for both
@@ -12,7 +14,8 @@
 // is unopened: its chunks may serve any class (look_for_empty). It keeps its directory words, as a
 // span that was emptied in this session does; whoever makes something else there dissolves it
 // (heap_apply.hpp).
-// Thread safety: under the Heap's mutex, but span_at() and what it returns: spans live as long as the heap, and are used again.
+// Thread safety: under the Heap's mutex, but span_at() and what it returns: spans live as long as
+// the heap, and are used again.
 #pragma once
 
 #include <atomic>
@@ -36,8 +39,9 @@ class ChunkRuns {
  public:
   using Allocate = std::function<Status(std::uint64_t chunk, std::uint64_t count)>;
   void add(std::uint64_t chunk, std::uint64_t count);
-  /// The start of `count` free chunks at a multiple of `align` (from `origin`), best fit, now taken; 0 when there are none. They are allocated
-  /// (ALLOC-1): chunks for which `allocate` is refused stay free, and others are tried. `refused` is the last refusal, where all were.
+  /// The start of `count` free chunks at a multiple of `align` (from `origin`), best fit, now
+  /// taken; 0 when there are none. They are allocated (ALLOC-1): chunks for which `allocate` is
+  /// refused stay free, and others are tried. `refused` is the last refusal, where all were.
   std::uint64_t take(std::uint64_t count, std::uint64_t align, std::uint64_t origin, const Allocate& allocate, Status& refused);
   [[nodiscard]] std::uint64_t chunks() const noexcept { return chunks_; }
   [[nodiscard]] std::uint64_t longest() const noexcept { return by_length_.empty() ? 0 : by_length_.rbegin()->first; }
@@ -55,13 +59,15 @@ class ChunkRuns {
 struct Span {
   enum State : std::uint8_t { available = 0, taken = 1, freeing = 2 };
 
-  std::atomic<std::uint64_t> chunk{0};  ///< its first; changes under the mutex, while nobody but a doomed transaction looks
+  /// its first; changes under the mutex, while nobody but a doomed transaction looks
+  std::atomic<std::uint64_t> chunk{0};
   std::uint32_t cls = 0;
   std::uint32_t free = 0;  ///< blocks available here
   std::uint32_t hint = 0;  ///< no block below it is available
   bool listed = false;     ///< in its class's list of spans with available blocks
   Span *before = nullptr, *after = nullptr;
-  /// One byte a block. available: only under the mutex. taken <-> freeing: by the thread that frees the block.
+  /// One byte a block. available: only under the mutex. taken <-> freeing: by the thread that frees
+  /// the block.
   std::unique_ptr<std::atomic<std::uint8_t>[]> state;
 
   [[nodiscard]] const ClassInfo& info() const noexcept { return classes[cls]; }
@@ -74,7 +80,8 @@ class Central {
   Central(std::byte* view, std::uint64_t max_home_bytes, ChunkRuns::Allocate allocate);
   ~Central();
 
-  /// Up to `want` blocks of a class, lowest address last; fewer, or none, when the chunks known and not yet looked at have no more.
+  /// Up to `want` blocks of a class, lowest address last; fewer, or none, when the chunks known and
+  /// not yet looked at have no more.
   std::uint32_t take_blocks(std::uint32_t cls, std::uint32_t want, std::uint64_t* to, std::uint64_t home_bytes);
   /// The first of `count` chunks in a row, or 0.
   std::uint64_t take_chunks(std::uint64_t count, std::uint64_t home_bytes);
@@ -89,7 +96,8 @@ class Central {
 
   /// The span that a chunk belongs to, null when it is not known as one. Any thread, no lock.
   [[nodiscard]] Span* span_at(std::uint64_t chunk) const noexcept {
-    const std::uintptr_t e = table_[chunk].load(std::memory_order_acquire);  // pairs with the release in enter(): the span is complete
+    // pairs with the release in enter(): the span is complete
+    const std::uintptr_t e = table_[chunk].load(std::memory_order_acquire);
     return e != 0 && e % 8 == 0 ? reinterpret_cast<Span*>(e) : nullptr;
   }
   /// Why free chunks could not be had since the last call: the disk is full. Ok: there were none.
@@ -118,14 +126,16 @@ class Central {
   [[nodiscard]] std::uint64_t bitmaps_looked_at() const noexcept { return bitmaps_; }
 
  private:
-  // table_ entries that are no Span: what it is in the low three bits, a large object's chunks above
+  // table_ entries that are no Span: what it is in the low three bits, a large object's chunks
+  // above
   enum Tag : std::uintptr_t { known_free = 1, large_taken = 3, large_freeing = 5 };
   struct Class {
     Span* listed = nullptr;               // spans with available blocks
     std::uint32_t empty = 0;              // of those, spans without a block in use
     std::vector<std::uint64_t> unopened;  // first chunks of spans that the cursor has seen
     std::size_t looked_at = 0;            // of those, at the front, with blocks (look_for_empty)
-    std::vector<Span*> retired;           // to be used again; there is room for every span of the class
+    // to be used again; there is room for every span of the class
+    std::vector<Span*> retired;
     std::size_t made = 0;
   };
 

@@ -44,11 +44,13 @@ struct Registry {
   std::uint64_t last_id = 0;
 };
 Registry& registry() {
-  static Registry* const r = new Registry;  // never destroyed: a pool may be closed by a static's destructor
+  // never destroyed: a pool may be closed by a static's destructor
+  static Registry* const r = new Registry;
   return *r;
 }
 
-// Held over fork(): the child sees a whole registry, and no descriptor that is open but not yet in it.
+// Held over fork(): the child sees a whole registry, and no descriptor that is open but not yet in
+// it.
 const int held = base::hold_over_fork<registry>();
 void empty_in_child() {  // the child has one thread: no lock is needed
   Registry& r = registry();
@@ -63,7 +65,8 @@ struct CloseFolder {
 };
 using Folder = std::unique_ptr<DIR, CloseFolder>;
 
-// "process 4711 (loader)" for every other process that has the file open, as far as /proc shows it to us.
+// "process 4711 (loader)" for every other process that has the file open, as far as /proc shows it
+// to us.
 std::string who_has(const Identity& file) {
   std::string found;
   const Folder proc(base::open_folder("/proc"));
@@ -123,7 +126,8 @@ Result<FileLock> FileLock::acquire(const std::string& path, Mode mode, const std
   Registry& r = registry();
   const std::lock_guard guard(r.mutex);
   Entry entry{r.last_id + 1, {}, -1, shown};
-  r.open.reserve(r.open.size() + 1);  // from here on nothing is allocated: nothing throws while the file is open and the guard is held
+  // from here on nothing is allocated: nothing throws while the file is open and the guard is held
+  r.open.reserve(r.open.size() + 1);
   const int flags = mode == Mode::read ? O_RDONLY | O_NONBLOCK : (mode == Mode::create ? O_RDWR | O_CREAT : O_RDWR);
   const int fd = base::open_file(path.c_str(), flags | O_NOCTTY, 0666);
   if (fd < 0) return open_failure(shown, mode, errno);
@@ -190,8 +194,8 @@ void FileLock::release() noexcept {
   const std::lock_guard guard(r.mutex);
   for (auto e = r.open.begin(); e != r.open.end(); ++e) {
     if (e->id != id_) continue;
-    // The kernel drops the lock with the last descriptor of its open file. A child that has just been
-    // forked, by another library perhaps, still has one: the lock is given up before.
+    // The kernel drops the lock with the last descriptor of its open file. A child that has just
+    // been forked, by another library perhaps, still has one: the lock is given up before.
     struct flock none = {};
     none.l_type = F_UNLCK;
     none.l_whence = SEEK_SET;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Opening: lock, header, medium, in this order, each step refusing what it can't go on with. See pool_file.hpp; what comes after is
-// session.cpp's.
+// Opening: lock, header, medium, in this order, each step refusing what it can't go on with. See
+// pool_file.hpp; what comes after is session.cpp's.
 #include "perdure/pool/pool_file.hpp"
 
 #include <sys/stat.h>
@@ -95,7 +95,8 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Iden
   if (Status s = check_identity(how.path, pool->header_, who); !s.ok()) return s;
   if (how.read_only && pool->header_.clean != 1) return needs_recovery(how.path);
   if (!how.read_only && !pool->created_ &&
-      pool->header_.epoch == 0)  // never opened since: its creator may have been killed before the name was durable
+      // never opened since: its creator may have been killed before the name was durable
+      pool->header_.epoch == 0)
     if (Status s = sync_folder(how.path); !s.ok()) return s;
 
   medium::OpenMedium m;
@@ -107,7 +108,8 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Iden
   m.home_bytes = pool->header_.home_bytes;
   m.max_home_bytes = pool->header_.max_home_bytes;
   m.delays = how.delays;
-  if (pool->header_.clean == 1) m.load_bytes = first_ring;  // the rings hold nothing: the next session's seeds match none of it
+  // the rings hold nothing: the next session's seeds match none of it
+  if (pool->header_.clean == 1) m.load_bytes = first_ring;
   auto medium = medium::open_medium(m);
   if (!medium.ok()) return medium.status();
   bool is_it = false;
@@ -145,18 +147,20 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open_on(std::unique_ptr<medium::Medi
 }
 
 Result<std::unique_ptr<PoolFile>> PoolFile::finish_open(std::unique_ptr<PoolFile> pool, const Identity& who) {
-  pool->home_bytes_.store(pool->header_.home_bytes, std::memory_order_relaxed);  // nobody else sees this object yet
+  // nobody else sees this object yet
+  pool->home_bytes_.store(pool->header_.home_bytes, std::memory_order_relaxed);
   if (pool->space_) note_view(pool->path_, pool->space_.base(), pool->header_.max_home_bytes);
   if (!who.layout_any) {
     pool->field_names_ = who.field_names;
     if (Status s = pool->reserve_view(); !s.ok()) return s;
   }
-  // ALLOC-1: before anything is stored. A file that was copied without its holes may lack blocks where it says that it has data.
+  // ALLOC-1: before anything is stored. A file that was copied without its holes may lack blocks
+  // where it says that it has data.
   if (!pool->read_only_)
     if (Status s = allocate_used(*pool->medium_, pool->header_); !s.ok()) return s;
   if (!pool->read_only_ && !pool->created_) {  // who has just made it has fenced it
-    // F3: the copy that was read is durable before the other is written: a process that was killed may have left it visible only, and a
-    // power cut could then tear both.
+    // F3: the copy that was read is durable before the other is written: a process that was killed
+    // may have left it visible only, and a power cut could then tear both.
     pool->medium_->flush(pool->write_b_first_ ? header_a : header_b, sizeof(Header));
     if (Status s = pool->medium_->fence(); !s.ok()) return s;
   }

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// PoolFile: one open pool: its lock, medium, header, view and heap. Engines run on it; it knows no transactions.
+// PoolFile: one open pool: its lock, medium, header, view and heap. Engines run on it; it knows no
+// transactions.
 //
-// Opening is in steps, so that a pool that is foreign, newer, truncated, of another layout or engine, or in use, is refused before a
-// byte is written (law L10): open() locks, maps the medium and checks the header; the engine then recovers (plain functions of the
-// medium); start_session() raises the epoch (F2) and maps the view.
-// A pool is created under another name and gets its own by rename, when it is whole and durable: a creator killed at any instant leaves
-// no pool or a whole one (and PATH.creating, PATH.creating.pool, which the next creator takes over).
+// Opening is in steps, so that a pool that is foreign, newer, truncated, of another layout or
+// engine, or in use, is refused before a byte is written (law L10): open() locks, maps the medium
+// and checks the header; the engine then recovers (plain functions of the medium); start_session()
+// raises the epoch (F2) and maps the view.
+// A pool is created under another name and gets its own by rename, when it is whole and durable: a
+// creator killed at any instant leaves no pool or a whole one (and PATH.creating,
+// PATH.creating.pool, which the next creator takes over).
 //
-// Thread safety: medium(), view(), heap(), home_bytes(), grow(), publish() from any thread; the rest one caller at a time.
+// Thread safety: medium(), view(), heap(), home_bytes(), grow(), publish() from any thread; the
+// rest one caller at a time.
 #pragma once
 
 #include <atomic>
@@ -35,16 +39,21 @@ struct OpenFile {
   bool create = true;                     ///< make it if it is not there, or is an empty file
   bool must_create = false;               ///< `exists` if it is
   bool read_only = false;                 ///< shared lock; refused while a writer has the pool
-  std::uint64_t max_bytes = 64ULL << 30;  ///< creation: largest home; address space kept. The directory takes 1/8192 of it as home grows
-  std::uint64_t initial_bytes = 0;        ///< home at creation, allocated; 0: the smallest, allocated as it is used
-  /// All rings together, each rounded up to 4096; 0: what a log range of 64 MiB holds. Allocated as the log is used.
+  /// creation: largest home; address space kept. The directory takes 1/8192 of it as home grows
+  std::uint64_t max_bytes = 64ULL << 30;
+  /// home at creation, allocated; 0: the smallest, allocated as it is used
+  std::uint64_t initial_bytes = 0;
+  /// All rings together, each rounded up to 4096; 0: what a log range of 64 MiB holds. Allocated as
+  /// the log is used.
   std::uint64_t log_bytes = 0;
   std::uint32_t rings = 0;      ///< 0: as the engine says
   std::string medium = "auto";  ///< see medium::OpenMedium
   bool direct = true;
   medium::Delays delays;
-  std::uint64_t base = 0;       ///< creation: ask for this view address (tests); 0: a free slot is chosen
-  std::uint64_t uuid_seed = 0;  ///< creation: the uuid is made of this (tests: a pool that is the same at every run); 0: random
+  /// creation: ask for this view address (tests); 0: a free slot is chosen
+  std::uint64_t base = 0;
+  /// creation: the uuid is made of this (tests: a pool that is the same at every run); 0: random
+  std::uint64_t uuid_seed = 0;
 };
 
 /// What the engine and the root type say.
@@ -57,22 +66,26 @@ struct Identity {
   std::string layout;               ///< text; empty with layout_any
   bool layout_any = false;          ///< tools that know no root type
   std::uint64_t root_bytes = 0;
-  std::string field_names;      ///< of the root type, beside its layout; empty: none are known, and none compared
+  /// of the root type, beside its layout; empty: none are known, and none compared
+  std::string field_names;
   bool renamed_fields = false;  ///< a pool whose fields have other names is opened, and gets these
 };
 
 /// How the view is made (start_session).
 enum class ViewPolicy : std::uint8_t {
   shared,  ///< the view is home (undo): transactions read it, stores go through the medium
-  shadow,  ///< a DRAM copy beside home: copy_on_write for what existed (a device-dax refuses that: anonymous memory, into which what is
-           ///< allocated is copied at once), fresh anonymous memory for a pool that this opening made and for what grows later
+  /// a DRAM copy beside home: copy_on_write for what existed (a device-dax refuses that: anonymous
+  /// memory, into which what is allocated is copied at once), fresh anonymous memory for a pool
+  /// that this opening made and for what grows later
+  shadow,
   none     ///< check, info: no view
 };
 
 class PoolFile {
  public:
   static Result<std::unique_ptr<PoolFile>> open(const OpenFile& how, const Identity& who);
-  /// The same on a medium the caller made (tests, crash exploration): no lock, no path. `fresh`: format it first.
+  /// The same on a medium the caller made (tests, crash exploration): no lock, no path. `fresh`:
+  /// format it first.
   static Result<std::unique_ptr<PoolFile>> open_on(std::unique_ptr<medium::Medium> medium, bool fresh, const OpenFile& how,
                                                    const Identity& who);
   ~PoolFile();  ///< releases lock and mappings; writes nothing
@@ -80,43 +93,52 @@ class PoolFile {
   [[nodiscard]] medium::Medium& medium() noexcept { return *medium_; }
   [[nodiscard]] const medium::Medium& medium() const noexcept { return *medium_; }
   [[nodiscard]] const Header& header() const noexcept { return header_; }
-  [[nodiscard]] Header& header() noexcept { return header_; }  ///< between open and start_session (recovery); later use publish
-  /// Under the header's lock (grow() takes it too): calls change(header) and writes both copies (F1). What the caller made durable
-  /// before stays before. Thread safe.
+  /// between open and start_session (recovery); later use publish
+  [[nodiscard]] Header& header() noexcept { return header_; }
+  /// Under the header's lock (grow() takes it too): calls change(header) and writes both copies
+  /// (F1). What the caller made durable before stays before. Thread safe.
   Status publish(const std::function<void(Header&)>& change = {});
-  /// FEATURE-1: when this returns ok, both copies of the header durably have the feature's bit, and the pool may hold what needs it. A
-  /// pool of an older version becomes version 4; one that has the feature is left alone. Errors: `read_only`; the medium's, after which
-  /// the pool does not have the feature. Call it after start_session, or, for what recovery itself needs, in a publish() of its own.
-  /// Thread safe; two fences where the bit is new.
+  /// FEATURE-1: when this returns ok, both copies of the header durably have the feature's bit, and
+  /// the pool may hold what needs it. A pool of an older version becomes version 4; one that has
+  /// the feature is left alone. Errors: `read_only`; the medium's, after which the pool does not
+  /// have the feature. Call it after start_session, or, for what recovery itself needs, in a
+  /// publish() of its own. Thread safe; two fences where the bit is new.
   Status require_feature(Feature feature);
   [[nodiscard]] bool has_feature(Feature feature) const;  ///< thread safe
 
-  /// Reserves the view's address space (start_session does it where nobody did before): `incompatible` names what has the base. open()
-  /// calls it when it is given a layout, so that a pool that can't be mapped is refused before recovery writes.
+  /// Reserves the view's address space (start_session does it where nobody did before):
+  /// `incompatible` names what has the base. open() calls it when it is given a layout, so that a
+  /// pool that can't be mapped is refused before recovery writes.
   Status reserve_view();
-  /// Maps the view at the recorded base; raises the epoch, clears `clean` and the ring heads, adopts the medium's append unit, publishes
-  /// (not when read-only); makes the heap (not for ViewPolicy::none). The rings hold nothing by now: recovery read them with header().append_unit.
+  /// Maps the view at the recorded base; raises the epoch, clears `clean` and the ring heads,
+  /// adopts the medium's append unit, publishes (not when read-only); makes the heap (not for
+  /// ViewPolicy::none). The rings hold nothing by now: recovery read them with
+  /// header().append_unit.
   Status start_session(ViewPolicy policy, bool paged = false);
-  [[nodiscard]] std::byte* view() const noexcept { return view_; }  ///< address of home offset 0 in the view
+  /// address of home offset 0 in the view
+  [[nodiscard]] std::byte* view() const noexcept { return view_; }
   [[nodiscard]] Heap& heap() noexcept { return *heap_; }
   [[nodiscard]] bool has_heap() const noexcept { return heap_ != nullptr; }
   /// How much of home is mapped in the view and in the durable header.
-  [[nodiscard]] std::uint64_t home_bytes() const noexcept { return home_bytes_.load(std::memory_order_acquire); }  // pairs with grow()
+  // pairs with grow()
+  [[nodiscard]] std::uint64_t home_bytes() const noexcept { return home_bytes_.load(std::memory_order_acquire); }
   [[nodiscard]] bool created() const noexcept { return created_; }  ///< this open made the file
-  /// From now on a file that this open made is removed with this object, until keep() is called: what
-  /// follows may fail, and a failed creation leaves no file. Where an empty file was there before, it is made
-  /// empty again. A device or another's medium stays.
+  /// From now on a file that this open made is removed with this object, until keep() is called:
+  /// what follows may fail, and a failed creation leaves no file. Where an empty file was there
+  /// before, it is made empty again. A device or another's medium stays.
   void drop_unless_kept() noexcept { provisional_ = created_; }
   void keep() noexcept { provisional_ = false; }
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
-  /// Home becomes at least `home_bytes` long: medium first, then view, then header (durable), so that no record can name bytes that
-  /// recovery would not have. `full` at max_home_bytes or when the disk is. Thread safe.
+  /// Home becomes at least `home_bytes` long: medium first, then view, then header (durable), so
+  /// that no record can name bytes that recovery would not have. `full` at max_home_bytes or when
+  /// the disk is. Thread safe.
   Status grow(std::uint64_t home_bytes);
 
-  /// Marks the pool clean (the engine has checkpointed: home holds everything, the rings nothing) and publishes. A pool that has no
-  /// names of the root type's fields, or others, gets those of this opening.
+  /// Marks the pool clean (the engine has checkpointed: home holds everything, the rings nothing)
+  /// and publishes. A pool that has no names of the root type's fields, or others, gets those of
+  /// this opening.
   Status close_clean(std::uint64_t applied);
 
  private:

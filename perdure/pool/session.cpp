@@ -39,7 +39,8 @@ Status PoolFile::require_feature(Feature feature) {
   const Header before = header_;
   set_feature(header_, feature);
   Status s = write_header(*medium_, header_, write_b_first_);
-  if (!s.ok()) {  // no later header may claim what was never used; the sequence goes on, since a copy may have it
+  if (!s.ok()) {
+    // no later header may claim what was never used; the sequence goes on, since a copy may have it
     header_.version = before.version;
     header_.features_write = before.features_write;
     header_.features_read = before.features_read;
@@ -71,9 +72,11 @@ Status PoolFile::start_session(ViewPolicy policy, bool paged) {
     if (Status s = map_home(0, header_.home_bytes); !s.ok()) return s;
   }
   if (!read_only_) {
-    // F2: durable before the first record of this epoch; a record of an earlier one never checks again
+    // F2: durable before the first record of this epoch; a record of an earlier one never checks
+    // again
     Status s = publish([this](Header& h) {
-      if (h.clean != 1) h.heap_exact = 0;  // recovery applied heap records to a home that may have been newer: it can't count
+      // recovery applied heap records to a home that may have been newer: it can't count
+      if (h.clean != 1) h.heap_exact = 0;
       // mutant: session-raises-epoch
       ++h.epoch;
       // mutant: session-not-clean
@@ -144,7 +147,8 @@ Status PoolFile::grow(std::uint64_t wanted) {
     if (s.code() != Code::full || to == least) return s;
     to = std::max(least, in_chunks(now + (to - now) / 2));  // what is left of the disk may still do
   }
-  to = std::min(std::max(to, medium_->home_bytes()), max);  // more, where an earlier growth got no further than the medium
+  // more, where an earlier growth got no further than the medium
+  to = std::min(std::max(to, medium_->home_bytes()), max);
   if (policy_ != ViewPolicy::none) {
     if (Status s = map_home(now, to); !s.ok()) return s;
   }

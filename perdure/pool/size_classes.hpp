@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Size classes of small blocks, and where a block lies in its span. Pure arithmetic, part of the format: changing a number here is a
-// feature of its own (features.hpp).
+// Size classes of small blocks, and where a block lies in its span. Pure arithmetic, part of the
+// format: changing a number here is a feature of its own (features.hpp).
 //
-// Sizes: 16-byte steps to 128, then four a doubling to 64 KiB: 44 classes, at most 25 % of a block is padding (16 bytes below 128).
-// A span is 64 KiB for blocks to 4 KiB, 16 of the largest blocks of its doubling above: a bitmap (1 bit a block, padded to 64 bytes)
-// takes the room of one of them at most. A block is aligned to the largest power of two, up to 64, that divides its size: enough for
-// any C++ type of that size whose alignment is 64 or less.
+// Sizes: 16-byte steps to 128, then four a doubling to 64 KiB: 44 classes, at most 25 % of a block
+// is padding (16 bytes below 128). A span is 64 KiB for blocks to 4 KiB, 16 of the largest blocks
+// of its doubling above: a bitmap (1 bit a block, padded to 64 bytes) takes the room of one of them
+// at most. A block is aligned to the largest power of two, up to 64, that divides its size: enough
+// for any C++ type of that size whose alignment is 64 or less.
 // Thread safety: constants.
 #pragma once
 
@@ -65,7 +66,8 @@ static_assert(classes[small_classes - 1].bytes == max_small && classes[small_cla
 [[nodiscard]] constexpr std::uint64_t class_bytes(std::uint32_t cls) noexcept { return cls < small_classes ? classes[cls].bytes : 0; }
 [[nodiscard]] constexpr std::uint32_t span_chunks(std::uint32_t cls) noexcept { return cls < small_classes ? classes[cls].chunks : 0; }
 
-/// Which block of a span of class `cls` begins `in_span` bytes after the span's start; `blocks` of the class or more when none does.
+/// Which block of a span of class `cls` begins `in_span` bytes after the span's start; `blocks` of
+/// the class or more when none does.
 [[nodiscard]] constexpr std::uint32_t block_index(const ClassInfo& info, std::uint64_t in_span) noexcept {
   const std::uint64_t at = in_span - info.first;
   if (at >= std::uint64_t{1} << 20) return ~0U;  // in the bitmap, or not in the span

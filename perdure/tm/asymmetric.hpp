@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An asymmetric fence: the frequent side pays a compiler barrier, the rare side interrupts every thread with membarrier(2).
+// An asymmetric fence: the frequent side pays a compiler barrier, the rare side interrupts every
+// thread with membarrier(2).
 //
-// Dekker's pattern: the frequent side stores "I am in" and then reads "are we stopped?"; the rare side stores "stopped" and then reads
-// "who is in". Both need a store-load fence between. Where the call is missing (old kernels), and under ThreadSanitizer, which knows
-// nothing of it, the frequent side pays a full fence instead. Thread safety: all calls.
+// Dekker's pattern: the frequent side stores "I am in" and then reads "are we stopped?"; the rare
+// side stores "stopped" and then reads "who is in". Both need a store-load fence between. Where the
+// call is missing (old kernels), and under ThreadSanitizer, which knows nothing of it, the frequent
+// side pays a full fence instead. Thread safety: all calls.
 #pragma once
 
 #include <atomic>
@@ -17,10 +19,12 @@ using base::under_thread_sanitizer;
 
 namespace detail {
 extern std::atomic<bool> membarrier_works;  // written once, before the first transaction
-extern std::atomic<int> fence_word;         // both sides' locked instruction where membarrier is missing
+// both sides' locked instruction where membarrier is missing
+extern std::atomic<int> fence_word;
 }  // namespace detail
 
-/// Registers the process for membarrier; called once by every domain's constructor. Returns whether the call works.
+/// Registers the process for membarrier; called once by every domain's constructor. Returns whether
+/// the call works.
 bool prepare_asymmetric_fence() noexcept;
 
 /// After the above: does it, and may a compiler barrier stand for light_fence()?

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// global_lock: one writer or many readers. Reads and writes are plain; the writer keeps a volatile undo for rollback.
+// global_lock: one writer or many readers. Reads and writes are plain; the writer keeps a volatile
+// undo for rollback.
 //
-// The lock scales with readers: each says "I am in" in its own slot (a full fence, no shared line written). A writer takes the mutex,
-// raises its flag and waits, blocked if that takes long, for the readers to leave. The lock is held through before_publish. Nothing
-// conflicts, so nothing restarts.
+// The lock scales with readers: each says "I am in" in its own slot (a full fence, no shared line
+// written). A writer takes the mutex, raises its flag and waits, blocked if that takes long, for
+// the readers to leave. The lock is held through before_publish. Nothing conflicts, so nothing
+// restarts.
 // Thread safety: a context is its thread's; contexts of one Shared run together.
 #pragma once
 
@@ -57,7 +59,8 @@ struct GlobalLock {
     template <class F>
     void commit(F&& before_publish) {
       auto& clock = shared_.domain.clock;
-      const std::uint64_t id = clock.load(std::memory_order_relaxed) + 1;  // the lock is ours: no other draws
+      // the lock is ours: no other draws
+      const std::uint64_t id = clock.load(std::memory_order_relaxed) + 1;
       slot_.pending.store(id, std::memory_order_release);                  // pairs with quiet_id
       clock.store(id, std::memory_order_release);                          // pairs with quiet_id
       before_publish(id);
@@ -66,7 +69,8 @@ struct GlobalLock {
       leave();
     }
     std::uint64_t end_read_only() noexcept {
-      const std::uint64_t seen = shared_.domain.clock.load(std::memory_order_acquire);  // pairs with commit
+      // pairs with commit
+      const std::uint64_t seen = shared_.domain.clock.load(std::memory_order_acquire);
       undo_.reset();
       leave();
       return seen;
@@ -77,7 +81,8 @@ struct GlobalLock {
       leave();
     }
     void backoff() noexcept { std::this_thread::yield(); }
-    [[nodiscard]] static bool mine(const Conflict&) noexcept { return false; }  // nothing conflicts here
+    // nothing conflicts here
+    [[nodiscard]] static bool mine(const Conflict&) noexcept { return false; }
 
     void copy_begin() { enter_reader(); }
     void copy_line(void* to, const void* from) const noexcept { std::memcpy(to, from, 64); }
@@ -86,7 +91,8 @@ struct GlobalLock {
    private:
     void enter_reader() {
       for (;;) {
-        slot_.active.exchange(++sequence_, std::memory_order_seq_cst);  // odd; pairs with lock()'s exchange
+        // odd; pairs with lock()'s exchange
+        slot_.active.exchange(++sequence_, std::memory_order_seq_cst);
         if (!shared_.writing.load(std::memory_order_seq_cst)) return;
         slot_.end(++sequence_);  // pairs with lock()
         const std::lock_guard wait(shared_.writer);

@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// htm: hardware transactions, and a global lock for those that the hardware fails (DudeTM, ASPLOS '17, sections 4.2 and 5.7: five tries, then the lock).
+// htm: hardware transactions, and a global lock for those that the hardware fails (DudeTM, ASPLOS
+// '17, sections 4.2 and 5.7: five tries, then the lock).
 //
-// Htm<Hardware>: Rtm (rtm.hpp), or RtmStandIn (rtm_stand_in.hpp), a software one for machines without: tries, lock, commit timestamps and what a thread shows
-// are the same code. A try reads the lock right after it has begun, so a thread that takes the lock aborts it: the holder is alone. Reads and writes are plain.
-// An undo log is kept all the same: an exception must leave a transaction, so rollback() undoes and then commits what has changed nothing.
-// Ids are commit timestamps (stamps.hpp): drawn in the try, after all else, or by the holder before it releases the lock. Isolation ends before before_publish
-// runs, which may store to lines that others read: it is for order `prefix` alone, where nothing is acknowledged before the persister has seen all up to its
-// timestamp. What a thread shows (Slot::pending) is stored outside of the try, since a store in it is seen by no other thread:
-//   T1  pending <= the commit timestamp, visible to every thread before the timestamp's counter is read, until before_publish has returned. The store alone does
-//       not give that: it may wait in the store buffer while the counter is read. drain() lies between. A locked instruction in its place does not do: in a
-//       transaction of RTM it leaves the store buffer as it is (seen on a Xeon: one commit in 3,000 was not shown in time).
-//   T2  complete() reads the time first and pendings then. A pending that it misses became visible later, so its thread reads the counter later still (T1), and
-//       that timestamp is above complete()'s time.
-// The same drain() gives D1 of stamps.hpp: the lines that the try has written are owned before its timestamp is drawn.
+// Htm<Hardware>: Rtm (rtm.hpp), or RtmStandIn (rtm_stand_in.hpp), a software one for machines
+// without: tries, lock, commit timestamps and what a thread shows are the same code. A try reads
+// the lock right after it has begun, so a thread that takes the lock aborts it: the holder is
+// alone. Reads and writes are plain. An undo log is kept all the same: an exception must leave a
+// transaction, so rollback() undoes and then commits what has changed nothing. Ids are commit
+// timestamps (stamps.hpp): drawn in the try, after all else, or by the holder before it releases
+// the lock. Isolation ends before before_publish runs, which may store to lines that others read:
+// it is for order `prefix` alone, where nothing is acknowledged before the persister has seen all
+// up to its timestamp. What a thread shows (Slot::pending) is stored outside of the try, since a
+// store in it is seen by no other thread:
+//   T1  pending <= the commit timestamp, visible to every thread before the timestamp's counter is
+//       read, until before_publish has returned. The store alone does not give that: it may wait in
+//       the store buffer while the counter is read. drain() lies between. A locked instruction in
+//       its place does not do: in a transaction of RTM it leaves the store buffer as it is (seen on
+//       a Xeon: one commit in 3,000 was not shown in time).
+//   T2  complete() reads the time first and pendings then. A pending that it misses became visible
+//       later, so its thread reads the counter later still (T1), and that timestamp is above
+//       complete()'s time.
+// The same drain() gives D1 of stamps.hpp: the lines that the try has written are owned before its
+// timestamp is drawn.
 // Thread safety: a context is its thread's; contexts of one Shared run together.
 #pragma once
 
@@ -52,21 +61,27 @@ struct Htm {
    public:
     explicit Shared(std::uint64_t start) : clock(start), domain(start), start_(start) { freed.always_fenced(); }
 
-    /// The newest id that was given out, by a commit or as the bound of what an update read; that of one which is returning just now may be missing.
+    /// The newest id that was given out, by a commit or as the bound of what an update read; that
+    /// of one which is returning just now may be missing.
     [[nodiscard]] std::uint64_t last() const noexcept {
       std::uint64_t newest = start_;
-      const int n = domain.used.load(std::memory_order_acquire);                                             // pairs with enter
-      for (int i = 0; i < n; ++i) newest = std::max(newest, own[i].newest.load(std::memory_order_acquire));  // pairs with commit
+      // pairs with enter
+      const int n = domain.used.load(std::memory_order_acquire);
+      // pairs with commit
+      for (int i = 0; i < n; ++i) newest = std::max(newest, own[i].newest.load(std::memory_order_acquire));
       return newest;
     }
-    /// Every transaction with a stamp <= the result has returned from before_publish. A later answer may be lower; the earlier one still holds.
+    /// Every transaction with a stamp <= the result has returned from before_publish. A later
+    /// answer may be lower; the earlier one still holds.
     [[nodiscard]] std::uint64_t complete() const noexcept {
       std::uint64_t all = clock.now();  // first (T2)
       Hardware::point();
-      const int n = domain.used.load(std::memory_order_acquire);  // pairs with enter: a slot that is missed draws later
+      // pairs with enter: a slot that is missed draws later
+      const int n = domain.used.load(std::memory_order_acquire);
       for (int i = 0; i < n; ++i)
         // mutant: timestamp-below-pending
-        all = std::min(all, domain.slots[i].pending.load(std::memory_order_acquire) - 1);  // pairs with the release that ends a commit
+        // pairs with the release that ends a commit
+        all = std::min(all, domain.slots[i].pending.load(std::memory_order_acquire) - 1);
       return all;
     }
     /// Tries that committed.
@@ -93,7 +108,8 @@ struct Htm {
       return sum;
     }
 
-    struct alignas(128) Own {  ///< a slot's, beside Slot: only its thread writes, and never in a try
+    /// a slot's, beside Slot: only its thread writes, and never in a try
+    struct alignas(128) Own {
       std::atomic<std::uint64_t> newest{0}, locked{0}, committed{0};
       std::atomic<std::uint64_t> aborts[abort_causes]{};
       [[nodiscard]] std::uint64_t unseen_aborts() const noexcept {
@@ -127,9 +143,11 @@ struct Htm {
         wait_until_free();
         // mutant: pending-before-try
         if (update) show_pending();
-        const Abort why = try_.start();  // an abort of Rtm comes back here, with everything as it was
+        // an abort of Rtm comes back here, with everything as it was
+        const Abort why = try_.start();
         if (why == Abort::none) {
-          if (!shared_.held.load(std::memory_order_acquire)) return;  // subscribed: who takes it aborts this try; pairs with free_lock
+          // subscribed: who takes it aborts this try; pairs with free_lock
+          if (!shared_.held.load(std::memory_order_acquire)) return;
           try_.abort_held();
           count(Abort::lock_held);  // of the stand-in; Rtm is at start() again
           continue;
@@ -160,16 +178,19 @@ struct Htm {
       put(a, v);
     }
     [[nodiscard]] bool direct() const noexcept { return !Hardware::buffers || holds_; }
-    [[nodiscard]] bool alone() const noexcept { return direct() || try_.committing(); }  // in a try of Rtm whatever it stores is isolated
+    // in a try of Rtm whatever it stores is isolated
+    [[nodiscard]] bool alone() const noexcept { return direct() || try_.committing(); }
     [[nodiscard]] UndoLog& undo() noexcept { return undo_; }
     /// Retries of this context's slot that no Conflict told of: the hardware went back to begin().
     [[nodiscard]] std::uint64_t unseen_aborts() const noexcept { return own_.unseen_aborts(); }
 
-    /// `isolated()` runs where nothing fails any more and nobody sees what it stores before all is seen; before_publish(id) when all is seen.
+    /// `isolated()` runs where nothing fails any more and nobody sees what it stores before all is
+    /// seen; before_publish(id) when all is seen.
     template <class Isolated, class F>
     void commit(Isolated&& isolated, F&& before_publish) {
       if (holds_)
-        show_pending();  // not before: a holder may take long, and others need not wait for him to be durable
+        // not before: a holder may take long, and others need not wait for him to be durable
+        show_pending();
       else
         try_.last_point_of_failure(shared_.clock);
       isolated();
@@ -189,7 +210,8 @@ struct Htm {
       // While what was read is as it was: above all that was read, below all that overwrites it.
       const std::uint64_t seen = holds_ ? shared_.clock.now() : try_.time_of_reads(shared_.clock);
       end();
-      if (update_) own_.newest.store(seen, std::memory_order_release);  // it is a receipt's; pairs with last
+      // it is a receipt's; pairs with last
+      if (update_) own_.newest.store(seen, std::memory_order_release);
       finish();
       return seen;
     }
@@ -220,20 +242,25 @@ struct Htm {
 
    private:
     static void add(std::atomic<std::uint64_t>& c) noexcept { c.store(c.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
-    void show_pending() noexcept { try_.show(slot_.pending, shared_.clock.now() + 1); }  // T1; pairs with complete
+    // T1; pairs with complete
+    void show_pending() noexcept { try_.show(slot_.pending, shared_.clock.now() + 1); }
     void count(Abort why) noexcept {
       add(own_.aborts[static_cast<std::size_t>(why)]);
       if (why == Abort::not_here) tries_ = most_tries;
       if (why != Abort::lock_held) ++tries_;
     }
     void wait_until_free() noexcept {
-      if (__builtin_expect(!shared_.held.load(std::memory_order_acquire), 1)) return;        // pairs with free_lock
-      slot_.pending.store(no_id, std::memory_order_release);                                 // pairs with complete: it has drawn nothing
-      shared_.freed.wait([this] { return !shared_.held.load(std::memory_order_acquire); });  // pairs with free_lock
+      // pairs with free_lock
+      if (__builtin_expect(!shared_.held.load(std::memory_order_acquire), 1)) return;
+      // pairs with complete: it has drawn nothing
+      slot_.pending.store(no_id, std::memory_order_release);
+      // pairs with free_lock
+      shared_.freed.wait([this] { return !shared_.held.load(std::memory_order_acquire); });
     }
     void take_lock() noexcept {
       do wait_until_free();
-      while (shared_.held.exchange(true, std::memory_order_acq_rel));  // acquire pairs with free_lock
+      // acquire pairs with free_lock
+      while (shared_.held.exchange(true, std::memory_order_acq_rel));
       try_.shut_out();
       slot_.pending.store(no_id, std::memory_order_release);  // pairs with complete
       holds_ = true;
@@ -241,7 +268,8 @@ struct Htm {
     void free_lock() noexcept {
       holds_ = false;
       try_.let_in();
-      shared_.held.store(false, std::memory_order_release);  // pairs with wait_until_free, take_lock and a try's first load
+      // pairs with wait_until_free, take_lock and a try's first load
+      shared_.held.store(false, std::memory_order_release);
       shared_.freed.notify();                                // pairs with wait_until_free
     }
     void end() noexcept {
@@ -253,7 +281,8 @@ struct Htm {
       }
     }
     void finish() noexcept {
-      slot_.pending.store(no_id, std::memory_order_release);  // pairs with complete: what before_publish did is seen
+      // pairs with complete: what before_publish did is seen
+      slot_.pending.store(no_id, std::memory_order_release);
       undo_.reset();
       tries_ = 0;
     }

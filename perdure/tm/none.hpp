@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// none: the caller isolates. Plain loads and stores; only ids, rollback and the checkpoint's need for quiet are ours.
+// none: the caller isolates. Plain loads and stores; only ids, rollback and the checkpoint's need
+// for quiet are ours.
 //
-// Thread safety: several threads may run transactions that touch different 8-byte words and read nothing that another is writing.
-// A checkpoint stops new transactions for a batch of lines (a gate), because nothing else tells it which lines are being written.
+// Thread safety: several threads may run transactions that touch different 8-byte words and read
+// nothing that another is writing. A checkpoint stops new transactions for a batch of lines (a
+// gate), because nothing else tells it which lines are being written.
 #pragma once
 
 #include <cstring>
@@ -33,7 +35,8 @@ struct None {
     void begin(bool) {
       for (;;) {
         slot_.active.store(++sequence_, std::memory_order_relaxed);  // odd
-        light_fence();                                               // pairs with copy_begin's heavy fence
+        // pairs with copy_begin's heavy fence
+        light_fence();
         // acquire pairs with the release in copy_end
         if (__builtin_expect(!shared_.closed.load(std::memory_order_acquire), 1)) return;
         leave();
@@ -47,7 +50,8 @@ struct None {
     }
     void own(const std::uint64_t*) const noexcept {}
     void keep(std::uint64_t* a) { undo_.push(a, *a); }
-    void put(std::uint64_t* a, std::uint64_t v) noexcept { store_word(a, v); }  // release: for a late reader of a frame (shadow/frames.hpp)
+    // release: for a late reader of a frame (shadow/frames.hpp)
+    void put(std::uint64_t* a, std::uint64_t v) noexcept { store_word(a, v); }
     void store(std::uint64_t* a, std::uint64_t v) {
       keep(a);
       put(a, v);
@@ -58,15 +62,18 @@ struct None {
     template <class F>
     void commit(F&& before_publish) {
       auto& clock = shared_.domain.clock;
-      slot_.pending.store(clock.load(std::memory_order_relaxed) + 1, std::memory_order_release);  // pairs with quiet_id
-      const std::uint64_t id = clock.fetch_add(1, std::memory_order_acq_rel) + 1;                 // pairs with quiet_id
+      // pairs with quiet_id
+      slot_.pending.store(clock.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+      // pairs with quiet_id
+      const std::uint64_t id = clock.fetch_add(1, std::memory_order_acq_rel) + 1;
       before_publish(id);
       slot_.pending.store(no_id, std::memory_order_release);  // pairs with quiet_id
       undo_.reset();
       leave();
     }
     std::uint64_t end_read_only() noexcept {
-      const std::uint64_t seen = shared_.domain.clock.load(std::memory_order_acquire);  // pairs with commit
+      // pairs with commit
+      const std::uint64_t seen = shared_.domain.clock.load(std::memory_order_acquire);
       undo_.reset();
       leave();
       return seen;
@@ -77,7 +84,8 @@ struct None {
       leave();
     }
     void backoff() noexcept { std::this_thread::yield(); }
-    [[nodiscard]] static bool mine(const Conflict&) noexcept { return false; }  // nothing conflicts here
+    // nothing conflicts here
+    [[nodiscard]] static bool mine(const Conflict&) noexcept { return false; }
 
     void copy_begin() {
       shared_.gate.lock();

@@ -20,7 +20,8 @@ void pause_cpu() noexcept { __builtin_ia32_pause(); }
 
 namespace {
 constexpr std::uint64_t never =
-    OrecShared::bias_shared - 1;  // nothing that `bias` ever is: neither a thread's, nor none, shared or changing
+    // nothing that `bias` ever is: neither a thread's, nor none, shared or changing
+    OrecShared::bias_shared - 1;
 static_assert(never > base::background_slot + 1 && never != OrecShared::bias_none && never != OrecShared::bias_shared &&
               never != OrecShared::bias_changing);
 }  // namespace
@@ -29,17 +30,20 @@ OrecShared::OrecShared(std::uint64_t start) : domain(start) {
   void* p = mmap(nullptr, table_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) throw std::bad_alloc();
   madvise(p, table_bytes, MADV_HUGEPAGE);
-  orecs_ = static_cast<Orec*>(p);  // zero: version 0, free; atomics of this size have no other representation
+  // zero: version 0, free; atomics of this size have no other representation
+  orecs_ = static_cast<Orec*>(p);
 }
 
 OrecShared::~OrecShared() { munmap(static_cast<void*>(orecs_), table_bytes); }
 
 void OrecShared::set_bias(int me, std::uint64_t wanted) {
   const std::lock_guard lock(change);
-  const std::uint64_t before = bias.load(std::memory_order_relaxed);  // written under `change` alone
+  // written under `change` alone
+  const std::uint64_t before = bias.load(std::memory_order_relaxed);
   if (before == wanted) return;
   bias.store(bias_changing, std::memory_order_relaxed);
-  heavy_fence();  // pairs with enter()'s light fence: a slot not seen active below will see `changing`
+  // pairs with enter()'s light fence: a slot not seen active below will see `changing`
+  heavy_fence();
   domain.wait_for_others(me);
   (wanted == bias_none ? revocations : grants).fetch_add(1, std::memory_order_relaxed);
   bias.store(wanted, std::memory_order_release);  // pairs with begin's acquire
@@ -64,7 +68,8 @@ OrecContextBase::OrecContextBase(OrecShared& shared, int slot)
 void OrecContextBase::begin_slow(bool update, bool want_exclusive) {
   for (;;) {
     if (want_exclusive) {
-      // Irrevocable: `change` is held until the transaction ends, so nobody can revoke, and nobody else is in.
+      // Irrevocable: `change` is held until the transaction ends, so nobody can revoke, and nobody
+      // else is in.
       if (slot_.active.load(std::memory_order_relaxed) % 2 != 0) leave();
       shared_.change.lock();
       shared_.bias.store(OrecShared::bias_changing, std::memory_order_relaxed);
@@ -98,8 +103,8 @@ void OrecContextBase::begin_slow(bool update, bool want_exclusive) {
   }
 }
 
-// At a begin, never at an end: it takes `change` and waits for transactions to end, and who ends one may hold what those wait for (an
-// engine's lock on a ring that threads share).
+// At a begin, never at an end: it takes `change` and waits for transactions to end, and who ends
+// one may hold what those wait for (an engine's lock on a ring that threads share).
 void OrecContextBase::begin_considering_bias(bool update) {
   leave();
   consider_bias();
@@ -117,7 +122,8 @@ void OrecContextBase::consider_bias() {
     inside |= active % 2 != 0;
   });
   const std::uint64_t clock = shared_.domain.clock.load(std::memory_order_relaxed);
-  const bool alone = others == seen_others_ && !inside;  // a long transaction of another is not waited for
+  // a long transaction of another is not waited for
+  const bool alone = others == seen_others_ && !inside;
   const bool only_reads = clock == seen_clock_ && !streak_updates_;
   seen_others_ = others;
   seen_clock_ = clock;
@@ -132,7 +138,8 @@ void OrecContextBase::consider_bias() {
 bool OrecContextBase::valid(std::uint64_t snapshot) const noexcept {
   for (const Orec* o : reads_) {
     const std::uint64_t v = o->load(std::memory_order_acquire);  // pairs with release_locks
-    if (v == mine_) continue;                                    // its version was checked when it was taken
+    // its version was checked when it was taken
+    if (v == mine_) continue;
     if (orec::owned(v) || orec::version(v) > snapshot) return false;
   }
   return true;
@@ -156,13 +163,15 @@ void OrecContextBase::own_orec(const std::uint64_t* a) {
 
 void OrecContextBase::extend() {
   if (!log_reads_) conflict();
-  const std::uint64_t now = shared_.domain.clock.load(std::memory_order_acquire);  // pairs with draw_id
+  // pairs with draw_id
+  const std::uint64_t now = shared_.domain.clock.load(std::memory_order_acquire);
   if (!valid(snapshot_)) conflict();
   snapshot_ = now;
 }
 
 std::uint64_t OrecContextBase::wait_unowned(Orec& o) {
-  // Longer than a commit with its fence takes, shorter than a time slice: then the owner is likely descheduled, or waits for us.
+  // Longer than a commit with its fence takes, shorter than a time slice: then the owner is likely
+  // descheduled, or waits for us.
   for (int i = 0; i < 400; ++i) {
     pause_cpu();
     const std::uint64_t v = o.load(std::memory_order_acquire);  // pairs with release_locks
@@ -180,7 +189,8 @@ void OrecContextBase::own_slow(Orec& o) {
       v = o.load(std::memory_order_acquire);  // pairs with release_locks
       continue;
     }
-    if (o.compare_exchange_strong(v, mine_, std::memory_order_acq_rel)) {  // acquire pairs with release_locks
+    if (o.compare_exchange_strong(v, mine_, std::memory_order_acq_rel)) {
+      // acquire pairs with release_locks
       locks_.push_back({&o, v});
       return;
     }
@@ -196,8 +206,10 @@ std::uint64_t OrecContextBase::draw_id() {
       if (!valid(snapshot_)) conflict();
       snapshot_ = now;
     }
-    slot_.pending.store(now + 1, std::memory_order_release);                                     // pairs with quiet_id
-    if (clock.compare_exchange_strong(now, now + 1, std::memory_order_acq_rel)) return now + 1;  // release pairs with quiet_id
+    // pairs with quiet_id
+    slot_.pending.store(now + 1, std::memory_order_release);
+    // release pairs with quiet_id
+    if (clock.compare_exchange_strong(now, now + 1, std::memory_order_acq_rel)) return now + 1;
     slot_.pending.store(no_id, std::memory_order_release);
   }
 }
@@ -209,7 +221,8 @@ void OrecContextBase::rollback() noexcept {
     if ((v >> 1 & orec::incarnations) != orec::incarnations) {
       v += 2;
     } else {
-      // Incarnations of this version are used up: the clock's value is at least the version, and no id is spent.
+      // Incarnations of this version are used up: the clock's value is at least the version, and no
+      // id is spent.
       v = orec::of_version(shared_.domain.clock.load(std::memory_order_acquire));
     }
     l.orec->store(v, std::memory_order_release);  // pairs with a reader's first load
@@ -240,10 +253,14 @@ void OrecContextBase::copy_line(void* to, const void* from) noexcept {
   }
   Orec& o = shared_.of(from);
   for (;;) {
-    const std::uint64_t v = o.load(std::memory_order_acquire);  // pairs with release_locks and rollback
-    if (orec::owned(v)) {  // waited for, never skipped: its owner may have marked the line before the marks were cleared
-      Slot& owner = shared_.domain.slots[v >> 1];                                      // it gives the stripe up before it leaves
-      owner.waiters.wait([&o, v] { return o.load(std::memory_order_acquire) != v; });  // pairs with release_locks and rollback
+    // pairs with release_locks and rollback
+    const std::uint64_t v = o.load(std::memory_order_acquire);
+    if (orec::owned(v)) {
+      // waited for, never skipped: its owner may have marked the line before the marks were cleared
+      // it gives the stripe up before it leaves
+      Slot& owner = shared_.domain.slots[v >> 1];
+      // pairs with release_locks and rollback
+      owner.waiters.wait([&o, v] { return o.load(std::memory_order_acquire) != v; });
       continue;
     }
     for (int i = 0; i < 8; ++i) out[i] = load_word(in + i);

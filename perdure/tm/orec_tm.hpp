@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// stm and biased: word-based, time-based STM (LSA, TinySTM's way), write-through with encounter-time locks; and bias over it.
+// stm and biased: word-based, time-based STM (LSA, TinySTM's way), write-through with
+// encounter-time locks; and bias over it.
 //
-// An ownership record (orec) guards a 64-byte stripe: version << 16 | incarnation << 1 when free, slot << 1 | 1 when owned. A reader
-// reads orec, word, orec; a version above its snapshot makes it extend (validate its read set at a newer clock). A writer owns the
-// stripe from its first store to its end. An abort restores the version with the next incarnation, so that a reader who saw a dirty
-// word does not take it for clean, and no id is spent; when the incarnations of a version run out it takes the clock's value instead.
+// An ownership record (orec) guards a 64-byte stripe: version << 16 | incarnation << 1 when free,
+// slot << 1 | 1 when owned. A reader reads orec, word, orec; a version above its snapshot makes it
+// extend (validate its read set at a newer clock). A writer owns the stripe from its first store to
+// its end. An abort restores the version with the next incarnation, so that a reader who saw a
+// dirty word does not take it for clean, and no id is spent; when the incarnations of a version run
+// out it takes the clock's value instead.
 //
-// Bias (OrecTm<true>): `bias` says who may do without orecs. One slot: it is exclusive, its loads and stores are plain, it may not be
-// interrupted, and it needs no read set. `shared`: any number of readers, whose reads are plain, and no writer. `none`: orecs. Whoever finds a bias against him revokes
-// it: announces the change, a heavy fence, then waits until every slot in question is between transactions. A thread alone for 1,000 transactions, or readers who see no
-// commit for as long, are given a bias. Orec versions are not written under bias; every snapshot taken later is newer than what was stored then.
-// The exclusive bias is also the irrevocable mode: a transaction that was aborted too often runs in it.
-// Source: TinySTM (PPoPP '08); biased locking (Kawachiya, Koseki, Onodera, OOPSLA '02) for the idea of revocation.
-// Thread safety: a context is its thread's; contexts of one Shared run together. Memory orders name their partner.
+// Bias (OrecTm<true>): `bias` says who may do without orecs. One slot: it is exclusive, its loads
+// and stores are plain, it may not be interrupted, and it needs no read set. `shared`: any number
+// of readers, whose reads are plain, and no writer. `none`: orecs. Whoever finds a bias against him
+// revokes it: announces the change, a heavy fence, then waits until every slot in question is
+// between transactions. A thread alone for 1,000 transactions, or readers who see no commit for as
+// long, are given a bias. Orec versions are not written under bias; every snapshot taken later is
+// newer than what was stored then. The exclusive bias is also the irrevocable mode: a transaction
+// that was aborted too often runs in it.
+// Source: TinySTM (PPoPP '08); biased locking (Kawachiya, Koseki, Onodera, OOPSLA '02) for the idea
+// of revocation.
+// Thread safety: a context is its thread's; contexts of one Shared run together. Memory orders name
+// their partner.
 #pragma once
 
 #include <cstring>
@@ -35,7 +43,8 @@ inline constexpr std::uint64_t incarnations = 0x7fff;
 [[nodiscard]] constexpr std::uint64_t of_version(std::uint64_t id) noexcept { return id << 16; }
 }  // namespace orec
 
-/// What all threads of a pool share. The orec table covers addresses modulo 2^18 stripes (16 MiB); an alias is a false conflict, no error.
+/// What all threads of a pool share. The orec table covers addresses modulo 2^18 stripes (16 MiB);
+/// an alias is a false conflict, no error.
 class OrecShared {
  public:
   static constexpr int table_bits = 18;
@@ -48,14 +57,16 @@ class OrecShared {
 
   [[nodiscard]] Orec& of(const void* a) noexcept { return orecs_[(reinterpret_cast<std::uintptr_t>(a) >> 6) & ((1U << table_bits) - 1)]; }
 
-  /// Makes the bias none or `wanted`; the caller is outside any transaction. Waits for those it concerns.
+  /// Makes the bias none or `wanted`; the caller is outside any transaction. Waits for those it
+  /// concerns.
   void set_bias(int me, std::uint64_t wanted);
   /// Ends an irrevocable transaction's hold on `change`: no bias.
   void end_irrevocable();
 
   Domain domain;
   alignas(128) std::atomic<std::uint64_t> bias{bias_none};  ///< none, shared, changing, or slot + 1
-  alignas(128) std::mutex change;                           ///< held while the bias is changing, and by an irrevocable transaction
+  /// held while the bias is changing, and by an irrevocable transaction
+  alignas(128) std::mutex change;
   std::atomic<std::uint64_t> revocations{0}, grants{0};
 
  private:
@@ -87,11 +98,14 @@ class OrecContextBase {
   };
   // Only the owner stores to `active`.
   [[gnu::always_inline]] void leave() noexcept {
-    slot_.end(slot_.active.load(std::memory_order_relaxed) + 1);  // even; pairs with set_bias's and begin_slow's waits
+    // even; pairs with set_bias's and begin_slow's waits
+    slot_.end(slot_.active.load(std::memory_order_relaxed) + 1);
   }
   [[gnu::always_inline]] void enter() noexcept {
-    slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // odd
-    light_fence();                                                                                    // pairs with set_bias's heavy fence
+    // odd
+    slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    // pairs with set_bias's heavy fence
+    light_fence();
   }
   [[noreturn]] void conflict() {
     doomed_ = true;
@@ -136,7 +150,8 @@ class OrecContextBase {
     shared_.end_irrevocable();
   }
   void release_locks(std::uint64_t id) noexcept {
-    for (const Lock& l : locks_) l.orec->store(orec::of_version(id), std::memory_order_release);  // pairs with a reader's first load
+    // pairs with a reader's first load
+    for (const Lock& l : locks_) l.orec->store(orec::of_version(id), std::memory_order_release);
     locks_.clear();
   }
 
@@ -148,7 +163,8 @@ class OrecContextBase {
   bool direct_ = false;
   bool update_ = false;
   bool log_reads_ = false;  // a view reads without a read set until it has failed once
-  bool doomed_ = false;     // it has thrown a Conflict: whoever swallowed that is told again at the end
+  // it has thrown a Conflict: whoever swallowed that is told again at the end
+  bool doomed_ = false;
   bool holds_change_ = false;
   std::uint64_t snapshot_ = 0;
   std::uint32_t failures_ = 0;
@@ -166,7 +182,8 @@ struct OrecTm {
   static constexpr const char* name = Biased ? "biased" : "stm";
   static constexpr bool isolates = true;
   static constexpr std::uint32_t irrevocable_after = 8;  ///< failures
-  static constexpr std::uint32_t consider_after = 1000;  ///< transactions with orecs, then bias may be worth its fence
+  /// transactions with orecs, then bias may be worth its fence
+  static constexpr std::uint32_t consider_after = 1000;
 
   using Shared = OrecShared;
 
@@ -181,7 +198,8 @@ struct OrecTm {
       update_ = update;
       if (__builtin_expect(failures_ >= irrevocable_after, 0)) return begin_slow(update, true);
       enter();
-      const std::uint64_t bias = shared_.bias.load(std::memory_order_acquire);  // pairs with set_bias's release
+      // pairs with set_bias's release
+      const std::uint64_t bias = shared_.bias.load(std::memory_order_acquire);
       if (__builtin_expect(bias == me_, 1)) {
         direct_ = true;
         return;
@@ -198,7 +216,8 @@ struct OrecTm {
       begin_slow(update, false);
     }
 
-    // The biased path is inlined into the user's lambda, the other called: else neither is inlined, and fewer cache misses overlap.
+    // The biased path is inlined into the user's lambda, the other called: else neither is inlined,
+    // and fewer cache misses overlap.
     [[nodiscard]] [[gnu::always_inline]] std::uint64_t read(const std::uint64_t* a) {
       if (__builtin_expect(direct_, 1)) return *a;
       return read_orec(a);
@@ -213,7 +232,8 @@ struct OrecTm {
     }
 
     void keep(std::uint64_t* a) { undo_.push(a, *a); }
-    void put(std::uint64_t* a, std::uint64_t v) noexcept { store_word(a, v); }  // release: a reader who sees it sees the orec owned
+    // release: a reader who sees it sees the orec owned
+    void put(std::uint64_t* a, std::uint64_t v) noexcept { store_word(a, v); }
     void store(std::uint64_t* a, std::uint64_t v) {
       keep(a);
       put(a, v);
@@ -239,7 +259,8 @@ struct OrecTm {
     std::uint64_t end_read_only() {
       if (__builtin_expect(doomed_, 0)) conflict();
       const std::uint64_t seen = direct_ ? shared_.domain.clock.load(std::memory_order_acquire) : snapshot_;
-      if (!direct_ && !locks_.empty()) {  // owned but stored nothing: as it was, no new incarnation is owed
+      if (!direct_ && !locks_.empty()) {
+        // owned but stored nothing: as it was, no new incarnation is owed
         for (const Lock& l : locks_) l.orec->store(l.before, std::memory_order_release);
         locks_.clear();
       }
@@ -247,16 +268,20 @@ struct OrecTm {
       return seen;
     }
 
-    /// Begins a view whose reads are plain, or says that begin(false) is needed. Few loads and stores: the cache misses of one view
-    /// overlap with the next one's only as far as the processor's load and store queues reach. It can't fail, so failures_ stays.
+    /// Begins a view whose reads are plain, or says that begin(false) is needed. Few loads and
+    /// stores: the cache misses of one view overlap with the next one's only as far as the
+    /// processor's load and store queues reach. It can't fail, so failures_ stays.
     [[gnu::always_inline]] bool try_direct_view() noexcept {
       if constexpr (!Biased) return false;
-      slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // odd
+      // odd
+      slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       if constexpr (under_thread_sanitizer)
         light_fence();
       else
-        std::atomic_signal_fence(std::memory_order_seq_cst);  // light_fence where membarrier works, and view_me_ is what it is only there
-      const std::uint64_t bias = shared_.bias.load(std::memory_order_acquire);  // pairs with set_bias's release
+        // light_fence where membarrier works, and view_me_ is what it is only there
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+      // pairs with set_bias's release
+      const std::uint64_t bias = shared_.bias.load(std::memory_order_acquire);
       if (__builtin_expect(bias != view_me_, 0) && (bias != OrecShared::bias_shared || view_me_ != me_)) {
         leave();
         return false;
@@ -270,7 +295,8 @@ struct OrecTm {
       return shared_.domain.clock.load(std::memory_order_acquire);  // pairs with the draw of an id
     }
 
-    /// Not a transaction: it can't fail, so it is never irrevocable, however often this thread has just failed.
+    /// Not a transaction: it can't fail, so it is never irrevocable, however often this thread has
+    /// just failed.
     void copy_begin() {
       const std::uint32_t failures = std::exchange(failures_, 0);
       begin(false);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rtm: Htm's hardware where the processor has it (base/rtm.hpp). Conflicts are found by the caches, line by line; what was stored is seen by all at XEND or
-// by nobody. An abort comes back to start(), wherever the transaction was by then.
+// Rtm: Htm's hardware where the processor has it (base/rtm.hpp). Conflicts are found by the caches,
+// line by line; what was stored is seen by all at XEND or by nobody. An abort comes back to
+// start(), wherever the transaction was by then.
 //
-// What a try writes that is other threads' too aborts it or them: the words of the pool; the bitmaps of spans and the heap's lists that threads share (a
-// refill of a thread's cache of blocks; growth of the pool, which ends in system calls and so under the lock). Counters, undo and records are a thread's own.
-// A page's first store, or first load, is a fault that no try gets past: after five the lock's holder takes it.
+// What a try writes that is other threads' too aborts it or them: the words of the pool; the
+// bitmaps of spans and the heap's lists that threads share (a refill of a thread's cache of blocks;
+// growth of the pool, which ends in system calls and so under the lock). Counters, undo and records
+// are a thread's own. A page's first store, or first load, is a fault that no try gets past: after
+// five the lock's holder takes it.
 // Thread safety: as Htm.
 #pragma once
 
@@ -47,7 +50,8 @@ struct Rtm {
     void put(std::uint64_t* a, std::uint64_t v) const noexcept { *a = v; }
     void recheck(bool) const noexcept {}
     [[nodiscard]] static constexpr bool committing() noexcept { return false; }
-    void last_point_of_failure(const StampClock&) const noexcept {}  // it is end(): a failure comes back to start()
+    // it is end(): a failure comes back to start()
+    void last_point_of_failure(const StampClock&) const noexcept {}
     [[nodiscard]] std::uint64_t time_of_reads(const StampClock& clock) const noexcept { return clock.now(); }
     void end() const noexcept { base::rtm::end(); }
     void cancel() const noexcept { base::rtm::end(); }  // all is undone; what was thrown stays

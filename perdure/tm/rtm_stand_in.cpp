@@ -37,7 +37,8 @@ void RtmStandIn::Try::drain() noexcept {
 Abort RtmStandIn::Try::start() noexcept {
   point();
   for (int spins = 0;;) {
-    const std::uint64_t now = shared_.sequence.load(std::memory_order_acquire);  // pairs with end and let_in
+    // pairs with end and let_in
+    const std::uint64_t now = shared_.sequence.load(std::memory_order_acquire);
     if (now % 2 == 0) {
       snapshot_ = now;
       current = this;
@@ -61,14 +62,16 @@ void RtmStandIn::Try::abort(Abort why) {
 void RtmStandIn::Try::validate() {
   if (snapshot_ == doomed) abort(Abort::conflict);
   for (int spins = 0;;) {
-    const std::uint64_t now = shared_.sequence.load(std::memory_order_acquire);  // pairs with end and let_in
+    // pairs with end and let_in
+    const std::uint64_t now = shared_.sequence.load(std::memory_order_acquire);
     if (now % 2 != 0) {
       if (held_.load(std::memory_order_relaxed)) abort(Abort::lock_held);
       if (++spins > 100) std::this_thread::yield();
       continue;
     }
     for (const Read& r : reads_)
-      if (load_word(r.address) != r.value) abort(Abort::conflict);  // acquire: the sequence is read again after it
+      // acquire: the sequence is read again after it
+      if (load_word(r.address) != r.value) abort(Abort::conflict);
     if (shared_.sequence.load(std::memory_order_relaxed) != now) continue;
     snapshot_ = now;
     return;
@@ -100,20 +103,24 @@ void RtmStandIn::Try::last_point_of_failure(const StampClock& clock) {
     point();
   }
   std::uint64_t expected = snapshot_;
-  // acquire pairs with end: who committed before is seen; release is nobody's. A doomed one never finds its snapshot.
+  // acquire pairs with end: who committed before is seen; release is nobody's. A doomed one never
+  // finds its snapshot.
   while (snapshot_ == doomed || !shared_.sequence.compare_exchange_strong(expected, snapshot_ + 1, std::memory_order_acq_rel)) {
     validate();
     expected = snapshot_;
   }
   committing_ = true;
-  for (const Store& s : stores_) store_word(s.address, s.value);  // release: who sees it sees the sequence odd
+  // release: who sees it sees the sequence odd
+  for (const Store& s : stores_) store_word(s.address, s.value);
 }
 
-// A later commit takes the sequence after this look at it, and draws after that; an earlier one drew before.
+// A later commit takes the sequence after this look at it, and draws after that; an earlier one
+// drew before.
 std::uint64_t RtmStandIn::Try::time_of_reads(const StampClock& clock) {
   for (;;) {
     const std::uint64_t now = clock.now();
-    if (shared_.sequence.load(std::memory_order_acquire) == snapshot_) return now;  // pairs with end
+    // pairs with end
+    if (shared_.sequence.load(std::memory_order_acquire) == snapshot_) return now;
     validate();
   }
 }
@@ -140,7 +147,8 @@ void RtmStandIn::Try::shut_out() noexcept {
   empty_store_buffer();  // the lock was taken by a locked instruction
   for (int spins = 0;;) {
     std::uint64_t now = shared_.sequence.load(std::memory_order_relaxed) & ~std::uint64_t{1};
-    if (shared_.sequence.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel)) return;  // acquire pairs with end
+    // acquire pairs with end
+    if (shared_.sequence.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel)) return;
     if (++spins > 100) std::this_thread::yield();
   }
 }

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RtmStandIn: Htm's hardware in software, so that tries, lock, stamps and what engines do around them run on machines without RTM. For tests: it is slower than
-// `stm`, and it aborts at random.
+// RtmStandIn: Htm's hardware in software, so that tries, lock, stamps and what engines do around
+// them run on machines without RTM. For tests: it is slower than `stm`, and it aborts at random.
 //
-// NOrec (Dalessandro, Spear, Scott, PPoPP '10): one sequence lock, odd while a commit writes; stores are buffered; what was read is compared by value whenever the
-// sequence has moved, so a try never sees two states (opacity). The lock's holder keeps the sequence odd, as RTM's holder has aborted all: who reads then is aborted.
-// As hardware does, it aborts when too many lines were touched (Limits), and at random. There are no registers to roll back, so an abort is a Conflict.
-// A store buffer can be modelled (Limits::store_buffer): what show() stores is visible to others when the buffer drains, and a try's lines are owned then: at
-// drain(), or at the try's end. So a protocol that lacks its drain(), or has an instruction there that drains nothing in a transaction, is found without RTM.
-// Thread safety: as Htm. Every access to the pool's words is atomic: a try looks at what others are writing.
+// NOrec (Dalessandro, Spear, Scott, PPoPP '10): one sequence lock, odd while a commit writes;
+// stores are buffered; what was read is compared by value whenever the sequence has moved, so a try
+// never sees two states (opacity). The lock's holder keeps the sequence odd, as RTM's holder has
+// aborted all: who reads then is aborted. As hardware does, it aborts when too many lines were
+// touched (Limits), and at random. There are no registers to roll back, so an abort is a Conflict.
+// A store buffer can be modelled (Limits::store_buffer): what show() stores is visible to others
+// when the buffer drains, and a try's lines are owned then: at drain(), or at the try's end. So a
+// protocol that lacks its drain(), or has an instruction there that drains nothing in a
+// transaction, is found without RTM.
+// Thread safety: as Htm. Every access to the pool's words is atomic: a try looks at what others are
+// writing.
 #pragma once
 
 #include <atomic>
@@ -31,11 +36,14 @@ struct RtmStandIn {
 
   /// Of the contexts made from then on; for tests.
   struct Limits {
-    std::uint32_t lines_read = 8192, lines_written = 512;  ///< what a try may touch: a first-level cache of 32 KiB, and what reads spill to
+    /// what a try may touch: a first-level cache of 32 KiB, and what reads spill to
+    std::uint32_t lines_read = 8192, lines_written = 512;
     std::uint32_t abort_one_in = 2000;                     ///< accesses; 0: never
     bool store_buffer = false;                             ///< model it
-    bool drains_in_try = true;  ///< drain() in a try is an MFENCE; false: a locked instruction, which drains nothing there
-    void (*point)() = nullptr;  ///< called where another thread may go on, for tests that decide which one does
+    /// drain() in a try is an MFENCE; false: a locked instruction, which drains nothing there
+    bool drains_in_try = true;
+    /// called where another thread may go on, for tests that decide which one does
+    void (*point)() = nullptr;
   };
   static void point() noexcept {
     if (void (*const p)() = limits().point; p != nullptr) p();
@@ -67,7 +75,8 @@ struct RtmStandIn {
     [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
       touch(a, read_bit);
       if (const std::uint64_t* const place = writes_.find(address_of(a))) return stores_[*place].value;
-      std::uint64_t v = load_word(a);  // acquire: pairs with write_back, so that the sequence below is not older than v
+      // acquire: pairs with write_back, so that the sequence below is not older than v
+      std::uint64_t v = load_word(a);
       while (shared_.sequence.load(std::memory_order_relaxed) != snapshot_) {
         validate();
         v = load_word(a);
@@ -84,10 +93,12 @@ struct RtmStandIn {
       if (stores_.capacity() < stores_.size() + kept_) stores_.reserve((stores_.size() + kept_) * 2);
     }
     void put(std::uint64_t* a, std::uint64_t v) noexcept;
-    /// Heap state that others change outside of tries led to an error: is it ours? Words are no witness: they may be as they were again, since a block was
-    /// freed, and allocated again, and the pointer to it stored again.
+    /// Heap state that others change outside of tries led to an error: is it ours? Words are no
+    /// witness: they may be as they were again, since a block was freed, and allocated again, and
+    /// the pointer to it stored again.
     void recheck(bool stale) {
-      if (stale || shared_.sequence.load(std::memory_order_acquire) != snapshot_) abort(Abort::conflict);  // pairs with end
+      // pairs with end
+      if (stale || shared_.sequence.load(std::memory_order_acquire) != snapshot_) abort(Abort::conflict);
     }
     [[nodiscard]] bool committing() const noexcept { return committing_; }
     void last_point_of_failure(const StampClock& clock);
@@ -108,7 +119,8 @@ struct RtmStandIn {
       std::uint64_t* address;
       std::uint64_t value;
     };
-    static constexpr std::uint64_t read_bit = 1, write_bit = 2, doomed = ~std::uint64_t{0};  // no snapshot, no sequence
+    // no snapshot, no sequence
+    static constexpr std::uint64_t read_bit = 1, write_bit = 2, doomed = ~std::uint64_t{0};
     static std::uint64_t address_of(const void* a) noexcept { return reinterpret_cast<std::uintptr_t>(a); }
 
     [[noreturn]] void abort(Abort why);
@@ -131,9 +143,12 @@ struct RtmStandIn {
     std::uint64_t snapshot_ = doomed;
     Abort cause_ = Abort::none;
     bool committing_ = false;
-    bool owns_late_ = false;     // the modelled store buffer holds the try's stores: the counter was read before its lines were owned
+    // the modelled store buffer holds the try's stores: the counter was read before its lines were
+    // owned
+    bool owns_late_ = false;
     std::uint64_t counter_ = 0;  // then
-    std::atomic<std::uint64_t>* shown_ = nullptr;  // a store of show() that the modelled store buffer holds
+    // a store of show() that the modelled store buffer holds
+    std::atomic<std::uint64_t>* shown_ = nullptr;
     std::uint64_t shown_value_ = 0;
     std::uint32_t lines_read_ = 0, lines_written_ = 0;
     std::uint64_t kept_ = 0;

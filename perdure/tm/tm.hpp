@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Transactional memory: the concept, and what every instance of it shares: the clock, the threads' slots, the volatile undo.
+// Transactional memory: the concept, and what every instance of it shares: the clock, the threads'
+// slots, the volatile undo.
 //
-// A TM isolates; it knows no persistence. Its commit calls before_publish(id) after the last point of failure and before any write is
-// visible to others: there the engine makes the transaction durable, or draws its id and goes on. Ids rise in commit order and are
-// dense: an abort draws none, because a commit draws its id with a compare-and-swap from the clock value it has validated at.
-// Htm alone differs in both (has_stamps): its ids have gaps, and writes are visible before before_publish runs. It is for order `prefix` only.
-// Pool data is touched in transactions only, and a change of how it is isolated waits for every slot: privatization is safe by that.
-// Source: LSA (Riegel, Felber, Fetzer, DISC '06), TinySTM (Felber, Fetzer, Riegel, PPoPP '08), write-through with encounter-time locks.
+// A TM isolates; it knows no persistence. Its commit calls before_publish(id) after the last point
+// of failure and before any write is visible to others: there the engine makes the transaction
+// durable, or draws its id and goes on. Ids rise in commit order and are dense: an abort draws
+// none, because a commit draws its id with a compare-and-swap from the clock value it has validated
+// at. Htm alone differs in both (has_stamps): its ids have gaps, and writes are visible before
+// before_publish runs. It is for order `prefix` only. Pool data is touched in transactions only,
+// and a change of how it is isolated waits for every slot: privatization is safe by that.
+// Source: LSA (Riegel, Felber, Fetzer, DISC '06), TinySTM (Felber, Fetzer, Riegel, PPoPP '08),
+// write-through with encounter-time locks.
 #pragma once
 
 #include <atomic>
@@ -20,8 +24,9 @@
 
 namespace perdure::tm {
 
-/// Thrown inside a transaction that must run again. Never reaches the user; a lambda that swallows it is restarted at its commit. It
-/// says whose it is: a transaction on one pool may run inside one on another.
+/// Thrown inside a transaction that must run again. Never reaches the user; a lambda that swallows
+/// it is restarted at its commit. It says whose it is: a transaction on one pool may run inside one
+/// on another.
 struct Conflict {
   const void* whose = nullptr;
 };
@@ -34,14 +39,16 @@ struct alignas(128) Slot {
   std::atomic<std::uint64_t> pending{no_id};  ///< while committing: a lower bound of its id
   Waiters waiters;                            ///< for the end of its transaction
 
-  /// The slot's thread: its transaction has ended, or has not begun after all. `even`: the next value of `active`.
+  /// The slot's thread: its transaction has ended, or has not begun after all. `even`: the next
+  /// value of `active`.
   [[gnu::always_inline]] void end(std::uint64_t even) noexcept {
     active.store(even, std::memory_order_release);  // pairs with wait_until_outside
     waiters.notify();
   }
   /// Any other thread: returns when the slot is between transactions. It blocks if that takes long.
   void wait_until_outside() noexcept {
-    waiters.wait([this] { return active.load(std::memory_order_acquire) % 2 == 0; });  // pairs with end
+    // pairs with end
+    waiters.wait([this] { return active.load(std::memory_order_acquire) % 2 == 0; });
   }
 };
 
@@ -60,20 +67,24 @@ class Domain {
       return slots[slot];
     }
     int seen = used.load(std::memory_order_relaxed);
-    while (seen <= slot && !used.compare_exchange_weak(seen, slot + 1, std::memory_order_acq_rel)) {}  // pairs with for_others
+    // pairs with for_others
+    while (seen <= slot && !used.compare_exchange_weak(seen, slot + 1, std::memory_order_acq_rel)) {}
     return slots[slot];
   }
   /// Every transaction with an id <= the result has returned from its before_publish.
-  /// It never goes back, though a thread that failed to draw an id may have said for a moment that it pends.
+  /// It never goes back, though a thread that failed to draw an id may have said for a moment that
+  /// it pends.
   [[nodiscard]] std::uint64_t quiet_id() const noexcept {
-    // acquire pairs with the release that drew an id: its owner's `pending`, stored before, is then seen
+    // acquire pairs with the release that drew an id: its owner's `pending`, stored before, is then
+    // seen
     std::uint64_t quiet = clock.load(std::memory_order_acquire);
     each([&quiet](int, const Slot& s) {
       // pairs with the release that ends a commit
       const std::uint64_t p = s.pending.load(std::memory_order_acquire);
       if (p - 1 < quiet) quiet = p - 1;
     });
-    std::uint64_t before = quiet_.load(std::memory_order_acquire);  // pairs with the exchange below: what was quiet for another is for us
+    // pairs with the exchange below: what was quiet for another is for us
+    std::uint64_t before = quiet_.load(std::memory_order_acquire);
     while (before < quiet && !quiet_.compare_exchange_weak(before, quiet, std::memory_order_acq_rel)) {}
     return before < quiet ? quiet : before;
   }
@@ -84,8 +95,8 @@ class Domain {
     });
   }
 
-  /// Returns when each slot but `me` has been seen between transactions. Blocks while one that is open goes on. The caller keeps new ones
-  /// out: it has stored so, and fenced, before.
+  /// Returns when each slot but `me` has been seen between transactions. Blocks while one that is
+  /// open goes on. The caller keeps new ones out: it has stored so, and fenced, before.
   void wait_for_others(int me) noexcept {
     each([&](int i, const Slot&) {
       if (i != me) slots[i].wait_until_outside();
@@ -93,7 +104,8 @@ class Domain {
   }
 
   alignas(128) std::atomic<std::uint64_t> clock{0};  ///< the last id drawn
-  alignas(128) std::atomic<int> used{0};             ///< of the program: below it may have been entered
+  /// of the program: below it may have been entered
+  alignas(128) std::atomic<int> used{0};
   std::atomic<bool> background{false};               ///< its own thread has entered; it only copies
   Slot slots[base::background_slot + 1];
 
@@ -110,7 +122,8 @@ class Domain {
   mutable std::atomic<std::uint64_t> quiet_;  // the most that quiet_id has said
 };
 
-/// Old values of what a transaction stored, for rollback in DRAM (not a log: nothing of it is ever durable).
+/// Old values of what a transaction stored, for rollback in DRAM (not a log: nothing of it is ever
+/// durable).
 class UndoLog {
  public:
   UndoLog() : entries_(1024) {
@@ -124,14 +137,17 @@ class UndoLog {
   void reset() noexcept { next_ = entries_.data(); }
   [[nodiscard]] bool empty() const noexcept { return next_ == entries_.data(); }
   [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(next_ - entries_.data()); }
-  /// Restores newest first. Atomic stores: readers of other threads may look (and will see that the line is locked).
+  /// Restores newest first. Atomic stores: readers of other threads may look (and will see that the
+  /// line is locked).
   void rollback() noexcept {
     while (next_ != entries_.data()) {
       --next_;
-      __atomic_store_n(next_->address, next_->old, __ATOMIC_RELEASE);  // pairs with the acquire of a transactional read
+      // pairs with the acquire of a transactional read
+      __atomic_store_n(next_->address, next_->old, __ATOMIC_RELEASE);
     }
   }
-  /// Calls f(address, old) newest first and forgets them: for an engine whose stores go elsewhere than to the address.
+  /// Calls f(address, old) newest first and forgets them: for an engine whose stores go elsewhere
+  /// than to the address.
   template <class F>
   void take_back(F&& f) {
     while (next_ != entries_.data()) {
@@ -156,28 +172,39 @@ class UndoLog {
   std::vector<Entry> entries_;
 };
 
-/// A read of pool memory that another thread may be writing; acquire, so that what follows is not read before.
+/// A read of pool memory that another thread may be writing; acquire, so that what follows is not
+/// read before.
 inline std::uint64_t load_word(const std::uint64_t* a) noexcept { return __atomic_load_n(a, __ATOMIC_ACQUIRE); }
 inline void store_word(std::uint64_t* a, std::uint64_t v) noexcept { __atomic_store_n(a, v, __ATOMIC_RELEASE); }
 
-// clang-format off
 /// What an engine asks of a TM `M`. Context: one thread in one domain; used by that thread alone.
-///   M::isolates          two transactions at a time never own one 64-byte line; else the caller keeps them from each other's words
-///   begin(update)        may wait for others, and throw another context's Conflict; afterwards the transaction reads a consistent snapshot
+///   M::isolates          two transactions at a time never own one 64-byte line; else the caller
+///                        keeps them from each other's words
+///   begin(update)        may wait for others, and throw another context's Conflict; afterwards the
+///                        transaction reads a consistent snapshot
 ///   read(a)              the word at a; throws Conflict
-///   own(a)               a's stripe is this transaction's until it ends; throws Conflict. Before the first store to it
-///   keep(a), put(a, v)   after own(a): the old word is remembered; then the new one may be stored. store(a, v): both
+///   own(a)               a's stripe is this transaction's until it ends; throws Conflict. Before
+///                        the first store to it
+///   keep(a), put(a, v)   after own(a): the old word is remembered; then the new one may be stored.
+///                        store(a, v): both
 ///   undo()               the volatile undo, for an engine that stores by itself after own(a)
 ///   direct()             reads and writes are plain
 ///   alone()              in an update: nobody else writes or copies
-///   commit(f)            calls f(id) once, then shows the writes (Htm: the other way round); throws Conflict before f, never after
-///   end_read_only()      ends a transaction that wrote nothing; returns the clock that bounds what it read; throws Conflict
+///   commit(f)            calls f(id) once, then shows the writes (Htm: the other way round);
+///                        throws Conflict before f, never after
+///   end_read_only()      ends a transaction that wrote nothing; returns the clock that bounds what
+///                        it read; throws Conflict
 ///   mine(conflict)       it was thrown by this context
-///   recheck(stale)       throws Conflict if `stale`, or if what was read holds no longer, unless direct()
-///   rollback()           undoes and ends. backoff(): waits a little, longer each time; after several the next begin is irrevocable
-///   copy_begin() / copy_line(dst, src) / copy_end(): a consistent 64-byte copy of what committed transactions wrote
+///   recheck(stale)       throws Conflict if `stale`, or if what was read holds no longer, unless
+///                        direct()
+///   rollback()           undoes and ends. backoff(): waits a little, longer each time; after
+///                        several the next begin is irrevocable
+///   copy_begin() / copy_line(dst, src) / copy_end(): a consistent 64-byte copy of what committed
+///   transactions wrote
+// clang-format off
 template <class M>
-concept TransactionalMemory = requires(typename M::Context& c, Domain& d, std::uint64_t* a, std::uint64_t v, void* p, bool b) {
+concept TransactionalMemory =
+    requires(typename M::Context& c, Domain& d, std::uint64_t* a, std::uint64_t v, void* p, bool b) {
   typename M::Shared;
   { M::isolates } -> std::convertible_to<bool>;
   { c.begin(b) };
@@ -201,9 +228,10 @@ concept TransactionalMemory = requires(typename M::Context& c, Domain& d, std::u
 };
 // clang-format on
 
-/// Its ids are stamps (Htm): unique, rising in commit order, with gaps, of this session alone. It has commit(isolated, f), where `isolated` stores what is to
-/// be seen with the writes and f runs when all is seen; Shared has last(), the newest id given out, also by an update's end_read_only, and complete(), up to
-/// which every f has returned. Clock and quiet_id() stand still.
+/// Its ids are stamps (Htm): unique, rising in commit order, with gaps, of this session alone. It
+/// has commit(isolated, f), where `isolated` stores what is to be seen with the writes and f runs
+/// when all is seen; Shared has last(), the newest id given out, also by an update's end_read_only,
+/// and complete(), up to which every f has returned. Clock and quiet_id() stand still.
 template <class M>
 concept has_stamps = requires { requires M::stamps; };
 
@@ -216,7 +244,8 @@ template <class M>
     return shared.domain.clock.load(std::memory_order_acquire);  // pairs with the draw of an id
 }
 
-/// read_by(a, load) reads a word of address a that lies elsewhere now (keep and put are told where): what guards a guards what load() returns.
+/// read_by(a, load) reads a word of address a that lies elsewhere now (keep and put are told
+/// where): what guards a guards what load() returns.
 template <class Context>
 concept reads_elsewhere = requires(Context& c, const std::uint64_t* a) {
   {

@@ -7,14 +7,14 @@
 //   WAIT-1  The thread that ends something stores that, then a light fence, then looks whether
 //           waiters are counted. A waiter counts itself, then a heavy fence, then looks whether it
 //           has to wait (Dekker's pattern). So the waiter sees the end, or it is seen.
-//   WAIT-2  A waiter reads `ends_` before it looks, and sleeps only while `ends_` is what it was.
-//           A thread that sees waiters raises `ends_` after its end, and then wakes them all. So an
+//   WAIT-2  A waiter reads `ends_` before it looks, and sleeps only while `ends_` is what it was. A
+//           thread that sees waiters raises `ends_` after its end, and then wakes them all. So an
 //           end that comes after the look is never slept through.
 //
-// Where membarrier(2) is missing, and where its interrupts would harm, `fenced` stands in the count:
-// then both sides do a locked instruction on it, one of which comes first. Source of the pattern:
-// asymmetric.hpp. Checked by tests/models/waiters.pml. Thread safety: all calls but prepare() and
-// always_fenced().
+// Where membarrier(2) is missing, and where its interrupts would harm, `fenced` stands in the
+// count: then both sides do a locked instruction on it, one of which comes first. Source of the
+// pattern: asymmetric.hpp. Checked by tests/models/waiters.pml. Thread safety: all calls but
+// prepare() and always_fenced().
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,8 @@ class Waiters {
 
   /// The thread that has ended something, after the store that says so.
   [[gnu::always_inline]] void notify() noexcept {
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // WAIT-1: the light fence; pairs with wait()'s heavy fence
+    // WAIT-1: the light fence; pairs with wait()'s heavy fence
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     if (__builtin_expect(count_.load(std::memory_order_relaxed) != 0, 0)) wake();
   }
 
@@ -48,10 +49,13 @@ class Waiters {
       if (ended()) return;
       __builtin_ia32_pause();
     }
-    // WAIT-1; acquire and release pair with wake()'s: if that comes first, its thread's end is seen below
-    if ((count_.fetch_add(one, std::memory_order_acq_rel) & fenced) == 0) heavy_fence();  // pairs with notify()'s light fence
+    // WAIT-1; acquire and release pair with wake()'s: if that comes first, its thread's end is seen
+    // below
+    // pairs with notify()'s light fence
+    if ((count_.fetch_add(one, std::memory_order_acq_rel) & fenced) == 0) heavy_fence();
     for (;;) {
-      const std::uint32_t seen = ends_.load(std::memory_order_acquire);  // WAIT-2; pairs with wake(): the end before it is seen
+      // WAIT-2; pairs with wake(): the end before it is seen
+      const std::uint32_t seen = ends_.load(std::memory_order_acquire);
       if (ended()) break;
       ends_.wait(seen, std::memory_order_acquire);  // pairs with wake()
     }
@@ -59,13 +63,15 @@ class Waiters {
   }
 
  private:
-  // Shorter than a wake-up takes, longer than most transactions: what ends soon costs no system call.
+  // Shorter than a wake-up takes, longer than most transactions: what ends soon costs no system
+  // call.
   static constexpr int spins = 200;
   static constexpr std::uint32_t fenced = 1, one = 2;
 
   void wake() noexcept;
 
-  std::atomic<std::uint32_t> count_{0};  // the threads in wait() past its spinning, times `one`; and `fenced`
+  // the threads in wait() past its spinning, times `one`; and `fenced`
+  std::atomic<std::uint32_t> count_{0};
   std::atomic<std::uint32_t> ends_{0};   // what they sleep on
 };
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// WriteSet: what a write-back STM's transaction has stored and nobody else sees yet (TinySTM's write-back with encounter-time locks: Felber, Fetzer,
-// Riegel, PPoPP '08): from a word's address to the place of its newest value. Where values lie is pluggable: `Writes` is a private buffer (PrivateWrites),
-// or a log in persistent memory that the transaction executes in (papers: Blurred Persistence, section III-A).
+// WriteSet: what a write-back STM's transaction has stored and nobody else sees yet (TinySTM's
+// write-back with encounter-time locks: Felber, Fetzer, Riegel, PPoPP '08): from a word's address
+// to the place of its newest value. Where values lie is pluggable: `Writes` is a private buffer
+// (PrivateWrites), or a log in persistent memory that the transaction executes in (papers: Blurred
+// Persistence, section III-A).
 //
-// With any TM of this folder: own(a) before the first store to a stripe, put() instead of the TM's store; reads ask find() first; before_publish copies the
-// values to where they belong; the TM's own undo stays empty, so that its rollback puts nothing back.
+// With any TM of this folder: own(a) before the first store to a stripe, put() instead of the TM's
+// store; reads ask find() first; before_publish copies the values to where they belong; the TM's
+// own undo stays empty, so that its rollback puts nothing back.
 // Thread safety: a transaction's own.
 #pragma once
 
@@ -18,11 +21,12 @@
 
 namespace perdure::tm {
 
-// clang-format off
 /// Where new values lie: W w, places count from 0 in the order of adding.
 ///   w.add(address, value)             a new place; may throw, nothing is changed then
-///   w.replace(place, address, value)  the place of a newer value of the same word: another or the same; throws as add
+///   w.replace(place, address, value)  the place of a newer value of the same word: another or the
+///                                     same; throws as add
 ///   w.value(place)                    what was stored there last
+// clang-format off
 template <class W>
 concept WriteStore = requires(W& w, const W& c, std::uint64_t n) {
   { w.add(n, n) } -> std::same_as<std::uint64_t>;
@@ -47,7 +51,8 @@ struct PrivateWrites {
   std::vector<Entry> entries;
 };
 
-/// The index: a word's address to the place of its newest value. Cleared in constant time, by a new generation.
+/// The index: a word's address to the place of its newest value. Cleared in constant time, by a new
+/// generation.
 class WriteIndex {
  public:
   WriteIndex() : cells_(256) {}
@@ -75,7 +80,8 @@ class WriteIndex {
   struct Cell {
     std::uint64_t address = 0, place = 0, generation = 0;
   };
-  [[nodiscard]] std::size_t cell(std::uint64_t address) const noexcept {  // its own, or the free one where it would be
+  [[nodiscard]] std::size_t cell(std::uint64_t address) const noexcept {
+    // its own, or the free one where it would be
     std::size_t i = static_cast<std::size_t>(base::mix(address)) & (cells_.size() - 1);
     while (cells_[i].generation == generation_ && cells_[i].address != address) i = (i + 1) & (cells_.size() - 1);
     return i;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The names of a root type's fields: two fields of one type that change places are refused, with both lists and the file untouched; a
-// renamed field opens when the program says so; a pool without names opens by its layout and gets them at the next clean close.
+// The names of a root type's fields: two fields of one type that change places are refused, with
+// both lists and the file untouched; a renamed field opens when the program says so; a pool without
+// names opens by its layout and gets them at the next clean close.
 #include <gtest/gtest.h>
 
 #include <cstdint>

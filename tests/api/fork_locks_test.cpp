@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A child is forked while another thread of its parent holds a mutex: each mutex in turn that opening
-// a pool, using it and closing it take. The child opens a pool of its own. To stop the thread there, this
-// program has a pthread_mutex_lock() of its own, which the library calls.
+// A child is forked while another thread of its parent holds a mutex: each mutex in turn that
+// opening a pool, using it and closing it take. The child opens a pool of its own. To stop the
+// thread there, this program has a pthread_mutex_lock() of its own, which the library calls.
 // A fork() may itself wait for a mutex (base/at_fork.hpp): then the thread goes on.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -64,7 +64,8 @@ using CountPool = test::ForkPool;
 
 class ForkLocks : public testing::TestWithParam<const char*> {
  protected:
-  // All that a pool's life asks of what the process has one of: its file's lock, its address, a trace, blocks of a new kind.
+  // All that a pool's life asks of what the process has one of: its file's lock, its address, a
+  // trace, blocks of a new kind.
   void live(const std::string& name) const {
     Options o;
     o.engine = GetParam();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pools and fork(). A child's copy of its parent's Pool is refused, and harmless when it is destroyed.
-// A child opens pools of its own: the parent's pool when the parent has closed it, before or after the
-// fork, or has ended; any other pool at any time. Children report by their exit codes.
+// Pools and fork(). A child's copy of its parent's Pool is refused, and harmless when it is
+// destroyed. A child opens pools of its own: the parent's pool when the parent has closed it,
+// before or after the fork, or has ended; any other pool at any time. Children report by their exit
+// codes.
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -58,8 +59,8 @@ std::string bytes_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// Forks a child that ends with f()'s value: 0 says that all was as it should be. A child that hangs is
-// killed after 50 s.
+// Forks a child that ends with f()'s value: 0 says that all was as it should be. A child that hangs
+// is killed after 50 s.
 template <class F>
 pid_t child_of(F&& f) {
   (void)std::fflush(nullptr);
@@ -127,7 +128,8 @@ class Fork : public testing::TestWithParam<std::tuple<const char*, Durability>> 
     for (std::uint64_t i = 1; i < commits; ++i) pool.update(add);
     pool.update(add).wait();  // all are durable: the process may be killed
   }
-  // In a child: opens the pool, which holds `expected` commits, adds one, closes it. 0: as it should be.
+  // In a child: opens the pool, which holds `expected` commits, adds one, closes it. 0: as it
+  // should be.
   [[nodiscard]] int use(const std::string& at, std::uint64_t expected) const {
     CountPool own = open(at);
     if (count_in(own) != expected) return 11;
@@ -145,7 +147,8 @@ TEST_P(Fork, TheParentsHandleIsRefusedInAChild) {
   std::optional<CountPool> pool(open(path));
   fill(*pool);
   const auto receipt = pool->update(async, add);
-  receipt.then([](auto task) { task(); }, [](const Status&) {});  // the completion thread, where there is one, is running now
+  // the completion thread, where there is one, is running now
+  receipt.then([](auto task) { task(); }, [](const Status&) {});
   receipt.wait();
   pool->checkpoint();
   const std::string before = bytes_of(path);
@@ -288,8 +291,8 @@ TEST_P(Fork, AChildsChild) {
   EXPECT_EQ(end_of(child), well);
 }
 
-// A child that was made without fork()'s handlers, as between fork and exec of other libraries, keeps
-// the descriptors. The parent's lock goes when the parent closes, all the same.
+// A child that was made without fork()'s handlers, as between fork and exec of other libraries,
+// keeps the descriptors. The parent's lock goes when the parent closes, all the same.
 TEST_P(Fork, ADescriptorThatAChildKeepsHoldsNoLock) {
   Signal closed;
   std::optional<CountPool> pool(open(path));
@@ -339,8 +342,8 @@ TEST(ForkOfCalls, AChildsCopyIsDestroyedAndThePoolOpened) {
   a_childs_copy_is_destroyed<paper::SoftWrAP<Words>>("softwrap");
 }
 
-// Children are forked while other threads are inside transactions, open pools and close them: each finds
-// no lock that one of those threads held, and opens a pool of its own.
+// Children are forked while other threads are inside transactions, open pools and close them: each
+// finds no lock that one of those threads held, and opens a pool of its own.
 TEST(ForkBesideThreads, NoChildWaitsForALockOfItsParents) {
   if (test::no_fork_beside_threads != nullptr) GTEST_SKIP() << test::no_fork_beside_threads;
   constexpr int children = 100, at_once = 4;
@@ -389,7 +392,8 @@ TEST(ForkBesideThreads, NoChildWaitsForALockOfItsParents) {
 }
 
 // ThreadSanitizer allows no new threads in a child of a process that has several, and the engine's
-// threads may hold a lock of AddressSanitizer's allocator: an engine without threads of its own does.
+// threads may hold a lock of AddressSanitizer's allocator: an engine without threads of its own
+// does.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 INSTANTIATE_TEST_SUITE_P(Engines, Fork, testing::Combine(testing::Values("undo"), testing::Values(durable)));
 #else

@@ -126,7 +126,8 @@ TEST_P(Receipts, ThenAndAwaitResumeWhenDurable) {
   EXPECT_EQ(sum, static_cast<std::uint64_t>(n) * n);  // 1 + 3 + 5 + ...
 }
 
-// While one thread hangs in its fence, another, that drew a later id, commits: its record is durable whatever becomes of the first's.
+// While one thread hangs in its fence, another, that drew a later id, commits: its record is
+// durable whatever becomes of the first's.
 template <class Instance>
 void later_id_is_durable_first() {
   perdure::medium::RecordingOptions how;

@@ -113,8 +113,8 @@ TEST_F(ThreadSlot, TheFirstUseIsAtTheEnd) {
   EXPECT_EQ(600U, count_of(pool));
 }
 
-// ThreadSanitizer ends its own part of a thread in the last round: no code that it instruments may run
-// after that, and the library's destructor runs in the round after the last use.
+// ThreadSanitizer ends its own part of a thread in the last round: no code that it instruments may
+// run after that, and the library's destructor runs in the round after the last use.
 #if defined(__SANITIZE_THREAD__)
 constexpr int most_rounds = 2;
 #else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * perdure.h, used from C as its comments say: on every engine and two media, what commits is there when the pool is opened again.
+ * perdure.h, used from C as its comments say: on every engine and two media, what commits is there
+ * when the pool is opened again.
  */
 #define _GNU_SOURCE
 #include "check.h"
@@ -78,7 +79,8 @@ static int nested(perdure_tx* tx, void* arg) {
   (void)arg;
   CHECK_CODE(perdure_update(perdure_pool_of(tx), PERDURE_DEFAULT, push, &value, &id), PERDURE_OK);
   CHECK(id == PERDURE_NO_ID);
-  CHECK_CODE(perdure_view(perdure_pool_of(tx), PERDURE_DURABLE, look, &sum), PERDURE_OK); /* sees the change; does not wait for itself */
+  /* sees the change; does not wait for itself */
+  CHECK_CODE(perdure_view(perdure_pool_of(tx), PERDURE_DURABLE, look, &sum), PERDURE_OK);
   CHECK(sum.count == 101);
   CHECK_CODE(perdure_wait(perdure_pool_of(tx), 1), PERDURE_INVALID);
   CHECK_CODE(perdure_checkpoint(perdure_pool_of(tx)), PERDURE_INVALID);
@@ -114,7 +116,8 @@ static void on_engine(const char* engine, const char* medium) {
   CHECK(strcmp(perdure_engine(pool), engine) == 0);
   id = 99;
   CHECK_CODE(perdure_update(pool, PERDURE_DEFAULT, nothing, NULL, &id), PERDURE_OK);
-  CHECK(stamps || (id == 0 && perdure_is_durable(pool, id))); /* an update that changes nothing, before any that did */
+  /* an update that changes nothing, before any that did */
+  CHECK(stamps || (id == 0 && perdure_is_durable(pool, id)));
   CHECK_CODE(perdure_wait(pool, id), PERDURE_OK);
   for (i = 1; i <= 100; i++) {
     CHECK_CODE(perdure_update(pool, i % 2 == 0 ? PERDURE_DEFAULT : PERDURE_ASYNC, push, &i, &id), PERDURE_OK);
@@ -174,7 +177,8 @@ int main(void) {
   CHECK(strcmp(perdure_version(), PERDURE_TEST_VERSION) == 0);
   CHECK(strcmp(perdure_message(), "") == 0);
   for (n = 0; (engine = perdure_engine_at(n)) != NULL; n++) {
-    if (strchr(engine, '/') == NULL) on_engine(engine, "file"); /* one instance a family: these wait for a disk */
+    /* one instance a family: these wait for a disk */
+    if (strchr(engine, '/') == NULL) on_engine(engine, "file");
     on_engine(engine, "emulated");
   }
   CHECK(n >= 4);

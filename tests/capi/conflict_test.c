@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Bodies that run again: PERDURE_AGAIN reaches the body and never the caller of perdure_update(), and no update is lost.
+ * Bodies that run again: PERDURE_AGAIN reaches the body and never the caller of perdure_update(),
+ * and no update is lost.
  */
 #define _GNU_SOURCE
 #include "check.h"
@@ -29,7 +30,9 @@ static void* another_thread(void* arg) {
   return NULL;
 }
 static void meanwhile(
-    void) { /* waiting for another's transaction is safe in this test alone: nothing here is locked yet, and it is no bias */
+    /* waiting for another's transaction is safe in this test alone: nothing here is locked yet,
+     * and it is no bias */
+    void) {
   uint64_t ten = 10;
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, another_thread, &ten) == 0 && pthread_join(thread, NULL) == 0);
@@ -61,7 +64,8 @@ static int torn(perdure_tx* tx, void* arg) {
   return 5 * (first != 0); /* "roll back": but the conflict was first */
 }
 
-/* Reads a, lets another thread change it, and writes: the commit fails, the body hears nothing of it. */
+/* Reads a, lets another thread change it, and writes: the commit fails, the body hears nothing
+ * of it. */
 static int overtaken(perdure_tx* tx, void* arg) {
   struct root* root = perdure_root(tx);
   struct seen* seen = arg;

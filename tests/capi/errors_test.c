@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Codes and messages of perdure.h: each refusal has its code, names what was found, and leaves the pool as it was.
+ * Codes and messages of perdure.h: each refusal has its code, names what was found, and leaves the
+ * pool as it was.
  */
 #define _GNU_SOURCE
 #include "check.h"

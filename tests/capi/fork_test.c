@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * perdure.h and fork(): an inherited handle gives PERDURE_CLOSED and touches nothing; a child opens the
- * parent's pool once the parent has closed it or has ended, and other pools at any time.
+ * perdure.h and fork(): an inherited handle gives PERDURE_CLOSED and touches nothing; a child
+ * opens the parent's pool once the parent has closed it or has ended, and other pools at any time.
  */
 #define _GNU_SOURCE
 #include "check.h"

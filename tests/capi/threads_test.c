@@ -49,7 +49,8 @@ static void in_turn(struct plan plan) {
   CHECK(count() == before + 300 * uses);
 }
 
-/* ThreadSanitizer ends its own part of a thread in the last round: no code that it instruments may run after that. */
+/* ThreadSanitizer ends its own part of a thread in the last round: no code that it instruments
+ * may run after that. */
 #if defined(__SANITIZE_THREAD__)
 enum { most_rounds = 2 };
 #else

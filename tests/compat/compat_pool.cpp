@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// compat_pool: makes the pools that tests/compat keeps, and checks kept ones with this build. compat.py calls it; people call compat.py.
+// compat_pool: makes the pools that tests/compat keeps, and checks kept ones with this build.
+// compat.py calls it; people call compat.py.
 //
 //   compat_pool list                        the names of all pools that it can make, one per line
-//   compat_pool make NAME PATH              makes one at PATH; prints its line of the manifest (JSON)
-//   compat_pool check < LINES               each line: path, name, engine, order, grain of the log, ended, version, survives, large,
-//                                           transactions, digest, and the words of a refusal or "-", separated by tabs. One process
-//                                           opens all of them in turn.
+//   compat_pool make NAME PATH              makes one at PATH; prints its line of the manifest
+//                                           (JSON)
+//   compat_pool check < LINES               each line: path, name, engine, order, grain of the log,
+//                                           ended, version, survives, large,
+//                                           transactions, digest, and the words of a refusal or
+//                                           "-", separated by tabs. One process opens all of them
+//                                           in turn.
 #include <cstdio>
 #include <exception>
 #include <iostream>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Making a pool to keep: three parts of the workload, by two threads in turn. The first part ends with a close, so that the data region
-// holds it; the second with a checkpoint; the third is in the log alone as far as the engine leaves it there. Then the pool is closed,
-// or its process kills itself inside a further transaction, or the medium that it ran on says what a power cut there leaves.
+// Making a pool to keep: three parts of the workload, by two threads in turn. The first part ends
+// with a close, so that the data region holds it; the second with a checkpoint; the third is in the
+// log alone as far as the engine leaves it there. Then the pool is closed, or its process kills
+// itself inside a further transaction, or the medium that it ran on says what a power cut there
+// leaves.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -32,7 +34,8 @@ namespace {
   throw error(failure(Code::invalid, path, found, expected));
 }
 
-/// A second thread that lives as long as the pool, so that it keeps its slot and thereby its ring. It works only while the first waits.
+/// A second thread that lives as long as the pool, so that it keeps its slot and thereby its ring.
+/// It works only while the first waits.
 class Helper {
  public:
   Helper() : thread_([this] { run(); }) {}
@@ -76,7 +79,8 @@ class Helper {
   std::thread thread_;
 };
 
-// Transactions first to last; the even ones by the second thread. Combined records hold several only where nobody waits for each.
+// Transactions first to last; the even ones by the second thread. Combined records hold several
+// only where nobody waits for each.
 void work(TestPool& pool, const Spec& spec, std::uint64_t first, std::uint64_t last) {
   Helper helper;
   const Durability how = spec.persist_group != 0 ? async : spec.order == pool::Order::prefix ? group : durable;
@@ -102,8 +106,9 @@ std::string data_region(const std::string& path, const pool::Header& h) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// How many bytes of the data region a recovery of a copy changes: what it lacked of the acknowledged transactions, or had too much.
-// -1 when what is recovered is not exactly the three parts.
+// How many bytes of the data region a recovery of a copy changes: what it lacked of the
+// acknowledged transactions, or had too much. -1 when what is recovered is not exactly the three
+// parts.
 std::int64_t changed_by_recovery(const Spec& spec, const std::string& path) {
   const std::string copy = path + ".copy";
   std::filesystem::copy_file(path, copy, std::filesystem::copy_options::overwrite_existing);
@@ -113,7 +118,8 @@ std::int64_t changed_by_recovery(const Spec& spec, const std::string& path) {
   const int status = in_child([&] {
     Options o = options_of(spec);
     o.create = false;
-    auto* const pool = new TestPool(TestPool::open(copy, o));  // recovered; the process ends without closing it
+    // recovered; the process ends without closing it
+    auto* const pool = new TestPool(TestPool::open(copy, o));
     const Model found = pool->view([](auto& tx, const Root& root) { return contents(tx, root); });
     if (found != model_after(spec.parts().third, spec.large())) ::_exit(other_contents);
   });
@@ -128,7 +134,8 @@ std::int64_t changed_by_recovery(const Spec& spec, const std::string& path) {
   return n;
 }
 
-// The first part, closed in order: a pool on a file. An engine without durability keeps nothing of it.
+// The first part, closed in order: a pool on a file. An engine without durability keeps nothing of
+// it.
 void write_first_part(const Spec& spec, const std::string& path) {
   Options o = options_of(spec);
   o.must_create = true;
@@ -137,8 +144,8 @@ void write_first_part(const Spec& spec, const std::string& path) {
   pool.close();
 }
 
-// The other parts, and the end: `end` is called inside a further transaction where there is one. `last`, if given, runs the last
-// transaction of the third part.
+// The other parts, and the end: `end` is called inside a further transaction where there is one.
+// `last`, if given, runs the last transaction of the third part.
 using Call = std::function<void()>;
 void write_other_parts(TestPool& pool, const Spec& spec, const Call& end, const std::function<void(const Call&)>& last = {}) {
   const auto [first, second, third] = spec.parts();
@@ -173,7 +180,8 @@ void write_all(const std::string& path, const std::vector<std::byte>& bytes) {
       .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
-// PATH: what a power cut inside a further transaction leaves; PATH.0, PATH.1, ...: one after each fence of the last transaction.
+// PATH: what a power cut inside a further transaction leaves; PATH.0, PATH.1, ...: one after each
+// fence of the last transaction.
 void write_until_power_cut(const Spec& spec, const std::string& path) {
   const pool::Header h = header_of(path);
   std::ifstream in(path, std::ios::binary);
@@ -199,8 +207,9 @@ void write_until_power_cut(const Spec& spec, const std::string& path) {
   write_all(path, image);
 }
 
-// An engine that writes the data region in its commits has nothing to recover between two transactions. Then the pool is kept as a power
-// cut inside the last commit leaves it, at the last fence at which recovery still has to complete the transaction.
+// An engine that writes the data region in its commits has nothing to recover between two
+// transactions. Then the pool is kept as a power cut inside the last commit leaves it, at the last
+// fence at which recovery still has to complete the transaction.
 std::int64_t choose_cut(const Spec& spec, const std::string& path) {
   std::int64_t changed = changed_by_recovery(spec, path);
   if (changed < 0) failed(path, "other contents after recovery", "all acknowledged transactions and no other");
@@ -267,7 +276,8 @@ int in_child(const std::function<void()>& body) {
 }
 
 void make(const Spec& spec, const std::string& path) {
-  // An engine that replays its log beside the program may have caught up when it ends: then it is tried again.
+  // An engine that replays its log beside the program may have caught up when it ends: then it is
+  // tried again.
   const int attempts = test::is_dudetm(spec.entry()) && spec.ended == Ended::killed ? 200 : 1;
   std::int64_t changed = 0;
   for (int i = 0; i < attempts && changed == 0; ++i) {

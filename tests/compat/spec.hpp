@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which pools tests/compat keeps, and what is known of each: one list of specifications, made from the registry, so that a new engine
-// is in it without being named here.
+// Which pools tests/compat keeps, and what is known of each: one list of specifications, made from
+// the registry, so that a new engine is in it without being named here.
 // Thread safety: plain functions.
 #pragma once
 
@@ -23,7 +23,8 @@ using TestPool = Pool<Root, engines<any_engine>>;
 enum class Ended : std::uint8_t {
   closed,  ///< in order
   killed,  ///< by SIGKILL inside a transaction: all that was stored is visible
-  cut      ///< by a power cut inside a transaction, modelled: of each cache line what was surely durable
+  /// by a power cut inside a transaction, modelled: of each cache line what was surely durable
+  cut
 };
 inline constexpr const char* ended_names[] = {"closed", "killed", "cut"};
 inline const char* ended_name(Ended e) { return ended_names[static_cast<std::size_t>(e)]; }
@@ -33,19 +34,22 @@ struct Spec {
   std::string name;    ///< of its file, without an extension
   std::string engine;  ///< the instance that writes it
   pool::Order order = pool::Order::held;
-  std::uint32_t unit = 64;  ///< grain of its log's last session: 64 is written as memory, 4096 as a file
+  /// grain of its log's last session: 64 is written as memory, 4096 as a file
+  std::uint32_t unit = 64;
   Ended ended = Ended::closed;
   std::uint32_t persist_group = 0;
   bool compress = false;
-  bool any_address = false;  ///< at an address that the library chose, not at one that suits the sanitizers too
+  /// at an address that the library chose, not at one that suits the sanitizers too
+  bool any_address = false;
 
   [[nodiscard]] const engine::Entry& entry() const { return *engine::find_instance(engine); }
   [[nodiscard]] bool durable_engine() const { return test::is_durable(entry()); }
   /// REWIND logs a record per word: objects of more than 64 KiB would not fit in the small log.
   [[nodiscard]] bool large() const { return !test::is_rewind(entry()) && !(test::is_undo(entry()) && unit != 64); }
 
-  /// The last transactions of the three parts: before a close, before a checkpoint, after it. Fewer where a transaction logs more, so
-  /// that all of the third part is in the log and the file compresses well.
+  /// The last transactions of the three parts: before a close, before a checkpoint, after it. Fewer
+  /// where a transaction logs more, so that all of the third part is in the log and the file
+  /// compresses well.
   struct Parts {
     std::uint64_t first, second, third;
   };
@@ -69,7 +73,8 @@ inline Options options_of(const Spec& s) {
   Options o;
   o.engine = s.engine;
   o.isolation = s.entry().isolation;
-  // A pool on a medium whose fence is a sync is made `prefix` where its engine has that order: pools are made as on memory.
+  // A pool on a medium whose fence is a sync is made `prefix` where its engine has that order:
+  // pools are made as on memory.
   o.medium = "emulated";
   o.durability = s.order == pool::Order::prefix ? group : durable;
   o.max_size = kept_max_size;
@@ -82,8 +87,9 @@ inline Options options_of(const Spec& s) {
   return o;
 }
 
-/// Every family of the registry, in each order that its instances make pools of: closed, killed, and cut off by a loss of power. Where
-/// the log holds records (log/record.hpp), also with the grain of a file.
+/// Every family of the registry, in each order that its instances make pools of: closed, killed,
+/// and cut off by a loss of power. Where the log holds records (log/record.hpp), also with the
+/// grain of a file.
 inline std::vector<Spec> all_specs() {
   std::vector<Spec> all;
   std::set<std::string> seen;
@@ -129,10 +135,12 @@ inline std::vector<Spec> all_specs() {
   return all;
 }
 
-/// Runs `body` in a child process that ends without any clean-up; what it throws is told, with exit status 1. -> its wait status
+/// Runs `body` in a child process that ends without any clean-up; what it throws is told, with exit
+/// status 1. -> its wait status
 int in_child(const std::function<void()>& body);
 
-/// Makes the pool at `path`, and prints what is to be known of it as one line of JSON. Throws when it could not be made as specified.
+/// Makes the pool at `path`, and prints what is to be known of it as one line of JSON. Throws when
+/// it could not be made as specified.
 void make(const Spec& spec, const std::string& path);
 
 /// What is kept of a pool beside it.
@@ -144,7 +152,8 @@ struct Known {
   std::string refused;  ///< not empty: opening must fail with these words
 };
 
-/// Opens, recovers, checks, compares and rewrites the pool. -> what is wrong; empty when nothing is.
+/// Opens, recovers, checks, compares and rewrites the pool. -> what is wrong; empty when nothing
+/// is.
 std::string check(const Known& known, const std::string& path);
 
 }  // namespace perdure::compat

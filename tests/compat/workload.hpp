@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the pools of tests/compat hold: a root with every container, and a numbered sequence of transactions on it. The contents after
-// transaction n follow from n alone, so that a pool written by an earlier build can be compared in full with a model.
+// What the pools of tests/compat hold: a root with every container, and a numbered sequence of
+// transactions on it. The contents after transaction n follow from n alone, so that a pool written
+// by an earlier build can be compared in full with a model.
 //
-// The kept pools depend on this file: a change of Root, of a step or of the digest makes all of them unreadable. New contents need a
-// new workload beside this one.
+// The kept pools depend on this file: a change of Root, of a step or of the digest makes all of
+// them unreadable. New contents need a new workload beside this one.
 // Thread safety: as the transaction's.
 #pragma once
 
@@ -132,7 +133,8 @@ Model contents(Tx& tx, const Root& root) {
   return m;
 }
 
-/// FNV-1a (Fowler, Noll, Vo) over all of it. A function of its own: a change of the library's hashes must not change what is expected.
+/// FNV-1a (Fowler, Noll, Vo) over all of it. A function of its own: a change of the library's
+/// hashes must not change what is expected.
 inline std::uint64_t digest(const Model& m) {
   std::uint64_t h = 0xcbf29ce484222325ULL;
   const auto add_byte = [&](unsigned char b) { h = (h ^ b) * 0x100000001b3ULL; };

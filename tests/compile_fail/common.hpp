@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the cases share. Each case is a pair: the breach, and under PERDURE_CONTROL the right way to write the same thing.
+// What the cases share. Each case is a pair: the breach, and under PERDURE_CONTROL the right way to
+// write the same thing.
 #pragma once
 
 #include <perdure.hpp>

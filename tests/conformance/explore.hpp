@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Explores a workload on every durable engine of the registry, in every way a pool may be made (law L1 to L3, L5, L6), up to a number of
-// distinct recoveries each. `perdure_explore` is the program around it.
+// Explores a workload on every durable engine of the registry, in every way a pool may be made (law
+// L1 to L3, L5, L6), up to a number of distinct recoveries each. `perdure_explore` is the program
+// around it.
 // Thread safety: one thread.
 #pragma once
 
@@ -22,15 +23,19 @@ namespace perdure::conformance {
 /// What the command line asked for.
 struct Budget {
   std::uint64_t distinct = 5000;           ///< recoveries of each engine on each workload
-  double seconds = 60;                     ///< at most, of each: few take ten, unless the machine is busy
+  /// at most, of each: few take ten, unless the machine is busy
+  double seconds = 60;
   std::uint64_t seed = 1;                  ///< the first; each round takes the next
   std::uint64_t steps = 60;                ///< of a program
-  std::uint64_t window = 6;                ///< of these: as many, in a row, are looked at in a round
-  bool every_way = true;                   ///< a round in each way under each model, whatever `distinct` says
+  /// of these: as many, in a row, are looked at in a round
+  std::uint64_t window = 6;
+  /// a round in each way under each model, whatever `distinct` says
+  bool every_way = true;
   std::vector<std::string> engines;        ///< empty: all
   std::string way;                         ///< empty: all in turn
   std::string model;                       ///< empty: both in turn
-  bool first = false;                      ///< stop at the first failure, and do not thin its steps out
+  /// stop at the first failure, and do not thin its steps out
+  bool first = false;
   void (*start)(std::uint64_t) = nullptr;  ///< a scheduler's, or null (crashtest::Plan)
   void (*stop)() = nullptr;
   void (*event)() noexcept = nullptr;
@@ -64,7 +69,8 @@ crashtest::Plan plan_of(const Budget& budget, const Way& way, crash::Model model
     plan.shadow_paging = base::mix(seed) % 2 == 0 ? ShadowPaging::hardware : ShadowPaging::software;
   }
   if constexpr (requires { Workload::shape(plan); }) Workload::shape(plan);
-  // REWIND fences at each record, and two layers dozens of times: of so many points some, from all of the window
+  // REWIND fences at each record, and two layers dozens of times: of so many points some, from all
+  // of the window
   if (test::is_rewind(entry)) plan.explore.every = entry.family.starts_with("rewind-2l") ? 1999 : 97;
   // One round in four begins with the making of the pool, one ends with its close.
   const std::uint64_t last = budget.steps + 2, at = seed % 4 == 0 ? 0 : seed % 4 == 1 ? last : base::mix(seed) % last;
@@ -84,7 +90,8 @@ void explore_instance(const engine::Entry& entry, const Budget& budget, std::vec
   constexpr std::uint64_t pairs = 2 * std::size(ways);
   const std::string both = row.engine + " " + row.workload;
   const std::uint64_t name = base::hash_bytes(both.data(), both.size(), 0) % 1000;
-  // REWIND's compositions and Blurred Persistence's systems differ by parts: each is looked at for less long.
+  // REWIND's compositions and Blurred Persistence's systems differ by parts: each is looked at for
+  // less long.
   const std::uint64_t distinct = budget.distinct / (test::is_rewind(entry) ? 10 : test::is_blurred(entry) ? 2 : 1);
   for (std::uint64_t round = 0; row.failure.empty() && left() > 0; ++round) {
     if (row.counts.distinct >= distinct && (!budget.every_way || round >= pairs)) break;

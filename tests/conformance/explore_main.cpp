@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// perdure_explore: recovers every registered engine from the images that power cuts leave of it, and prints how many were judged.
-// Exit: 0 nothing was found; 1 something was, or fewer than --at-least were judged; 2 wrong arguments.
+// perdure_explore: recovers every registered engine from the images that power cuts leave of it,
+// and prints how many were judged.
+// Exit: 0 nothing was found; 1 something was, or fewer than --at-least were judged; 2 wrong
+// arguments.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -20,7 +22,8 @@ namespace perdure::conformance {
 namespace {
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool sanitized = true;  // sanitizers see what one recovery does; how many there are is for the plain build
+// sanitizers see what one recovery does; how many there are is for the plain build
+constexpr bool sanitized = true;
 #else
 constexpr bool sanitized = false;
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Laws L7, L9 and L10 on every durable engine of the registry, in every way a pool may be made. docs/testing.md says which tests show the others.
+// Laws L7, L9 and L10 on every durable engine of the registry, in every way a pool may be made.
+// docs/testing.md says which tests show the others.
 #include "perdure/medium/faulty.hpp"
 #include "tests/conformance/ways.hpp"
 #include "tests/engine/suite.hpp"
@@ -38,7 +39,8 @@ Shape shape_of(const Entry& e, const Way& way, std::uint64_t records) {
   return s;
 }
 
-/// A pool's root after 0, 1, ..., n transactions, and what its medium held: block contents left out, which nobody wrote.
+/// A pool's root after 0, 1, ..., n transactions, and what its medium held: block contents left
+/// out, which nobody wrote.
 struct History {
   std::vector<std::vector<std::byte>> roots, images;
 };
@@ -65,7 +67,8 @@ History history(Rig<Root>& rig, const Way& way, std::uint64_t n) {
 class Laws : public EngineTest {};
 ENGINE_SUITE(Laws, durable_ones);
 
-// L7: a log that is full pushes back, and is checkpointed; it never takes more than its bound, however long it is written to.
+// L7: a log that is full pushes back, and is checkpointed; it never takes more than its bound,
+// however long it is written to.
 TEST_P(Laws, L7ALogHasABound) {
   for (const Way& way : ways) {
     const Shape shape = shape_of(GetParam(), way, 12);
@@ -86,7 +89,8 @@ TEST_P(Laws, L7ALogHasABound) {
   }
 }
 
-// L9: from the n-th fence on the medium fails, for every n: nothing is acknowledged any more, what was acknowledged is there when the pool is opened again.
+// L9: from the n-th fence on the medium fails, for every n: nothing is acknowledged any more, what
+// was acknowledged is there when the pool is opened again.
 TEST_P(Laws, L9AFailedMediumAcknowledgesNothing) {
   for (const Way& way : ways) {
     unsigned fired = 0;
@@ -141,8 +145,9 @@ bool is_mixture(const std::vector<std::byte>& root, const std::vector<std::byte>
   return true;
 }
 
-// L10: a flipped bit in any word of the log: named as damage; cut where it lies in what the last transaction wrote, which a torn write may have
-// done too; or nothing, where nothing live lies there. Where home may have had some words of the last record by then, it keeps them
+// L10: a flipped bit in any word of the log: named as damage; cut where it lies in what the last
+// transaction wrote, which a torn write may have done too; or nothing, where nothing live lies
+// there. Where home may have had some words of the last record by then, it keeps them
 // (docs/format.md, Records).
 TEST_P(Laws, L10DamageIsNamedNeverSkipped) {
   for (const Way& way : ways) {
@@ -158,7 +163,8 @@ TEST_P(Laws, L10DamageIsNamedNeverSkipped) {
     for (std::uint64_t at = pool::first_ring; at < end; at += 8) {
       std::uint64_t word;
       std::memcpy(&word, image.data() + at, 8);
-      if (word == 0 && at / 8 % (64 * scale) != 0) continue;  // padding, and what was never written: some
+      // padding, and what was never written: some
+      if (word == 0 && at / 8 % (64 * scale) != 0) continue;
       const bool of_the_last = std::memcmp(before.data() + at / 64 * 64, image.data() + at / 64 * 64, 64) != 0;
       if (!of_the_last && at / 8 % scale != 0) continue;
       const std::byte whole = image[at];
@@ -178,7 +184,8 @@ TEST_P(Laws, L10DamageIsNamedNeverSkipped) {
       EXPECT_TRUE(of_the_last && (stores_last_record_home(GetParam()) ? is_mixture(root, previous, states.back()) : root == previous))
           << way.name << ": the word at " << at << " is damaged, and nobody says so";
     }
-    if (is_blurred(GetParam())) {  // of the last transaction a torn bit alone is taken for a torn write
+    if (is_blurred(GetParam())) {
+      // of the last transaction a torn bit alone is taken for a torn write
       EXPECT_GT(named, 20U / scale) << way.name;
     } else if (is_rewind(GetParam())) {  // a list says what is in its log: damage is never taken for a torn write
       EXPECT_GT(named, 5U / scale) << way.name;

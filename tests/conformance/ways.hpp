@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The ways a pool may be made and used, as far as they change the order of commits and recovery's rule: the conformance tests go through all of them.
+// The ways a pool may be made and used, as far as they change the order of commits and recovery's
+// rule: the conformance tests go through all of them.
 #pragma once
 
 #include "perdure/api/options.hpp"
@@ -11,14 +12,16 @@ namespace perdure::conformance {
 struct Way {
   const char* name;
   Durability durability;
-  bool like_a_file;                                                                    ///< appends of 4 KiB, fences that are syncs
-  [[nodiscard]] constexpr bool waits() const noexcept { return durability != async; }  ///< an update returns when it is durable
+  /// appends of 4 KiB, fences that are syncs
+  bool like_a_file;
+  /// an update returns when it is durable
+  [[nodiscard]] constexpr bool waits() const noexcept { return durability != async; }
 };
 inline constexpr Way ways[] = {
     {"durable", durable, false}, {"group", group, false}, {"async", async, false}, {"file", durable, true}, {"file-async", async, true}};
 
-/// A ring, in bytes, that wraps every few steps of a workload. undo logs a line at a time, on a file a block; REWIND a record a word, in buckets, and
-/// with two layers two nodes a transaction.
+/// A ring, in bytes, that wraps every few steps of a workload. undo logs a line at a time, on a
+/// file a block; REWIND a record a word, in buckets, and with two layers two nodes a transaction.
 inline std::uint64_t small_ring(const engine::Entry& e, bool like_a_file) {
   if (test::is_undo(e)) return like_a_file ? 1 << 20 : 16384;
   if (test::is_blurred(e)) return 16384;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the conformance workloads share: a step is one transaction that changes pool and model alike, sometimes a checkpoint before it,
-// sometimes a throw at its end; after it the pool is compared with the model in full.
+// What the conformance workloads share: a step is one transaction that changes pool and model
+// alike, sometimes a checkpoint before it, sometimes a throw at its end; after it the pool is
+// compared with the model in full.
 // Thread safety: one thread.
 #pragma once
 
@@ -38,7 +39,8 @@ inline std::string some_text(Random& r) {
   return std::string(n, static_cast<char>('a' + r() % 26)) + std::to_string(r() % 1000);
 }
 
-/// W has Root, Model, change(tx, root, model, random), and digest(tx, root) and model_digest(model), which are equal.
+/// W has Root, Model, change(tx, root, model, random), and digest(tx, root) and
+/// model_digest(model), which are equal.
 template <class W, class RootType, class ModelType>
 struct Workload {
   using Root = RootType;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The workloads that every engine is taken apart with: small, and made so that logs wrap, checkpoints come between, chunks change
-// hands, home grows. One definition each; explore_*.cpp instantiate them for every engine of the registry.
+// The workloads that every engine is taken apart with: small, and made so that logs wrap,
+// checkpoints come between, chunks change hands, home grows. One definition each; explore_*.cpp
+// instantiate them for every engine of the registry.
 // Thread safety: one thread.
 #pragma once
 
@@ -16,7 +17,8 @@
 
 namespace perdure::conformance {
 
-/// Swaps of words: their sum stays. Now and then a run of them is rotated, by one bulk store, and some bytes are written at any address.
+/// Swaps of words: their sum stays. Now and then a run of them is rotated, by one bulk store, and
+/// some bytes are written at any address.
 struct SwapsRoot {
   std::array<p<std::uint64_t>, 64> word;
   std::array<p<std::uint8_t>, 40> byte;
@@ -189,8 +191,9 @@ struct Sequences : Workload<Sequences, SequencesRoot, SequencesModel> {
   }
 };
 
-/// Blocks of all sizes in ten slots, allocated and freed, so that chunks of a heap too small for all of them change hands: spans of one
-/// class, then another's, then part of a large block. A block holds its number of written words,
+/// Blocks of all sizes in ten slots, allocated and freed, so that chunks of a heap too small for
+/// all of them change hands: spans of one class, then another's, then part of a large block. A
+/// block holds its number of written words,
 /// then those. In every other round half of the steps end a session: chunks that one session has
 /// emptied serve the next one.
 struct ChurnRoot {
@@ -257,7 +260,8 @@ struct Churn : Workload<Churn, ChurnRoot, std::array<std::vector<std::uint64_t>,
   }
 };
 
-/// A vector that only grows, and large blocks beside it: home grows several times, by 4 MiB, and is not yet at its largest.
+/// A vector that only grows, and large blocks beside it: home grows several times, by 4 MiB, and is
+/// not yet at its largest.
 struct GrowthRoot {
   vector<std::uint64_t> row;
   std::array<ptr<std::uint64_t>, 8> large;  ///< each begins with a number

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an operation stores, counted: the log's size and the checkpoint's follow from it. And slot_order against a plain list.
+// What an operation stores, counted: the log's size and the checkpoint's follow from it. And
+// slot_order against a plain list.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +25,8 @@ struct Root {
   C x;
 };
 
-/// Bytes written, allocations and frees of one call, on a container filled with 20,000 elements by random keys.
+/// Bytes written, allocations and frees of one call, on a container filled with 20,000 elements by
+/// random keys.
 struct Cost {
   double bytes, writes, allocs, frees;
 };

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// DramPool, DramTx: a stand-in for Pool and its transactions over plain memory, which checks how containers use them.
+// DramPool, DramTx: a stand-in for Pool and its transactions over plain memory, which checks how
+// containers use them.
 //
-// Every read and write must lie in one allocated block or in the root, a read only where something was written before; a double free, a
-// free of what is no block, and a leak (live() against each_block) are found. Rollback restores every byte. Faults: the n-th
-// allocation or the n-th write throws. Writes are counted, so that a test can state what an operation logs.
+// Every read and write must lie in one allocated block or in the root, a read only where something
+// was written before; a double free, a free of what is no block, and a leak (live() against
+// each_block) are found. Rollback restores every byte. Faults: the n-th allocation or the n-th
+// write throws. Writes are counted, so that a test can state what an operation logs.
 // Thread safety: one thread.
 #pragma once
 
@@ -240,7 +242,8 @@ class DramPool {
   }
   DramHeap& heap() { return heap_; }
 
-  /// Nothing when exactly the blocks that `found` names are allocated, each named once; else what is wrong.
+  /// Nothing when exactly the blocks that `found` names are allocated, each named once; else what
+  /// is wrong.
   std::string compare_blocks(const std::vector<const void*>& found) {
     std::set<const void*> once;
     for (const void* p : found) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Golden values: layout texts, the fingerprint, hashes. They are format: a change here is a new format version, not a new expectation.
+// Golden values: layout texts, the fingerprint, hashes. They are format: a change here is a new
+// format version, not a new expectation.
 // Also the walk over a root: pointers followed once, blocks named, complaints with their field.
 #include <gtest/gtest.h>
 
@@ -204,7 +205,8 @@ TEST(Walk, OfACircleOfOwnedBlocksEnds) {
     tx.write(root.head, a);
   });
   const OwnedBlocks found = pool.view([&](auto& tx, const Ring& root) {
-    constexpr std::uint64_t around = 16 << 20;  // the pool's blocks are the allocator's: they lie on both sides of the root
+    // the pool's blocks are the allocator's: they lie on both sides of the root
+    constexpr std::uint64_t around = 16 << 20;
     return owned_blocks(tx, root, reinterpret_cast<const std::byte*>(&root) - around, 2 * around);
   });
   EXPECT_FALSE(found.whole);

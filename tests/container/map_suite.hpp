@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The suite for hash_map, map and rb_tree: random transactions against std::map, scans, order, fill and drain.
+// The suite for hash_map, map and rb_tree: random transactions against std::map, scans, order, fill
+// and drain.
 //
 // Thread safety: one thread.
 #pragma once
@@ -151,7 +152,8 @@ class MapModelTest {
     });
   }
 
-  /// Keys 0 ... n - 1 in the given order, then out again in that or the other order, in transactions of 32.
+  /// Keys 0 ... n - 1 in the given order, then out again in that or the other order, in
+  /// transactions of 32.
   void fill_and_drain(std::uint64_t n, bool ascending, bool drain_ascending) {
     const auto pass = [&](bool up, auto op) {
       for (std::uint64_t from = 0; from < n; from += 32) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// PoolPolicy<Instance, medium>: runs the container suite on a real pool. Its blocks are compared by Pool::check(), and every pool is
-// closed and opened again at the end of its test, when its root's containers must still be sound.
-// The engine of an Instance any_engine is the one that the environment names in PERDURE_TEST_ENGINE.
+// PoolPolicy<Instance, medium>: runs the container suite on a real pool. Its blocks are compared by
+// Pool::check(), and every pool is closed and opened again at the end of its test, when its root's
+// containers must still be sound.
+// The engine of an Instance any_engine is the one that the environment names in
+// PERDURE_TEST_ENGINE.
 //
 // Thread safety: one thread.
 #pragma once

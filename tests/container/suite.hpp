@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The container suite's common part: one seeded sequence of transactions against a container and a std:: model.
+// The container suite's common part: one seeded sequence of transactions against a container and a
+// std:: model.
 //
-// Tests are typed by a Policy, so that the same suite runs on the DRAM stand-in and on pools of every engine. A Policy has
-//   template <class Root> using Pool = ...;  with update(f), view(f), heap faults (Pool::injects) and compare_blocks(list of blocks);
+// Tests are typed by a Policy, so that the same suite runs on the DRAM stand-in and on pools of
+// every engine. A Policy has
+//   template <class Root> using Pool = ...;  with update(f), view(f), heap faults (Pool::injects)
+//                                            and compare_blocks(list of blocks);
 //   static constexpr int scale;              steps are multiplied by it, divided by 100
-// Transactions are of one to eight operations; some end in a user's exception, some meet a full heap or a conflict at a random write (where
-// the pool injects): then model and container must be as before. Every few transactions the container's audit must be empty and its blocks
-// must be exactly the heap's.
+// Transactions are of one to eight operations; some end in a user's exception, some meet a full
+// heap or a conflict at a random write (where the pool injects): then model and container must be
+// as before. Every few transactions the container's audit must be empty and its blocks must be
+// exactly the heap's.
 // Thread safety: one thread.
 #pragma once
 
@@ -45,7 +49,8 @@ template <class T>
 struct Sample<T> {
   static T of(std::uint64_t i) {
     if constexpr (sizeof(T) == 8)
-      return static_cast<T>(i * 0x9e3779b97f4a7c15ULL);  // spread over all bits, odd multiplier: distinct
+      // spread over all bits, odd multiplier: distinct
+      return static_cast<T>(i * 0x9e3779b97f4a7c15ULL);
     else
       return static_cast<T>(i);
   }
@@ -95,13 +100,15 @@ T changed(const T& value) {
 inline std::string changed(const std::string& value) { return value.size() > 300 ? value.substr(0, 7) : value + "+"; }
 inline Record changed(Record value) { return value.b[1] += 7, value; }
 
-/// Runs transactions on one container (a field of `Root` named x) and a model that is copied before each.
+/// Runs transactions on one container (a field of `Root` named x) and a model that is copied before
+/// each.
 template <class Pool, class Model>
 class Runner {
  public:
   explicit Runner(std::uint64_t seed) : random(seed_of_run() * 1000003 + seed) {}
 
-  /// One transaction of `operations` calls of op(tx, container, model), which may fail in the ways above.
+  /// One transaction of `operations` calls of op(tx, container, model), which may fail in the ways
+  /// above.
   template <class Op>
   void transaction(std::uint64_t operations, Op op) {
     Model next = model;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Containers used by several threads at once, on engines that isolate: each thread's own keys end as its own model says, sums that every
-// transaction keeps are kept in every view, a queue delivers each element once and in each producer's order.
+// Containers used by several threads at once, on engines that isolate: each thread's own keys end
+// as its own model says, sums that every transaction keeps are kept in every view, a queue delivers
+// each element once and in each producer's order.
 #include <atomic>
 #include <map>
 #include <thread>

@@ -296,7 +296,8 @@ void list_erase_test() {
         place.next(tx);
     }
     EXPECT_EQ(n, 100U);
-    for (auto place = root.x.begin(tx); place; place.next(tx)) {  // of the odd ones those that end in 5
+    for (auto place = root.x.begin(tx); place; place.next(tx)) {
+      // of the odd ones those that end in 5
       if (place.value(tx) % 10 == 5) root.x.erase(tx, place);
     }
     auto gone = root.x.begin(tx);

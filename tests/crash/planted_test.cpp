@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Is the explorer able to find what it is for? A log that is right passes; each of ten bugs planted in it must be found.
+// Is the explorer able to find what it is for? A log that is right passes; each of ten bugs planted
+// in it must be found.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -71,7 +72,8 @@ Found explore(Bug bug, crash::Model model, std::uint64_t seed, unsigned depth = 
     log.commit(pairs, [&] { medium->done(step + 1); });
   }
   const std::uint8_t uuid[16] = {7};
-  const std::uint64_t base = pool::AddressRange::choose(uuid, options.home_bytes, "toy").value().base();  // free again at once
+  // free again at once
+  const std::uint64_t base = pool::AddressRange::choose(uuid, options.home_bytes, "toy").value().base();
   auto arena = crash::Arena::make({options.log_bytes, options.home_bytes, base}).value();
   crash::ExploreOptions how;
   how.model = model;

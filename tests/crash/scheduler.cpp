@@ -40,7 +40,9 @@ thread_local Thread* me = nullptr;
 constexpr std::uint64_t longest = 2000;  // others fill their logs, and wait, meanwhile
 Thread* held = nullptr;                  // who is held back, and for how many steps more
 std::uint64_t held_for = 0;
-Thread* spared = nullptr;  // of the others one is held back, after so many points; until it goes on nothing else is left to chance
+// of the others one is held back, after so many points; until it goes on nothing else is left to
+// chance
+Thread* spared = nullptr;
 std::uint64_t countdown = 0;
 
 void wait_for_turn(Thread& t) {
@@ -142,7 +144,7 @@ std::uint64_t Scheduler::switches() noexcept { return switched; }
 
 }  // namespace perdure::test
 
-// --- the C library's waits, for registered threads ----------------------------------------------------------------------------------
+// --- the C library's waits, for registered threads -----------------------------------------------
 
 using perdure::test::hand_over;
 using perdure::test::me;
@@ -226,7 +228,8 @@ long syscall(long number, ...) {
   long a[6];
   for (long& argument : a) argument = va_arg(list, long);
   va_end(list);
-  if (me != nullptr && number == SYS_futex && (a[1] & FUTEX_CMD_MASK) % 9 == FUTEX_WAIT) {  // FUTEX_WAIT, FUTEX_WAIT_BITSET
+  if (me != nullptr && number == SYS_futex && (a[1] & FUTEX_CMD_MASK) % 9 == FUTEX_WAIT) {
+    // FUTEX_WAIT, FUTEX_WAIT_BITSET
     hand_over();
     return 0;
   }

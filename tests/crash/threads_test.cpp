@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Power cuts under several threads, the library's own among them, one at a time by a seeded scheduler: a failing seed fails again.
+// Power cuts under several threads, the library's own among them, one at a time by a seeded
+// scheduler: a failing seed fails again.
 //
-// Threads transfer between accounts, count their transactions, note what they have read of each other's counts, and keep blocks in the heap.
-// Recovered must be: whole transfers; of each thread no less than it was told, and its ids not given again (L2); nothing that had read what is lost (L1); the blocks
-// that are owned (L6); the same after a power cut in recovery (L5).
+// Threads transfer between accounts, count their transactions, note what they have read of each
+// other's counts, and keep blocks in the heap.
+// Recovered must be: whole transfers; of each thread no less than it was told, and its ids not
+// given again (L2); nothing that had read what is lost (L1); the blocks that are owned (L6); the
+// same after a power cut in recovery (L5).
 #include <gtest/gtest.h>
 
 #include <array>
@@ -30,8 +33,10 @@ struct Root {
   std::array<p<std::uint64_t>, accounts> account;
   struct Own {  // a thread's, in lines of its own
     p<std::uint64_t> counter;
-    std::array<p<std::uint64_t>, most> seen;  // [u]: its latest transaction that looked had read u's counter
-    p<std::uint64_t> stamp;                   // of counter and seen: one transaction wrote all of them, or none
+    // [u]: its latest transaction that looked had read u's counter
+    std::array<p<std::uint64_t>, most> seen;
+    // of counter and seen: one transaction wrote all of them, or none
+    p<std::uint64_t> stamp;
     std::array<ptr<std::uint64_t>, slots> block;
     std::array<p<std::uint64_t>, 24> copy;  // of the counter: rings of the least size wrap soon
   };
@@ -53,7 +58,8 @@ struct Recorded {
   bool preempted = false;
 };
 
-/// Thread t's transaction number i. Every other one touches nothing of another thread's: others may commit while it is held back.
+/// Thread t's transaction number i. Every other one touches nothing of another thread's: others may
+/// commit while it is held back.
 template <class Tx>
 void transfer(Tx& tx, Root& r, std::size_t t, unsigned i, std::uint64_t choice, std::size_t threads) {
   crash::Random inner(choice);
@@ -86,7 +92,8 @@ void transfer(Tx& tx, Root& r, std::size_t t, unsigned i, std::uint64_t choice, 
 
 /// `lies`: says that a transaction is acknowledged when its update() returns, durable or not.
 /// `schedule`: the scheduler's seed, where it is not the program's.
-/// `preempt`: two threads with programs of their own, the first, or a thread of the library, held back at that point of its last three steps (Scheduler::preempt_at).
+/// `preempt`: two threads with programs of their own, the first, or a thread of the library, held
+/// back at that point of its last three steps (Scheduler::preempt_at).
 Recorded run(const Entry& e, const Way& way, std::uint64_t seed, std::size_t threads, unsigned each, bool lies = false,
              std::uint64_t schedule = 0, std::uint64_t preempt = 0) {
   watch_again();  // the limit is of one run
@@ -142,12 +149,14 @@ Recorded run(const Entry& e, const Way& way, std::uint64_t seed, std::size_t thr
         while (Scheduler::preempting() && stage != 3) std::this_thread::yield();
         result.preempted = stage != 3;
         struct Oops {};
-        for (unsigned i = 0; is_undo(e) && i < 14; ++i) {  // commits make room at half a ring; those who give up fill it
+        for (unsigned i = 0; is_undo(e) && i < 14; ++i) {
+          // commits make room at half a ring; those who give up fill it
           EXPECT_THROW(pool.update([&](auto& tx, Root& r) { transfer(tx, r, 1, warm, 0, threads), throw Oops(); }), Oops);
         }
         for (unsigned i = warm; i < each; ++i) {
           transact(1, i, i * 2);
-          if (is_undo(e) ? i % 4 == 0 : i + 3 == each) pool.checkpoint();  // shadow: a ring is filled before
+          // shadow: a ring is filled before
+          if (is_undo(e) ? i % 4 == 0 : i + 3 == each) pool.checkpoint();
         }
       });
     } else {
@@ -227,7 +236,8 @@ std::string explore(const Entry& e, Recorded& run, std::size_t threads, crash::M
 }
 
 class CrashUnderThreads : public EngineTest {};
-// Of REWIND's compositions the one that shares most between threads: a group. Of Blurred Persistence's systems those in which a thread's log waits for others.
+// Of REWIND's compositions the one that shares most between threads: a group. Of Blurred
+// Persistence's systems those in which a thread's log waits for others.
 std::vector<Entry> explored() {
   return engines_that([](const Entry& e) {
     return is_durable(e) && isolates(e) && (!is_rewind(e) || e.family == "rewind-1l-nfp-batch") &&
@@ -241,7 +251,8 @@ TEST_P(CrashUnderThreads, LosesNothing) {
   for (std::size_t w = 0; w < std::size(ways); ++w)
     for (std::uint64_t seed = 1; seed <= (scale > 1 ? 1 : 3); ++seed) {
       const std::size_t threads = 2 + seed % 2;
-      // Rings have wrapped by the end; a third of the program is looked at, by the first thread's count.
+      // Rings have wrapped by the end; a third of the program is looked at, by the first thread's
+      // count.
       const unsigned each = is_undo(GetParam()) || is_softwrap(GetParam()) ? 21
                             : is_rewind(GetParam())                        ? 12
                             : is_blurred(GetParam())                       ? 24
@@ -257,8 +268,8 @@ TEST_P(CrashUnderThreads, LosesNothing) {
   this->RecordProperty("distinct", static_cast<int>(counts.distinct));
 }
 
-// One thread's transaction, checkpoint and transaction, held back at each of their points in turn, while another fills its ring and makes
-// checkpoints: what one preemption can break is broken.
+// One thread's transaction, checkpoint and transaction, held back at each of their points in turn,
+// while another fills its ring and makes checkpoints: what one preemption can break is broken.
 TEST_P(CrashUnderThreads, OnePreemptionAnywhereLosesNothing) {
   crash::Counts counts;
   for (const Way& way : {ways[0], ways[2]}) {
@@ -267,7 +278,9 @@ TEST_P(CrashUnderThreads, OnePreemptionAnywhereLosesNothing) {
                                                 : is_rewind(GetParam())   ? 50
                                                 : is_blurred(GetParam())  ? 10
                                                 : is_softwrap(GetParam()) ? 3
-                                                                          : 1)) {  // whose threads have many
+                                                                          : 1)) {
+                                                                            // whose threads have
+                                                                            // many
       Recorded r = run(GetParam(), way, 1, 2, warm + 18, false, 0, at);
       more = r.preempted;
       ASSERT_EQ("", explore(GetParam(), r, 2, crash::Model::adversarial, at, counts, warm + 1, ~std::uint64_t{0}, true))

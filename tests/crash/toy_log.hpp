@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ToyLog: a redo log as somebody might write one by hand, straight on a medium, right or with one bug planted: what the explorer has to
-// find. 64 words of data, eight blocks of which each is allocated or not and owned by a word or not.
+// ToyLog: a redo log as somebody might write one by hand, straight on a medium, right or with one
+// bug planted: what the explorer has to find. 64 words of data, eight blocks of which each is
+// allocated or not and owned by a word or not.
 //
 //   header  two copies with a checksum: the number of the first record that must be replayed
-//   record  in one of 16 slots of 256 bytes, by its number: number, pairs, (home word, value) ..., checksum
+//   record  in one of 16 slots of 256 bytes, by its number: number, pairs, (home word, value) ...,
+//           checksum
 //   commit  record streamed, fence, acknowledge, home stored and flushed
 //   every eighth: fence (home is durable), header, then slots are used again
 // Thread safety: one thread.
@@ -29,7 +31,9 @@ enum class Bug : std::uint8_t {
   mark_before_data,         ///< a record is valid by a mark, in no order with what it marks
   recovery_not_repeatable,  ///< it gives the log up before home is durable
   leak,                     ///< a block is allocated in home before its record is durable
-  double_free,              ///< a block is freed in home before its record is durable: its owner, still there, may free it again
+  /// a block is freed in home before its record is durable: its owner, still there, may free it
+  /// again
+  double_free,
   early_acknowledgement,    ///< before the fence
   hole,                     ///< recovery goes on behind a record that is missing
   torn_header               ///< one copy, no checksum, two lines
@@ -39,7 +43,8 @@ class ToyLog {
  public:
   static constexpr std::uint64_t words = 64, blocks = 8;
   static constexpr std::uint64_t log_bytes = 64 << 10, home_bytes = 4096;
-  // home, in words: data, then who owns which block (block + 1, or 0), then the bitmap of allocated ones
+  // home, in words: data, then who owns which block (block + 1, or 0), then the bitmap of allocated
+  // ones
   static constexpr std::uint64_t owner = words, bitmap = words + blocks;
 
   ToyLog(medium::Medium& medium, Bug bug) : medium_(medium), bug_(bug) {}
@@ -59,7 +64,8 @@ class ToyLog {
     // the record before home and before the acknowledgement
     if (bug_ != Bug::missing_fence && bug_ != Bug::hole && bug_ != Bug::fence_too_early) fence();
     if (bug_ == Bug::hole && number % 2 == 0)
-      fence();  // two records share a fence: allowed, if recovery stops at the first that is missing
+      // two records share a fence: allowed, if recovery stops at the first that is missing
+      fence();
     if (bug_ == Bug::hole) {
       pending_.insert(pending_.end(), pairs.begin(), pairs.end());
       if (number % 2 != 0) return;
@@ -155,7 +161,8 @@ class ToyLog {
     std::array<std::uint64_t, 8> w{first, generation_};
     w[7] = sum(w.data(), 7);
     const std::uint64_t newest = newest_;
-    for (const std::uint64_t at : {copy_b - newest, newest}) {  // last the one that was read: one copy is whole at any time
+    for (const std::uint64_t at : {copy_b - newest, newest}) {
+      // last the one that was read: one copy is whole at any time
       medium_.store(at, w.data(), 64);
       medium_.flush(at, 64);
       fence();

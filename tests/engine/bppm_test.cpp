@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Blurred Persistence and the systems it is measured against: each taken apart by the crash explorer; what a commit costs; laps of its log; the order
-// of what several threads' logs hold.
+// Blurred Persistence and the systems it is measured against: each taken apart by the crash
+// explorer; what a commit costs; laps of its log; the order of what several threads' logs hold.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,7 +52,8 @@ TEST_P(Blurred, ReadsWhatItHasWrittenAndOthersDoNot) {
     for (std::uint64_t v = 1; v <= 3; ++v) {
       tx(r.word[5]) = v;
       EXPECT_EQ(v, tx.read(r.word[5]));
-      EXPECT_EQ(0U, *reinterpret_cast<const std::uint64_t*>(&r.word[5]));  // home, which everybody sees
+      // home, which everybody sees
+      EXPECT_EQ(0U, *reinterpret_cast<const std::uint64_t*>(&r.word[5]));
     }
   });
   rig.pool.view([](auto& tx, const Words& r) { EXPECT_EQ(3U, tx(r.word[5])); });
@@ -81,7 +82,8 @@ TEST_P(Blurred, RefusesWhatNeverFits) {
   });
 }
 
-// k words: one fence, before home has any of them; SYNC: two more, of home and of the log's control. 16 bytes a word, and 16 of the commit record.
+// k words: one fence, before home has any of them; SYNC: two more, of home and of the log's
+// control. 16 bytes a word, and 16 of the commit record.
 TEST_P(Blurred, CostsWhatItShould) {
   auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(small().medium()).value());
   WatchMedium& medium = *made;
@@ -108,7 +110,8 @@ TEST_P(Blurred, CostsWhatItShould) {
     if (in_bulk()) {
       EXPECT_EQ(log_lines, cost.flushed_lines) << k;  // none of home
     } else if (!by_a_thread()) {
-      EXPECT_EQ(log_lines + k + 1, cost.flushed_lines + cost.streamed_lines) << k;  // home's, and the control
+      // home's, and the control
+      EXPECT_EQ(log_lines + k + 1, cost.flushed_lines + cost.streamed_lines) << k;
     }
     EXPECT_EQ(is("redo-mne-sync") && k > 4, cost.streamed_lines != 0 && !by_a_thread()) << k;
   }
@@ -127,13 +130,16 @@ TEST_P(Blurred, ReadsCostTheMediumNothing) {
   EXPECT_EQ(0U, after.stores + after.streamed_lines + after.flushed_lines + after.fences);
 }
 
-// Two threads overwrite a word, in either order of their logs; the second one's log goes, the first one's stays. Without X the older value would come
-// back (V2; design: recycling logs). The mutation gate leaves X out.
+// Two threads overwrite a word, in either order of their logs; the second one's log goes, the first
+// one's stays. Without X the older value would come back (V2; design: recycling logs). The mutation
+// gate leaves X out.
 TEST_P(Blurred, AnOlderValueInAnothersLogDoesNotComeBack) {
-  an_older_value_does_not_come_back(GetParam(), small(4), 300);  // until the log has begun another lap
+  // until the log has begun another lap
+  an_older_value_does_not_come_back(GetParam(), small(4), 300);
 }
 
-// A power cut before each call of the medium in the transactions that end a lap: in bulk persistence, between it and X, between X and the new lap.
+// A power cut before each call of the medium in the transactions that end a lap: in bulk
+// persistence, between it and X, between X and the new lap.
 TEST_P(Blurred, SurvivesAPowerCutWhileItsLogIsTruncated) {
   const Shape shape = small();
   auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(shape.medium()).value());
@@ -142,7 +148,8 @@ TEST_P(Blurred, SurvivesAPowerCutWhileItsLogIsTruncated) {
   std::vector<std::vector<std::byte>> images;
   bool near_its_end = false;
   medium.before_each([&, self = std::this_thread::get_id()](WatchMedium::Call, std::uint64_t) {
-    if (std::this_thread::get_id() != self || !near_its_end) return;  // ASYNC: the truncator's calls
+    // ASYNC: the truncator's calls
+    if (std::this_thread::get_id() != self || !near_its_end) return;
     images.push_back(medium.recording().durable_image());
     images.push_back(medium.recording().current_image());
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a transaction reads and writes, on every engine, against a plain model: bytes of every size and alignment, fields of every size,
-// blocks, nesting, large write sets, exceptions.
+// What a transaction reads and writes, on every engine, against a plain model: bytes of every size
+// and alignment, fields of every size, blocks, nesting, large write sets, exceptions.
 #include "perdure/pool/heap.hpp"
 #include "tests/engine/suite.hpp"
 
@@ -288,7 +288,8 @@ TEST_P(Bytes, BlocksComeAndGoWithTheirTransactions) {
     }
   }
   EXPECT_GT(model.size(), 10U);
-  for (int round = 0; round < 2; ++round) {  // an aborted free is no free: the same blocks may be freed again
+  for (int round = 0; round < 2; ++round) {
+    // an aborted free is no free: the same blocks may be freed again
     try {
       pool.update([&](auto& tx, Slots& r) {
         for (const auto& [s, what] : model) tx.free(static_cast<std::uint64_t*>(tx(r.slot[s])));

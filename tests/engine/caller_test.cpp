@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Engines without isolation of their own: the caller keeps threads from each other's words, not from each other's lines.
+// Engines without isolation of their own: the caller keeps threads from each other's words, not
+// from each other's lines.
 #include <atomic>
 
 #include "tests/engine/threads.hpp"
@@ -42,7 +43,8 @@ TEST_P(Caller, ThreadsThatShareNoWordShareLines) {
   for (const std::uint64_t w : words) EXPECT_EQ(each, w);
 }
 
-// One has committed its word, the other, in the same line, has not: the crash takes back the one word and no more.
+// One has committed its word, the other, in the same line, has not: the crash takes back the one
+// word and no more.
 TEST_P(Caller, ARollbackAtRecoveryTakesNothingOfANeighbourInTheLine) {
   Shape shape;
   shape.threads = 3;
@@ -77,7 +79,8 @@ TEST_P(Caller, ARollbackAtRecoveryTakesNothingOfANeighbourInTheLine) {
   open.join();
 }
 
-// What a transaction that gives up had allocated goes to others only when its old values are back: they would go over what those stored.
+// What a transaction that gives up had allocated goes to others only when its old values are back:
+// they would go over what those stored.
 TEST_P(Caller, AnAbortStoresIntoNoBlockOfAnother) {
   Shape shape;
   shape.threads = 3;

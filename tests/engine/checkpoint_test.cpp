@@ -26,7 +26,8 @@ TEST(Checkpoint, WhatWaitsInDramIsBounded) {
   medium::RecordingOptions o;
   o.log_bytes = log_bytes;
   o.home_bytes = o.max_home_bytes = home_bytes;
-  // Its events would take many times the memory that this is about: they are forgotten as they come.
+  // Its events would take many times the memory that this is about: they are forgotten as they
+  // come.
   auto medium = medium::RecordingMedium::make(o).value();
   std::vector<std::byte> view(home_bytes);
   for (std::uint64_t at = 0; at < home_bytes; at += 8) std::memcpy(&view[at], &at, 8);
@@ -49,7 +50,8 @@ TEST(Checkpoint, WhatWaitsInDramIsBounded) {
     ++waited;
   }
   EXPECT_LE(most, Checkpoint::most_waiting_bytes);
-  EXPECT_GE(most, Checkpoint::most_waiting_bytes / 2);  // a bound that lets nothing wait would make each slice wait
+  // a bound that lets nothing wait would make each slice wait
+  EXPECT_GE(most, Checkpoint::most_waiting_bytes / 2);
   EXPECT_GE(waited, home_bytes / Checkpoint::most_waiting_bytes - 1);
   EXPECT_EQ(0, std::memcmp(view.data(), medium->home(), home_bytes));
   EXPECT_EQ(home_bytes / 64, checkpoint.lines());

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The costs that design and README promise, by counter, exactly: fences a durable commit, log bytes a stored word, one fence for all who
-// wait together, no medium write by a transaction that only reads, and an opening that looks at the log and not at the pool.
+// The costs that design and README promise, by counter, exactly: fences a durable commit, log bytes
+// a stored word, one fence for all who wait together, no medium write by a transaction that only
+// reads, and an opening that looks at the log and not at the pool.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,7 +54,8 @@ class Counts : public EngineTest {
     return shape;
   }
 };
-std::vector<Entry> of_one_record() {  // the others' costs: rewind_test.cpp, bppm_test.cpp, softwrap_test.cpp, dudetm_test.cpp (combined)
+// the others' costs: rewind_test.cpp, bppm_test.cpp, softwrap_test.cpp, dudetm_test.cpp (combined)
+std::vector<Entry> of_one_record() {
   return engines_that([](const Entry& e) {
     return is_durable(e) && !is_rewind(e) && !is_blurred(e) && !is_softwrap(e) && !e.name.starts_with("dudetm-combined");
   });
@@ -69,9 +71,11 @@ TEST_P(Counts, FencesAndLogBytesOfADurableCommit) {
   auto rig = open_watched(GetParam(), this->large());
   using Cost = Watched::Cost;
   auto& pool = rig.pool;
-  // a record of its own: 16 bytes a word and a header of 24 (and an end mark of 16 where one record may hold several)
+  // a record of its own: 16 bytes a word and a header of 24 (and an end mark of 16 where one record
+  // may hold several)
   const std::uint64_t mark = is_dudetm(GetParam()) && !is_durable_when_seen(GetParam()) ? 2 : 0;
-  // undo: the line's old words in a record of two lines; the word alone, in one, where the caller isolates
+  // undo: the line's old words in a record of two lines; the word alone, in one, where the caller
+  // isolates
   const std::uint64_t lines_before = isolates(GetParam()) ? 2 : 1;
   const auto expected = [&](std::uint64_t payload, std::uint64_t lines_changed, std::uint64_t heap_ops) {
     if (is_undo(GetParam()))
@@ -79,11 +83,13 @@ TEST_P(Counts, FencesAndLogBytesOfADurableCommit) {
     else
       return Cost{1, lines_of(payload + heap_ops * 2 + mark)};
   };
-  for (const std::uint64_t n : {1, 2, 3, 5, 8, 64, 200, 1000}) {  // a word in each of n lines (undo: a record and a fence each)
+  for (const std::uint64_t n : {1, 2, 3, 5, 8, 64, 200, 1000}) {
+    // a word in each of n lines (undo: a record and a fence each)
     EXPECT_EQ(expected(2 * n, n <= 256 ? n : 256, 0), rig.cost([&] {
       pool.update([&](auto& tx, Root& r) {
         for (std::uint64_t i = 0; i < (n <= 256 ? n : 256); ++i) tx(r.word[i * 8]) = n + i;
-        for (std::uint64_t i = 256; i < n; ++i) tx(r.word[(i - 256) % 256 * 8]) = i;  // again: logged again by redo, not by undo
+        // again: logged again by redo, not by undo
+        for (std::uint64_t i = 256; i < n; ++i) tx(r.word[(i - 256) % 256 * 8]) = i;
       });
     })) << n
         << " words";
@@ -217,7 +223,8 @@ TEST_P(Reading, WritesNothingToTheMedium) {
     for (std::uint64_t i = 0; i < 40; ++i) rig.pool.update([&](auto& tx, Root& r) { tx(r.word[i]) = i; });
     rig.pool.checkpoint();  // whatever an engine still owes home
     auto before = rig.medium->counters();
-    for (int round = 0; round < 100; ++round) {  // the engine's own thread may still be writing: until it has written nothing for 20 ms
+    for (int round = 0; round < 100; ++round) {
+      // the engine's own thread may still be writing: until it has written nothing for 20 ms
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       const auto now = rig.medium->counters();
       const bool quiet = (now - before).writes() == 0;
@@ -238,7 +245,7 @@ TEST_P(Reading, WritesNothingToTheMedium) {
   }
 }
 
-// --- opening ----------------------------------------------------------------------------------------------------------------------
+// --- opening -------------------------------------------------------------------------------------
 
 struct Opening {
   long faults = 0;
@@ -257,8 +264,9 @@ class OpeningCost : public EngineTest {
     o.max_size = 4ULL << 30;
     return o;
   }
-  /// Makes a pool of that size, leaves records in its log, dies; then a child opens it and counts the page faults of the thread that
-  /// opens: the engine's own threads start meanwhile, and their stacks are no part of the cost.
+  /// Makes a pool of that size, leaves records in its log, dies; then a child opens it and counts
+  /// the page faults of the thread that opens: the engine's own threads start meanwhile, and their
+  /// stacks are no part of the cost.
   static Opening measure(const std::string& path, std::uint64_t bytes) {
     const pid_t writer = ::fork();
     if (writer == 0) {
@@ -306,7 +314,8 @@ TEST_P(OpeningCost, GrowsWithTheLogNotThePool) {
     EXPECT_EQ(small.records, large.records);
     EXPECT_GT(small.records, 100U) << "there was nothing to recover";
   }
-  // Sanitizers touch pages of their own at each allocation: the older the program, the more, and not the same for both.
+  // Sanitizers touch pages of their own at each allocation: the older the program, the more, and
+  // not the same for both.
   if (scale == 1) EXPECT_LT(large.faults, small.faults + 64) << "pages touched: a pool a thousand times as large must not cost more";
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Power cuts under threads that run freely: images of what is surely durable are taken at fences and after acknowledgements, and recovered
-// (laws L1, L2). What else a power cut may leave, and threads that a seed schedules, are tests/conformance's and tests/crash's.
+// Power cuts under threads that run freely: images of what is surely durable are taken at fences
+// and after acknowledgements, and recovered (laws L1, L2). What else a power cut may leave, and
+// threads that a seed schedules, are tests/conformance's and tests/crash's.
 #include <atomic>
 #include <mutex>
 
@@ -14,7 +15,8 @@ constexpr std::size_t most_threads = 4, accounts = 32;
 struct Shared {
   std::array<p<std::uint64_t>, accounts> account;
   std::array<p<std::uint64_t>, most_threads * 8> counter;          // a line each
-  std::array<p<std::uint64_t>, most_threads * most_threads> seen;  // [t][u]: t's latest transaction had read that of u
+  // [t][u]: t's latest transaction had read that of u
+  std::array<p<std::uint64_t>, most_threads * most_threads> seen;
 };
 struct Plain {
   std::uint64_t account[accounts], counter[most_threads * 8], seen[most_threads * most_threads];
@@ -23,7 +25,8 @@ static_assert(sizeof(Plain) == sizeof(Shared));
 
 class CrashThreads : public EngineTest {
  public:
-  /// Threads transfer money, count, and note what they have read of each other, while images are taken at their fences.
+  /// Threads transfer money, count, and note what they have read of each other, while images are
+  /// taken at their fences.
   void run(const Shape& setup, std::size_t threads, unsigned each, bool async_mode) {
     each /= heavy(GetParam());
     auto rig = open_rig<Shared>(GetParam(), setup);
@@ -42,13 +45,15 @@ class CrashThreads : public EngineTest {
     std::atomic<unsigned> fences{0};
     const auto take = [&] {
       Image image;
-      for (std::size_t t = 0; t < most_threads; ++t) image.least[t] = acknowledged[t];  // before: they stay true
+      // before: they stay true
+      for (std::size_t t = 0; t < most_threads; ++t) image.least[t] = acknowledged[t];
       image.bytes = rig.medium->durable_image();
       const std::lock_guard lock(mutex);
       images.push_back(std::move(image));
     };
     const unsigned every = std::max(1U, each * static_cast<unsigned>(threads) / (scale > 1 ? 10 : 60));
-    const unsigned many = heavy(GetParam()) > 1 ? heavy(GetParam()) * 10 : 1;  // fences a transaction, about
+    // fences a transaction, about
+    const unsigned many = heavy(GetParam()) > 1 ? heavy(GetParam()) * 10 : 1;
     rig.medium->set_fence_hooks(
         [&] {
           if (++fences % (every * many) == 0) take();
@@ -73,7 +78,8 @@ class CrashThreads : public EngineTest {
         if (async_mode && i % 16 == 0) receipt.wait();
         if (!async_mode || i % 16 == 0) {
           acknowledged[me] = receipt.value();
-          if (i % every == 0) take();  // log before acknowledge: at the return of the update, with no fence to come
+          // log before acknowledge: at the return of the update, with no fence to come
+          if (i % every == 0) take();
         }
       }
     });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The paper's calls over DudeTM, in each of its forms: Algorithm 1 under the crash explorer and between threads, wrong use.
+// The paper's calls over DudeTM, in each of its forms: Algorithm 1 under the crash explorer and
+// between threads, wrong use.
 #include "perdure/api/dtm_calls.hpp"
 
 #include <gtest/gtest.h>

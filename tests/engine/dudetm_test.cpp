@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// DudeTM's forms and what is optional in it: combination and compression, volatile logs without a bound, a shadow smaller than the pool.
+// DudeTM's forms and what is optional in it: combination and compression, volatile logs without a
+// bound, a shadow smaller than the pool.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,8 +58,8 @@ TEST_P(DudetmForms, OpenEachOthersPools) {
   EXPECT_EQ("dudetm", pool.stats().engine);
 }
 
-// The process ends while Persist and Reproduce are at work. (A copy of the file beside a living process would not do: its log and its home would
-// be of different moments.)
+// The process ends while Persist and Reproduce are at work. (A copy of the file beside a living
+// process would not do: its log and its home would be of different moments.)
 TEST_P(DudetmForms, RecoverWhatWasDurable) {
   const Scratch scratch("/dev/shm");
   const pid_t child = ::fork();
@@ -137,7 +138,8 @@ TEST(Dudetm, CombinationAndCompressionWriteLess) {
   EXPECT_LT(both.log_written, both.log_combined);
 }
 
-// A library that does not know combined records would take one for a torn record: the feature's bit keeps it away.
+// A library that does not know combined records would take one for a torn record: the feature's bit
+// keeps it away.
 TEST(Dudetm, CombinationIsAFeatureOfThePool) {
   const Scratch scratch("/dev/shm");
   const auto combined = [&] {
@@ -181,7 +183,7 @@ TEST(Dudetm, InfPerformsWithoutWaitingForRoom) {
   pool.view([](auto& tx, const Root& r) { EXPECT_EQ(5U, tx(r.word[63])); });
 }
 
-// --- paging (section 4.3) ---------------------------------------------------------------------------------------------------------
+// --- paging (section 4.3) ------------------------------------------------------------------------
 
 class DudetmPaged : public ::testing::TestWithParam<std::tuple<const char*, Durability, ShadowPaging>> {};
 INSTANTIATE_TEST_SUITE_P(
@@ -238,7 +240,8 @@ TEST_P(DudetmPaged, APoolLargerThanItsShadowLosesNothing) {
           ASSERT_EQ(counts[static_cast<std::size_t>(me)][p], tx(tx(r.counters)[p * 512 + static_cast<std::uint64_t>(me) * 8]));
     });
     EXPECT_TRUE(pool.check().ok());
-    // All that was committed is durable: the copy's log, which is read before its home, lacks nothing that home may show already.
+    // All that was committed is durable: the copy's log, which is read before its home, lacks
+    // nothing that home may show already.
     pool.update(durable, [](auto& tx, Root& r) { tx(r.word[1]) = 1; });
     std::filesystem::copy_file(scratch.path(), scratch.path("killed"));
     pool.close();
@@ -307,7 +310,8 @@ void more_pages_than_the_shadow_has(ShadowPaging paging) {
 TEST(Dudetm, ATransactionOfMorePagesThanTheShadowHasIsPerformed) { more_pages_than_the_shadow_has(ShadowPaging::hardware); }
 TEST(Dudetm, ATransactionOfMoreFramesThanTheShadowHasIsPerformed) { more_pages_than_the_shadow_has(ShadowPaging::software); }
 
-// Whole objects, and any bytes of them, whatever pages they lie across; an abort; what views read meanwhile.
+// Whole objects, and any bytes of them, whatever pages they lie across; an abort; what views read
+// meanwhile.
 TEST(Dudetm, BytesAcrossFramesAreReadAsTheyWereWritten) {
   const Scratch scratch("/dev/shm");
   for (const char* tm : {"dudetm", "dudetm/stm", "dudetm/global_lock"}) {
@@ -345,7 +349,8 @@ TEST(Dudetm, BytesAcrossFramesAreReadAsTheyWereWritten) {
   }
 }
 
-// `automatic`: by software where the shadow is less than half of what the pool holds when it is opened.
+// `automatic`: by software where the shadow is less than half of what the pool holds when it is
+// opened.
 TEST(Dudetm, HowAShadowIsPagedIsSeenAtOpening) {
   const Scratch scratch("/dev/shm");
   Options o = options_for("dudetm");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Threads that run transactions, and one that makes checkpoints, on a medium whose fences fail from some instant on: each of them
-// sees the failure, under its first name, and nothing of an engine's is read unsynchronised meanwhile (ThreadSanitizer).
+// Threads that run transactions, and one that makes checkpoints, on a medium whose fences fail from
+// some instant on: each of them sees the failure, under its first name, and nothing of an engine's
+// is read unsynchronised meanwhile (ThreadSanitizer).
 #include <atomic>
 #include <set>
 

@@ -20,9 +20,11 @@ inline bool is_durable(const Entry& e) { return e.family != "volatile"; }
 inline bool isolates(const Entry& e) { return e.isolation == Isolation::full; }
 inline bool is_shadow(const Entry& e) { return e.family == "shadow"; }
 inline bool is_dudetm(const Entry& e) { return e.family == "dudetm"; }
-/// Its ids are stamps: they rise in commit order with gaps, and recovery counts on in numbers of its own.
+/// Its ids are stamps: they rise in commit order with gaps, and recovery counts on in numbers of
+/// its own.
 inline bool has_stamps(const Entry& e) { return e.tm.starts_with("htm"); }
-/// A view may run alone, and then every writer waits for its end: under bias, or under the lock that hardware transactions fall back to.
+/// A view may run alone, and then every writer waits for its end: under bias, or under the lock
+/// that hardware transactions fall back to.
 inline bool views_may_run_alone(const Entry& e) { return e.tm == "biased" || has_stamps(e); }
 inline bool is_undo(const Entry& e) { return e.family == "undo"; }
 /// REWIND, force: no log is ever full.
@@ -34,8 +36,9 @@ inline bool is_blurred(const Entry& e) { return e.family.starts_with("bppm") || 
 /// SoftWrAP's two forms. With aliasing for all a ring is a thread's three buckets.
 inline bool is_softwrap(const Entry& e) { return e.family.starts_with("softwrap"); }
 inline bool aliases_for_all(const Entry& e) { return e.family == "softwrap"; }
-/// Home may have some words of a log's last record, so that damage to the record, which is taken for a torn write, may leave them there:
-/// softwrap-local stores home at once, dudetm's Reproduce as soon as the record is durable.
+/// Home may have some words of a log's last record, so that damage to the record, which is taken
+/// for a torn write, may leave them there: softwrap-local stores home at once, dudetm's Reproduce
+/// as soon as the record is durable.
 inline bool stores_last_record_home(const Entry& e) { return e.family == "softwrap-local" || is_dudetm(e); }
 
 /// Nobody sees a transaction before it is durable: what isolates it is held through the fence.
@@ -43,7 +46,8 @@ inline bool is_durable_when_seen(const Entry& e) {
   return is_undo(e) || is_rewind(e) || is_blurred(e) || is_softwrap(e) || e.name.starts_with("dudetm-sync");
 }
 
-/// How many times as long a transaction takes, and as many events on a medium, at most: what a test does is divided by it.
+/// How many times as long a transaction takes, and as many events on a medium, at most: what a test
+/// does is divided by it.
 inline unsigned heavy(const Entry& e) { return e.family.starts_with("rewind-2l") ? 20 : is_rewind(e) ? 4 : 1; }
 /// It runs on this machine; if not, the first caller is told why.
 inline bool runs_here(const Entry& e) {
@@ -57,8 +61,9 @@ inline bool runs_here(const Entry& e) {
 }
 /// One of DudeTM's forms but its first: they are one type a TM, and differ in how they persist.
 inline bool is_further_form(const Entry& e) { return is_dudetm(e) && !e.name.starts_with("dudetm/") && e.name != "dudetm"; }
-/// Under `none` REWIND's compositions are one type, Blurred Persistence's systems two, which differ from those that isolate in their TM alone: one of each
-/// stands for all. So do DudeTM's forms under the library's own TM for those under another.
+/// Under `none` REWIND's compositions are one type, Blurred Persistence's systems two, which differ
+/// from those that isolate in their TM alone: one of each stands for all. So do DudeTM's forms
+/// under the library's own TM for those under another.
 inline bool is_stood_for(const Entry& e) {
   if (is_further_form(e) && e.tm != "biased") return true;
   return !isolates(e) &&
@@ -72,7 +77,8 @@ inline std::uint64_t ring_of_at_least(const Entry& e, std::uint64_t bytes) {
   return std::max(bytes, e.identity(config).least_ring);
 }
 
-/// Prints, for an engine on RTM, how many transactions the hardware committed: `./dev explore --htm` demands some.
+/// Prints, for an engine on RTM, how many transactions the hardware committed: `./dev explore
+/// --htm` demands some.
 inline void print_hardware_commits(const engine::Entry& e, const engine::Stats& stats) {
   if (e.tm == "htm")
     std::printf("[          ] htm: %llu transactions committed without the lock\n", static_cast<unsigned long long>(stats.without_lock));

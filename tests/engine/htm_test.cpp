@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// DudeTM over hardware transactions: refused where the processor has none, before a byte is written; over the stand-in pools are those of the family, dense
-// numbers in the log and the header, stamps to callers; a crash under threads leaves a prefix.
+// DudeTM over hardware transactions: refused where the processor has none, before a byte is
+// written; over the stand-in pools are those of the family, dense numbers in the log and the
+// header, stamps to callers; a crash under threads leaves a prefix.
 #include <filesystem>
 #include <fstream>
 
@@ -98,7 +99,8 @@ TEST(Htm, NoShadowSmallerThanThePool) {
   EXPECT_FALSE(std::filesystem::exists(scratch.path()));
 }
 
-// One family: numbers in the header and the log are dense, whoever wrote them, and go on from session to session; stamps are a session's.
+// One family: numbers in the header and the log are dense, whoever wrote them, and go on from
+// session to session; stamps are a session's.
 TEST(Htm, NumbersInThePoolAreDense) {
   const Scratch scratch("/dev/shm");
   std::uint64_t n = 0;
@@ -125,7 +127,8 @@ TEST(Htm, NumbersInThePoolAreDense) {
   }
 }
 
-// The heap's bits are set in isolation, with the pointer to the block: who sees the one sees the other.
+// The heap's bits are set in isolation, with the pointer to the block: who sees the one sees the
+// other.
 TEST(Htm, WhoSeesABlockMayFreeIt) {
   for (const char* const engine : htms_here()) {
     const Shape shape{.durability = async, .ring_bytes = 1 << 20};
@@ -142,7 +145,8 @@ TEST(Htm, WhoSeesABlockMayFreeIt) {
   }
 }
 
-// No try can have another's begin and end inside: it runs under the lock. So the inner one, which has committed, is never run twice.
+// No try can have another's begin and end inside: it runs under the lock. So the inner one, which
+// has committed, is never run twice.
 TEST(Htm, ATransactionInsideOneOnAnotherPoolEndsTheTry) {
   for (const char* const engine : htms_here()) {
     const Scratch scratch("/dev/shm");
@@ -188,7 +192,8 @@ TEST(Htm, LogsThatAreFullPushBack) {
     }
 }
 
-// As after a kill, while threads commit: each thread's transactions up to one, and all that this one had read.
+// As after a kill, while threads commit: each thread's transactions up to one, and all that this
+// one had read.
 TEST(Htm, ACrashUnderThreadsLeavesAPrefix) {
   struct Limits {
     Limits() { tm::RtmStandIn::limits() = {4096, 512, 200}; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What tests that take one engine apart share: the exploration by the crash explorer, a workload of transactions that are rolled back, and few others, and
-// a log that is used up over and over.
+// What tests that take one engine apart share: the exploration by the crash explorer, a workload of
+// transactions that are rolled back, and few others, and a log that is used up over and over.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@ struct Words {
 };
 struct Oops {};
 
-/// Both models; one log for the pool on memory, and a log a thread on what behaves as a file; kills, too: what is only visible then, recovery must make
-/// durable (D4).
+/// Both models; one log for the pool on memory, and a log a thread on what behaves as a file;
+/// kills, too: what is only visible then, recovery must make durable (D4).
 template <class Workload>
 void explore_engine(const Entry& e, std::uint64_t steps, std::uint64_t at_least) {
   for (const auto model : {crash::Model::px86, crash::Model::adversarial})
@@ -65,7 +65,8 @@ struct TakenBack {
   }
 };
 
-/// A thread's transaction over another's, then `fills` more, so that the younger one's log begins again; either one's log may be the first.
+/// A thread's transaction over another's, then `fills` more, so that the younger one's log begins
+/// again; either one's log may be the first.
 inline void an_older_value_does_not_come_back(const Entry& e, const Shape& shape, std::uint64_t fills) {
   for (const bool swapped : {false, true}) {
     auto rig = open_rig<Words>(e, shape);
@@ -109,7 +110,8 @@ inline void an_older_value_does_not_come_back(const Entry& e, const Shape& shape
   }
 }
 
-/// Rounds upon rounds of a small log, with transactions that abort; then a kill. Ids go on behind it.
+/// Rounds upon rounds of a small log, with transactions that abort; then a kill. Ids go on behind
+/// it.
 inline void go_on_in_a_small_log(const Entry& e, const Shape& shape, std::uint64_t transactions) {
   std::uint64_t id = 0;
   std::vector<std::byte> image;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Paging: a page of the shadow is dropped when home has all of it and nobody stores to it; the race of writers and evictors (DudeTM section 4.3). What
-// the guard is for is shown too: without it, words are lost.
+// Paging: a page of the shadow is dropped when home has all of it and nobody stores to it; the race
+// of writers and evictors (DudeTM section 4.3). What the guard is for is shown too: without it,
+// words are lost.
 #include "perdure/engine/shadow/paging.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +21,8 @@ namespace {
 
 constexpr std::uint64_t page = Paging::page_bytes;
 
-/// Home, its private view, and a Reproduce that applies what was committed, in id order, when it is told to.
+/// Home, its private view, and a Reproduce that applies what was committed, in id order, when it is
+/// told to.
 class World {
  public:
   World(std::uint64_t pages, std::uint64_t limit_pages, bool software = false) : pages_(pages), fd_(memfd_create("paging", 0)) {
@@ -107,7 +109,8 @@ TEST(Paging, DropsAPageWhenItsWriterHasLeftAndHomeHasIt) {
     for (int i = 0; i < 3 && w.paging->evictions() < 2; ++i) EXPECT_TRUE(w.evict().ok());
     over = true;
   });
-  // Until a page is marked, then for as long again: who comes now is sent away, and the writer's word stays.
+  // Until a page is marked, then for as long again: who comes now is sent away, and the writer's
+  // word stays.
   for (bool marked = false; !marked && !over; std::this_thread::yield()) {
     marked = !other.touch(0) || !other.touch(page);
     other.leave();
@@ -142,7 +145,8 @@ TEST(Paging, PassesOverPagesInUse) {
   const std::uint64_t before = w.paging->evictions();
   EXPECT_GT(before, 0U);
   std::vector<std::uint64_t> left;
-  for (std::uint64_t p = 0; p < 24; ++p) {  // which are copies still: a word put there past the log shows it
+  for (std::uint64_t p = 0; p < 24; ++p) {
+    // which are copies still: a word put there past the log shows it
     w.word(w.home, p, 1) = 77;
     if (w.word(w.view, p, 1) != 77) left.push_back(p);
   }
@@ -152,7 +156,8 @@ TEST(Paging, PassesOverPagesInUse) {
   for (std::size_t i = 0; i < 4; ++i) EXPECT_NE(77U, w.word(w.view, left[i], 1)) << "used last, dropped last";
 }
 
-/// Threads that count in pages far more than the limit, each in words of its own, while pages are evicted. Returns how many counts home lacks in the end.
+/// Threads that count in pages far more than the limit, each in words of its own, while pages are
+/// evicted. Returns how many counts home lacks in the end.
 std::uint64_t race(bool guarded, bool software, std::uint64_t each) {
   constexpr int threads = 3;
   World w(96, 16, software);
@@ -211,7 +216,8 @@ TEST(Paging, LosesNothingInFrames) { EXPECT_EQ(0U, race(true, true, 30000 / test
 
 TEST(Paging, WithoutTheGuardWordsAreLost) { EXPECT_GT(race(false, false, 30000 / test::scale), 0U) << "then the tests above show nothing"; }
 
-// E5: what a reader found the page's frame to be may be another page's when it reads the word, or the same page's again.
+// E5: what a reader found the page's frame to be may be another page's when it reads the word, or
+// the same page's again.
 TEST(Paging, AReaderLooksAtThePagesEntryAgain) {
   World w(64, 4, true);
   const Frames& frames = *w.paging->frames();
@@ -258,12 +264,14 @@ TEST(Paging, APageIsSwappedInOnce) {
   test::in_threads(threads, [&](int me) {
     Paging::Use use(*w.paging, base::thread_slot());
     for (std::uint64_t p = 0; p < pages; ++p) {
-      (void)::madvise(w.view + p * page, page, MADV_DONTNEED);  // the copy's first look at home faults: it takes longer
+      // the copy's first look at home faults: it takes longer
+      (void)::madvise(w.view + p * page, page, MADV_DONTNEED);
       int spins = 0;
       for (++arrived; arrived < (p + 1) * threads;)  // both at once
         if (++spins > 1000) std::this_thread::yield();
       EXPECT_TRUE(use.touch(p * page));
-      tm::store_word(&w.shadow(p, 510 + static_cast<std::uint64_t>(me)), p + 1);  // the end is copied last
+      // the end is copied last
+      tm::store_word(&w.shadow(p, 510 + static_cast<std::uint64_t>(me)), p + 1);
       EXPECT_EQ(p, w.shadow(p, 9));
       use.leave();
     }
@@ -272,7 +280,8 @@ TEST(Paging, APageIsSwappedInOnce) {
     for (std::uint64_t me = 0; me < threads; ++me) ASSERT_EQ(p + 1, w.look(p, 510 + me)) << p;
 }
 
-// Frames that are beyond the limit are taken last: one burst does not leave them in use, and each of them is given back to the system when it is free.
+// Frames that are beyond the limit are taken last: one burst does not leave them in use, and each
+// of them is given back to the system when it is free.
 TEST(Paging, FramesBeyondTheLimitAreNotKeptInUse) {
   constexpr std::uint64_t limit = 16, pages = 256;
   World w(pages, limit, true);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Receipts, on every engine and in every mode: when they say durable, what they cover, callbacks, coroutines, and what becomes of them
-// when the pool is closed or the medium fails.
+// Receipts, on every engine and in every mode: when they say durable, what they cover, callbacks,
+// coroutines, and what becomes of them when the pool is closed or the medium fails.
 #include <coroutine>
 #include <future>
 
@@ -173,7 +173,8 @@ TEST_P(Receipts, CoverWhatWasReadAndNothingReadIsToldBefore) {
         },
         {});
     std::thread writer([&] { rig.pool.update([](auto& tx, Root& r) { tx(r.word[0]) = 2; }); });
-    // committed, visible, and not durable: every fence waits (a fence alone says nothing, Reproduce has its own)
+    // committed, visible, and not durable: every fence waits (a fence alone says nothing, Reproduce
+    // has its own)
     while (rig.pool.view([](auto& tx, const Root& r) { return tx(r.word[0]); }) != 2 || in_fence == 0) std::this_thread::yield();
     const auto seen = rig.pool.update(async, [](auto& tx, Root& r) { return static_cast<std::uint64_t>(tx(r.word[0])); });
     EXPECT_EQ(2U, seen.value());
@@ -266,7 +267,8 @@ TEST_P(Receipts, OfAMediumThatFailedResolveToTheError) {
     EXPECT_THROW(pool.checkpoint(), error);
     EXPECT_EQ(durable_before, pool.durable_id());
     EXPECT_THROW(pool.close(), error);
-    for (const auto& image : {raw->durable_image(), raw->current_image()}) {  // reopening recovers, kill or power cut
+    for (const auto& image : {raw->durable_image(), raw->current_image()}) {
+      // reopening recovers, kill or power cut
       const Recovered r = recover(GetParam(), image, shape);
       ASSERT_TRUE(r.status.ok()) << r.status.message();
       std::uint64_t words[2];

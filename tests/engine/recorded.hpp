@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A program of a test's own on a crash medium, recorded, then every image that a power cut may leave of it: for what is no workload of crashtest.hpp, as the
-// papers' calls and SQLite.
+// A program of a test's own on a crash medium, recorded, then every image that a power cut may
+// leave of it: for what is no workload of crashtest.hpp, as the papers' calls and SQLite.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,8 @@ class Recorded {
     return medium::CrashMedium::make(o).value();
   }
 
-  /// From here on; what was done before is durable. Begins before the pool is made, or later, when nobody is at work.
+  /// From here on; what was done before is durable. Begins before the pool is made, or later, when
+  /// nobody is at work.
   explicit Recorded(medium::CrashMedium& medium) : medium_(&medium), image_(medium.begin_trace(), medium.home_bytes()) {}
   void made(const pool::Header& header) {
     geometry_ = {medium_->log_bytes(), medium_->max_home_bytes(), header.base, medium_->append_unit(), medium_->fence_is_sync()};
@@ -41,8 +42,9 @@ class Recorded {
   /// While the medium is there.
   void end() { trace_ = medium_->end_trace(); }
 
-  /// look(tx, root, crash): the verdict on a recovered pool. Fails where one is bad, or where fewer than `least` distinct images were judged. `from`: only
-  /// points at which so many steps had begun.
+  /// look(tx, root, crash): the verdict on a recovered pool. Fails where one is bad, or where fewer
+  /// than `least` distinct images were judged. `from`: only points at which so many steps had
+  /// begun.
   template <class Root, class Recover, class Look>
   void explore(Recover&& recover, crash::Model model, std::uint64_t most, std::uint64_t least, const Look& look, std::uint64_t from = 0) {
     crash::RecoveredPool<Root, Look> subject(recover, look);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a recorded workload says against what the program did: reads, writes, blocks; nothing of what was rolled back; threads; a trace that is cut, and
-// those of programs that were killed or ended without closing; no contents.
+// What a recorded workload says against what the program did: reads, writes, blocks; nothing of
+// what was rolled back; threads; a trace that is cut, and those of programs that were killed or
+// ended without closing; no contents.
 #include <sys/wait.h>
 #include <unistd.h>
 

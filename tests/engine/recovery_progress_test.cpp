@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What Options::recovery_progress is told: a beginning and an end by every engine, nothing of a pool that was closed in order; of a long log on slow
-// memory how far it is, stage by stage, never less than before. And recovery by several threads comes to what one comes to.
+// What Options::recovery_progress is told: a beginning and an end by every engine, nothing of a
+// pool that was closed in order; of a long log on slow memory how far it is, stage by stage, never
+// less than before. And recovery by several threads comes to what one comes to.
 #include <filesystem>
 
 #include "tests/engine/suite.hpp"

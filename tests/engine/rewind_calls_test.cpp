@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The paper's calls over REWIND, in all twelve compositions: Listing 2 under the crash explorer, many transactions of one thread, wrong use.
+// The paper's calls over REWIND, in all twelve compositions: Listing 2 under the crash explorer,
+// many transactions of one thread, wrong use.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -127,7 +128,8 @@ TEST_P(RewindCalls, SayWhatIsWrong) {
   EXPECT_EQ(1U, n->value);
 }
 
-// A log that others' records fill is emptied by a checkpoint, without the transaction being run again; what never fits is refused, and undone.
+// A log that others' records fill is emptied by a checkpoint, without the transaction being run
+// again; what never fits is refused, and undone.
 TEST_P(RewindCalls, MakeRoom) {
   Manager tm("recording", options(), make_medium());
   for (std::uint64_t i = 0; i < 300 / scale; ++i) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// REWIND in all twelve compositions, taken apart by the crash explorer; with one log for the pool and with a log a thread, on memory and on what
-// behaves as a file.
+// REWIND in all twelve compositions, taken apart by the crash explorer; with one log for the pool
+// and with a log a thread, on memory and on what behaves as a file.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -59,7 +59,8 @@ TEST_P(Rewind, RefusesWhatNeverFits) {
   EXPECT_EQ(1U, rig.pool.update([](auto& tx, Words& r) { return ++tx(r.word[1]); }).value());
 }
 
-// Fences of a transaction of k words: the paper's and, each of them a fence on x86, its synchronous stores.
+// Fences of a transaction of k words: the paper's and, each of them a fence on x86, its synchronous
+// stores.
 TEST_P(Rewind, CostsWhatItShould) {
   const bool force = has("-fp-"), batch = has("batch"), simple = has("simple");
   if (has("-1l-")) {
@@ -79,14 +80,16 @@ TEST_P(Rewind, CostsWhatItShould) {
       const std::uint64_t append = simple ? 5 : 2;  // a record, END too
       const std::uint64_t remove = simple ? 4 : 1;  // k records and the END before
       if (batch)
-        EXPECT_EQ(force ? 2 + 2 + (k + 1) * remove : 2, fences) << k;  // a group is two: k words, END; no-force: both in one
+        // a group is two: k words, END; no-force: both in one
+        EXPECT_EQ(force ? 2 + 2 + (k + 1) * remove : 2, fences) << k;
       else
         EXPECT_EQ((k + 1) * append + (force ? (k + 1) * remove : 0), fences) << k;
     }
   }
 }
 
-// Not of the format: a pool is recovered and goes on whatever its group was. k words and END make a group of so many records each; two fences a group.
+// Not of the format: a pool is recovered and goes on whatever its group was. k words and END make a
+// group of so many records each; two fences a group.
 TEST_P(Rewind, GroupsMayDifferAtEachOpening) {
   if (!has("-1l-nfp-batch")) return;
   constexpr std::uint64_t k = 40;
@@ -120,8 +123,8 @@ TEST_P(Rewind, GroupsMayDifferAtEachOpening) {
   }
 }
 
-// A crash leaves home newer than the log: what a rolled back transaction had allocated is a span of small blocks by now, and neither its stores nor
-// its CLRs may go over that span's bitmap.
+// A crash leaves home newer than the log: what a rolled back transaction had allocated is a span of
+// small blocks by now, and neither its stores nor its CLRs may go over that span's bitmap.
 TEST_P(Rewind, RedoesNothingOfWhatWasRolledBack) {
   static constexpr std::uint64_t sizes[] = {16, 48, 100, 300, 1000, 3000};
   std::vector<std::byte> image;
@@ -147,7 +150,8 @@ TEST_P(Rewind, RedoesNothingOfWhatWasRolledBack) {
   EXPECT_EQ(check.leaked, check.problems.size()) << check.problems.front();
 }
 
-// A checkpoint between a transaction's END and its heap bits: the records are still needed (K4: X does not cover it).
+// A checkpoint between a transaction's END and its heap bits: the records are still needed (K4: X
+// does not cover it).
 TEST_P(Rewind, KeepsTheRecordsOfACommitThatHasNotEnded) {
   if (has("-fp-")) return;  // no checkpoints
   const auto allocate = [](auto& pool) {
@@ -190,7 +194,8 @@ TEST_P(Rewind, KeepsTheRecordsOfACommitThatHasNotEnded) {
   EXPECT_EQ(1U, r.state.blocks.size());
 }
 
-// Force: a transaction that only allocates. The caches have written the log back, home's bits not: none of its records may be gone by then.
+// Force: a transaction that only allocates. The caches have written the log back, home's bits not:
+// none of its records may be gone by then.
 TEST_P(Rewind, HasHeapBitsAtHomeBeforeTheirRecordsGo) {
   if (!has("-fp-")) return;
   const Shape shape = small();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A thread that gives room in the logs up is stopped in the middle, and others go on as far as they can: nothing that recovery still needs may be
-// overwritten, or passed. (Which steps of whom fall together would be a matter of luck in crash/threads_test.)
+// A thread that gives room in the logs up is stopped in the middle, and others go on as far as they
+// can: nothing that recovery still needs may be overwritten, or passed. (Which steps of whom fall
+// together would be a matter of luck in crash/threads_test.)
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -63,8 +64,9 @@ std::vector<Entry> with_rings() {
 }
 ENGINE_SUITE(Room, with_rings);
 
-// The header that gives room up is about to be written: another thread must not have that room yet. Its log is a third full; then it goes on, further
-// than its log reaches, and leaves one transaction open.
+// The header that gives room up is about to be written: another thread must not have that room yet.
+// Its log is a third full; then it goes on, further than its log reaches, and leaves one
+// transaction open.
 TEST_P(Room, IsGivenWhenTheHeaderSaysSo) {
   auto w = Watched::make(GetParam(), shape());
   constexpr std::size_t small = 10, large = 235, open = 180;  // lines
@@ -118,7 +120,8 @@ TEST_P(Room, IsGivenWhenTheHeaderSaysSo) {
   }
 }
 
-/// A transaction is stopped in its commit, before the first call of the medium that is `where`; others go on; then the power is cut. (It ends later.)
+/// A transaction is stopped in its commit, before the first call of the medium that is `where`;
+/// others go on; then the power is cut. (It ends later.)
 template <class Body, class Where, class Others>
 Recovered with_a_stopped_commit(const Entry& e, const Shape& shape, Watched& w, Body body, Where where, Others others) {
   std::atomic<bool> in_commit{false}, go_on{false};
@@ -143,7 +146,8 @@ Recovered with_a_stopped_commit(const Entry& e, const Shape& shape, Watched& w, 
   return recover(e, image, shape);
 }
 
-// A commit has drawn its id and not ended; a later one has ended. X is below both, so the later one's record stays: it alone says that its id is used.
+// A commit has drawn its id and not ended; a later one has ended. X is below both, so the later
+// one's record stays: it alone says that its id is used.
 TEST_P(Room, IsGivenUpToXOnly) {
   auto w = Watched::make(GetParam(), shape());
   std::uint64_t later = 0;
@@ -173,15 +177,17 @@ TEST_P(Room, XPassesNoCommitWhoseBlocksAreNotHome) {
 }
 
 class SyncRoom : public Room {};
-std::vector<Entry> with_synchronous_persist() {  // under a TM that lets a second thread in while the first is stopped
+// under a TM that lets a second thread in while the first is stopped
+std::vector<Entry> with_synchronous_persist() {
   std::vector<Entry> one;
   std::ranges::copy_if(engine::registered(), std::back_inserter(one), [](const Entry& e) { return e.name == "dudetm-sync/stm"; });
   return one;
 }
 ENGINE_SUITE(SyncRoom, with_synchronous_persist);
 
-// A commit has drawn its id and not made its record durable; a later one has. Reproduce must not take the later one home and pass the first: its record, which
-// is durable when it returns, would then be below X.
+// A commit has drawn its id and not made its record durable; a later one has. Reproduce must not
+// take the later one home and pass the first: its record, which is durable when it returns, would
+// then be below X.
 TEST_P(SyncRoom, ReproducePassesNoCommitThatIsInItsFence) {
   auto w = Watched::make(GetParam(), shape());
   std::atomic<bool> in_commit{false}, go_on{false};
@@ -199,7 +205,8 @@ TEST_P(SyncRoom, ReproducePassesNoCommitThatIsInItsFence) {
   });
   wait_for(in_commit);
   const std::uint64_t later = w.pool.update([](auto& tx, Lines& r) { tx(r.line[100].word) = 2; }).id();
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);  // it reproduces what is there after a nap
+  // it reproduces what is there after a nap
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
   while (w.pool.stats().applied_id < later && std::chrono::steady_clock::now() < end) std::this_thread::yield();
   EXPECT_LT(w.pool.stats().applied_id, later);
   go_on = true;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reproduce by replay settles home now and then: lines are written back a slice at a time, while transactions go on and further records are applied (replay.hpp).
-// Taken apart by the crash explorer, with logs so small that a settlement has dozens of slices.
+// Reproduce by replay settles home now and then: lines are written back a slice at a time, while
+// transactions go on and further records are applied (replay.hpp). Taken apart by the crash
+// explorer, with logs so small that a settlement has dozens of slices.
 #include "tests/engine/recorded.hpp"
 #include "tests/engine/suite.hpp"
 
@@ -20,7 +21,8 @@ std::vector<Entry> replaying() {
 }
 ENGINE_SUITE(Settlement, replaying);
 
-// Transaction n stores n to four words, lines apart. Whatever instant the power fails at, all of a prefix is there and nothing else.
+// Transaction n stores n to four words, lines apart. Whatever instant the power fails at, all of a
+// prefix is there and nothing else.
 TEST_P(Settlement, LeavesAPrefixWhereverThePowerIsCut) {
   for (const auto model : {crash::Model::px86, crash::Model::adversarial}) {
     Shape shape;

@@ -11,8 +11,8 @@ namespace {
 class SharedRing : public EngineTest {};
 ENGINE_SUITE(SharedRing, durable_isolating_ones);
 
-// Three threads, two rings. One has stored and not committed; another on its ring gives up; the third commits and recycles. A kill then:
-// what the first had stored must go.
+// Three threads, two rings. One has stored and not committed; another on its ring gives up; the
+// third commits and recycles. A kill then: what the first had stored must go.
 TEST_P(SharedRing, RecyclingKeepsTheRecordsOfATransactionInProgress) {
   if (GetParam().tm == "global_lock") {
     GTEST_SKIP() << "one writer at a time";
@@ -20,7 +20,8 @@ TEST_P(SharedRing, RecyclingKeepsTheRecordsOfATransactionInProgress) {
     Shape shape;
     shape.threads = 2;
     auto rig = open_rig<Root>(GetParam(), shape);
-    rig.pool.update([](auto& tx, Root& r) { tx(r.word[100]) = 1; });  // this thread's ring is the first
+    // this thread's ring is the first
+    rig.pool.update([](auto& tx, Root& r) { tx(r.word[100]) = 1; });
     std::atomic<int> stage{0};
     std::thread first([&] {
       bool once = true;

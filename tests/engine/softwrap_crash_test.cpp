@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SoftWrAP in both forms, where a power cut or a kill meets what the explorer's programs of one thread seldom do: logs that begin again, two threads' logs, a wrap
-// killed within, a round.
+// SoftWrAP in both forms, where a power cut or a kill meets what the explorer's programs of one
+// thread seldom do: logs that begin again, two threads' logs, a wrap killed within, a round.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -26,7 +26,8 @@ AnyPool<Words> open_on(const Entry& e, const Shape& shape, std::unique_ptr<mediu
   return AnyPool<Words>::try_open_on("crash", o, std::move(medium), fresh).value();
 }
 
-// Two threads overwrite a word, and the power is cut while buckets begin again (S2): the base of the younger one's may be durable, that of the older one's not.
+// Two threads overwrite a word, and the power is cut while buckets begin again (S2): the base of
+// the younger one's may be durable, that of the older one's not.
 TEST_P(SoftWrapCrash, AnOlderValueDoesNotComeBackWhileBucketsBeginAgain) {
   for (const auto model : {crash::Model::px86, crash::Model::adversarial})
     for (const bool swapped : {false, true}) {
@@ -107,7 +108,8 @@ TEST_P(SoftWrapCrash, ALogBeginsAgain) {
   }
 }
 
-// D4: what a kill within a wrap has left is visible, but not durable: a recovery that goes by it makes it so, wherever the power is cut in that recovery.
+// D4: what a kill within a wrap has left is visible, but not durable: a recovery that goes by it
+// makes it so, wherever the power is cut in that recovery.
 TEST_P(SoftWrapCrash, WhatAKillLeavesIsMadeDurableByRecovery) {
   bool killed = true;
   for (std::uint64_t events = 0; killed; ++events) {
@@ -133,7 +135,8 @@ TEST_P(SoftWrapCrash, WhatAKillLeavesIsMadeDurableByRecovery) {
   }
 }
 
-// A power cut, or a kill, before each call of the medium while a checkpoint takes home what there is.
+// A power cut, or a kill, before each call of the medium while a checkpoint takes home what there
+// is.
 TEST_P(SoftWrapCrash, SurvivesAPowerCutInARound) {
   const Shape shape = small();
   auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(shape.medium()).value());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SoftWrAP's engine itself, without a pool around it: a wrap that is open while tables are switched under it, its end and its abort; long-running wraps.
+// SoftWrAP's engine itself, without a pool around it: a wrap that is open while tables are switched
+// under it, its end and its abort; long-running wraps.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -162,7 +163,8 @@ TEST(SoftWrapRounds, ObjectsGoHomeAndComeBackAtAnAbort) {
   }
 }
 
-// The next period needs the table that the open wrap may look at: it begins when that one has ended.
+// The next period needs the table that the open wrap may look at: it begins when that one has
+// ended.
 TEST(SoftWrapRounds, AWrapSeesOneSwitchAtMost) {
   Direct d;
   d.put(0, 1);
@@ -205,7 +207,8 @@ TEST(SoftWrapRounds, ATableThatIsTooSmallForAWrapGrows) {
   EXPECT_TRUE(d.engine->close().ok());
 }
 
-// Section IV-B: after the threshold new wraps are held back; after another the long one is aborted, the tables emptied, what was closed replayed.
+// Section IV-B: after the threshold new wraps are held back; after another the long one is aborted,
+// the tables emptied, what was closed replayed.
 TEST(SoftWrapRounds, AWrapThatNeverEndsIsAbortedAndOthersReplayed) {
   Direct d(50);
   d.put(0, 1);
@@ -311,7 +314,8 @@ TEST(SoftWrapRounds, AWrapThatMakesNoCallDoesNotBlockTheOthersForEver) {
     EXPECT_THROW((void)c.read(d.word(0)), error);
     c.rollback();
     Status s = d.engine->checkpoint();
-    while (s.code() == Code::busy) s = d.engine->checkpoint();  // until it has been seen to have ended
+    // until it has been seen to have ended
+    while (s.code() == Code::busy) s = d.engine->checkpoint();
     s.or_throw();
     EXPECT_EQ(0U, d.engine->retirer()->replays());
     EXPECT_EQ(1U, d.get(0));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SoftWrAP in both forms: taken apart by the crash explorer; what a wrap costs; rounds that take tables home, and the wraps that are open meanwhile, to the
-// very end of one, or aborted; wraps that are open for too long.
+// SoftWrAP in both forms: taken apart by the crash explorer; what a wrap costs; rounds that take
+// tables home, and the wraps that are open meanwhile, to the very end of one, or aborted; wraps
+// that are open for too long.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,8 +30,9 @@ ENGINE_SUITE(SoftWrap, forms);
 
 TEST_P(SoftWrap, GoesOnInASmallLogAndGivesNoIdTwice) { go_on_in_a_small_log(GetParam(), small(), 1000 / scale); }
 
-// The paper's Table I: of n words ceil((12n + 8) / 64) lines are streamed, and there is one fence (its pcommit), before home has anything. With aliasing for
-// all the wrap's thread stores nothing to home.
+// The paper's Table I: of n words ceil((12n + 8) / 64) lines are streamed, and there is one fence
+// (its pcommit), before home has anything. With aliasing for all the wrap's thread stores nothing
+// to home.
 TEST_P(SoftWrap, CostsWhatTheTableSays) {
   auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(small().medium()).value());
   WatchMedium& medium = *made;
@@ -99,7 +101,8 @@ TEST_P(SoftWrap, RefusesWhatNeverFits) {
     for (const auto& r : all)
       for (const auto& w : r.word) ASSERT_EQ(0U, tx(w));
   });
-  rig.pool.update([](auto& tx, auto& all) {  // nearly all that a bucket has room for; more than the tables have: they grow
+  rig.pool.update([](auto& tx, auto& all) {
+    // nearly all that a bucket has room for; more than the tables have: they grow
     for (std::size_t w = 0; w < 660; ++w) tx(all[0].word[w]) = w;
   });
   rig.pool.view([](auto& tx, const auto& all) {
@@ -149,10 +152,11 @@ TEST_P(SoftWrap, ATableThatNineThreadsFillGrows) {
   });
 }
 
-// Two threads overwrite a word, in either order of their logs; the second one's log goes, the first one's stays. Without X the older value would come
-// back (S2). The mutation gate leaves X out.
+// Two threads overwrite a word, in either order of their logs; the second one's log goes, the first
+// one's stays. Without X the older value would come back (S2). The mutation gate leaves X out.
 TEST_P(SoftWrap, AnOlderValueInAnothersLogDoesNotComeBack) {
-  an_older_value_does_not_come_back(GetParam(), small(4), 1200);  // until each bucket has begun again
+  // until each bucket has begun again
+  an_older_value_does_not_come_back(GetParam(), small(4), 1200);
 }
 
 TEST_P(SoftWrap, LosesNoOldValues) { explore<TakenBack>(); }

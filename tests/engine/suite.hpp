@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the tests of the engines share: every registered instance as a test parameter, pools on recording media, and the state that recovery
-// makes of an image, to be compared with a model.
+// What the tests of the engines share: every registered instance as a test parameter, pools on
+// recording media, and the state that recovery makes of an image, to be compared with a model.
 //
-// Tests have the registry's entries as their parameter: an engine is tested by being listed in engine/registry.hpp.
+// Tests have the registry's entries as their parameter: an engine is tested by being listed in
+// engine/registry.hpp.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -36,7 +37,7 @@ inline constexpr unsigned scale = 5;
 inline constexpr unsigned scale = 1;
 #endif
 
-// --- the engines as test parameters -----------------------------------------------------------------------------------------------
+// --- the engines as test parameters --------------------------------------------------------------
 
 inline std::vector<Entry> engines_that(bool (*keep)(const Entry&)) {
   std::vector<Entry> kept;
@@ -73,11 +74,12 @@ class EngineTest : public ::testing::TestWithParam<Entry> {
 /// A suite runs on each engine of a list: ENGINE_SUITE(Bytes, all_of_them).
 #define ENGINE_SUITE(Suite, list) INSTANTIATE_TEST_SUITE_P(Engines, Suite, ::testing::ValuesIn(list()), EngineTest::name)
 
-// --- pools on recording media -----------------------------------------------------------------------------------------------------
+// --- pools on recording media --------------------------------------------------------------------
 
 struct Shape {
   Durability durability = durable;
-  bool like_a_file = false;   ///< appends of 4 KiB, fences that are syncs: then shadow orders by prefix
+  /// appends of 4 KiB, fences that are syncs: then shadow orders by prefix
+  bool like_a_file = false;
   std::uint32_t threads = 2;  ///< rings, where the order is held
   std::uint64_t ring_bytes = 65536;
   std::uint32_t log_group = 0;                        ///< Options::log_group
@@ -135,12 +137,13 @@ Rig<Root> open_rig(const Entry& e, const Shape& setup, std::span<const std::byte
   return {raw, std::move(pool).value()};
 }
 
-// --- what recovery makes of an image ----------------------------------------------------------------------------------------------
+// --- what recovery makes of an image -------------------------------------------------------------
 
 /// What a user can see of a pool: its root's bytes, its blocks and what is in them.
 struct State {
   std::vector<std::byte> root;
-  std::map<std::uint64_t, std::vector<std::byte>> blocks;  ///< by home offset; the root's own left out
+  /// by home offset; the root's own left out
+  std::map<std::uint64_t, std::vector<std::byte>> blocks;
   friend bool operator==(const State&, const State&) = default;
 };
 
@@ -162,9 +165,9 @@ struct Recovered {
   std::vector<std::string> problems;
 };
 
-/// Opens the image as a crash left it and recovers, without mapping a view (the pool it was taken from may be open). `watch` is
-/// given the medium before recovery starts. `session`: the new session's header is written too. `events`: what was asked of the medium, the
-/// bytes with it.
+/// Opens the image as a crash left it and recovers, without mapping a view (the pool it was taken
+/// from may be open). `watch` is given the medium before recovery starts. `session`: the new
+/// session's header is written too. `events`: what was asked of the medium, the bytes with it.
 inline Recovered recover(const Entry& e, std::span<const std::byte> image, const Shape& setup,
                          const std::function<void(medium::RecordingMedium&)>& watch = {}, bool session = false,
                          std::vector<medium::Event>* events = nullptr) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Engines under several threads: isolation of words and bytes, more threads than rings, checkpoints and growth beside writers, blocks that
-// move between threads, and what a closed and reopened pool then holds.
+// Engines under several threads: isolation of words and bytes, more threads than rings, checkpoints
+// and growth beside writers, blocks that move between threads, and what a closed and reopened pool
+// then holds.
 #include <atomic>
 
 #include "perdure/pool/heap.hpp"
@@ -91,7 +92,8 @@ TEST_P(Threads, MoreThreadsThanRings) {
   this->reopen(rig, shape, check);
 }
 
-// Blocks that one thread makes, another frees: allocation and free conflict with nobody but those who touch the slot.
+// Blocks that one thread makes, another frees: allocation and free conflict with nobody but those
+// who touch the slot.
 TEST_P(Threads, BlocksMoveBetweenThreads) {
   Shape shape;
   shape.ring_bytes = 64 << 10;
@@ -143,8 +145,8 @@ TEST_P(Threads, BlocksMoveBetweenThreads) {
   });
 }
 
-// Until enough has been done, not for a time: 3 writers and a thread that does nothing but checkpoints; what was acknowledged last is what
-// the pool holds after a close, and after no close.
+// Until enough has been done, not for a time: 3 writers and a thread that does nothing but
+// checkpoints; what was acknowledged last is what the pool holds after a close, and after no close.
 TEST_P(Threads, CheckpointsBesideWriters) {
   Shape shape;
   shape.threads = 3;
@@ -167,7 +169,8 @@ TEST_P(Threads, CheckpointsBesideWriters) {
     for (unsigned i = 0; i < each; ++i) {
       const std::size_t n = 1 + random() % 6;
       std::array<std::pair<std::size_t, std::uint64_t>, 6> writes;
-      for (std::size_t k = 0; k < n; ++k) writes[k] = {random() % 170 * 3 + me, random()};  // words interleaved: lines are shared
+      // words interleaved: lines are shared
+      for (std::size_t k = 0; k < n; ++k) writes[k] = {random() % 170 * 3 + me, random()};
       rig.pool.update([&](auto& tx, Root& r) {
         for (std::size_t k = 0; k < n; ++k) tx(r.word[writes[k].first]) = writes[k].second;
       });
@@ -273,7 +276,8 @@ TEST_P(Threads, AViewSeesOneStateWhileItsBlocksAreFreedAndReused) {
     auto rig = open_rig<Root>(GetParam(), shape);
     auto& pool = rig.pool;
     std::atomic<int> stage{0};
-    for (const std::size_t bytes : {65537UL, 65536UL, 40000UL}) {  // a large block, blocks of spans that will be dissolved
+    for (const std::size_t bytes : {65537UL, 65536UL, 40000UL}) {
+      // a large block, blocks of spans that will be dissolved
       pool.update([&](auto& tx, Root& r) {
         auto* const block = reinterpret_cast<std::uint64_t*>(tx.alloc(bytes));
         std::uint64_t pattern[64];
@@ -306,11 +310,13 @@ TEST_P(Threads, AViewSeesOneStateWhileItsBlocksAreFreedAndReused) {
           tx.free(static_cast<std::uint64_t*>(tx(r.slot[0])));
           tx(r.slot[0]) = nullptr;
         });
-        for (std::size_t s = 1; s < 60; ++s)  // spans of many classes, whose bitmaps are zeroed where the block was
+        // spans of many classes, whose bitmaps are zeroed where the block was
+        for (std::size_t s = 1; s < 60; ++s)
           pool.update([&](auto& tx, Root& r) { tx(r.slot[s]) = reinterpret_cast<std::uint64_t*>(tx.alloc(16 + s * 40)); });
       });
       if (views_may_run_alone(GetParam())) {
-        while (!writing) std::this_thread::yield();  // it may have to wait for the view, which must not wait for it
+        // it may have to wait for the view, which must not wait for it
+        while (!writing) std::this_thread::yield();
         stage = 2;
       }
       writer.join();
@@ -330,8 +336,8 @@ TEST_P(Threads, AViewSeesOneStateWhileItsBlocksAreFreedAndReused) {
   }
 }
 
-// A transaction that is doomed, but does not know it yet, has stored to a block that was freed meanwhile. Its rollback puts an old value
-// back: not into what has since become the heap's own.
+// A transaction that is doomed, but does not know it yet, has stored to a block that was freed
+// meanwhile. Its rollback puts an old value back: not into what has since become the heap's own.
 TEST_P(Threads, ADoomedWriterDoesNotScribbleOverTheHeap) {
   if (GetParam().tm == "stm") {
     Shape shape;
@@ -378,7 +384,8 @@ TEST_P(Threads, ADoomedWriterDoesNotScribbleOverTheHeap) {
   }
 }
 
-// Two pools in one transaction each, crosswise and under contention: a conflict on the one is not taken for one on the other.
+// Two pools in one transaction each, crosswise and under contention: a conflict on the one is not
+// taken for one on the other.
 TEST_P(Threads, TransactionsOnTwoPoolsAtATime) {
   if (GetParam().tm == "global_lock") {
     GTEST_SKIP() << "one of the two would wait for the other, and that one for it";

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// WatchMedium: passes everything on to a recording medium, tells a test of each write to home, or of each store, flush and fence, before it happens,
-// and counts each thread's fences apart (an engine's own thread has its own).
+// WatchMedium: passes everything on to a recording medium, tells a test of each write to home, or
+// of each store, flush and fence, before it happens, and counts each thread's fences apart (an
+// engine's own thread has its own).
 #pragma once
 
 #include <array>
@@ -36,7 +37,8 @@ class WatchMedium final : public medium::Medium {
   [[nodiscard]] medium::RecordingMedium& recording() noexcept { return *inner_; }
   /// Set while nobody else uses the medium.
   void before_home_write(HomeWrite f) { before_ = std::move(f); }
-  /// The same of all that changes what is stored, or durable, but for records that are appended to a ring. Any time: a thread of the pool's own may use it.
+  /// The same of all that changes what is stored, or durable, but for records that are appended to
+  /// a ring. Any time: a thread of the pool's own may use it.
   void before_each(Each f) {
     auto set = f ? std::make_shared<const Each>(std::move(f)) : nullptr;
     const std::lock_guard lock(each_mutex_);

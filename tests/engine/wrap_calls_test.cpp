@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The paper's calls over SoftWrAP, in both forms: Algorithm 2 under the crash explorer, nesting, objects, wrong use.
+// The paper's calls over SoftWrAP, in both forms: Algorithm 2 under the crash explorer, nesting,
+// objects, wrong use.
 #include "perdure/api/wrap_calls.hpp"
 
 #include <gtest/gtest.h>
@@ -157,7 +158,8 @@ TEST_P(WrapCalls, SayWhatIsWrong) {
   EXPECT_EQ(7, sw.wrapLoad(&sw.root().x));
 }
 
-// Half a bucket is any wrap's, however much others have used; one that needs more than there is is rolled back.
+// Half a bucket is any wrap's, however much others have used; one that needs more than there is is
+// rolled back.
 TEST_P(WrapCalls, FindRoom) {
   Wraps sw("recording", options(), make_medium());
   const std::size_t half = (aliases_for_all(GetParam()) ? ring_bytes / 3 : ring_bytes) / 2 - 500;

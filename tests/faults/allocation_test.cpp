@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ALLOC-1 through Pool<>: a new pool takes little of the disk and grows with use; on a full disk, and as a copy without its holes, it says
-// `full`, loses nothing, is not poisoned, and works again when there is room. That no byte is stored where nothing is allocated every
-// medium asserts in every test; here every single allocation is refused once.
+// ALLOC-1 through Pool<>: a new pool takes little of the disk and grows with use; on a full disk,
+// and as a copy without its holes, it says `full`, loses nothing, is not poisoned, and works again
+// when there is room. That no byte is stored where nothing is allocated every medium asserts in
+// every test; here every single allocation is refused once.
 #include <set>
 
 #include "faults.hpp"
@@ -16,7 +17,8 @@ namespace {
 std::vector<Case> every_engine(std::initializer_list<const char*> media) {
   std::vector<Case> all;
   for (const engine::Entry& e : engine::registered()) {
-    if (!e.runs_here().ok() || e.isolation != Isolation::full) continue;  // what does not isolate has the same log
+    // what does not isolate has the same log
+    if (!e.runs_here().ok() || e.isolation != Isolation::full) continue;
     for (const char* medium : media) {
       all.push_back({std::string(e.name), medium, durable});
       if (e.family == "shadow" && std::string(medium) == "emulated") all.push_back({std::string(e.name), medium, async});
@@ -25,7 +27,7 @@ std::vector<Case> every_engine(std::initializer_list<const char*> media) {
   return all;
 }
 
-// --- a new pool -------------------------------------------------------------------------------------------------------------------
+// --- a new pool ----------------------------------------------------------------------------------
 
 class NewPool : public ::testing::TestWithParam<Case> {
  protected:
@@ -84,7 +86,8 @@ TEST_P(NewPool, GrowsWithUseUpToItsLogAndWraps) {
     TestPool pool = TestPool::open(there, o);
     const std::uint64_t first = blocks_of(there);
     std::uint64_t before = first, steps_of_growth = 0;
-    const bool clears = GetParam().engine.find("-fp-") != std::string::npos;  // its log at each commit
+    // its log at each commit
+    const bool clears = GetParam().engine.find("-fp-") != std::string::npos;
     const auto enough = [&] {
       const Stats s = pool.stats();
       return s.log_bytes > 3 * s.log_capacity || (clears && n >= 500);
@@ -116,7 +119,7 @@ TEST_P(NewPool, GrowsWithUseUpToItsLogAndWraps) {
 
 INSTANTIATE_TEST_SUITE_P(Engines, NewPool, ::testing::ValuesIn(every_engine({"emulated", "file"})), CaseName());
 
-// --- a full disk ------------------------------------------------------------------------------------------------------------------
+// --- a full disk ---------------------------------------------------------------------------------
 
 class LogOnAFullDisk : public ::testing::TestWithParam<Case> {
  protected:
@@ -130,8 +133,9 @@ class LogOnAFullDisk : public ::testing::TestWithParam<Case> {
   const std::string path = scratch.path();
 };
 
-// The log's first pass comes to where the disk has no block for it: `full`, again and again, and nothing else. What was acknowledged is
-// there, what was refused is not; with room again it goes on; killed, it has all of it.
+// The log's first pass comes to where the disk has no block for it: `full`, again and again, and
+// nothing else. What was acknowledged is there, what was refused is not; with room again it goes
+// on; killed, it has all of it.
 TEST_P(LogOnAFullDisk, IsFullAndGoesOnWithRoom) {
   on_a_small_disk(scratch, "12m", [&] {
     void* const shared = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -193,7 +197,7 @@ std::vector<Case> logging_engines() {
 }
 INSTANTIATE_TEST_SUITE_P(Engines, LogOnAFullDisk, ::testing::ValuesIn(logging_engines()), CaseName());
 
-// --- a copy without holes ---------------------------------------------------------------------------------------------------------
+// --- a copy without holes ------------------------------------------------------------------------
 
 /// Blocks of which the most is zeros, and a few full ones.
 struct Sparse {
@@ -238,7 +242,8 @@ class SparseCopy : public ::testing::TestWithParam<Case> {
     const CheckReport report = pool.check();
     EXPECT_TRUE(report.ok()) << report.problems.front();
   }
-  // The copy lies on a disk that is full: whatever asks for blocks is refused, and changes nothing. With room all of it is there.
+  // The copy lies on a disk that is full: whatever asks for blocks is refused, and changes nothing.
+  // With room all of it is there.
   void refused_then_there(std::size_t n) {
     ASSERT_TRUE(copy_sparsely(original.path(), path));
     Filler filler(scratch.path("filler"));
@@ -310,7 +315,7 @@ TEST_P(SparseCopy, OfAPoolWithFreeChunksOnly) {
 
 INSTANTIATE_TEST_SUITE_P(Engines, SparseCopy, ::testing::ValuesIn(logging_engines()), CaseName());
 
-// --- every allocation refused -----------------------------------------------------------------------------------------------------
+// --- every allocation refused --------------------------------------------------------------------
 
 class Refused : public ::testing::TestWithParam<Case> {
  protected:
@@ -337,8 +342,8 @@ class Refused : public ::testing::TestWithParam<Case> {
   }
 };
 
-// The n-th allocation is refused, for every n, of the first session or of the one that recovers. The call says `full`; the same call again
-// succeeds, and nothing is lost.
+// The n-th allocation is refused, for every n, of the first session or of the one that recovers.
+// The call says `full`; the same call again succeeds, and nothing is lost.
 TEST_P(Refused, AtEveryCall) {
   using Call = medium::FaultyMedium::Call;
   for (std::uint64_t n = 1, last = ~std::uint64_t{0}; n <= last; ++n) {

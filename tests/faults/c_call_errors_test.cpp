@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Every call of perdure.h returns the codes that it lists and no others, whichever call below it fails;
-// see call_errors_test.cpp.
+// Every call of perdure.h returns the codes that it lists and no others, whichever call below it
+// fails; see call_errors_test.cpp.
 #include <set>
 
 #include "call_errors.hpp"

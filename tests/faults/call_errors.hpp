@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the tests of the interface's errors share: the n-th call fails inside one call of the interface,
-// for n = 1, 2, ... until none does.
+// What the tests of the interface's errors share: the n-th call fails inside one call of the
+// interface, for n = 1, 2, ... until none does.
 //
 // All n of a case run in one child process, so that what one of them leaves behind is seen by the
 // next. The child writes which fault it is at to memory that the test shares.
@@ -107,14 +107,16 @@ inline std::vector<std::string> open_files() {
   return names;
 }
 
-/// The kinds of faults: one system call or allocation, and all of them from the n-th on; no thread can be started.
+/// The kinds of faults: one system call or allocation, and all of them from the n-th on; no thread
+/// can be started.
 inline constexpr Fault kinds[] = {
     {Kind::call}, {Kind::allocation}, {Kind::call, 0, true}, {Kind::allocation, 0, true}, {Kind::thread, 0, true}};
 
 /// Whether a file may be left: where every system call fails, its removal does so, too.
 inline bool may_leave_a_file(const Fault& fault) { return fault.kind == Kind::call && fault.and_later; }
 
-/// All n with PERDURE_NTH_CALL=all; else every one of the first 4, then one in 8 at random, by a seed that is the same at each run.
+/// All n with PERDURE_NTH_CALL=all; else every one of the first 4, then one in 8 at random, by a
+/// seed that is the same at each run.
 inline bool is_chosen(std::uint64_t n, std::uint64_t& seed) {
   static const bool all = [] {
     const char* const text = std::getenv("PERDURE_NTH_CALL");
@@ -124,7 +126,8 @@ inline bool is_chosen(std::uint64_t n, std::uint64_t& seed) {
   return all || n <= 4 || (seed >> 33) % 8 == 0;
 }
 
-/// In a child: calls `one(fault)` for each kind and n until it says that no call failed. Returns how many did.
+/// In a child: calls `one(fault)` for each kind and n until it says that no call failed. Returns
+/// how many did.
 template <class F>
 std::uint64_t each_fault(const char* call, F&& one) {
   struct Shared {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Every call of the C++ interface gives the errors that it lists and no others, whichever call below it
-// fails: it never aborts, hangs or leaves a descriptor or a file behind, and what was acknowledged is
-// there when the pool is opened again without faults.
+// Every call of the C++ interface gives the errors that it lists and no others, whichever call
+// below it fails: it never aborts, hangs or leaves a descriptor or a file behind, and what was
+// acknowledged is there when the pool is opened again without faults.
 #include "call_errors.hpp"
 
 #include <future>
@@ -72,8 +72,8 @@ class CallErrors : public ::testing::TestWithParam<Case> {
       return a.fired;
     });
   }
-  // After an update of step `n` that answered `a`: the pool goes on with or without it, or is poisoned. Opened again, closed in order or as a
-  // kill leaves it, it has what was acknowledged.
+  // After an update of step `n` that answered `a`: the pool goes on with or without it, or is
+  // poisoned. Opened again, closed in order or as a kill leaves it, it has what was acknowledged.
   void expect_goes_on(TestPool pool, std::uint64_t n, const Answer& a, bool killed) const {
     std::uint64_t least = a.ok() ? n : n - 1, most = n;
     Code seen = code_of([&] { least = most = steps_in(pool); });
@@ -103,7 +103,8 @@ class CallErrors : public ::testing::TestWithParam<Case> {
     }
     expect_steps(least, most, a);
   }
-  // A pool whose `n` steps were acknowledged, after a call that answered `a`, is closed or dropped and opened again.
+  // A pool whose `n` steps were acknowledged, after a call that answered `a`, is closed or dropped
+  // and opened again.
   void expect_steps_in_order(TestPool pool, std::uint64_t n, const Answer& a) const {
     std::uint64_t there = n;
     const auto seen = code_of([&] { there = steps_in(pool); });
@@ -193,7 +194,8 @@ TEST_P(CallErrors, UpdateAsync) {
   update_case(1, async, [](auto&, Root&) {});
 }
 
-// The updates about the one at which the engine first truncates its log. Each logs more than 2,000 bytes.
+// The updates about the one at which the engine first truncates its log. Each logs more than 2,000
+// bytes.
 TEST_P(CallErrors, UpdateThatTruncates) {
   if (GetParam().medium == "file") GTEST_SKIP() << "hundreds of updates for each fault, each a sync";
   std::uint64_t n = 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Law L10 for the words that say how a log is read: every bit of each of them is flipped, zero words included, in pools that were
-// killed with work in the log. Recovery refuses what it finds, with its place and nothing written, or ends as it does without the
-// flip; and it touches nothing outside log and home. tests/conformance/laws_test.cpp has the same for the records.
+// Law L10 for the words that say how a log is read: every bit of each of them is flipped, zero
+// words included, in pools that were killed with work in the log. Recovery refuses what it finds,
+// with its place and nothing written, or ends as it does without the flip; and it touches nothing
+// outside log and home. tests/conformance/laws_test.cpp has the same for the records.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -155,7 +156,8 @@ TEST_P(ControlWords, OfTheLog) {
     const std::uint64_t begin = pool::ring_offset(header, 0), end = begin + header.ring_bytes;
     for (std::uint64_t at = begin; at < begin + 64 && !HasFatalFailure(); at += 8) flip_all(memory, whole, at, false, tally);
     if (!is_rewind(GetParam())) continue;
-    // A list's nodes, an index's, buckets: every line but the records, which have a checksum over all of them.
+    // A list's nodes, an index's, buckets: every line but the records, which have a checksum over
+    // all of them.
     const std::uint64_t seed = log::ring_seed(header.uuid, header.epoch, 0);
     for (std::uint64_t line = begin + 64; line < end && !HasFatalFailure(); line += 64) {
       log::AriesRecord record;
@@ -175,7 +177,8 @@ TEST_P(ControlWords, OfTheLog) {
               static_cast<unsigned long long>(tally.same));
 }
 
-/// What an earlier build would have left in place of this log of REWIND's: bare words, and the seed for a stamp.
+/// What an earlier build would have left in place of this log of REWIND's: bare words, and the seed
+/// for a stamp.
 void make_first_form(std::vector<std::byte>& image, const pool::Header& header) {
   const std::uint64_t begin = pool::ring_offset(header, 0), seed = log::ring_seed(header.uuid, header.epoch, 0);
   for (std::uint64_t line = begin; line < begin + header.ring_bytes; line += 64) {
@@ -195,7 +198,8 @@ void make_first_form(std::vector<std::byte>& image, const pool::Header& header) 
   }
 }
 
-// Pools of earlier builds: a flip may go unseen in a bare word, but what it leads to lies in the log, and what is refused was not written to.
+// Pools of earlier builds: a flip may go unseen in a bare word, but what it leads to lies in the
+// log, and what is refused was not written to.
 TEST_P(ControlWords, OfAListOfTheFirstForm) {
   if (!is_rewind(GetParam())) GTEST_SKIP() << "tests/log has the others";
   const Shape shape = shape_of(GetParam());

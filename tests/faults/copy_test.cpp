@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A pool's file that was copied piece by piece while the program wrote to it. No copy like that can be made sound; it must be refused, or its check must say what
-// is wrong, and nothing may crash on it. A copy of a pool that is closed, or whose program was killed, is as good as the pool.
+// A pool's file that was copied piece by piece while the program wrote to it. No copy like that can
+// be made sound; it must be refused, or its check must say what is wrong, and nothing may crash on
+// it. A copy of a pool that is closed, or whose program was killed, is as good as the pool.
 #include "faults.hpp"
 
 namespace perdure::faults {
@@ -51,7 +52,8 @@ TEST_P(Copy, OfALivePoolIsRefused) {
 
 TEST_P(Copy, OfAPoolWhoseProgramWasKilledIsTheSamePool) {
   ASSERT_EQ(0, in_child([&] {
-              auto* const pool = new TestPool(TestPool::open(path, small(GetParam())));  // never closed
+              // never closed
+              auto* const pool = new TestPool(TestPool::open(path, small(GetParam())));
               for (std::uint64_t n = 1; n <= 2000; ++n) pool->update([&](auto& tx, Root& root) { step(tx, root, n); });
               if (GetParam().durability == async) pool->checkpoint();
             }));

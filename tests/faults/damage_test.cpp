@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Damaged files: bits flipped in header and log, files cut short, foreign files, other layouts, engines, versions: each refused by name,
-// with not a byte written (law L10); what can't be told from a torn last record is cut, and nothing else.
+// Damaged files: bits flipped in header and log, files cut short, foreign files, other layouts,
+// engines, versions: each refused by name, with not a byte written (law L10); what can't be told
+// from a torn last record is cut, and nothing else.
 #include "faults.hpp"
 
 namespace perdure::faults {
@@ -27,10 +28,12 @@ class Image {
 
 class Damage : public ::testing::TestWithParam<Case> {
  protected:
-  // So many steps, and a log so large, that it is not recycled meanwhile. Undo logs a record a line; a record on a file takes a block.
+  // So many steps, and a log so large, that it is not recycled meanwhile. Undo logs a record a
+  // line; a record on a file takes a block.
   const bool undo = GetParam().engine == "undo", file = GetParam().medium == "file";
   const std::uint64_t steps = undo ? 3 : file ? 5 : 8;
-  const bool sampled = file || GetParam().engine == "shadow/global_lock" || GetParam().durability == async;  // the rest: every byte
+  // the rest: every byte
+  const bool sampled = file || GetParam().engine == "shadow/global_lock" || GetParam().durability == async;
   Options options() const {
     Options o = small(GetParam());
     o.max_size = 2 * MiB;
@@ -41,7 +44,8 @@ class Damage : public ::testing::TestWithParam<Case> {
   const std::string path = scratch.path();
 };
 
-// One bit of every byte of the log's records: damage is named, never skipped. The last record's: it is cut, as a torn one.
+// One bit of every byte of the log's records: damage is named, never skipped. The last record's: it
+// is cut, as a torn one.
 TEST_P(Damage, FlipsInTheLog) {
   if (GetParam().engine.starts_with("rewind")) GTEST_SKIP() << "its log is a list: conformance_laws_test goes through it word by word";
   // Where the records lie: read as recovery reads them.
@@ -97,7 +101,8 @@ TEST_P(Damage, FlipsInTheLog) {
       ASSERT_EQ(n, steps - 1) << "neither the last state nor the one before, at " << at;
       ++cut;
     }
-    // Undo's commit record, once durable, is followed by its heap bits: damaged afterwards, it rolls back the data, not the bits.
+    // Undo's commit record, once durable, is followed by its heap bits: damaged afterwards, it
+    // rolls back the data, not the bits.
     if (!undo || n == steps) expect_sound(*pool);
     pool = failure(Code::closed, "", "");  // gone before its file is put back
     image.restore();
@@ -134,7 +139,8 @@ TEST_P(Damage, FlipsInTheUnusedLog) {
 TEST_P(Damage, FlipsInTheHeader) {
   make_unclean(path, options(), steps);
   Image image(path);
-  const std::uint64_t stride = sanitized ? 173 : sampled || undo ? 83 : 23;  // every byte: tests/pool, on the header alone
+  // every byte: tests/pool, on the header alone
+  const std::uint64_t stride = sanitized ? 173 : sampled || undo ? 83 : 23;
   for (const std::uint64_t copy : {pool::header_a, pool::header_b}) {
     for (std::uint64_t at = 0; at < sizeof(pool::Header); at += stride) {
       const char flipped = static_cast<char>(image.bytes()[copy + at] ^ (1 << (at / stride) % 8));
@@ -171,7 +177,8 @@ TEST_P(Damage, CutAtEvery512Bytes) {
     poke(short_path, from, image.bytes().data() + from, n - from);
     const auto before = std::filesystem::last_write_time(short_path);
     Options o = options();
-    o.create = n != 0;  // where a pool may be created, an empty file becomes one: pool/create_test.cpp
+    // where a pool may be created, an empty file becomes one: pool/create_test.cpp
+    o.create = n != 0;
     const auto pool = TestPool::try_open(short_path, o);
     ASSERT_FALSE(pool.ok()) << n;
     EXPECT_EQ(pool.code(), n < 8 ? Code::incompatible : Code::corrupt) << n << ": " << pool.status().message();
@@ -187,7 +194,7 @@ TEST_P(Damage, CutAtEvery512Bytes) {
 
 INSTANTIATE_TEST_SUITE_P(Engines, Damage, ::testing::ValuesIn(durable_cases()), CaseName());
 
-// --- other files ------------------------------------------------------------------------------------------------------------------
+// --- other files ---------------------------------------------------------------------------------
 
 TEST(Foreign, FilesAreRefusedUntouched) {
   Scratch scratch;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A medium that fails (EIO from a fence, an append, a growth), injected at the n-th call, for every n: law L9. The pool is poisoned,
-// nothing is acknowledged after, open receipts resolve to the error, nothing is tried again; reopening recovers what was acknowledged.
+// A medium that fails (EIO from a fence, an append, a growth), injected at the n-th call, for every
+// n: law L9. The pool is poisoned, nothing is acknowledged after, open receipts resolve to the
+// error, nothing is tried again; reopening recovers what was acknowledged.
 //
-// A failed fence makes its record neither durable nor undone: after reopening the transaction may be there or not, whole (L1).
+// A failed fence makes its record neither durable nor undone: after reopening the transaction may
+// be there or not, whole (L1).
 #include <atomic>
 #include <coroutine>
 #include <thread>
@@ -48,7 +50,8 @@ class Eio : public ::testing::TestWithParam<Case> {
   const std::string path = scratch.path();
 };
 
-// One thread; the n-th fence (or append) from the opening on fails, in every n: opening, committing, checkpointing, closing.
+// One thread; the n-th fence (or append) from the opening on fails, in every n: opening,
+// committing, checkpointing, closing.
 TEST_P(Eio, AtEveryCall) {
   make_clean(path, options(), 0);
   const std::string image = read_all(path);
@@ -57,7 +60,8 @@ TEST_P(Eio, AtEveryCall) {
   for (const Call call : {Call::fence, Call::append}) {
     std::uint64_t skip = 1;
     for (std::uint64_t n = 1; n < all * 4; n += skip) {
-      skip = n > 24 ? (sanitized ? 17 : file ? 5 : 3) : 1;  // every one of the first, which opening makes
+      // every one of the first, which opening makes
+      skip = n > 24 ? (sanitized ? 17 : file ? 5 : 3) : 1;
       poke(path, 0, image.data(), image.size());
       ASSERT_EQ(::truncate(path.c_str(), static_cast<off_t>(image.size())), 0);
       std::uint64_t acked = 0, begun = 0, through = 0;
@@ -214,7 +218,8 @@ TEST_P(Eio, ReceiptsResolveToTheError) {
     TestPool pool = open(faulty).value();
     faulty->fail(Call::fence, 1, EIO);
     try {
-      auto receipt = pool.update(async, [](auto& tx, Root& root) { step(tx, root, 2); });  // `held` has to wait for its fence
+      // `held` has to wait for its fence
+      auto receipt = pool.update(async, [](auto& tx, Root& root) { step(tx, root, 2); });
       receipt.then([](auto f) { f(); }, [&](Status s) { then = std::move(s), called = true; });
       await(receipt);
       const Status s = receipt.try_wait();
@@ -237,7 +242,8 @@ TEST_P(Eio, ReceiptsResolveToTheError) {
   EXPECT_GE(steps_in(again), 1U);
 }
 
-// Growth that fails: the transaction is rolled back, the pool is not poisoned, and growth that works later is used.
+// Growth that fails: the transaction is rolled back, the pool is not poisoned, and growth that
+// works later is used.
 TEST_P(Eio, Growth) {
   for (const int err : {ENOSPC, EIO}) {
     const std::string name = path + std::to_string(err);

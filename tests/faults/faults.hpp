@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the tests of faults share: small pools of every engine on every medium, children, copies of bytes, a root to work on.
+// What the tests of faults share: small pools of every engine on every medium, children, copies of
+// bytes, a root to work on.
 // Thread safety: none needed.
 #pragma once
 
@@ -74,7 +75,8 @@ class Scratch {
 
 using Tested = engines<any_engine>;
 
-/// A row of a table: an instance on a medium, and the durability that a pool is made with (which chooses the shadow's order).
+/// A row of a table: an instance on a medium, and the durability that a pool is made with (which
+/// chooses the shadow's order).
 struct Case {
   std::string engine = "shadow", medium = "emulated";
   Durability durability = durable;
@@ -129,9 +131,11 @@ inline Options small(const Case& c) {
   o.durability = c.durability;
   o.isolation = c.engine.ends_with("/none") ? Isolation::caller : Isolation::full;
   o.max_size = 16 * MiB;
-  const bool undo = c.engine.starts_with("undo");  // a record a line, and on a file a block a record
+  // a record a line, and on a file a block a record
+  const bool undo = c.engine.starts_with("undo");
   o.log_size = (undo ? 1024 : 128) * (undo && c.medium == "file" ? 4 : 1) * KiB;
-  if (c.engine.starts_with("rewind")) o.log_size = 4 * MiB;  // a record and more a word, and as much again for a rollback
+  // a record and more a word, and as much again for a rollback
+  if (c.engine.starts_with("rewind")) o.log_size = 4 * MiB;
   o.threads = 1;
   return o;
 }
@@ -184,8 +188,8 @@ inline pool::Header header_of(const std::string& path) {
   return chosen.ok() ? chosen->header : pool::Header{};
 }
 
-/// Runs `body` in a child that ends without any clean-up, as a killed one does; 0, or its exit status, or 1000 + signal. gtest failures
-/// there are status 1.
+/// Runs `body` in a child that ends without any clean-up, as a killed one does; 0, or its exit
+/// status, or 1000 + signal. gtest failures there are status 1.
 inline int in_child(const std::function<void()>& body) {
   (void)std::fflush(nullptr);
   const pid_t child = ::fork();

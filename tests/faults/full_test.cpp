@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is full: the log (pushes back), a transaction larger than it (too_big), the heap (full; free still works), the disk (an error
-// from the call, the pool as before, usable again when there is room).
+// What is full: the log (pushes back), a transaction larger than it (too_big), the heap (full; free
+// still works), the disk (an error from the call, the pool as before, usable again when there is
+// room).
 #include <atomic>
 #include <thread>
 
@@ -14,7 +15,8 @@ namespace {
 class Full : public ::testing::TestWithParam<Case> {
  protected:
   const bool undo = GetParam().engine.starts_with("undo"), rewind = GetParam().engine.starts_with("rewind");
-  const bool clears = GetParam().engine.find("-fp-") != std::string::npos;  // its log at each commit
+  // its log at each commit
+  const bool clears = GetParam().engine.find("-fp-") != std::string::npos;
   const bool file = GetParam().medium == "file", logs = GetParam().engine != "volatile";
   Options options() const { return small(GetParam()); }
   Scratch scratch{GetParam().medium != "file"};
@@ -25,14 +27,17 @@ struct Blocks {
   ptr<std::byte> block[60];  // a record of more than a quarter of the smallest ring
 };
 
-// --- the log ----------------------------------------------------------------------------------------------------------------------
+// --- the log -------------------------------------------------------------------------------------
 
-// Many threads, the smallest rings: whoever finds no room waits for a checkpoint and goes on; nothing is lost, nothing waits for ever.
+// Many threads, the smallest rings: whoever finds no room waits for a checkpoint and goes on;
+// nothing is lost, nothing waits for ever.
 TEST_P(Full, ALogPushesBackAndGoesOn) {
   if (GetParam().engine.ends_with("none")) GTEST_SKIP() << "the caller isolates";
   Options o = options();
-  o.threads = 3;                                                    // two rings of their own, one shared
-  o.log_size = (rewind || (file && undo) ? 3 * 32 : 3 * 4) * 4096;  // on a file a record takes a block; undo's, one a line
+  // two rings of their own, one shared
+  o.threads = 3;
+  // on a file a record takes a block; undo's, one a line
+  o.log_size = (rewind || (file && undo) ? 3 * 32 : 3 * 4) * 4096;
   auto pool = std::make_unique<TestPool>(TestPool::open(path, o));
   constexpr int threads = 6;
   const std::uint64_t each = 300 / (file ? 6 : 1);
@@ -76,7 +81,8 @@ TEST_P(Full, ALogPushesBackAndGoesOn) {
   expect_sound(again);
 }
 
-// A transaction that waits for room in the log gives back all that it had reserved: else a heap this small is soon full.
+// A transaction that waits for room in the log gives back all that it had reserved: else a heap
+// this small is soon full.
 TEST_P(Full, ATransactionThatWaitsForTheLogKeepsNoBlocks) {
   Options o = options();
   o.threads = 1;
@@ -155,7 +161,8 @@ TEST_P(Full, TooBigCaughtInsideTheLambda) {
           for (; done < 4 * MiB; done += 64) tx.write_bytes(at + done, text.data(), 64);
         } catch (const error&) {
           caught = true;
-          for (int i = 0; i < 8; ++i) {  // the same place again, small, now that "it does not matter"
+          for (int i = 0; i < 8; ++i) {
+            // the same place again, small, now that "it does not matter"
             try {
               tx.write_bytes(at + done, text.data(), 64);
             } catch (const error&) {}
@@ -164,7 +171,8 @@ TEST_P(Full, TooBigCaughtInsideTheLambda) {
       });
     });
     EXPECT_TRUE(caught);
-    // either it committed all that was stored (what was refused was not stored), or it was refused as a whole
+    // either it committed all that was stored (what was refused was not stored), or it was refused
+    // as a whole
     pool.view([&](auto& tx, const Root& root) {
       std::string text(4 * MiB, '\0');
       tx.read_bytes(text.data(), tx(root.block), text.size());
@@ -187,7 +195,8 @@ struct Many {
   }
 };
 
-// A free that was refused for want of room in the log did not happen, though the lambda goes on and commits.
+// A free that was refused for want of room in the log did not happen, though the lambda goes on and
+// commits.
 TEST_P(Full, TooBigCaughtWhileFreeing) {
   if (!logs) GTEST_SKIP() << "no log";
   std::uint64_t freed = 0;
@@ -228,7 +237,7 @@ TEST_P(Full, TooBigCaughtWhileFreeing) {
   EXPECT_TRUE(report.ok()) << report.problems.front();
 }
 
-// --- the heap ---------------------------------------------------------------------------------------------------------------------
+// --- the heap ------------------------------------------------------------------------------------
 
 TEST_P(Full, TheHeap) {
   Options o = options();
@@ -258,7 +267,8 @@ TEST_P(Full, TheHeap) {
   const std::uint64_t full_at = n;
   for (n = full_at; n < full_at + 2; ++n) EXPECT_EQ(code_of(put), Code::ok) << message_of(put);
   EXPECT_EQ(size(), full_at);
-  // a transaction that frees and allocates in a full pool: what it freed itself is not its own to use before it commits
+  // a transaction that frees and allocates in a full pool: what it freed itself is not its own to
+  // use before it commits
   for (std::uint64_t i = 2; i < 40; ++i) pool.update([&](auto& tx, Root& root) { root.names.erase(tx, i); });
   EXPECT_EQ(size(), full_at - 38);
   for (n = full_at + 2; n < full_at + 30; ++n) EXPECT_EQ(code_of(put), Code::ok);
@@ -272,7 +282,7 @@ TEST_P(Full, TheHeap) {
 
 INSTANTIATE_TEST_SUITE_P(Engines, Full, ::testing::ValuesIn(all_cases()), CaseName());
 
-// --- the disk ---------------------------------------------------------------------------------------------------------------------
+// --- the disk ------------------------------------------------------------------------------------
 
 class FullDisk : public ::testing::TestWithParam<Case> {
  protected:
@@ -314,7 +324,8 @@ TEST_P(FullDisk, WhileGrowingLoggingAndCheckpointing) {
       EXPECT_GT(blocks, 50U);
       EXPECT_LT(blocks, 1000U);
       EXPECT_NE(message_of(grow).find("disk is full"), std::string::npos) << message_of(grow);
-      // the disk is full to the last byte: what needs no growth goes on, through many laps of the log and many checkpoints
+      // the disk is full to the last byte: what needs no growth goes on, through many laps of the
+      // log and many checkpoints
       for (std::uint64_t i = 2; i <= 600; ++i)
         pool->update([&](auto& tx, Root& root) {
           tx(root.count) = i;

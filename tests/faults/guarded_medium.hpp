@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// GuardedMemory: log and home of a pool that was killed, each between ranges of address space that nobody may touch, to be
-// recovered over and over with damage in it. What recovery stores is counted, and taken back for the next time.
+// GuardedMemory: log and home of a pool that was killed, each between ranges of address space that
+// nobody may touch, to be recovered over and over with damage in it. What recovery stores is
+// counted, and taken back for the next time.
 // Thread safety: one thread.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The linker sends the library's system calls through the wrappers below (-Wl,--wrap=...). Operator new
-// is replaced, as is pthread_create, which the C++ library calls.
+// The linker sends the library's system calls through the wrappers below (-Wl,--wrap=...). Operator
+// new is replaced, as is pthread_create, which the C++ library calls.
 #include "interposed.hpp"
 
 #include <dlfcn.h>

@@ -2,9 +2,9 @@
 //
 // Makes the n-th call fail that the library makes of the operating system, or of the allocator.
 //
-// CMake's perdure_interpose(<test>) sends the calls of a test's program through interposed.cpp. While a
-// fault is armed, the calls of all threads are counted. What never fails is left out: munmap, close,
-// futex.
+// CMake's perdure_interpose(<test>) sends the calls of a test's program through interposed.cpp.
+// While a fault is armed, the calls of all threads are counted. What never fails is left out:
+// munmap, close, futex.
 // Thread safety: arm() and disarm() when no other thread runs.
 #pragma once
 
@@ -13,7 +13,8 @@
 namespace perdure::faults::interposed {
 
 enum class Kind : std::uint8_t {
-  call,       ///< system calls, and pthread_create where no sanitizer has a wrapper of its own for it
+  /// system calls, and pthread_create where no sanitizer has a wrapper of its own for it
+  call,
   thread,     ///< pthread_create alone
   allocation  ///< operator new, aligned_alloc, calloc
 };
@@ -26,7 +27,8 @@ struct Fault {
 
 /// From here on calls are counted, and those that `fault` names fail.
 void arm(const Fault& fault) noexcept;
-/// No call fails any more. Returns the name of the first one that did, or null. May be called twice.
+/// No call fails any more. Returns the name of the first one that did, or null. May be called
+/// twice.
 const char* disarm() noexcept;
 
 }  // namespace perdure::faults::interposed

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Out of memory, and a failing system call, at the n-th call, for every n: a clean error or a poisoned pool, never a lost
-// acknowledgement, never a crash, nothing left behind.
+// Out of memory, and a failing system call, at the n-th call, for every n: a clean error or a
+// poisoned pool, never a lost acknowledgement, never a crash, nothing left behind.
 //
-// Each n is a process: makes a pool, works, grows, checkpoints, closes. Another then opens what is there, without faults.
-// What each call of the interface answers is call_errors_test.cpp's.
+// Each n is a process: makes a pool, works, grows, checkpoints, closes. Another then opens what is
+// there, without faults. What each call of the interface answers is call_errors_test.cpp's.
 #include "faults.hpp"
 #include "interposed.hpp"
 #include "tests/support/watchdog.hpp"
@@ -47,13 +47,15 @@ class NthCall : public ::testing::TestWithParam<Case> {
     const bool slow = GetParam().engine == "undo" && GetParam().medium == "file";  // a sync a line
     std::byte* blocks[80];
     for (auto& b : blocks) b = tx.alloc(24);
-    std::sort(std::begin(blocks), std::end(blocks));  // a try before this one may have failed and given back
+    // a try before this one may have failed and given back
+    std::sort(std::begin(blocks), std::end(blocks));
     EXPECT_EQ(std::adjacent_find(std::begin(blocks), std::end(blocks)), std::end(blocks)) << "a block was given out twice";
     const std::uint64_t word = 7;
     for (int i = 0; i < (slow ? 20 : 400); ++i) tx.write_bytes(at + i * 64, &word, sizeof word);
     for (auto* b : blocks) tx.free(b);
   }
-  // Everything that a program does with a pool. Errors are noted, and work goes on as long as the pool allows.
+  // Everything that a program does with a pool. Errors are noted, and work goes on as long as the
+  // pool allows.
   void script() {
     const auto note = [&](const char* text) { std::snprintf(report->error, sizeof report->error, "%s", text); };
     const auto attempt = [&](auto&& f) {
@@ -92,7 +94,8 @@ class NthCall : public ::testing::TestWithParam<Case> {
     report->finished = true;
   }
 
-  // Runs the script in a process whose n-th call fails, then looks at what it left. False when there is no n-th call.
+  // Runs the script in a process whose n-th call fails, then looks at what it left. False when
+  // there is no n-th call.
   bool one(std::uint64_t call, std::uint64_t allocation) {
     test::watch_again();  // the limit is of one call that fails
     const std::string which = call != 0 ? "system call " + std::to_string(call) : "allocation " + std::to_string(allocation);
@@ -123,7 +126,9 @@ class NthCall : public ::testing::TestWithParam<Case> {
       expect_sound(*pool);
     }
     pool = failure(Code::closed, "", "");
-    std::uint64_t others = 0;  // a creator that failed before it had the lock may leave the lock's file, which the next one removes
+    // a creator that failed before it had the lock may leave the lock's file, which the next one
+    // removes
+    std::uint64_t others = 0;
     for (const auto& e : std::filesystem::directory_iterator(scratch.folder()))
       if (e.path() != path) ++others;
     EXPECT_EQ(others, 0U) << about << ": a half-made file is left";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Who may open a pool, through Pool<>: once, in one process; readers beside readers; handles carried through fork(); an address taken.
+// Who may open a pool, through Pool<>: once, in one process; readers beside readers; handles
+// carried through fork(); an address taken.
 #include <sched.h>
 #include <sys/mount.h>
 
@@ -66,7 +67,8 @@ TEST_P(Opening, Twice) {
     busy(TestPool::try_open(path, reading()), "this process has it open already");
     std::filesystem::create_hard_link(path, other);
     busy(TestPool::try_open(other, options()), "as " + path);
-    pool.update([](auto& tx, Root& root) { step(tx, root, 2); });  // the refused ones have not disturbed it
+    // the refused ones have not disturbed it
+    pool.update([](auto& tx, Root& root) { step(tx, root, 2); });
     EXPECT_EQ(steps_in(pool), 2U);
   }
   TestPool pool = TestPool::open(other, options());
@@ -172,7 +174,7 @@ TEST_P(Opening, AddressTaken) {
   EXPECT_EQ(steps_in(again), 3U);
 }
 
-// --- fork -------------------------------------------------------------------------------------------------------------------------
+// --- fork ----------------------------------------------------------------------------------------
 
 TEST_P(Opening, AForkedChildsHandleIsRefused) {
   auto pool = std::make_unique<TestPool>(TestPool::open(path, options()));
@@ -203,7 +205,8 @@ TEST_P(Opening, AForkedChildsHandleIsRefused) {
   expect_sound(again);
 }
 
-// fork() inside a transaction: the child's copy of it can neither go on nor commit; the parent's is not disturbed.
+// fork() inside a transaction: the child's copy of it can neither go on nor commit; the parent's is
+// not disturbed.
 TEST_P(Opening, ForkInATransaction) {
   TestPool pool = TestPool::open(path, options());
   pool.update([](auto& tx, Root& root) { step(tx, root, 1); });

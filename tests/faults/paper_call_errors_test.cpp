@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The papers' calls (perdure::paper) give the errors that they list and no others, whichever call below
-// them fails; see call_errors_test.cpp. A step is a transaction by those calls: what fails within it
-// leaves nothing of it.
+// The papers' calls (perdure::paper) give the errors that they list and no others, whichever call
+// below them fails; see call_errors_test.cpp. A step is a transaction by those calls: what fails
+// within it leaves nothing of it.
 #include <set>
 
 #include "call_errors.hpp"

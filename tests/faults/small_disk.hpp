@@ -8,8 +8,9 @@
 
 namespace perdure::faults {
 
-/// Runs `body` in a child that sees a small disk at the scratch folder: a tmpfs in a mount namespace (root) or in a user namespace.
-/// False where neither is allowed; then growth that fails is shown with an injected fault alone.
+/// Runs `body` in a child that sees a small disk at the scratch folder: a tmpfs in a mount
+/// namespace (root) or in a user namespace. False where neither is allowed; then growth that fails
+/// is shown with an injected fault alone.
 inline bool on_a_small_disk(const Scratch& scratch, const char* size, const std::function<void()>& body) {
   const int r = in_child([&] {
     if (!medium::testing::small_disk(scratch.folder(), size)) ::_exit(medium::testing::not_allowed);
@@ -52,7 +53,8 @@ inline std::uint64_t blocks_of(const std::string& path) {
   return ::stat(path.c_str(), &st) == 0 ? static_cast<std::uint64_t>(st.st_blocks) * 512 : ~std::uint64_t{0};
 }
 
-/// Copies as `cp --sparse=always` does: a page of zeros becomes a hole. False: the disk is too small for the copy.
+/// Copies as `cp --sparse=always` does: a page of zeros becomes a hole. False: the disk is too
+/// small for the copy.
 inline bool copy_sparsely(const std::string& from, const std::string& to) {
   const std::string text = read_all(from);
   const int fd = ::open(to.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

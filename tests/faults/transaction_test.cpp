@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What can go wrong inside a transaction: a throw, an abort, nesting, a change asked of a view; threads that end; a pool left open.
+// What can go wrong inside a transaction: a throw, an abort, nesting, a change asked of a view;
+// threads that end; a pool left open.
 #include <atomic>
 #include <stdexcept>
 #include <thread>
@@ -12,7 +13,8 @@ namespace {
 
 class Transaction : public ::testing::TestWithParam<Case> {
  protected:
-  const bool keeps = GetParam().engine != "volatile";  // what was committed is there after reopening
+  // what was committed is there after reopening
+  const bool keeps = GetParam().engine != "volatile";
   Options options() const { return small(GetParam()); }
   Scratch scratch{GetParam().medium != "file"};
   const std::string path = scratch.path();
@@ -78,7 +80,8 @@ TEST_P(Transaction, NestedUpdateIsFlat) {
     EXPECT_EQ(inner.id(), 0U);
     EXPECT_EQ(inner.try_wait().code(), Code::invalid);
     EXPECT_EQ(tx.read(root.count), 2U);
-    EXPECT_EQ(pool.view([](auto& tx2, const Root& root2) { return tx2(root2.count); }), 2U);  // a view inside: the same transaction
+    // a view inside: the same transaction
+    EXPECT_EQ(pool.view([](auto& tx2, const Root& root2) { return tx2(root2.count); }), 2U);
   });
   EXPECT_NE(receipt.id(), 0U);
   EXPECT_EQ(pool.stats().commits, before.commits + 1);
@@ -111,7 +114,8 @@ TEST_P(Transaction, UpdateInAViewIsRefused) {
   EXPECT_EQ(steps_in(pool), 2U);
 }
 
-// Two pools at once: a transaction on one inside a transaction on the other is that other's own affair.
+// Two pools at once: a transaction on one inside a transaction on the other is that other's own
+// affair.
 TEST_P(Transaction, TwoPoolsAtOnce) {
   TestPool a = TestPool::open(path, options()), b = TestPool::open(scratch.path("b"), options());
   a.update([&](auto& tx, Root& root) {
@@ -131,7 +135,8 @@ TEST_P(Transaction, TwoPoolsAtOnce) {
 TEST_P(Transaction, ManyShortThreads) {
   if (GetParam().engine.ends_with("none")) GTEST_SKIP() << "the caller isolates";
   TestPool pool = TestPool::open(path, options());
-  const std::uint64_t threads = GetParam().medium == "file" ? 30 : 300;  // more than there are thread slots
+  // more than there are thread slots
+  const std::uint64_t threads = GetParam().medium == "file" ? 30 : 300;
   for (std::uint64_t i = 1; i <= threads; ++i) std::thread([&] { pool.update([&](auto& tx, Root& root) { step(tx, root, i); }); }).join();
   EXPECT_EQ(steps_in(pool), threads);
   // and a few at a time
@@ -155,7 +160,8 @@ TEST_P(Transaction, ManyShortThreads) {
   expect_sound(pool);
 }
 
-// A thread that ends without a word while others work, and a pool that is destroyed by another thread than opened it.
+// A thread that ends without a word while others work, and a pool that is destroyed by another
+// thread than opened it.
 TEST_P(Transaction, DestroyedElsewhere) {
   std::unique_ptr<TestPool> pool;
   std::thread([&] {
@@ -177,7 +183,8 @@ TEST_P(Transaction, ProgramEndsWithThePoolOpen) {
     const pid_t child = ::fork();
     if (child == 0) {
       ::alarm(60);
-      // an object of static storage: destroyed by exit(), as in many programs; not by _exit or a signal
+      // an object of static storage: destroyed by exit(), as in many programs; not by _exit or a
+      // signal
       static std::unique_ptr<TestPool> pool;
       pool = std::make_unique<TestPool>(TestPool::open(path, options()));
       const std::uint64_t n = steps_in(*pool) + 1;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One operation of the fuzzer on pool and model alike; what the pool's call returns is compared at once. An operation that the call refuses
-// (an index out of range, a foreign block, a full heap asked for one block) is swallowed, as a program may do, and changes nothing.
+// One operation of the fuzzer on pool and model alike; what the pool's call returns is compared at
+// once. An operation that the call refuses (an index out of range, a foreign block, a full heap
+// asked for one block) is swallowed, as a program may do, and changes nothing.
 // Thread safety: as the transaction.
 #pragma once
 
@@ -76,7 +77,8 @@ void on_map(Changes& tx, C& c, M& m, const Op& op) {
       c.clear(tx);
       m.clear();
       break;
-    case 12: {  // which ones go is the container's own affair: what is left must be of what was there
+    case 12: {
+      // which ones go is the container's own affair: what is left must be of what was there
       const std::size_t n = std::min<std::size_t>(op.x % 16, m.size());
       same(c.clear_some(tx, op.x % 16), n == m.size(), "clear_some: whether it is empty");
       M rest;

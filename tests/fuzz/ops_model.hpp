@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The root that the fuzzer of operations works on, the model it is compared with, and the comparison in full.
-// Engines appear here as Words only, so that the containers are compiled once and not for each of them.
+// The root that the fuzzer of operations works on, the model it is compared with, and the
+// comparison in full. Engines appear here as Words only, so that the containers are compiled once
+// and not for each of them.
 // Thread safety: as the transaction.
 #pragma once
 
@@ -28,7 +29,8 @@ void same(const A& found, const B& expected, const char* what) {
   if (!(found == expected)) throw Difference(what);
 }
 
-/// A transaction of any engine, as the context of a perdure::Tx. It counts, so that `full` and `too_big` can be called wrong.
+/// A transaction of any engine, as the context of a perdure::Tx. It counts, so that `full` and
+/// `too_big` can be called wrong.
 class Words {
  public:
   Words() = default;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// perform(): one operation of the fuzzer, on a container (ops_containers.hpp), on plain fields or on blocks of the heap.
+// perform(): one operation of the fuzzer, on a container (ops_containers.hpp), on plain fields or
+// on blocks of the heap.
 // Thread safety: as the transaction.
 #pragma once
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A program of operations on a pool of one engine, against its model.
-// After each transaction pool and model must have done the same; a failed one must have changed nothing; what a closed, killed or
-// powered-off pool comes back with must be a state between the last that was acknowledged and the last.
+// After each transaction pool and model must have done the same; a failed one must have changed
+// nothing; what a closed, killed or powered-off pool comes back with must be a state between the
+// last that was acknowledged and the last.
 // Thread safety: one thread.
 #pragma once
 
@@ -23,7 +24,8 @@ namespace perdure::fuzz {
 /// What becomes of a program on an engine.
 struct Run {
   std::string problem;   ///< empty: none
-  std::string outcomes;  ///< of the commands: on two engines with the same ones the contents are the same
+  /// of the commands: on two engines with the same ones the contents are the same
+  std::string outcomes;
   Model end;
 };
 
@@ -34,7 +36,8 @@ class Player {
   using ThisPool = Pool<Root, engines<any_engine>>;
 
  public:
-  /// `tamper`, if there is one, is called after each command: a test of the fuzzer changes the pool there.
+  /// `tamper`, if there is one, is called after each command: a test of the fuzzer changes the pool
+  /// there.
   template <class Tamper>
   static Run play(const engine::Entry& entry, const Program& program, Tamper&& tamper) {
     Player player(entry, program);
@@ -129,7 +132,8 @@ class Player {
     } catch (const error& e) {
       outcome = e.code() == Code::full ? 'f' : 't';
       if (e.code() != Code::full && e.code() != Code::too_big) throw;
-      // Sure bounds: a word costs a line and its entry at most, by itself in an append; a roomy heap has ten times its first spans.
+      // Sure bounds: a word costs a line and its entry at most, by itself in an append; a roomy
+      // heap has ten times its first spans.
       const std::uint64_t each = plan_.like_a_file ? 4096 + 128 : 128;
       if (e.code() == Code::too_big && (counts.words + counts.heap_ops) * each + 4096 < plan_.ring_bytes / 4)
         throw Difference("a small transaction is called too big: " + std::string(e.what()));

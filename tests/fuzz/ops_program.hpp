@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the bytes of an input mean to the fuzzer of operations: a pool's shape, then commands: transactions of operations, views, checks,
-// checkpoints, reopenings. Any bytes are a program; where they end, zeros follow, and the program ends after the command they ended in.
+// What the bytes of an input mean to the fuzzer of operations: a pool's shape, then commands:
+// transactions of operations, views, checks, checkpoints, reopenings. Any bytes are a program;
+// where they end, zeros follow, and the program ends after the command they ended in.
 // Thread safety: values.
 #pragma once
 
@@ -54,7 +55,8 @@ struct Op {
   }
 };
 
-/// How a transaction ends. An exception swallowed: thrown out of a nested update in the middle, caught by the outer lambda.
+/// How a transaction ends. An exception swallowed: thrown out of a nested update in the middle,
+/// caught by the outer lambda.
 enum class Ending : std::uint8_t { commit, user_exception, abort, swallowed };
 /// What the second half of a transaction's operations runs in.
 enum class Half : std::uint8_t { plain, nested_update, nested_view_first };
@@ -120,7 +122,8 @@ inline Program decode(const std::uint8_t* data, std::size_t size) {
   static constexpr std::uint64_t rings[] = {8192, 16384, 65536, 1 << 20};
   program.plan.ring_bytes = rings[b % 4];
   if (program.plan.like_a_file) program.plan.ring_bytes = std::max<std::uint64_t>(program.plan.ring_bytes, 1 << 18);
-  static constexpr std::uint64_t chunks[] = {6, 6, 8, 12, 12, 24, 40, 4096};  // home grows by up to 4 MiB at once: slow
+  // home grows by up to 4 MiB at once: slow
+  static constexpr std::uint64_t chunks[] = {6, 6, 8, 12, 12, 24, 40, 4096};
   const std::uint64_t most = chunks[b / 4 % 8];
   program.roomy = most == 4096;
   program.plan.home_bytes = (b / 32 % 2 != 0 ? std::min<std::uint64_t>(most, 12) : 4) * pool::chunk_bytes;

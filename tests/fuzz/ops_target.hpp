@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The fuzzer of operations: one program on every engine of the registry (ops_player.hpp); all must end alike.
+// The fuzzer of operations: one program on every engine of the registry (ops_player.hpp); all must
+// end alike.
 // Thread safety: one thread.
 #pragma once
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The fuzzer of operations on random inputs and its corpus, without libFuzzer; and that it is able to find something.
+// The fuzzer of operations on random inputs and its corpus, without libFuzzer; and that it is able
+// to find something.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -28,7 +29,8 @@ TEST(Operations, AreTheModelsOnEveryEngine) {
 
 TEST(Operations, OfTheCorpus) {
   const std::vector<Input> inputs = corpus("ops");
-  for (std::size_t n = 0; n < inputs.size(); n += test::scale)  // some of them where sanitizers watch
+  // some of them where sanitizers watch
+  for (std::size_t n = 0; n < inputs.size(); n += test::scale)
     ASSERT_EQ(play(inputs[n].bytes.data(), inputs[n].bytes.size()), "") << inputs[n].name;
 }
 

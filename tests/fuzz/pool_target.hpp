@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Opening, recovering and auditing pools that were damaged: whatever the bytes are, an error or a pool, and nothing else (law L10).
-// One input mutates one of the base images, pools of every kind caught in mid-life. Since almost every mutation ends at a checksum, an input may
-// ask that the checksums be made right again.
+// Opening, recovering and auditing pools that were damaged: whatever the bytes are, an error or a
+// pool, and nothing else (law L10). One input mutates one of the base images, pools of every kind
+// caught in mid-life. Since almost every mutation ends at a checksum, an input may ask that the
+// checksums be made right again.
 // Thread safety: one thread.
 #pragma once
 
@@ -99,7 +100,8 @@ inline void mend_headers(Patched& p) {
   }
 }
 
-/// Every record of the first ring that its header's length leaves inside the ring gets the checksum that it should have.
+/// Every record of the first ring that its header's length leaves inside the ring gets the checksum
+/// that it should have.
 inline void mend_records(Patched& p, const crash::Arena::Geometry& g) {
   pool::Header h;
   std::vector<std::uint64_t> words(sizeof h / 8);

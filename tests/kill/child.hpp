@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The process that is killed: opens the pool (recovering what the last one left), compares it with the model, then works until it dies.
+// The process that is killed: opens the pool (recovering what the last one left), compares it with
+// the model, then works until it dies.
 //
-// Laws looked at: L1 (the recovered transactions are closed: exactly the model's state after n <= done[t], the shared parts in the
-// journal's order; under `prefix` no id below a recovered one is missing), L2 (acked <= done), L3 (nothing of a transaction that
-// threw), L4 (the sum of the accounts in every view), L5 (the digest of a first recovery), L6 (check(): no leak, no double use).
+// Laws looked at: L1 (the recovered transactions are closed: exactly the model's state after n <=
+// done[t], the shared parts in the journal's order; under `prefix` no id below a recovered one is
+// missing), L2 (acked <= done), L3 (nothing of a transaction that threw), L4 (the sum of the
+// accounts in every view), L5 (the digest of a first recovery), L6 (check(): no leak, no double
+// use).
 // Thread safety: run() starts its own threads.
 #pragma once
 
@@ -37,7 +40,8 @@ struct Task {
   std::uint64_t seed = 0;          ///< of this cycle: durabilities, when to look
   bool work = true;                ///< false: open, verify, wait to be killed
   std::uint64_t close_after = 0;   ///< transactions a thread, then close(); 0: never
-  std::uint64_t kill_at = 0;       ///< the call of the medium in which it kills itself, counted from the opening; 0: never
+  /// the call of the medium in which it kills itself, counted from the opening; 0: never
+  std::uint64_t kill_at = 0;
   std::uint64_t kill_at_work = 0;  ///< the same, counted from the first transaction
   std::uint64_t digest = 0;        ///< not 0: what a recovery of a copy of this pool came to
 };
@@ -110,7 +114,7 @@ class Child {
     return PoolType::try_open_on(task_.path, task_.options, std::move(killing), false).value();
   }
 
-  // --- comparing -----------------------------------------------------------------------------------------------------------------
+  // --- comparing ---------------------------------------------------------------------------------
 
   static void read(PoolType& pool, ModelType& found) {
     pool.view([&](auto& tx, const RootType& root) {
@@ -196,7 +200,8 @@ class Child {
     shared_.phase.store(verified);
   }
 
-  // Brings the model to what the pool says it holds. False, with the reason, when the journal can't be right.
+  // Brings the model to what the pool says it holds. False, with the reason, when the journal can't
+  // be right.
   bool replay(const ModelType& found) {
     const std::size_t old = model_.journal.size();
     if (found.journal.size() < old) return bad("the journal has lost entries"), false;
@@ -268,7 +273,7 @@ class Child {
     return n < first || n > last || n + Shared::remembered <= last ? 0 : shared_.ids[t][n % Shared::remembered].load();
   }
 
-  // --- working -------------------------------------------------------------------------------------------------------------------
+  // --- working -----------------------------------------------------------------------------------
 
   void work(PoolType& pool) {
     if (!task_.work)
@@ -296,12 +301,14 @@ class Child {
     Random r(task_.seed, t, 0, 9);
     std::deque<std::pair<std::uint64_t, ReceiptBase>> open;
     const auto ack = [&](std::uint64_t of, std::uint64_t n) {
-      std::uint64_t seen = shared_.acked[of].load();  // a view of the other thread may claim for this one
+      // a view of the other thread may claim for this one
+      std::uint64_t seen = shared_.acked[of].load();
       while (seen < n && !shared_.acked[of].compare_exchange_weak(seen, n)) {}
     };
     std::uint64_t n = model_.done[t];
     for (std::uint64_t count = 0; task_.close_after == 0 || count < task_.close_after; ++count) {
-      while (count == Shared::remembered - 1000) ::pause();  // enough to remember: the parent will kill us
+      // enough to remember: the parent will kill us
+      while (count == Shared::remembered - 1000) ::pause();
       shared_.ids[t][++n % Shared::remembered].store(0);
       shared_.issued[t].store(n);
       const std::uint64_t how = r.below(8);
@@ -344,7 +351,8 @@ class Child {
     });
     if (sum != start_balance * accounts)
       throw error(Status(Code::corrupt, "L4: a view saw accounts of " + std::to_string(sum) + " in all"));
-    for (std::size_t t = 0; t < 2 && wait; ++t) ack(t, seen[t]);  // L2: what a durable view saw is durable
+    // L2: what a durable view saw is durable
+    for (std::size_t t = 0; t < 2 && wait; ++t) ack(t, seen[t]);
   }
 
   Shared& shared_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SIGKILL at random instants: random workloads on hash_map, map and vector, on every medium and durable engine that a machine without
-// persistent memory has; 2,000 kills in all, spread evenly, a tenth of them under a sanitizer. See child.hpp for what is compared.
+// SIGKILL at random instants: random workloads on hash_map, map and vector, on every medium and
+// durable engine that a machine without persistent memory has; 2,000 kills in all, spread evenly, a
+// tenth of them under a sanitizer. See child.hpp for what is compared.
 //
 //   kill_test [--seed N] [--life N] [--kills N] [--keep] [--gtest_filter=...]
 //
@@ -70,7 +71,8 @@ std::vector<Config> table() {
   for (const char* engine : {"dudetm-inf", "dudetm-sync", "dudetm-combined", "dudetm/htm-stand-in"})
     for (const char* container : {"hash_map", "map"})
       all.push_back({"emulated", engine, container[0] == 'h' ? 2U : 1U, container, each / 4 + 1, true});
-  for (const char* engine : {"shadow", "dudetm", "undo"})  // beside the 2,000: at every call of the medium
+  // beside the 2,000: at every call of the medium
+  for (const char* engine : {"shadow", "dudetm", "undo"})
     for (const std::uint64_t threads : {1, 2})
       for (const char* container : {"hash_map", "map", "vector"}) all.push_back({"emulated", engine, threads, container, each, true});
   return all;
@@ -86,7 +88,8 @@ int main(int argc, char** argv) {
   using perdure::kill::settings;
   ::testing::InitGoogleTest(&argc, argv);
   settings.seed = static_cast<std::uint64_t>(::time(nullptr)) * 1000 + static_cast<std::uint64_t>(::getpid()) % 1000;
-  settings.folder = std::filesystem::current_path();  // the build tree: a file system that has O_DIRECT, where there is one
+  // the build tree: a file system that has O_DIRECT, where there is one
+  settings.folder = std::filesystem::current_path();
   for (int i = 1; i < argc; ++i) {
     const auto is = [&](const char* name) { return std::strcmp(argv[i], name) == 0 && i + 1 < argc; };
     if (is("--seed"))

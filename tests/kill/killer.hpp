@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The parent of the kill tests: pools that live for a few kills each; forks the child, kills it at a random instant, keeps the model.
+// The parent of the kill tests: pools that live for a few kills each; forks the child, kills it at
+// a random instant, keeps the model.
 //
-// When: a random time after the child began to work (most), after its fork (creation, recovery), after it began to open, after it
-// began to close. Everything random but the instants' real time follows from the seed: a failure prints it and how to run that pool's
-// life again. Thread safety: none; one process at a time.
+// When: a random time after the child began to work (most), after its fork (creation, recovery),
+// after it began to open, after it began to close. Everything random but the instants' real time
+// follows from the seed: a failure prints it and how to run that pool's life again. Thread safety:
+// none; one process at a time.
 #pragma once
 
 #include <fcntl.h>
@@ -122,10 +124,12 @@ class Killer {
     o.max_size = 64 << 20;
     o.threads = static_cast<std::uint32_t>(1 + r.below(3));
     const bool undo = config_.engine == "undo", rewind = config_.engine.starts_with("rewind");
-    const bool file = config_.medium == "file";  // records take whole blocks there: a log of 32 blocks wraps within a few kills
+    // records take whole blocks there: a log of 32 blocks wraps within a few kills
+    const bool file = config_.medium == "file";
     o.log_size = o.threads * ((undo || rewind ? 256 : 128) << r.below(file ? 3 : 5)) * 1024;
     o.durability = r.one_in(3) ? durable : r.one_in(2) ? group : async;  // the order, on memory
-    if (config_.engine.starts_with("dudetm-")) {                         // the further forms are killed while they page
+    if (config_.engine.starts_with("dudetm-")) {
+      // the further forms are killed while they page
       o.shadow_size = 16 * 4096;
       o.shadow_paging = r.one_in(2) ? ShadowPaging::hardware : ShadowPaging::software;
     }
@@ -136,7 +140,8 @@ class Killer {
 
     const std::uint64_t before = counts.kills;
     while (counts.kills < before + kills_a_life && counts.kills < kills) {
-      test::watch_again();  // the limit is of one kill and its recovery: --kills N may ask for any number
+      // the limit is of one kill and its recovery: --kills N may ask for any number
+      test::watch_again();
       if (std::string failed = cycle(r); !failed.empty()) return failed;
     }
     // The last kill is verified too.
@@ -177,7 +182,8 @@ class Killer {
     const pid_t child = start([](Child<Container>& c) { c.run(); });
     std::string failed = await(child, until);
     if (failed.empty()) wait_us(delay);
-    if (failed.empty() && until == closing && delay % 2 == 0) failed = await(child, closed);  // learn how long it takes
+    // learn how long it takes
+    if (failed.empty() && until == closing && delay % 2 == 0) failed = await(child, closed);
     return finish(child, failed, true);
   }
 
@@ -192,7 +198,8 @@ class Killer {
     return finish(child, failed, true);
   }
 
-  // L5: a copy's recovery at once, and the pool's own after recoveries that are killed, come to the same state.
+  // L5: a copy's recovery at once, and the pool's own after recoveries that are killed, come to the
+  // same state.
   std::string idempotent(Random& r) {
     ++counts.idempotent;
     const std::string original = path_, name = path_ + ".copy";
@@ -234,12 +241,14 @@ class Killer {
     return child;
   }
 
-  // Until the child is in `phase` or later, or has ended (finish sees how). A child that takes minutes hangs.
+  // Until the child is in `phase` or later, or has ended (finish sees how). A child that takes
+  // minutes hangs.
   std::string await(pid_t child, Phase phase) {
     const std::uint64_t start = now_us();
     std::uint64_t opening_at = start, closing_at = 0;
     for (std::uint64_t n = 0;; ++n) {
-      const std::uint32_t at = (**page_).phase.load(std::memory_order_acquire);  // pairs with Shared::fail
+      // pairs with Shared::fail
+      const std::uint32_t at = (**page_).phase.load(std::memory_order_acquire);
       if (at <= opening) opening_at = now_us();
       if (at == closing && closing_at == 0) closing_at = now_us();
       if (at >= phase) {
@@ -295,7 +304,8 @@ class Killer {
     counts.records += page.records.load();
     counts.checkpoints += page.checkpoints.load();
     counts.growths += page.growths.load();
-    // A killed program's counters stay in /dev/shm until its pool is opened again: this pool won't be.
+    // A killed program's counters stay in /dev/shm until its pool is opened again: this pool won't
+    // be.
     pool::Header h{};
     const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd >= 0 && ::pread(fd, &h, sizeof h, 0) == static_cast<ssize_t>(sizeof h)) ::shm_unlink(engine::stat_page_name(h.uuid).c_str());

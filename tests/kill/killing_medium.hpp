@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// KillingMedium: passes everything on to another medium, and kills the process (SIGKILL) inside its n-th call.
+// KillingMedium: passes everything on to another medium, and kills the process (SIGKILL) inside its
+// n-th call.
 //
-// A store, a stream or an append in which it strikes has done a part of its work: a prefix of its words or lines. So the instants between
-// two stores of a checkpoint, a recovery or a header, too short for a clock, are met too, and met again with the same n.
+// A store, a stream or an append in which it strikes has done a part of its work: a prefix of its
+// words or lines. So the instants between two stores of a checkpoint, a recovery or a header, too
+// short for a clock, are met too, and met again with the same n.
 // Thread safety: as the inner medium; calls of all threads count together.
 #pragma once
 
@@ -27,7 +29,8 @@ class KillingMedium final : public medium::Medium {
     log_ = const_cast<std::byte*>(inner_->at(0));
     home_ = const_cast<std::byte*>(inner_->home());
     log_bytes_ = inner_->log_bytes();
-    home_bytes_.store(inner_->home_bytes(), std::memory_order_relaxed);  // nobody else sees this object yet
+    // nobody else sees this object yet
+    home_bytes_.store(inner_->home_bytes(), std::memory_order_relaxed);
     max_home_bytes_ = inner_->max_home_bytes();
     append_unit_ = inner_->append_unit();
     fence_is_sync_ = inner_->fence_is_sync();
@@ -78,7 +81,8 @@ class KillingMedium final : public medium::Medium {
   Status grow(std::uint64_t home_bytes) override {
     if (now()) die();
     Status s = inner_->grow(home_bytes);
-    home_bytes_.store(inner_->home_bytes(), std::memory_order_release);  // pairs with the acquire in home_bytes()
+    // pairs with the acquire in home_bytes()
+    home_bytes_.store(inner_->home_bytes(), std::memory_order_release);
     if (now()) die();
     return s;
   }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The page that a kill test's parent shares with the child it kills: what the child knows to be durable, what it found on reopening.
+// The page that a kill test's parent shares with the child it kills: what the child knows to be
+// durable, what it found on reopening.
 //
-// It is memory of its own (MAP_SHARED, anonymous), so that whatever the child stored there before it was killed is seen by the parent.
-// The child claims late and promises early: `issued` before a transaction starts, `acked` after its update() has returned or its
-// receipt has said durable. Thread safety: atomics; each is written by one thread.
+// It is memory of its own (MAP_SHARED, anonymous), so that whatever the child stored there before
+// it was killed is seen by the parent. The child claims late and promises early: `issued` before a
+// transaction starts, `acked` after its update() has returned or its receipt has said durable.
+// Thread safety: atomics; each is written by one thread.
 #pragma once
 
 #include <sys/mman.h>
@@ -27,7 +29,8 @@ struct Shared {
   std::atomic<std::uint32_t> clean{0};  ///< 1: the last session ended in close()
   // Since the pool was made:
   std::atomic<std::uint64_t> issued[2]{}, acked[2]{};
-  // Of the last session that worked: ids[t][n % remembered] is the id of transaction n of thread t, 0 when its update() had not returned.
+  // Of the last session that worked: ids[t][n % remembered] is the id of transaction n of thread t,
+  // 0 when its update() had not returned.
   std::atomic<std::uint64_t> first[2]{};
   std::atomic<std::uint64_t> ids[2][remembered]{};
   // What the last verification found:
@@ -42,7 +45,8 @@ struct Shared {
 
   void fail(const std::string& text) {
     std::snprintf(error, sizeof error, "%s", text.c_str());
-    phase.store(failed, std::memory_order_release);  // pairs with the parent's acquire: the text is whole
+    // pairs with the parent's acquire: the text is whole
+    phase.store(failed, std::memory_order_release);
   }
 };
 

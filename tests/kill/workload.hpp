@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The workload of the kill tests: transactions that are a function of (seed, thread, number), played on a pool and on a model alike.
+// The workload of the kill tests: transactions that are a function of (seed, thread, number),
+// played on a pool and on a model alike.
 //
-// Transaction n of thread t changes what t owns (keys, elements), and sometimes what all share: a second container, accounts whose sum is
-// constant, and a journal to which it appends (t, n). It records n in `done[t]`. So a recovered pool says itself which transactions it
-// holds: n <= done[t] of every thread, the shared parts in the journal's order; the model replays exactly these, and contents are
-// compared in full. Some transactions end in an exception: they must leave nothing (law L3).
+// Transaction n of thread t changes what t owns (keys, elements), and sometimes what all share: a
+// second container, accounts whose sum is constant, and a journal to which it appends (t, n). It
+// records n in `done[t]`. So a recovered pool says itself which transactions it holds: n <= done[t]
+// of every thread, the shared parts in the journal's order; the model replays exactly these, and
+// contents are compared in full. Some transactions end in an exception: they must leave nothing
+// (law L3).
 // Thread safety: none; a model belongs to one thread, a Target to one transaction.
 #pragma once
 
@@ -42,7 +45,8 @@ inline constexpr std::int64_t start_balance = 100;
 struct Shape {
   std::uint64_t seed = 0;
   std::uint64_t threads = 1;
-  std::uint64_t value_budget = 4096;  ///< bytes of values a transaction may store: so that none is too big for its log
+  /// bytes of values a transaction may store: so that none is too big for its log
+  std::uint64_t value_budget = 4096;
 };
 
 using Hash = hash_map<std::uint64_t, std::string>;
@@ -95,7 +99,8 @@ struct Plan {
   }
 };
 
-/// Text of up to `budget` bytes, which it takes from it. Sizes change with the times, so that chunks of the heap change hands.
+/// Text of up to `budget` bytes, which it takes from it. Sizes change with the times, so that
+/// chunks of the heap change hands.
 inline std::string some_text(Random& r, std::uint64_t era, std::uint64_t& budget) {
   static constexpr std::uint64_t most[] = {60, 900, 5000, 90};
   std::uint64_t n = r.one_in(60) ? r.below(150000) : r.below(most[era % 4]);
@@ -108,8 +113,8 @@ inline std::string changed(const std::string& old, const std::string& v) {
   return old.substr(0, old.size() / 2 < 40 ? old.size() / 2 : 40) + v;
 }
 
-/// One part of a transaction, on maps: `to` has put, insert, change, erase, and clear where nobody else has a part of it (`whole`).
-/// Keys are mapped by `key`.
+/// One part of a transaction, on maps: `to` has put, insert, change, erase, and clear where nobody
+/// else has a part of it (`whole`). Keys are mapped by `key`.
 template <class Target, class Key>
 void play_map(Random r, std::uint64_t era, std::uint64_t steps, std::uint64_t budget, bool whole, Target&& to, Key key) {
   if (whole && r.one_in(80)) to.clear();
@@ -126,7 +131,8 @@ void play_map(Random r, std::uint64_t era, std::uint64_t steps, std::uint64_t bu
   }
 }
 
-/// The same on vectors: `to` has set, and, where nobody else has a part of it, push, pop, resize and clear.
+/// The same on vectors: `to` has set, and, where nobody else has a part of it, push, pop, resize
+/// and clear.
 template <class Target, class Key>
 void play_vector(Random r, std::uint64_t era, std::uint64_t steps, std::uint64_t budget, bool whole, Target&& to, Key key) {
   if (whole && r.one_in(80)) to.clear();
@@ -157,7 +163,7 @@ void play_part(const Random& r, std::uint64_t n, std::uint64_t steps, std::uint6
     play_map(r, era, steps, budget, threads == 1, to, key);
 }
 
-// --- on a pool -------------------------------------------------------------------------------------------------------------------
+// --- on a pool -----------------------------------------------------------------------------------
 
 template <class Tx, class Container>
 struct PoolTarget {
@@ -206,7 +212,7 @@ void play(const Shape& shape, std::uint64_t thread, std::uint64_t n, Tx& tx, Roo
   if (plan.throws) throw Thrown{};
 }
 
-// --- on a model ------------------------------------------------------------------------------------------------------------------
+// --- on a model ----------------------------------------------------------------------------------
 
 struct MapTarget {
   std::map<std::uint64_t, std::string>& m;
@@ -237,7 +243,8 @@ void set_up(Model<Container>& model) {
   model.ready = true;
 }
 
-/// The part of transaction n that is the thread's own. Parts of one thread in the order of their numbers.
+/// The part of transaction n that is the thread's own. Parts of one thread in the order of their
+/// numbers.
 template <class Container>
 void play_own(const Shape& shape, std::uint64_t thread, std::uint64_t n, Model<Container>& model) {
   Plan plan(shape, thread, n);

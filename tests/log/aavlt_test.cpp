@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// REWIND's log index: what is inserted and removed is found, in order; every power cut leaves the tree before or after an operation.
+// REWIND's log index: what is inserted and removed is found, in order; every power cut leaves the
+// tree before or after an operation.
 #include "perdure/log/aavlt.hpp"
 
 #include <gtest/gtest.h>
@@ -38,7 +39,8 @@ TEST_P(AtomicAvlTrees, FindWhatIsInserted) {
   crash::Random random(3);
   const std::uint64_t lines = rig.arena.free_lines();
   for (std::uint64_t i = 1; i <= 1500; ++i) {
-    const std::uint64_t key = i % 2 == 0 ? 1000 + i : 1 + random() % 900;  // at the end, as LSNs are, and anywhere
+    // at the end, as LSNs are, and anywhere
+    const std::uint64_t key = i % 2 == 0 ? 1000 + i : 1 + random() % 900;
     if (model.contains(key) || model.size() == 40) {
       const auto victim =
           model.contains(key) ? model.find(key) : std::next(model.begin(), static_cast<std::ptrdiff_t>(random() % model.size()));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SoftWrAP's alias tables: what one holds; the states that the two go through and the colours of the wraps that are open; no wrap sees a value that is not
-// the newest while tables are switched, taken home and emptied under it.
+// SoftWrAP's alias tables: what one holds; the states that the two go through and the colours of
+// the wraps that are open; no wrap sees a value that is not the newest while tables are switched,
+// taken home and emptied under it.
 #include "perdure/log/alias_tables.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +34,8 @@ TEST(AliasTable, HoldsWhatItWasGiven) {
     const std::uint64_t offset = i == 0 ? 0 : random() % 6000 * 8, value = random();
     std::uint64_t* const alias = table.add(offset, value);
     ASSERT_NE(nullptr, alias);
-    EXPECT_EQ(model.contains(offset) ? model[offset] : value, *alias);  // one that was there stays as it is
+    // one that was there stays as it is
+    EXPECT_EQ(model.contains(offset) ? model[offset] : value, *alias);
     model[offset] = *alias = value;
   }
   EXPECT_EQ(model.size(), table.size());
@@ -101,7 +103,8 @@ TEST(AliasTable, ManyAddAtATime) {
       ASSERT_EQ(table.find(static_cast<std::uint64_t>(w) * 8), places[static_cast<std::size_t>(t)][static_cast<std::size_t>(w)]);
 }
 
-// Objects of several pages, with words that have aliases of their own beside them: some in the pages, some not.
+// Objects of several pages, with words that have aliases of their own beside them: some in the
+// pages, some not.
 TEST(AliasPages, HoldObjectsAndForgetThem) {
   for (const std::uint64_t page_bytes : {512, 1024, 8192}) {
     AliasTables t(4096, page_bytes);
@@ -222,7 +225,8 @@ TEST(AliasTables, GoThroughTheirStates) {
   EXPECT_FALSE(t.any_open());
 }
 
-// Wraps that each add 1 to two words, or give up, which they have for themselves, while the tables take turns as fast as they can.
+// Wraps that each add 1 to two words, or give up, which they have for themselves, while the tables
+// take turns as fast as they can.
 TEST(AliasTables, NoWrapMissesAValueWhileTheyTakeTurns) {
   constexpr std::size_t words = 40;
   constexpr int threads = 3, wraps = 3000;
@@ -259,7 +263,8 @@ TEST(AliasTables, NoWrapMissesAValueWhileTheyTakeTurns) {
             mine = active.words.add(w * 8, value);
             undo.emplace_back(mine, 0);
           }
-          *mine = gives_up ? ~std::uint64_t{0} : ++model[w];  // the one who retires reads it when it has closed
+          // the one who retires reads it when it has closed
+          *mine = gives_up ? ~std::uint64_t{0} : ++model[w];
         }
         if (gives_up)
           for (const auto& [alias, old] : undo) old == 0 ? log::AliasTable::forget(alias) : void(*alias = old);

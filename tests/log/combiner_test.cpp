@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Combiner and packed records: of each word the last value, every heap op in its order, no op in one group with a word in its span's bitmap; a payload
-// packed is the payload again, and a damaged one is refused.
+// Combiner and packed records: of each word the last value, every heap op in its order, no op in
+// one group with a word in its span's bitmap; a payload packed is the payload again, and a damaged
+// one is refused.
 #include "perdure/log/combiner.hpp"
 
 #include <map>
@@ -93,7 +94,8 @@ TEST_F(CombinerTest, KeepsTheLastValueOfEachWordAndEveryOp) {
 }
 
 TEST_F(CombinerTest, NeverTakesMoreThanWhatCame) {
-  // Worst of all for lines: words two and two. And a record of the largest size, which must fit again.
+  // Worst of all for lines: words two and two. And a record of the largest size, which must fit
+  // again.
   const std::uint64_t values[2] = {1, 2};
   RecordWriter full;
   full.configure(1, 8192, 64);
@@ -148,7 +150,8 @@ TEST_F(CombinerTest, AnOpAndAWordInItsSpansBitmapAreNotCombined) {
   EXPECT_TRUE(commutes()) << "the next group";
 }
 
-// What combination leaves: keys in the order of addresses, values that are alike. The bytes in which they differ are six of sixteen.
+// What combination leaves: keys in the order of addresses, values that are alike. The bytes in
+// which they differ are six of sixteen.
 TEST(Packed, NeighboursAreAlike) {
   std::mt19937_64 random(8);
   std::vector<std::uint64_t> payload, packed;
@@ -181,7 +184,8 @@ TEST(Packed, IsThePayloadAgain) {
     ASSERT_NE(nullptr, got.words);
     ASSERT_EQ(payload, std::vector<std::uint64_t>(got.words, got.words + got.n));
     EXPECT_EQ(nullptr, payload_of({record.data(), 0}, n - 1, scratch).words) << "longer than a record may be";
-    for (int i = 0; i < 200; ++i) {  // a checksum has said that it is whole: none of this may do harm all the same
+    for (int i = 0; i < 200; ++i) {
+      // a checksum has said that it is whole: none of this may do harm all the same
       auto damaged = record;
       damaged[header_words + random() % packed.size()] ^= std::uint64_t{1} << random() % 64;
       const Payload p = payload_of({damaged.data(), 0}, n, scratch);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the tests of REWIND's log structures share: the versions of the pointer log, a medium that is small, and its exploration.
+// What the tests of REWIND's log structures share: the versions of the pointer log, a medium that
+// is small, and its exploration.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -57,7 +58,8 @@ struct LogRig {
 /// Every power cut in what `medium` did since `image` was taken.
 inline crash::Counts explore(medium::CrashMedium& medium, crash::Image& image, crash::Subject& subject, crash::Model model) {
   const std::uint8_t uuid[16] = {9};
-  const std::uint64_t base = pool::AddressRange::choose(uuid, home_bytes, "log").value().base();  // free again at once
+  // free again at once
+  const std::uint64_t base = pool::AddressRange::choose(uuid, home_bytes, "log").value().base();
   auto arena = crash::Arena::make({log_bytes, home_bytes, base}).value();
   crash::ExploreOptions how;
   how.model = model;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Persister: every committed transaction once, in dense order, durable before it is said to be; one append for all who wait; promised
-// room is there; a medium that fails is told to everybody.
+// Persister: every committed transaction once, in dense order, durable before it is said to be; one
+// append for all who wait; promised room is there; a medium that fails is told to everybody.
 #include <atomic>
 #include <barrier>
 #include <latch>
@@ -119,7 +119,8 @@ TEST_F(PersisterTest, AnIdThatIsNotInItsLogYetIsWaitedFor) {
   EXPECT_EQ(2U, persister.durable());
 }
 
-// The figure that group commit is for: while one append is at the medium 16 threads commit; the next append is one, for all of them.
+// The figure that group commit is for: while one append is at the medium 16 threads commit; the
+// next append is one, for all of them.
 TEST_F(PersisterTest, SixteenWaitersShareOneAppend) {
   start(1 << 20, 17, 1 << 20, 4096);
   std::atomic<bool> hold{true};
@@ -172,7 +173,8 @@ TEST_F(PersisterTest, AGroupIsBoundedAndALargeTransactionStandsAlone) {
 
 TEST_F(PersisterTest, TheLargestTransactionFitsWithoutItsMark) {
   start(1 << 16, 1);
-  std::uint64_t n = on->ring.max_record() / 8 - header_words - 1;  // key and n words fill half the ring
+  // key and n words fill half the ring
+  std::uint64_t n = on->ring.max_record() / 8 - header_words - 1;
   n -= n % 2 == 0 ? 1 : 0;
   ASSERT_EQ(on->ring.max_record() / 8, words_of(n) + header_words + (on->ring.max_record() / 8 - header_words) % 2);
   ASSERT_TRUE(persister.reserve(words_of(n)));
@@ -365,7 +367,8 @@ TEST_F(PersisterTest, AFullRingNeverOverflowsUnderThreads) {
         if (i % 8 == 0) {
           ASSERT_TRUE(persister.wait(id).ok());
         }
-        const std::uint64_t head = on->ring.head(), tail = on->ring.tail();  // head first: used is not overstated
+        // head first: used is not overstated
+        const std::uint64_t head = on->ring.head(), tail = on->ring.tail();
         if (tail > head) worst = std::max(worst.load(), tail - head > on->ring.bytes() && on->ring.head() == head ? tail - head : 0);
       }
     });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// REWIND's logs as sequences of pointers: what is appended, removed and compacted, and what every power cut leaves of that.
+// REWIND's logs as sequences of pointers: what is appended, removed and compacted, and what every
+// power cut leaves of that.
 #include "perdure/log/pointer_log.hpp"
 
 #include <gtest/gtest.h>
@@ -114,7 +115,8 @@ TEST_P(PointerLogs, CostWhatTheyShould) {
   }
 }
 
-/// Recovers the log and judges what it holds: the numbers after some operation not older than the acknowledged.
+/// Recovers the log and judges what it holds: the numbers after some operation not older than the
+/// acknowledged.
 class Recovered final : public crash::Subject {
  public:
   explicit Recovered(const Version& version) : version_(version) {}
@@ -135,7 +137,8 @@ class Recovered final : public crash::Subject {
   std::vector<std::vector<std::uint64_t>> states{{}};
 
  private:
-  // The log goes on: in DRAM only, after what was recovered. (A power cut in it is one in recovery, and must change nothing: so none is made.)
+  // The log goes on: in DRAM only, after what was recovered. (A power cut in it is one in recovery,
+  // and must change nothing: so none is made.)
   bool go_on(Rig& rig, const std::vector<std::uint64_t>& found) const {
     for (auto at = rig.log->first(); at; at = rig.log->next(at))
       if (!rig.arena.mark_line(rig.log->record(at))) return false;

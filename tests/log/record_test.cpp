@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Records: what goes in comes out, and nothing else checks: no flipped bit, no other position, opening, ring or pool.
+// Records: what goes in comes out, and nothing else checks: no flipped bit, no other position,
+// opening, ring or pool.
 #include "tests/log/suite.hpp"
 
 namespace perdure::log::testing {
@@ -91,7 +92,8 @@ TEST_F(RecordTest, ARunLongerThanAKeyCanSayIsTwoEntries) {
 TEST_F(RecordTest, NoFlippedBitOfHeaderOrEntriesGoesUnseen) {
   std::vector<std::uint64_t> values(21, 0);
   writer.word(8, 0);
-  writer.words(256, values.data(), values.size());  // zeros: the weakest content for a checksum of products
+  // zeros: the weakest content for a checksum of products
+  writer.words(256, values.data(), values.size());
   writer.heap_op({1 << 16, 3, 0, true});
   const RecordView whole = sealed();
   std::vector<std::uint64_t> copy(whole.words, whole.words + whole.bytes(64) / 8);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// HomeWriter: what it stores is written back before its caller's fence, and a span's zeroed bitmap is durable before home names the span
-// (the heap's invariant H4), whatever lay there before.
+// HomeWriter: what it stores is written back before its caller's fence, and a span's zeroed bitmap
+// is durable before home names the span (the heap's invariant H4), whatever lay there before.
 #include "perdure/log/redo.hpp"
 
 #include "perdure/log/redo_team.hpp"
@@ -20,7 +20,8 @@ std::unique_ptr<medium::RecordingMedium> medium_with_garbage(bool fence_is_sync 
   options.log_bytes = 4096;
   options.home_bytes = home_bytes;
   options.keep_bytes = true;
-  std::vector<std::byte> image(4096 + home_bytes, std::byte{0xa5});  // chunks change hands: what lies there was data
+  // chunks change hands: what lies there was data
+  std::vector<std::byte> image(4096 + home_bytes, std::byte{0xa5});
   std::memset(image.data(), 0, 4096 + pool::chunk_bytes);
   return medium::RecordingMedium::make(options, image).value();
 }
@@ -48,7 +49,8 @@ std::uint64_t lines_flushed(const medium::RecordingMedium& m) {
   return lines;
 }
 
-// Of writers to which masks are lent, one after the other, each line is written back once, when the lender wants it.
+// Of writers to which masks are lent, one after the other, each line is written back once, when the
+// lender wants it.
 TEST(LineMasks, ALineThatManyWritersStoreToIsWrittenBackOnce) {
   auto m = medium_with_garbage();
   LineMasks masks;
@@ -69,7 +71,8 @@ TEST(LineMasks, ALineThatManyWritersStoreToIsWrittenBackOnce) {
   EXPECT_EQ(3U, lines_flushed(*m)) << "nothing was stored since";
 }
 
-// A write-back in slices beside stores that go on: what was noted before begin() is durable at its end, what came later at the end of the next one.
+// A write-back in slices beside stores that go on: what was noted before begin() is durable at its
+// end, what came later at the end of the next one.
 TEST(LineMasks, AWriteBackHasAnEnd) {
   auto m = medium_with_garbage();
   LineMasks masks;
@@ -105,7 +108,8 @@ TEST(HomeWriter, ASpanIsNamedOnlyOverADurableBitmapOfZeros) {
       const std::uint64_t first = pool::first_chunk(home_bytes) * pool::chunk_bytes;
       (void)span;
       pool::apply(home, {first + info.first, cls, 0, true}, home_bytes);
-      // At the store of the directory word, the bitmap must have been made durable: look at the events up to it.
+      // At the store of the directory word, the bitmap must have been made durable: look at the
+      // events up to it.
       const std::uint64_t word = 4096 + pool::directory_word(first / pool::chunk_bytes);
       bool named = false, fenced_after_zeros = false;
       for (const auto& e : m->events()) {
@@ -141,7 +145,8 @@ TEST(HomeWriter, EntriesOutsideHomeAreRefused) {
   EXPECT_TRUE(home.entry({EntryKind::end, 0, 0, values}));
 }
 
-// By pages: words of a page in their order, heap ops in theirs, and both where bitmaps lie, whoever does it; all of it durable.
+// By pages: words of a page in their order, heap ops in theirs, and both where bitmaps lie, whoever
+// does it; all of it durable.
 TEST(RedoTeam, ComesToWhatOneThreadComesTo) {
   std::mt19937_64 random(9);
   for (unsigned round = 0; round < 20 / scale + 1; ++round) {

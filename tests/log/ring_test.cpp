@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rings: laps, what a scan finds after every way a last append can be torn, what it refuses, and where recycling may move the head.
+// Rings: laps, what a scan finds after every way a last append can be torn, what it refuses, and
+// where recycling may move the head.
 #include <atomic>
 #include <deque>
 #include <thread>
@@ -51,7 +52,8 @@ TEST(Ring, ManyLapsOfRecordsOfAllSizesAreFoundWholeAndInOrder) {
   EXPECT_GT(r.ring.tail(), 10 * r.ring.bytes());
 }
 
-// A record may hold anything: bytes too that would be a record if one began there. Who reads the ring's second half alone takes them for one.
+// A record may hold anything: bytes too that would be a record if one began there. Who reads the
+// ring's second half alone takes them for one.
 TEST(Ring, WhatLooksLikeARecordInsideOneIsNone) {
   for (const unsigned behind : {0U, 3U}) {
     RingOnMedium r(8192);
@@ -77,7 +79,8 @@ TEST(Ring, WhatLooksLikeARecordInsideOneIsNone) {
   }
 }
 
-// What a killed process left visible only is durable when the scan's caller has fenced, whichever thread found it.
+// What a killed process left visible only is durable when the scan's caller has fenced, whichever
+// thread found it.
 TEST(Ring, WhatAScanFindsIsDurableAfterTheCallersFence) {
   for (const unsigned parts : {1U, 2U, 4U}) {
     RingOnMedium r(16384);
@@ -117,7 +120,8 @@ TEST(Ring, ATornTailIsCutAtEveryByte) {
   for (const std::size_t unit : {64UL, 4096UL}) {
     RingOnMedium r(unit == 64 ? 8192 : 65536, unit);
     std::uint64_t id = 0;
-    for (int lap = 0; lap < 2; ++lap)  // what lies beyond the tail is an earlier lap's, and checks there
+    // what lies beyond the tail is an earlier lap's, and checks there
+    for (int lap = 0; lap < 2; ++lap)
       while (r.ring.tail() < (static_cast<std::uint64_t>(lap) + 1) * r.ring.bytes() - r.ring.bytes() / 4) {
         if (!r.ring.fits(r.record_bytes(12))) r.ring.release(r.ring.tail() - r.ring.bytes() / 4);
         r.append(++id, 12);
@@ -129,7 +133,8 @@ TEST(Ring, ATornTailIsCutAtEveryByte) {
     const std::uint64_t at = r.ring.tail(), n = r.record_bytes(40);
     r.append(id + 1, 40);
     Image after(r.map);
-    const std::uint64_t meant = (40 + 2 + 3) * 8;  // header, key, words, a zero: after it comes padding
+    // header, key, words, a zero: after it comes padding
+    const std::uint64_t meant = (40 + 2 + 3) * 8;
     for (std::uint64_t cut = 0; cut <= n; ++cut) {
       Image torn = before;
       for (std::uint64_t i = 0; i < cut; ++i) torn.set(at + i, after.get(at + i));
@@ -214,7 +219,8 @@ TEST(Ring, WhatEarlierLapsOpeningsRingsAndPoolsLeftIsNotFound) {
       ASSERT_EQ(head, found.scan.end);
     }
   }
-  // this opening's earlier laps: the head is where the header says, one lap and more behind is nothing
+  // this opening's earlier laps: the head is where the header says, one lap and more behind is
+  // nothing
   EXPECT_TRUE(scan(r.map, r.ring.tail(), r.seed).ids.empty());
   EXPECT_TRUE(scan(r.map, r.ring.tail() + 8192, r.seed).scan.damage.ok());
 }

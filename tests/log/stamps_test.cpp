@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Persister, where ids are stamps: transactions are merged by stamp as far as the TM says that all are there, records count in numbers without a gap, and
-// durable() is a stamp, which rises where nothing had to be written too (P5).
+// Persister, where ids are stamps: transactions are merged by stamp as far as the TM says that all
+// are there, records count in numbers without a gap, and durable() is a stamp, which rises where
+// nothing had to be written too (P5).
 #include <atomic>
 #include <barrier>
 #include <mutex>
@@ -151,7 +152,8 @@ TEST_F(StampedPersister, AMediumThatFailsLetsNothingRise) {
   EXPECT_EQ(start, persister.durable());
 }
 
-// Threads draw rising stamps as a TM's do: each shows a lower bound before it draws, and its log has the transaction before it shows none.
+// Threads draw rising stamps as a TM's do: each shows a lower bound before it draws, and its log
+// has the transaction before it shows none.
 TEST_F(StampedPersister, WritesEveryTransactionOnceInStampOrderUnderThreads) {
   constexpr std::size_t n = 3;
   open(n, 1 << 22);

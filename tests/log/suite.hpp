@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the tests of the logs share: a ring on a recording medium, and bytes of it as a power cut would leave them.
+// What the tests of the logs share: a ring on a recording medium, and bytes of it as a power cut
+// would leave them.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The torn-bit log: its blocks bit for bit, its end, holes, abort records, laps; what damage is named.
+// The torn-bit log: its blocks bit for bit, its end, holes, abort records, laps; what damage is
+// named.
 #include "perdure/log/torn_log.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +27,8 @@ using log::TornScan;
 TEST(TornRecord, HasItsBitsWhereTheFiguresHaveThem) {
   const std::uint64_t value = 0x8000'0000'0000'0003, address = 0x1234'5678'9ab8;
   const TornRecord one = TornRecord::make(TornKind::word, address, value, true, 0b1000'0001);
-  EXPECT_EQ(0x8000'0000'0000'0003, one.data);  // bit 63 is the torn bit, the value's own highest bit is in the metadata
+  // bit 63 is the torn bit, the value's own highest bit is in the metadata
+  EXPECT_EQ(0x8000'0000'0000'0003, one.data);
   EXPECT_EQ(1U | 1U << 1 | 0b1000'0001U << 2 | address << 16, one.meta);
   const TornRecord zero = TornRecord::make(TornKind::word, address, value, false);
   EXPECT_EQ(0x0000'0000'0000'0003, zero.data);
@@ -121,7 +123,8 @@ TEST(TornLog, CommitsWithOneFence) {
   rig.log->commit(2).or_throw();
   const auto after = rig.medium->counters() - before;
   EXPECT_EQ(1U, after.fences);
-  // 21 records, from where they begin in a line, and the lines of the run's two abort records: one at its 64th record, one behind it
+  // 21 records, from where they begin in a line, and the lines of the run's two abort records: one
+  // at its 64th record, one behind it
   EXPECT_EQ(106U / 4 * 4, 104U);
   EXPECT_EQ((126U + 3) / 4 - 106U / 4 + 2, after.flushed_lines);
 }
@@ -139,7 +142,8 @@ TEST(TornLog, FindsItsWayOverHolesOfEveryLength) {
   }
 }
 
-// The same, whichever of its blocks the cache has written back: as a whole, or one of a record's two.
+// The same, whichever of its blocks the cache has written back: as a whole, or one of a record's
+// two.
 TEST(TornLog, FindsItsWayOverWhateverOfAnAbortedRunIsThere) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 2000; ++round) {
@@ -214,7 +218,8 @@ TEST(TornLog, IsOneSessionsOnly) {
   EXPECT_FALSE(TornLog::control(*rig.medium, next).ours);
 }
 
-// Of an aborted run nothing, its abort records neither; the next transaction is there, but it was not told of.
+// Of an aborted run nothing, its abort records neither; the next transaction is there, but it was
+// not told of.
 TEST(TornLog, TakesATransactionWhoseWayIsLostForNone) {
   for (const std::uint64_t length : {1, 5, 63, 64, 130}) {
     const Rig rig;
@@ -229,8 +234,9 @@ TEST(TornLog, TakesATransactionWhoseWayIsLostForNone) {
   }
 }
 
-// Law L10: a bit that changed is named, but in what nobody was told of, or can't be told from it: the last transaction, and what follows it.
-// A short lap after a full one: the one after has the full one's sense, and must not meet what is left of it, wherever the power is cut.
+// Law L10: a bit that changed is named, but in what nobody was told of, or can't be told from it:
+// the last transaction, and what follows it. A short lap after a full one: the one after has the
+// full one's sense, and must not meet what is left of it, wherever the power is cut.
 TEST(TornLog, MeetsNothingOfAnEarlierLap) {
   const Rig rig;
   std::uint64_t id = 0;
@@ -256,7 +262,8 @@ TEST(TornLog, MeetsNothingOfAnEarlierLap) {
   EXPECT_EQ(Ids{id}, ids(after_a_power_cut(rig)));
 }
 
-// The last commit record, without its flags: ADDR, where it has a checksum, may be what a data record's could be.
+// The last commit record, without its flags: ADDR, where it has a checksum, may be what a data
+// record's could be.
 TEST(TornLog, KnowsACommitRecordWithoutItsFlags) {
   unsigned like_data = 0;
   for (std::uint64_t id = 2; id < 66; ++id) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// VolatileLog: a queue of transactions that never wraps a payload, never overtakes its reader, and sends large ones by pointer.
+// VolatileLog: a queue of transactions that never wraps a payload, never overtakes its reader, and
+// sends large ones by pointer.
 #include <deque>
 #include <random>
 #include <thread>

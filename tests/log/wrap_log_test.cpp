@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SoftWrAP's log: what a wrap costs, line for line; what a scan finds of whole, torn and forgotten wraps; what damage is named.
+// SoftWrAP's log: what a wrap costs, line for line; what a scan finds of whole, torn and forgotten
+// wraps; what damage is named.
 #include "perdure/log/wrap_log.hpp"
 
 #include <gtest/gtest.h>
@@ -286,8 +287,9 @@ TEST(WrapLog, DamageIsNamed) {
   }
 }
 
-/// Makes line n of bucket 0 the last line of a wrap of `lines` lines, as far as its sum says so: as one
-/// line of 2^32 does by chance. `free`: bytes between entries and close. `check`: its check agrees, too.
+/// Makes line n of bucket 0 the last line of a wrap of `lines` lines, as far as its sum says so: as
+/// one line of 2^32 does by chance. `free`: bytes between entries and close. `check`: its check
+/// agrees, too.
 void make_close(const Rig& rig, std::vector<std::byte>& image, std::uint64_t n, std::uint64_t lines, std::uint64_t id, std::size_t free,
                 bool check) {
   const auto line = [&](std::uint64_t i) { return &image[rig.place.bucket_at(0) + i * 64]; };
@@ -306,7 +308,8 @@ void make_close(const Rig& rig, std::vector<std::byte>& image, std::uint64_t n, 
   std::memcpy(line(n) + 56, &word, 8);
 }
 
-// WRAP-1. What a crash leaves behind the end may agree with 32 bits of a sum: a log of 16 MiB has 2^18 lines.
+// WRAP-1. What a crash leaves behind the end may agree with 32 bits of a sum: a log of 16 MiB has
+// 2^18 lines.
 TEST(WrapLog, ALineThatLooksLikeAWrapIsNoDamage) {
   const Rig rig;
   for (std::uint64_t id = 1; id <= 3; ++id) rig.wrap(12, id);
@@ -360,7 +363,8 @@ TEST(WrapLog, AScanIsLinear) {
   for (; rig.log->used() + 8 < lines; ++closed) rig.wrap(1 + closed % 30, closed + 1);
   const WrapScan full = rig.cut().scan();
   EXPECT_EQ(closed, full.wraps.size());
-  const std::uint64_t unchecked = (closed + 30 - 10) / 30 + (closed + 30 - 26) / 30;  // of 10 and 26 words
+  // of 10 and 26 words
+  const std::uint64_t unchecked = (closed + 30 - 10) / 30 + (closed + 30 - 26) / 30;
   EXPECT_EQ(rig.log->used() + closed - unchecked, full.summed);
   std::vector<std::byte> image = rig.medium->durable_image();
   for (std::uint64_t n = 0; n < lines; ++n) {  // each line the last of as many as can be

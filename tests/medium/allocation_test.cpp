@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ALLOC-1 at the medium: a sparse file gets its blocks when they are asked for and not before, holes read as zeros and cost nothing to
-// read, a full disk is an error of allocate() that changes nothing, and an allocation that signals interrupt makes progress in pieces.
+// ALLOC-1 at the medium: a sparse file gets its blocks when they are asked for and not before,
+// holes read as zeros and cost nothing to read, a full disk is an error of allocate() that changes
+// nothing, and an allocation that signals interrupt makes progress in pieces.
 //
-// fallocate() goes through a wrapper (-Wl,--wrap=fallocate) that can play a kernel which gives up all of an interrupted allocation.
+// fallocate() goes through a wrapper (-Wl,--wrap=fallocate) that can play a kernel which gives up
+// all of an interrupted allocation.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -123,7 +125,8 @@ TEST_P(Allocation, ANewFileIsHolesUntilTheyAreAskedFor) {
   EXPECT_TRUE(testing::zero_at(*m, 0, 64 * KiB));
 }
 
-// A ring, mapped before and after: each address of a byte shows what was stored, and a scan of all of it costs no blocks.
+// A ring, mapped before and after: each address of a byte shows what was stored, and a scan of all
+// of it costs no blocks.
 TEST_P(Allocation, ARingsHolesReadAsZerosAndCostNothing) {
   const std::uint64_t at = 128 * KiB, bytes = 1 * MiB;
   auto m = open(true);
@@ -140,7 +143,8 @@ TEST_P(Allocation, ARingsHolesReadAsZerosAndCostNothing) {
   ASSERT_TRUE(m->allocate(at, 8192).ok());
   ASSERT_TRUE(m->allocate(at + bytes - 4096, 4096).ok());
   const auto record = pattern(8192, 7);
-  ASSERT_TRUE(m->append_fence(ring, bytes - 4096, record.data(), record.size()).ok());  // over the ring's end
+  // over the ring's end
+  ASSERT_TRUE(m->append_fence(ring, bytes - 4096, record.data(), record.size()).ok());
   for (int opening = 0; opening < 2; ++opening) {
     EXPECT_EQ(0, std::memcmp(ring.base + bytes - 4096, record.data(), record.size()));
     EXPECT_EQ(0, std::memcmp(ring.base, record.data() + 4096, 4096));
@@ -178,7 +182,7 @@ INSTANTIATE_TEST_SUITE_P(Media, Allocation,
                                            How{"file", false, true}, How{"file", false, false}),
                          name_of);
 
-// --- a full disk ------------------------------------------------------------------------------------------------------------------
+// --- a full disk ---------------------------------------------------------------------------------
 
 class FullDiskAllocation : public ::testing::TestWithParam<const char*> {};
 
@@ -198,7 +202,8 @@ TEST_P(FullDiskAllocation, IsFullChangesNothingAndSucceedsLater) {
                                     const auto bytes = pattern(4096, 3);
                                     m->stream(0, bytes.data(), bytes.size());
                                     ASSERT_TRUE(m->fence().ok());
-                                    for (const std::uint64_t at : {std::uint64_t{0}, log_bytes}) {  // the log, home
+                                    for (const std::uint64_t at : {std::uint64_t{0}, log_bytes}) {
+                                      // the log, home
                                       const Status s = m->allocate(at, 2 * MiB);
                                       EXPECT_EQ(s.code(), Code::full) << s.message();
                                       EXPECT_NE(s.message().find(scratch.path()), std::string::npos) << s.message();
@@ -220,9 +225,10 @@ TEST_P(FullDiskAllocation, IsFullChangesNothingAndSucceedsLater) {
 INSTANTIATE_TEST_SUITE_P(Media, FullDiskAllocation, ::testing::Values("file", "emulated"),
                          [](const ::testing::TestParamInfo<const char*>& p) { return std::string(p.param); });
 
-// --- signals ----------------------------------------------------------------------------------------------------------------------
+// --- signals -------------------------------------------------------------------------------------
 
-// Some kernels give up all of an allocation on tmpfs that a signal interrupts: a program with a timer would begin a long one for ever.
+// Some kernels give up all of an allocation on tmpfs that a signal interrupts: a program with a
+// timer would begin a long one for ever.
 TEST(Signals, AnInterruptedAllocationMakesProgressInPieces) {
   const Scratch scratch("/dev/shm");
   OpenMedium h;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The fault injector: the n-th call fails as planned, nothing it should have covered becomes durable, and a failed medium stays failed.
+// The fault injector: the n-th call fails as planned, nothing it should have covered becomes
+// durable, and a failed medium stays failed.
 #include "perdure/medium/faulty.hpp"
 
 #include <cerrno>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is special about a pool on an ordinary file: which blocks a fence writes, whom it waits for, and that a failure stays.
+// What is special about a pool on an ordinary file: which blocks a fence writes, whom it waits for,
+// and that a failure stays.
 //
-// Real failures are made by putting /dev/full in the place of the medium's own file descriptors: every write then ends in ENOSPC and
-// every sync in EINVAL, in the kernel and not in a mock.
+// Real failures are made by putting /dev/full in the place of the medium's own file descriptors:
+// every write then ends in ENOSPC and every sync in EINVAL, in the kernel and not in a mock.
 #include "perdure/medium/file.hpp"
 
 #include <atomic>
@@ -89,7 +90,8 @@ TEST_P(File, the_log_reaches_the_file_at_the_fence_and_not_before) {
 TEST_P(File, a_fence_writes_the_marked_blocks_and_no_other) {
   const auto block = pattern(4096, 2), foreign = pattern(8192, 3);
   write_outside(path, 4096, foreign.data(), 4096);      // a neighbour before
-  write_outside(path, 4 * 4096, foreign.data(), 4096);  // and after, changed behind the medium's back
+  // and after, changed behind the medium's back
+  write_outside(path, 4 * 4096, foreign.data(), 4096);
   m->stream(2 * 4096, block.data(), 4096);
   m->stream(3 * 4096 + 64, block.data(), 64);
   ASSERT_TRUE(m->fence().ok());

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A full disk while creating and growing: an error that names the file, what was there stays, no half-made thing is left.
+// A full disk while creating and growing: an error that names the file, what was there stays, no
+// half-made thing is left.
 //
-// On a small tmpfs of its own, mounted in a mount namespace (root), or in a user namespace (not root). Where neither is allowed the
-// same is shown with a file size limit (RLIMIT_FSIZE), and said.
+// On a small tmpfs of its own, mounted in a mount namespace (root), or in a user namespace (not
+// root). Where neither is allowed the same is shown with a file size limit (RLIMIT_FSIZE), and
+// said.
 #include <sys/mount.h>
 #include <sys/resource.h>
 
@@ -83,7 +85,8 @@ TEST_P(FullDisk, growth_without_room_is_refused_and_the_pool_goes_on) {
     EXPECT_TRUE(m->fence().ok()) << "a full disk at growth poisons nothing";
     EXPECT_TRUE(m->grow(4 * MiB).ok()) << "the room is given back";
     EXPECT_EQ(bytes_at(*m, 2 * MiB, bytes.size()), bytes);
-    m->stream(2 * MiB + 4 * MiB - 4096, bytes.data(), bytes.size());  // no SIGBUS: every page has its block
+    // no SIGBUS: every page has its block
+    m->stream(2 * MiB + 4 * MiB - 4096, bytes.data(), bytes.size());
     EXPECT_TRUE(m->fence().ok());
   });
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What only memory media have: the processor's instructions, the marks that make flush_all cheap, the papers' delays. Delays are
-// checked by what was charged; the clock is asked only whether at least that much time went by.
+// What only memory media have: the processor's instructions, the marks that make flush_all cheap,
+// the papers' delays. Delays are checked by what was charged; the clock is asked only whether at
+// least that much time went by.
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -33,7 +34,8 @@ TEST(Cpu, every_stream_instruction_copies_lines_and_nothing_else) {
     for (const std::size_t lines : {0U, 1U, 2U, 3U, 10U}) {
       const auto from = pattern(64 * 10 + 8, lines);
       std::memset(to, 0, sizeof to);
-      base::stream_lines(i)(to + 64, from.data() + 8, lines * 64);  // the source need not be aligned
+      // the source need not be aligned
+      base::stream_lines(i)(to + 64, from.data() + 8, lines * 64);
       base::store_fence();
       EXPECT_EQ(std::memcmp(to + 64, from.data() + 8, lines * 64), 0);
       EXPECT_EQ(to[63], std::byte{0});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Opening: what is refused and how, what `auto` chooses, and that neither opening nor reading ever writes to an existing file.
+// Opening: what is refused and how, what `auto` chooses, and that neither opening nor reading ever
+// writes to an existing file.
 #include <sys/mman.h>
 
 #include "perdure/medium/memory.hpp"

@@ -98,7 +98,8 @@ TEST(Persistency, StreamedWordsComeEachByItselfAndNeedNoFlush) {
   p.stream(0, 0, {1, 1});
   EXPECT_EQ((Set{0, 100, 1, 101}), p.left(Model::px86));
   p.flush(1, 0);
-  p.fence(1);  // another thread's flush does not reach what waits in this one's write-combining buffer
+  // another thread's flush does not reach what waits in this one's write-combining buffer
+  p.fence(1);
   EXPECT_EQ((Set{0, 100, 1, 101}), p.left(Model::px86));
   p.fence(0);
   EXPECT_EQ((Set{101}), p.left(Model::px86));

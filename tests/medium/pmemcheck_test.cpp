@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an outside tool would see of a memory medium, by a stand-in for pmemcheck's header that counts: every line that the medium says is
-// durable was flushed inside a mapping that was announced, and fenced; nothing stays announced.
+// What an outside tool would see of a memory medium, by a stand-in for pmemcheck's header that
+// counts: every line that the medium says is durable was flushed inside a mapping that was
+// announced, and fenced; nothing stays announced.
 #include <gtest/gtest.h>
 #include <valgrind/pmemcheck.h>
 

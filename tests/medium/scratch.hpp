@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the tests of the media share: a folder that removes itself, patterns of bytes, reading a file past every cache of ours.
+// What the tests of the media share: a folder that removes itself, patterns of bytes, reading a
+// file past every cache of ours.
 #pragma once
 
 #include <fcntl.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The audit: a sound heap has no problems and counts exactly; every kind of planted damage is found, and named by its chunk.
+// The audit: a sound heap has no problems and counts exactly; every kind of planted damage is
+// found, and named by its chunk.
 #include <map>
 
 #include "pool_test.hpp"
@@ -104,7 +105,8 @@ TEST_F(AuditTest, CountIsHeldAgainstACleanHeader) {
   EXPECT_TRUE(audit().problems.empty());
 }
 
-// Any one flip in the directory of a sound heap is found (the bitmaps' meaning is the program's: containers are held against them).
+// Any one flip in the directory of a sound heap is found (the bitmaps' meaning is the program's:
+// containers are held against them).
 TEST_F(AuditTest, EveryFlippedBitOfTheDirectory) {
   const std::uint64_t n = header.max_home_bytes / chunk_bytes;
   for (std::uint64_t chunk = 0; chunk < n; ++chunk) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Making pools: what a new one is, that creators exclude each other, and that one killed at any instant leaves no pool or a whole one.
+// Making pools: what a new one is, that creators exclude each other, and that one killed at any
+// instant leaves no pool or a whole one.
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -297,7 +298,8 @@ TEST(Create, OnEveryMedium) {
   }
 }
 
-// A pool made on memory (append unit 64) goes on on a file (4096), and back: between sessions the rings are empty.
+// A pool made on memory (append unit 64) goes on on a file (4096), and back: between sessions the
+// rings are empty.
 TEST(Create, MovesBetweenMedia) {
   const Scratch scratch;
   OpenFile how = small(scratch.path());
@@ -328,7 +330,8 @@ TEST(Create, OneCreatorAtATime) {
   EXPECT_EQ(names_in(scratch.folder()), std::vector<std::string>{"pool"});
 }
 
-// Many processes that all want to make the same pool: one does, the others find it, or are told that it is busy.
+// Many processes that all want to make the same pool: one does, the others find it, or are told
+// that it is busy.
 TEST(Create, ManyCreators) {
   const Scratch scratch;
   const std::string path = scratch.path();
@@ -406,7 +409,7 @@ void killed_while_creating(bool memory, const char* kind, int kills) {
 TEST(Create, KilledAtAnyInstant) { killed_while_creating(true, "emulated", 100); }
 TEST(Create, KilledAtAnyInstantOnAFile) { killed_while_creating(false, "file", 30); }
 
-// --- a full disk ------------------------------------------------------------------------------------------------------------------
+// --- a full disk ---------------------------------------------------------------------------------
 
 bool small_disk(const std::string& folder, const char* size) {
   return ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&

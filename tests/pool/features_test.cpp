@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Features (pool/features.hpp): what this build does not know is refused by name, what is optional is kept, older versions stay what
-// they are until they need a feature, and a feature's bit is durable before its first use (FEATURE-1), whenever the power is cut.
+// Features (pool/features.hpp): what this build does not know is refused by name, what is optional
+// is kept, older versions stay what they are until they need a feature, and a feature's bit is
+// durable before its first use (FEATURE-1), whenever the power is cut.
 #include "perdure/pool/features.hpp"
 
 #include <random>
@@ -21,7 +22,8 @@ class Features : public ::testing::Test {
  protected:
   void SetUp() override {
     make_pool(small(path));
-    rewrite([](Header& h) { h.features_write = 0; });  // as a pool that was allocated as a whole: without a feature
+    // as a pool that was allocated as a whole: without a feature
+    rewrite([](Header& h) { h.features_write = 0; });
   }
   void rewrite(const std::function<void(Header&)>& change) {
     for (const std::uint64_t at : {header_a, header_b}) {
@@ -107,7 +109,8 @@ TEST_F(Features, AllMissingOnesAreNamed) {
   refused(true, "'catalog root' (bit 3, for reading), a feature without a name (bit 50, for reading), expected");
 }
 
-// A number that has a name, in a word in which it has none: it means something that this build can't know.
+// A number that has a name, in a word in which it has none: it means something that this build
+// can't know.
 TEST_F(Features, AKnownNumberInAnotherWordIsUnknown) {
   rewrite([](Header& h) { h.features_write = info(Feature::combined_records).bit(); });
   refused(false, "a feature without a name (bit 0, for writing)");
@@ -261,8 +264,9 @@ TEST(FeaturesOnMedium, TheBitIsDurableInBothCopiesWhenTheCallReturns) {
   }
 }
 
-// At each fence of the upgrade the lines that were stored since the last one are there or not, each by itself: one whole copy is always
-// found, and it is the pool as it was, or the pool with the feature.
+// At each fence of the upgrade the lines that were stored since the last one are there or not, each
+// by itself: one whole copy is always found, and it is the pool as it was, or the pool with the
+// feature.
 TEST(FeaturesOnMedium, APowerCutInTheUpgradeLeavesAWholeCopy) {
   for (const std::uint32_t version : {2U, 4U}) {
     OnRecorded on(version);
@@ -330,7 +334,8 @@ struct Words {
   std::array<p<std::uint64_t>, 16> word;
 };
 
-// DudeTM's combined records, on a pool of version 2: no byte of its log is stored before both copies have the bit, durably.
+// DudeTM's combined records, on a pool of version 2: no byte of its log is stored before both
+// copies have the bit, durably.
 TEST(FeaturesOnMedium, NoCombinedRecordBeforeTheBitIsDurable) {
   using AnyPool = Pool<Words, engines<any_engine>>;
   Options o;
@@ -364,7 +369,8 @@ TEST(FeaturesOnMedium, NoCombinedRecordBeforeTheBitIsDurable) {
   auto made = medium::RecordingMedium::make(options, image).value();
   medium::RecordingMedium* const raw = made.get();
   std::atomic<int> fences_with_a_log{0};
-  // Before each fence: where the log has any store that may become durable with it, both copies must have the bit already.
+  // Before each fence: where the log has any store that may become durable with it, both copies
+  // must have the bit already.
   raw->set_fence_hooks(
       [&] {
         bool stored = false;
@@ -391,7 +397,8 @@ TEST(FeaturesOnMedium, NoCombinedRecordBeforeTheBitIsDurable) {
   pool.close();
 }
 
-/// What builds that know versions 2 and 3 make of a copy of the header (their rule, kept here word for word).
+/// What builds that know versions 2 and 3 make of a copy of the header (their rule, kept here word
+/// for word).
 CopyState judged_by_an_earlier_build(const Header& copy) {
   constexpr std::uint32_t oldest = 2, newest = 3;
   const auto sum = [](const Header& h) { return base::hash_bytes(&h, offsetof(Header, checksum), oldest); };

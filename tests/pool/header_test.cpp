@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The header against damage and strangers: every byte of either copy flipped, the file cut at every 512 bytes, foreign, newer, other
-// byte order, other engine, other layout. Nothing is ever written by an opening that is refused.
+// The header against damage and strangers: every byte of either copy flipped, the file cut at every
+// 512 bytes, foreign, newer, other byte order, other engine, other layout. Nothing is ever written
+// by an opening that is refused.
 #include <sys/types.h>
 
 #include "pool_test.hpp"
@@ -90,7 +91,8 @@ TEST_F(HeaderTest, DamagedInTheFile) {
   }
 }
 
-// The damaged copy is repaired by the next session, and written before the good one is touched (F1).
+// The damaged copy is repaired by the next session, and written before the good one is touched
+// (F1).
 TEST_F(HeaderTest, SessionRepairsTheOtherCopy) {
   for (const std::uint64_t at : {header_a, header_b}) {
     const char bad = static_cast<char>(image[at + 100] ^ 1);
@@ -106,7 +108,8 @@ TEST_F(HeaderTest, SessionRepairsTheOtherCopy) {
   }
 }
 
-// At every fence of a write one copy is whole and durable, and the newest durable one is the old state or the new.
+// At every fence of a write one copy is whole and durable, and the newest durable one is the old
+// state or the new.
 TEST_F(HeaderTest, WritingIsNeverWithoutAWholeCopy) {
   for (const std::uint64_t damaged : {header_a, header_b, first_ring}) {
     medium::RecordingOptions options;
@@ -131,7 +134,8 @@ TEST_F(HeaderTest, WritingIsNeverWithoutAWholeCopy) {
     const std::uint64_t before = (*pool)->header().sequence;
     again->set_fence_hooks(
         [&] {
-          // torn as badly as may be: everything not surely durable is lost, or all is there but for the last word of each line
+          // torn as badly as may be: everything not surely durable is lost, or all is there but for
+          // the last word of each line
           const auto image_now = again->durable_image();
           const auto* a = reinterpret_cast<const Header*>(image_now.data() + header_a);
           const auto* b = reinterpret_cast<const Header*>(image_now.data() + header_b);
@@ -213,7 +217,8 @@ TEST_F(HeaderTest, NewerVersion) {
   rewrite([](Header& h) { h.version = format_version + 1; });
   refused(Code::incompatible, newer + ", expected version " + std::to_string(first_version) + " to " + std::to_string(format_version) +
                                   "; open it with a newer Perdure");
-  for (const std::uint64_t at : {header_a, header_b}) {  // and of a version whose checksum we can't know
+  for (const std::uint64_t at : {header_a, header_b}) {
+    // and of a version whose checksum we can't know
     const std::uint64_t other = 12345;
     poke(path, at + offsetof(Header, checksum), &other, sizeof other);
   }

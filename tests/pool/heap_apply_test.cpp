@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Applying heap ops: to a sound target, to one that is newer, and to one that a crash tore between a checkpoint's lines or in the
-// midst of an earlier replay. Whatever home was, replaying every op above X in id order ends in the state that the ops describe.
+// Applying heap ops: to a sound target, to one that is newer, and to one that a crash tore between
+// a checkpoint's lines or in the midst of an earlier replay. Whatever home was, replaying every op
+// above X in id order ends in the state that the ops describe.
 #include <algorithm>
 #include <random>
 #include <set>
@@ -15,7 +16,8 @@ namespace {
 
 using namespace testing;
 
-constexpr std::uint64_t max_home = 4 * MiB, chunks = max_home / chunk_bytes, objects = chunk_bytes;  // one chunk of directory
+// one chunk of directory
+constexpr std::uint64_t max_home = 4 * MiB, chunks = max_home / chunk_bytes, objects = chunk_bytes;
 using Image = std::vector<std::byte>;
 
 std::uint64_t word_at(const Image& image, std::uint64_t offset) {
@@ -81,7 +83,8 @@ TEST(HeapApply, ChecksOps) {
   EXPECT_FALSE(good({chunk_bytes, c48, 0, true}));
   EXPECT_FALSE(good({512, c48, 0, true}));
   EXPECT_FALSE(good({2 * MiB + 1024, c48, 0, true}));
-  EXPECT_FALSE(good({25 * chunk_bytes + classes[c20k].first, c20k, 0, true}));  // its span would end beyond home
+  // its span would end beyond home
+  EXPECT_FALSE(good({25 * chunk_bytes + classes[c20k].first, c20k, 0, true}));
   EXPECT_TRUE(good({17 * chunk_bytes + classes[c20k].first, c20k, 0, true}));
   EXPECT_FALSE(good({chunk_bytes + 1024, 44, 0, true}));
   EXPECT_TRUE(good({chunk_bytes, large_class, 31, true}));
@@ -90,7 +93,7 @@ TEST(HeapApply, ChecksOps) {
   EXPECT_FALSE(good({chunk_bytes + 8, large_class, 1, true}));
 }
 
-// --- replay -----------------------------------------------------------------------------------------------------------------------
+// --- replay --------------------------------------------------------------------------------------
 
 struct Entry {
   HeapOp op;               // of a block, or
@@ -239,7 +242,8 @@ TEST_P(Replay, OverHomeTornByACheckpoint) {
   }
 }
 
-// A replay is cut short by a power cut at each of its fences, any of what was not yet durable lost; the next replay makes it good.
+// A replay is cut short by a power cut at each of its fences, any of what was not yet durable lost;
+// the next replay makes it good.
 TEST_P(Replay, CutShortAndRepeated) {
   for (int n = 0; n < 25; ++n) transaction();
   const Image home = now();

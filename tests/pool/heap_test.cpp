@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The heap in use: against a model with random sizes, by one thread and by four; what it refuses; a full pool; what opening looks at.
+// The heap in use: against a model with random sizes, by one thread and by four; what it refuses; a
+// full pool; what opening looks at.
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -29,7 +30,8 @@ TEST_F(HeapTest, BlocksAreAlignedDistinctAndOfTheirSize) {
       EXPECT_TRUE(op->set);
       for (const auto& [offset, bytes] : taken) EXPECT_TRUE(op->offset + op_bytes(*op) <= offset || offset + bytes <= op->offset);
       taken[op->offset] = op_bytes(*op);
-      EXPECT_EQ(pool->heap().block_bytes(op->offset).code(), Code::invalid);  // reserved, not allocated
+      // reserved, not allocated
+      EXPECT_EQ(pool->heap().block_bytes(op->offset).code(), Code::invalid);
       user->commit(*op);
       EXPECT_EQ(*pool->heap().block_bytes(op->offset), op_bytes(*op));
     }
@@ -72,7 +74,8 @@ TEST_F(HeapTest, FreesThatAreRefused) {
     const auto second = pool->heap().prepare_free(block);
     ASSERT_TRUE(second.ok());
     user->commit(*second);
-    EXPECT_EQ(pool->heap().prepare_free(block).code(), Code::invalid);  // committed, not yet reusable
+    // committed, not yet reusable
+    EXPECT_EQ(pool->heap().prepare_free(block).code(), Code::invalid);
     pool->heap().reusable(*second);
     EXPECT_EQ(pool->heap().prepare_free(block).code(), Code::invalid);
   }
@@ -95,7 +98,8 @@ TEST_F(HeapTest, NotReusedBeforeItsFreeIsDurable) {
 
 TEST_F(HeapTest, RandomAgainstAModelOverSessions) {
   std::mt19937_64 random(11);
-  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint8_t>> model;  // offset -> bytes, pattern
+  // offset -> bytes, pattern
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint8_t>> model;
   for (int session = 0; session < 6; ++session) {
     open(24 * MiB);
     if (model.empty()) model[pool->header().root_offset] = {48, 0};
@@ -192,7 +196,8 @@ TEST_F(HeapTest, OneOfTwoSimultaneousFrees) {
   }
 }
 
-// The first frees in a span after an opening: one thread makes what is known of it, the other must wait, or find all of it.
+// The first frees in a span after an opening: one thread makes what is known of it, the other must
+// wait, or find all of it.
 TEST_F(HeapTest, TwoThreadsOpenASpan) {
   open();
   std::vector<std::uint64_t> there;
@@ -268,7 +273,8 @@ TEST_F(HeapTest, ThreadsThatEndLoseNothing) {
   EXPECT_LE(pool->home_bytes(), 2 * MiB);
 }
 
-// Opening and the first allocations look at a page of the directory and a span or two, however large the pool is.
+// Opening and the first allocations look at a page of the directory and a span or two, however
+// large the pool is.
 TEST_F(HeapTest, OpeningIsLazy) {
   std::vector<Heap::Looked> looked;
   for (const std::uint64_t size : {8 * MiB, 80 * MiB}) {

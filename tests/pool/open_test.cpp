@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Who may open a pool: one writer or several readers, whatever process and whatever name; and where its address is taken.
+// Who may open a pool: one writer or several readers, whatever process and whatever name; and where
+// its address is taken.
 #include <sys/mman.h>
 #include <sys/mount.h>
 
@@ -98,7 +99,8 @@ TEST_F(OpenTest, ReadersShareAndKeepWritersOut) {
   EXPECT_TRUE(open().ok());
 }
 
-// A child made by fork() holds copies of the descriptors: they are closed in it, so that the parent's end frees the pool.
+// A child made by fork() holds copies of the descriptors: they are closed in it, so that the
+// parent's end frees the pool.
 TEST_F(OpenTest, ForkedChildDoesNotKeepItBusy) {
   auto mine = open();
   ASSERT_TRUE(mine.ok());
@@ -109,7 +111,8 @@ TEST_F(OpenTest, ForkedChildDoesNotKeepItBusy) {
   EXPECT_TRUE(again.ok()) << again.status().message();
   again->reset();
 
-  // the child's copy of the object must not close what the child has opened since, nor unlock anything
+  // the child's copy of the object must not close what the child has opened since, nor unlock
+  // anything
   auto held = open();
   ASSERT_TRUE(held.ok());
   EXPECT_EQ(in_child([&] {
@@ -185,7 +188,7 @@ TEST_F(OpenTest, NoPermission) {
   EXPECT_EQ(r, 0);
 }
 
-// --- addresses --------------------------------------------------------------------------------------------------------------------
+// --- addresses -----------------------------------------------------------------------------------
 
 TEST_F(OpenTest, ViewReturnsToItsBase) {
   std::uint64_t base = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the tests of pools share: a folder that removes itself, small pools, children that are killed, a transaction over the heap alone.
+// What the tests of pools share: a folder that removes itself, small pools, children that are
+// killed, a transaction over the heap alone.
 #pragma once
 
 #include <fcntl.h>
@@ -111,7 +112,8 @@ inline void make_pool(const OpenFile& how, const Identity& who = tester()) {
   ASSERT_TRUE((*made)->close_clean(0).ok());
 }
 
-/// Runs `body` in a child process; its exit status, or 1000 + the signal that ended it. gtest failures there are status 1.
+/// Runs `body` in a child process; its exit status, or 1000 + the signal that ended it. gtest
+/// failures there are status 1.
 inline int in_child(const std::function<void()>& body) {
   (void)std::fflush(nullptr);
   const pid_t child = ::fork();

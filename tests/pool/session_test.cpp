@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sessions: epochs (F2), the two kinds of view, growth beside running threads and against a failing medium, the clean end.
+// Sessions: epochs (F2), the two kinds of view, growth beside running threads and against a failing
+// medium, the clean end.
 #include <thread>
 
 #include "perdure/medium/faulty.hpp"
@@ -111,7 +112,8 @@ TEST(Session, SharedViewIsHomeAndShadowIsNot) {
   }
 }
 
-// A device-dax refuses private mappings: the shadow is then anonymous memory, filled at once with all that is allocated.
+// A device-dax refuses private mappings: the shadow is then anonymous memory, filled at once with
+// all that is allocated.
 TEST(Session, ShadowWhereTheMediumRefusesCopyOnWrite) {
   class NoPrivate final : public medium::Medium {
    public:
@@ -199,7 +201,8 @@ TEST(Session, GrowsInStepsToTheMaximum) {
   EXPECT_EQ(std::filesystem::file_size(scratch.path()), 52 * MiB);
 }
 
-// Medium first, then the header: at no fence does the durable header promise more than the medium has.
+// Medium first, then the header: at no fence does the durable header promise more than the medium
+// has.
 TEST(Session, HeaderNeverPromisesMoreThanTheMediumHas) {
   auto m = recorder();
   auto* const raw = m.get();
@@ -232,7 +235,8 @@ TEST(Session, GrowthThatFails) {
   HeapUser user(pool);
   using Call = medium::FaultyMedium::Call;
   const std::uint64_t home = pool.home_bytes();
-  // the disk is full: smaller steps are tried, then the error is the caller's, and nothing has changed
+  // the disk is full: smaller steps are tried, then the error is the caller's, and nothing has
+  // changed
   faults->fail(Call::grow, 1, ENOSPC, true);
   EXPECT_EQ(pool.grow(home + 1).code(), Code::full);
   EXPECT_GT(faults->calls(Call::grow), 3U);
@@ -243,7 +247,8 @@ TEST(Session, GrowthThatFails) {
   faults->fail(Call::grow, 1, ENOSPC);
   EXPECT_TRUE(pool.grow(home + 1).ok());
   EXPECT_GT(pool.home_bytes(), home);
-  // no memory for the view: the medium has grown, the pool has not; the next attempt takes what is there
+  // no memory for the view: the medium has grown, the pool has not; the next attempt takes what is
+  // there
   const std::uint64_t grown = pool.home_bytes();
   faults->fail(Call::map_view, 1, ENOMEM);
   EXPECT_FALSE(pool.grow(grown + MiB).ok());

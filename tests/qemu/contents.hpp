@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the machine that loses power keeps in its pools: contents that follow from one counter, so that they can be compared in full.
+// What the machine that loses power keeps in its pools: contents that follow from one counter, so
+// that they can be compared in full.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,8 @@
 namespace perdure::qemu {
 
 constexpr std::uint64_t accounts = 64;  // their sum is always zero
-constexpr std::uint64_t window = 3000;  // update n adds text n and removes text n - window: texts come and go, blocks are used again
+// update n adds text n and removes text n - window: texts come and go, blocks are used again
+constexpr std::uint64_t window = 3000;
 
 struct Root {
   hash_map<std::uint64_t, std::string> texts;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the guest of the machine that loses power does on a device-dax alone: a device that is in use, and one that is full.
+// What the guest of the machine that loses power does on a device-dax alone: a device that is in
+// use, and one that is full.
 #pragma once
 
 #include <string>
@@ -9,7 +10,8 @@
 
 namespace perdure::qemu {
 
-/// Somebody's bytes lie on the device: no way of opening may take it for a blank one. That nothing was written run.py sees from outside.
+/// Somebody's bytes lie on the device: no way of opening may take it for a blank one. That nothing
+/// was written run.py sees from outside.
 inline int refuse(const std::string& kind, const std::string& engine, const std::string& durability) {
   const Place place = place_of(kind, engine, durability);
   for (const bool must_create : {false, true}) {
@@ -28,9 +30,11 @@ inline int refuse(const std::string& kind, const std::string& engine, const std:
   return 0;
 }
 
-/// A device has one size: what no longer fits must be refused with `full`, and leave the pool as it was.
+/// A device has one size: what no longer fits must be refused with `full`, and leave the pool as it
+/// was.
 inline int fill(const std::string& kind, const std::string& engine, const std::string& durability, std::uint64_t least) {
-  constexpr std::uint64_t first = std::uint64_t{1} << 60;  // of the keys, beyond all that step() uses
+  // of the keys, beyond all that step() uses
+  constexpr std::uint64_t first = std::uint64_t{1} << 60;
   const std::string text(256 << 10, 'f');                  // well below half of the smallest ring
   TestPool pool = open(kind, engine, durability, least);
   std::uint64_t texts = 0;

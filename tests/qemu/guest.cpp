@@ -1,20 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What runs inside the machine that loses power (run.py): writes a pool and says on the console what was acknowledged, or recovers a pool
-// and compares it in full with what its counter says. It works in the current folder, on pools named ENGINE.DURABILITY.
+// What runs inside the machine that loses power (run.py): writes a pool and says on the console
+// what was acknowledged, or recovers a pool and compares it in full with what its counter says. It
+// works in the current folder, on pools named ENGINE.DURABILITY.
 //
-//   guest write KIND ENGINE DURABILITY LEAST EVERY STOP   check as below, then update until the power fails; after STOP updates (0: never)
-//                                                         close the pool, write a block that is not flushed, and wait
-//   guest check KIND ENGINE DURABILITY LEAST              KIND: the medium that it must be, or DEVICE:LOG_SIZE, a device-dax in /dev;
-//                                                         LEAST: what was acknowledged before the cut
-//   guest nosync|nodsync ...                              as write, but fsync and fdatasync, or RWF_DSYNC, do nothing and succeed
-//   guest fill KIND ENGINE DURABILITY LEAST               check as above, then fill the device until it is full, and empty it again
-//   guest refuse KIND ENGINE DURABILITY 0                 opening must fail: the device holds somebody's bytes
-//   guest control                                         what is left of the bytes that nobody synced; makes their files
+//   guest write KIND ENGINE DURABILITY LEAST EVERY STOP   check as below, then update until the
+//                                                         power fails; after STOP updates (0:
+//                                                         never)
+//                                                         close the pool, write a block that is not
+//                                                         flushed, and wait
+//   guest check KIND ENGINE DURABILITY LEAST              KIND: the medium that it must be, or
+//                                                         DEVICE:LOG_SIZE, a device-dax in /dev;
+//                                                         LEAST: what was acknowledged before the
+//                                                         cut
+//   guest nosync|nodsync ...                              as write, but fsync and fdatasync, or
+//                                                         RWF_DSYNC, do nothing and succeed
+//   guest fill KIND ENGINE DURABILITY LEAST               check as above, then fill the device
+//                                                         until it is full, and empty it again
+//   guest refuse KIND ENGINE DURABILITY 0                 opening must fail: the device holds
+//                                                         somebody's bytes
+//   guest control                                         what is left of the bytes that nobody
+//                                                         synced; makes their files
 //
-// Lines that run.py reads: "opening POOL", "medium ...", "open ...", "writing", "ack N BYTES", "quiet", "failed ...", "poisoned",
-// "full ...", "refused ...", "control ...". Exit: 0; 1 with a line "FAIL ..." when something does not hold; 2 wrong arguments; 3 the pool is
-// poisoned, as it must be after an I/O error.
+// Lines that run.py reads: "opening POOL", "medium ...", "open ...", "writing", "ack N BYTES",
+// "quiet", "failed ...", "poisoned", "full ...", "refused ...", "control ...". Exit: 0; 1 with a
+// line "FAIL ..." when something does not hold; 2 wrong arguments; 3 the pool is poisoned, as it
+// must be after an I/O error.
 #include <fcntl.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -37,7 +48,8 @@ namespace {
 bool no_sync = false, no_dsync = false;
 }
 
-// The linker sends the library's syncs here (--wrap), so that one boot can do without: the next check must then find something missing.
+// The linker sends the library's syncs here (--wrap), so that one boot can do without: the next
+// check must then find something missing.
 extern "C" {
 int __real_fsync(int fd);
 int __real_fdatasync(int fd);
@@ -54,11 +66,14 @@ namespace {
 using namespace perdure::qemu;
 using Pool = TestPool;
 
-constexpr std::size_t in_flight = 64;  // receipts that a thread keeps before it waits for the oldest, where updates don't wait
+// receipts that a thread keeps before it waits for the oldest, where updates don't wait
+constexpr std::size_t in_flight = 64;
 constexpr std::size_t control_bytes = 512, block_bytes = 4096, device_blocks = 256;
 constexpr char filler = 'p';
-const char* const plain_file = "control.plain";    // appended to with every line "ack", never synced
-const char* const device_file = "control.device";  // one block written past the page cache, the device never flushed
+// appended to with every line "ack", never synced
+const char* const plain_file = "control.plain";
+// one block written past the page cache, the device never flushed
+const char* const device_file = "control.device";
 
 class Writer {
  public:
@@ -80,7 +95,8 @@ class Writer {
       while (!waiting.empty()) acknowledge(waiting);
     } catch (const perdure::error& e) {
       failed(e);
-      while (!waiting.empty() && waiting.front().try_wait().ok()) acknowledge(waiting);  // durable before the failure: it must be there
+      // durable before the failure: it must be there
+      while (!waiting.empty() && waiting.front().try_wait().ok()) acknowledge(waiting);
     }
   }
   std::atomic<bool> poisoned{false};

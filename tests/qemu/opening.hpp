@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How the guest of the machine that loses power opens a pool, and what it compares. Lines go to the console, for run.py.
+// How the guest of the machine that loses power opens a pool, and what it compares. Lines go to the
+// console, for run.py.
 #pragma once
 
 #include <unistd.h>
@@ -16,7 +17,8 @@ namespace perdure::qemu {
 
 inline void say(const std::string& line) {
   const std::string text = line + "\n";
-  if (::write(STDOUT_FILENO, text.data(), text.size()) < 0) std::_Exit(2);  // in one call: lines of two threads don't mix
+  // in one call: lines of two threads don't mix
+  if (::write(STDOUT_FILENO, text.data(), text.size()) < 0) std::_Exit(2);
 }
 inline std::string number(std::uint64_t n) { return std::to_string(n); }
 [[noreturn]] inline void fail(const std::string& what) {
@@ -29,7 +31,8 @@ inline Durability durability_of(const std::string& name) {
   return name == "async" ? Durability::async : name == "group" ? Durability::group : Durability::durable;
 }
 
-// Where a pool lies, as KIND says: "DEVICE:LOG_SIZE" is a device-dax in /dev, which is one pool; else it is a medium's name, and a file.
+// Where a pool lies, as KIND says: "DEVICE:LOG_SIZE" is a device-dax in /dev, which is one pool;
+// else it is a medium's name, and a file.
 struct Place {
   std::string path, kind;
   std::uint64_t log_size = 8 << 20;
@@ -37,14 +40,15 @@ struct Place {
 };
 inline Place place_of(const std::string& kind, const std::string& engine, const std::string& durability) {
   Place place{engine + "." + durability, kind};
-  if (kind == "file") place.log_size = 32 << 20;  // on the disk more than a boot writes: machine.py, settle()
+  // on the disk more than a boot writes: machine.py, settle()
+  if (kind == "file") place.log_size = 32 << 20;
   if (const std::size_t colon = kind.find(':'); colon != std::string::npos)
     place = {"/dev/" + kind.substr(0, colon), "dax", parsed(kind.substr(colon + 1)), true};
   return place;
 }
 
-// Every mapping of the pool that stores can reach must be a synchronous one: flag sf in smaps. The kernel's word for it, not the library's.
-// Those of a device-dax always are, and don't say so.
+// Every mapping of the pool that stores can reach must be a synchronous one: flag sf in smaps. The
+// kernel's word for it, not the library's. Those of a device-dax always are, and don't say so.
 inline void require_map_sync(const Place& place) {
   std::ifstream smaps("/proc/self/smaps");
   std::string line, open;
@@ -81,7 +85,8 @@ inline Options options_for(const Place& place, const std::string& engine, const 
   options.log_size = place.log_size;
   options.engine = engine;
   options.durability = durability_of(durability);
-  if (place.kind == "emulated") options.medium = place.kind;  // elsewhere the library must choose the right one by itself
+  // elsewhere the library must choose the right one by itself
+  if (place.kind == "emulated") options.medium = place.kind;
   return options;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A bank in SQLite on a pool, in this process, for the tests of the VFS: accounts whose sum stays the same, transfers, how many there were.
+// A bank in SQLite on a pool, in this process, for the tests of the VFS: accounts whose sum stays
+// the same, transfers, how many there were.
 #pragma once
 
 #include <gtest/gtest.h>

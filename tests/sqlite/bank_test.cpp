@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Every image that a power cut may leave of a bank in SQLite on a pool: recovered, it is a database that SQLite finds sound, with the money that there was, and
-// with all that was acknowledged.
+// Every image that a power cut may leave of a bank in SQLite on a pool: recovered, it is a database
+// that SQLite finds sound, with the money that there was, and with all that was acknowledged.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -51,7 +51,8 @@ std::vector<char> bytes_of(Tx& tx, const sqlite::Blocks& blocks, std::uint64_t b
     tx.read_bytes(all.data() + at, tx(*blocks.find(tx, at / block_bytes)), std::min(block_bytes, bytes - at));
   return all;
 }
-// Beside each transfer 100 KB change, in a table and in an index on it, so that SQLite's integrity check compares the two.
+// Beside each transfer 100 KB change, in a table and in an index on it, so that SQLite's integrity
+// check compares the two.
 constexpr const char* make_ballast =
     "create table ballast (b); create index on_b on ballast (b); with recursive i(x) as (select 1 union all select x + 1 from i where x < "
     "50) insert "
@@ -60,7 +61,8 @@ std::string move_ballast(Connection& c, std::uint64_t n) {
   return c.run("begin; update ballast set b = printf('%d %01000d', rowid * " + std::to_string(n * 7 + 1) + ", " + std::to_string(n) +
                "); update transfer set n = n + 1; commit");
 }
-/// Makes the bank and does transfers, as 14 steps; with ballast each is larger than a log of 64 KiB takes.
+/// Makes the bank and does transfers, as 14 steps; with ballast each is larger than a log of 64 KiB
+/// takes.
 template <class S>
 void run_bank(Recorded& recorded, S& store, const char* pragma, bool ballast = false) {
   recorded.made(store.pool().file().header());
@@ -116,13 +118,15 @@ void every_power_cut(const char* engine, std::uint64_t log, bool ballast) {
 
 TEST_P(SqliteBank, EveryPowerCutLeavesASoundDatabase) { every_power_cut(GetParam(), 1 << 20, false); }
 
-// Commits that are larger than the log: written beside the old blocks, then swapped with them (sqlite/database_spill.cpp).
+// Commits that are larger than the log: written beside the old blocks, then swapped with them
+// (sqlite/database_spill.cpp).
 class SqliteLargeCommits : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Engines, SqliteLargeCommits, ::testing::Values("shadow", "dudetm", "softwrap", "bppm"));
 
 TEST_P(SqliteLargeCommits, EveryPowerCutLeavesASoundDatabase) { every_power_cut(GetParam(), 1 << 16, true); }
 
-// Design A: what lies in the pool is a database and its journal, as on a file system: SQLite makes of them what was committed, for each of its journal modes.
+// Design A: what lies in the pool is a database and its journal, as on a file system: SQLite makes
+// of them what was committed, for each of its journal modes.
 class SqliteBlocks : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Modes, SqliteBlocks, ::testing::Values("delete", "truncate", "persist", "truncate; pragma synchronous = normal"));
 

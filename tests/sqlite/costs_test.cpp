@@ -80,7 +80,8 @@ TEST(Sqlite, APragmaThatIsRefusedChangesNothing) {
   EXPECT_LT(before, medium->counters().fences) << "durable when it returns";
 }
 
-// What a super-journal's absence says, other databases' journals rest on: it is a file, whatever the main database is.
+// What a super-journal's absence says, other databases' journals rest on: it is a file, whatever
+// the main database is.
 TEST(Sqlite, ASuperJournalIsAFile) {
   ASSERT_EQ(SQLITE_OK, sqlite::register_vfs());
   const Folder folder;

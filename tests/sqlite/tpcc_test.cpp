@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TPC-C's five transactions in SQL on a pool, in both designs: its consistency conditions hold afterwards, in the reopened database, and in what a SIGKILL
-// leaves, with every transaction that was acknowledged.
+// TPC-C's five transactions in SQL on a pool, in both designs: its consistency conditions hold
+// afterwards, in the reopened database, and in what a SIGKILL leaves, with every transaction that
+// was acknowledged.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

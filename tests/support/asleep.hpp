@@ -48,7 +48,8 @@ bool falls_asleep(pid_t id, Ended&& ended) {
     same = now.state == 'S' && now == before ? same + 1 : 0;
     if (same == 20) return true;
     before = now;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // between two looks; nothing rests on how long it takes
+    // between two looks; nothing rests on how long it takes
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return false;
 }

@@ -24,8 +24,9 @@ extern const Elf64_Ehdr __ehdr_start __attribute__((weak));
 extern const char etext;
 void perdure_return_from_signal();
 }
-// What the kernel returns to from a handler. Unwinders know it by exactly these instructions (rt_sigreturn), if it has no unwinding
-// information of its own; they look one byte before it for that, hence the nop.
+// What the kernel returns to from a handler. Unwinders know it by exactly these instructions
+// (rt_sigreturn), if it has no unwinding information of its own; they look one byte before it for
+// that, hence the nop.
 asm(".text\n nop\nperdure_return_from_signal:\n movq $15, %rax\n syscall\n");
 
 namespace perdure::test::stacks {
@@ -48,7 +49,7 @@ double limit = 0;
 std::atomic<bool> reporting{false};
 bool (*case_goes_on)() = nullptr;
 
-// ---- printing without memory -----------------------------------------------------------------------
+// ---- printing without memory --------------------------------------------------------------------
 
 struct Line {  // gathered, so that one write prints it
   char text[512];
@@ -86,10 +87,11 @@ void read_of_thread(pid_t id, const char* name, char (&text)[128]) noexcept {
 
 void pause_ms(long ms) noexcept {
   const timespec time{0, ms * 1'000'000};
-  ::syscall(SYS_nanosleep, &time, nullptr);  // not nanosleep(): a test's scheduler may have taken it
+  // not nanosleep(): a test's scheduler may have taken it
+  ::syscall(SYS_nanosleep, &time, nullptr);
 }
 
-// ---- gathering -------------------------------------------------------------------------------------
+// ---- gathering ----------------------------------------------------------------------------------
 
 // Fills `ids` with the names in a folder of /proc that are numbers; how many.
 int numbers_in(const char* folder, pid_t (&ids)[max_threads]) noexcept {
@@ -112,7 +114,8 @@ void answer(int, siginfo_t* info, void*) noexcept {
   const int index = info->si_value.sival_int;
   if (info->si_code == SI_QUEUE && info->si_pid == ::getpid() && index >= 0 && index < max_threads) {
     Thread& own = threads[index];
-    own.count.store(::backtrace(own.frames, max_frames), std::memory_order_release);  // pairs with the acquire in ask()
+    // pairs with the acquire in ask()
+    own.count.store(::backtrace(own.frames, max_frames), std::memory_order_release);
   }
   errno = before;
 }
@@ -129,7 +132,7 @@ void ask(int index) noexcept {
   for (int ms = 0; ms < 2000 && thread.count.load(std::memory_order_acquire) == 0; ++ms) pause_ms(1);
 }
 
-// ---- functions and lines ---------------------------------------------------------------------------
+// ---- functions and lines ------------------------------------------------------------------------
 
 // The frames that lie in the program's file, as addr2line wants them; it prints to standard error.
 void print_lines(void* const* frames, int count) noexcept {
@@ -146,7 +149,8 @@ void print_lines(void* const* frames, int count) noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(frames[i]);
     if (at <= start || at > end) continue;
     char(&text)[20] = addresses[n - fixed];
-    std::snprintf(text, sizeof text, "0x%lx", static_cast<unsigned long>(at - base - 1));  // the call, not what it returns to
+    // the call, not what it returns to
+    std::snprintf(text, sizeof text, "0x%lx", static_cast<unsigned long>(at - base - 1));
     arguments[n++] = text;
   }
   arguments[n] = nullptr;
@@ -163,7 +167,8 @@ void print_lines(void* const* frames, int count) noexcept {
 void print_thread(const Thread& thread) noexcept {
   char name[128], state[128];
   read_of_thread(thread.id, "comm", name);
-  const int count = thread.count.load(std::memory_order_acquire);  // pairs with the release in answer()
+  // pairs with the release in answer()
+  const int count = thread.count.load(std::memory_order_acquire);
   (Line() << "\nthread ").number(static_cast<std::uint64_t>(thread.id)) << " (" << name << "):\n";
   if (count > 0) {
     // Of the interrupted code: above it are the handler and the kernel's return from it.
@@ -202,7 +207,8 @@ void end_children(pid_t (&ids)[max_threads]) noexcept {
 
 void report(int, siginfo_t* info, void*) noexcept {
   if (info->si_code == SI_TIMER && case_goes_on()) return;
-  if (reporting.exchange(true, std::memory_order_relaxed)) return;  // another thread does it; orders nothing
+  // another thread does it; orders nothing
+  if (reporting.exchange(true, std::memory_order_relaxed)) return;
   static pid_t ids[max_threads];
   const bool asked = info->si_code == SI_USER;  // by the parent, not by a timer
   {
@@ -230,12 +236,13 @@ void report(int, siginfo_t* info, void*) noexcept {
               "sets it, 0 switches it off.\n";
   end_children(ids);
   ::signal(SIGABRT, SIG_DFL);
-  ::syscall(SYS_tgkill, ::getpid(), self, SIGABRT);  // not raise(): ThreadSanitizer would put it off
+  // not raise(): ThreadSanitizer would put it off
+  ::syscall(SYS_tgkill, ::getpid(), self, SIGABRT);
   ::_exit(134);
 }
 
-// Installed by the system call itself: ThreadSanitizer's sigaction() puts a handler off until the thread calls something that
-// it knows, which a thread that hangs does not.
+// Installed by the system call itself: ThreadSanitizer's sigaction() puts a handler off until the
+// thread calls something that it knows, which a thread that hangs does not.
 struct KernelAction {
   void (*handler)(int, siginfo_t*, void*);
   unsigned long flags;

@@ -72,8 +72,9 @@ void look_after(double more) noexcept {
   set(timers.expiry, more);
 }
 
-// In the handler of the expiry's signal. The first one comes a sixth before the limit, to look. A signal that comes late found
-// the process stopped (SIGSTOP, a suspended machine), it is not known since when: the limit begins again.
+// In the handler of the expiry's signal. The first one comes a sixth before the limit, to look. A
+// signal that comes late found the process stopped (SIGSTOP, a suspended machine), it is not known
+// since when: the limit begins again.
 bool goes_on() noexcept {
   if (seconds(CLOCK_MONOTONIC) - due > 0.5) {
     watch_again();

@@ -3,12 +3,14 @@
 // A limit for each case of a test program. A case that runs longer ends the program: it prints the
 // case, the limit and the stacks of all threads on standard error, does the same in each child
 // process that was forked from it, and aborts. No thread is added to the program: a POSIX timer
-// sends a signal, whose handler starts a second timer that sends SIGKILL after 30 s if the report hangs.
+// sends a signal, whose handler starts a second timer that sends SIGKILL after 30 s if the report
+// hangs.
 //
-// A busy machine ends no case that works. The limit is extended by a sixth at a time, to ten times at
-// most, while the program in the last sixth read from a device or wrote to one, or used a processor
-// for more than 2 % of that time and has not had the limit's worth of processor time. A case that
-// waits ends at the limit. The limit begins again for a process that was stopped (SIGSTOP).
+// A busy machine ends no case that works. The limit is extended by a sixth at a time, to ten times
+// at most, while the program in the last sixth read from a device or wrote to one, or used a
+// processor for more than 2 % of that time and has not had the limit's worth of processor time. A
+// case that waits ends at the limit. The limit begins again for a process that was stopped
+// (SIGSTOP).
 //
 // GoogleTest programs have it by linking (perdure_add_test): 60 s for every case unless the
 // program's CASE_LIMIT says more, four times that under a sanitizer. The environment variable
@@ -21,8 +23,8 @@ namespace perdure::test {
 /// Seconds that a case may take in this program, or 0 for no limit.
 [[nodiscard]] double case_limit() noexcept;
 
-/// Begins a limit of `seconds` (more than 0; 0: none) for `what`, in place of the one before. `what`
-/// is copied, up to 255 bytes.
+/// Begins a limit of `seconds` (more than 0; 0: none) for `what`, in place of the one before.
+/// `what` is copied, up to 255 bytes.
 void watch(const char* what, double seconds) noexcept;
 
 /// Begins the current limit again; nothing if there is none. For a case of many rounds (seeds,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The watchdog on a program whose cases hang: what it prints, how the program ends, and that nothing
-// is left of it. The only times are lower bounds: the limit, and rounds that together exceed it.
+// The watchdog on a program whose cases hang: what it prints, how the program ends, and that
+// nothing is left of it. The only times are lower bounds: the limit, and rounds that together
+// exceed it.
 #include "tests/support/watchdog.hpp"
 
 #include <gmock/gmock.h>
@@ -43,7 +44,8 @@ TEST(Watchdog, PrintsTheStacksOfAllThreads) {
   const Outcome o = victim("TwoThreadsBlock", "1");
   EXPECT_TRUE(aborted(o.status)) << o.status;
   EXPECT_THAT(o.output, HasSubstr("[ WATCHDOG ] Victim.TwoThreadsBlock: still running, expected it to end within 1000 ms"));
-  EXPECT_THAT(o.output, HasSubstr("perdure_victim21waits_for_a_condition"));  // by the dynamic symbols
+  // by the dynamic symbols
+  EXPECT_THAT(o.output, HasSubstr("perdure_victim21waits_for_a_condition"));
   EXPECT_THAT(o.output, HasSubstr("perdure_victim18waits_for_a_thread"));
   EXPECT_THAT(o.output, HasSubstr("PERDURE_CASE_LIMIT"));
 #ifndef __SANITIZE_THREAD__  // which has a thread of its own that takes no signals

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Hardware transactions and their stand-in: serializable in the order of the stamps, opaque, alone under the lock, which five failed tries lead to; what an
-// exception leaves; what complete() may say. The same tests run on RTM where the processor has it, and are skipped with the reason where not.
+// Hardware transactions and their stand-in: serializable in the order of the stamps, opaque, alone
+// under the lock, which five failed tries lead to; what an exception leaves; what complete() may
+// say. The same tests run on RTM where the processor has it, and are skipped with the reason where
+// not.
 #include <cpuid.h>
 
 #include "perdure/tm/asymmetric.hpp"
@@ -21,7 +23,8 @@ class Htms : public ::testing::Test {
     if (const Status s = M::supported(); !s.ok()) GTEST_SKIP() << s.message();
     shared = std::make_unique<typename M::Shared>(100);
   }
-  /// What has run on the hardware has run there: a suite that passes under the lock alone says nothing of it.
+  /// What has run on the hardware has run there: a suite that passes under the lock alone says
+  /// nothing of it.
   void TearDown() override {
     if (shared == nullptr) return;
     const std::uint64_t committed = elsewhere + shared->committed();
@@ -35,7 +38,8 @@ class Htms : public ::testing::Test {
 using Both = ::testing::Types<Rtm, RtmStandIn>;
 TYPED_TEST_SUITE(Htms, Both);
 
-// Reads-from, overwrites and overwritten reads alike: replayed in the order of the stamps every read sees what it saw. A view has a place there too.
+// Reads-from, overwrites and overwritten reads alike: replayed in the order of the stamps every
+// read sees what it saw. A view has a place there too.
 TYPED_TEST(Htms, HistoriesAreSerialInTheOrderOfTheStamps) {
   struct Shape {
     int threads, transactions;
@@ -111,7 +115,8 @@ TYPED_TEST(Htms, AnExceptionPutsEveryWordBackAndDrawsNoStamp) {
   EXPECT_EQ(2U, memory[0]);
 }
 
-// Whoever is held up keeps complete() below his stamp to be, from before it is drawn to the end of before_publish; under the lock too.
+// Whoever is held up keeps complete() below his stamp to be, from before it is drawn to the end of
+// before_publish; under the lock too.
 TYPED_TEST(Htms, CompleteStaysBelowACommitThatHasNotReturned) {
   for (const RtmStandIn::Limits& limits : {never, RtmStandIn::Limits{1 << 20, 0, 0}}) {
     const WithLimits with(limits);
@@ -148,8 +153,8 @@ TYPED_TEST(Htms, CompleteNeverPassesWhatIsStillToCome) {
     std::atomic<std::uint64_t> said{0};
     in_threads(4, [&](int me) {
       if (me == 3) {
-        // And until the hardware has committed enough: beside other programs its transactions may abort
-        // for as long as this thread runs alone.
+        // And until the hardware has committed enough: beside other programs its transactions may
+        // abort for as long as this thread runs alone.
         const unsigned enough = 200000 / scale;
         for (unsigned i = 0; i < enough || (i < 1000 * enough && this->shared->committed() < 1000); ++i)
           said = std::max(said.load(), this->shared->complete());
@@ -167,8 +172,9 @@ TYPED_TEST(Htms, CompleteNeverPassesWhatIsStillToCome) {
   }
 }
 
-// D1: a reader that saw an old value has a time below the stamp of the transaction that overwrote it. The writer stores to lines that the reader has just
-// taken from it, so its stores wait in the store buffer when it comes to its stamp.
+// D1: a reader that saw an old value has a time below the stamp of the transaction that overwrote
+// it. The writer stores to lines that the reader has just taken from it, so its stores wait in the
+// store buffer when it comes to its stamp.
 TYPED_TEST(Htms, AReaderOfAnOldValueIsBeforeTheStampThatOverwroteIt) {
   const WithLimits with(never);
   constexpr std::size_t lines = 8;
@@ -211,7 +217,8 @@ struct Slow {
   static inline std::uint64_t calls = 0;
 };
 
-// D2: who sees the end of a commit draws a later tick, though his slot is lower; also where the counter is coarse.
+// D2: who sees the end of a commit draws a later tick, though his slot is lower; also where the
+// counter is coarse.
 template <class Counter>
 void stamps_rise() {
   const StampClockOf<Counter> clock(7);
@@ -228,7 +235,7 @@ TEST(Stamps, AreBelowTheTimeWhenTheyAreReturned) {
   stamps_rise<Slow>();
 }
 
-// --- tries and the lock, on the stand-in, where aborts can be had on demand --------------------------------------------------------------
+// --- tries and the lock, on the stand-in, where aborts can be had on demand ----------------------
 
 class StandIn : public ::testing::Test {
  public:
@@ -271,7 +278,8 @@ TEST_F(StandIn, AbortsAtRandomAreTriedAgain) {
   EXPECT_LT(shared.locked(), 250U);
 }
 
-// The lock is in every try's read set: who takes it aborts them, and what they see meanwhile is none of his stores. That is no failed try.
+// The lock is in every try's read set: who takes it aborts them, and what they see meanwhile is
+// none of his stores. That is no failed try.
 TEST_F(StandIn, WhoTakesTheLockAbortsTries) {
   const WithLimits with({64, 1, 0});
   Words memory(64);
@@ -341,7 +349,7 @@ TEST_F(StandIn, AHolderThatThrowsPutsBackAndLetsGo) {
   });
 }
 
-// --- the hardware -------------------------------------------------------------------------------------------------------------------------
+// --- the hardware --------------------------------------------------------------------------------
 
 TEST(RtmHere, IsWhatCpuidSays) {
   unsigned a = 0, b = 0, c = 0, d = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Isolation of every TM: histories of 2 to 4 threads are serializable in the order of the ids, every transaction sees one state while it
-// runs (opacity), aborts leave nothing, ids are dense, and contention makes progress.
+// Isolation of every TM: histories of 2 to 4 threads are serializable in the order of the ids,
+// every transaction sees one state while it runs (opacity), aborts leave nothing, ids are dense,
+// and contention makes progress.
 #include "perdure/tm/global_lock.hpp"
 #include "perdure/tm/none.hpp"
 #include "perdure/tm/orec_tm.hpp"
@@ -47,7 +48,8 @@ TYPED_TEST(Isolation, EveryRunningTransactionSeesOneState) {
         const std::size_t a = random() % n, b = random() % n;
         atomically(context, true, [&](auto& tx) {
           const std::uint64_t x = tx[cells(a)], y = tx[cells(b)];
-          if (a != b && x == y) ++torn;  // seen by a run that may yet be aborted: not even that may happen
+          // seen by a run that may yet be aborted: not even that may happen
+          if (a != b && x == y) ++torn;
           tx.write(cells(a), y);
           tx.write(cells(b), x);
         });
@@ -103,7 +105,8 @@ TYPED_TEST(Isolation, MoneyIsNeitherMadeNorLostByTransfersHalfOfThemCancelled) {
   EXPECT_EQ(committed, this->shared->domain.clock.load()) << "an id was drawn by an abort, or twice";
 }
 
-// A sorted list of the numbers below 64; next[i] at word i, the head at word 64, the length at word 65.
+// A sorted list of the numbers below 64; next[i] at word i, the head at word 64, the length at word
+// 65.
 TYPED_TEST(Isolation, AListStaysSortedAndCountedUnderInsertsAndRemoves) {
   constexpr std::uint64_t keys = 64, end = 1000, head = 64, count = 65;
   Words next(66);
@@ -209,7 +212,8 @@ TYPED_TEST(Alone, AnAbortPutsEveryWordBackAndDrawsNoId) {
     EXPECT_THROW(atomically(context, true,
                             [&](auto& tx) {
                               for (std::size_t i = 0; i < 4096; ++i) tx.write(memory(i), 7);
-                              for (std::size_t i = 0; i < 4096; i += 3) tx.write(memory(i), 8);  // twice: the oldest value counts
+                              // twice: the oldest value counts
+                              for (std::size_t i = 0; i < 4096; i += 3) tx.write(memory(i), 8);
                               EXPECT_EQ(8U, tx[memory(3)]);
                               EXPECT_EQ(7U, tx[memory(4)]);
                               throw Cancelled();
@@ -238,7 +242,8 @@ TYPED_TEST(Alone, ATransactionReadsWhatItWrote) {
   EXPECT_EQ(999U, memory[999 % 64]);
 }
 
-// What a checkpoint does beside writers: a copied line is what one committed transaction left, whole.
+// What a checkpoint does beside writers: a copied line is what one committed transaction left,
+// whole.
 template <class M>
 class Copies : public ::testing::Test {};
 TYPED_TEST_SUITE(Copies, All);
@@ -254,7 +259,8 @@ TYPED_TEST(Copies, ACopiedLineIsWholeAndCommittedBesideWritersThatAlsoAbort) {
       typename TypeParam::Context context(*shared, base::thread_slot());
       std::mt19937_64 random(static_cast<std::uint64_t>(w));
       while (!stop) {
-        const std::size_t line = (random() % 8 * 2 + static_cast<std::size_t>(w)) * 8;  // lines of its own: None isolates nobody
+        // lines of its own: None isolates nobody
+        const std::size_t line = (random() % 8 * 2 + static_cast<std::size_t>(w)) * 8;
         const bool cancel = random() % 4 == 0;
         try {
           atomically(context, true, [&](auto& tx) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What only stm and biased have: bias and its revocation, the irrevocable mode, incarnations, and the fences of Dekker's pattern in both
-// of their forms.
+// What only stm and biased have: bias and its revocation, the irrevocable mode, incarnations, and
+// the fences of Dekker's pattern in both of their forms.
 #include <chrono>
 
 #include "perdure/tm/asymmetric.hpp"
@@ -97,8 +97,8 @@ TEST_F(BiasTest, AThreadAloneForAWhileGetsItBack) {
   EXPECT_EQ(2U, shared->revocations);
 }
 
-// Who ends a transaction may hold a lock that another waits for inside his, a ring's: an end that waited for `change`, or for others to
-// end, could wait for ever.
+// Who ends a transaction may hold a lock that another waits for inside his, a ring's: an end that
+// waited for `change`, or for others to end, could wait for ever.
 TEST_F(BiasTest, AnEndWaitsForNobody) {
   Context me(*shared, base::thread_slot());
   Other<Biased> other(*shared);
@@ -214,7 +214,8 @@ TYPED_TEST(Irrevocable, ARollbackLetsTheOthersIn) {
   EXPECT_EQ(1U, this->memory[0]);
 }
 
-// A transaction that failed often, ran irrevocably and found no room in the log makes room by a checkpoint: its copying is no transaction.
+// A transaction that failed often, ran irrevocably and found no room in the log makes room by a
+// checkpoint: its copying is no transaction.
 TYPED_TEST(Irrevocable, CopyingAfterManyFailuresKeepsNobodyOut) {
   using Context = typename TypeParam::Context;
   auto me = std::make_unique<Context>(*this->shared, base::thread_slot());

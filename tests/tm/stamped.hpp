@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the tests of hardware transactions share: histories judged in the order of their commit timestamps, which have gaps, and the stand-in's limits while
-// a test runs.
+// What the tests of hardware transactions share: histories judged in the order of their commit
+// timestamps, which have gaps, and the stand-in's limits while a test runs.
 #pragma once
 
 #include <string>

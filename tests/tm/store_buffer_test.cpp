@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Commit timestamps of hardware transactions on a processor whose stores wait in a store buffer: the stand-in models it, a seeded scheduler decides which thread
-// goes on at each step, so the same faults are found on machines without RTM, and again from their seed.
-// With an instruction in the place of Htm's drain() that drains nothing inside a transaction (the protocol as it was) both T2 and D1 break.
+// Commit timestamps of hardware transactions on a processor whose stores wait in a store buffer:
+// the stand-in models it, a seeded scheduler decides which thread goes on at each step, so the same
+// faults are found on machines without RTM, and again from their seed.
+// With an instruction in the place of Htm's drain() that drains nothing inside a transaction (the
+// protocol as it was) both T2 and D1 break.
 #include "tests/crash/scheduler.hpp"
 #include "tests/tm/stamped.hpp"
 

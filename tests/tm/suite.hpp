@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the tests of the transactional memories share: words to work on, a transaction that retries, threads that start together, and a
-// history that says whether what was committed is one serial order: that of the ids.
+// What the tests of the transactional memories share: words to work on, a transaction that retries,
+// threads that start together, and a history that says whether what was committed is one serial
+// order: that of the ids.
 //
-// Source of the check: commit-order serializability (Papadimitriou, JACM '79, with the order given by the ids, so that it is linear).
+// Source of the check: commit-order serializability (Papadimitriou, JACM '79, with the order given
+// by the ids, so that it is linear).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -122,8 +124,9 @@ struct Entry {
   std::vector<Access> accesses;
 };
 
-/// Replays the entries in id order from zeros: every read must see the latest write, every id be there once. A read-only entry saw the
-/// state after its id. Returns the first thing that is wrong, or "".
+/// Replays the entries in id order from zeros: every read must see the latest write, every id be
+/// there once. A read-only entry saw the state after its id. Returns the first thing that is wrong,
+/// or "".
 inline std::string judge(std::vector<Entry> entries, std::size_t words) {
   std::stable_sort(entries.begin(), entries.end(),
                    [](const Entry& a, const Entry& b) { return a.id != b.id ? a.id < b.id : a.wrote > b.wrote; });
@@ -147,7 +150,8 @@ inline std::string judge(std::vector<Entry> entries, std::size_t words) {
   return "";
 }
 
-/// Random transactions by `threads` threads over `words` words, `share` of them updates of up to `most` words; then judge().
+/// Random transactions by `threads` threads over `words` words, `share` of them updates of up to
+/// `most` words; then judge().
 template <class M>
 std::string random_history(int threads, int transactions, std::size_t words, std::size_t most, double share, std::uint64_t seed,
                            typename M::Shared& shared) {

@@ -29,8 +29,9 @@ class Waiting : public ::testing::Test {
     shared = std::make_unique<typename M::Shared>(100);
   }
 
-  /// f() while a transaction of `c` is open that others may have to wait for. No hardware transaction gets past a system call, nor
-  /// does one of the stand-in get past a read within `no_lines`: it is the lock's holder that is here.
+  /// f() while a transaction of `c` is open that others may have to wait for. No hardware
+  /// transaction gets past a system call, nor does one of the stand-in get past a read within
+  /// `no_lines`: it is the lock's holder that is here.
   template <class F>
   void hold(Context& c, bool update, F&& f) {
     atomically(c, update, [&](auto& tx) {
@@ -40,7 +41,8 @@ class Waiting : public ::testing::Test {
       f();
     });
   }
-  /// An update that waits for every transaction that is open. Under `none` the caller isolates, and a copy alone waits.
+  /// An update that waits for every transaction that is open. Under `none` the caller isolates, and
+  /// a copy alone waits.
   void update(Context& c) {
     if constexpr (!M::isolates) return copy(c);
     if constexpr (std::is_same_v<M, Stm>) {
@@ -142,8 +144,9 @@ TYPED_TEST(Waiting, AllThatWaitForOneAreWoken) {
   }
 }
 
-/// Transactions of a few to a few thousand turns: they end while others are about to wait, and while these sleep. Every lost wake-up
-/// leaves a thread asleep for ever: the case's limit finds it.
+/// Transactions of a few to a few thousand turns: they end while others are about to wait, and
+/// while these sleep. Every lost wake-up leaves a thread asleep for ever: the case's limit finds
+/// it.
 template <class Test, class M = typename Test::M>
 void no_wake_up_is_lost(Test& test) {
   std::atomic<std::uint64_t> sum{0};

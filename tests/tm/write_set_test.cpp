@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Write sets: the newest value of each word, whatever they hold and however often they are used again.
+// Write sets: the newest value of each word, whatever they hold and however often they are used
+// again.
 #include "perdure/tm/write_set.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a trace becomes for the replay: which blocks are real, what lies in the arena, who frees what, which threads are one.
+// What a trace becomes for the replay: which blocks are real, what lies in the arena, who frees
+// what, which threads are one.
 #include "tools/advise_program.hpp"
 
 #include <gtest/gtest.h>

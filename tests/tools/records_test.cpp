@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RecordReader: golden cases of each format, and the property it stands on: prologue + records + epilogue == the file, for any file,
-// from the start and from every record's end.
+// RecordReader: golden cases of each format, and the property it stands on: prologue + records +
+// epilogue == the file, for any file, from the start and from every record's end.
 #include "tools/records.hpp"
 
 #include <gtest/gtest.h>
@@ -194,8 +194,8 @@ TEST(Records, SpecSurvivesJson) {
   EXPECT_EQ(difference(csv, {.format = "tsv"}), "--format tsv, expected csv");
 }
 
-// Random files over an alphabet of the characters that matter. A file that is refused is fine; one that is taken must come back whole, and
-// from every cut.
+// Random files over an alphabet of the characters that matter. A file that is refused is fine; one
+// that is taken must come back whole, and from every cut.
 void check_property(const SpecOptions& options, const std::string& alphabet, unsigned seed, std::size_t longest) {
   std::mt19937 random(seed);
   int taken = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The page of live counters: written here, read there, unlinked at the end; what a killed owner left is told apart and replaced.
+// The page of live counters: written here, read there, unlinked at the end; what a killed owner
+// left is told apart and replaced.
 #include "perdure/engine/stat_page.hpp"
 
 #include <gtest/gtest.h>
@@ -57,7 +58,8 @@ TEST_F(StatPageTest, ReaderSeesWhatTheOwnerStoresUntilItEnds) {
   EXPECT_NE(reader->head().updated_ns.load(), 0U);
   writer.reset();
   EXPECT_EQ(StatReader::open(uuid_).code(), Code::not_found);
-  EXPECT_EQ(reader->section<TransactionCounters>()->commits.load(), 42U);  // a mapping outlives the name
+  // a mapping outlives the name
+  EXPECT_EQ(reader->section<TransactionCounters>()->commits.load(), 42U);
 }
 
 TEST_F(StatPageTest, AForkedChildDoesNotUnlink) {
@@ -98,7 +100,8 @@ TEST_F(StatPageTest, OldPagesOfKilledOwnersAreSwept) {
     if (child == 0) {
       StatWriter writer(other, path_, "shadow");
       writer.touch();
-      if (old) writer.page().head.updated_ns.store(0);  // the clock's zero is when the machine started
+      // the clock's zero is when the machine started
+      if (old) writer.page().head.updated_ns.store(0);
       ::kill(::getpid(), SIGKILL);
     }
     ::waitpid(child, nullptr, 0);
@@ -171,7 +174,8 @@ TEST_F(StatPageTest, SectionsAreFoundByTheirTagsWhateverLiesBetween) {
     EXPECT_NE(nullptr, reader->section<HeapCounters>()) << "a longer one has the counters that are known";
     EXPECT_EQ(nullptr, reader->section<TransactionCounters>());
   }
-  for (const std::uint64_t bytes : {0ULL, 8ULL, 41ULL, 1ULL << 40, ~0ULL}) {  // damage: nothing is read beyond the page
+  for (const std::uint64_t bytes : {0ULL, 8ULL, 41ULL, 1ULL << 40, ~0ULL}) {
+    // damage: nothing is read beyond the page
     auto reader = open_with([&](Foreign& p) { p.words[1] = bytes; });
     EXPECT_EQ(nullptr, reader->section<MediumCounters>()) << bytes;
   }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// perdure_bench_flush_all: the forms that flush_all can take where a program has no wbinvd, each over the same random word stores
-// (bench/figures/blurred.py, row B-Forms):
-//   lines  a byte marks each stored line, the marked ones are written back: what the medium does (perdure/medium/line_marks.hpp)
-//   pages  a byte marks each stored page, all lines of marked pages are written back: marks that cost less, lines that nobody stored to
+// perdure_bench_flush_all: the forms that flush_all can take where a program has no wbinvd, each
+// over the same random word stores (bench/figures/blurred.py, row B-Forms):
+//   lines  a byte marks each stored line, the marked ones are written back: what the medium does
+//          (perdure/medium/line_marks.hpp)
+//   pages  a byte marks each stored page, all lines of marked pages are written back: marks that
+//          cost less, lines that nobody stored to
 //   all    no marks: every line of the range is written back
 //   msync  the kernel's own marks of pages, on a mapped file
-// Printed: what a store costs with its marks, and what the flush costs for each store. No delays. Exit: 0, 1 when something failed.
+// Printed: what a store costs with its marks, and what the flush costs for each store. No delays.
+// Exit: 0, 1 when something failed.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -111,7 +114,8 @@ Spent measure(const Asked& asked, const Bytes& bytes) {
   if (asked.form == "pages") {
     const auto marks = std::make_unique<std::atomic<std::uint8_t>[]>(asked.bytes / page);
     return spend(
-        asked, bytes, [&](std::uint64_t at) { marks[at / page].store(1, std::memory_order_release); },  // as LineMarks' pages
+        // as LineMarks' pages
+        asked, bytes, [&](std::uint64_t at) { marks[at / page].store(1, std::memory_order_release); },
         [&] {
           for (std::size_t p = 0; p < asked.bytes / page; ++p)
             if (marks[p].load(std::memory_order_relaxed) != 0 && marks[p].exchange(0, std::memory_order_acq_rel) != 0)

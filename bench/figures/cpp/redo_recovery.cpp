@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// perdure_bench_redo_recovery: one measurement of the recovery of a redo log (shadow's and dudetm's: one function), for D-Recovery (bench/figures/dudetm_log.py). A
-// process of its own makes an array, closes and opens, stores runs of words at places drawn uniformly until its log holds so many bytes, and ends without
-// closing. Measured: the recovery that the next opening makes, by its own clock. The array is compared with what was stored. Exit: 0, 1 when something failed.
+// perdure_bench_redo_recovery: one measurement of the recovery of a redo log (shadow's and
+// dudetm's: one function), for D-Recovery (bench/figures/dudetm_log.py). A process of its own makes
+// an array, closes and opens, stores runs of words at places drawn uniformly until its log holds so
+// many bytes, and ends without closing. Measured: the recovery that the next opening makes, by its
+// own clock. The array is compared with what was stored. Exit: 0, 1 when something failed.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
@@ -28,7 +30,8 @@ using Pool = perdure::Pool<Root, perdure::engines<perdure::shadow_none>>;
 
 struct Asked {
   std::string path, delays = "none";
-  std::uint64_t log_bytes = 64 << 20, home_bytes = 64 << 20, run = 1, each = 8;  // words of a run, runs of a transaction
+  // words of a run, runs of a transaction
+  std::uint64_t log_bytes = 64 << 20, home_bytes = 64 << 20, run = 1, each = 8;
   unsigned threads = 0;
   bool held = false;
   [[nodiscard]] std::uint64_t words() const { return home_bytes / 8; }
@@ -41,7 +44,8 @@ perdure::Options options_of(const Asked& asked) {
   o.isolation = perdure::Isolation::caller;
   o.durability = asked.held ? perdure::durable : perdure::async;
   o.threads = 1;
-  o.log_size = (asked.log_bytes + (8 << 20)) / 2 * 3 / 4096 * 4096;  // what is checkpointed at 3/4 stays
+  // what is checkpointed at 3/4 stays
+  o.log_size = (asked.log_bytes + (8 << 20)) / 2 * 3 / 4096 * 4096;
   o.volatile_log = 1 << 30;
   o.recovery_threads = asked.threads;
   return o;
@@ -54,7 +58,8 @@ void each_run(const Asked& asked, Rng& rng, std::uint64_t number, F&& f) {
 }
 
 void until_the_log_holds(const Asked& asked) {
-  auto* pool = new std::optional<Pool>(Pool::open(asked.path, options_of(asked)));  // never closed the second time
+  // never closed the second time
+  auto* pool = new std::optional<Pool>(Pool::open(asked.path, options_of(asked)));
   (*pool)->update([&](auto& tx, Root& root) { tx(root.words) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(asked.home_bytes)); });
   (*pool)->close();
   pool->reset();

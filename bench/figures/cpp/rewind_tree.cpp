@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// perdure_bench_rewind_tree: one measurement for REWIND's figures 7 to 10 (bench/figures/rewind_tree.py): a tree of 100,000 records is made and then
-//   run       so many operations, so many in a transaction, some per cent of them updates: their seconds
+// perdure_bench_rewind_tree: one measurement for REWIND's figures 7 to 10
+// (bench/figures/rewind_tree.py): a tree of 100,000 records is made and then
+//   run       so many operations, so many in a transaction, some per cent of them updates: their
+//             seconds
 //   rollback  one transaction of so many updates is rolled back: its seconds
-//   recovery  a process of its own runs so many transactions, and ends without closing: the seconds of the next opening
-//   threads   each thread runs so many operations, an insert/delete pair or a look-up: the seconds until all have ended
-// The tree is closed and opened before, so that its making is in no log, and audited after. Exit: 0, 1 when something failed, 2 for wrong arguments.
+//   recovery  a process of its own runs so many transactions, and ends without closing: the seconds
+//             of the next opening
+//   threads   each thread runs so many operations, an insert/delete pair or a look-up: the seconds
+//             until all have ended
+// The tree is closed and opened before, so that its making is in no log, and audited after. Exit:
+// 0, 1 when something failed, 2 for wrong arguments.
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
@@ -44,7 +49,8 @@ std::unique_ptr<Tree> open(const TreeSetting& setting) {
   return open_perdure_tree(setting);
 }
 
-/// On a file REWIND's checkpoint waits for the device once a record that it removes, minutes for a whole tree's: recovery empties the log at once.
+/// On a file REWIND's checkpoint waits for the device once a record that it removes, minutes for a
+/// whole tree's: recovery empties the log at once.
 bool never_closed(const TreeSetting& setting) { return setting.store.medium == "file" && setting.system != "berkeleydb"; }
 
 /// Half of all keys.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The B+-tree of REWIND's figures 7 to 10 in one system, for what a benchmark's cell can't ask: transactions of several operations, rollback, and
-// recovery of what a killed process left. An update inserts its record where the key is absent and removes it where it is present.
-// Thread safety: transact() by many threads, where the system was opened with `threads` of more than one.
+// The B+-tree of REWIND's figures 7 to 10 in one system, for what a benchmark's cell can't ask:
+// transactions of several operations, rollback, and recovery of what a killed process left. An
+// update inserts its record where the key is absent and removes it where it is present.
+// Thread safety: transact() by many threads, where the system was opened with `threads` of more
+// than one.
 #pragma once
 
 #include <cstdint>
@@ -34,15 +36,18 @@ class Tree {
   Tree& operator=(const Tree&) = delete;
   virtual ~Tree() = default;
 
-  /// One transaction, durable when this returns; look-ups alone are none, where the system can read without.
+  /// One transaction, durable when this returns; look-ups alone are none, where the system can read
+  /// without.
   virtual void transact(std::span<const TreeOp> ops) = 0;
   /// Makes the updates, in one transaction, then rolls it back: how many seconds that took.
   virtual double roll_back(std::span<const TreeOp> ops) = 0;
   /// Closes and opens: nothing is then left in the log.
   virtual void reopen() = 0;
-  /// How many records there are, the whole tree looked at. Throws std::runtime_error when something is wrong.
+  /// How many records there are, the whole tree looked at. Throws std::runtime_error when something
+  /// is wrong.
   virtual std::uint64_t audit() = 0;
-  /// How many transactions were found in the log when it was opened; 0 where the system does not tell.
+  /// How many transactions were found in the log when it was opened; 0 where the system does not
+  /// tell.
   virtual std::uint64_t recovered() { return 0; }
   virtual std::string describe() = 0;
 };

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The tree in Berkeley DB: its own B-tree, the same records (an 8-byte key, 24 bytes), transactions whose log is synced at commit. On the emulated
-// medium (tmpfs) each 64-byte line that it writes with a system call is charged as Perdure's medium charges one, through the hooks that the library has
-// for its system calls; what its cache keeps in DRAM is not. An update deletes, and puts where there was nothing to delete.
+// The tree in Berkeley DB: its own B-tree, the same records (an 8-byte key, 24 bytes), transactions
+// whose log is synced at commit. On the emulated medium (tmpfs) each 64-byte line that it writes
+// with a system call is charged as Perdure's medium charges one, through the hooks that the library
+// has for its system calls; what its cache keeps in DRAM is not. An update deletes, and puts where
+// there was nothing to delete.
 //
-// On one thread the environment has no locking, which is kinder to it. On more, updates hold a mutex, which rules deadlocks out, and look-ups read
-// uncommitted records, as in REWIND's section 5.2. Thread safety: see Tree.
+// On one thread the environment has no locking, which is kinder to it. On more, updates hold a
+// mutex, which rules deadlocks out, and look-ups read uncommitted records, as in REWIND's section
+// 5.2. Thread safety: see Tree.
 #include <db.h>
 #include <unistd.h>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The tree of bench/workloads/bplus_tree.hpp in a pool: REWIND in all its compositions, isolated by its caller (one thread, as the paper has it)
-// or by the pool's lock, and Perdure's default engine beside it.
+// The tree of bench/workloads/bplus_tree.hpp in a pool: REWIND in all its compositions, isolated by
+// its caller (one thread, as the paper has it) or by the pool's lock, and Perdure's default engine
+// beside it.
 #include <chrono>
 #include <stdexcept>
 

@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// BPPM (Lu, Shu, Sun, "Blurred Persistence in Transactional Persistent Memory", MSST '15), and the systems that it is measured against: transactions write
-// back (tm/write_set.hpp), their new values go to a torn-bit log a thread (log/torn_log.hpp), then home.
+// BPPM (Lu, Shu, Sun, "Blurred Persistence in Transactional Persistent Memory", MSST '15), and the
+// systems that it is measured against: transactions write back (tm/write_set.hpp), their new values
+// go to a torn-bit log a thread (log/torn_log.hpp), then home.
 //
-//   Execution in Log (XIL)  the write set is the log: new values are stored there at once, and read from there. Else a private buffer, copied to the
+//   Execution in Log (XIL)  the write set is the log: new values are stored there at once, and read
+//                           from there. Else a private buffer, copied to the
 //                           log by the commit
 //   log writes              stores and flushes; MNE: past the cache, as far as lines are full
-//   home                    SYNC: flushed and fenced by each commit, which then notes it in the log's control (`home`). ASYNC: by a thread (truncator.hpp).
-//                           BULK (Volatile Checkpoint with Bulk Persistence): not before the log is full: then everything at once (flush_all)
-// A Mode is one of these; a type serves them all but for where the write set lies. Which mode a pool is of, its header says.
-// commit(): one fence for the log, within the TM's commit: nothing that the transaction has written is visible before. Invariants:
+//   home                    SYNC: flushed and fenced by each commit, which then notes it in the
+//                           log's control (`home`). ASYNC: by a thread (truncator.hpp).
+//                           BULK (Volatile Checkpoint with Bulk Persistence): not before the log is
+//                           full: then everything at once (flush_all)
+// A Mode is one of these; a type serves them all but for where the write set lies. Which mode a
+// pool is of, its header says. commit(): one fence for the log, within the TM's commit: nothing
+// that the transaction has written is visible before. Invariants:
 //   V1 home is stored to when the transaction is durable in its log, and before its isolation ends.
-//   V2 a log's lap ends only when home has all of its transactions durably and X (SYNC: the log's `home`) says so. X covers all logs' transactions up to
-//      it; recovery leaves those out. Else an older value, still in another thread's log, would come over a newer one whose log is gone.
-// Isolation is the TM's. Thread safety: as Shadow.
+//   V2 a log's lap ends only when home has all of its transactions durably and X (SYNC: the log's
+//      `home`) says so. X covers all logs' transactions up to it; recovery leaves those out. Else
+//      an older value, still in another thread's log, would come over a newer one whose log is
+//      gone. Isolation is the TM's. Thread safety: as Shadow.
 #pragma once
 
 #include <algorithm>
@@ -50,12 +56,10 @@ inline constexpr std::array<Mode, 6> modes = {{{"bppm", false, Truncation::bulk}
                                                {"redo-mne-sync", true, Truncation::sync},
                                                {"redo-mne-async", true, Truncation::async},
                                                {"redo-base", false, Truncation::sync}}};
-// clang-format off
 inline constexpr std::array<InstanceName, 2> names_in_log      = {{{"bppm", "bppm"}, {"bppm-xil", "bppm-xil"}}};
 inline constexpr std::array<InstanceName, 2> names_in_log_none = {{{"bppm/none", "bppm"}, {"bppm-xil/none", "bppm-xil"}}};
 inline constexpr std::array<InstanceName, 4> names_private      = {{{"redo-vcbp", "redo-vcbp"}, {"redo-mne-sync", "redo-mne-sync"}, {"redo-mne-async", "redo-mne-async"}, {"redo-base", "redo-base"}}};
 inline constexpr std::array<InstanceName, 4> names_private_none = {{{"redo-vcbp/none", "redo-vcbp"}, {"redo-mne-sync/none", "redo-mne-sync"}, {"redo-mne-async/none", "redo-mne-async"}, {"redo-base/none", "redo-base"}}};
-// clang-format on
 
 /// Of a header's engine.
 [[nodiscard]] const Mode& mode_of(const pool::Header& header) noexcept;
@@ -70,7 +74,8 @@ struct LogWrites {
   std::uint64_t add(std::uint64_t address, std::uint64_t value) noexcept {
     return log.append(log::TornRecord::make(log::TornKind::word, address, value, log.sense()));
   }
-  // Not in place: the commit record may be durable before a second store to the block is, and no torn bit would tell.
+  // Not in place: the commit record may be durable before a second store to the block is, and no
+  // torn bit would tell.
   std::uint64_t replace(std::uint64_t, std::uint64_t address, std::uint64_t value) noexcept { return add(address, value); }
   [[nodiscard]] std::uint64_t value(std::uint64_t place) const noexcept { return log.record(place).value(); }
 };
@@ -107,7 +112,8 @@ class Bppm : public HomeAtCommit<Tm> {
   struct Line {
     Line(medium::Medium& medium, const log::TornPlace& place) : log(medium, place) {}
     log::TornLog log;
-    std::mutex shared;  // the last log's: from a transaction's first record to its end, and while it is truncated
+    // the last log's: from a transaction's first record to its end, and while it is truncated
+    std::mutex shared;
   };
   Status home_has(std::uint64_t id);
 
@@ -129,7 +135,8 @@ class Bppm<Tm, Writes>::Context : public ContextBase<Tm> {
  public:
   Context(Bppm& engine, int slot);
 
-  [[nodiscard]] bool direct() const noexcept { return this->in_view() && tm_.direct(); }  // an update's reads must look in its write set
+  // an update's reads must look in its write set
+  [[nodiscard]] bool direct() const noexcept { return this->in_view() && tm_.direct(); }
   [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
     std::uint64_t value = 0;
     if (!written_.empty() && written_.find(offset_of(a), value)) return value;
@@ -168,10 +175,13 @@ class Bppm<Tm, Writes>::Context : public ContextBase<Tm> {
   const bool shares_;
   std::unique_lock<std::mutex> shared_;
   tm::WriteSet<Writes> written_;
-  std::vector<log::TornRecord> records_;  // what goes to the log at the commit: all, or (XIL) heap ops
+  // what goes to the log at the commit: all, or (XIL) heap ops
+  std::vector<log::TornRecord> records_;
   Truncator::Node node_;                  // ASYNC: this transaction's
-  bool huge_ = false;                     // ASYNC: it touches more lines of the heap's than the writer holds
-  std::uint64_t needed_ = 0;              // it has thrown NeedRoom: whoever swallowed that is told again at its commit
+  // ASYNC: it touches more lines of the heap's than the writer holds
+  bool huge_ = false;
+  // it has thrown NeedRoom: whoever swallowed that is told again at its commit
+  std::uint64_t needed_ = 0;
   log::HomeWriter home_writer_;
 };
 

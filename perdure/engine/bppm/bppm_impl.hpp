@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// BPPM's parts that are not inlined into users' transactions; compiled once an instance (instances.cpp).
+// BPPM's parts that are not inlined into users' transactions; compiled once an instance
+// (instances.cpp).
 #pragma once
 
 #include <string>
@@ -76,7 +77,8 @@ void Bppm<Tm, Writes>::Context::prepare() {
   if (engine_.truncator_) {
     node_.clear();
     std::size_t heap = 0;
-    for (const pool::HeapOp& op : ops_) heap += 16 + op.chunks;  // lines at most: a span's bitmap and directory words, or an object's
+    // lines at most: a span's bitmap and directory words, or an object's
+    for (const pool::HeapOp& op : ops_) heap += 16 + op.chunks;
     huge_ = heap > log::HomeWriter::batch;
     node_.emplace_back().reserve((in_log ? line_.log.run().second - line_.log.run().first : 0) + records_.size() + heap);
   }
@@ -96,7 +98,8 @@ Status Bppm<Tm, Writes>::Context::check_point(std::uint64_t id) {
   medium::Medium& medium = core_.medium;
   const auto store = [&](std::uint64_t offset, std::uint64_t value) {
     if (how == Truncation::sync) return home_writer_.words(offset, &value, 1);
-    medium.store(medium.log_bytes() + offset, &value, 8);  // volatile: flush_all has it, or the truncator's thread
+    // volatile: flush_all has it, or the truncator's thread
+    medium.store(medium.log_bytes() + offset, &value, 8);
     if (how == Truncation::async && (node_.front().empty() || node_.front().back() != offset / 64 * 64))
       node_.front().push_back(offset / 64 * 64);
   };
@@ -119,7 +122,8 @@ Status Bppm<Tm, Writes>::Context::check_point(std::uint64_t id) {
       return line_.log.note_home(id);
     case Truncation::async:
       home_writer_.hand_over([&](std::uint64_t line) { node_.front().push_back(line); });
-      if (huge_) return medium.fence();  // what the writer had to flush by itself: no other thread's fence is for that
+      // what the writer had to flush by itself: no other thread's fence is for that
+      if (huge_) return medium.fence();
       break;
     case Truncation::bulk: home_writer_.hand_over([](std::uint64_t) {}); break;
   }

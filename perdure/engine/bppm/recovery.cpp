@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// BPPM's recovery (section III-C): in each log by itself what has committed is told from what has not; committed transactions of all logs are sorted by
-// TxID; those that home may lack are stored again in that order. Then start_session raises the epoch, and the logs are none.
+// BPPM's recovery (section III-C): in each log by itself what has committed is told from what has
+// not; committed transactions of all logs are sorted by TxID; those that home may lack are stored
+// again in that order. Then start_session raises the epoch, and the logs are none.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -58,7 +59,8 @@ bool possible(const medium::Medium& medium, const pool::Header& header, const Co
 }
 
 void replay(medium::Medium& medium, const pool::Header& header, const Committed& c, log::HomeWriter& home) {
-  constexpr std::uint64_t ahead = 24;  // records: words lie anywhere in home, and one is stored in less time than its line takes to come
+  // records: words lie anywhere in home, and one is stored in less time than its line takes to come
+  constexpr std::uint64_t ahead = 24;
   const std::uint64_t count = TornLog::records_of(c.place), home_bytes = medium.home_bytes(), home_at = medium.log_bytes();
   const TornRecord* const records = &TornLog::record_at(medium, c.place, 0);
   for (std::uint64_t n = c.transaction.first; n < c.transaction.last; ++n) {
@@ -90,7 +92,8 @@ Status recover(pool::PoolFile& file, Recovery& report) {
   const std::uint64_t x = std::max(header.applied, first.x);
   report.last_id = x;
   std::vector<Committed> committed;
-  for (std::uint32_t i = 0; i < header.ring_count; ++i) {  // step 1: detection of uncommitted data blocks
+  for (std::uint32_t i = 0; i < header.ring_count; ++i) {
+    // step 1: detection of uncommitted data blocks
     const log::TornPlace place = place_of(header, i);
     const log::TornControl control = TornLog::control(medium, place);
     if (!control.damage.ok()) return control.damage;
@@ -106,16 +109,19 @@ Status recover(pool::PoolFile& file, Recovery& report) {
   }
   // mutant: bppm-txid-order
   std::sort(committed.begin(), committed.end(),
-            [](const auto& a, const auto& b) { return a.transaction.id < b.transaction.id; });  // step 2
+            // step 2
+            [](const auto& a, const auto& b) { return a.transaction.id < b.transaction.id; });
   pool::Targets targets(medium, header);
-  for (std::size_t i = 0; i < committed.size(); ++i)  // all is looked at before home is touched (law L10)
+  // all is looked at before home is touched (law L10)
+  for (std::size_t i = 0; i < committed.size(); ++i)
     if (!possible(medium, header, committed[i], targets) || (i != 0 && committed[i].transaction.id == committed[i - 1].transaction.id))
       return failure(Code::corrupt, medium.path(),
                      "transaction " + std::to_string(committed[i].transaction.id) +
                          " in the log is there twice, or names bytes or blocks that the pool does not have",
                      "entries inside home", "restore a copy");
   if (Status s = targets.allocate(); !s.ok()) return s;  // ALLOC-1: `full` changes nothing
-  if (Status s = medium.fence(); !s.ok()) return s;      // D4 (log/redo.hpp): the logs durable before home has anything of what they say
+  // D4 (log/redo.hpp): the logs durable before home has anything of what they say
+  if (Status s = medium.fence(); !s.ok()) return s;
   log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
   for (const Committed& c : committed) {  // step 3
     replay(medium, header, c, home);
@@ -126,7 +132,8 @@ Status recover(pool::PoolFile& file, Recovery& report) {
   }
   report.bytes = report.records * TornRecord::bytes;
   if (Status s = medium.flush_all(); !s.ok())
-    return s;  // home, before start_session's header may say that the logs are those of an epoch that is over
+    // home, before start_session's header may say that the logs are those of an epoch that is over
+    return s;
   header.applied = report.last_id;
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return {};

@@ -77,7 +77,8 @@ void Truncator::round(std::unique_lock<std::mutex>& lock) {
   } else {
     failure_ = s;
   }
-  wake_.notify_one();  // the thread, if another one did this round: what was queued meanwhile is left
+  // the thread, if another one did this round: what was queued meanwhile is left
+  wake_.notify_one();
   done_.notify_all();
 }
 

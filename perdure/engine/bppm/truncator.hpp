@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Truncator: Mnemosyne's asynchronous log truncation (Volos, Tack, Swift, ASPLOS '11; papers: Blurred Persistence, section III-B): a thread that flushes
-// what transactions have stored to home, one after the other, then has X say so.
+// Truncator: Mnemosyne's asynchronous log truncation (Volos, Tack, Swift, ASPLOS '11; papers:
+// Blurred Persistence, section III-B): a thread that flushes what transactions have stored to home,
+// one after the other, then has X say so.
 //
 // The thread is started by the first transaction that has stored to the data region. Where none can
 // be had, the thread that waits does a round.
-// Rule (design: recycling logs): X is drawn before the queue is taken; a transaction is in the queue before it stops pending, so all up to X are in it or were.
+// Rule (design: recycling logs): X is drawn before the queue is taken; a transaction is in the
+// queue before it stops pending, so all up to X are in it or were.
 // Thread safety: push, wait, x from any thread; stop by one.
 #pragma once
 
@@ -26,7 +28,8 @@ namespace perdure::engine::bppm {
 class Truncator {
  public:
   using Lines = std::vector<std::uint64_t>;  ///< home offsets
-  using Node = std::list<Lines>;             ///< of one element: made before the commit, where memory may still run out
+  /// of one element: made before the commit, where memory may still run out
+  using Node = std::list<Lines>;
 
   /// `quiet`: an id up to which all have pushed. `note_x`: makes X durable.
   Truncator(medium::Medium& medium, std::uint64_t x, std::function<std::uint64_t()> quiet, std::function<Status(std::uint64_t)> note_x);
@@ -36,9 +39,11 @@ class Truncator {
 
   /// A transaction's lines, stored to home and not flushed; before its slot stops pending.
   void push(Node& one) noexcept;
-  /// Returns when home has all transactions up to `id` durably and X says so, or with the medium's failure.
+  /// Returns when home has all transactions up to `id` durably and X says so, or with the medium's
+  /// failure.
   Status wait(std::uint64_t id);
-  [[nodiscard]] std::uint64_t x() const noexcept { return x_.load(std::memory_order_acquire); }  // pairs with work(): X is durable
+  // pairs with work(): X is durable
+  [[nodiscard]] std::uint64_t x() const noexcept { return x_.load(std::memory_order_acquire); }
   [[nodiscard]] std::uint64_t rounds() const noexcept { return rounds_.load(std::memory_order_relaxed); }
   void stop();
 

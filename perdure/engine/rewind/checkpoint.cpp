@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// REWIND's checkpoints beside running transactions (section 4.6), and the compaction of its logs (section 3.3).
+// REWIND's checkpoints beside running transactions (section 4.6), and the compaction of its logs
+// (section 3.3).
 #include <mutex>
 #include <unordered_set>
 
@@ -64,7 +65,8 @@ Status Manager::checkpoint(std::uint64_t x) {
       // mutant: rewind-checkpoint-ends-last
       if (marker || (c.record->type() != AriesType::end && ended.contains(c.record->transaction()))) log.remove_soon(c);
     });
-    walk([&](const auto& c) {  // K3: after all of the others are durably gone, whose removals share fences
+    walk([&](const auto& c) {
+      // K3: after all of the others are durably gone, whose removals share fences
       if (c.record->type() == AriesType::end && ended.contains(c.record->transaction())) log.remove_soon(c);
     });
     const std::lock_guard lock(log.mutex());

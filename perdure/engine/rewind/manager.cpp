@@ -16,7 +16,8 @@ using log::RewindLog;
 
 namespace {
 
-// A log of the first form is stamped with its session's seed, which any session up to this one may have made.
+// A log of the first form is stamped with its session's seed, which any session up to this one may
+// have made.
 log::RewindPlace place_of(const medium::Medium& medium, const pool::Header& header, std::uint32_t ring) {
   log::RewindPlace p{.offset = pool::ring_offset(header, ring),
                      .bytes = header.ring_bytes,
@@ -74,7 +75,7 @@ std::uint64_t Manager::records() const noexcept {
   return n;
 }
 
-// --- logging ------------------------------------------------------------------------------------------------------------------------
+// --- logging -------------------------------------------------------------------------------------
 
 void Manager::begin(ManagedLog& log, Transaction& tx) noexcept {
   if (tx.id != 0) return;
@@ -90,7 +91,8 @@ std::uint64_t Manager::append(ManagedLog& log, Transaction& tx, AriesRecord&& re
   return log.log.append(record);
 }
 
-// What must not fail later finds memory now: the stores that wait, and clear()'s list of the records.
+// What must not fail later finds memory now: the stores that wait, and clear()'s list of the
+// records.
 void Manager::reserve(ManagedLog& log, Transaction& tx, std::uint64_t heap_records) {
   const std::uint64_t group = 2 * log.log.shape().group, records = 2 * tx.updates + heap_records + 8;
   if (tx.waiting.capacity() < group) tx.waiting.reserve(group);
@@ -98,7 +100,8 @@ void Manager::reserve(ManagedLog& log, Transaction& tx, std::uint64_t heap_recor
   if (how_.force && log.found.capacity() < records) log.found.reserve(2 * records);
 }
 
-// A transaction's own records, its CLRs among them, leave an eighth of its log to what is kept there.
+// A transaction's own records, its CLRs among them, leave an eighth of its log to what is kept
+// there.
 void Manager::must_fit(const ManagedLog& log, std::uint64_t records) const {
   const std::uint64_t capacity = log.log.capacity() - log.log.capacity() / 8;
   if ((records + 2) * 2 + 16 > capacity)
@@ -159,7 +162,7 @@ void Manager::end_group(ManagedLog& log, Transaction& tx) noexcept {
   drain(log, tx);
 }
 
-// --- the end of a transaction -------------------------------------------------------------------------------------------------------
+// --- the end of a transaction --------------------------------------------------------------------
 
 bool Manager::prepare(ManagedLog& log, Transaction& tx, std::uint64_t heap_records) {
   if (heap_records == 0 && tx.id != 0) return true;
@@ -175,7 +178,8 @@ bool Manager::prepare(ManagedLog& log, Transaction& tx, std::uint64_t heap_recor
 
 Status Manager::end(ManagedLog& log, Transaction& tx, std::uint64_t commit_id) noexcept {
   // mutant: rewind-stores-before-end
-  if (how_.force || commit_id == 0) {  // K2: the fence that makes END's record durable before its pointer is home's stores' as well
+  if (how_.force || commit_id == 0) {
+    // K2: the fence that makes END's record durable before its pointer is home's stores' as well
     log.log.persist();
     drain(log, tx);
   }
@@ -203,8 +207,10 @@ Status Manager::clear(ManagedLog& log, const Transaction& tx) noexcept {
   // mutant: rewind-end-removed-last
   for (std::size_t i = log.found.size(); i-- > 1;)
     // mutant: rewind-removes-oldest-first
-    l.remove(log.found[i]);  // oldest first: of a block's ops the last counts, whenever a crash comes
-  // K3. A rollback's END goes; a commit's stays, and that of the commit before goes: recovery learns the newest id from it.
+    // oldest first: of a block's ops the last counts, whenever a crash comes
+    l.remove(log.found[i]);
+  // K3. A rollback's END goes; a commit's stays, and that of the commit before goes: recovery
+  // learns the newest id from it.
   auto gone = log.found.front();
   // mutant: rewind-newest-end-kept
   if (gone.record->commit_id() != 0) {
@@ -217,7 +223,7 @@ Status Manager::clear(ManagedLog& log, const Transaction& tx) noexcept {
   return l.nvm().status();
 }
 
-// --- rollback -------------------------------------------------------------------------------------------------------------------------
+// --- rollback ------------------------------------------------------------------------------------
 
 void Manager::undo(ManagedLog& log, Transaction& tx, const AriesRecord& update) noexcept {
   AriesRecord clr = AriesRecord::make(AriesType::clr, next_lsn(), tx.id);

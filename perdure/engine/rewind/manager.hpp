@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Manager: REWIND's transaction managers (papers: REWIND, VLDB '15, section 4): logging, commit, rollback, clearing and checkpoints, over one log
-// (the paper's shared log) or one a thread or partition (its distributed log), in any composition.
+// Manager: REWIND's transaction managers (papers: REWIND, VLDB '15, section 4): logging, commit,
+// rollback, clearing and checkpoints, over one log (the paper's shared log) or one a thread or
+// partition (its distributed log), in any composition.
 //
-//   update    an UPDATE record with old and new value, in the log; then the store to home (batch: when its group is in the log)
-//   commit    force: home's stores flushed as they were made, now fenced. ALLOC and DELETE records, then END, with the commit's id
-//   clear     force, at commit: the transaction's records are removed, oldest first, END last. The newest END of a log stays: it has the newest id
-//   rollback  a ROLLBACK record, and for each UPDATE, newest first, a CLR, then the store of the old value; END
-//   checkpoint  no-force: a CHECKPOINT record, flush_all; X in the header; then what had ended before is removed, ENDs last
-// Invariants: K1 an UPDATE or CLR is in the log before home may change (WAL). K2 the stores of a transaction that rolls back, and with force of every one,
-// are durable before its END is in the log. K3 END is removed last. K4 no-force: all that a transaction below X stored is durable
-// before the header says so, and that before one of its records is removed. K5 room for a transaction's CLRs, ROLLBACK and END is kept.
-// Thread safety: a Transaction is one thread's. Logs are shared under their mutex, short to append, long to walk (section 4.7).
+//   update    an UPDATE record with old and new value, in the log; then the store to home (batch:
+//             when its group is in the log)
+//   commit    force: home's stores flushed as they were made, now fenced. ALLOC and DELETE records,
+//             then END, with the commit's id
+//   clear     force, at commit: the transaction's records are removed, oldest first, END last. The
+//             newest END of a log stays: it has the newest id
+//   rollback  a ROLLBACK record, and for each UPDATE, newest first, a CLR, then the store of the
+//             old value; END
+//   checkpoint  no-force: a CHECKPOINT record, flush_all; X in the header; then what had ended
+//               before is removed, ENDs last
+// Invariants: K1 an UPDATE or CLR is in the log before home may change (WAL). K2 the stores of a
+// transaction that rolls back, and with force of every one, are durable before its END is in the
+// log. K3 END is removed last. K4 no-force: all that a transaction below X stored is durable before
+// the header says so, and that before one of its records is removed. K5 room for a transaction's
+// CLRs, ROLLBACK and END is kept.
+// Thread safety: a Transaction is one thread's. Logs are shared under their mutex, short to append,
+// long to walk (section 4.7).
 #pragma once
 
 #include <algorithm>
@@ -34,7 +43,8 @@ struct Composition {
   unsigned layers = 1;
   bool force = false;
   log::LogVersion version = log::LogVersion::batch;
-  std::uint64_t group = log::RewindShape{}.group;  ///< batch. Not of the format: the log says how many of its records count
+  /// batch. Not of the format: the log says how many of its records count
+  std::uint64_t group = log::RewindShape{}.group;
 };
 
 /// A log, and the room that is kept in it for those who have begun (K5).
@@ -42,7 +52,8 @@ struct ManagedLog {
   ManagedLog(medium::Medium& medium, const log::RewindPlace& place, const log::RewindShape& shape, log::RewindLog::Use use)
       : log(medium, place, shape, use) {}
   log::RewindLog log;
-  std::uint64_t kept = 2;                     // records; a CHECKPOINT's, and the one's before, from the start
+  // records; a CHECKPOINT's, and the one's before, from the start
+  std::uint64_t kept = 2;
   std::uint64_t last_end = 0;                 // force: LSN of the END that was left in the log
   std::vector<log::RewindLog::Cursor> found;  // clear()'s
 };
@@ -52,12 +63,14 @@ struct Transaction {
   std::uint64_t id = 0;  ///< 0: it has logged nothing
   std::uint64_t last_lsn = 0;
   std::uint64_t updates = 0, kept = 0, records = 0;
-  bool flushes = false;  ///< it rolls back: its stores to home start their write-back, without force too (K2)
+  /// it rolls back: its stores to home start their write-back, without force too (K2)
+  bool flushes = false;
   struct Waiting {
     std::uint64_t offset, value, number;  ///< stored when the log holds so many records
   };
   std::vector<Waiting> waiting;  ///< batch: home's stores whose group is not in the log
-  tm::WriteIndex newest;         ///< what was to be stored last where, since nothing waited (what is home by now, too)
+  /// what was to be stored last where, since nothing waited (what is home by now, too)
+  tm::WriteIndex newest;
   /// For the next one; the memory of `waiting` stays.
   void reset() noexcept {
     id = last_lsn = updates = kept = records = 0;
@@ -75,24 +88,29 @@ class Manager {
   /// `use`: a rehearsal's logs write nothing.
   Manager(pool::PoolFile& file, const Composition& how, Use use = Use::real);
 
-  /// Allocates what a session needs before its first transaction: some records in each log (ALLOC-1). `full` where the disk is.
+  /// Allocates what a session needs before its first transaction: some records in each log
+  /// (ALLOC-1). `full` where the disk is.
   Status reserve();
   /// Each log is this session's, empty.
   Status format();
-  /// Allocates more of the log, until `n` records find room beside what is kept, or there is no more of it. Whether they do. `full` where the
-  /// disk is.
+  /// Allocates more of the log, until `n` records find room beside what is kept, or there is no
+  /// more of it. Whether they do. `full` where the disk is.
   Result<bool> extend(ManagedLog& log, std::uint64_t n);
-  /// The same between transactions, before it is needed: what can't be had now is asked for again then. Cheap.
+  /// The same between transactions, before it is needed: what can't be had now is asked for again
+  /// then. Cheap.
   void prepare_ahead(ManagedLog& log, std::uint64_t n) noexcept;
   [[nodiscard]] ManagedLog& log_of(std::uint64_t number) noexcept { return *logs_[number < logs_.size() ? number : logs_.size() - 1]; }
 
-  /// Logs and stores a word. False, with nothing changed: the log is too full (K5). Throws error(too_big), std::bad_alloc.
+  /// Logs and stores a word. False, with nothing changed: the log is too full (K5). Throws
+  /// error(too_big), std::bad_alloc.
   bool update(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value);
   /// Batch: what the transaction has logged is in the log, full group or not, and stored.
   void end_group(ManagedLog& log, Transaction& tx) noexcept;
-  /// Room for so many heap records and END. False: the log is too full. Before the commit draws its id.
+  /// Room for so many heap records and END. False: the log is too full. Before the commit draws its
+  /// id.
   bool prepare(ManagedLog& log, Transaction& tx, std::uint64_t heap_records);
-  /// The transaction is durable, and has the commit id, when this returns ok. Its heap ops are not applied yet.
+  /// The transaction is durable, and has the commit id, when this returns ok. Its heap ops are not
+  /// applied yet.
   template <class Ops>
   Status commit(ManagedLog& log, Transaction& tx, std::uint64_t commit_id, const Ops& ops) noexcept {
     const std::lock_guard lock(log.log.mutex());
@@ -121,7 +139,8 @@ class Manager {
     lsn_ = std::max(lsn_.load(), lsn);
     ids_ = std::max(ids_.load(), transaction);
   }
-  /// `tx` becomes the unfinished transaction `id`; `marks`: its ROLLBACK record is not in the log yet. Its room is what its records leave.
+  /// `tx` becomes the unfinished transaction `id`; `marks`: its ROLLBACK record is not in the log
+  /// yet. Its room is what its records leave.
   void take_up(ManagedLog& log, Transaction& tx, std::uint64_t id, std::uint64_t last_lsn, std::uint64_t room, bool marks);
   /// A CLR, and the old value's store.
   void undo(ManagedLog& log, Transaction& tx, const log::AriesRecord& update) noexcept;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// REWIND's recovery (section 4.5): the logs, analysis, redo (no-force only), undo; then the caller's start_session makes the logs those of an epoch that is
-// over, which clears them at one stroke.
-// Before the first store all logs are recovered in a rehearsal, which stores nothing (log/nvm.hpp), and analysed: whatever is refused as damage was not
-// written to (law L10).
+// REWIND's recovery (section 4.5): the logs, analysis, redo (no-force only), undo; then the
+// caller's start_session makes the logs those of an epoch that is over, which clears them at one
+// stroke.
+// Before the first store all logs are recovered in a rehearsal, which stores nothing (log/nvm.hpp),
+// and analysed: whatever is refused as damage was not written to (law L10).
 #include <algorithm>
 #include <map>
 #include <string>
@@ -54,7 +55,9 @@ class Recoverer {
     how_.layers == 2 ? undo_by_index() : undo_in_one_scan();
     if (Status s = end_undone(); !s.ok()) return s;
     if (how_.force) apply_in_order();
-    return medium_.fence();  // all of it durable before start_session's header may say that the logs are those of an epoch that is over
+    // all of it durable before start_session's header may say that the logs are those of an epoch
+    // that is over
+    return medium_.fence();
   }
 
  private:
@@ -118,8 +121,9 @@ class Recoverer {
                        "all records of what has not ended", "restore a copy");
     return {};
   }
-  // ALLOC-1: all that will be stored to, in the logs and in home, before any of it is. A `full` disk
-  // changes nothing: recovery of the logs, which has been done, ends in the same if it is done again.
+  // ALLOC-1: all that will be stored to, in the logs and in home, before any of it is. A `full`
+  // disk changes nothing: recovery of the logs, which has been done, ends in the same if it is done
+  // again.
   Status allocate() {
     std::vector<std::uint64_t> more(manager_.logs(), 2);
     for (const auto& [id, x] : table_)
@@ -133,13 +137,16 @@ class Recoverer {
     }
     return targets.allocate();
   }
-  // K4: home has all of those, whatever of their records is left; K2: and all of what was rolled back, whose commit id is 0.
+  // K4: home has all of those, whatever of their records is left; K2: and all of what was rolled
+  // back, whose commit id is 0.
   // mutant: rewind-recovery-skips-covered, rewind-covered-id
   [[nodiscard]] bool covered(const Xact& x) const { return x.status == Xact::finished && x.commit_id <= header_.applied; }
 
-  // Of what has committed, without force; heap ops where their transaction ended. Of a rollback that has not ended, the CLRs: home may lack their last
-  // stores (the paper redoes one; Batch may have had a group of them in the log before the first store). What has been rolled back is home (K2), and must not
-  // be redone: the blocks that it had allocated may be part of other things by now, which home knows of already.
+  // Of what has committed, without force; heap ops where their transaction ended. Of a rollback
+  // that has not ended, the CLRs: home may lack their last stores (the paper redoes one; Batch may
+  // have had a group of them in the log before the first store). What has been rolled back is home
+  // (K2), and must not be redone: the blocks that it had allocated may be part of other things by
+  // now, which home knows of already.
   void redo() {
     std::unordered_map<std::uint64_t, std::vector<pool::HeapOp>> ops;
     for (const auto& [r, log] : records_) {
@@ -158,7 +165,7 @@ class Recoverer {
     home_.flush();
   }
 
-  // --- undo ---------------------------------------------------------------------------------------------------------------------------
+  // --- undo --------------------------------------------------------------------------------------
 
   // A transaction that has not ended, as the manager rolls it back.
   Transaction& undoing(std::uint64_t id, Xact& x) {
@@ -187,7 +194,8 @@ class Recoverer {
       }
     }
   }
-  // Algorithm 2. As printed it undoes an UPDATE where undoMap holds a CLR that is not newer: what is meant, and done here, is where no CLR has undone it yet.
+  // Algorithm 2. As printed it undoes an UPDATE where undoMap holds a CLR that is not newer: what
+  // is meant, and done here, is where no CLR has undone it yet.
   void undo_in_one_scan() {
     for (std::size_t i = records_.size(); i-- > 0;) {
       const AriesRecord& r = records_[i].record;
@@ -204,7 +212,8 @@ class Recoverer {
     return {};
   }
 
-  // Force: heap ops by commit id, over all logs; last, as no log would store again what their directory words may zero.
+  // Force: heap ops by commit id, over all logs; last, as no log would store again what their
+  // directory words may zero.
   void apply_in_order() {
     pool::StagedTarget heap(home_, header_.max_home_bytes);
     for (const auto& [id, of_one] : in_order_)

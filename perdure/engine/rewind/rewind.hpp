@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// REWIND (Chatzistergiou, Cintra, Viglas, VLDB '15): stores go to home in place, old and new values to a log that lies, like the data, in persistent
-// memory, and is a recoverable structure itself. manager.hpp has the protocol, log/rewind_log.hpp the log.
+// REWIND (Chatzistergiou, Cintra, Viglas, VLDB '15): stores go to home in place, old and new values
+// to a log that lies, like the data, in persistent memory, and is a recoverable structure itself.
+// manager.hpp has the protocol, log/rewind_log.hpp the log.
 //
-// A composition = {1, 2} layers x {force, no-force} x {Simple, Optimized, Batch}. A type serves them all: which one the pool is of, its header says.
-// The paper leaves isolation to the caller (section 4.7): the TM here is the pool's lock, or none. Thread safety: as Shadow.
+// A composition = {1, 2} layers x {force, no-force} x {Simple, Optimized, Batch}. A type serves
+// them all: which one the pool is of, its header says. The paper leaves isolation to the caller
+// (section 4.7): the TM here is the pool's lock, or none. Thread safety: as Shadow.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +25,8 @@
 
 namespace perdure::engine::rewind {
 
-// The compositions, best first, with the names that headers have. One list: names, and Composition of a name.
+// The compositions, best first, with the names that headers have. One list: names, and Composition
+// of a name.
 // clang-format off
 #define PERDURE_REWIND(name)                                                              \
   name("rewind-1l-nfp-batch"), name("rewind-1l-nfp-optimized"), name("rewind-1l-nfp-simple"), \
@@ -54,7 +57,8 @@ class Rewind : public HomeAtCommit<Tm> {
   class Context;
 
   static pool::Identity identity(const Config& config) {
-    pool::Identity who = Base::a_log_each(config);  // 1: the paper's shared log; more: its distributed log
+    // 1: the paper's shared log; more: its distributed log
+    pool::Identity who = Base::a_log_each(config);
     who.least_ring = composition_of(config.instance).layers == 1 ? 16384 : 65536;
     return who;
   }
@@ -107,7 +111,8 @@ class Rewind<Tm>::Context : public ContextBase<Tm> {
   std::uint64_t commit(Durability durability);
   void rollback() noexcept;
 
-  /// For the paper's calls (api/rewind_calls.hpp), which cannot run a transaction again. False, with nothing changed: the log is too full.
+  /// For the paper's calls (api/rewind_calls.hpp), which cannot run a transaction again. False,
+  /// with nothing changed: the log is too full.
   [[nodiscard]] bool log(std::uint64_t* a, std::uint64_t v);
   /// What was logged is in the log, and stored.
   void end_group();
@@ -126,7 +131,8 @@ class Rewind<Tm>::Context : public ContextBase<Tm> {
   const bool force_;
   const bool waits_;  // stores wait for their group (section 3.3): reads must look there
   Transaction tx_;
-  std::uint64_t needed_ = 0;  // it has thrown NeedRoom: whoever swallowed that is told again at its commit
+  // it has thrown NeedRoom: whoever swallowed that is told again at its commit
+  std::uint64_t needed_ = 0;
   log::HomeWriter home_writer_;
 };
 

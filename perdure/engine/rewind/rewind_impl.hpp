@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// REWIND's parts that are not inlined into users' transactions; compiled once an instance (instances.cpp).
+// REWIND's parts that are not inlined into users' transactions; compiled once an instance
+// (instances.cpp).
 #pragma once
 
 #include <chrono>
@@ -110,7 +111,8 @@ std::uint64_t Rewind<Tm>::Context::commit(Durability) {
   if (!ops_.empty()) ops_.reusable(heap_);
   const std::uint64_t records = tx_.records;
   end();
-  engine_.manager_.prepare_ahead(log_, 4 * records + 4);  // for the next one, which may be larger, and its rollback
+  // for the next one, which may be larger, and its rollback
+  engine_.manager_.prepare_ahead(log_, 4 * records + 4);
   this->committed(engine_);
   return id;
 }
@@ -127,19 +129,22 @@ void Rewind<Tm>::Context::rollback() noexcept {
     if (s.ok() && force_) s = engine_.manager_.clear(log_, tx_);
     if (!s.ok()) core_.poison(s);
   }
-  this->abandon();  // after home has the old values and the log says so: others may then have the blocks
+  // after home has the old values and the log says so: others may then have the blocks
+  this->abandon();
   end();
 }
 
 template <class Tm>
 void Rewind<Tm>::make_room(Context& context, std::uint64_t bytes) {
   if (core_.state() != 0) core_.refuse();
-  const std::uint64_t records = bytes / log::AriesRecord::bytes + 4;  // Manager::update() asks for so many
+  // Manager::update() asks for so many
+  const std::uint64_t records = bytes / log::AriesRecord::bytes + 4;
   auto there = manager_.extend(context.log_, records);
   if (there.ok() && *there) return;
   if (!there.ok() && there.code() != Code::full) there.status().or_throw();
   if (Status s = checkpoint(); !s.ok()) core_.poison(s);
-  // full: the disk is, and the log has no room in what is allocated of it. The transaction was rolled back, and is not run again.
+  // full: the disk is, and the log has no room in what is allocated of it. The transaction was
+  // rolled back, and is not run again.
   if (there = manager_.extend(context.log_, records); !there.ok()) there.status().or_throw();
   std::this_thread::yield();  // another's transaction may have to end first
 }

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Checkpoint: Reproduce from the shadow. Copies the lines that differ to home, in slices, beside running transactions, then lets the
-// logs go (design: "Recycling logs").
+// Checkpoint: Reproduce from the shadow. Copies the lines that differ to home, in slices, beside
+// running transactions, then lets the logs go (design: "Recycling logs").
 //
 //   1. X = every id up to it has finished its commit (held) or is durable (prefix).
-//   2. First the heap's directory, then the rest: take the marks of each page, then copy its marked lines as the TM allows: what committed transactions wrote, nothing else.
-//   3. prefix: read the clock c after a batch was copied; the batch may hold the writes of transactions up to c, so it waits in DRAM
-//      until all of them are durable; when most_waiting_bytes wait there, no more is copied. held: isolation is held through the fence, so what can be copied is durable.
-//   4. Write the batch home by non-temporal stores. The directory's lines come last, after a fence: home never names a span whose zeroed
-//      bitmap it does not hold (H4, pool/heap.hpp).
-//   5. After the last batch: fence (home durable), persist X and the rings' heads in the header (fences), only then recycle.
-// Crash: before 5 the header still names the old X, and replay over a newer home is idempotent; without the fence in 5 a recycled record's only copy could be lost.
-// Source: fuzzy checkpoints (Hagmann, IEEE ToC '86); retiring from DRAM instead of from the log (SoftWrAP, MSST '15).
+//   2. First the heap's directory, then the rest: take the marks of each page, then copy its marked
+//      lines as the TM allows: what committed transactions wrote, nothing else.
+//   3. prefix: read the clock c after a batch was copied; the batch may hold the writes of
+//      transactions up to c, so it waits in DRAM until all of them are durable; when
+//      most_waiting_bytes wait there, no more is copied. held: isolation is held through the fence,
+//      so what can be copied is durable.
+//   4. Write the batch home by non-temporal stores. The directory's lines come last, after a fence:
+//      home never names a span whose zeroed bitmap it does not hold (H4, pool/heap.hpp).
+//   5. After the last batch: fence (home durable), persist X and the rings' heads in the header
+//      (fences), only then recycle.
+// Crash: before 5 the header still names the old X, and replay over a newer home is idempotent;
+// without the fence in 5 a recycled record's only copy could be lost.
+// Source: fuzzy checkpoints (Hagmann, IEEE ToC '86); retiring from DRAM instead of from the log
+// (SoftWrAP, MSST '15).
 // Errors: slice() and start() throw std::bad_alloc with nothing lost: call again.
 // Thread safety: one slice at a time (the caller's lock).
 #pragma once
@@ -49,7 +55,8 @@ class Checkpoint {
   [[nodiscard]] std::uint64_t needs() const noexcept {
     return !batches_.empty() ? batches_.front().clock : !directory_.empty() ? directory_.back().clock : 0;
   }
-  [[nodiscard]] std::uint64_t lines() const noexcept { return lines_.load(std::memory_order_relaxed); }  ///< copied so far; by any thread
+  /// copied so far; by any thread
+  [[nodiscard]] std::uint64_t lines() const noexcept { return lines_.load(std::memory_order_relaxed); }
   /// Lines that wait in DRAM, in bytes.
   [[nodiscard]] std::uint64_t waiting_bytes() const noexcept { return waiting_lines_ * 64; }
   /// The most that waits, beside the heap's directory (1/8192 of the pool's largest size).
@@ -63,15 +70,17 @@ class Checkpoint {
     in_directory_ = true;
   }
 
-  /// Copies up to `max_pages` pages. `tm`: the caller's TM context, outside any transaction. `clock()`: the last id drawn.
-  /// `durable()`: ids up to it are. held: what can be copied is durable already, and durable() is 0 once the medium has failed. The
-  /// caller fences after every slice.
+  /// Copies up to `max_pages` pages. `tm`: the caller's TM context, outside any transaction.
+  /// `clock()`: the last id drawn. `durable()`: ids up to it are. held: what can be copied is
+  /// durable already, and durable() is 0 once the medium has failed. The caller fences after every
+  /// slice.
   template <class Tm, class Clock, class Durable>
   Step slice(Tm& tm, std::size_t max_pages, bool held, Clock&& clock, Durable&& durable) {
     if (!active_) return Step::idle;
     if (next_page_ == pages_.size()) the_rest();
     if (next_page_ < pages_.size()) {
-      // A mark that is taken must be copied, or X would pass what home lacks: no allocation may fail between the two.
+      // A mark that is taken must be copied, or X would pass what home lacks: no allocation may
+      // fail between the two.
       auto& batches = in_directory_ ? directory_ : batches_;
       batches.reserve(batches.size() + 1);
       Batch batch = std::exchange(spare_, {});
@@ -101,7 +110,8 @@ class Checkpoint {
     while (!batches_.empty() && batches_.front().clock <= durable()) {
       write(batches_.front());
       waiting_lines_ -= batches_.front().offsets.size();
-      spare_ = std::move(batches_.front());  // its memory, for the next slice: to ask the system for it anew costs as much as to fill it
+      // its memory, for the next slice: to ask the system for it anew costs as much as to fill it
+      spare_ = std::move(batches_.front());
       spare_.offsets.clear();
       spare_.lines.clear();
       batches_.erase(batches_.begin());

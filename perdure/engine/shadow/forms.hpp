@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// DudeTM's forms: what an instance's name says of how transactions are persisted (paper, section 5.1), and what options change of it. All of
-// them make pools of one family, `dudetm`, and each opens the others' pools (a pool keeps its order).
+// DudeTM's forms: what an instance's name says of how transactions are persisted (paper, section
+// 5.1), and what options change of it. All of them make pools of one family, `dudetm`, and each
+// opens the others' pools (a pool keeps its order).
 //
 //   dudetm           volatile logs of fixed length, a Persist thread, one record for what there is
 //   dudetm-inf       volatile logs without a bound: Perform never waits for Persist
-//   dudetm-sync      the thread that Performs Persists too, to a log of its own, before the transaction ends: order `held`
+//   dudetm-sync      the thread that Performs Persists too, to a log of its own, before the
+//                    transaction ends: order `held`
 //   dudetm-combined  log combination in groups, and compression (section 3.3)
 // Thread safety: plain functions.
 #pragma once

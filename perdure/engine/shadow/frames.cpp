@@ -17,7 +17,8 @@ Frames::Frames(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t kept
       table_(max_home_bytes / page_bytes + 1),
       frames_(max_home_bytes + base::slot_count * page_bytes) {
   const std::uint64_t bytes = max_home_bytes + base::slot_count * page_bytes, first_extra = kept_ * page_bytes;
-  // A huge page would bring back what is given up. And a child of fork() has no use for frames: the parent's next store to each would copy it.
+  // A huge page would bring back what is given up. And a child of fork() has no use for frames: the
+  // parent's next store to each would copy it.
   (void)::madvise(frames_.data() + first_extra, bytes - first_extra, MADV_NOHUGEPAGE);
   (void)::madvise(frames_.data(), bytes, MADV_DONTFORK);
   (void)::madvise(frames_.data(), bytes, MADV_DONTDUMP);
@@ -55,11 +56,13 @@ void Frames::swap_in(std::uint64_t page, std::uint32_t frame) noexcept {
   }
   const auto* from = reinterpret_cast<const std::uint64_t*>(view_ + page * page_bytes);
   auto* to = reinterpret_cast<std::uint64_t*>(this->frame(frame));
-  // E5: each store a release, so that a late reader of the frame's last page, who sees one, sees that page's entry gone.
+  // E5: each store a release, so that a late reader of the frame's last page, who sees one, sees
+  // that page's entry gone.
   // mutant: page-entry-after-words
   for (std::uint64_t i = 0; i < page_bytes / 8; ++i) tm::store_word(to + i, tm::load_word(from + i));
   // mutant: page-entry-after-words-late
-  __atomic_store_n(table_.data() + page, generation << 32 | (frame + 1ULL), __ATOMIC_RELEASE);  // E4: pairs with entry()
+  // E4: pairs with entry()
+  __atomic_store_n(table_.data() + page, generation << 32 | (frame + 1ULL), __ATOMIC_RELEASE);
 }
 
 void Frames::wait(std::uint64_t page) const noexcept {
@@ -69,7 +72,8 @@ void Frames::wait(std::uint64_t page) const noexcept {
 void Frames::drop(std::uint64_t page) noexcept {
   const Entry was = entry(page);
   __atomic_store_n(table_.data() + page, Entry{0},
-                   __ATOMIC_RELEASE);  // before the frame is free: pairs with load() by way of swap_in's stores
+                   // before the frame is free: pairs with load() by way of swap_in's stores
+                   __ATOMIC_RELEASE);
   give(static_cast<std::uint32_t>((was & low) - 1));
 }
 

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frames: software paging (DudeTM section 4.3). A page that is stored to is copied to a frame of DRAM; a one-level table, looked up at each access, says
-// which. A page that comes or goes costs no fault and no call; each access pays for a look-up instead.
+// Frames: software paging (DudeTM section 4.3). A page that is stored to is copied to a frame of
+// DRAM; a one-level table, looked up at each access, says which. A page that comes or goes costs no
+// fault and no call; each access pays for a look-up instead.
 //
-//   E4  A page's first store of all follows its entry in the table, and the entry follows the copy's words. A page without a frame is read where the view
-//       shows home: all that was committed to it is there (E2, paging.hpp).
-//   E5  A reader looks at the entry again after the word. A frame is used for another page only after its entry is gone, and its entry's generation
-//       never returns; so a word read under one entry is the page's. Entry 0 does return, when the page was a frame's and is home's again in between: then the
-//       word that the TM lets pass is the same, since who stores to it owns its stripe first. Writers need not look: no page they are in is dropped (E1).
-// Pages that bitmaps lie in (a chunk's first) and the directory are not here: the heap reads them in the view, where the hardware pages them.
-// The paper counts each page's users, so that none goes that is looked at; a reader here looks twice and writes nothing.
+//   E4  A page's first store of all follows its entry in the table, and the entry follows the
+//       copy's words. A page without a frame is read where the view shows home: all that was
+//       committed to it is there (E2, paging.hpp).
+//   E5  A reader looks at the entry again after the word. A frame is used for another page only
+//       after its entry is gone, and its entry's generation never returns; so a word read under one
+//       entry is the page's. Entry 0 does return, when the page was a frame's and is home's again
+//       in between: then the word that the TM lets pass is the same, since who stores to it owns
+//       its stripe first. Writers need not look: no page they are in is dropped (E1). Pages that
+//       bitmaps lie in (a chunk's first) and the directory are not here: the heap reads them in the
+//       view, where the hardware pages them. The paper counts each page's users, so that none goes
+//       that is looked at; a reader here looks twice and writes nothing.
 // Source: DudeTM (ASPLOS '17) 4.3; looking twice: sequence locks (Lameter, 2005).
-// Thread safety: load(), entry(): any thread; swap_in() of a page: one thread, told so by its state; drop(): the evictor.
+// Thread safety: load(), entry(): any thread; swap_in() of a page: one thread, told so by its
+// state; drop(): the evictor.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +37,8 @@ class Frames {
   using Entry = std::uint64_t;  ///< generation << 32 | frame + 1; 0: the view
   static constexpr std::uint32_t no_frame = ~std::uint32_t{0};
 
-  /// Frames beyond `kept` are taken when there are no others, and go back to the system when they are free. Throws std::bad_alloc.
+  /// Frames beyond `kept` are taken when there are no others, and go back to the system when they
+  /// are free. Throws std::bad_alloc.
   Frames(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t kept);
 
   /// Whether a page's copy is a frame.
@@ -55,7 +62,8 @@ class Frames {
     for (Entry seen = entry(offset / page_bytes);;) {
       between();
       const std::uint64_t word =
-          tm::load_word(this->word(seen, offset));  // acquire: the entry is read again after it; pairs with swap_in's stores
+          // acquire: the entry is read again after it; pairs with swap_in's stores
+          tm::load_word(this->word(seen, offset));
       const Entry now = entry(offset / page_bytes);
       // mutant: frame-entry-read-again
       if (__builtin_expect(now == seen, 1)) return word;
@@ -82,7 +90,8 @@ class Frames {
   LazyArray<Entry> table_;
   LazyArray<std::byte> frames_;
   std::mutex free_list_;                     // guards what follows
-  std::vector<std::uint32_t> free_, extra_;  // below `kept`; the others. Room for all there are, so that give() can't fail
+  // below `kept`; the others. Room for all there are, so that give() can't fail
+  std::vector<std::uint32_t> free_, extra_;
   std::vector<std::uint32_t> generations_;   // of each frame: how often it was a page's
 };
 

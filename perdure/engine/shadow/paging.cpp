@@ -11,7 +11,8 @@
 namespace perdure::engine::shadow {
 namespace {
 
-// What a batch frees is there before it is full: a limit below a few batches is reached by fewer pages at a time.
+// What a batch frees is there before it is full: a limit below a few batches is reached by fewer
+// pages at a time.
 constexpr std::uint64_t reserve(std::uint64_t limit) { return std::min<std::uint64_t>(Paging::batch, limit / 4); }
 
 }  // namespace
@@ -31,7 +32,8 @@ Paging::Use::~Use() {
   if (frame_ != Frames::no_frame) paging_.frames_->give(frame_);
 }
 
-// seen_ forgets a page for another with the same low bits, so that a page may be noted more than once.
+// seen_ forgets a page for another with the same low bits, so that a page may be noted more than
+// once.
 void Paging::Use::room_for_one() {
   if (touched_.size() == touched_.capacity()) {
     std::sort(touched_.begin(), touched_.end());
@@ -45,12 +47,16 @@ void Paging::Use::room_for_one() {
 bool Paging::Use::note(std::uint64_t page, std::uint64_t& seen) {
   room_for_one();  // before anything is changed
   if (touched_.empty()) {
-    inside_.count.store(inside_.count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // odd: in
-    tm::light_fence();  // E1: pairs with quiesce()'s heavy fence: this load of the state sees `evicting`, or the evictor sees this thread in
+    // odd: in
+    inside_.count.store(inside_.count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    // E1: pairs with quiesce()'s heavy fence: this load of the state sees `evicting`, or the
+    // evictor sees this thread in
+    tm::light_fence();
   }
   std::uint64_t* const state = &paging_.state(page);
   touched_.push_back(page);
-  std::uint64_t now = __atomic_load_n(state, __ATOMIC_ACQUIRE);  // pairs with drop(): what it dropped is home's again
+  // pairs with drop(): what it dropped is home's again
+  std::uint64_t now = __atomic_load_n(state, __ATOMIC_ACQUIRE);
   // mutant: writer-sees-eviction
   if (now & evicting) return false;
   if ((now & (copy | used)) != (copy | used)) {
@@ -93,7 +99,8 @@ void Paging::Use::leave() noexcept {
   inside_.waiters.notify();  // pairs with quiesce()
 }
 
-// The clock: a page that was used since the hand last came by is passed over. So is one whose newest id Reproduce has not got to, while there are others.
+// The clock: a page that was used since the hand last came by is passed over. So is one whose
+// newest id Reproduce has not got to, while there are others.
 void Paging::choose(std::uint64_t reproduced) {
   const std::lock_guard lock(list_);
   const std::size_t wanted = std::min<std::size_t>(batch, std::max<std::size_t>(pages_.size() / 4, 1));
@@ -121,12 +128,14 @@ void Paging::quiesce() noexcept {
   for (Inside& thread : inside_) {
     const std::uint64_t seen = thread.count.load(std::memory_order_acquire);  // pairs with leave()
     if (seen % 2 == 0) continue;
-    thread.waiters.wait([&thread, seen] { return thread.count.load(std::memory_order_acquire) != seen; });  // pairs with leave()
+    // pairs with leave()
+    thread.waiters.wait([&thread, seen] { return thread.count.load(std::memory_order_acquire) != seen; });
   }
 }
 
 Status Paging::drop() {
-  // Frames last: what can fail comes before what can't, and a page whose frame is gone must not be taken for a copy.
+  // Frames last: what can fail comes before what can't, and a page whose frame is gone must not be
+  // taken for a copy.
   std::sort(victims_.begin(), victims_.end());
   const auto frames = std::stable_partition(victims_.begin(), victims_.end(), [this](std::uint64_t page) { return !in_frame(page); });
   const auto mapped = static_cast<std::size_t>(frames - victims_.begin());

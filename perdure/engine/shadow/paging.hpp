@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Paging: a shadow smaller than the pool (DudeTM section 4.3). The shadow is a private mapping of home beside the shared one that Reproduce writes: a page
-// nobody has stored to shows home; the first store makes a copy of it in DRAM (it is swapped in); dropping the copy shows home again (it is evicted).
-// Nothing is ever written back: what it held is in the log, then in home. Where the copy lies: by the hardware's page tables, in the mapping itself;
-// by software, in a frame (frames.hpp).
+// Paging: a shadow smaller than the pool (DudeTM section 4.3). The shadow is a private mapping of
+// home beside the shared one that Reproduce writes: a page nobody has stored to shows home; the
+// first store makes a copy of it in DRAM (it is swapped in); dropping the copy shows home again (it
+// is evicted). Nothing is ever written back: what it held is in the log, then in home. Where the
+// copy lies: by the hardware's page tables, in the mapping itself; by software, in a frame
+// (frames.hpp).
 //
-// A page may be dropped when home shows all that was ever committed to it, and while nobody stores to it:
-//   E1  A writer says that it is in (enter) before it looks at a page's state, and a page's state is looked at before the page's first store of a
-//       transaction. An evictor sets `evicting`, then the heavy fence, then waits for every writer that is in. So a writer either meets the mark, rolls
-//       back and waits, or is waited for.
-//   E2  A transaction notes its id in every page it has stored to (the touching ID) before it says that it has left; the evictor reads the ids after
-//       that, and drops a page when Reproduce has got to its id.
-//   E3  Heap ops change bitmaps at the commit: their pages are touched when the op is recorded, as if it were a store then. The directory's pages
-//       are never dropped.
-// Readers need no guard in the mapping: they see the same words before, in the copy, and after, in home. Of frames: E5.
-// The limit: transactions begin while fewer pages than that are copies; what those in flight touch may go beyond.
-// Source: DudeTM (ASPLOS '17) 4.3, which has the page faults by Dune; the clock (Corbato, 1968); eviction in batches, since each call of
-// madvise interrupts the other processors.
+// A page may be dropped when home shows all that was ever committed to it, and while nobody stores
+// to it:
+//   E1  A writer says that it is in (enter) before it looks at a page's state, and a page's state
+//       is looked at before the page's first store of a transaction. An evictor sets `evicting`,
+//       then the heavy fence, then waits for every writer that is in. So a writer either meets the
+//       mark, rolls back and waits, or is waited for.
+//   E2  A transaction notes its id in every page it has stored to (the touching ID) before it says
+//       that it has left; the evictor reads the ids after that, and drops a page when Reproduce has
+//       got to its id.
+//   E3  Heap ops change bitmaps at the commit: their pages are touched when the op is recorded, as
+//       if it were a store then. The directory's pages are never dropped.
+// Readers need no guard in the mapping: they see the same words before, in the copy, and after, in
+// home. Of frames: E5.
+// The limit: transactions begin while fewer pages than that are copies; what those in flight touch
+// may go beyond.
+// Source: DudeTM (ASPLOS '17) 4.3, which has the page faults by Dune; the clock (Corbato, 1968);
+// eviction in batches, since each call of madvise interrupts the other processors.
 // Thread safety: as each call says.
 #pragma once
 
@@ -43,7 +50,8 @@ class Paging {
   static constexpr std::uint64_t page_bytes = 4096;
   static constexpr std::size_t batch = 64;  ///< pages evicted at a time, at most
 
-  /// `limit` bytes of copies; pages below home offset `unpaged` are not counted and never dropped. `software`: copies are frames.
+  /// `limit` bytes of copies; pages below home offset `unpaged` are not counted and never dropped.
+  /// `software`: copies are frames.
   Paging(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t unpaged, std::uint64_t limit, bool software = false);
 
   /// What one thread shows to an evictor.
@@ -58,7 +66,8 @@ class Paging {
     ~Use();
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
-    /// Before the first store to the page of home offset `offset`. False: the page is being evicted; the transaction rolls back and waits.
+    /// Before the first store to the page of home offset `offset`. False: the page is being
+    /// evicted; the transaction rolls back and waits.
     [[nodiscard]] bool touch(std::uint64_t offset) {
       const std::uint64_t page = offset / page_bytes;
       std::uint64_t& seen = seen_[page % seen_.size()];
@@ -75,7 +84,8 @@ class Paging {
     void room_for_one();
     Paging& paging_;
     Inside& inside_;
-    std::array<std::uint64_t, 256> seen_{};  // by the page's low bits: page + 1 where this transaction has touched it
+    // by the page's low bits: page + 1 where this transaction has touched it
+    std::array<std::uint64_t, 256> seen_{};
     std::vector<std::uint64_t> touched_, copied_;
     std::uint32_t frame_ = Frames::no_frame;  // for the next page that is swapped in
   };
@@ -85,12 +95,14 @@ class Paging {
 
   /// The limit is reached: whoever is between transactions evicts. Any thread.
   [[nodiscard]] bool full() const noexcept { return copies_.load(std::memory_order_relaxed) >= begin_at_; }
-  /// Evicts a batch; `reproduced()`: the id up to which home shows everything; `reproduce(id)`: returns when that is `id` at least. The caller is
-  /// between transactions. Where another thread evicts, returns when it has. False: there is nothing that could go. Any thread.
+  /// Evicts a batch; `reproduced()`: the id up to which home shows everything; `reproduce(id)`:
+  /// returns when that is `id` at least. The caller is between transactions. Where another thread
+  /// evicts, returns when it has. False: there is nothing that could go. Any thread.
   Result<bool> evict(const std::function<std::uint64_t()>& reproduced, const std::function<Status(std::uint64_t)>& reproduce);
   /// Returns when no eviction is in progress.
   void wait() { const std::lock_guard lock(evicting_); }
-  /// The same, and none begins while the result lives: for a transaction that would else meet one again and again. Who holds it does not call evict().
+  /// The same, and none begins while the result lives: for a transaction that would else meet one
+  /// again and again. Who holds it does not call evict().
   [[nodiscard]] std::unique_lock<std::mutex> hold() { return std::unique_lock(evicting_); }
 
   [[nodiscard]] std::uint64_t copies() const noexcept { return copies_.load(std::memory_order_relaxed); }

@@ -48,8 +48,8 @@ bool Replay::apply(std::uint64_t most) {
 
 bool Replay::apply_locked(std::uint64_t most) {
   if (core_.state() & Core::poisoned_bit) return false;
-  // Before the tails: what is quiet lies below them. What lies below a tail is durable: append_fence moves it after its fence. A failed append
-  // poisons, and nothing of it is replayed.
+  // Before the tails: what is quiet lies below them. What lies below a tail is durable:
+  // append_fence moves it after its fence. A failed append poisons, and nothing of it is replayed.
   // mutant: replay-low-watermark
   const std::uint64_t x = quiet_ ? quiet_() : tm::no_id;
   std::uint64_t bytes = 0;
@@ -106,7 +106,8 @@ void Replay::begin_settlement() {
 bool Replay::slice_locked(std::uint64_t most_lines) {
   bool done = true;
   for (log::LineMasks& masks : masks_) done = masks.write_back(core_.medium, most_lines) && done;
-  // Home must be durable before the header says that these records are no longer needed; another thread may be the one that says it.
+  // Home must be durable before the header says that these records are no longer needed; another
+  // thread may be the one that says it.
   if (Status s = core_.medium.fence(); !s.ok()) return core_.poison(s), true;
   // mutant: replay-all-lines-durable
   if (!done) return true;
@@ -121,26 +122,30 @@ bool Replay::slice_locked(std::uint64_t most_lines) {
   applied_.store(settling_id_, std::memory_order_relaxed);
   rounds_.fetch_add(1, std::memory_order_relaxed);
   // mutant: replay-truncates-before-header-late
-  for (std::uint32_t i = 0; i < count_; ++i) rings_[i].release(settling_to_[i]);  // only now may the bytes be overwritten
+  // only now may the bytes be overwritten
+  for (std::uint32_t i = 0; i < count_; ++i) rings_[i].release(settling_to_[i]);
   note_unsettled();
   return true;
 }
 
 bool Replay::settle_slice(bool begin) {
-  const std::uint64_t lines = std::clamp<std::uint64_t>(rings_[0].bytes() / 8192, 4, 128);  // some 8 us at 1 GB/s
+  // some 8 us at 1 GB/s
+  const std::uint64_t lines = std::clamp<std::uint64_t>(rings_[0].bytes() / 8192, 4, 128);
   const std::lock_guard lock(mutex_);
   if (core_.state() & Core::poisoned_bit) return false;
   if (!settling_) {
     if (!begin || unsettled() == 0) return false;
     begin_settlement();
   }
-  return slice_locked(core_.config.fence_is_sync ? ~std::uint64_t{0} : lines);  // a sync a slice would cost more than it saves
+  // a sync a slice would cost more than it saves
+  return slice_locked(core_.config.fence_is_sync ? ~std::uint64_t{0} : lines);
 }
 
 bool Replay::settle() {
   const std::lock_guard lock(mutex_);
   bool did = apply_locked(~std::uint64_t{0});
-  for (int rest = settling_ ? 2 : 1; rest > 0; --rest) {  // what had been begun, and what has been applied since
+  for (int rest = settling_ ? 2 : 1; rest > 0; --rest) {
+    // what had been begun, and what has been applied since
     if (core_.state() & Core::poisoned_bit) return false;
     if (!settling_ && unsettled() == 0) break;
     if (!settling_) begin_settlement();

@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The decoupled engine (DudeTM, ASPLOS '17, section 3), and the default carried further. Transactions run on a DRAM shadow (Perform), their
-// stores are gathered in a redo record that is made durable (Persist), and home is brought up to date later (Reproduce).
+// The decoupled engine (DudeTM, ASPLOS '17, section 3), and the default carried further.
+// Transactions run on a DRAM shadow (Perform), their stores are gathered in a redo record that is
+// made durable (Persist), and home is brought up to date later (Reproduce).
 //
-// Shadow<Tm, Reproduce>: who isolates, and how home is written: Reproduce::checkpoint copies changed lines from the shadow
-// (checkpoint.hpp), Reproduce::replay applies the log (replay.hpp, the paper's way).
+// Shadow<Tm, Reproduce>: who isolates, and how home is written: Reproduce::checkpoint copies
+// changed lines from the shadow (checkpoint.hpp), Reproduce::replay applies the log (replay.hpp,
+// the paper's way).
 // Order, one rule a pool, in its header:
-//   held    A ring a thread. The record is appended and fenced before isolation ends, so whatever a transaction read or overwrote was
-//           durable before it drew its id. One fence a commit. Recovery replays every valid record above X.
-//   prefix  Isolation ends at once; records go through volatile logs and one persister to one ring in id order (log/persister.hpp).
+//   held    A ring a thread. The record is appended and fenced before isolation ends, so whatever a
+//           transaction read or overwrote was
+//           durable before it drew its id. One fence a commit. Recovery replays every valid record
+//           above X.
+//   prefix  Isolation ends at once; records go through volatile logs and one persister to one ring
+//           in id order (log/persister.hpp).
 //           Acknowledgements wait for the durable id. Recovery takes a prefix.
-// With replay (DudeTM): `forms`, which the instance's name says, and a shadow smaller than the pool (paging.hpp).
-// With a TM whose ids are stamps (tm/htm.hpp): prefix and replay only, and no paging. Waits, receipts and durable_id() are in stamps; records, the header, Replay
-// and applied() in the dense numbers that the persister gives. The two meet in last_recorded() alone.
+// With replay (DudeTM): `forms`, which the instance's name says, and a shadow smaller than the pool
+// (paging.hpp). With a TM whose ids are stamps (tm/htm.hpp): prefix and replay only, and no paging.
+// Waits, receipts and durable_id() are in stamps; records, the header, Replay and applied() in the
+// dense numbers that the persister gives. The two meet in last_recorded() alone.
 // README.md maps the paper to functions and lists departures.
-// Thread safety: context() and what is reached through it: the calling thread; everything else: any thread.
+// Thread safety: context() and what is reached through it: the calling thread; everything else: any
+// thread.
 #pragma once
 
 #include <algorithm>
@@ -51,10 +58,13 @@ class Shadow {
   static constexpr bool marks = How == Reproduce::checkpoint;
   static constexpr bool ring_records = true;
   static constexpr bool stamps = tm::has_stamps<Tm>;
-  static constexpr bool paged = How == Reproduce::replay && !stamps;  // a page's touching ID is compared with what is reproduced
+  // a page's touching ID is compared with what is reproduced
+  static constexpr bool paged = How == Reproduce::replay && !stamps;
   static_assert(!paged || tm::reads_elsewhere<typename Tm::Context>);
-  static constexpr bool prefix_only = stamps;          // isolation has ended before the record is written
-  static_assert(!stamps || How == Reproduce::replay);  // a checkpoint compares marks' ids with the durable one
+  // isolation has ended before the record is written
+  static constexpr bool prefix_only = stamps;
+  // a checkpoint compares marks' ids with the durable one
+  static_assert(!stamps || How == Reproduce::replay);
 
   class Context;
 
@@ -83,21 +93,26 @@ class Shadow {
   [[nodiscard]] Core& core() noexcept { return core_; }
   [[nodiscard]] bool held() const noexcept { return held_; }
 
-  /// Returns when a record of `bytes` is likely to fit (`page_is_evicted`: when that is over); the caller holds nothing and was rolled back.
+  /// Returns when a record of `bytes` is likely to fit (`page_is_evicted`: when that is over); the
+  /// caller holds nothing and was rolled back.
   void make_room(Context& context, std::uint64_t bytes);
   static constexpr std::uint64_t page_is_evicted = ~std::uint64_t{0};
 
  private:
-  static constexpr std::chrono::microseconds long_nap{1600};  // the background thread's: nothing has come for 3 ms
-  static constexpr std::uint64_t small_share = 2;             // a shadow of less than half of what the pool holds is paged by software
-  static constexpr std::uint64_t max_group = 1 << 20;         // one device write; larger groups gain nothing and wait longer
+  // the background thread's: nothing has come for 3 ms
+  static constexpr std::chrono::microseconds long_nap{1600};
+  // a shadow of less than half of what the pool holds is paged by software
+  static constexpr std::uint64_t small_share = 2;
+  // one device write; larger groups gain nothing and wait longer
+  static constexpr std::uint64_t max_group = 1 << 20;
 
   [[nodiscard]] log::Ring& ring_of(int slot) noexcept { return rings_[ring_index(slot)]; }
   [[nodiscard]] std::size_t ring_index(int slot) const noexcept {
     const auto last = static_cast<std::size_t>(ring_count_) - 1;
     return static_cast<std::size_t>(slot) < last ? static_cast<std::size_t>(slot) : last;
   }
-  /// The newest id whose commit has returned, as it is in a record or will be: with stamps, of those that have been recorded.
+  /// The newest id whose commit has returned, as it is in a record or will be: with stamps, of
+  /// those that have been recorded.
   [[nodiscard]] std::uint64_t last_recorded() const noexcept { return stamps ? persister_.recorded() : tm::last_id<Tm>(tm_); }
   [[nodiscard]] std::uint64_t applied_id() noexcept;
   bool allocate_log(Context& context, std::uint64_t bytes);
@@ -129,7 +144,8 @@ class Shadow {
   std::mutex checkpointing_;
   std::atomic<std::uint64_t> checkpoints_{0}, applied_{0};
   std::atomic<bool> async_seen_{false};
-  unsigned group_naps_ = 0, idle_naps_ = 0;  // the background thread's, of a group that is not full: since it began; since one came
+  // the background thread's, of a group that is not full: since it began; since one came
+  unsigned group_naps_ = 0, idle_naps_ = 0;
   log::Persister persister_;
   Contexts<Context> contexts_;
   Background background_{[this] { background(); }};  // last: it ends before what it uses
@@ -164,14 +180,16 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     return tm_.read(a);
   }
   void write(std::uint64_t* a, std::uint64_t v) {
-    // What can fail comes before what can't: whoever swallows an error and commits finds in the view what the record says (S2).
+    // What can fail comes before what can't: whoever swallows an error and commits finds in the
+    // view what the record says (S2).
     tm_.own(a);
     const std::uint64_t offset = offset_of(a);
     touch(offset, 8);
     a = place(a, offset);
     tm_.keep(a);
     record_.word(offset, v);
-    if constexpr (marks) mark_.mark(offset, tm_.alone());  // here: in a pass over the record at the commit it cost sps-64 a quarter
+    // here: in a pass over the record at the commit it cost sps-64 a quarter
+    if constexpr (marks) mark_.mark(offset, tm_.alone());
     tm_.put(a, v);
   }
   void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
@@ -200,13 +218,17 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
 
   std::uint64_t commit(Durability durability) {
     if constexpr (paged)
-      if (__builtin_expect(stopped_, 0)) this->throw_need_room(page_is_evicted);  // and it was swallowed
+      // and it was swallowed
+      if (__builtin_expect(stopped_, 0)) this->throw_need_room(page_is_evicted);
     if (record_.empty()) {
       if constexpr (paged)
-        tm_.undo().reset();  // nothing was stored, whatever was kept for it: once out of its pages a rollback must not store to them
+        // nothing was stored, whatever was kept for it: once out of its pages a rollback must not
+        // store to them
+        tm_.undo().reset();
       leave_pages();
       const std::uint64_t seen = this->end_read_only();
-      // It changed nothing, but what it saw may not be durable yet, and what it returns tells of that (law L2). view() asks for itself.
+      // It changed nothing, but what it saw may not be durable yet, and what it returns tells of
+      // that (law L2). view() asks for itself.
       // mutant: read-acknowledged-durable
       if (update_ && !engine_.held_ && durability != Durability::async) engine_.wait(seen).or_throw();
       // a receipt's, and newer than all that was committed: durable() rises to it only when
@@ -233,14 +255,16 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
 
  private:
   friend class Shadow;
-  // Before the first store to a page; and what a commit's heap op will store to in the view (E3, paging.hpp).
+  // Before the first store to a page; and what a commit's heap op will store to in the view (E3,
+  // paging.hpp).
   void touch(std::uint64_t offset, std::uint64_t n) {
     if constexpr (paged)
       if (__builtin_expect(pages_.has_value(), 0))
         for (std::uint64_t at = offset & ~(Paging::page_bytes - 1); at < offset + n; at += Paging::page_bytes) try {
             if (!pages_->touch(at)) stop();
           } catch (const std::bad_alloc&) {
-            stopped_ = true;  // who swallows it runs again at the commit: a page was to be touched that was not
+            // who swallows it runs again at the commit: a page was to be touched that was not
+            stopped_ = true;
             throw;
           }
   }
@@ -285,7 +309,8 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     target_.alone(tm_.alone());
     Base::apply_heap_ops(target_);
   }
-  // What a commit leaves behind but for the heap: nothing of it depends on whether the fence succeeds.
+  // What a commit leaves behind but for the heap: nothing of it depends on whether the fence
+  // succeeds.
   void count(std::uint64_t bytes) noexcept {
     Row::add(row_.commits);
     Row::add(row_.log_bytes, bytes);
@@ -312,10 +337,12 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     bool failed = false;
     tm_.commit([&](std::uint64_t drawn) {
       id = drawn;
-      // The one fence: the record is durable before isolation ends, so before anybody can read, overwrite or be told of what it did.
-      // What this one read or overwrote may be lost: then it must not be durable without it (Core::lost).
-      // Heap bits before the slot stops pending: X then covers them (checkpoint.hpp). No checkpoint may copy them before the record is
-      // durable, so they follow the fence, unless no checkpoint can while this transaction is in.
+      // The one fence: the record is durable before isolation ends, so before anybody can read,
+      // overwrite or be told of what it did. What this one read or overwrote may be lost: then it
+      // must not be durable without it (Core::lost).
+      // Heap bits before the slot stops pending: X then covers them (checkpoint.hpp). No checkpoint
+      // may copy them before the record is durable, so they follow the fence, unless no checkpoint
+      // can while this transaction is in.
       note_pages(drawn);
       const bool alone = tm_.alone();
       const auto meanwhile = [&] {
@@ -358,7 +385,9 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     const auto apply = [&] {
       if (!ops_.empty()) apply_heap_ops();  // before the push: durable() then covers them
     };
-    if constexpr (stamps) {  // no promise of room: its counter is all threads', and a hardware transaction that stores to it aborts theirs
+    if constexpr (stamps) {
+      // no promise of room: its counter is all threads', and a hardware transaction that stores to
+      // it aborts theirs
       tm_.commit(apply, [&](std::uint64_t drawn) {
         id = drawn;
         volatile_.push(drawn, record_.payload(), words);

@@ -87,7 +87,8 @@ void Shadow<Tm, How>::start_replay() {
                                      core_.config.shadow_size, software);
 }
 
-// Combination, compression, logs without a bound, no promises where ids are stamps: before the first transaction.
+// Combination, compression, logs without a bound, no promises where ids are stamps: before the
+// first transaction.
 template <class Tm, Reproduce How>
 void Shadow<Tm, How>::group_transactions() {
   const Form form = form_of(core_.config);
@@ -120,7 +121,8 @@ Shadow<Tm, How>::Context::Context(Shadow& engine, int slot)
       target_(view_, marks ? &mark_ : nullptr),
       volatile_(engine.held_ ? 16 : form_of(engine.core_.config).volatile_words,
                 How == Reproduce::replay && form_of(engine.core_.config).unbounded) {
-  record_.configure(ring_.seed(), ring_.max_record(), engine.core_.medium.append_unit());  // read-only too: commit asks whether it is empty
+  // read-only too: commit asks whether it is empty
+  record_.configure(ring_.seed(), ring_.max_record(), engine.core_.medium.append_unit());
   if (engine.core_.file.read_only()) return;
   next_slice_ = ring_.bytes() / 4 * 3;
   if (!engine.held_ && slot < base::max_threads) {  // the background thread commits nothing
@@ -169,11 +171,13 @@ void Shadow<Tm, How>::slice(Context& context, bool all) {
   }
   if (core_.state() & Core::poisoned_bit) return;
   const std::uint64_t trigger = ring.head() + ring.bytes() / 4 * 3;
-  if (!all && !checkpoint_->active() && ring.tail() < trigger) {  // another thread's checkpoint has made room meanwhile
+  if (!all && !checkpoint_->active() && ring.tail() < trigger) {
+    // another thread's checkpoint has made room meanwhile
     context.next_slice_ = trigger;
     return;
   }
-  // A quarter of the ring is left when it starts: paced to end with half of that to spare, and 512 pages take well under a millisecond.
+  // A quarter of the ring is left when it starts: paced to end with half of that to spare, and 512
+  // pages take well under a millisecond.
   constexpr std::size_t most = 512;
   try {
     do {
@@ -194,12 +198,15 @@ template <class Tm, Reproduce How>
 bool Shadow<Tm, How>::slice_locked(Context& context, std::size_t pages) {
   // mutant: checkpoint-id-finished, checkpoint-id-durable
   if (!checkpoint_->active()) checkpoint_->start(held_ ? tm_.domain.quiet_id() : persister_.durable());
-  const auto clock = [this] { return tm_.domain.clock.load(std::memory_order_acquire); };  // pairs with the draw of an id
+  // pairs with the draw of an id
+  const auto clock = [this] { return tm_.domain.clock.load(std::memory_order_acquire); };
   const auto step = checkpoint_->slice(context.tm_, pages, held_, clock, [this]() -> std::uint64_t {
-    // held: a commit whose fence failed has poisoned the core before its writes could be copied; nothing of it may reach home
+    // held: a commit whose fence failed has poisoned the core before its writes could be copied;
+    // nothing of it may reach home
     return !held_ ? persister_.durable() : core_.state() & Core::poisoned_bit ? 0 : 1;
   });
-  // This thread's streams must be durable before the header says so; another thread may finish the checkpoint.
+  // This thread's streams must be durable before the header says so; another thread may finish the
+  // checkpoint.
   if (Status s = core_.medium.fence(); !s.ok()) return core_.poison(s), false;
   if (core_.state() & Core::poisoned_bit) return false;
   if (step == Checkpoint::Step::waiting)
@@ -215,8 +222,8 @@ Status Shadow<Tm, How>::finish_checkpoint() {
   std::vector<std::uint64_t> heads(ring_count_);
   // mutant: checkpoint-truncates-to-id
   for (std::uint32_t i = 0; i < ring_count_; ++i) heads[i] = rings_[i].position_after(x);
-  // Home is durable (each slice fenced). X and the heads must be durable before a ring is reused: a crash between would else find
-  // neither the record nor, in home, what it wrote.
+  // Home is durable (each slice fenced). X and the heads must be durable before a ring is reused: a
+  // crash between would else find neither the record nor, in home, what it wrote.
   // mutant: checkpoint-truncates-before-header
   Status s = core_.publish([&](pool::Header& h) {
     h.applied = x;
@@ -237,7 +244,8 @@ void Shadow<Tm, How>::evict() {
   if (core_.state() != 0) return;  // begin() says why
   const auto reproduced = [this] { return replay_->reproduced(); };
   while (paging_->full())
-    if (!paging_->evict(reproduced, [this](std::uint64_t id) { return replay_up_to(id); }).value()) return;  // those in flight have it all
+    // those in flight have it all
+    if (!paging_->evict(reproduced, [this](std::uint64_t id) { return replay_up_to(id); }).value()) return;
 }
 
 template <class Tm, Reproduce How>
@@ -245,7 +253,8 @@ Status Shadow<Tm, How>::replay_up_to(std::uint64_t id) {
   if (Status s = wait(id); !s.ok()) return s;
   while (replay_->reproduced() < id) {
     if (core_.state() & Core::poisoned_bit) return core_.why();
-    if (!replay_->apply(~std::uint64_t{0})) std::this_thread::yield();  // held: an id below is still on its way
+    // held: an id below is still on its way
+    if (!replay_->apply(~std::uint64_t{0})) std::this_thread::yield();
   }
   return {};
 }
@@ -254,7 +263,8 @@ template <class Tm, Reproduce How>
 void Shadow<Tm, How>::make_room(Context& context, std::uint64_t bytes) {
   if (core_.state() != 0) core_.refuse();
   if (bytes == page_is_evicted) {
-    constexpr unsigned patience = 4;  // a transaction of more pages than the limit would else be stopped by each small one's eviction
+    // a transaction of more pages than the limit would else be stopped by each small one's eviction
+    constexpr unsigned patience = 4;
     if (++context.page_restarts_ < patience) return paging_->wait();
     context.hold_ = paging_->hold();
     return;
@@ -273,13 +283,15 @@ void Shadow<Tm, How>::make_room(Context& context, std::uint64_t bytes) {
   log::Ring& ring = held_ ? context.ring_ : rings_[0];
   if constexpr (How == Reproduce::checkpoint) {
     if (ring.used() + bytes > ring.bytes()) slice(context, true);
-    if (ring.used() + bytes > ring.bytes()) slice(context, true);  // the first may have been the rest of an older one
+    // the first may have been the rest of an older one
+    if (ring.used() + bytes > ring.bytes()) slice(context, true);
   }
   std::this_thread::yield();
 }
 
-// ALLOC-1: allocates the log's next `bytes`. False: they were allocated, and something else is lacking. Throws error(full) where the disk has
-// no block left: the transaction was rolled back, and is not run again.
+// ALLOC-1: allocates the log's next `bytes`. False: they were allocated, and something else is
+// lacking. Throws error(full) where the disk has no block left: the transaction was rolled back,
+// and is not run again.
 template <class Tm, Reproduce How>
 bool Shadow<Tm, How>::allocate_log(Context& context, std::uint64_t bytes) {
   const std::uint64_t words = bytes / 8;  // more than the record's payload
@@ -326,7 +338,8 @@ Status Shadow<Tm, How>::close() {
     core_.closed();
     return {};
   }
-  if ((core_.state() & Core::forked_bit) != 0) return core_.why();  // the background thread is the parent's
+  // the background thread is the parent's
+  if ((core_.state() & Core::forked_bit) != 0) return core_.why();
   // mutant: close-checkpoints
   Status s = checkpoint();
   background_.stop();
@@ -351,27 +364,33 @@ void Shadow<Tm, How>::background() {
   }
 }
 
-// Persists what nobody waits for. A group that is not full is left until none has come for some milliseconds, or for a second or two in all; in naps, not by a
-// clock, so that a run under a scheduler can be repeated. Returns whether more may be there at once.
+// Persists what nobody waits for. A group that is not full is left until none has come for some
+// milliseconds, or for a second or two in all; in naps, not by a clock, so that a run under a
+// scheduler can be repeated. Returns whether more may be there at once.
 template <class Tm, Reproduce How>
 bool Shadow<Tm, How>::persist(std::chrono::microseconds nap) {
-  constexpr unsigned most_naps = 400;                                               // they get longer, up to 5 ms
-  constexpr std::uint64_t small_group = 16 << 10, most_pauses = 1000, pauses = 25;  // of 40 to 140 cycles; counted, as naps are
+  // they get longer, up to 5 ms
+  constexpr unsigned most_naps = 400;
+  // of 40 to 140 cycles; counted, as naps are
+  constexpr std::uint64_t small_group = 16 << 10, most_pauses = 1000, pauses = 25;
   if (persister_.waiting() == 0) group_naps_ = idle_naps_ = 0;
   const bool whole = idle_naps_ == 0 && group_naps_ < most_naps;
   const std::uint64_t bytes = persister_.bytes_written(), transactions = persister_.recorded();
   const auto outcome = persister_.step(whole);
   ++group_naps_;
-  // Who looks at a volatile log all the time takes the lines that its thread is about to store to: where transactions are short, that costs them half of their
-  // throughput. So a small group of many is followed by a pause of some microseconds.
+  // Who looks at a volatile log all the time takes the lines that its thread is about to store to:
+  // where transactions are short, that costs them half of their throughput. So a small group of
+  // many is followed by a pause of some microseconds.
   if (outcome == log::Persister::Outcome::wrote && persister_.bytes_written() - bytes < small_group)
     for (std::uint64_t i = std::min(most_pauses, pauses * (persister_.recorded() - transactions)); i > 0; --i) __builtin_ia32_pause();
   idle_naps_ = outcome == log::Persister::Outcome::nothing && nap >= long_nap ? idle_naps_ + 1 : 0;
   return outcome == log::Persister::Outcome::wrote;
 }
 
-// A slice at a time: Persist, for which somebody may wait, is not to wait for long. Home is settled when a good part of a ring waits for it, so that many stores
-// share a line's write-back, and fences and header; or when nothing has come for some milliseconds. Returns whether more may be there at once.
+// A slice at a time: Persist, for which somebody may wait, is not to wait for long. Home is settled
+// when a good part of a ring waits for it, so that many stores share a line's write-back, and
+// fences and header; or when nothing has come for some milliseconds. Returns whether more may be
+// there at once.
 template <class Tm, Reproduce How>
 bool Shadow<Tm, How>::reproduce(std::chrono::microseconds nap) {
   std::uint64_t used = 0, fullest = 0;

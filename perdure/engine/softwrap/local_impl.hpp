@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Local aliasing's parts that are not inlined into users' transactions; compiled once an instance (instances.cpp).
+// Local aliasing's parts that are not inlined into users' transactions; compiled once an instance
+// (instances.cpp).
 #pragma once
 
 #include "perdure/engine/softwrap/local.hpp"
@@ -15,7 +16,8 @@ SoftWrapLocal<Tm>::SoftWrapLocal(pool::PoolFile& file, const Config& config, con
 template <class Tm>
 void SoftWrapLocal<Tm>::Context::go_home() {
   medium::Medium& medium = core_.medium;
-  for (const auto& e : aliases_.writes().entries) medium.store(medium.log_bytes() + e.address, &e.value, 8);  // flush_all has it
+  // flush_all has it
+  for (const auto& e : aliases_.writes().entries) medium.store(medium.log_bytes() + e.address, &e.value, 8);
   if (ops_.empty()) return;
   const std::lock_guard lock(engine_.heap_bits_);
   this->apply_heap_ops(home_writer_);
@@ -79,7 +81,8 @@ void SoftWrapLocal<Tm>::make_room(Context& context, std::uint64_t bytes) {
   if (s.ok()) {
     line.log.begin_bucket(0, bulk_.x());  // S2
     // mutant: softwrap-local-base-fence
-    s = core_.medium.fence();  // W2 (log/wrap_log.hpp): before another thread's wrap is streamed to it
+    // W2 (log/wrap_log.hpp): before another thread's wrap is streamed to it
+    s = core_.medium.fence();
   }
   if (!s.ok()) core_.poison(s);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What both forms of SoftWrAP have: a log a thread (log/wrap_log.hpp), and a wrap's part in it. Invariants S1 to S3: softwrap.hpp. Thread safety: as Shadow.
+// What both forms of SoftWrAP have: a log a thread (log/wrap_log.hpp), and a wrap's part in it.
+// Invariants S1 to S3: softwrap.hpp. Thread safety: as Shadow.
 #pragma once
 
 #include <algorithm>
@@ -22,9 +23,11 @@ inline constexpr const char* local_family = "softwrap-local";
 
 /// Where a pool's log `ring` lies.
 [[nodiscard]] log::WrapPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept;
-/// Section IV-C: closed wraps of all logs in the order of their ids; stale ones, that never closed, are bypassed. Both forms.
+/// Section IV-C: closed wraps of all logs in the order of their ids; stale ones, that never closed,
+/// are bypassed. Both forms.
 Status recover(pool::PoolFile& file, Recovery& report);
-/// The same for the logs of a pool that is open and quiet: home has, durably, what was closed above X (section IV-B).
+/// The same for the logs of a pool that is open and quiet: home has, durably, what was closed above
+/// X (section IV-B).
 Status replay_closed(medium::Medium& medium, const pool::Header& header, Recovery& report);
 
 /// A thread's log; threads that are more share the last.
@@ -73,7 +76,8 @@ class WrapContext : public ContextBase<Tm> {
   ~WrapContext() = default;
 
   [[nodiscard]] log::WrapLog& log() noexcept { return line_.log; }
-  /// Room for so many bytes of entries more; the first opens the log. Throws NeedRoom, error(too_big).
+  /// Room for so many bytes of entries more; the first opens the log. Throws NeedRoom,
+  /// error(too_big).
   template <class Bucket>
   void room(std::uint64_t bytes, Bucket&& bucket) {
     if (__builtin_expect(!logs_, 0)) {
@@ -84,9 +88,11 @@ class WrapContext : public ContextBase<Tm> {
     if (__builtin_expect(!line_.log.fits(bytes) || core_.state() != 0, 0)) no_room(bytes);
   }
   void no_room(std::uint64_t bytes);
-  /// Words that are written at once have a log entry for all from so many on: 12 bytes each are no more than it.
+  /// Words that are written at once have a log entry for all from so many on: 12 bytes each are no
+  /// more than it.
   static constexpr std::uint64_t least_run = 4;
-  static constexpr std::uint64_t word_bytes = 2 * log::WrapRecord::entry_bytes;  // a segment's before it
+  // a segment's before it
+  static constexpr std::uint64_t word_bytes = 2 * log::WrapRecord::entry_bytes;
   static constexpr std::uint64_t run_bytes(std::uint64_t n) {
     return log::WrapRecord::entry_bytes * (1 + n / log::WrapRecord::most_in_run) + n * 8;
   }
@@ -102,7 +108,8 @@ class WrapContext : public ContextBase<Tm> {
   const bool shares_;
   std::unique_lock<std::mutex> shared_;
   bool logs_ = false;
-  std::uint64_t needed_ = 0;  // it has thrown NeedRoom: whoever swallowed that is told again at its commit
+  // it has thrown NeedRoom: whoever swallowed that is told again at its commit
+  std::uint64_t needed_ = 0;
   log::HomeWriter home_writer_;
 };
 

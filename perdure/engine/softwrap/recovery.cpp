@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SoftWrAP's recovery (section IV-C): each log's closed wraps above X, of all logs together, are stored home in the order of their ids; wraps that never
-// closed are bypassed. Then start_session raises the epoch, and the logs are none.
+// SoftWrAP's recovery (section IV-C): each log's closed wraps above X, of all logs together, are
+// stored home in the order of their ids; wraps that never closed are bypassed. Then start_session
+// raises the epoch, and the logs are none.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -71,14 +72,16 @@ Status replay_closed(medium::Medium& medium, const pool::Header& header, Recover
   // mutant: softwrap-id-order
   std::sort(closed.begin(), closed.end(), [](const auto& a, const auto& b) { return a.wrap.id < b.wrap.id; });
   pool::Targets targets(medium, header);
-  for (std::size_t i = 0; i < closed.size(); ++i)  // all is looked at before home is touched (law L10)
+  // all is looked at before home is touched (law L10)
+  for (std::size_t i = 0; i < closed.size(); ++i)
     if (!possible(medium, header, closed[i], targets) || (i != 0 && closed[i].wrap.id == closed[i - 1].wrap.id))
       return failure(
           Code::corrupt, medium.path(),
           "wrap " + std::to_string(closed[i].wrap.id) + " in the log is there twice, or names bytes or blocks that the pool does not have",
           "entries inside home", "restore a copy");
   if (Status s = targets.allocate(); !s.ok()) return s;  // ALLOC-1: `full` changes nothing
-  if (Status s = medium.fence(); !s.ok()) return s;      // D4 (log/redo.hpp): the logs durable before home has anything of what they say
+  // D4 (log/redo.hpp): the logs durable before home has anything of what they say
+  if (Status s = medium.fence(); !s.ok()) return s;
   log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
   for (const Closed& c : closed) {
     WrapLog::entries(

@@ -153,9 +153,11 @@ Status Retirer::round() {
     const std::lock_guard lock(mutex_);
     entries = wanted_entries_;
   }
-  tables.empty(entries);                                                          // it is; perhaps it has to have more room
+  // it is; perhaps it has to have more room
+  tables.empty(entries);
   house_.begin_buckets(static_cast<unsigned>((period + 1) % 3), house_.quiet());  // R3
-  if (Status s = house_.medium.fence(); !s.ok()) return s;  // W2 (log/wrap_log.hpp): before a wrap is streamed to them
+  // W2 (log/wrap_log.hpp): before a wrap is streamed to them
+  if (Status s = house_.medium.fence(); !s.ok()) return s;
   const std::uint64_t x = house_.quiet();                   // R1: before the switch
   {
     const std::lock_guard lock(mutex_);
@@ -189,7 +191,8 @@ Status Retirer::end_of_period(std::uint64_t period, std::uint64_t x) {
   return {};
 }
 
-// What wraps have stored to home by themselves, and whatever else this thread has flushed, is durable; then X says so.
+// What wraps have stored to home by themselves, and whatever else this thread has flushed, is
+// durable; then X says so.
 Status Retirer::flush_pushed(const Lines& lines, std::uint64_t x) {
   for (const std::uint64_t line : lines) house_.medium.flush(house_.medium.log_bytes() + line, medium::line_bytes);
   if (Status s = house_.medium.fence(); !s.ok()) return s;  // R1: home, before X covers what it has
@@ -227,7 +230,8 @@ Status Retirer::retire(std::uint64_t x) {
   const std::uint64_t home = medium.log_bytes();
   std::uint64_t count = lines.size();
   for (std::size_t i = 0; i < words.size();
-       ++count) {  // a line as soon as it is whole: its write-back goes on beside the next one's stores
+       ++count) {
+         // a line as soon as it is whole: its write-back goes on beside the next one's stores
     const std::uint64_t line = words[i].first / medium::line_bytes * medium::line_bytes;
     for (; i < words.size() && words[i].first < line + medium::line_bytes; ++i) medium.store(home + words[i].first, &words[i].second, 8);
     medium.flush(home + line, medium::line_bytes);
@@ -236,7 +240,8 @@ Status Retirer::retire(std::uint64_t x) {
   return flush_pushed(lines, x);
 }
 
-// A wrap of `period` has been open for too long. Everybody else's end, then its own, at its next call.
+// A wrap of `period` has been open for too long. Everybody else's end, then its own, at its next
+// call.
 Status Retirer::evict(std::uint64_t period, std::uint64_t x_at_switch) {
   log::AliasTables& tables = house_.tables;
   expired_.store(period + 1, std::memory_order_relaxed);
@@ -247,9 +252,11 @@ Status Retirer::evict(std::uint64_t period, std::uint64_t x_at_switch) {
     const auto ended = [&] { return !tables.any_of_period(period); };
     wait_until([&] { return stopping() || ended(); }, 0);
     stuck(false);
-    return ended() ? end_of_period(period, x_at_switch) : Status();  // else the pool is closed, and recovered when it is opened
+    // else the pool is closed, and recovered when it is opened
+    return ended() ? end_of_period(period, x_at_switch) : Status();
   }
-  // Nobody is here, and nobody comes. What was aborted has put its old values back; what was closed is in the logs.
+  // Nobody is here, and nobody comes. What was aborted has put its old values back; what was closed
+  // is in the logs.
   tables.note_closed();
   tables.table(0).clear();
   tables.table(1).clear();

@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SoftWrAP (Doshi, Giles, Varman, "SoftWrAP: A Lightweight Framework for Transactional Support of Storage Class Memory", MSST '15): what a wrap stores is
-// kept from home until its log is durable. Two paths: values to others through an alias in DRAM, and a redo record streamed past the cache.
+// SoftWrAP (Doshi, Giles, Varman, "SoftWrAP: A Lightweight Framework for Transactional Support of
+// Storage Class Memory", MSST '15): what a wrap stores is kept from home until its log is durable.
+// Two paths: values to others through an alias in DRAM, and a redo record streamed past the cache.
 //
-//   SoftWrap       global aliasing: aliases are in two tables that all wraps share (log/alias_tables.hpp); a thread takes them home (retirer.hpp)
-//   SoftWrapLocal  local aliasing (section IV-D), for strict isolation: a wrap's aliases are its own, copied home when it has closed
-// The log is the same (log/wrap_log.hpp): a thread its own; entries streamed as the wrap stores; its close durable by one fence, within the TM's commit: what it
-// has stored is not visible before where the TM isolates.
+//   SoftWrap       global aliasing: aliases are in two tables that all wraps share
+//                  (log/alias_tables.hpp); a thread takes them home (retirer.hpp)
+//   SoftWrapLocal  local aliasing (section IV-D), for strict isolation: a wrap's aliases are its
+//                  own, copied home when it has closed
+// The log is the same (log/wrap_log.hpp): a thread its own; entries streamed as the wrap stores;
+// its close durable by one fence, within the TM's commit: what it has stored is not visible before
+// where the TM isolates.
 //   S1 home has nothing of a wrap before its log is durable.
-//   S2 a bucket of a log begins again only when home has all of its wraps durably, and X says so; X covers all logs' wraps up to it. Else an older value, still
-//      in another thread's log, would come over a newer one whose log is gone.
-//   S3 words of the heap (bitmaps, directory) have no alias: they are stored home at the close, after the fence. A chunk whose words have aliases still, of
-//      blocks that were freed, becomes a span only after these went home: they would go over its bitmap.
-// wrapOpen ... wrapClose of the paper are begin ... commit here, wrapLoad and wrapStore read and write; api/wrap_calls.hpp has them under their names.
+//   S2 a bucket of a log begins again only when home has all of its wraps durably, and X says so; X
+//      covers all logs' wraps up to it. Else an older value, still in another thread's log, would
+//      come over a newer one whose log is gone.
+//   S3 words of the heap (bitmaps, directory) have no alias: they are stored home at the close,
+//      after the fence. A chunk whose words have aliases still, of blocks that were freed, becomes
+//      a span only after these went home: they would go over its bitmap. wrapOpen ... wrapClose of
+//      the paper are begin ... commit here, wrapLoad and wrapStore read and write;
+//      api/wrap_calls.hpp has them under their names.
 // Thread safety: as Shadow.
 #pragma once
 
@@ -72,7 +79,8 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
     Base::begin(update);
     opened_ = engine_.retirer_ ? engine_.retirer_->open(slot_) : engine_.tables_.open(slot_);
   }
-  [[nodiscard]] static constexpr bool direct() noexcept { return false; }  // each access asks the alias tables
+  // each access asks the alias tables
+  [[nodiscard]] static constexpr bool direct() noexcept { return false; }
   [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
     check_expired();
     if (const std::uint64_t* alias = engine_.tables_.find(offset_of(a))) return tm::load_word(alias);
@@ -113,7 +121,8 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
   }
   std::uint64_t commit(Durability durability);
   void rollback() noexcept;
-  /// Whether the open wrap, which has stored nothing yet, finds half of its bucket and of a table free; else make_room(half()).
+  /// Whether the open wrap, which has stored nothing yet, finds half of its bucket and of a table
+  /// free; else make_room(half()).
   [[nodiscard]] bool roomy() noexcept {
     return log().roomy(static_cast<unsigned>(opened_.period() % 3)) &&
            engine_.tables_.active().size() * 2 <= engine_.tables_.active().words.limit();

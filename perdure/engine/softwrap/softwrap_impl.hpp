@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SoftWrAP's parts that are not inlined into users' transactions; compiled once an instance (instances.cpp).
+// SoftWrAP's parts that are not inlined into users' transactions; compiled once an instance
+// (instances.cpp).
 #pragma once
 
 #include <string>
@@ -23,7 +24,8 @@ Logged<Tm>::Logged(pool::PoolFile& file, const Config& config, const Recovery& r
 
 template <class Tm>
 Status Logged<Tm>::close_logs(Status s) {
-  const std::uint64_t clock = this->tm_.domain.clock.load(std::memory_order_acquire);  // pairs with the last id's owner
+  // pairs with the last id's owner
+  const std::uint64_t clock = this->tm_.domain.clock.load(std::memory_order_acquire);
   if (s.ok()) s = this->core_.publish([clock](pool::Header& h) { h.applied = clock; });
   return s.ok() ? this->core_.file.close_clean(clock) : s;
 }
@@ -48,7 +50,7 @@ void WrapContext<Tm>::no_room(std::uint64_t bytes) {
   this->throw_need_room(needed_);
 }
 
-// --- global aliasing --------------------------------------------------------------------------------------------------------------------
+// --- global aliasing -----------------------------------------------------------------------------
 
 inline constexpr std::uint32_t default_alias_entries = 1 << 16;
 
@@ -105,7 +107,8 @@ void SoftWrap<Tm>::Context::prepare() {
   room(ops * log::WrapRecord::entry_bytes);
   for (const pool::HeapOp& op : ops_) log().heap(op);
   std::size_t heap = 0;
-  for (const pool::HeapOp& op : ops_) heap += 16 + op.chunks;  // lines at most: a span's bitmap and directory words, or an object's
+  // lines at most: a span's bitmap and directory words, or an object's
+  for (const pool::HeapOp& op : ops_) heap += 16 + op.chunks;
   huge_ = heap > log::HomeWriter::batch;
   node_.clear();
   node_.emplace_back().reserve(heap);
@@ -133,7 +136,8 @@ std::uint64_t SoftWrap<Tm>::Context::commit(Durability) {
         this->apply_heap_ops(home_writer_);  // S3
       }
       home_writer_.hand_over([&](std::uint64_t line) { node_.front().push_back(line); });
-      if (huge_) s = core_.medium.fence();  // what the writer had to flush by itself: no other thread's fence is for that
+      // what the writer had to flush by itself: no other thread's fence is for that
+      if (huge_) s = core_.medium.fence();
       // mutant: softwrap-heap-lines-flushed
       if (s.ok()) engine_.retirer_->push(node_);
     }
@@ -148,8 +152,9 @@ std::uint64_t SoftWrap<Tm>::Context::commit(Durability) {
   return id;
 }
 
-// What the wrap has stored is what it was, in each table, while nobody else sees it. An alias that was none is none: were its value to go home, it might
-// come over a bitmap, for its block may be a span by then (S3).
+// What the wrap has stored is what it was, in each table, while nobody else sees it. An alias that
+// was none is none: were its value to go home, it might come over a bitmap, for its block may be a
+// span by then (S3).
 template <class Tm>
 void SoftWrap<Tm>::Context::take_back() noexcept {
   tm_.undo().take_back([](std::uint64_t* alias, std::uint64_t old) { tm::store_word(alias, old); });
@@ -189,7 +194,8 @@ void SoftWrap<Tm>::make_room(Context& context, std::uint64_t bytes) {
       need == Need::nothing && context.line_.log.lacks_blocks(bucket, bytes))
     return context.line_.log.prepare(bucket, bytes).or_throw();
   const std::uint64_t capacity = tables_.active().capacity();
-  // A table that is full again, though it was empty when the wrap was run again, is too small for it.
+  // A table that is full again, though it was empty when the wrap was run again, is too small for
+  // it.
   const std::uint64_t entries = need == Need::table && context.full_ > 1 ? capacity * 2 : 0;
   const Status s = need == Need::drain ? retirer_->drain() : retirer_->next_period(entries);
   if (s.code() == Code::busy) throw error(s);  // the wrap was rolled back, and is not run again

@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Undo logging, PMDK's way (Rudoff, ";login:" 2017; libpmemobj's transactions): home is written at the store, its old value was made durable before.
+// Undo logging, PMDK's way (Rudoff, ";login:" 2017; libpmemobj's transactions): home is written at
+// the store, its old value was made durable before.
 //
-//   store     the first to a 64-byte line in a transaction: a record with the line's old words, fenced, then the store to home (1 fence
-//             a line). Where the caller isolates, only the words stored: the line's others may be another transaction's
-//   commit    the lines flushed and fenced; then a commit record with the heap ops, fenced (2 fences). Heap bits follow it: they are
-//             applied to home, flushed and fenced (1 more, only where a transaction allocated or freed)
+//   store     the first to a 64-byte line in a transaction: a record with the line's old words,
+//             fenced, then the store to home (1 fence
+//             a line). Where the caller isolates, only the words stored: the line's others may be
+//             another transaction's
+//   commit    the lines flushed and fenced; then a commit record with the heap ops, fenced (2
+//             fences). Heap bits follow it: they are
+//             applied to home, flushed and fenced (1 more, only where a transaction allocated or
+//             freed)
 //   rollback  old values stored back, flushed, fenced; then an empty commit record, fenced
-//   recovery  a ring's undo records after its last commit record belong to a transaction in flight: rolled back, newest first;
-//             then commit records above X have their heap ops applied again, in id order over all rings: to a copy of directory and
-//             bitmaps in DRAM, whose end is stored to home (StagedTarget): data lies in home alone, and home may be newer than an op
-// Invariants: U1 a line's old value is durable before home's line may change (M2). U2 data is durable before the commit record is. U3 a ring's
-// records go only when their transaction has ended and home holds its heap ops (X).
+//   recovery  a ring's undo records after its last commit record belong to a transaction in flight:
+//             rolled back, newest first;
+//             then commit records above X have their heap ops applied again, in id order over all
+//             rings: to a copy of directory and bitmaps in DRAM, whose end is stored to home
+//             (StagedTarget): data lies in home alone, and home may be newer than an op
+// Invariants: U1 a line's old value is durable before home's line may change (M2). U2 data is
+// durable before the commit record is. U3 a ring's records go only when their transaction has ended
+// and home holds its heap ops (X).
 // Isolation is the TM's; it is held until the commit record is durable. Thread safety: as Shadow.
 #pragma once
 
@@ -29,7 +37,8 @@
 
 namespace perdure::engine::undo {
 
-/// The words a transaction has logged, by lines (a bit a word). Cleared in constant time by a new generation.
+/// The words a transaction has logged, by lines (a bit a word). Cleared in constant time by a new
+/// generation.
 class LineSet {
  public:
   LineSet() : cells_(256) {}
@@ -58,7 +67,8 @@ class LineSet {
     std::uint64_t line = 0, generation = 0;
     std::uint8_t words = 0;
   };
-  [[nodiscard]] std::size_t find(std::uint64_t line) const noexcept {  // its cell, or the free one where it would be
+  [[nodiscard]] std::size_t find(std::uint64_t line) const noexcept {
+    // its cell, or the free one where it would be
     std::size_t i = hash(line);
     while (cells_[i].generation == generation_ && cells_[i].line != line) i = (i + 1) & (cells_.size() - 1);
     return i;
@@ -103,7 +113,8 @@ class Undo : public HomeAtCommit<Tm> {
  private:
   struct Line {  // one ring and what recycling must know of it
     log::Ring ring;
-    std::mutex shared;                    // for the last ring, from a transaction's first record to its end
+    // for the last ring, from a transaction's first record to its end
+    std::mutex shared;
     std::atomic<std::uint64_t> ended{0};  // below: records of transactions that have ended
   };
   Status recycle();
@@ -111,7 +122,8 @@ class Undo : public HomeAtCommit<Tm> {
   using Base::core_, Base::heap_bits_, Base::tm_;
   const std::uint32_t ring_count_;
   std::unique_ptr<Line[]> lines_;
-  std::vector<std::uint64_t> heads_;  // recycle()'s, under recycling_: a commit calls it, when nothing may be allocated any more
+  // recycle()'s, under recycling_: a commit calls it, when nothing may be allocated any more
+  std::vector<std::uint64_t> heads_;
   std::mutex recycling_;
   std::atomic<std::uint64_t> checkpoints_{0}, applied_{0};
   Contexts<Context> contexts_;
@@ -156,7 +168,8 @@ class Undo<Tm>::Context : public ContextBase<Tm> {
   Line& line_;
   std::unique_lock<std::mutex> shared_;
   std::uint64_t log_bytes_ = 0;  // of this transaction
-  std::uint64_t needed_ = 0;     // it has thrown NeedRoom: whoever swallowed that is told again at its commit
+  // it has thrown NeedRoom: whoever swallowed that is told again at its commit
+  std::uint64_t needed_ = 0;
   log::HomeWriter home_writer_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Undo's parts that are not inlined into users' transactions; compiled once an instance (instances.cpp).
+// Undo's parts that are not inlined into users' transactions; compiled once an instance
+// (instances.cpp).
 #pragma once
 
 #include <algorithm>
@@ -36,7 +37,8 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
                                             if (r.id() > header.applied && r.transactions() != 0) commits.push_back(r);
                                           });
     if (!scan.damage.ok()) return scan.damage;
-    // A transaction's undo records have the id that comes next; so may those of the last generation.
+    // A transaction's undo records have the id that comes next; so may those of the last
+    // generation.
     if (Status s = log::later_than_header(*map, header.ring_head[i], scan.end, log::ring_seed(header.uuid, header.epoch, i),
                                           header.append_unit, last + 1, log::ring_name(medium, i));
         !s.ok())
@@ -44,7 +46,8 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
     log::flush_scanned(medium, offset, header.ring_bytes, header.ring_head[i], scan.end);
     report.bytes += scan.bytes;
     report.rolled_back += open.empty() ? 0 : 1;
-    in_flight.insert(in_flight.end(), open.rbegin(), open.rend());  // newest first within a ring; rings touch different lines
+    // newest first within a ring; rings touch different lines
+    in_flight.insert(in_flight.end(), open.rbegin(), open.rend());
   }
   log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
   std::sort(commits.begin(), commits.end(), [](const auto& a, const auto& b) { return a.id() < b.id(); });
@@ -67,7 +70,8 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
         return failure(Code::corrupt, medium.path(),
                        "the record of transaction " + std::to_string(r.id()) + " names bytes or blocks that the pool does not have",
                        "entries inside home", "restore a copy");
-  pool::Targets targets(medium, header);  // ALLOC-1: home's blocks before home is touched; `full` changes nothing
+  // ALLOC-1: home's blocks before home is touched; `full` changes nothing
+  pool::Targets targets(medium, header);
   if (targets.wanted())
     for (const auto* records : {&commits, &in_flight})
       for (const auto& r : *records)
@@ -79,7 +83,8 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
   // D4 (log/redo.hpp): the records durable before home has anything of what they say.
   if (!commits.empty() || !in_flight.empty())
     if (Status s = medium.fence(); !s.ok()) return s;
-  // Old values first: they may lie over bitmaps, where a block was reserved in a chunk whose span had become empty.
+  // Old values first: they may lie over bitmaps, where a block was reserved in a chunk whose span
+  // had become empty.
   // mutant: undo-old-values-first
   for (const auto& r : in_flight) each(r, [&](const log::Entry& e) { home.words(e.offset, e.values, e.count); });
   pool::StagedTarget heap(home, header.max_home_bytes);
@@ -87,7 +92,8 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
   heap.write();
   // mutant: undo-recovery-flush, undo-old-values-first-late
   home.flush();
-  // Old values durable before start_session's header empties the rings: else a crash would leave a half-done transaction with no undo.
+  // Old values durable before start_session's header empties the rings: else a crash would leave a
+  // half-done transaction with no undo.
   if (Status s = medium.fence(); !s.ok()) return s;
   report.records = commits.size() + in_flight.size();
   report.transactions = commits.size();
@@ -139,7 +145,8 @@ template <class Tm>
 void Undo<Tm>::Context::snapshot(std::uint64_t* a, std::uint64_t n) {
   if (core_.state() != 0) core_.refuse();  // after a failed append nothing may be stored to home
   const std::uint64_t line = offset_of(a) / 64, first = offset_of(a) / 8 % 8;
-  // A line that is owned is logged whole. Else it may hold words of another transaction: rolled back with ours, they would be lost.
+  // A line that is owned is logged whole. Else it may hold words of another transaction: rolled
+  // back with ours, they would be lost.
   const auto wanted = static_cast<std::uint8_t>(Tm::isolates ? 0xff : ((1U << n) - 1) << first);
   const std::uint8_t missing = logged_.missing(line, wanted);
   if (missing == 0) return;
@@ -152,7 +159,8 @@ void Undo<Tm>::Context::snapshot(std::uint64_t* a, std::uint64_t n) {
     throw error(failure(Code::too_big, core_.file.path(), "a transaction that changes more lines than its undo log holds",
                         "at most " + std::to_string(line_.ring.max_record() / bytes) + " lines",
                         "split it, or make the pool with a larger log_size"));
-  // Allocated (ALLOC-1): this record, and the one that a rollback ends with, before either can be asked for.
+  // Allocated (ALLOC-1): this record, and the one that a rollback ends with, before either can be
+  // asked for.
   if (!line_.ring.fits(bytes + kept) || !line_.ring.ready(bytes + unit)) need_room(log_bytes_ + bytes + unit);
   for (std::uint64_t from = 0; from < 8; ++from) {
     std::uint64_t to = from;
@@ -173,7 +181,8 @@ Status Undo<Tm>::Context::flush_lines() {
 
 template <class Tm>
 void Undo<Tm>::Context::end() noexcept {
-  // Pairs with recycle: no record below belongs to a live transaction. Only the ring's holder can say so: others share it.
+  // Pairs with recycle: no record below belongs to a live transaction. Only the ring's holder can
+  // say so: others share it.
   if (shared_.owns_lock()) line_.ended.store(line_.ring.tail(), std::memory_order_release);
   Row::add(row_.log_bytes, log_bytes_);
   log_bytes_ = needed_ = 0;
@@ -236,7 +245,8 @@ void Undo<Tm>::Context::rollback() noexcept {
     if (s.ok()) s = append(log::RecordKind::commit, engine_.tm_.domain.clock.load(std::memory_order_relaxed) + 1, 0);
     if (!s.ok()) core_.poison(s);
   }
-  this->abandon();  // after home has the old values and the log says so: others may then have the blocks
+  // after home has the old values and the log says so: others may then have the blocks
+  this->abandon();
   end();
 }
 
@@ -245,8 +255,10 @@ void Undo<Tm>::make_room(Context& context, std::uint64_t bytes) {
   if (core_.state() != 0) core_.refuse();
   log::Ring& ring = context.line_.ring;
   const bool lacks_blocks = !ring.ready(bytes);
-  ring.prepare(bytes).or_throw();  // full: the disk is. The transaction was rolled back, and is not run again
-  // With what is kept for a rollback. Blocks were all that it lacked: nothing of the log is given up for it.
+  // full: the disk is. The transaction was rolled back, and is not run again
+  ring.prepare(bytes).or_throw();
+  // With what is kept for a rollback. Blocks were all that it lacked: nothing of the log is given
+  // up for it.
   if (lacks_blocks && ring.fits(bytes + ring.bytes() / 8)) return;
   if (Status s = recycle(); !s.ok()) core_.poison(s);
   std::this_thread::yield();  // another's commit may have to end first
@@ -257,13 +269,16 @@ Status Undo<Tm>::recycle() {
   const std::lock_guard lock(recycling_);
   if ((core_.state() & ~Core::read_only_bit) != 0) return core_.why();
   // mutant: undo-checkpoint-id-finished
-  const std::uint64_t x = tm_.domain.quiet_id();  // home holds all of them: data and heap bits were fenced before they ended
+  // home holds all of them: data and heap bits were fenced before they ended
+  const std::uint64_t x = tm_.domain.quiet_id();
   std::vector<std::uint64_t>& heads = heads_;
   for (std::uint32_t i = 0; i < ring_count_; ++i) {
-    // Up to the first commit that X does not cover. What was rolled back is home again, whatever id its records were given: were they
-    // kept until a commit has that id, a transaction that ran out of room could never run again.
+    // Up to the first commit that X does not cover. What was rolled back is home again, whatever id
+    // its records were given: were they kept until a commit has that id, a transaction that ran out
+    // of room could never run again.
     const log::Ring& ring = lines_[i].ring;
-    const std::uint64_t ended = lines_[i].ended.load(std::memory_order_acquire);  // pairs with end()
+    // pairs with end()
+    const std::uint64_t ended = lines_[i].ended.load(std::memory_order_acquire);
     heads[i] = ring.head();
     // mutant: undo-truncates-to-ended
     while (heads[i] < ended) {
@@ -275,7 +290,8 @@ Status Undo<Tm>::recycle() {
   }
   // Who has failed since has ended too, and his records would be passed: then nothing is published.
   if (core_.poisoned()) return core_.why();
-  // U3: X and the heads durable before a byte is reused; else recovery would take what lies there for the oldest records.
+  // U3: X and the heads durable before a byte is reused; else recovery would take what lies there
+  // for the oldest records.
   // mutant: undo-truncates-before-header
   Status s = core_.publish([&](pool::Header& h) {
     h.applied = x;
@@ -294,7 +310,8 @@ Status Undo<Tm>::close() {
   Status s;
   if (!core_.file.read_only()) {
     if (core_.state() != 0) s = core_.why();
-    if (s.ok()) s = core_.file.close_clean(tm_.domain.clock.load(std::memory_order_acquire));  // home is durable at every commit
+    // home is durable at every commit
+    if (s.ok()) s = core_.file.close_clean(tm_.domain.clock.load(std::memory_order_acquire));
   }
   core_.closed();
   return s;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Volatile: transactional memory and the heap, and nothing durable: the baseline that says what durability costs (DudeTM's
-// Volatile-STM). Stores go to a DRAM copy of the pool; closing or crashing leaves home as it was. Nothing acknowledged is durable.
+// Volatile: transactional memory and the heap, and nothing durable: the baseline that says what
+// durability costs (DudeTM's Volatile-STM). Stores go to a DRAM copy of the pool; closing or
+// crashing leaves home as it was. Nothing acknowledged is durable.
 // Thread safety: as Shadow.
 #pragma once
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // EXPECT: update..'s lambda must not return a pool pointer, reference or cursor
 //
-// A cursor as the result of update(): after it, the place may belong to another element, or to none.
+// A cursor as the result of update(): after it, the place may belong to another element, or to
+// none.
 #include "../common.hpp"
 
 int main() {

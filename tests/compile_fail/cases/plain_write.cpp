@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// EXPECT: a plain write of pool data: write tx.x. = value, inside update|selected deleted operator .=
+// EXPECT: a plain write of pool data: write tx.x. = value, inside update|selected deleted operator
+// .=
 //
 // A field of the pool written without the transaction: it would be neither logged nor isolated.
 #include "../common.hpp"

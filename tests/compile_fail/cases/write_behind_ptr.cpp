@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// EXPECT: a plain write of pool data: write tx.x. = value, inside update|selected deleted operator .=
+// EXPECT: a plain write of pool data: write tx.x. = value, inside update|selected deleted operator
+// .=
 //
 // The pointer is read through the transaction, but what it points to is written without.
 #include "../common.hpp"
