@@ -56,14 +56,18 @@ int main(int argc, char** argv) {
       for (std::uint64_t a = 0; a < accounts; ++a) bank.accounts.insert(tx, a, each);
     });
     std::vector<std::thread> threads;
-    for (unsigned t = 0; t < 4; ++t) threads.emplace_back(move_money, std::ref(pool), std::random_device{}());
+    for (unsigned t = 0; t < 4; ++t)
+      threads.emplace_back(move_money, std::ref(pool), std::random_device{}());
     for (auto& thread : threads) thread.join();
     const std::int64_t sum = total(pool);
     const auto transfers = pool.view([](auto& tx, const Bank& bank) { return tx(bank.transfers); });
     const auto report = pool.close();
-    std::printf("%llu transfers so far; %llu commits in this run shared %llu syncs\n", static_cast<unsigned long long>(transfers),
-                static_cast<unsigned long long>(report.stats.commits), static_cast<unsigned long long>(report.stats.medium.syncs));
-    std::printf("total %lld, expected %lld\n", static_cast<long long>(sum), static_cast<long long>(accounts) * each);
+    std::printf("%llu transfers so far; %llu commits in this run shared %llu syncs\n",
+                static_cast<unsigned long long>(transfers),
+                static_cast<unsigned long long>(report.stats.commits),
+                static_cast<unsigned long long>(report.stats.medium.syncs));
+    std::printf("total %lld, expected %lld\n", static_cast<long long>(sum),
+                static_cast<long long>(accounts) * each);
     return sum == static_cast<std::int64_t>(accounts) * each ? 0 : 1;
   } catch (const perdure::error& e) {
     return std::fprintf(stderr, "bank: %s\n", e.what()), 1;

@@ -55,7 +55,10 @@ static void must(int code) {
 }
 
 int main(int argc, char** argv) {
-  perdure_options options = {.root_bytes = sizeof(struct notes), .layout = "notes/1", .max_size = 1 << 30, .log_size = 4 << 20};
+  perdure_options options = {.root_bytes = sizeof(struct notes),
+                             .layout = "notes/1",
+                             .max_size = 1 << 30,
+                             .log_size = 4 << 20};
   perdure_pool* pool;
   struct page page;
   size_t i;
@@ -64,6 +67,7 @@ int main(int argc, char** argv) {
   must(perdure_update(pool, PERDURE_DURABLE, add, argv[2], NULL));
   must(perdure_view(pool, PERDURE_DEFAULT, copy, &page));
   must(perdure_close(pool, NULL));
-  for (i = 0; i < page.n; i++) printf("%llu: %s\n", (unsigned long long)page.notes[i].number, page.notes[i].text);
+  for (i = 0; i < page.n; i++)
+    printf("%llu: %s\n", (unsigned long long)page.notes[i].number, page.notes[i].text);
   return 0;
 }

@@ -31,14 +31,17 @@ int main(int argc, char** argv) {
           waiting.push_back(id);
         else
           ++aborted;
-        for (const std::uint64_t durable = dtm.durableId(); !waiting.empty() && waiting.front() <= durable; waiting.pop_front()) ++told;
+        for (const std::uint64_t durable = dtm.durableId();
+             !waiting.empty() && waiting.front() <= durable; waiting.pop_front())
+          ++told;
       }
       for (; !waiting.empty(); waiting.pop_front(), ++told) dtm.wait(waiting.front());
     };
     std::thread one(work, 1), two(work, 2);
     one.join();
     two.join();
-    std::printf("%d transfers, %d aborted, total %lld\n", told.load() + aborted.load(), aborted.load(), static_cast<long long>(total(dtm)));
+    std::printf("%d transfers, %d aborted, total %lld\n", told.load() + aborted.load(),
+                aborted.load(), static_cast<long long>(total(dtm)));
     dtm.close();
   } catch (const perdure::error& e) {
     std::fprintf(stderr, "%s\n", e.what());

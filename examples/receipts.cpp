@@ -42,7 +42,8 @@ struct Detached {
 
 // Serves one request: its answer is given when it is durable, by the pool's thread; the caller goes
 // on meanwhile.
-Detached serve(Pool& pool, std::uint64_t request, std::atomic<std::uint64_t>& answered, std::latch& done) {
+Detached serve(Pool& pool, std::uint64_t request, std::atomic<std::uint64_t>& answered,
+               std::latch& done) {
   co_await append(pool, request);
   ++answered;
   done.count_down();
@@ -53,7 +54,9 @@ Detached serve(Pool& pool, std::uint64_t request, std::atomic<std::uint64_t>& an
 int main(int argc, char** argv) {
   if (argc != 2) return std::fprintf(stderr, "usage: receipts FILE\n"), 2;
   try {
-    auto pool = Pool::open(argv[1], {.max_size = std::uint64_t{1} << 30, .log_size = 8 << 20, .durability = perdure::group});
+    auto pool = Pool::open(
+        argv[1],
+        {.max_size = std::uint64_t{1} << 30, .log_size = 8 << 20, .durability = perdure::group});
     constexpr int requests = 2000;
     std::atomic<std::uint64_t> answered{0};
     std::latch done(requests);
@@ -71,8 +74,10 @@ int main(int argc, char** argv) {
     const auto last = append(pool, 2);
     last.wait();  // covers all that came before, too
     const auto stats = pool.stats();
-    std::printf("%llu answers, journal of %llu entries, %llu syncs\n", static_cast<unsigned long long>(answered.load()),
-                static_cast<unsigned long long>(last.value()), static_cast<unsigned long long>(stats.medium.syncs));
+    std::printf("%llu answers, journal of %llu entries, %llu syncs\n",
+                static_cast<unsigned long long>(answered.load()),
+                static_cast<unsigned long long>(last.value()),
+                static_cast<unsigned long long>(stats.medium.syncs));
     return last.durable() && answered == requests ? 0 : 1;
   } catch (const perdure::error& e) {
     return std::fprintf(stderr, "receipts: %s\n", e.what()), 1;

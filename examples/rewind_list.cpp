@@ -31,7 +31,8 @@ int main(int argc, char** argv) {
     const auto tID = tm.getNextID();
     remove(tm, tID, tm.root().head);
     tm.rollback(tID);
-    for (const auto* n = tm.root().head; n != nullptr; n = n->nxt) std::printf("%llu ", static_cast<unsigned long long>(n->value));
+    for (const auto* n = tm.root().head; n != nullptr; n = n->nxt)
+      std::printf("%llu ", static_cast<unsigned long long>(n->value));
     std::printf("\n");
     tm.close();
     return 0;

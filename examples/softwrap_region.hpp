@@ -33,7 +33,8 @@ inline void run(Wraps& sw) {
   if (auto* const before = sw.wrapLoad(&v.p); before != nullptr) sw.pfree(before);
   auto* const p = static_cast<std::int32_t*>(sw.pmalloc(100));
   sw.wrapStore(&v.p, p);
-  for (int i = 0; i < Variables::elements; ++i) sw.wrapStore(p + i, static_cast<std::int32_t>(x) * i);
+  for (int i = 0; i < Variables::elements; ++i)
+    sw.wrapStore(p + i, static_cast<std::int32_t>(x) * i);
   sw.wrapClose();
 }
 

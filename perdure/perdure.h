@@ -57,27 +57,27 @@ typedef enum perdure_code {
   PERDURE_OK = 0,
   /* the operating system or the medium failed (errno's text is in the message) */
   PERDURE_IO = 1,
-  PERDURE_BUSY = 2,              /* somebody else has the pool open */
-  PERDURE_CORRUPT = 3,           /* bytes that were durable no longer check; nothing was changed */
+  PERDURE_BUSY = 2,    /* somebody else has the pool open */
+  PERDURE_CORRUPT = 3, /* bytes that were durable no longer check; nothing was changed */
   /* not a pool, newer version or feature, other layout, engine, endianness, or its address is
    * taken */
   PERDURE_INCOMPATIBLE = 4,
   /* no room: heap, max_size or disk; the transaction was rolled back */
   PERDURE_FULL = 5,
-  PERDURE_TOO_BIG = 6,           /* a transaction that can't ever fit its log; rolled back */
+  PERDURE_TOO_BIG = 6, /* a transaction that can't ever fit its log; rolled back */
   /* a change was asked of something open for reading only, or of a view */
   PERDURE_READ_ONLY = 7,
-  PERDURE_NOT_FOUND = 8,         /* the named file does not exist */
-  PERDURE_INVALID = 9,           /* an argument that makes no sense; the message says which */
-  PERDURE_UNSUPPORTED = 10,      /* this machine or build can't do that; the message says why */
+  PERDURE_NOT_FOUND = 8,    /* the named file does not exist */
+  PERDURE_INVALID = 9,      /* an argument that makes no sense; the message says which */
+  PERDURE_UNSUPPORTED = 10, /* this machine or build can't do that; the message says why */
   /* the medium failed earlier; the pool refuses until it is reopened */
   PERDURE_POISONED = 11,
-  PERDURE_EXISTS = 12,           /* asked to create what is there already */
-  PERDURE_CLOSED = 13,           /* this handle was carried through fork() */
-  PERDURE_OUT_OF_MEMORY = 14,    /* DRAM ran out */
+  PERDURE_EXISTS = 12,        /* asked to create what is there already */
+  PERDURE_CLOSED = 13,        /* this handle was carried through fork() */
+  PERDURE_OUT_OF_MEMORY = 14, /* DRAM ran out */
   /* more threads use the library at once than it has room for, or the system starts none */
   PERDURE_TOO_MANY_THREADS = 15,
-  PERDURE_ABORTED = -1,          /* the body asked for a rollback by returning other than 0 */
+  PERDURE_ABORTED = -1, /* the body asked for a rollback by returning other than 0 */
   /* inside a body only: a conflict, or the log has no room yet; it will run again; return soon */
   PERDURE_AGAIN = -2
 } perdure_code;
@@ -103,8 +103,8 @@ typedef enum perdure_durability PERDURE_ENUM_BASE {
 
 /* perdure_options.flags */
 enum {
-  PERDURE_NO_CREATE = 1,        /* PERDURE_NOT_FOUND if there is no such pool */
-  PERDURE_MUST_CREATE = 2,      /* PERDURE_EXISTS if there is one */
+  PERDURE_NO_CREATE = 1,   /* PERDURE_NOT_FOUND if there is no such pool */
+  PERDURE_MUST_CREATE = 2, /* PERDURE_EXISTS if there is one */
   /* views only; several processes may, while no writer has the pool */
   PERDURE_OPEN_READ_ONLY = 4,
   /* open an existing pool whatever its root type is: the caller knows, or only looks at counters */
@@ -112,7 +112,7 @@ enum {
   /* the caller keeps threads out of each other's 8-byte words: picks an instance without
    * isolation */
   PERDURE_CALLER_ISOLATES = 16,
-  PERDURE_BUFFERED = 32         /* medium "file": don't try O_DIRECT for the log */
+  PERDURE_BUFFERED = 32 /* medium "file": don't try O_DIRECT for the log */
 };
 
 /* What may be chosen at opening. All zero (or a null pointer) is a good choice; name the fields
@@ -127,7 +127,7 @@ typedef struct perdure_options {
   /* "shadow", "dudetm", "undo", "volatile/stm", ... see perdure_engine_at(). NULL: the
    * pool's own; a new pool: "shadow" */
   const char* engine;
-  const char* medium;    /* "auto", "file", "dax", "emulated". NULL: "auto" */
+  const char* medium; /* "auto", "file", "dax", "emulated". NULL: "auto" */
   /* medium "emulated": a paper's slow memory: "none", "rewind", "blurred", "dudetm",
    * "dudetm-3500", "softwrap" */
   const char* delays;
@@ -139,7 +139,7 @@ typedef struct perdure_options {
   /* new pool on memory, durable: writers with a log ring of their own. 0: 4. More threads share
    * the last one */
   uint32_t threads;
-  uint32_t flags;   /* PERDURE_NO_CREATE | ... */
+  uint32_t flags; /* PERDURE_NO_CREATE | ... */
   /* when perdure_update(PERDURE_DEFAULT) returns; at creation also the order of the pool's
    * commits */
   perdure_durability durability;
@@ -189,21 +189,21 @@ int perdure_open(const char* path, const perdure_options* options, perdure_pool*
 /* Counters of an open pool, since it was opened. Each is right on its own; taken together they
  * are a moment's blur. */
 typedef struct perdure_stats {
-  uint64_t commits;                           /* transactions that changed something */
-  uint64_t reads;                             /* transactions that changed nothing */
-  uint64_t restarts;                          /* runs thrown away after a conflict */
+  uint64_t commits;  /* transactions that changed something */
+  uint64_t reads;    /* transactions that changed nothing */
+  uint64_t restarts; /* runs thrown away after a conflict */
   /* newest; durable up to; in home up to: what recovery need not look at */
   perdure_id last_id, durable_id, applied_id;
-  uint64_t log_bytes;                         /* appended */
+  uint64_t log_bytes; /* appended */
   uint64_t log_used, log_capacity;
   uint64_t checkpoints;
   /* bytes in allocated blocks; bytes the data has on the medium */
   uint64_t heap_used, home_bytes;
   /* waits for durability; those that were system calls; bytes given to the device */
   uint64_t fences, syncs, written_bytes;
-  uint64_t recovered_transactions;       /* replayed at opening */
-  uint64_t rolled_back_transactions;     /* undone at opening (engine undo) */
-  uint64_t was_clean;                    /* 1: opening had nothing to recover */
+  uint64_t recovered_transactions;   /* replayed at opening */
+  uint64_t rolled_back_transactions; /* undone at opening (engine undo) */
+  uint64_t was_clean;                /* 1: opening had nothing to recover */
 } perdure_stats;
 
 /* Checkpoints, marks the pool clean, closes it and frees the handle, whatever it returns. `last`
@@ -242,7 +242,8 @@ typedef int perdure_body(perdure_tx* tx, void* arg);
  * CLOSED, OUT_OF_MEMORY (DRAM or address space), IO (the pool can't grow), BUSY (SoftWrAP: it held
  * others up for too long). After PERDURE_POISONED from this very call the transaction may turn
  * out, after reopening, to be durable or not; after any other code nothing has changed. */
-int perdure_update(perdure_pool* pool, perdure_durability when, perdure_body* body, void* arg, perdure_id* id);
+int perdure_update(perdure_pool* pool, perdure_durability when, perdure_body* body, void* arg,
+                   perdure_id* id);
 
 /* Runs body(tx, arg) as a read-only transaction: it sees one consistent state and writes nothing
  * to the medium. With PERDURE_DURABLE or PERDURE_GROUP, what it saw is durable when the call
@@ -317,7 +318,8 @@ perdure_id perdure_durable_id(perdure_pool* pool);
  * thread, before the call returns, if that is known already; else on a thread of the pool's, which
  * it should not hold up. All are called before perdure_close() returns. RETURNS PERDURE_OK,
  * INVALID, CLOSED, OUT_OF_MEMORY, TOO_MANY_THREADS; where it is not OK, done is not called. */
-int perdure_when_durable(perdure_pool* pool, perdure_id id, void (*done)(int code, void* arg), void* arg);
+int perdure_when_durable(perdure_pool* pool, perdure_id id, void (*done)(int code, void* arg),
+                         void* arg);
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 

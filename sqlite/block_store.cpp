@@ -19,7 +19,8 @@ constexpr std::uint64_t unknown = ~std::uint64_t{0};
 
 }  // namespace
 
-BlockFile::BlockFile(BlockPool& pool, const Store& owner, const std::string& path, std::size_t which)
+BlockFile::BlockFile(BlockPool& pool, const Store& owner, const std::string& path,
+                     std::size_t which)
     : pool_(pool), medium_(pool.file().medium()), owner_(owner), path_(path), which_(which) {
   durable_1_ = pool_.view([&](auto& tx, const BlockRoot& root) -> std::uint64_t {
     const FileRoot& file = root.file[which_];
@@ -39,7 +40,8 @@ BlockFile::BlockFile(BlockPool& pool, const Store& owner, const std::string& pat
 }
 
 std::uint64_t BlockFile::place_of(const void* in_view) const noexcept {
-  return medium_.log_bytes() + static_cast<std::uint64_t>(static_cast<const std::byte*>(in_view) - pool_.file().view());
+  return medium_.log_bytes() +
+         static_cast<std::uint64_t>(static_cast<const std::byte*>(in_view) - pool_.file().view());
 }
 
 std::uint64_t BlockFile::size() const noexcept {
@@ -81,10 +83,12 @@ std::uint64_t BlockFile::read(std::uint64_t offset, void* to, std::uint64_t n) {
 // A2: the blocks are the file's before they are written to.
 void BlockFile::reserve(std::uint64_t bytes) {
   if (bytes > most_bytes)
-    throw error(failure(Code::full, path_, "a file of " + std::to_string(bytes) + " bytes", "at most " + std::to_string(most_bytes)));
+    throw error(failure(Code::full, path_, "a file of " + std::to_string(bytes) + " bytes",
+                        "at most " + std::to_string(most_bytes)));
   while (blocks_.size() < blocks_of(bytes)) {
     std::array<Block*, blocks_at_once> made{};
-    const std::uint64_t first = blocks_.size(), n = std::min(blocks_at_once, most_bytes / block_bytes - first);
+    const std::uint64_t first = blocks_.size(),
+                        n = std::min(blocks_at_once, most_bytes / block_bytes - first);
     pool_.update(Durability::durable, [&](auto& tx, BlockRoot& root) {
       for (std::uint64_t i = 0; i < n; ++i) {
         made[i] = reinterpret_cast<Block*>(tx.alloc(block_bytes));
@@ -97,10 +101,13 @@ void BlockFile::reserve(std::uint64_t bytes) {
 
 void BlockFile::put(std::uint64_t offset, const std::byte* from, std::uint64_t n) {
   while (n != 0) {
-    const std::uint64_t skip = offset % block_bytes, part = std::min(n, block_bytes - skip), block = blocks_[offset / block_bytes];
+    const std::uint64_t skip = offset % block_bytes, part = std::min(n, block_bytes - skip),
+                        block = blocks_[offset / block_bytes];
     medium_.store(block + skip, from, part);
-    const std::uint64_t first = skip / medium::line_bytes, lines = (skip + part - 1) / medium::line_bytes - first + 1;
-    dirty_[block] |= (lines == lines_in_block ? ~std::uint64_t{0} : (std::uint64_t{1} << lines) - 1) << first;
+    const std::uint64_t first = skip / medium::line_bytes,
+                        lines = (skip + part - 1) / medium::line_bytes - first + 1;
+    dirty_[block] |= (lines == lines_in_block ? ~std::uint64_t{0} : (std::uint64_t{1} << lines) - 1)
+                     << first;
     offset += part, from += part, n -= part;
   }
 }
@@ -152,9 +159,11 @@ void BlockFile::sync(Durability durability) {
 
 void BlockFile::trim(std::uint64_t kept) {
   const std::uint64_t needed = std::max(blocks_of(size()), kept), had = blocks_.size();
-  if (durable_1_ != size_1_.load(std::memory_order_relaxed) || needed + blocks_at_once > had) return;
+  if (durable_1_ != size_1_.load(std::memory_order_relaxed) || needed + blocks_at_once > had)
+    return;
   while (blocks_.size() > needed) {
-    const std::uint64_t to = blocks_.size(), from = std::max(needed, to - std::min(to, blocks_at_once));
+    const std::uint64_t to = blocks_.size(),
+                        from = std::max(needed, to - std::min(to, blocks_at_once));
     pool_.update(Durability::durable, [&](auto& tx, BlockRoot& root) {
       root.file[which_].blocks.free(tx, from, to);
       root.file[which_].blocks.free_tables(tx, from, to);
@@ -190,8 +199,8 @@ void BlockStore::close() {
 
 Options BlockStore::options_of(const std::string& path, Options options) {
   if (!options.engine.empty() && options.engine != undo_none::names[0].name)
-    throw error(failure(Code::invalid, path, "engine=" + options.engine + " with design=a", "none: SQLite's own journal is the log",
-                        "leave it out"));
+    throw error(failure(Code::invalid, path, "engine=" + options.engine + " with design=a",
+                        "none: SQLite's own journal is the log", "leave it out"));
   options.engine = undo_none::names[0].name;
   return options;
 }

@@ -89,8 +89,12 @@ class BlockStore final : public Store {
   static Options options_of(const std::string& path, Options options);
 
   [[nodiscard]] std::uint64_t size() const noexcept override { return database_.size(); }
-  std::uint64_t read(std::uint64_t offset, void* to, std::uint64_t n) override { return database_.read(offset, to, n); }
-  void write(std::uint64_t offset, const void* from, std::uint64_t n) override { database_.write(offset, from, n); }
+  std::uint64_t read(std::uint64_t offset, void* to, std::uint64_t n) override {
+    return database_.read(offset, to, n);
+  }
+  void write(std::uint64_t offset, const void* from, std::uint64_t n) override {
+    database_.write(offset, from, n);
+  }
   void truncate(std::uint64_t bytes) override { database_.truncate(bytes); }
   void sync(Durability durability) override;
   void discard() noexcept override {}

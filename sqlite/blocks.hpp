@@ -17,7 +17,9 @@ inline constexpr std::uint64_t block_bytes = 4096, blocks_in_table = 512, tables
 /// What a file may have: 32 GiB.
 inline constexpr std::uint64_t most_bytes = block_bytes * blocks_in_table * tables_in_file;
 
-constexpr std::uint64_t blocks_of(std::uint64_t bytes) { return (bytes + block_bytes - 1) / block_bytes; }
+constexpr std::uint64_t blocks_of(std::uint64_t bytes) {
+  return (bytes + block_bytes - 1) / block_bytes;
+}
 
 struct Block {
   std::array<p<std::uint64_t>, block_bytes / 8> word;
@@ -73,7 +75,8 @@ struct Blocks {
   /// Tables without blocks from `blocks` on go.
   template <class Tx>
   void free_tables(Tx& tx, std::uint64_t blocks, std::uint64_t had) {
-    for (std::uint64_t t = (blocks + blocks_in_table - 1) / blocks_in_table; t < (had + blocks_in_table - 1) / blocks_in_table; ++t)
+    for (std::uint64_t t = (blocks + blocks_in_table - 1) / blocks_in_table;
+         t < (had + blocks_in_table - 1) / blocks_in_table; ++t)
       if (Table* const at = tx(table[t]); at != nullptr) {
         tx.free(at);
         tx(table[t]) = nullptr;

@@ -7,8 +7,10 @@
 
 namespace perdure::sqlite {
 
-Database::Database(std::string path, DatabasePool pool, bool read_only) : Store(std::move(path), read_only), pool_(std::move(pool)) {
-  size_ = committed_ = pool_.view([](auto& tx, const Root& root) -> std::uint64_t { return tx(root.bytes); });
+Database::Database(std::string path, DatabasePool pool, bool read_only)
+    : Store(std::move(path), read_only), pool_(std::move(pool)) {
+  size_ = committed_ =
+      pool_.view([](auto& tx, const Root& root) -> std::uint64_t { return tx(root.bytes); });
   if (!read_only) free_beyond(committed_);
 }
 
@@ -28,7 +30,8 @@ std::uint64_t Database::read(std::uint64_t offset, void* to, std::uint64_t n) {
   auto* out = static_cast<std::byte*>(to);
   std::memset(out + there, 0, n - there);
   for (std::uint64_t left = there; left != 0;) {
-    const std::uint64_t number = offset / block_bytes, skip = offset % block_bytes, part = std::min(left, block_bytes - skip);
+    const std::uint64_t number = offset / block_bytes, skip = offset % block_bytes,
+                        part = std::min(left, block_bytes - skip);
     if (const auto mine = overlay_.find(number); mine != overlay_.end())
       std::memcpy(out, mine->second->data() + skip, part);
     else
@@ -48,19 +51,21 @@ Database::Bytes& Database::overlaid(std::uint64_t number) {
     // what was beyond the end reads as zeros, whatever the block has there
     const std::uint64_t end = std::min(size_, committed_), first = number * block_bytes;
     if (first + block_bytes > end)
-      std::memset(mine->data() + (end > first ? end - first : 0), 0, first + block_bytes - std::max(end, first));
+      std::memset(mine->data() + (end > first ? end - first : 0), 0,
+                  first + block_bytes - std::max(end, first));
   }
   return *mine;
 }
 
 void Database::write(std::uint64_t offset, const void* from, std::uint64_t n) {
   if (offset + n > most_bytes)
-    throw error(
-        failure(Code::full, path_, "a database of " + std::to_string(offset + n) + " bytes", "at most " + std::to_string(most_bytes)));
+    throw error(failure(Code::full, path_, "a database of " + std::to_string(offset + n) + " bytes",
+                        "at most " + std::to_string(most_bytes)));
   const auto* in = static_cast<const std::byte*>(from);
   const std::uint64_t end = offset + n;
   for (; offset < end;) {
-    const std::uint64_t skip = offset % block_bytes, part = std::min(end - offset, block_bytes - skip);
+    const std::uint64_t skip = offset % block_bytes,
+                        part = std::min(end - offset, block_bytes - skip);
     std::memcpy(overlaid(offset / block_bytes).data() + skip, in, part);
     offset += part;
     in += part;
@@ -73,14 +78,16 @@ void Database::truncate(std::uint64_t bytes) {
     overlay_.erase(overlay_.lower_bound((bytes + block_bytes - 1) / block_bytes), overlay_.end());
     size_ = bytes;
     if (bytes % block_bytes != 0)
-      std::memset(overlaid(bytes / block_bytes).data() + bytes % block_bytes, 0, block_bytes - bytes % block_bytes);
+      std::memset(overlaid(bytes / block_bytes).data() + bytes % block_bytes, 0,
+                  block_bytes - bytes % block_bytes);
   }
   size_ = bytes;
 }
 
 void Database::sync(Durability durability) {
   if (overlay_.empty() && size_ == committed_) {
-    if (soon_ && durability != Durability::async) pool_.view(Durability::durable, [](auto&, const Root&) {});
+    if (soon_ && durability != Durability::async)
+      pool_.view(Durability::durable, [](auto&, const Root&) {});
     soon_ = soon_ && durability == Durability::async;
     return;
   }
@@ -116,7 +123,8 @@ void Database::commit(Durability durability) {
         std::size_t end = w;
         while (end < now.size() && now[end] != then[end]) ++end;
         if (end != w) {
-          tx.write_bytes(reinterpret_cast<std::byte*>(block) + w * 8, then.data() + w, (end - w) * 8);
+          tx.write_bytes(reinterpret_cast<std::byte*>(block) + w * 8, then.data() + w,
+                         (end - w) * 8);
           changed = true;
         }
         w = end + 1;

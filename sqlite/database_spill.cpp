@@ -52,8 +52,10 @@ void Database::spill(Durability durability) {
   const std::uint64_t first = (end + blocks_in_table - 1) / blocks_in_table * blocks_in_table;
   if (overlay_.size() > max_blocks - std::min(first, max_blocks))
     throw error(failure(Code::too_big, path_,
-                        "a transaction over " + std::to_string(overlay_.size()) + " blocks of 4 KiB, more than the pool's log takes",
-                        "at most " + std::to_string(max_blocks - std::min(first, max_blocks)) + " beside a database of this size",
+                        "a transaction over " + std::to_string(overlay_.size()) +
+                            " blocks of 4 KiB, more than the pool's log takes",
+                        "at most " + std::to_string(max_blocks - std::min(first, max_blocks)) +
+                            " beside a database of this size",
                         "split it, or make the pool with a larger log_size"));
   try {
     std::vector<std::pair<std::uint64_t, const Bytes*>> changed;
@@ -98,7 +100,8 @@ void Database::free_beyond(std::uint64_t bytes) noexcept {
         const Table* const table = tx(root.blocks.table[t]);
         if (table == nullptr) continue;
         bool any = t * blocks_in_table >= end;  // the table itself
-        for (std::uint64_t n = std::max(end, t * blocks_in_table); !any && n < (t + 1) * blocks_in_table; ++n)
+        for (std::uint64_t n = std::max(end, t * blocks_in_table);
+             !any && n < (t + 1) * blocks_in_table; ++n)
           any = tx(table->block[n % blocks_in_table]) != nullptr;
         if (any) found.push_back(t);
       }

@@ -8,10 +8,12 @@
 extern "C" {
 SQLITE_EXTENSION_INIT1
 
-__attribute__((visibility("default"))) int sqlite3_perdurevfs_init(sqlite3*, char** message, const sqlite3_api_routines* api) {
+__attribute__((visibility("default"))) int sqlite3_perdurevfs_init(
+    sqlite3*, char** message, const sqlite3_api_routines* api) {
   SQLITE_EXTENSION_INIT2(api)
   const int code = perdure::sqlite::register_vfs();
-  if (code != SQLITE_OK && message != nullptr) *message = sqlite3_mprintf("perdure: this SQLite has no VFS of the system");
+  if (code != SQLITE_OK && message != nullptr)
+    *message = sqlite3_mprintf("perdure: this SQLite has no VFS of the system");
   return code == SQLITE_OK ? SQLITE_OK_LOAD_PERMANENTLY : code;
 }
 }

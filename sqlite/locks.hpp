@@ -29,7 +29,7 @@ class Locks {
     }
     if (to == Lock::exclusive) {
       pending_ = true;
-      if (shared_ > 1) {                                          // its own is among them
+      if (shared_ > 1) {  // its own is among them
         // else it stays pending: no new readers
         if (from < Lock::reserved) reserved_ = pending_ = false;
         return false;

@@ -14,10 +14,11 @@ std::uint64_t bytes_of(const std::string& path, const char* name, const char* te
   const char* const end = text + std::strlen(text);
   const auto [at, failed] = std::from_chars(text, end, n);
   unsigned shift = 0;
-  if (failed == std::errc() && end - at == 1) shift = *at == 'K' ? 10 : *at == 'M' ? 20 : *at == 'G' ? 30 : 0;
+  if (failed == std::errc() && end - at == 1)
+    shift = *at == 'K' ? 10 : *at == 'M' ? 20 : *at == 'G' ? 30 : 0;
   if (failed != std::errc() || (at != end && shift == 0) || n > ~std::uint64_t{0} >> 30)
-    throw error(
-        failure(Code::invalid, path, std::string(name) + "=" + text, "a number of bytes, such as 268435456 or 256M", "correct the URI"));
+    throw error(failure(Code::invalid, path, std::string(name) + "=" + text,
+                        "a number of bytes, such as 268435456 or 256M", "correct the URI"));
   return n << shift;
 }
 
@@ -37,18 +38,21 @@ Options options_of(const std::string& path, const std::function<const char*(cons
   if (const char* const delays = value("delays")) {
     auto parsed = medium::Delays::named(delays);
     if (!parsed)
-      throw error(failure(Code::invalid, path, std::string("delays=") + delays, "a model of docs/media.md", parsed.status().message()));
+      throw error(failure(Code::invalid, path, std::string("delays=") + delays,
+                          "a model of docs/media.md", parsed.status().message()));
     o.delays = *parsed;
   }
   return o;
 }
 
-std::optional<Design> design_of(const std::string& path, const std::function<const char*(const char*)>& value) {
+std::optional<Design> design_of(const std::string& path,
+                                const std::function<const char*(const char*)>& value) {
   const char* const design = value("design");
   if (design == nullptr) return {};
   if (std::strcmp(design, "a") == 0) return Design::a;
   if (std::strcmp(design, "b") == 0) return Design::b;
-  throw error(failure(Code::invalid, path, std::string("design=") + design, "a or b (docs/sqlite.md)", "correct it, or leave it out"));
+  throw error(failure(Code::invalid, path, std::string("design=") + design,
+                      "a or b (docs/sqlite.md)", "correct it, or leave it out"));
 }
 
 }  // namespace perdure::sqlite

@@ -18,6 +18,7 @@ namespace perdure::sqlite {
 /// does not understand.
 Options options_of(const std::string& path, const std::function<const char*(const char*)>& value);
 /// ?design=a or b; none: whichever the pool is of.
-std::optional<Design> design_of(const std::string& path, const std::function<const char*(const char*)>& value);
+std::optional<Design> design_of(const std::string& path,
+                                const std::function<const char*(const char*)>& value);
 
 }  // namespace perdure::sqlite

@@ -27,20 +27,24 @@ Open& all_open() {
 // long.
 const int anew = base::anew_in_child<all_open>();
 
-std::shared_ptr<Store> make(const std::string& path, const Options& options, std::optional<Design> design) {
+std::shared_ptr<Store> make(const std::string& path, const Options& options,
+                            std::optional<Design> design) {
   if (design == Design::a)
-    return std::make_shared<BlockStore>(path, BlockPool::open(path, BlockStore::options_of(path, options)), options.read_only);
+    return std::make_shared<BlockStore>(
+        path, BlockPool::open(path, BlockStore::options_of(path, options)), options.read_only);
   auto b = DatabasePool::try_open(path, options);
   // perhaps it is one of the other design
   if (b.code() == Code::incompatible && !design && options.engine.empty())
-    if (auto a = BlockPool::try_open(path, BlockStore::options_of(path, options)); a || a.code() != Code::incompatible)
+    if (auto a = BlockPool::try_open(path, BlockStore::options_of(path, options));
+        a || a.code() != Code::incompatible)
       return std::make_shared<BlockStore>(path, std::move(a).value(), options.read_only);
   return std::make_shared<Database>(path, std::move(b).value(), options.read_only);
 }
 
 }  // namespace
 
-std::shared_ptr<Store> Store::open(const std::string& name, const Options& options, std::optional<Design> design) {
+std::shared_ptr<Store> Store::open(const std::string& name, const Options& options,
+                                   std::optional<Design> design) {
   std::error_code failed;  // then it is what it is
   const auto whole = std::filesystem::weakly_canonical(name, failed);
   const std::string path = failed ? name : whole.string();
@@ -50,15 +54,17 @@ std::shared_ptr<Store> Store::open(const std::string& name, const Options& optio
     if (!there->moved()) {
       if (!there->read_only() || options.read_only) return there;
       if (!there->locks().close())
-        throw error(failure(Code::busy, path, "a transaction of this process that has the pool open for reading only",
+        throw error(failure(Code::busy, path,
+                            "a transaction of this process that has the pool open for reading only",
                             "none, to open it for writing", "end that transaction first"));
       there->let_go();
       auto written = make(path, options, design);
       open.all[path] = written;
       return written;
     }
-    throw error(failure(Code::busy, path, "another file than the one that this process has open under this name", "the same",
-                        "close the connections to the old one first"));
+    throw error(failure(Code::busy, path,
+                        "another file than the one that this process has open under this name",
+                        "the same", "close the connections to the old one first"));
   }
   auto made = make(path, options, design);
   open.all[path] = made;
@@ -89,7 +95,8 @@ Store::Store(std::string path, bool read_only) : path_(std::move(path)), read_on
 
 bool Store::moved() const noexcept {
   struct stat now = {};
-  return inode_ != 0 && (::stat(path_.c_str(), &now) != 0 || now.st_dev != device_ || now.st_ino != inode_);
+  return inode_ != 0 &&
+         (::stat(path_.c_str(), &now) != 0 || now.st_dev != device_ || now.st_ino != inode_);
 }
 
 void Store::enlist(const std::string& path, const std::shared_ptr<Store>& store) {

@@ -52,7 +52,8 @@ class Store : public File {
   /// written too: what a connection may do is the connection's. Without, one that is open read-only
   /// is closed and opened anew for writing; its connections find locks().closed(), and open theirs
   /// again. `busy` where one of them is in a transaction.
-  static std::shared_ptr<Store> open(const std::string& path, const Options& options, std::optional<Design> design = {});
+  static std::shared_ptr<Store> open(const std::string& path, const Options& options,
+                                     std::optional<Design> design = {});
   /// The one that is open under this path, or null.
   static std::shared_ptr<Store> find(const std::string& path);
   /// The paths of all that are open.

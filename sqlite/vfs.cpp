@@ -59,16 +59,20 @@ std::shared_ptr<Store> open_store(const Opening& how) {
   try {
     return Store::open(how.name, how.options, how.design);
   } catch (const error& e) {
-    if (e.code() == Code::busy ||
-        e.code() == Code::too_many_threads) {
-          // SQLite has no busy handler yet: each transaction tries again, and asks it
+    if (e.code() == Code::busy || e.code() == Code::too_many_threads) {
+      // SQLite has no busy handler yet: each transaction tries again, and asks it
       code_of(e);
       return nullptr;
     }
-    if (const std::string original = e.code() == Code::incompatible ? original_of(how.name) : std::string(); !original.empty())
-      throw error(failure(Code::incompatible, how.name, "a copy of the pool " + original + ", which is open: both have the same addresses",
-                          "one of them at a time",
-                          "to have both, make a plain file of the copy, and attach that: perdure sqlite export " + how.name + " PLAIN"));
+    if (const std::string original =
+            e.code() == Code::incompatible ? original_of(how.name) : std::string();
+        !original.empty())
+      throw error(failure(
+          Code::incompatible, how.name,
+          "a copy of the pool " + original + ", which is open: both have the same addresses",
+          "one of them at a time",
+          "to have both, make a plain file of the copy, and attach that: perdure sqlite export " +
+              how.name + " PLAIN"));
     throw;
   }
 }
@@ -80,7 +84,8 @@ bool open_main(const char* name, sqlite3_file* file, int flags) {
   Options options = options_of(name, value);
   options.read_only = (flags & SQLITE_OPEN_READONLY) != 0;
   std::error_code failed;  // an empty file is a new database for SQLite, with mode=rw too
-  options.create = (flags & SQLITE_OPEN_CREATE) != 0 || (!options.read_only && std::filesystem::file_size(name, failed) == 0 && !failed);
+  options.create = (flags & SQLITE_OPEN_CREATE) != 0 ||
+                   (!options.read_only && std::filesystem::file_size(name, failed) == 0 && !failed);
   if (Store::find(name) == nullptr && beginning_of(name, plain_magic.size()) == plain_magic) {
     const char* const vfs = value("vfs");
     if (vfs == nullptr) return false;
@@ -89,8 +94,10 @@ bool open_main(const char* name, sqlite3_file* file, int flags) {
   }
   for (const char* key : {"nolock", "immutable"})
     if (sqlite3_uri_boolean(name, key, 0) != 0)
-      throw error(failure(Code::invalid, name, std::string(key) + "=1",
-                          "a connection that takes SQLite's locks: a pool has one opening per process", "leave it out"));
+      throw error(
+          failure(Code::invalid, name, std::string(key) + "=1",
+                  "a connection that takes SQLite's locks: a pool has one opening per process",
+                  "leave it out"));
   auto how = std::make_unique<const Opening>(Opening{name, options, design_of(name, value)});
   auto store = open_store(*how);
   open_database(file, std::move(how), std::move(store));
@@ -100,11 +107,16 @@ bool open_main(const char* name, sqlite3_file* file, int flags) {
 int open_file(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out_flags) {
   file->pMethods = nullptr;
   if ((flags & SQLITE_OPEN_WAL) != 0 && wal_of_pool(name))
-    return told(SQLITE_CANTOPEN, std::string(name) + ": WAL is not for a pool, which needs no log of SQLite's: use journal_mode=DELETE");
+    return told(
+        SQLITE_CANTOPEN,
+        std::string(name) +
+            ": WAL is not for a pool, which needs no log of SQLite's: use journal_mode=DELETE");
   // A super-journal is what several databases' journals name, others' than ours among them: a file
   // as any other. Its children are opened with its flag.
   const std::string of =
-      name != nullptr && (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL)) != 0 ? journaled(name) : std::string();
+      name != nullptr && (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL)) != 0
+          ? journaled(name)
+          : std::string();
   bool ours = true;
   const int code = guarded([&] {
     if ((flags & SQLITE_OPEN_MAIN_DB) != 0) {
@@ -174,11 +186,14 @@ int access_file(sqlite3_vfs*, const char* name, int flags, int* yes) {
 // on it in this process would go.
 std::string beginning_of(const std::string& path, std::size_t n) {
   auto* const name = sqlite3_create_filename(path.c_str(), "", "", 0, nullptr);
-  std::vector<std::max_align_t> room(static_cast<std::size_t>(system_vfs->szOsFile) / sizeof(std::max_align_t) + 1);
+  std::vector<std::max_align_t> room(
+      static_cast<std::size_t>(system_vfs->szOsFile) / sizeof(std::max_align_t) + 1);
   auto* const file = reinterpret_cast<sqlite3_file*>(room.data());
   std::string bytes(n, '\0');
   int flags = 0;
-  if (name == nullptr || system_vfs->xOpen(system_vfs, name, file, SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB, &flags) != SQLITE_OK ||
+  if (name == nullptr ||
+      system_vfs->xOpen(system_vfs, name, file, SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB,
+                        &flags) != SQLITE_OK ||
       file->pMethods->xRead(file, bytes.data(), static_cast<int>(bytes.size()), 0) != SQLITE_OK)
     bytes.clear();
   if (name != nullptr && file->pMethods != nullptr) file->pMethods->xClose(file);
@@ -187,15 +202,18 @@ std::string beginning_of(const std::string& path, std::size_t n) {
 }
 
 std::string journaled(std::string_view name) {
-  return name.ends_with(journal_end) ? std::string(name.substr(0, name.size() - journal_end.size())) : std::string();
+  return name.ends_with(journal_end) ? std::string(name.substr(0, name.size() - journal_end.size()))
+                                     : std::string();
 }
 
 bool is_pool(const std::string& path) {
-  return beginning_of(path, sizeof pool::magic) == std::string_view(pool::magic, sizeof pool::magic);
+  return beginning_of(path, sizeof pool::magic) ==
+         std::string_view(pool::magic, sizeof pool::magic);
 }
 
 void refuse_inherited(const std::string& path) {
-  throw error(failure(Code::closed, path, "a connection that was carried through fork()", "one that this process has opened",
+  throw error(failure(Code::closed, path, "a connection that was carried through fork()",
+                      "one that this process has opened",
                       "connect anew, when the parent has closed the database"));
 }
 
@@ -254,7 +272,8 @@ int register_vfs() {
   // what is not a file's is the system's: paths, randomness, sleep, time, dynamic libraries
   vfs = *system_vfs;
   vfs.iVersion = std::min(system_vfs->iVersion, 2);
-  vfs.szOsFile = std::max({system_vfs->szOsFile, bytes_of_database_file(), bytes_of_journal_file()});
+  vfs.szOsFile =
+      std::max({system_vfs->szOsFile, bytes_of_database_file(), bytes_of_journal_file()});
   vfs.pNext = nullptr;
   vfs.zName = "perdure";
   vfs.xOpen = open_file;

@@ -13,7 +13,8 @@ namespace {
 // Of a database's header (SQLite's file format, 1.3): the versions that are needed to write and to
 // read it, 2 for WAL; and what the pager compares to find out whether the pages that it has cached
 // are still the file's.
-constexpr std::uint64_t versions_at = 18, versions_end = 20, change_counter_at = 24, change_counter_bytes = 16;
+constexpr std::uint64_t versions_at = 18, versions_end = 20, change_counter_at = 24,
+                        change_counter_bytes = 16;
 constexpr unsigned char wal = 2, rollback = 1;
 
 /// Whether bytes [offset, offset + n) of a database say that it is in WAL mode.
@@ -71,7 +72,8 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     // Without a lock SQLite reads the header only, when it opens the file, to know the size of a
     // page; it looks again in each transaction.
     const bool unlocked = me.lock == Lock::none;
-    const bool can = me.store != nullptr && guarded([&] { return (void)me.guard(), SQLITE_OK; }) == SQLITE_OK;
+    const bool can =
+        me.store != nullptr && guarded([&] { return (void)me.guard(), SQLITE_OK; }) == SQLITE_OK;
     if (unlocked && (!can || !me.store->locks().lock(Lock::none, Lock::shared))) {
       std::memset(to, 0, static_cast<std::size_t>(n));
       return SQLITE_IOERR_SHORT_READ;
@@ -102,7 +104,8 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
       (void)me.guard();
       for (;;) {
         if (me.store != nullptr && me.store->locks().closed()) Store::release(me.store);
-        if (me.store == nullptr) me.store = Store::open(me.how->name, me.how->options, me.how->design);
+        if (me.store == nullptr)
+          me.store = Store::open(me.how->name, me.how->options, me.how->design);
         if (me.store->locks().lock(Lock::none, Lock::shared)) return SQLITE_OK;
         if (!me.store->locks().closed()) return SQLITE_BUSY;
       }
@@ -130,7 +133,8 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     }
     const Lock from = me.lock;
     if (!me.store->locks().lock(from, to)) {
-      if (to == Lock::exclusive && from < Lock::pending && from >= Lock::reserved) me.lock = Lock::pending;
+      if (to == Lock::exclusive && from < Lock::pending && from >= Lock::reserved)
+        me.lock = Lock::pending;
       return SQLITE_BUSY;
     }
     me.lock = to;
@@ -161,7 +165,9 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
     of(at).store->set_waits(true);
     return sync_as(at, Durability::durable);
   }
-  static sqlite3* db_of(const DatabaseFile& me) noexcept { return me.db != nullptr ? *me.db : nullptr; }
+  static sqlite3* db_of(const DatabaseFile& me) noexcept {
+    return me.db != nullptr ? *me.db : nullptr;
+  }
   static int control(sqlite3_file* at, int op, void* argument) {
     DatabaseFile& me = of(at);
     switch (op) {
@@ -175,18 +181,24 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
         // inside a transaction
         const bool refused = db_of(me) != nullptr && sqlite3_get_autocommit(db_of(me)) == 0;
         if (sqlite3_stricmp(words[1], "synchronous") == 0 && words[2] != nullptr && !refused)
-          me.waits = sqlite3_stricmp(words[2], "off") != 0 && std::strcmp(words[2], "0") != 0 && sqlite3_stricmp(words[2], "no") != 0 &&
+          me.waits = sqlite3_stricmp(words[2], "off") != 0 && std::strcmp(words[2], "0") != 0 &&
+                     sqlite3_stricmp(words[2], "no") != 0 &&
                      sqlite3_stricmp(words[2], "false") != 0;
         return SQLITE_NOTFOUND;  // SQLite does it
       }
-      case SQLITE_FCNTL_SYNC: return me.waits || me.lock == Lock::none ? SQLITE_OK : sync_as(at, Durability::async);
+      case SQLITE_FCNTL_SYNC:
+        return me.waits || me.lock == Lock::none ? SQLITE_OK : sync_as(at, Durability::async);
       case SQLITE_FCNTL_COMMIT_PHASETWO:
         if (me.lock == Lock::none) return SQLITE_OK;
         // nothing is left but in odd cases
         return sync_as(at, me.waits ? Durability::durable : Durability::async);
       case SQLITE_FCNTL_PDB: me.db = static_cast<sqlite3* const*>(argument); return SQLITE_NOTFOUND;
-      case SQLITE_FCNTL_HAS_MOVED: *static_cast<int*>(argument) = me.store != nullptr && me.store->moved() ? 1 : 0; return SQLITE_OK;
-      case SQLITE_FCNTL_VFSNAME: *static_cast<char**>(argument) = sqlite3_mprintf("perdure"); return SQLITE_OK;
+      case SQLITE_FCNTL_HAS_MOVED:
+        *static_cast<int*>(argument) = me.store != nullptr && me.store->moved() ? 1 : 0;
+        return SQLITE_OK;
+      case SQLITE_FCNTL_VFSNAME:
+        *static_cast<char**>(argument) = sqlite3_mprintf("perdure");
+        return SQLITE_OK;
       default: return SQLITE_NOTFOUND;
     }
   }
@@ -224,7 +236,8 @@ const sqlite3_io_methods methods = {1,
 
 }  // namespace
 
-void open_database(sqlite3_file* file, std::unique_ptr<const Opening> how, std::shared_ptr<Store> store) noexcept {
+void open_database(sqlite3_file* file, std::unique_ptr<const Opening> how,
+                   std::shared_ptr<Store> store) noexcept {
   auto* const me = ::new (static_cast<void*>(file)) DatabaseFile{};
   me->how = std::move(how);
   me->store = std::move(store);

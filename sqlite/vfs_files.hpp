@@ -63,13 +63,16 @@ struct FileCalls {
     return guarded([&] {
       [[maybe_unused]] const auto held = Held::of(at).guard();
       const auto wanted = static_cast<std::uint64_t>(n);
-      return Held::of(at).file().read(static_cast<std::uint64_t>(offset), to, wanted) == wanted ? SQLITE_OK : SQLITE_IOERR_SHORT_READ;
+      return Held::of(at).file().read(static_cast<std::uint64_t>(offset), to, wanted) == wanted
+                 ? SQLITE_OK
+                 : SQLITE_IOERR_SHORT_READ;
     });
   }
   static int write(sqlite3_file* at, const void* from, int n, sqlite3_int64 offset) {
     return guarded([&] {
       [[maybe_unused]] const auto held = Held::of(at).guard();
-      Held::of(at).file().write(static_cast<std::uint64_t>(offset), from, static_cast<std::uint64_t>(n));
+      Held::of(at).file().write(static_cast<std::uint64_t>(offset), from,
+                                static_cast<std::uint64_t>(n));
       return SQLITE_OK;
     });
   }
@@ -109,8 +112,10 @@ struct Opening {
 };
 /// Both throw nothing; `file` is a closed one where they fail. Without a store (it is busy) each
 /// transaction tries to open it, so that SQLite's busy handler is called where it fails.
-void open_database(sqlite3_file* file, std::unique_ptr<const Opening> how, std::shared_ptr<Store> store) noexcept;
+void open_database(sqlite3_file* file, std::unique_ptr<const Opening> how,
+                   std::shared_ptr<Store> store) noexcept;
 /// `remove`: when it is closed. The journal is there.
-void open_journal(sqlite3_file* file, std::shared_ptr<Store> store, File& journal, bool remove) noexcept;
+void open_journal(sqlite3_file* file, std::shared_ptr<Store> store, File& journal,
+                  bool remove) noexcept;
 
 }  // namespace perdure::sqlite

@@ -24,7 +24,8 @@ constexpr std::string_view magic =
 std::string super_journal_at(File& journal, std::uint64_t offset) {
   std::array<unsigned char, 4> n{};
   if (offset < 8 || journal.read(offset - 8, n.data(), n.size()) != n.size()) return {};
-  const std::uint64_t length = std::uint64_t{n[0]} << 24 | std::uint64_t{n[1]} << 16 | std::uint64_t{n[2]} << 8 | n[3];
+  const std::uint64_t length =
+      std::uint64_t{n[0]} << 24 | std::uint64_t{n[1]} << 16 | std::uint64_t{n[2]} << 8 | n[3];
   if (length == 0 || length > 4096 || length + 8 > offset) return {};
   std::string name(length, '\0');
   journal.read(offset - 8 - length, name.data(), length);
@@ -36,7 +37,9 @@ std::string plain_file_in(const std::string& super_journal) {
   if (super_journal.empty()) return {};
   std::istringstream in(base::read_whole_file(super_journal));
   for (std::string child; std::getline(in, child, '\0');)
-    if (const std::string of = journaled(child); of.empty() || (Store::find(of) == nullptr && !is_pool(of))) return of.empty() ? child : of;
+    if (const std::string of = journaled(child);
+        of.empty() || (Store::find(of) == nullptr && !is_pool(of)))
+      return of.empty() ? child : of;
   return {};
 }
 
@@ -64,7 +67,8 @@ struct JournalFile : FileCalls<JournalFile> {
   static int write(sqlite3_file* at, const void* from, int n, sqlite3_int64 offset) {
     JournalFile& me = of(at);
     const int code = guarded([&] {
-      if (n != static_cast<int>(magic.size()) || std::memcmp(from, magic.data(), magic.size()) != 0 || me.store->design() != Design::a)
+      if (n != static_cast<int>(magic.size()) ||
+          std::memcmp(from, magic.data(), magic.size()) != 0 || me.store->design() != Design::a)
         return SQLITE_OK;
       std::string stranger;
       {
@@ -72,7 +76,8 @@ struct JournalFile : FileCalls<JournalFile> {
         stranger = plain_file_in(super_journal_at(*me.journal, static_cast<std::uint64_t>(offset)));
       }
       if (stranger.empty()) return SQLITE_OK;
-      return told(SQLITE_IOERR_WRITE, "a transaction over a pool of design A and the plain file " + stranger +
+      return told(SQLITE_IOERR_WRITE, "a transaction over a pool of design A and the plain file " +
+                                          stranger +
                                           ": put the file into a pool, or use two transactions");
     });
     return code != SQLITE_OK ? code : FileCalls::write(at, from, n, offset);
@@ -127,7 +132,8 @@ const sqlite3_io_methods methods = {1,
 
 }  // namespace
 
-void open_journal(sqlite3_file* file, std::shared_ptr<Store> store, File& journal, bool remove) noexcept {
+void open_journal(sqlite3_file* file, std::shared_ptr<Store> store, File& journal,
+                  bool remove) noexcept {
   auto* const me = ::new (static_cast<void*>(file)) JournalFile{};
   me->store = std::move(store);
   me->journal = &journal;

@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 // bytes, all threads together
 constexpr std::uint64_t stray_budget = 64 << 20, ready_budget = 16 << 20;
-constexpr std::uint64_t most_ready = 20'000;                               // blocks of a thread
+constexpr std::uint64_t most_ready = 20'000;  // blocks of a thread
 // the cell's time, to finish a pass
 constexpr double most_times = 4;
 
@@ -32,7 +32,8 @@ std::atomic<int> caught{0};
 // no partner: a flag
 void catch_signal(int signal) { caught.store(signal, std::memory_order_relaxed); }
 void check_interrupt() {
-  if (const int signal = caught.load(std::memory_order_relaxed); signal != 0) throw Interrupted{signal};
+  if (const int signal = caught.load(std::memory_order_relaxed); signal != 0)
+    throw Interrupted{signal};
 }
 
 class ScratchFile {
@@ -43,7 +44,8 @@ class ScratchFile {
   }
   ~ScratchFile() {
     std::error_code ignored;
-    for (const char* end : {"", ".creating", ".creating.pool"}) std::filesystem::remove(path_ + end, ignored);
+    for (const char* end : {"", ".creating", ".creating.pool"})
+      std::filesystem::remove(path_ + end, ignored);
   }
   ScratchFile(const ScratchFile&) = delete;
   ScratchFile& operator=(const ScratchFile&) = delete;
@@ -56,7 +58,8 @@ class ScratchFile {
 /// The threads of a replay. run() gives all of them one thing to do and waits.
 class Team {
  public:
-  Team(ReplayPool& pool, const ReplayProgram& program, std::byte* arena) : pool_(pool), gate_(std::ssize(program.threads) + 1) {
+  Team(ReplayPool& pool, const ReplayProgram& program, std::byte* arena)
+      : pool_(pool), gate_(std::ssize(program.threads) + 1) {
     for (const ReplayThread& t : program.threads) {
       states_.push_back(std::make_unique<ReplayState>(t));
       states_.back()->base[0] = arena;
@@ -80,7 +83,8 @@ class Team {
         [this](ReplayState& s) {
           std::uint64_t bytes = 0, blocks = 0;
           for (const auto& r : s.plan.ready) bytes += r.bytes * r.each_pass, blocks += r.each_pass;
-          const std::uint64_t fit = bytes == 0 ? 0 : std::min(ready_budget / states_.size() / bytes, most_ready / blocks);
+          const std::uint64_t fit =
+              bytes == 0 ? 0 : std::min(ready_budget / states_.size() / bytes, most_ready / blocks);
           pool_.supply(s, std::max<std::uint64_t>(1, fit));
         },
         {}, false);
@@ -93,7 +97,9 @@ class Team {
           pool_.work(s, stop_);
           pool_.settle();
         },
-        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit)), together);
+        Clock::now() +
+            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit)),
+        together);
     auto begun = ran_[0].begun, ended = ran_[0].ended;
     for (const Ran& r : ran_) begun = std::min(begun, r.begun), ended = std::max(ended, r.ended);
     return std::chrono::duration<double>(ended - begun).count();
@@ -113,8 +119,11 @@ class Team {
       std::unique_lock lock(mutex_);
       const std::size_t enough = together ? 1 : states_.size();
       const auto step = std::chrono::milliseconds(20);  // how soon a signal is seen
-      while (returned_ < enough && (until == Clock::time_point() || Clock::now() < until) && caught.load(std::memory_order_relaxed) == 0)
-        changed_.wait_until(lock, until == Clock::time_point() ? Clock::now() + step : std::min(until, Clock::now() + step));
+      while (returned_ < enough && (until == Clock::time_point() || Clock::now() < until) &&
+             caught.load(std::memory_order_relaxed) == 0)
+        changed_.wait_until(lock, until == Clock::time_point()
+                                      ? Clock::now() + step
+                                      : std::min(until, Clock::now() + step));
     }
     stop_ = true;
     gate_.arrive_and_wait();
@@ -162,7 +171,8 @@ void warm_up(Team& team, double seconds) {
   std::uint64_t updates = 0;
   for (auto& s : team.states()) updates += s->updates;
   // a clock read is some 25 ns: one update in sixteen is timed where they are short
-  const double each = took * static_cast<double>(team.states().size()) / static_cast<double>(std::max<std::uint64_t>(updates, 1));
+  const double each = took * static_cast<double>(team.states().size()) /
+                      static_cast<double>(std::max<std::uint64_t>(updates, 1));
   for (auto& s : team.states()) {
     s->one_pass = false;
     s->stride = s->until = each < 5e-6 ? 16 : 1;
@@ -174,7 +184,8 @@ void warm_up(Team& team, double seconds) {
 
 double percentile(std::vector<float>& sorted, double share) {
   if (sorted.empty()) return 0;
-  return static_cast<double>(sorted[std::min(sorted.size() - 1, static_cast<std::size_t>(share * static_cast<double>(sorted.size())))]);
+  return static_cast<double>(sorted[std::min(
+      sorted.size() - 1, static_cast<std::size_t>(share * static_cast<double>(sorted.size())))]);
 }
 
 }  // namespace
@@ -198,8 +209,9 @@ CellFigures run_cell(const ReplayProgram& program, const CellOptions& how) {
   medium::Counters medium;
   std::uint64_t commits = 0, aborts = 0, log_bytes = 0;
   const auto whole = [&] {
-    return std::all_of(team.states().begin(), team.states().end(),
-                       [](const auto& s) { return s->transactions >= s->plan.transactions.size(); });
+    return std::all_of(team.states().begin(), team.states().end(), [](const auto& s) {
+      return s->transactions >= s->plan.transactions.size();
+    });
   };
   while (f.seconds < how.seconds || (!whole() && f.seconds < how.seconds * most_times)) {
     team.supply();
@@ -240,9 +252,11 @@ ScratchSizes scratch_sizes(const ReplayProgram& program) {
   const std::uint64_t rings = std::max<std::uint64_t>(program.threads.size(), 1);
   // half a ring is one transaction's bound; four of the largest go into that half, so that no
   // engine waits for room all the time
-  sizes.log_size =
-      std::max<std::uint64_t>(64 << 20, std::min<std::uint64_t>(program.largest_log_bytes * 8 * rings, std::uint64_t{2} << 30));
-  const std::uint64_t home = program.arena_bytes + program.block_bytes * 2 + 2 * (stray_budget + ready_budget) + (16 << 20);
+  sizes.log_size = std::max<std::uint64_t>(
+      64 << 20,
+      std::min<std::uint64_t>(program.largest_log_bytes * 8 * rings, std::uint64_t{2} << 30));
+  const std::uint64_t home = program.arena_bytes + program.block_bytes * 2 +
+                             2 * (stray_budget + ready_budget) + (16 << 20);
   sizes.max_size = std::max(std::uint64_t{1} << 30, std::bit_ceil(home * 2));
   sizes.disk_bytes = sizes.log_size + home + sizes.max_size / 8192;
   return sizes;

@@ -25,7 +25,9 @@ void replay(Tx& tx, const ReplayOp* op, const ReplayOp* const end, ReplayState& 
   for (; op != end; ++op) {
     std::byte* const at = base[op->block] + std::uint64_t{op->word} * 8;
     switch (op->kind) {
-      case ReplayKind::read: sum += tx.read(*reinterpret_cast<const p<std::uint64_t>*>(at)); continue;
+      case ReplayKind::read:
+        sum += tx.read(*reinterpret_cast<const p<std::uint64_t>*>(at));
+        continue;
       case ReplayKind::read_words:
         for (std::uint64_t done = 0, n; done < op->n; done += n) {
           n = std::min<std::uint64_t>(op->n - done, s.words.size());
@@ -37,7 +39,9 @@ void replay(Tx& tx, const ReplayOp* op, const ReplayOp* const end, ReplayState& 
     }
     if constexpr (!Tx::read_only) {
       switch (op->kind) {
-        case ReplayKind::write: tx.write(*reinterpret_cast<p<std::uint64_t>*>(at), sum + op->word); break;
+        case ReplayKind::write:
+          tx.write(*reinterpret_cast<p<std::uint64_t>*>(at), sum + op->word);
+          break;
         case ReplayKind::write_words:
           for (std::uint64_t done = 0, n; done < op->n; done += n) {
             n = std::min<std::uint64_t>(op->n - done, s.words.size());
@@ -61,12 +65,16 @@ void replay(Tx& tx, const ReplayOp* op, const ReplayOp* const end, ReplayState& 
 template <class Instance>
 class Over final : public ReplayPool {
  public:
-  Over(const std::string& path, const Options& options) : durability_(options.durability), pool_(OnePool::open(path, options)) {}
+  Over(const std::string& path, const Options& options)
+      : durability_(options.durability), pool_(OnePool::open(path, options)) {}
 
   std::byte* make_arena(std::uint64_t bytes) override {
-    pool_.update([bytes](auto& tx, Root& root) { tx(root.arena) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(bytes)); });
-    return reinterpret_cast<std::byte*>(
-        pool_.view(durable, [](auto& tx, const Root& root) { return reinterpret_cast<std::uintptr_t>(tx(root.arena)); }));
+    pool_.update([bytes](auto& tx, Root& root) {
+      tx(root.arena) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(bytes));
+    });
+    return reinterpret_cast<std::byte*>(pool_.view(durable, [](auto& tx, const Root& root) {
+      return reinterpret_cast<std::uintptr_t>(tx(root.arena));
+    }));
   }
 
   void work(ReplayState& s, const std::atomic<bool>& stop) override {
@@ -104,7 +112,8 @@ class Over final : public ReplayPool {
           replay(tx, first, end, s);
         });
         if (timed) {
-          s.microseconds.push_back(std::chrono::duration<float, std::micro>(Clock::now() - begun).count());
+          s.microseconds.push_back(
+              std::chrono::duration<float, std::micro>(Clock::now() - begun).count());
           s.until = s.stride;
         }
         ++s.updates;
@@ -115,7 +124,8 @@ class Over final : public ReplayPool {
   }
 
   void settle() override {
-    if (durability_ == Durability::async) pool_.view(Durability::durable, [](auto&, const Root&) { return 0; });
+    if (durability_ == Durability::async)
+      pool_.view(Durability::durable, [](auto&, const Root&) { return 0; });
   }
 
   void supply(ReplayState& s, std::uint64_t passes) override {
@@ -135,7 +145,8 @@ class Over final : public ReplayPool {
       while (s.left[r] < want) {
         const std::size_t n = std::min(together, want - s.left[r]);
         pool_.update(Durability::async, [&](auto& tx, Root&) {
-          for (std::size_t i = 0; i < n; ++i) blocks[s.left[r] + i] = tx.alloc(s.plan.ready[r].bytes);
+          for (std::size_t i = 0; i < n; ++i)
+            blocks[s.left[r] + i] = tx.alloc(s.plan.ready[r].bytes);
         });
         s.left[r] += n;
       }
@@ -154,12 +165,17 @@ class Over final : public ReplayPool {
 };
 
 template <class... Instances>
-std::unique_ptr<ReplayPool> open_one_of(engines<Instances...>, const std::string& path, const Options& options) {
+std::unique_ptr<ReplayPool> open_one_of(engines<Instances...>, const std::string& path,
+                                        const Options& options) {
   std::unique_ptr<ReplayPool> pool;
   const auto named = [&](const auto& names) {
-    return std::any_of(names.begin(), names.end(), [&](const auto& n) { return n.name == options.engine; });
+    return std::any_of(names.begin(), names.end(),
+                       [&](const auto& n) { return n.name == options.engine; });
   };
-  ((pool == nullptr && named(Instances::names) ? (pool = std::make_unique<Over<Instances>>(path, options), void()) : void()), ...);
+  ((pool == nullptr && named(Instances::names)
+        ? (pool = std::make_unique<Over<Instances>>(path, options), void())
+        : void()),
+   ...);
   return pool;
 }
 
@@ -167,7 +183,9 @@ std::unique_ptr<ReplayPool> open_one_of(engines<Instances...>, const std::string
 
 std::unique_ptr<ReplayPool> open_replay(const std::string& path, const Options& options) {
   auto pool = open_one_of(all_engines(), path, options);
-  if (pool == nullptr) throw error(failure(Code::invalid, "", "engine '" + options.engine + "'", "one of the registry's"));
+  if (pool == nullptr)
+    throw error(
+        failure(Code::invalid, "", "engine '" + options.engine + "'", "one of the registry's"));
   return pool;
 }
 

@@ -20,9 +20,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 bool is_default(const engine::Entry& e) {
-  if (e.isolation != Isolation::full || !e.runs_here().ok() || e.name.ends_with("-stand-in")) return false;
+  if (e.isolation != Isolation::full || !e.runs_here().ok() || e.name.ends_with("-stand-in"))
+    return false;
   if (e.family == "volatile") return e.name == "volatile";
-  return !e.name.starts_with("rewind-2l") && !(e.name.starts_with("rewind") && e.name.ends_with("-simple"));
+  return !e.name.starts_with("rewind-2l") &&
+         !(e.name.starts_with("rewind") && e.name.ends_with("-simple"));
 }
 
 /// Its update() can return before it is durable.
@@ -44,14 +46,19 @@ std::vector<engine::Entry> choose(const MatrixOptions& options, const ReplayProg
     const engine::Entry* const e = engine::find_instance(name);
     if (e == nullptr) {
       std::string names;
-      for (const auto& r : engine::registered()) names += (names.empty() ? "" : ", ") + std::string(r.name);
+      for (const auto& r : engine::registered())
+        names += (names.empty() ? "" : ", ") + std::string(r.name);
       throw error(failure(Code::invalid, "", "engine '" + name + "'", "one of: " + names));
     }
     e->runs_here().or_throw();
     if (e->isolation != Isolation::full && program.threads.size() > 1)
-      throw error(failure(Code::invalid, "",
-                          fmt::format("engine '{}', which isolates nothing, for a trace of {} threads", name, program.threads.size()),
-                          "one that isolates", "leave it out: only the program itself knows how its threads keep out of each other's way"));
+      throw error(
+          failure(Code::invalid, "",
+                  fmt::format("engine '{}', which isolates nothing, for a trace of {} threads",
+                              name, program.threads.size()),
+                  "one that isolates",
+                  "leave it out: only the program itself knows how its threads keep out of each "
+                  "other's way"));
     chosen.push_back(*e);
   }
   return chosen;
@@ -71,10 +78,13 @@ double median(const std::vector<std::optional<CellFigures>>& rounds, F&& f) {
 void summarize(Matrix& m) {
   const Cell* base = nullptr;
   for (const Cell& c : m.cells)
-    if (c.engine.name == default_engine && c.mode == Durability::durable && c.error.empty()) base = &c;
+    if (c.engine.name == default_engine && c.mode == Durability::durable && c.error.empty())
+      base = &c;
   for (Cell& c : m.cells) {
     if (!c.error.empty()) continue;
-    const auto of = [&](auto field) { return median(c.rounds, [field](const CellFigures& f) { return f.*field; }); };
+    const auto of = [&](auto field) {
+      return median(c.rounds, [field](const CellFigures& f) { return f.*field; });
+    };
     CellFigures& f = c.figures;
     f.per_second = of(&CellFigures::per_second);
     f.seconds = of(&CellFigures::seconds);
@@ -87,7 +97,8 @@ void summarize(Matrix& m) {
     f.aborts = of(&CellFigures::aborts);
     f.transactions = static_cast<std::uint64_t>(of(&CellFigures::transactions));
     f.samples = static_cast<std::uint64_t>(of(&CellFigures::samples));
-    f.whole = std::all_of(c.rounds.begin(), c.rounds.end(), [](const auto& r) { return r && r->whole; });
+    f.whole =
+        std::all_of(c.rounds.begin(), c.rounds.end(), [](const auto& r) { return r && r->whole; });
     if (base == nullptr) continue;
     std::vector<std::optional<CellFigures>> ratios;  // per_second is the ratio
     for (std::size_t r = 0; r < c.rounds.size(); ++r)
@@ -95,7 +106,8 @@ void summarize(Matrix& m) {
         ratios.push_back(CellFigures{});
         ratios.back()->per_second = c.rounds[r]->per_second / base->rounds[r]->per_second;
       }
-    if (!ratios.empty()) c.ratio = median(ratios, [](const CellFigures& x) { return x.per_second; });
+    if (!ratios.empty())
+      c.ratio = median(ratios, [](const CellFigures& x) { return x.per_second; });
   }
 }
 
@@ -117,8 +129,10 @@ class Counter {
     std::string left;
     if (number_ > 3)
       left = fmt::format(", about {:.0f} s left",
-                         std::ceil(taken / static_cast<double>(number_ - 1) * static_cast<double>(total_ - number_ + 1)));
-    const std::string text = fmt::format("cell {} of {}: {} {}{}", number_, total_, cell.engine.name, mode_name(cell.mode), left);
+                         std::ceil(taken / static_cast<double>(number_ - 1) *
+                                   static_cast<double>(total_ - number_ + 1)));
+    const std::string text = fmt::format("cell {} of {}: {} {}{}", number_, total_,
+                                         cell.engine.name, mode_name(cell.mode), left);
     fmt::print(stderr, "{}{}{}", terminal_ ? "\r\x1b[K" : "", text, terminal_ ? "" : "\n");
     drawn_ = terminal_;
   }
@@ -134,12 +148,15 @@ class Counter {
 void check_room(const std::string& directory, const ScratchSizes& sizes) {
   struct statvfs st = {};
   if (::statvfs(directory.c_str(), &st) != 0)
-    throw error(system_failure(directory, "statvfs", errno, "--dir names a directory on your medium"));
+    throw error(
+        system_failure(directory, "statvfs", errno, "--dir names a directory on your medium"));
   if (!std::filesystem::is_directory(directory))
-    throw error(failure(Code::invalid, directory, "no directory", "one on your medium, for scratch pools", "name it with --dir"));
+    throw error(failure(Code::invalid, directory, "no directory",
+                        "one on your medium, for scratch pools", "name it with --dir"));
   const std::uint64_t free = static_cast<std::uint64_t>(st.f_bavail) * st.f_frsize;
   if (free < sizes.disk_bytes)
-    throw error(failure(Code::full, directory, human_bytes(free) + " free", human_bytes(sizes.disk_bytes) + " for a scratch pool",
+    throw error(failure(Code::full, directory, human_bytes(free) + " free",
+                        human_bytes(sizes.disk_bytes) + " for a scratch pool",
                         "make room, or name another directory of the same medium with --dir"));
 }
 
@@ -156,13 +173,15 @@ CellOptions options_of(const MatrixOptions& options, const Cell& cell, const Scr
 }
 
 /// How many transactions a cell gets through in its time: by the first cell.
-std::uint64_t stretch_of(const ReplayProgram& all, const MatrixOptions& options, const Cell& cell, const ScratchSizes& sizes) {
+std::uint64_t stretch_of(const ReplayProgram& all, const MatrixOptions& options, const Cell& cell,
+                         const ScratchSizes& sizes) {
   constexpr std::uint64_t least = 200;
   try {
     const CellFigures f = run_cell(all, options_of(options, cell, sizes));
     // so that slower ones get through it too
     const auto fit = static_cast<std::uint64_t>(f.per_second * options.seconds / 2);
-    return fit >= all.transactions ? all.transactions : std::min(all.transactions, std::max(least, fit));
+    return fit >= all.transactions ? all.transactions
+                                   : std::min(all.transactions, std::max(least, fit));
   } catch (const error&) {  // it will be said where it runs
     return all.transactions;
   }
@@ -177,12 +196,16 @@ std::string without_path(std::string message) {
 
 }  // namespace
 
-const char* mode_name(Durability mode) { return mode == Durability::durable ? "durable" : mode == Durability::group ? "group" : "async"; }
+const char* mode_name(Durability mode) {
+  return mode == Durability::durable ? "durable" : mode == Durability::group ? "group" : "async";
+}
 
 Matrix measure(const engine::WorkloadTrace& trace, const MatrixOptions& options) {
   if (trace.transactions <= options.skip)
-    throw error(failure(Code::invalid, "", fmt::format("a trace of {} transactions", trace.transactions),
-                        fmt::format("more than the {} that --skip leaves out", options.skip), "record a longer run, or skip fewer"));
+    throw error(failure(Code::invalid, "",
+                        fmt::format("a trace of {} transactions", trace.transactions),
+                        fmt::format("more than the {} that --skip leaves out", options.skip),
+                        "record a longer run, or skip fewer"));
   const std::uint64_t total = trace.transactions - options.skip;
   std::vector<ReplayProgram> programs;
   programs.push_back(make_program(trace, options.skip, total));
@@ -190,7 +213,8 @@ Matrix measure(const engine::WorkloadTrace& trace, const MatrixOptions& options)
   m.sizes = scratch_sizes(programs[0]);
   check_room(options.directory, m.sizes);
   m.medium = options.medium;
-  if (m.medium == "auto") m.medium = medium::diagnose(options.directory + "/perdure-advise.pool").value().kind;
+  if (m.medium == "auto")
+    m.medium = medium::diagnose(options.directory + "/perdure-advise.pool").value().kind;
 
   for (const engine::Entry& e : choose(options, programs[0])) {
     const bool can = has_async(e);
@@ -206,18 +230,26 @@ Matrix measure(const engine::WorkloadTrace& trace, const MatrixOptions& options)
     }
   }
 
-  const auto first = std::find_if(m.cells.begin(), m.cells.end(), [](const Cell& c) { return c.engine.name == default_engine; });
-  const std::uint64_t fit = stretch_of(programs[0], options, first != m.cells.end() ? *first : m.cells.front(), m.sizes);
+  const auto first = std::find_if(m.cells.begin(), m.cells.end(),
+                                  [](const Cell& c) { return c.engine.name == default_engine; });
+  const std::uint64_t fit =
+      stretch_of(programs[0], options, first != m.cells.end() ? *first : m.cells.front(), m.sizes);
   if (fit < total) {
     programs.clear();
     for (std::uint64_t r = 0; r < options.rounds; ++r)
-      programs.push_back(
-          make_program(trace, options.skip + (options.rounds > 1 ? (total - fit) * r / (options.rounds - 1) : (total - fit) / 2), fit));
+      programs.push_back(make_program(
+          trace,
+          options.skip +
+              (options.rounds > 1 ? (total - fit) * r / (options.rounds - 1) : (total - fit) / 2),
+          fit));
   }
-  const auto program_of = [&](unsigned r) -> const ReplayProgram& { return programs[std::min<std::size_t>(r, programs.size() - 1)]; };
+  const auto program_of = [&](unsigned r) -> const ReplayProgram& {
+    return programs[std::min<std::size_t>(r, programs.size() - 1)];
+  };
   for (unsigned r = 0; r < options.rounds; ++r) {
     const ReplayProgram& p = program_of(r);
-    m.stretches.push_back({p.first, p.transactions, p.threads.size(), p.arena_bytes, p.arena_shared, p.folded});
+    m.stretches.push_back(
+        {p.first, p.transactions, p.threads.size(), p.arena_bytes, p.arena_shared, p.folded});
   }
 
   Counter counter(m.cells.size() * options.rounds);

@@ -49,7 +49,7 @@ struct Stretch {
 
 struct Matrix {
   std::vector<Cell> cells;
-  std::vector<Stretch> stretches;     ///< of each round
+  std::vector<Stretch> stretches;  ///< of each round
   /// engines whose update() always returns durable: their async is their durable
   std::vector<std::string> no_async;
   ScratchSizes sizes;

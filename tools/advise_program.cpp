@@ -37,7 +37,8 @@ std::vector<Place> places(const engine::WorkloadTrace& trace) {
       if (engine::has_second(kind)) ++i;
     }
   }
-  std::sort(all.begin(), all.end(), [](const Place& a, const Place& b) { return a.sequence < b.sequence; });
+  std::sort(all.begin(), all.end(),
+            [](const Place& a, const Place& b) { return a.sequence < b.sequence; });
   return all;
 }
 
@@ -54,11 +55,13 @@ std::vector<std::uint32_t> group(const std::vector<Place>& all, std::size_t stre
   }
   std::vector<std::uint32_t> order(streams), of(streams, none);
   std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return seen[a].first < seen[b].first; });
+  std::sort(order.begin(), order.end(),
+            [&](auto a, auto b) { return seen[a].first < seen[b].first; });
   std::vector<Stream> groups;
   for (const std::uint32_t s : order) {
     if (seen[s].count == 0) continue;
-    const auto free = std::find_if(groups.begin(), groups.end(), [&](const Stream& g) { return g.last < seen[s].first; });
+    const auto free = std::find_if(groups.begin(), groups.end(),
+                                   [&](const Stream& g) { return g.last < seen[s].first; });
     of[s] = static_cast<std::uint32_t>(free - groups.begin());
     if (free == groups.end())
       groups.push_back(seen[s]);
@@ -70,7 +73,8 @@ std::vector<std::uint32_t> group(const std::vector<Place>& all, std::size_t stre
   // The busy ones stay, numbered anew; of the others each goes to the one that has least to do.
   std::vector<std::uint32_t> by_count(groups.size()), renamed(groups.size());
   std::iota(by_count.begin(), by_count.end(), 0U);
-  std::stable_sort(by_count.begin(), by_count.end(), [&](auto a, auto b) { return groups[a].count > groups[b].count; });
+  std::stable_sort(by_count.begin(), by_count.end(),
+                   [&](auto a, auto b) { return groups[a].count > groups[b].count; });
   std::vector<std::uint64_t> load;
   for (const std::uint32_t g : by_count) {
     if (load.size() < most_replay_threads && groups[g].count * 10 >= most) {
@@ -95,8 +99,11 @@ std::uint64_t block_size(std::uint64_t bytes) {
 /// Makes a program in three passes: who uses each block, which pages the arena must have, the ops.
 class Maker {
  public:
-  Maker(const engine::WorkloadTrace& trace, const std::vector<Place>& all, std::uint64_t first, std::uint64_t count)
-      : trace_(trace), in_(all.begin() + static_cast<std::ptrdiff_t>(first), all.begin() + static_cast<std::ptrdiff_t>(first + count)) {
+  Maker(const engine::WorkloadTrace& trace, const std::vector<Place>& all, std::uint64_t first,
+        std::uint64_t count)
+      : trace_(trace),
+        in_(all.begin() + static_cast<std::ptrdiff_t>(first),
+            all.begin() + static_cast<std::ptrdiff_t>(first + count)) {
     program_.first = first;
     program_.transactions = count;
     thread_of_ = group(in_, trace.threads.size());
@@ -107,8 +114,13 @@ class Maker {
   }
   ReplayProgram make() {
     for (const Place& p : in_)
-      walk(p, [this](std::uint32_t t, TraceKind kind, std::uint64_t at, std::uint64_t n) { look(t, kind, at, n); });
-    for (const Place& p : in_) walk(p, [this](std::uint32_t, TraceKind kind, std::uint64_t at, std::uint64_t n) { touch(kind, at, n); });
+      walk(p, [this](std::uint32_t t, TraceKind kind, std::uint64_t at, std::uint64_t n) {
+        look(t, kind, at, n);
+      });
+    for (const Place& p : in_)
+      walk(p, [this](std::uint32_t, TraceKind kind, std::uint64_t at, std::uint64_t n) {
+        touch(kind, at, n);
+      });
     next_ = 0;
     std::sort(pages_.begin(), pages_.end());
     pages_.erase(std::unique(pages_.begin(), pages_.end()), pages_.end());
@@ -122,14 +134,18 @@ class Maker {
       ReplayThread& t = program_.threads[thread_of_[p.stream]];
       const std::uint64_t begin = trace_.threads[p.stream][p.begin];
       const auto first = static_cast<std::uint32_t>(t.ops.size());
-      walk(p, [this](std::uint32_t to, TraceKind kind, std::uint64_t at, std::uint64_t n) { write(to, kind, at, n); });
+      walk(p, [this](std::uint32_t to, TraceKind kind, std::uint64_t at, std::uint64_t n) {
+        write(to, kind, at, n);
+      });
       std::uint64_t log_bytes = 0;
       for (auto op = t.ops.begin() + first; op != t.ops.end(); ++op)
-        log_bytes += op->kind == ReplayKind::write_words ? std::uint64_t{op->n} * 16 : op->kind >= ReplayKind::write ? 16 : 0;
+        log_bytes += op->kind == ReplayKind::write_words ? std::uint64_t{op->n} * 16
+                     : op->kind >= ReplayKind::write     ? 16
+                                                         : 0;
       program_.largest_log_bytes = std::max(program_.largest_log_bytes, log_bytes);
       const bool update = engine::is_update(begin);
-      t.transactions.push_back(
-          {first, static_cast<std::uint32_t>(t.ops.size()) - first, update, !update && engine::durability_of(begin) != Durability::async});
+      t.transactions.push_back({first, static_cast<std::uint32_t>(t.ops.size()) - first, update,
+                                !update && engine::durability_of(begin) != Durability::async});
     }
     return std::move(program_);
   }
@@ -157,7 +173,8 @@ class Maker {
       case TraceKind::alloc: {
         const std::uint64_t bytes = block_size(std::min(n, most_bytes));
         // its free was not recorded
-        for (auto i = live_.lower_bound(at); i != live_.end() && i->first < at + bytes;) i = live_.erase(i);
+        for (auto i = live_.lower_bound(at); i != live_.end() && i->first < at + bytes;)
+          i = live_.erase(i);
         about_.push_back(static_cast<std::uint32_t>(blocks_.size()));
         live_[at] = about_.back();
         blocks_.push_back({at, bytes, t});
@@ -188,7 +205,8 @@ class Maker {
   }
   // In its thread's own block, else in the arena.
   [[nodiscard]] bool own(std::uint32_t about) const {
-    return about != none && !blocks_[about].shared && (blocks_[about].freed_by == none || blocks_[about].freed_by == blocks_[about].thread);
+    return about != none && !blocks_[about].shared &&
+           (blocks_[about].freed_by == none || blocks_[about].freed_by == blocks_[about].thread);
   }
   // Pass two.
   void touch(TraceKind kind, std::uint64_t at, std::uint64_t n) {
@@ -204,7 +222,8 @@ class Maker {
       ReplayThread& t = program_.threads[b.thread];
       program_.arena_shared += b.shared ? 1 : 0;
       if (b.freed_by == b.thread || (b.freed_by == none && !b.shared)) b.number = t.blocks++;
-      if (b.freed_by == none && !b.shared) t.leftover.push_back(b.number), t.leftover_bytes += b.bytes;
+      if (b.freed_by == none && !b.shared)
+        t.leftover.push_back(b.number), t.leftover_bytes += b.bytes;
     }
   }
   // Pass three.
@@ -225,11 +244,16 @@ class Maker {
         to.ops.push_back({ReplayKind::free, 0, blocks_[about].number, 0});
         return;
       }
-      const std::uint64_t bytes = std::min(about != none ? blocks_[about].bytes : n != 0 ? n : 64, most_bytes);
-      auto found = std::find_if(to.ready.begin(), to.ready.end(), [bytes](const auto& r) { return r.bytes == bytes; });
+      const std::uint64_t bytes = std::min(about != none ? blocks_[about].bytes
+                                           : n != 0      ? n
+                                                         : 64,
+                                           most_bytes);
+      auto found = std::find_if(to.ready.begin(), to.ready.end(),
+                                [bytes](const auto& r) { return r.bytes == bytes; });
       if (found == to.ready.end()) found = to.ready.insert(found, {bytes, 0});
       ++found->each_pass;
-      to.ops.push_back({ReplayKind::free_ready, 0, static_cast<std::uint32_t>(found - to.ready.begin()), 0});
+      to.ops.push_back(
+          {ReplayKind::free_ready, 0, static_cast<std::uint32_t>(found - to.ready.begin()), 0});
       return;
     }
     const bool in_block = own(about);
@@ -238,7 +262,8 @@ class Maker {
                           : kind == TraceKind::read_words ? ReplayKind::read_words
                           : kind == TraceKind::write      ? ReplayKind::write
                                                           : ReplayKind::write_words;
-    to.ops.push_back({as, static_cast<std::uint32_t>(n), in_block ? blocks_[about].number : 0, static_cast<std::uint32_t>(word)});
+    to.ops.push_back({as, static_cast<std::uint32_t>(n), in_block ? blocks_[about].number : 0,
+                      static_cast<std::uint32_t>(word)});
   }
   [[nodiscard]] std::uint64_t place(std::uint64_t at) const {
     const auto found = std::lower_bound(pages_.begin(), pages_.end(), at / page);
@@ -286,7 +311,8 @@ Workload describe_workload(const engine::WorkloadTrace& trace) {
   return w;
 }
 
-ReplayProgram make_program(const engine::WorkloadTrace& trace, std::uint64_t first, std::uint64_t count) {
+ReplayProgram make_program(const engine::WorkloadTrace& trace, std::uint64_t first,
+                           std::uint64_t count) {
   const auto all = places(trace);
   first = std::min<std::uint64_t>(first, all.size());
   return Maker(trace, all, first, std::min<std::uint64_t>(count, all.size() - first)).make();

@@ -46,7 +46,9 @@ int run_program(const std::vector<std::string>& program, const std::string& trac
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
   std::signal(SIGINT, before);
-  if (failed) throw error(system_failure(program[0], "exec", err, "perdure advise [OPTIONS] -- PROGRAM ARGS..."));
+  if (failed)
+    throw error(
+        system_failure(program[0], "exec", err, "perdure advise [OPTIONS] -- PROGRAM ARGS..."));
   return status;
 }
 
@@ -56,7 +58,8 @@ TraceFolder::TraceFolder() {
   const char* const under = std::getenv("TMPDIR");
   path_ = std::string(under != nullptr && *under != 0 ? under : "/tmp") + "/perdure-advise-XXXXXX";
   if (::mkdtemp(path_.data()) == nullptr)
-    throw error(system_failure(path_, "mkdtemp", errno, "TMPDIR names a directory that can be written"));
+    throw error(
+        system_failure(path_, "mkdtemp", errno, "TMPDIR names a directory that can be written"));
 }
 
 TraceFolder::~TraceFolder() {
@@ -67,14 +70,19 @@ TraceFolder::~TraceFolder() {
 std::string record(const std::vector<std::string>& program, const TraceFolder& folder) {
   const int status = run_program(program, folder.path() + "/%p.trace");
   // that is how servers end
-  const bool stopped = WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM);
+  const bool stopped =
+      WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM);
   if (WIFSIGNALED(status) && !stopped)
     throw error(failure(Code::invalid, program[0],
-                        fmt::format("it was killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status))),
-                        "a run that ends in order", "mend it, or record it by hand and use --trace"));
+                        fmt::format("it was killed by signal {} ({})", WTERMSIG(status),
+                                    ::strsignal(WTERMSIG(status))),
+                        "a run that ends in order",
+                        "mend it, or record it by hand and use --trace"));
   if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
-    throw error(failure(Code::invalid, program[0], fmt::format("exit status {}", WEXITSTATUS(status)), "0: a run that ends in order",
-                        "mend its arguments, or record it by hand (PERDURE_TRACE=FILE) and use --trace"));
+    throw error(
+        failure(Code::invalid, program[0], fmt::format("exit status {}", WEXITSTATUS(status)),
+                "0: a run that ends in order",
+                "mend its arguments, or record it by hand (PERDURE_TRACE=FILE) and use --trace"));
   std::string found;
   std::uint64_t most = 0, traces = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
@@ -84,12 +92,18 @@ std::string record(const std::vector<std::string>& program, const TraceFolder& f
     if (trace->transactions > most) most = trace->transactions, found = entry.path();
   }
   constexpr std::string_view how =
-      "open its pool through perdure.h, or as Pool<Root, perdure::engines<perdure::any_engine>> (docs/advise.md)";
-  if (traces == 0) throw error(failure(Code::not_found, program[0], "no pool that it opened was recorded", "one", how));
+      "open its pool through perdure.h, or as Pool<Root, perdure::engines<perdure::any_engine>> "
+      "(docs/advise.md)";
+  if (traces == 0)
+    throw error(
+        failure(Code::not_found, program[0], "no pool that it opened was recorded", "one", how));
   if (found.empty())
-    throw error(failure(Code::not_found, program[0], "it opened a pool and committed no transaction", "some", "let it work"));
+    throw error(failure(Code::not_found, program[0],
+                        "it opened a pool and committed no transaction", "some", "let it work"));
   if (traces > 1)
-    fmt::print(stderr, "perdure: {} pools were recorded; going by the one with the most transactions, {}\n", traces, grouped(most));
+    fmt::print(stderr,
+               "perdure: {} pools were recorded; going by the one with the most transactions, {}\n",
+               traces, grouped(most));
   return found;
 }
 

@@ -26,6 +26,7 @@ class TraceFolder {
 /// Runs the program to its end, its standard output on our standard error; the trace with the most
 /// transactions of those that its processes and their pools have left. Ctrl-C is the program's.
 /// Throws perdure::error: it can't be started, it failed, it recorded nothing.
-[[nodiscard]] std::string record(const std::vector<std::string>& program, const TraceFolder& folder);
+[[nodiscard]] std::string record(const std::vector<std::string>& program,
+                                 const TraceFolder& folder);
 
 }  // namespace perdure::tool

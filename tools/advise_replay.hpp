@@ -21,7 +21,8 @@ namespace perdure::tool {
 
 /// One thread of a replay.
 struct ReplayState {
-  explicit ReplayState(const ReplayThread& what) : plan(what), base(what.blocks), ready(what.ready.size()), left(what.ready.size()) {}
+  explicit ReplayState(const ReplayThread& what)
+      : plan(what), base(what.blocks), ready(what.ready.size()), left(what.ready.size()) {}
   const ReplayThread& plan;
   std::vector<std::byte*> base;  ///< of each block; 0: the arena
   // Blocks that nobody will free in the replay, and those made ready to be freed: changed for good
@@ -70,6 +71,7 @@ class ReplayPool {
 };
 
 /// Opens a new pool for engine `options.engine`; throws perdure::error.
-[[nodiscard]] std::unique_ptr<ReplayPool> open_replay(const std::string& path, const Options& options);
+[[nodiscard]] std::unique_ptr<ReplayPool> open_replay(const std::string& path,
+                                                      const Options& options);
 
 }  // namespace perdure::tool

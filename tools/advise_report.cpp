@@ -105,25 +105,33 @@ Json cell_json(const Cell& c) {
   return j;
 }
 
-std::string number(double x) { return x >= 100 ? grouped(static_cast<std::uint64_t>(x + 0.5)) : fmt::format("{:.3g}", x); }
+std::string number(double x) {
+  return x >= 100 ? grouped(static_cast<std::uint64_t>(x + 0.5)) : fmt::format("{:.3g}", x);
+}
 
-std::string threads(const Json& n) { return fmt::format("{} thread{}", n.get<std::uint64_t>(), n == 1 ? "" : "s"); }
+std::string threads(const Json& n) {
+  return fmt::format("{} thread{}", n.get<std::uint64_t>(), n == 1 ? "" : "s");
+}
 
 void print_table(const Json& cells, const std::string& mode, bool file) {
   fmt::print("\n{}{}\n", mode, mode == "async" ? " (latency: until update() returns)" : "");
-  fmt::print("  {:<26} {:>11} {:>9} {:>9} {:>9} {:>7} {:>8} {:>8} {:>7}\n", "engine", "tx/s", "of shadow", "p50 us", "p99 us",
-             file ? "syncs" : "fences", "lines", "log B", "aborts");
+  fmt::print("  {:<26} {:>11} {:>9} {:>9} {:>9} {:>7} {:>8} {:>8} {:>7}\n", "engine", "tx/s",
+             "of shadow", "p50 us", "p99 us", file ? "syncs" : "fences", "lines", "log B",
+             "aborts");
   for (const Json& c : cells) {
     if (c["mode"] != mode) continue;
     if (c.contains("error")) {
-      fmt::print("  {:<26} can't run it: {}\n", c["engine"].get<std::string>(), c["error"].get<std::string>());
+      fmt::print("  {:<26} can't run it: {}\n", c["engine"].get<std::string>(),
+                 c["error"].get<std::string>());
       continue;
     }
     const auto n = [&](const char* name) { return c[name].get<double>(); };
     fmt::print("  {:<26} {:>11} {:>9} {:>9} {:>9} {:>7.2f} {:>8.1f} {:>8.0f} {:>7.3f}{}\n",
-               c["engine"].get<std::string>() + (c["whole"].get<bool>() ? "" : " *"), number(n("per_second")),
-               c["ratio"].is_null() ? "-" : fmt::format("{:.2f}", n("ratio")), number(n("p50_us")), number(n("p99_us")),
-               n(file ? "syncs" : "fences"), n("lines"), n("log_bytes"), n("aborts"),
+               c["engine"].get<std::string>() + (c["whole"].get<bool>() ? "" : " *"),
+               number(n("per_second")),
+               c["ratio"].is_null() ? "-" : fmt::format("{:.2f}", n("ratio")), number(n("p50_us")),
+               number(n("p99_us")), n(file ? "syncs" : "fences"), n("lines"), n("log_bytes"),
+               n("aborts"),
                c["durable"].get<bool>() ? "" : "  (a bound: nothing of it is durable)");
   }
 }
@@ -140,7 +148,8 @@ Json describe(const AdviceInput& in) {
     std::vector<const Cell*> cells;
     for (const Cell& c : in.matrix.cells)
       if (c.mode == mode) cells.push_back(&c);
-    std::stable_sort(cells.begin(), cells.end(), [](const Cell* a, const Cell* b) { return a->score() > b->score(); });
+    std::stable_sort(cells.begin(), cells.end(),
+                     [](const Cell* a, const Cell* b) { return a->score() > b->score(); });
     for (const Cell* c : cells) j["cells"].push_back(cell_json(*c));
   }
   j["advice"] = advice_of(in);
@@ -148,28 +157,37 @@ Json describe(const AdviceInput& in) {
 }
 
 void print_advice(const Json& j) {
-  const Json &t = j["trace"], &w = j["workload"], &r = j["replay"], &first = r["stretches"][0], &advice = j["advice"];
+  const Json &t = j["trace"], &w = j["workload"], &r = j["replay"], &first = r["stretches"][0],
+             &advice = j["advice"];
   const auto n = [](const Json& at, const char* name) { return at[name].get<double>(); };
   const double views = 100 * n(w, "views") / std::max(1.0, n(w, "transactions"));
   fmt::print("workload: {} transactions of {} in {:.2f} s, on {}, medium {}, {}; {:.0f} % views\n",
-             grouped(w["transactions"].get<std::uint64_t>()), threads(w["threads"]), n(t, "seconds"), t["engine"].get<std::string>(),
-             t["medium"].get<std::string>(), t["durability"].get<std::string>(), views);
+             grouped(w["transactions"].get<std::uint64_t>()), threads(w["threads"]),
+             n(t, "seconds"), t["engine"].get<std::string>(), t["medium"].get<std::string>(),
+             t["durability"].get<std::string>(), views);
   fmt::print(
-      "          each reads {:.1f} words and writes {:.1f} (at most {}), allocates {:.2g} blocks and frees {:.2g}; {} restarts, {} rolled "
+      "          each reads {:.1f} words and writes {:.1f} (at most {}), allocates {:.2g} blocks "
+      "and frees {:.2g}; {} restarts, {} rolled "
       "back\n",
-      n(w, "read_words_each"), n(w, "written_words_each"), grouped(w["largest_written_words"].get<std::uint64_t>()), n(w, "allocs_each"),
-      n(w, "frees_each"), grouped(t["retried"].get<std::uint64_t>()), grouped(t["rolled_back"].get<std::uint64_t>()));
-  fmt::print("replay:   {} transactions on {} in {}, {}; old memory in {}; medians of {} rounds of {} s\n",
-             grouped(first["transactions"].get<std::uint64_t>()), threads(first["threads"]), r["dir"].get<std::string>(),
-             r["medium_described"].get<std::string>(), human_bytes(first["arena_bytes"].get<std::uint64_t>()), r["rounds"].get<unsigned>(),
-             n(r, "seconds"));
+      n(w, "read_words_each"), n(w, "written_words_each"),
+      grouped(w["largest_written_words"].get<std::uint64_t>()), n(w, "allocs_each"),
+      n(w, "frees_each"), grouped(t["retried"].get<std::uint64_t>()),
+      grouped(t["rolled_back"].get<std::uint64_t>()));
+  fmt::print(
+      "replay:   {} transactions on {} in {}, {}; old memory in {}; medians of {} rounds of {} s\n",
+      grouped(first["transactions"].get<std::uint64_t>()), threads(first["threads"]),
+      r["dir"].get<std::string>(), r["medium_described"].get<std::string>(),
+      human_bytes(first["arena_bytes"].get<std::uint64_t>()), r["rounds"].get<unsigned>(),
+      n(r, "seconds"));
   const bool file = r["medium"] == "file";
   std::vector<std::string> modes;
   for (const Json& c : j["cells"])
-    if (const auto mode = c["mode"].get<std::string>(); modes.empty() || modes.back() != mode) modes.push_back(mode);
+    if (const auto mode = c["mode"].get<std::string>(); modes.empty() || modes.back() != mode)
+      modes.push_back(mode);
   for (const std::string& mode : modes) print_table(j["cells"], mode, file);
   fmt::print(
-      "\n{}, lines and bytes of log are for each transaction that changed something; of shadow: of shadow durable, in the same round.\n\n",
+      "\n{}, lines and bytes of log are for each transaction that changed something; of shadow: of "
+      "shadow durable, in the same round.\n\n",
       file ? "Device syncs" : "Fences");
   for (const auto& [mode, one] : advice.items()) {
     if (mode == "notes") continue;

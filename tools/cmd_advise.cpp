@@ -28,7 +28,9 @@ int run(App& app) {
   MatrixOptions& options = arguments.matrix;
   options.modes.clear();
   for (const std::string& m : arguments.modes)
-    options.modes.push_back(m == "durable" ? Durability::durable : m == "group" ? Durability::group : Durability::async);
+    options.modes.push_back(m == "durable" ? Durability::durable
+                            : m == "group" ? Durability::group
+                                           : Durability::async);
   if (!arguments.picture.empty()) check_picture(arguments.picture);  // before minutes are spent
 
   std::optional<TraceFolder> folder;
@@ -37,7 +39,8 @@ int run(App& app) {
     folder.emplace();
     file = record(arguments.program, *folder);
     if (!arguments.trace_out.empty()) {
-      std::filesystem::copy_file(file, arguments.trace_out, std::filesystem::copy_options::overwrite_existing);
+      std::filesystem::copy_file(file, arguments.trace_out,
+                                 std::filesystem::copy_options::overwrite_existing);
       file = arguments.trace_out;
     }
   }
@@ -46,8 +49,9 @@ int run(App& app) {
   try {
     const Interrupts interrupts;
     const Matrix matrix = measure(trace, options);
-    document = describe(
-        {folder && arguments.trace_out.empty() ? "" : file, fmt::format("{}", fmt::join(arguments.program, " ")), trace, options, matrix});
+    document =
+        describe({folder && arguments.trace_out.empty() ? "" : file,
+                  fmt::format("{}", fmt::join(arguments.program, " ")), trace, options, matrix});
   } catch (const Interrupted& i) {
     // the scratch pool is gone by now; end as the signal would have it
     folder.reset();
@@ -65,30 +69,44 @@ int run(App& app) {
 }  // namespace
 
 void add_advise(App& app) {
-  auto* sub = app.add("advise", "say which engine, concurrency control and mode suit a program on a medium, by replaying what it did",
+  auto* sub = app.add("advise",
+                      "say which engine, concurrency control and mode suit a program on a medium, "
+                      "by replaying what it did",
                       "perdure advise --dir /mnt/data -- ./my_program its arguments");
   MatrixOptions& m = arguments.matrix;
-  sub->add_option("PROGRAM", arguments.program, "a program and its arguments, behind --: it is run and recorded");
-  sub->add_option("--trace", arguments.trace, "a trace that was recorded before (PERDURE_TRACE=FILE program)");
+  sub->add_option("PROGRAM", arguments.program,
+                  "a program and its arguments, behind --: it is run and recorded");
+  sub->add_option("--trace", arguments.trace,
+                  "a trace that was recorded before (PERDURE_TRACE=FILE program)");
   sub->add_option("--trace-out", arguments.trace_out, "keep the trace of PROGRAM here");
-  sub->add_option("--dir", m.directory, "where scratch pools are put: a directory on your medium")->capture_default_str();
+  sub->add_option("--dir", m.directory, "where scratch pools are put: a directory on your medium")
+      ->capture_default_str();
   sub->add_option("--medium", m.medium, "auto, file, dax or emulated")
       ->check(CLI::IsMember({"auto", "file", "dax", "emulated"}))
       ->capture_default_str();
   sub->add_option("--engine", m.engines,
-                  "only these, separated by commas (default: all that isolate and run here, and volatile as a bound)")
+                  "only these, separated by commas (default: all that isolate and run here, and "
+                  "volatile as a bound)")
       ->delimiter(',');
-  sub->add_option("--mode", arguments.modes, "of durable, group, async, separated by commas (default: durable,async)")
+  sub->add_option("--mode", arguments.modes,
+                  "of durable, group, async, separated by commas (default: durable,async)")
       ->delimiter(',')
       ->check(CLI::IsMember({"durable", "group", "async"}));
-  sub->add_option("--seconds", m.seconds, "for each engine and mode in a round")->check(CLI::Range(0.01, 3600.0))->capture_default_str();
-  sub->add_option("--rounds", m.rounds, "over all of them")->check(CLI::Range(1, 1000))->capture_default_str();
-  sub->add_option("--skip", m.skip, "leave out so many transactions at the beginning, such as those that load");
+  sub->add_option("--seconds", m.seconds, "for each engine and mode in a round")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str();
+  sub->add_option("--rounds", m.rounds, "over all of them")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  sub->add_option("--skip", m.skip,
+                  "leave out so many transactions at the beginning, such as those that load");
   sub->add_option("--picture", arguments.picture, "draw the tables to this .svg file");
   sub->callback([&app] {
     if (arguments.program.empty() == arguments.trace.empty())
-      throw CLI::ValidationError("advise", fmt::format("found {}, expected -- PROGRAM ARGS... or --trace FILE",
-                                                       arguments.trace.empty() ? "nothing to go by" : "a program and a trace"));
+      throw CLI::ValidationError(
+          "advise",
+          fmt::format("found {}, expected -- PROGRAM ARGS... or --trace FILE",
+                      arguments.trace.empty() ? "nothing to go by" : "a program and a trace"));
     app.go = run;
   });
 }

@@ -43,10 +43,12 @@ const char* words(pool::CopyState state) {
 }
 
 void check_header(RawPool& pool, Findings& found) {
-  for (const auto& [state, copy] : {std::pair(pool.copies().copy_a, "A"), std::pair(pool.copies().copy_b, "B")}) {
+  for (const auto& [state, copy] :
+       {std::pair(pool.copies().copy_a, "A"), std::pair(pool.copies().copy_b, "B")}) {
     if (state == pool::CopyState::valid) continue;
-    const std::string text =
-        fmt::format("header: copy {} is {}; the other copy is used, and the next opening for writing mends it", copy, words(state));
+    const std::string text = fmt::format(
+        "header: copy {} is {}; the other copy is used, and the next opening for writing mends it",
+        copy, words(state));
     // a crash while the header is written leaves one copy torn: that is what there are two for
     (pool.header().clean == 1 ? found.problems : found.notes).push_back(text);
   }
@@ -56,7 +58,9 @@ void check_log(RawPool& pool, Findings& found) {
   std::uint64_t records = 0;
   if (pool.header().clean != 1) {  // closed in order: the rings hold nothing
     if (!pool.has_records())
-      found.notes.push_back("log: engine '" + pool.engine() + "' has a log of its own kind; 'perdure recover' reads it, this did not");
+      found.notes.push_back(
+          "log: engine '" + pool.engine() +
+          "' has a log of its own kind; 'perdure recover' reads it, this did not");
     for (const RingReport& ring : pool.scan_rings()) {
       records += ring.scan.records;
       if (!ring.scan.damage.ok()) found.problems.push_back("log: " + ring.scan.damage.message());
@@ -66,7 +70,8 @@ void check_log(RawPool& pool, Findings& found) {
 }
 
 void check_heap(RawPool& pool, Findings& found) {
-  const pool::HeapAudit audit = pool::audit_heap(pool.medium().home(), pool.header(), {}, &pool.medium());
+  const pool::HeapAudit audit =
+      pool::audit_heap(pool.medium().home(), pool.header(), {}, &pool.medium());
   for (const auto& problem : audit.problems) found.problems.push_back("heap: " + problem);
   found.summary["heap_blocks"] = audit.blocks;
   found.summary["heap_bytes"] = audit.bytes;
@@ -93,7 +98,8 @@ void check_containers(std::uint64_t heap_bytes, Findings& found) {
       report = {{"problems", {e.what()}}};
     }
     try {
-      write_all(ends[1], report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), "pipe");
+      write_all(ends[1], report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+                "pipe");
     } catch (...) {
       ::_exit(exit_error);
     }
@@ -107,7 +113,8 @@ void check_containers(std::uint64_t heap_bytes, Findings& found) {
   const Json report = Json::parse(text, nullptr, false);
   if (WIFSIGNALED(status)) {
     found.problems.push_back(
-        fmt::format("containers: the walk ended with signal {} ({}): a damaged pointer", WTERMSIG(status), ::strsignal(WTERMSIG(status))));
+        fmt::format("containers: the walk ended with signal {} ({}): a damaged pointer",
+                    WTERMSIG(status), ::strsignal(WTERMSIG(status))));
     return;
   }
   if (!report.is_object()) {
@@ -117,7 +124,8 @@ void check_containers(std::uint64_t heap_bytes, Findings& found) {
   for (const auto& [name, value] : report.items()) {
     if (name != "problems") found.summary[name] = value;
   }
-  for (const auto& problem : report["problems"]) found.problems.push_back("containers: " + problem.get<std::string>());
+  for (const auto& problem : report["problems"])
+    found.problems.push_back("containers: " + problem.get<std::string>());
 }
 
 void check(Findings& found) {
@@ -134,10 +142,13 @@ void check(Findings& found) {
     if (clean)
       check_heap(pool, found);
     else
-      found.problems.push_back("not closed in order: heap and containers were not checked; run `perdure recover` (or the program) first");
+      found.problems.push_back(
+          "not closed in order: heap and containers were not checked; run `perdure recover` (or "
+          "the program) first");
     if (clean && !store)
       found.notes.push_back(
-          "the root type is not this command's: everything but the containers was checked (the program's own Pool::check() walks them)");
+          "the root type is not this command's: everything but the containers was checked (the "
+          "program's own Pool::check() walks them)");
   }
   const bool walk = store && found.problems.empty();  // over a broken heap it would say nothing new
   if (walk) check_containers(found.summary["heap_bytes"].get<std::uint64_t>(), found);
@@ -161,17 +172,23 @@ int run(App& app) {
   } else {
     for (const auto& note : found.notes) fmt::print("note: {}\n", note);
     for (const auto& [name, value] : found.summary.items())
-      fmt::print("{:<20}{}\n", name + ":", value.is_string() ? value.get<std::string>() : value.dump());
+      fmt::print("{:<20}{}\n", name + ":",
+                 value.is_string() ? value.get<std::string>() : value.dump());
   }
-  for (const auto& problem : found.problems) fmt::print(stderr, "perdure: {}: {}\n", arguments.path, problem);
-  if (!app.json) fmt::print("{}\n", found.problems.empty() ? "no problem found" : fmt::format("{} problems found", found.problems.size()));
+  for (const auto& problem : found.problems)
+    fmt::print(stderr, "perdure: {}: {}\n", arguments.path, problem);
+  if (!app.json)
+    fmt::print("{}\n", found.problems.empty()
+                           ? "no problem found"
+                           : fmt::format("{} problems found", found.problems.size()));
   return found.problems.empty() ? exit_ok : exit_problem;
 }
 
 }  // namespace
 
 void add_check(App& app) {
-  auto* sub = app.add("check", "look for damage, leaks and double use; writes nothing", "perdure check packages.perdure");
+  auto* sub = app.add("check", "look for damage, leaks and double use; writes nothing",
+                      "perdure check packages.perdure");
   arguments.add_to(sub);
   sub->callback([&app] { app.go = run; });
 }

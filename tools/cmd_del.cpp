@@ -24,7 +24,8 @@ int run(App& app) {
     j["found"] = found;
     App::print(j);
   } else if (!found) {
-    fmt::print(stderr, "perdure: {}: no row with key '{}'; nothing was changed\n", arguments.pool.path, escaped(arguments.key));
+    fmt::print(stderr, "perdure: {}: no row with key '{}'; nothing was changed\n",
+               arguments.pool.path, escaped(arguments.key));
   }
   return found ? exit_ok : exit_problem;
 }

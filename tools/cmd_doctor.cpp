@@ -11,7 +11,8 @@ namespace perdure::tool {
 
 void add_doctor(App& app) {
   static std::string path;
-  auto* sub = app.add("doctor", "say which medium would be chosen for a pool at FILE, and why", "perdure doctor /mnt/pmem/bank.perdure");
+  auto* sub = app.add("doctor", "say which medium would be chosen for a pool at FILE, and why",
+                      "perdure doctor /mnt/pmem/bank.perdure");
   sub->add_option("FILE", path, "a path; the file need not exist")->required();
   sub->callback([&app] {
     app.go = [](App& a) {
@@ -29,10 +30,15 @@ void add_doctor(App& app) {
         App::print(j);
         return exit_ok;
       }
-      fmt::print("file:              {}\nmedium:            {}\nreason:            {}\nfile system:       {}\n", path, d.kind, d.reason,
-                 d.file_system);
-      fmt::print("O_DIRECT|O_DSYNC:  {}\nMAP_SYNC:          {}\nflush instruction: {}\neADR:              {}\n", d.direct ? "yes" : "no",
-                 d.map_sync ? "yes" : "no", d.flush_instruction, d.eadr ? "yes (no flush is needed)" : "no");
+      fmt::print(
+          "file:              {}\nmedium:            {}\nreason:            {}\nfile system:       "
+          "{}\n",
+          path, d.kind, d.reason, d.file_system);
+      fmt::print(
+          "O_DIRECT|O_DSYNC:  {}\nMAP_SYNC:          {}\nflush instruction: {}\neADR:              "
+          "{}\n",
+          d.direct ? "yes" : "no", d.map_sync ? "yes" : "no", d.flush_instruction,
+          d.eadr ? "yes (no flush is needed)" : "no");
       return exit_ok;
     };
   });

@@ -19,7 +19,8 @@ struct Arguments {
 } arguments;
 
 int run(App& app) {
-  if (app.json && arguments.file == "-") throw error(failure(Code::invalid, "", "--json with an export to standard output", "a FILE"));
+  if (app.json && arguments.file == "-")
+    throw error(failure(Code::invalid, "", "--json with an export to standard output", "a FILE"));
   auto pool = StorePool::open(arguments.pool, StorePool::Access::read);
   const SourceState source = pool.source();
   OutputFile out(arguments.file, arguments.pool.path);
@@ -33,8 +34,9 @@ int run(App& app) {
   exporter.end();
   out.finish();
   if (source.begun && !source.complete) {
-    fmt::print(stderr, "perdure: {}: the load of {} was cut at line {}; exported is what came before it\n", arguments.pool.path,
-               source.path, source.line);
+    fmt::print(stderr,
+               "perdure: {}: the load of {} was cut at line {}; exported is what came before it\n",
+               arguments.pool.path, source.path, source.line);
   }
   if (app.json)
     App::print({{"pool", arguments.pool.path},
@@ -48,7 +50,8 @@ int run(App& app) {
 }  // namespace
 
 void add_export(App& app) {
-  auto* sub = app.add("export", "write what was loaded, byte for byte", "perdure export packages.perdure Packages.copy");
+  auto* sub = app.add("export", "write what was loaded, byte for byte",
+                      "perdure export packages.perdure Packages.copy");
   arguments.pool.add_to(sub);
   sub->add_option("FILE", arguments.file, "where to; -: standard output")->capture_default_str();
   sub->callback([&app] { app.go = run; });

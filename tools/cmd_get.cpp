@@ -30,8 +30,8 @@ int run(App& app) {
   } else if (row) {
     write_all(STDOUT_FILENO, row->bytes, "standard output");
   } else {
-    fmt::print(stderr, "perdure: {}: no row with key '{}'; `perdure scan --keys` lists the keys\n", arguments.pool.path,
-               escaped(arguments.key));
+    fmt::print(stderr, "perdure: {}: no row with key '{}'; `perdure scan --keys` lists the keys\n",
+               arguments.pool.path, escaped(arguments.key));
   }
   return row ? exit_ok : exit_problem;
 }
@@ -39,9 +39,11 @@ int run(App& app) {
 }  // namespace
 
 void add_get(App& app) {
-  auto* sub = app.add("get", "print the row with a key", "perdure get packages.perdure 'bash 5.2.15-2+b2 amd64'");
+  auto* sub = app.add("get", "print the row with a key",
+                      "perdure get packages.perdure 'bash 5.2.15-2+b2 amd64'");
   arguments.pool.add_to(sub);
-  sub->add_option("KEY", arguments.key, "the key; several key fields are joined by a space")->required();
+  sub->add_option("KEY", arguments.key, "the key; several key fields are joined by a space")
+      ->required();
   sub->callback([&app] { app.go = run; });
 }
 

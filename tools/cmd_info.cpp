@@ -57,11 +57,14 @@ Json describe(RawPool& pool) {
 void print_text(const Json& j) {
   for (const auto& [name, value] : j.items()) {
     if (name == "layout" || name == "store" || (name == "field_names" && value == "")) continue;
-    const std::string text = value.is_string()  ? value.get<std::string>()
-                             : value.is_array() ? fmt::format("{}", fmt::join(value.get<std::vector<std::string>>(), ", "))
-                                                : value.dump();
+    const std::string text =
+        value.is_string() ? value.get<std::string>()
+        : value.is_array()
+            ? fmt::format("{}", fmt::join(value.get<std::vector<std::string>>(), ", "))
+            : value.dump();
     const bool size = name.ends_with("_bytes") || name == "heap_used";
-    fmt::print("{:<16}{}{}\n", name + ":", text, size ? " (" + human_bytes(value.get<std::uint64_t>()) + ")" : "");
+    fmt::print("{:<16}{}{}\n", name + ":", text,
+               size ? " (" + human_bytes(value.get<std::uint64_t>()) + ")" : "");
   }
   fmt::print("layout:\n");
   const std::string layout = j["layout"];
@@ -73,7 +76,8 @@ void print_text(const Json& j) {
   if (!j.contains("store")) return;
   fmt::print("rows:\n");
   for (const auto& [name, value] : j["store"].items()) {
-    fmt::print("    {:<16}{}\n", name + ":", value.is_string() ? escaped(value.get<std::string>()) : value.dump());
+    fmt::print("    {:<16}{}\n", name + ":",
+               value.is_string() ? escaped(value.get<std::string>()) : value.dump());
   }
 }
 
@@ -85,14 +89,16 @@ int run(App& app) {
     j = describe(pool);
     store = is_store(pool.header());
   }
-  if (store && j["clean"].get<bool>()) j["store"] = StorePool::open(arguments, StorePool::Access::read).describe();
+  if (store && j["clean"].get<bool>())
+    j["store"] = StorePool::open(arguments, StorePool::Access::read).describe();
   if (app.json)
     App::print(j);
   else
     print_text(j);
   if (!app.json && !j["clean"].get<bool>()) {
     fmt::print(
-        "The pool was not closed in order; the next opening for writing (or `perdure recover`) replays its log. Counts are of before.\n");
+        "The pool was not closed in order; the next opening for writing (or `perdure recover`) "
+        "replays its log. Counts are of before.\n");
   }
   return exit_ok;
 }
@@ -100,7 +106,8 @@ int run(App& app) {
 }  // namespace
 
 void add_info(App& app) {
-  auto* sub = app.add("info", "show a pool's header, geometry, engine and layout", "perdure info packages.perdure");
+  auto* sub = app.add("info", "show a pool's header, geometry, engine and layout",
+                      "perdure info packages.perdure");
   arguments.add_to(sub);
   sub->callback([&app] { app.go = run; });
 }

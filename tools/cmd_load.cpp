@@ -26,7 +26,9 @@ struct Arguments {
 } arguments;
 
 Durability durability_of(const std::string& name) {
-  return name == "durable" ? Durability::durable : name == "group" ? Durability::group : Durability::async;
+  return name == "durable" ? Durability::durable
+         : name == "group" ? Durability::group
+                           : Durability::async;
 }
 
 Json describe(const LoadResult& result, const engine::Stats& stats, double open_seconds) {
@@ -56,14 +58,18 @@ Json describe(const LoadResult& result, const engine::Stats& stats, double open_
 
 int stopped(App& app, Json j, const LoadResult& result) {
   const RepeatedKey& r = *result.repeated;
-  const std::string first = r.other_line == 0 ? "a row that was put by hand" : fmt::format("line {}", r.other_line);
+  const std::string first =
+      r.other_line == 0 ? "a row that was put by hand" : fmt::format("line {}", r.other_line);
   const std::string message = fmt::format(
-      "{}:{}: found the key '{}' again, it is that of {}; expected each key once; nothing from line {} on was loaded, the {} rows "
-      "before it are; mend the file and load it into a new pool, or choose other key fields with --key",
+      "{}:{}: found the key '{}' again, it is that of {}; expected each key once; nothing from "
+      "line {} on was loaded, the {} rows "
+      "before it are; mend the file and load it into a new pool, or choose other key fields with "
+      "--key",
       arguments.load.file, r.line, escaped(r.key), first, r.line, grouped(result.rows));
   fmt::print(stderr, "perdure: {}\n", message);
   if (app.json) {
-    Json error = {{"code", "exists"}, {"message", message}, {"line", r.line}, {"other_line", r.other_line}};
+    Json error = {
+        {"code", "exists"}, {"message", message}, {"line", r.line}, {"other_line", r.other_line}};
     set_bytes(error, "key", r.key);
     j["error"] = std::move(error);
     App::print(j);
@@ -73,21 +79,26 @@ int stopped(App& app, Json j, const LoadResult& result) {
 
 void print_text(const LoadResult& result, const Json& j) {
   if (result.was_complete) {
-    fmt::print("{} is loaded already: {} rows; nothing to do\n", arguments.load.file, grouped(result.rows));
+    fmt::print("{} is loaded already: {} rows; nothing to do\n", arguments.load.file,
+               grouped(result.rows));
     return;
   }
   const std::uint64_t loaded = result.rows - result.rows_before;
-  fmt::print("loaded {} rows, {} ({}) in {:.2f} s: {} rows/s, {} commits, {} device syncs\n", grouped(loaded), human_bytes(result.bytes),
-             result.spec.describe(), result.seconds,
-             grouped(static_cast<std::uint64_t>(static_cast<double>(loaded) / (result.seconds > 0 ? result.seconds : 1))),
+  fmt::print("loaded {} rows, {} ({}) in {:.2f} s: {} rows/s, {} commits, {} device syncs\n",
+             grouped(loaded), human_bytes(result.bytes), result.spec.describe(), result.seconds,
+             grouped(static_cast<std::uint64_t>(static_cast<double>(loaded) /
+                                                (result.seconds > 0 ? result.seconds : 1))),
              grouped(j["commits"].get<std::uint64_t>()), grouped(j["syncs"].get<std::uint64_t>()));
   if (result.rows_before != 0)
-    fmt::print("an earlier load had brought {} rows; the pool holds {} now\n", grouped(result.rows_before), grouped(result.rows));
+    fmt::print("an earlier load had brought {} rows; the pool holds {} now\n",
+               grouped(result.rows_before), grouped(result.rows));
 }
 
 int run(App& app) {
   LoadOptions& load = arguments.load;
-  const auto given = [](const std::string& text) { return text.empty() ? std::optional<std::string>() : std::optional(text); };
+  const auto given = [](const std::string& text) {
+    return text.empty() ? std::optional<std::string>() : std::optional(text);
+  };
   load.spec.key = given(arguments.key);
   load.spec.delimiter = given(arguments.delimiter);
   load.spec.quote = given(arguments.quote);
@@ -106,10 +117,14 @@ int run(App& app) {
     told = [&](const RecoveryProgress& p) {
       if (std::chrono::steady_clock::now() - begun < std::chrono::seconds(1)) return;
       progress->event("recovery",
-                      {{"stage", p.stage == RecoveryProgress::Stage::read ? "read" : "apply"}, {"done", p.done}, {"total", p.total}});
+                      {{"stage", p.stage == RecoveryProgress::Stage::read ? "read" : "apply"},
+                       {"done", p.done},
+                       {"total", p.total}});
     };
-  auto pool = StorePool::open(arguments.pool, StorePool::Access::create, durability_of(arguments.durability), std::move(told));
-  const double open_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  auto pool = StorePool::open(arguments.pool, StorePool::Access::create,
+                              durability_of(arguments.durability), std::move(told));
+  const double open_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
 
   const SourceState state = pool.source();
   const engine::Recovery recovery = pool.stats().recovery;
@@ -136,28 +151,38 @@ int run(App& app) {
 }  // namespace
 
 void add_load(App& app) {
-  auto* sub = app.add("load", "load a TSV, CSV or Debian control file; goes on where an earlier load was cut",
-                      "perdure load --key id people.perdure people.csv");
+  auto* sub = app.add(
+      "load", "load a TSV, CSV or Debian control file; goes on where an earlier load was cut",
+      "perdure load --key id people.perdure people.csv");
   arguments.pool.add_to(sub);
   arguments.pool.add_creation_to(sub);
   sub->add_option("FILE", arguments.load.file, "the text file")->required();
   sub->add_option("--format", arguments.load.spec.format, "auto, tsv, csv or control")
       ->check(CLI::IsMember({"auto", "tsv", "csv", "control"}))
       ->capture_default_str();
-  sub->add_option("--key", arguments.key,
-                  "the key's column (name, or number from 1) or control field; several: separated by commas "
-                  "(default: 1, or Package,Version,Architecture)");
-  sub->add_option("--delimiter", arguments.delimiter,
-                  "what separates columns: one character, or tab (default: by the format and the first line)");
-  sub->add_option("--quote", arguments.quote, "the quote character, or none (default: \" for csv, none for tsv)");
-  sub->add_option("--comment", arguments.comment, "lines that begin with this character are no rows (they are kept all the same)");
-  auto* header = sub->add_flag("--header", arguments.header, "the first row names the columns (default if --key is a name)");
+  sub->add_option(
+      "--key", arguments.key,
+      "the key's column (name, or number from 1) or control field; several: separated by commas "
+      "(default: 1, or Package,Version,Architecture)");
+  sub->add_option(
+      "--delimiter", arguments.delimiter,
+      "what separates columns: one character, or tab (default: by the format and the first line)");
+  sub->add_option("--quote", arguments.quote,
+                  "the quote character, or none (default: \" for csv, none for tsv)");
+  sub->add_option("--comment", arguments.comment,
+                  "lines that begin with this character are no rows (they are kept all the same)");
+  auto* header = sub->add_flag("--header", arguments.header,
+                               "the first row names the columns (default if --key is a name)");
   sub->add_flag("--no-header", arguments.no_header, "the first row is data")->excludes(header);
-  sub->add_option("--batch", arguments.load.batch_rows, "rows a transaction, at most")->check(CLI::PositiveNumber)->capture_default_str();
-  sub->add_option("--durability", arguments.durability, "async: many batches under way; durable: wait for each")
+  sub->add_option("--batch", arguments.load.batch_rows, "rows a transaction, at most")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  sub->add_option("--durability", arguments.durability,
+                  "async: many batches under way; durable: wait for each")
       ->check(CLI::IsMember({"async", "group", "durable"}))
       ->capture_default_str();
-  sub->add_option("--progress", arguments.progress, "auto (a bar on a terminal), bar, plain, json (one object a line) or none")
+  sub->add_option("--progress", arguments.progress,
+                  "auto (a bar on a terminal), bar, plain, json (one object a line) or none")
       ->check(CLI::IsMember({"auto", "bar", "plain", "json", "none"}))
       ->capture_default_str();
   sub->callback([&app] { app.go = run; });

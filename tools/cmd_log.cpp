@@ -40,7 +40,8 @@ Json describe(const log::Entry& entry) {
     case log::EntryKind::before:
       j["offset"] = entry.offset;
       j["values"] = Json::array();
-      for (std::uint64_t i = 0; i < entry.count; ++i) j["values"].push_back(fmt::format("{:016x}", entry.values[i]));
+      for (std::uint64_t i = 0; i < entry.count; ++i)
+        j["values"].push_back(fmt::format("{:016x}", entry.values[i]));
       break;
     case log::EntryKind::alloc:
     case log::EntryKind::free: {
@@ -67,7 +68,8 @@ std::string line_of(const log::Entry& entry) {
   constexpr std::size_t shown = 6;  // values a line
   if (j.contains("values")) {
     text += fmt::format(" {} x 8 =", entry.count);
-    for (std::size_t i = 0; i < entry.count && i < shown; ++i) text += fmt::format(" {:016x}", entry.values[i]);
+    for (std::size_t i = 0; i < entry.count && i < shown; ++i)
+      text += fmt::format(" {:016x}", entry.values[i]);
     if (entry.count > shown) text += " ...";
   }
   return text;
@@ -81,7 +83,8 @@ void entries_of(const log::RecordView& record, std::uint64_t ring_bytes, F f) {
   if (payload.words != nullptr) log::each_entry(payload.words, payload.n, f);
 }
 
-Json describe(const log::RecordView& record, const pool::Header& header, std::uint32_t ring, std::uint64_t bytes, bool with_entries) {
+Json describe(const log::RecordView& record, const pool::Header& header, std::uint32_t ring,
+              std::uint64_t bytes, bool with_entries) {
   Json j;
   j["id"] = record.id();
   j["kind"] = kind_name(record.kind());
@@ -91,7 +94,8 @@ Json describe(const log::RecordView& record, const pool::Header& header, std::ui
   j["transactions"] = record.transactions();
   if (!with_entries) return j;
   j["entries"] = Json::array();
-  entries_of(record, header.ring_bytes, [&](const log::Entry& e) { j["entries"].push_back(describe(e)); });
+  entries_of(record, header.ring_bytes,
+             [&](const log::Entry& e) { j["entries"].push_back(describe(e)); });
   return j;
 }
 
@@ -105,9 +109,10 @@ int run(App& app) {
   RawPool pool(arguments.pool);
   pool.require_readable();
   if (!pool.has_records())
-    throw error(failure(Code::unsupported, arguments.pool.path,
-                        "a pool of engine '" + pool.engine() + "', whose log holds no records of this kind",
-                        "a pool of shadow, dudetm or undo", "'perdure recover' says what its log comes to"));
+    throw error(failure(
+        Code::unsupported, arguments.pool.path,
+        "a pool of engine '" + pool.engine() + "', whose log holds no records of this kind",
+        "a pool of shadow, dudetm or undo", "'perdure recover' says what its log comes to"));
   const pool::Header& h = pool.header();
   Json document;
   document["pool"] = arguments.pool.path;
@@ -123,9 +128,11 @@ int run(App& app) {
       document["records"].push_back(describe(record, h, ring, bytes, arguments.entries));
       return;
     }
-    fmt::print("id {:<10} {} ring {} position {} bytes {} transactions {}{}\n", record.id(), kind_name(record.kind()), ring,
-               record.position, bytes, record.transactions(), record.id() <= h.applied ? " (applied)" : "");
-    if (arguments.entries) entries_of(record, h.ring_bytes, [](const log::Entry& e) { fmt::print("{}\n", line_of(e)); });
+    fmt::print("id {:<10} {} ring {} position {} bytes {} transactions {}{}\n", record.id(),
+               kind_name(record.kind()), ring, record.position, bytes, record.transactions(),
+               record.id() <= h.applied ? " (applied)" : "");
+    if (arguments.entries)
+      entries_of(record, h.ring_bytes, [](const log::Entry& e) { fmt::print("{}\n", line_of(e)); });
   });
   bool damaged = false;
   std::uint64_t total = 0, bytes = 0;
@@ -133,7 +140,11 @@ int run(App& app) {
   for (const RingReport& r : reports) {
     total += r.scan.records;
     bytes += r.scan.bytes;
-    Json ring = {{"ring", r.ring}, {"head", r.head}, {"end", r.scan.end}, {"records", r.scan.records}, {"bytes", r.scan.bytes}};
+    Json ring = {{"ring", r.ring},
+                 {"head", r.head},
+                 {"end", r.scan.end},
+                 {"records", r.scan.records},
+                 {"bytes", r.scan.bytes}};
     if (!r.scan.damage.ok()) {
       damaged = true;
       ring["damage"] = r.scan.damage.message();
@@ -147,18 +158,19 @@ int run(App& app) {
   if (app.json)
     App::print(document);
   else
-    fmt::print("{} records, {} in {} rings; {} shown; home holds every transaction up to id {}\n", grouped(total), human_bytes(bytes),
-               h.ring_count, grouped(shown), h.applied);
+    fmt::print("{} records, {} in {} rings; {} shown; home holds every transaction up to id {}\n",
+               grouped(total), human_bytes(bytes), h.ring_count, grouped(shown), h.applied);
   return damaged ? exit_problem : exit_ok;
 }
 
 }  // namespace
 
 void add_log(App& app) {
-  auto* sub =
-      app.add("log", "print the records in a pool's log: what recovery would replay", "perdure log --entries --limit 10 bank.perdure");
+  auto* sub = app.add("log", "print the records in a pool's log: what recovery would replay",
+                      "perdure log --entries --limit 10 bank.perdure");
   arguments.pool.add_to(sub);
-  sub->add_option("--limit", arguments.limit, "print at most so many records (0: all)")->capture_default_str();
+  sub->add_option("--limit", arguments.limit, "print at most so many records (0: all)")
+      ->capture_default_str();
   sub->add_flag("--entries", arguments.entries, "print what each record holds, too");
   sub->callback([&app] { app.go = run; });
 }

@@ -17,7 +17,8 @@ struct Arguments {
 } arguments;
 
 int run(App& app) {
-  const std::string value = arguments.value == "-" ? read_all(STDIN_FILENO, "standard input") : arguments.value;
+  const std::string value =
+      arguments.value == "-" ? read_all(STDIN_FILENO, "standard input") : arguments.value;
   auto pool = StorePool::open(arguments.pool, StorePool::Access::create);
   const bool fresh = pool.put(arguments.key, value);
   pool.close();
@@ -34,8 +35,9 @@ int run(App& app) {
 }  // namespace
 
 void add_put(App& app) {
-  auto* sub = app.add("put", "set the row with a key; VALUE is all of the row, - reads it from standard input",
-                      "perdure put notes.perdure greeting 'hello, world'");
+  auto* sub = app.add(
+      "put", "set the row with a key; VALUE is all of the row, - reads it from standard input",
+      "perdure put notes.perdure greeting 'hello, world'");
   arguments.pool.add_to(sub);
   arguments.pool.add_creation_to(sub);
   sub->add_option("KEY", arguments.key, "the key")->required();

@@ -34,8 +34,8 @@ int run(App& app) {
   const std::string engine = engine_of(file->header());
   const engine::Entry* const entry = engine::find_family(engine);
   if (entry == nullptr) {
-    failure(Code::incompatible, arguments.path, "a pool of engine '" + engine + "'", "one that this build knows",
-            "use the perdure command of the program's own build")
+    failure(Code::incompatible, arguments.path, "a pool of engine '" + engine + "'",
+            "one that this build knows", "use the perdure command of the program's own build")
         .or_throw();
   }
   engine::Recovery report;
@@ -45,7 +45,8 @@ int run(App& app) {
     file->start_session(pool::ViewPolicy::none).or_throw();
     file->close_clean(report.last_id).or_throw();
   }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   if (app.json) {
     Json j;
     j["pool"] = arguments.path;
@@ -62,9 +63,12 @@ int run(App& app) {
   } else if (report.was_clean) {
     fmt::print("{} was closed in order: nothing to recover\n", arguments.path);
   } else {
-    fmt::print("{}: replayed {} records of {} transactions ({}), rolled back {}, in {:.1f} ms; {:.1f} ms with opening and closing\n",
-               arguments.path, grouped(report.records), grouped(report.transactions), human_bytes(report.bytes),
-               grouped(report.rolled_back), report.seconds * 1e3, seconds * 1e3);
+    fmt::print(
+        "{}: replayed {} records of {} transactions ({}), rolled back {}, in {:.1f} ms; {:.1f} ms "
+        "with opening and closing\n",
+        arguments.path, grouped(report.records), grouped(report.transactions),
+        human_bytes(report.bytes), grouped(report.rolled_back), report.seconds * 1e3,
+        seconds * 1e3);
   }
   return exit_ok;
 }
@@ -72,7 +76,9 @@ int run(App& app) {
 }  // namespace
 
 void add_recover(App& app) {
-  auto* sub = app.add("recover", "replay the log of a pool that was not closed in order, and close it", "perdure recover bank.perdure");
+  auto* sub =
+      app.add("recover", "replay the log of a pool that was not closed in order, and close it",
+              "perdure recover bank.perdure");
   arguments.add_to(sub);
   sub->callback([&app] { app.go = run; });
 }

@@ -53,12 +53,14 @@ int run(App& app) {
 }  // namespace
 
 void add_scan(App& app) {
-  auto* sub = app.add("scan", "print rows in key order", "perdure scan packages.perdure --prefix 'bash' --keys");
+  auto* sub = app.add("scan", "print rows in key order",
+                      "perdure scan packages.perdure --prefix 'bash' --keys");
   arguments.pool.add_to(sub);
   sub->add_option("--from", arguments.from, "the first key, or the one behind it");
   sub->add_option("--to", arguments.to, "stop before this key");
   sub->add_option("--prefix", arguments.prefix, "only keys that begin with this");
-  sub->add_option("--limit", arguments.limit, "at most so many rows (0: all)")->capture_default_str();
+  sub->add_option("--limit", arguments.limit, "at most so many rows (0: all)")
+      ->capture_default_str();
   sub->add_flag("--keys", arguments.keys, "print keys alone");
   sub->callback([&app] { app.go = run; });
 }

@@ -67,7 +67,8 @@ class Connection {
       all.append(all.empty() ? "" : "\n").append(values[0] != nullptr ? values[0] : "");
       return 0;
     };
-    if (const int code = sqlite3_exec(db_, sql, add, &rows, nullptr); code != SQLITE_OK) throw failed(code, sqlite3_errmsg(db_));
+    if (const int code = sqlite3_exec(db_, sql, add, &rows, nullptr); code != SQLITE_OK)
+      throw failed(code, sqlite3_errmsg(db_));
     return rows;
   }
   /// All pages of `from`, as of now.
@@ -86,7 +87,9 @@ class Connection {
       progress->durable(all - left, all - left);
     }
     sqlite3_backup_finish(copy);
-    if (code != SQLITE_DONE) throw failed(code, std::string(sqlite3_errstr(code)) + ", while " + from.path_ + " was copied");
+    if (code != SQLITE_DONE)
+      throw failed(code,
+                   std::string(sqlite3_errstr(code)) + ", while " + from.path_ + " was copied");
     from.run("commit");
   }
 
@@ -104,10 +107,11 @@ class Connection {
       }
     }();
     return error(failure(as, path_, "SQLite says: " + why, "a database that it can read",
-                         as == Code::busy                     ? "try again when the other program has finished"
-                         : as == Code::io || as == Code::full ? "look at the folder, its rights and its room"
-                         : hot                                ? "open it once with sqlite3, which plays back its journal"
-                                                              : "see what sqlite3 makes of it: PRAGMA integrity_check, .recover"));
+                         as == Code::busy ? "try again when the other program has finished"
+                         : as == Code::io || as == Code::full
+                             ? "look at the folder, its rights and its room"
+                         : hot ? "open it once with sqlite3, which plays back its journal"
+                               : "see what sqlite3 makes of it: PRAGMA integrity_check, .recover"));
   }
   std::string path_;
   sqlite3* db_ = nullptr;
@@ -117,13 +121,15 @@ constexpr int to_read = SQLITE_OPEN_READONLY, to_write = SQLITE_OPEN_READWRITE |
 
 void must_be_sound(Connection& db, const std::string& path) {
   if (const std::string found = db.run("pragma quick_check(5)"); found != "ok")
-    throw error(failure(Code::corrupt, path, "damage: " + found, "a sound database", "repair it with sqlite3's .recover first"));
+    throw error(failure(Code::corrupt, path, "damage: " + found, "a sound database",
+                        "repair it with sqlite3's .recover first"));
 }
 
 /// What the database has committed, its WAL and all, as one file at `copy`, in no WAL mode;
 /// checked.
 void snapshot(const std::string& database, const std::string& copy) {
-  if (!std::filesystem::exists(database)) throw error(failure(Code::not_found, database, "no such file", "a database of SQLite's"));
+  if (!std::filesystem::exists(database))
+    throw error(failure(Code::not_found, database, "no such file", "a database of SQLite's"));
   {
     Connection from(database, to_read), to(copy, to_write);
     to.run("pragma journal_mode = off; pragma synchronous = off");
@@ -148,7 +154,8 @@ void bring_in(const std::string& from, Store& to) {
   for (std::uint64_t at = 0; at < all;) {
     const std::uint64_t n = std::min(step, all - at);
     for (std::uint64_t done = 0; done < n;) {
-      const ssize_t got = ::pread(in.fd, bytes.data() + done, n - done, static_cast<off_t>(at + done));
+      const ssize_t got =
+          ::pread(in.fd, bytes.data() + done, n - done, static_cast<off_t>(at + done));
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) throw error(system_failure(from, "read", got < 0 ? errno : EIO));
       done += static_cast<std::uint64_t>(got);
@@ -176,7 +183,8 @@ int tell(App& app, const std::string& what, std::uint64_t bytes) {
 }
 
 Options options(bool read_only) {
-  Options o = sqlite::options_of(arguments.pool.path, [](const char*) -> const char* { return nullptr; });
+  Options o =
+      sqlite::options_of(arguments.pool.path, [](const char*) -> const char* { return nullptr; });
   o.engine = arguments.pool.engine;
   o.medium = arguments.pool.medium;
   o.direct = !arguments.pool.no_direct;
@@ -190,7 +198,8 @@ Options options(bool read_only) {
 int import(App& app) {
   const std::string& pool = arguments.pool.path;
   if (std::filesystem::exists(pool)) throw name_taken(pool);
-  const std::string part = std::filesystem::absolute(pool).string() + ".part-" + std::to_string(::getpid());
+  const std::string part =
+      std::filesystem::absolute(pool).string() + ".part-" + std::to_string(::getpid());
   const Scratch copy{part + ".db"}, made{part};
   snapshot(arguments.database, copy.path);
   Options o = options(false);
@@ -224,14 +233,17 @@ std::shared_ptr<Store> open_to_copy(const std::string& path) {
 int export_(App& app) {
   const std::string pool = std::filesystem::absolute(arguments.pool.path).string();
   if (std::error_code none; std::filesystem::equivalent(pool, arguments.database, none))
-    throw error(failure(Code::invalid, arguments.database, "the pool itself", "another file to export to"));
+    throw error(
+        failure(Code::invalid, arguments.database, "the pool itself", "another file to export to"));
   // the first to open the new file would play an old one back over it
   for (const char* const beside : {"", "-journal", "-wal"})
-    if (std::filesystem::exists(arguments.database + beside)) throw name_taken(arguments.database + beside);
+    if (std::filesystem::exists(arguments.database + beside))
+      throw name_taken(arguments.database + beside);
   const Scratch part{arguments.database + ".part-" + std::to_string(::getpid())};
   auto store = open_to_copy(pool);
   {
-    Connection from(pool, store->read_only() ? to_read : to_write, "perdure"), to(part.path, to_write);
+    Connection from(pool, store->read_only() ? to_read : to_write, "perdure"),
+        to(part.path, to_write);
     to.run("pragma journal_mode = off; pragma synchronous = full");
     to.copy_of(from);
   }
@@ -248,10 +260,13 @@ void add_sqlite(App& app) {
   auto* sub = app.add("sqlite", "bring a database of SQLite's into a pool, or out of one", example);
   sub->require_subcommand(1);
   const auto one = [&](const char* name, const char* what, int (*go)(App&)) {
-    auto* const command = app.add(sub, name, what, std::string("perdure sqlite ") + name + " app.perdure app.db");
+    auto* const command =
+        app.add(sub, name, what, std::string("perdure sqlite ") + name + " app.perdure app.db");
     arguments.pool.add_to(command);
     command->add_option("DATABASE", arguments.database, "SQLite's file")->required();
-    command->add_option("--progress", arguments.progress, "how progress is shown: auto, bar, plain, json or none")
+    command
+        ->add_option("--progress", arguments.progress,
+                     "how progress is shown: auto, bar, plain, json or none")
         ->check(CLI::IsMember({"auto", "bar", "plain", "json", "none"}))
         ->capture_default_str();
     command->callback([&app, go] { app.go = go; });
@@ -259,10 +274,12 @@ void add_sqlite(App& app) {
   };
   auto* const in = one("import", "make a pool of what a database has committed", import);
   arguments.pool.add_creation_to(in, "default: 128MiB; a transaction may change half of it");
-  in->add_option("--design", arguments.design, "b: a commit is a transaction of the pool; a: SQLite's own journal, in the pool")
+  in->add_option("--design", arguments.design,
+                 "b: a commit is a transaction of the pool; a: SQLite's own journal, in the pool")
       ->check(CLI::IsMember({"a", "b"}))
       ->capture_default_str();
-  if (sqlite::register_vfs() != SQLITE_OK) throw std::runtime_error("this SQLite has no VFS of the system");
+  if (sqlite::register_vfs() != SQLITE_OK)
+    throw std::runtime_error("this SQLite has no VFS of the system");
   one("export", "write a pool's database as a plain file", export_);
 }
 

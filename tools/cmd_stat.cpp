@@ -31,7 +31,8 @@ Json describe(const engine::StatReader& reader, const pool::Header& h) {
   const engine::StatHead& head = reader.head();
   timespec now = {};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  const auto now_ns = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
+  const auto now_ns = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U +
+                      static_cast<std::uint64_t>(now.tv_nsec);
   const std::uint64_t updated = head.updated_ns.load(std::memory_order_relaxed);
   Json j;
   j["pool"] = arguments.path;
@@ -39,10 +40,12 @@ Json describe(const engine::StatReader& reader, const pool::Header& h) {
   j["running"] = reader.alive();
   j["pid"] = head.pid;
   j["engine"] = std::string(head.engine);
-  j["age_seconds"] = updated == 0 || updated > now_ns ? 0.0 : static_cast<double>(now_ns - updated) * 1e-9;
+  j["age_seconds"] =
+      updated == 0 || updated > now_ns ? 0.0 : static_cast<double>(now_ns - updated) * 1e-9;
   using Transactions = engine::TransactionCounters;
   const auto* const transactions = reader.section<Transactions>();
-  const std::uint64_t last = get(transactions, &Transactions::last_id), safe = get(transactions, &Transactions::durable_id);
+  const std::uint64_t last = get(transactions, &Transactions::last_id),
+                      safe = get(transactions, &Transactions::durable_id);
   j["commits"] = get(transactions, &Transactions::commits);
   j["aborts"] = get(transactions, &Transactions::aborts);
   j["last_id"] = last;
@@ -66,18 +69,23 @@ Json describe(const engine::StatReader& reader, const pool::Header& h) {
 void print_text(const Json& j) {
   const auto number = [&](const char* name) { return j[name].get<std::uint64_t>(); };
   const std::uint64_t capacity = number("log_capacity_bytes");
-  const double fill = capacity == 0 ? 0 : 100.0 * static_cast<double>(number("log_used_bytes")) / static_cast<double>(capacity);
+  const double fill = capacity == 0 ? 0
+                                    : 100.0 * static_cast<double>(number("log_used_bytes")) /
+                                          static_cast<double>(capacity);
   fmt::print("program:     {} {}, engine {}, counters {:.3f} s old\n",
-             j["running"].get<bool>() ? "process" : "ended without closing: process", number("pid"), j["engine"].get<std::string>(),
-             j["age_seconds"].get<double>());
-  fmt::print("commits:     {} ({} conflicts)\n", grouped(number("commits")), grouped(number("aborts")));
-  fmt::print("ids:         last {}, durable {} (lag {}), applied to home {}\n", number("last_id"), number("durable_id"), number("lag"),
-             number("applied_id"));
-  fmt::print("log:         {} of {} ({:.1f} %), {} checkpoints\n", human_bytes(number("log_used_bytes")), human_bytes(capacity), fill,
+             j["running"].get<bool>() ? "process" : "ended without closing: process", number("pid"),
+             j["engine"].get<std::string>(), j["age_seconds"].get<double>());
+  fmt::print("commits:     {} ({} conflicts)\n", grouped(number("commits")),
+             grouped(number("aborts")));
+  fmt::print("ids:         last {}, durable {} (lag {}), applied to home {}\n", number("last_id"),
+             number("durable_id"), number("lag"), number("applied_id"));
+  fmt::print("log:         {} of {} ({:.1f} %), {} checkpoints\n",
+             human_bytes(number("log_used_bytes")), human_bytes(capacity), fill,
              grouped(number("checkpoints")));
-  fmt::print("heap:        {} used, home is {}\n", human_bytes(number("heap_used")), human_bytes(number("home_bytes")));
-  fmt::print("medium:      {} fences, {} syncs, {} written\n", grouped(number("fences")), grouped(number("syncs")),
-             human_bytes(number("written_bytes")));
+  fmt::print("heap:        {} used, home is {}\n", human_bytes(number("heap_used")),
+             human_bytes(number("home_bytes")));
+  fmt::print("medium:      {} fences, {} syncs, {} written\n", grouped(number("fences")),
+             grouped(number("syncs")), human_bytes(number("written_bytes")));
 }
 
 int run(App& app) {
@@ -89,7 +97,8 @@ int run(App& app) {
       if (app.json)
         App::print({{"pool", arguments.path}, {"uuid", uuid_text(h.uuid)}, {"running", false}});
       else
-        fmt::print("no program has {} open for writing; `perdure info` tells what lies in it\n", arguments.path);
+        fmt::print("no program has {} open for writing; `perdure info` tells what lies in it\n",
+                   arguments.path);
       return exit_problem;
     }
     const Json j = describe(*reader, h);
@@ -110,9 +119,11 @@ int run(App& app) {
 }  // namespace
 
 void add_stat(App& app) {
-  auto* sub = app.add("stat", "show the live counters of a pool that a program has open", "perdure stat --watch 1 bank.perdure");
+  auto* sub = app.add("stat", "show the live counters of a pool that a program has open",
+                      "perdure stat --watch 1 bank.perdure");
   sub->add_option("POOL", arguments.path, "the pool file")->required();
-  sub->add_option("--watch", arguments.watch, "again every so many seconds, until the program ends");
+  sub->add_option("--watch", arguments.watch,
+                  "again every so many seconds, until the program ends");
   sub->callback([&app] { app.go = run; });
 }
 

@@ -23,15 +23,20 @@ std::vector<std::string> durable_engines() {
 
 }  // namespace
 
-CLI::App* App::add(CLI::App* parent, const std::string& name, const std::string& what, const std::string& example) {
+CLI::App* App::add(CLI::App* parent, const std::string& name, const std::string& what,
+                   const std::string& example) {
   CLI::App* sub = parent->add_subcommand(name, what);
   sub->add_flag("--json", json, "print one JSON document");
-  sub->footer("Example:\n  " + example + "\n\nExit status: 0 done, 1 the answer is no or a problem was found, 2 usage, 3 error.");
+  sub->footer(
+      "Example:\n  " + example +
+      "\n\nExit status: 0 done, 1 the answer is no or a problem was found, 2 usage, 3 error.");
   return sub;
 }
 
 void App::print(const Json& document) {
-  write_all(STDOUT_FILENO, document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", "standard output");
+  write_all(STDOUT_FILENO,
+            document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
+            "standard output");
 }
 
 void PoolArguments::add_to(CLI::App* sub) {
@@ -43,10 +48,13 @@ void PoolArguments::add_to(CLI::App* sub) {
 }
 
 void PoolArguments::add_creation_to(CLI::App* sub, const std::string& log) {
-  sub->add_option("--engine", engine, "engine of a pool that is created (default: shadow)")->check(CLI::IsMember(durable_engines()));
-  sub->add_option("--max-size", max_size, "largest size of a pool that is created, e.g. 8GiB (address space, not disk)")
+  sub->add_option("--engine", engine, "engine of a pool that is created (default: shadow)")
+      ->check(CLI::IsMember(durable_engines()));
+  sub->add_option("--max-size", max_size,
+                  "largest size of a pool that is created, e.g. 8GiB (address space, not disk)")
       ->transform(CLI::AsSizeValue(false));
-  sub->add_option("--log-size", log_size, "size of the log of a pool that is created (" + log + ")")->transform(CLI::AsSizeValue(false));
+  sub->add_option("--log-size", log_size, "size of the log of a pool that is created (" + log + ")")
+      ->transform(CLI::AsSizeValue(false));
 }
 
 void set_bytes(Json& document, const std::string& name, std::string_view bytes) {
@@ -95,7 +103,9 @@ std::string grouped(std::uint64_t n) {
 }
 
 // behind "/perdure-"
-std::string uuid_text(const std::uint8_t (&uuid)[16]) { return engine::stat_page_name(uuid).substr(9); }
+std::string uuid_text(const std::uint8_t (&uuid)[16]) {
+  return engine::stat_page_name(uuid).substr(9);
+}
 
 void write_all(int fd, std::string_view bytes, std::string_view name) {
   while (!bytes.empty()) {

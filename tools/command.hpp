@@ -25,19 +25,24 @@ enum Exit : int {
   exit_ok = 0,
   /// it worked and the answer is no: key not there, damage found, no program runs
   exit_problem = 1,
-  exit_usage = 2,    ///< the command line makes no sense
-  exit_error = 3     ///< it could not be done; standard error says why and what to do
+  exit_usage = 2,  ///< the command line makes no sense
+  exit_error = 3   ///< it could not be done; standard error says why and what to do
 };
 
 struct App {
-  CLI::App cli{"perdure: durable transactions for ordinary in-memory data structures; this command works on pool files"};
+  CLI::App cli{
+      "perdure: durable transactions for ordinary in-memory data structures; this command works on "
+      "pool files"};
   bool json = false;
   std::function<int(App&)> go;  ///< the chosen subcommand
 
   /// A subcommand with --json and an example line in its help.
-  CLI::App* add(const std::string& name, const std::string& what, const std::string& example) { return add(&cli, name, what, example); }
+  CLI::App* add(const std::string& name, const std::string& what, const std::string& example) {
+    return add(&cli, name, what, example);
+  }
   /// The same below a subcommand that has some of its own.
-  CLI::App* add(CLI::App* parent, const std::string& name, const std::string& what, const std::string& example);
+  CLI::App* add(CLI::App* parent, const std::string& name, const std::string& what,
+                const std::string& example);
   /// Prints one JSON document to standard output.
   static void print(const Json& document);
 };
@@ -51,7 +56,8 @@ struct PoolArguments {
   std::string engine;                        ///< the rest: for commands that may create the pool
   std::uint64_t max_size = 0, log_size = 0;  ///< 0: the library's default
   /// `log`: how large the log is unless said, and what that bounds.
-  void add_creation_to(CLI::App* sub, const std::string& log = "default: 16MiB; one row may be half of it");
+  void add_creation_to(CLI::App* sub,
+                       const std::string& log = "default: 16MiB; one row may be half of it");
 };
 
 /// Sets document[name], or document[name + "_hex"] where the bytes are not UTF-8 (JSON has no other

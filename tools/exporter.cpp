@@ -7,7 +7,8 @@ namespace perdure::tool {
 namespace {
 
 std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos && !text.empty()) return std::string(text);
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos && !text.empty())
+    return std::string(text);
   std::string quoted = "\"";
   for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
   return quoted + '"';
@@ -34,7 +35,8 @@ Exporter::Exporter(const SourceState& source, Sink sink) : source_(source), sink
 
 void Exporter::write(std::string_view bytes) {
   if (bytes.empty()) return;
-  if (const auto newline = bytes.find('\n'); !line_end_known_ && newline != std::string_view::npos) {
+  if (const auto newline = bytes.find('\n');
+      !line_end_known_ && newline != std::string_view::npos) {
     line_end_known_ = true;
     if (newline > 0 && bytes[newline - 1] == '\r') line_end_ = "\r\n";
   }

@@ -12,7 +12,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double since(Clock::time_point begun) { return std::chrono::duration<double>(Clock::now() - begun).count(); }
+double since(Clock::time_point begun) {
+  return std::chrono::duration<double>(Clock::now() - begun).count();
+}
 
 std::string absolute(const std::string& path) {
   std::error_code failed;
@@ -23,9 +25,13 @@ std::string absolute(const std::string& path) {
 }  // namespace
 
 Loader::Loader(LoadOptions options)
-    : options_(std::move(options)), file_(SourceFile::open(options_.file).value()), identity_(file_.identity().value()) {}
+    : options_(std::move(options)),
+      file_(SourceFile::open(options_.file).value()),
+      identity_(file_.identity().value()) {}
 
-Spec Loader::chosen() { return resolve(options_.spec, options_.file, file_.first_bytes(65536).value()).value(); }
+Spec Loader::chosen() {
+  return resolve(options_.spec, options_.file, file_.first_bytes(65536).value()).value();
+}
 
 void Loader::rehearse() {
   RecordReader reader(file_, chosen());
@@ -53,10 +59,13 @@ void Loader::start(StorePool& pool, const SourceState&) {
 // Is this the file that the pool was begun with, cut in the same way? Throws what differs.
 void Loader::compare(StorePool& pool, const SourceState& state) {
   const std::string advice =
-      fmt::format("the pool holds {} rows of {}: load that file again to go on, or name a new pool", grouped(state.rows), state.path);
+      fmt::format("the pool holds {} rows of {}: load that file again to go on, or name a new pool",
+                  grouped(state.rows), state.path);
   if (identity_.size != state.identity.size) {
     failure(Code::invalid, options_.file, fmt::format("{} bytes", grouped(identity_.size)),
-            fmt::format("the {} bytes of the file that this pool was begun with", grouped(state.identity.size)), advice)
+            fmt::format("the {} bytes of the file that this pool was begun with",
+                        grouped(state.identity.size)),
+            advice)
         .or_throw();
   }
   if (identity_.hash != state.identity.hash) {
@@ -83,8 +92,12 @@ void Loader::compare(StorePool& pool, const SourceState& state) {
           return false;
         });
     }
-    failure(Code::invalid, options_.file, fmt::format("content {:016x}, which differs {}", identity_.hash, where),
-            fmt::format("content {:016x}, of the file that this pool was begun with (the sizes agree)", state.identity.hash), advice)
+    failure(
+        Code::invalid, options_.file,
+        fmt::format("content {:016x}, which differs {}", identity_.hash, where),
+        fmt::format("content {:016x}, of the file that this pool was begun with (the sizes agree)",
+                    state.identity.hash),
+        advice)
         .or_throw();
   }
   const Spec have = Spec::from_json(state.spec).value();
@@ -102,7 +115,8 @@ bool Loader::fill(RecordReader& reader) {
   Record record;
   while (batch_.size() < options_.batch_rows && bytes < options_.batch_bytes) {
     if (!reader.next(record).value()) break;
-    batch_.push_back({std::move(record.key), std::string(record.raw), record.line, reader.position(), reader.line()});
+    batch_.push_back({std::move(record.key), std::string(record.raw), record.line,
+                      reader.position(), reader.line()});
     bytes += batch_.back().bytes.size();
   }
   return !batch_.empty();
@@ -110,7 +124,8 @@ bool Loader::fill(RecordReader& reader) {
 
 // Appends rows; a batch that is too big for the log goes in halves. A repeat's index counts from
 // `done` rows before this part.
-std::optional<Repeat> Loader::append(StorePool& pool, std::span<const BatchRow> batch, std::size_t done) {
+std::optional<Repeat> Loader::append(StorePool& pool, std::span<const BatchRow> batch,
+                                     std::size_t done) {
   try {
     auto repeat = pool.append(batch);
     if (repeat) repeat->index += done;
@@ -118,8 +133,9 @@ std::optional<Repeat> Loader::append(StorePool& pool, std::span<const BatchRow> 
   } catch (const error& e) {
     if (e.code() != Code::too_big) throw;
     if (batch.size() == 1) {
-      failure(Code::too_big, fmt::format("{}:{}", options_.file, batch[0].line), human_bytes(batch[0].bytes.size()) + " in one row",
-              e.what(), "load into a new pool with a larger --log-size")
+      failure(Code::too_big, fmt::format("{}:{}", options_.file, batch[0].line),
+              human_bytes(batch[0].bytes.size()) + " in one row", e.what(),
+              "load into a new pool with a larger --log-size")
           .or_throw();
     }
   }
@@ -161,7 +177,8 @@ LoadResult Loader::run(StorePool& pool, Progress& progress) {
       batch_.resize(repeat->index);
       // halves that went in before
       const auto already = static_cast<std::size_t>(pool.source().rows - result.rows);
-      repeat = already < batch_.size() ? append(pool, std::span(batch_).subspan(already), already) : std::nullopt;
+      repeat = already < batch_.size() ? append(pool, std::span(batch_).subspan(already), already)
+                                       : std::nullopt;
     }
     result.rows += batch_.size();
     if (!batch_.empty()) result.position = batch_.back().end_position;
@@ -169,8 +186,10 @@ LoadResult Loader::run(StorePool& pool, Progress& progress) {
   }
   if (!result.repeated) {
     if (reader_->position() != identity_.size) {
-      failure(Code::io, options_.file, fmt::format("an end at byte {}", reader_->position()), fmt::format("byte {}", identity_.size),
-              "the file changed while it was loaded: load the unchanged file again, it goes on where it was cut")
+      failure(Code::io, options_.file, fmt::format("an end at byte {}", reader_->position()),
+              fmt::format("byte {}", identity_.size),
+              "the file changed while it was loaded: load the unchanged file again, it goes on "
+              "where it was cut")
           .or_throw();
     }
     pool.finish_source(reader_->epilogue(), reader_->position(), reader_->line());

@@ -55,7 +55,8 @@ class Loader {
  private:
   void start(StorePool& pool, const SourceState& state);
   void compare(StorePool& pool, const SourceState& state);
-  std::optional<Repeat> append(StorePool& pool, std::span<const BatchRow> batch, std::size_t done = 0);
+  std::optional<Repeat> append(StorePool& pool, std::span<const BatchRow> batch,
+                               std::size_t done = 0);
   bool fill(RecordReader& reader);
   Spec chosen();
 

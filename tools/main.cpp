@@ -40,7 +40,8 @@ int run(App& app, int argc, char** argv) {
       const auto below = at->get_subcommands();
       at = below.empty() ? nullptr : below.front();
     }
-    return fail(app, "usage", fmt::format("{}\nTry: perdure{} --help", e.what(), command), exit_usage);
+    return fail(app, "usage", fmt::format("{}\nTry: perdure{} --help", e.what(), command),
+                exit_usage);
   }
   try {
     return app.go(app);
@@ -60,8 +61,10 @@ int main(int argc, char** argv) {
   app.cli.require_subcommand(1);
   app.cli.set_version_flag("--version", "perdure " PERDURE_VERSION);
   app.cli.footer(
-      "Example:\n  perdure load packages.perdure Packages && perdure get packages.perdure 'bash 5.2.15-2+b2 amd64'\n\n"
-      "Exit status: 0 done, 1 the answer is no or a problem was found, 2 usage, 3 error. See perdure(1).");
+      "Example:\n  perdure load packages.perdure Packages && perdure get packages.perdure 'bash "
+      "5.2.15-2+b2 amd64'\n\n"
+      "Exit status: 0 done, 1 the answer is no or a problem was found, 2 usage, 3 error. See "
+      "perdure(1).");
   add_load(app);
   add_export(app);
   add_get(app);

@@ -15,13 +15,16 @@ namespace perdure::tool {
 OutputFile::OutputFile(const std::string& path, const std::string& not_this) : path_(path) {
   struct stat there = {}, other = {};
   const bool exists = ::stat(path.c_str(), &there) == 0;
-  if (exists && ::stat(not_this.c_str(), &other) == 0 && there.st_dev == other.st_dev && there.st_ino == other.st_ino)
+  if (exists && ::stat(not_this.c_str(), &other) == 0 && there.st_dev == other.st_dev &&
+      there.st_ino == other.st_ino)
     throw error(failure(Code::invalid, path, "the pool itself", "another file to export to"));
   if (path == "-")
     fd_ = STDOUT_FILENO;
   else if (!exists || S_ISREG(there.st_mode))
     temporary_ = path + ".part-" + std::to_string(::getpid());
-  if (fd_ < 0) fd_ = base::open_file(temporary_.empty() ? path.c_str() : temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  if (fd_ < 0)
+    fd_ = base::open_file(temporary_.empty() ? path.c_str() : temporary_.c_str(),
+                          O_WRONLY | O_CREAT | O_TRUNC, 0666);
   if (fd_ < 0) throw error(system_failure(path, "open", errno));
 }
 
@@ -50,11 +53,13 @@ void OutputFile::finish() {
 }
 
 error name_taken(const std::string& path) {
-  return error(failure(Code::exists, path, "a file of this name", "none", "name another, or remove that one first"));
+  return error(failure(Code::exists, path, "a file of this name", "none",
+                       "name another, or remove that one first"));
 }
 
 void give_name(const std::string& temporary, const std::string& path, bool is_new) {
-  if (is_new ? ::link(temporary.c_str(), path.c_str()) != 0 : ::rename(temporary.c_str(), path.c_str()) != 0) {
+  if (is_new ? ::link(temporary.c_str(), path.c_str()) != 0
+             : ::rename(temporary.c_str(), path.c_str()) != 0) {
     if (errno == EEXIST) throw name_taken(path);
     throw error(system_failure(path, is_new ? "link" : "rename", errno));
   }

@@ -11,8 +11,12 @@
 
 namespace perdure::tool {
 
-Progress::Progress(const std::string& kind, std::uint64_t total_bytes, std::string unit) : unit_(std::move(unit)), total_(total_bytes) {
-  kind_ = kind == "bar" ? Kind::bar : kind == "plain" ? Kind::plain : kind == "json" ? Kind::json : Kind::none;
+Progress::Progress(const std::string& kind, std::uint64_t total_bytes, std::string unit)
+    : unit_(std::move(unit)), total_(total_bytes) {
+  kind_ = kind == "bar"     ? Kind::bar
+          : kind == "plain" ? Kind::plain
+          : kind == "json"  ? Kind::json
+                            : Kind::none;
   if (kind == "auto") kind_ = ::isatty(STDERR_FILENO) == 1 ? Kind::bar : Kind::plain;
 }
 
@@ -45,18 +49,22 @@ void Progress::draw(std::uint64_t rows, std::uint64_t position) {
   const double rate = seconds > 0 ? static_cast<double>(rows - start_rows_) / seconds : 0;
   const double speed = seconds > 0 ? static_cast<double>(position - start_position_) / seconds : 0;
   const double left = speed > 0 ? static_cast<double>(total_ - position) / speed : 0;
-  const std::string text = fmt::format("{:5.1f} %  {} {} durable, {} {}/s, {:.0f} s left", 100 * done, grouped(rows), unit_,
-                                       grouped(static_cast<std::uint64_t>(rate)), unit_, left);
+  const std::string text =
+      fmt::format("{:5.1f} %  {} {} durable, {} {}/s, {:.0f} s left", 100 * done, grouped(rows),
+                  unit_, grouped(static_cast<std::uint64_t>(rate)), unit_, left);
   drawn_ = true;
   if (kind_ == Kind::plain) {
     fmt::print(stderr, "perdure: {}\n", text);
     return;
   }
   winsize size = {};
-  const std::size_t columns = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-  const std::size_t width = std::min<std::size_t>(40, columns > text.size() + 6 ? columns - text.size() - 6 : 0);
+  const std::size_t columns =
+      ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  const std::size_t width =
+      std::min<std::size_t>(40, columns > text.size() + 6 ? columns - text.size() - 6 : 0);
   const auto filled = static_cast<std::size_t>(done * static_cast<double>(width));
-  const std::string bar = width < 5 ? "" : "[" + std::string(filled, '#') + std::string(width - filled, '.') + "] ";
+  const std::string bar =
+      width < 5 ? "" : "[" + std::string(filled, '#') + std::string(width - filled, '.') + "] ";
   fmt::print(stderr, "\r{}{}\x1b[K", bar, text.substr(0, columns - 1));
   std::fflush(stderr);
 }
@@ -73,14 +81,15 @@ void Progress::event(const std::string& name, Json details) {
 std::function<void(const RecoveryProgress&)> show_recovery(std::string path) {
   using Clock = std::chrono::steady_clock;
   using std::chrono::seconds;
-  return [path = std::move(path), terminal = ::isatty(STDERR_FILENO) == 1, next = Clock::now() + seconds(1),
-          drawn = false](const RecoveryProgress& p) mutable {
+  return [path = std::move(path), terminal = ::isatty(STDERR_FILENO) == 1,
+          next = Clock::now() + seconds(1), drawn = false](const RecoveryProgress& p) mutable {
     const bool reads = p.stage == RecoveryProgress::Stage::read;
     const bool over = !reads && p.done == p.total;
     if (over && drawn) fmt::print(stderr, "\r\x1b[K");
     if (over || Clock::now() < next) return;
     const std::string text =
-        fmt::format("recovering {}: {} {} of {} of log", path, reads ? "read" : "applied", human_bytes(p.done), human_bytes(p.total));
+        fmt::format("recovering {}: {} {} of {} of log", path, reads ? "read" : "applied",
+                    human_bytes(p.done), human_bytes(p.total));
     if (!terminal) {
       fmt::print(stderr, "perdure: {}\n", text);
       next = Clock::now() + seconds(5);

@@ -30,11 +30,14 @@ RawPool::RawPool(const PoolArguments& arguments) : path_(arguments.path) {
 std::string RawPool::engine() const { return engine_of(header()); }
 bool RawPool::has_records() const {
   const auto all = engine::registered();
-  return std::none_of(all.begin(), all.end(), [&](const engine::Entry& e) { return e.family == engine() && !e.ring_records; });
+  return std::none_of(all.begin(), all.end(), [&](const engine::Entry& e) {
+    return e.family == engine() && !e.ring_records;
+  });
 }
 std::string RawPool::layout() const { return layout_of_pool(header()); }
 
-std::vector<RingReport> RawPool::scan_rings(const std::function<void(std::uint32_t ring, const log::RecordView&)>& f) {
+std::vector<RingReport> RawPool::scan_rings(
+    const std::function<void(std::uint32_t ring, const log::RecordView&)>& f) {
   const pool::Header& h = header();
   std::vector<RingReport> reports;
   // closed in order: what the rings hold is over
@@ -43,13 +46,15 @@ std::vector<RingReport> RawPool::scan_rings(const std::function<void(std::uint32
     const medium::RingMap map = medium().map_ring(pool::ring_offset(h, i), h.ring_bytes).value();
     RingReport report{i, h.ring_head[i], {}};
     std::uint64_t last = h.applied;
-    report.scan = log::scan_ring(map, report.head, log::ring_seed(h.uuid, h.epoch, i), h.append_unit, path_ + ": ring " + std::to_string(i),
-                                 [&](const log::RecordView& record) {
-                                   last = std::max(last, record.id());
-                                   if (f) f(i, record);
-                                 });
+    report.scan =
+        log::scan_ring(map, report.head, log::ring_seed(h.uuid, h.epoch, i), h.append_unit,
+                       path_ + ": ring " + std::to_string(i), [&](const log::RecordView& record) {
+                         last = std::max(last, record.id());
+                         if (f) f(i, record);
+                       });
     if (report.scan.damage.ok())
-      report.scan.damage = log::later_than_header(map, report.head, report.scan.end, log::ring_seed(h.uuid, h.epoch, i), h.append_unit,
+      report.scan.damage = log::later_than_header(map, report.head, report.scan.end,
+                                                  log::ring_seed(h.uuid, h.epoch, i), h.append_unit,
                                                   last + 1, path_ + ": ring " + std::to_string(i));
     reports.push_back(std::move(report));
   }
@@ -64,7 +69,9 @@ pool::Header peek_header(const std::string& path) {
   return chosen.value().header;
 }
 
-std::string engine_of(const pool::Header& header) { return {header.engine, ::strnlen(header.engine, sizeof header.engine)}; }
+std::string engine_of(const pool::Header& header) {
+  return {header.engine, ::strnlen(header.engine, sizeof header.engine)};
+}
 
 std::string layout_of_pool(const pool::Header& header) {
   return {header.layout, std::min<std::size_t>(header.layout_bytes, sizeof header.layout)};

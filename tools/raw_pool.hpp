@@ -44,7 +44,8 @@ class RawPool {
   [[nodiscard]] bool has_records() const;
   /// Scans every ring of a pool that was not closed in order; calls f(ring, record) for each whole
   /// record in ring order.
-  std::vector<RingReport> scan_rings(const std::function<void(std::uint32_t ring, const log::RecordView&)>& f = {});
+  std::vector<RingReport> scan_rings(
+      const std::function<void(std::uint32_t ring, const log::RecordView&)>& f = {});
 
  private:
   std::string path_;

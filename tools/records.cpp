@@ -34,7 +34,8 @@ std::string join_key(const std::vector<std::string>& parts) {
   return key;
 }
 
-Status RecordReader::bad(std::uint64_t line, std::string_view found, std::string_view expected, std::string_view advice) const {
+Status RecordReader::bad(std::uint64_t line, std::string_view found, std::string_view expected,
+                         std::string_view advice) const {
   return failure(Code::invalid, file_.path() + ":" + std::to_string(line), found, expected, advice);
 }
 
@@ -44,7 +45,9 @@ bool RecordReader::end_of_line(std::size_t from, std::size_t& end) {
   std::size_t seen = from;
   for (;;) {
     const auto window = file_.window();
-    if (const void* newline = window.size() > seen ? std::memchr(window.data() + seen, '\n', window.size() - seen) : nullptr) {
+    if (const void* newline = window.size() > seen
+                                  ? std::memchr(window.data() + seen, '\n', window.size() - seen)
+                                  : nullptr) {
       end = static_cast<std::size_t>(static_cast<const char*>(newline) - window.data()) + 1;
       return true;
     }
@@ -88,7 +91,8 @@ Status RecordReader::begin() {
   if (spec_.format != Format::control && spec_.header) {
     if (!skip_junk(at, line_)) {
       if (!file_.status().ok()) return file_.status();
-      return bad(line_, "no header row", "one that names the columns", "say --no-header and --key NUMBER if there is none");
+      return bad(line_, "no header row", "one that names the columns",
+                 "say --no-header and --key NUMBER if there is none");
     }
     if (auto s = read_row(at, at, line_, static_cast<std::size_t>(-1)); !s.ok()) return s;
     if (auto s = find_columns(); !s.ok()) return s;
@@ -105,10 +109,12 @@ Status RecordReader::check_line_ends(std::size_t at) {
   if (!end_of_line(at, end) || file_.window()[end - 1] == '\n') return file_.status();
   bool quoted = false;
   for (const char c : file_.window().substr(at, end - at)) {
-    if (spec_.format != Format::control && spec_.quote != '\0' && c == spec_.quote) quoted = !quoted;
+    if (spec_.format != Format::control && spec_.quote != '\0' && c == spec_.quote)
+      quoted = !quoted;
     if (c != '\r' || quoted) continue;
     return bad(1, "line ends of CR alone", "LF or CRLF",
-               "convert the file: tr '\\r' '\\n' < FILE > NEW; if it is one row with a CR in it, end the row with LF");
+               "convert the file: tr '\\r' '\\n' < FILE > NEW; if it is one row with a CR in it, "
+               "end the row with LF");
   }
   return {};
 }
@@ -134,8 +140,10 @@ Result<bool> RecordReader::next(Record& record) {
   }
   record.line = line_;
   const bool control = spec_.format == Format::control;
-  if (auto s =
-          control ? read_stanza(at, at, line_) : read_row(at, at, line_, *std::max_element(spec_.columns.begin(), spec_.columns.end()) + 1);
+  if (auto s = control
+                   ? read_stanza(at, at, line_)
+                   : read_row(at, at, line_,
+                              *std::max_element(spec_.columns.begin(), spec_.columns.end()) + 1);
       !s.ok()) {
     return s;
   }

@@ -63,7 +63,8 @@ class RecordReader {
   Status key_of_row(Record& record) const;
   Status key_of_stanza(Record& record) const;
   Status find_columns();
-  [[nodiscard]] Status bad(std::uint64_t line, std::string_view found, std::string_view expected, std::string_view advice = {}) const;
+  [[nodiscard]] Status bad(std::uint64_t line, std::string_view found, std::string_view expected,
+                           std::string_view advice = {}) const;
 
   SourceFile& file_;
   Spec spec_;
@@ -73,7 +74,7 @@ class RecordReader {
   bool ended_ = false;
   /// delimited: the row's columns; control: the key fields' values
   std::vector<std::string> fields_;
-  std::vector<bool> present_;        ///< control: which key fields the stanza has
+  std::vector<bool> present_;  ///< control: which key fields the stanza has
 };
 
 }  // namespace perdure::tool

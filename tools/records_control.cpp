@@ -15,12 +15,15 @@ constexpr std::string_view white = " \t\r";
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(white);
-  return first == std::string_view::npos ? std::string_view() : text.substr(first, text.find_last_not_of(white) - first + 1);
+  return first == std::string_view::npos
+             ? std::string_view()
+             : text.substr(first, text.find_last_not_of(white) - first + 1);
 }
 
 bool same_name(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
+    return std::tolower(x) == std::tolower(y);
+  });
 }
 
 }  // namespace
@@ -31,13 +34,15 @@ Status RecordReader::take_line(std::string_view text, std::uint64_t line, std::s
   constexpr auto npos = static_cast<std::size_t>(-1);
   if (text.front() == '#') return {};
   if (text.front() == ' ' || text.front() == '\t') {
-    if (field == npos) return bad(line, "a line that begins with white space", "a field `Name: value` first");
+    if (field == npos)
+      return bad(line, "a line that begins with white space", "a field `Name: value` first");
     if (field < fields_.size()) fields_[field].append("\n").append(trimmed(text));
     return {};
   }
   const auto colon = text.find(':');
   if (colon == std::string_view::npos || colon == 0) {
-    return bad(line, "'" + std::string(text.substr(0, 40)) + "'", "a field `Name: value`, an empty line or a comment",
+    return bad(line, "'" + std::string(text.substr(0, 40)) + "'",
+               "a field `Name: value`, an empty line or a comment",
                "say --format csv or --format tsv if this is no Debian control file");
   }
   field = npos - 1;
@@ -71,7 +76,8 @@ Status RecordReader::read_stanza(std::size_t at, std::size_t& end, std::uint64_t
 Status RecordReader::key_of_stanza(Record& record) const {
   for (std::size_t i = 0; i < present_.size(); ++i) {
     if (present_[i]) continue;
-    return bad(record.line, "a stanza without the field " + spec_.key[i], "one in every stanza: it is part of the key",
+    return bad(record.line, "a stanza without the field " + spec_.key[i],
+               "one in every stanza: it is part of the key",
                "choose other fields with --key FIELD,FIELD,...");
   }
   record.key = join_key(fields_);

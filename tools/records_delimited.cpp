@@ -21,7 +21,8 @@ Status RecordReader::read_field(std::size_t& at, std::string& field, std::uint64
     for (;;) {
       if (!have()) {
         if (!file_.status().ok()) return file_.status();
-        return bad(opened, "a quote that is never closed", "a closing quote", "say --quote none if quotes are plain text here");
+        return bad(opened, "a quote that is never closed", "a closing quote",
+                   "say --quote none if quotes are plain text here");
       }
       const char c = file_.window()[at++];
       if (c == spec_.quote) {
@@ -36,7 +37,8 @@ Status RecordReader::read_field(std::size_t& at, std::string& field, std::uint64
     const char c = file_.window()[at];
     if (c == '\n' || c == spec_.delimiter) break;
     if (quoted && c != '\r') {
-      return bad(line, std::string("'") + c + "' behind a closing quote", std::string("'") + spec_.delimiter + "' or the end of the line",
+      return bad(line, std::string("'") + c + "' behind a closing quote",
+                 std::string("'") + spec_.delimiter + "' or the end of the line",
                  "say --quote none if quotes are plain text here");
     }
     if (!quoted) field += c;
@@ -50,7 +52,8 @@ Status RecordReader::read_field(std::size_t& at, std::string& field, std::uint64
 
 // Reads the row at window index `at` into fields_ (at most `wanted` of them); `end` is behind its
 // newline.
-Status RecordReader::read_row(std::size_t at, std::size_t& end, std::uint64_t& line, std::size_t wanted) {
+Status RecordReader::read_row(std::size_t at, std::size_t& end, std::uint64_t& line,
+                              std::size_t wanted) {
   std::size_t n = 0;
   for (;;) {
     if (spec_.quote == '\0' && n >= wanted) {
@@ -100,7 +103,8 @@ Status RecordReader::find_columns() {
     } else {
       std::string names;
       for (const auto& field : fields_) names += (names.empty() ? "" : ", ") + field;
-      return bad(1, "no column '" + key + "' in the header row", "one of: " + names, "give --key one of these, or a column number");
+      return bad(1, "no column '" + key + "' in the header row", "one of: " + names,
+                 "give --key one of these, or a column number");
     }
   }
   return {};

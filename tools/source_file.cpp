@@ -40,8 +40,10 @@ Result<SourceFile> SourceFile::open(const std::string& path) {
   struct stat status = {};
   if (::fstat(fd, &status) != 0) return system_failure(path, "fstat", errno);
   if (!S_ISREG(status.st_mode)) {
-    return failure(Code::invalid, path, S_ISDIR(status.st_mode) ? "a directory" : "not a regular file", "a regular file",
-                   "save the data to a file first: a load that is cut short reads it again from where it was cut");
+    return failure(Code::invalid, path,
+                   S_ISDIR(status.st_mode) ? "a directory" : "not a regular file", "a regular file",
+                   "save the data to a file first: a load that is cut short reads it again from "
+                   "where it was cut");
   }
   return file;
 }

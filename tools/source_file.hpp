@@ -36,7 +36,9 @@ class SourceFile {
   /// Starts the window at this offset, empty.
   void seek(std::uint64_t offset) noexcept;
   /// The bytes from position() on that are in memory. Valid until more() or consume().
-  [[nodiscard]] std::string_view window() const noexcept { return std::string_view(buffer_).substr(begin_); }
+  [[nodiscard]] std::string_view window() const noexcept {
+    return std::string_view(buffer_).substr(begin_);
+  }
   /// Enlarges the window; false at the end of the file (or after a failure, see status()).
   bool more();
   /// Drops the window's first n bytes. Does not move what is behind them: views beyond stay valid

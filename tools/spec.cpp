@@ -23,7 +23,8 @@ std::vector<string> split_commas(string_view text) {
 }
 
 bool is_number(string_view text) {
-  return !text.empty() && text.size() < 10 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && text.size() < 10 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 // The first line that is not empty and no comment.
@@ -43,8 +44,11 @@ string_view first_line(string_view text, char comment) {
 // "Field-Name: value", "Field-Name:"
 bool looks_like_control(string_view line) {
   std::size_t n = 0;
-  while (n < line.size() && (std::isalnum(static_cast<unsigned char>(line[n])) != 0 || line[n] == '-' || line[n] == '_')) ++n;
-  return n > 0 && n < line.size() && line[n] == ':' && (n + 1 == line.size() || line[n + 1] == ' ' || line[n + 1] == '\t');
+  while (n < line.size() && (std::isalnum(static_cast<unsigned char>(line[n])) != 0 ||
+                             line[n] == '-' || line[n] == '_'))
+    ++n;
+  return n > 0 && n < line.size() && line[n] == ':' &&
+         (n + 1 == line.size() || line[n + 1] == ' ' || line[n + 1] == '\t');
 }
 
 string_view extension(string_view file) {
@@ -75,7 +79,8 @@ Result<char> one_character(string_view option, const string& text, bool may_be_n
   if (may_be_none && text == "none") return '\0';
   if (text.size() == 1 && text != "\n" && text != "\r") return text[0];
   return failure(Code::invalid, "", string(option) + " '" + text + "'",
-                 may_be_none ? "one character (a single byte), tab, or none" : "one character (a single byte), or tab");
+                 may_be_none ? "one character (a single byte), tab, or none"
+                             : "one character (a single byte), or tab");
 }
 
 string_view compression(string_view bytes) {
@@ -139,7 +144,8 @@ Result<Spec> Spec::from_json(string_view text) {
     }
     return s;
   } catch (const nlohmann::json::exception&) {
-    return failure(Code::corrupt, "", "a description of the source that can't be read: " + string(text.substr(0, 80)),
+    return failure(Code::corrupt, "",
+                   "a description of the source that can't be read: " + string(text.substr(0, 80)),
                    "JSON with format and key");
   }
 }
@@ -147,7 +153,8 @@ Result<Spec> Spec::from_json(string_view text) {
 string Spec::describe() const {
   string text(name(format));
   if (format != Format::control) {
-    text += ", delimiter " + shown(delimiter) + ", quote " + shown(quote) + (header ? ", with a header row" : ", no header row");
+    text += ", delimiter " + shown(delimiter) + ", quote " + shown(quote) +
+            (header ? ", with a header row" : ", no header row");
     if (comment != '\0') text += ", comment " + shown(comment);
   }
   return text + ", key " + joined(key);
@@ -156,7 +163,8 @@ string Spec::describe() const {
 Result<Spec> resolve(const SpecOptions& options, string_view file, string_view first_bytes) {
   Spec s;
   if (const auto packed = compression(first_bytes); !packed.empty()) {
-    return failure(Code::unsupported, file, "a file compressed with " + string(packed), "plain text", "decompress it first");
+    return failure(Code::unsupported, file, "a file compressed with " + string(packed),
+                   "plain text", "decompress it first");
   }
   if (options.comment) {
     auto c = one_character("--comment", *options.comment, true);
@@ -178,15 +186,18 @@ Result<Spec> resolve(const SpecOptions& options, string_view file, string_view f
   if (options.key) {
     s.key = split_commas(*options.key);
     if (std::any_of(s.key.begin(), s.key.end(), [](const string& k) { return k.empty(); })) {
-      return failure(Code::invalid, "", "--key '" + *options.key + "'", "names or numbers separated by commas, none of them empty");
+      return failure(Code::invalid, "", "--key '" + *options.key + "'",
+                     "names or numbers separated by commas, none of them empty");
     }
   } else {
-    s.key = s.format == Format::control ? std::vector<string>{"Package", "Version", "Architecture"} : std::vector<string>{"1"};
+    s.key = s.format == Format::control ? std::vector<string>{"Package", "Version", "Architecture"}
+                                        : std::vector<string>{"1"};
   }
   if (s.format == Format::control) {
     if (options.delimiter || options.quote || options.header || options.comment) {
-      return failure(Code::invalid, "", "--delimiter, --quote, --comment or --header with format control", "none of them",
-                     "say --format csv or --format tsv if this is not a Debian control file");
+      return failure(
+          Code::invalid, "", "--delimiter, --quote, --comment or --header with format control",
+          "none of them", "say --format csv or --format tsv if this is not a Debian control file");
     }
     return s;
   }
@@ -203,12 +214,15 @@ Result<Spec> resolve(const SpecOptions& options, string_view file, string_view f
     if (!c) return c.status();
     s.quote = *c;
   }
-  if (s.quote == s.delimiter) return failure(Code::invalid, "", "the same character as --delimiter and --quote", "two different ones");
-  const bool by_name = !std::all_of(s.key.begin(), s.key.end(), [](const string& k) { return is_number(k); });
+  if (s.quote == s.delimiter)
+    return failure(Code::invalid, "", "the same character as --delimiter and --quote",
+                   "two different ones");
+  const bool by_name =
+      !std::all_of(s.key.begin(), s.key.end(), [](const string& k) { return is_number(k); });
   s.header = options.header.value_or(by_name);
   if (by_name && !s.header) {
-    return failure(Code::invalid, "", "--key " + joined(s.key) + " with --no-header", "column numbers, from 1",
-                   "name columns only where a header row does");
+    return failure(Code::invalid, "", "--key " + joined(s.key) + " with --no-header",
+                   "column numbers, from 1", "name columns only where a header row does");
   }
   if (!s.header) {
     for (const auto& k : s.key) {
@@ -225,12 +239,15 @@ string difference(const Spec& have, const SpecOptions& asked) {
   const auto differs = [](string_view what, const string& found, const string& expected) {
     return string(what) + " " + found + ", expected " + expected;
   };
-  if (asked.format != "auto" && asked.format != name(have.format)) return differs("--format", asked.format, string(name(have.format)));
-  if (asked.key && split_commas(*asked.key) != have.key) return differs("--key", *asked.key, joined(have.key));
+  if (asked.format != "auto" && asked.format != name(have.format))
+    return differs("--format", asked.format, string(name(have.format)));
+  if (asked.key && split_commas(*asked.key) != have.key)
+    return differs("--key", *asked.key, joined(have.key));
   if (have.format == Format::control) return {};
   if (asked.header && *asked.header != have.header)
     return differs("a header row:", *asked.header ? "yes" : "no", have.header ? "yes" : "no");
-  const auto character = [&](string_view what, const std::optional<string>& text, char c) -> string {
+  const auto character = [&](string_view what, const std::optional<string>& text,
+                             char c) -> string {
     if (!text) return {};
     const auto parsed = one_character(what, *text, true);
     return parsed && *parsed == c ? string() : differs(what, *text, shown(c));

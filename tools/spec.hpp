@@ -20,14 +20,16 @@ enum class Format : std::uint8_t { tsv, csv, control };
 
 /// What the user asked for; what is absent is chosen by `resolve`.
 struct SpecOptions {
-  std::string format = "auto";                ///< auto | tsv | csv | control
+  std::string format = "auto";  ///< auto | tsv | csv | control
   /// column name or number (from 1), or several, or field names, separated by commas
   std::optional<std::string> key = {};
   std::optional<std::string> delimiter = {};  ///< one character, or \t
   std::optional<std::string> quote = {};      ///< one character, or none
   std::optional<std::string> comment = {};    ///< lines that begin with this character are no rows
   std::optional<bool> header = {};            ///< the first row names the columns
-  [[nodiscard]] bool empty() const noexcept { return format == "auto" && !key && !delimiter && !quote && !comment && !header; }
+  [[nodiscard]] bool empty() const noexcept {
+    return format == "auto" && !key && !delimiter && !quote && !comment && !header;
+  }
 };
 
 struct Spec {
@@ -51,7 +53,8 @@ struct Spec {
 
 /// Chooses what was left open, from the file's name and its first bytes (some 64 KiB). `invalid`
 /// names the option and what it may be; `unsupported`: the file is compressed.
-Result<Spec> resolve(const SpecOptions& options, std::string_view file, std::string_view first_bytes);
+Result<Spec> resolve(const SpecOptions& options, std::string_view file,
+                     std::string_view first_bytes);
 
 /// One field of a spec that differs from what the options ask, in words, or empty. For a load that
 /// is resumed.

@@ -47,7 +47,8 @@ struct RowHead {
   std::uint64_t key_bytes;
 };
 
-[[nodiscard]] inline std::string encode_row(std::string_view key, std::string_view bytes, std::uint64_t line) {
+[[nodiscard]] inline std::string encode_row(std::string_view key, std::string_view bytes,
+                                            std::uint64_t line) {
   const RowHead head{line, key.size()};
   std::string value(sizeof head, '\0');
   std::memcpy(value.data(), &head, sizeof head);
@@ -73,7 +74,8 @@ struct RowHead {
 [[nodiscard]] inline StoredRow checked_row(std::string_view value, std::uint64_t number) {
   StoredRow row;
   if (decode_row(value, number, row)) return row;
-  throw error(failure(Code::corrupt, "", "row " + std::to_string(number) + " is cut short", "its head and its key", "run perdure check"));
+  throw error(failure(Code::corrupt, "", "row " + std::to_string(number) + " is cut short",
+                      "its head and its key", "run perdure check"));
 }
 
 /// The row with this number, which the index names.
@@ -81,8 +83,9 @@ template <class Tx>
 [[nodiscard]] StoredRow row_at(Tx& tx, const Store& store, std::uint64_t number) {
   const auto value = store.rows.find(tx, number);
   if (value) return checked_row(*value, number);
-  throw error(failure(Code::corrupt, "", "a key that leads to row " + std::to_string(number) + ", which is not there", "a row for each key",
-                      "run perdure check"));
+  throw error(failure(Code::corrupt, "",
+                      "a key that leads to row " + std::to_string(number) + ", which is not there",
+                      "a row for each key", "run perdure check"));
 }
 
 template <class Tx>
@@ -94,7 +97,8 @@ template <class Tx>
 
 /// Appends a row; false (and no change) if the key is there.
 template <class Tx>
-[[nodiscard]] bool append_row(Tx& tx, Store& store, std::string_view key, std::string_view bytes, std::uint64_t line) {
+[[nodiscard]] bool append_row(Tx& tx, Store& store, std::string_view key, std::string_view bytes,
+                              std::uint64_t line) {
   const std::uint64_t number = tx(store.next_row);
   if (!store.index.insert(tx, key, number)) return false;
   store.rows.insert(tx, number, encode_row(key, bytes, line));
@@ -171,7 +175,8 @@ template <class Tx>
     return true;
   });
   if (store.rows.size(tx) != store.index.size(tx)) {
-    problems.push_back("there are " + std::to_string(store.rows.size(tx)) + " rows and " + std::to_string(store.index.size(tx)) + " keys");
+    problems.push_back("there are " + std::to_string(store.rows.size(tx)) + " rows and " +
+                       std::to_string(store.index.size(tx)) + " keys");
   }
   return problems;
 }

@@ -35,7 +35,8 @@ struct RepeatFound {
   Repeat repeat;
 };
 
-Options options_for(const PoolArguments& arguments, StorePool::Access access, Durability durability) {
+Options options_for(const PoolArguments& arguments, StorePool::Access access,
+                    Durability durability) {
   Options o;
   o.create = access == StorePool::Access::create;
   o.read_only = access == StorePool::Access::read;
@@ -62,7 +63,9 @@ StorePool::StorePool(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 StorePool::StorePool(StorePool&&) noexcept = default;
 StorePool::~StorePool() = default;
 
-bool is_store(const pool::Header& header) { return header.fingerprint == layout_fingerprint<Store>(); }
+bool is_store(const pool::Header& header) {
+  return header.fingerprint == layout_fingerprint<Store>();
+}
 
 StorePool StorePool::open(const PoolArguments& arguments, Access access, Durability durability,
                           std::function<void(const RecoveryProgress&)> told) {
@@ -74,9 +77,11 @@ StorePool StorePool::open(const PoolArguments& arguments, Access access, Durabil
     options.read_only = false;
     pool = StoredPool::try_open(arguments.path, options);
     if (pool.code() == Code::read_only)
-      throw error(failure(Code::read_only, arguments.path, "a pool that was not closed in order, and no permission to write it",
-                          "a cleanly closed pool, or one that may be written: its log has to be applied",
-                          "run `perdure recover` on it as a user that may write it, then read it"));
+      throw error(
+          failure(Code::read_only, arguments.path,
+                  "a pool that was not closed in order, and no permission to write it",
+                  "a cleanly closed pool, or one that may be written: its log has to be applied",
+                  "run `perdure recover` on it as a user that may write it, then read it"));
   }
   return StorePool(std::make_unique<Impl>(std::move(pool).value()));
 }
@@ -90,15 +95,20 @@ bool StorePool::created() const { return impl_->pool.file().created(); }
 // ---- rows ---------------------------------------------------------------------------------------
 
 std::optional<StoredRow> StorePool::get(std::string_view key) {
-  return impl_->pool.checked_view([&](auto& tx, const Store& store) { return find_row(tx, store, key); });
+  return impl_->pool.checked_view(
+      [&](auto& tx, const Store& store) { return find_row(tx, store, key); });
 }
 
 bool StorePool::put(std::string_view key, std::string_view bytes) {
-  return impl_->pool.update(durable, [&](auto& tx, Store& store) { return put_row(tx, store, key, bytes); }).value();
+  return impl_->pool
+      .update(durable, [&](auto& tx, Store& store) { return put_row(tx, store, key, bytes); })
+      .value();
 }
 
 bool StorePool::del(std::string_view key) {
-  return impl_->pool.update(durable, [&](auto& tx, Store& store) { return delete_row(tx, store, key); }).value();
+  return impl_->pool
+      .update(durable, [&](auto& tx, Store& store) { return delete_row(tx, store, key); })
+      .value();
 }
 
 std::uint64_t StorePool::size() {
@@ -144,11 +154,14 @@ void StorePool::each_row(const std::function<bool(const StoredRow&)>& f) {
 // ---- loading ------------------------------------------------------------------------------------
 
 SourceState StorePool::source() {
-  return impl_->pool.checked_view([](auto& tx, const Store& store) { return read_source(tx, store.source); });
+  return impl_->pool.checked_view(
+      [](auto& tx, const Store& store) { return read_source(tx, store.source); });
 }
 
 void StorePool::begin_source(const SourceState& state) {
-  impl_->pool.update(durable, [&](auto& tx, Store& store) { write_source(tx, store.source, state); }).wait();
+  impl_->pool
+      .update(durable, [&](auto& tx, Store& store) { write_source(tx, store.source, state); })
+      .wait();
 }
 
 std::optional<Repeat> StorePool::append(std::span<const BatchRow> batch) {
@@ -172,7 +185,8 @@ std::optional<Repeat> StorePool::append(std::span<const BatchRow> batch) {
   }
 }
 
-void StorePool::finish_source(std::string_view epilogue, std::uint64_t position, std::uint64_t line) {
+void StorePool::finish_source(std::string_view epilogue, std::uint64_t position,
+                              std::uint64_t line) {
   std::uint64_t rows = 0;
   auto receipt = impl_->pool.update([&](auto& tx, Store& store) {
     store.source.epilogue.assign(tx, epilogue);
@@ -218,7 +232,8 @@ Json StorePool::check(bool& problems) {
   const CheckReport report = impl_->pool.check();
   std::vector<std::string> found = report.problems;
   if (found.empty()) {
-    auto more = impl_->pool.checked_view([](auto& tx, const Store& store) { return audit_store(tx, store); });
+    auto more = impl_->pool.checked_view(
+        [](auto& tx, const Store& store) { return audit_store(tx, store); });
     found.insert(found.end(), more.begin(), more.end());
   }
   Json j;

@@ -63,7 +63,8 @@ class StorePool {
   enum class Access { read, write, create };
   /// read: without a change if the pool was closed in order, else it is opened for writing, which
   /// recovers it. `told` is told how far recovery is; empty: it is shown (progress.hpp).
-  static StorePool open(const PoolArguments& arguments, Access access, Durability durability = durable,
+  static StorePool open(const PoolArguments& arguments, Access access,
+                        Durability durability = durable,
                         std::function<void(const RecoveryProgress&)> told = {});
   StorePool(StorePool&&) noexcept;
   StorePool& operator=(StorePool&&) = delete;

@@ -28,7 +28,8 @@ void in_a_killed_process(F f) {
     ::_exit(0);
   }
   int status = 0;
-  if (::waitpid(child, &status, 0) != child || status != 0) throw std::runtime_error("the process that was to be recovered failed");
+  if (::waitpid(child, &status, 0) != child || status != 0)
+    throw std::runtime_error("the process that was to be recovered failed");
 }
 
 }  // namespace bench

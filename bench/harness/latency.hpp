@@ -30,7 +30,8 @@ class Latencies {
     if (waiting_.empty() || waiting_.front().id > durable) return;
     const auto now = Clock::now();
     for (; !waiting_.empty() && waiting_.front().id <= durable; waiting_.pop_front())
-      microseconds_.push_back(std::chrono::duration<double, std::micro>(now - waiting_.front().began).count());
+      microseconds_.push_back(
+          std::chrono::duration<double, std::micro>(now - waiting_.front().began).count());
   }
   /// All of several threads': {"latency_p50_us", ...}.
   static std::map<std::string, double> percentiles(std::vector<Latencies>& threads) {
@@ -39,7 +40,8 @@ class Latencies {
     if (all.empty()) return {};
     std::sort(all.begin(), all.end());
     const auto at = [&](double share) {
-      return all[std::min(all.size() - 1, static_cast<std::size_t>(share * static_cast<double>(all.size())))];
+      return all[std::min(all.size() - 1,
+                          static_cast<std::size_t>(share * static_cast<double>(all.size())))];
     };
     return {{"latency_p50_us", at(0.5)}, {"latency_p90_us", at(0.9)}, {"latency_p99_us", at(0.99)}};
   }

@@ -20,7 +20,8 @@ namespace bench {
 
 class Rng {
  public:
-  Rng(std::uint64_t seed, std::uint64_t stream) noexcept : a_(mix(seed * 2 + 1)), b_(mix(stream + 0x9e3779b97f4a7c15ULL)) {}
+  Rng(std::uint64_t seed, std::uint64_t stream) noexcept
+      : a_(mix(seed * 2 + 1)), b_(mix(stream + 0x9e3779b97f4a7c15ULL)) {}
 
   std::uint64_t operator()() noexcept {
     const std::uint64_t a = a_, b = b_ ^ a_, result = std::rotl(a_ + b_, 17) + a_;

@@ -17,7 +17,8 @@ class Scratch {
   explicit Scratch(const std::string& under) {
     std::filesystem::create_directories(under);
     path_ = under + "/perdure-bench-XXXXXX";
-    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error(under + ": no directory can be made in it");
+    if (::mkdtemp(path_.data()) == nullptr)
+      throw std::runtime_error(under + ": no directory can be made in it");
   }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;

@@ -18,7 +18,7 @@ namespace bench {
 
 /// What a session is opened with.
 struct Setting {
-  std::string structure;            ///< "sps", "hash", "rb", "kv", ...
+  std::string structure;  ///< "sps", "hash", "rb", "kv", ...
   /// where its files go; made by the caller, removed by the caller
   std::string directory;
   /// bytes of a log, a thread's where each has its own (0: the system's default)
@@ -30,9 +30,9 @@ struct Setting {
   unsigned rings = 0;
   /// REWIND's batch logs: records that share a fence (0: the engine's default)
   unsigned log_group = 0;
-  unsigned max_threads = 2;         ///< the most threads a cell will ask for
-  unsigned value_bytes = 8;         ///< of the structures whose values may have several words
-  std::uint64_t records = 0;        ///< of the structures that have any number (0: their default)
+  unsigned max_threads = 2;   ///< the most threads a cell will ask for
+  unsigned value_bytes = 8;   ///< of the structures whose values may have several words
+  std::uint64_t records = 0;  ///< of the structures that have any number (0: their default)
   /// DudeTM: transactions combined to a record (perdure::Options), as the next three
   unsigned persist_group = 0;
   bool compress = false;
@@ -49,7 +49,7 @@ struct Cell {
   std::uint64_t seed = 1;
   /// operations of one transaction, where the workload has single ones
   unsigned per_transaction = 1;
-  unsigned idle_percent = 0;     ///< of a thread's time in which it sleeps
+  unsigned idle_percent = 0;  ///< of a thread's time in which it sleeps
   /// each operation's time until it is durable is taken, too (harness/latency.hpp)
   bool latency = false;
 };

@@ -117,7 +117,9 @@ Tally run_timed(const Cell& cell, Make make) {
   // exception.
   const auto patience = Clock::now() + std::chrono::seconds(30);
   while (ready.load() < cell.threads && Clock::now() < patience) std::this_thread::yield();
-  const auto pause = [](double s) { std::this_thread::sleep_for(std::chrono::duration<double>(s)); };
+  const auto pause = [](double s) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(s));
+  };
   phase.store(warming);
   pause(cell.warmup);
   phase.store(measuring);

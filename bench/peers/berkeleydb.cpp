@@ -17,7 +17,8 @@ struct Deadlock {};  // the transaction is run again
 
 void check(int code, const char* what) {
   if (code == DB_LOCK_DEADLOCK || code == DB_LOCK_NOTGRANTED) throw Deadlock();
-  if (code != 0) throw std::runtime_error(std::string("berkeleydb: ") + what + ": " + db_strerror(code));
+  if (code != 0)
+    throw std::runtime_error(std::string("berkeleydb: ") + what + ": " + db_strerror(code));
 }
 DBT thing(std::string_view bytes) {
   DBT t{};
@@ -33,7 +34,9 @@ class Found {
   Found& operator=(const Found&) = delete;
   ~Found() { std::free(dbt_.data); }
   DBT* operator&() { return &dbt_; }  // NOLINT(google-runtime-operator): what the library takes
-  [[nodiscard]] std::string_view bytes() const { return {static_cast<const char*>(dbt_.data), dbt_.size}; }
+  [[nodiscard]] std::string_view bytes() const {
+    return {static_cast<const char*>(dbt_.data), dbt_.size};
+  }
 
  private:
   DBT dbt_;
@@ -47,7 +50,9 @@ char* copied(std::string_view bytes) {
 
 class BerkeleyTransaction final : public Peer::Transaction {
  public:
-  BerkeleyTransaction(DB_ENV* env, DB* db) : db_(db) { check(env->txn_begin(env, nullptr, &txn_, 0), "begin"); }
+  BerkeleyTransaction(DB_ENV* env, DB* db) : db_(db) {
+    check(env->txn_begin(env, nullptr, &txn_, 0), "begin");
+  }
   BerkeleyTransaction(const BerkeleyTransaction&) = delete;
   BerkeleyTransaction& operator=(const BerkeleyTransaction&) = delete;
   ~BerkeleyTransaction() override {
@@ -97,7 +102,10 @@ class BerkeleyTransaction final : public Peer::Transaction {
 
 class Berkeley final : public Peer {
  public:
-  Berkeley(const Setting& setting, bool sync) : home_(setting.directory), sync_(sync), commit_(DB_TXN_NOSYNC) { open(); }
+  Berkeley(const Setting& setting, bool sync)
+      : home_(setting.directory), sync_(sync), commit_(DB_TXN_NOSYNC) {
+    open();
+  }
   ~Berkeley() override { close(); }
 
   void update(const Body& body) override { transact(body, commit_); }
@@ -111,7 +119,8 @@ class Berkeley final : public Peer {
     open();
   }
   [[nodiscard]] std::string describe() override {
-    return std::string(db_version(nullptr, nullptr, nullptr)) + (sync_ ? ", log synced at commit" : ", DB_TXN_WRITE_NOSYNC");
+    return std::string(db_version(nullptr, nullptr, nullptr)) +
+           (sync_ ? ", log synced at commit" : ", DB_TXN_WRITE_NOSYNC");
   }
 
  private:
@@ -135,9 +144,13 @@ class Berkeley final : public Peer {
     check(env_->set_lk_max_objects(env_, locks), "lock objects");
     check(env_->log_set_config(env_, DB_LOG_AUTO_REMOVE, 1), "log");
     const u_int32_t parts = DB_INIT_TXN | DB_INIT_LOG | DB_INIT_LOCK | DB_INIT_MPOOL;
-    check(env_->open(env_, home_.c_str(), parts | DB_CREATE | DB_THREAD | DB_PRIVATE | DB_RECOVER, 0600), "open");
+    check(env_->open(env_, home_.c_str(), parts | DB_CREATE | DB_THREAD | DB_PRIVATE | DB_RECOVER,
+                     0600),
+          "open");
     check(db_create(&db_, env_, 0), "database");
-    check(db_->open(db_, nullptr, "berkeley.db", nullptr, DB_BTREE, DB_CREATE | DB_THREAD | DB_AUTO_COMMIT, 0600), "open");
+    check(db_->open(db_, nullptr, "berkeley.db", nullptr, DB_BTREE,
+                    DB_CREATE | DB_THREAD | DB_AUTO_COMMIT, 0600),
+          "open");
   }
   void close() {
     db_->close(db_, 0);
@@ -155,7 +168,8 @@ class Berkeley final : public Peer {
 void add_berkeleydb(Systems& systems) {
   add_peer(systems, "berkeleydb", "Berkeley DB, log synced at commit", 64,
            [](const Setting& s) { return std::make_unique<Berkeley>(s, true); });
-  add_peer(systems, "berkeleydb-nosync", "Berkeley DB, DB_TXN_WRITE_NOSYNC: log written, not synced", 64,
+  add_peer(systems, "berkeleydb-nosync",
+           "Berkeley DB, DB_TXN_WRITE_NOSYNC: log written, not synced", 64,
            [](const Setting& s) { return std::make_unique<Berkeley>(s, false); });
 }
 

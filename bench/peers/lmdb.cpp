@@ -13,14 +13,19 @@ namespace bench {
 namespace {
 
 void check(int code, const char* what) {
-  if (code != MDB_SUCCESS) throw std::runtime_error(std::string("lmdb: ") + what + ": " + mdb_strerror(code));
+  if (code != MDB_SUCCESS)
+    throw std::runtime_error(std::string("lmdb: ") + what + ": " + mdb_strerror(code));
 }
 MDB_val val(std::string_view bytes) { return {bytes.size(), const_cast<char*>(bytes.data())}; }
-std::string_view view_of(const MDB_val& v) { return {static_cast<const char*>(v.mv_data), v.mv_size}; }
+std::string_view view_of(const MDB_val& v) {
+  return {static_cast<const char*>(v.mv_data), v.mv_size};
+}
 
 class LmdbTransaction final : public Peer::Transaction {
  public:
-  LmdbTransaction(MDB_env* env, MDB_dbi dbi, unsigned flags) : dbi_(dbi) { check(mdb_txn_begin(env, nullptr, flags, &txn_), "begin"); }
+  LmdbTransaction(MDB_env* env, MDB_dbi dbi, unsigned flags) : dbi_(dbi) {
+    check(mdb_txn_begin(env, nullptr, flags, &txn_), "begin");
+  }
   LmdbTransaction(const LmdbTransaction&) = delete;
   LmdbTransaction& operator=(const LmdbTransaction&) = delete;
   ~LmdbTransaction() override {
@@ -65,7 +70,9 @@ class LmdbTransaction final : public Peer::Transaction {
 
 class Lmdb final : public Peer {
  public:
-  Lmdb(const Setting& setting, bool sync) : path_(setting.directory + "/lmdb.db"), sync_(sync) { open(MDB_NOSYNC); }
+  Lmdb(const Setting& setting, bool sync) : path_(setting.directory + "/lmdb.db"), sync_(sync) {
+    open(MDB_NOSYNC);
+  }
   ~Lmdb() override { mdb_env_close(env_); }
 
   void update(const Body& body) override {
@@ -110,8 +117,10 @@ class Lmdb final : public Peer {
 }  // namespace
 
 void add_lmdb(Systems& systems) {
-  add_peer(systems, "lmdb", "LMDB, its default", 64, [](const Setting& s) { return std::make_unique<Lmdb>(s, true); });
-  add_peer(systems, "lmdb-nosync", "LMDB, MDB_NOSYNC: never syncs", 64, [](const Setting& s) { return std::make_unique<Lmdb>(s, false); });
+  add_peer(systems, "lmdb", "LMDB, its default", 64,
+           [](const Setting& s) { return std::make_unique<Lmdb>(s, true); });
+  add_peer(systems, "lmdb-nosync", "LMDB, MDB_NOSYNC: never syncs", 64,
+           [](const Setting& s) { return std::make_unique<Lmdb>(s, false); });
 }
 
 }  // namespace bench

@@ -78,7 +78,9 @@ inline constexpr std::uint64_t root_table = 255, first_array = 200;
 class PeerTx {
  public:
   PeerTx(Peer::Transaction& transaction, const void* root, std::size_t root_bytes)
-      : transaction_(transaction), root_(static_cast<const std::byte*>(root)), root_bytes_(root_bytes) {}
+      : transaction_(transaction),
+        root_(static_cast<const std::byte*>(root)),
+        root_bytes_(root_bytes) {}
 
   template <class T>
   T get(const PeerModel::Field<T>& field) const {
@@ -101,14 +103,16 @@ class PeerTx {
   template <class T>
   T get(const PeerElement<T>& element) {
     T value{};
-    if (!transaction_.get(record_key(element.table, element.index), buffer_) || buffer_.size() != sizeof value)
+    if (!transaction_.get(record_key(element.table, element.index), buffer_) ||
+        buffer_.size() != sizeof value)
       throw std::runtime_error("an array's element is not there");
     std::memcpy(&value, buffer_.data(), sizeof value);
     return value;
   }
   template <class T>
   void set(const PeerElement<T>& element, std::type_identity_t<T> value) {
-    transaction_.put(record_key(element.table, element.index), {reinterpret_cast<const char*>(&value), sizeof value});
+    transaction_.put(record_key(element.table, element.index),
+                     {reinterpret_cast<const char*>(&value), sizeof value});
   }
   /// An array; one a Root is enough.
   template <class Field>
@@ -138,7 +142,9 @@ class PeerTx {
   /// Whether the row was there.
   bool erase(const void* table, std::uint64_t key) {
     const std::uint64_t number = number_of(table);
-    const bool held = std::erase_if(rows_, [&](const Loaded& l) { return l.table == number && l.key == key; }) != 0;
+    const bool held = std::erase_if(rows_, [&](const Loaded& l) {
+                        return l.table == number && l.key == key;
+                      }) != 0;
     return transaction_.erase(record_key(number, key)) || held;
   }
   /// f(key, row) for up to n rows from a key on; what this transaction changed is not seen.
@@ -155,8 +161,12 @@ class PeerTx {
   /// The body has ended: what it stored to is put.
   void put_changed() {
     for (const Loaded& l : rows_)
-      if (l.changed) transaction_.put(record_key(l.table, l.key), {reinterpret_cast<const char*>(l.at), l.bytes});
-    if (root_changed_) transaction_.put(record_key(root_table, 0), {reinterpret_cast<const char*>(root_), root_bytes_});
+      if (l.changed)
+        transaction_.put(record_key(l.table, l.key),
+                         {reinterpret_cast<const char*>(l.at), l.bytes});
+    if (root_changed_)
+      transaction_.put(record_key(root_table, 0),
+                       {reinterpret_cast<const char*>(root_), root_bytes_});
   }
   [[nodiscard]] Peer::Transaction& records() const { return transaction_; }
 
@@ -171,13 +181,15 @@ class PeerTx {
   template <class Row>
   static Row* copy(void* to, std::string_view bytes) {
     if (bytes.size() != sizeof(Row))
-      throw std::runtime_error("found a row of " + std::to_string(bytes.size()) + " bytes, expected " + std::to_string(sizeof(Row)));
+      throw std::runtime_error("found a row of " + std::to_string(bytes.size()) +
+                               " bytes, expected " + std::to_string(sizeof(Row)));
     std::memcpy(to, bytes.data(), sizeof(Row));
     return static_cast<Row*>(to);
   }
   [[nodiscard]] std::uint64_t number_of(const void* table) const {
     const auto number = static_cast<std::uint64_t>(static_cast<const std::byte*>(table) - root_);
-    if (number >= first_array) throw std::logic_error("a root of more than 200 bytes: table numbers do not suffice");
+    if (number >= first_array)
+      throw std::logic_error("a root of more than 200 bytes: table numbers do not suffice");
     return number;
   }
   void stored_to(const void* field) {
@@ -232,7 +244,8 @@ class PeerTable {
       if (rows++ != 0 && key <= before) ++falling;
       before = key;
     });
-    if (falling != 0) problems.push_back(name + ": " + std::to_string(falling) + " rows stand behind a larger key");
+    if (falling != 0)
+      problems.push_back(name + ": " + std::to_string(falling) + " rows stand behind a larger key");
   }
 
  private:
@@ -242,7 +255,9 @@ class PeerTable {
 template <class Root>
 class PeerHost : public HostDefaults {
  public:
-  PeerHost(const Setting& setting, const OpenPeer& open) : peer_(open(setting)) { static_assert(std::is_trivially_copyable_v<Root>); }
+  PeerHost(const Setting& setting, const OpenPeer& open) : peer_(open(setting)) {
+    static_assert(std::is_trivially_copyable_v<Root>);
+  }
 
   template <class F>
   auto update(F&& f) {

@@ -52,7 +52,8 @@ class Peer {
 
 using OpenPeer = std::function<std::unique_ptr<Peer>(const Setting&)>;
 /// A system that has every workload of workloads.cpp.
-void add_peer(Systems& systems, const std::string& name, const std::string& about, unsigned max_threads, OpenPeer open);
+void add_peer(Systems& systems, const std::string& name, const std::string& about,
+              unsigned max_threads, OpenPeer open);
 
 // void add_NAME(Systems&) of each peer that CMakeLists.txt lists.
 #define PEER(name) void add_##name(Systems& systems);

@@ -41,14 +41,18 @@ class Updating final : public Peer::Transaction {
     check(status);
     return true;
   }
-  void put(std::string_view key, std::string_view value) override { check(tx_.Put(slice(key), slice(value))); }
+  void put(std::string_view key, std::string_view value) override {
+    check(tx_.Put(slice(key), slice(value)));
+  }
   bool erase(std::string_view key) override {
     std::string value;
     if (!get(key, value)) return false;
     check(tx_.Delete(slice(key)));
     return true;
   }
-  void scan(std::string_view from, const Peer::Visit& visit) override { scan_with(tx_.GetIterator({}), from, visit); }
+  void scan(std::string_view from, const Peer::Visit& visit) override {
+    scan_with(tx_.GetIterator({}), from, visit);
+  }
 
  private:
   rocksdb::Transaction& tx_;
@@ -66,9 +70,13 @@ class Viewing final : public Peer::Transaction {
     check(status);
     return true;
   }
-  void put(std::string_view, std::string_view) override { throw std::logic_error("a view puts nothing"); }
+  void put(std::string_view, std::string_view) override {
+    throw std::logic_error("a view puts nothing");
+  }
   bool erase(std::string_view) override { throw std::logic_error("a view erases nothing"); }
-  void scan(std::string_view from, const Peer::Visit& visit) override { scan_with(db_.NewIterator(read_), from, visit); }
+  void scan(std::string_view from, const Peer::Visit& visit) override {
+    scan_with(db_.NewIterator(read_), from, visit);
+  }
 
  private:
   rocksdb::DB& db_;
@@ -77,7 +85,9 @@ class Viewing final : public Peer::Transaction {
 
 class Rocksdb final : public Peer {
  public:
-  Rocksdb(const Setting& setting, bool sync) : path_(setting.directory + "/rocksdb"), sync_(sync) { open(); }
+  Rocksdb(const Setting& setting, bool sync) : path_(setting.directory + "/rocksdb"), sync_(sync) {
+    open();
+  }
 
   void update(const Body& body) override {
     for (;;) {
@@ -104,8 +114,8 @@ class Rocksdb final : public Peer {
     open();
   }
   [[nodiscard]] std::string describe() override {
-    return "RocksDB " + std::to_string(ROCKSDB_MAJOR) + "." + std::to_string(ROCKSDB_MINOR) + "." + std::to_string(ROCKSDB_PATCH) +
-           ", TransactionDB, sync=" + (sync_ ? "true" : "false");
+    return "RocksDB " + std::to_string(ROCKSDB_MAJOR) + "." + std::to_string(ROCKSDB_MINOR) + "." +
+           std::to_string(ROCKSDB_PATCH) + ", TransactionDB, sync=" + (sync_ ? "true" : "false");
   }
 
  private:
@@ -125,8 +135,10 @@ class Rocksdb final : public Peer {
 }  // namespace
 
 void add_rocksdb(Systems& systems) {
-  add_peer(systems, "rocksdb", "RocksDB, WriteOptions.sync", 64, [](const Setting& s) { return std::make_unique<Rocksdb>(s, true); });
-  add_peer(systems, "rocksdb-nosync", "RocksDB, sync=false", 64, [](const Setting& s) { return std::make_unique<Rocksdb>(s, false); });
+  add_peer(systems, "rocksdb", "RocksDB, WriteOptions.sync", 64,
+           [](const Setting& s) { return std::make_unique<Rocksdb>(s, true); });
+  add_peer(systems, "rocksdb-nosync", "RocksDB, sync=false", 64,
+           [](const Setting& s) { return std::make_unique<Rocksdb>(s, false); });
 }
 
 }  // namespace bench

@@ -22,7 +22,9 @@ namespace {
 class Connection final : public Peer::Transaction {
  public:
   explicit Connection(const std::string& path) {
-    const int code = sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+    const int code =
+        sqlite3_open_v2(path.c_str(), &db_,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
     check(code, "open");
     sqlite3_busy_handler(
         db_,
@@ -38,18 +40,22 @@ class Connection final : public Peer::Transaction {
     commit_ = prepare("COMMIT");
     rollback_ = prepare("ROLLBACK");
     get_ = prepare("SELECT v FROM kv WHERE k = ?1");
-    put_ = prepare("INSERT INTO kv(k, v) VALUES(?1, ?2) ON CONFLICT(k) DO UPDATE SET v = excluded.v");
+    put_ =
+        prepare("INSERT INTO kv(k, v) VALUES(?1, ?2) ON CONFLICT(k) DO UPDATE SET v = excluded.v");
     erase_ = prepare("DELETE FROM kv WHERE k = ?1");
     scan_ = prepare("SELECT k, v FROM kv WHERE k >= ?1 ORDER BY k");
   }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection() override {
-    for (sqlite3_stmt* s : {begin_, view_, commit_, rollback_, get_, put_, erase_, scan_}) sqlite3_finalize(s);
+    for (sqlite3_stmt* s : {begin_, view_, commit_, rollback_, get_, put_, erase_, scan_})
+      sqlite3_finalize(s);
     sqlite3_close(db_);
   }
 
-  void run(const std::string& sql) { check(sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr), sql); }
+  void run(const std::string& sql) {
+    check(sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr), sql);
+  }
   void transact(bool view, const Peer::Body& body) {
     step(view ? view_ : begin_, "BEGIN");
     try {
@@ -90,7 +96,9 @@ class Connection final : public Peer::Transaction {
 
  private:
   void check(int code, const std::string& what) {
-    if (code != SQLITE_OK) throw std::runtime_error("sqlite: " + what + ": " + (db_ != nullptr ? sqlite3_errmsg(db_) : "no memory"));
+    if (code != SQLITE_OK)
+      throw std::runtime_error("sqlite: " + what + ": " +
+                               (db_ != nullptr ? sqlite3_errmsg(db_) : "no memory"));
   }
   sqlite3_stmt* prepare(const char* sql) {
     sqlite3_stmt* s = nullptr;
@@ -106,17 +114,19 @@ class Connection final : public Peer::Transaction {
     sqlite3_bind_blob(s, at, bytes.data(), static_cast<int>(bytes.size()), SQLITE_STATIC);
   }
   static std::string_view column(sqlite3_stmt* s, int at) {
-    return {static_cast<const char*>(sqlite3_column_blob(s, at)), static_cast<std::size_t>(sqlite3_column_bytes(s, at))};
+    return {static_cast<const char*>(sqlite3_column_blob(s, at)),
+            static_cast<std::size_t>(sqlite3_column_bytes(s, at))};
   }
 
   sqlite3* db_ = nullptr;
-  sqlite3_stmt *begin_ = nullptr, *view_ = nullptr, *commit_ = nullptr, *rollback_ = nullptr, *get_ = nullptr, *put_ = nullptr,
-               *erase_ = nullptr, *scan_ = nullptr;
+  sqlite3_stmt *begin_ = nullptr, *view_ = nullptr, *commit_ = nullptr, *rollback_ = nullptr,
+               *get_ = nullptr, *put_ = nullptr, *erase_ = nullptr, *scan_ = nullptr;
 };
 
 class Sqlite final : public Peer {
  public:
-  Sqlite(const Setting& setting, std::string synchronous) : path_(setting.directory + "/sqlite.db"), mode_(std::move(synchronous)) {}
+  Sqlite(const Setting& setting, std::string synchronous)
+      : path_(setting.directory + "/sqlite.db"), mode_(std::move(synchronous)) {}
 
   void update(const Body& body) override {
     const std::lock_guard one_writer(writer_);
@@ -132,7 +142,8 @@ class Sqlite final : public Peer {
   }
   void reopen() override { idle_.clear(); }
   [[nodiscard]] std::string describe() override {
-    return std::string("SQLite ") + sqlite3_libversion() + ", WAL, synchronous=" + mode_ + ", a connection a thread, BEGIN IMMEDIATE";
+    return std::string("SQLite ") + sqlite3_libversion() + ", WAL, synchronous=" + mode_ +
+           ", a connection a thread, BEGIN IMMEDIATE";
   }
 
  private:
@@ -160,14 +171,16 @@ class Sqlite final : public Peer {
 };
 
 void add(Systems& systems, const char* name, const char* about, const char* synchronous) {
-  add_peer(systems, name, about, 64, [synchronous](const Setting& s) { return std::make_unique<Sqlite>(s, synchronous); });
+  add_peer(systems, name, about, 64,
+           [synchronous](const Setting& s) { return std::make_unique<Sqlite>(s, synchronous); });
 }
 
 }  // namespace
 
 void add_sqlite(Systems& systems) {
   add(systems, "sqlite", "SQLite, WAL, synchronous=FULL", "FULL");
-  add(systems, "sqlite-normal", "SQLite, WAL, synchronous=NORMAL: syncs at checkpoints only", "NORMAL");
+  add(systems, "sqlite-normal", "SQLite, WAL, synchronous=NORMAL: syncs at checkpoints only",
+      "NORMAL");
   add(systems, "sqlite-off", "SQLite, WAL, synchronous=OFF: never syncs", "OFF");
 }
 

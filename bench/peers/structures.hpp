@@ -22,7 +22,9 @@ struct PeerValue {
   explicit PeerValue(std::uint64_t first) {
     for (unsigned i = 0; i < words; ++i) words_of.value[i] = first + i;
   }
-  [[nodiscard]] bool is(std::uint64_t first) const { return words_of.value == PeerValue(first).words_of.value; }
+  [[nodiscard]] bool is(std::uint64_t first) const {
+    return words_of.value == PeerValue(first).words_of.value;
+  }
 };
 
 /// In the place of a set of keys (key_set.hpp): values of so many words.
@@ -58,7 +60,9 @@ struct PeerSet {
       });
       return true;
     });
-    if (wrong != 0) problems.push_back(std::string(structure) + ": " + std::to_string(wrong) + " values are wrong");
+    if (wrong != 0)
+      problems.push_back(std::string(structure) + ": " + std::to_string(wrong) +
+                         " values are wrong");
     return found;
   }
 };
@@ -95,8 +99,8 @@ struct PeerInserts {
       return true;
     });
     if (found == expected && wrong == 0) return {};
-    return {std::string(structure) + ": found " + std::to_string(found) + " keys, " + std::to_string(wrong) +
-            " with a wrong value, expected " + std::to_string(expected)};
+    return {std::string(structure) + ": found " + std::to_string(found) + " keys, " +
+            std::to_string(wrong) + " with a wrong value, expected " + std::to_string(expected)};
   }
 
  private:

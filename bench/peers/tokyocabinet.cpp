@@ -36,7 +36,9 @@ class Tokyo final : public Peer, private Peer::Transaction {
     close();
     open(mode_);
   }
-  [[nodiscard]] std::string describe() override { return std::string("Tokyo Cabinet ") + tcversion + ", B+-tree, BDBOTSYNC"; }
+  [[nodiscard]] std::string describe() override {
+    return std::string("Tokyo Cabinet ") + tcversion + ", B+-tree, BDBOTSYNC";
+  }
 
  private:
   bool get(std::string_view key, std::string& value) override {
@@ -56,17 +58,22 @@ class Tokyo final : public Peer, private Peer::Transaction {
   }
   void scan(std::string_view from, const Visit& visit) override {
     const std::unique_ptr<BDBCUR, decltype(&tcbdbcurdel)> cursor(tcbdbcurnew(db_), tcbdbcurdel);
-    for (bool there = tcbdbcurjump(cursor.get(), from.data(), size(from)); there; there = tcbdbcurnext(cursor.get())) {
+    for (bool there = tcbdbcurjump(cursor.get(), from.data(), size(from)); there;
+         there = tcbdbcurnext(cursor.get())) {
       int key_bytes = 0, value_bytes = 0;
       const auto* key = static_cast<const char*>(tcbdbcurkey3(cursor.get(), &key_bytes));
       const auto* value = static_cast<const char*>(tcbdbcurval3(cursor.get(), &value_bytes));
-      if (!visit({key, static_cast<std::size_t>(key_bytes)}, {value, static_cast<std::size_t>(value_bytes)})) return;
+      if (!visit({key, static_cast<std::size_t>(key_bytes)},
+                 {value, static_cast<std::size_t>(value_bytes)}))
+        return;
     }
   }
 
   static int size(std::string_view bytes) { return static_cast<int>(bytes.size()); }
   void check(bool fine, const char* what) const {
-    if (!fine) throw std::runtime_error(std::string("tokyocabinet: ") + what + ": " + tcbdberrmsg(tcbdbecode(db_)));
+    if (!fine)
+      throw std::runtime_error(std::string("tokyocabinet: ") + what + ": " +
+                               tcbdberrmsg(tcbdbecode(db_)));
   }
   void open(int sync) {
     db_ = tcbdbnew();
@@ -85,7 +92,8 @@ class Tokyo final : public Peer, private Peer::Transaction {
 }  // namespace
 
 void add_tokyocabinet(Systems& systems) {
-  add_peer(systems, "tokyocabinet", "Tokyo Cabinet's B+-tree, a transaction an update, synchronised", 1,
+  add_peer(systems, "tokyocabinet",
+           "Tokyo Cabinet's B+-tree, a transaction an update, synchronised", 1,
            [](const Setting& s) { return std::make_unique<Tokyo>(s); });
 }
 

@@ -12,16 +12,21 @@ using Rows = PeerTable<Model, Row>;
 using M = PeerModel;
 
 using PeerWorkloads =
-    WorkloadList<Sps<M>, KeySet<PeerSet<HashTable<M>, 1>>, KeySet<PeerSet<RbTree<M>, 1>>, KeySet<PeerSet<BplusTree<M>, 3>>,
-                 KeySet<PeerSet<BplusTree<M, BtPages>, 1>>, KeySet<KvTable<PeerCalls>>, KvPuts<PeerCalls>, PeerInserts<HashInserts<M>>,
-                 PeerInserts<TreeInserts<M>>, NewOrders<M, Rows, true>, NewOrders<M, Rows, false>, UpdateLocation<M, Rows, true>,
-                 UpdateLocation<M, Rows, false>, SessionStore<M, Rows, false>, SessionStore<M, Rows, true>, Ycsb<M, Rows>>;
+    WorkloadList<Sps<M>, KeySet<PeerSet<HashTable<M>, 1>>, KeySet<PeerSet<RbTree<M>, 1>>,
+                 KeySet<PeerSet<BplusTree<M>, 3>>, KeySet<PeerSet<BplusTree<M, BtPages>, 1>>,
+                 KeySet<KvTable<PeerCalls>>, KvPuts<PeerCalls>, PeerInserts<HashInserts<M>>,
+                 PeerInserts<TreeInserts<M>>, NewOrders<M, Rows, true>, NewOrders<M, Rows, false>,
+                 UpdateLocation<M, Rows, true>, UpdateLocation<M, Rows, false>,
+                 SessionStore<M, Rows, false>, SessionStore<M, Rows, true>, Ycsb<M, Rows>>;
 
 }  // namespace
 
-void add_peer(Systems& systems, const std::string& name, const std::string& about, unsigned max_threads, OpenPeer open) {
+void add_peer(Systems& systems, const std::string& name, const std::string& about,
+              unsigned max_threads, OpenPeer open) {
   systems.push_back({name, about, PeerWorkloads::names(), max_threads,
-                     [open = std::move(open)](const Setting& setting) { return open_listed<PeerHost>(PeerWorkloads{}, setting, open); }});
+                     [open = std::move(open)](const Setting& setting) {
+                       return open_listed<PeerHost>(PeerWorkloads{}, setting, open);
+                     }});
 }
 
 }  // namespace bench

@@ -40,7 +40,8 @@ Json intensity(const Point& p) {
   for (std::uint64_t i = 0; i < 1000; ++i) rig.plain(i, 1);
   auto start = Clock::now();
   for (std::uint64_t i = 0; i < p.updates; ++i) rig.plain(i * 97, i);
-  const double store_ns = seconds_since(start) * 1e9 / static_cast<double>(p.updates), between = store_ns * (100 - p.percent) / p.percent;
+  const double store_ns = seconds_since(start) * 1e9 / static_cast<double>(p.updates),
+               between = store_ns * (100 - p.percent) / p.percent;
   start = Clock::now();
   for (std::uint64_t i = 0; i < p.updates; ++i) rig.plain(i * 97, i), compute(between);
   const double plain = seconds_since(start);
@@ -49,18 +50,23 @@ Json intensity(const Point& p) {
   for (std::uint64_t i = 0; i < p.updates; ++i) rig.update(tx, i * 97, i + 1), compute(between);
   rig.commit(tx);
   const double logged = seconds_since(start);
-  return {{"plain_seconds", plain}, {"seconds", logged}, {"ratio", logged / plain}, {"store_ns", store_ns}};
+  return {{"plain_seconds", plain},
+          {"seconds", logged},
+          {"ratio", logged / plain},
+          {"store_ns", store_ns}};
 }
 
 /// One transaction's stores, with those of ten others between.
-double interleaved(Rig& rig, const Point& p, Transaction& target, std::vector<Transaction>& others) {
+double interleaved(Rig& rig, const Point& p, Transaction& target,
+                   std::vector<Transaction>& others) {
   double seconds = 0;
   std::uint64_t word = 0, next = 0;
   for (std::uint64_t i = 0; i < p.updates; ++i) {
     const auto start = Clock::now();
     rig.update(target, i, i + 1);
     seconds += seconds_since(start);
-    for (std::uint64_t s = 0; s < p.skip; ++s) rig.update(others[next++ % others.size()], 1000 + word++ % 10'000, s);
+    for (std::uint64_t s = 0; s < p.skip; ++s)
+      rig.update(others[next++ % others.size()], 1000 + word++ % 10'000, s);
   }
   return seconds;
 }
@@ -76,7 +82,10 @@ Json skip(const Point& p) {
   start = Clock::now();
   for (std::uint64_t i = 0; i < p.updates; ++i) rig.plain(i, i);
   const double plain = seconds_since(start);
-  return {{"plain_seconds", plain}, {"log_seconds", seconds}, {"commit_seconds", commit}, {"ratio", (seconds + commit) / plain}};
+  return {{"plain_seconds", plain},
+          {"log_seconds", seconds},
+          {"commit_seconds", commit},
+          {"ratio", (seconds + commit) / plain}};
 }
 
 Json rollback(const Point& p) {
@@ -98,14 +107,16 @@ Json recovery(const Point& p) {
   perdure::engine::Recovery report;
   const double seconds = rig.crash_and_recover(report);
   if (report.rolled_back != 1)
-    throw std::runtime_error("found " + std::to_string(report.rolled_back) + " transactions rolled back, expected 1");
+    throw std::runtime_error("found " + std::to_string(report.rolled_back) +
+                             " transactions rolled back, expected 1");
   return {{"seconds", seconds}, {"records", report.records}};
 }
 
 Json mixed(const Point& p) {
   Rig rig(p.rig);
   std::vector<Transaction> all(p.skip + 1);  // each has so many records of others between its own
-  const auto left = static_cast<std::uint64_t>(static_cast<double>(all.size()) * p.percent / 100 + 0.5);
+  const auto left =
+      static_cast<std::uint64_t>(static_cast<double>(all.size()) * p.percent / 100 + 0.5);
   const auto start = Clock::now();
   for (std::uint64_t i = 0; i < p.updates; ++i)
     for (std::size_t t = 0; t < all.size(); ++t) rig.update(all[t], t * p.updates + i, i + 1);
@@ -115,8 +126,11 @@ Json mixed(const Point& p) {
   perdure::engine::Recovery report;
   if (left != 0) seconds += rig.crash_and_recover(report);
   if (report.rolled_back != left)
-    throw std::runtime_error("found " + std::to_string(report.rolled_back) + " transactions rolled back, expected " + std::to_string(left));
-  return {{"seconds", seconds}, {"transactions", all.size()}, {"us_a_transaction", seconds * 1e6 / static_cast<double>(all.size())}};
+    throw std::runtime_error("found " + std::to_string(report.rolled_back) +
+                             " transactions rolled back, expected " + std::to_string(left));
+  return {{"seconds", seconds},
+          {"transactions", all.size()},
+          {"us_a_transaction", seconds * 1e6 / static_cast<double>(all.size())}};
 }
 
 Json checkpoint(const Point& p) {
@@ -166,13 +180,15 @@ Json threads(const Point& p) {
       const std::uint64_t own = t * Rig::table_words / p.threads, log = p.distributed ? t : 0;
       for (std::uint64_t i = 0; i < each; ++i) {
         Transaction tx;
-        for (std::uint64_t w = 1; w < p.updates; ++w) rig.update(tx, own + i * 8 % 16'000 + w, i, log);
+        for (std::uint64_t w = 1; w < p.updates; ++w)
+          rig.update(tx, own + i * 8 % 16'000 + w, i, log);
         rig.commit(tx, true, log);
       }
     });
   for (auto& t : all) t.join();
   const double seconds = seconds_since(start);
-  return {{"seconds", seconds}, {"records_a_second", static_cast<double>(each * p.threads * p.updates) / seconds}};
+  return {{"seconds", seconds},
+          {"records_a_second", static_cast<double>(each * p.threads * p.updates) / seconds}};
 }
 
 int run(int argc, char** argv) {
@@ -180,25 +196,30 @@ int run(int argc, char** argv) {
   Point p;
   std::string figure, version = "optimized";
   bool force = false, json = false;
-  const std::map<std::string, Json (*)(const Point&)> figures = {{"intensity", intensity}, {"skip", skip},   {"rollback", rollback},
-                                                                 {"recovery", recovery},   {"mixed", mixed}, {"checkpoint", checkpoint},
-                                                                 {"threads", threads}};
-  const std::map<std::string, perdure::log::LogVersion> versions = {{"simple", perdure::log::LogVersion::simple},
-                                                                    {"optimized", perdure::log::LogVersion::optimized},
-                                                                    {"batch", perdure::log::LogVersion::batch}};
+  const std::map<std::string, Json (*)(const Point&)> figures = {
+      {"intensity", intensity}, {"skip", skip},   {"rollback", rollback},
+      {"recovery", recovery},   {"mixed", mixed}, {"checkpoint", checkpoint},
+      {"threads", threads}};
+  const std::map<std::string, perdure::log::LogVersion> versions = {
+      {"simple", perdure::log::LogVersion::simple},
+      {"optimized", perdure::log::LogVersion::optimized},
+      {"batch", perdure::log::LogVersion::batch}};
   std::vector<std::string> names;
   for (const auto& [name, f] : figures) names.push_back(name);
   app.add_option("figure", figure, "which")->required()->check(CLI::IsMember(names));
-  app.add_option("--layers", p.rig.composition.layers, "of the log: 1 or 2 (1)")->check(CLI::Range(1, 2));
+  app.add_option("--layers", p.rig.composition.layers, "of the log: 1 or 2 (1)")
+      ->check(CLI::Range(1, 2));
   app.add_flag("--force", force, "the force policy");
   app.add_option("--version", version, "of the log: simple, optimized, batch (optimized)")
       ->check(CLI::IsMember({"simple", "optimized", "batch"}));
   app.add_option("--updates", p.updates, "stores of a transaction")->check(CLI::PositiveNumber);
   app.add_option("--skip", p.skip, "records of others between two of the transaction");
-  app.add_option("--percent", p.percent, "intensity: of the time, on stores; mixed: of the transactions, left unfinished")
+  app.add_option("--percent", p.percent,
+                 "intensity: of the time, on stores; mixed: of the transactions, left unfinished")
       ->check(CLI::Range(0.0, 100.0));
   app.add_option("--records", p.records, "checkpoint, threads: log records in all");
-  app.add_option("--every", p.every, "checkpoint: records between two checkpoints; 0: none is made");
+  app.add_option("--every", p.every,
+                 "checkpoint: records between two checkpoints; 0: none is made");
   app.add_option("--threads", p.threads, "threads: how many")->check(CLI::Range(1, 8));
   app.add_flag("--distributed", p.distributed, "threads: a log each");
   app.add_option("--log-size", p.rig.log_bytes, "bytes");

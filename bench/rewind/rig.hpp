@@ -27,7 +27,9 @@ using perdure::engine::rewind::Manager;
 using perdure::engine::rewind::Transaction;
 
 using Clock = std::chrono::steady_clock;
-inline double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 struct RigOptions {
   std::string directory = "/dev/shm", delays = "rewind";
@@ -70,7 +72,8 @@ class Rig {
   }
   void commit(Transaction& tx, bool clears = true, std::uint64_t number = 0) {
     constexpr std::array<perdure::pool::HeapOp, 0> no_ops{};
-    if (!manager_->prepare(log(number), tx, 0)) throw std::runtime_error("the log is too small for this figure; give a larger --log-size");
+    if (!manager_->prepare(log(number), tx, 0))
+      throw std::runtime_error("the log is too small for this figure; give a larger --log-size");
     manager_->commit(log(number), tx, ++committed_, no_ops).or_throw();
     if (options_.composition.force && clears) manager_->clear(log(number), tx).or_throw();
     tx.reset();
@@ -82,7 +85,9 @@ class Rig {
   }
   void checkpoint() { manager_->checkpoint(committed_.load()).or_throw(); }
   /// A store to NVM without a log: the paper's non-temporal one.
-  void plain(std::uint64_t i, std::uint64_t value) { nvm_->synchronous(file_->medium().log_bytes() + place(i), value); }
+  void plain(std::uint64_t i, std::uint64_t value) {
+    nvm_->synchronous(file_->medium().log_bytes() + place(i), value);
+  }
 
   [[nodiscard]] std::uint64_t records() const { return manager_->records(); }
   [[nodiscard]] perdure::medium::Counters counters() const { return file_->medium().counters(); }
@@ -103,7 +108,8 @@ class Rig {
   void open() {
     file_ = perdure::pool::PoolFile::open(how_, identity()).value();
     file_->start_session(perdure::pool::ViewPolicy::shared).or_throw();
-    table_ = (perdure::pool::first_chunk(file_->header().max_home_bytes) + 16) * perdure::pool::chunk_bytes;
+    table_ = (perdure::pool::first_chunk(file_->header().max_home_bytes) + 16) *
+             perdure::pool::chunk_bytes;
     manager_ = std::make_unique<Manager>(*file_, options_.composition);
     manager_->format().or_throw();
     nvm_ = std::make_unique<perdure::log::NvmStore>(file_->medium());
@@ -125,7 +131,8 @@ class Rig {
 /// Computes for so long.
 inline void compute(double ns) {
   if (ns <= 0) return;
-  const auto until = static_cast<std::uint64_t>(ns * perdure::medium::ticks_per_ns()) + __builtin_ia32_rdtsc();
+  const auto until =
+      static_cast<std::uint64_t>(ns * perdure::medium::ticks_per_ns()) + __builtin_ia32_rdtsc();
   while (__builtin_ia32_rdtsc() < until) {}
 }
 

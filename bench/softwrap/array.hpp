@@ -33,14 +33,20 @@ struct ArrayRoot {
 template <class Host>
 void make_array(Host& host, std::uint64_t count) {
   using Word = typename Host::Model::template Field<std::uint64_t>;
-  host.wrap([count](auto& tx, auto& root) { tx.set(root.words, tx.template allocate<Word>(count)); });
+  host.wrap(
+      [count](auto& tx, auto& root) { tx.set(root.words, tx.template allocate<Word>(count)); });
 }
 
 /// A thread's wraps over words [first, first + count).
 class Writer {
  public:
-  Writer(std::uint64_t first, std::uint64_t count, unsigned elements, unsigned reuse_percent, std::uint64_t stream)
-      : first_(first), count_(count), reuse_percent_(reuse_percent), rng_(7, stream), at_(elements) {
+  Writer(std::uint64_t first, std::uint64_t count, unsigned elements, unsigned reuse_percent,
+         std::uint64_t stream)
+      : first_(first),
+        count_(count),
+        reuse_percent_(reuse_percent),
+        rng_(7, stream),
+        at_(elements) {
     for (auto& a : at_) a = draw();
   }
   /// Chooses the next wrap's words.
@@ -70,8 +76,8 @@ class Writer {
         const auto [at, value] = last_[i];
         if (i + 1 < last_.size() && last_[i + 1].first == at) continue;
         if (const std::uint64_t found = tx.get(words[at]); found != value)
-          throw std::runtime_error("word " + std::to_string(at) + ": found " + std::to_string(found) + ", expected " +
-                                   std::to_string(value));
+          throw std::runtime_error("word " + std::to_string(at) + ": found " +
+                                   std::to_string(found) + ", expected " + std::to_string(value));
       }
     });
   }

@@ -25,16 +25,20 @@ inline std::uint64_t ticks() noexcept {
   _mm_lfence();
   return t;
 }
-inline double nanoseconds(std::uint64_t n) { return static_cast<double>(n) / perdure::medium::ticks_per_ns(); }
+inline double nanoseconds(std::uint64_t n) {
+  return static_cast<double>(n) / perdure::medium::ticks_per_ns();
+}
 
 class Schedule {
  public:
   /// `rate`: arrivals a second, the first at once.
-  explicit Schedule(double rate) : interval_(rate > 0 ? 1e9 / rate * perdure::medium::ticks_per_ns() : 0), start_(ticks()) {}
+  explicit Schedule(double rate)
+      : interval_(rate > 0 ? 1e9 / rate * perdure::medium::ticks_per_ns() : 0), start_(ticks()) {}
   /// Waits until number `n` is due, and returns when that was.
   [[nodiscard]] std::uint64_t wait(std::uint64_t n) const noexcept {
     if (interval_ <= 0) return ticks();
-    const std::uint64_t due = start_ + static_cast<std::uint64_t>(interval_ * static_cast<double>(n));
+    const std::uint64_t due =
+        start_ + static_cast<std::uint64_t>(interval_ * static_cast<double>(n));
     while (ticks() < due) {}
     return due;
   }

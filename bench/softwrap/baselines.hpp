@@ -39,8 +39,10 @@ class Memory {
     how.kind = "emulated";
     how.create = true;
     how.log_bytes = log_part * static_cast<std::uint64_t>(perdure::base::max_threads);
-    how.log_bytes = (how.log_bytes + perdure::medium::region_align - 1) / perdure::medium::region_align * perdure::medium::region_align;
-    how.home_bytes = (setup.data_size / perdure::medium::region_align + 2) * perdure::medium::region_align;
+    how.log_bytes = (how.log_bytes + perdure::medium::region_align - 1) /
+                    perdure::medium::region_align * perdure::medium::region_align;
+    how.home_bytes =
+        (setup.data_size / perdure::medium::region_align + 2) * perdure::medium::region_align;
     how.delays = setup.delays();
     medium_ = perdure::medium::open_medium(how).value();
     touch_pages(medium_->at(0), medium_->log_bytes());
@@ -49,13 +51,16 @@ class Memory {
   [[nodiscard]] perdure::medium::Medium& medium() const noexcept { return *medium_; }
   [[nodiscard]] std::byte* home() const noexcept { return const_cast<std::byte*>(medium_->home()); }
   [[nodiscard]] std::uint64_t offset_of(const void* home_address) const noexcept {
-    return medium_->log_bytes() + static_cast<std::uint64_t>(static_cast<const std::byte*>(home_address) - medium_->home());
+    return medium_->log_bytes() +
+           static_cast<std::uint64_t>(static_cast<const std::byte*>(home_address) -
+                                      medium_->home());
   }
   /// Whole lines.
   std::byte* allocate(std::uint64_t n) {
     const std::lock_guard lock(taking_);
     n = (n + line - 1) / line * line;
-    if (n > medium_->home_bytes() - taken_) throw std::runtime_error("home is too small for this workload");
+    if (n > medium_->home_bytes() - taken_)
+      throw std::runtime_error("home is too small for this workload");
     taken_ += n;
     return home() + (taken_ - n);
   }
@@ -121,7 +126,9 @@ class NonAtomicTx : public BaselineTx<NonAtomicTx> {
 class UndoLogTx : public BaselineTx<UndoLogTx> {
  public:
   explicit UndoLogTx(Memory& memory)
-      : BaselineTx(memory), log_(static_cast<std::uint64_t>(perdure::base::thread_slot()) * Memory::log_part), at_(log_) {}
+      : BaselineTx(memory),
+        log_(static_cast<std::uint64_t>(perdure::base::thread_slot()) * Memory::log_part),
+        at_(log_) {}
   void word(std::uint64_t at, const void* value) {
     std::uint64_t old = 0;
     std::memcpy(&old, medium_.at(at), 8);
@@ -141,7 +148,8 @@ class UndoLogTx : public BaselineTx<UndoLogTx> {
  private:
   static constexpr std::uint64_t record_bytes = 12;
   void append(std::uint32_t word, std::uint64_t old) {
-    if (at_ + record_bytes > log_ + Memory::log_part) throw std::runtime_error("a wrap stores more than the undo log has room for");
+    if (at_ + record_bytes > log_ + Memory::log_part)
+      throw std::runtime_error("a wrap stores more than the undo log has room for");
     std::array<std::byte, record_bytes> record;
     std::memcpy(record.data(), &word, 4);
     std::memcpy(record.data() + 4, &old, 8);
@@ -159,7 +167,8 @@ template <class Root, class Tx>
 class BaselineHost {
  public:
   using Model = tpcc::NvmModel;
-  explicit BaselineHost(const Setup& setup) : memory_(setup), root_(reinterpret_cast<Root*>(memory_.allocate(sizeof(Root)))) {}
+  explicit BaselineHost(const Setup& setup)
+      : memory_(setup), root_(reinterpret_cast<Root*>(memory_.allocate(sizeof(Root)))) {}
 
   /// A wrap: f(tx, root).
   template <class F>
@@ -182,7 +191,9 @@ class BaselineHost {
     const auto c = memory_.medium().counters();
     return {c.fences, c.streamed_lines, c.flushed_lines, 0};
   }
-  [[nodiscard]] std::string describe() const { return "not crash atomic: a cost baseline; " + memory_.medium().describe(); }
+  [[nodiscard]] std::string describe() const {
+    return "not crash atomic: a cost baseline; " + memory_.medium().describe();
+  }
 
  private:
   Memory memory_;

@@ -82,7 +82,8 @@ class PoolHost {
   std::optional<Pool> pool_;
 };
 
-using Instances = perdure::engines<perdure::softwrap_none, perdure::softwrap_local_none, perdure::shadow_none>;
+using Instances =
+    perdure::engines<perdure::softwrap_none, perdure::softwrap_local_none, perdure::shadow_none>;
 
 /// f(host) with the system that the set-up names; Root<Model> is what it holds.
 template <template <class> class Root, class F>
@@ -91,8 +92,10 @@ void with_host(const Setup& setup, F&& f) {
     Host host(setup);
     f(host);
   };
-  if (setup.system == "non-atomic") return run(std::type_identity<BaselineHost<Root<tpcc::NvmModel>, NonAtomicTx>>{});
-  if (setup.system == "undo-log") return run(std::type_identity<BaselineHost<Root<tpcc::NvmModel>, UndoLogTx>>{});
+  if (setup.system == "non-atomic")
+    return run(std::type_identity<BaselineHost<Root<tpcc::NvmModel>, NonAtomicTx>>{});
+  if (setup.system == "undo-log")
+    return run(std::type_identity<BaselineHost<Root<tpcc::NvmModel>, UndoLogTx>>{});
   bool found = false;
   for_each_instance(Instances{}, [&]<class Instance>(std::type_identity<Instance>) {
     for (const auto& n : Instance::names) {
@@ -102,8 +105,9 @@ void with_host(const Setup& setup, F&& f) {
     }
   });
   if (!found)
-    throw std::invalid_argument("found system '" + setup.system +
-                                "', expected non-atomic, undo-log, softwrap/none, softwrap-local/none or shadow/none");
+    throw std::invalid_argument(
+        "found system '" + setup.system +
+        "', expected non-atomic, undo-log, softwrap/none, softwrap-local/none or shadow/none");
 }
 
 }  // namespace bench::softwrap

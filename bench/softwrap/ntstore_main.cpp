@@ -65,7 +65,8 @@ nlohmann::ordered_json measure(const Asked& asked) {
   how.delays = asked.setup.delays();
   const auto medium = perdure::medium::open_medium(how).value();
   touch_pages(medium->home(), medium->home_bytes());
-  const std::uint64_t lines = medium->home_bytes() / line, groups = std::max<std::uint64_t>(asked.stores / asked.group, 20);
+  const std::uint64_t lines = medium->home_bytes() / line,
+                      groups = std::max<std::uint64_t>(asked.stores / asked.group, 20);
   Rng rng(3, asked.group);
   Group group;
   group.places.resize(asked.group);
@@ -82,10 +83,11 @@ nlohmann::ordered_json measure(const Asked& asked) {
     fenced += ticks() - start;
   }
   const double stores = static_cast<double>(groups * asked.group);
-  return {{"ns", nanoseconds(alone) / stores},
-          {"fenced_ns", nanoseconds(fenced) / stores},
-          {"lines_a_store", static_cast<double>(medium->counters().streamed_lines - before) / stores},
-          {"describe", medium->describe()}};
+  return {
+      {"ns", nanoseconds(alone) / stores},
+      {"fenced_ns", nanoseconds(fenced) / stores},
+      {"lines_a_store", static_cast<double>(medium->counters().streamed_lines - before) / stores},
+      {"describe", medium->describe()}};
 }
 
 int main_of(int argc, char** argv) {
@@ -93,14 +95,21 @@ int main_of(int argc, char** argv) {
   Asked asked;
   bool json = false;
   asked.setup.data_size = std::uint64_t{256} << 20;
-  app.add_option("--group", asked.group, "stores between two fences (8)")->check(CLI::Range(1, 1 << 20));
-  app.add_flag("--sequential", asked.sequential, "one behind the other; else each at a place of its own");
-  app.add_option("--tw", asked.setup.tw_ns, "ns that a line takes to leave the write buffer; 0: DRAM (1000)")
+  app.add_option("--group", asked.group, "stores between two fences (8)")
+      ->check(CLI::Range(1, 1 << 20));
+  app.add_flag("--sequential", asked.sequential,
+               "one behind the other; else each at a place of its own");
+  app.add_option("--tw", asked.setup.tw_ns,
+                 "ns that a line takes to leave the write buffer; 0: DRAM (1000)")
       ->check(CLI::Range(0, 1'000'000));
-  app.add_option("--stores", asked.stores, "in all, at least 20 groups (20000)")->check(CLI::PositiveNumber);
-  app.add_option("--bytes", asked.setup.data_size, "that random stores go to, whole 2 MiB (256 MiB)")
+  app.add_option("--stores", asked.stores, "in all, at least 20 groups (20000)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--bytes", asked.setup.data_size,
+                 "that random stores go to, whole 2 MiB (256 MiB)")
       ->check(CLI::Range(1U << 21, 1U << 31));
-  app.add_option("--dir", asked.setup.directory, "where the file goes, on tmpfs (a directory of its own is made there, and removed)");
+  app.add_option(
+      "--dir", asked.setup.directory,
+      "where the file goes, on tmpfs (a directory of its own is made there, and removed)");
   app.add_flag("--json", json, "print JSON");
   CLI11_PARSE(app, argc, argv);
   try {
@@ -110,8 +119,8 @@ int main_of(int argc, char** argv) {
     if (json)
       std::cout << j.dump() << '\n';
     else
-      std::printf("%.1f ns a store, %.1f with the fence (%s)\n", j["ns"].get<double>(), j["fenced_ns"].get<double>(),
-                  j["describe"].get<std::string>().c_str());
+      std::printf("%.1f ns a store, %.1f with the fence (%s)\n", j["ns"].get<double>(),
+                  j["fenced_ns"].get<double>(), j["describe"].get<std::string>().c_str());
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s: %s\n", argv[0], e.what());
     return 1;

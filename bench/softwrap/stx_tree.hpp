@@ -44,7 +44,8 @@ struct StxInner : StxNode<Model> {
 
 template <class Slots, class Model>
 struct StxRoot {
-  static constexpr const char* layout_id = Slots::leaf == 16 ? "bench::softwrap::StxRoot16/1" : "bench::softwrap::StxRootOfInts/1";
+  static constexpr const char* layout_id =
+      Slots::leaf == 16 ? "bench::softwrap::StxRoot16/1" : "bench::softwrap::StxRootOfInts/1";
   using Shape = Slots;
   using Node = StxNode<Model>;
   using Leaf = StxLeaf<Model, Slots>;
@@ -65,7 +66,8 @@ struct StxRoot {
     f(node);
     if (tx.read(node->level) == 0) return;
     auto* const inner = static_cast<Inner*>(node);
-    for (std::uint64_t i = 0, n = tx.read(node->used); i <= n; ++i) below(tx, tx.read(inner->child[i]), f);
+    for (std::uint64_t i = 0, n = tx.read(node->used); i <= n; ++i)
+      below(tx, tx.read(inner->child[i]), f);
   }
 };
 
@@ -75,7 +77,8 @@ class StxTree {
   using Node = typename Root::Node;
   using Leaf = typename Root::Leaf;
   using Inner = typename Root::Inner;
-  static constexpr unsigned leaf_slots = Root::Shape::leaf, inner_slots = Root::Shape::inner, most_levels = 32;
+  static constexpr unsigned leaf_slots = Root::Shape::leaf, inner_slots = Root::Shape::inner,
+                            most_levels = 32;
 
  public:
   /// False: the key is there.
@@ -143,7 +146,8 @@ class StxTree {
     std::vector<std::string> problems;
     const auto expect = [&](const std::string& what, std::uint64_t found, std::uint64_t expected) {
       if (found != expected && problems.size() < 5)
-        problems.push_back(what + ": found " + std::to_string(found) + ", expected " + std::to_string(expected));
+        problems.push_back(what + ": found " + std::to_string(found) + ", expected " +
+                           std::to_string(expected));
     };
     expect("size", tx.get(root.size), n);
     std::uint64_t next = 0;  // the key that comes
@@ -190,7 +194,8 @@ class StxTree {
   }
   /// The first slot whose key is not below `key`.
   template <class Tx, class Keys>
-  static std::uint64_t lower_bound(Tx& tx, const Keys& keys, std::uint64_t used, std::uint64_t key) {
+  static std::uint64_t lower_bound(Tx& tx, const Keys& keys, std::uint64_t used,
+                                   std::uint64_t key) {
     std::uint64_t slot = 0;
     while (slot < used && tx.get(keys[slot]) < key) ++slot;
     return slot;
@@ -207,7 +212,8 @@ class StxTree {
   }
 
   template <class Tx>
-  static bool insert_in_leaf(Tx& tx, Root& root, Leaf* leaf, std::uint64_t key, std::uint64_t data, Split& split) {
+  static bool insert_in_leaf(Tx& tx, Root& root, Leaf* leaf, std::uint64_t key, std::uint64_t data,
+                             Split& split) {
     std::uint64_t used = tx.get(leaf->used), slot = lower_bound(tx, leaf->key, used, key);
     if (slot < used && tx.get(leaf->key[slot]) == key) return false;
     if (used == leaf_slots) {
@@ -246,7 +252,8 @@ class StxTree {
 
   /// The child at `slot` was split.
   template <class Tx>
-  static Split insert_in_inner(Tx& tx, Inner* inner, std::uint64_t slot, std::uint64_t used, const Split& below) {
+  static Split insert_in_inner(Tx& tx, Inner* inner, std::uint64_t slot, std::uint64_t used,
+                               const Split& below) {
     Split split;
     if (used == inner_slots) {
       Inner* const right = new_inner(tx, tx.get(inner->level));

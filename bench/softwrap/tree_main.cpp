@@ -73,14 +73,16 @@ Json measure(Host& host, const Asked& asked) {
   std::vector<double> part_ns;
   const std::uint64_t start = ticks();
   for (std::uint64_t part = 0; part < parts; ++part) {
-    const std::uint64_t first = order.size() * part / parts, end = order.size() * (part + 1) / parts, began = ticks();
+    const std::uint64_t first = order.size() * part / parts,
+                        end = order.size() * (part + 1) / parts, began = ticks();
     for (std::uint64_t i = first; i < end; ++i) {
       Accesses n;
       bool inserted = false;
       host.wrap([&](auto& tx, auto& root) {
         n = {};  // a wrap that found no room runs again
         Counted counted(tx, n);
-        inserted = StxTree<std::remove_cvref_t<decltype(root)>>::insert(counted, root, order[i], data_of(order[i]));
+        inserted = StxTree<std::remove_cvref_t<decltype(root)>>::insert(counted, root, order[i],
+                                                                        data_of(order[i]));
       });
       refused += inserted ? 0 : 1;
       all.reads += n.reads;
@@ -118,16 +120,27 @@ int main_of(int argc, char** argv) {
   Setup& s = asked.setup;
   s.alias_entries = 4096;
   bool json = false;
-  app.add_option("--system", s.system, "non-atomic, undo-log, softwrap/none, softwrap-local/none or shadow/none")->required();
-  app.add_option("--inserts", asked.inserts, "of as many keys (1000000)")->check(CLI::Range(parts, 20'000'000U));
+  app.add_option("--system", s.system,
+                 "non-atomic, undo-log, softwrap/none, softwrap-local/none or shadow/none")
+      ->required();
+  app.add_option("--inserts", asked.inserts, "of as many keys (1000000)")
+      ->check(CLI::Range(parts, 20'000'000U));
   app.add_flag("--random", asked.random, "in a random order; else in the keys'");
   app.add_flag("--slots-of-ints", asked.as_ints,
-               "nodes of as many slots as for 4-byte keys and data, 32 and 21; else of 256 bytes, 16 and 16");
-  app.add_option("--dir", s.directory, "where the file goes, on tmpfs (a directory of its own is made there, and removed)");
-  app.add_option("--tw", s.tw_ns, "ns that a line takes to leave the write buffer; 0: no delay (1000)")->check(CLI::Range(0, 1'000'000));
-  app.add_flag("--one-buffer", s.one_buffer, "all threads share one write buffer; else each has one of its own");
-  app.add_option("--alias-entries", s.alias_entries, "of each alias table (4096)")->check(CLI::Range(64U, 1U << 28));
-  app.add_option("--log-size", s.log_size, "bytes of each thread's log (16 MiB)")->check(CLI::Range(1U << 16, 1U << 30));
+               "nodes of as many slots as for 4-byte keys and data, 32 and 21; else of 256 bytes, "
+               "16 and 16");
+  app.add_option(
+      "--dir", s.directory,
+      "where the file goes, on tmpfs (a directory of its own is made there, and removed)");
+  app.add_option("--tw", s.tw_ns,
+                 "ns that a line takes to leave the write buffer; 0: no delay (1000)")
+      ->check(CLI::Range(0, 1'000'000));
+  app.add_flag("--one-buffer", s.one_buffer,
+               "all threads share one write buffer; else each has one of its own");
+  app.add_option("--alias-entries", s.alias_entries, "of each alias table (4096)")
+      ->check(CLI::Range(64U, 1U << 28));
+  app.add_option("--log-size", s.log_size, "bytes of each thread's log (16 MiB)")
+      ->check(CLI::Range(1U << 16, 1U << 30));
   app.add_flag("--json", json, "print JSON");
   CLI11_PARSE(app, argc, argv);
   try {
@@ -144,10 +157,13 @@ int main_of(int argc, char** argv) {
     if (json)
       std::cout << j.dump() << '\n';
     else
-      std::printf("%.0f ns an insertion; %.1f reads, %.1f writes in %.1f lines, %.2f fences, %.2f streamed and %.2f flushed lines (%s)\n",
-                  j["ns"].get<double>(), j["reads"].get<double>(), j["writes"].get<double>(), j["write_lines"].get<double>(),
-                  j["fences"].get<double>(), j["streamed_lines"].get<double>(), j["flushed_lines"].get<double>(),
-                  j["describe"].get<std::string>().c_str());
+      std::printf(
+          "%.0f ns an insertion; %.1f reads, %.1f writes in %.1f lines, %.2f fences, %.2f streamed "
+          "and %.2f flushed lines (%s)\n",
+          j["ns"].get<double>(), j["reads"].get<double>(), j["writes"].get<double>(),
+          j["write_lines"].get<double>(), j["fences"].get<double>(),
+          j["streamed_lines"].get<double>(), j["flushed_lines"].get<double>(),
+          j["describe"].get<std::string>().c_str());
   } catch (const std::invalid_argument& e) {
     std::fprintf(stderr, "%s: %s\n", argv[0], e.what());
     return 2;

@@ -63,7 +63,8 @@ void work(Host& host, Writer& writer, const Asked& asked, Found& found) {
     if (i < traced) continue;
     // after the wrap's end: before the next one is due, where the rate allows
     const std::uint64_t now = host.counts().flushed;
-    found.trace.push_back({nanoseconds(due - schedule.start()) * 1e-6, nanoseconds(ended - due) * 1e-3, i == traced ? 0 : now - flushed});
+    found.trace.push_back({nanoseconds(due - schedule.start()) * 1e-6,
+                           nanoseconds(ended - due) * 1e-3, i == traced ? 0 : now - flushed});
     flushed = now;
   }
   const std::uint64_t now = ticks();
@@ -80,7 +81,8 @@ Json measure(Host& host, const Asked& asked) {
   std::vector<std::unique_ptr<Writer>> writers;
   std::vector<Found> found;
   for (unsigned t = 0; t < n; ++t) {
-    writers.push_back(std::make_unique<Writer>(t * each, each, asked.elements, asked.reuse_percent, t));
+    writers.push_back(
+        std::make_unique<Writer>(t * each, each, asked.elements, asked.reuse_percent, t));
     found.push_back({Times(asked.wraps), Times(asked.wraps)});
   }
   const Counts before = host.counts();
@@ -111,11 +113,15 @@ Json measure(Host& host, const Asked& asked) {
   double rate = 0, rate_settled = 0;
   for (unsigned t = 0; t < n; ++t) {
     rate += static_cast<double>(asked.wraps) / found[t].seconds;
-    rate_settled += static_cast<double>(asked.wraps + asked.warm) / (found[t].all_seconds + settling);
+    rate_settled +=
+        static_cast<double>(asked.wraps + asked.warm) / (found[t].all_seconds + settling);
     if (t != 0) sum.response.add(found[t].response), sum.service.add(found[t].service);
   }
   const auto json_of = [](const Counts& c) {
-    return Json{{"fences", c.fences}, {"streamed_lines", c.streamed}, {"flushed_lines", c.flushed}, {"rounds", c.rounds}};
+    return Json{{"fences", c.fences},
+                {"streamed_lines", c.streamed},
+                {"flushed_lines", c.flushed},
+                {"rounds", c.rounds}};
   };
   Json j{{"response_ns", sum.response.summary()},
          {"service_ns", sum.service.summary()},
@@ -137,10 +143,12 @@ Json measure(Host& host, const Asked& asked) {
 void print(const Json& j) {
   const auto& c = j["counts"];
   const double wraps = j["wraps"].get<double>();
-  std::printf("%.0f ns to respond, %.0f wraps/s; of a wrap: %.3f fences, %.3f streamed and %.3f flushed lines (%s)\n",
-              j["response_ns"]["typical"].get<double>(), j["rate"].get<double>(), c["fences"].get<double>() / wraps,
-              c["streamed_lines"].get<double>() / wraps, c["flushed_lines"].get<double>() / wraps,
-              j["describe"].get<std::string>().c_str());
+  std::printf(
+      "%.0f ns to respond, %.0f wraps/s; of a wrap: %.3f fences, %.3f streamed and %.3f flushed "
+      "lines (%s)\n",
+      j["response_ns"]["typical"].get<double>(), j["rate"].get<double>(),
+      c["fences"].get<double>() / wraps, c["streamed_lines"].get<double>() / wraps,
+      c["flushed_lines"].get<double>() / wraps, j["describe"].get<std::string>().c_str());
 }
 
 int main_of(int argc, char** argv) {
@@ -148,22 +156,38 @@ int main_of(int argc, char** argv) {
   Asked asked;
   Setup& s = asked.setup;
   bool json = false;
-  app.add_option("--system", s.system, "non-atomic, undo-log, softwrap/none, softwrap-local/none or shadow/none")->required();
-  app.add_option("--dir", s.directory, "where the file goes, on tmpfs (a directory of its own is made there, and removed)");
-  app.add_option("--tw", s.tw_ns, "ns that a line takes to leave the write buffer; 0: no delay (1000)")->check(CLI::Range(0, 1'000'000));
-  app.add_flag("--one-buffer", s.one_buffer, "all threads share one write buffer; else each has one of its own");
-  app.add_option("--alias-entries", s.alias_entries, "of each alias table (8192)")->check(CLI::Range(64U, 1U << 28));
-  app.add_option("--log-size", s.log_size, "bytes of each thread's log (16 MiB)")->check(CLI::Range(1U << 16, 1U << 30));
-  app.add_option("--threads", s.threads, "each with a part of the array")->check(CLI::Range(1U, 16U));
+  app.add_option("--system", s.system,
+                 "non-atomic, undo-log, softwrap/none, softwrap-local/none or shadow/none")
+      ->required();
+  app.add_option(
+      "--dir", s.directory,
+      "where the file goes, on tmpfs (a directory of its own is made there, and removed)");
+  app.add_option("--tw", s.tw_ns,
+                 "ns that a line takes to leave the write buffer; 0: no delay (1000)")
+      ->check(CLI::Range(0, 1'000'000));
+  app.add_flag("--one-buffer", s.one_buffer,
+               "all threads share one write buffer; else each has one of its own");
+  app.add_option("--alias-entries", s.alias_entries, "of each alias table (8192)")
+      ->check(CLI::Range(64U, 1U << 28));
+  app.add_option("--log-size", s.log_size, "bytes of each thread's log (16 MiB)")
+      ->check(CLI::Range(1U << 16, 1U << 30));
+  app.add_option("--threads", s.threads, "each with a part of the array")
+      ->check(CLI::Range(1U, 16U));
   app.add_option("--array-bytes", asked.array_bytes, "of the array (1 GiB)")
       ->check(CLI::Range(std::uint64_t{1} << 16, std::uint64_t{4} << 30));
-  app.add_option("--wraps", asked.wraps, "of each thread, measured (20000)")->check(CLI::PositiveNumber);
+  app.add_option("--wraps", asked.wraps, "of each thread, measured (20000)")
+      ->check(CLI::PositiveNumber);
   app.add_option("--warm", asked.warm, "of each thread before (1000)");
-  app.add_option("--elements", asked.elements, "words that a wrap stores to (10)")->check(CLI::Range(1U, 4096U));
-  app.add_option("--reuse", asked.reuse_percent, "% of the elements that the wrap before had, too")->check(CLI::Range(0, 100));
-  app.add_option("--rate", asked.rate, "wraps a second that arrive at each thread; 0: one after the other")->check(CLI::NonNegativeNumber);
+  app.add_option("--elements", asked.elements, "words that a wrap stores to (10)")
+      ->check(CLI::Range(1U, 4096U));
+  app.add_option("--reuse", asked.reuse_percent, "% of the elements that the wrap before had, too")
+      ->check(CLI::Range(0, 100));
+  app.add_option("--rate", asked.rate,
+                 "wraps a second that arrive at each thread; 0: one after the other")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--trace", asked.trace,
-                 "prints when each of the last wraps was due (ms), its response time (us), lines written back since");
+                 "prints when each of the last wraps was due (ms), its response time (us), lines "
+                 "written back since");
   app.add_flag("--json", json, "print JSON");
   CLI11_PARSE(app, argc, argv);
   try {

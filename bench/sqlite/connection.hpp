@@ -25,7 +25,9 @@ class Connection {
  public:
   /// `vfs`: null: SQLite's own.
   Connection(const std::string& path, const char* vfs) {
-    check(sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, vfs), "open " + path);
+    check(sqlite3_open_v2(path.c_str(), &db_,
+                          SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, vfs),
+          "open " + path);
     sqlite3_busy_timeout(db_, 10'000);
   }
   ~Connection() { sqlite3_close(db_); }
@@ -44,7 +46,9 @@ class Connection {
     return first;
   }
   void check(int code, const std::string& what) const {
-    if (code != SQLITE_OK) throw Failure(code, "sqlite: " + what + ": " + (db_ != nullptr ? sqlite3_errmsg(db_) : sqlite3_errstr(code)));
+    if (code != SQLITE_OK)
+      throw Failure(code, "sqlite: " + what + ": " +
+                              (db_ != nullptr ? sqlite3_errmsg(db_) : sqlite3_errstr(code)));
   }
   [[nodiscard]] sqlite3* get() const noexcept { return db_; }
 
@@ -55,7 +59,8 @@ class Connection {
 class Statement {
  public:
   Statement(Connection& db, std::string_view sql) : db_(db) {
-    db.check(sqlite3_prepare_v3(db.get(), sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &statement_, nullptr),
+    db.check(sqlite3_prepare_v3(db.get(), sql.data(), static_cast<int>(sql.size()),
+                                SQLITE_PREPARE_PERSISTENT, &statement_, nullptr),
              std::string(sql));
   }
   ~Statement() { sqlite3_finalize(statement_); }
@@ -81,10 +86,16 @@ class Statement {
   }
   /// No more rows are wanted.
   void done() { sqlite3_reset(statement_); }
-  [[nodiscard]] std::int64_t number(int column) const { return sqlite3_column_int64(statement_, column); }
+  [[nodiscard]] std::int64_t number(int column) const {
+    return sqlite3_column_int64(statement_, column);
+  }
   [[nodiscard]] std::string text(int column) const {
-    const auto* const bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
-    return bytes == nullptr ? std::string() : std::string(bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column)));
+    const auto* const bytes =
+        reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+    return bytes == nullptr
+               ? std::string()
+               : std::string(bytes,
+                             static_cast<std::size_t>(sqlite3_column_bytes(statement_, column)));
   }
 
  private:
@@ -96,7 +107,8 @@ class Statement {
       sqlite3_bind_int64(statement_, column, static_cast<sqlite3_int64>(value));
     else {
       const std::string_view text = value;
-      sqlite3_bind_text(statement_, column, text.data(), static_cast<int>(text.size()), SQLITE_STATIC);
+      sqlite3_bind_text(statement_, column, text.data(), static_cast<int>(text.size()),
+                        SQLITE_STATIC);
     }
   }
   Connection& db_;

@@ -39,7 +39,8 @@ struct Cost {
   std::uint64_t device_bytes = 0;
   std::uint64_t lines = 0, fences = 0;  ///< a pool's medium: 64-byte lines written, fences
   friend Cost operator-(Cost a, const Cost& b) {
-    a.log_bytes -= b.log_bytes, a.device_bytes -= b.device_bytes, a.lines -= b.lines, a.fences -= b.fences;
+    a.log_bytes -= b.log_bytes, a.device_bytes -= b.device_bytes, a.lines -= b.lines,
+        a.fences -= b.fences;
     return a;
   }
 };
@@ -94,8 +95,10 @@ class Subject {
     o.delays.buffer_each = setup_.tw_ns != 0;
     const bool b = setup_.kind == "b";
     if (b) o.engine = setup_.engine;
-    if (perdure::sqlite::register_vfs() != SQLITE_OK) throw std::runtime_error("the VFS could not be registered");
-    store_ = perdure::sqlite::Store::open(path_, o, b ? perdure::sqlite::Design::b : perdure::sqlite::Design::a);
+    if (perdure::sqlite::register_vfs() != SQLITE_OK)
+      throw std::runtime_error("the VFS could not be registered");
+    store_ = perdure::sqlite::Store::open(
+        path_, o, b ? perdure::sqlite::Design::b : perdure::sqlite::Design::a);
     a_ = dynamic_cast<perdure::sqlite::BlockStore*>(store_.get());
     b_ = dynamic_cast<perdure::sqlite::Database*>(store_.get());
   }
@@ -118,7 +121,8 @@ class Subject {
     const auto now = static_cast<std::uint64_t>(pages);
     s.wal_bytes_ += (now >= s.wal_pages_ ? now - s.wal_pages_ : now) * (s.page_bytes_ + 24);
     s.wal_pages_ = now;
-    if (pages >= 1000) sqlite3_wal_checkpoint_v2(db, schema, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+    if (pages >= 1000)
+      sqlite3_wal_checkpoint_v2(db, schema, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
     return SQLITE_OK;
   }
 

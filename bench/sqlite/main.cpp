@@ -31,7 +31,9 @@ struct Asked {
   tpcc::Scale scale;
 };
 
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 /// f(n) so often; what that has cost.
 template <class F>
@@ -65,7 +67,8 @@ Json rows(Subject& subject, const Asked& asked) {
     if (again) subject.reopen();
     if (subject.db().run("select count(*) from row") != std::to_string(asked.warm + asked.commits))
       throw std::runtime_error("rows are missing");
-    if (subject.db().run("pragma integrity_check") != "ok") throw std::runtime_error("integrity_check found damage");
+    if (subject.db().run("pragma integrity_check") != "ok")
+      throw std::runtime_error("integrity_check found damage");
   }
   return j;
 }
@@ -91,7 +94,9 @@ Json transactions(Subject& subject, const Asked& asked) {
   j["load_seconds"] = loading;
   j["rolled_back"] = rolled_back;
   for (std::size_t k = 0; k < count.size(); ++k)
-    j["kinds"][tpcc::kind_names[k]] = {{"count", count[k]}, {"us", count[k] == 0 ? 0 : took[k] * 1e6 / static_cast<double>(count[k])}};
+    j["kinds"][tpcc::kind_names[k]] = {
+        {"count", count[k]},
+        {"us", count[k] == 0 ? 0 : took[k] * 1e6 / static_cast<double>(count[k])}};
   for (const bool again : {false, true}) {
     if (again) subject.reopen();
     for (const auto& problem : tpcc::problems(subject.db())) throw std::runtime_error(problem);
@@ -107,16 +112,22 @@ int main_of(int argc, char** argv) {
   app.add_option("--database", s.kind, "wal, journal (plain files), b, a, non-atomic (pools)")
       ->check(CLI::IsMember({"wal", "journal", "b", "a", "non-atomic"}))
       ->required();
-  app.add_option("--workload", asked.workload, "rows, tpcc")->check(CLI::IsMember({"rows", "tpcc"}));
+  app.add_option("--workload", asked.workload, "rows, tpcc")
+      ->check(CLI::IsMember({"rows", "tpcc"}));
   app.add_option("--engine", s.engine, "b's engine (shadow)");
-  app.add_option("--medium", s.medium, "a pool's: file, emulated")->check(CLI::IsMember({"file", "emulated"}));
-  app.add_option("--tw", s.tw_ns, "emulated: ns that a line takes to leave the write buffer; 0: no delay")->check(CLI::Range(0, 1'000'000));
-  app.add_option("--dir", s.directory, "where the file goes (a directory of its own is made there, and removed)");
+  app.add_option("--medium", s.medium, "a pool's: file, emulated")
+      ->check(CLI::IsMember({"file", "emulated"}));
+  app.add_option("--tw", s.tw_ns,
+                 "emulated: ns that a line takes to leave the write buffer; 0: no delay")
+      ->check(CLI::Range(0, 1'000'000));
+  app.add_option("--dir", s.directory,
+                 "where the file goes (a directory of its own is made there, and removed)");
   app.add_option("--log-size", s.log_size, "a pool's (64 MiB)");
   app.add_option("--commits", asked.commits, "measured (2000)")->check(CLI::PositiveNumber);
   app.add_option("--warm", asked.warm, "before (200)");
   app.add_option("--warehouses", asked.scale.warehouses, "tpcc (1)")->check(CLI::Range(1U, 100U));
-  app.add_option("--divisor", asked.scale.divisor, "tpcc: of a warehouse's items, customers and orders (1)")
+  app.add_option("--divisor", asked.scale.divisor,
+                 "tpcc: of a warehouse's items, customers and orders (1)")
       ->check(CLI::Range(1U, tpcc::largest_divisor));
   app.add_flag("--json", json, "print JSON");
   CLI11_PARSE(app, argc, argv);
@@ -128,9 +139,11 @@ int main_of(int argc, char** argv) {
     if (json)
       std::cout << j.dump() << '\n';
     else
-      std::printf("%.0f commits/s (%.1f us each); of one: %.0f bytes of log, %.0f bytes to the device, %.1f lines, %.2f fences\n",
-                  j["rate"].get<double>(), j["us"].get<double>(), j["log_bytes"].get<double>(), j["device_bytes"].get<double>(),
-                  j["lines"].get<double>(), j["fences"].get<double>());
+      std::printf(
+          "%.0f commits/s (%.1f us each); of one: %.0f bytes of log, %.0f bytes to the device, "
+          "%.1f lines, %.2f fences\n",
+          j["rate"].get<double>(), j["us"].get<double>(), j["log_bytes"].get<double>(),
+          j["device_bytes"].get<double>(), j["lines"].get<double>(), j["fences"].get<double>());
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s: %s: %s\n", argv[0], s.kind.c_str(), e.what());
     return 1;

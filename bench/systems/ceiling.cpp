@@ -25,9 +25,10 @@ class Rings {
   Rings(const std::string& path, std::size_t each, unsigned count) : bytes_(each * count) {
     const int fd = ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0) throw std::system_error(errno, std::generic_category(), path);
-    void* p = ::ftruncate(fd, static_cast<off_t>(bytes_)) != 0
-                  ? MAP_FAILED
-                  : ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+    void* p =
+        ::ftruncate(fd, static_cast<off_t>(bytes_)) != 0
+            ? MAP_FAILED
+            : ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
     const int error = errno;
     ::close(fd);
     if (p == MAP_FAILED) throw std::system_error(error, std::generic_category(), path);
@@ -52,14 +53,16 @@ void record_sse2(std::byte* line, std::uint64_t id) {
 }
 
 __attribute__((target("avx512f"))) void record_avx512(std::byte* line, std::uint64_t id) {
-  _mm512_stream_si512(reinterpret_cast<__m512i*>(line), _mm512_set1_epi64(static_cast<long long>(id)));
+  _mm512_stream_si512(reinterpret_cast<__m512i*>(line),
+                      _mm512_set1_epi64(static_cast<long long>(id)));
   _mm_sfence();
 }
 
 class CeilingSession final : public Session {
  public:
   explicit CeilingSession(const Setting& setting)
-      : ring_bytes_(setting.log_size != 0 ? setting.log_size & ~std::uint64_t{63} : std::uint64_t{16} << 20),
+      : ring_bytes_(setting.log_size != 0 ? setting.log_size & ~std::uint64_t{63}
+                                          : std::uint64_t{16} << 20),
         rings_(setting.directory + "/ceiling", ring_bytes_, setting.max_threads),
         wide_(__builtin_cpu_supports("avx512f") != 0) {}
 
@@ -76,7 +79,8 @@ class CeilingSession final : public Session {
       }
       void settle() {}
     };
-    const Tally tally = run_timed(cell, [&](unsigned t) { return Worker{rings_.at(t * ring_bytes_), ring_bytes_, wide_}; });
+    const Tally tally = run_timed(
+        cell, [&](unsigned t) { return Worker{rings_.at(t * ring_bytes_), ring_bytes_, wide_}; });
     const auto n = static_cast<double>(tally.all_operations);
     return {.operations = tally.operations,
             .writes = tally.operations,
@@ -87,8 +91,8 @@ class CeilingSession final : public Session {
   }
   std::vector<std::string> audit() override { return {}; }
   [[nodiscard]] std::string describe() override {
-    return std::string("one 64-byte non-temporal record (") + (wide_ ? "avx512f" : "sse2") + ") and one sfence; rings of " +
-           std::to_string(ring_bytes_ >> 20) + " MiB";
+    return std::string("one 64-byte non-temporal record (") + (wide_ ? "avx512f" : "sse2") +
+           ") and one sfence; rings of " + std::to_string(ring_bytes_ >> 20) + " MiB";
   }
 
  private:
@@ -104,7 +108,9 @@ void add_ceiling(Systems& systems) {
                      "one 64-byte non-temporal record and one fence a transaction, nothing else",
                      {"sps", "hash", "rb"},
                      64,
-                     [](const Setting& s) -> std::unique_ptr<Session> { return std::make_unique<CeilingSession>(s); }});
+                     [](const Setting& s) -> std::unique_ptr<Session> {
+                       return std::make_unique<CeilingSession>(s);
+                     }});
 }
 
 }  // namespace bench

@@ -64,7 +64,8 @@ class StructureSession final : public Session {
     const double written = device_bytes();
     std::vector<Latencies> latencies(cell.latency ? cell.threads : 0);
     const Tally tally = run_timed(cell, [&](unsigned t) {
-      Worker worker{host_, cell, parameter, Rng(cell.seed, t), cell.latency ? &latencies[t] : nullptr};
+      Worker worker{host_, cell, parameter, Rng(cell.seed, t),
+                    cell.latency ? &latencies[t] : nullptr};
       if constexpr (requires { Workload::begin(host_, parameter, worker.rng); })
         Workload::begin(host_, parameter, worker.rng);  // what takes long
       return worker;
@@ -83,7 +84,8 @@ class StructureSession final : public Session {
     }
     outcome.counters["device_bytes"] = device_bytes() - written;
     outcome.counters["operations"] = static_cast<double>(tally.all_operations);
-    for (const auto& [name, value] : Latencies::percentiles(latencies)) outcome.counters[name] = value;
+    for (const auto& [name, value] : Latencies::percentiles(latencies))
+      outcome.counters[name] = value;
     return outcome;
   }
 
@@ -115,22 +117,26 @@ class HostDefaults {
 /// A session of the workload that the setting names, on `HostOf<Root>`. Null: the list has none of
 /// that name.
 template <template <class> class HostOf, class... Workloads, class... Args>
-std::unique_ptr<Session> open_one_of(WorkloadList<Workloads...>, const Setting& setting, const Args&... args) {
+std::unique_ptr<Session> open_one_of(WorkloadList<Workloads...>, const Setting& setting,
+                                     const Args&... args) {
   std::unique_ptr<Session> session;
   const auto consider = [&]<class Workload>(std::type_identity<Workload>) {
     if (setting.structure == Workload::structure)
-      session = std::make_unique<StructureSession<HostOf<typename Workload::Root>, Workload>>(setting, args...);
+      session = std::make_unique<StructureSession<HostOf<typename Workload::Root>, Workload>>(
+          setting, args...);
   };
   (consider(std::type_identity<Workloads>{}), ...);
   return session;
 }
 /// The same; throws std::invalid_argument where the list has none.
 template <template <class> class HostOf, class... Workloads, class... Args>
-std::unique_ptr<Session> open_listed(WorkloadList<Workloads...> list, const Setting& setting, const Args&... args) {
+std::unique_ptr<Session> open_listed(WorkloadList<Workloads...> list, const Setting& setting,
+                                     const Args&... args) {
   if (auto session = open_one_of<HostOf>(list, setting, args...)) return session;
   std::string have;
   for (const auto& name : list.names()) have += " " + name;
-  throw std::invalid_argument("found structure '" + setting.structure + "', expected one of:" + have);
+  throw std::invalid_argument("found structure '" + setting.structure +
+                              "', expected one of:" + have);
 }
 
 }  // namespace bench

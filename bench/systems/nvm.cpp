@@ -50,7 +50,9 @@ class NvmMemory {
   }
 
   void store(const void* to, const void* from, std::size_t n) {
-    const std::uint64_t at = medium_->log_bytes() + static_cast<std::uint64_t>(static_cast<const std::byte*>(to) - medium_->home());
+    const std::uint64_t at =
+        medium_->log_bytes() +
+        static_cast<std::uint64_t>(static_cast<const std::byte*>(to) - medium_->home());
     medium_->store(at, from, n);
     medium_->flush(at, n);
     medium_->fence().or_throw();
@@ -68,14 +70,17 @@ class NvmMemory {
     end_ += n;
     return home() + (end_ - n);
   }
-  void give(void* block, std::size_t n) { free_[lines(n)].push_back(static_cast<std::byte*>(block)); }
+  void give(void* block, std::size_t n) {
+    free_[lines(n)].push_back(static_cast<std::byte*>(block));
+  }
   /// For reading.
   [[nodiscard]] std::byte* home() const { return const_cast<std::byte*>(medium_->home()); }
   [[nodiscard]] perdure::medium::Medium& medium() const { return *medium_; }
 
  private:
   static std::uint64_t lines(std::uint64_t n) {
-    return (n + perdure::medium::line_bytes - 1) / perdure::medium::line_bytes * perdure::medium::line_bytes;
+    return (n + perdure::medium::line_bytes - 1) / perdure::medium::line_bytes *
+           perdure::medium::line_bytes;
   }
   std::unique_ptr<perdure::medium::Medium> medium_;
   std::uint64_t end_;
@@ -141,20 +146,26 @@ class NvmHost : public HostDefaults {
   }
   [[nodiscard]] std::map<std::string, double> counters() const {
     const auto c = memory_.medium().counters();
-    return {{"fences", static_cast<double>(c.fences)}, {"flushed_lines", static_cast<double>(c.flushed_lines)}};
+    return {{"fences", static_cast<double>(c.fences)},
+            {"flushed_lines", static_cast<double>(c.flushed_lines)}};
   }
-  [[nodiscard]] std::string describe() const { return memory_.medium().describe() + "; no recovery"; }
+  [[nodiscard]] std::string describe() const {
+    return memory_.medium().describe() + "; no recovery";
+  }
 
  private:
   NvmMemory memory_;
 };
 
-using NvmWorkloads = JoinedLists<SwapList<NvmModel>, HashList<NvmModel>, RbList<NvmModel>, BtList<NvmModel>>;
+using NvmWorkloads =
+    JoinedLists<SwapList<NvmModel>, HashList<NvmModel>, RbList<NvmModel>, BtList<NvmModel>>;
 
 }  // namespace
 
 void add_nvm(Systems& systems) {
-  systems.push_back({"nvm", "the same structure in persistent memory, stores synchronous, no recovery", NvmWorkloads::names(), 1,
+  systems.push_back({"nvm",
+                     "the same structure in persistent memory, stores synchronous, no recovery",
+                     NvmWorkloads::names(), 1,
                      [](const Setting& s) { return open_listed<NvmHost>(NvmWorkloads{}, s); }});
 }
 

@@ -27,16 +27,22 @@ const std::vector<PerdureStructures>& sources() {
 
 std::unique_ptr<Session> open(const Setting& setting, const PerdureChoice& choice) {
   for (const auto& source : sources())
-    if (std::find(source.names.begin(), source.names.end(), setting.structure) != source.names.end()) return source.open(setting, choice);
-  throw std::invalid_argument("found structure '" + setting.structure + "', which no source systems/perdure_*.cpp of this build has");
+    if (std::find(source.names.begin(), source.names.end(), setting.structure) !=
+        source.names.end())
+      return source.open(setting, choice);
+  throw std::invalid_argument("found structure '" + setting.structure +
+                              "', which no source systems/perdure_*.cpp of this build has");
 }
 
-void add(Systems& systems, const std::string& name, const std::string& about, bool isolates, PerdureChoice choice) {
+void add(Systems& systems, const std::string& name, const std::string& about, bool isolates,
+         PerdureChoice choice) {
   std::vector<std::string> structures;
   for (const auto& source : sources())
-    if (source.on(choice.engine)) structures.insert(structures.end(), source.names.begin(), source.names.end());
-  systems.push_back({name, about, std::move(structures), isolates ? 64U : 1U,
-                     [choice = std::move(choice)](const Setting& setting) { return open(setting, choice); }});
+    if (source.on(choice.engine))
+      structures.insert(structures.end(), source.names.begin(), source.names.end());
+  systems.push_back(
+      {name, about, std::move(structures), isolates ? 64U : 1U,
+       [choice = std::move(choice)](const Setting& setting) { return open(setting, choice); }});
 }
 
 /// An engine that has an order to choose (`held` or `prefix`) can acknowledge before it is durable.
@@ -51,15 +57,20 @@ bool decoupled(const perdure::engine::Entry& e) {
 void add_perdure(Systems& systems) {
   for (const perdure::engine::Entry& e : perdure::engine::registered()) {
     if (const perdure::Status s = e.runs_here(); !s.ok()) {  // not a system of this machine
-      std::fprintf(stderr, "%s is left out: %s\n", std::string(e.name).c_str(), s.message().c_str());
+      std::fprintf(stderr, "%s is left out: %s\n", std::string(e.name).c_str(),
+                   s.message().c_str());
       continue;
     }
     const std::string name(e.name);
     const bool isolates = e.isolation == perdure::Isolation::full;
     if (decoupled(e)) {
-      add(systems, name + ":durable", "Perdure, " + name + ": update() returns when durable", isolates, {name, perdure::durable});
-      add(systems, name + ":group", "Perdure, " + name + ": durable, fences shared", isolates, {name, perdure::group});
-      add(systems, name + ":async", "Perdure, " + name + ": receipts, the wait for the last one counted", isolates, {name, perdure::async});
+      add(systems, name + ":durable", "Perdure, " + name + ": update() returns when durable",
+          isolates, {name, perdure::durable});
+      add(systems, name + ":group", "Perdure, " + name + ": durable, fences shared", isolates,
+          {name, perdure::group});
+      add(systems, name + ":async",
+          "Perdure, " + name + ": receipts, the wait for the last one counted", isolates,
+          {name, perdure::async});
     } else {
       add(systems, name, "Perdure, " + name, isolates, {name, perdure::durable});
     }

@@ -104,8 +104,10 @@ class PerdureHost : public HostDefaults {
     options_.compress = setting.compress;
     options_.volatile_log = setting.volatile_log;
     options_.shadow_size = setting.shadow_size;
-    if (setting.shadow_paging == "hardware") options_.shadow_paging = perdure::ShadowPaging::hardware;
-    if (setting.shadow_paging == "software") options_.shadow_paging = perdure::ShadowPaging::software;
+    if (setting.shadow_paging == "hardware")
+      options_.shadow_paging = perdure::ShadowPaging::hardware;
+    if (setting.shadow_paging == "software")
+      options_.shadow_paging = perdure::ShadowPaging::software;
     options_.max_size = std::uint64_t{8} << 30;
     options_.delays = perdure::medium::Delays::named(setting.delays).value();
     pool_.emplace(Pool::open(path_, options_));
@@ -132,7 +134,8 @@ class PerdureHost : public HostDefaults {
   }
   /// A view that is durable when it returns covers all that this thread committed before.
   void settle() {
-    if (durability_ == perdure::async) pool_->view(perdure::durable, [](auto&, const Root&) { return 0; });
+    if (durability_ == perdure::async)
+      pool_->view(perdure::durable, [](auto&, const Root&) { return 0; });
   }
 
   [[nodiscard]] std::map<std::string, double> counters() { return counters_of(pool_->stats()); }
@@ -153,7 +156,8 @@ class PerdureHost : public HostDefaults {
   [[nodiscard]] perdure::engine::Stats stats() { return pool_->stats(); }
   [[nodiscard]] std::string describe() {
     const auto s = pool_->stats();
-    return options_.medium + " medium, " + std::to_string(rings()) + " rings of " + std::to_string(s.log_capacity / rings() >> 20) + " MiB";
+    return options_.medium + " medium, " + std::to_string(rings()) + " rings of " +
+           std::to_string(s.log_capacity / rings() >> 20) + " MiB";
   }
 
  private:
@@ -187,32 +191,39 @@ struct PerdureOn {
 
 /// A session of one of the workloads on the instance that `choice` names.
 template <class Engines, class... Workloads>
-std::unique_ptr<Session> open_perdure(WorkloadList<Workloads...> list, const Setting& setting, const PerdureChoice& choice) {
+std::unique_ptr<Session> open_perdure(WorkloadList<Workloads...> list, const Setting& setting,
+                                      const PerdureChoice& choice) {
   std::unique_ptr<Session> session;
   for_each_instance(Engines{}, [&]<class Instance>(std::type_identity<Instance>) {
     for (const auto& n : Instance::names)
-      if (n.name == choice.engine) session = open_one_of<PerdureOn<Instance>::template Host>(list, setting, choice);
+      if (n.name == choice.engine)
+        session = open_one_of<PerdureOn<Instance>::template Host>(list, setting, choice);
   });
   if (!session)
-    throw std::invalid_argument("found engine '" + choice.engine + "', expected one that has the structure '" + setting.structure + "'");
+    throw std::invalid_argument("found engine '" + choice.engine +
+                                "', expected one that has the structure '" + setting.structure +
+                                "'");
   return session;
 }
 
 /// What the workloads of more than one structure are measured on: every engine that isolates, over
 /// its own TM and over the STM (or HTM) of the papers.
 using isolating_engines =
-    perdure::engines<perdure::shadow, perdure::shadow_stm, perdure::dudetm, perdure::dudetm_stm, perdure::dudetm_htm, perdure::undo,
-                     perdure::undo_stm, perdure::rewind, perdure::bppm, perdure::redo, perdure::softwrap, perdure::softwrap_local,
+    perdure::engines<perdure::shadow, perdure::shadow_stm, perdure::dudetm, perdure::dudetm_stm,
+                     perdure::dudetm_htm, perdure::undo, perdure::undo_stm, perdure::rewind,
+                     perdure::bppm, perdure::redo, perdure::softwrap, perdure::softwrap_local,
                      perdure::volatile_, perdure::volatile_stm, perdure::volatile_htm>;
 /// The systems of Blurred Persistence's figures. NP, the bound without any persistence, is
 /// `volatile`; the default engine stands beside them.
-using blurred_engines = perdure::engines<perdure::bppm, perdure::bppm_none, perdure::redo, perdure::redo_none, perdure::volatile_stm,
-                                         perdure::volatile_none, perdure::shadow>;
+using blurred_engines =
+    perdure::engines<perdure::bppm, perdure::bppm_none, perdure::redo, perdure::redo_none,
+                     perdure::volatile_stm, perdure::volatile_none, perdure::shadow>;
 /// Whether a list has an instance of that name.
 template <class... Instances>
 bool has_engine(perdure::engines<Instances...>, std::string_view name) {
   const auto named = [name](const auto& names) {
-    return std::any_of(names.begin(), names.end(), [name](const auto& n) { return n.name == name; });
+    return std::any_of(names.begin(), names.end(),
+                       [name](const auto& n) { return n.name == name; });
   };
   return (named(Instances::names) || ...);
 }
@@ -227,7 +238,9 @@ struct PerdureStructures {
 template <class Workloads, class Engines>
 PerdureStructures perdure_structures() {
   return {Workloads::names(), [](std::string_view engine) { return has_engine(Engines{}, engine); },
-          [](const Setting& setting, const PerdureChoice& choice) { return open_perdure<Engines>(Workloads{}, setting, choice); }};
+          [](const Setting& setting, const PerdureChoice& choice) {
+            return open_perdure<Engines>(Workloads{}, setting, choice);
+          }};
 }
 
 }  // namespace bench

@@ -6,6 +6,8 @@
 
 namespace bench {
 
-PerdureStructures perdure_bp() { return perdure_structures<BpList<PerdureModel>, blurred_engines>(); }
+PerdureStructures perdure_bp() {
+  return perdure_structures<BpList<PerdureModel>, blurred_engines>();
+}
 
 }  // namespace bench

@@ -5,6 +5,8 @@
 
 namespace bench {
 
-PerdureStructures perdure_bt() { return perdure_structures<BtList<PerdureModel>, perdure::all_engines>(); }
+PerdureStructures perdure_bt() {
+  return perdure_structures<BtList<PerdureModel>, perdure::all_engines>();
+}
 
 }  // namespace bench

@@ -5,6 +5,8 @@
 
 namespace bench {
 
-PerdureStructures perdure_hash() { return perdure_structures<HashList<PerdureModel>, perdure::all_engines>(); }
+PerdureStructures perdure_hash() {
+  return perdure_structures<HashList<PerdureModel>, perdure::all_engines>();
+}
 
 }  // namespace bench

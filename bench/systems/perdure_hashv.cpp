@@ -6,6 +6,8 @@
 
 namespace bench {
 
-PerdureStructures perdure_hashv() { return perdure_structures<HashValueList<PerdureModel>, blurred_engines>(); }
+PerdureStructures perdure_hashv() {
+  return perdure_structures<HashValueList<PerdureModel>, blurred_engines>();
+}
 
 }  // namespace bench

@@ -6,7 +6,8 @@
 namespace bench {
 
 PerdureStructures perdure_inserts() {
-  return perdure_structures<JoinedLists<HashInsertList<PerdureModel>, TreeInsertList<PerdureModel>>, isolating_engines>();
+  return perdure_structures<JoinedLists<HashInsertList<PerdureModel>, TreeInsertList<PerdureModel>>,
+                            isolating_engines>();
 }
 
 }  // namespace bench

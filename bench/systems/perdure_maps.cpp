@@ -28,17 +28,21 @@ struct MapCalls {
   }
   template <class Tx, class F>
   static void for_each(Tx& tx, const Root& root, F f) {
-    root.map.for_each(tx.tx, [&](const Key& key, const Value& value) { f(key, value.data(), value.size()); });
+    root.map.for_each(
+        tx.tx, [&](const Key& key, const Value& value) { f(key, value.data(), value.size()); });
   }
 };
 
-using Maps = WorkloadList<KeySet<KvTable<MapCalls<perdure::map<Key, Value>>>>, KvPuts<MapCalls<perdure::hash_map<Key, Value>>>>;
+using Maps = WorkloadList<KeySet<KvTable<MapCalls<perdure::map<Key, Value>>>>,
+                          KvPuts<MapCalls<perdure::hash_map<Key, Value>>>>;
 
 // The figures of Blurred Persistence have engines that isolate nothing, too.
-using Engines = perdure::engines<perdure::shadow, perdure::shadow_stm, perdure::dudetm, perdure::dudetm_stm, perdure::dudetm_htm,
-                                 perdure::undo, perdure::undo_stm, perdure::rewind, perdure::bppm, perdure::bppm_none, perdure::redo,
-                                 perdure::redo_none, perdure::softwrap, perdure::softwrap_local, perdure::volatile_, perdure::volatile_stm,
-                                 perdure::volatile_htm, perdure::volatile_none>;
+using Engines =
+    perdure::engines<perdure::shadow, perdure::shadow_stm, perdure::dudetm, perdure::dudetm_stm,
+                     perdure::dudetm_htm, perdure::undo, perdure::undo_stm, perdure::rewind,
+                     perdure::bppm, perdure::bppm_none, perdure::redo, perdure::redo_none,
+                     perdure::softwrap, perdure::softwrap_local, perdure::volatile_,
+                     perdure::volatile_stm, perdure::volatile_htm, perdure::volatile_none>;
 
 }  // namespace
 

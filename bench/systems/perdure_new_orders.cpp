@@ -5,6 +5,8 @@
 
 namespace bench {
 
-PerdureStructures perdure_new_orders() { return perdure_structures<NewOrderList<PerdureModel>, isolating_engines>(); }
+PerdureStructures perdure_new_orders() {
+  return perdure_structures<NewOrderList<PerdureModel>, isolating_engines>();
+}
 
 }  // namespace bench

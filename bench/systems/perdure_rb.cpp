@@ -5,6 +5,8 @@
 
 namespace bench {
 
-PerdureStructures perdure_rb() { return perdure_structures<RbList<PerdureModel>, perdure::all_engines>(); }
+PerdureStructures perdure_rb() {
+  return perdure_structures<RbList<PerdureModel>, perdure::all_engines>();
+}
 
 }  // namespace bench

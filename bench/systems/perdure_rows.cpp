@@ -6,7 +6,8 @@
 namespace bench {
 
 PerdureStructures perdure_rows() {
-  return perdure_structures<JoinedLists<LocationList<PerdureModel>, StoreList<PerdureModel>>, isolating_engines>();
+  return perdure_structures<JoinedLists<LocationList<PerdureModel>, StoreList<PerdureModel>>,
+                            isolating_engines>();
 }
 
 }  // namespace bench

@@ -5,6 +5,8 @@
 
 namespace bench {
 
-PerdureStructures perdure_sps() { return perdure_structures<SwapList<PerdureModel>, perdure::all_engines>(); }
+PerdureStructures perdure_sps() {
+  return perdure_structures<SwapList<PerdureModel>, perdure::all_engines>();
+}
 
 }  // namespace bench

@@ -5,6 +5,8 @@
 
 namespace bench {
 
-PerdureStructures perdure_ycsb() { return perdure_structures<YcsbList<PerdureModel>, isolating_engines>(); }
+PerdureStructures perdure_ycsb() {
+  return perdure_structures<YcsbList<PerdureModel>, isolating_engines>();
+}
 
 }  // namespace bench

@@ -78,7 +78,8 @@ class PlainHost : public HostDefaults {
   }
   [[nodiscard]] std::string describe() const {
     const char* tunables = std::getenv("GLIBC_TUNABLES");
-    return std::string("ordinary memory, malloc") + (tunables != nullptr ? std::string(", ") + tunables : "");
+    return std::string("ordinary memory, malloc") +
+           (tunables != nullptr ? std::string(", ") + tunables : "");
   }
 
  private:
@@ -86,14 +87,16 @@ class PlainHost : public HostDefaults {
   Root root_{};
 };
 
-using PlainWorkloads = JoinedLists<SwapList<PlainModel>, HashList<PlainModel>, RbList<PlainModel>, BtList<PlainModel>,
-                                   HashInsertList<PlainModel>, TreeInsertList<PlainModel>, NewOrderList<PlainModel>,
-                                   LocationList<PlainModel>, StoreList<PlainModel>, YcsbList<PlainModel>>;
+using PlainWorkloads =
+    JoinedLists<SwapList<PlainModel>, HashList<PlainModel>, RbList<PlainModel>, BtList<PlainModel>,
+                HashInsertList<PlainModel>, TreeInsertList<PlainModel>, NewOrderList<PlainModel>,
+                LocationList<PlainModel>, StoreList<PlainModel>, YcsbList<PlainModel>>;
 
 }  // namespace
 
 void add_plain(Systems& systems) {
-  systems.push_back({"plain", "the same structure in ordinary memory, no library", PlainWorkloads::names(), 1,
+  systems.push_back({"plain", "the same structure in ordinary memory, no library",
+                     PlainWorkloads::names(), 1,
                      [](const Setting& s) { return open_listed<PlainHost>(PlainWorkloads{}, s); }});
 }
 

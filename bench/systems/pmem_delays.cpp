@@ -25,7 +25,8 @@ F* real(const char* name) {
 
 void written(const void* address, std::size_t n) {
   if (!delay || n == 0) return;
-  const auto first = reinterpret_cast<std::uintptr_t>(address) / 64, last = (reinterpret_cast<std::uintptr_t>(address) + n - 1) / 64;
+  const auto first = reinterpret_cast<std::uintptr_t>(address) / 64,
+             last = (reinterpret_cast<std::uintptr_t>(address) + n - 1) / 64;
   delay->written(first, last - first + 1);
 }
 void drained() {

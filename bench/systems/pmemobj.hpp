@@ -127,7 +127,9 @@ class PmemHost : public HostDefaults {
     }
     TX_ONABORT { aborted = true; }
     TX_END
-    if (aborted) throw std::runtime_error(std::string("libpmemobj: transaction aborted: ") + pmemobj_errormsg());
+    if (aborted)
+      throw std::runtime_error(std::string("libpmemobj: transaction aborted: ") +
+                               pmemobj_errormsg());
     return static_cast<Result>(result);
   }
 
@@ -149,7 +151,8 @@ class PmemHost : public HostDefaults {
 
   [[nodiscard]] std::string describe() const {
     const char* forced = std::getenv("PMEM_IS_PMEM_FORCE");
-    return "libpmemobj (API " + std::to_string(PMEMOBJ_MAJOR_VERSION) + "." + std::to_string(PMEMOBJ_MINOR_VERSION) +
+    return "libpmemobj (API " + std::to_string(PMEMOBJ_MAJOR_VERSION) + "." +
+           std::to_string(PMEMOBJ_MINOR_VERSION) +
            "), PMEM_IS_PMEM_FORCE=" + (forced != nullptr ? forced : "unset") + pmem_delays_text();
   }
 

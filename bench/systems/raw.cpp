@@ -44,7 +44,8 @@ class RawSession final : public Session {
   Outcome run(const Cell& cell) override {
     const std::size_t group = parameter_of(cell.workload, "raw");
     if (group == 0 || group % 4096 != 0 || group > chunk) {
-      throw std::invalid_argument("raw: found groups of " + std::to_string(group) + " bytes, expected a multiple of 4096, at most 1 MiB");
+      throw std::invalid_argument("raw: found groups of " + std::to_string(group) +
+                                  " bytes, expected a multiple of 4096, at most 1 MiB");
     }
     struct Worker {
       RawSession& session;
@@ -63,11 +64,14 @@ class RawSession final : public Session {
             .seconds = tally.seconds,
             .rate = tally.rate,
             .cpu_seconds = tally.cpu_seconds,
-            .counters = {{"operations", n}, {"syncs", n}, {"log_bytes", n * static_cast<double>(group)}}};
+            .counters = {
+                {"operations", n}, {"syncs", n}, {"log_bytes", n * static_cast<double>(group)}}};
   }
   std::vector<std::string> audit() override { return {}; }
   [[nodiscard]] std::string describe() override {
-    return std::string(direct_ ? "O_DIRECT|O_DSYNC" : "O_DSYNC (this file system refuses O_DIRECT)") + " into a prewritten file";
+    return std::string(direct_ ? "O_DIRECT|O_DSYNC"
+                               : "O_DSYNC (this file system refuses O_DIRECT)") +
+           " into a prewritten file";
   }
 
  private:
@@ -90,7 +94,9 @@ void add_raw(Systems& systems) {
                      "groups written with O_DIRECT|O_DSYNC into a prewritten file",
                      {"raw", "kv"},
                      1,
-                     [](const Setting& s) -> std::unique_ptr<Session> { return std::make_unique<RawSession>(s); }});
+                     [](const Setting& s) -> std::unique_ptr<Session> {
+                       return std::make_unique<RawSession>(s);
+                     }});
 }
 
 }  // namespace bench

@@ -31,7 +31,8 @@ class Lock {
     std::uint32_t seen = open;
     // pairs with the release in give()
     if (state_.compare_exchange_strong(seen, held, std::memory_order_acquire)) return;
-    while (state_.exchange(awaited, std::memory_order_acquire) != open) state_.wait(awaited, std::memory_order_relaxed);
+    while (state_.exchange(awaited, std::memory_order_acquire) != open)
+      state_.wait(awaited, std::memory_order_relaxed);
   }
   void give() noexcept {
     if (state_.exchange(open, std::memory_order_release) == awaited) state_.notify_one();
@@ -55,9 +56,11 @@ class Locks {
         for (auto& table : locks.tables_) own_[count_++] = &table.lock;
       } else {
         own_[count_++] = &locks.districts_[in.district - 1].lock;
-        for (std::uint32_t i = 0; i < in.lines; ++i) own_[count_++] = &locks.stock_[in.line[i].item % classes];
+        for (std::uint32_t i = 0; i < in.lines; ++i)
+          own_[count_++] = &locks.stock_[in.line[i].item % classes];
         std::sort(own_.begin() + 1, own_.begin() + count_);
-        count_ = static_cast<int>(std::unique(own_.begin() + 1, own_.begin() + count_) - own_.begin());
+        count_ =
+            static_cast<int>(std::unique(own_.begin() + 1, own_.begin() + count_) - own_.begin());
       }
       for (int i = 0; i < count_; ++i) own_[static_cast<std::size_t>(i)]->take();
     }

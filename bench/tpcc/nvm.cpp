@@ -18,6 +18,8 @@ Report run_parts(const Setup& setup) {
 
 }  // namespace
 
-Report run_nvm(const Setup& setup) { return setup.layout == "naive" ? run_parts<1>(setup) : run_parts<districts>(setup); }
+Report run_nvm(const Setup& setup) {
+  return setup.layout == "naive" ? run_parts<1>(setup) : run_parts<districts>(setup);
+}
 
 }  // namespace bench::tpcc

@@ -68,7 +68,8 @@ class Nvm {
     std::uint64_t at = (part.at + align - 1) / align * align;
     if (at + n > part.end) {
       const std::lock_guard lock(growing_);
-      if (given_ + chunk > medium_->home_bytes()) medium_->grow(medium_->home_bytes() + step).or_throw();
+      if (given_ + chunk > medium_->home_bytes())
+        medium_->grow(medium_->home_bytes() + step).or_throw();
       part = {given_, given_ + chunk};
       given_ += chunk;
       at = part.at;
@@ -92,7 +93,12 @@ class NvmTx {
   template <class T>
   using Link = NvmModel::Link<T>;
 
-  NvmTx(Nvm& nvm, Nvm::Part& part) : nvm_(nvm), medium_(nvm.medium()), home_(nvm.home()), log_bytes_(medium_.log_bytes()), part_(part) {}
+  NvmTx(Nvm& nvm, Nvm::Part& part)
+      : nvm_(nvm),
+        medium_(nvm.medium()),
+        home_(nvm.home()),
+        log_bytes_(medium_.log_bytes()),
+        part_(part) {}
 
   template <class T>
   const T& get(const Field<T>& field) const {
@@ -159,7 +165,8 @@ class NvmHost : public HostDefaults {
   NvmHost(const std::string& path, const std::string& delays) : nvm_(path, delays) {
     static_assert(sizeof(Root) <= Nvm::line * 64);
     Nvm::Part first;
-    root_ = reinterpret_cast<Root*>(nvm_.allocate(first, sizeof(Root) + (Nvm::line - sizeof(Root) % Nvm::line)));
+    root_ = reinterpret_cast<Root*>(
+        nvm_.allocate(first, sizeof(Root) + (Nvm::line - sizeof(Root) % Nvm::line)));
   }
   template <class F>
   auto update(F&& f) {
@@ -188,7 +195,8 @@ class NvmHost : public HostDefaults {
     Nvm::Part part;
   };
   Nvm nvm_;
-  std::unique_ptr<Own[]> parts_ = std::make_unique<Own[]>(static_cast<std::size_t>(perdure::base::max_threads));
+  std::unique_ptr<Own[]> parts_ =
+      std::make_unique<Own[]>(static_cast<std::size_t>(perdure::base::max_threads));
   Root* root_ = nullptr;
 };
 

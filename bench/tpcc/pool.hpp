@@ -63,7 +63,8 @@ class PoolHost : public HostDefaults {
   }
   [[nodiscard]] std::string describe() {
     const auto s = pool_->stats();
-    return "log of " + std::to_string(s.log_capacity >> 20) + " MiB; " + pool_->file().medium().describe();
+    return "log of " + std::to_string(s.log_capacity >> 20) + " MiB; " +
+           pool_->file().medium().describe();
   }
 
  private:
@@ -75,7 +76,8 @@ class PoolHost : public HostDefaults {
 /// The registry's instances that are measured: REWIND's with the caller's isolation and with its
 /// own, and those of DudeTM's figures. A list of its own, since the workload is compiled once for
 /// each.
-using Measured = perdure::engines<perdure::rewind_none, perdure::rewind, perdure::shadow, perdure::dudetm_stm, perdure::volatile_stm>;
+using Measured = perdure::engines<perdure::rewind_none, perdure::rewind, perdure::shadow,
+                                  perdure::dudetm_stm, perdure::volatile_stm>;
 
 /// f(std::type_identity<Instance>) for the instance that a registry name names. False: there is
 /// none.

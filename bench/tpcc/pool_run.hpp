@@ -19,9 +19,13 @@ Report run_pool(const Setup& setup, bool kill) {
   Report report;
   const bool found = with_instance(setup.system, [&]<class Instance>(std::type_identity<Instance>) {
     using Host = PoolHost<typename Workload::Data, Instance>;
-    const auto open = [&] { return std::make_unique<Host>(setup.directory + "/pool.perdure", setup); };
+    const auto open = [&] {
+      return std::make_unique<Host>(setup.directory + "/pool.perdure", setup);
+    };
     constexpr bool isolates = Instance::isolation == perdure::Isolation::full;
-    constexpr Granularity granularity = isolates ? Granularity::none : parts == 1 ? Granularity::tables : Granularity::rows;
+    constexpr Granularity granularity = isolates     ? Granularity::none
+                                        : parts == 1 ? Granularity::tables
+                                                     : Granularity::rows;
     if (kill) {
       report = check_recovery<Workload>(open, setup, granularity);
     } else {
@@ -30,8 +34,9 @@ Report run_pool(const Setup& setup, bool kill) {
     }
   });
   if (!found)
-    throw std::invalid_argument("found system '" + setup.system +
-                                "', expected nvm, rewind-*, rewind-*/none, shadow, dudetm/stm or volatile/stm");
+    throw std::invalid_argument(
+        "found system '" + setup.system +
+        "', expected nvm, rewind-*, rewind-*/none, shadow, dudetm/stm or volatile/stm");
   return report;
 }
 

@@ -61,8 +61,9 @@ struct Terminal {
     const Input in = draw(rng, ++entered);
     const Locks::Held held(locks, in);
     try {
-      const Answer answer =
-          host.update([&in](auto& tx, typename Workload::Data& root) { return Workload::new_order(tx, root, in, Host::rolls_back); });
+      const Answer answer = host.update([&in](auto& tx, typename Workload::Data& root) {
+        return Workload::new_order(tx, root, in, Host::rolls_back);
+      });
       return {.wrote = true, .grown = answer.complete ? 1 : 0};
     } catch (const RolledBack&) {
       return {};
@@ -73,8 +74,9 @@ struct Terminal {
 
 template <class Host, class Workload>
 std::vector<std::string> audit(Host& host, const Expected& expected) {
-  std::vector<std::string> problems = host.view(
-      [&](auto& tx, const typename Workload::Data& root) { return Audit<typename Workload::Data>(tx, root, expected).problems(); });
+  std::vector<std::string> problems = host.view([&](auto& tx, const typename Workload::Data& root) {
+    return Audit<typename Workload::Data>(tx, root, expected).problems();
+  });
   for (auto& problem : host.check()) problems.push_back(std::move(problem));
   return problems;
 }
@@ -85,8 +87,13 @@ Report run(Host& host, const Setup& setup, Granularity granularity) {
   if constexpr (requires { host.loaded(); }) host.loaded();
   Locks locks(granularity);
   const auto before = host.counters();
-  const Cell cell{.workload = "new-order", .threads = setup.threads, .seconds = setup.seconds, .warmup = setup.warmup, .seed = setup.seed};
-  const Tally tally = run_timed(cell, [&](unsigned t) { return Terminal<Host, Workload>{host, locks, Rng(setup.seed, t)}; });
+  const Cell cell{.workload = "new-order",
+                  .threads = setup.threads,
+                  .seconds = setup.seconds,
+                  .warmup = setup.warmup,
+                  .seed = setup.seed};
+  const Tally tally = run_timed(
+      cell, [&](unsigned t) { return Terminal<Host, Workload>{host, locks, Rng(setup.seed, t)}; });
 
   Report report;
   report.tpm = tally.rate * 60;
@@ -99,11 +106,13 @@ Report run(Host& host, const Setup& setup, Granularity granularity) {
     report.counters[name] = value - (old == before.end() ? 0.0 : old->second);
   }
   report.describe = host.describe();
-  const Expected expected{.orders = Host::rolls_back ? report.transactions - report.aborted : report.transactions,
-                          .unfinished = Host::rolls_back ? 0 : report.aborted};
+  const Expected expected{
+      .orders = Host::rolls_back ? report.transactions - report.aborted : report.transactions,
+      .unfinished = Host::rolls_back ? 0 : report.aborted};
   report.problems = audit<Host, Workload>(host, expected);
   if (host.reopen())
-    for (auto& problem : audit<Host, Workload>(host, expected)) report.problems.push_back("opened again: " + problem);
+    for (auto& problem : audit<Host, Workload>(host, expected))
+      report.problems.push_back("opened again: " + problem);
   return report;
 }
 
@@ -122,8 +131,14 @@ Report check_recovery(Open open, const Setup& setup, Granularity granularity) {
       Loader<Workload>::load(*host);
       if (::write(told[1], "r", 1) != 1) ::_exit(1);
       Locks locks(granularity);
-      const Cell cell{.workload = "new-order", .threads = setup.threads, .seconds = 3600, .warmup = 0, .seed = setup.seed};
-      run_timed(cell, [&](unsigned t) { return Terminal<Host, Workload>{*host, locks, Rng(setup.seed, t)}; });
+      const Cell cell{.workload = "new-order",
+                      .threads = setup.threads,
+                      .seconds = 3600,
+                      .warmup = 0,
+                      .seed = setup.seed};
+      run_timed(cell, [&](unsigned t) {
+        return Terminal<Host, Workload>{*host, locks, Rng(setup.seed, t)};
+      });
     } catch (const std::exception&) {}
     ::_exit(1);  // it should have been killed
   }
@@ -135,7 +150,8 @@ Report check_recovery(Open open, const Setup& setup, Granularity granularity) {
   ::kill(child, SIGKILL);
   int status = 0;
   ::waitpid(child, &status, 0);
-  if (!loaded || !WIFSIGNALED(status)) throw std::runtime_error("the process that was to be killed ended by itself");
+  if (!loaded || !WIFSIGNALED(status))
+    throw std::runtime_error("the process that was to be killed ended by itself");
   Report report;
   auto host = open();
   using Host = std::remove_reference_t<decltype(*host)>;

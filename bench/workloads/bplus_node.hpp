@@ -33,7 +33,8 @@ struct BtRest<0> {};
 template <class Model, class Shape>
 struct BtLeaf {
   static constexpr const char* layout_id = "bench::BtLeaf/1";
-  static constexpr unsigned slots = Shape::slots, value_words = Shape::value_words, used_words = (slots + 63) / 64;
+  static constexpr unsigned slots = Shape::slots, value_words = Shape::value_words,
+                            used_words = (slots + 63) / 64;
   template <class T>
   using Field = typename Model::template Field<T>;
   struct Record {
@@ -44,7 +45,8 @@ struct BtLeaf {
   typename Model::template Link<BtLeaf> next;
   std::uint64_t unused[8 - used_words - sizeof(typename Model::template Link<BtLeaf>) / 8];
   Record record[slots];
-  [[no_unique_address]] BtRest<Shape::node_bytes == 0 ? 0 : Shape::node_bytes - 64 - 8 * slots * (1 + value_words)> rest;
+  [[no_unique_address]] BtRest<
+      Shape::node_bytes == 0 ? 0 : Shape::node_bytes - 64 - 8 * slots * (1 + value_words)> rest;
 };
 
 template <class Model, class Shape>
@@ -55,7 +57,9 @@ struct BtInner {
   typename Model::template Field<std::uint64_t> count;  ///< keys
   typename Model::template Field<std::uint64_t> keys[most];
   Link child[most + 1];  ///< leaves, or inner nodes (recast)
-  [[no_unique_address]] BtRest<Shape::node_bytes == 0 ? 0 : Shape::node_bytes - 8 * (1 + most) - sizeof(Link) * (1 + most)> rest;
+  [[no_unique_address]] BtRest<Shape::node_bytes == 0 ? 0
+                                                      : Shape::node_bytes - 8 * (1 + most) -
+                                                            sizeof(Link) * (1 + most)> rest;
 };
 
 /// A leaf's used slots, in hand.
@@ -117,7 +121,8 @@ struct BtRoot {
     f(node);
     if (level == 0) return;
     const auto inner = recast<BtInner<Model, Shape>>(node);
-    for (std::uint64_t i = 0; i <= tx.read(inner->count); ++i) below(tx, tx.read(inner->child[i]), level - 1, f);
+    for (std::uint64_t i = 0; i <= tx.read(inner->count); ++i)
+      below(tx, tx.read(inner->child[i]), level - 1, f);
   }
 };
 

@@ -48,7 +48,8 @@ struct BplusTree {
     const int slot = Work::find(tx, leaf, key);
     if (slot < 0) return false;
     std::uint64_t different = 0;
-    for (unsigned i = 0; i < Leaf::value_words; ++i) different |= tx.get(leaf->record[slot].value[i]) ^ (key + 1 + i);
+    for (unsigned i = 0; i < Leaf::value_words; ++i)
+      different |= tx.get(leaf->record[slot].value[i]) ^ (key + 1 + i);
     return different == 0;
   }
 
@@ -70,7 +71,9 @@ struct BplusTree {
       return true;
     });
     if (a.wrong != 0) {
-      problems.push_back("bt: " + std::to_string(a.wrong) + " nodes or records break order, a link, a node's least filling or a value");
+      problems.push_back(
+          "bt: " + std::to_string(a.wrong) +
+          " nodes or records break order, a link, a node's least filling or a value");
     }
     return a.found;
   }
@@ -81,7 +84,8 @@ struct BplusTree {
     LeafRef before{};  // the leaf to the left
   };
   template <class Tx>
-  static void look(Tx& tx, const LeafRef& node, std::uint64_t level, bool is_top, std::uint64_t from, std::uint64_t below, Audit& a) {
+  static void look(Tx& tx, const LeafRef& node, std::uint64_t level, bool is_top,
+                   std::uint64_t from, std::uint64_t below, Audit& a) {
     if (level > 8 || a.found > 2 * keys) {  // a cycle
       ++a.wrong;
       return;
@@ -96,8 +100,10 @@ struct BplusTree {
         const std::uint64_t key = tx.get(record.key);
         ++a.found;
         // once
-        bool right = key >= from && key < below && BtWork<Model, Shape, Tx>::find(tx, node, key) == static_cast<int>(slot);
-        for (unsigned i = 0; i < Leaf::value_words; ++i) right = right && tx.get(record.value[i]) == key + 1 + i;
+        bool right = key >= from && key < below &&
+                     BtWork<Model, Shape, Tx>::find(tx, node, key) == static_cast<int>(slot);
+        for (unsigned i = 0; i < Leaf::value_words; ++i)
+          right = right && tx.get(record.value[i]) == key + 1 + i;
         if (!right) ++a.wrong;
         return false;
       });
@@ -110,7 +116,8 @@ struct BplusTree {
       return;
     }
     for (std::uint64_t i = 0; i <= count; ++i) {
-      const std::uint64_t least = i == 0 ? from : tx.get(inner->keys[i - 1]), end = i == count ? below : tx.get(inner->keys[i]);
+      const std::uint64_t least = i == 0 ? from : tx.get(inner->keys[i - 1]),
+                          end = i == count ? below : tx.get(inner->keys[i]);
       if (least > end || least < from || end > below) ++a.wrong;
       look(tx, tx.get(inner->child[i]), level - 1, false, least, end, a);
     }

@@ -114,7 +114,8 @@ class BtWork {
     return p;
   }
   /// Records [first, last) of `places`, which are in `from`, go to free slots of `to`.
-  void move(const LeafRef& from, const LeafRef& to, const Places& places, unsigned first, unsigned last) {
+  void move(const LeafRef& from, const LeafRef& to, const Places& places, unsigned first,
+            unsigned last) {
     const Used to_before = Used::of(tx_, to), from_before = Used::of(tx_, from);
     Used used = to_before, left = from_before;
     for (unsigned i = first; i < last; ++i) {
@@ -155,12 +156,15 @@ class BtWork {
   }
   /// Keys [first, last) of the row and the children around them become the node's. Stores only what
   /// changes, unless the node is new.
-  void give(const Row& row, unsigned first, unsigned last, const InnerRef& inner, bool is_new = false) {
+  void give(const Row& row, unsigned first, unsigned last, const InnerRef& inner,
+            bool is_new = false) {
     const unsigned old = is_new ? 0 : static_cast<unsigned>(tx_.get(inner->count)) + 1;  // children
     for (unsigned i = 0; first + i < last; ++i)
-      if (i + 1 >= old || tx_.get(inner->keys[i]) != row.keys[first + i]) tx_.set(inner->keys[i], row.keys[first + i]);
+      if (i + 1 >= old || tx_.get(inner->keys[i]) != row.keys[first + i])
+        tx_.set(inner->keys[i], row.keys[first + i]);
     for (unsigned i = 0; first + i <= last; ++i)
-      if (i >= old || !(tx_.get(inner->child[i]) == row.child[first + i])) tx_.set(inner->child[i], row.child[first + i]);
+      if (i >= old || !(tx_.get(inner->child[i]) == row.child[first + i]))
+        tx_.set(inner->child[i], row.child[first + i]);
     if (old != last - first + 1) tx_.set(inner->count, last - first);
   }
 
@@ -180,8 +184,10 @@ class BtWork {
     }
     const auto& [inner, at] = path_[depth - 1];
     take(row, inner);
-    std::copy_backward(row.keys.begin() + at, row.keys.begin() + row.n, row.keys.begin() + row.n + 1);
-    std::copy_backward(row.child.begin() + at + 1, row.child.begin() + row.n + 1, row.child.begin() + row.n + 2);
+    std::copy_backward(row.keys.begin() + at, row.keys.begin() + row.n,
+                       row.keys.begin() + row.n + 1);
+    std::copy_backward(row.child.begin() + at + 1, row.child.begin() + row.n + 1,
+                       row.child.begin() + row.n + 2);
     row.keys[at] = least;
     row.child[at + 1] = right;
     if (++row.n <= Inner::most) return give(row, 0, row.n, inner);
@@ -209,7 +215,8 @@ class BtWork {
   void mend_leaf() {
     const auto& [parent, at] = path_[depth_ - 1];
     const unsigned between = at == 0 ? 0 : at - 1;  // the key between the two
-    const LeafRef left = tx_.get(parent->child[between]), right = tx_.get(parent->child[between + 1]);
+    const LeafRef left = tx_.get(parent->child[between]),
+                  right = tx_.get(parent->child[between + 1]);
     const Places l = sorted(left), r = sorted(right);
     if (l.n + r.n <= Leaf::slots * 3 / 4) {
       move(right, left, r, 0, r.n);
@@ -233,7 +240,8 @@ class BtWork {
     Row row;
     take(row, inner);
     std::copy(row.keys.begin() + between + 1, row.keys.begin() + row.n, row.keys.begin() + between);
-    std::copy(row.child.begin() + between + 2, row.child.begin() + row.n + 1, row.child.begin() + between + 1);
+    std::copy(row.child.begin() + between + 2, row.child.begin() + row.n + 1,
+              row.child.begin() + between + 1);
     --row.n;
     if (depth == 1) {
       if (row.n != 0) return give(row, 0, row.n, inner);
@@ -246,7 +254,8 @@ class BtWork {
     if (row.n >= Inner::most / 4) return;
     const auto& [parent, at] = path_[depth - 2];
     const unsigned above = at == 0 ? 0 : at - 1;
-    const InnerRef left = recast<Inner>(tx_.get(parent->child[above])), right = recast<Inner>(tx_.get(parent->child[above + 1]));
+    const InnerRef left = recast<Inner>(tx_.get(parent->child[above])),
+                   right = recast<Inner>(tx_.get(parent->child[above + 1]));
     Row both;
     take(both, left);
     both.keys[both.n++] = tx_.get(parent->keys[above]);

@@ -43,7 +43,8 @@ struct HashInserts {
   template <class Host>
   static Step step(Host& host, const Cell&, unsigned, Rng& rng) {
     const std::uint64_t key = draw(rng);
-    const int grown = host.update([key](auto& tx, Root& root) { return root.table.put(tx, key, value_of_key(key)) ? 1 : 0; });
+    const int grown = host.update(
+        [key](auto& tx, Root& root) { return root.table.put(tx, key, value_of_key(key)) ? 1 : 0; });
     return {.wrote = true, .grown = grown};
   }
   template <class Host>
@@ -59,8 +60,8 @@ struct HashInserts {
     });
     std::vector<std::string> problems;
     if (found != static_cast<std::uint64_t>(grown) || wrong != 0)
-      problems.push_back("ht: found " + std::to_string(found) + " keys, " + std::to_string(wrong) + " with a wrong value, expected " +
-                         std::to_string(grown));
+      problems.push_back("ht: found " + std::to_string(found) + " keys, " + std::to_string(wrong) +
+                         " with a wrong value, expected " + std::to_string(grown));
     return problems;
   }
 };
@@ -75,7 +76,8 @@ struct TreeInserts {
   static std::uint64_t draw(Rng& rng) noexcept { return rng() >> 24; }
   template <class Host>
   static bool insert(Host& host, std::uint64_t key) {
-    return host.update([key](auto& tx, Root& root) { return Tree::insert(tx, root, key, value_of_key(key)); });
+    return host.update(
+        [key](auto& tx, Root& root) { return Tree::insert(tx, root, key, value_of_key(key)); });
   }
   template <class Host>
   static void fill(Host& host, const Setting&) {
@@ -95,11 +97,15 @@ struct TreeInserts {
       std::uint64_t before = 0;
       found = wrong = 0;  // a view may run again
       size = tx.get(root.size);
-      for (auto* leaf = tx.get(root.first); leaf != nullptr && found <= size; leaf = tx.get(leaf->next))
+      for (auto* leaf = tx.get(root.first); leaf != nullptr && found <= size;
+           leaf = tx.get(leaf->next))
         for (std::uint64_t i = 0, used = tx.get(leaf->used); i < used; ++i) {
           const std::uint64_t key = tx.get(leaf->key[i]);
           std::uint64_t value = 0;
-          wrong += (found != 0 && key <= before) || !Tree::find(tx, root, key, value) || value != value_of_key(key) ? 1 : 0;
+          wrong += (found != 0 && key <= before) || !Tree::find(tx, root, key, value) ||
+                           value != value_of_key(key)
+                       ? 1
+                       : 0;
           before = key;
           ++found;
         }
@@ -108,7 +114,8 @@ struct TreeInserts {
     std::vector<std::string> problems;
     if (found != expected || size != expected || wrong != 0)
       problems.push_back("bpt: found " + std::to_string(found) + " keys, " + std::to_string(wrong) +
-                         " out of order, lost or with a wrong value, expected " + std::to_string(expected));
+                         " out of order, lost or with a wrong value, expected " +
+                         std::to_string(expected));
     return problems;
   }
 };

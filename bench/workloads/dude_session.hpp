@@ -27,9 +27,11 @@ namespace bench {
 using FieldText = std::array<std::uint64_t, 13>;
 
 /// What version `v` of a field of a record holds: its words say whose they are.
-inline FieldText field_text(std::uint64_t key, std::uint64_t field, std::uint64_t version) noexcept {
+inline FieldText field_text(std::uint64_t key, std::uint64_t field,
+                            std::uint64_t version) noexcept {
   FieldText text;
-  for (std::uint64_t i = 0; i < text.size(); ++i) text[i] = mix(key * 16 + field) + version * (i + 1);
+  for (std::uint64_t i = 0; i < text.size(); ++i)
+    text[i] = mix(key * 16 + field) + version * (i + 1);
   return text;
 }
 inline bool is_field_of(const FieldText& text, std::uint64_t key, std::uint64_t field) noexcept {
@@ -42,8 +44,10 @@ struct SessionRecord {
   static constexpr std::uint64_t fields = 10;
   typename Model::template Field<FieldText> field[fields];
   explicit SessionRecord(std::uint64_t key)
-      : field{field_text(key, 0, 0), field_text(key, 1, 0), field_text(key, 2, 0), field_text(key, 3, 0), field_text(key, 4, 0),
-              field_text(key, 5, 0), field_text(key, 6, 0), field_text(key, 7, 0), field_text(key, 8, 0), field_text(key, 9, 0)} {}
+      : field{field_text(key, 0, 0), field_text(key, 1, 0), field_text(key, 2, 0),
+              field_text(key, 3, 0), field_text(key, 4, 0), field_text(key, 5, 0),
+              field_text(key, 6, 0), field_text(key, 7, 0), field_text(key, 8, 0),
+              field_text(key, 9, 0)} {}
 };
 
 template <class Model>
@@ -61,14 +65,17 @@ class ZipfKeys {
     return drawn_[at_++ % drawn_.size()];
   }
   /// The same, scattered: the popular ones lie apart.
-  std::uint64_t next(std::uint64_t n, unsigned hundredths, Rng& rng) { return mix(rank(n, hundredths, rng)) % n; }
+  std::uint64_t next(std::uint64_t n, unsigned hundredths, Rng& rng) {
+    return mix(rank(n, hundredths, rng)) % n;
+  }
 
  private:
   void draw(std::uint64_t n, unsigned hundredths, Rng& rng) {
     n_ = n;
     hundredths_ = hundredths;
     std::vector<double> weights(n);
-    for (std::uint64_t i = 0; i < n; ++i) weights[i] = std::pow(static_cast<double>(i + 1), -0.01 * hundredths);
+    for (std::uint64_t i = 0; i < n; ++i)
+      weights[i] = std::pow(static_cast<double>(i + 1), -0.01 * hundredths);
     std::discrete_distribution<std::uint64_t> zipf(weights.begin(), weights.end());
     std::mt19937_64 random(rng());
     drawn_.resize(1 << 20);
@@ -109,7 +116,8 @@ struct SessionStore {
   }
   static void check_parameter(unsigned hundredths) {
     if (hundredths == 0 || hundredths > 500)
-      throw std::invalid_argument("found Zipf constant " + std::to_string(hundredths) + " / 100, expected 1 to 500");
+      throw std::invalid_argument("found Zipf constant " + std::to_string(hundredths) +
+                                  " / 100, expected 1 to 500");
   }
   template <class Host>
   static void begin(Host& host, unsigned hundredths, Rng& rng) {
@@ -132,7 +140,8 @@ struct SessionStore {
     host.update([=](auto& tx, Root& root) {
       const auto row = root.records.find(tx, key);
       if constexpr (updates_only)
-        for (std::uint64_t f = 0; f < Record::fields; ++f) tx.set(row->field[f], field_text(key, f, version));
+        for (std::uint64_t f = 0; f < Record::fields; ++f)
+          tx.set(row->field[f], field_text(key, f, version));
       else
         tx.set(row->value, tx.get(row->value) + 1);
       return true;
@@ -148,7 +157,8 @@ struct SessionStore {
       root.records.each(tx, [&](std::uint64_t key, const auto& row) {
         ++rows;
         if constexpr (updates_only)
-          for (std::uint64_t f = 0; f < Record::fields; ++f) wrong += is_field_of(tx.get(row->field[f]), key, f) ? 0 : 1;
+          for (std::uint64_t f = 0; f < Record::fields; ++f)
+            wrong += is_field_of(tx.get(row->field[f]), key, f) ? 0 : 1;
         else
           wrong += tx.get(row->value) >> 32 == key ? 0 : 1;
       });
@@ -156,8 +166,9 @@ struct SessionStore {
     });
     std::vector<std::string> problems;
     if (rows != expected || wrong != 0)
-      problems.push_back(std::string(structure) + ": found " + std::to_string(rows) + " records, " + std::to_string(wrong) +
-                         " broken fields, expected " + std::to_string(expected));
+      problems.push_back(std::string(structure) + ": found " + std::to_string(rows) + " records, " +
+                         std::to_string(wrong) + " broken fields, expected " +
+                         std::to_string(expected));
     return problems;
   }
 

@@ -47,15 +47,25 @@ struct NewOrders {
     const auto prepare = [&]<class Row>(std::type_identity<Row>, auto of, std::uint64_t n) {
       prepare_table<Table<Model, Row>>(host, of, n);
     };
-    prepare(std::type_identity<Warehouse<Model>>{}, [](auto& r) -> auto& { return r.warehouse; }, 1024);
-    prepare(std::type_identity<District<Model>>{}, [](auto& r) -> auto& { return r.district; }, 1024);
-    prepare(std::type_identity<Customer<Model>>{}, [](auto& r) -> auto& { return r.customer; }, 1 << 16);
+    prepare(
+        std::type_identity<Warehouse<Model>>{}, [](auto& r) -> auto& { return r.warehouse; }, 1024);
+    prepare(
+        std::type_identity<District<Model>>{}, [](auto& r) -> auto& { return r.district; }, 1024);
+    prepare(
+        std::type_identity<Customer<Model>>{}, [](auto& r) -> auto& { return r.customer; },
+        1 << 16);
     prepare(std::type_identity<Item<Model>>{}, [](auto& r) -> auto& { return r.item; }, 1 << 18);
     prepare(std::type_identity<Stock<Model>>{}, [](auto& r) -> auto& { return r.stock; }, 1 << 18);
     for (unsigned d = 0; d < districts; ++d) {
-      prepare(std::type_identity<Order<Model>>{}, [d](auto& r) -> auto& { return r.orders[d]; }, orders);
-      prepare(std::type_identity<NewOrder<Model>>{}, [d](auto& r) -> auto& { return r.new_orders[d]; }, orders);
-      prepare(std::type_identity<OrderLine<Model>>{}, [d](auto& r) -> auto& { return r.lines[d]; }, lines);
+      prepare(
+          std::type_identity<Order<Model>>{}, [d](auto& r) -> auto& { return r.orders[d]; },
+          orders);
+      prepare(
+          std::type_identity<NewOrder<Model>>{}, [d](auto& r) -> auto& { return r.new_orders[d]; },
+          orders);
+      prepare(
+          std::type_identity<OrderLine<Model>>{}, [d](auto& r) -> auto& { return r.lines[d]; },
+          lines);
     }
     Loader<Workload>::load(host);
   }
@@ -67,14 +77,17 @@ struct NewOrders {
     tpcc::Input in = tpcc::draw(rng, 1);
     if (in.unused_item) in.line[in.lines - 1].item = tpcc::items;
     if (parameter == 2) in.district = mine;
-    host.update([&in](auto& tx, Root& root) { return Workload::new_order(tx, root, in, false).complete; });
+    host.update(
+        [&in](auto& tx, Root& root) { return Workload::new_order(tx, root, in, false).complete; });
     return {.wrote = true, .grown = 1};
   }
   template <class Host>
   static std::vector<std::string> audit(Host& host, std::int64_t grown) {
     tpcc::Expected expected;
     expected.orders = static_cast<std::uint64_t>(grown);
-    return host.view([&](auto& tx, const Root& root) { return tpcc::Audit<Root>(tx, root, expected).problems(); });
+    return host.view([&](auto& tx, const Root& root) {
+      return tpcc::Audit<Root>(tx, root, expected).problems();
+    });
   }
 };
 
@@ -91,7 +104,8 @@ struct Subscriber {
 template <class Model, template <class, class> class Table, bool hash>
 struct UpdateLocation {
   struct Root {
-    static constexpr const char* layout_id = hash ? "bench::UpdateLocation/hash/1" : "bench::UpdateLocation/tree/1";
+    static constexpr const char* layout_id =
+        hash ? "bench::UpdateLocation/hash/1" : "bench::UpdateLocation/tree/1";
     Table<Model, Subscriber<Model>> subscribers;
     template <class Tx, class F>
     void each_block(Tx& tx, F&& f) const {
@@ -104,12 +118,14 @@ struct UpdateLocation {
 
   template <class Host>
   static void fill(Host& host, const Setting&) {
-    prepare_table<Table<Model, Subscriber<Model>>>(host, [](auto& r) -> auto& { return r.subscribers; }, 1 << 18);
+    prepare_table<Table<Model, Subscriber<Model>>>(
+        host, [](auto& r) -> auto& { return r.subscribers; }, 1 << 18);
     Rng rng(11, 5);
     for (std::uint64_t s = 1; s <= subscribers; ++s) {
       const std::uint64_t bits = rng(), bytes = rng(), msc = rng() >> 32;
       host.update([=](auto& tx, Root& root) {
-        root.subscribers.insert(tx, s, tx.template make<Subscriber<Model>>(s, bits, bytes, msc, std::uint64_t{0}));
+        root.subscribers.insert(
+            tx, s, tx.template make<Subscriber<Model>>(s, bits, bytes, msc, std::uint64_t{0}));
         return true;
       });
     }
@@ -117,7 +133,9 @@ struct UpdateLocation {
   static void check_parameter(unsigned) {}
   template <class Host>
   static Step step(Host& host, const Cell&, unsigned, Rng& rng) {
-    const std::uint64_t s = (tpcc::between(rng, 0, 65535) | tpcc::between(rng, 1, subscribers)) % subscribers + 1,
+    const std::uint64_t s = (tpcc::between(rng, 0, 65535) | tpcc::between(rng, 1, subscribers)) %
+                                subscribers +
+                            1,
                         location = rng() >> 32 | 1;
     host.update([=](auto& tx, Root& root) {
       const auto row = root.subscribers.find(tx, s);
@@ -141,8 +159,9 @@ struct UpdateLocation {
       return true;
     });
     if (rows != subscribers || wrong != 0)
-      problems.push_back(std::string(structure) + ": found " + std::to_string(rows) + " subscribers, " + std::to_string(wrong) +
-                         " of them wrong, expected " + std::to_string(subscribers));
+      problems.push_back(std::string(structure) + ": found " + std::to_string(rows) +
+                         " subscribers, " + std::to_string(wrong) + " of them wrong, expected " +
+                         std::to_string(subscribers));
     return problems;
   }
 };

@@ -63,7 +63,9 @@ struct HashTable {
   static constexpr const char* structure = Node::structure;
   static constexpr std::uint64_t buckets = Root::bucket_count;
 
-  static std::uint64_t bucket_of(std::uint64_t key) noexcept { return (key * 0x9e3779b97f4a7c15ULL) >> 44; }
+  static std::uint64_t bucket_of(std::uint64_t key) noexcept {
+    return (key * 0x9e3779b97f4a7c15ULL) >> 44;
+  }
   static_assert(buckets == 1ULL << (64 - 44));
 
   template <class Host>
@@ -136,8 +138,9 @@ struct HashTable {
       return true;
     });
     if (misplaced + wrong + twice != 0) {
-      problems.push_back("hash: " + std::to_string(misplaced) + " elements in a wrong bucket, " + std::to_string(wrong) +
-                         " with a wrong value, " + std::to_string(twice) + " twice");
+      problems.push_back("hash: " + std::to_string(misplaced) + " elements in a wrong bucket, " +
+                         std::to_string(wrong) + " with a wrong value, " + std::to_string(twice) +
+                         " twice");
     }
     return found;
   }

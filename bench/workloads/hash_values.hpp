@@ -24,7 +24,8 @@ struct HashValueNode {
   static Ref make(Tx& tx, const Root& root, std::uint64_t key, std::uint64_t value, Ref next) {
     static_assert(sizeof(HashValueNode) % sizeof(Word) == 0);
     const std::uint64_t words = tx.get(root.value_words);
-    const Ref node = reinterpret_cast<Ref>(tx.template allocate<Word>(sizeof(HashValueNode) / sizeof(Word) + words));
+    const Ref node = reinterpret_cast<Ref>(
+        tx.template allocate<Word>(sizeof(HashValueNode) / sizeof(Word) + words));
     tx.set(node->key, key);
     tx.set(node->next, next);
     for (std::uint64_t i = 0; i < words; ++i) tx.set(word_of(node, i), value + i);
@@ -33,12 +34,15 @@ struct HashValueNode {
   template <class Tx, class Root>
   static bool has_value(Tx& tx, const Root& root, const Ref& node, std::uint64_t value) {
     bool right = true;
-    for (std::uint64_t i = 0, words = tx.get(root.value_words); i < words; ++i) right = right && tx.get(word_of(node, i)) == value + i;
+    for (std::uint64_t i = 0, words = tx.get(root.value_words); i < words; ++i)
+      right = right && tx.get(word_of(node, i)) == value + i;
     return right;
   }
 
  private:
-  static Word& word_of(const Ref& node, std::uint64_t i) { return reinterpret_cast<Word*>(&*node + 1)[i]; }
+  static Word& word_of(const Ref& node, std::uint64_t i) {
+    return reinterpret_cast<Word*>(&*node + 1)[i];
+  }
 };
 
 template <class Model>

@@ -44,14 +44,17 @@ struct KeySet {
     constexpr std::uint64_t a_transaction = 8;
     for (std::uint64_t from = 0; from < filled; from += a_transaction) {
       host.update([&order, from](auto& tx, Root& root) {
-        for (std::uint64_t i = from; i < from + a_transaction; ++i) Table::toggle(tx, root, order[i], order[i] + 1ULL);
+        for (std::uint64_t i = from; i < from + a_transaction; ++i)
+          Table::toggle(tx, root, order[i], order[i] + 1ULL);
         return true;
       });
     }
   }
 
   static void check_parameter(unsigned percent) {
-    if (percent > 100) throw std::invalid_argument("found " + std::to_string(percent) + " % updates, expected 0 to 100");
+    if (percent > 100)
+      throw std::invalid_argument("found " + std::to_string(percent) +
+                                  " % updates, expected 0 to 100");
   }
 
   template <class Host>
@@ -60,10 +63,15 @@ struct KeySet {
     const std::uint64_t drawn = rng();
     const std::uint64_t key = ((drawn >> 32) * keys) >> 32;
     if (static_cast<std::uint32_t>(drawn) % 100 >= percent) {
-      found_ += host.view([key](auto& tx, const Root& root) { return Table::contains(tx, root, key); }) ? 1U : 0U;
+      found_ +=
+          host.view([key](auto& tx, const Root& root) { return Table::contains(tx, root, key); })
+              ? 1U
+              : 0U;
       return {};
     }
-    return {.wrote = true, .grown = host.update([key](auto& tx, Root& root) { return Table::toggle(tx, root, key, key + 1); })};
+    return {.wrote = true, .grown = host.update([key](auto& tx, Root& root) {
+              return Table::toggle(tx, root, key, key + 1);
+            })};
   }
 
   template <class Host>
@@ -72,7 +80,8 @@ struct KeySet {
     const std::uint64_t found = Table::audit(host, problems);
     const auto expected = static_cast<std::uint64_t>(static_cast<std::int64_t>(filled) + grown);
     if (found != expected) {
-      problems.push_back(std::string(structure) + ": found " + std::to_string(found) + " elements, expected " + std::to_string(expected));
+      problems.push_back(std::string(structure) + ": found " + std::to_string(found) +
+                         " elements, expected " + std::to_string(expected));
     }
     return problems;
   }

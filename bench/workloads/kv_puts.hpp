@@ -27,14 +27,17 @@ struct KvPuts {
     constexpr std::uint64_t a_transaction = 100;
     for (std::uint64_t from = 0; from < loaded; from += a_transaction) {
       host.update([from](auto& tx, Root& root) {
-        for (std::uint64_t n = from; n < from + a_transaction; ++n) Calls::put(tx, root, key_of(n), value_of(key_of(n), 0));
+        for (std::uint64_t n = from; n < from + a_transaction; ++n)
+          Calls::put(tx, root, key_of(n), value_of(key_of(n), 0));
         return true;
       });
       for (std::uint64_t n = from; n < from + a_transaction; ++n) there_[n].store(true);
     }
   }
   static void check_parameter(unsigned bytes) {
-    if (bytes != value_bytes) throw std::invalid_argument("kv: found values of " + std::to_string(bytes) + " bytes, expected kv-100");
+    if (bytes != value_bytes)
+      throw std::invalid_argument("kv: found values of " + std::to_string(bytes) +
+                                  " bytes, expected kv-100");
   }
   template <class Host>
   static Step step(Host& host, const Cell&, unsigned, Rng& rng) {
@@ -46,7 +49,8 @@ struct KvPuts {
       return true;
     });
     // read when the threads have ended
-    if (!there_[n].load(std::memory_order_relaxed)) there_[n].store(true, std::memory_order_relaxed);
+    if (!there_[n].load(std::memory_order_relaxed))
+      there_[n].store(true, std::memory_order_relaxed);
     return {.wrote = true, .grown = 0};
   }
   template <class Host>
@@ -71,8 +75,9 @@ struct KvPuts {
       return true;
     });
     if (found == all.size() && broken + unknown == 0) return {};
-    return {"kv: found " + std::to_string(found) + " of " + std::to_string(all.size()) + " keys, " + std::to_string(broken) +
-            " with a broken value, " + std::to_string(unknown) + " unknown or repeated"};
+    return {"kv: found " + std::to_string(found) + " of " + std::to_string(all.size()) + " keys, " +
+            std::to_string(broken) + " with a broken value, " + std::to_string(unknown) +
+            " unknown or repeated"};
   }
 
  private:

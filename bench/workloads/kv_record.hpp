@@ -23,7 +23,8 @@ using Value = std::array<char, value_bytes>;
 [[nodiscard]] inline Key key_of(std::uint64_t n) noexcept {
   const std::uint64_t scattered = mix(n + 1);
   Key key;
-  for (unsigned i = 0; i < key_bytes; ++i) key[i] = "0123456789abcdef"[(scattered >> (60 - 4 * i)) & 15];
+  for (unsigned i = 0; i < key_bytes; ++i)
+    key[i] = "0123456789abcdef"[(scattered >> (60 - 4 * i)) & 15];
   return key;
 }
 

@@ -47,7 +47,8 @@ struct KvTable {
       });
       return true;
     });
-    if (broken != 0) problems.push_back("kvstore: " + std::to_string(broken) + " values are broken");
+    if (broken != 0)
+      problems.push_back("kvstore: " + std::to_string(broken) + " values are broken");
     return found;
   }
 };

@@ -46,11 +46,14 @@ using HashInsertList = WorkloadList<HashInserts<Model>>;
 template <class Model>
 using TreeInsertList = WorkloadList<TreeInserts<Model>>;
 template <class Model>
-using NewOrderList = WorkloadList<NewOrders<Model, OpenTable, true>, NewOrders<Model, tpcc::Tree, false>>;
+using NewOrderList =
+    WorkloadList<NewOrders<Model, OpenTable, true>, NewOrders<Model, tpcc::Tree, false>>;
 template <class Model>
-using LocationList = WorkloadList<UpdateLocation<Model, OpenTable, true>, UpdateLocation<Model, tpcc::Tree, false>>;
+using LocationList =
+    WorkloadList<UpdateLocation<Model, OpenTable, true>, UpdateLocation<Model, tpcc::Tree, false>>;
 template <class Model>
-using StoreList = WorkloadList<SessionStore<Model, tpcc::Tree, false>, SessionStore<Model, tpcc::Tree, true>>;
+using StoreList =
+    WorkloadList<SessionStore<Model, tpcc::Tree, false>, SessionStore<Model, tpcc::Tree, true>>;
 template <class Model>
 using YcsbList = WorkloadList<Ycsb<Model, tpcc::Tree>>;
 
@@ -62,7 +65,8 @@ struct Joined<WorkloadList<W...>> {
   using type = WorkloadList<W...>;
 };
 template <class... A, class... B, class... More>
-struct Joined<WorkloadList<A...>, WorkloadList<B...>, More...> : Joined<WorkloadList<A..., B...>, More...> {};
+struct Joined<WorkloadList<A...>, WorkloadList<B...>, More...>
+    : Joined<WorkloadList<A..., B...>, More...> {};
 template <class... Lists>
 using JoinedLists = typename Joined<Lists...>::type;
 

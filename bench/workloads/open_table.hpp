@@ -61,7 +61,8 @@ struct OpenWords {
       tx.set(bucket.value, value);
       return !used;
     }
-    throw std::length_error("an open-addressing table of " + std::to_string(n) + " buckets is full");
+    throw std::length_error("an open-addressing table of " + std::to_string(n) +
+                            " buckets is full");
   }
   /// f(key, value) for each.
   template <class Tx, class F>
@@ -125,14 +126,16 @@ class OpenTable {
       tx.set(bucket.row, row);
       return;
     }
-    throw std::length_error("an open-addressing table of " + std::to_string(n) + " buckets is full");
+    throw std::length_error("an open-addressing table of " + std::to_string(n) +
+                            " buckets is full");
   }
   /// f(key, row) for every row, in no order.
   template <class Tx, class F>
   void each(Tx& tx, F f) const {
     const auto table = tx.get(buckets_);
     for (std::uint64_t i = 0, n = tx.get(count_); i < n; ++i)
-      if (const std::uint64_t key = tx.get(table[i].key); key != 0) f(key - 1, tx.get(table[i].row));
+      if (const std::uint64_t key = tx.get(table[i].key); key != 0)
+        f(key - 1, tx.get(table[i].row));
   }
   template <class Tx, class F>
   void each_block(Tx& tx, F&& f) const {
@@ -148,7 +151,8 @@ class OpenTable {
       if (!(find(tx, key) == row)) ++lost;
     });
     if (lost != 0)
-      problems.push_back(name + ": of " + std::to_string(rows) + " rows " + std::to_string(lost) + " are not found by their keys");
+      problems.push_back(name + ": of " + std::to_string(rows) + " rows " + std::to_string(lost) +
+                         " are not found by their keys");
   }
 
  private:

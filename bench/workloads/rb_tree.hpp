@@ -25,7 +25,8 @@ struct RbNode {
   Link left, right, parent;
   Field<std::uint64_t> red;
 
-  RbNode(std::uint64_t k, std::uint64_t v, Ref p) : key(k), value(v), left(Ref{}), right(Ref{}), parent(p), red(1) {}
+  RbNode(std::uint64_t k, std::uint64_t v, Ref p)
+      : key(k), value(v), left(Ref{}), right(Ref{}), parent(p), red(1) {}
 };
 
 template <class Model>
@@ -152,7 +153,8 @@ class RbWork {
   void mend_insert(Ref n) {
     while (n && !(n == tx_.get(root_.top)) && is_red(parent_of(n))) {
       const bool on_left = parent_of(n) == left_of(parent_of(parent_of(n)));
-      const Ref uncle = on_left ? right_of(parent_of(parent_of(n))) : left_of(parent_of(parent_of(n)));
+      const Ref uncle =
+          on_left ? right_of(parent_of(parent_of(n))) : left_of(parent_of(parent_of(n)));
       if (is_red(uncle)) {
         paint(parent_of(n), false);
         paint(uncle, false);
@@ -250,13 +252,16 @@ struct RbTree {
       black_height(tx, top, Ref{}, -1, KeySet<RbTree>::keys, 0, found, wrong);
       return true;
     });
-    if (wrong != 0) problems.push_back("rb: " + std::to_string(wrong) + " nodes break order, colour, height, a parent link or a value");
+    if (wrong != 0)
+      problems.push_back("rb: " + std::to_string(wrong) +
+                         " nodes break order, colour, height, a parent link or a value");
     return found;
   }
 
  private:
   template <class Tx>
-  static int black_height(Tx& tx, Ref n, Ref parent, std::int64_t above, std::int64_t below, int depth, std::uint64_t& found,
+  static int black_height(Tx& tx, Ref n, Ref parent, std::int64_t above, std::int64_t below,
+                          int depth, std::uint64_t& found,
                           std::uint64_t& wrong) {  // above < key < below
     if (!n) return 1;
     if (depth > 100) {  // no red-black tree of this size is that deep: a cycle
@@ -267,7 +272,9 @@ struct RbTree {
     const auto key = static_cast<std::int64_t>(tx.get(n->key));
     const bool red = tx.get(n->red) != 0;
     const auto p = tx.get(n->parent);
-    if (key <= above || key >= below || tx.get(n->value) != static_cast<std::uint64_t>(key) + 1 || !(p == parent)) ++wrong;
+    if (key <= above || key >= below || tx.get(n->value) != static_cast<std::uint64_t>(key) + 1 ||
+        !(p == parent))
+      ++wrong;
     if (red && parent && tx.get(parent->red) != 0) ++wrong;
     const int l = black_height(tx, tx.get(n->left), n, above, key, depth + 1, found, wrong);
     const int r = black_height(tx, tx.get(n->right), n, key, below, depth + 1, found, wrong);

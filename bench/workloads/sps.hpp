@@ -54,7 +54,9 @@ struct Sps {
   }
 
   static void check_parameter(unsigned swaps) {
-    if (swaps == 0 || swaps > max_swaps) throw std::invalid_argument("sps: found " + std::to_string(swaps) + " swaps, expected 1 to 64");
+    if (swaps == 0 || swaps > max_swaps)
+      throw std::invalid_argument("sps: found " + std::to_string(swaps) +
+                                  " swaps, expected 1 to 64");
   }
 
   template <class Host>
@@ -98,7 +100,8 @@ struct Sps {
       return true;
     });
     if (foreign + twice == 0) return {};
-    return {"sps: the words are no permutation any more: " + std::to_string(twice) + " twice, " + std::to_string(foreign) + " foreign"};
+    return {"sps: the words are no permutation any more: " + std::to_string(twice) + " twice, " +
+            std::to_string(foreign) + " foreign"};
   }
 };
 

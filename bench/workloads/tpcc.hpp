@@ -45,7 +45,8 @@ struct WalkReader {
 
 template <class Model, template <class, class> class Table, unsigned parts_>
 struct Root {
-  static constexpr const char* layout_id = parts_ == 1 ? "bench::tpcc::Root/naive/1" : "bench::tpcc::Root/optimised/1";
+  static constexpr const char* layout_id =
+      parts_ == 1 ? "bench::tpcc::Root/naive/1" : "bench::tpcc::Root/optimised/1";
   static constexpr unsigned parts = parts_;
   static_assert(parts == 1 || parts == districts, "the order tables are one, or one a district");
 
@@ -62,7 +63,8 @@ struct Root {
   static constexpr std::uint64_t order_key(std::uint32_t d, std::uint64_t order) noexcept {
     return parts == 1 ? district_key(d) << 32 | order : order;
   }
-  static constexpr std::uint64_t line_key(std::uint32_t d, std::uint64_t order, std::uint64_t number) noexcept {
+  static constexpr std::uint64_t line_key(std::uint32_t d, std::uint64_t order,
+                                          std::uint64_t number) noexcept {
     return order_key(d, order) << 4 | number;
   }
 
@@ -101,9 +103,13 @@ struct Tpcc {
     const std::uint64_t district_tax = tx.get(district->tax);
     const auto number = static_cast<std::uint32_t>(tx.get(district->next_order));
     tx.set(district->next_order, number + 1);
-    const CustomerData customer = tx.get(root.customer.find(tx, customer_key(d, in.customer))->data);
+    const CustomerData customer =
+        tx.get(root.customer.find(tx, customer_key(d, in.customer))->data);
 
-    enter(tx, root, {number, in.customer, in.entered, 1, static_cast<std::uint8_t>(d), 0, static_cast<std::uint8_t>(in.lines), 1}, true);
+    enter(tx, root,
+          {number, in.customer, in.entered, 1, static_cast<std::uint8_t>(d), 0,
+           static_cast<std::uint8_t>(in.lines), 1},
+          true);
     Answer answer;
     for (std::uint32_t i = 0; i < in.lines; ++i) {
       const auto row = root.item.find(tx, in.line[i].item);
@@ -115,12 +121,15 @@ struct Tpcc {
       const auto stock = root.stock.find(tx, stock_key(in.line[i].item));
       StockCounts counts = tx.get(stock->counts);
       const std::uint8_t quantity = in.line[i].quantity;
-      counts.quantity = static_cast<std::uint16_t>(counts.quantity - quantity + (counts.quantity >= quantity + 10 ? 0 : 91));
+      counts.quantity = static_cast<std::uint16_t>(counts.quantity - quantity +
+                                                   (counts.quantity >= quantity + 10 ? 0 : 91));
       counts.ytd += quantity;
       ++counts.orders;
       tx.set(stock->counts, counts);
       if (original(item.data) && original(tx.get(stock->data))) ++answer.brand;
-      LineData line{.order = number, .district = static_cast<std::uint8_t>(d), .number = static_cast<std::uint8_t>(i + 1)};
+      LineData line{.order = number,
+                    .district = static_cast<std::uint8_t>(d),
+                    .number = static_cast<std::uint8_t>(i + 1)};
       line.item = in.line[i].item;
       line.amount = quantity * item.price;
       line.quantity = quantity;
@@ -128,7 +137,8 @@ struct Tpcc {
       add_line(tx, root, line);
       answer.total += line.amount;
     }
-    answer.total = answer.total * (10'000 - customer.discount) / 10'000 * (10'000 + warehouse_tax + district_tax) / 10'000;
+    answer.total = answer.total * (10'000 - customer.discount) / 10'000 *
+                   (10'000 + warehouse_tax + district_tax) / 10'000;
     answer.complete = true;
     return answer;
   }
@@ -146,8 +156,9 @@ struct Tpcc {
 
   template <class Tx>
   static void add_line(Tx& tx, Data& root, const LineData& line) {
-    root.lines[Data::part(line.district)].insert(tx, Data::line_key(line.district, line.order, line.number),
-                                                 tx.template make<OrderLine<Model>>(line));
+    root.lines[Data::part(line.district)].insert(
+        tx, Data::line_key(line.district, line.order, line.number),
+        tx.template make<OrderLine<Model>>(line));
   }
 
  private:

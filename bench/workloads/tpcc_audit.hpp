@@ -84,7 +84,8 @@ class Audit {
       });
       root.new_orders[p].each(tx, [&](std::uint64_t, const auto& row) {
         const NewOrderData data = tx.get(row->data);
-        if (Seen* const seen = of(data.district, data.order, "a row of new_order")) seen->waits = true;
+        if (Seen* const seen = of(data.district, data.order, "a row of new_order"))
+          seen->waits = true;
       });
       root.lines[p].each(tx, [&](std::uint64_t, const auto& row) {
         const LineData line = tx.get(row->data);
@@ -103,8 +104,8 @@ class Audit {
   void district(std::uint32_t d, std::uint64_t next, std::uint64_t& unfinished) {
     const auto& own = seen_[d - 1];
     const std::string who = "district " + std::to_string(d) + ", ";
-    std::uint64_t newest = 0, newest_waiting = 0, oldest_waiting = ~0ULL, waiting = 0, lines = 0, counted = 0, carried = 0, numbered = 0,
-                  dated = 0;
+    std::uint64_t newest = 0, newest_waiting = 0, oldest_waiting = ~0ULL, waiting = 0, lines = 0,
+                  counted = 0, carried = 0, numbered = 0, dated = 0;
     std::uint64_t unfinished_here = 0;
     for (const auto& [number, seen] : own) {
       newest = std::max<std::uint64_t>(newest, number);
@@ -125,7 +126,8 @@ class Audit {
     }
     equal(who + "condition 2: max(o_id) + 1", newest + 1, next);
     equal(who + "condition 2: max(no_o_id)", newest_waiting, newest);
-    equal(who + "condition 3: rows of new_order", waiting, waiting == 0 ? 0 : newest_waiting - oldest_waiting + 1);
+    equal(who + "condition 3: rows of new_order", waiting,
+          waiting == 0 ? 0 : newest_waiting - oldest_waiting + 1);
     equal(who + "condition 4: rows of order_line", lines + unfinished_here, counted);
     equal(who + "condition 5: orders whose carrier and new_order disagree", carried, 0);
     equal(who + "condition 6: orders with other lines than o_ol_cnt says", numbered, 0);
@@ -136,12 +138,17 @@ class Audit {
   }
 
   void equal(const std::string& what, std::uint64_t found, std::uint64_t expected) {
-    if (found != expected) problems_.push_back(what + ": found " + std::to_string(found) + ", expected " + std::to_string(expected));
+    if (found != expected)
+      problems_.push_back(what + ": found " + std::to_string(found) + ", expected " +
+                          std::to_string(expected));
   }
-  static std::string name(std::uint64_t d, std::uint64_t o) { return std::to_string(o) + " of district " + std::to_string(d); }
+  static std::string name(std::uint64_t d, std::uint64_t o) {
+    return std::to_string(o) + " of district " + std::to_string(d);
+  }
   bool place(std::uint64_t d, std::uint64_t o, const char* what) {
     if (d >= 1 && d <= districts && o != 0) return true;
-    problems_.push_back(std::string(what) + " names order " + name(d, o) + ", expected districts 1 to 10, orders from 1");
+    problems_.push_back(std::string(what) + " names order " + name(d, o) +
+                        ", expected districts 1 to 10, orders from 1");
     return false;
   }
   Seen* of(std::uint64_t d, std::uint32_t o, const char* what) {

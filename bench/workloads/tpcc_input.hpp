@@ -31,7 +31,8 @@ inline std::uint32_t between(Rng& rng, std::uint32_t low, std::uint32_t high) no
 }
 
 /// Clause 2.1.6; `c` is the run-time constant of the table's column.
-inline std::uint32_t nurand(Rng& rng, std::uint32_t a, std::uint32_t low, std::uint32_t high, std::uint32_t c) noexcept {
+inline std::uint32_t nurand(Rng& rng, std::uint32_t a, std::uint32_t low, std::uint32_t high,
+                            std::uint32_t c) noexcept {
   return ((between(rng, 0, a) | between(rng, low, high)) + c) % (high - low + 1) + low;
 }
 

@@ -25,7 +25,8 @@ Text<n> random_text(Rng& rng) {
 
 /// Clause 4.3.2.3: three syllables of a number below 1000.
 inline Text<16> last_name(std::uint32_t number) {
-  static constexpr const char* syllables[] = {"BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"};
+  static constexpr const char* syllables[] = {"BAR", "OUGHT", "ABLE",  "PRI",   "PRES",
+                                              "ESE", "ANTI",  "CALLY", "ATION", "EING"};
   Text<16> name{};
   std::size_t at = 0;
   for (const std::uint32_t digit : {number / 100, number / 10 % 10, number % 10})
@@ -52,7 +53,8 @@ class Loader {
     // before it
     Rng rng(4, 33);
     host.update([tax = between(rng, 0, 2000)](auto& tx, Data& root) {
-      root.warehouse.insert(tx, 1, tx.template make<Warehouse<Model>>(std::uint64_t{tax}, std::uint64_t{30'000'000}));
+      root.warehouse.insert(
+          tx, 1, tx.template make<Warehouse<Model>>(std::uint64_t{tax}, std::uint64_t{30'000'000}));
       return true;
     });
     load_items(host, rng);
@@ -82,8 +84,9 @@ class Loader {
   template <class Host>
   static void load_district(Host& host, Rng& rng, std::uint32_t d) {
     host.update([d, tax = between(rng, 0, 2000)](auto& tx, Data& root) {
-      const auto row = tx.template make<District<Model>>(std::uint64_t{first_orders + 1}, std::uint64_t{tax}, std::uint64_t{3'000'000},
-                                                         std::uint64_t{d});
+      const auto row =
+          tx.template make<District<Model>>(std::uint64_t{first_orders + 1}, std::uint64_t{tax},
+                                            std::uint64_t{3'000'000}, std::uint64_t{d});
       root.district.insert(tx, district_key(d), row);
       return true;
     });
@@ -104,10 +107,18 @@ class Loader {
   static void load_orders(Host& host, Rng& rng, std::uint32_t d) {
     std::vector<std::uint32_t> customer(customers);  // a permutation
     std::iota(customer.begin(), customer.end(), 1);
-    for (std::uint32_t i = customers - 1; i > 0; --i) std::swap(customer[i], customer[between(rng, 0, i)]);
+    for (std::uint32_t i = customers - 1; i > 0; --i)
+      std::swap(customer[i], customer[between(rng, 0, i)]);
     for (std::uint32_t o = 1; o <= first_orders; ++o) {
       const bool undelivered = o > first_orders - first_new_orders;
-      OrderData order{o, customer[o - 1], 1, 1, static_cast<std::uint8_t>(d), 0, static_cast<std::uint8_t>(between(rng, 5, max_lines)), 1};
+      OrderData order{o,
+                      customer[o - 1],
+                      1,
+                      1,
+                      static_cast<std::uint8_t>(d),
+                      0,
+                      static_cast<std::uint8_t>(between(rng, 5, max_lines)),
+                      1};
       if (!undelivered) order.carrier = static_cast<std::uint8_t>(between(rng, 1, 10));
       LineData lines[max_lines];
       for (std::uint8_t n = 0; n < order.lines; ++n) {

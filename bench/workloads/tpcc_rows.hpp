@@ -34,7 +34,8 @@ template <class Model>
 struct District {
   static constexpr const char* layout_id = "bench::tpcc::District/1";
   typename Model::template Field<std::uint64_t> next_order, tax, ytd, number;
-  District(std::uint64_t n, std::uint64_t t, std::uint64_t y, std::uint64_t d) : next_order(n), tax(t), ytd(y), number(d) {}
+  District(std::uint64_t n, std::uint64_t t, std::uint64_t y, std::uint64_t d)
+      : next_order(n), tax(t), ytd(y), number(d) {}
 };
 
 struct CustomerData {
@@ -81,7 +82,8 @@ struct Stock {
   Stock(const StockCounts& c, const StockTexts& t)
       : counts(c),
         remote(0),
-        info{t.info[0], t.info[1], t.info[2], t.info[3], t.info[4], t.info[5], t.info[6], t.info[7], t.info[8], t.info[9]},
+        info{t.info[0], t.info[1], t.info[2], t.info[3], t.info[4],
+             t.info[5], t.info[6], t.info[7], t.info[8], t.info[9]},
         data(t.data) {}
 };
 
@@ -129,7 +131,9 @@ struct OrderLine {
 
 // Keys, compound ones as one number in their order. The one warehouse is number 1.
 constexpr std::uint64_t district_key(std::uint64_t d) noexcept { return 1 << 8 | d; }
-constexpr std::uint64_t customer_key(std::uint64_t d, std::uint64_t c) noexcept { return district_key(d) << 24 | c; }
+constexpr std::uint64_t customer_key(std::uint64_t d, std::uint64_t c) noexcept {
+  return district_key(d) << 24 | c;
+}
 constexpr std::uint64_t stock_key(std::uint64_t i) noexcept { return 1ULL << 32 | i; }
 
 }  // namespace bench::tpcc

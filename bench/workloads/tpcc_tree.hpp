@@ -129,7 +129,8 @@ class Tree {
       before = key;
     });
     if (falling + lost != 0)
-      problems.push_back(name + ": of " + std::to_string(rows) + " rows " + std::to_string(falling) + " stand behind a larger key and " +
+      problems.push_back(name + ": of " + std::to_string(rows) + " rows " +
+                         std::to_string(falling) + " stand behind a larger key and " +
                          std::to_string(lost) + " are not found from the top; expected none");
   }
 
@@ -149,7 +150,8 @@ class Tree {
   NodeRef leaf_of(Tx& tx, std::uint64_t key) const {
     NodeRef node = tx.get(top_);
     if (!node) return node;
-    for (std::uint64_t h = tx.get(height_); h > 1; --h) node = as_node(tx.get(node->entries[child_of(tx, node, key)].to));
+    for (std::uint64_t h = tx.get(height_); h > 1; --h)
+      node = as_node(tx.get(node->entries[child_of(tx, node, key)].to));
     return node;
   }
   template <class Tx>
@@ -159,7 +161,8 @@ class Tree {
     return node;
   }
   template <class Tx>
-  static void put(Tx& tx, const NodeRef& node, std::uint64_t at, std::uint64_t key, const BytesRef& to) {
+  static void put(Tx& tx, const NodeRef& node, std::uint64_t at, std::uint64_t key,
+                  const BytesRef& to) {
     tx.set(node->entries[at].key, key);
     tx.set(node->entries[at].to, to);
   }
@@ -184,13 +187,15 @@ class Tree {
 
   /// Returns the new right neighbour where the node was full, for its parent.
   template <class Tx>
-  static NodeRef insert_at(Tx& tx, const NodeRef& node, std::uint64_t at, std::uint64_t key, const BytesRef& to, bool leaf) {
+  static NodeRef insert_at(Tx& tx, const NodeRef& node, std::uint64_t at, std::uint64_t key,
+                           const BytesRef& to, bool leaf) {
     std::uint64_t count = tx.get(node->count);
     NodeRef right{};
     if (count == Node::order) {
       constexpr std::uint64_t half = (Node::order + 1) / 2;
       right = fresh(tx, leaf ? tx.get(node->next) : NodeRef{});
-      for (std::uint64_t i = half; i < count; ++i) put(tx, right, i - half, tx.get(node->entries[i].key), tx.get(node->entries[i].to));
+      for (std::uint64_t i = half; i < count; ++i)
+        put(tx, right, i - half, tx.get(node->entries[i].key), tx.get(node->entries[i].to));
       tx.set(right->count, count - half);
       tx.set(node->count, half);
       if (leaf) tx.set(node->next, right);
@@ -204,8 +209,10 @@ class Tree {
     return right;
   }
   template <class Tx>
-  static void insert_into(Tx& tx, const NodeRef& node, std::uint64_t at, std::uint64_t count, std::uint64_t key, const BytesRef& to) {
-    for (std::uint64_t i = count; i > at; --i) put(tx, node, i, tx.get(node->entries[i - 1].key), tx.get(node->entries[i - 1].to));
+  static void insert_into(Tx& tx, const NodeRef& node, std::uint64_t at, std::uint64_t count,
+                          std::uint64_t key, const BytesRef& to) {
+    for (std::uint64_t i = count; i > at; --i)
+      put(tx, node, i, tx.get(node->entries[i - 1].key), tx.get(node->entries[i - 1].to));
     put(tx, node, at, key, to);
     tx.set(node->count, count + 1);
   }

@@ -46,7 +46,8 @@ struct Ycsb {
     next_ = loaded_;
   }
   static void check_parameter(unsigned letter) {
-    if (letter < 'a' || letter > 'f') throw std::invalid_argument("ycsb: found a workload that is none of ycsb-a to ycsb-f");
+    if (letter < 'a' || letter > 'f')
+      throw std::invalid_argument("ycsb: found a workload that is none of ycsb-a to ycsb-f");
   }
 
   template <class Host>
@@ -55,7 +56,8 @@ struct Ycsb {
   }
   template <class Host>
   static Step step(Host& host, const Cell&, unsigned letter, Rng& rng) {
-    const std::uint64_t rank = zipf_.rank(loaded_, 99, rng), drawn = rng(), percent = (drawn >> 40) % 100;
+    const std::uint64_t rank = zipf_.rank(loaded_, 99, rng), drawn = rng(),
+                        percent = (drawn >> 40) % 100;
     const std::uint64_t key = letter == 'd' ? newest(rank) : mix(rank) % loaded_;
     if (letter == 'd' || letter == 'e') {
       if (percent < 5) {
@@ -92,13 +94,15 @@ struct Ycsb {
       root.records.audit(tx, structure, problems);
       root.records.each(tx, [&](std::uint64_t key, const auto& row) {
         ++rows;
-        for (std::uint64_t f = 0; f < Record::fields; ++f) wrong += is_field_of(tx.get(row->field[f]), key, f) ? 0 : 1;
+        for (std::uint64_t f = 0; f < Record::fields; ++f)
+          wrong += is_field_of(tx.get(row->field[f]), key, f) ? 0 : 1;
       });
       return true;
     });
     const auto expected = static_cast<std::uint64_t>(static_cast<std::int64_t>(loaded_) + grown);
     if (rows != expected || wrong != 0)
-      problems.push_back("ycsb: found " + std::to_string(rows) + " records, " + std::to_string(wrong) + " broken fields, expected " +
+      problems.push_back("ycsb: found " + std::to_string(rows) + " records, " +
+                         std::to_string(wrong) + " broken fields, expected " +
                          std::to_string(expected));
     return problems;
   }
@@ -125,13 +129,15 @@ struct Ycsb {
   }
   template <class Host>
   static std::uint64_t read(Host& host, std::uint64_t key) {
-    return host.view([key](auto& tx, const Root& root) { return sum_of(tx, root.records.find(tx, key)); });
+    return host.view(
+        [key](auto& tx, const Root& root) { return sum_of(tx, root.records.find(tx, key)); });
   }
   template <class Host>
   static std::uint64_t scan(Host& host, std::uint64_t from, std::uint64_t n) {
     return host.view([from, n](auto& tx, const Root& root) {
       std::uint64_t sum = 0;
-      root.records.scan(tx, from, n, [&](std::uint64_t, const auto& row) { sum += sum_of(tx, row); });
+      root.records.scan(tx, from, n,
+                        [&](std::uint64_t, const auto& row) { sum += sum_of(tx, row); });
       return sum;
     });
   }

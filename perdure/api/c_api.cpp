@@ -42,9 +42,12 @@ namespace {
 using namespace perdure;
 
 static_assert(PERDURE_NO_ID == engine::joined);
-static_assert(PERDURE_IO == static_cast<int>(Code::io) && PERDURE_CORRUPT == static_cast<int>(Code::corrupt) &&
-              PERDURE_FULL == static_cast<int>(Code::full) && PERDURE_INVALID == static_cast<int>(Code::invalid) &&
-              PERDURE_POISONED == static_cast<int>(Code::poisoned) && PERDURE_OUT_OF_MEMORY == static_cast<int>(Code::out_of_memory) &&
+static_assert(PERDURE_IO == static_cast<int>(Code::io) &&
+              PERDURE_CORRUPT == static_cast<int>(Code::corrupt) &&
+              PERDURE_FULL == static_cast<int>(Code::full) &&
+              PERDURE_INVALID == static_cast<int>(Code::invalid) &&
+              PERDURE_POISONED == static_cast<int>(Code::poisoned) &&
+              PERDURE_OUT_OF_MEMORY == static_cast<int>(Code::out_of_memory) &&
               PERDURE_TOO_MANY_THREADS == static_cast<int>(Code::too_many_threads));
 
 constinit thread_local char last_message[1024] = "";
@@ -54,13 +57,17 @@ int fail(int code, const char* text) noexcept {
   std::strncpy(last_message, text, sizeof last_message - 1);
   return code;
 }
-int fail(const Status& s) noexcept { return s.ok() ? PERDURE_OK : fail(static_cast<int>(s.code()), s.message().c_str()); }
+int fail(const Status& s) noexcept {
+  return s.ok() ? PERDURE_OK : fail(static_cast<int>(s.code()), s.message().c_str());
+}
 
 // A handle that was carried through fork(): nothing of the pool may be asked, since other threads
 // of the parent may have held its mutexes.
 bool inherited(const perdure_pool* pool) noexcept { return pool->owner.is_parent(); }
 int refuse_inherited() noexcept {
-  return fail(PERDURE_CLOSED, "this handle was carried through fork(): open the pool in this process, when the parent has closed it");
+  return fail(PERDURE_CLOSED,
+              "this handle was carried through fork(): open the pool in this process, when the "
+              "parent has closed it");
 }
 
 struct Stop {};  // a body returned other than 0
@@ -116,18 +123,23 @@ void check_range(const perdure_tx& tx, const void* at, std::size_t n) {
   // below the view: wraps to a huge one
   const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - tx.pool.view);
   const std::uint64_t end = tx.pool.impl->file().home_bytes();
-  if (__builtin_expect(offset >= tx.pool.first_data && offset < end && n <= end - offset, 1)) return;
-  throw error(failure(Code::invalid, tx.pool.impl->file().path(), std::to_string(n) + " bytes that lie outside the pool's data",
+  if (__builtin_expect(offset >= tx.pool.first_data && offset < end && n <= end - offset, 1))
+    return;
+  throw error(failure(Code::invalid, tx.pool.impl->file().path(),
+                      std::to_string(n) + " bytes that lie outside the pool's data",
                       "an address in the pool"));
 }
 void check_word(const perdure_tx& tx, const void* at) {
   check_range(tx, at, 8);
   if (reinterpret_cast<std::uintptr_t>(at) % 8 != 0)
-    throw error(failure(Code::invalid, tx.pool.impl->file().path(), "a word at an address that is no multiple of 8",
+    throw error(failure(Code::invalid, tx.pool.impl->file().path(),
+                        "a word at an address that is no multiple of 8",
                         "an aligned word, or perdure_read and perdure_write"));
 }
 void check_writable(const perdure_tx& tx) {
-  if (!tx.writable) throw error(failure(Code::read_only, tx.pool.impl->file().path(), "a change inside a view", "an update"));
+  if (!tx.writable)
+    throw error(failure(Code::read_only, tx.pool.impl->file().path(), "a change inside a view",
+                        "an update"));
 }
 
 perdure_tx* open_on(const perdure_pool* pool) noexcept {
@@ -164,7 +176,8 @@ void run_body(ErasedTx& erased, void* arg) {
 // A call inside a body on the same pool joins its transaction.
 int join(perdure_tx& tx, perdure_body* body, void* arg, bool update) noexcept {
   if (tx.code != PERDURE_OK) return tx.code;
-  if (update && !tx.writable) return fail(PERDURE_INVALID, "perdure_update() inside a view: leave the view first");
+  if (update && !tx.writable)
+    return fail(PERDURE_INVALID, "perdure_update() inside a view: leave the view first");
   const bool writable = tx.writable;
   tx.writable = update;
   try {
@@ -186,7 +199,8 @@ bool understood(perdure_durability when, Durability own, Durability& out) noexce
     case PERDURE_GROUP: out = Durability::group; return true;
     case PERDURE_ASYNC: out = Durability::async; return true;
   }
-  fail(PERDURE_INVALID, "found a durability that is none, expected PERDURE_DEFAULT, _DURABLE, _GROUP or _ASYNC");
+  fail(PERDURE_INVALID,
+       "found a durability that is none, expected PERDURE_DEFAULT, _DURABLE, _GROUP or _ASYNC");
   return false;
 }
 
@@ -215,21 +229,28 @@ void copy(const Stats& s, perdure_stats& out) noexcept {
 int check_receipt(perdure_pool& pool, perdure_id id) {
   if (inherited(&pool)) return refuse_inherited();
   if (id == PERDURE_NO_ID)
-    return fail(PERDURE_INVALID, "found no transaction's number: a nested update is covered by its outer one, a failed one by none");
-  if (open_on(&pool) != nullptr) return fail(PERDURE_INVALID, "a wait for durability inside a transaction: it would wait for itself");
+    return fail(PERDURE_INVALID,
+                "found no transaction's number: a nested update is covered by its outer one, a "
+                "failed one by none");
+  if (open_on(&pool) != nullptr)
+    return fail(PERDURE_INVALID,
+                "a wait for durability inside a transaction: it would wait for itself");
   if (pool.impl->durable_id() < id && pool.impl->stats().last_id < id)
     return fail(PERDURE_INVALID, "found a receipt that no transaction of this pool has");
   return PERDURE_OK;
 }
 
 Status read_options(const char* path, const perdure_options& o, Options& options) {
-  constexpr std::uint32_t known =
-      PERDURE_NO_CREATE | PERDURE_MUST_CREATE | PERDURE_OPEN_READ_ONLY | PERDURE_ANY_LAYOUT | PERDURE_CALLER_ISOLATES | PERDURE_BUFFERED;
-  if ((o.flags & ~known) != 0) return failure(Code::invalid, path, "flags " + std::to_string(o.flags), "PERDURE_NO_CREATE | ...");
+  constexpr std::uint32_t known = PERDURE_NO_CREATE | PERDURE_MUST_CREATE | PERDURE_OPEN_READ_ONLY |
+                                  PERDURE_ANY_LAYOUT | PERDURE_CALLER_ISOLATES | PERDURE_BUFFERED;
+  if ((o.flags & ~known) != 0)
+    return failure(Code::invalid, path, "flags " + std::to_string(o.flags),
+                   "PERDURE_NO_CREATE | ...");
   options.create = (o.flags & PERDURE_NO_CREATE) == 0;
   options.must_create = (o.flags & PERDURE_MUST_CREATE) != 0;
   options.read_only = (o.flags & PERDURE_OPEN_READ_ONLY) != 0;
-  options.isolation = (o.flags & PERDURE_CALLER_ISOLATES) != 0 ? Isolation::caller : Isolation::full;
+  options.isolation =
+      (o.flags & PERDURE_CALLER_ISOLATES) != 0 ? Isolation::caller : Isolation::full;
   options.direct = (o.flags & PERDURE_BUFFERED) == 0;
   if (o.engine != nullptr) options.engine = o.engine;
   if (o.medium != nullptr) options.medium = o.medium;
@@ -243,7 +264,8 @@ Status read_options(const char* path, const perdure_options& o, Options& options
     options.delays = *delays;
   }
   if (!understood(o.durability, Durability::durable, options.durability))
-    return failure(Code::invalid, path, "durability " + std::to_string(o.durability), "PERDURE_DEFAULT, _DURABLE, _GROUP or _ASYNC");
+    return failure(Code::invalid, path, "durability " + std::to_string(o.durability),
+                   "PERDURE_DEFAULT, _DURABLE, _GROUP or _ASYNC");
   return {};
 }
 
@@ -257,7 +279,8 @@ const char* perdure_code_name(int code) {
   if (code == PERDURE_ABORTED) return "aborted";
   if (code == PERDURE_AGAIN) return "again";
   // literals: terminated
-  return code >= 0 && code <= PERDURE_TOO_MANY_THREADS ? name(static_cast<Code>(code)).data() : "unknown";
+  return code >= 0 && code <= PERDURE_TOO_MANY_THREADS ? name(static_cast<Code>(code)).data()
+                                                       : "unknown";
 }
 const char* perdure_engine_at(size_t n) {
   const auto all = perdure::engine::registered();
@@ -266,14 +289,19 @@ const char* perdure_engine_at(size_t n) {
 
 int perdure_open(const char* path, const perdure_options* given, perdure_pool** out) {
   return guarded([&]() -> int {
-    if (out == nullptr) return fail(PERDURE_INVALID, "perdure_open: found no place for the pool, expected the address of a perdure_pool*");
+    if (out == nullptr)
+      return fail(
+          PERDURE_INVALID,
+          "perdure_open: found no place for the pool, expected the address of a perdure_pool*");
     *out = nullptr;
-    if (path == nullptr) return fail(PERDURE_INVALID, "perdure_open: found no path, expected a pool file's");
+    if (path == nullptr)
+      return fail(PERDURE_INVALID, "perdure_open: found no path, expected a pool file's");
     const perdure_options o = given != nullptr ? *given : perdure_options{};
     Options options;
     if (Status s = read_options(path, o, options); !s.ok()) return fail(s);
     // The text that layout_of<T>() makes for a T that states its layout_id.
-    ErasedPool::Root root{std::string("0: ") + (o.layout != nullptr ? o.layout : "bytes") + " @0 " + std::to_string(o.root_bytes) + "\n",
+    ErasedPool::Root root{std::string("0: ") + (o.layout != nullptr ? o.layout : "bytes") + " @0 " +
+                              std::to_string(o.root_bytes) + "\n",
                           o.root_bytes, (o.flags & PERDURE_ANY_LAYOUT) != 0};
     // first: where there is no memory for it, no file is made
     auto pool = std::make_unique<perdure_pool>();
@@ -293,11 +321,13 @@ int perdure_open(const char* path, const perdure_options* given, perdure_pool** 
 int perdure_close(perdure_pool* pool, perdure_stats* last) {
   if (pool == nullptr) return PERDURE_OK;
   return guarded([&]() -> int {
-    if (open_on(pool) != nullptr) return fail(PERDURE_INVALID, "perdure_close() inside a transaction of the pool");
+    if (open_on(pool) != nullptr)
+      return fail(PERDURE_INVALID, "perdure_close() inside a transaction of the pool");
     const std::unique_ptr<perdure_pool> owned(pool);
     if (inherited(pool)) {
       (void)owned->impl.release();  // its threads are the parent's: there is nothing here to end
-      return fail(PERDURE_CLOSED, "this handle was carried through fork(): the pool is the parent's to close");
+      return fail(PERDURE_CLOSED,
+                  "this handle was carried through fork(): the pool is the parent's to close");
     }
     if (last != nullptr) copy(pool->impl->stats(), *last);
     return fail(pool->impl->close());
@@ -314,12 +344,14 @@ int perdure_get_stats(perdure_pool* pool, perdure_stats* stats) {
 int perdure_checkpoint(perdure_pool* pool) {
   if (inherited(pool)) return refuse_inherited();
   return guarded([&] {
-    if (open_on(pool) != nullptr) return fail(PERDURE_INVALID, "perdure_checkpoint() inside a transaction of the pool");
+    if (open_on(pool) != nullptr)
+      return fail(PERDURE_INVALID, "perdure_checkpoint() inside a transaction of the pool");
     return fail(pool->impl->checkpoint());
   });
 }
 
-int perdure_update(perdure_pool* pool, perdure_durability when, perdure_body* body, void* arg, perdure_id* id) {
+int perdure_update(perdure_pool* pool, perdure_durability when, perdure_body* body, void* arg,
+                   perdure_id* id) {
   if (id != nullptr) *id = PERDURE_NO_ID;
   Durability durability;
   if (!understood(when, pool->durability, durability)) return PERDURE_INVALID;
@@ -383,7 +415,9 @@ int perdure_write_word(perdure_tx* tx, void* to, uint64_t value) {
   });
 }
 
-void* perdure_read_pointer(perdure_tx* tx, const void* from) { return reinterpret_cast<void*>(perdure_read_word(tx, from)); }
+void* perdure_read_pointer(perdure_tx* tx, const void* from) {
+  return reinterpret_cast<void*>(perdure_read_word(tx, from));
+}
 int perdure_write_pointer(perdure_tx* tx, void* to, const void* value) {
   return perdure_write_word(tx, to, reinterpret_cast<std::uintptr_t>(value));
 }
@@ -413,10 +447,15 @@ int perdure_wait(perdure_pool* pool, perdure_id id) {
   });
 }
 
-int perdure_is_durable(perdure_pool* pool, perdure_id id) { return id != PERDURE_NO_ID && pool->impl->is_durable(id) ? 1 : 0; }
-perdure_id perdure_durable_id(perdure_pool* pool) { return inherited(pool) ? 0 : pool->impl->durable_id(); }
+int perdure_is_durable(perdure_pool* pool, perdure_id id) {
+  return id != PERDURE_NO_ID && pool->impl->is_durable(id) ? 1 : 0;
+}
+perdure_id perdure_durable_id(perdure_pool* pool) {
+  return inherited(pool) ? 0 : pool->impl->durable_id();
+}
 
-int perdure_when_durable(perdure_pool* pool, perdure_id id, void (*done)(int code, void* arg), void* arg) {
+int perdure_when_durable(perdure_pool* pool, perdure_id id, void (*done)(int code, void* arg),
+                         void* arg) {
   return guarded([&] {
     const int code = check_receipt(*pool, id);
     if (code != PERDURE_OK) return code;
@@ -426,12 +465,16 @@ int perdure_when_durable(perdure_pool* pool, perdure_id id, void (*done)(int cod
 }
 
 uint64_t perdure_offset(perdure_pool* pool, const void* address) {
-  const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - pool->view);
-  return address != nullptr && !inherited(pool) && offset < pool->impl->file().home_bytes() ? offset : 0;
+  const auto offset =
+      static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - pool->view);
+  return address != nullptr && !inherited(pool) && offset < pool->impl->file().home_bytes() ? offset
+                                                                                            : 0;
 }
 
 void* perdure_address(perdure_pool* pool, uint64_t offset) {
-  return offset != 0 && !inherited(pool) && offset < pool->impl->file().home_bytes() ? pool->view + offset : nullptr;
+  return offset != 0 && !inherited(pool) && offset < pool->impl->file().home_bytes()
+             ? pool->view + offset
+             : nullptr;
 }
 
 }  // extern "C"

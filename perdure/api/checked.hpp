@@ -45,11 +45,13 @@ class CheckedContext {
   void expect(const void* a, std::uint64_t n) {
     const auto at = reinterpret_cast<std::uintptr_t>(a);
     if (at < home_ || at - home_ > bytes_ || n > bytes_ - (at - home_)) outside(at, n);
-    if (left_-- == 0) wrong("more reads than the pool has words", "pointers that end", "the pointers lead in a circle");
+    if (left_-- == 0)
+      wrong("more reads than the pool has words", "pointers that end",
+            "the pointers lead in a circle");
     const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
     if ((here < stack_ ? stack_ - here : here - stack_) > deepest)
-      wrong("a structure nested deeper than " + std::to_string(deepest) + " bytes of stack", "a sound one",
-            "the pointers lead in a circle");
+      wrong("a structure nested deeper than " + std::to_string(deepest) + " bytes of stack",
+            "a sound one", "the pointers lead in a circle");
   }
 
  private:
@@ -60,10 +62,14 @@ class CheckedContext {
 
   [[noreturn]] void outside(std::uintptr_t at, std::uint64_t n) const {
     wrong("a pointer to " + std::to_string(n) + " bytes at address " + std::to_string(at),
-          "one into the data region, " + std::to_string(bytes_) + " bytes from address " + std::to_string(home_), "the data is damaged");
+          "one into the data region, " + std::to_string(bytes_) + " bytes from address " +
+              std::to_string(home_),
+          "the data is damaged");
   }
-  [[noreturn]] static void wrong(const std::string& found, const std::string& expected, const std::string& why) {
-    throw error(failure(Code::corrupt, "", found, expected, why + ": restore the pool from a copy"));
+  [[noreturn]] static void wrong(const std::string& found, const std::string& expected,
+                                 const std::string& why) {
+    throw error(
+        failure(Code::corrupt, "", found, expected, why + ": restore the pool from a copy"));
   }
 
   TxT& tx_;

@@ -18,7 +18,8 @@ class DtmCalls::State {
   Context& inside(const char* call) {
     Context& c = context();
     if (!c.inside())
-      throw error(failure(Code::invalid, path(), std::string(call) + " outside a transaction", "a dtmBegin() on this thread before it"));
+      throw error(failure(Code::invalid, path(), std::string(call) + " outside a transaction",
+                          "a dtmBegin() on this thread before it"));
     return c;
   }
   /// What f throws ends the transaction, but for wrong use.
@@ -49,7 +50,8 @@ class DtmCalls::State {
 
 namespace {
 
-detail::Opened open(const std::string& path, const Options& options, const detail::RootType& root, std::unique_ptr<medium::Medium> medium) {
+detail::Opened open(const std::string& path, const Options& options, const detail::RootType& root,
+                    std::unique_ptr<medium::Medium> medium) {
   std::vector<engine::Entry> forms;
   engine::add_entries<dudetm>(forms);
   const bool fresh = medium != nullptr;
@@ -58,8 +60,10 @@ detail::Opened open(const std::string& path, const Options& options, const detai
 
 }  // namespace
 
-DtmCalls::DtmCalls(const std::string& path, const Options& options, const detail::RootType& root, std::unique_ptr<medium::Medium> medium)
-    : state_(std::make_unique<State>(open(path, options, root, std::move(medium)), options.durability)) {}
+DtmCalls::DtmCalls(const std::string& path, const Options& options, const detail::RootType& root,
+                   std::unique_ptr<medium::Medium> medium)
+    : state_(std::make_unique<State>(open(path, options, root, std::move(medium)),
+                                     options.durability)) {}
 
 DtmCalls::~DtmCalls() {
   if (state_->running.inherited()) (void)state_.release();  // the pool's thread is the parent's
@@ -78,36 +82,46 @@ void* DtmCalls::root_address() const noexcept {
 
 void DtmCalls::dtmBegin() {
   State::Context& c = state_->context();
-  if (c.inside()) throw error(failure(Code::invalid, state_->path(), "dtmBegin() inside a transaction", "none open on this thread"));
+  if (c.inside())
+    throw error(failure(Code::invalid, state_->path(), "dtmBegin() inside a transaction",
+                        "none open on this thread"));
   c.begin(true);
 }
 
 std::uint64_t DtmCalls::dtmEnd() {
-  return state_->guarded(state_->inside("dtmEnd()"), [this](State::Context& c) { return c.commit(state_->durability); });
+  return state_->guarded(state_->inside("dtmEnd()"),
+                         [this](State::Context& c) { return c.commit(state_->durability); });
 }
 
 void DtmCalls::dtmAbort() { state_->inside("dtmAbort()").rollback(); }
 
 void DtmCalls::must_be_in_pool(const void* address, std::size_t n) {
-  const auto home = reinterpret_cast<std::uintptr_t>(file().view()), at = reinterpret_cast<std::uintptr_t>(address);
+  const auto home = reinterpret_cast<std::uintptr_t>(file().view()),
+             at = reinterpret_cast<std::uintptr_t>(address);
   if (at < home || at - home + n > file().home_bytes())
-    throw error(failure(Code::invalid, state_->path(), "an address that is not in the pool", "one in root(), or in an allocated block"));
+    throw error(failure(Code::invalid, state_->path(), "an address that is not in the pool",
+                        "one in root(), or in an allocated block"));
 }
 
 void DtmCalls::read(void* to, const void* source, std::size_t n) {
   State::Context& c = state_->inside("dtmRead()");
   must_be_in_pool(source, n);
-  state_->guarded(c, [&](State::Context& context) { ReadTx<State::Context>(context).read_bytes(to, source, n); });
+  state_->guarded(c, [&](State::Context& context) {
+    ReadTx<State::Context>(context).read_bytes(to, source, n);
+  });
 }
 
 void DtmCalls::write(void* destination, const void* from, std::size_t n) {
   State::Context& c = state_->inside("dtmWrite()");
   must_be_in_pool(destination, n);
-  state_->guarded(c, [&](State::Context& context) { Tx<State::Context>(context).write_bytes(destination, from, n); });
+  state_->guarded(c, [&](State::Context& context) {
+    Tx<State::Context>(context).write_bytes(destination, from, n);
+  });
 }
 
 void* DtmCalls::pmalloc(std::size_t bytes) {
-  return state_->guarded(state_->inside("pmalloc()"), [&](State::Context& c) { return c.alloc(bytes); });
+  return state_->guarded(state_->inside("pmalloc()"),
+                         [&](State::Context& c) { return c.alloc(bytes); });
 }
 
 void DtmCalls::pfree(void* block) {
@@ -122,8 +136,10 @@ void DtmCalls::wait(std::uint64_t id) {
   auto& engine = *state_->running.engine;
   if (engine.durable_id() < id)
     if (const std::uint64_t last = engine.stats().last_id; last < id)  // nobody would end the wait
-      throw error(failure(Code::invalid, file().path(), "a wait for transaction " + std::to_string(id),
-                          "one that was committed: up to " + std::to_string(last), "pass the id that a commit returned"));
+      throw error(failure(Code::invalid, file().path(),
+                          "a wait for transaction " + std::to_string(id),
+                          "one that was committed: up to " + std::to_string(last),
+                          "pass the id that a commit returned"));
   state_->running.wait_durable(id).or_throw();
 }
 
@@ -133,7 +149,8 @@ pool::PoolFile& DtmCalls::file() noexcept { return state_->running.file(); }
 
 void DtmCalls::close() {
   if (state_->context().inside())
-    throw error(failure(Code::invalid, state_->path(), "an open transaction", "none", "end or abort it first"));
+    throw error(failure(Code::invalid, state_->path(), "an open transaction", "none",
+                        "end or abort it first"));
   state_->running.close().or_throw();
 }
 

@@ -91,7 +91,8 @@ class DtmCalls {
   class State;
 
  protected:
-  DtmCalls(const std::string& path, const Options& options, const detail::RootType& root, std::unique_ptr<medium::Medium> medium);
+  DtmCalls(const std::string& path, const Options& options, const detail::RootType& root,
+           std::unique_ptr<medium::Medium> medium);
   [[nodiscard]] void* root_address() const noexcept;
 
  private:
@@ -111,7 +112,8 @@ class DudeTM : public DtmCalls {
  public:
   /// Opens, and recovers, or creates. `options.engine`: one of dudetm's forms. `medium`: a new pool
   /// on it (tests).
-  explicit DudeTM(const std::string& path, const Options& options = {}, std::unique_ptr<medium::Medium> medium = nullptr)
+  explicit DudeTM(const std::string& path, const Options& options = {},
+                  std::unique_ptr<medium::Medium> medium = nullptr)
       : DtmCalls(path, options, detail::root_type<Root>(), std::move(medium)) {}
   /// A plain read of it shows what has been Reproduced at least, where the shadow is paged.
   [[nodiscard]] Root& root() const noexcept { return *static_cast<Root*>(root_address()); }

@@ -21,11 +21,18 @@ namespace perdure {
 /// A transaction in progress. Addresses lie in the view; they are not checked here.
 class ErasedTx {
  public:
-  explicit ErasedTx(engine::Any::Context& context) noexcept : tx_(context), read_only_(context.in_view()) {}
+  explicit ErasedTx(engine::Any::Context& context) noexcept
+      : tx_(context), read_only_(context.in_view()) {}
   void read_bytes(void* to, const void* from, std::size_t n) { tx_.read_bytes(to, from, n); }
-  [[nodiscard]] std::uint64_t read_word(const std::uint64_t* from) { return tx_.read(*reinterpret_cast<const p<std::uint64_t>*>(from)); }
-  void write_bytes(void* to, const void* from, std::size_t n) { changing().write_bytes(to, from, n); }
-  void write_word(std::uint64_t* to, std::uint64_t value) { changing().write(*reinterpret_cast<p<std::uint64_t>*>(to), value); }
+  [[nodiscard]] std::uint64_t read_word(const std::uint64_t* from) {
+    return tx_.read(*reinterpret_cast<const p<std::uint64_t>*>(from));
+  }
+  void write_bytes(void* to, const void* from, std::size_t n) {
+    changing().write_bytes(to, from, n);
+  }
+  void write_word(std::uint64_t* to, std::uint64_t value) {
+    changing().write(*reinterpret_cast<p<std::uint64_t>*>(to), value);
+  }
   [[nodiscard]] std::byte* alloc(std::size_t n) { return changing().alloc(n); }
   void free(void* block) { changing().free(block); }
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
@@ -33,7 +40,8 @@ class ErasedTx {
  private:
   using AnyTx = Tx<engine::Any::Context>;
   AnyTx& changing() {
-    if (__builtin_expect(read_only_, 0)) throw error(failure(Code::read_only, "", "a change inside a view", "an update"));
+    if (__builtin_expect(read_only_, 0))
+      throw error(failure(Code::read_only, "", "a change inside a view", "an update"));
     return tx_;
   }
   AnyTx tx_;
@@ -43,7 +51,8 @@ class ErasedTx {
 class ErasedPool {
  public:
   using Root = detail::RootType;
-  static Result<std::unique_ptr<ErasedPool>> open(const std::string& path, const Options& options, const Root& root) {
+  static Result<std::unique_ptr<ErasedPool>> open(const std::string& path, const Options& options,
+                                                  const Root& root) {
     try {
       auto opened = detail::open_pool(path, options, engine::registered(), root);
       if (!opened) return opened.status();
@@ -59,10 +68,13 @@ class ErasedPool {
   using Body = void (*)(ErasedTx& tx, void* arg);
   /// Runs body as Pool::update and view run a lambda: maybe more than once; what it throws rolls
   /// back and passes. Returns what engine::run does.
-  std::uint64_t update(Durability durability, Body body, void* arg) { return run(true, durability, body, arg); }
+  std::uint64_t update(Durability durability, Body body, void* arg) {
+    return run(true, durability, body, arg);
+  }
   void view(Durability durability, Body body, void* arg) {
     const std::uint64_t seen = run(false, durability, body, arg);
-    if (durability != Durability::async && seen != engine::joined) running_.wait_durable(seen).or_throw();
+    if (durability != Durability::async && seen != engine::joined)
+      running_.wait_durable(seen).or_throw();
   }
 
   [[nodiscard]] Status wait(std::uint64_t id) { return running_.wait_durable(id); }
@@ -70,7 +82,9 @@ class ErasedPool {
   [[nodiscard]] bool is_durable(std::uint64_t id) const noexcept {
     return running_.is_durable(id);
   }  ///< an id that update() or view() has returned
-  void when_durable(std::uint64_t id, std::function<void(Status)> f) { running_.when_durable(id, std::move(f)); }
+  void when_durable(std::uint64_t id, std::function<void(Status)> f) {
+    running_.when_durable(id, std::move(f));
+  }
   [[nodiscard]] Status checkpoint() { return running_.checkpoint(); }
   [[nodiscard]] Status close() { return running_.close(); }
   [[nodiscard]] Stats stats() { return running_.engine->stats(); }
@@ -79,7 +93,8 @@ class ErasedPool {
   [[nodiscard]] std::string_view engine_name() const noexcept { return name_; }
 
  private:
-  explicit ErasedPool(detail::Opened opened) : name_(opened.config.instance), running_(std::move(opened)) {}
+  explicit ErasedPool(detail::Opened opened)
+      : name_(opened.config.instance), running_(std::move(opened)) {}
   std::uint64_t run(bool update, Durability durability, Body body, void* arg) {
     return engine::run(*running_.engine, update, durability, [&](engine::Any::Context& context) {
       ErasedTx tx(context);

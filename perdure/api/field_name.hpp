@@ -26,7 +26,8 @@ struct NamedObject {
 
 #ifdef __clang__
 #pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wundefined-internal"      // a T of an unnamed namespace or a function
+#pragma clang diagnostic ignored \
+    "-Wundefined-internal"  // a T of an unnamed namespace or a function
 #pragma clang diagnostic ignored "-Wundefined-var-template"  // never defined, as it is never used
 #endif
 
@@ -36,7 +37,8 @@ extern const NamedObject<T> never_defined;
 /// The address of field I of T, for a template argument.
 template <class T, std::size_t I>
 consteval auto field_address() {
-  return with_fields<field_count<T>>(never_defined<T>.value, [](auto&... field) { return std::get<I>(std::tuple{&field...}); });
+  return with_fields<field_count<T>>(
+      never_defined<T>.value, [](auto&... field) { return std::get<I>(std::tuple{&field...}); });
 }
 
 #ifdef __clang__
@@ -50,7 +52,8 @@ constexpr std::string_view trailing_name(std::string_view text) {
   while (!text.empty() && (text.back() == ')' || text.back() == ']')) text.remove_suffix(1);
   std::size_t begin = text.size();
   const auto in_a_name = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || (c & 0x80) != 0;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '$' || (c & 0x80) != 0;
   };
   while (begin != 0 && in_a_name(text[begin - 1])) --begin;
   return text.substr(begin);

@@ -44,7 +44,8 @@ consteval bool takes(std::index_sequence<I...>) {
 
 /// T{before..., {nested...}, after...} compiles.
 template <class T, std::size_t... B, std::size_t... N, std::size_t... A>
-consteval bool takes_nested(std::index_sequence<B...>, std::index_sequence<N...>, std::index_sequence<A...>) {
+consteval bool takes_nested(std::index_sequence<B...>, std::index_sequence<N...>,
+                            std::index_sequence<A...>) {
   return requires { T{any_at<B>{}..., {any_at<N>{}...}, any_at<A>{}...}; };
 }
 
@@ -66,9 +67,11 @@ template <class T, std::size_t Total, std::size_t At, std::size_t N = 2>
 consteval std::size_t span_at() {
   if constexpr (At + N > Total) {
     return 1;
-  } else if constexpr (takes_nested<T>(std::make_index_sequence<At>{}, std::make_index_sequence<N>{},
+  } else if constexpr (takes_nested<T>(std::make_index_sequence<At>{},
+                                       std::make_index_sequence<N>{},
                                        std::make_index_sequence<Total - At - N>{}) &&
-                       !takes_nested<T>(std::make_index_sequence<At>{}, std::make_index_sequence<N>{},
+                       !takes_nested<T>(std::make_index_sequence<At>{},
+                                        std::make_index_sequence<N>{},
                                         std::make_index_sequence<Total - At - N + 1>{})) {
     return N;
   } else {
@@ -91,7 +94,8 @@ concept has_base = requires { T{AnyBase<T>{}}; };
 
 /// An aggregate that for_each_field can walk: no constructor, no base class, no private field.
 template <class T>
-concept aggregate_struct = std::is_class_v<T> && std::is_aggregate_v<T> && (std::is_empty_v<T> || !detail::has_base<T>);
+concept aggregate_struct =
+    std::is_class_v<T> && std::is_aggregate_v<T> && (std::is_empty_v<T> || !detail::has_base<T>);
 
 /// The number of fields of an aggregate.
 template <aggregate_struct T>
@@ -132,9 +136,12 @@ template <class T, class F>
   requires aggregate_struct<std::remove_const_t<T>>
 constexpr void for_each_field(T& object, F&& f) {
   constexpr std::size_t n = field_count<std::remove_const_t<T>>;
-  static_assert(detail::initialisers<std::remove_const_t<T>>() < detail::max_initialisers && n <= max_fields,
-                "perdure: a struct in a pool may have at most 16 fields (and C arrays of 80 elements together): group fields in nested "
-                "structs, hold long arrays as std::array<p<E>, N>, or state `static constexpr std::string_view layout_id`");
+  static_assert(
+      detail::initialisers<std::remove_const_t<T>>() < detail::max_initialisers && n <= max_fields,
+      "perdure: a struct in a pool may have at most 16 fields (and C arrays of 80 elements "
+      "together): group fields in nested "
+      "structs, hold long arrays as std::array<p<E>, N>, or state `static constexpr "
+      "std::string_view layout_id`");
   detail::with_fields<(n <= max_fields ? n : 0)>(object, [&](auto&... field) { (f(field), ...); });
 }
 

@@ -37,8 +37,10 @@ struct hash {
       return base::mix(reinterpret_cast<std::uintptr_t>(key));
     } else {
       static_assert(std::has_unique_object_representations_v<K>,
-                    "perdure::hash<K>: K has padding or several representations of one value, so its bytes are no hash; "
-                    "specialise perdure::hash<K> with `static std::uint64_t of(const K&)`, the same in every build");
+                    "perdure::hash<K>: K has padding or several representations of one value, so "
+                    "its bytes are no hash; "
+                    "specialise perdure::hash<K> with `static std::uint64_t of(const K&)`, the "
+                    "same in every build");
       return base::hash_bytes(&key, sizeof key, 0);
     }
   }
@@ -46,7 +48,9 @@ struct hash {
 
 template <>
 struct hash<std::string_view> {
-  [[nodiscard]] static std::uint64_t of(std::string_view key) noexcept { return base::hash_bytes(key.data(), key.size(), 0); }
+  [[nodiscard]] static std::uint64_t of(std::string_view key) noexcept {
+    return base::hash_bytes(key.data(), key.size(), 0);
+  }
 };
 template <>
 struct hash<std::string> : hash<std::string_view> {};

@@ -102,12 +102,14 @@ class LayoutNames {
     } else if constexpr (detail::own_text<T>) {
       return T::layout_text();
     } else if constexpr (detail::is_std_array<T>) {
-      return name<typename T::value_type, Held>() + "[" + std::to_string(std::tuple_size_v<T>) + "]";
+      return name<typename T::value_type, Held>() + "[" + std::to_string(std::tuple_size_v<T>) +
+             "]";
     } else if constexpr (detail::is_field<T>) {
       return name<typename T::value_type, true>();
     } else if constexpr (std::is_same_v<T, std::string>) {
       static_assert(Held,
-                    "perdure: a std::string keeps its text in DRAM: a pool's field is perdure::string (a container's key or value may be "
+                    "perdure: a std::string keeps its text in DRAM: a pool's field is "
+                    "perdure::string (a container's key or value may be "
                     "std::string)");
       return "string";
     } else if constexpr (std::is_same_v<T, std::byte>) {
@@ -116,15 +118,18 @@ class LayoutNames {
       return "ptr<" + pointee<std::remove_cv_t<std::remove_pointer_t<T>>>() + ">";
     } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || is_int128<T>) {
       static_assert(Held,
-                    "perdure: a plain number or enum in a struct that lies in a pool could be read and written past the transaction: "
+                    "perdure: a plain number or enum in a struct that lies in a pool could be read "
+                    "and written past the transaction: "
                     "make the field p<T> (std::byte alone is allowed, as padding)");
       return scalar<T>();
     } else if constexpr (aggregate_struct<T>) {
       return structure<T, Held>();
     } else {
       static_assert(says_nothing<T>,
-                    "perdure: the layout of this type can't be seen (it has constructors, a base class or private fields): make it an "
-                    "aggregate, or state `static constexpr std::string_view layout_id = \"name/version\";` in it, or "
+                    "perdure: the layout of this type can't be seen (it has constructors, a base "
+                    "class or private fields): make it an "
+                    "aggregate, or state `static constexpr std::string_view layout_id = "
+                    "\"name/version\";` in it, or "
                     "specialise perdure::layout_name<T>");
       return {};
     }
@@ -135,16 +140,19 @@ class LayoutNames {
   void lines(std::string& out, const std::string& prefix, std::size_t base = 0) {
     if constexpr (detail::opened_by_fields<T>) {
       std::size_t index = 0;
-      each_offset<T>([&]<class Field>(std::type_identity<Field>, std::size_t offset, std::string_view field) {
-        const std::string path = prefix + std::to_string(index++);
-        add_name(field);
-        if constexpr (detail::opened_by_fields<Field>)
-          in_braces([&] { lines<Field>(out, path + ".", base + offset); });
-        else
-          out += path + ": " + name<Field>() + " @" + std::to_string(base + offset) + " " + std::to_string(sizeof(Field)) + "\n";
-      });
+      each_offset<T>(
+          [&]<class Field>(std::type_identity<Field>, std::size_t offset, std::string_view field) {
+            const std::string path = prefix + std::to_string(index++);
+            add_name(field);
+            if constexpr (detail::opened_by_fields<Field>)
+              in_braces([&] { lines<Field>(out, path + ".", base + offset); });
+            else
+              out += path + ": " + name<Field>() + " @" + std::to_string(base + offset) + " " +
+                     std::to_string(sizeof(Field)) + "\n";
+          });
     } else {
-      out += prefix + "0: " + name<T>() + " @" + std::to_string(base) + " " + std::to_string(sizeof(T)) + "\n";
+      out += prefix + "0: " + name<T>() + " @" + std::to_string(base) + " " +
+             std::to_string(sizeof(T)) + "\n";
     }
   }
 
@@ -164,7 +172,8 @@ class LayoutNames {
   template <class T>
   static constexpr bool says_nothing = detail::says_its_layout<T>;
   template <class T>
-  static constexpr bool is_int128 = std::is_same_v<T, __int128> || std::is_same_v<T, unsigned __int128>;
+  static constexpr bool is_int128 =
+      std::is_same_v<T, __int128> || std::is_same_v<T, unsigned __int128>;
   struct Met {
     /// a variable's address, not the function's: linkers may fold equal functions
     const void* type;
@@ -209,10 +218,11 @@ class LayoutNames {
   std::string structure() {
     std::string out = "{";
     in_braces([&] {
-      each_offset<T>([&]<class Field>(std::type_identity<Field>, std::size_t offset, std::string_view field) {
-        add_name(field);
-        out += (out.size() > 1 ? "," : "") + name<Field, Held>() + "@" + std::to_string(offset);
-      });
+      each_offset<T>(
+          [&]<class Field>(std::type_identity<Field>, std::size_t offset, std::string_view field) {
+            add_name(field);
+            out += (out.size() > 1 ? "," : "") + name<Field, Held>() + "@" + std::to_string(offset);
+          });
     });
     return out + "}" + std::to_string(sizeof(T));
   }
@@ -244,7 +254,9 @@ class LayoutNames {
     std::size_t index = 0;
     for_each_field(storage->object, [&]<class Field>(Field& field) {
       f(std::type_identity<std::remove_const_t<Field>>{},
-        static_cast<std::size_t>(reinterpret_cast<const std::byte*>(std::addressof(field)) - &storage->bytes), names[index++]);
+        static_cast<std::size_t>(reinterpret_cast<const std::byte*>(std::addressof(field)) -
+                                 &storage->bytes),
+        names[index++]);
     });
   }
 
@@ -300,7 +312,8 @@ template <class T>
 
 /// How two layout texts differ, for a message: "field 1.0: the pool has 'u64 @64 8', the program
 /// 'i64 @64 8'". Empty when they are equal.
-[[nodiscard]] inline std::string layout_difference(std::string_view pool, std::string_view program) {
+[[nodiscard]] inline std::string layout_difference(std::string_view pool,
+                                                   std::string_view program) {
   const auto next = [](std::string_view& text) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(line.size() < text.size() ? line.size() + 1 : text.size());
@@ -317,7 +330,8 @@ template <class T>
     const auto quoted = [&](std::string_view line) {
       return line.empty() ? std::string("nothing") : "'" + std::string(part(line, false)) + "'";
     };
-    return "field " + std::string(part(a.empty() ? b : a, true)) + ": the pool has " + quoted(a) + ", the program " + quoted(b);
+    return "field " + std::string(part(a.empty() ? b : a, true)) + ": the pool has " + quoted(a) +
+           ", the program " + quoted(b);
   }
   return {};
 }

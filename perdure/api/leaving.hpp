@@ -61,7 +61,8 @@ struct arguments_of<std::reference_wrapper<T>> {
 
 /// A type whose objects lie in a pool: p, ptr, a container.
 template <class T>
-concept lies_in_pool = is_field<T> || ((container_text<T> || own_text<T>) && !std::is_copy_constructible_v<T>);
+concept lies_in_pool =
+    is_field<T> || ((container_text<T> || own_text<T>) && !std::is_copy_constructible_v<T>);
 
 template <class T>
 concept complete = requires { sizeof(T); };
@@ -102,7 +103,8 @@ consteval std::size_t fields_with_references() {
 template <class T, class... Seen>
 consteval bool takes_place() {
   return []<std::size_t... At>(std::index_sequence<At...> all) {
-    constexpr auto at = []<std::size_t Here, std::size_t... I>(std::integral_constant<std::size_t, Here>, std::index_sequence<I...>) {
+    constexpr auto at = []<std::size_t Here, std::size_t... I>(
+                            std::integral_constant<std::size_t, Here>, std::index_sequence<I...>) {
       return requires { T{std::conditional_t<I == Here, PlaceField<Seen...>, AnyField>{}...}; };
     };
     return (at(std::integral_constant<std::size_t, At>{}, all) || ...);
@@ -111,8 +113,9 @@ consteval bool takes_place() {
 
 /// The types of the first N fields of T.
 template <class T, std::size_t N>
-using field_types = decltype(with_fields<N>(std::declval<const T&>(),
-                                            [](const auto&... field) { return type_list<std::remove_cvref_t<decltype(field)>...>{}; }));
+using field_types = decltype(with_fields<N>(std::declval<const T&>(), [](const auto&... field) {
+  return type_list<std::remove_cvref_t<decltype(field)>...>{};
+}));
 
 template <class T, class... Seen>
 consteval bool fields_hold_place() {
@@ -122,7 +125,8 @@ consteval bool fields_hold_place() {
     if constexpr (m > 0) return field_types<T, m>::template hold_place<Seen...>();
   } else if constexpr (n < max_initialisers) {
     if constexpr (takes_place<T, Seen...>()) {
-      if constexpr (field_count<T> <= max_fields) return field_types<T, field_count<T>>::template hold_place<Seen...>();
+      if constexpr (field_count<T> <= max_fields)
+        return field_types<T, field_count<T>>::template hold_place<Seen...>();
     }
   }
   return false;

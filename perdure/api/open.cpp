@@ -27,25 +27,29 @@ std::string names(std::span<const Entry> all) {
 }
 
 Status no_thread(const std::string& path, const std::system_error& e) {
-  return failure(Code::too_many_threads, path, std::string("no thread can be started: ") + e.what(), "one more",
-                 "let threads or processes end, or raise `ulimit -u`");
+  return failure(Code::too_many_threads, path, std::string("no thread can be started: ") + e.what(),
+                 "one more", "let threads or processes end, or raise `ulimit -u`");
 }
 
 // Recovery does not look at what each of its fences says: where one has failed, the next one says
 // `poisoned`. Of an opening that is a failure of the medium like any other.
-Status of_the_medium(const Status& s) noexcept { return s.code() == Code::poisoned ? failure(Code::io, "", s.message()) : s; }
+Status of_the_medium(const Status& s) noexcept {
+  return s.code() == Code::poisoned ? failure(Code::io, "", s.message()) : s;
+}
 
 // Before a byte is written.
 Status runs_here(const std::string& path, const Entry& e) {
   const Status s = e.runs_here();
   if (s.ok()) return {};
   return failure(s.code(), path, "engine '" + std::string(e.name) + "': " + s.message(), {},
-                 "open it with another engine of its family, as " + std::string(e.family) + "/stm: their pools are the same");
+                 "open it with another engine of its family, as " + std::string(e.family) +
+                     "/stm: their pools are the same");
 }
 
 // The candidate by name, or the first of the family (empty: any) that runs on this machine with the
 // isolation asked for, else the first of the family.
-const Entry* choose(std::span<const Entry> all, std::string_view wanted, std::string_view family, Isolation isolation) {
+const Entry* choose(std::span<const Entry> all, std::string_view wanted, std::string_view family,
+                    Isolation isolation) {
   const Entry *fallback = nullptr, *absent = nullptr;
   for (const auto& c : all) {
     if (!family.empty() && c.family != family) continue;
@@ -68,18 +72,25 @@ const Entry* choose(std::span<const Entry> all, std::string_view wanted, std::st
 
 Status take_dudetm(const std::string& path, const Options& options, engine::Config& config) {
   constexpr std::uint32_t most_together = 1 << 24;
-  constexpr std::uint64_t least_log = 4096, most_log = std::uint64_t{16} << 30, least_shadow = 16 << 10;
+  constexpr std::uint64_t least_log = 4096, most_log = std::uint64_t{16} << 30,
+                          least_shadow = 16 << 10;
   const auto refused = [&](const char* option, std::uint64_t found, const char* expected) {
-    return failure(Code::invalid, path, std::string("Options::") + option + " " + std::to_string(found), expected, "leave it 0");
+    return failure(Code::invalid, path,
+                   std::string("Options::") + option + " " + std::to_string(found), expected,
+                   "leave it 0");
   };
-  if (options.persist_group > most_together) return refused("persist_group", options.persist_group, "1 to 2^24, or 0");
-  if (options.volatile_log != 0 && (options.volatile_log < least_log || options.volatile_log > most_log))
+  if (options.persist_group > most_together)
+    return refused("persist_group", options.persist_group, "1 to 2^24, or 0");
+  if (options.volatile_log != 0 &&
+      (options.volatile_log < least_log || options.volatile_log > most_log))
     return refused("volatile_log", options.volatile_log, "4 KiB to 16 GiB, or 0 for 1 MiB");
   if (options.shadow_size != 0 && options.shadow_size < least_shadow)
     return refused("shadow_size", options.shadow_size, "16 KiB or more, or 0 for no limit");
   if (options.reproduce_threads != 1)
-    return failure(Code::invalid, path, "Options::reproduce_threads " + std::to_string(options.reproduce_threads),
-                   "1: a thread more would be started and ended for every slice of the log", "leave it 1");
+    return failure(Code::invalid, path,
+                   "Options::reproduce_threads " + std::to_string(options.reproduce_threads),
+                   "1: a thread more would be started and ended for every slice of the log",
+                   "leave it 1");
   config.reproduce_threads = options.reproduce_threads;
   config.persist_group = options.persist_group;
   config.compress = options.compress;
@@ -91,7 +102,8 @@ Status take_dudetm(const std::string& path, const Options& options, engine::Conf
 
 }  // namespace
 
-Result<Opened> open_pool(const std::string& path, const Options& options, std::span<const Entry> candidates, const RootType& root,
+Result<Opened> open_pool(const std::string& path, const Options& options,
+                         std::span<const Entry> candidates, const RootType& root,
                          std::unique_ptr<medium::Medium> medium, bool fresh) {
   // throws here if there are too many threads, not inside a medium's call
   (void)base::thread_slot();
@@ -102,24 +114,31 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
   opened.config.trace = options.trace;
   constexpr std::uint32_t most_in_a_group = 1000;  // a bucket's cells
   if (options.log_group == 1 || options.log_group > most_in_a_group)
-    return failure(Code::invalid, path, "Options::log_group " + std::to_string(options.log_group), "2 to 1000, or 0 for the engine's own",
-                   "leave it 0; a log without groups is an engine of its own, rewind-1l-nfp-optimized");
+    return failure(
+        Code::invalid, path, "Options::log_group " + std::to_string(options.log_group),
+        "2 to 1000, or 0 for the engine's own",
+        "leave it 0; a log without groups is an engine of its own, rewind-1l-nfp-optimized");
   opened.config.log_group = options.log_group;
   // 64: what one transaction of the library's own containers may need
   constexpr std::uint32_t least_aliases = 64, most_aliases = 1 << 28;
-  if (options.alias_entries != 0 && (options.alias_entries < least_aliases || options.alias_entries > most_aliases))
-    return failure(Code::invalid, path, "Options::alias_entries " + std::to_string(options.alias_entries),
-                   "64 to 2^28, or 0 for the engine's own", "leave it 0; a table that is too small for a transaction grows by itself");
+  if (options.alias_entries != 0 &&
+      (options.alias_entries < least_aliases || options.alias_entries > most_aliases))
+    return failure(Code::invalid, path,
+                   "Options::alias_entries " + std::to_string(options.alias_entries),
+                   "64 to 2^28, or 0 for the engine's own",
+                   "leave it 0; a table that is too small for a transaction grows by itself");
   opened.config.alias_entries = options.alias_entries;
   if (const std::uint32_t bytes = options.alias_page_bytes;
-      bytes != 0 && (!std::has_single_bit(bytes) || bytes < log::AliasPages::least_bytes || bytes > log::AliasPages::most_bytes))
+      bytes != 0 && (!std::has_single_bit(bytes) || bytes < log::AliasPages::least_bytes ||
+                     bytes > log::AliasPages::most_bytes))
     return failure(Code::invalid, path, "Options::alias_page_bytes " + std::to_string(bytes),
                    "a power of two from 512 to 2^20, or 0 for 1024", "leave it 0");
   opened.config.alias_page_bytes = options.alias_page_bytes;
   opened.config.long_wrap_ms = options.long_wrap_ms;
   if (options.recovery_threads > 8)
-    return failure(Code::invalid, path, "Options::recovery_threads " + std::to_string(options.recovery_threads), "1 to 8, or 0",
-                   "leave it 0");
+    return failure(Code::invalid, path,
+                   "Options::recovery_threads " + std::to_string(options.recovery_threads),
+                   "1 to 8, or 0", "leave it 0");
   if (Status s = take_dudetm(path, options, opened.config); !s.ok()) return s;
   if (medium != nullptr) {
     opened.config.fence_is_sync = medium->fence_is_sync();
@@ -134,15 +153,19 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
   }
   const Entry* chosen = choose(candidates, options.engine, {}, options.isolation);
   if (chosen == nullptr)
-    return failure(
-        Code::incompatible, path,
-        options.engine.empty() ? "no instance that isolates in the list of engines" : "engine '" + options.engine + "' is not in the list",
-        "one of: " + names(candidates), "open it as Pool<Root, perdure::engines<...>> with the instance named, or change Options::engine");
+    return failure(Code::incompatible, path,
+                   options.engine.empty() ? "no instance that isolates in the list of engines"
+                                          : "engine '" + options.engine + "' is not in the list",
+                   "one of: " + names(candidates),
+                   "open it as Pool<Root, perdure::engines<...>> with the instance named, or "
+                   "change Options::engine");
   if (Status s = runs_here(path, *chosen); !s.ok()) return s;
   const auto can_page = [&](const Entry& e) {
     if (options.shadow_size == 0 || e.pages) return Status();
-    return failure(Code::invalid, path, "Options::shadow_size for engine '" + std::string(e.name) + "'",
-                   "an engine that evicts pages: dudetm", "leave it 0, or make the pool with Options::engine dudetm");
+    return failure(Code::invalid, path,
+                   "Options::shadow_size for engine '" + std::string(e.name) + "'",
+                   "an engine that evicts pages: dudetm",
+                   "leave it 0, or make the pool with Options::engine dudetm");
   };
   // else the pool that is there says; a new one is refused when it has been made
   if (!options.engine.empty() || candidates.size() == 1)
@@ -170,7 +193,8 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
   how.delays = options.delays;
   how.base = options.base;
   how.uuid_seed = options.uuid_seed;
-  auto file = medium != nullptr ? pool::PoolFile::open_on(std::move(medium), fresh, how, who) : pool::PoolFile::open(how, who);
+  auto file = medium != nullptr ? pool::PoolFile::open_on(std::move(medium), fresh, how, who)
+                                : pool::PoolFile::open(how, who);
   if (!file) return file.status();
   opened.file = std::move(*file);
   opened.file->drop_unless_kept();
@@ -179,25 +203,34 @@ Result<Opened> open_pool(const std::string& path, const Options& options, std::s
   if (!opened.file->created() && !fresh) {
     chosen = choose(candidates, options.engine, family, options.isolation);
     if (chosen == nullptr)
-      return failure(Code::incompatible, path, "a pool of engine '" + family + "'", "one of this program's: " + names(candidates),
-                     "open it as Pool<Root, perdure::engines<perdure::" + family.substr(0, family.find('-')) + ">>, or with any_engine");
+      return failure(Code::incompatible, path, "a pool of engine '" + family + "'",
+                     "one of this program's: " + names(candidates),
+                     "open it as Pool<Root, perdure::engines<perdure::" +
+                         family.substr(0, family.find('-')) + ">>, or with any_engine");
   }
   if (Status s = can_page(*chosen); !s.ok()) return s;
   if (Status s = runs_here(path, *chosen); !s.ok()) return s;
   // mutant: strict-pool-has-no-timestamps
   if (chosen->prefix_only && header.order == pool::Order::held)
-    return failure(Code::incompatible, path, "a pool of order held, for engine '" + std::string(chosen->name) + "'", "one of order prefix",
-                   "open it with another engine of its family, as " + family + "/stm; a pool keeps the order it was made with");
+    return failure(Code::incompatible, path,
+                   "a pool of order held, for engine '" + std::string(chosen->name) + "'",
+                   "one of order prefix",
+                   "open it with another engine of its family, as " + family +
+                       "/stm; a pool keeps the order it was made with");
   opened.index = static_cast<std::size_t>(chosen - candidates.data());
   opened.config.instance = chosen->name;
   if (header.ring_count == 0 && chosen->identity(opened.config).rings != 0)
-    return failure(Code::corrupt, path, "a pool of engine '" + family + "' without a log ring", "one or more", "restore it from a copy");
+    return failure(Code::corrupt, path, "a pool of engine '" + family + "' without a log ring",
+                   "one or more", "restore it from a copy");
   if (!opened.file->read_only())
-    if (Status s = engine::recover(*chosen, *opened.file, opened.recovery, {options.recovery_threads, options.recovery_progress}); !s.ok())
+    if (Status s = engine::recover(*chosen, *opened.file, opened.recovery,
+                                   {options.recovery_threads, options.recovery_progress});
+        !s.ok())
       return of_the_medium(s);
   if (!opened.file->read_only() && chosen->prepare_log != nullptr)
     if (Status s = chosen->prepare_log(*opened.file); !s.ok()) return of_the_medium(s);
-  if (Status s = opened.file->start_session(chosen->view, opened.config.shadow_size != 0); !s.ok()) return of_the_medium(s);
+  if (Status s = opened.file->start_session(chosen->view, opened.config.shadow_size != 0); !s.ok())
+    return of_the_medium(s);
   opened.file->keep();
   return opened;
 }
@@ -247,7 +280,10 @@ struct Completions::Impl {
   }
 };
 
-Completions::Completions(std::function<Status(std::uint64_t)> wait) : impl_(std::make_unique<Impl>()) { impl_->wait = std::move(wait); }
+Completions::Completions(std::function<Status(std::uint64_t)> wait)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->wait = std::move(wait);
+}
 
 Completions::~Completions() {
   {
@@ -272,11 +308,13 @@ void Completions::add(std::uint64_t id, std::function<void(Status)> f) {
   impl_->changed.notify_all();
 }
 
-CheckReport compare_heap(const pool::PoolFile& file, const std::byte* home, std::vector<std::uint64_t> owned, bool walked) {
+CheckReport compare_heap(const pool::PoolFile& file, const std::byte* home,
+                         std::vector<std::uint64_t> owned, bool walked) {
   CheckReport report;
   std::vector<std::uint64_t> allocated;
-  auto audit =
-      pool::audit_heap(home, file.header(), [&](std::uint64_t offset, std::uint64_t) { allocated.push_back(offset); }, &file.medium());
+  auto audit = pool::audit_heap(
+      home, file.header(),
+      [&](std::uint64_t offset, std::uint64_t) { allocated.push_back(offset); }, &file.medium());
   report.blocks = audit.blocks;
   report.bytes = audit.bytes;
   report.problems = std::move(audit.problems);
@@ -288,20 +326,25 @@ CheckReport compare_heap(const pool::PoolFile& file, const std::byte* home, std:
   for (std::size_t i = 1; i < owned.size(); ++i)
     if (owned[i] == owned[i - 1]) {
       ++report.used_twice;
-      report.problems.push_back("the block at home offset " + std::to_string(owned[i]) + " is owned twice");
+      report.problems.push_back("the block at home offset " + std::to_string(owned[i]) +
+                                " is owned twice");
     }
   owned.erase(std::unique(owned.begin(), owned.end()), owned.end());
   std::vector<std::uint64_t> difference;
-  std::set_difference(allocated.begin(), allocated.end(), owned.begin(), owned.end(), std::back_inserter(difference));
+  std::set_difference(allocated.begin(), allocated.end(), owned.begin(), owned.end(),
+                      std::back_inserter(difference));
   report.leaked = difference.size();
   for (const std::uint64_t offset : difference)
     if (report.problems.size() < 100)
-      report.problems.push_back("the block at home offset " + std::to_string(offset) + " is allocated, but nothing owns it (a leak)");
+      report.problems.push_back("the block at home offset " + std::to_string(offset) +
+                                " is allocated, but nothing owns it (a leak)");
   difference.clear();
-  std::set_difference(owned.begin(), owned.end(), allocated.begin(), allocated.end(), std::back_inserter(difference));
+  std::set_difference(owned.begin(), owned.end(), allocated.begin(), allocated.end(),
+                      std::back_inserter(difference));
   for (const std::uint64_t offset : difference)
     if (report.problems.size() < 100)
-      report.problems.push_back("home offset " + std::to_string(offset) + " is owned, but no allocated block starts there");
+      report.problems.push_back("home offset " + std::to_string(offset) +
+                                " is owned, but no allocated block starts there");
   return report;
 }
 

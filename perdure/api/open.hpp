@@ -29,7 +29,8 @@ struct RootType;  // layout.hpp
 /// one instead of opening the path (tests); `fresh` formats it. What fails leaves no new file; what
 /// has been opened stays, unless the
 /// caller says drop_unless_kept() because it has steps of its own that may fail.
-Result<Opened> open_pool(const std::string& path, const Options& options, std::span<const engine::Entry> candidates, const RootType& root,
+Result<Opened> open_pool(const std::string& path, const Options& options,
+                         std::span<const engine::Entry> candidates, const RootType& root,
                          std::unique_ptr<medium::Medium> medium = nullptr, bool fresh = false);
 
 /// In a handler: what the exception in flight says of an opening. One that is not the library's
@@ -51,6 +52,7 @@ class Completions {
 
 /// The heap's part of check(): audits bitmaps and directory of `bytes` (home), compares with
 /// `owned` (home offsets of the blocks that containers own).
-CheckReport compare_heap(const pool::PoolFile& file, const std::byte* home, std::vector<std::uint64_t> owned, bool walked);
+CheckReport compare_heap(const pool::PoolFile& file, const std::byte* home,
+                         std::vector<std::uint64_t> owned, bool walked);
 
 }  // namespace perdure::detail

@@ -41,9 +41,9 @@ struct Options {
   /// an instance's name, if the list has several; empty: the pool's own, at creation the first
   std::string engine = {};
 
-  std::string medium = "auto";      ///< auto, file, dax, emulated (docs/media.md)
-  bool direct = true;               ///< file: O_DIRECT logs
-  medium::Delays delays = {};       ///< emulated: a paper's slow memory
+  std::string medium = "auto";  ///< auto, file, dax, emulated (docs/media.md)
+  bool direct = true;           ///< file: O_DIRECT logs
+  medium::Delays delays = {};   ///< emulated: a paper's slow memory
   /// REWIND's batch logs: records that share a fence, 2 to 1000; 0: 8. May differ at each opening
   std::uint32_t log_group = 0;
   /// SoftWrAP: entries of each of its two alias tables, 64 to 2^28; 0: 65536. May differ at each
@@ -85,7 +85,7 @@ struct Options {
   /// and no contents, for `perdure advise` (docs/advise.md). Empty: to the file that the
   /// environment's PERDURE_TRACE names, if it does. Other lists of engines refuse it
   std::string trace = {};
-  std::uint64_t base = 0;       ///< creation: the view's address; 0: a free one is chosen
+  std::uint64_t base = 0;  ///< creation: the view's address; 0: a free one is chosen
   /// creation: for tests that must see the same pool at every run; 0: the uuid is random
   std::uint64_t uuid_seed = 0;
 };

@@ -27,36 +27,41 @@ struct access;
 /// A value whose bytes are all of it, so that a pool can hold a copy of them. GCC 12 calls a type
 /// trivially copyable although all its copies are deleted, as those of p<T> and of containers are.
 template <class T>
-inline constexpr bool plain_value = std::is_trivially_copyable_v<T> && std::is_copy_constructible_v<T>;
+inline constexpr bool plain_value =
+    std::is_trivially_copyable_v<T> && std::is_copy_constructible_v<T>;
 
 /// A T that lies in a pool. sizeof(T), alignof(T).
 template <class T>
 class p {
-  static_assert(std::is_object_v<T> && !std::is_const_v<T> && !std::is_volatile_v<T>, "perdure::p<T>: T must be a plain object type");
-  static_assert(!std::is_array_v<T>, "perdure::p<T>: T is an array; write an array of p<E>, or p<std::array<E, N>>");
+  static_assert(std::is_object_v<T> && !std::is_const_v<T> && !std::is_volatile_v<T>,
+                "perdure::p<T>: T must be a plain object type");
+  static_assert(!std::is_array_v<T>,
+                "perdure::p<T>: T is an array; write an array of p<E>, or p<std::array<E, N>>");
   static_assert(plain_value<T>,
-                "perdure::p<T>: T must be trivially copyable (its bytes are its value); use a container, or a struct of p<> fields");
+                "perdure::p<T>: T must be trivially copyable (its bytes are its value); use a "
+                "container, or a struct of p<> fields");
 
  public:
   using value_type = T;
 
   constexpr p() noexcept : value_{} {}
-  constexpr p(const T& value) noexcept : value_(value) {}  // NOLINT: implicit, so that an aggregate of fields is built from values
+  constexpr p(const T& value) noexcept
+      : value_(value) {}  // NOLINT: implicit, so that an aggregate of fields is built from values
 
-  p(const p&) = delete;             // a plain copy of pool data: read it with tx(x) or tx.read(x)
+  p(const p&) = delete;  // a plain copy of pool data: read it with tx(x) or tx.read(x)
   // a plain write of pool data: write tx(x) = value, inside update()
   p& operator=(const p&) = delete;
   // a plain write of pool data: write tx(x) = value, inside update()
   p& operator=(const T&) = delete;
-  operator T() const = delete;      // a plain read of pool data: read it with tx(x) or tx.read(x)
+  operator T() const = delete;  // a plain read of pool data: read it with tx(x) or tx.read(x)
   template <class U>
   // a plain write of pool data: write tx(x) += value, inside update()
   p& operator+=(const U&) = delete;
   template <class U>
   // a plain write of pool data: write tx(x) -= value, inside update()
   p& operator-=(const U&) = delete;
-  p& operator++() = delete;          // a plain write of pool data: write ++tx(x), inside update()
-  p& operator--() = delete;          // a plain write of pool data: write --tx(x), inside update()
+  p& operator++() = delete;  // a plain write of pool data: write ++tx(x), inside update()
+  p& operator--() = delete;  // a plain write of pool data: write --tx(x), inside update()
 
  private:
   friend struct access;
@@ -114,10 +119,12 @@ struct access {
   }
 };
 
-static_assert(sizeof(p<char>) == 1 && sizeof(p<double>) == sizeof(double) && alignof(p<double>) == alignof(double));
+static_assert(sizeof(p<char>) == 1 && sizeof(p<double>) == sizeof(double) &&
+              alignof(p<double>) == alignof(double));
 static_assert(sizeof(ptr<int>) == sizeof(int*) && alignof(ptr<int>) == alignof(int*));
 static_assert(std::is_standard_layout_v<p<long>> && std::is_trivially_destructible_v<p<long>>);
-static_assert(!std::is_copy_constructible_v<p<long>> && !std::is_convertible_v<p<long>, long> && !std::is_assignable_v<p<long>&, long>);
+static_assert(!std::is_copy_constructible_v<p<long>> && !std::is_convertible_v<p<long>, long> &&
+              !std::is_assignable_v<p<long>&, long>);
 static_assert(!std::is_copy_constructible_v<ptr<long>> && !std::is_convertible_v<ptr<long>, long*>);
 
 }  // namespace perdure

@@ -110,7 +110,9 @@ class Running final : public DurabilitySource {
 
  private:
   // pairs with close
-  [[nodiscard]] std::uint64_t closed_at() const noexcept { return closed_at_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t closed_at() const noexcept {
+    return closed_at_.load(std::memory_order_acquire);
+  }
   std::atomic<std::uint64_t> closed_at_{0};
   Completions completions_;  // last: its thread ends first
 };
@@ -123,32 +125,41 @@ class Pool;
 template <class Root, class... Instances>
 class Pool<Root, engines<Instances...>> {
   static_assert(sizeof...(Instances) > 0, "perdure::Pool: the list of engines is empty");
-  static_assert(std::is_trivially_destructible_v<Root>, "perdure::Pool: a root object has no destructor");
+  static_assert(std::is_trivially_destructible_v<Root>,
+                "perdure::Pool: a root object has no destructor");
 
  public:
   /// Opens or creates the pool. Throws perdure::error and nothing else: io, busy, corrupt,
   /// incompatible, full, read_only, not_found, exists, invalid, unsupported, out_of_memory (DRAM or
   /// address space), too_many_threads. After it an existing pool is as it was, or recovered; a new
   /// one has left no file, unless its removal failed, too.
-  static Pool open(const std::string& path, const Options& options = {}) { return try_open(path, options).value(); }
+  static Pool open(const std::string& path, const Options& options = {}) {
+    return try_open(path, options).value();
+  }
   /// open() with the failure as a Status. Throws nothing.
-  static Result<Pool> try_open(const std::string& path, const Options& options = {}) { return try_open_on(path, options, nullptr, false); }
+  static Result<Pool> try_open(const std::string& path, const Options& options = {}) {
+    return try_open_on(path, options, nullptr, false);
+  }
   /// On a medium the caller made (tests, crash exploration).
-  static Result<Pool> try_open_on(const std::string& path, const Options& options, std::unique_ptr<medium::Medium> medium, bool fresh) {
+  static Result<Pool> try_open_on(const std::string& path, const Options& options,
+                                  std::unique_ptr<medium::Medium> medium, bool fresh) {
     if constexpr (!(std::is_same_v<Instances, any_engine> && ...))
       if (!options.trace.empty())
-        return failure(Code::invalid, path, "Options::trace for engines that are compiled in", "a Pool<Root, engines<any_engine>>",
+        return failure(Code::invalid, path, "Options::trace for engines that are compiled in",
+                       "a Pool<Root, engines<any_engine>>",
                        "leave it empty, or open the pool so to record it");
     try {
       (void)listed_at_load;
-      auto opened = detail::open_pool(path, options, listed().entries, detail::root_type<Root>(), std::move(medium), fresh);
+      auto opened = detail::open_pool(path, options, listed().entries, detail::root_type<Root>(),
+                                      std::move(medium), fresh);
       if (!opened) return opened.status();
       opened->file->drop_unless_kept();
       Pool pool;
       pool.index_ = listed().instance[opened->index];
       pool.name_ = opened->config.instance;
       pool.durability_ = options.durability;
-      Root* const root = reinterpret_cast<Root*>(opened->file->view() + opened->file->header().root_offset);
+      Root* const root =
+          reinterpret_cast<Root*>(opened->file->view() + opened->file->header().root_offset);
       const bool empty = opened->recovery.last_id == 0 && !opened->file->read_only();
       pool.start(std::move(*opened), std::index_sequence_for<Instances...>());
       pool.root_ = root;  // from here on there is something to shut
@@ -199,22 +210,27 @@ class Pool<Root, engines<Instances...>> {
       using Context = typename std::remove_reference_t<decltype(*running.engine)>::Context;
       using R = detail::outside<std::invoke_result_t<F&, Tx<Context>&, Root&>>;
       static_assert(detail::leaves_a_transaction<R>,
-                    "perdure: update()'s lambda must not return a pool pointer, reference or cursor, nor a value that holds one, "
-                    "out of its transaction: return copies of what it names (a pointer to DRAM leaves by a captured variable)");
+                    "perdure: update()'s lambda must not return a pool pointer, reference or "
+                    "cursor, nor a value that holds one, "
+                    "out of its transaction: return copies of what it names (a pointer to DRAM "
+                    "leaves by a captured variable)");
       Root& root = *root_;
       if constexpr (std::is_void_v<R>) {
-        const std::uint64_t id = engine::run(*running.engine, true, durability, [&](Context& context) {
-          Tx<Context> tx(context);
-          f(tx, root);
-        });
+        const std::uint64_t id =
+            engine::run(*running.engine, true, durability, [&](Context& context) {
+              Tx<Context> tx(context);
+              f(tx, root);
+            });
         return id != engine::joined ? Receipt<void>(&running, id) : Receipt<void>(nullptr, 0);
       } else {
         std::optional<R> value;
-        const std::uint64_t id = engine::run(*running.engine, true, durability, [&](Context& context) {
-          Tx<Context> tx(context);
-          value.emplace(static_cast<R>(f(tx, root)));
-        });
-        return id != engine::joined ? Receipt<R>(&running, id, std::move(*value)) : Receipt<R>(nullptr, 0, std::move(*value));
+        const std::uint64_t id =
+            engine::run(*running.engine, true, durability, [&](Context& context) {
+              Tx<Context> tx(context);
+              value.emplace(static_cast<R>(f(tx, root)));
+            });
+        return id != engine::joined ? Receipt<R>(&running, id, std::move(*value))
+                                    : Receipt<R>(nullptr, 0, std::move(*value));
       }
     });
   }
@@ -245,11 +261,14 @@ class Pool<Root, engines<Instances...>> {
       using Context = typename std::remove_reference_t<decltype(*running.engine)>::Context;
       using R = std::invoke_result_t<F&, ReadTx<Context>&, const Root&>;
       static_assert(detail::leaves_a_transaction<R>,
-                    "perdure: view()'s lambda must not return a pool pointer, reference or cursor, nor a value that holds one, "
-                    "out of its transaction: return copies of what it names (a pointer to DRAM leaves by a captured variable)");
+                    "perdure: view()'s lambda must not return a pool pointer, reference or cursor, "
+                    "nor a value that holds one, "
+                    "out of its transaction: return copies of what it names (a pointer to DRAM "
+                    "leaves by a captured variable)");
       const Root& root = *root_;
       const auto seen = [&](std::uint64_t id) {
-        if (durability != Durability::async && id != engine::joined) running.wait_durable(id).or_throw();
+        if (durability != Durability::async && id != engine::joined)
+          running.wait_durable(id).or_throw();
       };
       if constexpr (std::is_void_v<R>) {
         seen(engine::run_view(*running.engine, durability, [&](Context& context) {
@@ -280,7 +299,8 @@ class Pool<Root, engines<Instances...>> {
       running.close().or_throw();
     });
     report.clean = true;
-    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    report.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return report;
   }
   /// Throws std::bad_alloc.
@@ -314,7 +334,8 @@ class Pool<Root, engines<Instances...>> {
   template <class F>
   auto checked_view(F&& f) {
     return view([&](auto& tx, const Root& root) {
-      detail::CheckedContext<std::remove_reference_t<decltype(tx)>> context(tx, file().view(), file().home_bytes());
+      detail::CheckedContext<std::remove_reference_t<decltype(tx)>> context(tx, file().view(),
+                                                                            file().home_bytes());
       ReadTx<decltype(context)> checked(context);
       return f(checked, root);
     });
@@ -325,7 +346,9 @@ class Pool<Root, engines<Instances...>> {
   [[nodiscard]] CheckReport check() {
     const auto* const base = file().view();
     OwnedBlocks owned;
-    view([&](auto& tx, const Root& root) { owned = owned_blocks(tx, root, base, file().home_bytes()); });
+    view([&](auto& tx, const Root& root) {
+      owned = owned_blocks(tx, root, base, file().home_bytes());
+    });
     CheckReport report = detail::compare_heap(file(), base, std::move(owned.offsets), owned.whole);
     report.problems.insert(report.problems.end(), owned.problems.begin(), owned.problems.end());
     return report;
@@ -358,7 +381,11 @@ class Pool<Root, engines<Instances...>> {
   static inline const Listed& listed_at_load = listed();
   template <std::size_t... I>
   void start(detail::Opened opened, std::index_sequence<I...>) {
-    ((index_ == I ? (std::get<I>(running_) = std::make_unique<detail::Running<Instances>>(std::move(opened)), void()) : void()), ...);
+    ((index_ == I ? (std::get<I>(running_) =
+                         std::make_unique<detail::Running<Instances>>(std::move(opened)),
+                     void())
+                  : void()),
+     ...);
   }
   // Calls f with the instance that this pool runs. One well-predicted comparison an instance
   // listed.
@@ -375,8 +402,9 @@ class Pool<Root, engines<Instances...>> {
   template <class Running>
   static void outside(Running& running, const char* call) {
     if (running.engine->context().inside())
-      throw error(
-          failure(Code::invalid, "", std::string(call) + " inside a transaction on the same pool", {}, "leave the transaction first"));
+      throw error(failure(Code::invalid, "",
+                          std::string(call) + " inside a transaction on the same pool", {},
+                          "leave the transaction first"));
   }
   // A pool without a transaction has a root of zeros: members with other initial values are stored
   // first.
@@ -387,7 +415,9 @@ class Pool<Root, engines<Instances...>> {
       bool zero = true;
       for (const std::byte b : image) zero = zero && b == std::byte{0};
       if (zero) return;
-      update(Durability::durable, [&](auto& tx, Root& root) { tx.write_bytes(static_cast<void*>(&root), image, sizeof(Root)); });
+      update(Durability::durable, [&](auto& tx, Root& root) {
+        tx.write_bytes(static_cast<void*>(&root), image, sizeof(Root));
+      });
     }
   }
   void shut() noexcept {
@@ -400,7 +430,8 @@ class Pool<Root, engines<Instances...>> {
       return;
     }
     try {
-      if ((state & ~engine::Core::read_only_bit) == 0) with([](auto& running) { (void)running.close(); });
+      if ((state & ~engine::Core::read_only_bit) == 0)
+        with([](auto& running) { (void)running.close(); });
     } catch (...) {  // the next opening recovers
     }
     running_ = {};

@@ -34,16 +34,21 @@ class DurabilitySource {
 class ReceiptBase {
  public:
   /// No source: the receipt of an update() nested in another, which the outer one's covers.
-  ReceiptBase(detail::DurabilitySource* source, std::uint64_t id) noexcept : source_(source), id_(id) {}
+  ReceiptBase(detail::DurabilitySource* source, std::uint64_t id) noexcept
+      : source_(source), id_(id) {}
   /// The transaction's id: later commits have higher ones. An update that changed nothing has the
   /// id of the newest it may have read. 0 when nested. Ids of `dudetm/htm` and `volatile/htm` are
   /// stamps: 64 bits wide, with gaps, and of one session; the next one's may be lower.
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
-  [[nodiscard]] bool durable() const noexcept { return source_ != nullptr && source_->is_durable(id_); }
+  [[nodiscard]] bool durable() const noexcept {
+    return source_ != nullptr && source_->is_durable(id_);
+  }
   /// Returns when the transaction is durable; throws error(poisoned) when the medium failed before,
   /// error(invalid) for a nested update's receipt, and nothing else.
   void wait() const { try_wait().or_throw(); }
-  [[nodiscard]] Status try_wait() const { return source_ == nullptr ? nested() : source_->wait_durable(id_); }
+  [[nodiscard]] Status try_wait() const {
+    return source_ == nullptr ? nested() : source_->wait_durable(id_);
+  }
   /// Has executor(g) run g() when the transaction is durable, or can't become so; g calls
   /// f(Status). Throws error(too_many_threads) or std::bad_alloc, after which f is not called.
   template <class Executor, class F>
@@ -59,7 +64,8 @@ class ReceiptBase {
     source_->when_durable(id_, std::move(f));
   }
   [[nodiscard]] static Status nested() {
-    return failure(Code::invalid, "", "a wait for the receipt of an update() nested in another transaction",
+    return failure(Code::invalid, "",
+                   "a wait for the receipt of an update() nested in another transaction",
                    "the outer update()'s receipt");
   }
   detail::DurabilitySource* source_;
@@ -69,7 +75,8 @@ class ReceiptBase {
 template <class T>
 class Receipt : public ReceiptBase {
  public:
-  Receipt(detail::DurabilitySource* source, std::uint64_t id, T value) : ReceiptBase(source, id), value_(std::move(value)) {}
+  Receipt(detail::DurabilitySource* source, std::uint64_t id, T value)
+      : ReceiptBase(source, id), value_(std::move(value)) {}
   /// What the lambda returned. Known at once, durable or not.
   [[nodiscard]] const T& value() const& noexcept { return value_; }
   [[nodiscard]] T&& value() && noexcept { return std::move(value_); }

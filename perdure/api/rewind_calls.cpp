@@ -23,11 +23,14 @@ static_assert(base::max_threads <= 1 << slot_bits);
 std::vector<engine::Entry> compositions() {
   std::vector<engine::Entry> all;
   engine::add_entries<rewind_none>(all);
-  std::stable_partition(all.begin(), all.end(), [](const engine::Entry& e) { return e.family == "rewind-1l-nfp-optimized"; });
+  std::stable_partition(all.begin(), all.end(), [](const engine::Entry& e) {
+    return e.family == "rewind-1l-nfp-optimized";
+  });
   return all;
 }
 
-detail::Opened open(const std::string& path, Options options, const detail::RootType& root, std::unique_ptr<medium::Medium> medium) {
+detail::Opened open(const std::string& path, Options options, const detail::RootType& root,
+                    std::unique_ptr<medium::Medium> medium) {
   options.isolation = Isolation::caller;
   if (!options.engine.empty() && !options.engine.ends_with("/none")) options.engine += "/none";
   const bool fresh = medium != nullptr;
@@ -36,8 +39,10 @@ detail::Opened open(const std::string& path, Options options, const detail::Root
 }
 
 error not_running(TransactionId tID) {
-  return error(failure(Code::invalid, "", "transaction " + std::to_string(tID) + ", which is not running, or is another thread's",
-                       "an ID that getNextID() gave to this thread, before its commit or rollback"));
+  return error(failure(
+      Code::invalid, "",
+      "transaction " + std::to_string(tID) + ", which is not running, or is another thread's",
+      "an ID that getNextID() gave to this thread, before its commit or rollback"));
 }
 
 }  // namespace
@@ -68,9 +73,11 @@ struct RewindCalls::State {
     one.id = 0;
   }
   std::uint64_t* word(std::uint64_t* address) {
-    const auto offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(running.file().view());
+    const auto offset = reinterpret_cast<std::uintptr_t>(address) -
+                        reinterpret_cast<std::uintptr_t>(running.file().view());
     if (offset % 8 != 0 || offset >= running.file().header().home_bytes)
-      throw error(failure(Code::invalid, running.file().path(), "an address that is no word of the pool",
+      throw error(failure(Code::invalid, running.file().path(),
+                          "an address that is no word of the pool",
                           "one in root(), or in an allocated block"));
     return address;
   }
@@ -80,7 +87,8 @@ struct RewindCalls::State {
   void with_room(Context& context, F&& f) {
     for (int left = 3; !f(); --left) {
       if (left == 0)
-        throw error(failure(Code::full, running.file().path(), "a log that running transactions fill", "room for one more record",
+        throw error(failure(Code::full, running.file().path(),
+                            "a log that running transactions fill", "room for one more record",
                             "commit or roll back, or make the pool with a larger log_size"));
       running.engine->make_room(context, log::AriesRecord::bytes);
     }
@@ -90,15 +98,17 @@ struct RewindCalls::State {
   std::array<Own, base::max_threads> threads;
 };
 
-RewindCalls::RewindCalls(const std::string& path, const Options& options, const detail::RootType& root,
-                         std::unique_ptr<medium::Medium> medium)
+RewindCalls::RewindCalls(const std::string& path, const Options& options,
+                         const detail::RootType& root, std::unique_ptr<medium::Medium> medium)
     : state_(std::make_unique<State>(open(path, options, root, std::move(medium)))) {}
 
 RewindCalls::~RewindCalls() {
   // a forked child's copy is never destroyed
   if (state_->running.inherited()) (void)state_.release();
   // A thread for which there is no number can roll nothing back: the next opening recovers.
-  if (state_ == nullptr || state_->running.engine->core().state() != 0 || !base::ensure_thread_slot().ok()) return;
+  if (state_ == nullptr || state_->running.engine->core().state() != 0 ||
+      !base::ensure_thread_slot().ok())
+    return;
   for (auto& own : state_->threads)
     for (auto& one : own.all)
       if (one.id != 0) one.context->rollback();
@@ -108,7 +118,9 @@ RewindCalls::~RewindCalls() {
   }
 }
 
-void* RewindCalls::root_address() const noexcept { return state_->running.file().view() + state_->running.file().header().root_offset; }
+void* RewindCalls::root_address() const noexcept {
+  return state_->running.file().view() + state_->running.file().header().root_offset;
+}
 
 TransactionId RewindCalls::getNextID() {
   State::Own& own = state_->own();
@@ -121,16 +133,19 @@ TransactionId RewindCalls::getNextID() {
   const std::size_t place = own.idle.back();
   own.all[place].context->begin(true);
   own.idle.pop_back();
-  return own.all[place].id = (++own.begun << place_bits | place) << slot_bits | static_cast<std::uint64_t>(base::thread_slot());
+  return own.all[place].id = (++own.begun << place_bits | place) << slot_bits |
+                             static_cast<std::uint64_t>(base::thread_slot());
 }
 
 void RewindCalls::log_word(TransactionId tID, const LoggedWord& update, std::uint64_t old_value) {
   auto& one = state_->one(tID);
   const std::uint64_t found = *state_->word(update.address);
   if (found != old_value)
-    throw error(failure(Code::invalid, state_->running.file().path(), "a word of value " + std::to_string(found),
-                        "the old value " + std::to_string(old_value), "call log() before the store"));
-  state_->with_room(*one.context, [&] { return one.context->log(update.address, update.new_value); });
+    throw error(failure(
+        Code::invalid, state_->running.file().path(), "a word of value " + std::to_string(found),
+        "the old value " + std::to_string(old_value), "call log() before the store"));
+  state_->with_room(*one.context,
+                    [&] { return one.context->log(update.address, update.new_value); });
   one.context->end_group();
 }
 
@@ -164,9 +179,13 @@ void RewindCalls::rollback(TransactionId tID) {
   if (state_->running.engine->core().state() != 0) state_->running.engine->core().refuse();
 }
 
-void* RewindCalls::allocate(TransactionId tID, std::uint64_t bytes) { return state_->one(tID).context->alloc(bytes); }
+void* RewindCalls::allocate(TransactionId tID, std::uint64_t bytes) {
+  return state_->one(tID).context->alloc(bytes);
+}
 
-void RewindCalls::deallocate(TransactionId tID, void* block) { state_->one(tID).context->free(block); }
+void RewindCalls::deallocate(TransactionId tID, void* block) {
+  state_->one(tID).context->free(block);
+}
 
 void RewindCalls::checkpoint() { state_->running.checkpoint().or_throw(); }
 
@@ -178,7 +197,8 @@ void RewindCalls::close() {
   std::size_t left = 0;
   for (const auto& own : state_->threads) left += own.all.size() - own.idle.size();
   if (left != 0)
-    throw error(failure(Code::invalid, state_->running.file().path(), std::to_string(left) + " running transactions", "none",
+    throw error(failure(Code::invalid, state_->running.file().path(),
+                        std::to_string(left) + " running transactions", "none",
                         "commit or roll back first"));
   state_->running.close().or_throw();
 }

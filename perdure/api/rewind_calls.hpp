@@ -50,8 +50,10 @@ struct LoggedWord {
   std::uint64_t new_value;
   template <class T>
   LoggedWord(T* where, std::type_identity_t<T> value)
-      : address(reinterpret_cast<std::uint64_t*>(where)), new_value(std::bit_cast<std::uint64_t>(value)) {
-    static_assert(sizeof(T) == 8 && plain_value<T>, "perdure::paper: a logged value is a word of 8 bytes");
+      : address(reinterpret_cast<std::uint64_t*>(where)),
+        new_value(std::bit_cast<std::uint64_t>(value)) {
+    static_assert(sizeof(T) == 8 && plain_value<T>,
+                  "perdure::paper: a logged value is a word of 8 bytes");
   }
 };
 
@@ -69,7 +71,8 @@ class RewindCalls {
   /// The word at `address` goes from `old_value` to `new_value`, which it has when this returns.
   /// `invalid` where it does not hold `old_value`: a store that was made before its log().
   template <class T>
-  void log(TransactionId tID, T* address, std::type_identity_t<T> old_value, std::type_identity_t<T> new_value) {
+  void log(TransactionId tID, T* address, std::type_identity_t<T> old_value,
+           std::type_identity_t<T> new_value) {
     log_word(tID, LoggedWord(address, new_value), std::bit_cast<std::uint64_t>(old_value));
   }
   void group(TransactionId tID, std::initializer_list<LoggedWord> updates);
@@ -91,7 +94,8 @@ class RewindCalls {
   void close();
 
  protected:
-  RewindCalls(const std::string& path, const Options& options, const detail::RootType& root, std::unique_ptr<medium::Medium> medium);
+  RewindCalls(const std::string& path, const Options& options, const detail::RootType& root,
+              std::unique_ptr<medium::Medium> medium);
   [[nodiscard]] void* root_address() const noexcept;
 
  private:
@@ -110,7 +114,8 @@ class TransactionManager : public RewindCalls {
   /// Opens, and recovers, or creates. `options.engine`: a composition, such as
   /// "rewind-1l-nfp-optimized", which a new pool has unless told. `options.threads`: logs, one a
   /// thread (the distributed log); 1 is the shared one. `medium`: a new pool on it (tests).
-  explicit TransactionManager(const std::string& path, const Options& options = {}, std::unique_ptr<medium::Medium> medium = nullptr)
+  explicit TransactionManager(const std::string& path, const Options& options = {},
+                              std::unique_ptr<medium::Medium> medium = nullptr)
       : RewindCalls(path, options, detail::root_type<Root>(), std::move(medium)) {}
   [[nodiscard]] Root& root() const noexcept { return *static_cast<Root*>(root_address()); }
 };

@@ -30,7 +30,9 @@ namespace perdure {
 /// What update() throws after perdure::abort(tx): the transaction was rolled back on request.
 class aborted : public std::exception {
  public:
-  [[nodiscard]] const char* what() const noexcept override { return "the transaction was rolled back by perdure::abort"; }
+  [[nodiscard]] const char* what() const noexcept override {
+    return "the transaction was rolled back by perdure::abort";
+  }
 };
 
 template <class Context>
@@ -204,7 +206,8 @@ class Tx : public ReadTx<Context> {
   template <class T, class... Args>
   [[nodiscard]] T* make(Args&&... args) {
     static_assert(alignof(T) <= 64, "pool blocks are aligned to 64 bytes at most");
-    static_assert(std::is_trivially_destructible_v<T>, "objects in a pool have no destructor: free what they own in a transaction");
+    static_assert(std::is_trivially_destructible_v<T>,
+                  "objects in a pool have no destructor: free what they own in a transaction");
     std::byte* const block = alloc(sizeof(T));
     // padding is zero, never indeterminate
     alignas(alignof(T) < 8 ? 8 : alignof(T)) std::byte image[(sizeof(T) + 7) / 8 * 8] = {};
@@ -336,7 +339,7 @@ class PtrRef {
   T* operator=(PtrRef&& other) && { return put(other.load()); }
   // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
   T* operator=(const PtrRef&) && = delete;
-  void operator=(T*) const& = delete;       // auto x = tx(f) names the field: write tx(f) = pointer
+  void operator=(T*) const& = delete;  // auto x = tx(f) names the field: write tx(f) = pointer
 
  private:
   [[nodiscard]] T* load() const { return tx_.template load<T*>(access::address(x_)); }

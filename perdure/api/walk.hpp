@@ -48,12 +48,15 @@ class Walk {
         if (!problems.empty()) return;  // its nodes may hold anything
       }
       x.each_block(tx_, [this](const void* block) { this->f_(block, true); });
-      if constexpr (requires { x.each_pointer(tx_, [](auto*) {}); }) x.each_pointer(tx_, [this](auto* to) { this->reached(to); });
+      if constexpr (requires { x.each_pointer(tx_, [](auto*) {}); })
+        x.each_pointer(tx_, [this](auto* to) { this->reached(to); });
     } else if constexpr (is_field<T>) {
       if constexpr (std::is_pointer_v<typename T::value_type>) reached(tx_.read(x));
     } else if constexpr (opened_by_fields<T>) {
       std::size_t index = 0;
-      for_each_field(x, [&](const auto& field) { object(field, path + (path.empty() ? "" : ".") + std::to_string(index++)); });
+      for_each_field(x, [&](const auto& field) {
+        object(field, path + (path.empty() ? "" : ".") + std::to_string(index++));
+      });
     }
   }
 
@@ -71,7 +74,9 @@ class Walk {
   void reached(T* to) {
     if (to == nullptr || !f_(static_cast<const void*>(to), false)) return;
     if constexpr (!std::is_void_v<T>) {
-      open_.emplace_back(to, [](Walk& walk, const void* where) { walk.object(*static_cast<const T*>(where), "*"); });
+      open_.emplace_back(to, [](Walk& walk, const void* where) {
+        walk.object(*static_cast<const T*>(where), "*");
+      });
     }
   }
 
@@ -103,8 +108,9 @@ void walk_blocks(Tx& tx, const T& object, F f) {
 template <class Tx, class T, class F>
 [[nodiscard]] std::vector<std::string> audit(Tx& tx, const T& object, F f) {
   std::vector<std::string> problems;
-  walk_blocks(tx, object, std::move(f),
-              [&](const std::string& path, const std::string& text) { problems.push_back("field " + path + ": " + text); });
+  walk_blocks(tx, object, std::move(f), [&](const std::string& path, const std::string& text) {
+    problems.push_back("field " + path + ": " + text);
+  });
   return problems;
 }
 
@@ -119,7 +125,8 @@ struct OwnedBlocks {
 /// `home`: where the data region, `home_bytes` long, appears. Whatever is in it, no read leaves it
 /// (checked.hpp). A walk that finds more blocks than it can hold goes in circles: it is ended.
 template <class AnyTx, class Root>
-[[nodiscard]] OwnedBlocks owned_blocks(AnyTx& any, const Root& root, const std::byte* home, std::uint64_t home_bytes) {
+[[nodiscard]] OwnedBlocks owned_blocks(AnyTx& any, const Root& root, const std::byte* home,
+                                       std::uint64_t home_bytes) {
   struct Circle {};
   detail::CheckedContext<AnyTx> context(any, home, home_bytes);
   ReadTx<detail::CheckedContext<AnyTx>> tx(context);
@@ -134,7 +141,8 @@ template <class AnyTx, class Root>
       return true;
     });
   } catch (const Circle&) {
-    found.problems.emplace_back("more blocks are owned than the pool can hold: damaged pointers that lead in a circle");
+    found.problems.emplace_back(
+        "more blocks are owned than the pool can hold: damaged pointers that lead in a circle");
   } catch (const error& e) {
     if (e.code() != Code::corrupt) throw;
     found.problems.emplace_back(e.what());

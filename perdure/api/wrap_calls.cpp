@@ -26,7 +26,9 @@ class WrapCalls::State {
   virtual pool::PoolFile& file() noexcept = 0;
   virtual void end() = 0;  ///< aborts, closes, swallows
   virtual Status close() = 0;
-  [[nodiscard]] unsigned& depth() noexcept { return depths_[static_cast<std::size_t>(base::thread_slot())].n; }
+  [[nodiscard]] unsigned& depth() noexcept {
+    return depths_[static_cast<std::size_t>(base::thread_slot())].n;
+  }
   /// Whether this is a forked child's copy: the pool's threads are the parent's.
   [[nodiscard]] bool inherited() const noexcept { return owner_.is_parent(); }
   [[nodiscard]] unsigned all_open() const noexcept {
@@ -46,7 +48,8 @@ class WrapCalls::State {
 namespace {
 
 error outside(const std::string& path, const char* call) {
-  return error(failure(Code::invalid, path, std::string(call) + " outside a wrap", "a wrapOpen() on this thread before it"));
+  return error(failure(Code::invalid, path, std::string(call) + " outside a wrap",
+                       "a wrapOpen() on this thread before it"));
 }
 
 template <class Instance>
@@ -102,11 +105,12 @@ class Over final : public WrapCalls::State {
  private:
   Context& context() { return running_.engine->context(); }
   error no_room() {
-    return error(failure(
-        Code::busy, running_.file().path(),
-        "a wrap that found no room more in the log or an alias table, or a block that is on its way home",
-        "half a log bucket and half a table to be enough",
-        "it has been rolled back: open it again; if it is told so again, store less in one, or make log_size and alias_entries larger"));
+    return error(failure(Code::busy, running_.file().path(),
+                         "a wrap that found no room more in the log or an alias table, or a block "
+                         "that is on its way home",
+                         "half a log bucket and half a table to be enough",
+                         "it has been rolled back: open it again; if it is told so again, store "
+                         "less in one, or make log_size and alias_entries larger"));
   }
   /// What f throws ends the wrap, but for wrong use.
   template <class F>
@@ -134,7 +138,8 @@ class Over final : public WrapCalls::State {
   Running running_;
 };
 
-std::unique_ptr<WrapCalls::State> open_state(const std::string& path, Options options, const detail::RootType& root,
+std::unique_ptr<WrapCalls::State> open_state(const std::string& path, Options options,
+                                             const detail::RootType& root,
                                              std::unique_ptr<medium::Medium> medium) {
   options.isolation = Isolation::caller;
   if (!options.engine.empty() && !options.engine.ends_with("/none")) options.engine += "/none";
@@ -143,13 +148,15 @@ std::unique_ptr<WrapCalls::State> open_state(const std::string& path, Options op
   engine::add_entries<softwrap_local_none>(forms);
   const bool fresh = medium != nullptr;
   auto opened = detail::open_pool(path, options, forms, root, std::move(medium), fresh).value();
-  if (opened.config.instance == forms[0].name) return std::make_unique<Over<softwrap_none>>(std::move(opened));
+  if (opened.config.instance == forms[0].name)
+    return std::make_unique<Over<softwrap_none>>(std::move(opened));
   return std::make_unique<Over<softwrap_local_none>>(std::move(opened));
 }
 
 }  // namespace
 
-WrapCalls::WrapCalls(const std::string& path, const Options& options, const detail::RootType& root, std::unique_ptr<medium::Medium> medium)
+WrapCalls::WrapCalls(const std::string& path, const Options& options, const detail::RootType& root,
+                     std::unique_ptr<medium::Medium> medium)
     : state_(open_state(path, options, root, std::move(medium))) {}
 
 WrapCalls::~WrapCalls() {
@@ -164,7 +171,9 @@ WrapCalls::~WrapCalls() {
   state_->end();
 }
 
-void* WrapCalls::root_address() const noexcept { return state_->file().view() + state_->file().header().root_offset; }
+void* WrapCalls::root_address() const noexcept {
+  return state_->file().view() + state_->file().header().root_offset;
+}
 
 void WrapCalls::wrapOpen() {
   if (state_->depth() == 0) state_->open();
@@ -193,9 +202,11 @@ void WrapCalls::wrapRead(void* to, const void* source, std::size_t n) {
 
 void WrapCalls::wrapWrite(void* destination, const void* from, std::size_t n) {
   if (state_->depth() == 0) throw outside(file().path(), "a store");
-  const auto home = reinterpret_cast<std::uintptr_t>(file().view()), at = reinterpret_cast<std::uintptr_t>(destination);
+  const auto home = reinterpret_cast<std::uintptr_t>(file().view()),
+             at = reinterpret_cast<std::uintptr_t>(destination);
   if (at < home || at - home + n > file().header().home_bytes)
-    throw error(failure(Code::invalid, file().path(), "an address that is not in the pool", "one in root(), or in an allocated block"));
+    throw error(failure(Code::invalid, file().path(), "an address that is not in the pool",
+                        "one in root(), or in an allocated block"));
   state_->write(destination, from, n);
 }
 
@@ -211,7 +222,8 @@ void WrapCalls::pfree(void* block) {
 
 void WrapCalls::checkpoint() {
   if (state_->depth() != 0)
-    throw error(failure(Code::invalid, file().path(), "checkpoint() inside a wrap", "none open on this thread", "close or abort it first"));
+    throw error(failure(Code::invalid, file().path(), "checkpoint() inside a wrap",
+                        "none open on this thread", "close or abort it first"));
   state_->checkpoint();
 }
 
@@ -221,7 +233,8 @@ pool::PoolFile& WrapCalls::file() noexcept { return state_->file(); }
 
 void WrapCalls::close() {
   if (const unsigned n = state_->all_open(); n != 0)
-    throw error(failure(Code::invalid, file().path(), std::to_string(n) + " open wraps", "none", "close or abort them first"));
+    throw error(failure(Code::invalid, file().path(), std::to_string(n) + " open wraps", "none",
+                        "close or abort them first"));
   state_->close().or_throw();
 }
 

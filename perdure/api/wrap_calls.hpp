@@ -81,7 +81,8 @@ class WrapCalls {
   class State;
 
  protected:
-  WrapCalls(const std::string& path, const Options& options, const detail::RootType& root, std::unique_ptr<medium::Medium> medium);
+  WrapCalls(const std::string& path, const Options& options, const detail::RootType& root,
+            std::unique_ptr<medium::Medium> medium);
   [[nodiscard]] void* root_address() const noexcept;
 
  private:
@@ -97,7 +98,8 @@ class SoftWrAP : public WrapCalls {
  public:
   /// Opens, and recovers, or creates. `options.engine`: "softwrap" (global aliasing), which a new
   /// pool has unless told, or "softwrap-local". `medium`: a new pool on it (tests).
-  explicit SoftWrAP(const std::string& path, const Options& options = {}, std::unique_ptr<medium::Medium> medium = nullptr)
+  explicit SoftWrAP(const std::string& path, const Options& options = {},
+                    std::unique_ptr<medium::Medium> medium = nullptr)
       : WrapCalls(path, options, detail::root_type<Root>(), std::move(medium)) {}
   [[nodiscard]] Root& root() const noexcept { return *static_cast<Root*>(root_address()); }
 };

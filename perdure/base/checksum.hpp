@@ -29,7 +29,8 @@ namespace perdure::base {
 
 class Fold {
  public:
-  explicit constexpr Fold(std::uint64_t seed = 0) noexcept : k1_(mix(seed + weyl1)), k2_(mix(seed + weyl2)) {}
+  explicit constexpr Fold(std::uint64_t seed = 0) noexcept
+      : k1_(mix(seed + weyl1)), k2_(mix(seed + weyl2)) {}
 
   /// Takes one pair of words.
   constexpr void add(std::uint64_t a, std::uint64_t b) noexcept {
@@ -61,7 +62,8 @@ class Fold {
 };
 
 /// The fold of `n` bytes (a tail is padded with zeros; the length is bound in).
-[[nodiscard]] inline std::uint64_t hash_bytes(const void* data, std::size_t n, std::uint64_t seed) noexcept {
+[[nodiscard]] inline std::uint64_t hash_bytes(const void* data, std::size_t n,
+                                              std::uint64_t seed) noexcept {
   Fold fold(seed);
   const auto* bytes = static_cast<const unsigned char*>(data);
   std::size_t at = 0;

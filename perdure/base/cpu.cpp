@@ -24,7 +24,9 @@ CpuFeatures detect() noexcept {
   return f;
 }
 
-const char* line_of(const void* p) noexcept { return static_cast<const char*>(p) - reinterpret_cast<std::uintptr_t>(p) % cache_line; }
+const char* line_of(const void* p) noexcept {
+  return static_cast<const char*>(p) - reinterpret_cast<std::uintptr_t>(p) % cache_line;
+}
 
 void flush_none(const void* /*first*/, std::size_t /*lines*/) noexcept {}
 
@@ -32,19 +34,23 @@ void flush_clflush(const void* first, std::size_t lines) noexcept {
   for (const char* p = line_of(first); lines != 0; --lines, p += cache_line) _mm_clflush(p);
 }
 
-__attribute__((target("clflushopt"))) void flush_clflushopt(const void* first, std::size_t lines) noexcept {
-  for (const char* p = line_of(first); lines != 0; --lines, p += cache_line) _mm_clflushopt(const_cast<char*>(p));
+__attribute__((target("clflushopt"))) void flush_clflushopt(const void* first,
+                                                            std::size_t lines) noexcept {
+  for (const char* p = line_of(first); lines != 0; --lines, p += cache_line)
+    _mm_clflushopt(const_cast<char*>(p));
 }
 
 __attribute__((target("clwb"))) void flush_clwb(const void* first, std::size_t lines) noexcept {
-  for (const char* p = line_of(first); lines != 0; --lines, p += cache_line) _mm_clwb(const_cast<char*>(p));
+  for (const char* p = line_of(first); lines != 0; --lines, p += cache_line)
+    _mm_clwb(const_cast<char*>(p));
 }
 
 void stream_sse2(void* to, const void* from, std::size_t bytes) noexcept {
   auto* d = static_cast<__m128i*>(to);
   const auto* s = static_cast<const __m128i*>(from);
   for (; bytes >= cache_line; bytes -= cache_line, d += 4, s += 4) {
-    const __m128i a = _mm_loadu_si128(s), b = _mm_loadu_si128(s + 1), c = _mm_loadu_si128(s + 2), e = _mm_loadu_si128(s + 3);
+    const __m128i a = _mm_loadu_si128(s), b = _mm_loadu_si128(s + 1), c = _mm_loadu_si128(s + 2),
+                  e = _mm_loadu_si128(s + 3);
     _mm_stream_si128(d, a);
     _mm_stream_si128(d + 1, b);
     _mm_stream_si128(d + 2, c);
@@ -52,7 +58,8 @@ void stream_sse2(void* to, const void* from, std::size_t bytes) noexcept {
   }
 }
 
-__attribute__((target("avx2"))) void stream_avx2(void* to, const void* from, std::size_t bytes) noexcept {
+__attribute__((target("avx2"))) void stream_avx2(void* to, const void* from,
+                                                 std::size_t bytes) noexcept {
   auto* d = static_cast<__m256i*>(to);
   const auto* s = static_cast<const __m256i*>(from);
   for (; bytes >= cache_line; bytes -= cache_line, d += 2, s += 2) {
@@ -62,7 +69,8 @@ __attribute__((target("avx2"))) void stream_avx2(void* to, const void* from, std
   }
 }
 
-__attribute__((target("avx512f"))) void stream_avx512(void* to, const void* from, std::size_t bytes) noexcept {
+__attribute__((target("avx512f"))) void stream_avx512(void* to, const void* from,
+                                                      std::size_t bytes) noexcept {
   auto* d = static_cast<char*>(to);
   const auto* s = static_cast<const char*>(from);
   for (; bytes >= cache_line; bytes -= cache_line, d += cache_line, s += cache_line) {
@@ -79,7 +87,7 @@ const CpuFeatures& cpu_features() noexcept {
 namespace {
 // a forked child would wait for ever for another thread that was looking
 [[maybe_unused]] const CpuFeatures& at_load = cpu_features();
-}
+}  // namespace
 
 std::string_view name(FlushInstruction i) noexcept {
   switch (i) {

@@ -37,12 +37,12 @@ struct CpuFeatures {
 enum class FlushInstruction : std::uint8_t { none, clflush, clflushopt, clwb };
 enum class StreamInstruction : std::uint8_t { sse2, avx2, avx512 };
 
-[[nodiscard]] std::string_view name(FlushInstruction) noexcept;   // "none", "clflush", ...
+[[nodiscard]] std::string_view name(FlushInstruction) noexcept;  // "none", "clflush", ...
 // "movntdq 16", "movntdq 32", "movntdq 64"
 [[nodiscard]] std::string_view name(StreamInstruction) noexcept;
 [[nodiscard]] bool supported(FlushInstruction) noexcept;
 [[nodiscard]] bool supported(StreamInstruction) noexcept;
-[[nodiscard]] FlushInstruction best_flush() noexcept;    // clwb, else clflushopt, else clflush
+[[nodiscard]] FlushInstruction best_flush() noexcept;  // clwb, else clflushopt, else clflush
 // the widest: one 64-byte store fills a line at once
 [[nodiscard]] StreamInstruction best_stream() noexcept;
 

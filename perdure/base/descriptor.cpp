@@ -42,7 +42,8 @@ class Occupied {
     for (int i = 0; i < count_; ++i) {
       // Another thread may have put a file of its own there by dup2(): that one is not ours to
       // close.
-      if (const int flags = ::fcntl(held_[i], F_GETFL); flags >= 0 && (flags & O_PATH) != 0) ::close(held_[i]);
+      if (const int flags = ::fcntl(held_[i], F_GETFL); flags >= 0 && (flags & O_PATH) != 0)
+        ::close(held_[i]);
     }
     errno = err;
   }

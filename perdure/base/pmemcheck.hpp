@@ -25,7 +25,8 @@ inline void note_mapped([[maybe_unused]] const void* at, [[maybe_unused]] std::s
   VALGRIND_PMC_REGISTER_PMEM_MAPPING(at, n);
 #endif
 }
-inline void note_unmapped([[maybe_unused]] const void* at, [[maybe_unused]] std::size_t n) noexcept {
+inline void note_unmapped([[maybe_unused]] const void* at,
+                          [[maybe_unused]] std::size_t n) noexcept {
 #if PERDURE_PMEMCHECK
   VALGRIND_PMC_REMOVE_PMEM_MAPPING(at, n);
 #endif

@@ -29,13 +29,21 @@ bool one_commits() noexcept {
 Status look() {
   const CpuFeatures& cpu = cpu_features();
   const auto refused = [](const char* found) {
-    return failure(Code::unsupported, "", found, "RTM (Intel TSX) and an invariant time-stamp counter");
+    return failure(Code::unsupported, "", found,
+                   "RTM (Intel TSX) and an invariant time-stamp counter");
   };
   if (!cpu.rtm) return refused("a processor without RTM");
-  if (under_thread_sanitizer) return refused("a build with ThreadSanitizer, which reports what hardware transactions isolate as races");
-  if (cpu.rtm_always_aborts) return refused("a processor whose RTM always aborts (cpuid 7, edx bit 11: switched off by microcode)");
+  if (under_thread_sanitizer)
+    return refused(
+        "a build with ThreadSanitizer, which reports what hardware transactions isolate as races");
+  if (cpu.rtm_always_aborts)
+    return refused(
+        "a processor whose RTM always aborts (cpuid 7, edx bit 11: switched off by microcode)");
   if (!cpu.invariant_tsc) return refused("a processor whose time-stamp counter is not invariant");
-  if (!one_commits()) return refused("a processor whose RTM is switched off: of 1000 transactions that store the time none committed");
+  if (!one_commits())
+    return refused(
+        "a processor whose RTM is switched off: of 1000 transactions that store the time none "
+        "committed");
   return {};
 }
 
@@ -52,7 +60,7 @@ const Status& support() {
 namespace {
 // a forked child would wait for ever for another thread that was looking
 [[maybe_unused]] const Status& at_load = support();
-}
+}  // namespace
 
 // by the thread that opens: others come after
 void use() noexcept { detail::in_use.store(true, std::memory_order_relaxed); }

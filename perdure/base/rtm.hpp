@@ -19,7 +19,8 @@ namespace perdure::base::rtm {
 
 /// What begin() returns inside the transaction; else the bits of an abort's cause.
 inline constexpr unsigned started = ~0U;
-inline constexpr unsigned by_abort = 1U << 0, may_succeed = 1U << 1, by_conflict = 1U << 2, by_capacity = 1U << 3;
+inline constexpr unsigned by_abort = 1U << 0, may_succeed = 1U << 1, by_conflict = 1U << 2,
+                          by_capacity = 1U << 3;
 [[nodiscard]] constexpr unsigned code_of(unsigned cause) noexcept { return cause >> 24; }
 
 /// Codes of abort().
@@ -34,7 +35,9 @@ inline constexpr std::uint8_t lock_is_held = 1, not_here = 2;
   return status;
 }
 // XEND
-[[gnu::always_inline]] inline void end() noexcept { asm volatile(".byte 0x0f, 0x01, 0xd5" : : : "memory"); }
+[[gnu::always_inline]] inline void end() noexcept {
+  asm volatile(".byte 0x0f, 0x01, 0xd5" : : : "memory");
+}
 template <std::uint8_t Code>
 [[gnu::always_inline]] inline void abort() noexcept {
   // XABORT; outside a transaction it does nothing

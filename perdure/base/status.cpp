@@ -89,7 +89,8 @@ void Status::or_throw() const {
   if (!ok()) throw error(*this);
 }
 
-Status failure(Code code, std::string_view file, std::string_view found, std::string_view expected, std::string_view advice) noexcept {
+Status failure(Code code, std::string_view file, std::string_view found, std::string_view expected,
+               std::string_view advice) noexcept {
   try {
     std::string text;
     if (!file.empty()) text.append(file).append(": ");
@@ -102,13 +103,15 @@ Status failure(Code code, std::string_view file, std::string_view found, std::st
   }
 }
 
-Status system_failure(std::string_view file, std::string_view call, int err, std::string_view advice) noexcept {
+Status system_failure(std::string_view file, std::string_view call, int err,
+                      std::string_view advice) noexcept {
   Code code = Code::io;
   if (err == ENOSPC || err == EDQUOT) code = Code::full;
   if (err == ENOENT) code = Code::not_found;
   if (err == ENOMEM) code = Code::out_of_memory;
   if (err == EROFS) code = Code::read_only;
-  if (advice.empty() && err == EMFILE) advice = "raise the process's limit of open files (`ulimit -n`), or close some";
+  if (advice.empty() && err == EMFILE)
+    advice = "raise the process's limit of open files (`ulimit -n`), or close some";
   try {
     return failure(code, file, std::string(call) + " failed: " + std::strerror(err), {}, advice);
   } catch (const std::bad_alloc&) {

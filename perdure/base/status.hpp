@@ -26,22 +26,22 @@ namespace perdure {
 /// the three). A number is never used again.
 enum class Code : std::uint8_t {
   ok = 0,
-  io = 1,                ///< the operating system or the medium failed (errno text in the message)
-  busy = 2,              ///< somebody else has the pool open, or what is asked for; try again
-  corrupt = 3,           ///< bytes that were durable no longer check; nothing was changed
+  io = 1,       ///< the operating system or the medium failed (errno text in the message)
+  busy = 2,     ///< somebody else has the pool open, or what is asked for; try again
+  corrupt = 3,  ///< bytes that were durable no longer check; nothing was changed
   /// not a pool, newer version or feature, other layout, engine, endianness, or its address is
   /// taken
   incompatible = 4,
-  full = 5,              ///< no room: heap, max_size, or disk; the transaction was rolled back
-  too_big = 6,           ///< a transaction that can't ever fit its log; rolled back
-  read_only = 7,         ///< a change was asked of something open for reading only
-  not_found = 8,         ///< the named file or key does not exist
-  invalid = 9,           ///< an argument that makes no sense; says which
-  unsupported = 10,      ///< this machine or build can't do that; says why
-  poisoned = 11,         ///< the medium failed earlier; the pool refuses until it is reopened
-  exists = 12,           ///< asked to create what is there already
-  closed = 13,           ///< the pool was closed, or this handle was carried through fork()
-  out_of_memory = 14,    ///< DRAM ran out
+  full = 5,            ///< no room: heap, max_size, or disk; the transaction was rolled back
+  too_big = 6,         ///< a transaction that can't ever fit its log; rolled back
+  read_only = 7,       ///< a change was asked of something open for reading only
+  not_found = 8,       ///< the named file or key does not exist
+  invalid = 9,         ///< an argument that makes no sense; says which
+  unsupported = 10,    ///< this machine or build can't do that; says why
+  poisoned = 11,       ///< the medium failed earlier; the pool refuses until it is reopened
+  exists = 12,         ///< asked to create what is there already
+  closed = 13,         ///< the pool was closed, or this handle was carried through fork()
+  out_of_memory = 14,  ///< DRAM ran out
   /// more threads use the library at once than it has room for, or the system starts none
   too_many_threads = 15
 };
@@ -84,12 +84,13 @@ class [[nodiscard]] Status {
 };
 
 /// A failure in the house's form: "FILE: found X, expected Y; do Z". Empty parts are left out.
-[[nodiscard]] Status failure(Code code, std::string_view file, std::string_view found, std::string_view expected = {},
-                             std::string_view advice = {}) noexcept;
+[[nodiscard]] Status failure(Code code, std::string_view file, std::string_view found,
+                             std::string_view expected = {}, std::string_view advice = {}) noexcept;
 
 /// A failed system call: "FILE: CALL failed: strerror(err); do Z", code `io` (ENOSPC/EDQUOT: full,
 /// ENOENT: not_found, ENOMEM: out_of_memory).
-[[nodiscard]] Status system_failure(std::string_view file, std::string_view call, int err, std::string_view advice = {}) noexcept;
+[[nodiscard]] Status system_failure(std::string_view file, std::string_view call, int err,
+                                    std::string_view advice = {}) noexcept;
 
 /// What open(), update() and their like throw. Making and copying one does not throw: it throws
 /// nothing else in its place.
@@ -108,8 +109,10 @@ class error : public std::exception {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}                                  // NOLINT: implicit by design
-  Result(Status status) : status_(std::move(status)) { assert(!status_.ok()); }  // NOLINT: implicit by design
+  Result(T value) : value_(std::move(value)) {}  // NOLINT: implicit by design
+  Result(Status status) : status_(std::move(status)) {
+    assert(!status_.ok());
+  }  // NOLINT: implicit by design
 
   [[nodiscard]] bool ok() const noexcept { return value_.has_value(); }
   explicit operator bool() const noexcept { return ok(); }

@@ -35,7 +35,9 @@ void give_back(int slot) noexcept {
 // runs those after the destructors of all thread_local objects. Destructors of other keys may use a
 // pool after ours has run. Then the value is set again, and the C library makes another round, of 4
 // in all. A number that is taken after the last one is found by its owner's death (find_slot).
-void at_thread_end(void* slot) { give_back(static_cast<int>(reinterpret_cast<std::intptr_t>(slot)) - 1); }
+void at_thread_end(void* slot) {
+  give_back(static_cast<int>(reinterpret_cast<std::intptr_t>(slot)) - 1);
+}
 // Where the process has no key left (PTHREAD_KEYS_MAX), all numbers come back by the search for
 // dead owners, and the next thread that takes one tries again to make a key. Two threads may both
 // make one: no static local, for which a forked child could wait for ever.
@@ -48,7 +50,9 @@ bool find_end_key(pthread_key_t& key) noexcept {
   }
   if (::pthread_key_create(&key, at_thread_end) != 0) return false;
   std::uint64_t none = 0;
-  if (end_key.compare_exchange_strong(none, std::uint64_t{key} + 1, std::memory_order_release, std::memory_order_acquire)) return true;
+  if (end_key.compare_exchange_strong(none, std::uint64_t{key} + 1, std::memory_order_release,
+                                      std::memory_order_acquire))
+    return true;
   (void)::pthread_key_delete(key);  // another thread was faster; ours has no values yet
   key = static_cast<pthread_key_t>(none - 1);
   return true;
@@ -59,24 +63,29 @@ void in_child() {
   generation.fetch_add(1, std::memory_order_relaxed);
   // The parent's other threads are not here; this one has a new id.
   for (int i = 0; i < max_threads; ++i)
-    owners[static_cast<std::size_t>(i)].store(i == detail::slot_of_this_thread ? this_thread() : 0, std::memory_order_relaxed);
+    owners[static_cast<std::size_t>(i)].store(i == detail::slot_of_this_thread ? this_thread() : 0,
+                                              std::memory_order_relaxed);
 }
 
 const int registered = pthread_atfork(nullptr, nullptr, in_child);
 
 // acquire pairs with the release in give_back(): the last owner's rows are seen complete
 bool take(int slot, pid_t from, pid_t me) noexcept {
-  return owners[static_cast<std::size_t>(slot)].compare_exchange_strong(from, me, std::memory_order_acquire);
+  return owners[static_cast<std::size_t>(slot)].compare_exchange_strong(from, me,
+                                                                        std::memory_order_acquire);
 }
 
 // A thread that has ended has run none of its instructions after this: the kernel has seen it go.
-bool is_dead(pid_t thread) noexcept { return ::syscall(SYS_tgkill, ::getpid(), thread, 0) != 0 && errno == ESRCH; }
+bool is_dead(pid_t thread) noexcept {
+  return ::syscall(SYS_tgkill, ::getpid(), thread, 0) != 0 && errno == ESRCH;
+}
 
 int find_slot(pid_t me) noexcept {
   for (int i = 0; i < max_threads; ++i)
     if (take(i, 0, me)) return i;
   for (int i = 0; i < max_threads; ++i)
-    if (const pid_t owner = owners[static_cast<std::size_t>(i)].load(std::memory_order_acquire); is_dead(owner) && take(i, owner, me))
+    if (const pid_t owner = owners[static_cast<std::size_t>(i)].load(std::memory_order_acquire);
+        is_dead(owner) && take(i, owner, me))
       return i;
   return -1;
 }
@@ -89,8 +98,8 @@ int detail::take_thread_slot() {
   (void)registered;
   const int slot = find_slot(this_thread());
   if (slot < 0)
-    throw error(failure(Code::too_many_threads, "", "more than 256 threads use Perdure at once", "at most 256",
-                        "let threads end, or give their work to fewer"));
+    throw error(failure(Code::too_many_threads, "", "more than 256 threads use Perdure at once",
+                        "at most 256", "let threads end, or give their work to fewer"));
   // Without a key, or memory for the value, the number is found when its owner is dead.
   if (pthread_key_t key = 0; find_end_key(key))
     (void)::pthread_setspecific(key, reinterpret_cast<void*>(static_cast<std::intptr_t>(slot) + 1));

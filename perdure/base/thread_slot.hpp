@@ -24,7 +24,8 @@ inline constexpr int max_threads = 256;
 
 /// The reserved numbers: of the thread that works for the engine in the background, of the one that
 /// runs what waits for durability, and of those that share one work (log/team.hpp).
-inline constexpr int background_slot = max_threads, completion_slot = max_threads + 1, team_slot = max_threads + 2;
+inline constexpr int background_slot = max_threads, completion_slot = max_threads + 1,
+                     team_slot = max_threads + 2;
 inline constexpr int max_team = 8;
 /// A table with an entry for each number has so many.
 inline constexpr int slot_count = team_slot + max_team;
@@ -49,7 +50,9 @@ int take_thread_slot();  // throws perdure::error (too_many_threads) when max_th
 /// At any time one thread of a pool may have a number, and it works for that pool alone.
 class ReservedSlot {
  public:
-  explicit ReservedSlot(int slot) noexcept : before_(detail::slot_of_this_thread) { detail::slot_of_this_thread = slot; }
+  explicit ReservedSlot(int slot) noexcept : before_(detail::slot_of_this_thread) {
+    detail::slot_of_this_thread = slot;
+  }
   ~ReservedSlot();
   ReservedSlot(const ReservedSlot&) = delete;
   ReservedSlot& operator=(const ReservedSlot&) = delete;

@@ -77,7 +77,8 @@ class btree {
   [[nodiscard]] Place first(Tx& tx) const {
     Place place;
     place.leaf = tx.read(root_);
-    for (std::uint64_t level = tx.read(height_); level > 1; --level) place.leaf = tx.read(place.leaf->link);
+    for (std::uint64_t level = tx.read(height_); level > 1; --level)
+      place.leaf = tx.read(place.leaf->link);
     if (place.leaf != nullptr) place.order = tx.read(place.leaf->order);
     return place;
   }
@@ -214,7 +215,9 @@ class btree {
   };
 
   /// Leaves share counters: nearby leaves by different words, a leaf always by the same.
-  static std::uint64_t pick(const Node* leaf) { return reinterpret_cast<std::uintptr_t>(leaf) >> 4; }
+  static std::uint64_t pick(const Node* leaf) {
+    return reinterpret_cast<std::uintptr_t>(leaf) >> 4;
+  }
 
   template <class Tx>
   Node* descend(Tx& tx, key_arg key, Step* path) const {
@@ -233,13 +236,15 @@ class btree {
   template <class Tx, class F>
   static void each_node(Tx& tx, Node* node, std::uint64_t level, F&& f) {
     const Order order = tx.read(node->order);
-    for (unsigned i = 0; level > 1 && i <= order.count(); ++i) each_node(tx, N::child(tx, node, order, i), level - 1, f);
+    for (unsigned i = 0; level > 1 && i <= order.count(); ++i)
+      each_node(tx, N::child(tx, node, order, i), level - 1, f);
     f(node, order, level == 1);
   }
 
   /// A full leaf, with (k, v) to be added at position `at`, becomes two.
   template <class Tx>
-  void split_leaf(Tx& tx, Step* path, Node* leaf, const Order& old, unsigned at, const RawKey& k, const RawValue& v) {
+  void split_leaf(Tx& tx, Step* path, Node* leaf, const Order& old, unsigned at, const RawKey& k,
+                  const RawValue& v) {
     Node* next = tx.read(leaf->link);
     const bool appending = at == Capacity && next == nullptr;
     const bool goes_left = !appending && at <= Capacity / 2;
@@ -263,7 +268,8 @@ class btree {
     if (goes_left) N::template fill<LeafKind>(tx, leaf, order, at, k, v);
     order.store(tx, leaf->order, old);
     tx.write(leaf->link, right);
-    const RawKey separator = Key::separator(tx, tx.read(leaf->key[order[order.count() - 1]]), keys[0]);
+    const RawKey separator =
+        Key::separator(tx, tx.read(leaf->key[order[order.count() - 1]]), keys[0]);
     insert_above(tx, path, separator, right, appending);
   }
 
@@ -318,7 +324,8 @@ class btree {
       Node* left = N::child(tx, parent, parent_old, i);
       Node* right = N::child(tx, parent, parent_old, i + 1);
       auto& separator = parent->key[parent_old[i]];
-      const bool merged = leaf ? join_leaves(tx, left, right, separator) : join_inner(tx, left, right, separator);
+      const bool merged =
+          leaf ? join_leaves(tx, left, right, separator) : join_inner(tx, left, right, separator);
       if (!merged) return;
       tx.free(right);
       parent_order.erase(i);
@@ -352,7 +359,8 @@ class btree {
       N::template move_right<LeafKind>(tx, left, lo, right, ro, (l - r) / 2);
     lo.store(tx, left->order, lo_old);
     ro.store(tx, right->order, ro_old);
-    tx.write(separator, Key::separator(tx, tx.read(left->key[lo[lo.count() - 1]]), tx.read(right->key[ro[0]])));
+    tx.write(separator, Key::separator(tx, tx.read(left->key[lo[lo.count() - 1]]),
+                                       tx.read(right->key[ro[0]])));
     return false;
   }
 

@@ -23,7 +23,8 @@ namespace perdure::detail {
 template <class K, class V, unsigned Capacity>
 struct btree_node {
   static_assert(Capacity >= 4 && Capacity <= 255,
-                "perdure::map: Capacity (entries a node) is 4 to 255; 15 and less keep their order in one word");
+                "perdure::map: Capacity (entries a node) is 4 to 255; 15 and less keep their order "
+                "in one word");
   using Key = stored<K>;
   using Value = stored<V>;
   using RawKey = typename Key::raw;
@@ -44,8 +45,9 @@ struct btree_node {
     Node node;
     ptr<Node> child[Capacity];
   };
-  static_assert(sizeof(Leaf) <= 65536 && sizeof(Inner) <= 65536,
-                "perdure::map: a node is at most 64 KiB: lower Capacity, or hold big values as std::string");
+  static_assert(
+      sizeof(Leaf) <= 65536 && sizeof(Inner) <= 65536,
+      "perdure::map: a node is at most 64 KiB: lower Capacity, or hold big values as std::string");
 
   static auto& values(Node* node) { return reinterpret_cast<Leaf*>(node)->value; }
   static auto& children(Node* node) { return reinterpret_cast<Inner*>(node)->child; }
@@ -83,7 +85,8 @@ struct btree_node {
   /// Asks for the lines that a search of the node will look at: their misses then overlap that of
   /// the first line.
   static void prefetch(const Node* node) {
-    for (std::size_t at = 64; at < sizeof(Node) && at < 256; at += 64) __builtin_prefetch(reinterpret_cast<const char*>(node) + at);
+    for (std::size_t at = 64; at < sizeof(Node) && at < 256; at += 64)
+      __builtin_prefetch(reinterpret_cast<const char*>(node) + at);
   }
 
   /// What a node holds beside its keys, chosen by the kind of node.
@@ -101,7 +104,8 @@ struct btree_node {
   /// Fills the entry at position `at` of a node with room; `order` becomes the node's new one, to
   /// be stored by the caller.
   template <class Kind, class Tx>
-  static void fill(Tx& tx, Node* node, Order& order, unsigned at, const RawKey& key, const typename Kind::Payload& payload) {
+  static void fill(Tx& tx, Node* node, Order& order, unsigned at, const RawKey& key,
+                   const typename Kind::Payload& payload) {
     const unsigned slot = order.insert(at);
     tx.write(node->key[slot], key);
     tx.write(Kind::payload(node)[slot], payload);
@@ -109,7 +113,8 @@ struct btree_node {
 
   /// A new node of `n` entries in slots 0 ... n - 1. The other slots are left undefined.
   template <class Kind, class Tx>
-  static Node* make(Tx& tx, Node* link, unsigned n, const RawKey* keys, const typename Kind::Payload* payloads) {
+  static Node* make(Tx& tx, Node* link, unsigned n, const RawKey* keys,
+                    const typename Kind::Payload* payloads) {
     auto* node = reinterpret_cast<Node*>(tx.alloc(Kind::bytes));
     tx.write(node->order, Order::first(n));
     tx.write(node->link, link);
@@ -123,7 +128,8 @@ struct btree_node {
   template <class Kind, class Tx>
   static void move_left(Tx& tx, Node* left, Order& lo, Node* right, Order& ro, unsigned n) {
     for (unsigned i = 0; i < n; ++i) {
-      fill<Kind>(tx, left, lo, lo.count(), tx.read(right->key[ro[0]]), tx.read(Kind::payload(right)[ro[0]]));
+      fill<Kind>(tx, left, lo, lo.count(), tx.read(right->key[ro[0]]),
+                 tx.read(Kind::payload(right)[ro[0]]));
       ro.erase(0);
     }
   }

@@ -39,7 +39,8 @@ namespace perdure {
 
 template <class K, class V, unsigned Buckets = 128>
 class alignas(64) hash_map {
-  static_assert(std::has_single_bit(Buckets) && Buckets <= 4096, "perdure::hash_map: Buckets is a power of two, at most 4096");
+  static_assert(std::has_single_bit(Buckets) && Buckets <= 4096,
+                "perdure::hash_map: Buckets is a power of two, at most 4096");
   using Key = stored<K>;
   using Value = stored<V>;
   using Node = detail::hash_node<K, V>;
@@ -253,7 +254,8 @@ class alignas(64) hash_map {
       if (from != at_ || listed_ || !*this) return;
       listed_ = true;
       rest_.clear();
-      for (const Node* node = node_; node != nullptr && (node = tx.read(node->next)) != nullptr;) rest_.push_back(node);
+      for (const Node* node = node_; node != nullptr && (node = tx.read(node->next)) != nullptr;)
+        rest_.push_back(node);
       std::reverse(rest_.begin(), rest_.end());
     }
     /// How many of the segment's buckets were visited as those of the segment that it was split
@@ -294,7 +296,8 @@ class alignas(64) hash_map {
     directory_.each_block(tx, f);
     count_.each_block(tx, f);
     for (std::uint64_t s = 0, n = tx.read(segments_); s < n; ++s) {
-      if (const Segment* segment = tx.read(*directory_.at(tx, s))) f(static_cast<const void*>(segment));
+      if (const Segment* segment = tx.read(*directory_.at(tx, s)))
+        f(static_cast<const void*>(segment));
     }
     for (cursor c = begin(tx); c; c.next(tx)) {
       f(static_cast<const void*>(c.node_));
@@ -305,7 +308,9 @@ class alignas(64) hash_map {
   template <class Tx, class F>
     requires(std::is_pointer_v<K> || std::is_pointer_v<V>)
   void each_pointer(Tx& tx, F f) const {
-    for_each(tx, [&](const K& key, const V& value) { detail::if_pointer(key, f), detail::if_pointer(value, f); });
+    for_each(tx, [&](const K& key, const V& value) {
+      detail::if_pointer(key, f), detail::if_pointer(value, f);
+    });
   }
 
   /// What is wrong; empty when nothing is.
@@ -313,7 +318,8 @@ class alignas(64) hash_map {
   [[nodiscard]] std::vector<std::string> audit(Tx& tx) const;
 
   static std::string layout_text(LayoutNames& names) {
-    return "hash_map<" + names.name<K, true>() + "," + names.name<V, true>() + "," + std::to_string(Buckets) + ">/1";
+    return "hash_map<" + names.name<K, true>() + "," + names.name<V, true>() + "," +
+           std::to_string(Buckets) + ">/1";
   }
   static std::string layout_text() {
     LayoutNames names;
@@ -393,7 +399,8 @@ class alignas(64) hash_map {
   /// Sets right the cursors whose element `node` is, before it is dropped.
   void leave(const Node* node, const Node* next) {
     if (!detail::live_cursor::any()) return;
-    detail::live_cursor::each(this, [&](detail::live_cursor& live) { static_cast<cursor&>(live).leave(node, next); });
+    detail::live_cursor::each(
+        this, [&](detail::live_cursor& live) { static_cast<cursor&>(live).leave(node, next); });
   }
 
   template <class Tx>
@@ -440,7 +447,8 @@ class alignas(64) hash_map {
     while ((from = tx.read(*directory_.at(tx, a))) == nullptr) a = parent(a);
     const std::uint64_t mask = std::bit_floor(i) * 2 - 1;
     if (detail::live_cursor::any())
-      detail::live_cursor::each(this, [&](detail::live_cursor& live) { static_cast<cursor&>(live).split(tx, a, i); });
+      detail::live_cursor::each(
+          this, [&](detail::live_cursor& live) { static_cast<cursor&>(live).split(tx, a, i); });
     auto* to = reinterpret_cast<Segment*>(tx.alloc(sizeof(Segment)));
     Node* heads[Buckets];
     for (unsigned b = 0; b < Buckets; ++b) {

@@ -19,7 +19,8 @@ struct hash_node {
   typename stored<V>::field value;
 
   template <class Tx>
-  static hash_node* make(Tx& tx, hash_node* next, std::uint64_t, typename stored<K>::arg key, typename stored<V>::arg value) {
+  static hash_node* make(Tx& tx, hash_node* next, std::uint64_t, typename stored<K>::arg key,
+                         typename stored<V>::arg value) {
     return tx.template make<hash_node>(next, stored<K>::make(tx, key), stored<V>::make(tx, value));
   }
   template <class Tx>
@@ -40,8 +41,10 @@ struct hash_node<K, V, true> {
   typename stored<V>::field value;
 
   template <class Tx>
-  static hash_node* make(Tx& tx, hash_node* next, std::uint64_t h, typename stored<K>::arg key, typename stored<V>::arg value) {
-    return tx.template make<hash_node>(next, h, stored<K>::make(tx, key), stored<V>::make(tx, value));
+  static hash_node* make(Tx& tx, hash_node* next, std::uint64_t h, typename stored<K>::arg key,
+                         typename stored<V>::arg value) {
+    return tx.template make<hash_node>(next, h, stored<K>::make(tx, key),
+                                       stored<V>::make(tx, value));
   }
   template <class Tx>
   std::uint64_t hash_of(Tx& tx) const {

@@ -54,7 +54,8 @@ class list {
     }
     template <class Tx>
     void prev(Tx& tx) {
-      node_ = node_ == nullptr ? tx.read(static_cast<const list*>(this->container())->last_) : tx.read(node_->prev);
+      node_ = node_ == nullptr ? tx.read(static_cast<const list*>(this->container())->last_)
+                               : tx.read(node_->prev);
       gone_ = false;
     }
 
@@ -174,15 +175,19 @@ class list {
     std::uint64_t seen = 0;
     Node* before = nullptr;
     for (Node* node = tx.read(first_); node != nullptr; before = node, node = tx.read(node->next)) {
-      if (tx.read(node->prev) != before) return {"list: node " + std::to_string(seen) + " does not point back at the one before it"};
+      if (tx.read(node->prev) != before)
+        return {"list: node " + std::to_string(seen) + " does not point back at the one before it"};
       if (++seen > n) return {"list: more nodes than its size, " + std::to_string(n)};
     }
     if (tx.read(last_) != before) return {"list: its last node is not where the chain ends"};
-    if (seen != n) return {"list: found " + std::to_string(seen) + " nodes, its size is " + std::to_string(n)};
+    if (seen != n)
+      return {"list: found " + std::to_string(seen) + " nodes, its size is " + std::to_string(n)};
     return {};
   }
 
-  static std::string layout_text(LayoutNames& names) { return "list<" + names.name<T, true>() + ">/1"; }
+  static std::string layout_text(LayoutNames& names) {
+    return "list<" + names.name<T, true>() + ">/1";
+  }
   static std::string layout_text() {
     LayoutNames names;
     return layout_text(names);

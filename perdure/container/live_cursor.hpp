@@ -52,7 +52,8 @@ class live_cursor {
   /// Reading the element of a cursor whose element is gone.
   [[noreturn]] static void erased() {
     throw error(Status(Code::invalid,
-                       "perdure: found a cursor whose element was erased, expected one with an element: call next(), or look up another"));
+                       "perdure: found a cursor whose element was erased, expected one with an "
+                       "element: call next(), or look up another"));
   }
 
  protected:

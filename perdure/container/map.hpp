@@ -30,7 +30,8 @@ class alignas(64) map : public detail::ordered<K, V, detail::btree<K, V, Capacit
   }
 
   static std::string layout_text(LayoutNames& names) {
-    return "map<" + names.name<K, true>() + "," + names.name<V, true>() + "," + std::to_string(Capacity) + ">/1";
+    return "map<" + names.name<K, true>() + "," + names.name<V, true>() + "," +
+           std::to_string(Capacity) + ">/1";
   }
   static std::string layout_text() {
     LayoutNames names;

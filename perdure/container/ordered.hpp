@@ -143,7 +143,8 @@ class ordered {
 
    private:
     friend class ordered;
-    cursor(const ordered* map, const typename Tree::Place& place, bool live) : live_cursor(map, live), place_(place) {}
+    cursor(const ordered* map, const typename Tree::Place& place, bool live)
+        : live_cursor(map, live), place_(place) {}
     /// Leads to the element of the kept key, which may lie elsewhere now; or, if it was erased, to
     /// the next one (false).
     template <class Tx>

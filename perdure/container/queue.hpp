@@ -98,7 +98,8 @@ class queue {
   void clear(Tx& tx) {
     detail::require_update<Tx>();
     if constexpr (!std::is_same_v<typename Stored::raw, T>) {
-      for (cursor c = begin(tx); c; c.next(tx)) Stored::drop(tx, tx.read(c.block_->slot[c.at_ % slots]));
+      for (cursor c = begin(tx); c; c.next(tx))
+        Stored::drop(tx, tx.read(c.block_->slot[c.at_ % slots]));
     }
     Block* block = tx.read(front_.block);
     if (block == nullptr) return;
@@ -144,7 +145,8 @@ class queue {
 
    private:
     friend class queue;
-    cursor(const queue* in, const Block* block, std::uint64_t at, std::uint64_t end) : in_(in), block_(block), at_(at), end_(end) {}
+    cursor(const queue* in, const Block* block, std::uint64_t at, std::uint64_t end)
+        : in_(in), block_(block), at_(at), end_(end) {}
     const queue* in_;
     const Block* block_;
     std::uint64_t at_, end_;
@@ -164,9 +166,11 @@ class queue {
 
   template <class Tx, class F>
   void each_block(Tx& tx, F f) const {
-    for (const Block* block = tx.read(front_.block); block != nullptr; block = tx.read(block->next)) f(static_cast<const void*>(block));
+    for (const Block* block = tx.read(front_.block); block != nullptr; block = tx.read(block->next))
+      f(static_cast<const void*>(block));
     if constexpr (!std::is_same_v<typename Stored::raw, T>) {
-      for (cursor c = begin(tx); c; c.next(tx)) Stored::each_block(tx.read(c.block_->slot[c.at_ % slots]), f);
+      for (cursor c = begin(tx); c; c.next(tx))
+        Stored::each_block(tx.read(c.block_->slot[c.at_ % slots]), f);
     }
   }
   template <class Tx, class F>
@@ -179,21 +183,28 @@ class queue {
   template <class Tx>
   [[nodiscard]] std::vector<std::string> audit(Tx& tx) const {
     const std::uint64_t from = tx.read(front_.popped), to = tx.read(back_.pushed);
-    if (from > to) return {"queue: " + std::to_string(from) + " elements popped, " + std::to_string(to) + " pushed"};
+    if (from > to)
+      return {"queue: " + std::to_string(from) + " elements popped, " + std::to_string(to) +
+              " pushed"};
     const bool any = from != to || to % slots != 0;
     const std::uint64_t expected = any ? (to + slots - 1) / slots - from / slots : 0;
     std::uint64_t found = 0;
     const Block* last = nullptr;
-    for (const Block* block = tx.read(front_.block); block != nullptr && found <= expected; block = tx.read(block->next)) {
+    for (const Block* block = tx.read(front_.block); block != nullptr && found <= expected;
+         block = tx.read(block->next)) {
       last = block;
       ++found;
     }
-    if (found != expected) return {"queue: found " + std::to_string(found) + " blocks, expected " + std::to_string(expected)};
+    if (found != expected)
+      return {"queue: found " + std::to_string(found) + " blocks, expected " +
+              std::to_string(expected)};
     if (last != tx.read(back_.block)) return {"queue: its last block is not where the chain ends"};
     return {};
   }
 
-  static std::string layout_text(LayoutNames& names) { return "queue<" + names.name<T, true>() + ">/1"; }
+  static std::string layout_text(LayoutNames& names) {
+    return "queue<" + names.name<T, true>() + ">/1";
+  }
   static std::string layout_text() {
     LayoutNames names;
     return layout_text(names);

@@ -32,7 +32,7 @@ class rb {
   struct Node {
     /// beside the links: a descent then seldom touches two lines of a node
     typename Key::field key;
-    ptr<Node> side[2];        ///< left, right
+    ptr<Node> side[2];  ///< left, right
     ptr<Node> parent;
     p<std::uint64_t> red;
     typename Value::field value;
@@ -192,13 +192,16 @@ class rb {
       audit_node(tx, audit, audit.root, nullptr, nullptr);
     }
     if (audit.problems.empty() && audit.found != audit.expected) {
-      audit.say("found " + std::to_string(audit.found) + " nodes, its count is " + std::to_string(audit.expected));
+      audit.say("found " + std::to_string(audit.found) + " nodes, its count is " +
+                std::to_string(audit.expected));
     }
     return audit.problems;
   }
 
  private:
-  static std::uint64_t pick(const Node* node) { return reinterpret_cast<std::uintptr_t>(node) >> 4; }
+  static std::uint64_t pick(const Node* node) {
+    return reinterpret_cast<std::uintptr_t>(node) >> 4;
+  }
 
   template <class Tx>
   Node* find_node(Tx& tx, key_arg key) const {
@@ -212,7 +215,8 @@ class rb {
   }
   template <class Tx>
   static Node* outermost(Tx& tx, Node* node, unsigned side) {
-    for (Node* further = node; further != nullptr; further = tx.read(node->side[side])) node = further;
+    for (Node* further = node; further != nullptr; further = tx.read(node->side[side]))
+      node = further;
     return node;
   }
   /// f(node) for all at and below, children first (f may free).
@@ -329,20 +333,25 @@ class rb {
   template <class Tx>
   static std::uint64_t audit_node(Tx& tx, Audit& audit, Node* node, const K* least, const K* most) {
     if (++audit.found > audit.expected) {
-      if (audit.problems.empty()) audit.say("more nodes than its count, " + std::to_string(audit.expected));
+      if (audit.problems.empty())
+        audit.say("more nodes than its count, " + std::to_string(audit.expected));
       return 0;
     }
     const K key = Key::read(tx, node->key);
-    if ((least != nullptr && !(*least < key)) || (most != nullptr && !(key < *most))) audit.say("a key is out of order");
+    if ((least != nullptr && !(*least < key)) || (most != nullptr && !(key < *most)))
+      audit.say("a key is out of order");
     std::uint64_t black[2] = {0, 0};
     for (unsigned side = 0; side < 2 && audit.problems.size() < 8; ++side) {
       Node* child = tx.read(node->side[side]);
       if (child == nullptr) continue;
       if (tx.read(child->parent) != node) audit.say("a node does not point back at its parent");
       if (is_red(tx, node) && is_red(tx, child)) audit.say("a red node has a red child");
-      black[side] = audit_node(tx, audit, child, side == 0 ? least : &key, side == 0 ? &key : most) + (is_red(tx, child) ? 0 : 1);
+      black[side] =
+          audit_node(tx, audit, child, side == 0 ? least : &key, side == 0 ? &key : most) +
+          (is_red(tx, child) ? 0 : 1);
     }
-    if (audit.problems.empty() && black[0] != black[1]) audit.say("paths with different numbers of black nodes");
+    if (audit.problems.empty() && black[0] != black[1])
+      audit.say("paths with different numbers of black nodes");
     return black[0];
   }
 

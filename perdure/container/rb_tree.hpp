@@ -27,7 +27,9 @@ class alignas(64) rb_tree : public detail::ordered<K, V, detail::rb<K, V>> {
     return this->tree_.audit(tx);
   }
 
-  static std::string layout_text(LayoutNames& names) { return "rb_tree<" + names.name<K, true>() + "," + names.name<V, true>() + ">/1"; }
+  static std::string layout_text(LayoutNames& names) {
+    return "rb_tree<" + names.name<K, true>() + "," + names.name<V, true>() + ">/1";
+  }
   static std::string layout_text() {
     LayoutNames names;
     return layout_text(names);

@@ -49,7 +49,8 @@ class segments {
   template <class Tx>
   void grow(Tx& tx, std::uint64_t i, std::uint64_t first) {
     if (tx.read(first_) == nullptr) {
-      const unsigned shift = static_cast<unsigned>(std::bit_width(std::max<std::uint64_t>(first, 1) - 1));
+      const unsigned shift =
+          static_cast<unsigned>(std::bit_width(std::max<std::uint64_t>(first, 1) - 1));
       Field* segment = make(tx, std::uint64_t{1} << shift);  // before any write: it may throw
       tx.write(shift_, shift);
       tx.write(first_, segment);
@@ -64,7 +65,8 @@ class segments {
       table = tx.template make<Table>();
       tx.write(rest_, table);
     }
-    if (tx.read(table->segment[k]) == nullptr) tx.write(table->segment[k], make(tx, std::uint64_t{1} << (shift + k)));
+    if (tx.read(table->segment[k]) == nullptr)
+      tx.write(table->segment[k], make(tx, std::uint64_t{1} << (shift + k)));
   }
 
   /// Frees the segments that hold nothing below `count`, but keeps the first of them: a size that
@@ -105,7 +107,8 @@ class segments {
   void each_run(Tx& tx, std::uint64_t from, std::uint64_t to, F&& f) const {
     const std::uint64_t shift = tx.read(shift_);
     while (from < to) {
-      const std::uint64_t high = from >> shift, end = high == 0 ? std::uint64_t{1} << shift : std::bit_floor(from) * 2;
+      const std::uint64_t high = from >> shift,
+                          end = high == 0 ? std::uint64_t{1} << shift : std::bit_floor(from) * 2;
       const std::uint64_t n = std::min(to, end) - from;
       f(at(tx, from), n);
       from += n;
@@ -134,7 +137,8 @@ class segments {
   }
 
   [[noreturn]] static void too_big(std::uint64_t n) {
-    throw error(Status(Code::too_big, "perdure: found an array of " + std::to_string(n) + " elements, expected less than 64 TiB of them"));
+    throw error(Status(Code::too_big, "perdure: found an array of " + std::to_string(n) +
+                                          " elements, expected less than 64 TiB of them"));
   }
 
   template <class Tx>

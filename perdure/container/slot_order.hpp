@@ -34,7 +34,9 @@ class slot_order<Capacity, true> {
     return order;
   }
   [[nodiscard]] constexpr unsigned count() const { return static_cast<unsigned>(bits_ & 15); }
-  [[nodiscard]] constexpr unsigned operator[](unsigned i) const { return static_cast<unsigned>(bits_ >> (4 * i + 4) & 15); }
+  [[nodiscard]] constexpr unsigned operator[](unsigned i) const {
+    return static_cast<unsigned>(bits_ >> (4 * i + 4) & 15);
+  }
 
   /// Makes room at position `at` <= count() < Capacity; returns the slot to fill.
   constexpr unsigned insert(unsigned at) {
@@ -63,7 +65,9 @@ class slot_order<Capacity, true> {
 
  private:
   /// The count and the positions below i.
-  static constexpr std::uint64_t low(unsigned i) { return i >= 15 ? ~std::uint64_t{0} : (std::uint64_t{1} << (4 * i + 4)) - 1; }
+  static constexpr std::uint64_t low(unsigned i) {
+    return i >= 15 ? ~std::uint64_t{0} : (std::uint64_t{1} << (4 * i + 4)) - 1;
+  }
   std::uint64_t bits_;
 };
 

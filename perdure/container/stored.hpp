@@ -28,14 +28,16 @@ namespace perdure {
 template <class T>
 struct stored {
   static_assert(!std::is_same_v<T, std::string_view> &&
-                    !(std::is_pointer_v<T> && std::is_same_v<std::remove_cv_t<std::remove_pointer_t<T>>, char>),
-                "perdure: a string_view or char* in a pool would point at memory that is gone after a restart: use std::string");
-  static_assert(
-      plain_value<T>,
-      "perdure: a container's key, value or element is std::string or a trivially copyable type (held inline, no pointers to DRAM)");
+                    !(std::is_pointer_v<T> &&
+                      std::is_same_v<std::remove_cv_t<std::remove_pointer_t<T>>, char>),
+                "perdure: a string_view or char* in a pool would point at memory that is gone "
+                "after a restart: use std::string");
+  static_assert(plain_value<T>,
+                "perdure: a container's key, value or element is std::string or a trivially "
+                "copyable type (held inline, no pointers to DRAM)");
   using field = p<T>;
-  using raw = T;                             ///< what a field holds
-  using arg = const T&;                      ///< how a value is passed in
+  using raw = T;         ///< what a field holds
+  using arg = const T&;  ///< how a value is passed in
   /// hashing again is cheaper than keeping the hash beside the key
   static constexpr bool keeps_hash = false;
 
@@ -168,7 +170,8 @@ namespace detail {
 /// Every call that changes a pool says so in one line when it is handed a view's transaction.
 template <class Tx>
 constexpr void require_update() {
-  static_assert(!std::remove_cvref_t<Tx>::read_only, "perdure: this call changes the pool: make it inside update(), not view()");
+  static_assert(!std::remove_cvref_t<Tx>::read_only,
+                "perdure: this call changes the pool: make it inside update(), not view()");
 }
 
 /// Calls f(args...); false when f returned the bool false, which ends a walk (any other result is

@@ -38,12 +38,13 @@ class string {
 
   /// At most `n` bytes from `first` on.
   template <class Tx>
-  [[nodiscard]] std::string substr(Tx& tx, std::size_t first, std::size_t n = std::string::npos) const {
+  [[nodiscard]] std::string substr(Tx& tx, std::size_t first,
+                                   std::size_t n = std::string::npos) const {
     const text_block* block = tx.read(block_);
     const std::size_t all = text_block::length(tx, block);
     if (first > all) {
-      throw error(Status(Code::invalid, "perdure::string: found position " + std::to_string(first) + ", expected at most the size, " +
-                                            std::to_string(all)));
+      throw error(Status(Code::invalid, "perdure::string: found position " + std::to_string(first) +
+                                            ", expected at most the size, " + std::to_string(all)));
     }
     std::string out(std::min(n, all - first), '\0');
     if (!out.empty()) tx.read_bytes(out.data(), block->bytes() + first, out.size());

@@ -31,7 +31,9 @@ struct text_block {
   static constexpr std::size_t longest = 0xffffffffULL - 64;
 
   [[nodiscard]] std::byte* bytes() noexcept { return reinterpret_cast<std::byte*>(this) + header; }
-  [[nodiscard]] const std::byte* bytes() const noexcept { return reinterpret_cast<const std::byte*>(this) + header; }
+  [[nodiscard]] const std::byte* bytes() const noexcept {
+    return reinterpret_cast<const std::byte*>(this) + header;
+  }
 
   /// A new block with room for `capacity` bytes (all that its heap block has) holding `text`; null
   /// for an empty text without room.
@@ -50,7 +52,8 @@ struct text_block {
     const std::size_t first = std::min(text.size(), sizeof image.text);
     text.copy(image.text, first);
     tx.write_bytes(block, &image, header + first);
-    if (first < text.size()) tx.write_bytes(block->bytes() + first, text.data() + first, text.size() - first);
+    if (first < text.size())
+      tx.write_bytes(block->bytes() + first, text.data() + first, text.size() - first);
     return block;
   }
 
@@ -97,7 +100,8 @@ struct text_block {
     const std::size_t old = tx.read(block->length_), common = std::min(old, text.size());
     for (std::size_t at = 0; at < common; at += piece)
       write_changes(tx, block->bytes() + at, text.substr(at, std::min(piece, common - at)));
-    if (common < text.size()) tx.write_bytes(block->bytes() + common, text.data() + common, text.size() - common);
+    if (common < text.size())
+      tx.write_bytes(block->bytes() + common, text.data() + common, text.size() - common);
     if (old != text.size()) tx.write(block->length_, static_cast<std::uint32_t>(text.size()));
   }
 
@@ -138,14 +142,16 @@ struct text_block {
     if (block == nullptr) return {};
     const std::size_t n = tx.read(block->length_), room = tx.read(block->capacity_);
     if (n <= room && (header + room) % 16 == 0) return {};
-    return {"text of " + std::to_string(n) + " bytes in a block with room for " + std::to_string(room)};
+    return {"text of " + std::to_string(n) + " bytes in a block with room for " +
+            std::to_string(room)};
   }
 
  private:
   static std::size_t block_size(std::size_t capacity) {
     if (capacity > longest) {
-      throw error(Status(Code::too_big, "perdure: found a text of " + std::to_string(capacity) + " bytes, expected at most " +
-                                            std::to_string(longest) + "; split it"));
+      throw error(Status(Code::too_big, "perdure: found a text of " + std::to_string(capacity) +
+                                            " bytes, expected at most " + std::to_string(longest) +
+                                            "; split it"));
     }
     return (header + capacity + 15) & ~std::size_t{15};
   }

@@ -28,8 +28,8 @@ namespace perdure {
 
 namespace detail {
 [[noreturn]] inline void bad_index(std::uint64_t index, std::uint64_t size) {
-  throw error(Status(Code::invalid,
-                     "perdure::vector: found index " + std::to_string(index) + ", expected less than the size, " + std::to_string(size)));
+  throw error(Status(Code::invalid, "perdure::vector: found index " + std::to_string(index) +
+                                        ", expected less than the size, " + std::to_string(size)));
 }
 }  // namespace detail
 
@@ -109,7 +109,8 @@ class vector {
   template <class Tx>
   void append(Tx& tx, std::span<const T> values) {
     detail::require_update<Tx>();
-    static_assert(std::is_same_v<Raw, T>, "perdure::vector::append: strings are appended one by one, with push_back");
+    static_assert(std::is_same_v<Raw, T>,
+                  "perdure::vector::append: strings are appended one by one, with push_back");
     const std::uint64_t n = size(tx), total = values.size();
     if (total == 0) return;
     reserve(tx, n + total);
@@ -123,7 +124,8 @@ class vector {
   /// Copies elements [first, first + out.size()) to `out`. Trivially copyable T.
   template <class Tx>
   void read(Tx& tx, std::uint64_t first, std::span<T> out) const {
-    static_assert(std::is_same_v<Raw, T>, "perdure::vector::read: strings are read one by one, with get");
+    static_assert(std::is_same_v<Raw, T>,
+                  "perdure::vector::read: strings are read one by one, with get");
     const std::uint64_t n = size(tx);
     if (out.size() > n || first > n - out.size()) detail::bad_index(first + out.size(), n);
     slots_.each_run(tx, first, first + out.size(), [&](const Field* run, std::uint64_t count) {
@@ -208,7 +210,8 @@ class vector {
 
    private:
     friend class vector;
-    cursor(const vector* in, std::uint64_t size, std::uint64_t i, const Field* field) : in_(in), size_(size), i_(i), field_(field) {}
+    cursor(const vector* in, std::uint64_t size, std::uint64_t i, const Field* field)
+        : in_(in), size_(size), i_(i), field_(field) {}
     const vector* in_;
     std::uint64_t size_, i_;
     const Field* field_;
@@ -238,12 +241,15 @@ class vector {
     const std::uint64_t n = size(tx);
     for (std::uint64_t i = n; i != 0; i >>= 1) {
       if (!slots_.holds(tx, i - 1))
-        return {"vector of " + std::to_string(n) + " elements: no segment for element " + std::to_string(i - 1)};
+        return {"vector of " + std::to_string(n) + " elements: no segment for element " +
+                std::to_string(i - 1)};
     }
     return {};
   }
 
-  static std::string layout_text(LayoutNames& names) { return "vector<" + names.name<T, true>() + ">/1"; }
+  static std::string layout_text(LayoutNames& names) {
+    return "vector<" + names.name<T, true>() + ">/1";
+  }
   static std::string layout_text() {
     LayoutNames names;
     return layout_text(names);
@@ -263,7 +269,9 @@ class vector {
   template <class Tx>
   void fill(Tx& tx, std::uint64_t from, std::uint64_t to, arg value) {
     if constexpr (std::is_same_v<Raw, T>) {
-      const std::vector<T> copies(static_cast<std::size_t>(std::min<std::uint64_t>(to - from, 4096 / sizeof(T) + 1)), value);
+      const std::vector<T> copies(
+          static_cast<std::size_t>(std::min<std::uint64_t>(to - from, 4096 / sizeof(T) + 1)),
+          value);
       slots_.each_run(tx, from, to, [&](Field* run, std::uint64_t n) {
         for (std::uint64_t done = 0; done < n;) {
           const std::uint64_t part = std::min<std::uint64_t>(n - done, copies.size());
@@ -272,7 +280,8 @@ class vector {
         }
       });
     } else {
-      for (std::uint64_t i = from; i < to; ++i) tx.write(*slots_.at(tx, i), Stored::make(tx, value));
+      for (std::uint64_t i = from; i < to; ++i)
+        tx.write(*slots_.at(tx, i), Stored::make(tx, value));
     }
   }
 

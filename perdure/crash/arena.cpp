@@ -21,7 +21,8 @@ using Kind = medium::TraceEvent::Kind;
 // What recovery sees. All of its memory is the arena's; it goes when the recovered pool does.
 class Arena::View final : public medium::Medium {
  public:
-  View(Arena& arena, std::uint64_t home_bytes, medium::Trace* trace) : arena_(arena), trace_(trace) {
+  View(Arena& arena, std::uint64_t home_bytes, medium::Trace* trace)
+      : arena_(arena), trace_(trace) {
     path_ = "image";
     log_ = arena.log_;
     home_ = arena.home_;
@@ -35,50 +36,70 @@ class Arena::View final : public medium::Medium {
   std::string_view kind() const noexcept override { return "image"; }
   std::string describe() const override { return "an image of a power cut"; }
 
-  void store(std::uint64_t offset, const void* src, std::size_t n) noexcept override { write(Kind::store, offset, src, n); }
-  void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept override { write(Kind::stream, offset, src, n); }
+  void store(std::uint64_t offset, const void* src, std::size_t n) noexcept override {
+    write(Kind::store, offset, src, n);
+  }
+  void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept override {
+    write(Kind::stream, offset, src, n);
+  }
   void flush(std::uint64_t offset, std::size_t n) noexcept override {
-    if (n != 0 && trace_ != nullptr && !medium::CallSites::of_process().skip("flush", __builtin_return_address(0)))
+    if (n != 0 && trace_ != nullptr &&
+        !medium::CallSites::of_process().skip("flush", __builtin_return_address(0)))
       trace_->flushed(base::thread_slot(), offset, n);
   }
   void flush_lines(std::uint64_t base, std::span<const std::uint64_t> lines) noexcept override {
-    if (trace_ == nullptr || medium::CallSites::of_process().skip("flush_lines", __builtin_return_address(0))) return;
-    each_run(lines, [&](std::uint64_t first, std::uint64_t count) { trace_->flushed(base::thread_slot(), base + first * 64, count * 64); });
+    if (trace_ == nullptr ||
+        medium::CallSites::of_process().skip("flush_lines", __builtin_return_address(0)))
+      return;
+    each_run(lines, [&](std::uint64_t first, std::uint64_t count) {
+      trace_->flushed(base::thread_slot(), base + first * 64, count * 64);
+    });
   }
   void flush_ring(const medium::RingMap& ring, std::uint64_t pos, std::size_t n) noexcept override {
-    if (n == 0 || trace_ == nullptr || medium::CallSites::of_process().skip("flush_ring", __builtin_return_address(0))) return;
+    if (n == 0 || trace_ == nullptr ||
+        medium::CallSites::of_process().skip("flush_ring", __builtin_return_address(0)))
+      return;
     const std::uint64_t at = pos % ring.bytes, first = std::min<std::uint64_t>(n, ring.bytes - at);
     trace_->flushed(base::thread_slot(), ring.offset + at, first);
     if (first != n) trace_->flushed(base::thread_slot(), ring.offset, n - first);
   }
   Status fence() noexcept override {
-    if (trace_ != nullptr && !medium::CallSites::of_process().skip("fence", __builtin_return_address(0)))
+    if (trace_ != nullptr &&
+        !medium::CallSites::of_process().skip("fence", __builtin_return_address(0)))
       trace_->note(Kind::fence, base::thread_slot());
     return {};
   }
   Status flush_all() noexcept override {
-    if (trace_ == nullptr || medium::CallSites::of_process().skip("flush_all", __builtin_return_address(0))) return {};
+    if (trace_ == nullptr ||
+        medium::CallSites::of_process().skip("flush_all", __builtin_return_address(0)))
+      return {};
     // All that recovery has stored: it is one thread, and what it began with is durable.
     std::sort(stored_.begin(), stored_.end());
     stored_.erase(std::unique(stored_.begin(), stored_.end()), stored_.end());
-    for (const std::uint64_t line : std::exchange(stored_, {})) trace_->flushed(base::thread_slot(), line * 64, 64);
+    for (const std::uint64_t line : std::exchange(stored_, {}))
+      trace_->flushed(base::thread_slot(), line * 64, 64);
     trace_->note(Kind::fence, base::thread_slot());
     return {};
   }
   Result<medium::RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override;
-  void append(const medium::RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override {
+  void append(const medium::RingMap& ring, std::uint64_t pos, const void* src,
+              std::size_t n) noexcept override {
     const std::uint64_t at = medium::ring_index(ring, pos);
     const std::uint64_t first = n < ring.bytes - at ? n : ring.bytes - at;
     write(Kind::stream, ring.offset + at, src, first);
     write(Kind::stream, ring.offset, static_cast<const std::byte*>(src) + first, n - first);
   }
   Status allocate(std::uint64_t offset, std::uint64_t n) override {
-    if (n != 0) arena_.pages_.set(offset / medium::page_bytes, (offset + n - 1) / medium::page_bytes + 1);
+    if (n != 0)
+      arena_.pages_.set(offset / medium::page_bytes, (offset + n - 1) / medium::page_bytes + 1);
     return {};
   }
-  Status grow(std::uint64_t) override { return failure(Code::unsupported, path_, "growth in recovery", "a home of the size it had"); }
+  Status grow(std::uint64_t) override {
+    return failure(Code::unsupported, path_, "growth in recovery", "a home of the size it had");
+  }
   Status map_view(std::byte*, std::uint64_t, std::uint64_t, medium::ViewKind) override {
-    return failure(Code::unsupported, path_, "a view of an image", "ViewPolicy::none: home itself lies at the base");
+    return failure(Code::unsupported, path_, "a view of an image",
+                   "ViewPolicy::none: home itself lies at the base");
   }
 
  private:
@@ -87,11 +108,13 @@ class Arena::View final : public medium::Medium {
     assert(allocated(offset, n));
     std::byte* const to = arena_.address(offset);
     medium::copy_words(to, src, n);
-    for (std::uint64_t line = offset / 64; line <= (offset + n - 1) / 64; ++line) arena_.dirty_.mark(line);
+    for (std::uint64_t line = offset / 64; line <= (offset + n - 1) / 64; ++line)
+      arena_.dirty_.mark(line);
     if (trace_ == nullptr) return;
     trace_->wrote(kind, base::thread_slot(), offset, n, to);
     if (kind == Kind::store)
-      for (std::uint64_t line = offset / 64; line <= (offset + n - 1) / 64; ++line) stored_.push_back(line);
+      for (std::uint64_t line = offset / 64; line <= (offset + n - 1) / 64; ++line)
+        stored_.push_back(line);
   }
   Arena& arena_;
   medium::Trace* const trace_;
@@ -101,14 +124,18 @@ class Arena::View final : public medium::Medium {
 Result<medium::RingMap> Arena::View::map_ring(std::uint64_t offset, std::uint64_t bytes) {
   for (const medium::RingMap& r : arena_.rings_)
     if (r.offset == offset && r.bytes == bytes) return r;
-  if (bytes == 0 || offset % medium::page_bytes != 0 || bytes % medium::page_bytes != 0 || offset + bytes > log_bytes_)
-    return failure(Code::invalid, path_, "a ring of " + std::to_string(bytes) + " bytes at " + std::to_string(offset),
+  if (bytes == 0 || offset % medium::page_bytes != 0 || bytes % medium::page_bytes != 0 ||
+      offset + bytes > log_bytes_)
+    return failure(Code::invalid, path_,
+                   "a ring of " + std::to_string(bytes) + " bytes at " + std::to_string(offset),
                    "whole pages of the log");
-  void* const space = ::mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const space =
+      ::mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (space == MAP_FAILED) return system_failure(path_, "mmap", errno);
   auto* const base = static_cast<std::byte*>(space);
   for (const std::uint64_t half : {std::uint64_t{0}, bytes})
-    if (::mmap(base + half, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, arena_.memory_.get(), static_cast<off_t>(offset)) == MAP_FAILED) {
+    if (::mmap(base + half, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, arena_.memory_.get(),
+               static_cast<off_t>(offset)) == MAP_FAILED) {
       const int err = errno;
       ::munmap(base, 2 * bytes);
       return system_failure(path_, "mmap", err);
@@ -130,8 +157,10 @@ Result<std::unique_ptr<Arena>> Arena::make(const Geometry& geometry) {
 }
 
 Status Arena::init() {
-  if (Status s = pages_.reserve("image", geometry_.log_bytes + geometry_.max_home_bytes); !s.ok()) return s;
-  auto memory = medium::make_memory_file("perdure-image", geometry_.log_bytes + geometry_.max_home_bytes);
+  if (Status s = pages_.reserve("image", geometry_.log_bytes + geometry_.max_home_bytes); !s.ok())
+    return s;
+  auto memory =
+      medium::make_memory_file("perdure-image", geometry_.log_bytes + geometry_.max_home_bytes);
   if (!memory.ok()) return memory.status();
   memory_ = std::move(*memory);
   const int both = PROT_READ | PROT_WRITE;
@@ -139,9 +168,12 @@ Status Arena::init() {
   if (log == MAP_FAILED) return system_failure("image", "mmap", errno);
   log_ = static_cast<std::byte*>(log);
   void* const wanted = reinterpret_cast<void*>(geometry_.base);
-  void* const home = ::mmap(wanted, geometry_.max_home_bytes, both, MAP_SHARED | MAP_FIXED_NOREPLACE, memory_.get(),
-                            static_cast<off_t>(geometry_.log_bytes));
-  if (home == MAP_FAILED) return system_failure("image", "mmap at the pool's base", errno, "close the pool before its images are explored");
+  void* const home =
+      ::mmap(wanted, geometry_.max_home_bytes, both, MAP_SHARED | MAP_FIXED_NOREPLACE,
+             memory_.get(), static_cast<off_t>(geometry_.log_bytes));
+  if (home == MAP_FAILED)
+    return system_failure("image", "mmap at the pool's base", errno,
+                          "close the pool before its images are explored");
   home_ = static_cast<std::byte*>(home);
   return {};
 }

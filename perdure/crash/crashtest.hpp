@@ -103,7 +103,8 @@ engine::Entry entry_of(const Plan& plan) {
   engine::add_entries<Instance>(all);
   for (const engine::Entry& e : all)
     if (plan.engine.empty() || e.name == plan.engine) return e;
-  throw error(failure(Code::invalid, "", "engine '" + plan.engine + "'", "a name of the instance that is explored"));
+  throw error(failure(Code::invalid, "", "engine '" + plan.engine + "'",
+                      "a name of the instance that is explored"));
 }
 
 inline Options options_of(const Plan& plan, const engine::Entry& entry) {
@@ -151,7 +152,8 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
   medium::Trace trace;
   crash::Arena::Geometry geometry;
   // it counts as a step
-  constexpr std::uint64_t set_up = requires(Pool<Root, engines<Instance>>& pool) { workload.setup(pool); } ? 1 : 0;
+  constexpr std::uint64_t set_up =
+      requires(Pool<Root, engines<Instance>>& pool) { workload.setup(pool); } ? 1 : 0;
   if (plan.start != nullptr) plan.start(plan.seed);
   {
     const struct Stop {
@@ -165,10 +167,13 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
     using PoolType = Pool<Root, engines<Instance>>;
     // from the very beginning: a pool in the making is none, or whole
     image = std::make_unique<crash::Image>(medium->begin_trace(), medium->home_bytes());
-    auto pool = std::make_unique<PoolType>(PoolType::try_open_on("crash", options_of(plan, entry), std::move(made), true).value());
+    auto pool = std::make_unique<PoolType>(
+        PoolType::try_open_on("crash", options_of(plan, entry), std::move(made), true).value());
     const auto note_state = [&] {
       if constexpr (Digests<Workload, crash::PlainTx>)
-        states.push_back(pool->view([&](auto& tx, const Root& root) { return static_cast<std::uint64_t>(workload.digest(tx, root)); }));
+        states.push_back(pool->view([&](auto& tx, const Root& root) {
+          return static_cast<std::uint64_t>(workload.digest(tx, root));
+        }));
     };
     // In one of the next so many events, after a part of it: half the time none of it happens.
     const auto kill_soon = [&](crash::Random& dice, std::uint64_t events) {
@@ -182,11 +187,14 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
         pool.reset();  // what it does now, nobody sees
         medium = made.get();
         if (dice() % 2 == 0) kill_soon(dice, 40);
-        pool = std::make_unique<PoolType>(PoolType::try_open_on("crash", options_of(plan, entry), std::move(made), false).value());
+        pool = std::make_unique<PoolType>(
+            PoolType::try_open_on("crash", options_of(plan, entry), std::move(made), false)
+                .value());
         if (medium->survives()) return;
       }
     };
-    geometry = {medium->log_bytes(), medium->max_home_bytes(), pool->header().base, medium->append_unit(), medium->fence_is_sync()};
+    geometry = {medium->log_bytes(), medium->max_home_bytes(), pool->header().base,
+                medium->append_unit(), medium->fence_is_sync()};
     note_state();
     std::uint64_t done = 0;
     medium->done(done);
@@ -201,9 +209,12 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
     // the workload goes back to before.
     constexpr bool follows = Digests<Workload, crash::PlainTx> && std::copyable<Workload>;
     for (const std::uint64_t number : steps) {
-      Step step{number, crash::Random(plan.seed * 0x9e3779b97f4a7c15ULL + number), plan.durability != async, true};
+      Step step{number, crash::Random(plan.seed * 0x9e3779b97f4a7c15ULL + number),
+                plan.durability != async, true};
       crash::Random dice(base::mix(plan.seed + 0x5e55) + number);
-      const auto end = plan.reopen == 0 || dice() % plan.reopen != 0 ? End::none : static_cast<End>(1 + dice() % 3);
+      const auto end = plan.reopen == 0 || dice() % plan.reopen != 0
+                           ? End::none
+                           : static_cast<End>(1 + dice() % 3);
       // What is not durable yet would be lost with the process: a workload's model does not expect
       // that.
       const auto settle = [&] { pool->view(durable, [](auto&, const Root&) {}); };
@@ -226,7 +237,8 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
           if (states.back() == states[states.size() - 2])
             workload = *before;
           else if (states.back() != after) {
-            failure = "after a SIGKILL in step " + std::to_string(number) + " recovery makes a state in which the program never was";
+            failure = "after a SIGKILL in step " + std::to_string(number) +
+                      " recovery makes a state in which the program never was";
             break;
           }
           step.acknowledged = true;  // by an opening: what recovery makes is durable
@@ -254,14 +266,18 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
       if (crash.least >= set_up) verdict.problem = workload.check(tx, root, of_steps);
     }
     if constexpr (Digests<Workload, crash::PlainTx>) {
-      const auto from = states.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(crash.least, states.size() - 1));
-      const auto to = states.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(crash.most + 1, states.size()));
+      const auto from = states.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(
+                                             crash.least, states.size() - 1));
+      const auto to = states.begin() + static_cast<std::ptrdiff_t>(
+                                           std::min<std::uint64_t>(crash.most + 1, states.size()));
       if (verdict.problem.empty() && std::find(from, to, verdict.digest) == to) {
         const auto any = std::find(states.begin(), states.end(), verdict.digest);
         verdict.problem = any == states.end()
                               ? std::string("recovery makes a state in which the program never was")
-                              : "recovery makes the state after " + std::to_string(any - states.begin()) + " steps, expected one after " +
-                                    std::to_string(crash.least) + " to " + std::to_string(crash.most);
+                              : "recovery makes the state after " +
+                                    std::to_string(any - states.begin()) +
+                                    " steps, expected one after " + std::to_string(crash.least) +
+                                    " to " + std::to_string(crash.most);
       }
     }
     return verdict;
@@ -279,11 +295,14 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
 /// form).
 template <class Run>
 Report thinned(Report found, std::uint64_t tries, Run&& run) {
-  for (std::size_t part = std::max<std::size_t>(found.steps.size() / 2, 1); part >= 1 && tries > 0; part = part > 1 ? part / 2 : 0) {
-    for (std::size_t from = 0; from < found.steps.size() && found.steps.size() > 1 && tries > 0; --tries) {
+  for (std::size_t part = std::max<std::size_t>(found.steps.size() / 2, 1); part >= 1 && tries > 0;
+       part = part > 1 ? part / 2 : 0) {
+    for (std::size_t from = 0; from < found.steps.size() && found.steps.size() > 1 && tries > 0;
+         --tries) {
       std::vector<std::uint64_t> fewer = found.steps;
       const std::size_t to = std::min(from + part, fewer.size());
-      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(from), fewer.begin() + static_cast<std::ptrdiff_t>(to));
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(from),
+                  fewer.begin() + static_cast<std::ptrdiff_t>(to));
       Report r = run(fewer);
       if (r.failure.empty())
         from += part;

@@ -21,8 +21,14 @@ Counts& Counts::operator+=(const Counts& o) noexcept {
   return *this;
 }
 
-Explorer::Explorer(Arena& arena, Image& image, Subject& subject, const ExploreOptions& options, Seen& seen)
-    : arena_(arena), image_(image), subject_(subject), options_(options), seen_(seen), random_(options.seed) {
+Explorer::Explorer(Arena& arena, Image& image, Subject& subject, const ExploreOptions& options,
+                   Seen& seen)
+    : arena_(arena),
+      image_(image),
+      subject_(subject),
+      options_(options),
+      seen_(seen),
+      random_(options.seed) {
   for (unsigned d = 0; d <= std::min(options.depth, most_depth); ++d)
     levels_.push_back(std::make_unique<Level>(Level{Persistency(image), {}, {}}));
 }
@@ -30,13 +36,15 @@ Explorer::Explorer(Arena& arena, Image& image, Subject& subject, const ExploreOp
 void Explorer::run(const medium::Trace& trace) {
   start_ = std::chrono::steady_clock::now();
   level(trace, Crash());
-  counts_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  counts_.seconds +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
 bool Explorer::over() const {
   if (!failure_.empty() || counts_.recoveries >= options_.most_recoveries) return true;
   return counts_.recoveries % 64 == 0 &&
-         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count() > options_.seconds;
+         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count() >
+             options_.seconds;
 }
 
 void Explorer::level(const medium::Trace& trace, Crash crash) {
@@ -45,7 +53,8 @@ void Explorer::level(const medium::Trace& trace, Crash crash) {
   const std::uint64_t home_bytes = image_.home_bytes();
   here.pending.reset();
   const auto at = [&](std::size_t i, const char* what) {
-    here.where = std::string(what) + " (event " + std::to_string(i) + " of " + std::to_string(trace.events.size()) + ")";
+    here.where = std::string(what) + " (event " + std::to_string(i) + " of " +
+                 std::to_string(trace.events.size()) + ")";
     point(here, crash);
   };
   for (std::size_t i = 0; i < trace.events.size() && !over(); ++i) {
@@ -150,7 +159,8 @@ void Explorer::point(Level& here, const Crash& crash) {
   }
   for (std::size_t k = 0; k < limits.randoms && !over(); ++k) {
     const unsigned density = 1 + static_cast<unsigned>(random_() % 7);  // eighths of the lines
-    for (std::size_t i = 0; i < n; ++i) choice[i] = random_() % 8 < density ? any(i) : k % 2 == 0 ? 0 : variants[i].size();
+    for (std::size_t i = 0; i < n; ++i)
+      choice[i] = random_() % 8 < density ? any(i) : k % 2 == 0 ? 0 : variants[i].size();
     try_choice();
   }
 }
@@ -161,28 +171,35 @@ void Explorer::image(const Crash& crash, const std::vector<Word>& overlay) {
   for (const Word& w : overlay) hash = image_.hash_with(hash, w);
   // all that the verdict depends on
   std::uint64_t key = base::mix(hash + image_.home_bytes()) ^
-                      base::mix(crash.digest + crash.depth * 4 + (crash.created ? 2 : 0) + (crash.has_digest ? 1 : 0));
+                      base::mix(crash.digest + crash.depth * 4 + (crash.created ? 2 : 0) +
+                                (crash.has_digest ? 1 : 0));
   for (const std::uint64_t n : crash.least_of) key = base::mix(key + n);
   if (!seen_.judged.insert(key).second) return;
   if (seen_.images.insert(hash).second) ++counts_.distinct;
   ++counts_.recoveries;
   const bool cut_short =
-      crash.depth + 1 < levels_.size() && counts_.at_depth[crash.depth] % std::max(1U, options_.nest_every[crash.depth]) == 0;
+      crash.depth + 1 < levels_.size() &&
+      counts_.at_depth[crash.depth] % std::max(1U, options_.nest_every[crash.depth]) == 0;
   ++counts_.at_depth[crash.depth];
   counts_.deepest = std::max(counts_.deepest, crash.depth);
   medium::Trace* const trace = cut_short ? &levels_[crash.depth + 1]->trace : nullptr;
   if (trace != nullptr) trace->clear();
   arena_.load(image_, overlay);
-  const Verdict verdict = subject_.judge(arena_.open(image_.home_bytes(), trace), arena_.home(), crash);
+  const Verdict verdict =
+      subject_.judge(arena_.open(image_.home_bytes(), trace), arena_.home(), crash);
   std::string problem = verdict.problem;
   if (problem.empty() && crash.has_digest && crash.digest != verdict.digest)
-    problem = "a recovery that was cut short and run again ends in another state than one that was not (law L5)";
+    problem =
+        "a recovery that was cut short and run again ends in another state than one that was not "
+        "(law L5)";
   if (!problem.empty()) {
     failure_ = problem + "\n  a power cut " + levels_[0]->where;
-    for (unsigned d = 1; d <= crash.depth; ++d) failure_ += "\n  then one in recovery, " + levels_[d]->where;
+    for (unsigned d = 1; d <= crash.depth; ++d)
+      failure_ += "\n  then one in recovery, " + levels_[d]->where;
     failure_ += "\n  acknowledged: " + std::to_string(crash.least) +
-                (crash.created ? " steps; begun: " : " steps, and no pool yet; begun: ") + std::to_string(crash.most) + "; left " +
-                described(overlay) + "\n  recovery number " + std::to_string(counts_.recoveries);
+                (crash.created ? " steps; begun: " : " steps, and no pool yet; begun: ") +
+                std::to_string(crash.most) + "; left " + described(overlay) +
+                "\n  recovery number " + std::to_string(counts_.recoveries);
     return;
   }
   if (!cut_short) return;
@@ -203,7 +220,8 @@ std::string Explorer::described(const std::vector<Word>& overlay) const {
     if (++shown > 24) return text + " ... (" + std::to_string(overlay.size()) + " words in all)";
     const std::uint64_t offset = std::uint64_t{w.index} * 8;
     text += (shown == 1 ? " and the words at " : ", ");
-    text += offset < arena_.log_bytes() ? "log " + std::to_string(offset) : "home " + std::to_string(offset - arena_.log_bytes());
+    text += offset < arena_.log_bytes() ? "log " + std::to_string(offset)
+                                        : "home " + std::to_string(offset - arena_.log_bytes());
   }
   return text;
 }

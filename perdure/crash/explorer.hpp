@@ -46,7 +46,7 @@ struct Crash {
   std::uint64_t last_id = 0;
   /// the pool was there: until the first begin or acknowledgement it may be refused, as none
   bool created = false;
-  unsigned depth = 0;       ///< how many recoveries were cut short before this one
+  unsigned depth = 0;  ///< how many recoveries were cut short before this one
   /// the recovery that was cut short had ended in `digest`: so must this one (law L5)
   bool has_digest = false;
   std::uint64_t digest = 0;
@@ -62,7 +62,8 @@ class Subject {
  public:
   virtual ~Subject();
   /// Recovers the pool on `medium`, whose home lies at `home`, and judges it. Throws nothing.
-  virtual Verdict judge(std::unique_ptr<medium::Medium> medium, const std::byte* home, const Crash& crash) = 0;
+  virtual Verdict judge(std::unique_ptr<medium::Medium> medium, const std::byte* home,
+                        const Crash& crash) = 0;
 };
 
 struct Limits {

@@ -38,7 +38,8 @@ class RecoveredPool final : public Subject {
     who_.engine_any = who_.layout_any = true;
   }
 
-  Verdict judge(std::unique_ptr<medium::Medium> medium, const std::byte* home, const Crash& crash) override {
+  Verdict judge(std::unique_ptr<medium::Medium> medium, const std::byte* home,
+                const Crash& crash) override {
     Verdict verdict;
     const std::string died = survive([&] {
       try {
@@ -52,7 +53,8 @@ class RecoveredPool final : public Subject {
   }
 
  private:
-  Verdict recover(std::unique_ptr<medium::Medium> medium, const std::byte* home, const Crash& crash) {
+  Verdict recover(std::unique_ptr<medium::Medium> medium, const std::byte* home,
+                  const Crash& crash) {
     auto file = pool::PoolFile::open_on(std::move(medium), false, how_, who_);
     if (!file.ok()) {
       if (!crash.created) return {};  // not made yet: whoever made it was not told that it is
@@ -67,10 +69,13 @@ class RecoveredPool final : public Subject {
     const Root& root = *reinterpret_cast<const Root*>(home + (*file)->header().root_offset);
     OwnedBlocks owned = owned_blocks(tx, root, home, (*file)->header().home_bytes);
     std::vector<std::string>& problems = owned.problems;
-    const CheckReport heap = detail::compare_heap(**file, home, std::move(owned.offsets), owned.whole);
+    const CheckReport heap =
+        detail::compare_heap(**file, home, std::move(owned.offsets), owned.whole);
     problems.insert(problems.end(), heap.problems.begin(), heap.problems.end());
     if (!problems.empty())
-      return {"the recovered pool is not sound: " + problems.front() + " (" + std::to_string(problems.size()) + " problems)", 0};
+      return {"the recovered pool is not sound: " + problems.front() + " (" +
+                  std::to_string(problems.size()) + " problems)",
+              0};
     Crash found = crash;
     found.last_id = report.last_id;
     return look_(tx, root, found);

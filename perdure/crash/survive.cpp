@@ -47,7 +47,8 @@ std::string survive(const std::function<void()>& f) {
   if (signal == 0) return {};
   if (signal == SIGABRT) return "an abort";
   char text[80];
-  std::snprintf(text, sizeof text, "%s at address %p", signal == SIGSEGV ? "SIGSEGV" : "SIGBUS", wild);
+  std::snprintf(text, sizeof text, "%s at address %p", signal == SIGSEGV ? "SIGSEGV" : "SIGBUS",
+                wild);
   return text;
 }
 

@@ -31,7 +31,9 @@ class ContextOver final : public Any::Context {
     else
       for (std::uint64_t i = 0; i < n; ++i) to[i] = inner_.read(a + i);
   }
-  void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) override { inner_.write_words(a, src, n); }
+  void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) override {
+    inner_.write_words(a, src, n);
+  }
   std::byte* alloc(std::uint64_t bytes) override { return inner_.alloc(bytes); }
   void free(void* p) override { inner_.free(p); }
   std::uint64_t commit(Durability durability) override { return inner_.commit(durability); }
@@ -51,11 +53,13 @@ class ContextOver final : public Any::Context {
 template <class E>
 class Over final : public Any::Behind {
  public:
-  Over(pool::PoolFile& file, const Config& config, const Recovery& recovery) : engine_(file, config, recovery) {}
+  Over(pool::PoolFile& file, const Config& config, const Recovery& recovery)
+      : engine_(file, config, recovery) {}
 
   Any::Context& context() override {
     // of the same thread slot
-    return contexts_.get([this](int) { return std::make_unique<ContextOver<E>>(engine_.context()); });
+    return contexts_.get(
+        [this](int) { return std::make_unique<ContextOver<E>>(engine_.context()); });
   }
   void make_room(Any::Context& context, std::uint64_t bytes) override {
     engine_.make_room(static_cast<ContextOver<E>&>(context).inner(), bytes);
@@ -76,7 +80,8 @@ class Over final : public Any::Behind {
 using Make = std::unique_ptr<Any::Behind> (*)(pool::PoolFile&, const Config&, const Recovery&);
 
 template <class E>
-std::unique_ptr<Any::Behind> make(pool::PoolFile& file, const Config& config, const Recovery& recovery) {
+std::unique_ptr<Any::Behind> make(pool::PoolFile& file, const Config& config,
+                                  const Recovery& recovery) {
   return std::make_unique<Over<E>>(file, config, recovery);
 }
 
@@ -88,7 +93,9 @@ struct Registered {
 template <class... Instances>
 Registered list(engines<Instances...>) {
   Registered all;
-  ((add_entries<Instances>(all.entries), all.makers.resize(all.entries.size(), &make<typename Instances::type>)), ...);
+  ((add_entries<Instances>(all.entries),
+    all.makers.resize(all.entries.size(), &make<typename Instances::type>)),
+   ...);
   return all;
 }
 
@@ -106,11 +113,14 @@ const Entry* first(Is&& is) {
   return found == entries.end() ? nullptr : &*found;
 }
 
-std::unique_ptr<Any::Behind> make_named(pool::PoolFile& file, const Config& config, const Recovery& recovery) {
+std::unique_ptr<Any::Behind> make_named(pool::PoolFile& file, const Config& config,
+                                        const Recovery& recovery) {
   const Entry* const entry = find_instance(config.instance);
   if (entry == nullptr)
-    throw error(failure(Code::invalid, "", "engine '" + std::string(config.instance) + "'", "the name of a registered instance"));
-  return all().makers[static_cast<std::size_t>(entry - all().entries.data())](file, config, recovery);
+    throw error(failure(Code::invalid, "", "engine '" + std::string(config.instance) + "'",
+                        "the name of a registered instance"));
+  return all().makers[static_cast<std::size_t>(entry - all().entries.data())](file, config,
+                                                                              recovery);
 }
 
 }  // namespace

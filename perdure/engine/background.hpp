@@ -55,7 +55,9 @@ class PoolThread {
 class Background {
  public:
   /// `work` runs on the thread. It returns when it is to end. It must not throw.
-  explicit Background(std::function<void()> work) : work_(std::move(work)) { tm::prepare_asymmetric_fence(); }
+  explicit Background(std::function<void()> work) : work_(std::move(work)) {
+    tm::prepare_asymmetric_fence();
+  }
   ~Background() { stop(); }
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;

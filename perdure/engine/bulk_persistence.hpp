@@ -29,7 +29,7 @@ class BulkPersistence {
       if (core_.poisoned()) return core_.why();
       // before the flush: what is stored to home later is not covered
       const std::uint64_t x = domain.quiet_id();
-      if (x < id) {                               // an older one's commit has not ended
+      if (x < id) {  // an older one's commit has not ended
         std::this_thread::yield();
         continue;
       }
@@ -45,7 +45,9 @@ class BulkPersistence {
 
   /// A number for statistics and for who has home_has()'s answer.
   [[nodiscard]] std::uint64_t x() const noexcept { return x_.load(std::memory_order_relaxed); }
-  [[nodiscard]] std::uint64_t times() const noexcept { return times_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t times() const noexcept {
+    return times_.load(std::memory_order_relaxed);
+  }
 
  private:
   Core& core_;

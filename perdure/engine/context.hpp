@@ -20,7 +20,9 @@ class ContextBase {
   ContextBase& operator=(const ContextBase&) = delete;
 
   void begin(bool update) {
-    if (__builtin_expect(core_.state() != 0, 0) && (update || (core_.state() & ~Core::read_only_bit) != 0)) core_.refuse();
+    if (__builtin_expect(core_.state() != 0, 0) &&
+        (update || (core_.state() & ~Core::read_only_bit) != 0))
+      core_.refuse();
     tm_.begin(update);  // first: it may throw, to end another pool's transaction
     inside_ = true;
     update_ = update;

@@ -19,10 +19,13 @@ Live& live() {
 const int held = base::hold_over_fork<live>();
 
 Status failed_earlier(const pool::PoolFile& file, std::string_view how) noexcept {
-  return failure(Code::poisoned, file.path(), how, {}, "close the pool and open it again: what was acknowledged is kept");
+  return failure(Code::poisoned, file.path(), how, {},
+                 "close the pool and open it again: what was acknowledged is kept");
 }
 
-std::string name_of(const pool::Header& h) { return {h.engine, strnlen(h.engine, sizeof h.engine)}; }
+std::string name_of(const pool::Header& h) {
+  return {h.engine, strnlen(h.engine, sizeof h.engine)};
+}
 
 }  // namespace
 
@@ -69,21 +72,24 @@ void Core::lost(std::uint64_t id, const Status& status) noexcept {
 Status Core::why() const noexcept {
   const std::uint32_t state = state_.load(std::memory_order_acquire);  // pairs with poison
   if (state & forked_bit)
-    return failure(Code::closed, file.path(), "this handle was carried through fork()", "a pool opened in this process",
+    return failure(Code::closed, file.path(), "this handle was carried through fork()",
+                   "a pool opened in this process",
                    "open it in the child after the parent closed it");
   if (state & poisoned_bit) {
     const std::lock_guard lock(mutex_);
     if (!failure_.ok()) return failure_;
     return failed_earlier(file, "the medium failed earlier");
   }
-  if (state & closed_bit) return failure(Code::closed, file.path(), "the pool is closed", {}, "open it again");
+  if (state & closed_bit)
+    return failure(Code::closed, file.path(), "the pool is closed", {}, "open it again");
   return {};
 }
 
 void Core::refuse() const {
   why().or_throw();
-  throw error(
-      failure(Code::read_only, file.path(), "a change was asked of a pool that is open for reading only", {}, "open it without read_only"));
+  throw error(failure(Code::read_only, file.path(),
+                      "a change was asked of a pool that is open for reading only", {},
+                      "open it without read_only"));
 }
 
 void Core::fill(Stats& stats) const {
@@ -137,7 +143,9 @@ Result<pool::HeapOp> HeapOps::prepare_free(pool::Heap& heap, std::uint64_t offse
   if (!ops_.empty()) {
     if (const pool::HeapOp* before = latest(offset)) {
       if (!before->set)
-        return failure(Code::invalid, "", "the block at home offset " + std::to_string(offset) + " was freed twice in one transaction",
+        return failure(Code::invalid, "",
+                       "the block at home offset " + std::to_string(offset) +
+                           " was freed twice in one transaction",
                        "one free");
       pool::HeapOp op = *before;
       op.set = false;

@@ -38,7 +38,8 @@ struct NeedRoom {
 /// One thread's counters; only its owner writes.
 struct alignas(128) Row {
   std::atomic<std::uint64_t> commits{0}, reads{0}, aborts{0}, log_bytes{0};
-  [[gnu::always_inline]] static void add(std::atomic<std::uint64_t>& c, std::uint64_t n = 1) noexcept {
+  [[gnu::always_inline]] static void add(std::atomic<std::uint64_t>& c,
+                                         std::uint64_t n = 1) noexcept {
     c.store(c.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
 };
@@ -51,26 +52,35 @@ class Core {
   Core& operator=(const Core&) = delete;
 
   /// 0 while work is welcome. One relaxed load at every begin.
-  [[nodiscard]] std::uint32_t state() const noexcept { return state_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint32_t state() const noexcept {
+    return state_.load(std::memory_order_relaxed);
+  }
   /// In the child of a fork() nothing of the parent's may be touched: the view is gone, log and
   /// home are still the parent's.
-  [[nodiscard]] bool forked() const noexcept { return __builtin_expect((state() & forked_bit) != 0, 0); }
+  [[nodiscard]] bool forked() const noexcept {
+    return __builtin_expect((state() & forked_bit) != 0, 0);
+  }
   /// Throws what state() means.
   [[noreturn]] void refuse() const;
   /// The same as a Status. Needs no memory: after a commit nothing else may be thrown in its place.
   [[nodiscard]] Status why() const noexcept;
   /// After a medium's failure (law L9): the first failure is kept and named by all later ones.
   void poison(const Status& status) noexcept;
-  [[nodiscard]] bool poisoned() const noexcept { return __builtin_expect((state() & poisoned_bit) != 0, 0); }
+  [[nodiscard]] bool poisoned() const noexcept {
+    return __builtin_expect((state() & poisoned_bit) != 0, 0);
+  }
   /// The transaction `id` committed, but its record may not be durable. Before its isolation ends:
   /// whoever reads or overwrites what it did then sees poisoned() too, at its own commit, and must
   /// not become durable, or be told, without it.
   void lost(std::uint64_t id, const Status& status) noexcept;
   /// Every id below that finished is durable (engines that hold isolation through the fence).
-  [[nodiscard]] std::uint64_t first_lost() const noexcept { return first_lost_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t first_lost() const noexcept {
+    return first_lost_.load(std::memory_order_relaxed);
+  }
   // pairs with nothing: a flag
   void closed() noexcept { state_.fetch_or(closed_bit, std::memory_order_release); }
-  static constexpr std::uint32_t poisoned_bit = 1, closed_bit = 2, forked_bit = 4, read_only_bit = 8;
+  static constexpr std::uint32_t poisoned_bit = 1, closed_bit = 2, forked_bit = 4,
+                                 read_only_bit = 8;
 
   /// Changes the header under its lock and publishes it.
   template <class F>
@@ -153,15 +163,23 @@ class HeapOps {
   /// that read it still, and no owner would hold off one that has stored to it and will put its old
   /// value back. So this transaction owns the bitmap's lines, as if the zeros were its stores.
   template <class Tm>
-  pool::HeapOp allocate(pool::Heap& heap, std::uint64_t bytes, Tm& tm, const std::byte* view, std::uint64_t max_home_bytes) {
+  pool::HeapOp allocate(pool::Heap& heap, std::uint64_t bytes, Tm& tm, const std::byte* view,
+                        std::uint64_t max_home_bytes) {
     const pool::HeapOp op = reserve(heap, bytes);
     if (op.cls < pool::small_classes) {
       const pool::ClassInfo& info = pool::classes[op.cls];
-      const std::uint64_t chunk = pool::span_chunk_of(op.offset, info.chunks, pool::first_chunk(max_home_bytes));
-      const auto word = [view](std::uint64_t offset) { return reinterpret_cast<const std::uint64_t*>(view + offset); };
+      const std::uint64_t chunk =
+          pool::span_chunk_of(op.offset, info.chunks, pool::first_chunk(max_home_bytes));
+      const auto word = [view](std::uint64_t offset) {
+        return reinterpret_cast<const std::uint64_t*>(view + offset);
+      };
       // acquire pairs with the targets' store: who sees the span's word sees its bitmap made
-      if (__builtin_expect(__atomic_load_n(word(pool::directory_word(chunk)), __ATOMIC_ACQUIRE) != pool::span_word(op.cls).bits, 0)) try {
-          for (std::uint64_t at = 0; at < info.first; at += 64) tm.own(word(chunk * pool::chunk_bytes + at));
+      if (__builtin_expect(__atomic_load_n(word(pool::directory_word(chunk)), __ATOMIC_ACQUIRE) !=
+                               pool::span_word(op.cls).bits,
+                           0))
+        try {
+          for (std::uint64_t at = 0; at < info.first; at += 64)
+            tm.own(word(chunk * pool::chunk_bytes + at));
         } catch (...) {  // whoever swallows that commits without the block
           take_back_last(heap);
           throw;
@@ -251,8 +269,8 @@ std::uint64_t run(E& engine, bool update, Durability durability, F&& body) {
   auto& context = engine.context();
   if (__builtin_expect(context.inside(), 0)) {
     if (update && context.in_view())
-      throw error(
-          failure(Code::invalid, "", "update() called inside view()", "a change to start its own transaction", "leave the view first"));
+      throw error(failure(Code::invalid, "", "update() called inside view()",
+                          "a change to start its own transaction", "leave the view first"));
     body(context);
     return joined;
   }

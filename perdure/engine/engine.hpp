@@ -78,19 +78,19 @@ struct Config {
   Isolation isolation = Isolation::full;
   /// writers with a ring of their own (held order); more share one
   std::uint32_t threads = 8;
-  bool fence_is_sync = false;          ///< of the medium
+  bool fence_is_sync = false;  ///< of the medium
   /// REWIND, batch: records that share a fence; 0: its default
   std::uint32_t log_group = 0;
-  std::uint32_t alias_entries = 0;     ///< SoftWrAP: of each alias table; 0: its default
+  std::uint32_t alias_entries = 0;  ///< SoftWrAP: of each alias table; 0: its default
   /// SoftWrAP: of an object's page in an alias table; 0: its default
   std::uint32_t alias_page_bytes = 0;
   /// SoftWrAP: how long a transaction may hold retirement up, twice; 0: as long as it takes
   std::uint32_t long_wrap_ms = 0;
   /// DudeTM: transactions combined to one record; 0: its form's
   std::uint32_t persist_group = 0;
-  bool compress = false;               ///< DudeTM: combined records are compressed
-  std::uint64_t volatile_log = 0;      ///< DudeTM: bytes of a thread's volatile log; 0: its default
-  unsigned reproduce_threads = 1;      ///< DudeTM: that write home from the log
+  bool compress = false;           ///< DudeTM: combined records are compressed
+  std::uint64_t volatile_log = 0;  ///< DudeTM: bytes of a thread's volatile log; 0: its default
+  unsigned reproduce_threads = 1;  ///< DudeTM: that write home from the log
   /// DudeTM: bytes of DRAM for the shadow; 0: as many as it takes
   std::uint64_t shadow_size = 0;
   ShadowPaging shadow_paging = ShadowPaging::automatic;
@@ -111,17 +111,17 @@ struct Recovery {
 /// Counters of an open pool.
 struct Stats {
   std::string engine;
-  std::uint64_t commits = 0;       ///< transactions that changed something
-  std::uint64_t reads = 0;         ///< transactions that changed nothing
-  std::uint64_t aborts = 0;        ///< restarts after a conflict
+  std::uint64_t commits = 0;  ///< transactions that changed something
+  std::uint64_t reads = 0;    ///< transactions that changed nothing
+  std::uint64_t aborts = 0;   ///< restarts after a conflict
   /// `htm`: transactions that the hardware (or its stand-in) committed; the others ran under the
   /// lock
   std::uint64_t without_lock = 0;
   std::uint64_t last_id = 0, durable_id = 0,
                 /// of `htm` stamps, as receipts have them; the header and the log count
-                /// transactions
-                applied_id = 0;
-  std::uint64_t log_bytes = 0;   ///< appended since opening
+      /// transactions
+      applied_id = 0;
+  std::uint64_t log_bytes = 0;  ///< appended since opening
   std::uint64_t log_used = 0, log_capacity = 0;
   std::uint64_t checkpoints = 0, checkpoint_lines = 0;
   std::uint64_t heap_used = 0, home_bytes = 0;
@@ -130,8 +130,8 @@ struct Stats {
   bool paged_by_software = false;
   std::uint64_t log_came = 0, log_combined = 0,
                 /// DudeTM: payload bytes that came, that were left by combination, that were
-                /// written
-                log_written = 0;
+      /// written
+      log_written = 0;
   std::uint64_t bias_grants = 0, bias_revocations = 0;
   medium::Counters medium;
   Recovery recovery;

@@ -28,10 +28,10 @@ struct Entry {
   Status (*recover)(pool::PoolFile&, Recovery&);
   /// allocates what its session needs of the log beyond each ring's first page
   Status (*prepare_log)(pool::PoolFile&) = nullptr;
-  bool ring_records = true;                          ///< its rings hold log/record.hpp's records
+  bool ring_records = true;  ///< its rings hold log/record.hpp's records
   /// its shadow may be smaller than the pool (Config::shadow_size)
   bool pages = false;
-  bool prefix_only = false;                          ///< it can't go on with a pool of order `held`
+  bool prefix_only = false;  ///< it can't go on with a pool of order `held`
   /// whether this machine has what it needs; null: every machine has
   Status (*supported)() = nullptr;
 
@@ -42,7 +42,8 @@ struct Entry {
 
 /// Recovers a pool by its engine. `plan` is told the beginning and the end, and what the engine
 /// tells of the way between; nothing of a pool that was closed in order.
-inline Status recover(const Entry& entry, pool::PoolFile& file, Recovery& report, const log::RecoveryPlan& plan) {
+inline Status recover(const Entry& entry, pool::PoolFile& file, Recovery& report,
+                      const log::RecoveryPlan& plan) {
   using Stage = log::RecoveryProgress::Stage;
   const pool::Header& header = file.header();
   const bool told = header.clean == 0 && plan.progress;
@@ -58,7 +59,8 @@ inline Status recover(const Entry& entry, pool::PoolFile& file, Recovery& report
 template <class Instance>
 Entry entry_of(const InstanceName& n) {
   using E = typename Instance::type;
-  Entry e{n.name, n.family, E::tm_name, Instance::isolation, E::view_policy, &E::identity, &E::recover, nullptr, E::ring_records};
+  Entry e{n.name,       n.family,    E::tm_name, Instance::isolation, E::view_policy,
+          &E::identity, &E::recover, nullptr,    E::ring_records};
   if constexpr (requires(pool::PoolFile& f) { E::prepare_log(f); }) e.prepare_log = &E::prepare_log;
   if constexpr (requires { E::paged; }) e.pages = E::paged;
   if constexpr (requires { E::prefix_only; }) e.prefix_only = E::prefix_only;

@@ -105,10 +105,12 @@ struct redo_none {
 // clang-format on
 
 /// Every instance, for tools, tests and benchmarks.
-using all_engines = engines<shadow, shadow_stm, shadow_global_lock, shadow_none, dudetm, dudetm_stm, dudetm_global_lock, dudetm_htm,
-                            dudetm_htm_stand_in, dudetm_none, undo, undo_stm, undo_none, rewind, rewind_none, bppm, bppm_none, redo,
-                            redo_none, softwrap, softwrap_none, softwrap_local, softwrap_local_none, volatile_, volatile_stm,
-                            volatile_global_lock, volatile_htm, volatile_htm_stand_in, volatile_none>;
+using all_engines =
+    engines<shadow, shadow_stm, shadow_global_lock, shadow_none, dudetm, dudetm_stm,
+            dudetm_global_lock, dudetm_htm, dudetm_htm_stand_in, dudetm_none, undo, undo_stm,
+            undo_none, rewind, rewind_none, bppm, bppm_none, redo, redo_none, softwrap,
+            softwrap_none, softwrap_local, softwrap_local_none, volatile_, volatile_stm,
+            volatile_global_lock, volatile_htm, volatile_htm_stand_in, volatile_none>;
 /// What Pool<Root> is opened with unless told: the default engine, isolating by itself or
 /// (isolation::caller) by the caller.
 using default_engines = engines<shadow, shadow_none>;
@@ -123,7 +125,8 @@ extern template class engine::shadow::Shadow<tm::Stm, engine::shadow::Reproduce:
 extern template class engine::shadow::Shadow<tm::GlobalLock, engine::shadow::Reproduce::replay>;
 extern template class engine::shadow::Shadow<tm::None, engine::shadow::Reproduce::replay>;
 extern template class engine::shadow::Shadow<tm::Htm<tm::Rtm>, engine::shadow::Reproduce::replay>;
-extern template class engine::shadow::Shadow<tm::Htm<tm::RtmStandIn>, engine::shadow::Reproduce::replay>;
+extern template class engine::shadow::Shadow<tm::Htm<tm::RtmStandIn>,
+                                             engine::shadow::Reproduce::replay>;
 extern template class engine::undo::Undo<tm::GlobalLock>;
 extern template class engine::undo::Undo<tm::Stm>;
 extern template class engine::undo::Undo<tm::None>;

@@ -51,7 +51,9 @@ struct Mapped {
   StatHead* head = nullptr;
   std::size_t bytes = 0;
   [[nodiscard]] bool ok() const noexcept { return head != nullptr; }
-  void unmap() const noexcept { ::munmap(const_cast<void*>(static_cast<const void*>(head)), bytes); }
+  void unmap() const noexcept {
+    ::munmap(const_cast<void*>(static_cast<const void*>(head)), bytes);
+  }
 };
 
 // The file in `fd`; not ok() where it is too short for a head or can't be mapped.
@@ -67,13 +69,15 @@ Mapped map_page(int fd, int protection) {
 
 bool is_page(const StatHead& head) {
   // acquire pairs with the release in StatWriter's constructor: the head is complete
-  return head.magic.load(std::memory_order_acquire) == StatHead::magic_value && head.version == StatHead::current_version;
+  return head.magic.load(std::memory_order_acquire) == StatHead::magic_value &&
+         head.version == StatHead::current_version;
 }
 
 std::uint64_t now_ns() noexcept {
   timespec now = {};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U +
+         static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 // Removes pages that killed processes left an hour ago or more: their pools may never be opened
@@ -124,7 +128,8 @@ int create_page(const std::string& name, std::string& why) {
     const std::uint32_t pid = old.ok() ? old.head->pid : 0;
     if (old.ok()) old.unmap();
     if (taken) {
-      why = "process " + std::to_string(pid) + " has a pool with the same uuid open (a byte copy of this one)";
+      why = "process " + std::to_string(pid) +
+            " has a pool with the same uuid open (a byte copy of this one)";
       return -1;
     }
     // the pool's lock is ours, so its writer is dead; a reader keeps its mapping
@@ -147,7 +152,8 @@ std::string stat_page_name(const std::uint8_t (&uuid)[16]) {
   return name;
 }
 
-StatWriter::StatWriter(const std::uint8_t (&uuid)[16], const std::string& pool_path, const std::string& engine)
+StatWriter::StatWriter(const std::uint8_t (&uuid)[16], const std::string& pool_path,
+                       const std::string& engine)
     : page_(&private_page_), owner_pid_(static_cast<std::uint32_t>(::getpid())) {
   struct stat file = {};
   try {
@@ -201,7 +207,9 @@ Result<StatReader> StatReader::open(const std::uint8_t (&uuid)[16]) {
   const std::string name = stat_page_name(uuid), file = "/dev/shm" + name;
   const int fd = base::open_shared_memory(name.c_str(), O_RDONLY);
   if (fd < 0) {
-    if (errno == ENOENT) return failure(Code::not_found, file, "no counters: no program has the pool open for writing");
+    if (errno == ENOENT)
+      return failure(Code::not_found, file,
+                     "no counters: no program has the pool open for writing");
     return system_failure(file, "shm_open", errno);
   }
   const Mapped page = map_page(fd, PROT_READ);
@@ -209,11 +217,13 @@ Result<StatReader> StatReader::open(const std::uint8_t (&uuid)[16]) {
   if (page.ok() && is_page(*page.head)) return StatReader(page.head, page.bytes);
   std::string found = page.ok() ? "counters of another version" : "a file too short for counters";
   if (page.ok()) page.unmap();
-  return failure(Code::incompatible, file, found, "version " + std::to_string(StatHead::current_version),
+  return failure(Code::incompatible, file, found,
+                 "version " + std::to_string(StatHead::current_version),
                  "use the perdure command of the program's own build");
 }
 
-StatReader::StatReader(StatReader&& other) noexcept : head_(std::exchange(other.head_, nullptr)), mapped_(other.mapped_) {}
+StatReader::StatReader(StatReader&& other) noexcept
+    : head_(std::exchange(other.head_, nullptr)), mapped_(other.mapped_) {}
 
 StatReader::~StatReader() {
   if (head_ != nullptr) ::munmap(const_cast<void*>(static_cast<const void*>(head_)), mapped_);
@@ -223,9 +233,12 @@ const void* StatReader::find(std::uint32_t tag, std::size_t bytes) const noexcep
   const auto* const page = reinterpret_cast<const std::byte*>(head_);
   const std::size_t end = std::min<std::uint64_t>(head_->bytes, mapped_);
   std::size_t at = sizeof(StatHead);
-  for (std::uint64_t n = 0; n < head_->sections && end >= at && end - at >= sizeof(StatSection); ++n) {
+  for (std::uint64_t n = 0; n < head_->sections && end >= at && end - at >= sizeof(StatSection);
+       ++n) {
     const auto* const section = reinterpret_cast<const StatSection*>(page + at);
-    if (section->bytes < sizeof(StatSection) || section->bytes % 8 != 0 || section->bytes > end - at) return nullptr;
+    if (section->bytes < sizeof(StatSection) || section->bytes % 8 != 0 ||
+        section->bytes > end - at)
+      return nullptr;
     if (section->tag == tag) return section->bytes >= bytes ? section : nullptr;
     at += section->bytes;
   }
@@ -236,7 +249,8 @@ bool StatReader::alive() const { return owner_runs(*head_); }
 
 bool StatReader::belongs_to(const std::string& pool_path) const {
   struct stat file = {};
-  return ::stat(pool_path.c_str(), &file) == 0 && head_->device == static_cast<std::uint64_t>(file.st_dev) &&
+  return ::stat(pool_path.c_str(), &file) == 0 &&
+         head_->device == static_cast<std::uint64_t>(file.st_dev) &&
          head_->inode == static_cast<std::uint64_t>(file.st_ino);
 }
 

@@ -89,8 +89,10 @@ struct StatPage {
   MediumCounters medium;
   static constexpr std::uint64_t sections = 4;
 };
-static_assert(StatCounter::is_always_lock_free && sizeof(StatHead) == 112 && offsetof(StatHead, engine) == 56);
-static_assert(sizeof(StatPage) == sizeof(StatHead) + 4 * sizeof(StatSection) + 13 * sizeof(StatCounter));
+static_assert(StatCounter::is_always_lock_free && sizeof(StatHead) == 112 &&
+              offsetof(StatHead, engine) == 56);
+static_assert(sizeof(StatPage) ==
+              sizeof(StatHead) + 4 * sizeof(StatSection) + 13 * sizeof(StatCounter));
 
 /// The owner's side. Movable; the destructor unlinks the page (not in a forked child, which shares
 /// it).
@@ -98,7 +100,8 @@ class StatWriter {
  public:
   /// Never fails: see above. `pool_path` is empty for a pool without a file, or open for reading
   /// only: then the page is private memory.
-  StatWriter(const std::uint8_t (&uuid)[16], const std::string& pool_path, const std::string& engine);
+  StatWriter(const std::uint8_t (&uuid)[16], const std::string& pool_path,
+             const std::string& engine);
   ~StatWriter();
   StatWriter(const StatWriter&) = delete;
   StatWriter& operator=(const StatWriter&) = delete;

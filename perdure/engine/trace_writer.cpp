@@ -25,8 +25,10 @@ std::uint64_t limit_from_environment() {
   if (text == nullptr || *text == 0) return default_limit;
   std::uint64_t bytes = 0;
   const char* const end = text + std::strlen(text);
-  if (const auto read = std::from_chars(text, end, bytes); read.ec != std::errc() || read.ptr != end || bytes == 0)
-    throw error(failure(Code::invalid, "", std::string("PERDURE_TRACE_MAX '") + text + "'", "a number of bytes", "unset it for 64 MiB"));
+  if (const auto read = std::from_chars(text, end, bytes);
+      read.ec != std::errc() || read.ptr != end || bytes == 0)
+    throw error(failure(Code::invalid, "", std::string("PERDURE_TRACE_MAX '") + text + "'",
+                        "a number of bytes", "unset it for 64 MiB"));
   return bytes;
 }
 
@@ -66,19 +68,22 @@ std::unique_ptr<TraceWriter> TraceWriter::for_pool(pool::PoolFile& file, const C
   if (name.empty())
     if (const char* const text = std::getenv("PERDURE_TRACE"); text != nullptr) name = text;
   if (name.empty()) return nullptr;
-  for (std::size_t at = 0; (at = name.find("%p", at)) != std::string::npos;) name.replace(at, 2, std::to_string(::getpid()));
+  for (std::size_t at = 0; (at = name.find("%p", at)) != std::string::npos;)
+    name.replace(at, 2, std::to_string(::getpid()));
   if (const unsigned n = take_number(name); n != 1) name += "." + std::to_string(n);
   return std::make_unique<TraceWriter>(name, file, config);
 }
 
-TraceWriter::TraceWriter(const std::string& name, pool::PoolFile& file, const Config& config) : file_(file) {
+TraceWriter::TraceWriter(const std::string& name, pool::PoolFile& file, const Config& config)
+    : file_(file) {
   constexpr const char* advice = "PERDURE_TRACE and Options::trace name a file that can be written";
   header_.limit_bytes = limit_from_environment();
   fd_ = base::open_file(name.c_str(), O_RDWR | O_CREAT, 0666);  // emptied once it is ours
   if (fd_ < 0) throw error(system_failure(name, "open", errno, advice));
   if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
     ::close(fd_);
-    throw error(failure(Code::busy, name, "a trace that another process is recording", "a file of this process's own",
+    throw error(failure(Code::busy, name, "a trace that another process is recording",
+                        "a file of this process's own",
                         "put %p in PERDURE_TRACE: the process's number"));
   }
   std::memcpy(header_.magic, trace_magic, sizeof header_.magic);
@@ -106,7 +111,8 @@ TraceWriter::~TraceWriter() {
 }
 
 bool TraceWriter::take_room(std::uint64_t bytes) noexcept {
-  if (room_used_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= header_.limit_bytes) return true;
+  if (room_used_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= header_.limit_bytes)
+    return true;
   stop(TraceEnd::limit);
   return false;
 }
@@ -122,13 +128,16 @@ void TraceWriter::append(TraceChunk& chunk, const std::uint64_t* words) noexcept
   if (in_child()) return;
   chunk.magic = chunk_magic;
   chunk.home_bytes = file_.home_bytes();
-  chunk.elapsed_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(Clock::now() - begun_).count());
-  chunk.checksum = base::hash_bytes(words, chunk.words * 8, base::hash_bytes(&chunk, offsetof(TraceChunk, checksum), 0));
+  chunk.elapsed_ns =
+      static_cast<std::uint64_t>(std::chrono::nanoseconds(Clock::now() - begun_).count());
+  chunk.checksum = base::hash_bytes(words, chunk.words * 8,
+                                    base::hash_bytes(&chunk, offsetof(TraceChunk, checksum), 0));
   {
     const std::lock_guard lock(mutex_);
     if (failed_) return;
     const off_t bytes = static_cast<off_t>(chunk.words * 8), head = sizeof chunk;
-    if (write_whole(fd_, words, chunk.words * 8, end_ + head) && write_whole(fd_, &chunk, sizeof chunk, end_)) {
+    if (write_whole(fd_, words, chunk.words * 8, end_ + head) &&
+        write_whole(fd_, &chunk, sizeof chunk, end_)) {
       end_ += head + bytes;
       return;
     }

@@ -44,8 +44,12 @@ class TraceWriter {
   [[nodiscard]] bool take_room(std::uint64_t bytes) noexcept;
   /// Causal order: a transaction draws it before its commit can be seen, so whoever has seen it
   /// draws a higher one.
-  [[nodiscard]] std::uint64_t draw() noexcept { return sequence_.fetch_add(1, std::memory_order_relaxed); }
-  [[nodiscard]] std::uint32_t number_thread() noexcept { return threads_.fetch_add(1, std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t draw() noexcept {
+    return sequence_.fetch_add(1, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint32_t number_thread() noexcept {
+    return threads_.fetch_add(1, std::memory_order_relaxed);
+  }
 
   /// The caller sets thread, words, transactions, retried, rolled_back.
   void append(TraceChunk& chunk, const std::uint64_t* words) noexcept;

@@ -28,7 +28,8 @@ template <class T>
 class LazyArray {
  public:
   explicit LazyArray(std::size_t n) : bytes_(n * sizeof(T)) {
-    void* p = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* p = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) throw std::bad_alloc();
     madvise(p, bytes_, MADV_HUGEPAGE);
     data_ = static_cast<T*>(p);
@@ -63,13 +64,16 @@ class Marks {
   void mark(std::uint64_t offset, std::uint64_t n, bool alone) const noexcept {
     for (std::uint64_t at = offset & ~63ULL; at < offset + n; at += 64) mark(at, alone);
   }
-  [[nodiscard]] bool any(std::uint64_t page) const noexcept { return __atomic_load_n(pages_.data() + page, __ATOMIC_RELAXED) != 0; }
+  [[nodiscard]] bool any(std::uint64_t page) const noexcept {
+    return __atomic_load_n(pages_.data() + page, __ATOMIC_RELAXED) != 0;
+  }
   /// Calls f(offset) for each marked line of a page, after unmarking all of them. Between the TM's
   /// copy_begin and copy_end.
   template <class F>
   void take(std::uint64_t page, F&& f) {
     // A full fence: the marks are cleared before the lines are looked at.
-    for (std::uint64_t m = __atomic_exchange_n(pages_.data() + page, 0, __ATOMIC_SEQ_CST); m != 0; m &= m - 1)
+    for (std::uint64_t m = __atomic_exchange_n(pages_.data() + page, 0, __ATOMIC_SEQ_CST); m != 0;
+         m &= m - 1)
       f(page * 4096 + static_cast<std::uint64_t>(__builtin_ctzll(m)) * 64);
   }
 
@@ -90,7 +94,9 @@ class ViewTarget final : public pool::HeapTarget {
   ViewTarget(std::byte* view, const Marks* marks) : view_(view), marks_(marks) {}
   /// Whether the transaction whose ops come next is alone (tm.hpp).
   void alone(bool yes) noexcept { alone_ = yes; }
-  [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override { return __atomic_load_n(at(offset), __ATOMIC_ACQUIRE); }
+  [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override {
+    return __atomic_load_n(at(offset), __ATOMIC_ACQUIRE);
+  }
   // Each change is at least a release: pairs with load. Where it is locked also with the exchange
   // in Marks::take.
   void store(std::uint64_t offset, std::uint64_t value) override {
@@ -116,7 +122,9 @@ class ViewTarget final : public pool::HeapTarget {
   }
 
  private:
-  [[nodiscard]] std::uint64_t* at(std::uint64_t offset) const noexcept { return reinterpret_cast<std::uint64_t*>(view_ + offset); }
+  [[nodiscard]] std::uint64_t* at(std::uint64_t offset) const noexcept {
+    return reinterpret_cast<std::uint64_t*>(view_ + offset);
+  }
   void note(std::uint64_t offset) const noexcept {
     if (marks_ != nullptr) marks_->mark(offset, alone_);
   }

@@ -22,7 +22,8 @@ constexpr auto longest_unwritten = std::chrono::milliseconds(100);
 
 class RecordingContext final : public Any::Context {
  public:
-  RecordingContext(Any::Context& inner, TraceWriter& writer) : inner_(inner), writer_(writer), view_(writer.file().view()) {}
+  RecordingContext(Any::Context& inner, TraceWriter& writer)
+      : inner_(inner), writer_(writer), view_(writer.file().view()) {}
   [[nodiscard]] Any::Context& inner() noexcept { return inner_; }
 
   void begin(bool update) override {
@@ -128,12 +129,14 @@ class RecordingContext final : public Any::Context {
     }
     ++kept_transactions_;
     const bool early = std::has_single_bit(++transactions_);
-    if (early || kept_.size() >= chunk_words || Clock::now() - written_ >= longest_unwritten) flush_locked();
+    if (early || kept_.size() >= chunk_words || Clock::now() - written_ >= longest_unwritten)
+      flush_locked();
   }
   void flush_locked() noexcept {
     // no partner: counts. The owner's at its commit; at exit() another thread looks, and may miss
     // one
-    const std::uint64_t seen = retries_.load(std::memory_order_relaxed), rollbacks = rollbacks_.load(std::memory_order_relaxed);
+    const std::uint64_t seen = retries_.load(std::memory_order_relaxed),
+                        rollbacks = rollbacks_.load(std::memory_order_relaxed);
     const std::uint64_t unseen = inner_.unseen_retries();
     if (kept_transactions_ == 0 && rollbacks == told_rollbacks_ && unseen == told_unseen_) return;
     if (thread_ == no_thread) thread_ = writer_.number_thread();
@@ -204,7 +207,8 @@ class RecordedEngine final : public Any::Behind {
   }
 
   Any::Context& context() override {
-    return contexts_.get([this](int) { return std::make_unique<RecordingContext>(inner_->context(), *writer_); });
+    return contexts_.get(
+        [this](int) { return std::make_unique<RecordingContext>(inner_->context(), *writer_); });
   }
   void make_room(Any::Context& context, std::uint64_t bytes) override {
     auto& recording = static_cast<RecordingContext&>(context);
@@ -236,7 +240,8 @@ class RecordedEngine final : public Any::Behind {
 
 }  // namespace
 
-std::unique_ptr<Any::Behind> record_workload(std::unique_ptr<Any::Behind> behind, std::unique_ptr<TraceWriter> writer) {
+std::unique_ptr<Any::Behind> record_workload(std::unique_ptr<Any::Behind> behind,
+                                             std::unique_ptr<TraceWriter> writer) {
   return std::make_unique<RecordedEngine>(std::move(behind), std::move(writer));
 }
 

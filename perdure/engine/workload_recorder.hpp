@@ -21,6 +21,7 @@
 namespace perdure::engine {
 
 /// `behind`, recorded until it is closed or destroyed.
-[[nodiscard]] std::unique_ptr<Any::Behind> record_workload(std::unique_ptr<Any::Behind> behind, std::unique_ptr<TraceWriter> writer);
+[[nodiscard]] std::unique_ptr<Any::Behind> record_workload(std::unique_ptr<Any::Behind> behind,
+                                                           std::unique_ptr<TraceWriter> writer);
 
 }  // namespace perdure::engine

@@ -16,10 +16,12 @@ namespace {
 
 class Input {
  public:
-  explicit Input(const std::string& path) : path_(path), fd_(base::open_file(path.c_str(), O_RDONLY)) {
+  explicit Input(const std::string& path)
+      : path_(path), fd_(base::open_file(path.c_str(), O_RDONLY)) {
     struct stat st = {};
     if (fd_ < 0 || ::fstat(fd_, &st) != 0)
-      status_ = system_failure(path, "open", errno, "record one: PERDURE_TRACE=FILE program (docs/advise.md)");
+      status_ = system_failure(path, "open", errno,
+                               "record one: PERDURE_TRACE=FILE program (docs/advise.md)");
     else if (!S_ISREG(st.st_mode))
       status_ = failure(Code::invalid, path, "no regular file", "a workload trace");
     else
@@ -57,7 +59,8 @@ class Input {
 };
 
 // Whether a chunk's words are what a recorder writes: whoever replays them relies on it.
-bool sound(const std::uint64_t* words, std::uint64_t n, std::uint64_t transactions, std::uint64_t max_home) {
+bool sound(const std::uint64_t* words, std::uint64_t n, std::uint64_t transactions,
+           std::uint64_t max_home) {
   std::uint64_t begun = 0;
   for (std::uint64_t i = 0; i < n; ++i) {
     const TraceKind kind = kind_of(words[i]);
@@ -71,7 +74,9 @@ bool sound(const std::uint64_t* words, std::uint64_t n, std::uint64_t transactio
     }
     if (begun == 0 || at % 8 != 0 || at >= max_home) return false;
     const bool many = kind == TraceKind::read_words || kind == TraceKind::write_words;
-    const std::uint64_t bytes = many ? words[i] : kind == TraceKind::read || kind == TraceKind::write ? 1 : 0;
+    const std::uint64_t bytes = many                                                  ? words[i]
+                                : kind == TraceKind::read || kind == TraceKind::write ? 1
+                                                                                      : 0;
     if (bytes > (max_home - at) / 8) return false;
     if (!many && has_second(kind) && words[i] > max_home - at) return false;
   }
@@ -86,18 +91,21 @@ Result<WorkloadTrace> read_workload_trace(const std::string& path) {
   WorkloadTrace trace;
   const std::uint64_t size = in.left();
   if (size < sizeof(TraceHeader))
-    return failure(Code::incompatible, path, size == 0 ? "an empty file" : std::to_string(size) + " bytes", "a workload trace",
-                   "record one: PERDURE_TRACE=FILE program (docs/advise.md)");
+    return failure(Code::incompatible, path,
+                   size == 0 ? "an empty file" : std::to_string(size) + " bytes",
+                   "a workload trace", "record one: PERDURE_TRACE=FILE program (docs/advise.md)");
   TraceHeader& h = trace.header;
   if (!in.take(&h, sizeof h)) return in.status();
   if (std::memcmp(h.magic, trace_magic, sizeof h.magic) != 0)
     return failure(Code::incompatible, path, "no workload trace", "a file that begins as one",
                    "record one: PERDURE_TRACE=FILE program (docs/advise.md)");
   if (h.version != trace_version)
-    return failure(Code::incompatible, path, "a workload trace of version " + std::to_string(h.version),
+    return failure(Code::incompatible, path,
+                   "a workload trace of version " + std::to_string(h.version),
                    "version " + std::to_string(trace_version), "record it again with this library");
   if (h.checksum != base::hash_bytes(&h, offsetof(TraceHeader, checksum), 0))
-    return failure(Code::corrupt, path, "a header whose checksum differs", "the one that was written", "record it again");
+    return failure(Code::corrupt, path, "a header whose checksum differs",
+                   "the one that was written", "record it again");
   trace.home_bytes = h.home_bytes;
   while (in.left() > 0) {
     TraceChunk chunk;
@@ -108,14 +116,15 @@ Result<WorkloadTrace> read_workload_trace(const std::string& path) {
     const std::uint64_t at = size - in.left();
     if (!in.take(&chunk, sizeof chunk)) return in.status();
     const auto damaged = [&](const char* what) {
-      return failure(Code::corrupt, path, std::string(what) + " at byte " + std::to_string(at), "a chunk as it was written",
-                     "record it again");
+      return failure(Code::corrupt, path, std::string(what) + " at byte " + std::to_string(at),
+                     "a chunk as it was written", "record it again");
     };
     if (chunk.magic == 0) {  // its words are written before it
       trace.torn = true;
       break;
     }
-    if (chunk.magic != chunk_magic || chunk.thread >= base::max_threads) return damaged("no chunk of a trace");
+    if (chunk.magic != chunk_magic || chunk.thread >= base::max_threads)
+      return damaged("no chunk of a trace");
     if (chunk.words > in.left() / 8) {  // killed while it was written
       trace.torn = true;
       break;
@@ -126,9 +135,11 @@ Result<WorkloadTrace> read_workload_trace(const std::string& path) {
     words.resize(had + chunk.words);
     if (!in.take(words.data() + had, chunk.words * 8)) return in.status();
     if (chunk.checksum !=
-        base::hash_bytes(words.data() + had, chunk.words * 8, base::hash_bytes(&chunk, offsetof(TraceChunk, checksum), 0)))
+        base::hash_bytes(words.data() + had, chunk.words * 8,
+                         base::hash_bytes(&chunk, offsetof(TraceChunk, checksum), 0)))
       return damaged("a chunk whose checksum differs");
-    if (!sound(words.data() + had, chunk.words, chunk.transactions, h.max_home_bytes)) return damaged("a chunk with ops that are none");
+    if (!sound(words.data() + had, chunk.words, chunk.transactions, h.max_home_bytes))
+      return damaged("a chunk with ops that are none");
     trace.transactions += chunk.transactions;
     trace.retried += chunk.retried;
     trace.rolled_back += chunk.rolled_back;

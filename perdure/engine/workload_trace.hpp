@@ -39,26 +39,27 @@ struct TraceHeader {
   char magic[8];
   std::uint32_t version;
   TraceEnd end;
-  char engine[32];                           ///< the instance that ran: "shadow", zero padded
-  char medium[16];                           ///< "file", "dax", "emulated", ...
+  char engine[32];  ///< the instance that ran: "shadow", zero padded
+  char medium[16];  ///< "file", "dax", "emulated", ...
   /// Options::durability; threads that ran transactions, 0 until the recording ended
   std::uint32_t durability, threads;
   /// home's bound; its length when the recording began, at its end the last
   std::uint64_t max_home_bytes, home_bytes;
-  std::uint64_t first_data;                  ///< below this home offset lies the heap's directory
+  std::uint64_t first_data;  ///< below this home offset lies the heap's directory
   std::uint64_t root_offset, root_bytes;
   std::uint64_t limit_bytes;  ///< of ops: where the recording would have been cut
   std::uint64_t reserved[8];
   std::uint64_t checksum;  ///< base::hash_bytes of all before it
 };
 static_assert(sizeof(TraceHeader) == 192 && std::is_trivially_copyable_v<TraceHeader>);
-static_assert(offsetof(TraceHeader, engine) == 16 && offsetof(TraceHeader, durability) == 64 && offsetof(TraceHeader, checksum) == 184);
+static_assert(offsetof(TraceHeader, engine) == 16 && offsetof(TraceHeader, durability) == 64 &&
+              offsetof(TraceHeader, checksum) == 184);
 
 struct TraceChunk {
   /// threads are numbered from 0, by their first transaction
   std::uint32_t magic, thread;
-  std::uint64_t words;                   ///< that follow
-  std::uint64_t transactions;            ///< in them
+  std::uint64_t words;         ///< that follow
+  std::uint64_t transactions;  ///< in them
   /// attempts that were dropped, of this thread since its last chunk: conflicts; gave up
   std::uint64_t retried, rolled_back;
   std::uint64_t home_bytes, elapsed_ns;  ///< when it was written; since the recording began
@@ -82,14 +83,22 @@ inline constexpr int kind_shift = 60;
 [[nodiscard]] constexpr std::uint64_t trace_word(TraceKind kind, std::uint64_t low) noexcept {
   return static_cast<std::uint64_t>(kind) << kind_shift | low;
 }
-[[nodiscard]] constexpr TraceKind kind_of(std::uint64_t word) noexcept { return static_cast<TraceKind>(word >> kind_shift); }
-[[nodiscard]] constexpr std::uint64_t low_of(std::uint64_t word) noexcept { return word & ((std::uint64_t{1} << kind_shift) - 1); }
-[[nodiscard]] constexpr bool has_second(TraceKind kind) noexcept { return kind != TraceKind::read && kind != TraceKind::write; }
+[[nodiscard]] constexpr TraceKind kind_of(std::uint64_t word) noexcept {
+  return static_cast<TraceKind>(word >> kind_shift);
+}
+[[nodiscard]] constexpr std::uint64_t low_of(std::uint64_t word) noexcept {
+  return word & ((std::uint64_t{1} << kind_shift) - 1);
+}
+[[nodiscard]] constexpr bool has_second(TraceKind kind) noexcept {
+  return kind != TraceKind::read && kind != TraceKind::write;
+}
 [[nodiscard]] constexpr std::uint64_t begin_word(bool update, Durability durability) noexcept {
   return trace_word(TraceKind::begin, (update ? 1U : 0U) | static_cast<unsigned>(durability) << 1);
 }
 [[nodiscard]] constexpr bool is_update(std::uint64_t begin) noexcept { return (begin & 1) != 0; }
-[[nodiscard]] constexpr Durability durability_of(std::uint64_t begin) noexcept { return static_cast<Durability>(begin >> 1 & 3); }
+[[nodiscard]] constexpr Durability durability_of(std::uint64_t begin) noexcept {
+  return static_cast<Durability>(begin >> 1 & 3);
+}
 
 /// A trace that was read, and found sound: every op lies in home, every transaction begins with its
 /// begin.
@@ -99,7 +108,9 @@ struct WorkloadTrace {
   std::uint64_t transactions = 0, retried = 0, rolled_back = 0, home_bytes = 0, elapsed_ns = 0;
   bool torn = false;  ///< the last chunk is not whole and was left out
 
-  [[nodiscard]] bool cut() const noexcept { return header.end == TraceEnd::limit || header.end == TraceEnd::failed; }
+  [[nodiscard]] bool cut() const noexcept {
+    return header.end == TraceEnd::limit || header.end == TraceEnd::failed;
+  }
 };
 
 /// Fails with io, not_found, incompatible (no trace, or of another version), corrupt.

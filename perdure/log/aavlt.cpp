@@ -33,9 +33,11 @@ void AtomicAvlTree::set(std::uint64_t at, std::uint64_t value) noexcept {
 void AtomicAvlTree::insert(std::uint64_t key, std::uint64_t record) noexcept {
   writes_.clear();
   const std::uint64_t node = arena_.take_line();
-  const auto word = [&](std::uint64_t at, std::uint64_t value) { return nvm_.word_of(node + at, value); };
-  const std::uint64_t words[8] = {word(key_word, key), word(left_word, 0), word(right_word, 0), word(height_word, 1),
-                                  word(record_word, record)};
+  const auto word = [&](std::uint64_t at, std::uint64_t value) {
+    return nvm_.word_of(node + at, value);
+  };
+  const std::uint64_t words[8] = {word(key_word, key), word(left_word, 0), word(right_word, 0),
+                                  word(height_word, 1), word(record_word, record)};
   // durable with the first record of the lower log, before a link to it
   nvm_.start_line(node, words);
   set(root_, inserted(get(root_), key, node));
@@ -43,7 +45,8 @@ void AtomicAvlTree::insert(std::uint64_t key, std::uint64_t record) noexcept {
   carry_out();
 }
 
-std::uint64_t AtomicAvlTree::inserted(std::uint64_t node, std::uint64_t key, std::uint64_t added) noexcept {
+std::uint64_t AtomicAvlTree::inserted(std::uint64_t node, std::uint64_t key,
+                                      std::uint64_t added) noexcept {
   if (node == 0) return added;
   const std::uint64_t side = node + (key < get(node + key_word) ? left_word : right_word);
   set(side, inserted(get(side), key, added));
@@ -59,7 +62,8 @@ void AtomicAvlTree::remove(std::uint64_t key) noexcept {
 }
 
 std::uint64_t AtomicAvlTree::removed(std::uint64_t node, std::uint64_t key) noexcept {
-  const std::uint64_t here = get(node + key_word), left = get(node + left_word), right = get(node + right_word);
+  const std::uint64_t here = get(node + key_word), left = get(node + left_word),
+                      right = get(node + right_word);
   if (key < here) {
     set(node + left_word, removed(left, key));
   } else if (key > here) {
@@ -96,7 +100,8 @@ std::uint64_t AtomicAvlTree::balanced(std::uint64_t node) noexcept {
 
 // The child on the `up` side, which is too high, takes the node's place; where its inner side is
 // the higher one, that turns first.
-std::uint64_t AtomicAvlTree::turned(std::uint64_t node, std::uint64_t up, std::uint64_t down) noexcept {
+std::uint64_t AtomicAvlTree::turned(std::uint64_t node, std::uint64_t up,
+                                    std::uint64_t down) noexcept {
   std::uint64_t child = get(node + up);
   const auto settle = [this](std::uint64_t n) {
     const std::uint64_t left = height(get(n + left_word)), right = height(get(n + right_word));
@@ -188,15 +193,18 @@ void AtomicAvlTree::clear() noexcept {
 
 Status AtomicAvlTree::recover() {
   const auto broken = [&](const std::string& what) {
-    return failure(Code::corrupt, nvm_.medium().path(), "a log index " + what, "what its last operation can have left", "restore a copy");
+    return failure(Code::corrupt, nvm_.medium().path(), "a log index " + what,
+                   "what its last operation can have left", "restore a copy");
   };
   bool finished = false;
   std::uint64_t before = 0;
   for (auto at = log_.first(); at; at = log_.next(at)) {
     const std::uint64_t place = log_.record(at);
-    if (!arena_.mark_line(place)) return broken("whose log names log offset " + std::to_string(place));
+    if (!arena_.mark_line(place))
+      return broken("whose log names log offset " + std::to_string(place));
     const auto& r = *reinterpret_cast<const AriesRecord*>(nvm_.medium().at(place));
-    if (!r.whole(seed_, place) || r.lsn() <= before || finished || (r.type() == AriesType::update && !has(r.address())))
+    if (!r.whole(seed_, place) || r.lsn() <= before || finished ||
+        (r.type() == AriesType::update && !has(r.address())))
       return broken("with a damaged record at log offset " + std::to_string(place));
     before = r.lsn();
     finished = r.type() == AriesType::end;
@@ -214,7 +222,8 @@ Status AtomicAvlTree::recover() {
   size_ = 0;
   std::uint64_t height = 0;
   // mutant: aavlt-root-check
-  if (!nvm_.whole(root_)) return broken("with a damaged root at log offset " + std::to_string(root_));
+  if (!nvm_.whole(root_))
+    return broken("with a damaged root at log offset " + std::to_string(root_));
   return learn(nvm_.value(root_), 0, ~std::uint64_t{0}, 0, height);
 }
 
@@ -224,11 +233,13 @@ bool AtomicAvlTree::has(std::uint64_t word) const noexcept {
 }
 
 // The subtree's keys lie between `from` and `to`, both left out.
-Status AtomicAvlTree::learn(std::uint64_t node, std::uint64_t from, std::uint64_t to, unsigned depth, std::uint64_t& height) {
+Status AtomicAvlTree::learn(std::uint64_t node, std::uint64_t from, std::uint64_t to,
+                            unsigned depth, std::uint64_t& height) {
   height = 0;
   if (node == 0) return {};
   const auto broken = [&] {
-    return failure(Code::corrupt, nvm_.medium().path(), "a log index that is no tree at log offset " + std::to_string(node),
+    return failure(Code::corrupt, nvm_.medium().path(),
+                   "a log index that is no tree at log offset " + std::to_string(node),
                    "nodes in order and in balance", "restore a copy");
   };
   if (depth > 96 || !arena_.mark_line(node)) return broken();
@@ -240,7 +251,8 @@ Status AtomicAvlTree::learn(std::uint64_t node, std::uint64_t from, std::uint64_
   if (Status s = learn(nvm_.value(node + left_word), from, key, depth + 1, left); !s.ok()) return s;
   if (Status s = learn(nvm_.value(node + right_word), key, to, depth + 1, right); !s.ok()) return s;
   height = (left > right ? left : right) + 1;
-  if (left > right + 1 || right > left + 1 || nvm_.value(node + height_word) != height) return broken();
+  if (left > right + 1 || right > left + 1 || nvm_.value(node + height_word) != height)
+    return broken();
   ++size_;
   return {};
 }

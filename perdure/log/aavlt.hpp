@@ -27,17 +27,20 @@ namespace perdure::log {
 class AtomicAvlTree {
  public:
   /// `root`: the offset of a word, 0 at first. `seed`: of the lower log's records.
-  AtomicAvlTree(NvmStore& nvm, LogArena& arena, PointerLog& log, std::uint64_t root, std::uint64_t seed)
+  AtomicAvlTree(NvmStore& nvm, LogArena& arena, PointerLog& log, std::uint64_t root,
+                std::uint64_t seed)
       : nvm_(nvm), arena_(arena), log_(log), root_(root), seed_(seed) {}
 
   /// Lines that an operation on a tree of `size` records takes while it lasts: `each` for a record
   /// of its own, and a node's.
-  [[nodiscard]] static std::uint64_t lines_of_operation(std::uint64_t size, std::uint64_t each) noexcept {
+  [[nodiscard]] static std::uint64_t lines_of_operation(std::uint64_t size,
+                                                        std::uint64_t each) noexcept {
     return (most_writes(size) + 1) * each + 1;
   }
   /// Whether there is room to insert `n` more, each with a line of its caller's.
   [[nodiscard]] bool fits(std::uint64_t n, std::uint64_t each) const noexcept {
-    return arena_.free_lines() >= 2 * n + lines_of_operation(size_ + n, each) && log_.fits((most_writes(size_ + n) + 1) * each);
+    return arena_.free_lines() >= 2 * n + lines_of_operation(size_ + n, each) &&
+           log_.fits((most_writes(size_ + n) + 1) * each);
   }
 
   /// Takes the memory that operations on a tree of up to `most` records need. Throws
@@ -67,7 +70,8 @@ class AtomicAvlTree {
   Status recover();
 
  private:
-  static constexpr std::uint64_t key_word = 0, left_word = 8, right_word = 16, height_word = 24, record_word = 32;
+  static constexpr std::uint64_t key_word = 0, left_word = 8, right_word = 16, height_word = 24,
+                                 record_word = 32;
   struct Write {
     std::uint64_t at, value;
   };
@@ -78,7 +82,9 @@ class AtomicAvlTree {
   // The tree as the operation has changed it so far.
   [[nodiscard]] std::uint64_t get(std::uint64_t at) const noexcept;
   void set(std::uint64_t at, std::uint64_t value) noexcept;
-  [[nodiscard]] std::uint64_t height(std::uint64_t node) const noexcept { return node == 0 ? 0 : get(node + height_word); }
+  [[nodiscard]] std::uint64_t height(std::uint64_t node) const noexcept {
+    return node == 0 ? 0 : get(node + height_word);
+  }
   std::uint64_t inserted(std::uint64_t node, std::uint64_t key, std::uint64_t added) noexcept;
   std::uint64_t removed(std::uint64_t node, std::uint64_t key) noexcept;
   std::uint64_t without_least(std::uint64_t node, std::uint64_t& least) noexcept;
@@ -90,11 +96,12 @@ class AtomicAvlTree {
   [[nodiscard]] bool has(std::uint64_t word) const noexcept;
   template <class F>
   bool visit_below(std::uint64_t node, F& visit) const {
-    return node == 0 ||
-           (visit_below(nvm_.value(node + left_word), visit) && visit(nvm_.value(node + key_word), nvm_.value(node + record_word)) &&
-            visit_below(nvm_.value(node + right_word), visit));
+    return node == 0 || (visit_below(nvm_.value(node + left_word), visit) &&
+                         visit(nvm_.value(node + key_word), nvm_.value(node + record_word)) &&
+                         visit_below(nvm_.value(node + right_word), visit));
   }
-  Status learn(std::uint64_t node, std::uint64_t from, std::uint64_t to, unsigned depth, std::uint64_t& height);
+  Status learn(std::uint64_t node, std::uint64_t from, std::uint64_t to, unsigned depth,
+               std::uint64_t& height);
 
   NvmStore& nvm_;
   LogArena& arena_;

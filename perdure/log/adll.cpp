@@ -55,8 +55,10 @@ void Adll::adopt(std::uint64_t head) noexcept {
 // --- recovery ------------------------------------------------------------------------------------
 
 Status Adll::broken(std::uint64_t place, const char* what) const {
-  return failure(Code::corrupt, nvm_.medium().path(), "a log whose list " + std::string(what) + " at log offset " + std::to_string(place),
-                 "nodes that lead to each other", "restore a copy");
+  return failure(
+      Code::corrupt, nvm_.medium().path(),
+      "a log whose list " + std::string(what) + " at log offset " + std::to_string(place),
+      "nodes that lead to each other", "restore a copy");
 }
 
 Status Adll::check_anchor(const Nodes& nodes) const {
@@ -65,7 +67,8 @@ Status Adll::check_anchor(const Nodes& nodes) const {
     // mutant: adll-anchor-check
     if (!nvm_.whole(word)) return broken(word, "has a damaged anchor");
     const std::uint64_t node = nvm_.value(word);
-    if (node != 0 && !nodes.has(node)) return broken(word, "has an anchor that leads out of the log");
+    if (node != 0 && !nodes.has(node))
+      return broken(word, "has an anchor that leads out of the log");
     if (word >= anchor_ + to_append && node != 0) ++operations;
   }
   return operations > 1 ? broken(anchor_, "has an anchor of several operations") : Status();  // A3
@@ -75,7 +78,8 @@ Status Adll::check_links(std::uint64_t node, const Nodes& nodes) const {
   for (const std::uint64_t word : {node, node + 8}) {
     // mutant: adll-links-check
     if (!nvm_.whole(word)) return broken(word, "has a damaged link");
-    if (const std::uint64_t to = nvm_.value(word); to != 0 && !nodes.has(to)) return broken(word, "has a link that leads out of the log");
+    if (const std::uint64_t to = nvm_.value(word); to != 0 && !nodes.has(to))
+      return broken(word, "has a link that leads out of the log");
   }
   return {};
 }

@@ -33,7 +33,9 @@ class Adll {
   [[nodiscard]] std::uint64_t head() const noexcept { return nvm_.value(anchor_ + head_word); }
   [[nodiscard]] std::uint64_t tail() const noexcept { return nvm_.value(anchor_ + tail_word); }
   [[nodiscard]] std::uint64_t next(std::uint64_t node) const noexcept { return nvm_.value(node); }
-  [[nodiscard]] std::uint64_t prior(std::uint64_t node) const noexcept { return nvm_.value(node + 8); }
+  [[nodiscard]] std::uint64_t prior(std::uint64_t node) const noexcept {
+    return nvm_.value(node + 8);
+  }
 
   /// The two words that a node which is about to be appended must begin with.
   struct Links {
@@ -50,7 +52,9 @@ class Adll {
   /// Where nodes may lie: in [from, to), multiples of 64, at most `most` of them.
   struct Nodes {
     std::uint64_t from, to, most;
-    [[nodiscard]] bool has(std::uint64_t node) const noexcept { return node >= from && node < to && node % 64 == 0; }
+    [[nodiscard]] bool has(std::uint64_t node) const noexcept {
+      return node >= from && node < to && node % 64 == 0;
+    }
   };
   /// Does the interrupted operation again, if there is one, then walks the list both ways. May
   /// itself be interrupted. `corrupt` where no crash leaves what it finds (A4): a word that is
@@ -59,7 +63,8 @@ class Adll {
   [[nodiscard]] Status recover(const Nodes& nodes);
 
  private:
-  static constexpr std::uint64_t head_word = 0, tail_word = 8, last_tail = 16, to_append = 24, to_remove = 32, to_replace = 40;
+  static constexpr std::uint64_t head_word = 0, tail_word = 8, last_tail = 16, to_append = 24,
+                                 to_remove = 32, to_replace = 40;
   void link(std::uint64_t node, std::uint64_t after) noexcept;
   void unlink(std::uint64_t node) noexcept;
   void adopt(std::uint64_t head) noexcept;

@@ -31,7 +31,8 @@ class AliasPages {
   static constexpr std::uint64_t default_bytes = 1024, least_bytes = 512, most_bytes = 1 << 20;
 
   /// `page_bytes`: a power of two in the bounds. Room for `entries` words, of pages that are full.
-  AliasPages(std::uint64_t page_bytes, std::uint64_t entries) : words_(page_bytes / 8), index_(pages_of(entries)) {}
+  AliasPages(std::uint64_t page_bytes, std::uint64_t entries)
+      : words_(page_bytes / 8), index_(pages_of(entries)) {}
 
   /// Pages that there are.
   [[nodiscard]] std::uint64_t size() const noexcept { return index_.size(); }
@@ -42,7 +43,9 @@ class AliasPages {
     return page == nullptr ? nullptr : in(page, offset);
   }
   /// The page that the word would be in, or null; and the word in it, or null.
-  [[nodiscard]] std::uint64_t* look(std::uint64_t offset) noexcept { return index_.size() == 0 ? nullptr : page_of(offset); }
+  [[nodiscard]] std::uint64_t* look(std::uint64_t offset) noexcept {
+    return index_.size() == 0 ? nullptr : page_of(offset);
+  }
   template <class Word>
   [[nodiscard]] Word* in(Word* page, std::uint64_t offset) const noexcept {
     const std::uint64_t w = offset / 8 % words_;
@@ -66,7 +69,8 @@ class AliasPages {
       std::uint64_t* const page = make(offset);
       if (page == nullptr) return false;
       const std::uint64_t w = offset / 8 % words_, part = std::min(n, 64 - w % 64);
-      const std::uint64_t wanted = (part == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << part) - 1) << w % 64;
+      const std::uint64_t wanted = (part == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << part) - 1)
+                                   << w % 64;
       std::atomic<std::uint64_t>& m = mask(page, w);
       // bits of ours: nobody else changes them
       const std::uint64_t there = m.load(std::memory_order_relaxed) & wanted;
@@ -81,7 +85,9 @@ class AliasPages {
   }
   /// As if the change's new words had never been there. By whoever wrote them.
   // pairs with find
-  static void forget(const Change& c) noexcept { c.mask->fetch_and(~c.bits, std::memory_order_release); }
+  static void forget(const Change& c) noexcept {
+    c.mask->fetch_and(~c.bits, std::memory_order_release);
+  }
   /// f(offset, value) for each word.
   template <class F>
   void for_each(F&& f) const {
@@ -106,7 +112,8 @@ class AliasPages {
   // A page: a bit for each word, then the words.
   template <class Word>
   [[nodiscard]] static auto& mask(Word* page, std::uint64_t w) noexcept {
-    using Mask = std::conditional_t<std::is_const_v<Word>, const std::atomic<std::uint64_t>, std::atomic<std::uint64_t>>;
+    using Mask = std::conditional_t<std::is_const_v<Word>, const std::atomic<std::uint64_t>,
+                                    std::atomic<std::uint64_t>>;
     return *reinterpret_cast<Mask*>(page + w / 64);
   }
   template <class Word>
@@ -120,16 +127,20 @@ class AliasPages {
     const std::uint64_t* const entry = index_.find(key_of(offset));
     return entry == nullptr ? nullptr : reinterpret_cast<std::uint64_t*>(*entry);
   }
-  [[nodiscard]] std::uint64_t pages_of(std::uint64_t entries) const noexcept { return std::max<std::uint64_t>(entries / words_, 64); }
+  [[nodiscard]] std::uint64_t pages_of(std::uint64_t entries) const noexcept {
+    return std::max<std::uint64_t>(entries / words_, 64);
+  }
   /// The word's page, made where it is missing; null: there is no room.
   [[nodiscard]] std::uint64_t* make(std::uint64_t offset) {
     if (std::uint64_t* const page = page_of(offset)) return page;
     const std::lock_guard lock(mutex_);
     if (std::uint64_t* const page = page_of(offset)) return page;
-    if (used_ == pages_.size()) pages_.push_back(std::make_unique<std::uint64_t[]>(words_ / 64 + words_));
+    if (used_ == pages_.size())
+      pages_.push_back(std::make_unique<std::uint64_t[]>(words_ / 64 + words_));
     std::uint64_t* const page = pages_[used_].get();
     std::fill_n(page, words_ / 64, 0);
-    if (index_.add(key_of(offset), reinterpret_cast<std::uint64_t>(page)) == nullptr) return nullptr;
+    if (index_.add(key_of(offset), reinterpret_cast<std::uint64_t>(page)) == nullptr)
+      return nullptr;
     ++used_;
     return page;
   }

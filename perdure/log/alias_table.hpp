@@ -30,7 +30,9 @@ class AliasTable {
 
   [[nodiscard]] std::uint64_t capacity() const noexcept { return mask_ + 1; }
   // pairs with nothing: a count
-  [[nodiscard]] std::uint64_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t size() const noexcept {
+    return size_.load(std::memory_order_relaxed);
+  }
   /// From so many entries on none is added: probes stay short, and there is always an empty one to
   /// end them.
   [[nodiscard]] std::uint64_t limit() const noexcept { return capacity() / 8 * 7; }
@@ -68,7 +70,8 @@ class AliasTable {
       if (seen == 0) {
         if (size() >= limit()) return nullptr;
         // look at it again
-        if (!e.key.compare_exchange_strong(seen, key | claimed, std::memory_order_acq_rel)) continue;
+        if (!e.key.compare_exchange_strong(seen, key | claimed, std::memory_order_acq_rel))
+          continue;
         size_.fetch_add(1, std::memory_order_relaxed);
         note_region(offset);
         e.value = value;
@@ -80,7 +83,8 @@ class AliasTable {
   }
   /// What add() has returned is void: as if the word had never been there. By whoever added it.
   static void forget(std::uint64_t* value) noexcept {
-    auto* const e = reinterpret_cast<Entry*>(reinterpret_cast<std::byte*>(value) - offsetof(Entry, value));
+    auto* const e =
+        reinterpret_cast<Entry*>(reinterpret_cast<std::byte*>(value) - offsetof(Entry, value));
     e->key.fetch_or(voided, std::memory_order_release);  // pairs with find, add
   }
   /// f(offset, value) for each.
@@ -95,7 +99,8 @@ class AliasTable {
   void clear() noexcept {
     if (size() == 0) return;
     for (std::uint64_t i = 0; i <= mask_; ++i) entries_[i].key.store(0, std::memory_order_relaxed);
-    for (std::uint64_t i = 0; i < region_words(); ++i) regions_[i].store(0, std::memory_order_relaxed);
+    for (std::uint64_t i = 0; i < region_words(); ++i)
+      regions_[i].store(0, std::memory_order_relaxed);
     // who may come after is told so by the table's state
     size_.store(0, std::memory_order_relaxed);
   }
@@ -117,13 +122,19 @@ class AliasTable {
   };
   static constexpr std::uint64_t claimed = 1, voided = 2, published = std::uint64_t{1} << 63;
   // Offset 0 has a key too; the lowest bits are free.
-  [[nodiscard]] static constexpr std::uint64_t key_of(std::uint64_t offset) noexcept { return offset << 1 | published; }
-  [[nodiscard]] std::uint64_t place(std::uint64_t offset) const noexcept { return base::mix(offset) & mask_; }
+  [[nodiscard]] static constexpr std::uint64_t key_of(std::uint64_t offset) noexcept {
+    return offset << 1 | published;
+  }
+  [[nodiscard]] std::uint64_t place(std::uint64_t offset) const noexcept {
+    return base::mix(offset) & mask_;
+  }
 
   // A bit for the regions that words were added of, by their hash: a page is read without a look
   // for each of its words.
   static constexpr std::uint64_t bits_an_entry = 4;
-  [[nodiscard]] std::uint64_t region_words() const noexcept { return capacity() * bits_an_entry / 64; }
+  [[nodiscard]] std::uint64_t region_words() const noexcept {
+    return capacity() * bits_an_entry / 64;
+  }
   [[nodiscard]] std::uint64_t bit_of(std::uint64_t offset) const noexcept {
     return base::mix(offset / region_bytes) & (capacity() * bits_an_entry - 1);
   }

@@ -44,7 +44,8 @@ class AliasTables {
 
   class Table {
    public:
-    Table(std::uint64_t entries, std::uint64_t page_bytes) : words(entries), pages(page_bytes, words.capacity()) {}
+    Table(std::uint64_t entries, std::uint64_t page_bytes)
+        : words(entries), pages(page_bytes, words.capacity()) {}
     /// Of words and objects: the word's value, or null.
     [[nodiscard]] std::uint64_t* find(std::uint64_t offset) noexcept {
       if (std::uint64_t* const v = pages.find(offset)) return v;
@@ -52,7 +53,9 @@ class AliasTables {
     }
     /// Entries of which it is full at `words.limit()`, or before: a page counts for half its words,
     /// as its size is.
-    [[nodiscard]] std::uint64_t size() const noexcept { return words.size() + pages.size() * (pages.words() / 2); }
+    [[nodiscard]] std::uint64_t size() const noexcept {
+      return words.size() + pages.size() * (pages.words() / 2);
+    }
     [[nodiscard]] std::uint64_t capacity() const noexcept { return words.capacity(); }
     /// f(offset, value) for each; of a word that is in a page, too, the page's value comes later.
     template <class F>
@@ -91,7 +94,9 @@ class AliasTables {
   [[nodiscard]] Moment now() const noexcept {
     return Moment(moment_.load(std::memory_order_acquire));
   }  // pairs with switch_over, note_retired
-  [[nodiscard]] TableState state(unsigned table) const noexcept { return states_[table].load(std::memory_order_acquire); }
+  [[nodiscard]] TableState state(unsigned table) const noexcept {
+    return states_[table].load(std::memory_order_acquire);
+  }
   [[nodiscard]] Table& table(unsigned table) noexcept { return tables_[table]; }
   [[nodiscard]] Table& active() noexcept { return tables_[now().active()]; }
 
@@ -100,7 +105,8 @@ class AliasTables {
     Place& mine = places_[static_cast<std::size_t>(slot)];
     int seen = used_.load(std::memory_order_relaxed);
     // pairs with any()
-    while (seen <= slot && !used_.compare_exchange_weak(seen, slot + 1, std::memory_order_acq_rel)) {}
+    while (seen <= slot &&
+           !used_.compare_exchange_weak(seen, slot + 1, std::memory_order_acq_rel)) {}
     for (;;) {
       // pairs with switch_over, note_retired
       const std::uint64_t bits = moment_.load(std::memory_order_acquire);
@@ -110,7 +116,9 @@ class AliasTables {
     }
   }
   // pairs with any()
-  void close(int slot) noexcept { places_[static_cast<std::size_t>(slot)].colour.store(0, std::memory_order_release); }
+  void close(int slot) noexcept {
+    places_[static_cast<std::size_t>(slot)].colour.store(0, std::memory_order_release);
+  }
 
   /// Of a word that an open wrap asks for: null where home has the newest. Both tables but for one
   /// that is retired.
@@ -124,7 +132,8 @@ class AliasTables {
   template <class Home>
   void read(std::uint64_t offset, std::uint64_t* values, std::uint64_t n, Home&& home) {
     const Moment at = now();  // before home is looked at: it has what these tables do not have
-    std::array<Table*, 2> tables{&tables_[at.active()], at.other_retired() ? nullptr : &tables_[at.active() ^ 1]};
+    std::array<Table*, 2> tables{&tables_[at.active()],
+                                 at.other_retired() ? nullptr : &tables_[at.active() ^ 1]};
     for (Table*& t : tables)
       if (t != nullptr && t->size() == 0) t = nullptr;
     // of one page and region
@@ -211,12 +220,16 @@ class AliasTables {
     const int n = used_.load(std::memory_order_acquire);  // pairs with open
     for (int i = 0; i < n; ++i)
       // seq_cst pairs with open's exchange; acquire with close: what the wrap has stored is seen
-      if (const std::uint64_t c = places_[static_cast<std::size_t>(i)].colour.load(std::memory_order_seq_cst); c != 0 && f(c - 1))
+      if (const std::uint64_t c =
+              places_[static_cast<std::size_t>(i)].colour.load(std::memory_order_seq_cst);
+          c != 0 && f(c - 1))
         return true;
     return false;
   }
   // pairs with state()
-  void set(unsigned table, TableState state) noexcept { states_[table].store(state, std::memory_order_release); }
+  void set(unsigned table, TableState state) noexcept {
+    states_[table].store(state, std::memory_order_release);
+  }
 
   std::array<Table, 2> tables_;
   std::array<std::atomic<TableState>, 2> states_{TableState::active, TableState::empty};

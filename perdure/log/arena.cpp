@@ -30,14 +30,17 @@ std::uint64_t LogArena::take_bucket() noexcept {
 }
 
 bool LogArena::mark_line(std::uint64_t at) noexcept {
-  if (at < offset_ || at % line != 0 || number(at) >= lines_ready_ || (used_[number(at) / 64] & bit(number(at))) != 0) return false;
+  if (at < offset_ || at % line != 0 || number(at) >= lines_ready_ ||
+      (used_[number(at) / 64] & bit(number(at))) != 0)
+    return false;
   used_[number(at) / 64] |= bit(number(at));
   --free_lines_;
   return true;
 }
 
 bool LogArena::mark_bucket(std::uint64_t at) noexcept {
-  if (at < bucket(0) || at >= bucket(buckets_ready_) || (at - bucket(0)) % bucket_bytes_ != 0 || bucket_used_[bucket_number(at)])
+  if (at < bucket(0) || at >= bucket(buckets_ready_) || (at - bucket(0)) % bucket_bytes_ != 0 ||
+      bucket_used_[bucket_number(at)])
     return false;
   bucket_used_[bucket_number(at)] = true;
   --free_buckets_;

@@ -23,7 +23,8 @@ class LogArena {
 
   /// Of the log range's [offset, offset + bytes), multiples of 64: `buckets` of `bucket_bytes` at
   /// the end, single lines before. All are ready.
-  LogArena(std::uint64_t offset, std::uint64_t bytes, std::uint64_t bucket_bytes, std::uint64_t buckets)
+  LogArena(std::uint64_t offset, std::uint64_t bytes, std::uint64_t bucket_bytes,
+           std::uint64_t buckets)
       : offset_(offset),
         lines_((bytes - bucket_bytes * buckets) / line),
         bucket_bytes_(bucket_bytes),
@@ -59,9 +60,13 @@ class LogArena {
 
   /// The offset of line i, and of bucket i.
   [[nodiscard]] std::uint64_t line_at(std::uint64_t i) const noexcept { return offset_ + i * line; }
-  [[nodiscard]] std::uint64_t bucket(std::uint64_t i) const noexcept { return offset_ + lines_ * line + i * bucket_bytes_; }
+  [[nodiscard]] std::uint64_t bucket(std::uint64_t i) const noexcept {
+    return offset_ + lines_ * line + i * bucket_bytes_;
+  }
   /// Of a bucket: less than buckets().
-  [[nodiscard]] std::uint64_t bucket_number(std::uint64_t at) const noexcept { return (at - bucket(0)) / bucket_bytes_; }
+  [[nodiscard]] std::uint64_t bucket_number(std::uint64_t at) const noexcept {
+    return (at - bucket(0)) / bucket_bytes_;
+  }
 
   /// A line's offset. free_lines() is not 0.
   [[nodiscard]] std::uint64_t take_line() noexcept;
@@ -82,8 +87,12 @@ class LogArena {
   [[nodiscard]] bool mark_bucket(std::uint64_t at) noexcept;
 
  private:
-  static constexpr std::uint64_t bit(std::uint64_t i) noexcept { return std::uint64_t{1} << i % 64; }
-  [[nodiscard]] std::uint64_t number(std::uint64_t at) const noexcept { return (at - offset_) / line; }
+  static constexpr std::uint64_t bit(std::uint64_t i) noexcept {
+    return std::uint64_t{1} << i % 64;
+  }
+  [[nodiscard]] std::uint64_t number(std::uint64_t at) const noexcept {
+    return (at - offset_) / line;
+  }
 
   const std::uint64_t offset_, lines_, bucket_bytes_;
   std::uint64_t lines_ready_, buckets_ready_;

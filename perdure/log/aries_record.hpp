@@ -24,7 +24,15 @@
 
 namespace perdure::log {
 
-enum class AriesType : std::uint8_t { update = 1, clr = 2, end = 3, rollback = 4, checkpoint = 5, alloc = 6, remove = 7 };
+enum class AriesType : std::uint8_t {
+  update = 1,
+  clr = 2,
+  end = 3,
+  rollback = 4,
+  checkpoint = 5,
+  alloc = 6,
+  remove = 7
+};
 
 struct AriesRecord {
   static constexpr std::uint64_t bytes = 64, lsn_mask = (std::uint64_t{1} << 56) - 1;
@@ -41,10 +49,15 @@ struct AriesRecord {
   [[nodiscard]] std::uint64_t undo_lsn() const noexcept { return words[4]; }
   [[nodiscard]] std::uint64_t prior_lsn() const noexcept { return words[6]; }
   [[nodiscard]] std::uint64_t place() const noexcept { return words[7]; }
-  [[nodiscard]] bool stores_word() const noexcept { return type() == AriesType::update || type() == AriesType::clr; }
-  [[nodiscard]] bool changes_heap() const noexcept { return type() == AriesType::alloc || type() == AriesType::remove; }
+  [[nodiscard]] bool stores_word() const noexcept {
+    return type() == AriesType::update || type() == AriesType::clr;
+  }
+  [[nodiscard]] bool changes_heap() const noexcept {
+    return type() == AriesType::alloc || type() == AriesType::remove;
+  }
   [[nodiscard]] pool::HeapOp heap_op() const noexcept {
-    return {words[3], static_cast<std::uint32_t>(words[4]), static_cast<std::uint32_t>(words[5]), type() == AriesType::alloc};
+    return {words[3], static_cast<std::uint32_t>(words[4]), static_cast<std::uint32_t>(words[5]),
+            type() == AriesType::alloc};
   }
 
   static AriesRecord make(AriesType type, std::uint64_t lsn, std::uint64_t transaction) noexcept {
@@ -53,7 +66,8 @@ struct AriesRecord {
     r.words[2] = transaction;
     return r;
   }
-  static AriesRecord heap(const pool::HeapOp& op, std::uint64_t lsn, std::uint64_t transaction) noexcept {
+  static AriesRecord heap(const pool::HeapOp& op, std::uint64_t lsn,
+                          std::uint64_t transaction) noexcept {
     AriesRecord r = make(op.set ? AriesType::alloc : AriesType::remove, lsn, transaction);
     r.words[3] = op.offset;
     r.words[4] = op.cls;
@@ -66,7 +80,9 @@ struct AriesRecord {
     words[1] = sum(seed);
   }
   /// Whether it is what seal() made, for this place.
-  [[nodiscard]] bool whole(std::uint64_t seed, std::uint64_t at) const noexcept { return words[7] == at && words[1] == sum(seed); }
+  [[nodiscard]] bool whole(std::uint64_t seed, std::uint64_t at) const noexcept {
+    return words[7] == at && words[1] == sum(seed);
+  }
 
  private:
   [[nodiscard]] std::uint64_t sum(std::uint64_t seed) const noexcept {

@@ -37,7 +37,8 @@ std::size_t Combiner::slot_of(std::uint64_t line) const noexcept {
 
 void Combiner::rehash(std::size_t slots) {
   index_.assign(slots, 0);
-  for (std::size_t i = 0; i < lines_.size(); ++i) index_[slot_of(lines_[i].line)] = static_cast<std::uint32_t>(i + 1);
+  for (std::size_t i = 0; i < lines_.size(); ++i)
+    index_[slot_of(lines_[i].line)] = static_cast<std::uint32_t>(i + 1);
 }
 
 Combiner::Line& Combiner::line_at(std::uint64_t line) {
@@ -57,13 +58,15 @@ Combiner::Line& Combiner::line_at(std::uint64_t line) {
 std::uint64_t Combiner::span_of(const pool::HeapOp& op) const noexcept {
   if (op.cls >= pool::small_classes) return 0;
   const pool::ClassInfo& info = pool::classes[op.cls];
-  return pool::span_chunk_of(op.offset, info.chunks, first_chunk_) * pool::chunk_bytes + info.first / 64;
+  return pool::span_chunk_of(op.offset, info.chunks, first_chunk_) * pool::chunk_bytes +
+         info.first / 64;
 }
 
 bool Combiner::in_bitmap(std::uint64_t line) const noexcept {
   const std::uint64_t offset = line * 64, chunk = offset / pool::chunk_bytes * pool::chunk_bytes;
   if (offset - chunk >= most_bitmap_lines * 64) return false;
-  for (auto at = std::lower_bound(spans_.begin(), spans_.end(), chunk); at != spans_.end() && *at - chunk < pool::chunk_bytes; ++at)
+  for (auto at = std::lower_bound(spans_.begin(), spans_.end(), chunk);
+       at != spans_.end() && *at - chunk < pool::chunk_bytes; ++at)
     // of classes that were here one after the other
     if (offset - chunk < *at % pool::chunk_bytes * 64) return true;
   return false;
@@ -79,10 +82,12 @@ bool Combiner::commutes(const std::uint64_t* payload, std::uint64_t words) const
       if (span == 0 || std::binary_search(spans_.begin(), spans_.end(), span)) return;
       const std::uint64_t first = span / pool::chunk_bytes * pool::chunk_bytes / 64;
       // mutant: combine-op-after-word
-      for (std::uint64_t i = 0; i < span % pool::chunk_bytes; ++i) good = good && !has_line(first + i);
+      for (std::uint64_t i = 0; i < span % pool::chunk_bytes; ++i)
+        good = good && !has_line(first + i);
     } else if (e.kind == EntryKind::words && !spans_.empty()) {
       // mutant: combine-word-after-op
-      for (std::uint64_t line = e.offset / 64; line <= (e.offset + e.count * 8 - 1) / 64; ++line) good = good && !in_bitmap(line);
+      for (std::uint64_t line = e.offset / 64; line <= (e.offset + e.count * 8 - 1) / 64; ++line)
+        good = good && !in_bitmap(line);
     }
   });
   return good;
@@ -94,11 +99,13 @@ void Combiner::add(const std::uint64_t* payload, std::uint64_t words) {
     if (is_op(e)) {
       ops_.push_back(e.heap_op());
       if (const std::uint64_t span = span_of(ops_.back()); span != 0)
-        if (const auto at = std::lower_bound(spans_.begin(), spans_.end(), span); at == spans_.end() || *at != span)
+        if (const auto at = std::lower_bound(spans_.begin(), spans_.end(), span);
+            at == spans_.end() || *at != span)
           spans_.insert(at, span);
     } else if (e.kind == EntryKind::words) {
       for (std::uint64_t i = 0; i < e.count;) {
-        const std::uint64_t word = e.offset / 8 + i, at = word % 8, n = std::min(8 - at, e.count - i);
+        const std::uint64_t word = e.offset / 8 + i, at = word % 8,
+                            n = std::min(8 - at, e.count - i);
         Line& line = line_at(word / 8);
         line.mask |= ((std::uint64_t{1} << n) - 1) << at;
         std::memcpy(line.values + at, e.values + i, n * 8);
@@ -113,7 +120,7 @@ void Combiner::write(RecordWriter& record) {
   std::sort(lines_.begin(), lines_.end(),
             // the index is void now; clear() follows
             [](const Line& a, const Line& b) { return a.line < b.line; });
-  std::uint64_t begin = 0;                                                  // of the run, in words
+  std::uint64_t begin = 0;  // of the run, in words
   run_.clear();
   const auto end_run = [&] {
     if (!run_.empty()) record.words(begin * 8, run_.data(), run_.size());
@@ -122,7 +129,8 @@ void Combiner::write(RecordWriter& record) {
   for (const Line& line : lines_)
     for (std::uint64_t m = line.mask; m != 0; m &= m - 1) {
       const auto at = static_cast<std::uint64_t>(__builtin_ctzll(m));
-      if (const std::uint64_t word = line.line * 8 + at; run_.empty() || begin + run_.size() != word) {
+      if (const std::uint64_t word = line.line * 8 + at;
+          run_.empty() || begin + run_.size() != word) {
         end_run();
         begin = word;
       }

@@ -37,7 +37,8 @@ class Combiner {
   void add(const std::uint64_t* payload, std::uint64_t words);
   /// A bound on what write() will put down, if one more transaction of `more` words comes.
   [[nodiscard]] std::uint64_t bound(std::uint64_t more = 0) const noexcept {
-    const std::uint64_t by_lines = lines_.size() * most_a_line + ops_.size() * 2 + more, as_they_came = came_ + more;
+    const std::uint64_t by_lines = lines_.size() * most_a_line + ops_.size() * 2 + more,
+                        as_they_came = came_ + more;
     return by_lines < as_they_came ? by_lines : as_they_came;
   }
   /// Words of payload that were added since clear().
@@ -56,20 +57,22 @@ class Combiner {
     std::uint64_t values[8] = {};
   };
   [[nodiscard]] std::size_t slot_of(std::uint64_t line) const noexcept;
-  [[nodiscard]] bool has_line(std::uint64_t line) const noexcept { return index_[slot_of(line)] != 0; }
+  [[nodiscard]] bool has_line(std::uint64_t line) const noexcept {
+    return index_[slot_of(line)] != 0;
+  }
   Line& line_at(std::uint64_t line);
   void rehash(std::size_t slots);
   [[nodiscard]] bool in_bitmap(std::uint64_t line) const noexcept;
   [[nodiscard]] std::uint64_t span_of(const pool::HeapOp& op) const noexcept;
 
   std::uint64_t first_chunk_ = 0;
-  std::vector<Line> lines_;           // in the order they came
+  std::vector<Line> lines_;  // in the order they came
   // by hash: 1 + a place in lines_, 0 where there is none; a power of two long, at most half full
   std::vector<std::uint32_t> index_;
   std::vector<pool::HeapOp> ops_;
   // home offset of each span that an op is about, sorted; the low bits: its bitmap's lines
   std::vector<std::uint64_t> spans_;
-  std::vector<std::uint64_t> run_;    // write()'s
+  std::vector<std::uint64_t> run_;  // write()'s
   std::uint64_t came_ = 0;
 };
 

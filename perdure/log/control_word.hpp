@@ -48,7 +48,8 @@ struct ControlWord {
 
   /// `identity`: of pool and log. `place`: of the word, in whatever the identity covers. `value`
   /// below `limit`.
-  [[nodiscard]] static std::uint64_t make(std::uint64_t identity, std::uint64_t place, std::uint64_t value,
+  [[nodiscard]] static std::uint64_t make(std::uint64_t identity, std::uint64_t place,
+                                          std::uint64_t value,
                                           LogForm form = LogForm::checked) noexcept {
     if (__builtin_expect(form == LogForm::first, 0)) {
       base::Fold fold(identity);
@@ -58,13 +59,16 @@ struct ControlWord {
     const std::uint64_t mask = base::mix(identity + (place + 1) * control_word::factor);
     return value | (value * control_word::factor ^ mask) >> value_bits << value_bits;
   }
-  [[nodiscard]] static constexpr std::uint64_t value(std::uint64_t word) noexcept { return word & (limit - 1); }
+  [[nodiscard]] static constexpr std::uint64_t value(std::uint64_t word) noexcept {
+    return word & (limit - 1);
+  }
   struct Placed {
     std::uint64_t place, word;
   };
   /// The form of a log with these words: the first one only where all of them have it, so that
   /// damage to one word of a checked log is never read by the rules of the other form.
-  [[nodiscard]] static LogForm form_of(std::uint64_t identity, std::initializer_list<Placed> words) noexcept {
+  [[nodiscard]] static LogForm form_of(std::uint64_t identity,
+                                       std::initializer_list<Placed> words) noexcept {
     for (const Placed& p : words)
       // mutant: control-word-form-of-all
       if (!whole(identity, p.place, p.word, LogForm::first)) return LogForm::checked;
@@ -77,8 +81,10 @@ struct ControlWord {
 
   /// Before a log is made anew: where the word that says whose it is, `at` bytes from `offset`, is
   /// none of the checked form, it becomes 0, durably. Else a crash could leave words of both forms.
-  static Status forget_other_form(medium::Medium& medium, std::uint64_t offset, std::uint64_t identity, std::uint64_t at) noexcept {
-    const std::uint64_t word = *reinterpret_cast<const std::uint64_t*>(medium.at(offset + at)), none = 0;
+  static Status forget_other_form(medium::Medium& medium, std::uint64_t offset,
+                                  std::uint64_t identity, std::uint64_t at) noexcept {
+    const std::uint64_t word = *reinterpret_cast<const std::uint64_t*>(medium.at(offset + at)),
+                        none = 0;
     if (word == none || whole(identity, at, word)) return {};
     medium.store(offset + at, &none, 8);
     medium.flush(offset + at, 8);

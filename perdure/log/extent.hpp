@@ -42,7 +42,9 @@ class LogExtent {
     return end <= ready_.load(std::memory_order_acquire);
   }
   /// Bytes that may be stored to.
-  [[nodiscard]] std::uint64_t bytes_ready() const noexcept { return std::min(bytes_, ready_.load(std::memory_order_acquire)); }
+  [[nodiscard]] std::uint64_t bytes_ready() const noexcept {
+    return std::min(bytes_, ready_.load(std::memory_order_acquire));
+  }
   /// Is the next step due, for somebody who has come to `end`? Half of the last one is left then.
   [[nodiscard]] bool due(std::uint64_t end) const noexcept {
     const std::uint64_t now = ready_.load(std::memory_order_relaxed);  // a hint
@@ -71,7 +73,9 @@ class LogExtent {
  private:
   static constexpr std::uint64_t whole = ~std::uint64_t{0};
   static constexpr std::uint64_t least_step = 16 << 10, most_step = 1 << 20;
-  [[nodiscard]] static std::uint64_t step(std::uint64_t now) noexcept { return std::clamp(now, least_step, most_step); }
+  [[nodiscard]] static std::uint64_t step(std::uint64_t now) noexcept {
+    return std::clamp(now, least_step, most_step);
+  }
   // At least the first `wanted` bytes, and if there is room the first `more`.
   Status extend(std::uint64_t wanted, std::uint64_t more) {
     const std::uint64_t now = bytes_ready();

@@ -18,7 +18,8 @@ LineWords make_line_words(std::uint64_t count) {
   // sooner than mapped.
   const std::uint64_t bytes = count * 8;
   void* const p = bytes < mapped_from ? std::calloc(count, 8)
-                                      : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                                      : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == nullptr || p == MAP_FAILED) throw std::bad_alloc();
   return LineWords(static_cast<std::uint64_t*>(p), FreeLineWords{bytes});
 }

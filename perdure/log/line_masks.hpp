@@ -82,7 +82,8 @@ class LineMasksOf {
         f(std::as_const(lines_));
         lines_.clear();
       }
-      for (std::uint64_t mask = std::exchange(words_.get()[page], 0); mask != 0; mask &= mask - 1, ++lines)
+      for (std::uint64_t mask = std::exchange(words_.get()[page], 0); mask != 0;
+           mask &= mask - 1, ++lines)
         lines_.push_back(page * lines_a_page + static_cast<std::uint64_t>(std::countr_zero(mask)));
     }
     if (!lines_.empty()) f(std::as_const(lines_));

@@ -30,7 +30,8 @@ namespace perdure::log {
 class NvmStore {
  public:
   enum class Use : std::uint8_t { real, rehearsal };
-  explicit NvmStore(medium::Medium& medium, std::uint64_t identity = 0, LogForm form = LogForm::checked, Use use = Use::real) noexcept
+  explicit NvmStore(medium::Medium& medium, std::uint64_t identity = 0,
+                    LogForm form = LogForm::checked, Use use = Use::real) noexcept
       : medium_(medium), identity_(identity), form_(form), rehearses_(use == Use::rehearsal) {}
   NvmStore(const NvmStore&) = delete;
   NvmStore& operator=(const NvmStore&) = delete;
@@ -67,7 +68,9 @@ class NvmStore {
     if (!failed()) put(offset, word_of(offset, value));
   }
   /// Of a value: durable after the next fence.
-  void start(std::uint64_t offset, std::uint64_t value) noexcept { start_word(offset, word_of(offset, value)); }
+  void start(std::uint64_t offset, std::uint64_t value) noexcept {
+    start_word(offset, word_of(offset, value));
+  }
   /// Of a word as it is: durable after the next fence.
   void start_word(std::uint64_t offset, std::uint64_t word) noexcept {
     if (failed()) return;
@@ -116,7 +119,8 @@ class NvmStore {
     try {
       kept_[offset] = word;
     } catch (const std::bad_alloc&) {
-      fail(failure(Code::out_of_memory, medium_.path(), "no memory to try out the recovery of a log", "",
+      fail(failure(Code::out_of_memory, medium_.path(),
+                   "no memory to try out the recovery of a log", "",
                    "free memory and open the pool again"));
     }
   }

@@ -42,7 +42,8 @@ bool pack(const std::uint64_t* payload, std::uint64_t n, std::vector<std::uint64
   // With word 0 and a pad it must stay below n words: what does not fit there is not worth
   // unpacking.
   const int room = static_cast<int>((n - 3) * 8);
-  const int bytes = LZ4_compress_default(reinterpret_cast<const char*>(planes), reinterpret_cast<char*>(packed.data() + 1),
+  const int bytes = LZ4_compress_default(reinterpret_cast<const char*>(planes),
+                                         reinterpret_cast<char*>(packed.data() + 1),
                                          static_cast<int>(n * 8), room);
   if (bytes <= 0) return false;
   const auto length = static_cast<std::uint64_t>(bytes);
@@ -53,16 +54,19 @@ bool pack(const std::uint64_t* payload, std::uint64_t n, std::vector<std::uint64
   return true;
 }
 
-Payload payload_of(const RecordView& record, std::uint64_t max_words, std::vector<std::uint64_t>& scratch) {
+Payload payload_of(const RecordView& record, std::uint64_t max_words,
+                   std::vector<std::uint64_t>& scratch) {
   const std::uint64_t* const payload = record.words + header_words;
   const std::uint64_t words = record.payload_words();
   if (record.kind() != RecordKind::packed) return {payload, words};
   if (words < 2) return {};
   const std::uint64_t n = payload[0] & 0xffffffff, bytes = payload[0] >> 32;
-  if (n > max_words || n % 2 != 0 || bytes > (words - 1) * 8 || n * 8 > LZ4_MAX_INPUT_SIZE) return {};
+  if (n > max_words || n % 2 != 0 || bytes > (words - 1) * 8 || n * 8 > LZ4_MAX_INPUT_SIZE)
+    return {};
   scratch.resize(2 * n);  // the planes lie behind
   auto* const planes = reinterpret_cast<std::uint8_t*>(scratch.data() + n);
-  const int got = LZ4_decompress_safe(reinterpret_cast<const char*>(payload + 1), reinterpret_cast<char*>(planes), static_cast<int>(bytes),
+  const int got = LZ4_decompress_safe(reinterpret_cast<const char*>(payload + 1),
+                                      reinterpret_cast<char*>(planes), static_cast<int>(bytes),
                                       static_cast<int>(n * 8));
   if (got < 0 || static_cast<std::uint64_t>(got) != n * 8) return {};
   from_planes(planes, n / 2, scratch.data());

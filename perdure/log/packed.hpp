@@ -40,6 +40,7 @@ struct Payload {
 
 /// In the record itself or, unpacked, in `scratch`, good until that is used again. No payload is
 /// longer than `max_words`. Throws std::bad_alloc.
-Payload payload_of(const RecordView& record, std::uint64_t max_words, std::vector<std::uint64_t>& scratch);
+Payload payload_of(const RecordView& record, std::uint64_t max_words,
+                   std::vector<std::uint64_t>& scratch);
 
 }  // namespace perdure::log

@@ -9,7 +9,8 @@
 
 namespace perdure::log {
 
-void Persister::configure(Ring& ring, std::uint64_t last_id, std::uint64_t max_group_bytes, std::size_t unit) {
+void Persister::configure(Ring& ring, std::uint64_t last_id, std::uint64_t max_group_bytes,
+                          std::size_t unit) {
   ring_ = &ring;
   unit_ = unit;
   max_group_ = max_group_bytes;
@@ -26,14 +27,17 @@ void Persister::configure(Grouping grouping) {
   packed_writer_.configure(ring_->seed(), ring_->max_record(), unit_);
 }
 
-void Persister::configure(std::function<std::uint64_t()> complete) { complete_ = std::move(complete); }
+void Persister::configure(std::function<std::uint64_t()> complete) {
+  complete_ = std::move(complete);
+}
 
 void Persister::add(int slot, VolatileLog& log) noexcept {
   // pairs with gather
   logs_[static_cast<std::size_t>(slot)].store(&log, std::memory_order_release);
   int seen = used_logs_.load(std::memory_order_relaxed);
   // pairs with gather
-  while (seen <= slot && !used_logs_.compare_exchange_weak(seen, slot + 1, std::memory_order_acq_rel)) {}
+  while (seen <= slot &&
+         !used_logs_.compare_exchange_weak(seen, slot + 1, std::memory_order_acq_rel)) {}
 }
 
 VolatileLog* Persister::log_of(std::uint64_t id, VolatileLog::Item& item) noexcept {
@@ -76,7 +80,8 @@ void Persister::look() noexcept {
   const int n = used_logs_.load(std::memory_order_acquire);  // pairs with add
   for (int i = 0; i < n; ++i)
     // pairs with add
-    if (VolatileLog* const log = logs_[static_cast<std::size_t>(i)].load(std::memory_order_acquire)) log->look();
+    if (VolatileLog* const log = logs_[static_cast<std::size_t>(i)].load(std::memory_order_acquire))
+      log->look();
 }
 
 void Persister::take(VolatileLog& log, const VolatileLog::Item& item) noexcept {
@@ -88,7 +93,8 @@ void Persister::take(VolatileLog& log, const VolatileLog::Item& item) noexcept {
 
 // What is gathered is written; the rest has committed and can't be: the pool must be opened again.
 void Persister::out_of_memory() {
-  fail(failure(Code::out_of_memory, ring_->medium().path(), "not enough memory to gather a group of transactions"));
+  fail(failure(Code::out_of_memory, ring_->medium().path(),
+               "not enough memory to gather a group of transactions"));
 }
 
 // Moves consecutive transactions from the volatile logs to the writer. Returns whether the record
@@ -124,7 +130,9 @@ bool Persister::gather_combined() {
     if (log == nullptr) return false;
     // mutant: group-ends-at-conflict
     // G1
-    if (gathered_ != 0 && (combiner_.bound(item.words) > most || !combiner_.commutes(item.payload, item.words))) return true;
+    if (gathered_ != 0 &&
+        (combiner_.bound(item.words) > most || !combiner_.commutes(item.payload, item.words)))
+      return true;
     try {
       combiner_.add(item.payload, item.words);
     } catch (const std::bad_alloc&) {
@@ -188,7 +196,8 @@ Status Persister::write() {
       }
     }
     written_.fetch_add(record->payload_words() * 8, std::memory_order_relaxed);
-    if (kind == RecordKind::packed) kept_.put(ring_->tail(), writer_.payload(), writer_.payload_words());
+    if (kind == RecordKind::packed)
+      kept_.put(ring_->tail(), writer_.payload(), writer_.payload_words());
     // mutant: durable-id-before-fence
     status = append(*record, kind, last);
   } catch (const std::bad_alloc&) {
@@ -223,7 +232,8 @@ Persister::Outcome Persister::step(bool whole) {
       look();  // after it: what it covers is seen
       const bool full = combines ? gather_combined() : gather();
       if (gathered_ != before) outcome = Outcome::gathered;
-      if (gathered_ != 0 && (full || !combines || !whole) && !failed_.load(std::memory_order_relaxed) && write().ok())
+      if (gathered_ != 0 && (full || !combines || !whole) &&
+          !failed_.load(std::memory_order_relaxed) && write().ok())
         outcome = Outcome::wrote;
       if (complete_ && gathered_ == 0 && taken_to_ > durable())
         durable_.store(taken_to_, std::memory_order_release);  // P5; pairs with durable()

@@ -50,7 +50,7 @@ struct Grouping {
   std::uint64_t transactions = 0;
   /// combined records are packed (packed.hpp) where that makes them shorter
   bool compress = false;
-  std::uint64_t max_home_bytes = 0;   ///< the pool's, if they are combined
+  std::uint64_t max_home_bytes = 0;  ///< the pool's, if they are combined
   /// given: nobody reserves, and a step that lacks room calls this until there is some
   std::function<Status()> make_room;
 };
@@ -64,7 +64,8 @@ class Persister {
     wrote      ///< a record was made durable
   };
 
-  void configure(Ring& ring, std::uint64_t last_id, std::uint64_t max_group_bytes, std::size_t unit);
+  void configure(Ring& ring, std::uint64_t last_id, std::uint64_t max_group_bytes,
+                 std::size_t unit);
   /// Before any thread; else nothing is combined. Throws std::bad_alloc.
   void configure(Grouping grouping);
   /// Ids are stamps. `complete()`: every transaction with a stamp <= its answer is in its volatile
@@ -89,13 +90,17 @@ class Persister {
     if (!grouping_.make_room) outstanding_.fetch_sub(footprint(words), std::memory_order_relaxed);
   }
   /// After reserve() was refused: was it because the log's next bytes are not allocated?
-  [[nodiscard]] bool lacks_blocks(std::uint64_t words) const noexcept { return !ring_->ready(outstanding() + footprint(words)); }
+  [[nodiscard]] bool lacks_blocks(std::uint64_t words) const noexcept {
+    return !ring_->ready(outstanding() + footprint(words));
+  }
   /// Between transactions: allocates them. `full` where the disk is; nothing has changed then.
   Status prepare(std::uint64_t words) { return ring_->prepare(outstanding() + footprint(words)); }
   /// Whether commits reserve. Else each has an allowance, and may commit n words if it is at least
   /// bytes_for(n), which are then taken from it.
   [[nodiscard]] bool promises() const noexcept { return !grouping_.make_room; }
-  [[nodiscard]] std::uint64_t bytes_for(std::uint64_t words) const noexcept { return footprint(words); }
+  [[nodiscard]] std::uint64_t bytes_for(std::uint64_t words) const noexcept {
+    return footprint(words);
+  }
   /// No bound: the ring is allocated as a whole.
   static constexpr std::uint64_t no_bound = ~std::uint64_t{0};
   /// Between transactions: makes the calling thread's allowance at least bytes_for(words). `full`
@@ -103,32 +108,48 @@ class Persister {
   Status allow(std::uint64_t words, std::uint64_t& allowance);
 
   /// Bytes promised and not yet written.
-  [[nodiscard]] std::uint64_t outstanding() const noexcept { return outstanding_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t outstanding() const noexcept {
+    return outstanding_.load(std::memory_order_relaxed);
+  }
 
   /// Every transaction with an id <= this is durable.
   // pairs with step's release
-  [[nodiscard]] std::uint64_t durable() const noexcept { return durable_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t durable() const noexcept {
+    return durable_.load(std::memory_order_acquire);
+  }
 
   /// The number of the newest transaction in a durable record: durable() itself, unless ids are
   /// stamps.
   // pairs with write's release
-  [[nodiscard]] std::uint64_t recorded() const noexcept { return recorded_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t recorded() const noexcept {
+    return recorded_.load(std::memory_order_acquire);
+  }
 
   /// Writes what has been committed as one record. Waits for the medium alone. `whole`: a group
   /// that is not full is not written yet.
   Outcome step(bool whole = false);
   /// Transactions gathered and not yet written: of a group that is not full.
-  [[nodiscard]] std::uint64_t waiting() const noexcept { return waiting_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t waiting() const noexcept {
+    return waiting_.load(std::memory_order_relaxed);
+  }
   /// Returns when durable() >= id (running steps as needed), or when the medium has failed.
   Status wait(std::uint64_t id);
   [[nodiscard]] Status status() const;
 
-  [[nodiscard]] std::uint64_t groups() const noexcept { return groups_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t groups() const noexcept {
+    return groups_.load(std::memory_order_relaxed);
+  }
   /// Bytes of payload that transactions came with, after combination, and as written: what
   /// combination and compression saved.
-  [[nodiscard]] std::uint64_t bytes_came() const noexcept { return came_.load(std::memory_order_relaxed); }
-  [[nodiscard]] std::uint64_t bytes_combined() const noexcept { return combined_.load(std::memory_order_relaxed); }
-  [[nodiscard]] std::uint64_t bytes_written() const noexcept { return written_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t bytes_came() const noexcept {
+    return came_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t bytes_combined() const noexcept {
+    return combined_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t bytes_written() const noexcept {
+    return written_.load(std::memory_order_relaxed);
+  }
   /// What packed records say, for whoever applies them without a crash in between.
   [[nodiscard]] Kept& kept() noexcept { return kept_; }
 
@@ -138,7 +159,9 @@ class Persister {
     return ((words + header_words + 2) * 8 + unit_ - 1) / unit_ * unit_;
   }
   /// The volatile log at whose front the next transaction is, or null.
-  VolatileLog* next(VolatileLog::Item& item) noexcept { return complete_ ? oldest(item) : log_of(recorded() + gathered_ + 1, item); }
+  VolatileLog* next(VolatileLog::Item& item) noexcept {
+    return complete_ ? oldest(item) : log_of(recorded() + gathered_ + 1, item);
+  }
   VolatileLog* log_of(std::uint64_t id, VolatileLog::Item& item) noexcept;
   VolatileLog* oldest(VolatileLog::Item& item) noexcept;
   void look() noexcept;
@@ -153,7 +176,7 @@ class Persister {
 
   Ring* ring_ = nullptr;
   std::uint64_t unit_ = 64;
-  std::uint64_t gathered_bytes_ = 0;         ///< promises of the transactions gathered
+  std::uint64_t gathered_bytes_ = 0;  ///< promises of the transactions gathered
   /// how many: numbers recorded() + 1 and those that follow
   std::uint64_t gathered_ = 0;
   std::function<std::uint64_t()> complete_;  ///< given: ids are stamps

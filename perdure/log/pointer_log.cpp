@@ -14,7 +14,8 @@ namespace perdure::log {
 void SimpleLog::append(std::uint64_t record) noexcept {
   const std::uint64_t node = arena_.take_line();
   const Adll::Links links = list_.links_of_new();
-  const std::uint64_t words[8] = {nvm_.word_of(node, links.next), nvm_.word_of(node + 8, links.prior),
+  const std::uint64_t words[8] = {nvm_.word_of(node, links.next),
+                                  nvm_.word_of(node + 8, links.prior),
                                   nvm_.word_of(node + record_word, record)};
   nvm_.start_line(node, words);
   // A1, P1: node and record are durable with lastTail, before toAppend names the node
@@ -30,7 +31,8 @@ Status SimpleLog::recover() {
   if (Status s = list_.recover({arena_.begin(), arena_.end(), arena_.lines()}); !s.ok()) return s;
   for (At at = first(); at; at = next(at)) {
     if (!arena_.mark_line(at.node) || !nvm_.whole(at.node + record_word))
-      return failure(Code::corrupt, nvm_.medium().path(), "a log whose list goes through log offset " + std::to_string(at.node),
+      return failure(Code::corrupt, nvm_.medium().path(),
+                     "a log whose list goes through log offset " + std::to_string(at.node),
                      "a line of the log, once, and whole", "restore a copy");
   }
   return {};
@@ -42,14 +44,16 @@ void BucketLog::add_bucket() noexcept {
   const std::uint64_t old = list_.tail(), bucket = arena_.take_bucket();
   in_use(bucket) = 0;
   const Adll::Links links = list_.links_of_new();
-  const std::uint64_t header[8] = {nvm_.word_of(bucket, links.next), nvm_.word_of(bucket + 8, links.prior),
+  const std::uint64_t header[8] = {nvm_.word_of(bucket, links.next),
+                                   nvm_.word_of(bucket + 8, links.prior),
                                    nvm_.word_of(bucket + persistent_word, 0)};
   const std::uint64_t zeros[8] = {};
   nvm_.start_line(bucket, header);
   // mutant: bucket-zeroed-cells
   // P2: recovery takes the first zero cell for the end; batch has its index for that
   if (group_ == 1)
-    for (std::uint64_t at = first_cell; at < bucket_bytes(cells_); at += 64) nvm_.start_line(bucket + at, zeros);
+    for (std::uint64_t at = first_cell; at < bucket_bytes(cells_); at += 64)
+      nvm_.start_line(bucket + at, zeros);
   list_.append(bucket);  // A1, P2: durable with lastTail
   filled_ = persistent_ = 0;
   if (old != 0 && in_use(old) == 0) drop(old);
@@ -149,7 +153,9 @@ void BucketLog::compact() {
   std::uint64_t used = 0;
   for (const std::uint64_t b : old) used += in_use(b);
   const std::uint64_t needed = (used + cells_ - 1) / cells_;
-  if (needed == 0 || needed >= old.size() || used * sparse > old.size() * cells_ || needed > arena_.free_buckets()) return;
+  if (needed == 0 || needed >= old.size() || used * sparse > old.size() * cells_ ||
+      needed > arena_.free_buckets())
+    return;
   pointers.reserve(needed * cells_);
   for (At at = first(); at; at = next(at)) pointers.push_back(record(at));
   buckets.reserve(needed);
@@ -158,12 +164,15 @@ void BucketLog::compact() {
   for (std::size_t i = 0; i < needed; ++i) {
     const std::uint64_t from = i * cells_, n = used - from < cells_ ? used - from : cells_;
     std::fill(words.begin(), words.end(), 0);
-    const auto set = [&](std::uint64_t at, std::uint64_t value) { words[at / 8] = nvm_.word_of(buckets[i] + at, value); };
+    const auto set = [&](std::uint64_t at, std::uint64_t value) {
+      words[at / 8] = nvm_.word_of(buckets[i] + at, value);
+    };
     set(0, i + 1 < needed ? buckets[i + 1] : 0);
     set(8, i != 0 ? buckets[i - 1] : 0);
     set(persistent_word, group_ != 1 ? n : 0);
     for (std::uint64_t c = 0; c < n; ++c) set(first_cell + c * 8, as_written(pointers[from + c]));
-    for (std::size_t w = 0; w < words.size(); w += 8) nvm_.start_line(buckets[i] + w * 8, words.data() + w);
+    for (std::size_t w = 0; w < words.size(); w += 8)
+      nvm_.start_line(buckets[i] + w * 8, words.data() + w);
     in_use(buckets[i]) = n;
   }
   list_.replace(buckets.front(), buckets.back());  // A1: the chain is durable with lastTail
@@ -187,7 +196,8 @@ Status BucketLog::recover() {
 
 Status BucketLog::learn(std::uint64_t bucket) {
   const auto broken = [&](const std::string& what) {
-    return failure(Code::corrupt, nvm_.medium().path(), "a log whose bucket at log offset " + std::to_string(bucket) + " " + what,
+    return failure(Code::corrupt, nvm_.medium().path(),
+                   "a log whose bucket at log offset " + std::to_string(bucket) + " " + what,
                    "what the log's last operation can have left", "restore a copy");
   };
   if (!arena_.mark_bucket(bucket)) return broken("is none, or is met twice");
@@ -206,9 +216,11 @@ Status BucketLog::learn(std::uint64_t bucket) {
   }
   std::uint64_t used = 0;
   for (std::uint64_t c = 0; c < end; ++c) {
-    if (nvm_.word(cell({bucket, c})) == 0) return broken("has an empty cell, number " + std::to_string(c) + ", before others");
+    if (nvm_.word(cell({bucket, c})) == 0)
+      return broken("has an empty cell, number " + std::to_string(c) + ", before others");
     // mutant: bucket-cell-check
-    if (!nvm_.whole(cell({bucket, c}))) return broken("has a damaged cell, number " + std::to_string(c));
+    if (!nvm_.whole(cell({bucket, c})))
+      return broken("has a damaged cell, number " + std::to_string(c));
     if (record({bucket, c}) != gap) ++used;
   }
   // mutant: bucket-rewritten

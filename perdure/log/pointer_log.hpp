@@ -36,7 +36,8 @@ class PointerLog {
     friend bool operator==(const At&, const At&) noexcept = default;
   };
 
-  PointerLog(NvmStore& nvm, LogArena& arena, std::uint64_t anchor) : nvm_(nvm), arena_(arena), list_(nvm, anchor) {}
+  PointerLog(NvmStore& nvm, LogArena& arena, std::uint64_t anchor)
+      : nvm_(nvm), arena_(arena), list_(nvm, anchor) {}
   PointerLog(const PointerLog&) = delete;
   PointerLog& operator=(const PointerLog&) = delete;
   virtual ~PointerLog() = default;
@@ -81,14 +82,18 @@ class PointerLog {
 class SimpleLog final : public PointerLog {
  public:
   using PointerLog::PointerLog;
-  [[nodiscard]] bool fits(std::uint64_t n) const noexcept override { return arena_.free_lines() >= n; }
+  [[nodiscard]] bool fits(std::uint64_t n) const noexcept override {
+    return arena_.free_lines() >= n;
+  }
   void append(std::uint64_t record) noexcept override;
   void remove(At at) noexcept override;
   [[nodiscard]] At first() const noexcept override { return {list_.head(), 0}; }
   [[nodiscard]] At last() const noexcept override { return {list_.tail(), 0}; }
   [[nodiscard]] At next(At at) const noexcept override { return {list_.next(at.node), 0}; }
   [[nodiscard]] At prior(At at) const noexcept override { return {list_.prior(at.node), 0}; }
-  [[nodiscard]] std::uint64_t record(At at) const noexcept override { return nvm_.value(at.node + record_word); }
+  [[nodiscard]] std::uint64_t record(At at) const noexcept override {
+    return nvm_.value(at.node + record_word);
+  }
   Status recover() override;
 
  private:
@@ -98,11 +103,16 @@ class SimpleLog final : public PointerLog {
 class BucketLog final : public PointerLog {
  public:
   /// `cells` a bucket; `group` pointers are made durable together: 1 is the optimized version.
-  BucketLog(NvmStore& nvm, LogArena& arena, std::uint64_t anchor, std::uint64_t cells, std::uint64_t group)
+  BucketLog(NvmStore& nvm, LogArena& arena, std::uint64_t anchor, std::uint64_t cells,
+            std::uint64_t group)
       : PointerLog(nvm, arena, anchor), cells_(cells), group_(group), in_use_(arena.buckets(), 0) {}
-  static constexpr std::uint64_t bucket_bytes(std::uint64_t cells) noexcept { return first_cell + (cells * 8 + 63) / 64 * 64; }
+  static constexpr std::uint64_t bucket_bytes(std::uint64_t cells) noexcept {
+    return first_cell + (cells * 8 + 63) / 64 * 64;
+  }
 
-  [[nodiscard]] bool fits(std::uint64_t n) const noexcept override { return free_buckets() * cells_ + left() >= n; }
+  [[nodiscard]] bool fits(std::uint64_t n) const noexcept override {
+    return free_buckets() * cells_ + left() >= n;
+  }
   void append(std::uint64_t record) noexcept override;
   void persist() noexcept override;
   [[nodiscard]] std::uint64_t pending() const noexcept override { return filled_ - persistent_; }
@@ -114,7 +124,9 @@ class BucketLog final : public PointerLog {
   [[nodiscard]] At last() const noexcept override { return backward({list_.tail(), persistent_}); }
   [[nodiscard]] At next(At at) const noexcept override { return forward({at.node, at.cell + 1}); }
   [[nodiscard]] At prior(At at) const noexcept override { return backward(at); }
-  [[nodiscard]] std::uint64_t record(At at) const noexcept override { return nvm_.value(cell(at)) & ~written; }
+  [[nodiscard]] std::uint64_t record(At at) const noexcept override {
+    return nvm_.value(cell(at)) & ~written;
+  }
   Status recover() override;
 
  private:
@@ -122,21 +134,29 @@ class BucketLog final : public PointerLog {
   static constexpr std::uint64_t written = 2;  // added to what a cell has
   // compacted where less than one cell in so many is in use
   static constexpr std::uint64_t sparse = 4;
-  [[nodiscard]] static std::uint64_t cell(At at) noexcept { return at.node + first_cell + at.cell * 8; }
+  [[nodiscard]] static std::uint64_t cell(At at) noexcept {
+    return at.node + first_cell + at.cell * 8;
+  }
   /// What a cell is given for a place, or for a gap.
   [[nodiscard]] std::uint64_t as_written(std::uint64_t place) const noexcept {
     return nvm_.form() == LogForm::checked ? place | written : place;
   }
-  [[nodiscard]] std::uint64_t left() const noexcept { return list_.tail() == 0 ? 0 : cells_ - filled_; }
+  [[nodiscard]] std::uint64_t left() const noexcept {
+    return list_.tail() == 0 ? 0 : cells_ - filled_;
+  }
   /// Without those that compact() needs.
   [[nodiscard]] std::uint64_t free_buckets() const noexcept {
     const std::uint64_t kept = arena_.buckets_ready() / 5 + 1;
     return arena_.free_buckets() > kept ? arena_.free_buckets() - kept : 0;
   }
-  [[nodiscard]] std::uint64_t limit(std::uint64_t bucket) const noexcept { return bucket == list_.tail() ? persistent_ : cells_; }
+  [[nodiscard]] std::uint64_t limit(std::uint64_t bucket) const noexcept {
+    return bucket == list_.tail() ? persistent_ : cells_;
+  }
   [[nodiscard]] At forward(At at) const noexcept;   // the first pointer at or behind
   [[nodiscard]] At backward(At at) const noexcept;  // the last pointer before
-  [[nodiscard]] std::uint64_t& in_use(std::uint64_t bucket) noexcept { return in_use_[arena_.bucket_number(bucket)]; }
+  [[nodiscard]] std::uint64_t& in_use(std::uint64_t bucket) noexcept {
+    return in_use_[arena_.bucket_number(bucket)];
+  }
   void add_bucket() noexcept;
   void drop(std::uint64_t bucket) noexcept;
   Status learn(std::uint64_t bucket);
@@ -145,9 +165,9 @@ class BucketLog final : public PointerLog {
   std::uint64_t filled_ = 0, persistent_ = 0;  // of the tail's cells: written; in the log
   // the last line of cells that remove_soon() has stored gaps to; 0: none
   std::uint64_t unsettled_ = 0;
-  int appender_ = -1;                          // the thread whose append was the last
-  bool of_others_ = false;                     // pending cells are of several threads
-  std::vector<std::uint64_t> in_use_;          // of each bucket's cells, gaps left out
+  int appender_ = -1;                  // the thread whose append was the last
+  bool of_others_ = false;             // pending cells are of several threads
+  std::vector<std::uint64_t> in_use_;  // of each bucket's cells, gaps left out
 };
 
 }  // namespace perdure::log

@@ -49,24 +49,34 @@ inline constexpr std::uint64_t max_count = (1 << 20) - 1;
 enum class RecordKind : std::uint8_t { commit = 1, group = 2, undo = 3, combined = 4, packed = 5 };
 enum class EntryKind : std::uint8_t { words = 1, alloc = 2, free = 3, end = 4, before = 5 };
 
-[[nodiscard]] constexpr std::uint64_t entry_key(EntryKind kind, std::uint64_t offset, std::uint64_t count) noexcept {
+[[nodiscard]] constexpr std::uint64_t entry_key(EntryKind kind, std::uint64_t offset,
+                                                std::uint64_t count) noexcept {
   return offset << 21 | count << 4 | static_cast<std::uint64_t>(kind);
 }
-[[nodiscard]] constexpr EntryKind key_kind(std::uint64_t key) noexcept { return static_cast<EntryKind>(key & 15); }
-[[nodiscard]] constexpr std::uint64_t key_count(std::uint64_t key) noexcept { return key >> 4 & max_count; }
-[[nodiscard]] constexpr std::uint64_t key_offset(std::uint64_t key) noexcept { return key >> 24 << 3; }
+[[nodiscard]] constexpr EntryKind key_kind(std::uint64_t key) noexcept {
+  return static_cast<EntryKind>(key & 15);
+}
+[[nodiscard]] constexpr std::uint64_t key_count(std::uint64_t key) noexcept {
+  return key >> 4 & max_count;
+}
+[[nodiscard]] constexpr std::uint64_t key_offset(std::uint64_t key) noexcept {
+  return key >> 24 << 3;
+}
 
 /// What a record's checksum is bound to besides its words. One a ring and opening.
-[[nodiscard]] inline std::uint64_t ring_seed(const std::uint8_t (&uuid)[16], std::uint64_t epoch, std::uint64_t ring) noexcept {
+[[nodiscard]] inline std::uint64_t ring_seed(const std::uint8_t (&uuid)[16], std::uint64_t epoch,
+                                             std::uint64_t ring) noexcept {
   // mutant: record-checksum-epoch
   return base::hash_bytes(uuid, 16, base::mix(epoch * 1024 + ring));
 }
 
 /// Word 1 of a record of n payload words (an even number) at `position`; `fold` as it starts from
 /// the ring's seed.
-[[nodiscard]] inline std::uint64_t record_checksum(const std::uint64_t* words, std::uint64_t n, std::uint64_t position,
+[[nodiscard]] inline std::uint64_t record_checksum(const std::uint64_t* words, std::uint64_t n,
+                                                   std::uint64_t position,
                                                    base::Fold fold) noexcept {
-  for (std::uint64_t i = 0; i < n; i += 2) fold.add(words[header_words + i], words[header_words + i + 1]);
+  for (std::uint64_t i = 0; i < n; i += 2)
+    fold.add(words[header_words + i], words[header_words + i + 1]);
   fold.add(words[0], words[2]);
   // mutant: record-checksum-position
   fold.add(position, n);
@@ -100,7 +110,9 @@ class RecordWriter {
     // a power of two: a division costs as much as a store's miss
     return ((words + unit_words_ - 1) & ~(unit_words_ - 1)) * 8;
   }
-  [[nodiscard]] std::uint64_t payload_words() const noexcept { return static_cast<std::uint64_t>(at_ - words_) - header_words; }
+  [[nodiscard]] std::uint64_t payload_words() const noexcept {
+    return static_cast<std::uint64_t>(at_ - words_) - header_words;
+  }
   [[nodiscard]] const std::uint64_t* payload() const noexcept { return words_ + header_words; }
   [[nodiscard]] std::uint64_t max_bytes() const noexcept { return max_words_ * 8; }
 
@@ -115,7 +127,8 @@ class RecordWriter {
     put(entry_key(EntryKind::words, offset, 1), value);
   }
   /// n consecutive words: n words and a key. Throws as word(), with nothing recorded.
-  void words(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n, EntryKind kind = EntryKind::words) {
+  void words(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n,
+             EntryKind kind = EntryKind::words) {
     // what it takes, not a word more: whoever gathers again what fitted once relies on it
     room((n + 2) / 2 * 2 + 2 * (n / max_count));
     while (n > 0) {
@@ -146,7 +159,8 @@ class RecordWriter {
 
   /// Writes header, checksum and padding for a record at ring position `position`. The result is
   /// bytes() long, 64-aligned.
-  [[nodiscard]] [[gnu::always_inline]] const std::uint64_t* seal(RecordKind kind, std::uint64_t id, std::uint32_t transactions,
+  [[nodiscard]] [[gnu::always_inline]] const std::uint64_t* seal(RecordKind kind, std::uint64_t id,
+                                                                 std::uint32_t transactions,
                                                                  std::uint64_t position) noexcept {
     const std::uint64_t n = payload_words();
     std::uint64_t* const padded = words_ + bytes() / 8;
@@ -173,14 +187,17 @@ class RecordWriter {
   void more(std::uint64_t n) {
     const auto need = static_cast<std::uint64_t>(at_ - words_) + n;
     if (need > max_words_)
-      throw error(failure(Code::too_big, "", "a transaction that logs more than " + std::to_string(max_words_ * 8) + " bytes",
-                          "at most half a log ring", "split it, or make the pool with a larger log_size"));
+      throw error(
+          failure(Code::too_big, "",
+                  "a transaction that logs more than " + std::to_string(max_words_ * 8) + " bytes",
+                  "at most half a log ring", "split it, or make the pool with a larger log_size"));
     grow(need);
   }
   void grow(std::uint64_t need) {
     std::uint64_t capacity = words_ == nullptr ? 1024 : static_cast<std::uint64_t>(limit_ - words_);
     while (capacity < need + unit_words_ + 8) capacity *= 2;
-    auto* bigger = static_cast<std::uint64_t*>(std::aligned_alloc(4096, (capacity * 8 + 4095) / 4096 * 4096));
+    auto* bigger =
+        static_cast<std::uint64_t*>(std::aligned_alloc(4096, (capacity * 8 + 4095) / 4096 * 4096));
     if (bigger == nullptr) throw std::bad_alloc();
     const auto used = words_ == nullptr ? 0 : static_cast<std::size_t>(at_ - words_);
     if (used != 0) std::memcpy(bigger, words_, used * 8);
@@ -208,7 +225,8 @@ struct Entry {
   std::uint64_t count = 0;                ///< words, or size class
   const std::uint64_t* values = nullptr;  ///< what follows the key
   [[nodiscard]] pool::HeapOp heap_op() const noexcept {
-    return {offset, static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(values[0]), kind == EntryKind::alloc};
+    return {offset, static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(values[0]),
+            kind == EntryKind::alloc};
   }
 };
 
@@ -226,7 +244,8 @@ struct RecordView {
   /// Whether the header makes sense in a ring whose records take at most `max_bytes`.
   [[nodiscard]] bool plausible(std::uint64_t max_bytes) const noexcept {
     const auto k = static_cast<std::uint64_t>(words[0] >> 48);
-    return id() != 0 && k >= 1 && k <= 5 && (payload_words() + header_words) * 8 <= max_bytes && payload_words() % 2 == 0;
+    return id() != 0 && k >= 1 && k <= 5 && (payload_words() + header_words) * 8 <= max_bytes &&
+           payload_words() % 2 == 0;
   }
   [[nodiscard]] bool checks(std::uint64_t seed) const noexcept {
     // mutant: record-checksum
@@ -234,10 +253,12 @@ struct RecordView {
   }
   /// How many generations of a ring of `ring_bytes` later it was written than at `position`: 1 to
   /// `most`, or 0 where it is no record of those.
-  [[nodiscard]] std::uint64_t generations_later(std::uint64_t seed, std::uint64_t ring_bytes, std::uint64_t most) const noexcept {
+  [[nodiscard]] std::uint64_t generations_later(std::uint64_t seed, std::uint64_t ring_bytes,
+                                                std::uint64_t most) const noexcept {
     base::Fold fold(seed);
     const std::uint64_t n = payload_words();
-    for (std::uint64_t i = 0; i < n; i += 2) fold.add(words[header_words + i], words[header_words + i + 1]);
+    for (std::uint64_t i = 0; i < n; i += 2)
+      fold.add(words[header_words + i], words[header_words + i + 1]);
     fold.add(words[0], words[2]);
     for (std::uint64_t k = 1; k <= most; ++k) {
       base::Fold all = fold;

@@ -8,7 +8,8 @@
 #include "perdure/pool/allocation.hpp"
 
 namespace perdure::log {
-HomeWriter::HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use use, LineMasks* masks)
+HomeWriter::HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use use,
+                       LineMasks* masks)
     : medium_(medium),
       max_home_bytes_(max_home_bytes),
       use_(use),
@@ -47,7 +48,8 @@ std::uint64_t HomeWriter::load(std::uint64_t offset) const {
   // not have. A hole has nothing that could be lost; a damaged directory word may lead into one
   // (ALLOC-1).
   // mutant: recovery-rewrites-read-words
-  if (const std::uint64_t at = medium_.log_bytes() + offset; use_ == Use::recovery && medium_.allocated(at, sizeof word)) {
+  if (const std::uint64_t at = medium_.log_bytes() + offset;
+      use_ == Use::recovery && medium_.allocated(at, sizeof word)) {
     medium_.store(at, &word, sizeof word);
     touch(offset, sizeof word);
   }
@@ -58,18 +60,24 @@ void HomeWriter::flush() const {
   if (lent_ != nullptr) return;
   std::sort(lines_.begin(), lines_.end());
   lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
-  each_touched([&](const std::vector<std::uint64_t>& lines) { medium_.flush_lines(medium_.log_bytes(), lines); });
+  each_touched([&](const std::vector<std::uint64_t>& lines) {
+    medium_.flush_lines(medium_.log_bytes(), lines);
+  });
 }
 
-std::string ring_name(const medium::Medium& medium, std::uint32_t ring) { return medium.path() + ": log ring " + std::to_string(ring); }
+std::string ring_name(const medium::Medium& medium, std::uint32_t ring) {
+  return medium.path() + ": log ring " + std::to_string(ring);
+}
 
 Status strange_record(const medium::Medium& medium, std::uint64_t id) {
   return failure(Code::corrupt, medium.path(),
-                 "the record of transaction " + std::to_string(id) + " names bytes or blocks that the pool does not have",
+                 "the record of transaction " + std::to_string(id) +
+                     " names bytes or blocks that the pool does not have",
                  "entries inside home", "restore a copy");
 }
 
-Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& header, const RecoveryPlan* plan) {
+Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& header,
+                                  const RecoveryPlan* plan) {
   using Stage = RecoveryProgress::Stage;
   constexpr std::uint64_t worth_a_part = 1 << 20;  // bytes of a ring
   const auto threads_for = [plan](std::uint64_t bytes) {
@@ -86,14 +94,17 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
     auto map = medium.map_ring(pool::ring_offset(header, i), header.ring_bytes);
     if (!map) return map.status();
     begins.push_back(static_cast<std::ptrdiff_t>(records.size()));
-    const auto parts = std::clamp<std::uint64_t>(header.ring_bytes / worth_a_part, 1, threads_for(header.ring_bytes));
+    const auto parts = std::clamp<std::uint64_t>(header.ring_bytes / worth_a_part, 1,
+                                                 threads_for(header.ring_bytes));
     const Scan scan = scan_and_flush_ring(
-        medium, *map, header.ring_head[i], ring_seed(header.uuid, header.epoch, i), header.append_unit, ring_name(medium, i),
-        header.applied, static_cast<unsigned>(parts), [&](std::uint64_t bytes) { progress.to(i * header.ring_bytes + bytes); }, records);
+        medium, *map, header.ring_head[i], ring_seed(header.uuid, header.epoch, i),
+        header.append_unit, ring_name(medium, i), header.applied, static_cast<unsigned>(parts),
+        [&](std::uint64_t bytes) { progress.to(i * header.ring_bytes + bytes); }, records);
     if (!scan.damage.ok()) return scan.damage;
     const bool any = static_cast<std::ptrdiff_t>(records.size()) != begins.back();
-    if (Status s = later_than_header(*map, header.ring_head[i], scan.end, ring_seed(header.uuid, header.epoch, i), header.append_unit,
-                                     any ? records.back().id() : header.applied, ring_name(medium, i));
+    if (Status s = later_than_header(
+            *map, header.ring_head[i], scan.end, ring_seed(header.uuid, header.epoch, i),
+            header.append_unit, any ? records.back().id() : header.applied, ring_name(medium, i));
         !s.ok())
       return s;
     total += scan.bytes_above;
@@ -133,8 +144,11 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   // there is a bound on what is unpacked.
   const auto apply = [&] {
     if (payloads.empty()) return Status();
-    const auto passed = [&](std::size_t n) { progress.to(applied + (done.bytes - applied) * n / payloads.size()); };
-    const std::size_t strange = redo(medium, header.max_home_bytes, payloads, HomeWriter::Use::recovery, threads_for(bytes), passed);
+    const auto passed = [&](std::size_t n) {
+      progress.to(applied + (done.bytes - applied) * n / payloads.size());
+    };
+    const std::size_t strange = redo(medium, header.max_home_bytes, payloads,
+                                     HomeWriter::Use::recovery, threads_for(bytes), passed);
     const bool good = strange == no_strange;
     const std::uint64_t id = good ? 0 : records[done.records - payloads.size() + strange].id();
     applied = done.bytes;
@@ -149,10 +163,13 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
     // mutant: redo-no-gaps
     if (header.order == pool::Order::prefix && r.id() - r.transactions() > done.last_id)
       return failure(Code::corrupt, ring_name(medium, 0),
-                     "transaction " + std::to_string(r.id()) + " follows " + std::to_string(done.last_id) + " with others missing",
-                     "records without a gap", "nothing was acknowledged that is lost here; restore a copy");
+                     "transaction " + std::to_string(r.id()) + " follows " +
+                         std::to_string(done.last_id) + " with others missing",
+                     "records without a gap",
+                     "nothing was acknowledged that is lost here; restore a copy");
     if (r.kind() == RecordKind::packed) unpacked.emplace_back();
-    payloads.push_back(payload_of(r, header.ring_bytes / 16, r.kind() == RecordKind::packed ? unpacked.back() : none));
+    payloads.push_back(payload_of(r, header.ring_bytes / 16,
+                                  r.kind() == RecordKind::packed ? unpacked.back() : none));
     if (payloads.back().words == nullptr) return strange_record(medium, r.id());
     bytes += payloads.back().n * 8;
     ++done.records;

@@ -40,7 +40,8 @@ class HomeWriter final : public pool::HeapTarget {
   static constexpr std::size_t batch = 4096;
   /// With `masks` lines are noted there, and their write-back is the caller's. In recovery each is
   /// written back once. Throws std::bad_alloc.
-  HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use use = Use::running, LineMasks* masks = nullptr);
+  HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use use = Use::running,
+             LineMasks* masks = nullptr);
   HomeWriter(const HomeWriter&) = delete;
   HomeWriter& operator=(const HomeWriter&) = delete;
 
@@ -54,8 +55,12 @@ class HomeWriter final : public pool::HeapTarget {
 
   [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override;
   void store(std::uint64_t offset, std::uint64_t value) override { words(offset, &value, 1); }
-  void set_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) | mask); }
-  void clear_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) & ~mask); }
+  void set_bits(std::uint64_t offset, std::uint64_t mask) override {
+    store(offset, load(offset) | mask);
+  }
+  void clear_bits(std::uint64_t offset, std::uint64_t mask) override {
+    store(offset, load(offset) & ~mask);
+  }
   [[nodiscard]] bool replay() const noexcept override { return use_ != Use::in_order; }
   /// H4 (pool/heap.hpp): a span's zeroed bitmap before its directory word. A failed medium says so
   /// again at the caller's fence.
@@ -82,7 +87,8 @@ class HomeWriter final : public pool::HeapTarget {
   static constexpr std::uint64_t line_bits = LineMasks::line_bits;
 
   void touch(std::uint64_t offset, std::uint64_t n) const {
-    for (std::uint64_t line = offset >> line_bits, last = (offset + n - 1) >> line_bits; line <= last; ++line) {
+    for (std::uint64_t line = offset >> line_bits, last = (offset + n - 1) >> line_bits;
+         line <= last; ++line) {
       if (masks_ != nullptr) {
         masks_->note(line);
         continue;
@@ -122,7 +128,8 @@ struct RedoRecovery {
 /// before home is touched, applies what lies above header.applied in id order, flushes, fences.
 /// Under `prefix` stops at the first missing id. Does not write the header: until start_session
 /// raises the epoch, a crash here only means recovering again.
-Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& header, const RecoveryPlan* plan = nullptr);
+Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& header,
+                                  const RecoveryPlan* plan = nullptr);
 
 /// "POOL: ring 3", for messages.
 std::string ring_name(const medium::Medium& medium, std::uint32_t ring);

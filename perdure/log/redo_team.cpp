@@ -26,7 +26,8 @@ static_assert(longest_bitmap <= page_bytes);
 
 unsigned owner_of(std::uint64_t page, unsigned threads) noexcept {
   if (page % (pool::chunk_bytes / page_bytes) == 0) return 0;
-  return static_cast<unsigned>((page / pages_together * 0x9e3779b97f4a7c15ULL >> 32) * threads >> 32);
+  return static_cast<unsigned>((page / pages_together * 0x9e3779b97f4a7c15ULL >> 32) * threads >>
+                               32);
 }
 
 // The part of one thread. Its stores are gathered some dozens at a time, in their order: they lie
@@ -34,8 +35,13 @@ unsigned owner_of(std::uint64_t page, unsigned threads) noexcept {
 // together.
 class Part {
  public:
-  Part(medium::Medium& medium, std::uint64_t max_home_bytes, HomeWriter::Use use, unsigned me, unsigned threads, LineMasks* masks)
-      : home_(medium, max_home_bytes, use, masks), at_(medium.home()), home_bytes_(medium.home_bytes()), me_(me), threads_(threads) {}
+  Part(medium::Medium& medium, std::uint64_t max_home_bytes, HomeWriter::Use use, unsigned me,
+       unsigned threads, LineMasks* masks)
+      : home_(medium, max_home_bytes, use, masks),
+        at_(medium.home()),
+        home_bytes_(medium.home_bytes()),
+        me_(me),
+        threads_(threads) {}
 
   /// False for a payload with an entry outside home; home is then as it may be.
   bool payload(const Payload& p) { return threads_ <= 1 ? entries<true>(p) : entries<false>(p); }
@@ -75,7 +81,8 @@ class Part {
       }
       for (std::uint64_t at = e.offset; at < end;) {
         const std::uint64_t next = std::min(end, (at / page_bytes + 1) * page_bytes);
-        add(at, (next - at) / 8, e.values + (at - e.offset) / 8, owner_of(at / page_bytes, threads_) == me_);
+        add(at, (next - at) / 8, e.values + (at - e.offset) / 8,
+            owner_of(at / page_bytes, threads_) == me_);
         at = next;
       }
     });
@@ -88,13 +95,15 @@ class Part {
     runs_[count_] = {offset, words, values};
     std::uint64_t all = mine ? ~std::uint64_t{0} : 0;
     asm("" : "+r"(all));  // or the compiler makes it a branch
-    const auto own = reinterpret_cast<std::uintptr_t>(runs_), there = reinterpret_cast<std::uintptr_t>(at_) + offset;
+    const auto own = reinterpret_cast<std::uintptr_t>(runs_),
+               there = reinterpret_cast<std::uintptr_t>(at_) + offset;
     __builtin_prefetch(reinterpret_cast<const void*>(own ^ ((own ^ there) & all)), 1);
     count_ += all & 1;
     if (count_ == together) store();
   }
   void store() {
-    for (std::size_t i = 0; i < count_; ++i) home_.words(runs_[i].offset, runs_[i].values, runs_[i].words);
+    for (std::size_t i = 0; i < count_; ++i)
+      home_.words(runs_[i].offset, runs_[i].values, runs_[i].words);
     count_ = 0;
   }
 
@@ -113,8 +122,9 @@ unsigned redo_threads(std::uint64_t log_bytes) noexcept {
   return std::clamp(std::thread::hardware_concurrency(), 1U, 8U);
 }
 
-std::size_t redo(medium::Medium& medium, std::uint64_t max_home_bytes, std::span<const Payload> payloads, HomeWriter::Use use,
-                 unsigned threads, const std::function<void(std::size_t)>& passed, std::span<LineMasks> masks) {
+std::size_t redo(medium::Medium& medium, std::uint64_t max_home_bytes,
+                 std::span<const Payload> payloads, HomeWriter::Use use, unsigned threads,
+                 const std::function<void(std::size_t)>& passed, std::span<LineMasks> masks) {
   std::atomic<std::size_t> strange{no_strange};
   in_team(std::max(threads, 1U), [&](unsigned me) {
     Part part(medium, max_home_bytes, use, me, threads, me < masks.size() ? &masks[me] : nullptr);

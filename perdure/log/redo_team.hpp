@@ -34,7 +34,9 @@ inline constexpr std::size_t no_strange = ~std::size_t{0};
 /// caller has a thread slot. Returns the index of a payload with an entry outside home (only damage
 /// makes one; home is then as it may be), or no_strange. `passed`, called by the caller's thread,
 /// is told how many it has gone through; the others are about as far. Throws std::bad_alloc.
-std::size_t redo(medium::Medium& medium, std::uint64_t max_home_bytes, std::span<const Payload> payloads, HomeWriter::Use use,
-                 unsigned threads, const std::function<void(std::size_t)>& passed = {}, std::span<LineMasks> masks = {});
+std::size_t redo(medium::Medium& medium, std::uint64_t max_home_bytes,
+                 std::span<const Payload> payloads, HomeWriter::Use use, unsigned threads,
+                 const std::function<void(std::size_t)>& passed = {},
+                 std::span<LineMasks> masks = {});
 
 }  // namespace perdure::log

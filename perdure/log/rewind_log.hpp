@@ -59,7 +59,8 @@ class RewindLog {
   using Use = NvmStore::Use;
   /// Throws std::bad_alloc. A rehearsal does all that it is asked for itself alone: what recover()
   /// would find and do, for a start.
-  RewindLog(medium::Medium& medium, const RewindPlace& place, const RewindShape& shape, Use use = Use::real);
+  RewindLog(medium::Medium& medium, const RewindPlace& place, const RewindShape& shape,
+            Use use = Use::real);
 
   /// A walk's place: a record. Valid until the record is removed, or compact().
   struct Cursor {
@@ -94,7 +95,9 @@ class RewindLog {
   [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
   /// From any thread.
   // pairs with nothing: a count
-  [[nodiscard]] std::uint64_t records() const noexcept { return records_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t records() const noexcept {
+    return records_.load(std::memory_order_relaxed);
+  }
 
   /// Writes the record; it is in the log when this returns, or (1 layer, batch) when in_log() has
   /// come to its number: the result. It fits.
@@ -137,7 +140,8 @@ class RewindLog {
     records_.store(records_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }  // under the mutex
   static constexpr std::uint64_t root_word = 48, stamp_word = RewindPlace::stamp_word;
-  [[nodiscard]] static LogArena make_arena(std::uint64_t offset, std::uint64_t bytes, const RewindShape& shape, std::uint64_t cells);
+  [[nodiscard]] static LogArena make_arena(std::uint64_t offset, std::uint64_t bytes,
+                                           const RewindShape& shape, std::uint64_t cells);
   [[nodiscard]] Cursor cursor(PointerLog::At at) const noexcept;
   [[nodiscard]] Cursor cursor(std::uint64_t record) const noexcept;
   [[nodiscard]] std::uint64_t pending() const noexcept { return tree_ ? 0 : pointers_->pending(); }
@@ -145,7 +149,8 @@ class RewindLog {
   Status ready(std::uint64_t lines, std::uint64_t buckets);
   Status cover();
   void note_whole() noexcept {
-    if (arena_.lines_ready() == arena_.lines() && arena_.buckets_ready() == arena_.buckets()) whole_.store(true, std::memory_order_relaxed);
+    if (arena_.lines_ready() == arena_.lines() && arena_.buckets_ready() == arena_.buckets())
+      whole_.store(true, std::memory_order_relaxed);
   }
 
   [[nodiscard]] Result<bool> is_there() const;

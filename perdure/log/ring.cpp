@@ -38,15 +38,17 @@ struct Reader {
 
 Status damage_at(const std::string& name, std::uint64_t position, const RecordView& above) {
   return failure(Code::corrupt, name,
-                 "the record at position " + std::to_string(position) + " is damaged, yet a later one, of transaction " +
-                     std::to_string(above.id()) + " at position " + std::to_string(above.position) + ", is whole",
-                 "no break below a durable record", "nothing was changed: restore a copy, or read what is left with `perdure log`");
+                 "the record at position " + std::to_string(position) +
+                     " is damaged, yet a later one, of transaction " + std::to_string(above.id()) +
+                     " at position " + std::to_string(above.position) + ", is whole",
+                 "no break below a durable record",
+                 "nothing was changed: restore a copy, or read what is left with `perdure log`");
 }
 
 // A part of a lap, and what one thread finds there without knowing where a record begins.
 struct Section {
   std::uint64_t from = 0, to = 0;
-  std::uint64_t first = nowhere;       // of the whole records here
+  std::uint64_t first = nowhere;  // of the whole records here
   // after those that follow it without a break; may lie beyond `to`
   std::uint64_t end = nowhere;
   std::uint64_t above = nowhere;       // a whole record above the break at `end`
@@ -62,7 +64,8 @@ struct Section {
     records.clear();
     count = bytes = 0;
     above = nowhere;
-    first = exact ? (reader.whole(reader.at(from)) ? from : nowhere) : reader.next(from, to, passed);
+    first =
+        exact ? (reader.whole(reader.at(from)) ? from : nowhere) : reader.next(from, to, passed);
     end = first;
     if (first == nowhere) {
       if (exact) above = reader.next(from + reader.unit, to, passed);
@@ -94,8 +97,8 @@ struct Section {
 
 }  // namespace
 
-Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t seed, std::size_t unit, const std::string& name,
-               const std::function<void(const RecordView&)>& f) {
+Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t seed, std::size_t unit,
+               const std::string& name, const std::function<void(const RecordView&)>& f) {
   Scan scan;
   const Reader reader{map, head + map.bytes, seed, unit};
   std::uint64_t position = head;
@@ -110,18 +113,23 @@ Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t see
   scan.bytes = position - head;
   // R1: a whole record above the break says that the broken one was durable. Only a torn last
   // record may be cut.
-  if (const std::uint64_t above = reader.next(position + unit, reader.stop, [](std::uint64_t) {}); above != nowhere)
+  if (const std::uint64_t above = reader.next(position + unit, reader.stop, [](std::uint64_t) {});
+      above != nowhere)
     scan.damage = damage_at(name, position, reader.at(above));
   return scan;
 }
 
-Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std::uint64_t head, std::uint64_t seed, std::size_t unit,
-                         const std::string& name, std::uint64_t above_id, unsigned parts, const std::function<void(std::uint64_t)>& passed,
+Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std::uint64_t head,
+                         std::uint64_t seed, std::size_t unit, const std::string& name,
+                         std::uint64_t above_id, unsigned parts,
+                         const std::function<void(std::uint64_t)>& passed,
                          std::vector<RecordView>& records) {
   const Reader reader{map, head + map.bytes, seed, unit};
   const std::uint64_t step = (map.bytes / parts + unit - 1) / unit * unit;
   // mutant: scan-flush
-  const auto flush = [&](std::uint64_t position, std::uint64_t n) { medium.flush_ring(map, position, n); };
+  const auto flush = [&](std::uint64_t position, std::uint64_t n) {
+    medium.flush_ring(map, position, n);
+  };
   std::vector<Section> sections(parts);
   in_team(parts, [&](unsigned me) {
     Section& s = sections[me];
@@ -169,8 +177,9 @@ Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std
   return scan;
 }
 
-Status later_than_header(const medium::RingMap& map, std::uint64_t head, std::uint64_t end, std::uint64_t seed, std::size_t unit,
-                         std::uint64_t above_id, const std::string& name) {
+Status later_than_header(const medium::RingMap& map, std::uint64_t head, std::uint64_t end,
+                         std::uint64_t seed, std::size_t unit, std::uint64_t above_id,
+                         const std::string& name) {
   constexpr std::uint64_t most_generations = 65'536;
   std::uint64_t tries = 1 << 24;  // of generations, in all: some 50 ms, whatever the ring holds
   // Not at `end`: there may be the record that a crash tore, whose id is the next, and for which
@@ -178,21 +187,26 @@ Status later_than_header(const medium::RingMap& map, std::uint64_t head, std::ui
   for (std::uint64_t p = end + unit; p < head + map.bytes && tries != 0; p += unit) {
     const RecordView r{reinterpret_cast<const std::uint64_t*>(map.base + p % map.bytes), p};
     if (r.id() <= above_id || !r.plausible(map.bytes / 2)) continue;
-    const std::uint64_t most = std::min(tries, most_generations), later = r.generations_later(seed, map.bytes, most);
+    const std::uint64_t most = std::min(tries, most_generations),
+                        later = r.generations_later(seed, map.bytes, most);
     tries -= later != 0 ? later : most;
     if (later == 0) continue;
     return failure(Code::corrupt, name,
-                   "transaction " + std::to_string(r.id()) + " at position " + std::to_string(p) + ", written " + std::to_string(later) +
-                       " generations of the log after what the header says (the newest that follows from it is " +
+                   "transaction " + std::to_string(r.id()) + " at position " + std::to_string(p) +
+                       ", written " + std::to_string(later) +
+                       " generations of the log after what the header says (the newest that "
+                       "follows from it is " +
                        std::to_string(above_id) + ")",
                    "a header and a log of one time",
-                   "the file was copied while a program wrote the pool: such a copy is not usable; copy it when the pool is closed; "
+                   "the file was copied while a program wrote the pool: such a copy is not usable; "
+                   "copy it when the pool is closed; "
                    "nothing was changed");
   }
   return {};
 }
 
-void flush_scanned(medium::Medium& medium, std::uint64_t offset, std::uint64_t ring_bytes, std::uint64_t head, std::uint64_t end) {
+void flush_scanned(medium::Medium& medium, std::uint64_t offset, std::uint64_t ring_bytes,
+                   std::uint64_t head, std::uint64_t end) {
   for (std::uint64_t at = head; at < end;) {
     const std::uint64_t n = std::min(end - at, ring_bytes - at % ring_bytes);
     medium.flush(offset + at % ring_bytes, n);

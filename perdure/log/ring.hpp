@@ -45,15 +45,22 @@ class Ring {
   [[nodiscard]] std::uint64_t max_record() const noexcept { return map_.bytes / 2; }
   // acquire pairs with the release in append/release: what lies below the position was written
   // before
-  [[nodiscard]] std::uint64_t head() const noexcept { return head_.load(std::memory_order_acquire); }
-  [[nodiscard]] std::uint64_t tail() const noexcept { return tail_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t head() const noexcept {
+    return head_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] std::uint64_t tail() const noexcept {
+    return tail_.load(std::memory_order_acquire);
+  }
   [[nodiscard]] std::uint64_t used() const noexcept { return tail() - head(); }
   [[nodiscard]] bool fits(std::uint64_t n) const noexcept {
-    return tail_.load(std::memory_order_relaxed) + n - head_.load(std::memory_order_acquire) <= map_.bytes;
+    return tail_.load(std::memory_order_relaxed) + n - head_.load(std::memory_order_acquire) <=
+           map_.bytes;
   }
 
   /// Are the next n bytes allocated (ALLOC-1)?
-  [[nodiscard]] bool ready(std::uint64_t n) const noexcept { return extent_.ready(tail_.load(std::memory_order_relaxed) + n); }
+  [[nodiscard]] bool ready(std::uint64_t n) const noexcept {
+    return extent_.ready(tail_.load(std::memory_order_relaxed) + n);
+  }
   /// They are when this returns ok. `full`: the disk has no block left; nothing has changed.
   Status prepare(std::uint64_t n) { return extent_.extend(tail() + n); }
   /// The same of all bytes of the first lap below `position`.
@@ -67,7 +74,8 @@ class Ring {
   /// it, and the pool is poisoned. `meanwhile()` runs while the record is on its way: stores made
   /// then cost nothing, stores after the fence queue up behind it.
   template <class F>
-  [[gnu::always_inline]] Status append_fence(RecordWriter& writer, RecordKind kind, std::uint64_t id, std::uint32_t transactions,
+  [[gnu::always_inline]] Status append_fence(RecordWriter& writer, RecordKind kind,
+                                             std::uint64_t id, std::uint32_t transactions,
                                              F&& meanwhile) {
     const std::uint64_t position = tail_.load(std::memory_order_relaxed);
     const std::uint64_t n = writer.bytes();
@@ -87,7 +95,8 @@ class Ring {
     return status;
   }
 
-  Status append_fence(RecordWriter& writer, RecordKind kind, std::uint64_t id, std::uint32_t transactions) {
+  Status append_fence(RecordWriter& writer, RecordKind kind, std::uint64_t id,
+                      std::uint32_t transactions) {
     return append_fence(writer, kind, id, transactions, [] {});
   }
 
@@ -99,7 +108,8 @@ class Ring {
     for (const Sample& s : sample_) {
       // acquire pairs with the release in sample(): a sample's id is read whole
       const std::uint64_t position = s.position.load(std::memory_order_acquire);
-      if (position > best && s.last_id.load(std::memory_order_acquire) <= id && s.position.load(std::memory_order_relaxed) == position)
+      if (position > best && s.last_id.load(std::memory_order_acquire) <= id &&
+          s.position.load(std::memory_order_relaxed) == position)
         best = position;
     }
     while (best < end && at(best).id() <= id) best += at(best).bytes(medium_->append_unit());
@@ -107,7 +117,9 @@ class Ring {
   }
   /// R2: everything below `position` may be overwritten.
   // pairs with fits()
-  void release(std::uint64_t position) noexcept { head_.store(position, std::memory_order_release); }
+  void release(std::uint64_t position) noexcept {
+    head_.store(position, std::memory_order_release);
+  }
 
   [[nodiscard]] RecordView at(std::uint64_t position) const noexcept {
     return {reinterpret_cast<const std::uint64_t*>(map_.base + position % map_.bytes), position};
@@ -148,28 +160,32 @@ struct Scan {
 /// Starts the write-back of what a scan found, of the ring at `offset` of the log. The caller
 /// fences before it changes home: a process that was killed may have left its last records visible
 /// only, and a power cut would lose them while home already has a part of what they say.
-void flush_scanned(medium::Medium& medium, std::uint64_t offset, std::uint64_t ring_bytes, std::uint64_t head, std::uint64_t end);
+void flush_scanned(medium::Medium& medium, std::uint64_t offset, std::uint64_t ring_bytes,
+                   std::uint64_t head, std::uint64_t end);
 
 /// COPY-1: a ring's place is written again only after the header has given it up, so where a scan
 /// from the header's `head` ended at `end`, no place behind that holds a record of a later
 /// generation with an id above `above_id`, the highest that the header or the scan knows. One that
 /// does says that log and header were not read at one time: the file was copied while a program
 /// wrote the pool. Returns `corrupt` then. It looks for records up to 65,536 generations later.
-[[nodiscard]] Status later_than_header(const medium::RingMap& map, std::uint64_t head, std::uint64_t end, std::uint64_t seed,
-                                       std::size_t unit, std::uint64_t above_id, const std::string& name);
+[[nodiscard]] Status later_than_header(const medium::RingMap& map, std::uint64_t head,
+                                       std::uint64_t end, std::uint64_t seed, std::size_t unit,
+                                       std::uint64_t above_id, const std::string& name);
 
 /// Calls f(RecordView) for each whole record from `head` on, in ring order. A plain function of the
 /// bytes: no threads, no state. `name` is for messages ("POOL: ring 3").
-Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t seed, std::size_t unit, const std::string& name,
-               const std::function<void(const RecordView&)>& f);
+Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t seed, std::size_t unit,
+               const std::string& name, const std::function<void(const RecordView&)>& f);
 
 /// scan_ring by so many threads, a part of the ring each, and flush_scanned. Records above the id
 /// are appended to `records`, in ring order. A thread that begins inside the ring looks for the
 /// first whole record: its position is part of what is checked. `passed`, called by the caller's
 /// thread, is told about how many bytes of the ring were looked at. The caller fences: the others
 /// have fenced what they wrote back. Throws std::bad_alloc.
-Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std::uint64_t head, std::uint64_t seed, std::size_t unit,
-                         const std::string& name, std::uint64_t above_id, unsigned parts, const std::function<void(std::uint64_t)>& passed,
+Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std::uint64_t head,
+                         std::uint64_t seed, std::size_t unit, const std::string& name,
+                         std::uint64_t above_id, unsigned parts,
+                         const std::function<void(std::uint64_t)>& passed,
                          std::vector<RecordView>& records);
 
 }  // namespace perdure::log

@@ -40,7 +40,8 @@ void in_team(unsigned parts, F&& part) {
     team.reserve(parts - 1);
     unsigned started = 1;
     try {
-      for (; started < std::min<unsigned>(parts, base::max_team); ++started) team.emplace_back(work, started);
+      for (; started < std::min<unsigned>(parts, base::max_team); ++started)
+        team.emplace_back(work, started);
     } catch (const std::system_error&) {  // no more threads are to be had
     }
     try_part(0);

@@ -8,14 +8,18 @@ namespace perdure::log {
 
 // --- writing -------------------------------------------------------------------------------------
 
-TornRecord TornLog::abort_record(std::uint64_t seed, std::uint64_t position, std::uint64_t backpointer, bool sense) noexcept {
-  return TornRecord::make(TornKind::abort, TornSum(seed, position).value(TornKind::abort, backpointer, position, backpointer), backpointer,
-                          sense);
+TornRecord TornLog::abort_record(std::uint64_t seed, std::uint64_t position,
+                                 std::uint64_t backpointer, bool sense) noexcept {
+  return TornRecord::make(
+      TornKind::abort,
+      TornSum(seed, position).value(TornKind::abort, backpointer, position, backpointer),
+      backpointer, sense);
 }
 
-TornRecord TornLog::commit_record(const TornSum& sum, std::uint64_t id, std::uint64_t position, std::uint64_t last_commit,
-                                  bool sense) noexcept {
-  return TornRecord::make(TornKind::commit, sum.value(TornKind::commit, id, position, last_commit), id, sense);
+TornRecord TornLog::commit_record(const TornSum& sum, std::uint64_t id, std::uint64_t position,
+                                  std::uint64_t last_commit, bool sense) noexcept {
+  return TornRecord::make(TornKind::commit, sum.value(TornKind::commit, id, position, last_commit),
+                          id, sense);
 }
 
 void TornLog::fill(std::uint64_t first, std::uint64_t last, const TornRecord& record) noexcept {
@@ -38,9 +42,13 @@ void TornLog::zero() noexcept {
   for (std::uint64_t at = 0; at < place_.bytes;) {
     const std::uint64_t n = medium_.allocated_from(place_.offset + at, place_.bytes - at);
     // records are a divisor of pages, and lie at multiples of their size: none is half in
-    const auto number = [](std::uint64_t bytes) { return bytes > control_bytes ? (bytes - control_bytes) / TornRecord::bytes : 0; };
+    const auto number = [](std::uint64_t bytes) {
+      return bytes > control_bytes ? (bytes - control_bytes) / TornRecord::bytes : 0;
+    };
     fill(number(at), std::min(number(at + n), records_), TornRecord{});
-    at = n == 0 ? (place_.offset + at) / medium::page_bytes * medium::page_bytes + medium::page_bytes - place_.offset : at + n;
+    at = n == 0 ? (place_.offset + at) / medium::page_bytes * medium::page_bytes +
+                      medium::page_bytes - place_.offset
+                : at + n;
   }
 }
 
@@ -67,7 +75,10 @@ void TornLog::begin_lap() noexcept {
 }
 
 Status TornLog::format(bool zero) {
-  if (Status s = ControlWord::forget_other_form(medium_, place_.offset, place_.identity, epoch_word); !s.ok()) return s;
+  if (Status s =
+          ControlWord::forget_other_form(medium_, place_.offset, place_.identity, epoch_word);
+      !s.ok())
+    return s;
   // mutant: torn-format-zeroes
   if (!zero) this->zero();
   start_word(home_word, 0);
@@ -125,7 +136,9 @@ Status TornLog::commit(std::uint64_t id) noexcept {
 
 void TornLog::abort() noexcept {
   if (run_ == tail_) return;
-  const auto abort_at = [this](std::uint64_t n) { return abort_record(seed_, position(n), last_commit_, sense()); };
+  const auto abort_at = [this](std::uint64_t n) {
+    return abort_record(seed_, position(n), last_commit_, sense());
+  };
   // mutant: torn-abort-record-spacing
   for (std::uint64_t n = run_ + reach - 1; n < tail_; n += reach) {
     const TornRecord r = abort_at(n);
@@ -163,7 +176,8 @@ Status TornLog::truncate() noexcept {
 namespace {
 
 Status broken(const medium::Medium& medium, const TornPlace& place, const std::string& what) {
-  return failure(Code::corrupt, medium.path(), "the log at log offset " + std::to_string(place.offset) + " " + what,
+  return failure(Code::corrupt, medium.path(),
+                 "the log at log offset " + std::to_string(place.offset) + " " + what,
                  "what a crash can have left of a log", "restore a copy");
 }
 
@@ -171,11 +185,16 @@ Status broken(const medium::Medium& medium, const TornPlace& place, const std::s
 
 TornControl TornLog::control(const medium::Medium& medium, const TornPlace& place) {
   TornControl c;
-  const auto word = [&](std::uint64_t at) { return *reinterpret_cast<const std::uint64_t*>(medium.at(place.offset + at)); };
+  const auto word = [&](std::uint64_t at) {
+    return *reinterpret_cast<const std::uint64_t*>(medium.at(place.offset + at));
+  };
   const std::uint64_t epoch = word(epoch_word);
   if (epoch == 0) return c;  // a new pool's
-  const LogForm form = ControlWord::form_of(place.identity, {{epoch_word, epoch}, {home_word, word(home_word)}, {x_word, word(x_word)}});
-  const auto whole = [&](std::uint64_t at) { return ControlWord::whole(place.identity, at, word(at), form); };
+  const LogForm form = ControlWord::form_of(
+      place.identity, {{epoch_word, epoch}, {home_word, word(home_word)}, {x_word, word(x_word)}});
+  const auto whole = [&](std::uint64_t at) {
+    return ControlWord::whole(place.identity, at, word(at), form);
+  };
   if (!whole(epoch_word) || ControlWord::value(epoch) > place.epoch) {
     c.damage = broken(medium, place, "names no session that it can be of");
     return c;
@@ -183,16 +202,20 @@ TornControl TornLog::control(const medium::Medium& medium, const TornPlace& plac
   // mutant: torn-log-epoch
   c.ours = ControlWord::value(epoch) == place.epoch;
   if (!c.ours) return c;
-  if (!whole(home_word) || !whole(x_word)) c.damage = broken(medium, place, "has damaged control words");
+  if (!whole(home_word) || !whole(x_word))
+    c.damage = broken(medium, place, "has damaged control words");
   c.home = ControlWord::value(word(home_word));
   c.x = ControlWord::value(word(x_word));
   return c;
 }
 
-TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place, std::uint64_t covered) {
+TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place,
+                       std::uint64_t covered) {
   TornScan s;
   const std::uint64_t records = records_of(place), seed = place.seed();
-  const auto record = [&](std::uint64_t n) -> const TornRecord& { return record_at(medium, place, n); };
+  const auto record = [&](std::uint64_t n) -> const TornRecord& {
+    return record_at(medium, place, n);
+  };
   const auto damaged = [&](const std::string& what) {
     s.damage = broken(medium, place, what);
     return s;
@@ -200,14 +223,17 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place, std
   const auto commits = [&](std::uint64_t from, bool sense, std::uint64_t above) {
     std::vector<std::uint64_t> found;
     for (std::uint64_t i = from; i < records; ++i)
-      if (record(i).written(sense) && record(i).kind() == TornKind::commit && record(i).value() > above) found.push_back(i);
+      if (record(i).written(sense) && record(i).kind() == TornKind::commit &&
+          record(i).value() > above)
+        found.push_back(i);
     return found;
   };
   const TornRecord& beginning = record(0);
   if (beginning.torn_data() != beginning.torn_meta()) {
     // The next lap's beginning was on its way: home has all of the lap before it.
     s.end = 1;
-    if (!commits(1, false, covered).empty() || !commits(1, true, covered).empty()) return damaged("has a damaged beginning");
+    if (!commits(1, false, covered).empty() || !commits(1, true, covered).empty())
+      return damaged("has a damaged beginning");
     return s;
   }
   const bool sense = beginning.torn_meta();
@@ -228,7 +254,8 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place, std
     return (r.meta & (TornRecord::flag_dc | TornRecord::flag_ca)) == 0 && r.address() % 8 == 0;
   };
   const auto is_commit = [&](std::uint64_t i, const TornSum& of) {  // whatever its flags say
-    return record(i).address() == of.value(TornKind::commit, record(i).value(), lap * records + i, last_commit);
+    return record(i).address() ==
+           of.value(TornKind::commit, record(i).value(), lap * records + i, last_commit);
   };
   const auto go_on_behind = [&](std::uint64_t i) {
     n = first = i + 1;
@@ -240,12 +267,16 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place, std
       ++s.aborted;
       go_on_behind(n);
     } else if (r.written(sense) &&
-               (r.kind() == TornKind::commit || (!like_data(r) && is_commit(n, sum)) || (r.meta & TornRecord::flag_ca) != 0)) {
+               (r.kind() == TornKind::commit || (!like_data(r) && is_commit(n, sum)) ||
+                (r.meta & TornRecord::flag_ca) != 0)) {
       const std::uint64_t id = r.value();
       // mutant: torn-transaction-checksum
-      if (first == n || r.meta != commit_record(sum, id, lap * records + n, last_commit, sense).meta)
+      if (first == n ||
+          r.meta != commit_record(sum, id, lap * records + n, last_commit, sense).meta)
         return damaged("has a damaged transaction before record " + std::to_string(n));
-      if (id <= last_id) return damaged("has transaction " + std::to_string(id) + " behind " + std::to_string(last_id));
+      if (id <= last_id)
+        return damaged("has transaction " + std::to_string(id) + " behind " +
+                       std::to_string(last_id));
       s.transactions.push_back({id, first, n});
       last_id = id;
       last_commit = lap * records + n;
@@ -264,7 +295,8 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place, std
       go_on_behind(ahead);
     }
   }
-  if (first != n && is_commit(n - 1, before)) return damaged("ends in a damaged commit record, number " + std::to_string(n - 1));
+  if (first != n && is_commit(n - 1, before))
+    return damaged("ends in a damaged commit record, number " + std::to_string(n - 1));
   s.end = first;
   // Of what follows the end a crash can have left one commit record, whose transaction nobody was
   // told of: each before was durable (T1), so the one that it names as the last commit before it is
@@ -278,10 +310,12 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place, std
     for (std::uint64_t i = from; i < beyond[0]; ++i) own.add(record(i));
     const TornRecord& r = record(beyond[0]);
     for (std::uint64_t i = n; i < from && !follows; ++i)
-      follows = r.address() == own.value(TornKind::commit, r.value(), lap * records + beyond[0], lap * records + i);
+      follows = r.address() == own.value(TornKind::commit, r.value(), lap * records + beyond[0],
+                                         lap * records + i);
   }
   // mutant: torn-break-detected
-  if (follows) return damaged("breaks off at record " + std::to_string(n) + ", and transactions follow");
+  if (follows)
+    return damaged("breaks off at record " + std::to_string(n) + ", and transactions follow");
   return s;
 }
 

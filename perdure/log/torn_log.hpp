@@ -91,10 +91,14 @@ class TornLog {
   /// Records that one transaction may have at most.
   [[nodiscard]] std::uint64_t capacity() const noexcept { return records_ - 3; }
   /// Whether `n` records, and the one that ends them, find room.
-  [[nodiscard]] bool fits(std::uint64_t n) const noexcept { return tail_ + n + 2 <= records_ && ready(n); }
+  [[nodiscard]] bool fits(std::uint64_t n) const noexcept {
+    return tail_ + n + 2 <= records_ && ready(n);
+  }
   /// Whether they would, were they allocated (ALLOC-1): then prepare(n) is what is lacking, and
   /// truncate() would not help.
-  [[nodiscard]] bool lacks_blocks(std::uint64_t n) const noexcept { return tail_ + n + 2 <= records_ && !ready(n); }
+  [[nodiscard]] bool lacks_blocks(std::uint64_t n) const noexcept {
+    return tail_ + n + 2 <= records_ && !ready(n);
+  }
   /// Allocates what `n` records need, and the one that ends them; `full` where the disk is. No
   /// transaction is in progress.
   Status prepare(std::uint64_t n) { return extent_.extend(bytes_to(tail_ + n + 2)); }
@@ -103,7 +107,9 @@ class TornLog {
   void prepare_ahead() noexcept { extent_.extend_ahead(bytes_to(tail_)); }
   /// Records of this lap, without those of the transaction in progress. From any thread.
   // pairs with nothing: a count
-  [[nodiscard]] std::uint64_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t used() const noexcept {
+    return used_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] bool sense() const noexcept { return sense_of(lap_); }
   [[nodiscard]] static bool sense_of(std::uint64_t lap) noexcept { return (lap & 1) == 0; }
   /// The newest transaction in this lap, 0: none.
@@ -123,9 +129,13 @@ class TornLog {
     return *reinterpret_cast<const TornRecord*>(medium_.at(at(number)));
   }
   /// Records of the last transaction that committed: [first, second).
-  [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> committed() const noexcept { return committed_; }
+  [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> committed() const noexcept {
+    return committed_;
+  }
   /// Records of the transaction in progress: [first, second).
-  [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> run() const noexcept { return {run_, tail_}; }
+  [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> run() const noexcept {
+    return {run_, tail_};
+  }
 
   /// T1: the records appended since the last commit or abort are a committed transaction, durably.
   /// A flush and a fence.
@@ -146,11 +156,15 @@ class TornLog {
   /// id.
   static TornScan scan(const medium::Medium& medium, const TornPlace& place, std::uint64_t covered);
   /// D4 (log/redo.hpp): starts the write-back of what a scan has gone by.
-  static void flush_scanned(medium::Medium& medium, const TornPlace& place, const TornScan& scan) noexcept {
+  static void flush_scanned(medium::Medium& medium, const TornPlace& place,
+                            const TornScan& scan) noexcept {
     medium.flush(place.offset, control_bytes + scan.end * TornRecord::bytes);
   }
-  [[nodiscard]] static const TornRecord& record_at(const medium::Medium& medium, const TornPlace& place, std::uint64_t number) noexcept {
-    return *reinterpret_cast<const TornRecord*>(medium.at(place.offset + control_bytes + number * TornRecord::bytes));
+  [[nodiscard]] static const TornRecord& record_at(const medium::Medium& medium,
+                                                   const TornPlace& place,
+                                                   std::uint64_t number) noexcept {
+    return *reinterpret_cast<const TornRecord*>(
+        medium.at(place.offset + control_bytes + number * TornRecord::bytes));
   }
   /// Of a lap.
   [[nodiscard]] static std::uint64_t records_of(const TornPlace& place) noexcept {
@@ -159,18 +173,28 @@ class TornLog {
 
  private:
   static constexpr std::uint64_t epoch_word = 0, home_word = 8, x_word = 16;
-  [[nodiscard]] static TornRecord commit_record(const TornSum& sum, std::uint64_t id, std::uint64_t position, std::uint64_t last_commit,
+  [[nodiscard]] static TornRecord commit_record(const TornSum& sum, std::uint64_t id,
+                                                std::uint64_t position, std::uint64_t last_commit,
                                                 bool sense) noexcept;
-  [[nodiscard]] static TornRecord abort_record(std::uint64_t seed, std::uint64_t position, std::uint64_t backpointer, bool sense) noexcept;
+  [[nodiscard]] static TornRecord abort_record(std::uint64_t seed, std::uint64_t position,
+                                               std::uint64_t backpointer, bool sense) noexcept;
 
-  [[nodiscard]] std::uint64_t at(std::uint64_t number) const noexcept { return place_.offset + control_bytes + number * TornRecord::bytes; }
+  [[nodiscard]] std::uint64_t at(std::uint64_t number) const noexcept {
+    return place_.offset + control_bytes + number * TornRecord::bytes;
+  }
   /// Bytes of the log up to record `number`.
   [[nodiscard]] static constexpr std::uint64_t bytes_to(std::uint64_t number) noexcept {
     return control_bytes + number * TornRecord::bytes;
   }
-  [[nodiscard]] bool ready(std::uint64_t n) const noexcept { return extent_.ready(bytes_to(tail_ + n + 2)); }
-  [[nodiscard]] std::uint64_t position(std::uint64_t number) const noexcept { return lap_ * records_ + number; }
-  void put(std::uint64_t number, const TornRecord& record) noexcept { medium_.store(at(number), &record, TornRecord::bytes); }
+  [[nodiscard]] bool ready(std::uint64_t n) const noexcept {
+    return extent_.ready(bytes_to(tail_ + n + 2));
+  }
+  [[nodiscard]] std::uint64_t position(std::uint64_t number) const noexcept {
+    return lap_ * records_ + number;
+  }
+  void put(std::uint64_t number, const TornRecord& record) noexcept {
+    medium_.store(at(number), &record, TornRecord::bytes);
+  }
   void flush(std::uint64_t first, std::uint64_t last) noexcept {
     if (first < last) medium_.flush(at(first), (last - first) * TornRecord::bytes);
   }
@@ -192,7 +216,7 @@ class TornLog {
   LogExtent extent_;
   std::atomic<std::uint64_t> used_{1};
   std::uint64_t lap_ = 0, tail_ = 1, run_ = 1, last_commit_ = 0, last_id_ = 0;
-  std::uint64_t streamed_first_ = 1, streamed_last_ = 1;      // of the run: what needs no flush
+  std::uint64_t streamed_first_ = 1, streamed_last_ = 1;  // of the run: what needs no flush
   // abort records not flushed; runs that are not durable
   bool aborts_since_commit_ = false, aborts_in_lap_ = false;
   std::pair<std::uint64_t, std::uint64_t> committed_{0, 0};

@@ -32,15 +32,16 @@ enum class TornKind : std::uint8_t { word = 0, alloc = 1, free = 2, none = 3, co
 
 struct TornRecord {
   static constexpr std::uint64_t bytes = 16, all_bytes = 0xff;
-  static constexpr std::uint64_t torn_of_data = std::uint64_t{1} << 63, torn_of_meta = 1, flag_dc = 1 << 10, flag_ca = 1 << 11;
+  static constexpr std::uint64_t torn_of_data = std::uint64_t{1} << 63, torn_of_meta = 1,
+                                 flag_dc = 1 << 10, flag_ca = 1 << 11;
   static constexpr unsigned resv_at = 12, mask_at = 2, addr_at = 16;
   static constexpr std::uint64_t addr_limit = std::uint64_t{1} << 48;
 
   std::uint64_t data = 0, meta = 0;
 
   /// `address` below 2^48.
-  static constexpr TornRecord make(TornKind kind, std::uint64_t address, std::uint64_t value, bool sense,
-                                   std::uint64_t mask = all_bytes) noexcept {
+  static constexpr TornRecord make(TornKind kind, std::uint64_t address, std::uint64_t value,
+                                   bool sense, std::uint64_t mask = all_bytes) noexcept {
     TornRecord r;
     r.data = (value & ~torn_of_data) | (sense ? torn_of_data : 0);
     r.meta = (sense ? torn_of_meta : 0) | value >> 63 << 1 | mask << mask_at | address << addr_at;
@@ -53,16 +54,25 @@ struct TornRecord {
     return r;
   }
   /// Of a lap's holes and of what it leaves unused: torn bits of its sense, and nothing else.
-  static constexpr TornRecord filler(bool sense) noexcept { return make(TornKind::none, 0, 0, sense, 0); }
+  static constexpr TornRecord filler(bool sense) noexcept {
+    return make(TornKind::none, 0, 0, sense, 0);
+  }
   static constexpr TornRecord heap(const pool::HeapOp& op, bool sense) noexcept {
-    return make(op.set ? TornKind::alloc : TornKind::free, op.offset, op.cls | std::uint64_t{op.chunks} << 32, sense);
+    return make(op.set ? TornKind::alloc : TornKind::free, op.offset,
+                op.cls | std::uint64_t{op.chunks} << 32, sense);
   }
 
   [[nodiscard]] constexpr bool torn_data() const noexcept { return (data & torn_of_data) != 0; }
   [[nodiscard]] constexpr bool torn_meta() const noexcept { return (meta & torn_of_meta) != 0; }
-  [[nodiscard]] constexpr bool written(bool sense) const noexcept { return torn_data() == sense && torn_meta() == sense; }
-  [[nodiscard]] constexpr std::uint64_t value() const noexcept { return (data & ~torn_of_data) | (meta >> 1 & 1) << 63; }
-  [[nodiscard]] constexpr std::uint64_t mask() const noexcept { return meta >> mask_at & all_bytes; }
+  [[nodiscard]] constexpr bool written(bool sense) const noexcept {
+    return torn_data() == sense && torn_meta() == sense;
+  }
+  [[nodiscard]] constexpr std::uint64_t value() const noexcept {
+    return (data & ~torn_of_data) | (meta >> 1 & 1) << 63;
+  }
+  [[nodiscard]] constexpr std::uint64_t mask() const noexcept {
+    return meta >> mask_at & all_bytes;
+  }
   [[nodiscard]] constexpr std::uint64_t address() const noexcept { return meta >> addr_at; }
   [[nodiscard]] constexpr TornKind kind() const noexcept {
     if ((meta & flag_dc) != 0) return (meta & flag_ca) != 0 ? TornKind::commit : TornKind::abort;
@@ -70,7 +80,8 @@ struct TornRecord {
     return resv < 3 ? static_cast<TornKind>(resv) : TornKind::none;
   }
   [[nodiscard]] constexpr pool::HeapOp heap_op() const noexcept {
-    return {address(), static_cast<std::uint32_t>(value()), static_cast<std::uint32_t>(value() >> 32), kind() == TornKind::alloc};
+    return {address(), static_cast<std::uint32_t>(value()),
+            static_cast<std::uint32_t>(value() >> 32), kind() == TornKind::alloc};
   }
   /// The word that has been `old`, with the valid bytes of this one.
   [[nodiscard]] constexpr std::uint64_t over(std::uint64_t old) const noexcept {
@@ -86,9 +97,11 @@ static_assert(sizeof(TornRecord) == TornRecord::bytes);
 /// place, and that of the last commit record before it (law L10).
 class TornSum {
  public:
-  TornSum(std::uint64_t seed, std::uint64_t first_position) noexcept : fold_(seed + first_position) {}
+  TornSum(std::uint64_t seed, std::uint64_t first_position) noexcept
+      : fold_(seed + first_position) {}
   void add(const TornRecord& r) noexcept { fold_.add(r.data, r.meta); }
-  [[nodiscard]] std::uint64_t value(TornKind kind, std::uint64_t value, std::uint64_t position, std::uint64_t last_commit) const noexcept {
+  [[nodiscard]] std::uint64_t value(TornKind kind, std::uint64_t value, std::uint64_t position,
+                                    std::uint64_t last_commit) const noexcept {
     base::Fold fold = fold_;
     fold.add(value, position * 8 + static_cast<std::uint64_t>(kind));
     fold.add(last_commit, 0);

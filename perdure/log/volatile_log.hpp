@@ -108,7 +108,8 @@ class VolatileLog {
     Segment& s = *read_;
     if (s.by_pointer(item.words)) delete[] item.payload;
     // pairs with fits
-    s.head.store(s.head.load(std::memory_order_relaxed) + s.footprint(item.words), std::memory_order_release);
+    s.head.store(s.head.load(std::memory_order_relaxed) + s.footprint(item.words),
+                 std::memory_order_release);
   }
   ~VolatileLog() {
     for (Item item = front(); item.id != 0; item = front()) pop(item);
@@ -122,8 +123,11 @@ class VolatileLog {
   static constexpr std::uint64_t largest = std::uint64_t{1} << 24;  ///< words: 128 MiB
 
   struct Segment {
-    explicit Segment(std::uint64_t words) : capacity(std::bit_ceil(words)), ring(new std::uint64_t[capacity]) {}
-    [[nodiscard]] std::uint64_t index(std::uint64_t at) const noexcept { return at & (capacity - 1); }
+    explicit Segment(std::uint64_t words)
+        : capacity(std::bit_ceil(words)), ring(new std::uint64_t[capacity]) {}
+    [[nodiscard]] std::uint64_t index(std::uint64_t at) const noexcept {
+      return at & (capacity - 1);
+    }
     // The head as last seen, where that is enough: its line is the popper's, and reading it aborts
     // a hardware transaction at the next pop.
     [[nodiscard]] bool fits(std::uint64_t n) noexcept {
@@ -134,7 +138,9 @@ class VolatileLog {
       return end - seen_head <= capacity;
     }
     [[nodiscard]] bool by_pointer(std::uint64_t n) const noexcept { return n > capacity / 4; }
-    [[nodiscard]] std::uint64_t footprint(std::uint64_t n) const noexcept { return by_pointer(n) ? 3 : n + 2; }
+    [[nodiscard]] std::uint64_t footprint(std::uint64_t n) const noexcept {
+      return by_pointer(n) ? 3 : n + 2;
+    }
 
     // a power of two: a division would cost a commit as much as its copy
     const std::uint64_t capacity;

@@ -14,7 +14,10 @@ void WrapLog::start_word(std::uint64_t word, std::uint64_t value) noexcept {
 }
 
 Status WrapLog::format(std::uint64_t base) {
-  if (Status s = ControlWord::forget_other_form(medium_, place_.offset, place_.identity, epoch_word); !s.ok()) return s;
+  if (Status s =
+          ControlWord::forget_other_form(medium_, place_.offset, place_.identity, epoch_word);
+      !s.ok())
+    return s;
   start_word(x_word, base);
   for (unsigned b = 0; b < place_.buckets; ++b) begin_bucket(b, base);
   // what is to be gone by, before the epoch says that this is a log
@@ -63,7 +66,9 @@ void WrapLog::run(std::uint64_t offset, const std::uint64_t* values, std::uint64
 Status WrapLog::close(std::uint64_t id) noexcept {
   WrapClose c{lines_ + 1, id - base_[bucket_]};
   constexpr std::uint64_t units = 16;  // a line's
-  const auto need = [&c] { return (c.is_long() ? WrapRecord::long_close_bytes : WrapRecord::close_bytes) / 4; };
+  const auto need = [&c] {
+    return (c.is_long() ? WrapRecord::long_close_bytes : WrapRecord::close_bytes) / 4;
+  };
   if (units_ + need() > units) {
     std::fill(line_.begin() + static_cast<std::ptrdiff_t>(units_), line_.begin() + units, 0);
     units_ = units;
@@ -79,7 +84,8 @@ Status WrapLog::close(std::uint64_t id) noexcept {
   std::uint64_t word = c.bits();
   std::memcpy(&line_[14], &word, 8);
   if (const std::size_t free = (units - need() - units_) * 4; free != 0) {
-    const std::size_t n = std::min<std::size_t>(free, WrapRecord::check_bytes), at = (units - need()) * 4 - n;
+    const std::size_t n = std::min<std::size_t>(free, WrapRecord::check_bytes),
+                      at = (units - need()) * 4 - n;
     const std::uint64_t check = sum_.check(bytes, at, n);
     std::memcpy(reinterpret_cast<std::byte*>(line_.data()) + at, &check, n);
   }

@@ -73,7 +73,9 @@ struct WrapPlace {
   LogForm form = LogForm::checked;
   /// of a bucket
   [[nodiscard]] std::uint64_t lines() const noexcept { return (bytes / 64 - 1) / buckets; }
-  [[nodiscard]] std::uint64_t bucket_at(unsigned bucket) const noexcept { return offset + 64 + bucket * lines() * 64; }
+  [[nodiscard]] std::uint64_t bucket_at(unsigned bucket) const noexcept {
+    return offset + 64 + bucket * lines() * 64;
+  }
   [[nodiscard]] std::uint64_t seed(unsigned bucket, std::uint64_t base) const noexcept {
     // mutant: wrap-seed-base
     return identity ^ base::mix(epoch ^ base::mix(base * 4 + bucket));
@@ -99,7 +101,7 @@ struct WrapFound {
 
 struct WrapScan {
   Status damage;
-  std::uint64_t end = 0;     ///< the first line behind the last closed wrap
+  std::uint64_t end = 0;  ///< the first line behind the last closed wrap
   /// how often a line was summed: at most 3 times a line (the first form: 300 times)
   std::uint64_t summed = 0;
   std::vector<WrapFound> wraps;
@@ -107,8 +109,10 @@ struct WrapScan {
 
 class WrapLog {
  public:
-  WrapLog(medium::Medium& medium, const WrapPlace& place) noexcept : medium_(medium), place_(place) {
-    for (unsigned b = 0; b < place.buckets; ++b) extent_[b].configure(medium, place.bucket_at(b), place.lines() * 64);
+  WrapLog(medium::Medium& medium, const WrapPlace& place) noexcept
+      : medium_(medium), place_(place) {
+    for (unsigned b = 0; b < place.buckets; ++b)
+      extent_[b].configure(medium, place.bucket_at(b), place.lines() * 64);
   }
 
   /// Makes it this session's, empty; `base`: all ids are above. Two fences; three where the log
@@ -120,7 +124,9 @@ class WrapLog {
   Status note_x(std::uint64_t x) noexcept;
 
   /// Bytes of entries that one wrap may have at most.
-  [[nodiscard]] std::uint64_t capacity() const noexcept { return place_.lines() * 64 - closing_bytes; }
+  [[nodiscard]] std::uint64_t capacity() const noexcept {
+    return place_.lines() * 64 - closing_bytes;
+  }
   /// Lines of closed wraps. From any thread.
   [[nodiscard]] std::uint64_t used() const noexcept {
     std::uint64_t lines = 0;
@@ -130,19 +136,26 @@ class WrapLog {
   }
   /// Whether a wrap that opens this bucket finds half of it free, and allocated.
   [[nodiscard]] bool roomy(unsigned bucket) const noexcept {
-    return tail_[bucket].load(std::memory_order_relaxed) * 2 <= place_.lines() && ready(bucket, capacity() / 2);
+    return tail_[bucket].load(std::memory_order_relaxed) * 2 <= place_.lines() &&
+           ready(bucket, capacity() / 2);
   }
   /// Are the bytes allocated that a wrap of so many bytes of entries takes, which opens this
   /// bucket?
-  [[nodiscard]] bool ready(unsigned bucket, std::uint64_t bytes) const noexcept { return extent_[bucket].ready(end_of(bucket, bytes)); }
+  [[nodiscard]] bool ready(unsigned bucket, std::uint64_t bytes) const noexcept {
+    return extent_[bucket].ready(end_of(bucket, bytes));
+  }
   /// Whether that is all that such a wrap lacks: else the bucket has to begin again.
   [[nodiscard]] bool lacks_blocks(unsigned bucket, std::uint64_t bytes) const noexcept {
     return end_of(bucket, bytes) <= place_.lines() * 64 && !ready(bucket, bytes);
   }
   /// Allocates them (ALLOC-1); `full` where the disk is.
-  Status prepare(unsigned bucket, std::uint64_t bytes) { return extent_[bucket].extend(end_of(bucket, bytes)); }
+  Status prepare(unsigned bucket, std::uint64_t bytes) {
+    return extent_[bucket].extend(end_of(bucket, bytes));
+  }
   /// Of the bucket that was closed last.
-  void prepare_ahead() noexcept { extent_[bucket_].extend_ahead(tail_[bucket_].load(std::memory_order_relaxed) * 64); }
+  void prepare_ahead() noexcept {
+    extent_[bucket_].extend_ahead(tail_[bucket_].load(std::memory_order_relaxed) * 64);
+  }
   /// The newest wrap that was closed here.
   [[nodiscard]] std::uint64_t last_id() const noexcept { return last_id_; }
 
@@ -174,7 +187,9 @@ class WrapLog {
     entry(WrapRecord::tag_of(number), value);
   }
   void run(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n) noexcept;
-  void heap(const pool::HeapOp& op) noexcept { entry(op.set ? WrapRecord::alloc : WrapRecord::free, WrapRecord::value_of(op)); }
+  void heap(const pool::HeapOp& op) noexcept {
+    entry(op.set ? WrapRecord::alloc : WrapRecord::free, WrapRecord::value_of(op));
+  }
 
   /// W1: the open wrap is closed, durably. A fence. Its lines: lines().
   Status close(std::uint64_t id) noexcept;
@@ -184,17 +199,20 @@ class WrapLog {
   /// After a crash: what its control says.
   static WrapControl control(const medium::Medium& medium, const WrapPlace& place);
   /// What a bucket of this session has. `covered`: home is known to have all wraps up to this id.
-  static WrapScan scan(const medium::Medium& medium, const WrapPlace& place, unsigned bucket, std::uint64_t base, std::uint64_t covered);
+  static WrapScan scan(const medium::Medium& medium, const WrapPlace& place, unsigned bucket,
+                       std::uint64_t base, std::uint64_t covered);
   /// D4 (log/redo.hpp): starts the write-back of what a scan has gone by. Not of the control: were
   /// older words of it to come back, home would be given more wraps again, whose lines are all
   /// there still (W2), and end as the same.
-  static void flush_scanned(medium::Medium& medium, const WrapPlace& place, unsigned bucket, const WrapScan& scan) noexcept {
+  static void flush_scanned(medium::Medium& medium, const WrapPlace& place, unsigned bucket,
+                            const WrapScan& scan) noexcept {
     if (scan.end != 0) medium.flush(place.bucket_at(bucket), scan.end * 64);
   }
   /// Visits a wrap's entries in order: word(offset, value), heap(op). The bytes between the last of
   /// them and the close: 8 or 4 of check, or 0; -1: one of them is none (only damage makes such).
   template <class Word, class Heap>
-  static std::ptrdiff_t entries(const medium::Medium& medium, const WrapPlace& place, const WrapFound& wrap, Word&& word, Heap&& heap);
+  static std::ptrdiff_t entries(const medium::Medium& medium, const WrapPlace& place,
+                                const WrapFound& wrap, Word&& word, Heap&& heap);
 
  private:
   // of the line of control
@@ -230,10 +248,12 @@ class WrapLog {
 };
 
 template <class Word, class Heap>
-std::ptrdiff_t WrapLog::entries(const medium::Medium& medium, const WrapPlace& place, const WrapFound& wrap, Word&& word, Heap&& heap) {
+std::ptrdiff_t WrapLog::entries(const medium::Medium& medium, const WrapPlace& place,
+                                const WrapFound& wrap, Word&& word, Heap&& heap) {
   const std::byte* at = medium.at(place.bucket_at(wrap.bucket) + wrap.first * 64);
   const std::byte* const end =
-      at + (wrap.last - wrap.first) * 64 - (wrap.long_close ? WrapRecord::long_close_bytes : WrapRecord::close_bytes);
+      at + (wrap.last - wrap.first) * 64 -
+      (wrap.long_close ? WrapRecord::long_close_bytes : WrapRecord::close_bytes);
   std::uint64_t segment = 0;
   while (end - at > static_cast<std::ptrdiff_t>(WrapRecord::check_bytes)) {
     std::uint32_t tag = 0;

@@ -35,8 +35,10 @@
 namespace perdure::log {
 
 struct WrapRecord {
-  static constexpr std::uint32_t segment = 0xfffffff1, alloc = 0xfffffff2, free = 0xfffffff3, run = 0xfffffff4;
-  static constexpr std::uint64_t entry_bytes = 12, check_bytes = 8, close_bytes = 8, long_close_bytes = 20;
+  static constexpr std::uint32_t segment = 0xfffffff1, alloc = 0xfffffff2, free = 0xfffffff3,
+                                 run = 0xfffffff4;
+  static constexpr std::uint64_t entry_bytes = 12, check_bytes = 8, close_bytes = 8,
+                                 long_close_bytes = 20;
   static constexpr unsigned segment_bits = 31;  ///< words
   static constexpr std::uint64_t most_in_run = (1 << 24) - 1;
 
@@ -44,10 +46,12 @@ struct WrapRecord {
     return static_cast<std::uint32_t>(word & ((std::uint64_t{1} << segment_bits) - 1)) + 1;
   }
   [[nodiscard]] static constexpr std::uint64_t value_of(const pool::HeapOp& op) noexcept {
-    return op.cls == pool::large_class ? op.cls | op.offset / pool::chunk_bytes << 8 | std::uint64_t{op.chunks} << 36
-                                       : op.cls | op.offset / 16 << 8;
+    return op.cls == pool::large_class
+               ? op.cls | op.offset / pool::chunk_bytes << 8 | std::uint64_t{op.chunks} << 36
+               : op.cls | op.offset / 16 << 8;
   }
-  [[nodiscard]] static constexpr pool::HeapOp heap_op(std::uint32_t tag, std::uint64_t value) noexcept {
+  [[nodiscard]] static constexpr pool::HeapOp heap_op(std::uint32_t tag,
+                                                      std::uint64_t value) noexcept {
     pool::HeapOp op;
     op.set = tag == alloc;
     op.cls = static_cast<std::uint32_t>(value & 0xff);
@@ -65,16 +69,21 @@ struct WrapRecord {
 struct WrapClose {
   /// from there on: long
   static constexpr std::uint64_t short_lines = 1 << 12, short_id = 1 << 20;
-  std::uint64_t lines = 0, id = 0;                                           ///< id: above the base
+  std::uint64_t lines = 0, id = 0;  ///< id: above the base
 
-  [[nodiscard]] constexpr bool is_long() const noexcept { return lines >= short_lines || id >= short_id; }
-  [[nodiscard]] constexpr std::uint64_t bits() const noexcept { return is_long() ? 0 : lines | id << 12; }
+  [[nodiscard]] constexpr bool is_long() const noexcept {
+    return lines >= short_lines || id >= short_id;
+  }
+  [[nodiscard]] constexpr std::uint64_t bits() const noexcept {
+    return is_long() ? 0 : lines | id << 12;
+  }
 
   /// What a line's last bytes say, whether or not it is a wrap's last.
   [[nodiscard]] static WrapClose of(const std::byte* line) noexcept {
     std::uint64_t word = 0;
     std::memcpy(&word, line + 56, 8);
-    if ((word & (short_lines - 1)) != 0) return {word & (short_lines - 1), word >> 12 & (short_id - 1)};
+    if ((word & (short_lines - 1)) != 0)
+      return {word & (short_lines - 1), word >> 12 & (short_id - 1)};
     WrapClose c;
     std::uint32_t lines = 0;
     std::memcpy(&lines, line + 44, 4);

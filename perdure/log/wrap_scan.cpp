@@ -13,7 +13,8 @@ namespace perdure::log {
 namespace {
 
 Status broken(const medium::Medium& medium, const WrapPlace& place, const std::string& what) {
-  return failure(Code::corrupt, medium.path(), "the log at log offset " + std::to_string(place.offset) + " " + what,
+  return failure(Code::corrupt, medium.path(),
+                 "the log at log offset " + std::to_string(place.offset) + " " + what,
                  "what a crash can have left of a log", "restore a copy");
 }
 
@@ -23,7 +24,9 @@ struct Bucket {
   const WrapPlace& place;
   const unsigned number;
   const std::uint64_t base, seed = place.seed(number, base);
-  [[nodiscard]] const std::byte* line(std::uint64_t n) const noexcept { return medium.at(place.bucket_at(number) + n * 64); }
+  [[nodiscard]] const std::byte* line(std::uint64_t n) const noexcept {
+    return medium.at(place.bucket_at(number) + n * 64);
+  }
   [[nodiscard]] std::uint32_t stored_sum(std::uint64_t n) const noexcept {
     std::uint32_t sum = 0;
     std::memcpy(&sum, line(n) + 60, 4);
@@ -50,17 +53,20 @@ class Sums {
     // mutant: wrap-sum
     if (last.close(bucket_.line(n), less) != bucket_.stored_sum(n)) return 0;
     const auto left = WrapLog::entries(
-        bucket_.medium, bucket_.place, {0, first, n + 1, bucket_.number, long_close}, [](std::uint64_t, std::uint64_t) {},
-        [](const pool::HeapOp&) {});
+        bucket_.medium, bucket_.place, {0, first, n + 1, bucket_.number, long_close},
+        [](std::uint64_t, std::uint64_t) {}, [](const pool::HeapOp&) {});
     if (left < 0) return 0;
     if (left == 0) return 32;
     const auto bytes = static_cast<std::size_t>(left);
-    const std::size_t at = 64 - (long_close ? WrapRecord::long_close_bytes : WrapRecord::close_bytes) - bytes;
+    const std::size_t at =
+        64 - (long_close ? WrapRecord::long_close_bytes : WrapRecord::close_bytes) - bytes;
     std::uint64_t stored = 0;
     std::memcpy(&stored, bucket_.line(n) + at, bytes);
     ++summed;
     // mutant: wrap-check
-    return last.check(bucket_.line(n), at, bytes, less) == stored ? 32 + static_cast<unsigned>(bytes) * 8 : 0;
+    return last.check(bucket_.line(n), at, bytes, less) == stored
+               ? 32 + static_cast<unsigned>(bytes) * 8
+               : 0;
   }
   void begin(std::uint64_t n) {
     running_ = WrapSum(bucket_.seed, n);
@@ -109,7 +115,8 @@ class FirstSums {
 
 /// Whether closed wraps follow the end, by WRAP-1. `last_id`: of the last wrap before it.
 template <class Of>
-bool wraps_follow(const Bucket& bucket, Of& sums, std::uint64_t end, std::uint64_t last_id, std::uint64_t covered) {
+bool wraps_follow(const Bucket& bucket, Of& sums, std::uint64_t end, std::uint64_t last_id,
+                  std::uint64_t covered) {
   constexpr unsigned enough = 96;
   struct Run {  // of wraps that agree, one directly behind the other
     std::uint64_t last_line, id;
@@ -118,13 +125,17 @@ bool wraps_follow(const Bucket& bucket, Of& sums, std::uint64_t end, std::uint64
   std::vector<Run> runs;
   for (std::uint64_t n = end + 1, lines = bucket.place.lines(); n < lines; ++n) {
     const WrapClose c = WrapClose::of(bucket.line(n));
-    if (c.lines == 0 || c.lines > n - end || c.id >= ControlWord::limit || bucket.base + c.id <= last_id) continue;
+    if (c.lines == 0 || c.lines > n - end || c.id >= ControlWord::limit ||
+        bucket.base + c.id <= last_id)
+      continue;
     Run run{n, bucket.base + c.id, sums.agreed(n + 1 - c.lines, n, c.is_long())};
     if (run.bits == 0) continue;
     const auto before =
-        std::lower_bound(runs.begin(), runs.end(), n - c.lines, [](const Run& r, std::uint64_t line) { return r.last_line < line; });
+        std::lower_bound(runs.begin(), runs.end(), n - c.lines,
+                         [](const Run& r, std::uint64_t line) { return r.last_line < line; });
     // mutant: wrap-run-adjacent, wrap-run-ids-rise
-    if (before != runs.end() && before->last_line == n - c.lines && before->id < run.id) run.bits += before->bits;
+    if (before != runs.end() && before->last_line == n - c.lines && before->id < run.id)
+      run.bits += before->bits;
     // mutant: wrap-agreement-bits
     if (run.bits >= enough && run.id > covered) return true;
     runs.push_back(run);
@@ -143,7 +154,8 @@ WrapScan scan_as(const Bucket& bucket, std::uint64_t covered) {
     const std::uint64_t id = bucket.base + c.id;
     // mutant: wrap-ids-rise
     if (id <= last_id) {
-      s.damage = broken(bucket.medium, bucket.place, "has wrap " + std::to_string(id) + " behind " + std::to_string(last_id));
+      s.damage = broken(bucket.medium, bucket.place,
+                        "has wrap " + std::to_string(id) + " behind " + std::to_string(last_id));
       return s;
     }
     s.wraps.push_back({id, first, n + 1, bucket.number, c.is_long()});
@@ -153,7 +165,8 @@ WrapScan scan_as(const Bucket& bucket, std::uint64_t covered) {
   s.end = first;
   // mutant: wrap-torn-wrap-detected
   if (wraps_follow(bucket, sums, first, last_id, covered))
-    s.damage = broken(bucket.medium, bucket.place, "breaks off at line " + std::to_string(first) + ", and wraps follow");
+    s.damage = broken(bucket.medium, bucket.place,
+                      "breaks off at line " + std::to_string(first) + ", and wraps follow");
   s.summed = sums.summed;
   return s;
 }
@@ -162,8 +175,12 @@ WrapScan scan_as(const Bucket& bucket, std::uint64_t covered) {
 
 WrapControl WrapLog::control(const medium::Medium& medium, const WrapPlace& place) {
   WrapControl c;
-  const auto word = [&](std::uint64_t at) { return *reinterpret_cast<const std::uint64_t*>(medium.at(place.offset + at)); };
-  const auto whole = [&](std::uint64_t at) { return ControlWord::whole(place.identity, at, word(at), c.form); };
+  const auto word = [&](std::uint64_t at) {
+    return *reinterpret_cast<const std::uint64_t*>(medium.at(place.offset + at));
+  };
+  const auto whole = [&](std::uint64_t at) {
+    return ControlWord::whole(place.identity, at, word(at), c.form);
+  };
   const std::uint64_t epoch = word(epoch_word);
   if (epoch == 0) return c;  // a new pool's
   c.form = ControlWord::form_of(place.identity, {{epoch_word, epoch}, {x_word, word(x_word)}});
@@ -185,9 +202,11 @@ WrapControl WrapLog::control(const medium::Medium& medium, const WrapPlace& plac
   return c;
 }
 
-WrapScan WrapLog::scan(const medium::Medium& medium, const WrapPlace& place, unsigned bucket, std::uint64_t base, std::uint64_t covered) {
+WrapScan WrapLog::scan(const medium::Medium& medium, const WrapPlace& place, unsigned bucket,
+                       std::uint64_t base, std::uint64_t covered) {
   const Bucket lines{medium, place, bucket, base};
-  return place.form == LogForm::checked ? scan_as<Sums>(lines, covered) : scan_as<FirstSums>(lines, covered);
+  return place.form == LogForm::checked ? scan_as<Sums>(lines, covered)
+                                        : scan_as<FirstSums>(lines, covered);
 }
 
 }  // namespace perdure::log

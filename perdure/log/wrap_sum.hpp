@@ -27,11 +27,14 @@ class WrapSum {
   /// The sums of lines that were added, before they are mixed.
   struct Linear {
     std::uint64_t sum, check;
-    friend constexpr Linear operator-(Linear a, Linear b) noexcept { return {a.sum - b.sum, a.check - b.check}; }
+    friend constexpr Linear operator-(Linear a, Linear b) noexcept {
+      return {a.sum - b.sum, a.check - b.check};
+    }
   };
 
   /// Of lines from `first_line` of the bucket on. `seed`: WrapPlace::seed.
-  WrapSum(std::uint64_t seed, std::uint64_t first_line) noexcept : sum_(seed), check_(base::mix(seed)) {
+  WrapSum(std::uint64_t seed, std::uint64_t first_line) noexcept
+      : sum_(seed), check_(base::mix(seed)) {
     sum_.skip(first_line * pairs_a_line);
     check_.skip(first_line * pairs_a_line);
   }
@@ -45,7 +48,8 @@ class WrapSum {
     return static_cast<std::uint32_t>(base::mix((with(words_of(line)) - less).sum) >> 32);
   }
   /// With the wrap's last line: what belongs into its `bytes` (8 or 4) from byte `at` on.
-  [[nodiscard]] std::uint64_t check(const std::byte* line, std::size_t at, std::size_t bytes, Linear less = {}) const noexcept {
+  [[nodiscard]] std::uint64_t check(const std::byte* line, std::size_t at, std::size_t bytes,
+                                    Linear less = {}) const noexcept {
     Words words = words_of(line);
     std::memset(reinterpret_cast<std::byte*>(words.data()) + at, 0, bytes);
     return base::mix((with(words) - less).check) >> (8 - bytes) * 8;

@@ -26,7 +26,8 @@ void CallSites::omit(const std::string& what, std::uint64_t address) {
 }
 
 bool CallSites::skip_slow(const char* what, const void* site) {
-  const std::pair<std::string, std::uint64_t> key(what, reinterpret_cast<std::uintptr_t>(site) - loaded_at_);
+  const std::pair<std::string, std::uint64_t> key(
+      what, reinterpret_cast<std::uintptr_t>(site) - loaded_at_);
   const std::lock_guard lock(mutex_);
   ++counts_[key];
   return omitted_.contains(key);

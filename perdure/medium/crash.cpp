@@ -27,7 +27,9 @@ std::size_t CrashMedium::storing(std::uint64_t offset, std::size_t n) {
 }
 
 void CrashMedium::stored(std::uint64_t offset, std::size_t n, bool past_cache) {
-  if (tracing_) trace_.wrote(past_cache ? Kind::stream : Kind::store, base::thread_slot(), offset, n, address(offset));
+  if (tracing_)
+    trace_.wrote(past_cache ? Kind::stream : Kind::store, base::thread_slot(), offset, n,
+                 address(offset));
   if (past_cache) stage(offset, n);
 }
 
@@ -50,7 +52,8 @@ void CrashMedium::fenced(bool everything) {
 // it, with all that it holds then.
 void CrashMedium::stage(std::uint64_t offset, std::uint64_t n) {
   if (!fence_is_sync_ || n == 0 || offset >= log_bytes_) return;
-  for (std::uint64_t b = offset / page_bytes; b <= (offset + n - 1) / page_bytes; ++b) staged_[base::thread_slot()].insert(b);
+  for (std::uint64_t b = offset / page_bytes; b <= (offset + n - 1) / page_bytes; ++b)
+    staged_[base::thread_slot()].insert(b);
 }
 
 void CrashMedium::write_staged(std::uint64_t most, bool everything) {
@@ -98,9 +101,11 @@ void CrashMedium::leave() {
   std::memcpy(heir_->log_, log, log_bytes_);
   std::memcpy(heir_->home_, home_, options.home_bytes);
   if (options.sparse) {  // as a file system tells that takes pages for holes until they are written
-    each_page_in_use(log, log_bytes_, [this](std::uint64_t at) { heir_->note_allocated(at, at + page_bytes); });
-    each_page_in_use(home_, options.home_bytes,
-                     [this](std::uint64_t at) { heir_->note_allocated(log_bytes_ + at, log_bytes_ + at + page_bytes); });
+    each_page_in_use(log, log_bytes_,
+                     [this](std::uint64_t at) { heir_->note_allocated(at, at + page_bytes); });
+    each_page_in_use(home_, options.home_bytes, [this](std::uint64_t at) {
+      heir_->note_allocated(log_bytes_ + at, log_bytes_ + at + page_bytes);
+    });
   }
   if (tracing_) trace_.note(Kind::killed, base::thread_slot());
   if (fence_is_sync_) {
@@ -108,7 +113,8 @@ void CrashMedium::leave() {
     // What was staged and not written is gone, though a thread of the killed process may have read
     // it.
     for (std::uint64_t at = 0; tracing_ && at < log_bytes_; at += line_bytes)
-      if (std::memcmp(log + at, log_ + at, line_bytes) != 0) trace_.wrote(Kind::lost, base::thread_slot(), at, line_bytes, log + at);
+      if (std::memcmp(log + at, log_ + at, line_bytes) != 0)
+        trace_.wrote(Kind::lost, base::thread_slot(), at, line_bytes, log + at);
   }
   heir_->trace_ = std::exchange(trace_, {});
   heir_->tracing_ = std::exchange(tracing_, false);

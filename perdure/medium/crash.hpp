@@ -60,7 +60,9 @@ class CrashMedium final : public DramMedium {
   void flushed(std::uint64_t first, std::uint64_t count) override;
   void fenced(bool everything) override;
   void grown(std::uint64_t home_bytes) override;
-  bool leave_out(const char* call, const void* site) noexcept override { return CallSites::of_process().skip(call, site); }
+  bool leave_out(const char* call, const void* site) noexcept override {
+    return CallSites::of_process().skip(call, site);
+  }
   // With mutex_ held:
   [[nodiscard]] bool killed_now();  // one of kill_after's events: it is the one
   void leave();                     // the process is killed

@@ -33,7 +33,9 @@ double measure() {
   auto now = start;
   while (now - start < std::chrono::milliseconds(5)) now = clock::now();
   const std::uint64_t t1 = ticks();
-  return static_cast<double>(t1 - t0) / static_cast<double>(std::chrono::duration_cast<std::chrono::nanoseconds>(now - start).count());
+  return static_cast<double>(t1 - t0) /
+         static_cast<double>(
+             std::chrono::duration_cast<std::chrono::nanoseconds>(now - start).count());
 }
 
 }  // namespace
@@ -78,12 +80,13 @@ Result<Delays> Delays::named(std::string_view name) {
   if (const auto plus = name.rfind('+'); plus != std::string_view::npos) {
     const std::string_view knob = name.substr(plus + 1), before = name.substr(0, plus);
     auto base = named(before);
-    const bool again = before.find("+" + std::string(knob.substr(0, knob.find('=')))) != std::string_view::npos;
+    const bool again =
+        before.find("+" + std::string(knob.substr(0, knob.find('=')))) != std::string_view::npos;
     if (base.ok() && (again || !add_knob(*base, knob)))
-      return failure(
-          Code::invalid, "", "delays named \"" + std::string(name) + "\"",
-          "a name, or NAME+fence=NS, NAME+write=NS with at most 1000000 ns, NAME+bandwidth=GB/s, NAME+wbinvd, NAME+each, each once",
-          "write it as in \"rewind+fence=500\"");
+      return failure(Code::invalid, "", "delays named \"" + std::string(name) + "\"",
+                     "a name, or NAME+fence=NS, NAME+write=NS with at most 1000000 ns, "
+                     "NAME+bandwidth=GB/s, NAME+wbinvd, NAME+each, each once",
+                     "write it as in \"rewind+fence=500\"");
     return base;
   }
   Delays d;
@@ -109,8 +112,10 @@ Result<Delays> Delays::named(std::string_view name) {
     d.drain_ns = 1000;
     return d;
   }
-  return failure(Code::invalid, "", "delays named \"" + std::string(name) + "\"", "none, rewind, blurred, dudetm, dudetm-3500 or softwrap",
-                 "name one of them, with or without +fence=NS, +write=NS, +bandwidth=GB/s, +wbinvd, +each");
+  return failure(
+      Code::invalid, "", "delays named \"" + std::string(name) + "\"",
+      "none, rewind, blurred, dudetm, dudetm-3500 or softwrap",
+      "name one of them, with or without +fence=NS, +write=NS, +bandwidth=GB/s, +wbinvd, +each");
 }
 
 ModelDelay::ModelDelay(const Delays& d)
@@ -119,7 +124,8 @@ ModelDelay::ModelDelay(const Delays& d)
       flush_all_is_one_(d.flush_all_is_one),
       buffer_each_(d.buffer_each),
       rows_(std::make_unique<Row[]>(static_cast<std::size_t>(base::slot_count))),
-      queues_(std::make_unique<Queue[]>(d.buffer_each ? static_cast<std::size_t>(base::slot_count) : 1)) {
+      queues_(std::make_unique<Queue[]>(d.buffer_each ? static_cast<std::size_t>(base::slot_count)
+                                                      : 1)) {
   const double rate = ticks_per_ns();
   write_ticks_ = static_cast<std::uint64_t>(rate * d.write_ns);
   drain_ticks_ = static_cast<std::uint64_t>(rate * d.drain_ns);
@@ -174,7 +180,8 @@ void ModelDelay::fenced() noexcept {
   if (!merge_over_fences_) r.last_line = no_line;
   if (latency_ticks_ != 0 || ticks_per_byte_ > 0) {
     const std::uint64_t start = ticks();
-    const auto transfer = static_cast<std::uint64_t>(static_cast<double>(r.bytes) * ticks_per_byte_);
+    const auto transfer =
+        static_cast<std::uint64_t>(static_cast<double>(r.bytes) * ticks_per_byte_);
     const std::uint64_t wait = transfer > latency_ticks_ ? transfer : latency_ticks_;
     spin(start, wait);
     r.charged += wait;

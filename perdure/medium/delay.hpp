@@ -53,7 +53,9 @@ class ModelDelay {
   [[nodiscard]] bool flush_all_is_one() const noexcept { return flush_all_is_one_; }
   /// How many ticks the calling thread was made to wait so far (SoftWrAP's queue apart: what it
   /// costs depends on the clock).
-  [[nodiscard]] std::uint64_t charged() const noexcept { return rows_[static_cast<std::size_t>(base::thread_slot())].charged; }
+  [[nodiscard]] std::uint64_t charged() const noexcept {
+    return rows_[static_cast<std::size_t>(base::thread_slot())].charged;
+  }
 
  private:
   static constexpr std::uint64_t no_line = ~0ULL;
@@ -71,7 +73,9 @@ class ModelDelay {
     std::size_t oldest = 0;
     std::uint64_t drained_at = 0;
   };
-  [[nodiscard]] Queue& queue() noexcept { return queues_[buffer_each_ ? static_cast<std::size_t>(base::thread_slot()) : 0]; }
+  [[nodiscard]] Queue& queue() noexcept {
+    return queues_[buffer_each_ ? static_cast<std::size_t>(base::thread_slot()) : 0];
+  }
   void enqueue(Queue& q, std::uint64_t line) noexcept;
 
   std::uint64_t write_ticks_ = 0, latency_ticks_ = 0, drain_ticks_ = 0, fence_ticks_ = 0;

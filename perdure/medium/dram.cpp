@@ -26,26 +26,33 @@ Status DramMedium::init(const char* name, std::span<const std::byte> image) {
   if (log_bytes_ == 0 || log_bytes_ % page_bytes != 0 || options_.home_bytes % page_bytes != 0)
     return failure(Code::invalid, path_, "sizes that are not whole pages", "multiples of 4096");
   if (image.size() > log_bytes_ + options_.home_bytes)
-    return failure(Code::invalid, path_, "an image of " + std::to_string(image.size()) + " bytes", "at most log_bytes + home_bytes");
+    return failure(Code::invalid, path_, "an image of " + std::to_string(image.size()) + " bytes",
+                   "at most log_bytes + home_bytes");
   auto memory = make_memory_file(name, log_bytes_ + options_.home_bytes);
   if (!memory.ok()) return memory.status();
   memory_ = std::move(*memory);
   if (options_.sparse)
-    if (Status s = keep_page_map(log_bytes_ + std::max(options_.home_bytes, options_.max_home_bytes)); !s.ok()) return s;
+    if (Status s =
+            keep_page_map(log_bytes_ + std::max(options_.home_bytes, options_.max_home_bytes));
+        !s.ok())
+      return s;
   static constexpr std::array<std::byte, page_bytes> zeros{};
   // A page of zeros stays a hole: most of a small pool.
   for (std::size_t at = 0; at < image.size(); at += page_bytes) {
     const std::size_t n = std::min(page_bytes, image.size() - at);
     if (std::memcmp(image.data() + at, zeros.data(), n) == 0) continue;
     const ssize_t written = ::pwrite(memory_.get(), image.data() + at, n, static_cast<off_t>(at));
-    if (written != static_cast<ssize_t>(n)) return system_failure(path_, "pwrite to a memory file", written < 0 ? errno : EIO);
+    if (written != static_cast<ssize_t>(n))
+      return system_failure(path_, "pwrite to a memory file", written < 0 ? errno : EIO);
     if (options_.sparse) note_allocated(at, at + page_bytes);
   }
-  if (Status s = init_marks(std::max(options_.home_bytes, options_.max_home_bytes)); !s.ok()) return s;
+  if (Status s = init_marks(std::max(options_.home_bytes, options_.max_home_bytes)); !s.ok())
+    return s;
   return map_all(memory_.get(), memory_.get(), options_.home_bytes, options_.max_home_bytes);
 }
 
-void DramMedium::put_part(std::uint64_t offset, const std::byte* src, std::size_t n, bool past_cache) {
+void DramMedium::put_part(std::uint64_t offset, const std::byte* src, std::size_t n,
+                          bool past_cache) {
   if (n == 0) return;
   const std::lock_guard lock(mutex_);
   const std::size_t reported = storing(offset, n);
@@ -56,10 +63,12 @@ void DramMedium::put_part(std::uint64_t offset, const std::byte* src, std::size_
   copy_words(address(offset + reported), src + reported, n - reported);
 }
 
-void DramMedium::put(std::uint64_t offset, const void* src, std::size_t n, bool past_cache) noexcept {
+void DramMedium::put(std::uint64_t offset, const void* src, std::size_t n,
+                     bool past_cache) noexcept {
   const auto* const from = static_cast<const std::byte*>(src);
   // Other threads may run while a long store is half done, as they do beside the real one.
-  const std::uint64_t middle = options_.step && n > line_bytes ? (offset + n / 2) / line_bytes * line_bytes : offset;
+  const std::uint64_t middle =
+      options_.step && n > line_bytes ? (offset + n / 2) / line_bytes * line_bytes : offset;
   const std::size_t first = middle > offset ? middle - offset : n;
   put_part(offset, from, first, past_cache);
   if (first == n) return;
@@ -67,7 +76,8 @@ void DramMedium::put(std::uint64_t offset, const void* src, std::size_t n, bool 
   put_part(middle, from + first, n - first, past_cache);
 }
 
-void DramMedium::put_past_ring(const RingMap& ring, std::uint64_t at, const void* src, std::size_t n) noexcept {
+void DramMedium::put_past_ring(const RingMap& ring, std::uint64_t at, const void* src,
+                               std::size_t n) noexcept {
   const std::uint64_t first = std::min<std::uint64_t>(n, ring.bytes - at);
   put(ring.offset + at, src, first, true);
   if (first == n) return;
@@ -80,7 +90,8 @@ void DramMedium::write_back(std::uint64_t first, std::uint64_t count) noexcept {
   flushed(first, count);
 }
 
-void DramMedium::write_back_ring(const RingMap& ring, std::uint64_t at, std::uint64_t count) noexcept {
+void DramMedium::write_back_ring(const RingMap& ring, std::uint64_t at,
+                                 std::uint64_t count) noexcept {
   const std::uint64_t begin = ring.offset / line_bytes, first = at / line_bytes;
   const std::uint64_t before_end = std::min(count, ring.bytes / line_bytes - first);
   write_back(begin + first, before_end);

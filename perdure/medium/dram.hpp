@@ -65,9 +65,14 @@ class DramMedium : public MarkedMedium<DramMedium> {
  private:
   friend MarkedMedium<DramMedium>;
 
-  void put(std::uint64_t offset, const void* src, std::size_t n) noexcept { put(offset, src, n, false); }
-  void put_past(std::uint64_t offset, const void* src, std::size_t n) noexcept { put(offset, src, n, true); }
-  void put_past_ring(const RingMap& ring, std::uint64_t at, const void* src, std::size_t n) noexcept;
+  void put(std::uint64_t offset, const void* src, std::size_t n) noexcept {
+    put(offset, src, n, false);
+  }
+  void put_past(std::uint64_t offset, const void* src, std::size_t n) noexcept {
+    put(offset, src, n, true);
+  }
+  void put_past_ring(const RingMap& ring, std::uint64_t at, const void* src,
+                     std::size_t n) noexcept;
   void put(std::uint64_t offset, const void* src, std::size_t n, bool past_cache) noexcept;
   void put_part(std::uint64_t offset, const std::byte* src, std::size_t n, bool past_cache);
   void write_back(std::uint64_t first, std::uint64_t count) noexcept;

@@ -28,7 +28,9 @@ void FaultyMedium::fail(Call call, std::uint64_t nth, int err, bool and_later) n
   p.nth.store(nth, relaxed);
 }
 
-std::uint64_t FaultyMedium::calls(Call call) const noexcept { return plans_[static_cast<std::size_t>(call)].made.load(relaxed); }
+std::uint64_t FaultyMedium::calls(Call call) const noexcept {
+  return plans_[static_cast<std::size_t>(call)].made.load(relaxed);
+}
 
 int FaultyMedium::strike(Call call) noexcept {
   Plan& p = plan(call);
@@ -62,7 +64,8 @@ Result<RingMap> FaultyMedium::map_ring(std::uint64_t offset, std::uint64_t bytes
   return inner_->map_ring(offset, bytes);
 }
 
-void FaultyMedium::append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept {
+void FaultyMedium::append(const RingMap& ring, std::uint64_t pos, const void* src,
+                          std::size_t n) noexcept {
   if (const int err = strike(Call::append); err != 0) {
     lost_append_.store(err, relaxed);
     return;
@@ -88,7 +91,8 @@ Status FaultyMedium::grow(std::uint64_t home_bytes) {
   return s;
 }
 
-Status FaultyMedium::map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n, ViewKind kind) {
+Status FaultyMedium::map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n,
+                              ViewKind kind) {
   if (const int err = strike(Call::map_view); err != 0) return injected("map_view", err);
   return inner_->map_view(address, home_offset, n, kind);
 }

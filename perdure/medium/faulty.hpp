@@ -36,16 +36,22 @@ class FaultyMedium final : public Medium {
 
   std::string_view kind() const noexcept override { return inner_->kind(); }
   std::string describe() const override { return inner_->describe() + " (with faults)"; }
-  void store(std::uint64_t offset, const void* src, std::size_t n) noexcept override { inner_->store(offset, src, n); }
-  void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept override { inner_->stream(offset, src, n); }
+  void store(std::uint64_t offset, const void* src, std::size_t n) noexcept override {
+    inner_->store(offset, src, n);
+  }
+  void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept override {
+    inner_->stream(offset, src, n);
+  }
   void flush(std::uint64_t offset, std::size_t n) noexcept override { inner_->flush(offset, n); }
   Status fence() noexcept override;
   Status flush_all() noexcept override;
   Result<RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override;
-  void append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override;
+  void append(const RingMap& ring, std::uint64_t pos, const void* src,
+              std::size_t n) noexcept override;
   Status allocate(std::uint64_t offset, std::uint64_t n) override;
   Status grow(std::uint64_t home_bytes) override;
-  Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n, ViewKind kind) override;
+  Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n,
+                  ViewKind kind) override;
   Counters counters() const noexcept override { return inner_->counters(); }
 
  private:

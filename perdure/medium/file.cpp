@@ -12,7 +12,8 @@
 
 namespace perdure::medium {
 
-FileMedium::FileMedium(PoolFile file, const OpenMedium& how) : file_(std::move(file)), sync_(how.path, file_.fd.get(), poison_) {
+FileMedium::FileMedium(PoolFile file, const OpenMedium& how)
+    : file_(std::move(file)), sync_(how.path, file_.fd.get(), poison_) {
   path_ = how.path;
   log_bytes_ = how.log_bytes;
   read_only_ = how.read_only;
@@ -20,14 +21,17 @@ FileMedium::FileMedium(PoolFile file, const OpenMedium& how) : file_(std::move(f
   append_unit_ = LogStage::block_bytes;
   fence_is_sync_ = true;
   static_assert(std::is_trivially_copyable_v<Marked>);
-  marked_.reset(static_cast<Marked*>(std::calloc(static_cast<std::size_t>(base::slot_count), sizeof(Marked))));
+  marked_.reset(static_cast<Marked*>(
+      std::calloc(static_cast<std::size_t>(base::slot_count), sizeof(Marked))));
   if (!marked_) throw std::bad_alloc();
 }
 
 Result<std::unique_ptr<Medium>> FileMedium::open(const OpenMedium& how) {
   auto file = open_pool_file(how);
   if (!file.ok()) return file.status();
-  if (file->character_device) return failure(Code::invalid, how.path, "a character device", "a regular file", "use the dax medium");
+  if (file->character_device)
+    return failure(Code::invalid, how.path, "a character device", "a regular file",
+                   "use the dax medium");
   std::unique_ptr<FileMedium> m(new FileMedium(std::move(*file), how));
   const auto build = [&]() -> Status {
     auto stage = LogStage::make(how, m->file_.fd.get(), m->sync_, m->poison_);
@@ -38,9 +42,15 @@ Result<std::unique_ptr<Medium>> FileMedium::open(const OpenMedium& how) {
     if (std::uint64_t calls = 0; !how.create && !how.read_only)
       if (Status s = m->sync_.wait_with_metadata(calls); !s.ok()) return s;
     if (Status s = m->learn_pages(how); !s.ok()) return s;
-    if (Status s = !how.create ? m->stage_->load(how.load_bytes) : how.sparse ? Status() : m->stage_->claim(0, how.log_bytes); !s.ok())
+    if (Status s = !how.create  ? m->stage_->load(how.load_bytes)
+                   : how.sparse ? Status()
+                                : m->stage_->claim(0, how.log_bytes);
+        !s.ok())
       return s;
-    if (Status s = m->map_all(m->stage_->memory(), m->file_.fd.get(), m->file_.home_bytes, how.max_home_bytes); !s.ok()) return s;
+    if (Status s = m->map_all(m->stage_->memory(), m->file_.fd.get(), m->file_.home_bytes,
+                              how.max_home_bytes);
+        !s.ok())
+      return s;
     m->stage_->mapped_at(m->log_);
     return how.create ? sync_file_and_folder(m->file_.fd.get(), how.path) : Status();
   };
@@ -59,7 +69,9 @@ std::string FileMedium::describe() const {
   return text + "; home mapped, fdatasync";
 }
 
-FileMedium::Marked& FileMedium::marked() noexcept { return marked_[static_cast<std::size_t>(base::thread_slot())]; }
+FileMedium::Marked& FileMedium::marked() noexcept {
+  return marked_[static_cast<std::size_t>(base::thread_slot())];
+}
 
 void FileMedium::mark(std::uint64_t offset, std::uint64_t n) noexcept {
   if (n == 0) return;
@@ -101,10 +113,11 @@ void FileMedium::flush(std::uint64_t offset, std::size_t n) noexcept {
   // A hole in a log that was copied: its zeros are as durable as the copy. To write them would need
   // blocks.
   const std::uint64_t end = offset + n;
-  page_map().each_run(offset / page_bytes, (end - 1) / page_bytes + 1, true, [&](std::uint64_t first, std::uint64_t past) {
-    const std::uint64_t from = std::max(offset, first * page_bytes);
-    flush_pages(from, std::min(end, past * page_bytes) - from);
-  });
+  page_map().each_run(offset / page_bytes, (end - 1) / page_bytes + 1, true,
+                      [&](std::uint64_t first, std::uint64_t past) {
+                        const std::uint64_t from = std::max(offset, first * page_bytes);
+                        flush_pages(from, std::min(end, past * page_bytes) - from);
+                      });
 }
 
 void FileMedium::flush_pages(std::uint64_t offset, std::uint64_t n) noexcept {
@@ -113,9 +126,11 @@ void FileMedium::flush_pages(std::uint64_t offset, std::uint64_t n) noexcept {
   if (n != 0 && offset < log_bytes_) stage_->mark(offset, n);
 }
 
-void FileMedium::append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept {
+void FileMedium::append(const RingMap& ring, std::uint64_t pos, const void* src,
+                        std::size_t n) noexcept {
   const std::uint64_t at = ring_index(ring, pos);
-  assert(!read_only_ && at % line_bytes == 0 && n % line_bytes == 0 && n <= ring.bytes && allocated_in(ring, at, n));
+  assert(!read_only_ && at % line_bytes == 0 && n % line_bytes == 0 && n <= ring.bytes &&
+         allocated_in(ring, at, n));
   copy_words(ring.base + at, src, n);  // past the ring's end lies its beginning
   const std::uint64_t first = n < ring.bytes - at ? n : ring.bytes - at;
   stage_->mark(ring.offset + at, first);
@@ -131,7 +146,9 @@ Status FileMedium::make_durable() noexcept {
   if (Status s = poison_.check(); !s.ok()) return s;
   Marked& mine = marked();
   if (mine.log.empty() && mine.home.empty()) return {};
-  if (read_only_) return failure(Code::read_only, path_, "a write asked of a pool opened read-only", {}, "open it for writing");
+  if (read_only_)
+    return failure(Code::read_only, path_, "a write asked of a pool opened read-only", {},
+                   "open it for writing");
   mine.log.merge();
   mine.home.merge();
   const bool home = !mine.home.empty();
@@ -173,7 +190,9 @@ Status FileMedium::flush_all() noexcept {
 
 // Which pages of the file are allocated, and where its log has data.
 Status FileMedium::learn_pages(const OpenMedium& how) {
-  if (Status s = keep_page_map(log_bytes_ + std::max(file_.home_bytes, how.max_home_bytes)); !s.ok()) return s;
+  if (Status s = keep_page_map(log_bytes_ + std::max(file_.home_bytes, how.max_home_bytes));
+      !s.ok())
+    return s;
   const std::uint64_t end = log_bytes_ + file_.home_bytes;
   if (how.create && !how.sparse) note_allocated(0, end);
   if (how.create) return {};
@@ -197,7 +216,8 @@ Status FileMedium::give_blocks(std::uint64_t from, std::uint64_t to) {
 }
 
 Status FileMedium::extend(std::uint64_t from, std::uint64_t to) {
-  if (Status s = allocate_zero(file_.fd.get(), path_, log_bytes_ + from, log_bytes_ + to); !s.ok()) return s;
+  if (Status s = allocate_zero(file_.fd.get(), path_, log_bytes_ + from, log_bytes_ + to); !s.ok())
+    return s;
   std::uint64_t calls = 0;
   // the length is durable before the caller publishes it
   Status s = sync_.wait_with_metadata(calls);

@@ -30,7 +30,8 @@ class FileMedium final : public MappedMedium {
   void flush(std::uint64_t offset, std::size_t n) noexcept override;
   Status fence() noexcept override;
   Status flush_all() noexcept override;
-  void append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override;
+  void append(const RingMap& ring, std::uint64_t pos, const void* src,
+              std::size_t n) noexcept override;
 
  private:
   /// What one thread has marked since its last fence: log blocks, and home pages.

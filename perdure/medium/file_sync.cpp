@@ -22,7 +22,8 @@ Status FileSync::wait(std::uint64_t& calls) {
     const int err = ::fdatasync(fd_) == 0 ? 0 : errno;
     Status failed;
     // before anybody is let go
-    if (err != 0) failed = poison_.fail(system_failure(path_, "fdatasync", err, "reopen the pool to recover"));
+    if (err != 0)
+      failed = poison_.fail(system_failure(path_, "fdatasync", err, "reopen the pool to recover"));
     lock.lock();
     ++calls;
     running_ = false;
@@ -38,7 +39,8 @@ Status FileSync::wait_with_metadata(std::uint64_t& calls) {
   finished_.wait(lock, [this] { return !running_; });
   const int err = ::fsync(fd_) == 0 ? 0 : errno;  // held through it: one sync at a time
   ++calls;
-  if (err != 0) return poison_.fail(system_failure(path_, "fsync", err, "reopen the pool to recover"));
+  if (err != 0)
+    return poison_.fail(system_failure(path_, "fsync", err, "reopen the pool to recover"));
   return poison_.check();
 }
 

@@ -20,7 +20,8 @@ namespace perdure::medium {
 
 class FileSync {
  public:
-  FileSync(std::string path, int fd, Poison& poison) : path_(std::move(path)), fd_(fd), poison_(poison) {}
+  FileSync(std::string path, int fd, Poison& poison)
+      : path_(std::move(path)), fd_(fd), poison_(poison) {}
 
   /// What the caller wrote before is durable when this returns ok. `calls` grows by the system
   /// calls made by this thread.

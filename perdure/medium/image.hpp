@@ -96,7 +96,9 @@ class Image {
   }
 
  private:
-  static std::uint64_t part(std::uint64_t i, std::uint64_t v) noexcept { return base::mix(v + base::mix(i + 1)); }
+  static std::uint64_t part(std::uint64_t i, std::uint64_t v) noexcept {
+    return base::mix(v + base::mix(i + 1));
+  }
   void put(std::uint64_t i, std::uint64_t old, std::uint64_t value) {
     hash_ ^= part(i, old) ^ part(i, value);
     words_[i] = value;

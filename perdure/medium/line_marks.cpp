@@ -17,17 +17,21 @@ using Marks = std::atomic<Mark>*;
 // Room for n marks; zero pages are zero atomics.
 template <class Mark>
 Result<Marks<Mark>> reserve_marks(const std::string& path, std::uint64_t n) {
-  static_assert(sizeof(std::atomic<Mark>) == sizeof(Mark) && std::atomic<Mark>::is_always_lock_free);
-  void* p = ::mmap(nullptr, room(n * sizeof(Mark)), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  static_assert(sizeof(std::atomic<Mark>) == sizeof(Mark) &&
+                std::atomic<Mark>::is_always_lock_free);
+  void* p = ::mmap(nullptr, room(n * sizeof(Mark)), PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)
-    return system_failure(path, "mmap of line marks", errno, "raise `ulimit -v`, or make the pool with a smaller max_size");
+    return system_failure(path, "mmap of line marks", errno,
+                          "raise `ulimit -v`, or make the pool with a smaller max_size");
   return static_cast<Marks<Mark>>(p);
 }
 
 }  // namespace
 
 LineMarks::~LineMarks() {
-  if (lines_ != nullptr) ::munmap(static_cast<void*>(lines_), room(most_ / line_bytes * sizeof(Mark)));
+  if (lines_ != nullptr)
+    ::munmap(static_cast<void*>(lines_), room(most_ / line_bytes * sizeof(Mark)));
   if (pages_ != nullptr) ::munmap(static_cast<void*>(pages_), room(most_ / page_bytes));
 }
 

@@ -59,13 +59,18 @@ class LineMarks {
   /// The mark of a line whose write-back is begun by the thread with this slot, which has begun
   /// `fences` fences so far.
   [[nodiscard]] static constexpr Mark in_flight(int slot, std::uint64_t fences) noexcept {
-    return static_cast<Mark>((static_cast<unsigned>(slot) + 1) << count_bits | (fences & count_mask));
+    return static_cast<Mark>((static_cast<unsigned>(slot) + 1) << count_bits |
+                             (fences & count_mask));
   }
   /// Of a mark in flight: whose it is.
-  [[nodiscard]] static constexpr int slot_of(Mark mark) noexcept { return (mark >> count_bits) - 1; }
+  [[nodiscard]] static constexpr int slot_of(Mark mark) noexcept {
+    return (mark >> count_bits) - 1;
+  }
   /// Of a mark in flight: is its write-back surely over, now that its thread has begun `fences`
   /// fences? (MARK-3)
-  [[nodiscard]] static constexpr bool over(Mark mark, std::uint64_t fences) noexcept { return ((fences - mark) & count_mask) >= 2; }
+  [[nodiscard]] static constexpr bool over(Mark mark, std::uint64_t fences) noexcept {
+    return ((fences - mark) & count_mask) >= 2;
+  }
 
   /// Reserves address space for marks of a file of `most` bytes. Errors: those of mmap.
   Status reserve(const std::string& path, std::uint64_t most);
@@ -134,9 +139,12 @@ class LineMarks {
   };
   static constexpr std::uint64_t lines_per_page = page_bytes / line_bytes;
   // Slot + 1, so that no mark in flight is clean or dirty.
-  static constexpr unsigned slot_bits = std::bit_width(static_cast<unsigned>(base::slot_count)), count_bits = 16 - slot_bits;
+  static constexpr unsigned slot_bits = std::bit_width(static_cast<unsigned>(base::slot_count)),
+                            count_bits = 16 - slot_bits;
   static constexpr unsigned count_mask = (1U << count_bits) - 1;
-  static_assert(count_bits >= 3, "a mark has room for every slot, and for a count that tells 2 later fences from none");
+  static_assert(
+      count_bits >= 3,
+      "a mark has room for every slot, and for a count that tells 2 later fences from none");
 
   // Makes a line clean that may not be durable; false: it is.
   template <class Over>

@@ -23,7 +23,9 @@ struct Free {
   void operator()(void* p) const noexcept { std::free(p); }
 };
 using Buffer = std::unique_ptr<std::byte, Free>;
-Buffer aligned_buffer(std::uint64_t n) { return Buffer(static_cast<std::byte*>(std::aligned_alloc(page_bytes, n))); }
+Buffer aligned_buffer(std::uint64_t n) {
+  return Buffer(static_cast<std::byte*>(std::aligned_alloc(page_bytes, n)));
+}
 
 bool all_zero(const std::byte* p, std::uint64_t n) noexcept {
   // each byte equals the one before it
@@ -32,7 +34,8 @@ bool all_zero(const std::byte* p, std::uint64_t n) noexcept {
 
 }  // namespace
 
-Result<std::unique_ptr<LogStage>> LogStage::make(const OpenMedium& how, int buffered, FileSync& sync, Poison& poison) {
+Result<std::unique_ptr<LogStage>> LogStage::make(const OpenMedium& how, int buffered,
+                                                 FileSync& sync, Poison& poison) {
   std::unique_ptr<LogStage> s(new LogStage(sync, poison));
   s->path_ = how.path;
   s->bytes_ = how.log_bytes;
@@ -41,7 +44,8 @@ Result<std::unique_ptr<LogStage>> LogStage::make(const OpenMedium& how, int buff
   if (!memory.ok()) return memory.status();
   s->memory_ = std::move(*memory);
   const std::uint64_t blocks = how.log_bytes / block_bytes;
-  s->dirty_ = std::make_unique<std::atomic<std::uint64_t>[]>(static_cast<std::size_t>((blocks + bits - 1) / bits));
+  s->dirty_ = std::make_unique<std::atomic<std::uint64_t>[]>(
+      static_cast<std::size_t>((blocks + bits - 1) / bits));
   s->in_flight_.resize(static_cast<std::size_t>(blocks));
   // Direct writes beside a mapping are safe only where no page-cache folio (at most 2 MiB, aligned)
   // holds both log and home: writing back such a folio for home's sake would put a stale copy of
@@ -50,7 +54,8 @@ Result<std::unique_ptr<LogStage>> LogStage::make(const OpenMedium& how, int buff
     s->direct_ = Descriptor(base::open_file(how.path.c_str(), O_RDWR | O_DIRECT));
     if (s->direct_ && !how.create) {
       const Buffer probe = aligned_buffer(page_bytes);
-      if (!probe || ::pread(s->direct_.get(), probe.get(), page_bytes, 0) < 0) s->direct_ = Descriptor();
+      if (!probe || ::pread(s->direct_.get(), probe.get(), page_bytes, 0) < 0)
+        s->direct_ = Descriptor();
     }
   }
   return s;
@@ -67,7 +72,8 @@ Status LogStage::claim(std::uint64_t from, std::uint64_t to) {
     ssize_t n = ::pread(fd, buffer.get(), std::min(chunk_bytes, to - at), offset);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0 || static_cast<std::uint64_t>(n) % block_bytes != 0)
-      return system_failure(path_, "reading the log", n < 0 ? errno : EIO, "look for device errors in dmesg");
+      return system_failure(path_, "reading the log", n < 0 ? errno : EIO,
+                            "look for device errors in dmesg");
     n = ::pwrite(fd, buffer.get(), static_cast<std::size_t>(n), offset);
     if (n > 0) {
       at += static_cast<std::uint64_t>(n);
@@ -82,7 +88,8 @@ Status LogStage::claim(std::uint64_t from, std::uint64_t to) {
 
 Status LogStage::load(std::uint64_t most) {
   // bytes_ is whole blocks
-  const std::uint64_t wanted = (std::min(bytes_, most) + block_bytes - 1) / block_bytes * block_bytes;
+  const std::uint64_t wanted =
+      (std::min(bytes_, most) + block_bytes - 1) / block_bytes * block_bytes;
   const Buffer buffer = aligned_buffer(chunk_bytes);
   if (!buffer) return failure(Code::out_of_memory, path_, "no memory for a 1 MiB buffer");
   void* p = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(), 0);
@@ -90,18 +97,23 @@ Status LogStage::load(std::uint64_t most) {
   Status status;
   std::uint64_t done = 0;
   for (const auto& [first, past] : data_) {  // holes are zero here and there
-    const std::uint64_t end = std::min((past + block_bytes - 1) / block_bytes * block_bytes, wanted);
-    for (std::uint64_t at = std::max(first / block_bytes * block_bytes, done); at < end && status.ok();) {
+    const std::uint64_t end =
+        std::min((past + block_bytes - 1) / block_bytes * block_bytes, wanted);
+    for (std::uint64_t at = std::max(first / block_bytes * block_bytes, done);
+         at < end && status.ok();) {
       const int fd = direct_ ? direct_.get() : buffered_;
-      const ssize_t n = ::pread(fd, buffer.get(), std::min(chunk_bytes, end - at), static_cast<off_t>(at));
+      const ssize_t n =
+          ::pread(fd, buffer.get(), std::min(chunk_bytes, end - at), static_cast<off_t>(at));
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0 || static_cast<std::uint64_t>(n) % block_bytes != 0) {
-        status = system_failure(path_, "reading the log", n < 0 ? errno : EIO, "look for device errors in dmesg");
+        status = system_failure(path_, "reading the log", n < 0 ? errno : EIO,
+                                "look for device errors in dmesg");
         break;
       }
       const auto got = static_cast<std::uint64_t>(n);
       for (std::uint64_t b = 0; b < got; b += block_bytes) {
-        if (!all_zero(buffer.get() + b, block_bytes)) std::memcpy(static_cast<std::byte*>(p) + at + b, buffer.get() + b, block_bytes);
+        if (!all_zero(buffer.get() + b, block_bytes))
+          std::memcpy(static_cast<std::byte*>(p) + at + b, buffer.get() + b, block_bytes);
       }
       at += got;
       done = at;
@@ -190,7 +202,9 @@ Status LogStage::write(const Runs& runs, bool sync_file, Written& done) {
     for (const Run& r : mine) {
       if (!status.ok()) break;
       const int err = write_run(r, carry_sync);
-      if (err != 0) status = poison_.fail(system_failure(path_, direct_ ? "direct write" : "write", err, "reopen the pool to recover"));
+      if (err != 0)
+        status = poison_.fail(system_failure(path_, direct_ ? "direct write" : "write", err,
+                                             "reopen the pool to recover"));
       done.bytes += r.blocks() * block_bytes;
     }
     if (status.ok() && carry_sync) {
@@ -201,7 +215,8 @@ Status LogStage::write(const Runs& runs, bool sync_file, Written& done) {
     }
     const std::lock_guard lock(mutex_);  // durable or poisoned: G3
     for (const Run& r : mine) {
-      for (std::uint64_t b = r.first; b < r.end; ++b) in_flight_[static_cast<std::size_t>(b)] = false;
+      for (std::uint64_t b = r.first; b < r.end; ++b)
+        in_flight_[static_cast<std::size_t>(b)] = false;
     }
     if (mine.size() != 0) landed_.notify_all();
   }

@@ -44,7 +44,8 @@ class LogStage {
 
   /// Makes the stage for a file of `bytes` log bytes. `buffered` is the pool file's own descriptor;
   /// with `direct` wanted, a second, O_DIRECT one is tried.
-  static Result<std::unique_ptr<LogStage>> make(const OpenMedium& how, int buffered, FileSync& sync, Poison& poison);
+  static Result<std::unique_ptr<LogStage>> make(const OpenMedium& how, int buffered, FileSync& sync,
+                                                Poison& poison);
 
   /// Writes bytes [from, to), whole blocks, of the file with what they hold, zeros where they were
   /// a hole: they have their space then, and it has been written once. Nobody has stored to them

@@ -18,8 +18,10 @@ std::string number(std::uint64_t n) { return std::to_string(n); }
 
 Status map_failure(const std::string& path, std::uint64_t bytes, int err) {
   if (err == ENOMEM) {
-    return failure(Code::out_of_memory, path, "no address space for a mapping of " + number(bytes) + " bytes", {},
-                   "raise vm.max_map_count or `ulimit -v`: the size is max_size, which a pool keeps; a new one may have a smaller one");
+    return failure(Code::out_of_memory, path,
+                   "no address space for a mapping of " + number(bytes) + " bytes", {},
+                   "raise vm.max_map_count or `ulimit -v`: the size is max_size, which a pool "
+                   "keeps; a new one may have a smaller one");
   }
   return system_failure(path, "mmap of " + number(bytes) + " bytes", err);
 }
@@ -32,20 +34,24 @@ MappedMedium::~MappedMedium() {
   if (reserve_ != nullptr) ::munmap(reserve_, reserve_bytes_);
 }
 
-Status MappedMedium::map_all(int log_fd, int home_fd, std::uint64_t home_bytes, std::uint64_t max_home_bytes) {
+Status MappedMedium::map_all(int log_fd, int home_fd, std::uint64_t home_bytes,
+                             std::uint64_t max_home_bytes) {
   log_fd_ = log_fd;
   home_fd_ = home_fd;
   max_home_bytes_ = std::max(home_bytes, max_home_bytes);
   const int protection = PROT_READ | (read_only_ ? 0 : PROT_WRITE);
   // the log of a read-only medium may be staged: still only read
-  void* log = ::mmap(nullptr, log_bytes_, protection, log_fd == home_fd ? map_flags_ : MAP_SHARED, log_fd, 0);
+  void* log = ::mmap(nullptr, log_bytes_, protection, log_fd == home_fd ? map_flags_ : MAP_SHARED,
+                     log_fd, 0);
   if (log == MAP_FAILED) return map_failure(path_, log_bytes_, errno);
   log_ = static_cast<std::byte*>(log);
-  if (holes_.size() > most_holes) std::erase_if(holes_, [](const auto& h) { return h.second - h.first < short_hole; });
+  if (holes_.size() > most_holes)
+    std::erase_if(holes_, [](const auto& h) { return h.second - h.first < short_hole; });
   if (Status s = stand_in_for_holes(log_, 0, log_bytes_); !s.ok()) return s;
 
   reserve_bytes_ = max_home_bytes_ + 2 * region_align;
-  void* space = ::mmap(nullptr, reserve_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* space = ::mmap(nullptr, reserve_bytes_, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (space == MAP_FAILED) {
     reserve_bytes_ = 0;
     return map_failure(path_, max_home_bytes_, errno);
@@ -66,21 +72,26 @@ Status MappedMedium::map_all(int log_fd, int home_fd, std::uint64_t home_bytes, 
 
 Status MappedMedium::map_extent(std::uint64_t from, std::uint64_t to) {
   const int protection = PROT_READ | (read_only_ ? 0 : PROT_WRITE);
-  void* p = ::mmap(home_ + from, to - from, protection, map_flags_ | MAP_FIXED, home_fd_, static_cast<off_t>(log_bytes_ + from));
+  void* p = ::mmap(home_ + from, to - from, protection, map_flags_ | MAP_FIXED, home_fd_,
+                   static_cast<off_t>(log_bytes_ + from));
   return p == MAP_FAILED ? map_failure(path_, to - from, errno) : Status();
 }
 
 Result<RingMap> MappedMedium::map_ring(std::uint64_t offset, std::uint64_t bytes) {
-  if (bytes == 0 || offset % map_unit_ != 0 || bytes % map_unit_ != 0 || offset > log_bytes_ || bytes > log_bytes_ - offset) {
-    return failure(Code::invalid, path_, "a ring of " + number(bytes) + " bytes at " + number(offset),
-                   "multiples of " + number(map_unit_) + " within the log's " + number(log_bytes_) + " bytes");
+  if (bytes == 0 || offset % map_unit_ != 0 || bytes % map_unit_ != 0 || offset > log_bytes_ ||
+      bytes > log_bytes_ - offset) {
+    return failure(
+        Code::invalid, path_, "a ring of " + number(bytes) + " bytes at " + number(offset),
+        "multiples of " + number(map_unit_) + " within the log's " + number(log_bytes_) + " bytes");
   }
   // a device-dax is mapped at addresses of its alignment only
   const std::uint64_t room = 2 * bytes + map_unit_ - page_bytes;
-  void* space = ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* space =
+      ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (space == MAP_FAILED) return map_failure(path_, room, errno);
   const auto start = reinterpret_cast<std::uintptr_t>(space);
-  const std::uint64_t before = round_up(start, map_unit_) - start, after = room - before - 2 * bytes;
+  const std::uint64_t before = round_up(start, map_unit_) - start,
+                      after = room - before - 2 * bytes;
   auto* base = static_cast<std::byte*>(space) + before;
   if (before != 0) ::munmap(space, before);
   if (after != 0) ::munmap(base + 2 * bytes, after);
@@ -127,12 +138,15 @@ Status MappedMedium::stand_in_for_holes(std::byte* address, std::uint64_t offset
     const std::uint64_t first = std::max(from, offset), end = std::min(to, offset + n);
     if (first >= end) continue;
     Status s;
-    page_map_.each_run(first / page_bytes, end / page_bytes, false, [&](std::uint64_t page, std::uint64_t past) {
-      const std::uint64_t bytes = (past - page) * page_bytes;
-      std::byte* const at = address + (page * page_bytes - offset);
-      if (s.ok() && ::mmap(at, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
-        s = map_failure(path_, bytes, errno);
-    });
+    page_map_.each_run(
+        first / page_bytes, end / page_bytes, false, [&](std::uint64_t page, std::uint64_t past) {
+          const std::uint64_t bytes = (past - page) * page_bytes;
+          std::byte* const at = address + (page * page_bytes - offset);
+          if (s.ok() &&
+              ::mmap(at, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+                     -1, 0) == MAP_FAILED)
+            s = map_failure(path_, bytes, errno);
+        });
     if (!s.ok()) return s;
   }
   return {};
@@ -143,47 +157,59 @@ Status MappedMedium::stand_in_for_holes(std::byte* address, std::uint64_t offset
 Status MappedMedium::map_allocated(std::uint64_t from, std::uint64_t n) {
   if (Status s = map_log(log_ + from, from, n); !s.ok()) return s;
   for (const Ring& r : rings_) {
-    const std::uint64_t first = std::max(from, r.offset), end = std::min(from + n, r.offset + r.bytes);
+    const std::uint64_t first = std::max(from, r.offset),
+                        end = std::min(from + n, r.offset + r.bytes);
     if (first >= end) continue;
     for (const std::uint64_t half : {std::uint64_t{0}, r.bytes})
-      if (Status s = map_log(r.base + half + (first - r.offset), first, end - first); !s.ok()) return s;
+      if (Status s = map_log(r.base + half + (first - r.offset), first, end - first); !s.ok())
+        return s;
   }
   return {};
 }
 
 Status MappedMedium::allocate(std::uint64_t offset, std::uint64_t n) {
   if (allocated(offset, n)) return {};
-  if (read_only_) return failure(Code::read_only, path_, "an allocation in a pool opened read-only", {}, "open it for writing");
+  if (read_only_)
+    return failure(Code::read_only, path_, "an allocation in a pool opened read-only", {},
+                   "open it for writing");
   if (Status s = usable(); !s.ok()) return s;
   const std::uint64_t end = round_up(offset + n, page_bytes);
   if (end > log_bytes_ + home_bytes())
-    return failure(Code::invalid, path_, "an allocation of " + number(n) + " bytes at " + number(offset),
+    return failure(Code::invalid, path_,
+                   "an allocation of " + number(n) + " bytes at " + number(offset),
                    "bytes of the file's " + number(log_bytes_ + home_bytes()));
   const std::lock_guard lock(allocating_);
   Status s;
-  page_map_.each_run(offset / page_bytes, end / page_bytes, false, [&](std::uint64_t first, std::uint64_t past) {
-    if (!s.ok()) return;
-    const std::uint64_t from = first * page_bytes, to = past * page_bytes, middle = std::clamp(log_bytes_, from, to);
-    if (from < middle) s = give_blocks(from, middle);
-    if (s.ok() && from < middle && !holes_.empty()) s = map_allocated(from, middle - from);
-    if (s.ok() && middle < to) s = give_blocks(middle, to);
-    if (s.ok()) page_map_.set(first, past);
-  });
+  page_map_.each_run(offset / page_bytes, end / page_bytes, false,
+                     [&](std::uint64_t first, std::uint64_t past) {
+                       if (!s.ok()) return;
+                       const std::uint64_t from = first * page_bytes, to = past * page_bytes,
+                                           middle = std::clamp(log_bytes_, from, to);
+                       if (from < middle) s = give_blocks(from, middle);
+                       if (s.ok() && from < middle && !holes_.empty())
+                         s = map_allocated(from, middle - from);
+                       if (s.ok() && middle < to) s = give_blocks(middle, to);
+                       if (s.ok()) page_map_.set(first, past);
+                     });
   return s;
 }
 
 Status MappedMedium::grow(std::uint64_t wanted) {
   const std::uint64_t now = home_bytes();
-  if (read_only_) return failure(Code::read_only, path_, "growth asked of a pool opened read-only", {}, "open it for writing");
+  if (read_only_)
+    return failure(Code::read_only, path_, "growth asked of a pool opened read-only", {},
+                   "open it for writing");
   if (Status s = usable(); !s.ok()) return s;
   if (wanted % page_bytes != 0 || wanted < now) {
-    return failure(Code::invalid, path_, "growth to " + number(wanted) + " bytes",
-                   "a multiple of " + number(page_bytes) + ", not less than the present " + number(now));
+    return failure(
+        Code::invalid, path_, "growth to " + number(wanted) + " bytes",
+        "a multiple of " + number(page_bytes) + ", not less than the present " + number(now));
   }
   wanted = round_up(wanted, map_unit_);
   if (wanted == now) return {};
   if (wanted > max_home_bytes_) {
-    return failure(Code::full, path_, "growth to " + number(wanted) + " bytes", "at most " + number(max_home_bytes_),
+    return failure(Code::full, path_, "growth to " + number(wanted) + " bytes",
+                   "at most " + number(max_home_bytes_),
                    "export the pool and load it into one with a larger max_size");
   }
   if (Status s = extend(now, wanted); !s.ok()) return s;
@@ -202,36 +228,48 @@ Status MappedMedium::grow(std::uint64_t wanted) {
   return {};
 }
 
-Status MappedMedium::map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n, ViewKind kind) {
+Status MappedMedium::map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n,
+                              ViewKind kind) {
   const std::uint64_t have = home_bytes();
-  if (n == 0 || n % page_bytes != 0 || home_offset % page_bytes != 0 || reinterpret_cast<std::uintptr_t>(address) % page_bytes != 0 ||
-      home_offset > have || n > have - home_offset) {
-    return failure(Code::invalid, path_, "a view of " + number(n) + " bytes at " + number(home_offset),
+  if (n == 0 || n % page_bytes != 0 || home_offset % page_bytes != 0 ||
+      reinterpret_cast<std::uintptr_t>(address) % page_bytes != 0 || home_offset > have ||
+      n > have - home_offset) {
+    return failure(Code::invalid, path_,
+                   "a view of " + number(n) + " bytes at " + number(home_offset),
                    "whole pages within home's " + number(have) + " bytes");
   }
   const auto offset = static_cast<off_t>(log_bytes_ + home_offset);
   const int both = PROT_READ | PROT_WRITE;
   void* p = MAP_FAILED;
   switch (kind) {
-    case ViewKind::shared: p = ::mmap(address, n, read_only_ ? PROT_READ : both, map_flags_ | MAP_FIXED, home_fd_, offset); break;
-    case ViewKind::shared_read: p = ::mmap(address, n, PROT_READ, map_flags_ | MAP_FIXED, home_fd_, offset); break;
+    case ViewKind::shared:
+      p = ::mmap(address, n, read_only_ ? PROT_READ : both, map_flags_ | MAP_FIXED, home_fd_,
+                 offset);
+      break;
+    case ViewKind::shared_read:
+      p = ::mmap(address, n, PROT_READ, map_flags_ | MAP_FIXED, home_fd_, offset);
+      break;
     case ViewKind::copy_on_write:
       if (!private_views_) {
-        return failure(Code::unsupported, path_, "a device-dax, which refuses MAP_PRIVATE", "a file",
-                       "keep the shadow in anonymous memory");
+        return failure(Code::unsupported, path_, "a device-dax, which refuses MAP_PRIVATE",
+                       "a file", "keep the shadow in anonymous memory");
       }
       p = ::mmap(address, n, both, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, home_fd_, offset);
       break;
-    case ViewKind::fresh: p = ::mmap(address, n, both, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0); break;
+    case ViewKind::fresh:
+      p = ::mmap(address, n, both, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+      break;
   }
   if (p == MAP_FAILED) return map_failure(path_, n, errno);
   // advice: a kernel without huge pages refuses it
   if (kind == ViewKind::fresh) (void)::madvise(address, n, MADV_HUGEPAGE);
   // a core dump would hold what may be as large as the pool
-  if (kind == ViewKind::fresh || kind == ViewKind::copy_on_write) (void)::madvise(address, n, MADV_DONTDUMP);
+  if (kind == ViewKind::fresh || kind == ViewKind::copy_on_write)
+    (void)::madvise(address, n, MADV_DONTDUMP);
   // a child that writes a shared view would change the pool beside its parent; a private one would
   // double its memory
-  if (::madvise(address, n, MADV_DONTFORK) != 0) return system_failure(path_, "madvise(MADV_DONTFORK)", errno);
+  if (::madvise(address, n, MADV_DONTFORK) != 0)
+    return system_failure(path_, "madvise(MADV_DONTFORK)", errno);
   return {};
 }
 

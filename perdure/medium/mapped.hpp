@@ -29,7 +29,8 @@ class MappedMedium : public Medium {
   Result<RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override;
   Status allocate(std::uint64_t offset, std::uint64_t n) override;
   Status grow(std::uint64_t home_bytes) override;
-  Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n, ViewKind kind) override;
+  Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n,
+                  ViewKind kind) override;
 
  protected:
   MappedMedium() = default;
@@ -46,7 +47,8 @@ class MappedMedium : public Medium {
   void note_hole(std::uint64_t from, std::uint64_t to);
   /// Are the pages allocated that n bytes of the ring from its byte `at` on touch? Past its end
   /// lies its beginning.
-  [[nodiscard]] bool allocated_in(const RingMap& ring, std::uint64_t at, std::uint64_t n) const noexcept {
+  [[nodiscard]] bool allocated_in(const RingMap& ring, std::uint64_t at,
+                                  std::uint64_t n) const noexcept {
     const std::uint64_t first = n < ring.bytes - at ? n : ring.bytes - at;
     return allocated(ring.offset + at, first) && allocated(ring.offset, n - first);
   }
@@ -72,8 +74,8 @@ class MappedMedium : public Medium {
   /// Called when home's [from, to) has been mapped.
   virtual Status mapped(std::uint64_t /*from*/, std::uint64_t /*to*/) { return {}; }
 
-  int map_flags_ = 0;                    // MAP_SHARED, or MAP_SHARED_VALIDATE | MAP_SYNC
-  bool private_views_ = true;            // a device-dax refuses MAP_PRIVATE
+  int map_flags_ = 0;          // MAP_SHARED, or MAP_SHARED_VALIDATE | MAP_SYNC
+  bool private_views_ = true;  // a device-dax refuses MAP_PRIVATE
   // what a mapping's offset and length must be a multiple of: a device-dax asks for 2 MiB
   std::uint64_t map_unit_ = page_bytes;
 

@@ -63,9 +63,11 @@ class MarkedMedium : public MappedMedium {
     count_streamed(row(), n);
   }
 
-  void append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override {
+  void append(const RingMap& ring, std::uint64_t pos, const void* src,
+              std::size_t n) noexcept override {
     const std::uint64_t at = ring_index(ring, pos);
-    assert(at % line_bytes == 0 && n % line_bytes == 0 && n <= ring.bytes && allocated_in(ring, at, n));
+    assert(at % line_bytes == 0 && n % line_bytes == 0 && n <= ring.bytes &&
+           allocated_in(ring, at, n));
     hardware().step(Step::stream);
     hardware().put_past_ring(ring, at, src, n);
     count_streamed(row(), n);
@@ -91,12 +93,15 @@ class MarkedMedium : public MappedMedium {
     hardware().step(Step::take);
     // All before the first write-back, for which a locked instruction would wait.
     for (const std::uint64_t l : lines) marks_.start(from + l, mine);
-    each_run(lines, [&](std::uint64_t first, std::uint64_t count) { write_back(mine.row, from + first, count); });
+    each_run(lines, [&](std::uint64_t first, std::uint64_t count) {
+      write_back(mine.row, from + first, count);
+    });
   }
 
   void flush_ring(const RingMap& ring, std::uint64_t pos, std::size_t n) noexcept override {
     if (n == 0 || hardware().leave_out("flush_ring", __builtin_return_address(0))) return;
-    const std::uint64_t at = pos % ring.bytes, whole = ring.bytes / line_bytes, begin = ring.offset / line_bytes;
+    const std::uint64_t at = pos % ring.bytes, whole = ring.bytes / line_bytes,
+                        begin = ring.offset / line_bytes;
     const std::uint64_t first = at / line_bytes, count = lines_touched(at, n);
     const Mine mine(*this);
     hardware().step(Step::take);
@@ -166,7 +171,8 @@ class MarkedMedium : public MappedMedium {
 
   /// The calling thread, and the mark of a line whose write-back it begins now.
   struct Mine {
-    explicit Mine(const MarkedMedium& medium) noexcept : slot(base::thread_slot()), row(medium.row_of(slot)) {}
+    explicit Mine(const MarkedMedium& medium) noexcept
+        : slot(base::thread_slot()), row(medium.row_of(slot)) {}
     LineMarks::Mark operator()() const noexcept {
       // relaxed: its own count
       return LineMarks::in_flight(slot, row.fences.load(std::memory_order_relaxed));

@@ -27,14 +27,18 @@ Counters operator-(Counters a, const Counters& b) noexcept {
 
 std::uint64_t Medium::allocated_from(std::uint64_t offset, std::uint64_t n) const noexcept {
   if (pages_ == nullptr || n == 0) return n;
-  const std::uint64_t end = (offset + n - 1) / page_bytes + 1, gap = pages_->next(offset / page_bytes, end, false);
+  const std::uint64_t end = (offset + n - 1) / page_bytes + 1,
+                      gap = pages_->next(offset / page_bytes, end, false);
   return gap == end ? n : gap * page_bytes > offset ? gap * page_bytes - offset : 0;
 }
 
 std::uint64_t Medium::allocated_end(std::uint64_t offset, std::uint64_t n) const noexcept {
   if (pages_ == nullptr || n == 0) return n;
-  const std::uint64_t first = offset / page_bytes, last = pages_->end_of_last(first, (offset + n - 1) / page_bytes + 1);
-  return last * page_bytes <= offset ? 0 : last * page_bytes >= offset + n ? n : last * page_bytes - offset;
+  const std::uint64_t first = offset / page_bytes,
+                      last = pages_->end_of_last(first, (offset + n - 1) / page_bytes + 1);
+  return last * page_bytes <= offset       ? 0
+         : last * page_bytes >= offset + n ? n
+                                           : last * page_bytes - offset;
 }
 
 Medium::Medium() : rows_(std::make_unique<Row[]>(static_cast<std::size_t>(base::slot_count))) {}

@@ -49,7 +49,7 @@
 
 namespace perdure::medium {
 
-inline constexpr std::size_t line_bytes = 64;              ///< a cache line: what flush works on
+inline constexpr std::size_t line_bytes = 64;  ///< a cache line: what flush works on
 /// log and home start at multiples of this
 inline constexpr std::uint64_t region_align = 2ULL << 20;
 
@@ -68,7 +68,9 @@ struct Counters {
   Counters& operator+=(const Counters& o) noexcept;
   friend Counters operator-(Counters a, const Counters& b) noexcept;
   /// Everything that changes the medium: 0 over a read-only transaction (law L8).
-  [[nodiscard]] std::uint64_t writes() const noexcept { return stores + streamed_lines + flushed_lines + fences + syncs; }
+  [[nodiscard]] std::uint64_t writes() const noexcept {
+    return stores + streamed_lines + flushed_lines + fences + syncs;
+  }
 };
 
 /// A part of the log range, mapped twice in a row so that nothing wraps: byte i of the ring is at
@@ -134,7 +136,9 @@ class Medium {
   /// The same of the lines at `base` + 64 * each of `lines`, no line twice; neighbours that follow
   /// each other are one run. `base` is a multiple of 64.
   virtual void flush_lines(std::uint64_t base, std::span<const std::uint64_t> lines) noexcept {
-    each_run(lines, [&](std::uint64_t first, std::uint64_t count) { flush(base + first * 64, count * 64); });
+    each_run(lines, [&](std::uint64_t first, std::uint64_t count) {
+      flush(base + first * 64, count * 64);
+    });
   }
   /// What the calling thread flushed or streamed is durable when this returns ok. After a failure
   /// every later call fails too (L9).
@@ -151,7 +155,8 @@ class Medium {
   virtual Result<RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) = 0;
   /// Streams n bytes (a multiple of 64) to ring position `pos` (bytes, any lap; taken modulo the
   /// ring), wrapping by itself. `src` is copied.
-  virtual void append(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept = 0;
+  virtual void append(const RingMap& ring, std::uint64_t pos, const void* src,
+                      std::size_t n) noexcept = 0;
   /// Starts the write-back of ring positions [pos, pos + n), n at most the ring: what a killed
   /// process may have left visible only.
   virtual void flush_ring(const RingMap& ring, std::uint64_t pos, std::size_t n) noexcept {
@@ -160,7 +165,8 @@ class Medium {
     if (first != n) flush(ring.offset, n - first);
   }
   /// append, then fence.
-  Status append_fence(const RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept {
+  Status append_fence(const RingMap& ring, std::uint64_t pos, const void* src,
+                      std::size_t n) noexcept {
     append(ring, pos, src, n);
     return fence();
   }
@@ -172,7 +178,9 @@ class Medium {
   /// sync changes no metadata. `read_only`, or the medium's own failure, where it can't be asked.
   virtual Status allocate(std::uint64_t offset, std::uint64_t n) = 0;
   /// Are the pages that bytes [offset, offset + n) touch allocated? A few instructions.
-  [[nodiscard]] bool allocated(std::uint64_t offset, std::uint64_t n) const noexcept { return pages_ == nullptr || pages_->all(offset, n); }
+  [[nodiscard]] bool allocated(std::uint64_t offset, std::uint64_t n) const noexcept {
+    return pages_ == nullptr || pages_->all(offset, n);
+  }
   /// How many of the n bytes from `offset` on are allocated without a gap.
   [[nodiscard]] std::uint64_t allocated_from(std::uint64_t offset, std::uint64_t n) const noexcept;
   /// Behind the last allocated one of bytes [offset, offset + n), counted from `offset`; 0 where
@@ -188,7 +196,8 @@ class Medium {
   virtual Status grow(std::uint64_t home_bytes) = 0;
   /// Makes home's [home_offset, +n) appear at `address` (page-aligned, replacing what is mapped
   /// there).
-  virtual Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n, ViewKind kind) = 0;
+  virtual Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n,
+                          ViewKind kind) = 0;
 
   [[nodiscard]] virtual Counters counters() const noexcept;  ///< virtual for decorators only
 
@@ -196,12 +205,15 @@ class Medium {
   /// Counters of one thread, alone on its lines. Only the owner writes; atomic so that counters()
   /// may read meanwhile.
   struct alignas(128) Row {
-    std::atomic<std::uint64_t> stores{0}, stored_bytes{0}, streamed_lines{0}, flushed_lines{0}, fences{0}, syncs{0}, written_bytes{0};
+    std::atomic<std::uint64_t> stores{0}, stored_bytes{0}, streamed_lines{0}, flushed_lines{0},
+        fences{0}, syncs{0}, written_bytes{0};
   };
   /// The calling thread's row.
   [[nodiscard]] Row& row() const noexcept { return row_of(base::thread_slot()); }
   /// That of the thread with this slot.
-  [[nodiscard]] Row& row_of(int slot) const noexcept { return rows_[static_cast<std::size_t>(slot)]; }
+  [[nodiscard]] Row& row_of(int slot) const noexcept {
+    return rows_[static_cast<std::size_t>(slot)];
+  }
   /// f(first, count) for each run of neighbours.
   template <class F>
   static void each_run(std::span<const std::uint64_t> lines, F&& f) {
@@ -248,7 +260,8 @@ struct Delays {
   /// writes
   bool flush_all_is_one = false;
   [[nodiscard]] bool none() const noexcept {
-    return write_ns == 0 && latency_cycles == 0 && bandwidth_gb_s <= 0 && drain_ns == 0 && fence_ns == 0;
+    return write_ns == 0 && latency_cycles == 0 && bandwidth_gb_s <= 0 && drain_ns == 0 &&
+           fence_ns == 0;
   }
   /// "none", "rewind", "blurred", "dudetm", "dudetm-3500", "softwrap": the papers' own settings;
   /// `invalid` names the choices. Each may be followed by "+fence=NS" and "+write=NS" (fence_ns,
@@ -274,7 +287,7 @@ struct OpenMedium {
   std::uint64_t home_bytes = 0;
   /// address space kept for growth; less than home_bytes: no growth
   std::uint64_t max_home_bytes = 0;
-  Delays delays;                     ///< emulated only
+  Delays delays;  ///< emulated only
   /// file: how much of the log's beginning is read when opening; what lies behind reads as zero
   /// until it is written. Less than all where nobody will look: the rings of a pool that was closed
   /// in order.

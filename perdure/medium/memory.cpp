@@ -19,7 +19,8 @@ constexpr std::uint64_t device_unit = region_align;  // a device-dax maps whole 
 
 std::string instructions(base::FlushInstruction flush) {
   std::string text(base::name(base::best_stream()));
-  text += flush == base::FlushInstruction::none ? ", no flush needed (eADR)" : ", " + std::string(base::name(flush));
+  text += flush == base::FlushInstruction::none ? ", no flush needed (eADR)"
+                                                : ", " + std::string(base::name(flush));
   return text + ", sfence";
 }
 
@@ -32,7 +33,8 @@ std::string delay_text(const Delays& d) {
     part(std::to_string(d.latency_cycles) + " cycles (" + std::to_string(ns) + " ns here) a fence");
   }
   if (d.bandwidth_gb_s > 0) part(std::to_string(d.bandwidth_gb_s) + " GB/s");
-  if (d.drain_ns != 0) part("8-line buffer drained at " + std::to_string(d.drain_ns) + " ns a line");
+  if (d.drain_ns != 0)
+    part("8-line buffer drained at " + std::to_string(d.drain_ns) + " ns a line");
   if (d.drain_ns != 0 && d.buffer_each) part("a buffer each thread");
   if (d.fence_ns != 0) part(std::to_string(d.fence_ns) + " ns a fence");
   return text.empty() ? "no added delay" : text;
@@ -64,8 +66,10 @@ Status prepare_device(Medium& medium, const OpenMedium& how) {
 
 bool cache_is_durable() {
   glob_t found = {};
-  bool all = ::glob("/sys/bus/nd/devices/region*/persistence_domain", 0, nullptr, &found) == 0 && found.gl_pathc != 0;
-  for (std::size_t i = 0; i < found.gl_pathc; ++i) all = all && read_sysfs(found.gl_pathv[i]) == "cpu_cache";
+  bool all = ::glob("/sys/bus/nd/devices/region*/persistence_domain", 0, nullptr, &found) == 0 &&
+             found.gl_pathc != 0;
+  for (std::size_t i = 0; i < found.gl_pathc; ++i)
+    all = all && read_sysfs(found.gl_pathv[i]) == "cpu_cache";
   ::globfree(&found);
   return all;
 }
@@ -93,7 +97,9 @@ template <class Delay>
 Status MemoryMedium<Delay>::sync_metadata() noexcept {
   if (!traits_.sync_metadata) return {};
   add(row().syncs, 1);
-  return ::fsync(file_.fd.get()) == 0 ? Status() : system_failure(path_, "fsync", errno, "reopen the pool to recover");
+  return ::fsync(file_.fd.get()) == 0
+             ? Status()
+             : system_failure(path_, "fsync", errno, "reopen the pool to recover");
 }
 
 // Which pages of the file are allocated. A device has no holes.
@@ -107,11 +113,12 @@ Status MemoryMedium<Delay>::learn_pages(std::uint64_t most) {
   }
   std::uint64_t end = 0;  // of what was last found
   if (!sparse_) {
-    each_data(file_.fd.get(), 0, log_bytes_ + file_.home_bytes, [&](std::uint64_t from, std::uint64_t to) {
-      note_hole(std::min(end, log_bytes_), std::min(from, log_bytes_));
-      note_allocated(from, to);
-      end = to;
-    });
+    each_data(file_.fd.get(), 0, log_bytes_ + file_.home_bytes,
+              [&](std::uint64_t from, std::uint64_t to) {
+                note_hole(std::min(end, log_bytes_), std::min(from, log_bytes_));
+                note_allocated(from, to);
+                end = to;
+              });
   }
   note_hole(std::min(end, log_bytes_), log_bytes_);
   return {};
@@ -128,20 +135,23 @@ template <class Delay>
 Status MemoryMedium<Delay>::extend(std::uint64_t from, std::uint64_t to) {
   if (file_.character_device) {
     if (log_bytes_ + to > file_.bytes) {
-      return failure(Code::full, path_, "the device has " + std::to_string(file_.bytes) + " bytes", std::to_string(log_bytes_ + to),
-                     "use a larger device");
+      return failure(Code::full, path_, "the device has " + std::to_string(file_.bytes) + " bytes",
+                     std::to_string(log_bytes_ + to), "use a larger device");
     }
     // a device has no holes and no length: only what is left there has to be zeroed, through a
     // mapping of its own
-    void* p = ::mmap(nullptr, to - from, PROT_READ | PROT_WRITE, map_flags_, file_.fd.get(), static_cast<off_t>(log_bytes_ + from));
+    void* p = ::mmap(nullptr, to - from, PROT_READ | PROT_WRITE, map_flags_, file_.fd.get(),
+                     static_cast<off_t>(log_bytes_ + from));
     if (p == MAP_FAILED) return system_failure(path_, "mmap", errno);
     static const std::byte zeros[page_bytes] = {};
-    for (std::uint64_t at = 0; at < to - from; at += page_bytes) stream_(static_cast<std::byte*>(p) + at, zeros, page_bytes);
+    for (std::uint64_t at = 0; at < to - from; at += page_bytes)
+      stream_(static_cast<std::byte*>(p) + at, zeros, page_bytes);
     base::store_fence();  // zeros before the caller publishes the new size
     ::munmap(p, to - from);
     return {};
   }
-  if (Status s = allocate_zero(file_.fd.get(), path_, log_bytes_ + from, log_bytes_ + to); !s.ok()) return s;
+  if (Status s = allocate_zero(file_.fd.get(), path_, log_bytes_ + from, log_bytes_ + to); !s.ok())
+    return s;
   add(row().syncs, 1);
   // the length is durable before the caller publishes it
   if (::fsync(file_.fd.get()) == 0) return {};
@@ -153,7 +163,9 @@ Status MemoryMedium<Delay>::extend(std::uint64_t from, std::uint64_t to) {
 template <class Delay>
 void MemoryMedium<Delay>::shrink(std::uint64_t to) noexcept {
   // only room is lost
-  if (!file_.character_device && ::ftruncate(file_.fd.get(), static_cast<off_t>(log_bytes_ + to)) != 0) return;
+  if (!file_.character_device &&
+      ::ftruncate(file_.fd.get(), static_cast<off_t>(log_bytes_ + to)) != 0)
+    return;
 }
 
 template class MemoryMedium<NoDelay>;
@@ -162,12 +174,15 @@ template class MemoryMedium<ModelDelay>;
 Result<std::unique_ptr<Medium>> open_emulated(const OpenMedium& how) {
   auto file = open_pool_file(how);
   if (!file.ok()) return file.status();
-  if (file->character_device) return failure(Code::invalid, how.path, "a character device", "a regular file", "use the dax medium");
+  if (file->character_device)
+    return failure(Code::invalid, how.path, "a character device", "a regular file",
+                   "use the dax medium");
   MemoryTraits traits;
   traits.kind = "emulated";
   traits.flush = base::best_flush();
   traits.map_flags = MAP_SHARED;
-  traits.about = "emulated on " + file_system_name(how.path) + ": " + instructions(traits.flush) + "; " + delay_text(how.delays);
+  traits.about = "emulated on " + file_system_name(how.path) + ": " + instructions(traits.flush) +
+                 "; " + delay_text(how.delays);
   auto made = how.delays.none() ? make<NoDelay>(std::move(traits), std::move(*file), how)
                                 : make<ModelDelay>(std::move(traits), std::move(*file), how);
   if (!made.ok()) discard_new_file(how);
@@ -181,9 +196,12 @@ Result<std::unique_ptr<Medium>> open_dax(const OpenMedium& how) {
   traits.kind = "dax";
   traits.flush = cache_is_durable() ? base::FlushInstruction::none : base::best_flush();
   if (file->character_device) {
-    if (how.path.rfind("/dev/dax", 0) != 0) return failure(Code::invalid, how.path, "a character device", "a regular file or /dev/dax*");
+    if (how.path.rfind("/dev/dax", 0) != 0)
+      return failure(Code::invalid, how.path, "a character device", "a regular file or /dev/dax*");
     const std::uint64_t odd = (how.log_bytes | how.home_bytes) % device_unit;
-    if (odd != 0) return failure(Code::invalid, how.path, "sizes that are not whole 2 MiB pages", "multiples of 2097152 on a device-dax");
+    if (odd != 0)
+      return failure(Code::invalid, how.path, "sizes that are not whole 2 MiB pages",
+                     "multiples of 2097152 on a device-dax");
     traits.map_unit = device_unit;
     traits.map_flags = MAP_SHARED;  // device-dax is synchronous without asking
     file->home_bytes = file->home_bytes / device_unit * device_unit;
@@ -194,7 +212,8 @@ Result<std::unique_ptr<Medium>> open_dax(const OpenMedium& how) {
       const std::string fs = file_system_name(how.path);
       discard_new_file(how);
       return failure(Code::unsupported, how.path, fs + " refuses MAP_SYNC here",
-                     "a file on a file system mounted with -o dax, or /dev/dax*", "use the file medium");
+                     "a file on a file system mounted with -o dax, or /dev/dax*",
+                     "use the file medium");
     }
     if (how.create) {
       if (Status s = sync_file_and_folder(file->fd.get(), how.path); !s.ok()) {
@@ -204,7 +223,8 @@ Result<std::unique_ptr<Medium>> open_dax(const OpenMedium& how) {
     }
   }
   const bool device = file->character_device;
-  traits.about = std::string(device ? "device-dax" : "MAP_SYNC on " + file_system_name(how.path)) + ": " + instructions(traits.flush);
+  traits.about = std::string(device ? "device-dax" : "MAP_SYNC on " + file_system_name(how.path)) +
+                 ": " + instructions(traits.flush);
   auto made = make<NoDelay>(std::move(traits), std::move(*file), how);
   if (!made.ok()) {
     discard_new_file(how);

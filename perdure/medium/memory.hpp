@@ -34,7 +34,8 @@ struct MemoryTraits {
 template <class Delay>
 class MemoryMedium final : public MarkedMedium<MemoryMedium<Delay>> {
   using Base = MarkedMedium<MemoryMedium<Delay>>;
-  using Base::address, Base::add, Base::home_, Base::log_, Base::log_bytes_, Base::map_flags_, Base::path_, Base::row;
+  using Base::address, Base::add, Base::home_, Base::log_, Base::log_bytes_, Base::map_flags_,
+      Base::path_, Base::row;
   using Base::keep_page_map, Base::note_allocated, Base::note_hole;
 
  public:
@@ -81,7 +82,9 @@ class MemoryMedium final : public MarkedMedium<MemoryMedium<Delay>> {
  private:
   friend Base;
 
-  void put(std::uint64_t offset, const void* src, std::size_t n) noexcept { copy_words(address(offset), src, n); }
+  void put(std::uint64_t offset, const void* src, std::size_t n) noexcept {
+    copy_words(address(offset), src, n);
+  }
 
   void put_past(std::uint64_t offset, const void* src, std::size_t n) noexcept {
     stream_(address(offset), src, n);
@@ -89,7 +92,8 @@ class MemoryMedium final : public MarkedMedium<MemoryMedium<Delay>> {
     charge(offset / line_bytes, n / line_bytes);
   }
 
-  void put_past_ring(const RingMap& ring, std::uint64_t at, const void* src, std::size_t n) noexcept {
+  void put_past_ring(const RingMap& ring, std::uint64_t at, const void* src,
+                     std::size_t n) noexcept {
     stream_(ring.base + at, src, n);  // past the ring's end lies its beginning
     base::note_flushed(ring.base + at, n);
     if constexpr (Delay::active) {
@@ -128,7 +132,9 @@ class MemoryMedium final : public MarkedMedium<MemoryMedium<Delay>> {
   Status sync_metadata() noexcept;
   static void step(Step) noexcept {}
   static constexpr bool leave_out(const char*, const void*) noexcept { return false; }
-  void covered(std::uint64_t from, std::uint64_t to) noexcept { base::note_mapped(home_ + from, to - from); }
+  void covered(std::uint64_t from, std::uint64_t to) noexcept {
+    base::note_mapped(home_ + from, to - from);
+  }
 
   Status extend(std::uint64_t from, std::uint64_t to) override;
   void shrink(std::uint64_t to) noexcept override;

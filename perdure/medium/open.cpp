@@ -17,8 +17,9 @@ bool direct_works(const std::string& path) {
   struct stat st = {};
   const bool there = ::stat(path.c_str(), &st) == 0;
   if (there && !S_ISREG(st.st_mode)) return false;
-  const Descriptor fd(there ? base::open_file(path.c_str(), O_RDONLY | O_DIRECT)
-                            : base::open_file(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_DIRECT, 0600));
+  const Descriptor fd(
+      there ? base::open_file(path.c_str(), O_RDONLY | O_DIRECT)
+            : base::open_file(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_DIRECT, 0600));
   return static_cast<bool>(fd);
 }
 
@@ -26,10 +27,13 @@ bool direct_works(const std::string& path) {
 
 Result<std::unique_ptr<Medium>> open_medium(const OpenMedium& how) {
   if (how.kind != "auto" && how.kind != "file" && how.kind != "dax" && how.kind != "emulated") {
-    return failure(Code::invalid, how.path, "medium \"" + how.kind + "\"", "auto, file, dax or emulated");
+    return failure(Code::invalid, how.path, "medium \"" + how.kind + "\"",
+                   "auto, file, dax or emulated");
   }
   if (how.kind == "emulated") return open_emulated(how);
-  if (!how.delays.none()) return failure(Code::invalid, how.path, "delays on medium \"" + how.kind + "\"", "none, or the medium emulated");
+  if (!how.delays.none())
+    return failure(Code::invalid, how.path, "delays on medium \"" + how.kind + "\"",
+                   "none, or the medium emulated");
   if (how.kind == "dax") return open_dax(how);
   if (how.kind == "auto" && map_sync_works(how.path)) return open_dax(how);
   return FileMedium::open(how);
@@ -42,9 +46,11 @@ Result<Diagnosis> diagnose(const std::string& path) {
   const std::string folder = folder_of(path);
   struct stat dir = {};
   if (!there && (::stat(folder.c_str(), &dir) != 0 || !S_ISDIR(dir.st_mode))) {
-    return failure(Code::not_found, path, "neither the file nor its folder exists", {}, "make the folder first");
+    return failure(Code::not_found, path, "neither the file nor its folder exists", {},
+                   "make the folder first");
   }
-  if (there && S_ISDIR(st.st_mode)) return failure(Code::invalid, path, "a folder", "the path of a pool file in it");
+  if (there && S_ISDIR(st.st_mode))
+    return failure(Code::invalid, path, "a folder", "the path of a pool file in it");
   Diagnosis d;
   const bool device = there && S_ISCHR(st.st_mode);
   if (there && !S_ISREG(st.st_mode) && !(device && path.rfind("/dev/dax", 0) == 0)) {
@@ -58,14 +64,19 @@ Result<Diagnosis> diagnose(const std::string& path) {
   d.flush_instruction = base::name(flush);
   if (d.map_sync) {
     d.kind = "dax";
-    d.reason = device ? "a device-dax is memory that stays" : "MAP_SYNC is accepted: stores reach persistent memory directly";
-    d.reason += d.eadr ? "; the caches are in the power-fail domain (eADR)" : "; lines are written back with " + d.flush_instruction;
+    d.reason = device ? "a device-dax is memory that stays"
+                      : "MAP_SYNC is accepted: stores reach persistent memory directly";
+    d.reason += d.eadr ? "; the caches are in the power-fail domain (eADR)"
+                       : "; lines are written back with " + d.flush_instruction;
     return d;
   }
   d.kind = "file";
-  d.reason = d.file_system + " refuses MAP_SYNC (not persistent memory mounted with -o dax), so commits are written to the file; ";
-  d.reason += d.direct ? "O_DIRECT is accepted: the log is written past the page cache"
-                       : "O_DIRECT is refused: the log is written through the page cache, then fdatasync";
+  d.reason = d.file_system +
+             " refuses MAP_SYNC (not persistent memory mounted with -o dax), so commits are "
+             "written to the file; ";
+  d.reason +=
+      d.direct ? "O_DIRECT is accepted: the log is written past the page cache"
+               : "O_DIRECT is refused: the log is written through the page cache, then fdatasync";
   if (d.file_system == "tmpfs") d.reason += "; tmpfs keeps nothing over a power cut or reboot";
   return d;
 }

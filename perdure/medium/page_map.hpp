@@ -38,9 +38,12 @@ class PageMap {
     if (first == last) return bit(first);
     return next(first, last + 1, false) == last + 1;
   }
-  [[nodiscard]] bool bit(std::uint64_t page) const noexcept { return (word(page / 64) >> page % 64 & 1) != 0; }
+  [[nodiscard]] bool bit(std::uint64_t page) const noexcept {
+    return (word(page / 64) >> page % 64 & 1) != 0;
+  }
   /// The first page in [page, end) whose bit is `value`; `end` where there is none.
-  [[nodiscard]] std::uint64_t next(std::uint64_t page, std::uint64_t end, bool value) const noexcept {
+  [[nodiscard]] std::uint64_t next(std::uint64_t page, std::uint64_t end,
+                                   bool value) const noexcept {
     while (page < end) {
       const std::uint64_t w = (value ? word(page / 64) : ~word(page / 64)) >> page % 64;
       if (w != 0) {

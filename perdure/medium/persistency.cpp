@@ -26,7 +26,8 @@ bool Persistency::pending(std::uint64_t word) const noexcept {
   const std::uint32_t slot = word / 8 < slot_.size() ? slot_[word / 8] : 0;
   if (slot == 0) return false;
   const auto& stores = lines_[slot - 1].stores;
-  return std::any_of(stores.begin(), stores.end(), [&](const Store& s) { return s.word == word % 8; });
+  return std::any_of(stores.begin(), stores.end(),
+                     [&](const Store& s) { return s.word == word % 8; });
 }
 
 void Persistency::reset() {
@@ -55,7 +56,8 @@ void Persistency::wrote(const Trace& trace, const TraceEvent& event) {
     }
     Line& l = lines_[slot_[line] - 1];
     if (streamed && (i == 0 || word % 8 == 0)) threads_[event.thread].streamed.push_back(line);
-    l.stores.push_back({trace.words[event.data + i], ++time_, event.thread, static_cast<std::uint8_t>(word % 8), streamed});
+    l.stores.push_back({trace.words[event.data + i], ++time_, event.thread,
+                        static_cast<std::uint8_t>(word % 8), streamed});
   }
 }
 
@@ -69,8 +71,10 @@ void Persistency::flushed(const TraceEvent& event) {
 
 void Persistency::fenced(std::uint16_t thread) {
   Thread& t = threads_[thread];
-  for (const Capture& c : t.captures) settle(c.line, [&](const Store& s) { return (!s.streamed || s.orphan) && s.time <= c.time; });
-  for (const std::uint32_t line : t.streamed) settle(line, [&](const Store& s) { return s.streamed && !s.orphan && s.thread == thread; });
+  for (const Capture& c : t.captures)
+    settle(c.line, [&](const Store& s) { return (!s.streamed || s.orphan) && s.time <= c.time; });
+  for (const std::uint32_t line : t.streamed)
+    settle(line, [&](const Store& s) { return s.streamed && !s.orphan && s.thread == thread; });
   t.captures.clear();
   t.streamed.clear();
 }
@@ -87,8 +91,9 @@ void Persistency::lost(const Trace& trace, const TraceEvent& event) {
     const auto line = static_cast<std::uint32_t>(word / 8);
     if (slot_[line] == 0) continue;
     auto& stores = lines_[slot_[line] - 1].stores;
-    const auto seen = std::find_if(stores.rbegin(), stores.rend(),
-                                   [&](const Store& s) { return s.word == word % 8 && s.value == trace.words[event.data + i]; });
+    const auto seen = std::find_if(stores.rbegin(), stores.rend(), [&](const Store& s) {
+      return s.word == word % 8 && s.value == trace.words[event.data + i];
+    });
     const std::uint64_t last = seen == stores.rend() ? 0 : seen->time;
     std::erase_if(stores, [&](const Store& s) { return s.word == word % 8 && s.time > last; });
     if (stores.empty()) close(line);
@@ -122,7 +127,8 @@ void Persistency::close(std::uint32_t line) {
 
 // The line with the stores that `include` says. False where that is what is durable.
 template <class Include>
-bool Persistency::compose(const Line& line, std::uint32_t index, Include&& include, Variant& v) const {
+bool Persistency::compose(const Line& line, std::uint32_t index, Include&& include,
+                          Variant& v) const {
   v.mask = 0;
   for (std::size_t i = 0; i < line.stores.size(); ++i) {
     if (!include(i)) continue;
@@ -138,7 +144,8 @@ bool Persistency::compose(const Line& line, std::uint32_t index, Include&& inclu
   return v.mask != 0;
 }
 
-void Persistency::variants(std::uint32_t index, Model model, std::size_t most, Random& random, std::vector<Variant>& out) const {
+void Persistency::variants(std::uint32_t index, Model model, std::size_t most, Random& random,
+                           std::vector<Variant>& out) const {
   out.clear();
   if (slot_[index] == 0) return;
   const Line& line = lines_[slot_[index] - 1];
@@ -177,13 +184,17 @@ void Persistency::variants(std::uint32_t index, Model model, std::size_t most, R
         const unsigned how = static_cast<unsigned>(random() % 4);
         const std::size_t one = streamed.empty() ? 0 : random() % streamed.size();
         for (std::size_t i = 0; i < streamed.size(); ++i)
-          in[streamed[i]] = how == 0 ? i == one : how == 1 ? i != one : how == 2 ? i <= one : random() % 2 == 0;
+          in[streamed[i]] = how == 0   ? i == one
+                            : how == 1 ? i != one
+                            : how == 2 ? i <= one
+                                       : random() % 2 == 0;
         add_in();
       }
     }
   } else {
     std::size_t count = 1;
-    for (const auto& stores : of_word) count = std::min<std::size_t>(count * (stores.size() + 1), 1 << 20);
+    for (const auto& stores : of_word)
+      count = std::min<std::size_t>(count * (stores.size() + 1), 1 << 20);
     std::array<std::size_t, 8> pick{};
     const auto add_pick = [&] {
       std::fill(in.begin(), in.end(), false);
@@ -202,10 +213,13 @@ void Persistency::variants(std::uint32_t index, Model model, std::size_t most, R
       }
     } else {
       for (std::size_t tries = 0; tries < 4 * most && out.size() + 1 < most; ++tries) {
-        const unsigned how = static_cast<unsigned>(random() % 3), one = static_cast<unsigned>(random() % 8);
+        const unsigned how = static_cast<unsigned>(random() % 3),
+                       one = static_cast<unsigned>(random() % 8);
         for (unsigned w = 0; w < 8; ++w) {
           const std::size_t any = random() % (of_word[w].size() + 1);
-          pick[w] = how == 0 ? (w == one ? of_word[w].size() : 0) : how == 1 ? (w == one ? any : of_word[w].size()) : any;
+          pick[w] = how == 0   ? (w == one ? of_word[w].size() : 0)
+                    : how == 1 ? (w == one ? any : of_word[w].size())
+                               : any;
         }
         add_pick();
       }

@@ -57,7 +57,8 @@ class Persistency {
   [[nodiscard]] bool pending(std::uint64_t word) const noexcept;
   /// What `line` may hold, the last being all that it was given. All of it if that is at most
   /// `most`, else drawn: one store alone, all but one, the first few, or any.
-  void variants(std::uint32_t line, Model model, std::size_t most, Random& random, std::vector<Variant>& out) const;
+  void variants(std::uint32_t line, Model model, std::size_t most, Random& random,
+                std::vector<Variant>& out) const;
 
  private:
   struct Store {

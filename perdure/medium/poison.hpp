@@ -35,7 +35,8 @@ class Poison {
 
  private:
   [[nodiscard]] Status later() const {
-    return failure(Code::poisoned, "", "the medium failed earlier: " + first_.message(), {}, "reopen the pool to recover");
+    return failure(Code::poisoned, "", "the medium failed earlier: " + first_.message(), {},
+                   "reopen the pool to recover");
   }
 
   mutable std::mutex mutex_;

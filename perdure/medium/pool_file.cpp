@@ -25,32 +25,43 @@ namespace {
 std::string number(std::uint64_t n) { return std::to_string(n); }
 
 Status check_sizes(const OpenMedium& how) {
-  if (how.path.empty()) return failure(Code::invalid, "", "an empty path", "the path of a pool file");
+  if (how.path.empty())
+    return failure(Code::invalid, "", "an empty path", "the path of a pool file");
   for (const auto& [value, what] :
-       {std::pair{how.log_bytes, "log_bytes"}, std::pair{how.home_bytes, "home_bytes"}, std::pair{how.max_home_bytes, "max_home_bytes"}}) {
+       {std::pair{how.log_bytes, "log_bytes"}, std::pair{how.home_bytes, "home_bytes"},
+        std::pair{how.max_home_bytes, "max_home_bytes"}}) {
     if (value % page_bytes != 0) {
-      return failure(Code::invalid, how.path, std::string(what) + " = " + number(value), "a multiple of 4096");
+      return failure(Code::invalid, how.path, std::string(what) + " = " + number(value),
+                     "a multiple of 4096");
     }
     if (value > (1ULL << 46)) {
-      return failure(Code::invalid, how.path, std::string(what) + " = " + number(value), "at most 2^46, what an address space holds");
+      return failure(Code::invalid, how.path, std::string(what) + " = " + number(value),
+                     "at most 2^46, what an address space holds");
     }
   }
   if (how.log_bytes == 0) return failure(Code::invalid, how.path, "log_bytes = 0", "at least 4096");
-  if (how.create && how.read_only) return failure(Code::invalid, how.path, "create and read_only together", "one of them");
+  if (how.create && how.read_only)
+    return failure(Code::invalid, how.path, "create and read_only together", "one of them");
   return {};
 }
 
 Status open_failure(const OpenMedium& how, int err) {
   if (err == EEXIST)
-    return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without create, or choose another path");
+    return failure(Code::exists, how.path, "the file exists already", "no such file",
+                   "open it without create, or choose another path");
   if (err == ENOENT) {
-    return failure(Code::not_found, how.path, how.create ? "its folder does not exist" : "no such file", {},
-                   how.create ? "make the folder first" : "create the pool first, or correct the path");
+    return failure(
+        Code::not_found, how.path, how.create ? "its folder does not exist" : "no such file", {},
+        how.create ? "make the folder first" : "create the pool first, or correct the path");
   }
-  if (err == EROFS) return failure(Code::read_only, how.path, "the file system is mounted read-only", {}, "open the pool read-only");
+  if (err == EROFS)
+    return failure(Code::read_only, how.path, "the file system is mounted read-only", {},
+                   "open the pool read-only");
   if (err == EACCES || err == EPERM) {
     return system_failure(how.path, "open", err,
-                          how.read_only || how.create ? "check the permissions" : "check the permissions, or open the pool read-only");
+                          how.read_only || how.create
+                              ? "check the permissions"
+                              : "check the permissions, or open the pool read-only");
   }
   return system_failure(how.path, "open", err);
 }
@@ -75,7 +86,8 @@ int zero(int fd, std::uint64_t from, std::uint64_t to) noexcept {
   if (::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length) == 0) return 0;
   static const std::byte zeros[65536] = {};
   for (std::uint64_t at = from; at < to;) {
-    const ssize_t n = ::pwrite(fd, zeros, std::min<std::uint64_t>(sizeof zeros, to - at), static_cast<off_t>(at));
+    const ssize_t n =
+        ::pwrite(fd, zeros, std::min<std::uint64_t>(sizeof zeros, to - at), static_cast<off_t>(at));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return n < 0 ? errno : EIO;
     at += static_cast<std::uint64_t>(n);
@@ -84,8 +96,8 @@ int zero(int fd, std::uint64_t from, std::uint64_t to) noexcept {
 }
 
 std::uint64_t device_bytes(const struct stat& st) {
-  const std::string text =
-      read_sysfs("/sys/dev/char/" + std::to_string(major(st.st_rdev)) + ":" + std::to_string(minor(st.st_rdev)) + "/size");
+  const std::string text = read_sysfs("/sys/dev/char/" + std::to_string(major(st.st_rdev)) + ":" +
+                                      std::to_string(minor(st.st_rdev)) + "/size");
   std::uint64_t n = 0;
   for (const char c : text) {
     if (c < '0' || c > '9') return 0;
@@ -102,8 +114,11 @@ Descriptor::~Descriptor() {
 
 Status no_room(const std::string& path, const char* call, int err, std::uint64_t bytes) {
   if (err == ENOSPC || err == EDQUOT || err == EFBIG) {
-    const char* why = err == EFBIG ? "the file size limit was met" : (err == EDQUOT ? "the disk quota is used up" : "the disk is full");
-    return failure(Code::full, path, std::string(why) + " (" + call + ")", number(bytes) + " free bytes",
+    const char* why = err == EFBIG
+                          ? "the file size limit was met"
+                          : (err == EDQUOT ? "the disk quota is used up" : "the disk is full");
+    return failure(Code::full, path, std::string(why) + " (" + call + ")",
+                   number(bytes) + " free bytes",
                    "free some room or ask for a smaller size; the file is as it was before");
   }
   return system_failure(path, call, err);
@@ -114,7 +129,8 @@ Status allocate_blocks(int fd, const std::string& path, std::uint64_t from, std:
   return err == 0 ? Status() : no_room(path, "fallocate", err, to - from);
 }
 
-void each_data(int fd, std::uint64_t from, std::uint64_t to, const std::function<void(std::uint64_t, std::uint64_t)>& data) {
+void each_data(int fd, std::uint64_t from, std::uint64_t to,
+               const std::function<void(std::uint64_t, std::uint64_t)>& data) {
   for (std::uint64_t at = from; at < to;) {
     const off_t first = ::lseek(fd, static_cast<off_t>(at), SEEK_DATA);
     if (first < 0 && errno == ENXIO) return;  // holes to the end
@@ -145,7 +161,8 @@ Result<PoolFile> open_pool_file(const OpenMedium& how) {
   const int flags = (how.read_only ? O_RDONLY : O_RDWR) | (make ? O_CREAT | O_EXCL : 0);
   if (there && !S_ISREG(st.st_mode) && !file.character_device) {
     if (make) return open_failure(how, EEXIST);
-    return failure(Code::invalid, how.path, S_ISDIR(st.st_mode) ? "a folder" : "not a regular file", "a pool file or a /dev/dax device");
+    return failure(Code::invalid, how.path, S_ISDIR(st.st_mode) ? "a folder" : "not a regular file",
+                   "a pool file or a /dev/dax device");
   }
   file.fd = Descriptor(base::open_file(how.path.c_str(), flags, 0666));
   if (!file.fd) return open_failure(how, errno);
@@ -169,22 +186,31 @@ Result<PoolFile> open_pool_file(const OpenMedium& how) {
   file.bytes = file.character_device ? device_bytes(st) : static_cast<std::uint64_t>(st.st_size);
   if (file.bytes < wanted) {
     const char* what = file.character_device ? "the device has " : "the file has ";
-    return failure(file.character_device ? Code::full : Code::corrupt, how.path, what + number(file.bytes) + " bytes",
-                   "at least " + number(wanted) + " (log " + number(how.log_bytes) + " + home " + number(how.home_bytes) + ")",
-                   file.character_device ? "ask for a smaller pool" : "it was cut short, or is not a pool: restore it from a copy");
+    return failure(file.character_device ? Code::full : Code::corrupt, how.path,
+                   what + number(file.bytes) + " bytes",
+                   "at least " + number(wanted) + " (log " + number(how.log_bytes) + " + home " +
+                       number(how.home_bytes) + ")",
+                   file.character_device
+                       ? "ask for a smaller pool"
+                       : "it was cut short, or is not a pool: restore it from a copy");
   }
   // A commit that writes its log beyond the limit would fail, and poison the pool.
-  if (struct rlimit limit = {}; !how.read_only && !file.character_device && ::getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+  if (struct rlimit limit = {}; !how.read_only && !file.character_device &&
+                                ::getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
                                 limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < how.log_bytes)
-    return failure(Code::full, how.path, "a file size limit of " + number(limit.rlim_cur) + " bytes (ulimit -f)",
-                   "at least the log's " + number(how.log_bytes) + " bytes", "raise the limit, or open the pool read-only");
-  if (how.home_bytes == 0 && !how.create) file.home_bytes = (file.bytes - how.log_bytes) / page_bytes * page_bytes;
+    return failure(Code::full, how.path,
+                   "a file size limit of " + number(limit.rlim_cur) + " bytes (ulimit -f)",
+                   "at least the log's " + number(how.log_bytes) + " bytes",
+                   "raise the limit, or open the pool read-only");
+  if (how.home_bytes == 0 && !how.create)
+    file.home_bytes = (file.bytes - how.log_bytes) / page_bytes * page_bytes;
   return file;
 }
 
 void discard_new_file(const OpenMedium& how) noexcept {
   struct stat st = {};
-  if (how.create && ::stat(how.path.c_str(), &st) == 0 && S_ISREG(st.st_mode)) ::unlink(how.path.c_str());
+  if (how.create && ::stat(how.path.c_str(), &st) == 0 && S_ISREG(st.st_mode))
+    ::unlink(how.path.c_str());
 }
 
 Status allocate_zero(int fd, const std::string& path, std::uint64_t from, std::uint64_t to) {
@@ -239,7 +265,8 @@ std::string file_system_name(const std::string& path_or_folder) {
   }
   static constexpr char digits[] = "0123456789abcdef";
   std::string text;
-  for (auto v = static_cast<std::uint32_t>(fs.f_type); v != 0; v >>= 4) text.insert(text.begin(), digits[v & 15]);
+  for (auto v = static_cast<std::uint32_t>(fs.f_type); v != 0; v >>= 4)
+    text.insert(text.begin(), digits[v & 15]);
   return "file system 0x" + text;
 }
 
@@ -249,8 +276,10 @@ Result<Descriptor> make_memory_file(const char* name, std::uint64_t bytes) {
   const base::SizeLimitIsAnError limit;  // it counts for memory files too
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) == 0) return fd;
   if (errno != EFBIG) return system_failure(name, "ftruncate of a memory file", errno);
-  return failure(Code::full, name, "a file size limit (ulimit -f) below the memory file's " + number(bytes) + " bytes", {},
-                 "raise the limit, or make the pool with a smaller log_size");
+  return failure(
+      Code::full, name,
+      "a file size limit (ulimit -f) below the memory file's " + number(bytes) + " bytes", {},
+      "raise the limit, or make the pool with a smaller log_size");
 }
 
 }  // namespace perdure::medium

@@ -81,7 +81,8 @@ int in_pieces(std::uint64_t from, std::uint64_t to, Call&& call) {
 /// data(first, end) for each part of the file's bytes [from, to) that is not a hole, as SEEK_DATA
 /// tells. Parts that are allocated and were never written may be told as holes: they are zero. A
 /// file system that can't tell has no holes, by this.
-void each_data(int fd, std::uint64_t from, std::uint64_t to, const std::function<void(std::uint64_t, std::uint64_t)>& data);
+void each_data(int fd, std::uint64_t from, std::uint64_t to,
+               const std::function<void(std::uint64_t, std::uint64_t)>& data);
 
 /// A call that makes or fills blocks has failed with `err`: `full` where that means no room, with
 /// what to do.

@@ -19,7 +19,8 @@ std::string_view name(Event::Kind kind) noexcept {
   return "unknown";
 }
 
-Result<std::unique_ptr<RecordingMedium>> RecordingMedium::make(const RecordingOptions& options, std::span<const std::byte> image) {
+Result<std::unique_ptr<RecordingMedium>> RecordingMedium::make(const RecordingOptions& options,
+                                                               std::span<const std::byte> image) {
   RecordingOptions named = options;
   if (named.path.empty()) named.path = "recording";
   std::unique_ptr<RecordingMedium> m(new RecordingMedium(named));
@@ -41,7 +42,8 @@ void RecordingMedium::happened(const Event& event) {
 
 void RecordingMedium::stored(std::uint64_t offset, std::size_t n, bool past_cache) {
   const int thread = base::thread_slot();
-  trace_.wrote(past_cache ? TraceEvent::Kind::stream : TraceEvent::Kind::store, thread, offset, n, address(offset));
+  trace_.wrote(past_cache ? TraceEvent::Kind::stream : TraceEvent::Kind::store, thread, offset, n,
+               address(offset));
   Event e{past_cache ? Event::Kind::stream : Event::Kind::store, thread, offset, n, {}, {}};
   if (options_.keep_bytes) e.data.assign(address(offset), address(offset) + n);
   happened(e);

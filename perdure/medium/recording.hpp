@@ -38,7 +38,8 @@ using RecordingOptions = DramOptions;
 class RecordingMedium final : public DramMedium {
  public:
   /// A medium that holds `image` (log, then home; shorter: zeros follow), all of it durable.
-  static Result<std::unique_ptr<RecordingMedium>> make(const RecordingOptions& options, std::span<const std::byte> image = {});
+  static Result<std::unique_ptr<RecordingMedium>> make(const RecordingOptions& options,
+                                                       std::span<const std::byte> image = {});
 
   std::string_view kind() const noexcept override { return "recording"; }
   std::string describe() const override { return "recording in DRAM"; }

@@ -65,7 +65,9 @@ class Runs {
   [[nodiscard]] bool empty() const noexcept { return count_ == 0 && !all_; }
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   /// No room for a run that starts at `first` and does not continue the last one.
-  [[nodiscard]] bool full_for(std::uint64_t first) const noexcept { return count_ == runs_.size() && runs_[count_ - 1].end != first; }
+  [[nodiscard]] bool full_for(std::uint64_t first) const noexcept {
+    return count_ == runs_.size() && runs_[count_ - 1].end != first;
+  }
   /// How many blocks were marked; after merge(), and unless all(), each counts once.
   [[nodiscard]] std::uint64_t blocks() const noexcept {
     std::uint64_t n = beyond_;

@@ -50,15 +50,18 @@ class Trace {
   }
   /// The words that [offset, offset + n) touches, as they are in memory now (`at`: of offset):
   /// after the store.
-  void wrote(TraceEvent::Kind kind, int thread, std::uint64_t offset, std::uint64_t n, const std::byte* at) {
+  void wrote(TraceEvent::Kind kind, int thread, std::uint64_t offset, std::uint64_t n,
+             const std::byte* at) {
     const std::uint64_t first = offset / 8, last = (offset + n - 1) / 8;
     const std::uint64_t data = words.size();
     words.resize(data + (last - first + 1));
     std::memcpy(words.data() + data, at - offset % 8, (last - first + 1) * 8);
-    events.push_back({kind, static_cast<std::uint16_t>(thread), static_cast<std::uint32_t>(last - first + 1), first * 8, data});
+    events.push_back({kind, static_cast<std::uint16_t>(thread),
+                      static_cast<std::uint32_t>(last - first + 1), first * 8, data});
   }
   void flushed(int thread, std::uint64_t offset, std::uint64_t n) {
-    events.push_back({TraceEvent::Kind::flush, static_cast<std::uint16_t>(thread), static_cast<std::uint32_t>(lines_touched(offset, n)),
+    events.push_back({TraceEvent::Kind::flush, static_cast<std::uint16_t>(thread),
+                      static_cast<std::uint32_t>(lines_touched(offset, n)),
                       offset / line_bytes * line_bytes, 0});
   }
   void note(TraceEvent::Kind kind, int thread, std::uint64_t value = 0, std::uint32_t count = 0) {

@@ -18,11 +18,14 @@
 namespace perdure::medium {
 
 /// How many lines [offset, offset + n) touches.
-[[nodiscard]] constexpr std::uint64_t lines_touched(std::uint64_t offset, std::uint64_t n) noexcept {
+[[nodiscard]] constexpr std::uint64_t lines_touched(std::uint64_t offset,
+                                                    std::uint64_t n) noexcept {
   return n == 0 ? 0 : (offset + n - 1) / line_bytes - offset / line_bytes + 1;
 }
 
-[[nodiscard]] constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t unit) noexcept { return (n + unit - 1) / unit * unit; }
+[[nodiscard]] constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t unit) noexcept {
+  return (n + unit - 1) / unit * unit;
+}
 
 /// Where position `pos` of any lap lies in a ring.
 [[nodiscard]] inline std::uint64_t ring_index(const RingMap& ring, std::uint64_t pos) noexcept {
@@ -53,7 +56,8 @@ inline void put(std::byte* to, const std::byte* from) noexcept {
 inline void copy_words(std::byte* to, const void* source, std::size_t n) noexcept {
   const auto* from = static_cast<const std::byte*>(source);
   // the common case
-  if (n == 8 && reinterpret_cast<std::uintptr_t>(to) % 8 == 0) return detail::put<std::uint64_t>(to, from);
+  if (n == 8 && reinterpret_cast<std::uintptr_t>(to) % 8 == 0)
+    return detail::put<std::uint64_t>(to, from);
   const auto at = [&] { return reinterpret_cast<std::uintptr_t>(to); };
   const auto step = [&](std::size_t k) {
     to += k;

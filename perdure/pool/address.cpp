@@ -74,11 +74,14 @@ std::string occupant(std::uint64_t base, std::uint64_t bytes) {
   std::string line;
   while (std::getline(maps, line)) {
     unsigned long long from = 0, to = 0;
-    if (std::sscanf(line.c_str(), "%llx-%llx", &from, &to) != 2 || to <= base || from >= base + bytes) continue;
+    if (std::sscanf(line.c_str(), "%llx-%llx", &from, &to) != 2 || to <= base ||
+        from >= base + bytes)
+      continue;
     const std::string pool = pool_viewed_at(std::max<std::uint64_t>(from, base));
     const std::size_t name = line.find_first_of("/[");
     const std::string what =
-        !pool.empty() ? "the view of pool " + pool : (name == std::string::npos ? "anonymous memory" : line.substr(name));
+        !pool.empty() ? "the view of pool " + pool
+                      : (name == std::string::npos ? "anonymous memory" : line.substr(name));
     return what + " at " + hex(from) + "-" + hex(to);
   }
   return "something that /proc/self/maps does not show";
@@ -88,14 +91,17 @@ std::string occupant(std::uint64_t base, std::uint64_t bytes) {
 Status refused(int err, std::uint64_t base, std::uint64_t bytes, const std::string& path) {
   const std::string wanted = "its address " + hex(base) + "-" + hex(base + bytes);
   if (err == EEXIST) {
-    return failure(Code::incompatible, path, wanted + " is taken by " + occupant(base, bytes), "free address space",
-                   "open this pool before that is mapped or in another process, or make it anew at another base (export, load)");
+    return failure(Code::incompatible, path, wanted + " is taken by " + occupant(base, bytes),
+                   "free address space",
+                   "open this pool before that is mapped or in another process, or make it anew at "
+                   "another base (export, load)");
   }
   if (err == ENOMEM) {
     return failure(Code::out_of_memory, path, "no address space for " + wanted, {},
                    "raise `ulimit -v`, or make the pool with a smaller max_size");
   }
-  return failure(Code::incompatible, path, wanted + " can't be mapped here (" + std::strerror(err) + ")", {},
+  return failure(Code::incompatible, path,
+                 wanted + " can't be mapped here (" + std::strerror(err) + ")", {},
                  "make the pool anew on this machine (export, load)");
 }
 
@@ -104,7 +110,9 @@ int try_reserve(std::uint64_t base, std::uint64_t bytes) {
   const std::lock_guard guard(ranges().mutex);
   ranges().all.reserve(ranges().all.size() + 1);  // from here on nothing throws
   void* const wanted = reinterpret_cast<void*>(base);
-  void* const got = ::mmap(wanted, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  void* const got =
+      ::mmap(wanted, bytes, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   if (got == MAP_FAILED) return errno;
   if (got == wanted) {
     (void)::madvise(wanted, bytes, MADV_DONTFORK);  // advice: a child's fork() has less to copy
@@ -124,22 +132,27 @@ AddressRange::~AddressRange() {
   std::erase(ranges().all, std::pair(base_, bytes_));
 }
 
-Result<AddressRange> AddressRange::reserve(std::uint64_t base, std::uint64_t bytes, const std::string& path) {
+Result<AddressRange> AddressRange::reserve(std::uint64_t base, std::uint64_t bytes,
+                                           const std::string& path) {
   if (thread_sanitizer && (base < range_begin || base + bytes > range_end)) {
-    return failure(Code::incompatible, path, "a pool whose address is " + hex(base) + "-" + hex(base + bytes),
-                   "an address within " + hex(range_begin) + "-" + hex(range_end) + ", all that ThreadSanitizer leaves",
+    return failure(Code::incompatible, path,
+                   "a pool whose address is " + hex(base) + "-" + hex(base + bytes),
+                   "an address within " + hex(range_begin) + "-" + hex(range_end) +
+                       ", all that ThreadSanitizer leaves",
                    "open it in a build without ThreadSanitizer, or make the pool in this one");
   }
   if (const int err = try_reserve(base, bytes); err != 0) return refused(err, base, bytes, path);
   return AddressRange(base, bytes);
 }
 
-Result<AddressRange> AddressRange::choose(const std::uint8_t (&uuid)[16], std::uint64_t bytes, const std::string& path) {
+Result<AddressRange> AddressRange::choose(const std::uint8_t (&uuid)[16], std::uint64_t bytes,
+                                          const std::string& path) {
   const std::uint64_t slot = std::max(smallest_slot, std::bit_ceil(bytes));
   const std::uint64_t slots = (range_end - range_begin) / slot;
   if (slots == 0) {
     return failure(Code::invalid, path, "a max_size of " + std::to_string(bytes) + " bytes",
-                   "at most " + std::to_string(std::bit_floor(range_end - range_begin)), "ask for less");
+                   "at most " + std::to_string(std::bit_floor(range_end - range_begin)),
+                   "ask for less");
   }
   const std::uint64_t start = base::hash_bytes(uuid, sizeof uuid, 0) % slots;
   for (std::uint64_t i = 0; i < slots; ++i) {
@@ -148,8 +161,10 @@ Result<AddressRange> AddressRange::choose(const std::uint8_t (&uuid)[16], std::u
     if (err == 0) return AddressRange(at, bytes);
     if (err != EEXIST) return refused(err, at, bytes, path);
   }
-  return failure(Code::out_of_memory, path, "no free slot of " + std::to_string(slot) + " bytes among " + std::to_string(slots), {},
-                 "close other pools, or make the pool with a smaller max_size");
+  return failure(
+      Code::out_of_memory, path,
+      "no free slot of " + std::to_string(slot) + " bytes among " + std::to_string(slots), {},
+      "close other pools, or make the pool with a smaller max_size");
 }
 
 }  // namespace perdure::pool

@@ -26,7 +26,8 @@ namespace perdure::pool {
 class AddressRange {
  public:
   AddressRange() noexcept = default;
-  AddressRange(AddressRange&& o) noexcept : base_(std::exchange(o.base_, 0)), bytes_(std::exchange(o.bytes_, 0)), owner_(o.owner_) {}
+  AddressRange(AddressRange&& o) noexcept
+      : base_(std::exchange(o.base_, 0)), bytes_(std::exchange(o.bytes_, 0)), owner_(o.owner_) {}
   AddressRange& operator=(AddressRange&& o) noexcept {
     std::swap(base_, o.base_);
     std::swap(bytes_, o.bytes_);
@@ -36,9 +37,11 @@ class AddressRange {
   ~AddressRange();
 
   /// Exactly there, for the pool `path`; `incompatible` names what has it.
-  static Result<AddressRange> reserve(std::uint64_t base, std::uint64_t bytes, const std::string& path);
+  static Result<AddressRange> reserve(std::uint64_t base, std::uint64_t bytes,
+                                      const std::string& path);
   /// A free slot, by uuid.
-  static Result<AddressRange> choose(const std::uint8_t (&uuid)[16], std::uint64_t bytes, const std::string& path);
+  static Result<AddressRange> choose(const std::uint8_t (&uuid)[16], std::uint64_t bytes,
+                                     const std::string& path);
 
   [[nodiscard]] std::byte* begin() const noexcept { return reinterpret_cast<std::byte*>(base_); }
   [[nodiscard]] std::uint64_t base() const noexcept { return base_; }

@@ -11,13 +11,16 @@ namespace {
 std::uint64_t chunks_of(std::uint64_t home_bytes) noexcept { return home_bytes / chunk_bytes; }
 
 // The chunk's pages that home has: its last chunk may be cut short.
-std::uint64_t bytes_of(const medium::Medium& medium, std::uint64_t chunk, std::uint64_t count) noexcept {
-  return std::min(medium.home_bytes(), (chunk + count) * chunk_bytes) - std::min(medium.home_bytes(), chunk * chunk_bytes);
+std::uint64_t bytes_of(const medium::Medium& medium, std::uint64_t chunk,
+                       std::uint64_t count) noexcept {
+  return std::min(medium.home_bytes(), (chunk + count) * chunk_bytes) -
+         std::min(medium.home_bytes(), chunk * chunk_bytes);
 }
 
 }  // namespace
 
-Status allocate_directory(medium::Medium& medium, std::uint64_t max_home_bytes, std::uint64_t home_bytes) {
+Status allocate_directory(medium::Medium& medium, std::uint64_t max_home_bytes,
+                          std::uint64_t home_bytes) {
   // replay looks at so many words around a span
   constexpr std::uint64_t beyond = classes[small_classes - 1].chunks;
   const std::uint64_t words = std::min(chunks_of(max_home_bytes), chunks_of(home_bytes) + beyond);
@@ -32,7 +35,9 @@ Status allocate_frame(medium::Medium& medium, const Header& header) {
   for (const std::uint64_t copy : {header_a, header_b})
     if (Status s = medium.allocate(copy, sizeof(Header)); !s.ok()) return s;
   for (std::uint32_t i = 0; i < header.ring_count; ++i)
-    if (Status s = medium.allocate(ring_offset(header, i), std::min<std::uint64_t>(header.ring_bytes, medium::page_bytes)); !s.ok())
+    if (Status s = medium.allocate(ring_offset(header, i),
+                                   std::min<std::uint64_t>(header.ring_bytes, medium::page_bytes));
+        !s.ok())
       return s;
   return allocate_directory(medium, header.max_home_bytes, header.home_bytes);
 }
@@ -41,7 +46,9 @@ Status allocate_used(medium::Medium& medium, const Header& header) {
   if (Status s = allocate_frame(medium, header); !s.ok()) return s;
   const std::uint64_t home = medium.log_bytes(), end = chunks_of(header.home_bytes);
   const auto used = [&](std::uint64_t chunk) {
-    return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(medium.at(home + directory_word(chunk))), __ATOMIC_RELAXED) != 0;
+    return __atomic_load_n(
+               reinterpret_cast<const std::uint64_t*>(medium.at(home + directory_word(chunk))),
+               __ATOMIC_RELAXED) != 0;
   };
   // From one gap in what is allocated to the next: most pools have none, and their directory is not
   // read.
@@ -59,14 +66,18 @@ Status allocate_used(medium::Medium& medium, const Header& header) {
   return {};
 }
 
-Targets::Targets(medium::Medium& medium, const Header& header) : medium_(medium), max_home_bytes_(header.max_home_bytes) {
-  const std::uint64_t first = first_chunk(header.max_home_bytes) * chunk_bytes, home_bytes = medium.home_bytes();
+Targets::Targets(medium::Medium& medium, const Header& header)
+    : medium_(medium), max_home_bytes_(header.max_home_bytes) {
+  const std::uint64_t first = first_chunk(header.max_home_bytes) * chunk_bytes,
+                      home_bytes = medium.home_bytes();
   if (home_bytes > first && !medium.allocated(medium.log_bytes() + first, home_bytes - first))
     chunks_.resize((home_bytes + chunk_bytes - 1) / chunk_bytes);
 }
 
 void Targets::mark(std::uint64_t chunk, std::uint64_t count) noexcept {
-  for (const std::uint64_t end = std::min<std::uint64_t>(chunks_.size(), chunk + count); chunk < end; ++chunk) chunks_[chunk] = true;
+  for (const std::uint64_t end = std::min<std::uint64_t>(chunks_.size(), chunk + count);
+       chunk < end; ++chunk)
+    chunks_[chunk] = true;
 }
 
 void Targets::words(std::uint64_t offset, std::uint64_t n) noexcept {

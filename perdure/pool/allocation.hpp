@@ -28,7 +28,8 @@ namespace perdure::pool {
 
 /// The directory's words for a home of `home_bytes`, and those behind them that applying a heap op
 /// may look at (heap_apply.hpp).
-Status allocate_directory(medium::Medium& medium, std::uint64_t max_home_bytes, std::uint64_t home_bytes);
+Status allocate_directory(medium::Medium& medium, std::uint64_t max_home_bytes,
+                          std::uint64_t home_bytes);
 /// Chunks [chunk, + count) of home.
 Status allocate_chunks(medium::Medium& medium, std::uint64_t chunk, std::uint64_t count);
 /// Header copies, the rings' first pages, and the directory.

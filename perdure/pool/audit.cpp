@@ -17,7 +17,8 @@ std::string number(std::uint64_t n) { return std::to_string(n); }
 
 class Auditor {
  public:
-  Auditor(const std::byte* home, const Header& header, const std::function<void(std::uint64_t, std::uint64_t)>& each_block,
+  Auditor(const std::byte* home, const Header& header,
+          const std::function<void(std::uint64_t, std::uint64_t)>& each_block,
           const medium::Medium* medium)
       : home_(home),
         medium_(medium),
@@ -28,17 +29,20 @@ class Auditor {
 
   HeapAudit run() {
     for (std::uint64_t c = 0; c < std::min(first_, header_.max_home_bytes / chunk_bytes); ++c)
-      if (load_word(c).bits != 0) problem(c, "a word " + number(load_word(c).bits) + " for a chunk of the directory", "0");
+      if (load_word(c).bits != 0)
+        problem(c, "a word " + number(load_word(c).bits) + " for a chunk of the directory", "0");
     for (std::uint64_t c = first_; c < end_;) c += structure(c);
     for (std::uint64_t c = std::max(end_, first_); c < header_.max_home_bytes / chunk_bytes; ++c)
-      if (load_word(c).bits != 0) problem(c, "a word " + number(load_word(c).bits) + " beyond home's end", "0");
+      if (load_word(c).bits != 0)
+        problem(c, "a word " + number(load_word(c).bits) + " beyond home's end", "0");
     if (header_.root_bytes != 0 && !root_found_) {
-      result_.problems.push_back("root: no allocated block of " + number(header_.root_bytes) + " bytes or more starts at home offset " +
+      result_.problems.push_back("root: no allocated block of " + number(header_.root_bytes) +
+                                 " bytes or more starts at home offset " +
                                  number(header_.root_offset));
     }
     if (header_.clean == 1 && header_.heap_exact == 1 && header_.heap_used != result_.bytes) {
-      result_.problems.push_back("header: heap_used is " + number(header_.heap_used) + ", expected " + number(result_.bytes) +
-                                 ", the sum of all blocks");
+      result_.problems.push_back("header: heap_used is " + number(header_.heap_used) +
+                                 ", expected " + number(result_.bytes) + ", the sum of all blocks");
     }
     return std::move(result_);
   }
@@ -46,15 +50,19 @@ class Auditor {
  private:
   [[nodiscard]] std::uint64_t load(std::uint64_t offset) const {
     std::uint64_t v = 0;
-    if (medium_ != nullptr && !medium_->allocated(medium_->log_bytes() + offset, sizeof v)) return v;
+    if (medium_ != nullptr && !medium_->allocated(medium_->log_bytes() + offset, sizeof v))
+      return v;
     std::memcpy(&v, home_ + offset, sizeof v);
     return v;
   }
-  [[nodiscard]] ChunkWord load_word(std::uint64_t chunk) const { return {load(directory_word(chunk))}; }
+  [[nodiscard]] ChunkWord load_word(std::uint64_t chunk) const {
+    return {load(directory_word(chunk))};
+  }
 
   void problem(std::uint64_t chunk, const std::string& found, const std::string& expected) {
     if (result_.problems.size() < most_problems)
-      result_.problems.push_back("chunk " + number(chunk) + ": found " + found + ", expected " + expected);
+      result_.problems.push_back("chunk " + number(chunk) + ": found " + found + ", expected " +
+                                 expected);
   }
 
   void block(std::uint64_t offset, std::uint64_t bytes) {
@@ -86,44 +94,55 @@ class Auditor {
   // home.
   bool check_rest(std::uint64_t c, std::uint64_t count, const char* what) {
     if (count == 0 || count > end_ - c) {
-      problem(c, std::string(what) + " of " + number(count) + " chunks", "1 to " + number(end_ - c) + ", what is left of home");
+      problem(c, std::string(what) + " of " + number(count) + " chunks",
+              "1 to " + number(end_ - c) + ", what is left of home");
       return false;
     }
     for (std::uint64_t i = 1; i < count; ++i) {
       const ChunkWord w = load_word(c + i), rest = ChunkWord::make(ChunkWord::rest, 0, i);
       if (w != rest)
-        problem(c + i, "the word " + number(w.bits), number(rest.bits) + ": part of the " + what + " that begins at chunk " + number(c));
+        problem(c + i, "the word " + number(w.bits),
+                number(rest.bits) + ": part of the " + what + " that begins at chunk " + number(c));
     }
     return true;
   }
 
   std::uint64_t span(std::uint64_t c, ChunkWord w) {
     if (w.size_class() >= small_classes) {
-      problem(c, "a span of size class " + number(w.size_class()), "0 to " + number(small_classes - 1));
+      problem(c, "a span of size class " + number(w.size_class()),
+              "0 to " + number(small_classes - 1));
       return 1;
     }
     const ClassInfo& info = classes[w.size_class()];
     if (w != span_word(w.size_class()))
-      problem(c, "a span of " + number(w.count()) + " chunks", number(info.chunks) + " for blocks of " + number(info.bytes) + " bytes");
+      problem(c, "a span of " + number(w.count()) + " chunks",
+              number(info.chunks) + " for blocks of " + number(info.bytes) + " bytes");
     if ((c - first_) % info.chunks != 0)
-      problem(c, "a span of " + number(info.chunks) + " chunks", "one that begins at a multiple of its size from chunk " + number(first_));
+      problem(c, "a span of " + number(info.chunks) + " chunks",
+              "one that begins at a multiple of its size from chunk " + number(first_));
     if (!check_rest(c, info.chunks, "span")) return 1;
     result_.chunks_small += info.chunks;
     const std::uint64_t at = c * chunk_bytes;
     for (std::uint32_t i = 0; i < info.first / 8; ++i) {
       const std::uint64_t bits = load(at + i * 8);
       const std::uint32_t in_word = info.blocks > i * 64 ? std::min(info.blocks - i * 64, 64U) : 0;
-      const std::uint64_t legal = in_word == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << in_word) - 1;
+      const std::uint64_t legal =
+          in_word == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << in_word) - 1;
       if ((bits & ~legal) != 0)
-        problem(c, "bits set in bitmap word " + number(i) + " beyond the last block", "none above block " + number(info.blocks - 1));
+        problem(c, "bits set in bitmap word " + number(i) + " beyond the last block",
+                "none above block " + number(info.blocks - 1));
       for (std::uint64_t b = bits & legal; b != 0; b &= b - 1)
-        block(at + info.first + (i * 64 + static_cast<std::uint32_t>(__builtin_ctzll(b))) * std::uint64_t{info.bytes}, info.bytes);
+        block(at + info.first +
+                  (i * 64 + static_cast<std::uint32_t>(__builtin_ctzll(b))) *
+                      std::uint64_t{info.bytes},
+              info.bytes);
     }
     return info.chunks;
   }
 
   std::uint64_t large(std::uint64_t c, ChunkWord w) {
-    if (w.size_class() != 0) problem(c, "a large object of size class " + number(w.size_class()), "0");
+    if (w.size_class() != 0)
+      problem(c, "a large object of size class " + number(w.size_class()), "0");
     if (!check_rest(c, w.count(), "large object")) return 1;
     result_.chunks_large += w.count();
     block(c * chunk_bytes, w.count() * chunk_bytes);
@@ -141,11 +160,14 @@ class Auditor {
 
 }  // namespace
 
-HeapAudit audit_heap(const std::byte* home, const Header& header,
-                     const std::function<void(std::uint64_t offset, std::uint64_t bytes)>& each_block, const medium::Medium* medium) {
+HeapAudit audit_heap(
+    const std::byte* home, const Header& header,
+    const std::function<void(std::uint64_t offset, std::uint64_t bytes)>& each_block,
+    const medium::Medium* medium) {
   if (header.home_bytes < first_chunk(header.max_home_bytes) * chunk_bytes) {
     HeapAudit broken;
-    broken.problems.push_back("header: home of " + number(header.home_bytes) + " bytes is less than its directory");
+    broken.problems.push_back("header: home of " + number(header.home_bytes) +
+                              " bytes is less than its directory");
     return broken;
   }
   return Auditor(home, header, each_block, medium).run();

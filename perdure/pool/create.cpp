@@ -33,18 +33,23 @@ constexpr std::uint64_t room_at_birth = 16;  // chunks beside the root's
 constexpr std::size_t longest_ending = sizeof ".creating.pool" - 1;
 
 std::string number(std::uint64_t n) { return std::to_string(n); }
-constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t unit) { return (n + unit - 1) / unit * unit; }
+constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
 
 std::uint64_t root_chunks(std::uint64_t root_bytes) {
   if (root_bytes == 0) return 0;
-  return root_bytes > max_small ? round_up(root_bytes, chunk_bytes) / chunk_bytes : span_chunks(size_class(root_bytes));
+  return root_bytes > max_small ? round_up(root_bytes, chunk_bytes) / chunk_bytes
+                                : span_chunks(size_class(root_bytes));
 }
 
 Status check_request(const OpenFile& how, const Identity& who, std::uint32_t rings) {
   if (rings > static_cast<std::uint32_t>(max_rings))
-    return failure(Code::invalid, how.path, number(rings) + " log rings", "at most " + number(max_rings), "ask for fewer threads");
+    return failure(Code::invalid, how.path, number(rings) + " log rings",
+                   "at most " + number(max_rings), "ask for fewer threads");
   if (who.engine.empty() || who.engine.size() >= sizeof(Header::engine))
-    return failure(Code::invalid, how.path, "an engine name of " + number(who.engine.size()) + " bytes", "1 to 31");
+    return failure(Code::invalid, how.path,
+                   "an engine name of " + number(who.engine.size()) + " bytes", "1 to 31");
   return {};
 }
 
@@ -52,12 +57,16 @@ Status check_request(const OpenFile& how, const Identity& who, std::uint32_t rin
 Status plan_home(const OpenFile& how, const Identity& who, Plan& plan) {
   plan.max_home_bytes = round_up(std::min(how.max_bytes, max_home_limit), chunk_bytes);
   if (how.max_bytes > max_home_limit)
-    return failure(Code::invalid, how.path, "a max_size of " + number(how.max_bytes) + " bytes", "at most " + number(max_home_limit));
-  const std::uint64_t least = (first_chunk(plan.max_home_bytes) + std::max<std::uint64_t>(root_chunks(who.root_bytes), 1)) * chunk_bytes;
+    return failure(Code::invalid, how.path, "a max_size of " + number(how.max_bytes) + " bytes",
+                   "at most " + number(max_home_limit));
+  const std::uint64_t least =
+      (first_chunk(plan.max_home_bytes) + std::max<std::uint64_t>(root_chunks(who.root_bytes), 1)) *
+      chunk_bytes;
   if (plan.max_home_bytes < least)
     return failure(Code::invalid, how.path, "a max_size of " + number(how.max_bytes) + " bytes",
                    "at least " + number(least) + " for this root object");
-  const std::uint64_t wanted = std::max(round_up(how.initial_bytes, chunk_bytes), least + room_at_birth * chunk_bytes);
+  const std::uint64_t wanted =
+      std::max(round_up(how.initial_bytes, chunk_bytes), least + room_at_birth * chunk_bytes);
   plan.home_bytes = std::min(wanted, plan.max_home_bytes);
   return {};
 }
@@ -93,16 +102,22 @@ void store_zeros(medium::Medium& medium, std::uint64_t offset, std::uint64_t n) 
 // fences at the end. One thread.
 class NewHome final : public HeapTarget {
  public:
-  NewHome(medium::Medium& medium, std::uint64_t log_bytes) noexcept : medium_(medium), log_bytes_(log_bytes) {}
+  NewHome(medium::Medium& medium, std::uint64_t log_bytes) noexcept
+      : medium_(medium), log_bytes_(log_bytes) {}
   [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override {
-    return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(medium_.at(log_bytes_ + offset)), __ATOMIC_RELAXED);
+    return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(medium_.at(log_bytes_ + offset)),
+                           __ATOMIC_RELAXED);
   }
   void store(std::uint64_t offset, std::uint64_t value) override {
     medium_.store(log_bytes_ + offset, &value, sizeof value);
     medium_.flush(log_bytes_ + offset, sizeof value);
   }
-  void set_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) | mask); }
-  void clear_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) & ~mask); }
+  void set_bits(std::uint64_t offset, std::uint64_t mask) override {
+    store(offset, load(offset) | mask);
+  }
+  void clear_bits(std::uint64_t offset, std::uint64_t mask) override {
+    store(offset, load(offset) & ~mask);
+  }
   [[nodiscard]] bool replay() const noexcept override { return true; }
   // Until the caller writes the header this is no pool, and no crash can tell in which order home
   // was made.
@@ -116,14 +131,16 @@ class NewHome final : public HeapTarget {
 // A message about the file under its working name, for a user who knows only the pool's.
 Status under_its_name(const Status& s, const std::string& working, const std::string& name) {
   std::string text = s.message();
-  for (std::size_t at = text.find(working); at != std::string::npos; at = text.find(working, at + name.size()))
+  for (std::size_t at = text.find(working); at != std::string::npos;
+       at = text.find(working, at + name.size()))
     text.replace(at, working.size(), name);
   return {s.code(), text};
 }
 
 // Gives the finished file its name; never replaces another. 0 or errno.
 int name_file(const std::string& working, const std::string& path) {
-  if (::renameat2(AT_FDCWD, working.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (::renameat2(AT_FDCWD, working.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0)
+    return 0;
   if (errno != EINVAL && errno != ENOSYS) return errno;
   // a file system without RENAME_NOREPLACE
   if (::link(working.c_str(), path.c_str()) != 0) return errno;
@@ -153,7 +170,8 @@ Result<std::string> path_to_create(const std::string& path) {
     const std::size_t slash = at.rfind('/');
     at = to.starts_with('/') || slash == std::string::npos ? to : at.substr(0, slash + 1) + to;
   }
-  return failure(Code::invalid, path, "a symbolic link that leads to itself", "one that leads to a file", "correct the link");
+  return failure(Code::invalid, path, "a symbolic link that leads to itself",
+                 "one that leads to a file", "correct the link");
 }
 
 // Where the pool is made: `path` with `.creating`; where a name of that length is too long, a hash
@@ -162,7 +180,9 @@ std::string working_path(const std::string& path) {
   const std::size_t name = path.rfind('/') + 1;  // 0 without a folder
   if (path.size() - name + longest_ending <= NAME_MAX) return path + ".creating";
   char hash[17];
-  std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(base::hash_bytes(path.data() + name, path.size() - name, 0)));
+  std::snprintf(
+      hash, sizeof hash, "%016llx",
+      static_cast<unsigned long long>(base::hash_bytes(path.data() + name, path.size() - name, 0)));
   return path.substr(0, name) + hash + ".creating";
 }
 
@@ -185,7 +205,8 @@ Result<Plan> plan_pool(const OpenFile& how, const Identity& who) {
   plan.rings = how.rings != 0 ? how.rings : who.rings;
   if (Status s = check_request(how, who, plan.rings); !s.ok()) return s;
   if (how.log_bytes > max_home_limit)
-    return failure(Code::invalid, how.path, "a log of " + number(how.log_bytes) + " bytes", "at most " + number(max_home_limit));
+    return failure(Code::invalid, how.path, "a log of " + number(how.log_bytes) + " bytes",
+                   "at most " + number(max_home_limit));
   const std::uint64_t rings = std::max<std::uint64_t>(plan.rings, 1);
   if (how.log_bytes == 0) {
     plan.ring_bytes = (default_log - first_ring) / rings / 4096 * 4096;
@@ -204,21 +225,31 @@ Result<Plan> plan_on(const medium::Medium& medium, const OpenFile& how, const Id
   plan.rings = how.rings != 0 ? how.rings : who.rings;
   if (Status s = check_request(how, who, plan.rings); !s.ok()) return s;
   OpenFile sized = how;
-  sized.max_bytes = std::max(medium.max_home_bytes(), medium.home_bytes()) / chunk_bytes * chunk_bytes;
+  sized.max_bytes =
+      std::max(medium.max_home_bytes(), medium.home_bytes()) / chunk_bytes * chunk_bytes;
   if (Status s = plan_home(sized, who, plan); !s.ok()) return s;
-  const std::uint64_t least = first_chunk(plan.max_home_bytes) + std::max<std::uint64_t>(root_chunks(who.root_bytes), 1);
+  const std::uint64_t least =
+      first_chunk(plan.max_home_bytes) + std::max<std::uint64_t>(root_chunks(who.root_bytes), 1);
   plan.home_bytes = medium.home_bytes() / chunk_bytes * chunk_bytes;
   if (plan.home_bytes < least * chunk_bytes)
-    return failure(Code::invalid, how.path, "a medium whose home has " + number(medium.home_bytes()) + " bytes",
+    return failure(Code::invalid, how.path,
+                   "a medium whose home has " + number(medium.home_bytes()) + " bytes",
                    "at least " + number(least * chunk_bytes));
   plan.log_bytes = medium.log_bytes();
   const std::uint64_t rings = std::max<std::uint64_t>(plan.rings, 1);
-  const std::uint64_t room = plan.log_bytes < first_ring ? 0 : (plan.log_bytes - first_ring) / rings / 4096 * 4096;
-  plan.ring_bytes = how.log_bytes == 0 ? room : std::max(round_up((how.log_bytes + rings - 1) / rings, 4096), who.least_ring);
+  const std::uint64_t room =
+      plan.log_bytes < first_ring ? 0 : (plan.log_bytes - first_ring) / rings / 4096 * 4096;
+  plan.ring_bytes =
+      how.log_bytes == 0
+          ? room
+          : std::max(round_up((how.log_bytes + rings - 1) / rings, 4096), who.least_ring);
   if (plan.rings == 0) plan.ring_bytes = 0;
-  if (plan.log_bytes < first_ring || plan.ring_bytes > room || (plan.rings != 0 && plan.ring_bytes < who.least_ring))
-    return failure(Code::invalid, how.path, "a medium whose log range has " + number(plan.log_bytes) + " bytes",
-                   "at least " + number(first_ring + std::max(plan.ring_bytes, who.least_ring) * plan.rings));
+  if (plan.log_bytes < first_ring || plan.ring_bytes > room ||
+      (plan.rings != 0 && plan.ring_bytes < who.least_ring))
+    return failure(
+        Code::invalid, how.path,
+        "a medium whose log range has " + number(plan.log_bytes) + " bytes",
+        "at least " + number(first_ring + std::max(plan.ring_bytes, who.least_ring) * plan.rings));
   return plan;
 }
 
@@ -232,9 +263,12 @@ Result<Plan> plan_on_device(std::uint64_t bytes, const OpenFile& how, const Iden
   plan->log_bytes = round_up(first_ring + plan->ring_bytes * plan->rings, medium::region_align);
   const std::uint64_t least = plan->log_bytes + round_up(plan->home_bytes, medium::region_align);
   if (bytes < least)
-    return failure(Code::full, how.path, "a device of " + number(bytes) + " bytes", "at least " + number(least), "ask for a smaller log");
+    return failure(Code::full, how.path, "a device of " + number(bytes) + " bytes",
+                   "at least " + number(least), "ask for a smaller log");
   // a device has its size from the start: home is all of it, as far as max_size allows
-  plan->home_bytes = std::min((bytes - plan->log_bytes) / medium::region_align * medium::region_align, plan->max_home_bytes);
+  plan->home_bytes =
+      std::min((bytes - plan->log_bytes) / medium::region_align * medium::region_align,
+               plan->max_home_bytes);
   return plan;
 }
 
@@ -243,11 +277,13 @@ HeapOp root_op(const Header& header) noexcept {
   if (header.root_bytes == 0) return op;
   op.offset = header.root_offset;
   op.cls = size_class(header.root_bytes);
-  op.chunks = op.cls == large_class ? static_cast<std::uint32_t>(root_chunks(header.root_bytes)) : 0;
+  op.chunks =
+      op.cls == large_class ? static_cast<std::uint32_t>(root_chunks(header.root_bytes)) : 0;
   return op;
 }
 
-Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how, const Identity& who, bool blank, AddressRange& space) {
+Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how,
+                   const Identity& who, bool blank, AddressRange& space) {
   Header h{};
   std::memcpy(h.magic, magic, sizeof magic);
   h.version = format_version;
@@ -292,7 +328,9 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
   if (who.root_bytes != 0) {
     const std::uint32_t cls = size_class(who.root_bytes);
     h.root_offset = objects + (cls == large_class ? 0 : classes[cls].first);
-    if (Status s = allocate_chunks(medium, objects / chunk_bytes, root_chunks(who.root_bytes)); !s.ok()) return s;
+    if (Status s = allocate_chunks(medium, objects / chunk_bytes, root_chunks(who.root_bytes));
+        !s.ok())
+      return s;
     const HeapOp op = root_op(h);
     NewHome home(medium, plan.log_bytes);
     apply(home, op, h.max_home_bytes);
@@ -309,7 +347,8 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
 
 Status sync_folder(const std::string& path) {
   const std::size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : (slash == 0 ? "/" : path.substr(0, slash));
+  const std::string folder =
+      slash == std::string::npos ? "." : (slash == 0 ? "/" : path.substr(0, slash));
   const int fd = base::open_file(folder.c_str(), O_RDONLY | O_DIRECTORY);
   if (fd < 0) return system_failure(folder, "open", errno);
   const int r = ::fsync(fd), err = errno;
@@ -347,9 +386,12 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who, const File
     };
     bool taken = false;
     if (Status s = look_for_others(taken); !s.ok()) return s;
-    if (taken) return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without must_create");
+    if (taken)
+      return failure(Code::exists, how.path, "the file exists already", "no such file",
+                     "open it without must_create");
     // a killed creator's
-    if (::unlink(working.c_str()) != 0 && errno != ENOENT) return system_failure(working, "unlink", errno);
+    if (::unlink(working.c_str()) != 0 && errno != ENOENT)
+      return system_failure(working, "unlink", errno);
 
     medium::OpenMedium m;
     m.path = working;
@@ -365,7 +407,8 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who, const File
     auto medium = medium::open_medium(m);
     if (!medium.ok()) return under_its_name(medium.status(), working, how.path);
     NewFile made;
-    if (Status s = format_pool(**medium, *plan, how, who, true, made.space); !s.ok()) return under_its_name(s, working, how.path);
+    if (Status s = format_pool(**medium, *plan, how, who, true, made.space); !s.ok())
+      return under_its_name(s, working, how.path);
     // unmapped and closed: the pool is opened anew under its name, as every later opening does
     medium->reset();
 
@@ -374,12 +417,18 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who, const File
     if (empty != nullptr) {
       if (Status s = take_rights(*empty, *lock, how.path); !s.ok()) return s;
       if (Status s = look_for_others(taken); !s.ok()) return s;
-      if (taken) return failure(Code::exists, how.path, "a file that was empty, and is not any more", "an empty file", "open it again");
+      if (taken)
+        return failure(Code::exists, how.path, "a file that was empty, and is not any more",
+                       "an empty file", "open it again");
     }
     // Other processes of this library can't write the empty file, which is locked.
-    if (const int err = empty != nullptr ? (::rename(working.c_str(), path->c_str()) == 0 ? 0 : errno) : name_file(working, *path);
+    if (const int err = empty != nullptr
+                            ? (::rename(working.c_str(), path->c_str()) == 0 ? 0 : errno)
+                            : name_file(working, *path);
         err != 0) {
-      if (err == EEXIST) return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without must_create");
+      if (err == EEXIST)
+        return failure(Code::exists, how.path, "the file exists already", "no such file",
+                       "open it without must_create");
       return system_failure(how.path, "rename", err);
     }
     cleaner.file_path = &*path;
@@ -392,7 +441,8 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who, const File
     made.lock = std::move(*lock);
     return made;
   }
-  return failure(Code::busy, how.path, "other processes keep creating and removing it", {}, "try again");
+  return failure(Code::busy, how.path, "other processes keep creating and removing it", {},
+                 "try again");
 }
 
 bool blank_device(int fd) {
@@ -405,16 +455,20 @@ bool blank_device(int fd) {
     return std::all_of(bytes + from, bytes + to, [](char c) { return c == 0; });
   };
   const std::uint64_t a_end = header_a + sizeof(Header), b_end = header_b + sizeof(Header);
-  const bool unfinished = std::memcmp(bytes + header_b, unfinished_magic, sizeof unfinished_magic) == 0;
-  const bool blank = unfinished ? zero(header_b + sizeof unfinished_magic, b_end) : zero(header_a, a_end) && zero(header_b, b_end);
+  const bool unfinished =
+      std::memcmp(bytes + header_b, unfinished_magic, sizeof unfinished_magic) == 0;
+  const bool blank = unfinished ? zero(header_b + sizeof unfinished_magic, b_end)
+                                : zero(header_a, a_end) && zero(header_b, b_end);
   ::munmap(at, medium::region_align);
   return blank;
 }
 
-Status create_on_device(const FileLock& lock, const OpenFile& how, const Identity& who, AddressRange& space) {
+Status create_on_device(const FileLock& lock, const OpenFile& how, const Identity& who,
+                        AddressRange& space) {
   struct stat st = {};
   if (::fstat(lock.fd(), &st) != 0) return system_failure(how.path, "fstat", errno);
-  const std::string size = "/sys/dev/char/" + number(major(st.st_rdev)) + ":" + number(minor(st.st_rdev)) + "/size";
+  const std::string size =
+      "/sys/dev/char/" + number(major(st.st_rdev)) + ":" + number(minor(st.st_rdev)) + "/size";
   const std::uint64_t bytes = std::strtoull(base::read_whole_file(size).c_str(), nullptr, 10);
   const auto plan = plan_on_device(bytes, how, who);
   if (!plan.ok()) return plan.status();

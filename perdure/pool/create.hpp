@@ -38,7 +38,8 @@ Result<Plan> plan_on_device(std::uint64_t bytes, const OpenFile& how, const Iden
 
 /// Turns a medium into an empty, clean pool, durably; `blank`: its home is known to be zero. The
 /// header comes last.
-Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how, const Identity& who, bool blank, AddressRange& space);
+Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how,
+                   const Identity& who, bool blank, AddressRange& space);
 
 /// Whether an open file is a regular one without bytes: a new pool may take its place.
 [[nodiscard]] bool empty_file(int fd) noexcept;
@@ -50,7 +51,8 @@ struct NewFile {
   FileLock lock;
   AddressRange space;
 };
-Result<NewFile> create_file(const OpenFile& how, const Identity& who, const FileLock* empty = nullptr);
+Result<NewFile> create_file(const OpenFile& how, const Identity& who,
+                            const FileLock* empty = nullptr);
 /// The names in the folder of `path` are durable when this returns ok.
 Status sync_folder(const std::string& path);
 
@@ -60,6 +62,7 @@ Status sync_folder(const std::string& path);
 /// Formats the blank /dev/dax device that `lock` holds. Until the header's first copy is whole and
 /// durable, the second is a page that begins with unfinished_magic and is else zero: however a
 /// creation is cut short, the next one finds that nobody's pool lies there.
-Status create_on_device(const FileLock& lock, const OpenFile& how, const Identity& who, AddressRange& space);
+Status create_on_device(const FileLock& lock, const OpenFile& how, const Identity& who,
+                        AddressRange& space);
 
 }  // namespace perdure::pool

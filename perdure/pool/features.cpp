@@ -10,7 +10,9 @@ namespace {
 constexpr FeatureWord all_words[] = {FeatureWord::read, FeatureWord::write, FeatureWord::optional};
 
 std::string_view purpose(FeatureWord word) {
-  return word == FeatureWord::read ? "for reading" : word == FeatureWord::write ? "for writing" : "optional";
+  return word == FeatureWord::read    ? "for reading"
+         : word == FeatureWord::write ? "for writing"
+                                      : "optional";
 }
 
 std::string number(unsigned bit) { return "bit " + std::to_string(bit); }
@@ -26,7 +28,8 @@ void name_bits(std::string& text, FeatureWord word, std::uint64_t bits) {
   for (unsigned bit = 0; bit < 64; ++bit) {
     if ((bits >> bit & 1) == 0) continue;
     const FeatureInfo* const f = listed(word, bit);
-    text.append(text.empty() ? "" : ", ").append(f != nullptr ? "'" + std::string(f->name) + "' (" : "a feature without a name (");
+    text.append(text.empty() ? "" : ", ")
+        .append(f != nullptr ? "'" + std::string(f->name) + "' (" : "a feature without a name (");
     text.append(number(bit)).append(", ").append(purpose(word)).append(")");
   }
 }
@@ -40,7 +43,8 @@ std::string known_features() {
 }  // namespace
 
 FeatureWords feature_words(const Header& header) noexcept {
-  if (header.version >= feature_version) return {header.features_write, header.features_read, header.features_optional};
+  if (header.version >= feature_version)
+    return {header.features_write, header.features_read, header.features_optional};
   FeatureWords words;
   if (header.version == combined_version) words.read = info(Feature::combined_records).bit();
   return words;
@@ -68,9 +72,11 @@ Status check_features(const std::string& path, const Header& header, bool for_wr
   name_bits(missing, FeatureWord::read, read);
   name_bits(missing, FeatureWord::write, write);
   const bool readable = read == 0 && header.clean == 1;
-  return failure(Code::incompatible, path, "a pool that needs what this build does not know: " + missing,
+  return failure(Code::incompatible, path,
+                 "a pool that needs what this build does not know: " + missing,
                  "no other features than " + known_features(),
-                 std::string("open it with a newer Perdure") + (readable ? ", or for reading only" : "") + "; nothing was written");
+                 std::string("open it with a newer Perdure") +
+                     (readable ? ", or for reading only" : "") + "; nothing was written");
 }
 
 std::vector<std::string> feature_names(const Header& header) {
@@ -83,7 +89,9 @@ std::vector<std::string> feature_names(const Header& header) {
       if (f == nullptr)
         names.push_back(number(bit) + " (unknown, " + std::string(purpose(word)) + ")");
       else
-        names.push_back(std::string(f->name) + (f->implemented ? "" : " (unknown to this build, " + std::string(purpose(word)) + ")"));
+        names.push_back(
+            std::string(f->name) +
+            (f->implemented ? "" : " (unknown to this build, " + std::string(purpose(word)) + ")"));
     }
   return names;
 }

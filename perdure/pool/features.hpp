@@ -29,8 +29,8 @@ namespace perdure::pool {
 
 /// Which word of the header a feature's bit lies in: what a program must know the feature for.
 enum class FeatureWord : std::uint8_t {
-  write,    ///< to change the pool
-  read,     ///< to read it, and so to recover and to change it
+  write,  ///< to change the pool
+  read,   ///< to read it, and so to recover and to change it
   /// for nothing: a program that does not know it ignores the bit, keeps it, and changes nothing
   /// that belongs to it
   optional
@@ -55,7 +55,9 @@ struct FeatureInfo {
   std::string_view owner;  ///< the folder whose code gives the feature its meaning
   /// false: the number is taken, and this build refuses a pool that has it
   bool implemented;
-  [[nodiscard]] constexpr std::uint64_t bit() const noexcept { return std::uint64_t{1} << static_cast<unsigned>(feature); }
+  [[nodiscard]] constexpr std::uint64_t bit() const noexcept {
+    return std::uint64_t{1} << static_cast<unsigned>(feature);
+  }
 };
 
 /// The list, by number.
@@ -78,7 +80,9 @@ inline constexpr FeatureInfo features[] = {
     {Feature::replication_words, FeatureWord::write, "replication words", "perdure/pool", false},
 };
 
-[[nodiscard]] constexpr const FeatureInfo& info(Feature f) noexcept { return features[static_cast<std::size_t>(f)]; }
+[[nodiscard]] constexpr const FeatureInfo& info(Feature f) noexcept {
+  return features[static_cast<std::size_t>(f)];
+}
 
 /// The bits of one word that this build knows: those that it implements.
 [[nodiscard]] constexpr std::uint64_t known_bits(FeatureWord word) noexcept {
@@ -106,7 +110,8 @@ void set_feature(Header& header, Feature feature) noexcept;
 
 /// Ok, or `incompatible`: names each feature that the pool has and this build does not know, in as
 /// far as it must for reading or, with `for_writing`, for writing.
-[[nodiscard]] Status check_features(const std::string& path, const Header& header, bool for_writing);
+[[nodiscard]] Status check_features(const std::string& path, const Header& header,
+                                    bool for_writing);
 
 /// Every feature of the pool in words, "combined records" or "bit 17 (unknown, optional)", by
 /// number. For tools.
@@ -118,7 +123,8 @@ constexpr bool numbered_in_order() {
     if (static_cast<std::size_t>(features[i].feature) != i) return false;
   return std::size(features) <= 64;
 }
-static_assert(numbered_in_order(), "each number of a feature is used once, and the list is in their order");
+static_assert(numbered_in_order(),
+              "each number of a feature is used once, and the list is in their order");
 }  // namespace detail
 
 }  // namespace perdure::pool

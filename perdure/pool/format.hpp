@@ -29,7 +29,7 @@ inline constexpr char unfinished_magic[8] = {'P', 'E', 'R', 'D', 'U', 'R', 'E', 
 /// The newest that is read, and what a new pool has. A pool of an older one keeps it until it first
 /// needs a feature (features.hpp).
 inline constexpr std::uint32_t format_version = 4;
-inline constexpr std::uint32_t first_version = 2;     ///< the oldest that is read
+inline constexpr std::uint32_t first_version = 2;  ///< the oldest that is read
 /// version 2, but that the log may hold combined records (log/record.hpp)
 inline constexpr std::uint32_t combined_version = 3;
 /// the header has three words of features; what comes later is one of them
@@ -72,22 +72,22 @@ struct Header {
   std::uint32_t append_unit;
   /// length of the text in `layout`: at most layout_capacity, a longer text is cut there
   std::uint32_t layout_bytes;
-  std::uint64_t root_offset;   ///< home offset of the root object
+  std::uint64_t root_offset;  ///< home offset of the root object
   std::uint64_t root_bytes;
   /// base::hash_bytes(text, length, 0) of the root type's whole layout text
   std::uint64_t fingerprint;
 
-  std::uint64_t sequence;           ///< rises at every write of the header
-  std::uint64_t home_bytes;         ///< home's length: grows
-  std::uint64_t epoch;              ///< F2
+  std::uint64_t sequence;    ///< rises at every write of the header
+  std::uint64_t home_bytes;  ///< home's length: grows
+  std::uint64_t epoch;       ///< F2
   /// X: home holds every transaction with id <= applied; logs above it are replayed
   std::uint64_t applied;
-  std::uint32_t clean;              ///< 1: closed in order, the rings hold nothing
+  std::uint32_t clean;  ///< 1: closed in order, the rings hold nothing
   /// 1: heap_used is exact when `clean` (no opening since creation had to recover)
   std::uint32_t heap_exact;
   /// bytes in allocated blocks: exact when clean and heap_exact, else a hint
   std::uint64_t heap_used;
-  std::uint64_t created_unix;       ///< seconds
+  std::uint64_t created_unix;  ///< seconds
   /// from version 4 on (before: 0): what a program must know to write the pool (features.hpp)
   std::uint64_t features_write;
   std::uint64_t features_read;      ///< what it must know to read it
@@ -96,7 +96,7 @@ struct Header {
   /// position (bytes since the epoch began) of each ring's first record not yet recycled
   std::uint64_t ring_head[max_rings];
 
-  char layout[layout_capacity];     ///< text of the root type's layout
+  char layout[layout_capacity];  ///< text of the root type's layout
   /// feature field names: length of the text in `field_names`; 0: the pool has none
   std::uint32_t field_names_bytes;
   std::uint32_t reserved2;
@@ -107,11 +107,14 @@ struct Header {
   std::uint64_t reserved3[17];
   std::uint64_t checksum;  ///< of all before it
 };
-static_assert(std::endian::native == std::endian::little, "a pool's integers are little-endian and are used in place");
+static_assert(std::endian::native == std::endian::little,
+              "a pool's integers are little-endian and are used in place");
 static_assert(sizeof(Header) == 4096 && std::is_trivially_copyable_v<Header>);
-static_assert(offsetof(Header, uuid) == 16 && offsetof(Header, engine) == 32 && offsetof(Header, base) == 64);
-static_assert(offsetof(Header, sequence) == 136 && offsetof(Header, features_write) == 192 && offsetof(Header, ring_head) == 224 &&
-              offsetof(Header, layout) == 1248 && offsetof(Header, field_names_bytes) == 3296);
+static_assert(offsetof(Header, uuid) == 16 && offsetof(Header, engine) == 32 &&
+              offsetof(Header, base) == 64);
+static_assert(offsetof(Header, sequence) == 136 && offsetof(Header, features_write) == 192 &&
+              offsetof(Header, ring_head) == 224 && offsetof(Header, layout) == 1248 &&
+              offsetof(Header, field_names_bytes) == 3296);
 static_assert(offsetof(Header, checksum) == 4088);
 
 /// Where ring i begins. The rings end where the log range does: of whole 2 MiB on a device-dax,
@@ -127,9 +130,12 @@ static_assert(offsetof(Header, checksum) == 4088);
 /// The names of the root type's fields, as far as the header holds them; empty where the pool has
 /// none.
 [[nodiscard]] inline std::string_view field_names_text(const Header& h) noexcept {
-  return {h.field_names, h.field_names_bytes < field_names_capacity ? h.field_names_bytes : field_names_capacity};
+  return {h.field_names,
+          h.field_names_bytes < field_names_capacity ? h.field_names_bytes : field_names_capacity};
 }
-[[nodiscard]] inline std::string_view engine_name(const Header& h) noexcept { return {h.engine, strnlen(h.engine, sizeof h.engine)}; }
+[[nodiscard]] inline std::string_view engine_name(const Header& h) noexcept {
+  return {h.engine, strnlen(h.engine, sizeof h.engine)};
+}
 
 // --- home ----------------------------------------------------------------------------------------
 
@@ -141,7 +147,9 @@ inline constexpr std::uint64_t max_home_limit = 1ULL << 43;  ///< what a log ent
 
 /// Chunk n is home's [n * chunk_bytes, + chunk_bytes). The directory has a word for every chunk
 /// that home may ever have.
-[[nodiscard]] constexpr std::uint64_t directory_word(std::uint64_t chunk) noexcept { return directory_offset + chunk * 8; }
+[[nodiscard]] constexpr std::uint64_t directory_word(std::uint64_t chunk) noexcept {
+  return directory_offset + chunk * 8;
+}
 /// The first chunk that can hold objects: those before it hold the first page and the directory,
 /// their words stay zero.
 [[nodiscard]] constexpr std::uint64_t first_chunk(std::uint64_t max_home_bytes) noexcept {
@@ -158,7 +166,9 @@ struct ChunkWord {
   std::uint64_t bits;
   enum Kind : std::uint32_t { free = 0, small = 1, rest = 2, large = 3 };
   [[nodiscard]] constexpr Kind kind() const noexcept { return static_cast<Kind>(bits & 0xff); }
-  [[nodiscard]] constexpr std::uint32_t size_class() const noexcept { return static_cast<std::uint32_t>(bits >> 8 & 0xff); }
+  [[nodiscard]] constexpr std::uint32_t size_class() const noexcept {
+    return static_cast<std::uint32_t>(bits >> 8 & 0xff);
+  }
   /// small, large: chunks; rest: distance back
   [[nodiscard]] constexpr std::uint64_t count() const noexcept { return bits >> 16; }
   static constexpr ChunkWord make(Kind k, std::uint32_t cls, std::uint64_t count) noexcept {

@@ -43,7 +43,8 @@ struct ChosenHeader {
 };
 
 /// Chooses between the copies found at header_a and header_b (`null`: the file ends before it).
-Result<ChosenHeader> choose_header(const std::string& path, const Header* a, const Header* b, std::uint64_t file_bytes);
+Result<ChosenHeader> choose_header(const std::string& path, const Header* a, const Header* b,
+                                   std::uint64_t file_bytes);
 
 /// Reads the header of an open file or /dev/dax device and checks it against the file's length.
 Result<ChosenHeader> read_header(const std::string& path, int fd);

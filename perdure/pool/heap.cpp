@@ -17,7 +17,8 @@ std::string number(std::uint64_t n) { return std::to_string(n); }
 // Blocks fetched at a time: 16 KiB of them, 1 to 64. What a thread keeps is lost to the others: at
 // most twice that.
 constexpr std::uint32_t batch_of(std::uint32_t cls) noexcept {
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>((16 << 10) / class_bytes(cls), 1, 64));
+  return static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>((16 << 10) / class_bytes(cls), 1, 64));
 }
 
 // Blocks of this size and more may be served by whole chunks where no span of theirs can be had: in
@@ -40,7 +41,9 @@ struct Heap::Impl {
   Impl(PoolFile& p, std::byte* view)
       : pool(p),
         central(view, p.header().max_home_bytes,
-                [&p](std::uint64_t chunk, std::uint64_t count) { return allocate_chunks(p.medium(), chunk, count); }),
+                [&p](std::uint64_t chunk, std::uint64_t count) {
+                  return allocate_chunks(p.medium(), chunk, count);
+                }),
         max_home(p.header().max_home_bytes),
         root(p.header().root_offset),
         used_is_exact(p.header().heap_exact != 0),
@@ -50,15 +53,17 @@ struct Heap::Impl {
   Central central;
   // the header's, which never change (other fields of it do, under a lock that we don't take)
   const std::uint64_t max_home, root;
-  const bool used_is_exact;            // or a hint (heap_used in the header)
+  const bool used_is_exact;  // or a hint (heap_used in the header)
   const std::uint64_t used_at_opening;
   std::atomic<std::int64_t> used_apart{0};  // noted where there was no memory for a row
 
   [[nodiscard]] Status invalid(std::uint64_t offset, const std::string& why) const {
-    return failure(Code::invalid, pool.path(), "home offset " + number(offset) + ": " + why, "the start of an allocated block");
+    return failure(Code::invalid, pool.path(), "home offset " + number(offset) + ": " + why,
+                   "the start of an allocated block");
   }
   [[nodiscard]] Status being_freed(std::uint64_t offset) const {
-    return failure(Code::busy, pool.path(), "home offset " + number(offset) + ": another transaction is freeing that block",
+    return failure(Code::busy, pool.path(),
+                   "home offset " + number(offset) + ": another transaction is freeing that block",
                    "a block that nobody else frees");
   }
   // More home: `chunks` of it, or as much as there may be (what is free at home's end counts too).
@@ -73,10 +78,12 @@ struct Heap::Impl {
 };
 
 Heap::Heap(PoolFile& pool, std::byte* view)
-    : rows_(std::make_unique<std::atomic<Row*>[]>(static_cast<std::size_t>(base::slot_count))), impl_(std::make_unique<Impl>(pool, view)) {}
+    : rows_(std::make_unique<std::atomic<Row*>[]>(static_cast<std::size_t>(base::slot_count))),
+      impl_(std::make_unique<Impl>(pool, view)) {}
 
 Heap::~Heap() {
-  for (int i = 0; i < base::slot_count; ++i) delete rows_[static_cast<std::size_t>(i)].load(std::memory_order_relaxed);
+  for (int i = 0; i < base::slot_count; ++i)
+    delete rows_[static_cast<std::size_t>(i)].load(std::memory_order_relaxed);
 }
 
 Heap::Row* Heap::make_row() noexcept {
@@ -95,7 +102,8 @@ void Heap::note_slow(std::int64_t bytes) noexcept {
 }
 
 std::uint64_t Heap::used_bytes() const noexcept {
-  auto sum = static_cast<std::int64_t>(impl_->used_at_opening) + impl_->used_apart.load(std::memory_order_relaxed);
+  auto sum = static_cast<std::int64_t>(impl_->used_at_opening) +
+             impl_->used_apart.load(std::memory_order_relaxed);
   for (int i = 0; i < base::slot_count; ++i)
     // pairs with make_row
     if (const Row* row = rows_[static_cast<std::size_t>(i)].load(std::memory_order_acquire))
@@ -105,7 +113,8 @@ std::uint64_t Heap::used_bytes() const noexcept {
 
 Heap::Looked Heap::looked() const {
   const std::lock_guard guard(impl_->mutex);
-  return {impl_->central.words_looked_at(), impl_->central.spans_looked_at(), impl_->central.bitmaps_looked_at()};
+  return {impl_->central.words_looked_at(), impl_->central.spans_looked_at(),
+          impl_->central.bitmaps_looked_at()};
 }
 
 // --- reserve -------------------------------------------------------------------------------------
@@ -113,7 +122,9 @@ Heap::Looked Heap::looked() const {
 Result<HeapOp> Heap::reserve_slow(std::uint64_t bytes) {
   Impl& heap = *impl_;
   if (heap.pool.read_only())
-    return failure(Code::read_only, heap.pool.path(), "an allocation in a pool that is open for reading only", {}, "open it for writing");
+    return failure(Code::read_only, heap.pool.path(),
+                   "an allocation in a pool that is open for reading only", {},
+                   "open it for writing");
   const std::uint32_t cls = size_class(bytes);
   if (cls == large_class) {
     if (bytes > heap.max_home)
@@ -122,17 +133,20 @@ Result<HeapOp> Heap::reserve_slow(std::uint64_t bytes) {
     return reserve_chunks((bytes + chunk_bytes - 1) / chunk_bytes);
   }
   Row* const row = make_row();
-  if (row == nullptr) return failure(Code::out_of_memory, heap.pool.path(), "no memory for a thread's block cache");
+  if (row == nullptr)
+    return failure(Code::out_of_memory, heap.pool.path(), "no memory for a thread's block cache");
   const std::uint32_t span = span_chunks(cls);
   Search search;
   {
     std::unique_lock lock(heap.mutex);
     do {
-      row->count[cls] += heap.central.take_blocks(cls, batch_of(cls), row->blocks[cls], heap.pool.home_bytes());
+      row->count[cls] +=
+          heap.central.take_blocks(cls, batch_of(cls), row->blocks[cls], heap.pool.home_bytes());
       // Growth by 2 * span - 1 chunks: wherever the data region ends, a whole span fits.
     } while (row->count[cls] == 0 && find_more(search, lock, 2 * span - 1));
   }
-  if (row->count[cls] == 0 && !search.why.ok() && search.why.code() != Code::full) return search.why;
+  if (row->count[cls] == 0 && !search.why.ok() && search.why.code() != Code::full)
+    return search.why;
   HeapOp op;
   if (reserve_cached(bytes, op)) return op;
   if (span > 1 && class_bytes(cls) >= may_be_chunk) {
@@ -140,7 +154,8 @@ Result<HeapOp> Heap::reserve_slow(std::uint64_t bytes) {
     if (chunk.ok() || chunk.code() != Code::full) return chunk;
   }
   if (!search.why.ok()) return search.why;
-  return failure(Code::full, heap.pool.path(), "no room for a block of " + number(bytes) + " bytes", {}, "free objects");
+  return failure(Code::full, heap.pool.path(), "no room for a block of " + number(bytes) + " bytes",
+                 {}, "free objects");
 }
 
 Result<HeapOp> Heap::reserve_chunks(std::uint64_t chunks) {
@@ -148,12 +163,14 @@ Result<HeapOp> Heap::reserve_chunks(std::uint64_t chunks) {
   Search search;
   std::unique_lock lock(heap.mutex);
   do {
-    if (const std::uint64_t chunk = heap.central.take_chunks(chunks, heap.pool.home_bytes()); chunk != 0)
+    if (const std::uint64_t chunk = heap.central.take_chunks(chunks, heap.pool.home_bytes());
+        chunk != 0)
       return HeapOp{chunk * chunk_bytes, large_class, static_cast<std::uint32_t>(chunks), true};
   } while (find_more(search, lock, chunks));
   if (!search.why.ok()) return search.why;
   return failure(Code::full, heap.pool.path(),
-                 "no " + number(chunks) + " free chunks in a row (" + number(heap.central.free_chunks()) + " are free, at most " +
+                 "no " + number(chunks) + " free chunks in a row (" +
+                     number(heap.central.free_chunks()) + " are free, at most " +
                      number(heap.central.longest_run()) + " in a row)",
                  {}, "free objects, or make the pool with a larger max_size");
 }
@@ -209,7 +226,8 @@ bool Heap::look(std::unique_lock<std::mutex>& lock) {
 // cost a look at each of its spans. So when the region grows, either it was at most twice as large
 // as what is used, or it had no span without a block.
 bool Heap::grows_without_a_search() const noexcept {
-  const std::uint64_t home = impl_->pool.home_bytes(), objects = home - impl_->central.first() * chunk_bytes;
+  const std::uint64_t home = impl_->pool.home_bytes(),
+                      objects = home - impl_->central.first() * chunk_bytes;
   return impl_->used_is_exact && home < impl_->max_home && used_bytes() > objects / 2;
 }
 
@@ -242,8 +260,8 @@ void Heap::release(const HeapOp& op) noexcept {
   if (Span* const span = impl_->central.span_at(op.offset / chunk_bytes)) {
     // a block that the same transaction reserved was never marked
     std::uint8_t state = Span::freeing;
-    span->state[block_index(span->info(), op.offset - span->offset())].compare_exchange_strong(state, Span::taken,
-                                                                                               std::memory_order_relaxed);
+    span->state[block_index(span->info(), op.offset - span->offset())].compare_exchange_strong(
+        state, Span::taken, std::memory_order_relaxed);
   }
 }
 
@@ -269,13 +287,15 @@ Result<HeapOp> Heap::Impl::find(std::uint64_t offset) const {
     head = chunk - w.count();
     w = central.word(head);
   }
-  if (w.kind() == ChunkWord::large && head == chunk && offset % chunk_bytes == 0 && w.count() <= home / chunk_bytes - chunk)
+  if (w.kind() == ChunkWord::large && head == chunk && offset % chunk_bytes == 0 &&
+      w.count() <= home / chunk_bytes - chunk)
     return HeapOp{offset, large_class, static_cast<std::uint32_t>(w.count()), false};
   if (w.kind() != ChunkWord::small || w.size_class() >= small_classes)
     return invalid(offset, w.kind() == ChunkWord::free ? "free memory" : "inside another block");
   const ClassInfo& info = classes[w.size_class()];
   const std::uint32_t index = block_index(info, offset - head * chunk_bytes);
-  if (index >= info.blocks) return invalid(offset, "no block of " + number(info.bytes) + " bytes starts there");
+  if (index >= info.blocks)
+    return invalid(offset, "no block of " + number(info.bytes) + " bytes starts there");
   if (!central.bit(head * chunk_bytes, index)) return invalid(offset, "that block is free");
   return HeapOp{offset, w.size_class(), 0, false};
 }
@@ -283,26 +303,32 @@ Result<HeapOp> Heap::Impl::find(std::uint64_t offset) const {
 Result<HeapOp> Heap::prepare_free(std::uint64_t offset) {
   Impl& heap = *impl_;
   if (heap.pool.read_only())
-    return failure(Code::read_only, heap.pool.path(), "a free in a pool that is open for reading only", {}, "open it for writing");
+    return failure(Code::read_only, heap.pool.path(),
+                   "a free in a pool that is open for reading only", {}, "open it for writing");
   auto op = heap.find(offset);
   if (!op.ok()) return op;
-  if (offset == heap.root) return heap.invalid(offset, "the root object, which lives as long as the pool");
+  if (offset == heap.root)
+    return heap.invalid(offset, "the root object, which lives as long as the pool");
   const std::uint64_t chunk = offset / chunk_bytes;
   if (op->cls == large_class) {
     const std::lock_guard guard(heap.mutex);
     // again: since then others may have freed it, and its chunks be a span's
     op = heap.find(offset);
     if (!op.ok()) return op;
-    if (op->cls != large_class || !heap.central.mark_large(chunk, op->chunks, true)) return heap.being_freed(offset);
+    if (op->cls != large_class || !heap.central.mark_large(chunk, op->chunks, true))
+      return heap.being_freed(offset);
     return op;
   }
   Span* span = heap.central.span_at(chunk);
   if (__builtin_expect(span == nullptr, 0)) {
     const std::lock_guard guard(heap.mutex);
-    span = heap.central.open_span(span_chunk_of(offset, span_chunks(op->cls), heap.central.first()), heap.pool.home_bytes());
+    span = heap.central.open_span(span_chunk_of(offset, span_chunks(op->cls), heap.central.first()),
+                                  heap.pool.home_bytes());
     // Damage, or a doomed transaction's free: the span has been given up, and what find() took for
     // its bitmap is somebody's data.
-    if (span == nullptr) return heap.invalid(offset, "no block of a span that is in use (if it should be one, run `perdure check`)");
+    if (span == nullptr)
+      return heap.invalid(
+          offset, "no block of a span that is in use (if it should be one, run `perdure check`)");
   }
   // A doomed transaction comes here with a block that others have freed: its span may be gone, and
   // the object be another span's by now.
@@ -312,9 +338,12 @@ Result<HeapOp> Heap::prepare_free(std::uint64_t offset) {
   std::uint8_t state = Span::taken;
   // acquire pairs with the release in reusable(): if the block was freed since find(), the bit
   // below is seen clear
-  if (!span->state[index].compare_exchange_strong(state, Span::freeing, std::memory_order_acq_rel, std::memory_order_acquire))
-    return state == Span::freeing ? heap.being_freed(offset) : heap.invalid(offset, "that block is free");
-  if (__builtin_expect(heap.central.span_at(chunk) != span || !heap.central.bit(span->offset(), index), 0)) {
+  if (!span->state[index].compare_exchange_strong(state, Span::freeing, std::memory_order_acq_rel,
+                                                  std::memory_order_acquire))
+    return state == Span::freeing ? heap.being_freed(offset)
+                                  : heap.invalid(offset, "that block is free");
+  if (__builtin_expect(
+          heap.central.span_at(chunk) != span || !heap.central.bit(span->offset(), index), 0)) {
     state = Span::freeing;
     span->state[index].compare_exchange_strong(state, Span::taken, std::memory_order_relaxed);
     return heap.invalid(offset, "that block is free");

@@ -86,7 +86,8 @@ class HeapTarget {
 /// after this one. Hot paths: apply_op (heap_apply.hpp), the same without virtual calls.
 void apply(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_bytes);
 /// Can this be an op of a pool of that size? For recovery, before it applies what a log says.
-[[nodiscard]] bool possible(const HeapOp& op, std::uint64_t home_bytes, std::uint64_t max_home_bytes) noexcept;
+[[nodiscard]] bool possible(const HeapOp& op, std::uint64_t home_bytes,
+                            std::uint64_t max_home_bytes) noexcept;
 /// The same, in words: `corrupt` if not.
 Status check_op(const HeapOp& op, const Header& header, const std::string& path);
 
@@ -139,7 +140,8 @@ class Heap {
     const auto bytes = static_cast<std::int64_t>(op_bytes(op));
     if (Row* const row = this_row(); __builtin_expect(row != nullptr, 1)) {
       // only this thread writes it; atomic so that used_bytes may read meanwhile
-      row->used.store(row->used.load(std::memory_order_relaxed) + (op.set ? bytes : -bytes), std::memory_order_relaxed);
+      row->used.store(row->used.load(std::memory_order_relaxed) + (op.set ? bytes : -bytes),
+                      std::memory_order_relaxed);
     } else {
       note_slow(op.set ? bytes : -bytes);
     }
@@ -191,8 +193,9 @@ struct HeapAudit {
   /// each names the chunk, what was found and expected; empty when sound
   std::vector<std::string> problems;
 };
-HeapAudit audit_heap(const std::byte* home, const Header& header,
-                     const std::function<void(std::uint64_t offset, std::uint64_t bytes)>& each_block = {},
-                     const medium::Medium* medium = nullptr);
+HeapAudit audit_heap(
+    const std::byte* home, const Header& header,
+    const std::function<void(std::uint64_t offset, std::uint64_t bytes)>& each_block = {},
+    const medium::Medium* medium = nullptr);
 
 }  // namespace perdure::pool

@@ -20,20 +20,27 @@ DirectoryLock& directory_lock() {
 // thread that has it may wait for a transaction that forks.
 const int anew = base::anew_in_child<directory_lock>();
 
-bool heads(ChunkWord word) { return word.kind() == ChunkWord::small || word.kind() == ChunkWord::large; }
-ChunkWord load_word(const HeapTarget& target, std::uint64_t chunk) { return {target.load(directory_word(chunk))}; }
+bool heads(ChunkWord word) {
+  return word.kind() == ChunkWord::small || word.kind() == ChunkWord::large;
+}
+ChunkWord load_word(const HeapTarget& target, std::uint64_t chunk) {
+  return {target.load(directory_word(chunk))};
+}
 
 // Sets free what of the structure at `head` lies outside [from, to).
-void dissolve(HeapTarget& target, std::uint64_t head, std::uint64_t from, std::uint64_t to, std::uint64_t chunks) {
+void dissolve(HeapTarget& target, std::uint64_t head, std::uint64_t from, std::uint64_t to,
+              std::uint64_t chunks) {
   const std::uint64_t end = head + std::min(load_word(target, head).count(), chunks - head);
   for (std::uint64_t c = head; c < end; ++c) {
     if (c >= from && c < to) continue;
-    if (c == head || load_word(target, c) == ChunkWord::make(ChunkWord::rest, 0, c - head)) target.store(directory_word(c), 0);
+    if (c == head || load_word(target, c) == ChunkWord::make(ChunkWord::rest, 0, c - head))
+      target.store(directory_word(c), 0);
   }
 }
 
 // Dissolves every structure that lies partly in [chunk, end), as far as it lies outside.
-void clear_overlaps(HeapTarget& target, std::uint64_t chunk, std::uint64_t end, std::uint64_t chunks) {
+void clear_overlaps(HeapTarget& target, std::uint64_t chunk, std::uint64_t end,
+                    std::uint64_t chunks) {
   const ChunkWord first = load_word(target, chunk);
   if (first.kind() == ChunkWord::rest && first.count() <= chunk) {
     // the tail of something that begins before
@@ -54,16 +61,21 @@ bool covers(const HeapTarget& target, std::uint64_t head, std::uint64_t chunk) {
 
 // Replay only: frees what torn lines still show, around [chunk, end), of spans without blocks that
 // gave way to what lies there now.
-void clear_debris(HeapTarget& target, std::uint64_t chunk, std::uint64_t end, std::uint64_t first, std::uint64_t chunks) {
+void clear_debris(HeapTarget& target, std::uint64_t chunk, std::uint64_t end, std::uint64_t first,
+                  std::uint64_t chunks) {
   constexpr std::uint64_t longest = classes[small_classes - 1].chunks;
-  const std::uint64_t from = chunk > first + longest ? chunk - longest : first, to = std::min(end + longest, chunks);
+  const std::uint64_t from = chunk > first + longest ? chunk - longest : first,
+                      to = std::min(end + longest, chunks);
   for (std::uint64_t c = from; c < chunk; ++c)
-    if (load_word(target, c).kind() == ChunkWord::small && covers(target, c, chunk)) dissolve(target, c, chunk, end, chunks);
+    if (load_word(target, c).kind() == ChunkWord::small && covers(target, c, chunk))
+      dissolve(target, c, chunk, end, chunks);
   for (std::uint64_t c = from; c < to; ++c) {
     if (c == chunk) c = end;  // what lies there now is right
     if (c >= to) break;
     const ChunkWord word = load_word(target, c);
-    if (word.kind() == ChunkWord::rest && (word.count() > c || !covers(target, c - word.count(), c))) target.store(directory_word(c), 0);
+    if (word.kind() == ChunkWord::rest &&
+        (word.count() > c || !covers(target, c - word.count(), c)))
+      target.store(directory_word(c), 0);
   }
 }
 
@@ -79,12 +91,15 @@ void store_words(HeapTarget& target, std::uint64_t chunk, std::uint64_t end, Chu
 }  // namespace
 
 std::unique_lock<std::mutex> lock_directory(const HeapTarget& target) {
-  return target.replay() ? std::unique_lock<std::mutex>() : std::unique_lock<std::mutex>(directory_lock().mutex);
+  return target.replay() ? std::unique_lock<std::mutex>()
+                         : std::unique_lock<std::mutex>(directory_lock().mutex);
 }
 
-void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls, std::uint64_t max_home_bytes) {
+void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls,
+               std::uint64_t max_home_bytes) {
   const ClassInfo& info = classes[cls];
-  const std::uint64_t chunks = max_home_bytes / chunk_bytes, end = std::min(chunk + info.chunks, chunks);
+  const std::uint64_t chunks = max_home_bytes / chunk_bytes,
+                      end = std::min(chunk + info.chunks, chunks);
   // another thread has made it meanwhile
   if (!target.replay() && load_word(target, chunk) == span_word(cls)) return;
   clear_overlaps(target, chunk, end, chunks);
@@ -101,7 +116,8 @@ void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls, std::
   if (target.replay()) clear_debris(target, chunk, end, first_chunk(max_home_bytes), chunks);
 }
 
-void set_free(HeapTarget& target, std::uint64_t chunk, std::uint64_t count, std::uint64_t max_home_bytes) {
+void set_free(HeapTarget& target, std::uint64_t chunk, std::uint64_t count,
+              std::uint64_t max_home_bytes) {
   const std::uint64_t chunks = max_home_bytes / chunk_bytes, end = std::min(chunk + count, chunks);
   // a newer structure that also lies beside is made again, whole, by its own ops
   for (std::uint64_t c = chunk; c < end; ++c)
@@ -113,7 +129,8 @@ void apply_large(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_by
   const auto lock = lock_directory(target);
   const ChunkWord head = ChunkWord::make(ChunkWord::large, 0, op.chunks);
   if (!op.set) {
-    if (target.replay() || load_word(target, chunk) == head) set_free(target, chunk, op.chunks, max_home_bytes);
+    if (target.replay() || load_word(target, chunk) == head)
+      set_free(target, chunk, op.chunks, max_home_bytes);
     return;
   }
   const std::uint64_t end = std::min(chunk + op.chunks, chunks);
@@ -134,12 +151,14 @@ void StagedTarget::write() {
   const auto in_bitmap = [this](std::uint64_t offset) {
     // of the span that is there in the end; behind it lie blocks
     const ChunkWord word{load(directory_word(offset / chunk_bytes))};
-    return word.kind() == ChunkWord::small && word.size_class() < small_classes && offset % chunk_bytes < classes[word.size_class()].first;
+    return word.kind() == ChunkWord::small && word.size_class() < small_classes &&
+           offset % chunk_bytes < classes[word.size_class()].first;
   };
   for (const auto& [offset, value] : words_)
     // mutant: span-bitmaps-present
     if (!in_directory(offset) && in_bitmap(offset)) put(offset, value);
-  const std::uint64_t end = std::max(directory_end_, words_.empty() ? 0 : words_.rbegin()->first + 8);
+  const std::uint64_t end =
+      std::max(directory_end_, words_.empty() ? 0 : words_.rbegin()->first + 8);
   // mutant: staged-bitmaps-fence
   // H4: bitmaps before the words that name their spans
   home_.fence(directory_end_, end - directory_end_);
@@ -147,22 +166,32 @@ void StagedTarget::write() {
     if (in_directory(offset)) put(offset, value);
 }
 
-void apply(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_bytes) { apply_op(target, op, max_home_bytes); }
+void apply(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_bytes) {
+  apply_op(target, op, max_home_bytes);
+}
 
 bool possible(const HeapOp& op, std::uint64_t home_bytes, std::uint64_t max_home_bytes) noexcept {
   const std::uint64_t first = first_chunk(max_home_bytes) * chunk_bytes;
   if (op.offset < first || op.offset >= home_bytes) return false;
-  if (op.cls == large_class) return op.offset % chunk_bytes == 0 && op.chunks != 0 && op.chunks <= (home_bytes - op.offset) / chunk_bytes;
+  if (op.cls == large_class)
+    return op.offset % chunk_bytes == 0 && op.chunks != 0 &&
+           op.chunks <= (home_bytes - op.offset) / chunk_bytes;
   if (op.cls >= small_classes) return false;
   const ClassInfo& info = classes[op.cls];
-  const std::uint64_t span = span_chunk_of(op.offset, info.chunks, first / chunk_bytes) * chunk_bytes;
-  return span + info.chunks * chunk_bytes <= home_bytes && block_index(info, op.offset - span) < info.blocks;
+  const std::uint64_t span =
+      span_chunk_of(op.offset, info.chunks, first / chunk_bytes) * chunk_bytes;
+  return span + info.chunks * chunk_bytes <= home_bytes &&
+         block_index(info, op.offset - span) < info.blocks;
 }
 
 Status check_op(const HeapOp& op, const Header& header, const std::string& path) {
   if (possible(op, header.home_bytes, header.max_home_bytes)) return {};
-  return failure(Code::corrupt, path, "a heap record of class " + std::to_string(op.cls) + " at home offset " + std::to_string(op.offset),
-                 "a block of the heap, in a home of " + std::to_string(header.home_bytes) + " bytes", "restore the pool from a copy");
+  return failure(
+      Code::corrupt, path,
+      "a heap record of class " + std::to_string(op.cls) + " at home offset " +
+          std::to_string(op.offset),
+      "a block of the heap, in a home of " + std::to_string(header.home_bytes) + " bytes",
+      "restore the pool from a copy");
 }
 
 }  // namespace perdure::pool

@@ -33,8 +33,10 @@ namespace detail {
 /// is rare.
 std::unique_lock<std::mutex> lock_directory(const HeapTarget& target);
 /// Slow paths, locked.
-void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls, std::uint64_t max_home_bytes);
-void set_free(HeapTarget& target, std::uint64_t chunk, std::uint64_t count, std::uint64_t max_home_bytes);
+void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls,
+               std::uint64_t max_home_bytes);
+void set_free(HeapTarget& target, std::uint64_t chunk, std::uint64_t count,
+              std::uint64_t max_home_bytes);
 void apply_large(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_bytes);
 }  // namespace detail
 
@@ -53,7 +55,9 @@ void apply_op(Target& target, const HeapOp& op, std::uint64_t max_home_bytes) {
   const ClassInfo& info = classes[op.cls];
   const std::uint64_t chunk = span_chunk_of(op.offset, info.chunks, first_chunk(max_home_bytes));
   const ChunkWord want = span_word(op.cls);
-  if (__builtin_expect(ChunkWord{target.load(directory_word(chunk))} != want || (op.set && target.replay()), 0)) {
+  if (__builtin_expect(
+          ChunkWord{target.load(directory_word(chunk))} != want || (op.set && target.replay()),
+          0)) {
     const auto lock = detail::lock_directory(target);
     if (!op.set) {  // never in a view
       if (target.replay()) detail::set_free(target, chunk, info.chunks, max_home_bytes);
@@ -74,13 +78,22 @@ void apply_op(Target& target, const HeapOp& op, std::uint64_t max_home_bytes) {
 /// Plain memory: a view without marks, or the image of a home (`replay`).
 class MemoryTarget final : public HeapTarget {
  public:
-  explicit MemoryTarget(std::byte* home, bool replay = false) noexcept : home_(home), replay_(replay) {}
+  explicit MemoryTarget(std::byte* home, bool replay = false) noexcept
+      : home_(home), replay_(replay) {}
   // acquire pairs with the release in store(): who sees a span's directory word sees its zeroed
   // bitmap
-  [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override { return at(offset).load(std::memory_order_acquire); }
-  void store(std::uint64_t offset, std::uint64_t value) override { at(offset).store(value, std::memory_order_release); }
-  void set_bits(std::uint64_t offset, std::uint64_t mask) override { at(offset).fetch_or(mask, std::memory_order_relaxed); }
-  void clear_bits(std::uint64_t offset, std::uint64_t mask) override { at(offset).fetch_and(~mask, std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override {
+    return at(offset).load(std::memory_order_acquire);
+  }
+  void store(std::uint64_t offset, std::uint64_t value) override {
+    at(offset).store(value, std::memory_order_release);
+  }
+  void set_bits(std::uint64_t offset, std::uint64_t mask) override {
+    at(offset).fetch_or(mask, std::memory_order_relaxed);
+  }
+  void clear_bits(std::uint64_t offset, std::uint64_t mask) override {
+    at(offset).fetch_and(~mask, std::memory_order_relaxed);
+  }
   [[nodiscard]] bool replay() const noexcept override { return replay_; }
 
  private:
@@ -103,8 +116,12 @@ class StagedTarget final : public HeapTarget {
     return it == words_.end() ? home_.load(offset) : it->second;
   }
   void store(std::uint64_t offset, std::uint64_t value) override { words_[offset] = value; }
-  void set_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) | mask); }
-  void clear_bits(std::uint64_t offset, std::uint64_t mask) override { store(offset, load(offset) & ~mask); }
+  void set_bits(std::uint64_t offset, std::uint64_t mask) override {
+    store(offset, load(offset) | mask);
+  }
+  void clear_bits(std::uint64_t offset, std::uint64_t mask) override {
+    store(offset, load(offset) & ~mask);
+  }
   [[nodiscard]] bool replay() const noexcept override { return true; }
   /// Stores to home what differs there: bitmaps of chunks that are spans in the end, a fence (H4),
   /// the directory. The caller fences.

@@ -25,7 +25,8 @@ void ChunkRuns::insert(std::uint64_t chunk, std::uint64_t count) noexcept {
   chunks_ -= count;
 }
 
-std::map<std::uint64_t, std::uint64_t>::iterator ChunkRuns::erase(std::map<std::uint64_t, std::uint64_t>::iterator run) {
+std::map<std::uint64_t, std::uint64_t>::iterator ChunkRuns::erase(
+    std::map<std::uint64_t, std::uint64_t>::iterator run) {
   by_length_.erase({run->second, run->first});
   return by_start_.erase(run);
 }
@@ -48,7 +49,8 @@ void ChunkRuns::add(std::uint64_t chunk, std::uint64_t count) {
   insert(chunk, count);
 }
 
-std::uint64_t ChunkRuns::take(std::uint64_t count, std::uint64_t align, std::uint64_t origin, const Allocate& allocate, Status& refused) {
+std::uint64_t ChunkRuns::take(std::uint64_t count, std::uint64_t align, std::uint64_t origin,
+                              const Allocate& allocate, Status& refused) {
   for (auto fit = by_length_.lower_bound({count, 0}); fit != by_length_.end(); ++fit) {
     const auto [length, start] = *fit;
     const std::uint64_t at = origin + (start - origin + align - 1) / align * align;
@@ -75,7 +77,8 @@ Central::Central(std::byte* view, std::uint64_t max_home_bytes, ChunkRuns::Alloc
       chunks_(max_home_bytes / chunk_bytes),
       cursor_(first_),
       allocate_(std::move(allocate)) {
-  void* table = ::mmap(nullptr, chunks_ * sizeof *table_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* table = ::mmap(nullptr, chunks_ * sizeof *table_, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (table == MAP_FAILED) throw std::bad_alloc();
   // zero bytes are null atomics on every platform we know
   table_ = static_cast<std::atomic<std::uintptr_t>*>(table);
@@ -128,10 +131,12 @@ Span* Central::make_span(std::uint32_t cls, std::uint64_t chunk) {
 }
 
 // Whether the directory word at `head` is that of a span that lies where one of its class may.
-bool Central::is_whole(std::uint64_t head, ChunkWord word, std::uint64_t home_bytes) const noexcept {
+bool Central::is_whole(std::uint64_t head, ChunkWord word,
+                       std::uint64_t home_bytes) const noexcept {
   if (word.kind() != ChunkWord::small || word.size_class() >= small_classes) return false;
   const std::uint64_t chunks = classes[word.size_class()].chunks;
-  return word.count() == chunks && (head + chunks) * chunk_bytes <= home_bytes && (head - first_) % chunks == 0;
+  return word.count() == chunks && (head + chunks) * chunk_bytes <= home_bytes &&
+         (head - first_) % chunks == 0;
 }
 
 bool Central::any_block(std::uint64_t head, const ClassInfo& info, bool used) const noexcept {
@@ -212,7 +217,8 @@ std::uint64_t Central::look_for_empty(std::uint64_t most, std::uint64_t home_byt
 
 // Reads on in the directory, at least a page of it; false at home's end.
 bool Central::look_further(std::uint64_t home_bytes) {
-  const std::uint64_t end = std::min(home_bytes / chunk_bytes, chunks_), stop = std::min(end, cursor_ + 512);
+  const std::uint64_t end = std::min(home_bytes / chunk_bytes, chunks_),
+                      stop = std::min(end, cursor_ + 512);
   if (cursor_ >= end) return false;
   std::uint64_t run = 0;
   const auto end_run = [&](std::uint64_t at) {
@@ -241,7 +247,8 @@ bool Central::look_further(std::uint64_t home_bytes) {
       continue;
     }
     end_run(cursor_);
-    if (w.kind() == ChunkWord::small && w.size_class() < small_classes) classes_[w.size_class()].unopened.push_back(cursor_);
+    if (w.kind() == ChunkWord::small && w.size_class() < small_classes)
+      classes_[w.size_class()].unopened.push_back(cursor_);
     const bool head = w.kind() == ChunkWord::small || w.kind() == ChunkWord::large;
     // what is neither is damage: left alone
     cursor_ += head ? std::clamp<std::uint64_t>(w.count(), 1, end - cursor_) : 1;
@@ -267,7 +274,8 @@ Span* Central::usable_span(std::uint32_t cls, std::uint64_t home_bytes) {
     }
     if (const std::uint64_t chunk = runs_.take(n, n, first_, allocate_, refused_); chunk != 0) {
       Span* const span = make_span(cls, chunk);
-      for (std::uint32_t i = 0; i < span->info().blocks; ++i) span->state[i].store(Span::available, std::memory_order_relaxed);
+      for (std::uint32_t i = 0; i < span->info().blocks; ++i)
+        span->state[i].store(Span::available, std::memory_order_relaxed);
       span->free = span->info().blocks;
       enter(*span, true);
       list(*span);
@@ -278,7 +286,8 @@ Span* Central::usable_span(std::uint32_t cls, std::uint64_t home_bytes) {
   }
 }
 
-std::uint32_t Central::take_blocks(std::uint32_t cls, std::uint32_t want, std::uint64_t* to, std::uint64_t home_bytes) {
+std::uint32_t Central::take_blocks(std::uint32_t cls, std::uint32_t want, std::uint64_t* to,
+                                   std::uint64_t home_bytes) {
   std::uint32_t got = 0;
   while (got < want) {
     Span* const span = usable_span(cls, home_bytes);
@@ -326,7 +335,8 @@ void Central::give_block(std::uint64_t offset) {
 
 void Central::give_chunks(std::uint64_t chunk, std::uint64_t count) {
   // pairs with span_at
-  for (std::uint64_t c = chunk; c < chunk + count; ++c) table_[c].store(known_free, std::memory_order_release);
+  for (std::uint64_t c = chunk; c < chunk + count; ++c)
+    table_[c].store(known_free, std::memory_order_release);
   runs_.add(chunk, count);
 }
 
@@ -335,7 +345,8 @@ bool Central::mark_large(std::uint64_t chunk, std::uint64_t count, bool freeing)
   // 0: an object of an earlier session, of which nothing is known yet.
   if (now % 8 != (freeing ? large_taken : large_freeing) && !(freeing && now == 0)) return false;
   // pairs with span_at
-  table_[chunk].store(count << 3 | (freeing ? large_freeing : large_taken), std::memory_order_release);
+  table_[chunk].store(count << 3 | (freeing ? large_freeing : large_taken),
+                      std::memory_order_release);
   return true;
 }
 

@@ -42,13 +42,17 @@ class ChunkRuns {
   /// The start of `count` free chunks at a multiple of `align` (from `origin`), best fit, now
   /// taken; 0 when there are none. They are allocated (ALLOC-1): chunks for which `allocate` is
   /// refused stay free, and others are tried. `refused` is the last refusal, where all were.
-  std::uint64_t take(std::uint64_t count, std::uint64_t align, std::uint64_t origin, const Allocate& allocate, Status& refused);
+  std::uint64_t take(std::uint64_t count, std::uint64_t align, std::uint64_t origin,
+                     const Allocate& allocate, Status& refused);
   [[nodiscard]] std::uint64_t chunks() const noexcept { return chunks_; }
-  [[nodiscard]] std::uint64_t longest() const noexcept { return by_length_.empty() ? 0 : by_length_.rbegin()->first; }
+  [[nodiscard]] std::uint64_t longest() const noexcept {
+    return by_length_.empty() ? 0 : by_length_.rbegin()->first;
+  }
 
  private:
   void insert(std::uint64_t chunk, std::uint64_t count) noexcept;
-  std::map<std::uint64_t, std::uint64_t>::iterator erase(std::map<std::uint64_t, std::uint64_t>::iterator run);
+  std::map<std::uint64_t, std::uint64_t>::iterator erase(
+      std::map<std::uint64_t, std::uint64_t>::iterator run);
 
   std::map<std::uint64_t, std::uint64_t> by_start_;              // start -> count
   std::set<std::pair<std::uint64_t, std::uint64_t>> by_length_;  // (count, start)
@@ -71,7 +75,9 @@ struct Span {
   std::unique_ptr<std::atomic<std::uint8_t>[]> state;
 
   [[nodiscard]] const ClassInfo& info() const noexcept { return classes[cls]; }
-  [[nodiscard]] std::uint64_t offset() const noexcept { return chunk.load(std::memory_order_relaxed) * chunk_bytes; }
+  [[nodiscard]] std::uint64_t offset() const noexcept {
+    return chunk.load(std::memory_order_relaxed) * chunk_bytes;
+  }
 };
 
 class Central {
@@ -82,7 +88,8 @@ class Central {
 
   /// Up to `want` blocks of a class, lowest address last; fewer, or none, when the chunks known and
   /// not yet looked at have no more.
-  std::uint32_t take_blocks(std::uint32_t cls, std::uint32_t want, std::uint64_t* to, std::uint64_t home_bytes);
+  std::uint32_t take_blocks(std::uint32_t cls, std::uint32_t want, std::uint64_t* to,
+                            std::uint64_t home_bytes);
   /// The first of `count` chunks in a row, or 0.
   std::uint64_t take_chunks(std::uint64_t count, std::uint64_t home_bytes);
   void give_block(std::uint64_t offset);
@@ -115,7 +122,10 @@ class Central {
                             __ATOMIC_ACQUIRE)};  // pairs with the targets' store
   }
   [[nodiscard]] bool bit(std::uint64_t span_offset, std::uint32_t index) const noexcept {
-    return (__atomic_load_n(reinterpret_cast<const std::uint64_t*>(view_ + span_offset) + index / 64, __ATOMIC_RELAXED) >> index % 64 &
+    return (__atomic_load_n(
+                reinterpret_cast<const std::uint64_t*>(view_ + span_offset) + index / 64,
+                __ATOMIC_RELAXED) >>
+                index % 64 &
             1) != 0;
   }
   [[nodiscard]] std::uint64_t first() const noexcept { return first_; }
@@ -142,7 +152,8 @@ class Central {
   bool look_further(std::uint64_t home_bytes);
   Span* usable_span(std::uint32_t cls, std::uint64_t home_bytes);
   Span* make_span(std::uint32_t cls, std::uint64_t chunk);
-  [[nodiscard]] bool is_whole(std::uint64_t head, ChunkWord word, std::uint64_t home_bytes) const noexcept;
+  [[nodiscard]] bool is_whole(std::uint64_t head, ChunkWord word,
+                              std::uint64_t home_bytes) const noexcept;
   /// Whether any of the span's blocks has the bit that `used` asks for.
   [[nodiscard]] bool any_block(std::uint64_t head, const ClassInfo& info, bool used) const noexcept;
   void enter(Span& span, bool in) noexcept;

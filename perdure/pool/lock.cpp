@@ -82,7 +82,8 @@ std::string who_has(const Identity& file) {
     bool has = false;
     while (const dirent* f = has ? nullptr : ::readdir(fds.get())) {
       struct stat st = {};
-      if (f->d_name[0] != '.' && ::fstatat(::dirfd(fds.get()), f->d_name, &st, 0) == 0) has = identity_of(st) == file;
+      if (f->d_name[0] != '.' && ::fstatat(::dirfd(fds.get()), f->d_name, &st, 0) == 0)
+        has = identity_of(st) == file;
     }
     if (!has) continue;
     if (++named > 4) {
@@ -91,7 +92,8 @@ std::string who_has(const Identity& file) {
     }
     std::string name = base::read_whole_file(std::string("/proc/") + p->d_name + "/comm");
     name.resize(std::min(name.size(), name.find('\n')));
-    found += (found.empty() ? "process " : ", process ") + std::to_string(pid) + (name.empty() ? "" : " (" + name + ")");
+    found += (found.empty() ? "process " : ", process ") + std::to_string(pid) +
+             (name.empty() ? "" : " (" + name + ")");
   }
   return found;
 }
@@ -100,9 +102,12 @@ Status busy(const std::string& shown, FileLock::Mode mode, const Identity& file)
   const std::string who = who_has(file);
   const std::string owner = who.empty() ? "another process" : who;
   switch (mode) {
-    case FileLock::Mode::create: return failure(Code::busy, shown, owner + " is creating it", "nobody", "try again when it is done");
+    case FileLock::Mode::create:
+      return failure(Code::busy, shown, owner + " is creating it", "nobody",
+                     "try again when it is done");
     case FileLock::Mode::read:
-      return failure(Code::busy, shown, owner + " has it open for writing", "no writer", "wait until it is closed there");
+      return failure(Code::busy, shown, owner + " has it open for writing", "no writer",
+                     "wait until it is closed there");
     case FileLock::Mode::write: break;
   }
   return failure(Code::busy, shown, owner + " has it open", "nobody", "close it there, or wait");
@@ -110,13 +115,19 @@ Status busy(const std::string& shown, FileLock::Mode mode, const Identity& file)
 
 Status open_failure(const std::string& shown, FileLock::Mode mode, int err) {
   if (mode == FileLock::Mode::write && (err == EACCES || err == EPERM || err == EROFS)) {
-    return failure(Code::read_only, shown, err == EROFS ? "the file system is mounted read-only" : "no permission to write the file", {},
-                   "open it with read_only, or make it writable");
+    return failure(
+        Code::read_only, shown,
+        err == EROFS ? "the file system is mounted read-only" : "no permission to write the file",
+        {}, "open it with read_only, or make it writable");
   }
   if (err == ENOENT && mode == FileLock::Mode::create)
-    return failure(Code::not_found, shown, "its folder does not exist", {}, "make the folder first");
-  if (err == ENOENT) return failure(Code::not_found, shown, "no such file", {}, "correct the path, or open it with create");
-  if (err == EISDIR) return failure(Code::incompatible, shown, "a folder", "a pool file", "correct the path");
+    return failure(Code::not_found, shown, "its folder does not exist", {},
+                   "make the folder first");
+  if (err == ENOENT)
+    return failure(Code::not_found, shown, "no such file", {},
+                   "correct the path, or open it with create");
+  if (err == EISDIR)
+    return failure(Code::incompatible, shown, "a folder", "a pool file", "correct the path");
   return system_failure(shown, "open", err);
 }
 
@@ -128,7 +139,8 @@ Result<FileLock> FileLock::acquire(const std::string& path, Mode mode, const std
   Entry entry{r.last_id + 1, {}, -1, shown};
   // from here on nothing is allocated: nothing throws while the file is open and the guard is held
   r.open.reserve(r.open.size() + 1);
-  const int flags = mode == Mode::read ? O_RDONLY | O_NONBLOCK : (mode == Mode::create ? O_RDWR | O_CREAT : O_RDWR);
+  const int flags = mode == Mode::read ? O_RDONLY | O_NONBLOCK
+                                       : (mode == Mode::create ? O_RDWR | O_CREAT : O_RDWR);
   const int fd = base::open_file(path.c_str(), flags | O_NOCTTY, 0666);
   if (fd < 0) return open_failure(shown, mode, errno);
   struct Closer {
@@ -140,14 +152,16 @@ Result<FileLock> FileLock::acquire(const std::string& path, Mode mode, const std
   struct stat st = {};
   if (::fstat(fd, &st) != 0) return system_failure(shown, "fstat", errno);
   if (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode)) {
-    return failure(Code::incompatible, shown, S_ISDIR(st.st_mode) ? "a folder" : "not a regular file", "a pool file or a /dev/dax device",
-                   "correct the path");
+    return failure(Code::incompatible, shown,
+                   S_ISDIR(st.st_mode) ? "a folder" : "not a regular file",
+                   "a pool file or a /dev/dax device", "correct the path");
   }
   const Identity file = identity_of(st);
   for (const Entry& e : r.open) {
     if (e.file != file) continue;
     return failure(Code::busy, shown,
-                   e.path == shown ? "this process has it open already" : "this process has it open already, as " + e.path,
+                   e.path == shown ? "this process has it open already"
+                                   : "this process has it open already, as " + e.path,
                    "one opening a process", "share the pool object between threads");
   }
   struct flock whole = {};
@@ -160,7 +174,8 @@ Result<FileLock> FileLock::acquire(const std::string& path, Mode mode, const std
   if (r_lock != 0) {
     const int err = errno;
     if (err == EAGAIN || err == EACCES) return busy(shown, mode, file);
-    return system_failure(shown, "fcntl(F_OFD_SETLK)", err, "the file system must support file locks");
+    return system_failure(shown, "fcntl(F_OFD_SETLK)", err,
+                          "the file system must support file locks");
   }
   FileLock lock;
   lock.id_ = r.last_id = entry.id;
@@ -177,7 +192,8 @@ Status FileLock::look_at(const char* path, bool& is_it) const noexcept {
   is_it = false;
   if (!held()) return {};
   if (::fstat(fd_, &mine) != 0) return system_failure(path, "fstat", errno);
-  if (::stat(path, &theirs) != 0) return errno == ENOENT || errno == ENOTDIR ? Status() : system_failure(path, "stat", errno);
+  if (::stat(path, &theirs) != 0)
+    return errno == ENOENT || errno == ENOTDIR ? Status() : system_failure(path, "stat", errno);
   is_it = identity_of(mine) == identity_of(theirs);
   return {};
 }

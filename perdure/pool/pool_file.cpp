@@ -20,8 +20,10 @@ namespace perdure::pool {
 namespace {
 
 Status needs_recovery(const std::string& path) {
-  return failure(Code::read_only, path, "a pool that was not closed in order: its log has to be applied, and recovery needs to write",
-                 "a cleanly closed pool", "open it once for writing (`perdure recover`), then read it");
+  return failure(
+      Code::read_only, path,
+      "a pool that was not closed in order: its log has to be applied, and recovery needs to write",
+      "a cleanly closed pool", "open it once for writing (`perdure recover`), then read it");
 }
 
 }  // namespace
@@ -44,8 +46,8 @@ void PoolFile::remove_file() noexcept {
   char real[PATH_MAX];  // behind a symbolic link
   struct stat st = {};
   bool is_it = false;
-  if (lock_.held() && ::fstat(lock_.fd(), &st) == 0 && S_ISREG(st.st_mode) && ::realpath(path_.c_str(), real) != nullptr &&
-      lock_.look_at(real, is_it).ok() && is_it)
+  if (lock_.held() && ::fstat(lock_.fd(), &st) == 0 && S_ISREG(st.st_mode) &&
+      ::realpath(path_.c_str(), real) != nullptr && lock_.look_at(real, is_it).ok() && is_it)
     ::unlink(real);
 }
 
@@ -53,13 +55,17 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Iden
   std::unique_ptr<PoolFile> pool(new PoolFile);
   pool->path_ = how.path;
   pool->read_only_ = how.read_only;
-  if (how.path.empty()) return failure(Code::invalid, "", "an empty path", "the path of a pool file");
-  if (how.read_only && how.must_create) return failure(Code::invalid, how.path, "read_only and must_create together", "one of them");
+  if (how.path.empty())
+    return failure(Code::invalid, "", "an empty path", "the path of a pool file");
+  if (how.read_only && how.must_create)
+    return failure(Code::invalid, how.path, "read_only and must_create together", "one of them");
 
   const auto mode = how.read_only ? FileLock::Mode::read : FileLock::Mode::write;
   auto lock = FileLock::acquire(how.path, mode, how.path);
-  const bool empty = lock.ok() && !how.read_only && how.create && !how.must_create && empty_file(lock->fd());
-  if (empty || (lock.code() == Code::not_found && !how.read_only && (how.create || how.must_create))) {
+  const bool empty =
+      lock.ok() && !how.read_only && how.create && !how.must_create && empty_file(lock->fd());
+  if (empty ||
+      (lock.code() == Code::not_found && !how.read_only && (how.create || how.must_create))) {
     auto made = create_file(how, who, empty ? &*lock : nullptr);
     if (made.ok()) {
       lock = std::move(made->lock);
@@ -78,9 +84,11 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Iden
   }
   if (!lock.ok()) return lock.status();
   pool->lock_ = std::move(*lock);
-  const bool format_device = !pool->created_ && !how.read_only && (how.create || how.must_create) && blank_device(pool->lock_.fd());
+  const bool format_device = !pool->created_ && !how.read_only && (how.create || how.must_create) &&
+                             blank_device(pool->lock_.fd());
   if (how.must_create && !pool->created_ && !format_device)
-    return failure(Code::exists, how.path, "the file exists already", "no such file", "open it without must_create, or remove it");
+    return failure(Code::exists, how.path, "the file exists already", "no such file",
+                   "open it without must_create, or remove it");
   if (format_device) {
     if (Status s = create_on_device(pool->lock_, how, who, pool->space_); !s.ok()) return s;
     pool->created_ = true;
@@ -114,26 +122,33 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Iden
   if (!medium.ok()) return medium.status();
   bool is_it = false;
   if (Status s = pool->lock_.look_at(how.path.c_str(), is_it); !s.ok()) return s;
-  if (!is_it) return failure(Code::busy, how.path, "the file was replaced by another while it was being opened", {}, "open it again");
+  if (!is_it)
+    return failure(Code::busy, how.path,
+                   "the file was replaced by another while it was being opened", {},
+                   "open it again");
   pool->medium_ = std::move(*medium);
   auto opened = finish_open(std::move(pool), who);
   if (opened.ok()) (*opened)->keep();
   return opened;
 }
 
-Result<std::unique_ptr<PoolFile>> PoolFile::open_on(std::unique_ptr<medium::Medium> medium, bool fresh, const OpenFile& how,
+Result<std::unique_ptr<PoolFile>> PoolFile::open_on(std::unique_ptr<medium::Medium> medium,
+                                                    bool fresh, const OpenFile& how,
                                                     const Identity& who) {
   std::unique_ptr<PoolFile> pool(new PoolFile);
   pool->path_ = how.path.empty() ? medium->path() : how.path;
   pool->medium_ = std::move(medium);
   pool->read_only_ = how.read_only || pool->medium_->read_only();
   if (fresh) {
-    if (pool->read_only_) return failure(Code::read_only, pool->path_, "a read-only medium", "one that a new pool can be written to");
+    if (pool->read_only_)
+      return failure(Code::read_only, pool->path_, "a read-only medium",
+                     "one that a new pool can be written to");
     OpenFile sized = how;
     sized.path = pool->path_;
     const auto plan = plan_on(*pool->medium_, sized, who);
     if (!plan.ok()) return plan.status();
-    if (Status s = format_pool(*pool->medium_, *plan, sized, who, true, pool->space_); !s.ok()) return s;
+    if (Status s = format_pool(*pool->medium_, *plan, sized, who, true, pool->space_); !s.ok())
+      return s;
     pool->created_ = true;
   }
   auto chosen = read_header(*pool->medium_);
@@ -146,7 +161,8 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open_on(std::unique_ptr<medium::Medi
   return finish_open(std::move(pool), who);
 }
 
-Result<std::unique_ptr<PoolFile>> PoolFile::finish_open(std::unique_ptr<PoolFile> pool, const Identity& who) {
+Result<std::unique_ptr<PoolFile>> PoolFile::finish_open(std::unique_ptr<PoolFile> pool,
+                                                        const Identity& who) {
   // nobody else sees this object yet
   pool->home_bytes_.store(pool->header_.home_bytes, std::memory_order_relaxed);
   if (pool->space_) note_view(pool->path_, pool->space_.base(), pool->header_.max_home_bytes);

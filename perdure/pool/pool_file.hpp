@@ -36,9 +36,9 @@ enum class Feature : std::uint8_t;
 /// What the caller of open wants of the file.
 struct OpenFile {
   std::string path;
-  bool create = true;                     ///< make it if it is not there, or is an empty file
-  bool must_create = false;               ///< `exists` if it is
-  bool read_only = false;                 ///< shared lock; refused while a writer has the pool
+  bool create = true;        ///< make it if it is not there, or is an empty file
+  bool must_create = false;  ///< `exists` if it is
+  bool read_only = false;    ///< shared lock; refused while a writer has the pool
   /// creation: largest home; address space kept. The directory takes 1/8192 of it as home grows
   std::uint64_t max_bytes = 64ULL << 30;
   /// home at creation, allocated; 0: the smallest, allocated as it is used
@@ -78,7 +78,7 @@ enum class ViewPolicy : std::uint8_t {
   /// memory, into which what is allocated is copied at once), fresh anonymous memory for a pool
   /// that this opening made and for what grows later
   shadow,
-  none     ///< check, info: no view
+  none  ///< check, info: no view
 };
 
 class PoolFile {
@@ -86,7 +86,8 @@ class PoolFile {
   static Result<std::unique_ptr<PoolFile>> open(const OpenFile& how, const Identity& who);
   /// The same on a medium the caller made (tests, crash exploration): no lock, no path. `fresh`:
   /// format it first.
-  static Result<std::unique_ptr<PoolFile>> open_on(std::unique_ptr<medium::Medium> medium, bool fresh, const OpenFile& how,
+  static Result<std::unique_ptr<PoolFile>> open_on(std::unique_ptr<medium::Medium> medium,
+                                                   bool fresh, const OpenFile& how,
                                                    const Identity& who);
   ~PoolFile();  ///< releases lock and mappings; writes nothing
 
@@ -121,7 +122,9 @@ class PoolFile {
   [[nodiscard]] bool has_heap() const noexcept { return heap_ != nullptr; }
   /// How much of home is mapped in the view and in the durable header.
   // pairs with grow()
-  [[nodiscard]] std::uint64_t home_bytes() const noexcept { return home_bytes_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t home_bytes() const noexcept {
+    return home_bytes_.load(std::memory_order_acquire);
+  }
   [[nodiscard]] bool created() const noexcept { return created_; }  ///< this open made the file
   /// From now on a file that this open made is removed with this object, until keep() is called:
   /// what follows may fail, and a failed creation leaves no file. Where an empty file was there
@@ -143,7 +146,8 @@ class PoolFile {
 
  private:
   PoolFile();
-  static Result<std::unique_ptr<PoolFile>> finish_open(std::unique_ptr<PoolFile> pool, const Identity& who);
+  static Result<std::unique_ptr<PoolFile>> finish_open(std::unique_ptr<PoolFile> pool,
+                                                       const Identity& who);
   Status map_home(std::uint64_t from, std::uint64_t to);
   Status copy_home(std::uint64_t from, std::uint64_t to);
 

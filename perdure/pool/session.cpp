@@ -24,7 +24,9 @@ std::string number(std::uint64_t n) { return std::to_string(n); }
 
 Status PoolFile::publish(const std::function<void(Header&)>& change) {
   const std::lock_guard guard(header_mutex_);
-  if (read_only_) return failure(Code::read_only, path_, "a change of a pool that is open for reading only", {}, "open it for writing");
+  if (read_only_)
+    return failure(Code::read_only, path_, "a change of a pool that is open for reading only", {},
+                   "open it for writing");
   if (change) change(header_);
   return write_header(*medium_, header_, write_b_first_);
 }
@@ -34,7 +36,9 @@ Status PoolFile::require_feature(Feature feature) {
   const std::lock_guard guard(header_mutex_);
   if (pool::has_feature(header_, feature)) return {};
   if (read_only_)
-    return failure(Code::read_only, path_, "a pool without the feature '" + std::string(info(feature).name) + "', open for reading only",
+    return failure(Code::read_only, path_,
+                   "a pool without the feature '" + std::string(info(feature).name) +
+                       "', open for reading only",
                    {}, "open it for writing");
   const Header before = header_;
   set_feature(header_, feature);
@@ -95,9 +99,11 @@ Status PoolFile::start_session(ViewPolicy policy, bool paged) {
 Status PoolFile::map_home(std::uint64_t from, std::uint64_t to) {
   std::byte* const at = view_ + from;
   if (read_only_) return medium_->map_view(at, from, to - from, medium::ViewKind::shared_read);
-  if (policy_ == ViewPolicy::shared) return medium_->map_view(at, from, to - from, medium::ViewKind::shared);
+  if (policy_ == ViewPolicy::shared)
+    return medium_->map_view(at, from, to - from, medium::ViewKind::shared);
   if (!paged_ && (created_ || from != 0)) {
-    if (Status s = medium_->map_view(at, from, to - from, medium::ViewKind::fresh); !s.ok()) return s;
+    if (Status s = medium_->map_view(at, from, to - from, medium::ViewKind::fresh); !s.ok())
+      return s;
     if (from == 0 && header_.root_bytes != 0) {  // all that a new home holds
       MemoryTarget view(view_);
       apply(view, root_op(header_), header_.max_home_bytes);
@@ -118,7 +124,8 @@ Status PoolFile::copy_home(std::uint64_t from, std::uint64_t to) {
   for (std::uint64_t at = std::max(from, objects); at < to; at += chunk_bytes) {
     ChunkWord word;
     std::memcpy(&word, home + directory_word(at / chunk_bytes), sizeof word);
-    if (word.kind() != ChunkWord::free) std::memcpy(view_ + at, home + at, std::min(chunk_bytes, to - at));
+    if (word.kind() != ChunkWord::free)
+      std::memcpy(view_ + at, home + at, std::min(chunk_bytes, to - at));
   }
   return {};
 }
@@ -127,13 +134,20 @@ Status PoolFile::grow(std::uint64_t wanted) {
   const std::lock_guard guard(grow_mutex_);
   const std::uint64_t now = home_bytes();
   if (wanted <= now) return {};
-  if (read_only_) return failure(Code::read_only, path_, "growth of a pool that is open for reading only", {}, "open it for writing");
+  if (read_only_)
+    return failure(Code::read_only, path_, "growth of a pool that is open for reading only", {},
+                   "open it for writing");
   const std::uint64_t max = header_.max_home_bytes;
   if (wanted > max) {
-    return failure(Code::full, path_, "the pool is full: its home has " + number(now) + " of at most " + number(max) + " bytes",
-                   number(wanted - now) + " more", "free objects, or export the pool and load it into one with a larger max_size");
+    return failure(
+        Code::full, path_,
+        "the pool is full: its home has " + number(now) + " of at most " + number(max) + " bytes",
+        number(wanted - now) + " more",
+        "free objects, or export the pool and load it into one with a larger max_size");
   }
-  const auto in_chunks = [](std::uint64_t n) { return (n + chunk_bytes - 1) / chunk_bytes * chunk_bytes; };
+  const auto in_chunks = [](std::uint64_t n) {
+    return (n + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
+  };
   const std::uint64_t least = in_chunks(wanted);
   // Steps that grow with the pool: a pool of n bytes has grown about 8 log2(n) times.
   std::uint64_t to = now + std::max(least_step, now / 8);
@@ -165,7 +179,8 @@ Status PoolFile::close_clean(std::uint64_t applied) {
     h.clean = 1;
     std::fill(std::begin(h.ring_head), std::end(h.ring_head), 0);
     if (heap_) h.heap_used = heap_->used_bytes();
-    if (!field_names_.empty() && !has_field_names(h, field_names_)) set_field_names(h, field_names_);
+    if (!field_names_.empty() && !has_field_names(h, field_names_))
+      set_field_names(h, field_names_);
   });
 }
 

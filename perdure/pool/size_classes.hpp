@@ -61,14 +61,20 @@ constexpr std::array<ClassInfo, small_classes> make_classes() noexcept {
 }  // namespace detail
 
 inline constexpr std::array<ClassInfo, small_classes> classes = detail::make_classes();
-static_assert(classes[small_classes - 1].bytes == max_small && classes[small_classes - 1].chunks * chunk_bytes <= 1 << 20);
+static_assert(classes[small_classes - 1].bytes == max_small &&
+              classes[small_classes - 1].chunks * chunk_bytes <= 1 << 20);
 
-[[nodiscard]] constexpr std::uint64_t class_bytes(std::uint32_t cls) noexcept { return cls < small_classes ? classes[cls].bytes : 0; }
-[[nodiscard]] constexpr std::uint32_t span_chunks(std::uint32_t cls) noexcept { return cls < small_classes ? classes[cls].chunks : 0; }
+[[nodiscard]] constexpr std::uint64_t class_bytes(std::uint32_t cls) noexcept {
+  return cls < small_classes ? classes[cls].bytes : 0;
+}
+[[nodiscard]] constexpr std::uint32_t span_chunks(std::uint32_t cls) noexcept {
+  return cls < small_classes ? classes[cls].chunks : 0;
+}
 
 /// Which block of a span of class `cls` begins `in_span` bytes after the span's start; `blocks` of
 /// the class or more when none does.
-[[nodiscard]] constexpr std::uint32_t block_index(const ClassInfo& info, std::uint64_t in_span) noexcept {
+[[nodiscard]] constexpr std::uint32_t block_index(const ClassInfo& info,
+                                                  std::uint64_t in_span) noexcept {
   const std::uint64_t at = in_span - info.first;
   if (at >= std::uint64_t{1} << 20) return ~0U;  // in the bitmap, or not in the span
   const std::uint64_t index = at * info.reciprocal >> 42;
@@ -76,7 +82,8 @@ static_assert(classes[small_classes - 1].bytes == max_small && classes[small_cla
 }
 
 /// The chunk where the span of class `cls` that has the block at home offset `offset` begins.
-[[nodiscard]] constexpr std::uint64_t span_chunk_of(std::uint64_t offset, std::uint32_t chunks, std::uint64_t first) noexcept {
+[[nodiscard]] constexpr std::uint64_t span_chunk_of(std::uint64_t offset, std::uint32_t chunks,
+                                                    std::uint64_t first) noexcept {
   const std::uint64_t chunk = offset / chunk_bytes;
   return first + ((chunk - first) & ~(std::uint64_t{chunks} - 1));
 }

@@ -28,7 +28,9 @@ extern std::atomic<int> fence_word;
 bool prepare_asymmetric_fence() noexcept;
 
 /// After the above: does it, and may a compiler barrier stand for light_fence()?
-[[nodiscard]] inline bool asymmetric_fence_works() noexcept { return detail::membarrier_works.load(std::memory_order_relaxed); }
+[[nodiscard]] inline bool asymmetric_fence_works() noexcept {
+  return detail::membarrier_works.load(std::memory_order_relaxed);
+}
 
 /// The frequent side's fence. Pairs with heavy_fence().
 inline void light_fence() noexcept {

@@ -31,7 +31,8 @@ struct GlobalLock {
 
   class Context {
    public:
-    Context(Shared& shared, int slot) : shared_(shared), slot_(shared.domain.enter(slot)), me_(slot) {}
+    Context(Shared& shared, int slot)
+        : shared_(shared), slot_(shared.domain.enter(slot)), me_(slot) {}
 
     void begin(bool update) {
       if (update) {
@@ -61,8 +62,8 @@ struct GlobalLock {
       auto& clock = shared_.domain.clock;
       // the lock is ours: no other draws
       const std::uint64_t id = clock.load(std::memory_order_relaxed) + 1;
-      slot_.pending.store(id, std::memory_order_release);                  // pairs with quiet_id
-      clock.store(id, std::memory_order_release);                          // pairs with quiet_id
+      slot_.pending.store(id, std::memory_order_release);  // pairs with quiet_id
+      clock.store(id, std::memory_order_release);          // pairs with quiet_id
       before_publish(id);
       slot_.pending.store(no_id, std::memory_order_release);  // pairs with quiet_id
       undo_.reset();

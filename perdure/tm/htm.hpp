@@ -59,7 +59,9 @@ struct Htm {
 
   class Shared {
    public:
-    explicit Shared(std::uint64_t start) : clock(start), domain(start), start_(start) { freed.always_fenced(); }
+    explicit Shared(std::uint64_t start) : clock(start), domain(start), start_(start) {
+      freed.always_fenced();
+    }
 
     /// The newest id that was given out, by a commit or as the bound of what an update read; that
     /// of one which is returning just now may be missing.
@@ -68,7 +70,8 @@ struct Htm {
       // pairs with enter
       const int n = domain.used.load(std::memory_order_acquire);
       // pairs with commit
-      for (int i = 0; i < n; ++i) newest = std::max(newest, own[i].newest.load(std::memory_order_acquire));
+      for (int i = 0; i < n; ++i)
+        newest = std::max(newest, own[i].newest.load(std::memory_order_acquire));
       return newest;
     }
     /// Every transaction with a stamp <= the result has returned from before_publish. A later
@@ -93,7 +96,8 @@ struct Htm {
     /// Tries that ended so. What the contexts do not throw, and so nobody counts.
     [[nodiscard]] std::uint64_t aborts(Abort why) const noexcept {
       std::uint64_t sum = 0;
-      for (const Own& o : own) sum += o.aborts[static_cast<std::size_t>(why)].load(std::memory_order_relaxed);
+      for (const Own& o : own)
+        sum += o.aborts[static_cast<std::size_t>(why)].load(std::memory_order_relaxed);
       return sum;
     }
     [[nodiscard]] std::uint64_t unseen_aborts() const noexcept {
@@ -134,7 +138,11 @@ struct Htm {
   class Context {
    public:
     Context(Shared& shared, int slot)
-        : shared_(shared), slot_(shared.domain.enter(slot)), own_(shared.own[slot]), me_(slot), try_(shared.hardware, shared.held, slot) {}
+        : shared_(shared),
+          slot_(shared.domain.enter(slot)),
+          own_(shared.own[slot]),
+          me_(slot),
+          try_(shared.hardware, shared.held, slot) {}
 
     void begin(bool update) {
       update_ = update;
@@ -241,7 +249,9 @@ struct Htm {
     void copy_end() noexcept { free_lock(); }
 
    private:
-    static void add(std::atomic<std::uint64_t>& c) noexcept { c.store(c.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+    static void add(std::atomic<std::uint64_t>& c) noexcept {
+      c.store(c.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
     // T1; pairs with complete
     void show_pending() noexcept { try_.show(slot_.pending, shared_.clock.now() + 1); }
     void count(Abort why) noexcept {
@@ -270,7 +280,7 @@ struct Htm {
       try_.let_in();
       // pairs with wait_until_free, take_lock and a try's first load
       shared_.held.store(false, std::memory_order_release);
-      shared_.freed.notify();                                // pairs with wait_until_free
+      shared_.freed.notify();  // pairs with wait_until_free
     }
     void end() noexcept {
       if (holds_)

@@ -30,7 +30,8 @@ struct None {
 
   class Context {
    public:
-    Context(Shared& shared, int slot) : shared_(shared), slot_(shared.domain.enter(slot)), me_(slot) {}
+    Context(Shared& shared, int slot)
+        : shared_(shared), slot_(shared.domain.enter(slot)), me_(slot) {}
 
     void begin(bool) {
       for (;;) {

@@ -22,12 +22,13 @@ namespace {
 constexpr std::uint64_t never =
     // nothing that `bias` ever is: neither a thread's, nor none, shared or changing
     OrecShared::bias_shared - 1;
-static_assert(never > base::background_slot + 1 && never != OrecShared::bias_none && never != OrecShared::bias_shared &&
-              never != OrecShared::bias_changing);
+static_assert(never > base::background_slot + 1 && never != OrecShared::bias_none &&
+              never != OrecShared::bias_shared && never != OrecShared::bias_changing);
 }  // namespace
 
 OrecShared::OrecShared(std::uint64_t start) : domain(start) {
-  void* p = mmap(nullptr, table_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* p = mmap(nullptr, table_bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) throw std::bad_alloc();
   madvise(p, table_bytes, MADV_HUGEPAGE);
   // zero: version 0, free; atomics of this size have no other representation
@@ -84,7 +85,8 @@ void OrecContextBase::begin_slow(bool update, bool want_exclusive) {
     const std::uint64_t seen = shared_.bias.load(std::memory_order_acquire);  // pairs with set_bias
     if (seen == OrecShared::bias_changing) {
       const std::lock_guard wait(shared_.change);
-    } else if (seen != OrecShared::bias_none && seen != me_ && !(seen == OrecShared::bias_shared && !update)) {
+    } else if (seen != OrecShared::bias_none && seen != me_ &&
+               !(seen == OrecShared::bias_shared && !update)) {
       shared_.set_bias(static_cast<int>(me_) - 1, OrecShared::bias_none);
       streak_ = 0;
     }
@@ -155,7 +157,8 @@ void OrecContextBase::own_orec(const std::uint64_t* a) {
   if (v == mine_) return;
   room_for_a_lock();
   // acquire pairs with release_locks: the last owner's words are seen
-  if (__builtin_expect(orec::owned(v) || orec::version(v) > snapshot_ || !o.compare_exchange_strong(v, mine_, std::memory_order_acq_rel),
+  if (__builtin_expect(orec::owned(v) || orec::version(v) > snapshot_ ||
+                           !o.compare_exchange_strong(v, mine_, std::memory_order_acq_rel),
                        0))
     return own_slow(o);
   locks_.push_back({&o, v});

@@ -55,7 +55,9 @@ class OrecShared {
   OrecShared(const OrecShared&) = delete;
   OrecShared& operator=(const OrecShared&) = delete;
 
-  [[nodiscard]] Orec& of(const void* a) noexcept { return orecs_[(reinterpret_cast<std::uintptr_t>(a) >> 6) & ((1U << table_bits) - 1)]; }
+  [[nodiscard]] Orec& of(const void* a) noexcept {
+    return orecs_[(reinterpret_cast<std::uintptr_t>(a) >> 6) & ((1U << table_bits) - 1)];
+  }
 
   /// Makes the bias none or `wanted`; the caller is outside any transaction. Waits for those it
   /// concerns.
@@ -191,7 +193,8 @@ struct OrecTm {
    public:
     Context(Shared& shared, int slot) : OrecContextBase(shared, slot) {
       if constexpr (Biased)
-        if (shared.domain.used.load(std::memory_order_relaxed) == slot + 1 && nobody_else(slot)) shared.set_bias(slot, me_);
+        if (shared.domain.used.load(std::memory_order_relaxed) == slot + 1 && nobody_else(slot))
+          shared.set_bias(slot, me_);
     }
 
     void begin(bool update) {
@@ -205,7 +208,8 @@ struct OrecTm {
         return;
       }
       if (bias == OrecShared::bias_none) {
-        if (Biased && __builtin_expect(streak_ >= consider_after, 0)) return begin_considering_bias(update);
+        if (Biased && __builtin_expect(streak_ >= consider_after, 0))
+          return begin_considering_bias(update);
         start_orecs();
         return;
       }
@@ -258,7 +262,8 @@ struct OrecTm {
 
     std::uint64_t end_read_only() {
       if (__builtin_expect(doomed_, 0)) conflict();
-      const std::uint64_t seen = direct_ ? shared_.domain.clock.load(std::memory_order_acquire) : snapshot_;
+      const std::uint64_t seen =
+          direct_ ? shared_.domain.clock.load(std::memory_order_acquire) : snapshot_;
       if (!direct_ && !locks_.empty()) {
         // owned but stored nothing: as it was, no new incarnation is owed
         for (const Lock& l : locks_) l.orec->store(l.before, std::memory_order_release);
@@ -274,7 +279,8 @@ struct OrecTm {
     [[gnu::always_inline]] bool try_direct_view() noexcept {
       if constexpr (!Biased) return false;
       // odd
-      slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1,
+                         std::memory_order_relaxed);
       if constexpr (under_thread_sanitizer)
         light_fence();
       else
@@ -282,7 +288,8 @@ struct OrecTm {
         std::atomic_signal_fence(std::memory_order_seq_cst);
       // pairs with set_bias's release
       const std::uint64_t bias = shared_.bias.load(std::memory_order_acquire);
-      if (__builtin_expect(bias != view_me_, 0) && (bias != OrecShared::bias_shared || view_me_ != me_)) {
+      if (__builtin_expect(bias != view_me_, 0) &&
+          (bias != OrecShared::bias_shared || view_me_ != me_)) {
         leave();
         return false;
       }
@@ -311,7 +318,8 @@ struct OrecTm {
     }
     [[nodiscard]] bool nobody_else(int slot) const noexcept {
       bool others = false;
-      shared_.domain.for_others(slot, [&](const Slot& s) { others |= s.active.load(std::memory_order_relaxed) != 0; });
+      shared_.domain.for_others(
+          slot, [&](const Slot& s) { others |= s.active.load(std::memory_order_relaxed) != 0; });
       return !others;
     }
     void finish(bool wrote) {

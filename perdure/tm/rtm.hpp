@@ -41,7 +41,9 @@ struct Rtm {
       a.store(v, std::memory_order_release);
     }  // pairs with complete
     void drain() const noexcept { drain_store_buffer(); }
-    [[nodiscard]] std::uint64_t draw(const StampClock& clock, int slot) const noexcept { return clock.draw(slot); }
+    [[nodiscard]] std::uint64_t draw(const StampClock& clock, int slot) const noexcept {
+      return clock.draw(slot);
+    }
     void abort_held() const noexcept { base::rtm::abort<base::rtm::lock_is_held>(); }
     void abort_conflict() const noexcept {}
     [[nodiscard]] std::uint64_t read(const std::uint64_t* a) const noexcept { return *a; }
@@ -52,7 +54,9 @@ struct Rtm {
     [[nodiscard]] static constexpr bool committing() noexcept { return false; }
     // it is end(): a failure comes back to start()
     void last_point_of_failure(const StampClock&) const noexcept {}
-    [[nodiscard]] std::uint64_t time_of_reads(const StampClock& clock) const noexcept { return clock.now(); }
+    [[nodiscard]] std::uint64_t time_of_reads(const StampClock& clock) const noexcept {
+      return clock.now();
+    }
     void end() const noexcept { base::rtm::end(); }
     void cancel() const noexcept { base::rtm::end(); }  // all is undone; what was thrown stays
     [[nodiscard]] static constexpr Abort take_cause() noexcept { return Abort::none; }
@@ -61,7 +65,8 @@ struct Rtm {
 
     [[nodiscard]] static constexpr Abort cause_of(unsigned status) noexcept {
       using namespace base::rtm;
-      if ((status & by_abort) != 0) return code_of(status) == lock_is_held ? Abort::lock_held : Abort::not_here;
+      if ((status & by_abort) != 0)
+        return code_of(status) == lock_is_held ? Abort::lock_held : Abort::not_here;
       if ((status & by_capacity) != 0) return Abort::capacity;
       return (status & by_conflict) != 0 ? Abort::conflict : Abort::other;
     }

@@ -80,7 +80,8 @@ void RtmStandIn::Try::validate() {
 
 void RtmStandIn::Try::touch_first(std::uint64_t line, std::uint64_t seen, std::uint64_t bit) {
   std::uint32_t& lines = bit == read_bit ? lines_read_ : lines_written_;
-  if (lines == (bit == read_bit ? limits_.lines_read : limits_.lines_written)) abort(Abort::capacity);
+  if (lines == (bit == read_bit ? limits_.lines_read : limits_.lines_written))
+    abort(Abort::capacity);
   lines_.reserve(1);
   lines_.put(line, seen | bit);
   ++lines;
@@ -105,7 +106,8 @@ void RtmStandIn::Try::last_point_of_failure(const StampClock& clock) {
   std::uint64_t expected = snapshot_;
   // acquire pairs with end: who committed before is seen; release is nobody's. A doomed one never
   // finds its snapshot.
-  while (snapshot_ == doomed || !shared_.sequence.compare_exchange_strong(expected, snapshot_ + 1, std::memory_order_acq_rel)) {
+  while (snapshot_ == doomed || !shared_.sequence.compare_exchange_strong(
+                                    expected, snapshot_ + 1, std::memory_order_acq_rel)) {
     validate();
     expected = snapshot_;
   }

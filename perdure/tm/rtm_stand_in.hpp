@@ -38,8 +38,8 @@ struct RtmStandIn {
   struct Limits {
     /// what a try may touch: a first-level cache of 32 KiB, and what reads spill to
     std::uint32_t lines_read = 8192, lines_written = 512;
-    std::uint32_t abort_one_in = 2000;                     ///< accesses; 0: never
-    bool store_buffer = false;                             ///< model it
+    std::uint32_t abort_one_in = 2000;  ///< accesses; 0: never
+    bool store_buffer = false;          ///< model it
     /// drain() in a try is an MFENCE; false: a locked instruction, which drains nothing there
     bool drains_in_try = true;
     /// called where another thread may go on, for tests that decide which one does
@@ -62,7 +62,10 @@ struct RtmStandIn {
     Try(const Try&) = delete;
     Try& operator=(const Try&) = delete;
     Try(Shared& shared, const std::atomic<bool>& held, int slot)
-        : shared_(shared), held_(held), limits_(limits()), random_(base::mix(static_cast<std::uint64_t>(slot) + 1)) {}
+        : shared_(shared),
+          held_(held),
+          limits_(limits()),
+          random_(base::mix(static_cast<std::uint64_t>(slot) + 1)) {}
 
     Abort start() noexcept;
     void show(std::atomic<std::uint64_t>& a, std::uint64_t v) noexcept;
@@ -74,7 +77,8 @@ struct RtmStandIn {
     void abort_conflict() { abort(Abort::conflict); }
     [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
       touch(a, read_bit);
-      if (const std::uint64_t* const place = writes_.find(address_of(a))) return stores_[*place].value;
+      if (const std::uint64_t* const place = writes_.find(address_of(a)))
+        return stores_[*place].value;
       // acquire: pairs with write_back, so that the sequence below is not older than v
       std::uint64_t v = load_word(a);
       while (shared_.sequence.load(std::memory_order_relaxed) != snapshot_) {
@@ -90,7 +94,8 @@ struct RtmStandIn {
       if (writes_.find(address_of(a)) != nullptr) return;
       ++kept_;
       writes_.reserve(kept_);
-      if (stores_.capacity() < stores_.size() + kept_) stores_.reserve((stores_.size() + kept_) * 2);
+      if (stores_.capacity() < stores_.size() + kept_)
+        stores_.reserve((stores_.size() + kept_) * 2);
     }
     void put(std::uint64_t* a, std::uint64_t v) noexcept;
     /// Heap state that others change outside of tries led to an error: is it ours? Words are no
@@ -98,7 +103,8 @@ struct RtmStandIn {
     /// the pointer to it stored again.
     void recheck(bool stale) {
       // pairs with end
-      if (stale || shared_.sequence.load(std::memory_order_acquire) != snapshot_) abort(Abort::conflict);
+      if (stale || shared_.sequence.load(std::memory_order_acquire) != snapshot_)
+        abort(Abort::conflict);
     }
     [[nodiscard]] bool committing() const noexcept { return committing_; }
     void last_point_of_failure(const StampClock& clock);
@@ -107,7 +113,10 @@ struct RtmStandIn {
     void cancel() noexcept;
     [[nodiscard]] Abort take_cause() noexcept { return std::exchange(cause_, Abort::none); }
     void shut_out() noexcept;
-    void let_in() noexcept { shared_.sequence.store(shared_.sequence.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+    void let_in() noexcept {
+      shared_.sequence.store(shared_.sequence.load(std::memory_order_relaxed) + 1,
+                             std::memory_order_release);
+    }
 
    private:
     friend struct RtmStandIn;
@@ -121,7 +130,9 @@ struct RtmStandIn {
     };
     // no snapshot, no sequence
     static constexpr std::uint64_t read_bit = 1, write_bit = 2, doomed = ~std::uint64_t{0};
-    static std::uint64_t address_of(const void* a) noexcept { return reinterpret_cast<std::uintptr_t>(a); }
+    static std::uint64_t address_of(const void* a) noexcept {
+      return reinterpret_cast<std::uintptr_t>(a);
+    }
 
     [[noreturn]] void abort(Abort why);
     void validate();  // a newer snapshot, or Conflict
@@ -129,9 +140,11 @@ struct RtmStandIn {
     void touch(const std::uint64_t* a, std::uint64_t bit) {
       const std::uint64_t line = address_of(a) >> 6;
       const std::uint64_t* const seen = lines_.find(line);
-      if (seen == nullptr || (*seen & bit) == 0) touch_first(line, seen == nullptr ? 0 : *seen, bit);
+      if (seen == nullptr || (*seen & bit) == 0)
+        touch_first(line, seen == nullptr ? 0 : *seen, bit);
       random_ = random_ * 6364136223846793005ULL + 1442695040888963407ULL;
-      if (limits_.abort_one_in != 0 && (random_ >> 33) % limits_.abort_one_in == 0) abort(Abort::other);
+      if (limits_.abort_one_in != 0 && (random_ >> 33) % limits_.abort_one_in == 0)
+        abort(Abort::other);
     }
     void touch_first(std::uint64_t line, std::uint64_t seen, std::uint64_t bit);
 

@@ -35,7 +35,9 @@ class Ticks {
  public:
   [[nodiscard]] std::uint64_t operator()() const noexcept {
     if (__builtin_expect(!tsc_, 0))  // never under RTM, which is used only with the counter
-      return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()) >> tick_bits;
+      return static_cast<std::uint64_t>(
+                 std::chrono::steady_clock::now().time_since_epoch().count()) >>
+             tick_bits;
     unsigned processor;
     asm volatile("" : : : "memory");
     const std::uint64_t tsc = __rdtscp(&processor);
@@ -64,7 +66,9 @@ class StampClockOf {
 
   /// Every stamp is above it that is drawn from now on; none is that was drawn by whose end the
   /// caller has seen anything (D2).
-  [[nodiscard]] std::uint64_t now() const noexcept { return start_ + ((ticks_() - zero_) << slot_bits); }
+  [[nodiscard]] std::uint64_t now() const noexcept {
+    return start_ + ((ticks_() - zero_) << slot_bits);
+  }
 
   /// What the counter says now.
   [[nodiscard]] std::uint64_t tick() const noexcept { return ticks_(); }

@@ -68,7 +68,8 @@ class Domain {
     }
     int seen = used.load(std::memory_order_relaxed);
     // pairs with for_others
-    while (seen <= slot && !used.compare_exchange_weak(seen, slot + 1, std::memory_order_acq_rel)) {}
+    while (seen <= slot && !used.compare_exchange_weak(seen, slot + 1, std::memory_order_acq_rel)) {
+    }
     return slots[slot];
   }
   /// Every transaction with an id <= the result has returned from its before_publish.
@@ -85,7 +86,8 @@ class Domain {
     });
     // pairs with the exchange below: what was quiet for another is for us
     std::uint64_t before = quiet_.load(std::memory_order_acquire);
-    while (before < quiet && !quiet_.compare_exchange_weak(before, quiet, std::memory_order_acq_rel)) {}
+    while (before < quiet &&
+           !quiet_.compare_exchange_weak(before, quiet, std::memory_order_acq_rel)) {}
     return before < quiet ? quiet : before;
   }
   template <class F>
@@ -106,7 +108,7 @@ class Domain {
   alignas(128) std::atomic<std::uint64_t> clock{0};  ///< the last id drawn
   /// of the program: below it may have been entered
   alignas(128) std::atomic<int> used{0};
-  std::atomic<bool> background{false};               ///< its own thread has entered; it only copies
+  std::atomic<bool> background{false};  ///< its own thread has entered; it only copies
   Slot slots[base::background_slot + 1];
 
  private:
@@ -136,7 +138,9 @@ class UndoLog {
   }
   void reset() noexcept { next_ = entries_.data(); }
   [[nodiscard]] bool empty() const noexcept { return next_ == entries_.data(); }
-  [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(next_ - entries_.data()); }
+  [[nodiscard]] std::size_t size() const noexcept {
+    return static_cast<std::size_t>(next_ - entries_.data());
+  }
   /// Restores newest first. Atomic stores: readers of other threads may look (and will see that the
   /// line is locked).
   void rollback() noexcept {
@@ -174,8 +178,12 @@ class UndoLog {
 
 /// A read of pool memory that another thread may be writing; acquire, so that what follows is not
 /// read before.
-inline std::uint64_t load_word(const std::uint64_t* a) noexcept { return __atomic_load_n(a, __ATOMIC_ACQUIRE); }
-inline void store_word(std::uint64_t* a, std::uint64_t v) noexcept { __atomic_store_n(a, v, __ATOMIC_RELEASE); }
+inline std::uint64_t load_word(const std::uint64_t* a) noexcept {
+  return __atomic_load_n(a, __ATOMIC_ACQUIRE);
+}
+inline void store_word(std::uint64_t* a, std::uint64_t v) noexcept {
+  __atomic_store_n(a, v, __ATOMIC_RELEASE);
+}
 
 /// What an engine asks of a TM `M`. Context: one thread in one domain; used by that thread alone.
 ///   M::isolates          two transactions at a time never own one 64-byte line; else the caller

@@ -72,7 +72,7 @@ class Waiters {
 
   // the threads in wait() past its spinning, times `one`; and `fenced`
   std::atomic<std::uint32_t> count_{0};
-  std::atomic<std::uint32_t> ends_{0};   // what they sleep on
+  std::atomic<std::uint32_t> ends_{0};  // what they sleep on
 };
 
 }  // namespace perdure::tm

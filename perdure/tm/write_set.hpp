@@ -47,7 +47,9 @@ struct PrivateWrites {
     entries[place].value = value;
     return place;
   }
-  [[nodiscard]] std::uint64_t value(std::uint64_t place) const noexcept { return entries[place].value; }
+  [[nodiscard]] std::uint64_t value(std::uint64_t place) const noexcept {
+    return entries[place].value;
+  }
   std::vector<Entry> entries;
 };
 
@@ -83,7 +85,8 @@ class WriteIndex {
   [[nodiscard]] std::size_t cell(std::uint64_t address) const noexcept {
     // its own, or the free one where it would be
     std::size_t i = static_cast<std::size_t>(base::mix(address)) & (cells_.size() - 1);
-    while (cells_[i].generation == generation_ && cells_[i].address != address) i = (i + 1) & (cells_.size() - 1);
+    while (cells_[i].generation == generation_ && cells_[i].address != address)
+      i = (i + 1) & (cells_.size() - 1);
     return i;
   }
   void grow() {
@@ -99,7 +102,9 @@ class WriteIndex {
 template <class Writes>
 class WriteSet {
  public:
-  explicit WriteSet(Writes writes) : writes_(std::move(writes)) { static_assert(WriteStore<Writes>); }
+  explicit WriteSet(Writes writes) : writes_(std::move(writes)) {
+    static_assert(WriteStore<Writes>);
+  }
   [[nodiscard]] bool empty() const noexcept { return index_.empty(); }
   /// False: the transaction has not written the word.
   [[nodiscard]] bool find(std::uint64_t address, std::uint64_t& value) const noexcept {
@@ -111,7 +116,8 @@ class WriteSet {
   void put(std::uint64_t address, std::uint64_t value) {
     index_.reserve(1);  // what can fail first
     const std::uint64_t* const place = index_.find(address);
-    index_.put(address, place == nullptr ? writes_.add(address, value) : writes_.replace(*place, address, value));
+    index_.put(address, place == nullptr ? writes_.add(address, value)
+                                         : writes_.replace(*place, address, value));
   }
   void clear() noexcept { index_.clear(); }
   [[nodiscard]] Writes& writes() noexcept { return writes_; }

@@ -65,8 +65,10 @@ TEST(Create, WhatFailsLeavesNoFile) {
     opened = how == 0;
     if (opened) break;
     ++failed;
-    EXPECT_TRUE(std::filesystem::is_empty(folder)) << "left a file with " << more / MiB << " MiB, outcome " << how;
-    for (const auto& e : std::filesystem::directory_iterator(folder)) std::filesystem::remove(e.path());
+    EXPECT_TRUE(std::filesystem::is_empty(folder))
+        << "left a file with " << more / MiB << " MiB, outcome " << how;
+    for (const auto& e : std::filesystem::directory_iterator(folder))
+      std::filesystem::remove(e.path());
   }
   EXPECT_TRUE(opened);
   EXPECT_GT(failed, 10);
@@ -89,7 +91,8 @@ TEST(Create, WhatFailsLeavesAnEmptyFileEmpty) {
     opened = how == 0;
     if (opened) break;
     ++failed;
-    ASSERT_TRUE(fs::exists(file)) << "removed the file with " << more / MiB << " MiB, outcome " << how;
+    ASSERT_TRUE(fs::exists(file)) << "removed the file with " << more / MiB << " MiB, outcome "
+                                  << how;
     EXPECT_EQ(fs::file_size(file), 0U) << more / MiB << " MiB, outcome " << how;
     EXPECT_EQ(fs::status(file).permissions(), fs::perms(0640));
     EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);

@@ -90,18 +90,19 @@ struct Root {
 }  // namespace swapped_behind_a_pointer
 
 namespace long_names {  // more than the header holds
-#define PERDURE_TEST_LONG a_name_of_a_field_that_takes_as_much_of_the_line_as_it_can_and_then_more_of_it_until_there_is_no_more_space_left_
+#define PERDURE_TEST_LONG \
+  a_name_of_a_field_that_takes_as_much_of_the_line_as_it_can_and_then_more_of_it_until_there_is_no_more_space_left_
 #define PERDURE_TEST_JOIN(a, b) a##b
 #define PERDURE_TEST_NAME(a, b) PERDURE_TEST_JOIN(a, b)
 struct Root {
   p<std::uint64_t> PERDURE_TEST_NAME(PERDURE_TEST_LONG, 0), PERDURE_TEST_NAME(PERDURE_TEST_LONG, 1),
-      PERDURE_TEST_NAME(PERDURE_TEST_LONG, 2), PERDURE_TEST_NAME(PERDURE_TEST_LONG, 3), PERDURE_TEST_NAME(PERDURE_TEST_LONG, 4),
-      PERDURE_TEST_NAME(PERDURE_TEST_LONG, 5), x, y;
+      PERDURE_TEST_NAME(PERDURE_TEST_LONG, 2), PERDURE_TEST_NAME(PERDURE_TEST_LONG, 3),
+      PERDURE_TEST_NAME(PERDURE_TEST_LONG, 4), PERDURE_TEST_NAME(PERDURE_TEST_LONG, 5), x, y;
 };
 struct Swapped {
   p<std::uint64_t> PERDURE_TEST_NAME(PERDURE_TEST_LONG, 0), PERDURE_TEST_NAME(PERDURE_TEST_LONG, 1),
-      PERDURE_TEST_NAME(PERDURE_TEST_LONG, 2), PERDURE_TEST_NAME(PERDURE_TEST_LONG, 3), PERDURE_TEST_NAME(PERDURE_TEST_LONG, 4),
-      PERDURE_TEST_NAME(PERDURE_TEST_LONG, 5), y, x;
+      PERDURE_TEST_NAME(PERDURE_TEST_LONG, 2), PERDURE_TEST_NAME(PERDURE_TEST_LONG, 3),
+      PERDURE_TEST_NAME(PERDURE_TEST_LONG, 4), PERDURE_TEST_NAME(PERDURE_TEST_LONG, 5), y, x;
 };
 }  // namespace long_names
 
@@ -111,7 +112,8 @@ struct Stated {
   p<std::uint64_t> one;
 };
 
-constexpr const char* names_of_first = "credits,debits,limits{low,high},prices{bid,ask},head,#1{key,value,next}";
+constexpr const char* names_of_first =
+    "credits,debits,limits{low,high},prices{bid,ask},head,#1{key,value,next}";
 
 perdure::Options small() {
   perdure::Options options;
@@ -150,7 +152,9 @@ class FieldNames : public ::testing::Test {
       options.read_only = read_only;
       const perdure::Status s = opens<Root>();
       EXPECT_EQ(s.code(), Code::incompatible) << s.message();
-      EXPECT_NE(s.message().find("a pool whose fields have other names: " + theirs), std::string::npos) << s.message();
+      EXPECT_NE(s.message().find("a pool whose fields have other names: " + theirs),
+                std::string::npos)
+          << s.message();
       EXPECT_NE(s.message().find("expected " + mine), std::string::npos) << s.message();
       EXPECT_NE(s.message().find("Options::renamed_fields"), std::string::npos) << s.message();
     }
@@ -209,8 +213,10 @@ TEST_F(FieldNames, FieldsThatChangedPlacesAreRefused) {
   use<first::Root>();
   refused<swapped::Root>(names_of_first, "debits,credits,limits{low,high}");
   refused<swapped_inside::Root>(names_of_first, "credits,debits,limits{high,low}");
-  refused<swapped_in_a_value::Root>(names_of_first, "credits,debits,limits{low,high},prices{ask,bid}");
-  refused<swapped_behind_a_pointer::Root>(names_of_first, "credits,debits,limits{low,high},prices{bid,ask},head,#1{value,key,next}");
+  refused<swapped_in_a_value::Root>(names_of_first,
+                                    "credits,debits,limits{low,high},prices{ask,bid}");
+  refused<swapped_behind_a_pointer::Root>(
+      names_of_first, "credits,debits,limits{low,high},prices{bid,ask},head,#1{value,key,next}");
   EXPECT_EQ(use<first::Root>(), 1U);
 }
 
@@ -249,18 +255,21 @@ TEST_F(FieldNames, APoolWithoutNamesGetsThemAtTheNextCleanClose) {
     EXPECT_EQ(use<first::Root>(), 1U);
     EXPECT_EQ(header().version, 4U);
     EXPECT_EQ(perdure::pool::field_names_text(header()), names_of_first);
-    EXPECT_EQ(perdure::pool::has_feature(header(), perdure::pool::Feature::combined_records), version == 3);
+    EXPECT_EQ(perdure::pool::has_feature(header(), perdure::pool::Feature::combined_records),
+              version == 3);
     refused<swapped::Root>(names_of_first, "debits,credits");
   }
 }
 
 TEST_F(FieldNames, MoreThanTheHeaderHoldsAreComparedByTheirHash) {
-  ASSERT_GT(perdure::field_names_of<long_names::Root>().size(), perdure::pool::field_names_capacity);
+  ASSERT_GT(perdure::field_names_of<long_names::Root>().size(),
+            perdure::pool::field_names_capacity);
   ASSERT_TRUE(opens<long_names::Root>().ok());
   EXPECT_EQ(header().field_names_bytes, perdure::pool::field_names_capacity);
   EXPECT_TRUE(opens<long_names::Root>().ok());
   refused<long_names::Swapped>(
-      perdure::field_names_of<long_names::Root>().substr(0, perdure::pool::field_names_capacity) + "... (the first",
+      perdure::field_names_of<long_names::Root>().substr(0, perdure::pool::field_names_capacity) +
+          "... (the first",
       perdure::field_names_of<long_names::Swapped>());
 }
 

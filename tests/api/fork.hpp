@@ -19,7 +19,8 @@ using ForkPool = Pool<ForkRoot, engines<any_engine>>;
 /// Why a process that has threads can't be forked in this build, and the child go on; nullptr: it
 /// can.
 #if defined(__SANITIZE_THREAD__)
-inline constexpr const char* no_fork_beside_threads = "ThreadSanitizer allows no new threads after a fork of a process that has several";
+inline constexpr const char* no_fork_beside_threads =
+    "ThreadSanitizer allows no new threads after a fork of a process that has several";
 #elif defined(__SANITIZE_ADDRESS__)
 inline constexpr const char* no_fork_beside_threads =
     "another thread may hold a lock of AddressSanitizer's allocator when the child is forked";

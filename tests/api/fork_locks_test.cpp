@@ -28,7 +28,9 @@ using Lock = int (*)(pthread_mutex_t*);
 Lock real_lock() {
   static constinit std::atomic<Lock> found{nullptr};
   Lock lock = found.load(std::memory_order_relaxed);  // no partner: the value is all there is
-  if (lock == nullptr) found.store(lock = reinterpret_cast<Lock>(::dlsym(RTLD_NEXT, "pthread_mutex_lock")), std::memory_order_relaxed);
+  if (lock == nullptr)
+    found.store(lock = reinterpret_cast<Lock>(::dlsym(RTLD_NEXT, "pthread_mutex_lock")),
+                std::memory_order_relaxed);
   return lock;
 }
 
@@ -76,7 +78,8 @@ class ForkLocks : public testing::TestWithParam<const char*> {
     const std::string path = scratch.path(name);
     {
       CountPool pool = CountPool::open(path, o);
-      for (int i = 0; i < 3; ++i) pool.update([](auto& tx, Root& root) { root.numbers.push_back(tx, 1); });
+      for (int i = 0; i < 3; ++i)
+        pool.update([](auto& tx, Root& root) { root.numbers.push_back(tx, 1); });
       pool.checkpoint();
       pool.close();
     }
@@ -121,14 +124,16 @@ TEST_P(ForkLocks, AChildIsForkedWhileAnotherThreadHoldsAMutex) {
     thread.join();
     if (ended) wait_for(go_on);  // nobody took it
     waited += went_on ? 1 : 0;
-    ASSERT_EQ(status, 0) << "the child hung or failed beside a thread that held its mutex number " << taken;
+    ASSERT_EQ(status, 0) << "the child hung or failed beside a thread that held its mutex number "
+                         << taken;
   }
   std::printf("%d mutexes taken, fork() waited for %d of them\n", taken - 1, waited);
   EXPECT_GT(taken, 10);
   EXPECT_GT(waited, 3);
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, ForkLocks, testing::Values("shadow", "dudetm", "undo", "softwrap"));
+INSTANTIATE_TEST_SUITE_P(Engines, ForkLocks,
+                         testing::Values("shadow", "dudetm", "undo", "softwrap"));
 
 }  // namespace
 }  // namespace perdure

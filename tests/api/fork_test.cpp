@@ -78,7 +78,8 @@ pid_t child_of(F&& f) {
 std::string end_of(pid_t child) {
   int status = -1;
   if (::waitpid(child, &status, 0) != child) return "no child";
-  if (WIFSIGNALED(status)) return "signal " + std::to_string(WTERMSIG(status)) + ": it hung or crashed";
+  if (WIFSIGNALED(status))
+    return "signal " + std::to_string(WTERMSIG(status)) + ": it hung or crashed";
   return "exit code " + std::to_string(WEXITSTATUS(status));
 }
 const std::string well = "exit code 0";
@@ -121,9 +122,13 @@ class Fork : public testing::TestWithParam<std::tuple<const char*, Durability>> 
     o.log_size = 1 << 20;
     return o;
   }
-  [[nodiscard]] CountPool open(const std::string& at) const { return CountPool::open(at, options()); }
+  [[nodiscard]] CountPool open(const std::string& at) const {
+    return CountPool::open(at, options());
+  }
   // Engine volatile keeps nothing between two openings.
-  [[nodiscard]] std::uint64_t kept(std::uint64_t n) const { return options().engine == "volatile" ? 0 : n; }
+  [[nodiscard]] std::uint64_t kept(std::uint64_t n) const {
+    return options().engine == "volatile" ? 0 : n;
+  }
   void fill(CountPool& pool) const {
     for (std::uint64_t i = 1; i < commits; ++i) pool.update(add);
     pool.update(add).wait();  // all are durable: the process may be killed
@@ -181,10 +186,13 @@ TEST_P(Fork, AChildIsToldThatItsParentHasThePool) {
   const pid_t child = child_of([&] {
     const auto same = CountPool::try_open(path, options());
     if (same.code() != Code::busy) return 1;
-    if (same.status().message().find("process " + std::to_string(::getppid())) == std::string::npos) return 2;
+    if (same.status().message().find("process " + std::to_string(::getppid())) == std::string::npos)
+      return 2;
     if (const int found = use(other, 0); found != 0) return found;
     pool.reset();
-    return use(other, kept(1)) == 0 && CountPool::try_open(path, options()).code() == Code::busy ? 0 : 3;
+    return use(other, kept(1)) == 0 && CountPool::try_open(path, options()).code() == Code::busy
+               ? 0
+               : 3;
   });
   EXPECT_EQ(end_of(child), well);
   pool->update(add).wait();
@@ -275,7 +283,9 @@ TEST_P(Fork, AChildsChild) {
     std::optional<CountPool> own(open(other));
     own->update(add);
     const pid_t grandchild = child_of([&] {
-      if (code_of([&] { pool->update(add); }) != Code::closed || code_of([&] { own->update(add); }) != Code::closed) return 1;
+      if (code_of([&] { pool->update(add); }) != Code::closed ||
+          code_of([&] { own->update(add); }) != Code::closed)
+        return 1;
       if (CountPool::try_open(other, options()).code() != Code::busy) return 2;
       closed.wait();
       own.reset();
@@ -297,7 +307,8 @@ TEST_P(Fork, ADescriptorThatAChildKeepsHoldsNoLock) {
   Signal closed;
   std::optional<CountPool> pool(open(path));
   pool->update(add);
-  const auto child = static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+  const auto child =
+      static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
   if (child == 0) {
     ::alarm(50);
     closed.wait();
@@ -395,10 +406,12 @@ TEST(ForkBesideThreads, NoChildWaitsForALockOfItsParents) {
 // threads may hold a lock of AddressSanitizer's allocator: an engine without threads of its own
 // does.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-INSTANTIATE_TEST_SUITE_P(Engines, Fork, testing::Combine(testing::Values("undo"), testing::Values(durable)));
+INSTANTIATE_TEST_SUITE_P(Engines, Fork,
+                         testing::Combine(testing::Values("undo"), testing::Values(durable)));
 #else
 INSTANTIATE_TEST_SUITE_P(Engines, Fork,
-                         testing::Combine(testing::Values("shadow", "dudetm", "undo", "rewind-1l-nfp-optimized", "volatile"),
+                         testing::Combine(testing::Values("shadow", "dudetm", "undo",
+                                                          "rewind-1l-nfp-optimized", "volatile"),
                                           testing::Values(durable, group, async)));
 #endif
 

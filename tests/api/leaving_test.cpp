@@ -92,23 +92,32 @@ struct Id {
   std::uint64_t value;
 };
 
-static_assert(leaves_a_transaction<void> && leaves_a_transaction<int> && leaves_a_transaction<const bool> && leaves_a_transaction<Colour>);
-static_assert(leaves_a_transaction<std::string> && leaves_a_transaction<std::optional<std::string>>);
-static_assert(leaves_a_transaction<std::vector<std::string>> && leaves_a_transaction<std::array<int, 4>>);
-static_assert(leaves_a_transaction<std::map<std::string, std::vector<int>>> && leaves_a_transaction<std::set<int>>);
-static_assert(leaves_a_transaction<std::unordered_map<std::string, Plain>> && leaves_a_transaction<std::variant<int, std::string>>);
-static_assert(leaves_a_transaction<std::unique_ptr<Plain>> && leaves_a_transaction<std::shared_ptr<Secret>> &&
-              leaves_a_transaction<std::any>);
-static_assert(leaves_a_transaction<std::tuple<int, std::string>> && leaves_a_transaction<std::chrono::system_clock::time_point>);
-static_assert(leaves_a_transaction<std::function<void(Node*)>> && leaves_a_transaction<void (*)(Node*)> && leaves_a_transaction<Handler>);
-static_assert(leaves_a_transaction<Plain> && leaves_a_transaction<Bits> && leaves_a_transaction<Either> && leaves_a_transaction<Many>);
-static_assert(leaves_a_transaction<Tree> && leaves_a_transaction<Secret> && leaves_a_transaction<NoDefault> &&
-              leaves_a_transaction<struct stat>);
-static_assert(leaves_a_transaction<std::shared_ptr<NeverDefined>> && leaves_a_transaction<Id<NeverDefined>> &&
-              leaves_a_transaction<Id<Node*>>);
-static_assert(leaves_a_transaction<perdure::Result<std::string>> && leaves_a_transaction<perdure::Status> &&
-              leaves_a_transaction<perdure::Stats>);
-static_assert(leaves_a_transaction<perdure::Receipt<int>> && leaves_a_transaction<perdure::Receipt<void>>);
+static_assert(leaves_a_transaction<void> && leaves_a_transaction<int> &&
+              leaves_a_transaction<const bool> && leaves_a_transaction<Colour>);
+static_assert(leaves_a_transaction<std::string> &&
+              leaves_a_transaction<std::optional<std::string>>);
+static_assert(leaves_a_transaction<std::vector<std::string>> &&
+              leaves_a_transaction<std::array<int, 4>>);
+static_assert(leaves_a_transaction<std::map<std::string, std::vector<int>>> &&
+              leaves_a_transaction<std::set<int>>);
+static_assert(leaves_a_transaction<std::unordered_map<std::string, Plain>> &&
+              leaves_a_transaction<std::variant<int, std::string>>);
+static_assert(leaves_a_transaction<std::unique_ptr<Plain>> &&
+              leaves_a_transaction<std::shared_ptr<Secret>> && leaves_a_transaction<std::any>);
+static_assert(leaves_a_transaction<std::tuple<int, std::string>> &&
+              leaves_a_transaction<std::chrono::system_clock::time_point>);
+static_assert(leaves_a_transaction<std::function<void(Node*)>> &&
+              leaves_a_transaction<void (*)(Node*)> && leaves_a_transaction<Handler>);
+static_assert(leaves_a_transaction<Plain> && leaves_a_transaction<Bits> &&
+              leaves_a_transaction<Either> && leaves_a_transaction<Many>);
+static_assert(leaves_a_transaction<Tree> && leaves_a_transaction<Secret> &&
+              leaves_a_transaction<NoDefault> && leaves_a_transaction<struct stat>);
+static_assert(leaves_a_transaction<std::shared_ptr<NeverDefined>> &&
+              leaves_a_transaction<Id<NeverDefined>> && leaves_a_transaction<Id<Node*>>);
+static_assert(leaves_a_transaction<perdure::Result<std::string>> &&
+              leaves_a_transaction<perdure::Status> && leaves_a_transaction<perdure::Stats>);
+static_assert(leaves_a_transaction<perdure::Receipt<int>> &&
+              leaves_a_transaction<perdure::Receipt<void>>);
 
 // --- places ---
 struct Holder {
@@ -134,21 +143,34 @@ struct InArray {
   Node* places[3];
 };
 
-static_assert(!leaves_a_transaction<Node*> && !leaves_a_transaction<const Node* const> && !leaves_a_transaction<void*>);
-static_assert(!leaves_a_transaction<Root&> && !leaves_a_transaction<const std::uint64_t&> && !leaves_a_transaction<Node&&>);
-static_assert(!leaves_a_transaction<Cursor> && !leaves_a_transaction<perdure::rb_tree<int, int>::cursor>);
-static_assert(!leaves_a_transaction<perdure::hash_map<int, int>::cursor> && !leaves_a_transaction<perdure::list<int>::cursor>);
-static_assert(!leaves_a_transaction<perdure::vector<int>::cursor> && !leaves_a_transaction<perdure::queue<int>::cursor>);
-static_assert(!leaves_a_transaction<std::optional<Cursor>> && !leaves_a_transaction<std::pair<int, Node*>>);
-static_assert(!leaves_a_transaction<std::tuple<int, std::string, Cursor>> && !leaves_a_transaction<std::vector<Node*>>);
-static_assert(!leaves_a_transaction<std::array<Node*, 2>> && !leaves_a_transaction<std::variant<int, Cursor>>);
-static_assert(!leaves_a_transaction<std::map<std::string, Node*>> && !leaves_a_transaction<std::vector<std::vector<Cursor>>>);
-static_assert(!leaves_a_transaction<std::unique_ptr<Node>> && !leaves_a_transaction<std::shared_ptr<Root>>);
-static_assert(!leaves_a_transaction<std::span<const std::uint64_t>> && !leaves_a_transaction<std::reference_wrapper<const int>>);
+static_assert(!leaves_a_transaction<Node*> && !leaves_a_transaction<const Node* const> &&
+              !leaves_a_transaction<void*>);
+static_assert(!leaves_a_transaction<Root&> && !leaves_a_transaction<const std::uint64_t&> &&
+              !leaves_a_transaction<Node&&>);
+static_assert(!leaves_a_transaction<Cursor> &&
+              !leaves_a_transaction<perdure::rb_tree<int, int>::cursor>);
+static_assert(!leaves_a_transaction<perdure::hash_map<int, int>::cursor> &&
+              !leaves_a_transaction<perdure::list<int>::cursor>);
+static_assert(!leaves_a_transaction<perdure::vector<int>::cursor> &&
+              !leaves_a_transaction<perdure::queue<int>::cursor>);
+static_assert(!leaves_a_transaction<std::optional<Cursor>> &&
+              !leaves_a_transaction<std::pair<int, Node*>>);
+static_assert(!leaves_a_transaction<std::tuple<int, std::string, Cursor>> &&
+              !leaves_a_transaction<std::vector<Node*>>);
+static_assert(!leaves_a_transaction<std::array<Node*, 2>> &&
+              !leaves_a_transaction<std::variant<int, Cursor>>);
+static_assert(!leaves_a_transaction<std::map<std::string, Node*>> &&
+              !leaves_a_transaction<std::vector<std::vector<Cursor>>>);
+static_assert(!leaves_a_transaction<std::unique_ptr<Node>> &&
+              !leaves_a_transaction<std::shared_ptr<Root>>);
+static_assert(!leaves_a_transaction<std::span<const std::uint64_t>> &&
+              !leaves_a_transaction<std::reference_wrapper<const int>>);
 static_assert(!leaves_a_transaction<perdure::p<int>> && !leaves_a_transaction<perdure::ptr<Node>> &&
               !leaves_a_transaction<perdure::string>);
-static_assert(!leaves_a_transaction<Holder> && !leaves_a_transaction<Refers> && !leaves_a_transaction<List>);
-static_assert(!leaves_a_transaction<LastOfSixteen> && !leaves_a_transaction<InArray> && !leaves_a_transaction<std::optional<InArray>>);
+static_assert(!leaves_a_transaction<Holder> && !leaves_a_transaction<Refers> &&
+              !leaves_a_transaction<List>);
+static_assert(!leaves_a_transaction<LastOfSixteen> && !leaves_a_transaction<InArray> &&
+              !leaves_a_transaction<std::optional<InArray>>);
 
 TEST(Leaving, ValuesArriveWhole) {
   const std::string path = testing::TempDir() + "leaving-" + std::to_string(::getpid()) + ".pool";
@@ -167,7 +189,9 @@ TEST(Leaving, ValuesArriveWhole) {
     EXPECT_EQ(receipt.value().a, 7);
     EXPECT_EQ(receipt.value().d, "d");
     EXPECT_EQ(receipt.value().g.front().second, 6);
-    const auto both = pool.view([](auto& tx, const Root& root) { return std::pair(root.map.find(tx, 1), Tree{"a", {{"b", {}}}}); });
+    const auto both = pool.view([](auto& tx, const Root& root) {
+      return std::pair(root.map.find(tx, 1), Tree{"a", {{"b", {}}}});
+    });
     EXPECT_EQ(both.first, 10U);
     EXPECT_EQ(both.second.below.front().name, "b");
   }

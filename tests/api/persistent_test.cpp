@@ -105,8 +105,10 @@ TEST_F(Persistent, AFieldIsReturnedAsItsValue) {
   EXPECT_EQ(first.value(), 8U);
   EXPECT_EQ(pool_->update([](auto& tx, Root& root) { return tx(root.a) = 9; }).value(), 9U);
   EXPECT_EQ(pool_->update([](auto& tx, Root& root) { return tx(root.a)++; }).value(), 9U);
-  EXPECT_EQ(pool_->update(perdure::async, [](auto& tx, Root& root) { return tx(root.a); }).value(), 10U);
-  EXPECT_EQ(pool_->try_update([](auto& tx, Root& root) { return tx(root.a); }).value().value(), 10U);
+  EXPECT_EQ(pool_->update(perdure::async, [](auto& tx, Root& root) { return tx(root.a); }).value(),
+            10U);
+  EXPECT_EQ(pool_->try_update([](auto& tx, Root& root) { return tx(root.a); }).value().value(),
+            10U);
   EXPECT_EQ(pool_->view([](auto& tx, const Root& root) { return tx(root.a); }), 10U);
   const auto colour = pool_->update([](auto& tx, Root& root) { return tx(root.colour); });
   EXPECT_TRUE(colour.value() == Colour::red);

@@ -27,7 +27,8 @@ struct Root {
 };
 using Pool = perdure::Pool<Root, perdure::engines<perdure::any_engine>>;
 
-class Receipts : public testing::TestWithParam<std::tuple<const char*, const char*, perdure::Durability>> {
+class Receipts
+    : public testing::TestWithParam<std::tuple<const char*, const char*, perdure::Durability>> {
  protected:
   void SetUp() override {
     std::filesystem::remove(path_);
@@ -47,7 +48,8 @@ class Receipts : public testing::TestWithParam<std::tuple<const char*, const cha
   [[nodiscard]] auto add(perdure::Durability durability) {
     return pool_->update(durability, [](auto& tx, Root& root) { return tx(root.count) += 1; });
   }
-  std::filesystem::path path_ = std::filesystem::path(testing::TempDir()) / ("receipt-" + std::to_string(getpid()) + ".pool");
+  std::filesystem::path path_ =
+      std::filesystem::path(testing::TempDir()) / ("receipt-" + std::to_string(getpid()) + ".pool");
   std::optional<Pool> pool_;
 };
 
@@ -87,7 +89,8 @@ TEST_P(Receipts, ANestedUpdateHasNoReceiptOfItsOwn) {
   EXPECT_FALSE(inner->durable());
   EXPECT_EQ(inner->try_wait().code(), perdure::Code::invalid);
   perdure::Code told = perdure::Code::ok;
-  inner->then([](auto task) { task(); }, [&](const perdure::Status& status) { told = status.code(); });
+  inner->then([](auto task) { task(); },
+              [&](const perdure::Status& status) { told = status.code(); });
   EXPECT_EQ(told, perdure::Code::invalid);
 }
 
@@ -136,7 +139,8 @@ void later_id_is_durable_first() {
   auto made = perdure::medium::RecordingMedium::make(how);
   ASSERT_TRUE(made.ok());
   perdure::medium::RecordingMedium& medium = **made;
-  auto opened = perdure::Pool<Root, perdure::engines<Instance>>::try_open_on("recording", {}, std::move(*made), true);
+  auto opened = perdure::Pool<Root, perdure::engines<Instance>>::try_open_on(
+      "recording", {}, std::move(*made), true);
   ASSERT_TRUE(opened.ok()) << opened.status().message();
   auto& pool = *opened;
   static thread_local bool hangs = false;
@@ -156,10 +160,12 @@ void later_id_is_durable_first() {
     hangs = false;
   });
   inside.wait();
-  const auto receipt = pool.update(perdure::durable, [](auto& tx, Root& root) { tx(root.apart[32]) += 1; });
+  const auto receipt =
+      pool.update(perdure::durable, [](auto& tx, Root& root) { tx(root.apart[32]) += 1; });
   EXPECT_TRUE(receipt.durable());
   bool told = false;
-  receipt.then([](auto task) { task(); }, [&](const perdure::Status& status) { told = status.ok(); });
+  receipt.then([](auto task) { task(); },
+               [&](const perdure::Status& status) { told = status.ok(); });
   EXPECT_TRUE(told) << "known already: no thread has to tell";
   go_on.count_down();
   first.join();
@@ -175,8 +181,10 @@ TEST_P(Receipts, StayValidAfterClose) {
 
 INSTANTIATE_TEST_SUITE_P(Engines, Receipts,
                          testing::Values(std::tuple("shadow", "emulated", perdure::durable),
-                                         std::tuple("shadow", "emulated", perdure::group), std::tuple("shadow", "file", perdure::durable),
-                                         std::tuple("dudetm", "emulated", perdure::durable), std::tuple("dudetm", "file", perdure::async),
+                                         std::tuple("shadow", "emulated", perdure::group),
+                                         std::tuple("shadow", "file", perdure::durable),
+                                         std::tuple("dudetm", "emulated", perdure::durable),
+                                         std::tuple("dudetm", "file", perdure::async),
                                          std::tuple("undo", "emulated", perdure::durable)));
 
 }  // namespace

@@ -70,7 +70,9 @@ void at_end(void* rounds) {
   auto* const left = static_cast<int*>(rounds);
   if (--*left > 0) ::pthread_setspecific(key, left);
 }
-[[gnu::constructor(101)]] void make_early_key() { ::pthread_key_create(&early_key, at_end<early_key>); }
+[[gnu::constructor(101)]] void make_early_key() {
+  ::pthread_key_create(&early_key, at_end<early_key>);
+}
 const int made_late = ::pthread_key_create(&late_key, at_end<late_key>);
 
 class ThreadSlot : public ::testing::Test {
@@ -180,7 +182,9 @@ TEST_F(ThreadSlot, RunningOutHasItsOwnError) {
     const Crowd crowd(pool, base::max_threads - 1);  // and this thread
     std::thread([&] {
       EXPECT_EQ(Code::too_many_threads, full([&] { pool.update(add_one); }));
-      EXPECT_EQ(Code::too_many_threads, full([&] { pool.view([](auto& tx, const Root& root) { return tx(root.count); }); }));
+      EXPECT_EQ(Code::too_many_threads, full([&] {
+                  pool.view([](auto& tx, const Root& root) { return tx(root.count); });
+                }));
       EXPECT_EQ(Code::too_many_threads, full([&] { pool.checkpoint(); }));
       const auto other = CountPool::try_open(scratch.path("other"));
       EXPECT_EQ(Code::too_many_threads, other.code()) << other.status().message();
@@ -207,7 +211,8 @@ TEST_F(ThreadSlot, APoolIsDestroyedByAThreadThatGetsNone) {
 // In a forked child the parent's other threads have no slots any more.
 TEST_F(ThreadSlot, AForkedChildHasThemAll) {
 #if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "ThreadSanitizer allows no new threads after a fork of a process that has several";
+  GTEST_SKIP()
+      << "ThreadSanitizer allows no new threads after a fork of a process that has several";
 #endif
   pool.update(add_one);
   int status = -1;

@@ -53,7 +53,8 @@ static int look(perdure_tx* tx, void* arg) {
   const struct node* node;
   memset(sum, 0, sizeof *sum);
   sum->count = perdure_read_word(tx, &root->count);
-  for (node = perdure_read_pointer(tx, &root->first); node != NULL; node = perdure_read_pointer(tx, &node->next)) {
+  for (node = perdure_read_pointer(tx, &root->first); node != NULL;
+       node = perdure_read_pointer(tx, &node->next)) {
     sum->nodes++;
     sum->total += perdure_read_word(tx, &node->value);
   }
@@ -84,7 +85,8 @@ static int nested(perdure_tx* tx, void* arg) {
   CHECK(sum.count == 101);
   CHECK_CODE(perdure_wait(perdure_pool_of(tx), 1), PERDURE_INVALID);
   CHECK_CODE(perdure_checkpoint(perdure_pool_of(tx)), PERDURE_INVALID);
-  CHECK_CODE(perdure_update(perdure_pool_of(tx), PERDURE_DEFAULT, change_then_stop, NULL, NULL), PERDURE_ABORTED);
+  CHECK_CODE(perdure_update(perdure_pool_of(tx), PERDURE_DEFAULT, change_then_stop, NULL, NULL),
+             PERDURE_ABORTED);
   CHECK_CODE(perdure_status(tx), PERDURE_ABORTED); /* flat: the whole transaction goes */
   return 0;
 }
@@ -120,14 +122,17 @@ static void on_engine(const char* engine, const char* medium) {
   CHECK(stamps || (id == 0 && perdure_is_durable(pool, id)));
   CHECK_CODE(perdure_wait(pool, id), PERDURE_OK);
   for (i = 1; i <= 100; i++) {
-    CHECK_CODE(perdure_update(pool, i % 2 == 0 ? PERDURE_DEFAULT : PERDURE_ASYNC, push, &i, &id), PERDURE_OK);
+    CHECK_CODE(perdure_update(pool, i % 2 == 0 ? PERDURE_DEFAULT : PERDURE_ASYNC, push, &i, &id),
+               PERDURE_OK);
     CHECK(id > last);
     last = id;
   }
   CHECK_CODE(perdure_update(pool, PERDURE_GROUP, rename_to, "hello, pool", &last), PERDURE_OK);
   CHECK_CODE(perdure_wait(pool, last), PERDURE_OK);
   CHECK(perdure_is_durable(pool, last) == keeps);
-  CHECK(!keeps ? perdure_durable_id(pool) == 0 : stamps ? perdure_durable_id(pool) >= last : perdure_durable_id(pool) == last);
+  CHECK(!keeps   ? perdure_durable_id(pool) == 0
+        : stamps ? perdure_durable_id(pool) >= last
+                 : perdure_durable_id(pool) == last);
   CHECK_CODE(perdure_when_durable(pool, last, called, &code), PERDURE_OK);
   if (keeps) CHECK_CODE(code, PERDURE_OK); /* known already: called before it returned */
   CHECK_CODE(perdure_wait(pool, last + ((perdure_id)1 << 60)), PERDURE_INVALID);
@@ -135,17 +140,22 @@ static void on_engine(const char* engine, const char* medium) {
   CHECK_CODE(perdure_update(pool, PERDURE_DEFAULT, change_then_stop, NULL, &id), PERDURE_ABORTED);
   CHECK(id == PERDURE_NO_ID);
   CHECK_CODE(perdure_update(pool, PERDURE_DEFAULT, nested, NULL, NULL), PERDURE_ABORTED);
-  for (i = 0; i < 10; i++) CHECK_CODE(perdure_update(pool, PERDURE_DEFAULT, pop, NULL, NULL), PERDURE_OK);
+  for (i = 0; i < 10; i++)
+    CHECK_CODE(perdure_update(pool, PERDURE_DEFAULT, pop, NULL, NULL), PERDURE_OK);
   CHECK_CODE(perdure_view(pool, PERDURE_DURABLE, look, &sum), PERDURE_OK);
-  CHECK(sum.count == 90 && sum.nodes == 90 && sum.total == 90 * 91 / 2 && strcmp(sum.name + 1, "hello, pool") == 0);
+  CHECK(sum.count == 90 && sum.nodes == 90 && sum.total == 90 * 91 / 2 &&
+        strcmp(sum.name + 1, "hello, pool") == 0);
   CHECK_CODE(perdure_checkpoint(pool), PERDURE_OK);
   CHECK_CODE(perdure_get_stats(pool, &stats), PERDURE_OK);
-  CHECK(stats.commits == 111 && stats.reads >= 1 && stats.was_clean == 1 && stats.heap_used >= 90 * sizeof(struct node));
+  CHECK(stats.commits == 111 && stats.reads >= 1 && stats.was_clean == 1 &&
+        stats.heap_used >= 90 * sizeof(struct node));
   if (keeps)
-    CHECK(stats.fences > 0 && stats.log_bytes > 0 && (stamps ? stats.applied_id >= stats.last_id : stats.applied_id == stats.last_id));
+    CHECK(stats.fences > 0 && stats.log_bytes > 0 &&
+          (stamps ? stats.applied_id >= stats.last_id : stats.applied_id == stats.last_id));
   {
     const uint64_t offset = perdure_offset(pool, &i);
-    CHECK(offset == 0 && perdure_address(pool, 0) == NULL && perdure_address(pool, UINT64_MAX) == NULL);
+    CHECK(offset == 0 && perdure_address(pool, 0) == NULL &&
+          perdure_address(pool, UINT64_MAX) == NULL);
     CHECK(perdure_offset(pool, perdure_address(pool, 1 << 20)) == 1 << 20);
   }
   CHECK_CODE(perdure_close(pool, &stats), PERDURE_OK);
@@ -156,12 +166,14 @@ static void on_engine(const char* engine, const char* medium) {
   options.engine = NULL;
   CHECK_CODE(perdure_open(path, &options, &pool), PERDURE_OK);
   CHECK_CODE(perdure_view(pool, PERDURE_DEFAULT, look, &sum), PERDURE_OK);
-  CHECK(keeps ? sum.count == 90 && sum.nodes == 90 && sum.total == 90 * 91 / 2 && strcmp(sum.name + 1, "hello, pool") == 0
+  CHECK(keeps ? sum.count == 90 && sum.nodes == 90 && sum.total == 90 * 91 / 2 &&
+                    strcmp(sum.name + 1, "hello, pool") == 0
               : sum.count == 0);
   CHECK_CODE(perdure_close(pool, NULL), PERDURE_OK);
 
   /* And for reading only, without knowing the root. */
-  options = (perdure_options){.flags = PERDURE_ANY_LAYOUT | PERDURE_OPEN_READ_ONLY, .medium = medium};
+  options =
+      (perdure_options){.flags = PERDURE_ANY_LAYOUT | PERDURE_OPEN_READ_ONLY, .medium = medium};
   if (strstr(engine, "none") != NULL) options.flags |= PERDURE_CALLER_ISOLATES;
   CHECK_CODE(perdure_open(path, &options, &pool), PERDURE_OK);
   CHECK_CODE(perdure_view(pool, PERDURE_DEFAULT, look, &sum), PERDURE_OK);

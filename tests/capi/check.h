@@ -14,22 +14,24 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHECK(condition)                                                                                                  \
-  do {                                                                                                                    \
-    if (!(condition)) {                                                                                                   \
-      fprintf(stderr, "%s:%d: not so: %s\n  perdure_message(): %s\n", __FILE__, __LINE__, #condition, perdure_message()); \
-      exit(1);                                                                                                            \
-    }                                                                                                                     \
+#define CHECK(condition)                                                                  \
+  do {                                                                                    \
+    if (!(condition)) {                                                                   \
+      fprintf(stderr, "%s:%d: not so: %s\n  perdure_message(): %s\n", __FILE__, __LINE__, \
+              #condition, perdure_message());                                             \
+      exit(1);                                                                            \
+    }                                                                                     \
   } while (0)
 
-#define CHECK_CODE(expression, expected)                                                                              \
-  do {                                                                                                                \
-    const int found_ = (expression);                                                                                  \
-    if (found_ != (expected)) {                                                                                       \
-      fprintf(stderr, "%s:%d: %s: found %s, expected %s\n  perdure_message(): %s\n", __FILE__, __LINE__, #expression, \
-              perdure_code_name(found_), perdure_code_name(expected), perdure_message());                             \
-      exit(1);                                                                                                        \
-    }                                                                                                                 \
+#define CHECK_CODE(expression, expected)                                                       \
+  do {                                                                                         \
+    const int found_ = (expression);                                                           \
+    if (found_ != (expected)) {                                                                \
+      fprintf(stderr, "%s:%d: %s: found %s, expected %s\n  perdure_message(): %s\n", __FILE__, \
+              __LINE__, #expression, perdure_code_name(found_), perdure_code_name(expected),   \
+              perdure_message());                                                              \
+      exit(1);                                                                                 \
+    }                                                                                          \
   } while (0)
 
 /* A folder of this process's own, removed by the last call (NULL); in memory where there is a
@@ -37,7 +39,8 @@
 static inline const char* scratch(const char* name) {
   static char folder[64], path[128];
   if (folder[0] == '\0') {
-    strcpy(folder, access("/dev/shm", W_OK) == 0 ? "/dev/shm/perdure-capi-XXXXXX" : "/tmp/perdure-capi-XXXXXX");
+    strcpy(folder, access("/dev/shm", W_OK) == 0 ? "/dev/shm/perdure-capi-XXXXXX"
+                                                 : "/tmp/perdure-capi-XXXXXX");
     if (mkdtemp(folder) == NULL) exit(1);
   }
   if (name == NULL) {
@@ -66,6 +69,8 @@ static inline perdure_options small(const char* engine, const char* medium, uint
   return o;
 }
 
-static inline int starts_with(const char* text, const char* start) { return strncmp(text, start, strlen(start)) == 0; }
+static inline int starts_with(const char* text, const char* start) {
+  return strncmp(text, start, strlen(start)) == 0;
+}
 
 #endif

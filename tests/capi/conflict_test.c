@@ -35,7 +35,8 @@ static void meanwhile(
     void) {
   uint64_t ten = 10;
   pthread_t thread;
-  CHECK(pthread_create(&thread, NULL, another_thread, &ten) == 0 && pthread_join(thread, NULL) == 0);
+  CHECK(pthread_create(&thread, NULL, another_thread, &ten) == 0 &&
+        pthread_join(thread, NULL) == 0);
 }
 
 struct seen {
@@ -75,14 +76,18 @@ static int overtaken(perdure_tx* tx, void* arg) {
   return 0;
 }
 
-static int get(perdure_tx* tx, void* arg) { return perdure_read(tx, arg, perdure_root(tx), sizeof(struct root)); }
+static int get(perdure_tx* tx, void* arg) {
+  return perdure_read(tx, arg, perdure_root(tx), sizeof(struct root));
+}
 
 enum { rounds = 3000 };
 static void* hammer(void* arg) {
   uint64_t one = 1, i;
   (void)arg;
   for (i = 0; i < rounds; i++)
-    CHECK_CODE(perdure_update(pool, i % 64 == 0 ? PERDURE_DURABLE : PERDURE_ASYNC, add_to_both, &one, NULL), PERDURE_OK);
+    CHECK_CODE(perdure_update(pool, i % 64 == 0 ? PERDURE_DURABLE : PERDURE_ASYNC, add_to_both,
+                              &one, NULL),
+               PERDURE_OK);
   return NULL;
 }
 

@@ -13,7 +13,9 @@ static int nothing(perdure_tx* tx, void* arg) {
   (void)arg;
   return perdure_status(tx);
 }
-static int set_word(perdure_tx* tx, void* arg) { return perdure_write_word(tx, perdure_root(tx), *(uint64_t*)arg); }
+static int set_word(perdure_tx* tx, void* arg) {
+  return perdure_write_word(tx, perdure_root(tx), *(uint64_t*)arg);
+}
 static int get_word(perdure_tx* tx, void* arg) {
   *(uint64_t*)arg = perdure_read_word(tx, perdure_root(tx));
   return perdure_status(tx);
@@ -40,7 +42,8 @@ static int write_misaligned(perdure_tx* tx, void* arg) {
 }
 static int write_heap_structures(perdure_tx* tx, void* arg) {
   (void)arg;
-  CHECK_CODE(perdure_write_word(tx, perdure_address(perdure_pool_of(tx), 4096), 1), PERDURE_INVALID);
+  CHECK_CODE(perdure_write_word(tx, perdure_address(perdure_pool_of(tx), 4096), 1),
+             PERDURE_INVALID);
   return 0;
 }
 static int free_twice(perdure_tx* tx, void* arg) {
@@ -75,7 +78,8 @@ static int log_too_much(perdure_tx* tx, void* arg) {
 }
 static int write_in_view(perdure_tx* tx, void* arg) {
   uint64_t one = 1;
-  CHECK_CODE(perdure_update(perdure_pool_of(tx), PERDURE_DEFAULT, set_word, &one, NULL), PERDURE_INVALID);
+  CHECK_CODE(perdure_update(perdure_pool_of(tx), PERDURE_DEFAULT, set_word, &one, NULL),
+             PERDURE_INVALID);
   CHECK_CODE(perdure_status(tx), PERDURE_OK);
   (void)arg;
   CHECK_CODE(perdure_write_word(tx, perdure_root(tx), 1), PERDURE_READ_ONLY);
@@ -88,7 +92,8 @@ static void bodies(perdure_pool* pool) {
   CHECK_CODE(perdure_update(pool, PERDURE_DEFAULT, write_outside, NULL, NULL), PERDURE_INVALID);
   CHECK_CODE(perdure_update(pool, PERDURE_DEFAULT, write_misaligned, NULL, NULL), PERDURE_INVALID);
   CHECK(strstr(perdure_message(), "multiple of 8") != NULL);
-  CHECK_CODE(perdure_update(pool, PERDURE_DEFAULT, write_heap_structures, NULL, NULL), PERDURE_INVALID);
+  CHECK_CODE(perdure_update(pool, PERDURE_DEFAULT, write_heap_structures, NULL, NULL),
+             PERDURE_INVALID);
   CHECK_CODE(perdure_update(pool, PERDURE_DEFAULT, free_twice, NULL, NULL), PERDURE_INVALID);
   CHECK_CODE(perdure_update(pool, PERDURE_DEFAULT, free_nonsense, NULL, NULL), PERDURE_INVALID);
   CHECK_CODE(perdure_update(pool, PERDURE_DEFAULT, alloc_too_much, NULL, NULL), PERDURE_FULL);
@@ -181,9 +186,11 @@ int main(void) {
   const perdure_durability modes[] = {PERDURE_DURABLE, PERDURE_GROUP, PERDURE_ASYNC};
   char path[128];
   size_t i, j;
-  CHECK(strcmp(perdure_code_name(PERDURE_TOO_BIG), "too_big") == 0 && strcmp(perdure_code_name(PERDURE_AGAIN), "again") == 0);
+  CHECK(strcmp(perdure_code_name(PERDURE_TOO_BIG), "too_big") == 0 &&
+        strcmp(perdure_code_name(PERDURE_AGAIN), "again") == 0);
   CHECK(strcmp(perdure_code_name(PERDURE_TOO_MANY_THREADS), "too_many_threads") == 0);
-  CHECK(strcmp(perdure_code_name(99), "unknown") == 0 && strcmp(perdure_code_name(-50), "unknown") == 0);
+  CHECK(strcmp(perdure_code_name(99), "unknown") == 0 &&
+        strcmp(perdure_code_name(-50), "unknown") == 0);
   strcpy(path, scratch("refused"));
   openings(path);
   for (i = 0; i < sizeof engines / sizeof *engines; i++)

@@ -75,7 +75,8 @@ static void inherited_handles(void) {
     CHECK_CODE(perdure_checkpoint(pool), PERDURE_CLOSED);
     CHECK_CODE(perdure_wait(pool, id), PERDURE_CLOSED);
     CHECK_CODE(perdure_when_durable(pool, id, never, NULL), PERDURE_CLOSED);
-    CHECK(perdure_is_durable(pool, id) == 0 && perdure_durable_id(pool) == 0 && perdure_address(pool, 1 << 20) == NULL);
+    CHECK(perdure_is_durable(pool, id) == 0 && perdure_durable_id(pool) == 0 &&
+          perdure_address(pool, 1 << 20) == NULL);
     CHECK_CODE(perdure_open(path, &options, &other), PERDURE_BUSY);
     CHECK(other == NULL && strstr(perdure_message(), "process ") != NULL);
     CHECK_CODE(perdure_close(pool, &stats), PERDURE_CLOSED);

@@ -15,7 +15,9 @@
 static perdure_pool* pool;
 static pthread_key_t early, late; /* made before the library has made its own, and after */
 
-static void use(void) { CHECK_CODE(perdure_update(pool, PERDURE_DURABLE, add, NULL, NULL), PERDURE_OK); }
+static void use(void) {
+  CHECK_CODE(perdure_update(pool, PERDURE_DURABLE, add, NULL, NULL), PERDURE_OK);
+}
 static uint64_t count(void) {
   uint64_t found = 0;
   CHECK_CODE(perdure_view(pool, PERDURE_DEFAULT, look, &found), PERDURE_OK);
@@ -94,7 +96,8 @@ int main(void) {
   CHECK(pthread_key_create(&late, at_end_late) == 0);
   for (int uses_before = 0; uses_before < 2; uses_before++)
     for (int first = 0; first <= most_rounds; first += 2)
-      for (int second = 0; second <= most_rounds; second += 2) in_turn((struct plan){uses_before, first, second});
+      for (int second = 0; second <= most_rounds; second += 2)
+        in_turn((struct plan){uses_before, first, second});
   CHECK_CODE(perdure_close(pool, NULL), PERDURE_OK);
   scratch(NULL);
   return 0;

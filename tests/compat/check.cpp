@@ -46,7 +46,9 @@ class Checked {
     if (!why.empty()) return why;
     // A plain build's address: "an address within ..., all that ThreadSanitizer leaves" is what
     // such a build expects.
-    const std::string refused = sanitizes_threads && base_ < kept_address ? "all that ThreadSanitizer leaves" : known_.refused;
+    const std::string refused = sanitizes_threads && base_ < kept_address
+                                    ? "all that ThreadSanitizer leaves"
+                                    : known_.refused;
     why = refused.empty() ? opens() : is_refused(refused);
     ::shm_unlink(engine::stat_page_name(uuid_).c_str());
     return why;
@@ -82,8 +84,11 @@ class Checked {
     const pool::Header& h = chosen->header;
     std::copy(std::begin(h.uuid), std::end(h.uuid), std::begin(uuid_));
     base_ = h.base;
-    if (h.version != known_.version) return "format version " + std::to_string(h.version) + ", expected " + std::to_string(known_.version);
-    if (order_name(h.order) != known_.order) return std::string("order ") + order_name(h.order) + ", expected " + known_.order;
+    if (h.version != known_.version)
+      return "format version " + std::to_string(h.version) + ", expected " +
+             std::to_string(known_.version);
+    if (order_name(h.order) != known_.order)
+      return std::string("order ") + order_name(h.order) + ", expected " + known_.order;
     if ((h.clean != 0) != known_.clean) return "clean is " + std::to_string(h.clean);
     return {};
   }
@@ -96,19 +101,23 @@ class Checked {
     auto pool = TestPool::try_open(path_, o);
     if (!known_.clean) {
       if (pool.ok()) return "a pool that was not closed in order opens for reading only";
-      if (pool.code() != Code::read_only || pool.status().message().find("not closed in order") == std::string::npos)
+      if (pool.code() != Code::read_only ||
+          pool.status().message().find("not closed in order") == std::string::npos)
         return "opened for reading only it is refused with: " + pool.status().message();
     } else {
       if (!pool.ok()) return "opened for reading only: " + pool.status().message();
-      if (std::string why = compared(*pool, known_.transactions); !why.empty()) return "opened for reading only: " + why;
+      if (std::string why = compared(*pool, known_.transactions); !why.empty())
+        return "opened for reading only: " + why;
     }
-    return read_all(path_) == original_ ? std::string() : "opening for reading only changed the file";
+    return read_all(path_) == original_ ? std::string()
+                                        : "opening for reading only changed the file";
   }
 
   std::string recovered_and_rewritten() {
     auto pool = TestPool::try_open(path_, options());
     if (!pool.ok()) return "opened: " + pool.status().message();
-    if (pool->stats().recovery.was_clean != known_.clean) return known_.clean ? "it had to be recovered" : "nothing was recovered";
+    if (pool->stats().recovery.was_clean != known_.clean)
+      return known_.clean ? "it had to be recovered" : "nothing was recovered";
     if (std::string why = sound(*pool, known_.transactions); !why.empty()) return "opened: " + why;
     update(*pool, known_.transactions + 1, known_.transactions + 30);
     pool->checkpoint();
@@ -136,7 +145,8 @@ class Checked {
         (void)::kill(::getpid(), SIGKILL);
       });
     });
-    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL) return "the process that rewrites it ended with " + std::to_string(status);
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+      return "the process that rewrites it ended with " + std::to_string(status);
     return reopened(last, "after a kill");
   }
 
@@ -150,7 +160,8 @@ class Checked {
   }
 
   void update(TestPool& pool, std::uint64_t first, std::uint64_t last) const {
-    for (std::uint64_t n = first; n <= last; ++n) pool.update([&](auto& tx, Root& root) { step(tx, root, n, known_.large); }).wait();
+    for (std::uint64_t n = first; n <= last; ++n)
+      pool.update([&](auto& tx, Root& root) { step(tx, root, n, known_.large); }).wait();
   }
 
   std::string sound(TestPool& pool, std::uint64_t n) const {
@@ -163,7 +174,8 @@ class Checked {
     const Model found = pool.view([](auto& tx, const Root& root) { return contents(tx, root); });
     std::string why = difference(found, model_after(n, known_.large));
     if (why.empty() && n == known_.transactions && digest(found) != known_.digest)
-      why = "the contents have digest " + std::to_string(digest(found)) + ", the manifest has " + std::to_string(known_.digest);
+      why = "the contents have digest " + std::to_string(digest(found)) + ", the manifest has " +
+            std::to_string(known_.digest);
     return why;
   }
 
@@ -179,7 +191,8 @@ class Checked {
 
 std::string check(const Known& known, const std::string& path) {
   if (engine::find_instance(known.engine) == nullptr && known.refused.empty())
-    return "this build has no engine '" + known.engine + "', and the manifest does not say that the pool is refused";
+    return "this build has no engine '" + known.engine +
+           "', and the manifest does not say that the pool is refused";
   try {
     return Checked(known, path).run();
   } catch (const std::exception& e) {

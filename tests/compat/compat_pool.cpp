@@ -35,7 +35,9 @@ int make_one(std::string_view name, const std::string& path) {
     make(s, path);
     return 0;
   }
-  std::fprintf(stderr, "compat_pool: found the name '%s', expected one that `compat_pool list` prints\n", std::string(name).c_str());
+  std::fprintf(stderr,
+               "compat_pool: found the name '%s', expected one that `compat_pool list` prints\n",
+               std::string(name).c_str());
   return 2;
 }
 

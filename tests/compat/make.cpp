@@ -30,7 +30,8 @@
 namespace perdure::compat {
 namespace {
 
-[[noreturn]] void failed(const std::string& path, const std::string& found, const std::string& expected) {
+[[noreturn]] void failed(const std::string& path, const std::string& found,
+                         const std::string& expected) {
   throw error(failure(Code::invalid, path, found, expected));
 }
 
@@ -83,10 +84,13 @@ class Helper {
 // only where nobody waits for each.
 void work(TestPool& pool, const Spec& spec, std::uint64_t first, std::uint64_t last) {
   Helper helper;
-  const Durability how = spec.persist_group != 0 ? async : spec.order == pool::Order::prefix ? group : durable;
+  const Durability how = spec.persist_group != 0             ? async
+                         : spec.order == pool::Order::prefix ? group
+                                                             : durable;
   for (std::uint64_t n = first; n <= last; ++n) {
     const std::function<void()> one = [&] {
-      const auto receipt = pool.update(how, [&](auto& tx, Root& root) { step(tx, root, n, spec.large()); });
+      const auto receipt =
+          pool.update(how, [&](auto& tx, Root& root) { step(tx, root, n, spec.large()); });
       if (n == last) receipt.wait();
     };
     n % 2 == 0 ? helper.call(&one) : one();
@@ -147,7 +151,8 @@ void write_first_part(const Spec& spec, const std::string& path) {
 // The other parts, and the end: `end` is called inside a further transaction where there is one.
 // `last`, if given, runs the last transaction of the third part.
 using Call = std::function<void()>;
-void write_other_parts(TestPool& pool, const Spec& spec, const Call& end, const std::function<void(const Call&)>& last = {}) {
+void write_other_parts(TestPool& pool, const Spec& spec, const Call& end,
+                       const std::function<void(const Call&)>& last = {}) {
   const auto [first, second, third] = spec.parts();
   work(pool, spec, spec.durable_engine() ? first + 1 : 1, second);
   pool.checkpoint();
@@ -172,12 +177,14 @@ void write_on_file(const Spec& spec, const std::string& path) {
   o.create = false;
   o.medium = medium_of(spec.unit);
   TestPool pool = TestPool::open(path, o);
-  write_other_parts(pool, spec, spec.ended == Ended::killed ? [] { (void)::kill(::getpid(), SIGKILL); } : Call());
+  write_other_parts(
+      pool, spec, spec.ended == Ended::killed ? [] { (void)::kill(::getpid(), SIGKILL); } : Call());
 }
 
 void write_all(const std::string& path, const std::vector<std::byte>& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc)
-      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
 }
 
 // PATH: what a power cut inside a further transaction leaves; PATH.0, PATH.1, ...: one after each
@@ -197,7 +204,8 @@ void write_until_power_cut(const Spec& spec, const std::string& path) {
   const auto last = [&](const Call& transaction) {
     constexpr int most = 40;
     recording.set_fence_hooks({}, [&] {
-      if (fences < most) write_all(path + "." + std::to_string(fences++), recording.durable_image());
+      if (fences < most)
+        write_all(path + "." + std::to_string(fences++), recording.durable_image());
     });
     transaction();
     recording.set_fence_hooks({}, {});
@@ -212,7 +220,8 @@ void write_until_power_cut(const Spec& spec, const std::string& path) {
 // fence at which recovery still has to complete the transaction.
 std::int64_t choose_cut(const Spec& spec, const std::string& path) {
   std::int64_t changed = changed_by_recovery(spec, path);
-  if (changed < 0) failed(path, "other contents after recovery", "all acknowledged transactions and no other");
+  if (changed < 0)
+    failed(path, "other contents after recovery", "all acknowledged transactions and no other");
   int images = 0;
   while (std::filesystem::exists(path + "." + std::to_string(images))) ++images;
   for (int i = images - 1; i >= 0; --i) {
@@ -231,25 +240,33 @@ std::int64_t choose_cut(const Spec& spec, const std::string& path) {
 std::int64_t make_once(const Spec& spec, const std::string& path) {
   const auto ends_well = [&](const std::function<void()>& body) {
     const int status = in_child(body);
-    if (status != 0) failed(path, "a process that ended with wait status " + std::to_string(status), "a pool");
+    if (status != 0)
+      failed(path, "a process that ended with wait status " + std::to_string(status), "a pool");
   };
   ends_well([&] { write_first_part(spec, path); });
   if (spec.ended == Ended::killed) {
     const int status = in_child([&] { write_on_file(spec, path); });
     if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
-      failed(path, "a process that ended with wait status " + std::to_string(status), "one that was killed");
+      failed(path, "a process that ended with wait status " + std::to_string(status),
+             "one that was killed");
   } else {
-    ends_well([&] { spec.ended == Ended::closed ? write_on_file(spec, path) : write_until_power_cut(spec, path); });
+    ends_well([&] {
+      spec.ended == Ended::closed ? write_on_file(spec, path) : write_until_power_cut(spec, path);
+    });
   }
   const pool::Header h = header_of(path);
   ::shm_unlink(engine::stat_page_name(h.uuid).c_str());
-  if (h.order != spec.order) failed(path, std::string("order ") + order_name(h.order), order_name(spec.order));
-  if (h.append_unit != spec.unit) failed(path, "a log in units of " + std::to_string(h.append_unit), std::to_string(spec.unit));
-  if ((h.clean != 0) != (spec.ended == Ended::closed)) failed(path, "clean is " + std::to_string(h.clean), "the opposite");
+  if (h.order != spec.order)
+    failed(path, std::string("order ") + order_name(h.order), order_name(spec.order));
+  if (h.append_unit != spec.unit)
+    failed(path, "a log in units of " + std::to_string(h.append_unit), std::to_string(spec.unit));
+  if ((h.clean != 0) != (spec.ended == Ended::closed))
+    failed(path, "clean is " + std::to_string(h.clean), "the opposite");
   if (spec.ended == Ended::closed || !spec.durable_engine()) return 0;
   if (spec.ended == Ended::cut) return choose_cut(spec, path);
   const std::int64_t changed = changed_by_recovery(spec, path);
-  if (changed < 0) failed(path, "other contents after recovery", "all acknowledged transactions and no other");
+  if (changed < 0)
+    failed(path, "other contents after recovery", "all acknowledged transactions and no other");
   return changed;
 }
 
@@ -287,11 +304,15 @@ void make(const Spec& spec, const std::string& path) {
   const std::uint64_t n = spec.durable_engine() ? spec.parts().third : 0;
   const pool::Header h = header_of(path);
   std::printf(
-      "{\"file\": \"%s\", \"engine\": \"%s\", \"order\": \"%s\", \"append_unit\": %u, \"ended\": \"%s\", \"format_version\": %u, "
-      "\"survives\": %s, \"large\": %s, \"transactions\": %llu, \"digest\": \"%016llx\", \"changed_by_recovery\": %lld}\n",
-      spec.name.c_str(), spec.engine.c_str(), order_name(spec.order), h.append_unit, ended_name(spec.ended), h.version,
-      spec.durable_engine() ? "true" : "false", spec.large() ? "true" : "false", static_cast<unsigned long long>(n),
-      static_cast<unsigned long long>(digest(model_after(n, spec.large()))), static_cast<long long>(changed));
+      "{\"file\": \"%s\", \"engine\": \"%s\", \"order\": \"%s\", \"append_unit\": %u, \"ended\": "
+      "\"%s\", \"format_version\": %u, "
+      "\"survives\": %s, \"large\": %s, \"transactions\": %llu, \"digest\": \"%016llx\", "
+      "\"changed_by_recovery\": %lld}\n",
+      spec.name.c_str(), spec.engine.c_str(), order_name(spec.order), h.append_unit,
+      ended_name(spec.ended), h.version, spec.durable_engine() ? "true" : "false",
+      spec.large() ? "true" : "false", static_cast<unsigned long long>(n),
+      static_cast<unsigned long long>(digest(model_after(n, spec.large()))),
+      static_cast<long long>(changed));
 }
 
 }  // namespace perdure::compat

@@ -45,7 +45,9 @@ struct Spec {
   [[nodiscard]] const engine::Entry& entry() const { return *engine::find_instance(engine); }
   [[nodiscard]] bool durable_engine() const { return test::is_durable(entry()); }
   /// REWIND logs a record per word: objects of more than 64 KiB would not fit in the small log.
-  [[nodiscard]] bool large() const { return !test::is_rewind(entry()) && !(test::is_undo(entry()) && unit != 64); }
+  [[nodiscard]] bool large() const {
+    return !test::is_rewind(entry()) && !(test::is_undo(entry()) && unit != 64);
+  }
 
   /// The last transactions of the three parts: before a close, before a checkpoint, after it. Fewer
   /// where a transaction logs more, so that all of the third part is in the log and the file
@@ -67,7 +69,9 @@ inline constexpr std::uint64_t kept_log = 1 << 20, kept_max_size = 16 << 20;
 /// The medium that writes a log of this grain, on any file.
 inline const char* medium_of(std::uint32_t unit) { return unit == 64 ? "emulated" : "file"; }
 
-inline const char* order_name(pool::Order order) { return order == pool::Order::held ? "held" : "prefix"; }
+inline const char* order_name(pool::Order order) {
+  return order == pool::Order::held ? "held" : "prefix";
+}
 
 inline Options options_of(const Spec& s) {
   Options o;
@@ -99,10 +103,12 @@ inline std::vector<Spec> all_specs() {
         Spec one = s;
         one.unit = unit;
         one.ended = ended;
-        if (unit != 64 && (!one.entry().ring_records || !one.durable_engine() || ended == Ended::cut)) continue;
+        if (unit != 64 &&
+            (!one.entry().ring_records || !one.durable_engine() || ended == Ended::cut))
+          continue;
         if (ended == Ended::cut && !one.durable_engine()) continue;
-        one.name =
-            std::string(s.entry().family) + suffix + "." + order_name(s.order) + "." + std::to_string(unit) + "." + ended_name(ended);
+        one.name = std::string(s.entry().family) + suffix + "." + order_name(s.order) + "." +
+                   std::to_string(unit) + "." + ended_name(ended);
         all.push_back(std::move(one));
       }
   };

@@ -54,9 +54,13 @@ struct Model {
   friend bool operator==(const Model&, const Model&) = default;
 };
 
-inline std::string text(std::uint64_t n) { return std::string(n * 7 % 90, static_cast<char>('a' + n % 26)) + std::to_string(n * n); }
+inline std::string text(std::uint64_t n) {
+  return std::string(n * 7 % 90, static_cast<char>('a' + n % 26)) + std::to_string(n * n);
+}
 /// More than a chunk: an object of its own in the heap.
-inline std::string large_text(std::uint64_t n) { return std::string(66'000 + n, static_cast<char>('A' + n % 26)); }
+inline std::string large_text(std::uint64_t n) {
+  return std::string(66'000 + n, static_cast<char>('A' + n % 26));
+}
 
 /// Transaction n, on the pool. `large`: with objects of more than 64 KiB.
 template <class Tx>
@@ -124,7 +128,8 @@ Model contents(Tx& tx, const Root& root) {
   for (std::size_t i = 0; i < m.slot.size(); ++i) m.slot[i] = tx(root.slot[i].value);
   m.half = tx(root.half);
   m.title = root.title.str(tx);
-  root.ordered.for_each(tx, [&](std::uint64_t k, const std::string& v) { m.ordered.emplace(k, v); });
+  root.ordered.for_each(tx,
+                        [&](std::uint64_t k, const std::string& v) { m.ordered.emplace(k, v); });
   root.hashed.for_each(tx, [&](std::uint64_t k, const std::string& v) { m.hashed.emplace(k, v); });
   root.tree.for_each(tx, [&](std::uint64_t k, std::uint64_t v) { m.tree.emplace(k, v); });
   root.names.for_each(tx, [&](const std::string& v) { m.names.push_back(v); });
@@ -167,19 +172,26 @@ inline std::uint64_t digest(const Model& m) {
 /// The first part in which the two differ, in words; empty when they are equal.
 inline std::string difference(const Model& found, const Model& expected) {
   const auto sizes = [](const auto& a, const auto& b) {
-    return " (" + std::to_string(a.size()) + " elements, expected " + std::to_string(b.size()) + ")";
+    return " (" + std::to_string(a.size()) + " elements, expected " + std::to_string(b.size()) +
+           ")";
   };
   if (found.count != expected.count)
-    return "the count of transactions is " + std::to_string(found.count) + ", expected " + std::to_string(expected.count);
+    return "the count of transactions is " + std::to_string(found.count) + ", expected " +
+           std::to_string(expected.count);
   if (found.slot != expected.slot) return "the slots differ";
   if (found.half != expected.half) return "the 32-bit field differs";
   if (found.title != expected.title) return "the string differs";
-  if (found.ordered != expected.ordered) return "the map differs" + sizes(found.ordered, expected.ordered);
-  if (found.hashed != expected.hashed) return "the hash map differs" + sizes(found.hashed, expected.hashed);
-  if (found.tree != expected.tree) return "the red-black tree differs" + sizes(found.tree, expected.tree);
+  if (found.ordered != expected.ordered)
+    return "the map differs" + sizes(found.ordered, expected.ordered);
+  if (found.hashed != expected.hashed)
+    return "the hash map differs" + sizes(found.hashed, expected.hashed);
+  if (found.tree != expected.tree)
+    return "the red-black tree differs" + sizes(found.tree, expected.tree);
   if (found.names != expected.names) return "the list differs" + sizes(found.names, expected.names);
-  if (found.waiting != expected.waiting) return "the queue differs" + sizes(found.waiting, expected.waiting);
-  if (found.numbers != expected.numbers) return "the vector differs" + sizes(found.numbers, expected.numbers);
+  if (found.waiting != expected.waiting)
+    return "the queue differs" + sizes(found.waiting, expected.waiting);
+  if (found.numbers != expected.numbers)
+    return "the vector differs" + sizes(found.numbers, expected.numbers);
   return {};
 }
 

@@ -22,18 +22,18 @@ namespace perdure::conformance {
 
 /// What the command line asked for.
 struct Budget {
-  std::uint64_t distinct = 5000;           ///< recoveries of each engine on each workload
+  std::uint64_t distinct = 5000;  ///< recoveries of each engine on each workload
   /// at most, of each: few take ten, unless the machine is busy
   double seconds = 60;
-  std::uint64_t seed = 1;                  ///< the first; each round takes the next
-  std::uint64_t steps = 60;                ///< of a program
+  std::uint64_t seed = 1;    ///< the first; each round takes the next
+  std::uint64_t steps = 60;  ///< of a program
   /// of these: as many, in a row, are looked at in a round
   std::uint64_t window = 6;
   /// a round in each way under each model, whatever `distinct` says
   bool every_way = true;
-  std::vector<std::string> engines;        ///< empty: all
-  std::string way;                         ///< empty: all in turn
-  std::string model;                       ///< empty: both in turn
+  std::vector<std::string> engines;  ///< empty: all
+  std::string way;                   ///< empty: all in turn
+  std::string model;                 ///< empty: both in turn
   /// stop at the first failure, and do not thin its steps out
   bool first = false;
   void (*start)(std::uint64_t) = nullptr;  ///< a scheduler's, or null (crashtest::Plan)
@@ -51,7 +51,8 @@ struct Row {
 };
 
 template <class Workload>
-crashtest::Plan plan_of(const Budget& budget, const Way& way, crash::Model model, std::uint64_t seed, const engine::Entry& entry) {
+crashtest::Plan plan_of(const Budget& budget, const Way& way, crash::Model model,
+                        std::uint64_t seed, const engine::Entry& entry) {
   crashtest::Plan plan;
   plan.engine = entry.name;
   plan.steps = budget.steps;
@@ -71,9 +72,12 @@ crashtest::Plan plan_of(const Budget& budget, const Way& way, crash::Model model
   if constexpr (requires { Workload::shape(plan); }) Workload::shape(plan);
   // REWIND fences at each record, and two layers dozens of times: of so many points some, from all
   // of the window
-  if (test::is_rewind(entry)) plan.explore.every = entry.family.starts_with("rewind-2l") ? 1999 : 97;
+  if (test::is_rewind(entry))
+    plan.explore.every = entry.family.starts_with("rewind-2l") ? 1999 : 97;
   // One round in four begins with the making of the pool, one ends with its close.
-  const std::uint64_t last = budget.steps + 2, at = seed % 4 == 0 ? 0 : seed % 4 == 1 ? last : base::mix(seed) % last;
+  const std::uint64_t last = budget.steps + 2, at = seed % 4 == 0   ? 0
+                                                    : seed % 4 == 1 ? last
+                                                                    : base::mix(seed) % last;
   plan.explore.from = at + budget.window > last ? last - std::min(last, budget.window) : at;
   plan.explore.to = plan.explore.from + budget.window;
   return plan;
@@ -84,31 +88,41 @@ void explore_instance(const engine::Entry& entry, const Budget& budget, std::vec
   Row row;
   row.engine = entry.name;
   row.workload = Workload::name;
-  if (!budget.engines.empty() && std::find(budget.engines.begin(), budget.engines.end(), row.engine) == budget.engines.end()) return;
+  if (!budget.engines.empty() &&
+      std::find(budget.engines.begin(), budget.engines.end(), row.engine) == budget.engines.end())
+    return;
   const auto start = std::chrono::steady_clock::now();
-  const auto left = [&] { return budget.seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  const auto left = [&] {
+    return budget.seconds -
+           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
   constexpr std::uint64_t pairs = 2 * std::size(ways);
   const std::string both = row.engine + " " + row.workload;
   const std::uint64_t name = base::hash_bytes(both.data(), both.size(), 0) % 1000;
   // REWIND's compositions and Blurred Persistence's systems differ by parts: each is looked at for
   // less long.
-  const std::uint64_t distinct = budget.distinct / (test::is_rewind(entry) ? 10 : test::is_blurred(entry) ? 2 : 1);
+  const std::uint64_t distinct = budget.distinct / (test::is_rewind(entry)    ? 10
+                                                    : test::is_blurred(entry) ? 2
+                                                                              : 1);
   for (std::uint64_t round = 0; row.failure.empty() && left() > 0; ++round) {
     if (row.counts.distinct >= distinct && (!budget.every_way || round >= pairs)) break;
     const std::uint64_t pair = (name + round) % pairs;  // each engine and workload begins elsewhere
     const Way& way = ways[pair / 2];
     const bool adversarial = pair % 2 != 0;
-    if ((!budget.way.empty() && budget.way != way.name) || (!budget.model.empty() && (budget.model == "adversarial") != adversarial))
+    if ((!budget.way.empty() && budget.way != way.name) ||
+        (!budget.model.empty() && (budget.model == "adversarial") != adversarial))
       continue;
     const std::uint64_t seed = name * 1'000'000 + budget.seed + round;
-    crashtest::Plan plan = plan_of<Workload>(budget, way, adversarial ? crash::Model::adversarial : crash::Model::px86, seed, entry);
+    crashtest::Plan plan = plan_of<Workload>(
+        budget, way, adversarial ? crash::Model::adversarial : crash::Model::px86, seed, entry);
     plan.explore.seconds = left();
     if (budget.progress) budget.progress(row.engine + " " + row.workload + " " + way.name);
     crash::Seen seen;
     crashtest::Report report;
     // A round ends by itself after plan.explore.seconds; the limit for one that hangs comes on top.
     if (const double limit = test::case_limit(); limit > 0)
-      test::watch((both + " " + way.name + ", seed " + std::to_string(seed)).c_str(), left() + limit);
+      test::watch((both + " " + way.name + ", seed " + std::to_string(seed)).c_str(),
+                  left() + limit);
     try {
       report = crashtest::explore<Workload, any_engine>(plan, seen);
     } catch (const std::exception& e) {
@@ -119,10 +133,11 @@ void explore_instance(const engine::Entry& entry, const Budget& budget, std::vec
     ++row.rounds;
     row.pairs.insert(pair);
     if (report.failure.empty()) continue;
-    row.failure =
-        row.engine + ", " + row.workload + ", " + way.name + ", " + (adversarial ? "adversarial" : "px86") + ": " + report.failure;
-    row.replay = "perdure_explore --engine " + row.engine + " --workload " + row.workload + " --way " + way.name + " --model " +
-                 (adversarial ? "adversarial" : "px86") + " --seed " + std::to_string(budget.seed) + " --steps " +
+    row.failure = row.engine + ", " + row.workload + ", " + way.name + ", " +
+                  (adversarial ? "adversarial" : "px86") + ": " + report.failure;
+    row.replay = "perdure_explore --engine " + row.engine + " --workload " + row.workload +
+                 " --way " + way.name + " --model " + (adversarial ? "adversarial" : "px86") +
+                 " --seed " + std::to_string(budget.seed) + " --steps " +
                  std::to_string(budget.steps) + " --window " + std::to_string(budget.window);
   }
   rows.push_back(std::move(row));
@@ -134,7 +149,8 @@ std::vector<Row> explore_all(const Budget& budget) {
   std::vector<Row> rows;
   for (const engine::Entry& entry : engine::registered()) {
     if (budget.first && !rows.empty() && !rows.back().failure.empty()) break;
-    if (test::is_durable(entry) && !test::is_stood_for(entry) && test::runs_here(entry)) explore_instance<Workload>(entry, budget, rows);
+    if (test::is_durable(entry) && !test::is_stood_for(entry) && test::runs_here(entry))
+      explore_instance<Workload>(entry, budget, rows);
   }
   return rows;
 }

@@ -30,8 +30,9 @@ constexpr bool sanitized = false;
 
 using Explore = std::vector<Row> (*)(const Budget&);
 const std::vector<std::pair<std::string, Explore>> workloads = {
-    {"swaps", explore_swaps},         {"hash_map", explore_hash_map}, {"map", explore_map},      {"rb_tree", explore_rb_tree},
-    {"sequences", explore_sequences}, {"churn", explore_churn},       {"growth", explore_growth}};
+    {"swaps", explore_swaps},     {"hash_map", explore_hash_map},   {"map", explore_map},
+    {"rb_tree", explore_rb_tree}, {"sequences", explore_sequences}, {"churn", explore_churn},
+    {"growth", explore_growth}};
 
 std::string grouped(std::uint64_t n) {
   std::string text = std::to_string(n);
@@ -39,7 +40,9 @@ std::string grouped(std::uint64_t n) {
   return text;
 }
 
-double rate(const crash::Counts& c) { return c.seconds > 0 ? static_cast<double>(c.recoveries) / c.seconds : 0; }
+double rate(const crash::Counts& c) {
+  return c.seconds > 0 ? static_cast<double>(c.recoveries) / c.seconds : 0;
+}
 
 nlohmann::ordered_json to_json(const Row& row) {
   return {{"engine", row.engine},
@@ -57,15 +60,16 @@ nlohmann::ordered_json to_json(const Row& row) {
 }
 
 void print_row(const std::string& engine, const std::string& workload, const crash::Counts& c) {
-  fmt::print("{:20} {:10} {:>12} {:>12} {:>12} {:>9} {:>9.0f}\n", engine, workload, grouped(c.images), grouped(c.recoveries),
-             grouped(c.distinct), c.deepest, rate(c));
+  fmt::print("{:20} {:10} {:>12} {:>12} {:>12} {:>9} {:>9.0f}\n", engine, workload,
+             grouped(c.images), grouped(c.recoveries), grouped(c.distinct), c.deepest, rate(c));
 }
 
 // Rows of the same engine and workload added up.
 void add(std::vector<Row>& all, const std::vector<Row>& more) {
   for (const Row& row : more) {
-    const auto same =
-        std::find_if(all.begin(), all.end(), [&](const Row& r) { return r.engine == row.engine && r.workload == row.workload; });
+    const auto same = std::find_if(all.begin(), all.end(), [&](const Row& r) {
+      return r.engine == row.engine && r.workload == row.workload;
+    });
     if (same == all.end()) {
       all.push_back(row);
       continue;
@@ -85,40 +89,59 @@ int run(int argc, char** argv) {
   bool json = false, sites = false;
   std::vector<std::string> omitted;
   CLI::App app(
-      "recovers every engine from what power cuts leave, and judges each recovery: a state in which the program was, nothing "
+      "recovers every engine from what power cuts leave, and judges each recovery: a state in "
+      "which the program was, nothing "
       "acknowledged lost, no block leaked, the same after a power cut in recovery",
       "perdure_explore");
-  app.add_option("--workload", chosen, "only these: swaps, hash_map, map, rb_tree, sequences, churn, growth")->delimiter(',');
-  app.add_option("--engine", budget.engines, "only these instances, such as shadow,undo/stm")->delimiter(',');
-  app.add_option("--way", budget.way, "only pools made so")->check(CLI::IsMember({"durable", "group", "async", "file", "file-async"}));
-  app.add_option("--model", budget.model, "only px86 or adversarial")->check(CLI::IsMember({"px86", "adversarial"}));
-  app.add_option("--distinct", budget.distinct, "distinct recoveries of each engine on each workload")->capture_default_str();
+  app.add_option("--workload", chosen,
+                 "only these: swaps, hash_map, map, rb_tree, sequences, churn, growth")
+      ->delimiter(',');
+  app.add_option("--engine", budget.engines, "only these instances, such as shadow,undo/stm")
+      ->delimiter(',');
+  app.add_option("--way", budget.way, "only pools made so")
+      ->check(CLI::IsMember({"durable", "group", "async", "file", "file-async"}));
+  app.add_option("--model", budget.model, "only px86 or adversarial")
+      ->check(CLI::IsMember({"px86", "adversarial"}));
+  app.add_option("--distinct", budget.distinct,
+                 "distinct recoveries of each engine on each workload")
+      ->capture_default_str();
   app.add_option("--seconds", budget.seconds, "at most, of each")->capture_default_str();
   app.add_option("--steps", budget.steps, "transactions of a program")->capture_default_str();
-  app.add_option("--window", budget.window, "of these, how many in a row are looked at in a round")->capture_default_str();
+  app.add_option("--window", budget.window, "of these, how many in a row are looked at in a round")
+      ->capture_default_str();
   app.add_option("--seed", budget.seed, "of the first round")->capture_default_str();
   app.add_option("--minutes", minutes, "go on with new seeds for so long");
   app.add_option("--at-least", at_least, "fail with fewer distinct recoveries in all");
   app.add_flag("--first", budget.first, "stop at the first failure, as it is");
-  app.add_flag("--sites", sites, "print from where the library called flush and fence (addresses in this program's file), as JSON");
-  app.add_option("--omit", omitted, "leave out calls, as FLUSH_OR_FENCE:ADDRESS: the mutation gate")->delimiter(',');
+  app.add_flag("--sites", sites,
+               "print from where the library called flush and fence (addresses in this program's "
+               "file), as JSON");
+  app.add_option("--omit", omitted, "leave out calls, as FLUSH_OR_FENCE:ADDRESS: the mutation gate")
+      ->delimiter(',');
   app.add_flag("--json", json, "print one JSON document");
-  app.footer("A failure is printed with the arguments that show it again. What the columns mean: docs/testing.md.");
+  app.footer(
+      "A failure is printed with the arguments that show it again. What the columns mean: "
+      "docs/testing.md.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
   for (const std::string& name : chosen)
-    if (std::none_of(workloads.begin(), workloads.end(), [&](const auto& w) { return w.first == name; })) {
-      fmt::print(stderr, "perdure_explore: found --workload {}, expected one of the names that --help lists\n", name);
+    if (std::none_of(workloads.begin(), workloads.end(),
+                     [&](const auto& w) { return w.first == name; })) {
+      fmt::print(
+          stderr,
+          "perdure_explore: found --workload {}, expected one of the names that --help lists\n",
+          name);
       return 2;
     }
   if (sites) medium::CallSites::of_process().record();
   for (const std::string& site : omitted) {
     const std::size_t colon = site.find(':');
     char* end = nullptr;
-    const std::uint64_t address = colon == std::string::npos ? 0 : std::strtoull(site.c_str() + colon + 1, &end, 16);
+    const std::uint64_t address =
+        colon == std::string::npos ? 0 : std::strtoull(site.c_str() + colon + 1, &end, 16);
     if (address == 0 || *end != '\0') {
       fmt::print(stderr, "perdure_explore: found --omit {}, expected such as fence:0x1a2b\n", site);
       return 2;
@@ -139,21 +162,27 @@ int run(int argc, char** argv) {
 #endif
   const std::uint64_t first_seed = budget.seed;
   const auto start = std::chrono::steady_clock::now();
-  const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  const auto elapsed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
   crash::Counts sum;
   std::vector<Row> rows;
   if (::isatty(STDERR_FILENO) != 0)
     budget.progress = [&](const std::string& what) {
-      fmt::print(stderr, "\r{:6.0f} s  {:>12} distinct recoveries  seed {:<8} {:40}", elapsed(), grouped(sum.distinct), budget.seed, what);
+      fmt::print(stderr, "\r{:6.0f} s  {:>12} distinct recoveries  seed {:<8} {:40}", elapsed(),
+                 grouped(sum.distinct), budget.seed, what);
     };
   do {
     for (const auto& [name, explore] : workloads) {
-      if (!chosen.empty() && std::find(chosen.begin(), chosen.end(), name) == chosen.end()) continue;
+      if (!chosen.empty() && std::find(chosen.begin(), chosen.end(), name) == chosen.end())
+        continue;
       const std::vector<Row> more = explore(budget);
       add(rows, more);
       for (const Row& row : more) sum += row.counts;
       if (minutes > 0 && elapsed() > minutes * 60) break;
-      if (budget.first && std::any_of(more.begin(), more.end(), [](const Row& r) { return !r.failure.empty(); })) break;
+      if (budget.first &&
+          std::any_of(more.begin(), more.end(), [](const Row& r) { return !r.failure.empty(); }))
+        break;
     }
     budget.seed += 1000;
   } while (minutes > 0 && elapsed() < minutes * 60 &&
@@ -163,7 +192,8 @@ int run(int argc, char** argv) {
   if (sites) {
     auto list = nlohmann::ordered_json::array();
     for (const auto& [site, count] : medium::CallSites::of_process().sites())
-      list.push_back({{"call", site.first}, {"address", fmt::format("{:#x}", site.second)}, {"times", count}});
+      list.push_back(
+          {{"call", site.first}, {"address", fmt::format("{:#x}", site.second)}, {"times", count}});
     fmt::print("{}\n", list.dump(1));
     return 0;
   }
@@ -178,30 +208,35 @@ int run(int argc, char** argv) {
     for (const Row& row : rows) document["rows"].push_back(to_json(row));
     fmt::print("{}\n", document.dump(2));
   } else {
-    fmt::print("{:20} {:10} {:>12} {:>12} {:>12} {:>9} {:>9}\n", "engine", "workload", "images", "recoveries", "distinct", "deepest",
-               "per s");
+    fmt::print("{:20} {:10} {:>12} {:>12} {:>12} {:>9} {:>9}\n", "engine", "workload", "images",
+               "recoveries", "distinct", "deepest", "per s");
     for (const Row& row : rows) print_row(row.engine, row.workload, row.counts);
     print_row("all", "", sum);
-    fmt::print("seed {}{}; {:.0f} s\n", first_seed, minutes > 0 ? fmt::format(", then others up to {}", budget.seed - 1000) : "",
+    fmt::print("seed {}{}; {:.0f} s\n", first_seed,
+               minutes > 0 ? fmt::format(", then others up to {}", budget.seed - 1000) : "",
                elapsed());
   }
   const auto in_vain = [&](const std::string& what) {
     fmt::print(stderr, "perdure_explore: {}\n", what);
     failed = true;
   };
-  if (rows.empty()) in_vain("nothing was explored: found no such --engine among those that are durable");
+  if (rows.empty())
+    in_vain("nothing was explored: found no such --engine among those that are durable");
   for (const Row& row : rows) {
-    if (row.counts.recoveries == 0 && row.failure.empty()) in_vain(row.engine + ", " + row.workload + ": nothing was judged");
-    if (budget.every_way && budget.way.empty() && budget.model.empty() && row.failure.empty() && row.pairs.size() != 2 * std::size(ways) &&
-        minutes <= 0)
-      in_vain(row.engine + ", " + row.workload + ": " + std::to_string(row.pairs.size()) + " of " + std::to_string(2 * std::size(ways)) +
+    if (row.counts.recoveries == 0 && row.failure.empty())
+      in_vain(row.engine + ", " + row.workload + ": nothing was judged");
+    if (budget.every_way && budget.way.empty() && budget.model.empty() && row.failure.empty() &&
+        row.pairs.size() != 2 * std::size(ways) && minutes <= 0)
+      in_vain(row.engine + ", " + row.workload + ": " + std::to_string(row.pairs.size()) + " of " +
+              std::to_string(2 * std::size(ways)) +
               " ways and models were explored; give it more --seconds");
     if (row.failure.empty()) continue;
     failed = true;
     fmt::print(stderr, "FOUND {}\n  again: {}\n", row.failure, row.replay);
   }
   if (sum.distinct < at_least) {
-    fmt::print(stderr, "{} distinct recoveries, expected {} or more\n", grouped(sum.distinct), grouped(at_least));
+    fmt::print(stderr, "{} distinct recoveries, expected {} or more\n", grouped(sum.distinct),
+               grouped(at_least));
     failed = true;
   }
   return failed ? 1 : 0;

@@ -34,7 +34,8 @@ Shape shape_of(const Entry& e, const Way& way, std::uint64_t records) {
   s.like_a_file = way.like_a_file;
   // undo logs a line a record, and a record on a file takes a block
   const std::uint64_t each = (is_undo(e) ? 8 : 1) * (way.like_a_file ? 4096 : 640);
-  s.ring_bytes = ring_of_at_least(e, std::max<std::uint64_t>((records * each + 4095) / 4096 * 4096, 8192));
+  s.ring_bytes =
+      ring_of_at_least(e, std::max<std::uint64_t>((records * each + 4095) / 4096 * 4096, 8192));
   s.home_bytes = s.max_home_bytes = 8 * pool::chunk_bytes;
   return s;
 }
@@ -81,8 +82,10 @@ TEST_P(Laws, L7ALogHasABound) {
       most = std::max(most, rig.pool.stats().log_used);
     }
     EXPECT_LE(most, rig.pool.stats().log_capacity) << way.name;
-    EXPECT_GE(rig.pool.stats().checkpoints, checkpoints) << way.name << ": the log was never full, nothing was tested";
-    EXPECT_EQ(steps, rig.pool.view([](auto& tx, const Root& r) -> std::uint64_t { return tx(r.count); }));
+    EXPECT_GE(rig.pool.stats().checkpoints, checkpoints)
+        << way.name << ": the log was never full, nothing was tested";
+    EXPECT_EQ(steps,
+              rig.pool.view([](auto& tx, const Root& r) -> std::uint64_t { return tx(r.count); }));
     rig.pool.close();
     const Recovered r = recover(GetParam(), rig.medium->durable_image(), shape);
     EXPECT_TRUE(r.status.ok() && r.problems.empty()) << way.name;
@@ -100,7 +103,9 @@ TEST_P(Laws, L9AFailedMediumAcknowledgesNothing) {
       medium::RecordingMedium* const raw = recording.get();
       auto faulty = std::make_unique<medium::FaultyMedium>(std::move(recording));
       medium::FaultyMedium* const faults = faulty.get();
-      auto pool = AnyPool<Root>::try_open_on("recording", shape.options(GetParam()), std::move(faulty), true).value();
+      auto pool = AnyPool<Root>::try_open_on("recording", shape.options(GetParam()),
+                                             std::move(faulty), true)
+                      .value();
       faults->fail(medium::FaultyMedium::Call::fence, n, EIO, true);
       std::uint64_t told = 0, begun = 0;
       Code code = Code::ok;
@@ -108,7 +113,8 @@ TEST_P(Laws, L9AFailedMediumAcknowledgesNothing) {
         ++begun;
         auto result = pool.try_update([&](auto& tx, Root& r) { step(tx, r, begun); });
         code = result.code();
-        if (code == Code::ok && begun % 3 == 0 && !way.waits()) code = result.value().try_wait().code();
+        if (code == Code::ok && begun % 3 == 0 && !way.waits())
+          code = result.value().try_wait().code();
         if (code == Code::ok && (way.waits() || begun % 3 == 0)) told = begun;
       }
       if (code == Code::ok) {
@@ -117,9 +123,11 @@ TEST_P(Laws, L9AFailedMediumAcknowledgesNothing) {
       }
       ++fired;
       EXPECT_EQ(Code::poisoned, code) << way.name << ", fence " << n;
-      EXPECT_EQ(Code::poisoned, pool.try_update([&](auto& tx, Root& r) { step(tx, r, 999); }).code());
+      EXPECT_EQ(Code::poisoned,
+                pool.try_update([&](auto& tx, Root& r) { step(tx, r, 999); }).code());
       EXPECT_THROW(pool.update(async, [&](auto& tx, Root& r) { step(tx, r, 999); }), error);
-      EXPECT_THROW(pool.view([](auto& tx, const Root& r) -> std::uint64_t { return tx(r.count); }), error);
+      EXPECT_THROW(pool.view([](auto& tx, const Root& r) -> std::uint64_t { return tx(r.count); }),
+                   error);
       EXPECT_THROW(pool.checkpoint(), error);
       EXPECT_THROW(pool.close(), error);
       for (const auto& image : {raw->durable_image(), raw->current_image()}) {
@@ -138,9 +146,11 @@ TEST_P(Laws, L9AFailedMediumAcknowledgesNothing) {
 }
 
 /// Whether each word of `root` is the one of `before` or of `after`.
-bool is_mixture(const std::vector<std::byte>& root, const std::vector<std::byte>& before, const std::vector<std::byte>& after) {
+bool is_mixture(const std::vector<std::byte>& root, const std::vector<std::byte>& before,
+                const std::vector<std::byte>& after) {
   for (std::size_t i = 0; i < root.size(); i += 8) {
-    if (std::memcmp(&root[i], &before[i], 8) != 0 && std::memcmp(&root[i], &after[i], 8) != 0) return false;
+    if (std::memcmp(&root[i], &before[i], 8) != 0 && std::memcmp(&root[i], &after[i], 8) != 0)
+      return false;
   }
   return true;
 }
@@ -165,7 +175,8 @@ TEST_P(Laws, L10DamageIsNamedNeverSkipped) {
       std::memcpy(&word, image.data() + at, 8);
       // padding, and what was never written: some
       if (word == 0 && at / 8 % (64 * scale) != 0) continue;
-      const bool of_the_last = std::memcmp(before.data() + at / 64 * 64, image.data() + at / 64 * 64, 64) != 0;
+      const bool of_the_last =
+          std::memcmp(before.data() + at / 64 * 64, image.data() + at / 64 * 64, 64) != 0;
       if (!of_the_last && at / 8 % scale != 0) continue;
       const std::byte whole = image[at];
       image[at] ^= static_cast<std::byte>(1U << at / 8 % 8);
@@ -177,17 +188,23 @@ TEST_P(Laws, L10DamageIsNamedNeverSkipped) {
         continue;
       }
       EXPECT_TRUE(r.problems.empty()) << way.name << ": " << r.problems.front();
-      const std::vector<std::byte> root(r.state.root.begin(), r.state.root.begin() + static_cast<std::ptrdiff_t>(states.back().size()));
+      const std::vector<std::byte> root(
+          r.state.root.begin(),
+          r.state.root.begin() + static_cast<std::ptrdiff_t>(states.back().size()));
       if (root == states.back()) continue;
       ++cut;
       const std::vector<std::byte>& previous = states[steps - 1];
-      EXPECT_TRUE(of_the_last && (stores_last_record_home(GetParam()) ? is_mixture(root, previous, states.back()) : root == previous))
+      EXPECT_TRUE(of_the_last &&
+                  (stores_last_record_home(GetParam()) ? is_mixture(root, previous, states.back())
+                                                       : root == previous))
           << way.name << ": the word at " << at << " is damaged, and nobody says so";
     }
     if (is_blurred(GetParam())) {
       // of the last transaction a torn bit alone is taken for a torn write
       EXPECT_GT(named, 20U / scale) << way.name;
-    } else if (is_rewind(GetParam())) {  // a list says what is in its log: damage is never taken for a torn write
+    } else if (
+        is_rewind(
+            GetParam())) {  // a list says what is in its log: damage is never taken for a torn write
       EXPECT_GT(named, 5U / scale) << way.name;
       EXPECT_EQ(cut, 0U) << way.name;
     } else if (!is_dudetm(GetParam())) {  // which may have recycled its log already

@@ -17,8 +17,11 @@ struct Way {
   /// an update returns when it is durable
   [[nodiscard]] constexpr bool waits() const noexcept { return durability != async; }
 };
-inline constexpr Way ways[] = {
-    {"durable", durable, false}, {"group", group, false}, {"async", async, false}, {"file", durable, true}, {"file-async", async, true}};
+inline constexpr Way ways[] = {{"durable", durable, false},
+                               {"group", group, false},
+                               {"async", async, false},
+                               {"file", durable, true},
+                               {"file-async", async, true}};
 
 /// A ring, in bytes, that wraps every few steps of a workload. undo logs a line at a time, on a
 /// file a block; REWIND a record a word, in buckets, and with two layers two nodes a transaction.

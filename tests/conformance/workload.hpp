@@ -67,10 +67,12 @@ struct Workload {
     } catch (const Oops&) {
       s.acknowledged = false;  // it changed nothing, and says nothing of those before it
     }
-    const std::uint64_t found = pool.view([&](auto& tx, const Root& root) { return static_cast<W*>(this)->digest(tx, root); });
+    const std::uint64_t found = pool.view(
+        [&](auto& tx, const Root& root) { return static_cast<W*>(this)->digest(tx, root); });
     if (found != W::model_digest(model))
       throw error(failure(Code::corrupt, "",
-                          std::string(W::name) + " has other contents than its model after step " + std::to_string(s.number),
+                          std::string(W::name) + " has other contents than its model after step " +
+                              std::to_string(s.number),
                           "the same contents"));
   }
 };

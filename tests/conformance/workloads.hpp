@@ -34,7 +34,8 @@ struct Swaps : Workload<Swaps, SwapsRoot, SwapsModel> {
   template <class Pool>
   void setup(Pool& pool) {
     for (std::size_t i = 0; i < count; ++i) model.word[i] = i + 1;
-    pool.update([&](auto& tx, Root& r) { tx.write_bytes(&r.word, model.word.data(), sizeof model.word); });
+    pool.update(
+        [&](auto& tx, Root& r) { tx.write_bytes(&r.word, model.word.data(), sizeof model.word); });
   }
   template <class Tx>
   void change(Tx& tx, Root& root, Model& m, Random& r) {
@@ -44,7 +45,8 @@ struct Swaps : Workload<Swaps, SwapsRoot, SwapsModel> {
       tx.write_bytes(&root.word[at], &m.word[at], n * 8);
     }
     if (r() % 4 == 0) {
-      const std::size_t at = r() % m.byte.size(), n = std::min<std::size_t>(1 + r() % 20, m.byte.size() - at);
+      const std::size_t at = r() % m.byte.size(),
+                        n = std::min<std::size_t>(1 + r() % 20, m.byte.size() - at);
       for (std::size_t i = 0; i < n; ++i) m.byte[at + i] = static_cast<std::uint8_t>(r());
       tx.write_bytes(&root.byte[at], &m.byte[at], n);
     }
@@ -73,7 +75,9 @@ struct Swaps : Workload<Swaps, SwapsRoot, SwapsModel> {
   std::string check(Tx& tx, const Root& r, const crash::Crash&) const {
     std::uint64_t sum = 0;
     for (const auto& w : r.word) sum += tx(w);
-    return sum == count * (count + 1) / 2 ? std::string() : "half a swap: the sum of the words is " + std::to_string(sum);
+    return sum == count * (count + 1) / 2
+               ? std::string()
+               : "half a swap: the sum of the words is " + std::to_string(sum);
   }
 };
 
@@ -290,7 +294,8 @@ struct Growth : Workload<Growth, GrowthRoot, GrowthModel> {
       m.large[at] = 0;
     } else {
       m.large[at] = r() | 1;
-      auto* const block = reinterpret_cast<std::uint64_t*>(tx.alloc((8 + r() % 16) * pool::chunk_bytes));
+      auto* const block =
+          reinterpret_cast<std::uint64_t*>(tx.alloc((8 + r() % 16) * pool::chunk_bytes));
       tx.write_bytes(block, &m.large[at], 8);
       tx(root.large[at]) = block;
     }
@@ -301,7 +306,8 @@ struct Growth : Workload<Growth, GrowthRoot, GrowthModel> {
     root.row.for_each(tx, [&](std::uint64_t v) { d.add(v); });
     for (const auto& slot : root.large) {
       std::uint64_t n = 0;
-      if (const std::uint64_t* const block = tx(slot); block != nullptr) tx.read_bytes(&n, block, 8);
+      if (const std::uint64_t* const block = tx(slot); block != nullptr)
+        tx.read_bytes(&n, block, 8);
       d.add(n);
     }
     return d.value();

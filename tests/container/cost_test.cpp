@@ -37,8 +37,8 @@ Cost cost(Pool& pool, int n, F f) {
     for (int i = 0; i < n; ++i) f(tx, root.x, static_cast<std::uint64_t>(i));
   });
   const auto& h = pool.heap();
-  return {static_cast<double>(h.bytes) / n, static_cast<double>(h.writes) / n, static_cast<double>(h.allocs) / n,
-          static_cast<double>(h.frees) / n};
+  return {static_cast<double>(h.bytes) / n, static_cast<double>(h.writes) / n,
+          static_cast<double>(h.allocs) / n, static_cast<double>(h.frees) / n};
 }
 std::uint64_t key(std::uint64_t i) { return i * 0x9e3779b97f4a7c15ULL; }
 
@@ -54,16 +54,19 @@ TEST(Cost, OfAHashMap) {
   DramPool<Root<C>> pool;
   pool.update([](auto& tx, auto& root) { root.x.reserve(tx, 65536); });
   fill(pool);
-  const Cost insert = cost(pool, 1000, [](auto& tx, C& c, std::uint64_t i) { c.insert(tx, key(i + 20000), i); });
+  const Cost insert =
+      cost(pool, 1000, [](auto& tx, C& c, std::uint64_t i) { c.insert(tx, key(i + 20000), i); });
   EXPECT_EQ(insert.allocs, 1.0);
   EXPECT_EQ(insert.bytes, 24.0 + 8 + 8);  // node, bucket, counter
   EXPECT_EQ(insert.writes, 3.0);
-  const Cost erase = cost(pool, 1000, [](auto& tx, C& c, std::uint64_t i) { c.erase(tx, key(i + 20000)); });
+  const Cost erase =
+      cost(pool, 1000, [](auto& tx, C& c, std::uint64_t i) { c.erase(tx, key(i + 20000)); });
   EXPECT_EQ(erase.bytes, 16.0);  // link, counter
   EXPECT_EQ(erase.frees, 1.0);
   const Cost put = cost(pool, 1000, [](auto& tx, C& c, std::uint64_t i) { c.put(tx, key(i), 7); });
   EXPECT_EQ(put.bytes, 8.0);
-  const Cost same = cost(pool, 1000, [](auto& tx, C& c, std::uint64_t i) { c.update(tx, key(i), [](auto&) {}); });
+  const Cost same =
+      cost(pool, 1000, [](auto& tx, C& c, std::uint64_t i) { c.update(tx, key(i), [](auto&) {}); });
   EXPECT_EQ(same.writes, 0.0);
 }
 
@@ -85,11 +88,15 @@ TEST(Cost, OfAMap) {
   using C = map<std::uint64_t, std::uint64_t>;
   DramPool<Root<C>> pool;
   fill(pool);
-  const Cost insert = cost(pool, 1000, [](auto& tx, C& c, std::uint64_t i) { c.insert(tx, key(i + 20000), i); });
+  const Cost insert =
+      cost(pool, 1000, [](auto& tx, C& c, std::uint64_t i) { c.insert(tx, key(i + 20000), i); });
   EXPECT_LT(insert.bytes, 32 + 32);  // key, value, order, counter; and a tenth of a split
-  const Cost erase = cost(pool, 1000, [](auto& tx, C& c, std::uint64_t i) { c.erase(tx, key(i + 20000)); });
+  const Cost erase =
+      cost(pool, 1000, [](auto& tx, C& c, std::uint64_t i) { c.erase(tx, key(i + 20000)); });
   EXPECT_LT(erase.bytes, 16 + 16);
-  const Cost update = cost(pool, 1000, [](auto& tx, C& c, std::uint64_t i) { c.update(tx, key(i), [](auto& v) { ++v; }); });
+  const Cost update = cost(pool, 1000, [](auto& tx, C& c, std::uint64_t i) {
+    c.update(tx, key(i), [](auto& v) { ++v; });
+  });
   EXPECT_EQ(update.bytes, 8.0);
 }
 
@@ -107,23 +114,29 @@ TEST(Cost, OfARedBlackTree) {
   using C = rb_tree<std::uint64_t, std::uint64_t>;
   DramPool<Root<C>> pool;
   fill(pool);
-  const Cost insert = cost(pool, 1000, [](auto& tx, C& c, std::uint64_t i) { c.insert(tx, key(i + 20000), i); });
+  const Cost insert =
+      cost(pool, 1000, [](auto& tx, C& c, std::uint64_t i) { c.insert(tx, key(i + 20000), i); });
   EXPECT_LT(insert.bytes, 48 + 8 + 8 + 64);
-  const Cost erase = cost(pool, 1000, [](auto& tx, C& c, std::uint64_t i) { c.erase(tx, key(i + 20000)); });
+  const Cost erase =
+      cost(pool, 1000, [](auto& tx, C& c, std::uint64_t i) { c.erase(tx, key(i + 20000)); });
   EXPECT_LT(erase.bytes, 96);
 }
 
 TEST(Cost, OfSequences) {
   DramPool<Root<vector<std::uint64_t>>> vectors;
   vectors.update([](auto& tx, auto& root) { root.x.resize(tx, 1000); });
-  EXPECT_EQ(cost(vectors, 1000, [](auto& tx, auto& c, std::uint64_t i) { c.set(tx, i, i); }).bytes, 8.0);
-  const Cost push = cost(vectors, 100000, [](auto& tx, auto& c, std::uint64_t i) { c.push_back(tx, i); });
+  EXPECT_EQ(cost(vectors, 1000, [](auto& tx, auto& c, std::uint64_t i) { c.set(tx, i, i); }).bytes,
+            8.0);
+  const Cost push =
+      cost(vectors, 100000, [](auto& tx, auto& c, std::uint64_t i) { c.push_back(tx, i); });
   EXPECT_LT(push.bytes, 16.1);
   DramPool<Root<queue<std::uint64_t>>> queues;
-  EXPECT_LT(cost(queues, 10000, [](auto& tx, auto& c, std::uint64_t i) { c.push(tx, i); }).bytes, 16.5);
+  EXPECT_LT(cost(queues, 10000, [](auto& tx, auto& c, std::uint64_t i) { c.push(tx, i); }).bytes,
+            16.5);
   EXPECT_LT(cost(queues, 10000, [](auto& tx, auto& c, std::uint64_t) { c.pop(tx); }).bytes, 8.5);
   DramPool<Root<list<std::uint64_t>>> lists;
-  EXPECT_LT(cost(lists, 1000, [](auto& tx, auto& c, std::uint64_t i) { c.push_back(tx, i); }).bytes, 24 + 24.1);
+  EXPECT_LT(cost(lists, 1000, [](auto& tx, auto& c, std::uint64_t i) { c.push_back(tx, i); }).bytes,
+            24 + 24.1);
 }
 
 /// A change of a few bytes in a long text writes those.
@@ -132,8 +145,9 @@ TEST(Cost, OfAChangedText) {
   DramPool<Root<C>> pool;
   std::string text(100000, 'x');
   pool.update([&](auto& tx, auto& root) { root.x.put(tx, "key", text); });
-  const Cost change =
-      cost(pool, 1, [](auto& tx, C& c, std::uint64_t) { c.update(tx, "key", [](std::string& v) { v[5000] = 'y', v[5003] = 'z'; }); });
+  const Cost change = cost(pool, 1, [](auto& tx, C& c, std::uint64_t) {
+    c.update(tx, "key", [](std::string& v) { v[5000] = 'y', v[5003] = 'z'; });
+  });
   EXPECT_EQ(change.bytes, 4.0);
   EXPECT_EQ(change.allocs, 0.0);
 }
@@ -179,7 +193,8 @@ void order_against_list() {
   }
 }
 TEST(SlotOrder, IsAPermutation) {
-  static_assert(sizeof(detail::slot_order<15>) == 8 && sizeof(detail::slot_order<16>) == 24 && sizeof(detail::slot_order<255>) == 256);
+  static_assert(sizeof(detail::slot_order<15>) == 8 && sizeof(detail::slot_order<16>) == 24 &&
+                sizeof(detail::slot_order<255>) == 256);
   order_against_list<4>();
   order_against_list<15>();
   order_against_list<16>();

@@ -52,7 +52,8 @@ class DramHeap {
     const std::size_t align = size >= 64 ? 64 : 16;
     Block block;
     block.memory = std::make_unique<std::byte[]>(size + align);
-    auto* p = reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(block.memory.get()) + align - 1) & ~(align - 1));
+    auto* p = reinterpret_cast<std::byte*>(
+        (reinterpret_cast<std::uintptr_t>(block.memory.get()) + align - 1) & ~(align - 1));
     std::memset(p, zero ? 0 : 0xa5, size);
     block.size = size;
     block.written.assign(size, zero);
@@ -66,7 +67,8 @@ class DramHeap {
     if (it == blocks.begin()) throw Misuse("access outside of all blocks");
     --it;
     if (p + n > it->first + it->second.size)
-      throw Misuse("access of " + std::to_string(n) + " bytes past the end of a block of " + std::to_string(it->second.size));
+      throw Misuse("access of " + std::to_string(n) + " bytes past the end of a block of " +
+                   std::to_string(it->second.size));
     return {it->first, &it->second};
   }
   void check_read(const void* where, std::size_t n) {
@@ -74,8 +76,8 @@ class DramHeap {
     const auto at = static_cast<std::size_t>(static_cast<const std::byte*>(where) - start);
     for (std::size_t i = 0; i < n; ++i) {
       if (!block->written[at + i])
-        throw Misuse("read of a byte that was never written, at " + std::to_string(at + i) + " of a block of " +
-                     std::to_string(block->size));
+        throw Misuse("read of a byte that was never written, at " + std::to_string(at + i) +
+                     " of a block of " + std::to_string(block->size));
     }
   }
 };
@@ -134,8 +136,10 @@ class DramTx : public DramReadTx {
     const auto [start, block] = heap_.holder(to, n);
     const auto at = static_cast<std::ptrdiff_t>(static_cast<std::byte*>(to) - start);
     auto* bytes = static_cast<std::byte*>(to);
-    undo_.push_back({bytes, std::vector<std::byte>(bytes, bytes + n),
-                     std::vector<bool>(block->written.begin() + at, block->written.begin() + at + static_cast<std::ptrdiff_t>(n))});
+    undo_.push_back(
+        {bytes, std::vector<std::byte>(bytes, bytes + n),
+         std::vector<bool>(block->written.begin() + at,
+                           block->written.begin() + at + static_cast<std::ptrdiff_t>(n))});
     std::memcpy(to, from, n);
     std::fill_n(block->written.begin() + at, n, true);
   }
@@ -196,7 +200,8 @@ class DramTx : public DramReadTx {
     for (auto it = undo_.rbegin(); it != undo_.rend(); ++it) {
       const auto [start, block] = heap_.holder(it->where, it->old.size());
       std::memcpy(it->where, it->old.data(), it->old.size());
-      std::copy(it->written.begin(), it->written.end(), block->written.begin() + (it->where - start));
+      std::copy(it->written.begin(), it->written.end(),
+                block->written.begin() + (it->where - start));
     }
     for (std::byte* p : allocated_) heap_.blocks.erase(p);
   }
@@ -248,10 +253,12 @@ class DramPool {
     std::set<const void*> once;
     for (const void* p : found) {
       if (!once.insert(p).second) return "a block is owned twice";
-      if (!heap_.blocks.contains(static_cast<std::byte*>(const_cast<void*>(p)))) return "a block is owned that is not allocated";
+      if (!heap_.blocks.contains(static_cast<std::byte*>(const_cast<void*>(p))))
+        return "a block is owned that is not allocated";
     }
     if (once.size() + 1 != heap_.blocks.size()) {
-      return std::to_string(heap_.blocks.size() - 1) + " blocks are allocated, " + std::to_string(once.size()) + " are owned: a leak";
+      return std::to_string(heap_.blocks.size() - 1) + " blocks are allocated, " +
+             std::to_string(once.size()) + " are owned: a leak";
     }
     return {};
   }

@@ -79,7 +79,8 @@ TEST(Layout, ContainersNameThemselves) {
   EXPECT_EQ((vector<std::string>::layout_text()), "vector<string>/1");
   EXPECT_EQ(string::layout_text(), "string/1");
   EXPECT_EQ((hash_map<std::uint64_t, std::int64_t>::layout_text()), "hash_map<u64,i64,128>/1");
-  EXPECT_EQ((hash_map<std::string, Plain, 16>::layout_text()), "hash_map<string,{i32@0,f64@8,enum:u16@16,char[5]@18}24,16>/1");
+  EXPECT_EQ((hash_map<std::string, Plain, 16>::layout_text()),
+            "hash_map<string,{i32@0,f64@8,enum:u16@16,char[5]@18}24,16>/1");
   EXPECT_EQ((map<std::string, std::string>::layout_text()), "map<string,string,15>/1");
   EXPECT_EQ((rb_tree<std::int16_t, float>::layout_text()), "rb_tree<i16,f32>/1");
   EXPECT_EQ((list<char>::layout_text()), "list<char>/1");
@@ -88,7 +89,8 @@ TEST(Layout, ContainersNameThemselves) {
 
 TEST(Layout, OfARoot) {
   EXPECT_EQ(layout_of<Bank>(), "0: hash_map<u64,i64,128>/1 @0 64\n1: u64 @64 8\n");
-  EXPECT_EQ(layout_fingerprint<Bank>(), layout_fingerprint("0: hash_map<u64,i64,128>/1 @0 64\n1: u64 @64 8\n"));
+  EXPECT_EQ(layout_fingerprint<Bank>(),
+            layout_fingerprint("0: hash_map<u64,i64,128>/1 @0 64\n1: u64 @64 8\n"));
   EXPECT_EQ(layout_of<Everything>(),
             "0: bool @0 1\n"
             "1: i8[3] @1 3\n"
@@ -112,7 +114,8 @@ TEST(Layout, OfARoot) {
             "#2.0: u32 @0 4\n"
             "#2.1: u32 @4 4\n");
   EXPECT_EQ(field_names_of<Everything>(),
-            "flag,bytes,pair{left,right},pairs{left,right},plain{a,b,colour,text},floats,head,any,nodes,triples,names,closed,work{a,b,"
+            "flag,bytes,pair{left,right},pairs{left,right},plain{a,b,colour,text},floats,head,any,"
+            "nodes,triples,names,closed,work{a,b,"
             "colour,text},"
             "plains{a,b,colour,text},colours,#1{value,next,pair},#2{left,right}");
   EXPECT_EQ((layout_of<map<std::string, std::string>>()), "0: map<string,string,15>/1 @0 64\n");
@@ -125,17 +128,23 @@ TEST(Layout, DifferencesAreNamed) {
   EXPECT_EQ(layout_difference("0: u64 @0 8\n", "0: u64 @0 8\n"), "");
   EXPECT_EQ(layout_difference("0: u64 @0 8\n1.0: u64 @8 8\n", "0: u64 @0 8\n1.0: i64 @8 8\n"),
             "field 1.0: the pool has 'u64 @8 8', the program 'i64 @8 8'");
-  EXPECT_EQ(layout_difference("0: u64 @0 8\n", "0: u64 @0 8\n1: i64 @8 8\n"), "field 1: the pool has nothing, the program 'i64 @8 8'");
-  EXPECT_EQ(layout_difference("0: u64 @0 8\n1: i64 @8 8\n", "0: u64 @0 8\n"), "field 1: the pool has 'i64 @8 8', the program nothing");
+  EXPECT_EQ(layout_difference("0: u64 @0 8\n", "0: u64 @0 8\n1: i64 @8 8\n"),
+            "field 1: the pool has nothing, the program 'i64 @8 8'");
+  EXPECT_EQ(layout_difference("0: u64 @0 8\n1: i64 @8 8\n", "0: u64 @0 8\n"),
+            "field 1: the pool has 'i64 @8 8', the program nothing");
 }
 
 TEST(Layout, FieldsAreCounted) {
-  static_assert(field_count<Bank> == 2 && field_count<Everything> == 15 && field_count<Node> == 3 && field_count<Plain> == 4);
+  static_assert(field_count<Bank> == 2 && field_count<Everything> == 15 && field_count<Node> == 3 &&
+                field_count<Plain> == 4);
   static_assert(!aggregate_struct<Closed> && !aggregate_struct<Foreign>);
   Everything* object = reinterpret_cast<Everything*>(64);  // never read: only addresses are formed
   std::vector<std::uintptr_t> offsets;
-  for_each_field(*object, [&](auto& field) { offsets.push_back(reinterpret_cast<std::uintptr_t>(&field) - 64); });
-  EXPECT_EQ(offsets, (std::vector<std::uintptr_t>{0, 1, 4, 12, 32, 56, 136, 144, 152, 184, 216, 240, 256, 384, 448}));
+  for_each_field(*object, [&](auto& field) {
+    offsets.push_back(reinterpret_cast<std::uintptr_t>(&field) - 64);
+  });
+  EXPECT_EQ(offsets, (std::vector<std::uintptr_t>{0, 1, 4, 12, 32, 56, 136, 144, 152, 184, 216, 240,
+                                                  256, 384, 448}));
 }
 
 /// Hashes lie in pools: they are what they were.
@@ -211,7 +220,8 @@ TEST(Walk, OfACircleOfOwnedBlocksEnds) {
   });
   EXPECT_FALSE(found.whole);
   ASSERT_EQ(1U, found.problems.size());
-  EXPECT_NE(std::string::npos, found.problems.front().find("in a circle")) << found.problems.front();
+  EXPECT_NE(std::string::npos, found.problems.front().find("in a circle"))
+      << found.problems.front();
 }
 
 TEST(Walk, ComplaintsNameTheirField) {
@@ -224,7 +234,9 @@ TEST(Walk, ComplaintsNameTheirField) {
     const std::uint64_t wrong = 1000;
     tx.write_bytes(static_cast<std::byte*>(const_cast<void*>(leaf)) + 16, &wrong, sizeof wrong);
   });
-  const auto problems = pool.view([&](auto& tx, const Graph& root) { return audit(tx, root, [](const void*, bool) { return true; }); });
+  const auto problems = pool.view([&](auto& tx, const Graph& root) {
+    return audit(tx, root, [](const void*, bool) { return true; });
+  });
   ASSERT_FALSE(problems.empty());
   EXPECT_EQ(problems.front(), "field 3: map: leaf 0: keys 0 and 1 are not in order");
 }

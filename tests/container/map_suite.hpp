@@ -41,7 +41,9 @@ class MapModelTest {
   void churn(int n, std::uint64_t universe, unsigned adds, int check_every = 50) {
     for (int i = 0; i < n && !::testing::Test::HasFailure(); ++i) {
       const std::uint64_t operations = 1 + below(run.random, 8);
-      run.transaction(operations, [&](auto& tx, C& c, Model& m, Random& r) { step(tx, c, m, r, universe, adds); });
+      run.transaction(operations, [&](auto& tx, C& c, Model& m, Random& r) {
+        step(tx, c, m, r, universe, adds);
+      });
       if (i % check_every == 0) run.expect_sound();
     }
     expect_equal();
@@ -131,11 +133,13 @@ class MapModelTest {
   {
     run.view([&](auto& tx, const C& c) {
       for (int i = 0; i < n; ++i) {
-        const K a = Sample<K>::of(below(run.random, universe)), b = Sample<K>::of(below(run.random, universe));
+        const K a = Sample<K>::of(below(run.random, universe)),
+                b = Sample<K>::of(below(run.random, universe));
         std::vector<K> found, expected;
         c.scan(tx, a, b, [&](const K& key, const V&) { found.push_back(key); });
         if (a < b) {
-          for (auto it = run.model.lower_bound(a); it != run.model.end() && it->first < b; ++it) expected.push_back(it->first);
+          for (auto it = run.model.lower_bound(a); it != run.model.end() && it->first < b; ++it)
+            expected.push_back(it->first);
         }
         EXPECT_TRUE(found == expected);
         auto low = run.model.lower_bound(a), high = run.model.upper_bound(a);
@@ -158,15 +162,19 @@ class MapModelTest {
     const auto pass = [&](bool up, auto op) {
       for (std::uint64_t from = 0; from < n; from += 32) {
         run.pool.update([&](auto& tx, auto& root) {
-          for (std::uint64_t i = from; i < std::min(from + 32, n); ++i) op(tx, root.x, up ? i : n - 1 - i);
+          for (std::uint64_t i = from; i < std::min(from + 32, n); ++i)
+            op(tx, root.x, up ? i : n - 1 - i);
         });
         if (from % 1024 == 0) run.expect_sound();
       }
     };
-    pass(ascending, [&](auto& tx, C& c, std::uint64_t i) { EXPECT_TRUE(c.insert(tx, key_of(i), Sample<V>::of(i))); });
+    pass(ascending, [&](auto& tx, C& c, std::uint64_t i) {
+      EXPECT_TRUE(c.insert(tx, key_of(i), Sample<V>::of(i)));
+    });
     for (std::uint64_t i = 0; i < n; ++i) run.model[key_of(i)] = Sample<V>::of(i);
     expect_equal();
-    pass(drain_ascending, [&](auto& tx, C& c, std::uint64_t i) { EXPECT_TRUE(c.erase(tx, key_of(i))); });
+    pass(drain_ascending,
+         [&](auto& tx, C& c, std::uint64_t i) { EXPECT_TRUE(c.erase(tx, key_of(i))); });
     run.model.clear();
     expect_equal();
   }
@@ -212,22 +220,36 @@ template <class Policy>
 class MapSuite : public ::testing::Test {};
 TYPED_TEST_SUITE_P(MapSuite);
 
-TYPED_TEST_P(MapSuite, HashMapOfWords) { map_model_test<TypeParam, hash_map<std::uint64_t, std::uint64_t>>(); }
-TYPED_TEST_P(MapSuite, HashMapOfText) { map_model_test<TypeParam, hash_map<std::string, std::string, 8>>(); }
-TYPED_TEST_P(MapSuite, MapOfWords) { map_model_test<TypeParam, map<std::uint64_t, std::uint64_t>>(); }
-TYPED_TEST_P(MapSuite, MapOfPages) { map_model_test<TypeParam, map<std::uint64_t, std::uint64_t, 255>>(); }
+TYPED_TEST_P(MapSuite, HashMapOfWords) {
+  map_model_test<TypeParam, hash_map<std::uint64_t, std::uint64_t>>();
+}
+TYPED_TEST_P(MapSuite, HashMapOfText) {
+  map_model_test<TypeParam, hash_map<std::string, std::string, 8>>();
+}
+TYPED_TEST_P(MapSuite, MapOfWords) {
+  map_model_test<TypeParam, map<std::uint64_t, std::uint64_t>>();
+}
+TYPED_TEST_P(MapSuite, MapOfPages) {
+  map_model_test<TypeParam, map<std::uint64_t, std::uint64_t, 255>>();
+}
 TYPED_TEST_P(MapSuite, MapOfText) { map_model_test<TypeParam, map<std::string, std::string>>(); }
-TYPED_TEST_P(MapSuite, RbTreeOfWords) { map_model_test<TypeParam, rb_tree<std::uint64_t, std::uint64_t>>(); }
+TYPED_TEST_P(MapSuite, RbTreeOfWords) {
+  map_model_test<TypeParam, rb_tree<std::uint64_t, std::uint64_t>>();
+}
 
 TYPED_TEST_P(MapSuite, FillAndDrain) {
   const std::uint64_t n = static_cast<std::uint64_t>(steps<TypeParam>(3000));
   for (const int way : {0, 1, 2, 3}) {
-    MapModelTest<TypeParam, map<std::uint64_t, std::uint64_t>>(1).fill_and_drain(n, (way & 1) != 0, (way & 2) != 0);
-    MapModelTest<TypeParam, map<std::string, std::string, 6>>(2).fill_and_drain(n / 3, (way & 1) != 0, (way & 2) != 0);
-    MapModelTest<TypeParam, rb_tree<std::uint64_t, std::uint64_t>>(3).fill_and_drain(n, (way & 1) != 0, (way & 2) != 0);
+    MapModelTest<TypeParam, map<std::uint64_t, std::uint64_t>>(1).fill_and_drain(n, (way & 1) != 0,
+                                                                                 (way & 2) != 0);
+    MapModelTest<TypeParam, map<std::string, std::string, 6>>(2).fill_and_drain(
+        n / 3, (way & 1) != 0, (way & 2) != 0);
+    MapModelTest<TypeParam, rb_tree<std::uint64_t, std::uint64_t>>(3).fill_and_drain(
+        n, (way & 1) != 0, (way & 2) != 0);
   }
   MapModelTest<TypeParam, hash_map<std::uint64_t, std::uint64_t>>(4).fill_and_drain(n, true, false);
-  MapModelTest<TypeParam, hash_map<std::uint64_t, std::uint64_t, 2>>(5).fill_and_drain(n, true, true);
+  MapModelTest<TypeParam, hash_map<std::uint64_t, std::uint64_t, 2>>(5).fill_and_drain(n, true,
+                                                                                       true);
 }
 
 TYPED_TEST_P(MapSuite, BigValues) {
@@ -241,7 +263,9 @@ TYPED_TEST_P(MapSuite, BigValues) {
       test.run.pool.update([&](auto& tx, auto& root) { root.x.put(tx, key, value); });
       test.run.model[key] = value;
       value[size / 2] = static_cast<char>(~value[size / 2]);
-      test.run.pool.update([&](auto& tx, auto& root) { root.x.update(tx, key, [&](std::string& v) { v[size / 2] = value[size / 2]; }); });
+      test.run.pool.update([&](auto& tx, auto& root) {
+        root.x.update(tx, key, [&](std::string& v) { v[size / 2] = value[size / 2]; });
+      });
       test.run.model[key] = value;
     }
     test.expect_equal();
@@ -263,7 +287,7 @@ TYPED_TEST_P(MapSuite, ReserveThenInsert) {
   test.run.expect_no_blocks();
 }
 
-REGISTER_TYPED_TEST_SUITE_P(MapSuite, HashMapOfWords, HashMapOfText, MapOfWords, MapOfText, MapOfPages, RbTreeOfWords, FillAndDrain,
-                            BigValues, ReserveThenInsert);
+REGISTER_TYPED_TEST_SUITE_P(MapSuite, HashMapOfWords, HashMapOfText, MapOfWords, MapOfText,
+                            MapOfPages, RbTreeOfWords, FillAndDrain, BigValues, ReserveThenInsert);
 
 }  // namespace perdure::test

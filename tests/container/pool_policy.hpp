@@ -34,7 +34,9 @@ struct File {
 
 /// On a tmpfs where there is one: the suite is about containers, not about disks.
 inline std::string scratch_folder() {
-  std::string folder = (::access("/dev/shm", W_OK) == 0 ? std::string("/dev/shm/") : ::testing::TempDir()) + "perdure-container-XXXXXX";
+  std::string folder =
+      (::access("/dev/shm", W_OK) == 0 ? std::string("/dev/shm/") : ::testing::TempDir()) +
+      "perdure-container-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) std::abort();
   return folder;
 }
@@ -79,7 +81,8 @@ class RealPool {
  private:
   void open() {
     Options options;
-    if (const char* const engine = std::getenv("PERDURE_TEST_ENGINE"); engine != nullptr && std::is_same_v<Instance, any_engine>)
+    if (const char* const engine = std::getenv("PERDURE_TEST_ENGINE");
+        engine != nullptr && std::is_same_v<Instance, any_engine>)
       options.engine = engine;
     options.medium = Medium::name;
     options.log_size = 128 << 20;  // REWIND logs 64 bytes and more a word

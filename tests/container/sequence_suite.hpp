@@ -41,7 +41,8 @@ void expect_sequence(Run& run) {
     });
     EXPECT_EQ(n, run.model.size());
     expected = run.model.begin();
-    for (auto at = c.begin(tx); at && expected != run.model.end(); at.next(tx)) EXPECT_EQ(at.value(tx), *expected++);
+    for (auto at = c.begin(tx); at && expected != run.model.end(); at.next(tx))
+      EXPECT_EQ(at.value(tx), *expected++);
     EXPECT_TRUE(expected == run.model.end());
     std::size_t stopped = 0;
     c.for_each(tx, [&](const auto&) { return ++stopped < 2; });
@@ -101,7 +102,8 @@ void string_model_test() {
     run.transaction(1 + below(run.random, 4), [&](auto& tx, string& c, std::string& m, Random& r) {
       switch (below(r, 8)) {
         case 0: {  // another text altogether
-          const std::string text(below(r, 3) == 0 ? below(r, 5000) : below(r, 40), static_cast<char>('a' + below(r, 26)));
+          const std::string text(below(r, 3) == 0 ? below(r, 5000) : below(r, 40),
+                                 static_cast<char>('a' + below(r, 26)));
           c.assign(tx, text);
           m = text;
           break;
@@ -138,7 +140,8 @@ void string_model_test() {
     });
     if (i % 50 == 0) run.expect_sound();
   }
-  EXPECT_THROW(run.view([](auto& tx, const string& c) { return c.substr(tx, c.size(tx) + 1); }), error);
+  EXPECT_THROW(run.view([](auto& tx, const string& c) { return c.substr(tx, c.size(tx) + 1); }),
+               error);
 }
 
 template <class Policy, class T>
@@ -188,7 +191,8 @@ void list_model_test() {
             EXPECT_EQ(static_cast<bool>(c.erase(tx, at)), m.erase(it) != m.end());
         }
       } else {
-        EXPECT_FALSE(c.pop_front(tx).has_value() || c.pop_back(tx).has_value() || c.front(tx).has_value());
+        EXPECT_FALSE(c.pop_front(tx).has_value() || c.pop_back(tx).has_value() ||
+                     c.front(tx).has_value());
       }
       EXPECT_TRUE(m.empty() || (c.front(tx) == m.front() && c.back(tx) == m.back()));
       if (below(r, 400) == 0) c.clear(tx), m.clear();
@@ -258,14 +262,16 @@ TYPED_TEST_P(SequenceSuite, VectorInBulk) {
   std::iota(values.begin(), values.end(), 7);
   for (const std::size_t n : {1U, 15U, 16U, 1000U, 0U, 3000U, 33U}) {
     run.pool.update([&](auto& tx, auto& root) { root.x.append(tx, std::span(values).first(n)); });
-    run.model.insert(run.model.end(), values.begin(), values.begin() + static_cast<std::ptrdiff_t>(n));
+    run.model.insert(run.model.end(), values.begin(),
+                     values.begin() + static_cast<std::ptrdiff_t>(n));
   }
   expect_sequence(run);
   run.view([&](auto& tx, const C& c) {
     for (const std::size_t first : {0U, 1U, 16U, 17U, 1031U}) {
       std::vector<std::uint32_t> out(2000);
       c.read(tx, first, out);
-      EXPECT_TRUE(std::equal(out.begin(), out.end(), run.model.begin() + static_cast<std::ptrdiff_t>(first)));
+      EXPECT_TRUE(std::equal(out.begin(), out.end(),
+                             run.model.begin() + static_cast<std::ptrdiff_t>(first)));
     }
     std::vector<std::uint32_t> out(2);
     EXPECT_THROW(c.read(tx, c.size(tx) - 1, out), error);
@@ -286,7 +292,8 @@ TYPED_TEST_P(SequenceSuite, VectorInBulk) {
   expect_sequence(run);
 }
 
-REGISTER_TYPED_TEST_SUITE_P(SequenceSuite, VectorOfWords, VectorOfBytes, VectorOfRecords, VectorOfText, String, ListOfWords, ListOfText,
-                            QueueOfWords, QueueOfRecords, QueueOfText, VectorInBulk);
+REGISTER_TYPED_TEST_SUITE_P(SequenceSuite, VectorOfWords, VectorOfBytes, VectorOfRecords,
+                            VectorOfText, String, ListOfWords, ListOfText, QueueOfWords,
+                            QueueOfRecords, QueueOfText, VectorInBulk);
 
 }  // namespace perdure::test

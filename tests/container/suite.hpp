@@ -89,7 +89,9 @@ struct Clash {
 };
 template <>
 struct Sample<Clash> {
-  static Clash of(std::uint64_t i) { return {static_cast<std::uint32_t>(i / 10), static_cast<std::uint32_t>(i % 10)}; }
+  static Clash of(std::uint64_t i) {
+    return {static_cast<std::uint32_t>(i / 10), static_cast<std::uint32_t>(i % 10)};
+  }
 };
 
 /// What a value becomes when a test changes it.
@@ -97,7 +99,9 @@ template <class T>
 T changed(const T& value) {
   return static_cast<T>(value + 1);
 }
-inline std::string changed(const std::string& value) { return value.size() > 300 ? value.substr(0, 7) : value + "+"; }
+inline std::string changed(const std::string& value) {
+  return value.size() > 300 ? value.substr(0, 7) : value + "+";
+}
 inline Record changed(Record value) { return value.b[1] += 7, value; }
 
 /// Runs transactions on one container (a field of `Root` named x) and a model that is copied before
@@ -182,7 +186,8 @@ class Runner {
     }
   }
   void calm() {
-    if constexpr (Pool::injects) pool.heap().allocs_until_full = pool.heap().writes_until_conflict = ~0ULL;
+    if constexpr (Pool::injects)
+      pool.heap().allocs_until_full = pool.heap().writes_until_conflict = ~0ULL;
   }
 
   bool fails_ = false;
@@ -206,5 +211,7 @@ constexpr int steps(int n) {
 
 template <>
 struct perdure::hash<perdure::test::Clash> {
-  static std::uint64_t of(const perdure::test::Clash& key) { return perdure::base::mix(key.major % 4); }
+  static std::uint64_t of(const perdure::test::Clash& key) {
+    return perdure::base::mix(key.major % 4);
+  }
 };

@@ -49,7 +49,8 @@ TYPED_TEST(Threads, OwnKeysInSharedMaps) {
     for (int i = 0; i < 1500; ++i) {
       const std::uint64_t key = below(random, 600) * threads + t, value = random();
       const std::string text = Sample<std::string>::of(key);
-      const bool adds = below(random, 10) < (i % 600 < 350 ? 7U : 3U), fails = below(random, 20) == 0;
+      const bool adds = below(random, 10) < (i % 600 < 350 ? 7U : 3U),
+                 fails = below(random, 20) == 0;
       try {
         pool.update([&](auto& tx, Maps& maps) {
           if (adds) {
@@ -163,7 +164,8 @@ TYPED_TEST(Threads, AQueueDeliversOnce) {
           std::this_thread::yield();
       }
     } else {
-      for (std::uint64_t i = 0; i < each; ++i) pool.update([&](auto& tx, Work& work) { work.jobs.push(tx, t << 32 | i); });
+      for (std::uint64_t i = 0; i < each; ++i)
+        pool.update([&](auto& tx, Work& work) { work.jobs.push(tx, t << 32 | i); });
     }
   });
   std::uint64_t next[threads] = {};

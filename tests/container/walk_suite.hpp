@@ -53,7 +53,8 @@ template <class Policy, class C>
 void map_walk(Change change, bool by_cursor, std::uint64_t n) {
   using K = typename C::key_type;
   using V = typename C::mapped_type;
-  SCOPED_TRACE("change " + std::to_string(static_cast<int>(change)) + (by_cursor ? " by cursor" : " by for_each"));
+  SCOPED_TRACE("change " + std::to_string(static_cast<int>(change)) +
+               (by_cursor ? " by cursor" : " by for_each"));
   MapModelTest<Policy, C> test(static_cast<std::uint64_t>(change));
   for (std::uint64_t i = 0; i < n; ++i) test.run.model[Sample<K>::of(i)] = Sample<V>::of(i);
   test.run.pool.update([&](auto& tx, auto& root) {
@@ -118,7 +119,8 @@ void map_walk(Change change, bool by_cursor, std::uint64_t n) {
         const K key = place.key(tx);
         at(key);
         if (const auto it = now.find(key); it != now.end() && change != Change::clear) {
-          EXPECT_TRUE(place.key(tx) == key && place.value(tx) == it->second) << "what a cursor reads after a change elsewhere";
+          EXPECT_TRUE(place.key(tx) == key && place.value(tx) == it->second)
+              << "what a cursor reads after a change elsewhere";
         } else if (it == now.end()) {
           EXPECT_THROW((void)place.value(tx), error) << "reading an element that was erased";
         }
@@ -151,7 +153,8 @@ enum class Walk { each, cursor, backwards };
 
 /// One step's changes to a list. `c`'s elements are `now`'s.
 template <class Tx, class T>
-void change_sequence(Tx& tx, list<T>& c, std::deque<T>& now, Visits<T>& visits, const T& fresh, Random& r) {
+void change_sequence(Tx& tx, list<T>& c, std::deque<T>& now, Visits<T>& visits, const T& fresh,
+                     Random& r) {
   switch (below(r, 6)) {
     case 0:
     case 1: {  // the one that is visited may be among these
@@ -186,7 +189,8 @@ void change_sequence(Tx& tx, list<T>& c, std::deque<T>& now, Visits<T>& visits, 
   }
 }
 template <class Tx, class T>
-void change_sequence(Tx& tx, vector<T>& c, std::deque<T>& now, Visits<T>& visits, const T& fresh, Random& r) {
+void change_sequence(Tx& tx, vector<T>& c, std::deque<T>& now, Visits<T>& visits, const T& fresh,
+                     Random& r) {
   for (std::uint64_t i = below(r, 3); i > 0 && !now.empty(); --i) {
     visits.erase(now.back());
     EXPECT_EQ(c.pop_back(tx), now.back());
@@ -199,7 +203,8 @@ void change_sequence(Tx& tx, vector<T>& c, std::deque<T>& now, Visits<T>& visits
   }
 }
 template <class Tx, class T>
-void change_sequence(Tx& tx, queue<T>& c, std::deque<T>& now, Visits<T>& visits, const T& fresh, Random& r) {
+void change_sequence(Tx& tx, queue<T>& c, std::deque<T>& now, Visits<T>& visits, const T& fresh,
+                     Random& r) {
   for (std::uint64_t i = below(r, 4); i > 0 && !now.empty(); --i) {
     visits.erase(now.front());
     EXPECT_EQ(c.pop(tx), now.front());
@@ -239,7 +244,8 @@ void sequence_walk(Walk walk, bool empties, std::uint64_t n) {
       visits.visit(x);
       if (++step == n / 4 && empties) {
         c.clear(tx), now.clear(), visits.clear();
-        for (std::uint64_t i = 0; i < n; ++i) now.push_back(Sample<T>::of(2 * n + i)), visits.add(now.back());
+        for (std::uint64_t i = 0; i < n; ++i)
+          now.push_back(Sample<T>::of(2 * n + i)), visits.add(now.back());
         refill(tx, c, now);
       } else {
         change_sequence(tx, c, now, visits, Sample<T>::of(5 * n + step), r);

@@ -55,7 +55,8 @@ void change(Tx& tx, Root& r, std::size_t t, unsigned i) {
     tx(shared) = reinterpret_cast<std::uint64_t*>(tx.alloc(16));
   }
   if (i % 2 == 0 && i / 2 < new_classes)  // class 1 + 2 * (i / 2) + t, of one chunk a span
-    tx(own.of_class[i / 2]) = reinterpret_cast<std::uint64_t*>(tx.alloc(pool::class_bytes(1 + i + static_cast<std::uint32_t>(t))));
+    tx(own.of_class[i / 2]) = reinterpret_cast<std::uint64_t*>(
+        tx.alloc(pool::class_bytes(1 + i + static_cast<std::uint32_t>(t))));
 }
 
 struct Recorded {
@@ -82,8 +83,11 @@ Recorded run(const Entry& e, std::uint64_t seed, unsigned each, std::uint64_t pr
   Recorded result;
   Scheduler::start(seed);
   {
-    auto pool = AnyPool<Root>::try_open_on("crash", crashtest::detail::options_of(plan, e), std::move(made), true).value();
-    result.geometry = {medium.log_bytes(), medium.max_home_bytes(), pool.header().base, medium.append_unit(), medium.fence_is_sync()};
+    auto pool = AnyPool<Root>::try_open_on("crash", crashtest::detail::options_of(plan, e),
+                                           std::move(made), true)
+                    .value();
+    result.geometry = {medium.log_bytes(), medium.max_home_bytes(), pool.header().base,
+                       medium.append_unit(), medium.fence_is_sync()};
     result.image = std::make_unique<crash::Image>(medium.begin_trace(), medium.home_bytes());
     const auto transact = [&](std::size_t t, unsigned i) {
       medium.begin(i, static_cast<std::uint32_t>(t));
@@ -94,7 +98,8 @@ Recorded run(const Entry& e, std::uint64_t seed, unsigned each, std::uint64_t pr
       crash::Random random(seed * threads + t);
       for (unsigned i = 0; i < each; ++i) {
         if (random() % 4 == 0) {
-          EXPECT_THROW(pool.update([&](auto& tx, Root& r) { change(tx, r, t, i), throw Oops(); }), Oops);
+          EXPECT_THROW(pool.update([&](auto& tx, Root& r) { change(tx, r, t, i), throw Oops(); }),
+                       Oops);
         }
         transact(t, i);
         if (random() % 3 == 0) pool.checkpoint();
@@ -141,16 +146,20 @@ Recorded run(const Entry& e, std::uint64_t seed, unsigned each, std::uint64_t pr
 }
 
 /// From the points on at which thread 0 had begun so many transactions.
-std::string explore(const Entry& e, Recorded& run, std::uint64_t seed, crash::Counts& counts, std::uint64_t from) {
+std::string explore(const Entry& e, Recorded& run, std::uint64_t seed, crash::Counts& counts,
+                    std::uint64_t from) {
   const auto look = [](auto& tx, const Root& r, const crash::Crash& crash) {
     crash::Verdict verdict;
     for (std::size_t t = 0; t < threads; ++t) {
       const std::uint64_t count = tx(r.own[t].counter);
       if (count < crash.least_of[t])
-        verdict.problem = "thread " + std::to_string(t) + " was told of " + std::to_string(crash.least_of[t]) + " transactions, " +
+        verdict.problem = "thread " + std::to_string(t) + " was told of " +
+                          std::to_string(crash.least_of[t]) + " transactions, " +
                           std::to_string(count) + " are there";
       for (const auto& c : r.own[t].copy)
-        if (tx(c) != count) verdict.problem = "thread " + std::to_string(t) + ": half of transaction " + std::to_string(count);
+        if (tx(c) != count)
+          verdict.problem =
+              "thread " + std::to_string(t) + ": half of transaction " + std::to_string(count);
     }
     return verdict;
   };
@@ -173,7 +182,8 @@ std::string explore(const Entry& e, Recorded& run, std::uint64_t seed, crash::Co
 class FlushAllUnderThreads : public EngineTest {};
 std::vector<Entry> publishing() {
   return engines_that([](const Entry& e) {
-    return isolates(e) && (e.family == "rewind-1l-nfp-batch" || e.family == "rewind-1l-nfp-optimized" || e.family == "bppm" ||
+    return isolates(e) && (e.family == "rewind-1l-nfp-batch" ||
+                           e.family == "rewind-1l-nfp-optimized" || e.family == "bppm" ||
                            e.family == "redo-vcbp" || (is_softwrap(e) && !aliases_for_all(e)));
   });
 }

@@ -20,18 +20,22 @@ using State = std::array<std::uint64_t, ToyLog::bitmap + 1>;
 class Toy final : public crash::Subject {
  public:
   explicit Toy(Bug bug) : bug_(bug) {}
-  crash::Verdict judge(std::unique_ptr<medium::Medium> medium, const std::byte*, const crash::Crash& crash) override {
+  crash::Verdict judge(std::unique_ptr<medium::Medium> medium, const std::byte*,
+                       const crash::Crash& crash) override {
     ToyLog log(*medium, bug_);
     log.recover();
     State state;
     for (std::size_t i = 0; i < state.size(); ++i) state[i] = log.home(i);
     crash::Verdict verdict{{}, base::hash_bytes(state.data(), sizeof state, 0)};
     const std::uint64_t n = log.transactions();
-    if (n >= crash.least && n <= crash.most && n < states.size() && states[n] == state) return verdict;
-    verdict.problem = "not the state after " + std::to_string(n) + " transactions, or of these too few";
+    if (n >= crash.least && n <= crash.most && n < states.size() && states[n] == state)
+      return verdict;
+    verdict.problem =
+        "not the state after " + std::to_string(n) + " transactions, or of these too few";
     for (std::uint64_t b = 0; b < ToyLog::blocks; ++b)
       if ((state[ToyLog::bitmap] >> b & 1) != (state[ToyLog::owner + b] != 0 ? 1U : 0U))
-        verdict.problem = state[ToyLog::owner + b] != 0 ? "a block is owned and free" : "a block is allocated and nobody's";
+        verdict.problem = state[ToyLog::owner + b] != 0 ? "a block is owned and free"
+                                                        : "a block is allocated and nobody's";
     return verdict;
   }
   std::vector<State> states;
@@ -60,7 +64,8 @@ Found explore(Bug bug, crash::Model model, std::uint64_t seed, unsigned depth = 
   crash::Random random(seed);
   for (std::uint64_t step = 0; step < 40; ++step) {
     ToyLog::Pairs pairs;
-    for (std::uint64_t n = 1 + random() % 6; n > 0; --n) pairs.emplace_back(random() % ToyLog::words, random() % 1000);
+    for (std::uint64_t n = 1 + random() % 6; n > 0; --n)
+      pairs.emplace_back(random() % ToyLog::words, random() % 1000);
     if (random() % 2 == 0) {  // a block is allocated or freed
       const std::uint64_t b = random() % ToyLog::blocks;
       pairs.emplace_back(ToyLog::owner + b, now[ToyLog::owner + b] != 0 ? 0 : b + 1);
@@ -73,7 +78,8 @@ Found explore(Bug bug, crash::Model model, std::uint64_t seed, unsigned depth = 
   }
   const std::uint8_t uuid[16] = {7};
   // free again at once
-  const std::uint64_t base = pool::AddressRange::choose(uuid, options.home_bytes, "toy").value().base();
+  const std::uint64_t base =
+      pool::AddressRange::choose(uuid, options.home_bytes, "toy").value().base();
   auto arena = crash::Arena::make({options.log_bytes, options.home_bytes, base}).value();
   crash::ExploreOptions how;
   how.model = model;
@@ -101,13 +107,16 @@ class PlantedBug : public ::testing::TestWithParam<Bug> {};
 TEST_P(PlantedBug, IsFound) {
   for (const auto model : models) {
     const Found f = explore(GetParam(), model, 1);
-    EXPECT_NE("", f.failure) << "not found by the " << (model == crash::Model::px86 ? "px86" : "adversarial") << " model after "
-                             << f.counts.recoveries << " recoveries";
+    EXPECT_NE("", f.failure) << "not found by the "
+                             << (model == crash::Model::px86 ? "px86" : "adversarial")
+                             << " model after " << f.counts.recoveries << " recoveries";
   }
 }
 INSTANTIATE_TEST_SUITE_P(Ten, PlantedBug,
-                         ::testing::Values(Bug::missing_flush, Bug::missing_fence, Bug::fence_too_early, Bug::mark_before_data,
-                                           Bug::recovery_not_repeatable, Bug::leak, Bug::double_free, Bug::early_acknowledgement, Bug::hole,
+                         ::testing::Values(Bug::missing_flush, Bug::missing_fence,
+                                           Bug::fence_too_early, Bug::mark_before_data,
+                                           Bug::recovery_not_repeatable, Bug::leak,
+                                           Bug::double_free, Bug::early_acknowledgement, Bug::hole,
                                            Bug::torn_header));
 
 TEST(Planted, ARecoveryThatCanNotBeRepeatedIsFoundByPowerCutsInItAlone) {
@@ -116,7 +125,8 @@ TEST(Planted, ARecoveryThatCanNotBeRepeatedIsFoundByPowerCutsInItAlone) {
 }
 
 TEST(Planted, TheSameSeedFindsTheSame) {
-  const Found a = explore(Bug::hole, crash::Model::px86, 5), b = explore(Bug::hole, crash::Model::px86, 5);
+  const Found a = explore(Bug::hole, crash::Model::px86, 5),
+              b = explore(Bug::hole, crash::Model::px86, 5);
   EXPECT_EQ(a.failure, b.failure);
   EXPECT_EQ(a.counts.recoveries, b.counts.recoveries);
   EXPECT_NE(std::string::npos, a.failure.find("a power cut before a fence"));

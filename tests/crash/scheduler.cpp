@@ -191,13 +191,15 @@ int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   return pthread_mutex_lock(mutex);
 }
 
-int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
+int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
+                           const timespec* until) {
   if (me == nullptr) return PERDURE_REAL(pthread_cond_timedwait)(condition, mutex, until);
   pthread_cond_wait(condition, mutex);
   return ETIMEDOUT;
 }
 
-int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
+int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
+                           const timespec* until) {
   if (me == nullptr) return PERDURE_REAL(pthread_cond_clockwait)(condition, mutex, clock, until);
   pthread_cond_wait(condition, mutex);
   return ETIMEDOUT;

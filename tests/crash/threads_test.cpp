@@ -44,7 +44,9 @@ struct Root {
 };
 static_assert(sizeof(Root::Own) == 256 && sizeof(Root) % 64 == 0);
 
-std::uint64_t stamp_of(std::uint64_t count, std::uint64_t seen) { return base::mix(count ^ base::mix(seen + 1)); }
+std::uint64_t stamp_of(std::uint64_t count, std::uint64_t seen) {
+  return base::mix(count ^ base::mix(seen + 1));
+}
 
 using conformance::Way;
 using conformance::ways;
@@ -61,7 +63,8 @@ struct Recorded {
 /// Thread t's transaction number i. Every other one touches nothing of another thread's: others may
 /// commit while it is held back.
 template <class Tx>
-void transfer(Tx& tx, Root& r, std::size_t t, unsigned i, std::uint64_t choice, std::size_t threads) {
+void transfer(Tx& tx, Root& r, std::size_t t, unsigned i, std::uint64_t choice,
+              std::size_t threads) {
   crash::Random inner(choice);
   Root::Own& own = r.own[t];
   const std::size_t from = inner() % accounts, to = inner() % accounts;
@@ -94,8 +97,8 @@ void transfer(Tx& tx, Root& r, std::size_t t, unsigned i, std::uint64_t choice, 
 /// `schedule`: the scheduler's seed, where it is not the program's.
 /// `preempt`: two threads with programs of their own, the first, or a thread of the library, held
 /// back at that point of its last three steps (Scheduler::preempt_at).
-Recorded run(const Entry& e, const Way& way, std::uint64_t seed, std::size_t threads, unsigned each, bool lies = false,
-             std::uint64_t schedule = 0, std::uint64_t preempt = 0) {
+Recorded run(const Entry& e, const Way& way, std::uint64_t seed, std::size_t threads, unsigned each,
+             bool lies = false, std::uint64_t schedule = 0, std::uint64_t preempt = 0) {
   watch_again();  // the limit is of one run
   crashtest::Plan plan;
   plan.seed = seed;
@@ -111,18 +114,23 @@ Recorded run(const Entry& e, const Way& way, std::uint64_t seed, std::size_t thr
   Recorded result;
   Scheduler::start(schedule != 0 ? schedule : seed);
   {
-    auto pool = AnyPool<Root>::try_open_on("crash", crashtest::detail::options_of(plan, e), std::move(made), true).value();
+    auto pool = AnyPool<Root>::try_open_on("crash", crashtest::detail::options_of(plan, e),
+                                           std::move(made), true)
+                    .value();
     pool.update([](auto& tx, Root& r) {
           for (auto& a : r.account) tx(a) = 100;
         })
         .wait();
-    result.geometry = {medium.log_bytes(), medium.max_home_bytes(), pool.header().base, medium.append_unit(), medium.fence_is_sync()};
+    result.geometry = {medium.log_bytes(), medium.max_home_bytes(), pool.header().base,
+                       medium.append_unit(), medium.fence_is_sync()};
     result.image = std::make_unique<crash::Image>(medium.begin_trace(), medium.home_bytes());
     const auto transact = [&](std::size_t t, unsigned i, std::uint64_t choice) {
       medium.begin(i, static_cast<std::uint32_t>(t));
-      const auto receipt = pool.update([&](auto& tx, Root& r) { transfer(tx, r, t, i, choice, threads); });
+      const auto receipt =
+          pool.update([&](auto& tx, Root& r) { transfer(tx, r, t, i, choice, threads); });
       result.ids[t].push_back(receipt.id());
-      const bool told = way.waits() || lies || (choice % 4 == 0 ? (receipt.wait(), true) : receipt.durable());
+      const bool told =
+          way.waits() || lies || (choice % 4 == 0 ? (receipt.wait(), true) : receipt.durable());
       if (told) medium.done(i + 1, static_cast<std::uint32_t>(t));
     };
     std::vector<std::thread> workers;
@@ -151,7 +159,10 @@ Recorded run(const Entry& e, const Way& way, std::uint64_t seed, std::size_t thr
         struct Oops {};
         for (unsigned i = 0; is_undo(e) && i < 14; ++i) {
           // commits make room at half a ring; those who give up fill it
-          EXPECT_THROW(pool.update([&](auto& tx, Root& r) { transfer(tx, r, 1, warm, 0, threads), throw Oops(); }), Oops);
+          EXPECT_THROW(pool.update([&](auto& tx, Root& r) {
+            transfer(tx, r, 1, warm, 0, threads), throw Oops();
+          }),
+                       Oops);
         }
         for (unsigned i = warm; i < each; ++i) {
           transact(1, i, i * 2);
@@ -179,8 +190,9 @@ Recorded run(const Entry& e, const Way& way, std::uint64_t seed, std::size_t thr
   return result;
 }
 
-std::string explore(const Entry& e, Recorded& run, std::size_t threads, crash::Model model, std::uint64_t seed, crash::Counts& counts,
-                    std::uint64_t from = 0, std::uint64_t to = ~std::uint64_t{0}, bool briefly = false) {
+std::string explore(const Entry& e, Recorded& run, std::size_t threads, crash::Model model,
+                    std::uint64_t seed, crash::Counts& counts, std::uint64_t from = 0,
+                    std::uint64_t to = ~std::uint64_t{0}, bool briefly = false) {
   const auto look = [&](auto& tx, const Root& r, const crash::Crash& crash) {
     crash::Verdict verdict;
     std::uint64_t sum = 0, digest = 1;
@@ -191,23 +203,29 @@ std::string explore(const Entry& e, Recorded& run, std::size_t threads, crash::M
       const std::uint64_t count = tx(r.own[t].counter);
       fold(count);
       if (count < crash.least_of[t])
-        verdict.problem = "thread " + std::to_string(t) + " was told of " + std::to_string(crash.least_of[t]) + " transactions, " +
+        verdict.problem = "thread " + std::to_string(t) + " was told of " +
+                          std::to_string(crash.least_of[t]) + " transactions, " +
                           std::to_string(count) + " are there";
       // Stamps are a session's: recovery counts in numbers of its own, which never reach them.
-      if (const std::uint64_t told = crash.least_of[t]; told != 0 && !has_stamps(e) && crash.last_id < run.ids[t][told - 1])
-        verdict.problem = "thread " + std::to_string(t) + " was told of transaction " + std::to_string(run.ids[t][told - 1]) +
-                          ", and the next one will be " + std::to_string(crash.last_id + 1);
+      if (const std::uint64_t told = crash.least_of[t];
+          told != 0 && !has_stamps(e) && crash.last_id < run.ids[t][told - 1])
+        verdict.problem = "thread " + std::to_string(t) + " was told of transaction " +
+                          std::to_string(run.ids[t][told - 1]) + ", and the next one will be " +
+                          std::to_string(crash.last_id + 1);
       std::uint64_t seen = 0;
       for (std::size_t u = 0; u < threads; ++u) {
         if (u == t) continue;
         const std::uint64_t of_u = tx(r.own[t].seen[u]);
         seen = seen * 1000 + of_u;
         if (of_u > tx(r.own[u].counter))
-          verdict.problem = "thread " + std::to_string(t) + " had read of " + std::to_string(u) + " what is lost";
+          verdict.problem =
+              "thread " + std::to_string(t) + " had read of " + std::to_string(u) + " what is lost";
       }
       bool whole = count == 0 || tx(r.own[t].stamp) == stamp_of(count, seen);
       for (const auto& c : r.own[t].copy) whole = whole && tx(c) == count;
-      if (!whole) verdict.problem = "thread " + std::to_string(t) + ": half of transaction " + std::to_string(count);
+      if (!whole)
+        verdict.problem =
+            "thread " + std::to_string(t) + ": half of transaction " + std::to_string(count);
     }
     for (const auto& own : r.own)
       for (const auto& b : own.block) fold(reinterpret_cast<std::uintptr_t>(tx(b)));
@@ -260,7 +278,8 @@ TEST_P(CrashUnderThreads, LosesNothing) {
                      third = each / 3;
       Recorded r = run(GetParam(), ways[w], seed, threads, each);
       const auto model = seed % 2 == 0 ? crash::Model::px86 : crash::Model::adversarial;
-      ASSERT_EQ("", explore(GetParam(), r, threads, model, seed, counts, seed % 3 * third, (seed % 3 + 1) * third))
+      ASSERT_EQ("", explore(GetParam(), r, threads, model, seed, counts, seed % 3 * third,
+                            (seed % 3 + 1) * third))
           << ways[w].name << ", seed " << seed;
       EXPECT_GT(r.switches, 20U);
     }
@@ -279,11 +298,12 @@ TEST_P(CrashUnderThreads, OnePreemptionAnywhereLosesNothing) {
                                                 : is_blurred(GetParam())  ? 10
                                                 : is_softwrap(GetParam()) ? 3
                                                                           : 1)) {
-                                                                            // whose threads have
-                                                                            // many
+      // whose threads have
+      // many
       Recorded r = run(GetParam(), way, 1, 2, warm + 18, false, 0, at);
       more = r.preempted;
-      ASSERT_EQ("", explore(GetParam(), r, 2, crash::Model::adversarial, at, counts, warm + 1, ~std::uint64_t{0}, true))
+      ASSERT_EQ("", explore(GetParam(), r, 2, crash::Model::adversarial, at, counts, warm + 1,
+                            ~std::uint64_t{0}, true))
           << way.name << ", held back at point " << at;
     }
     EXPECT_GT(at, 20U) << way.name;
@@ -307,7 +327,9 @@ TEST_P(CrashUnderThreads, TheSameSeedIsTheSameRun) {
 TEST(CrashUnderThreadsToo, AnAcknowledgementThatIsALieIsFound) {
   crash::Counts counts;
   Recorded r = run(*engine::find_instance("shadow"), ways[2], 1, 2, 12, true);
-  EXPECT_NE(std::string::npos, explore(*engine::find_instance("shadow"), r, 2, crash::Model::px86, 1, counts).find("was told of"));
+  EXPECT_NE(std::string::npos,
+            explore(*engine::find_instance("shadow"), r, 2, crash::Model::px86, 1, counts)
+                .find("was told of"));
 }
 
 }  // namespace

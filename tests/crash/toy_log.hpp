@@ -34,9 +34,9 @@ enum class Bug : std::uint8_t {
   /// a block is freed in home before its record is durable: its owner, still there, may free it
   /// again
   double_free,
-  early_acknowledgement,    ///< before the fence
-  hole,                     ///< recovery goes on behind a record that is missing
-  torn_header               ///< one copy, no checksum, two lines
+  early_acknowledgement,  ///< before the fence
+  hole,                   ///< recovery goes on behind a record that is missing
+  torn_header             ///< one copy, no checksum, two lines
 };
 
 class ToyLog {
@@ -57,7 +57,9 @@ class ToyLog {
     for (const auto& [word, value] : pairs)
       if (word == bitmap) {
         const std::uint64_t now = home(bitmap);
-        if ((bug_ == Bug::leak && (value & ~now) != 0) || (bug_ == Bug::double_free && (now & ~value) != 0)) store_home(word, value);
+        if ((bug_ == Bug::leak && (value & ~now) != 0) ||
+            (bug_ == Bug::double_free && (now & ~value) != 0))
+          store_home(word, value);
       }
     write_record(number, pairs);
     if (bug_ == Bug::early_acknowledgement) acknowledge();
@@ -71,7 +73,8 @@ class ToyLog {
       if (number % 2 != 0) return;
     }
     if (bug_ != Bug::early_acknowledgement) acknowledge();
-    for (const auto& [word, value] : bug_ == Bug::hole ? std::exchange(pending_, {}) : pairs) store_home(word, value);
+    for (const auto& [word, value] : bug_ == Bug::hole ? std::exchange(pending_, {}) : pairs)
+      store_home(word, value);
     if (number % 8 == 0) {
       if (bug_ != Bug::missing_fence) fence();  // home before the header says that it is
       write_header(next_);
@@ -120,7 +123,9 @@ class ToyLog {
     medium_.store(log_bytes + word * 8, &value, 8);
     if (bug_ != Bug::missing_flush) medium_.flush(log_bytes + word * 8, 8);
   }
-  static std::uint64_t sum(const std::uint64_t* w, std::uint64_t n) { return base::hash_bytes(w, n * 8, 1) | 1; }
+  static std::uint64_t sum(const std::uint64_t* w, std::uint64_t n) {
+    return base::hash_bytes(w, n * 8, 1) | 1;
+  }
 
   void write_record(std::uint64_t number, const Pairs& pairs) {
     std::array<std::uint64_t, slot_bytes / 8> w{};
@@ -139,7 +144,8 @@ class ToyLog {
   bool read_record(std::uint64_t number, Pairs& pairs) const {
     std::array<std::uint64_t, slot_bytes / 8> w;
     std::memcpy(w.data(), medium_.at(first_slot + number % slots * slot_bytes), slot_bytes);
-    const bool whole = bug_ == Bug::mark_before_data ? w.back() == ~number : w.back() == sum(w.data(), w.size() - 1);
+    const bool whole = bug_ == Bug::mark_before_data ? w.back() == ~number
+                                                     : w.back() == sum(w.data(), w.size() - 1);
     if (!whole || (w[0] != number && bug_ != Bug::mark_before_data) || w[1] > 14) return false;
     for (std::uint64_t i = 0; i < w[1]; ++i) {
       if (w[2 + 2 * i] > bitmap) return false;

@@ -44,7 +44,9 @@ class Blurred : public EngineTest {
 ENGINE_SUITE(Blurred, systems);
 
 // Laps upon laps of a log of 1,020 records, with runs that abort.
-TEST_P(Blurred, GoesOnInASmallLogAndGivesNoIdTwice) { go_on_in_a_small_log(GetParam(), small(), 1000 / scale); }
+TEST_P(Blurred, GoesOnInASmallLogAndGivesNoIdTwice) {
+  go_on_in_a_small_log(GetParam(), small(), 1000 / scale);
+}
 
 TEST_P(Blurred, ReadsWhatItHasWrittenAndOthersDoNot) {
   auto rig = open_rig<Words>(GetParam(), small());
@@ -85,9 +87,12 @@ TEST_P(Blurred, RefusesWhatNeverFits) {
 // k words: one fence, before home has any of them; SYNC: two more, of home and of the log's
 // control. 16 bytes a word, and 16 of the commit record.
 TEST_P(Blurred, CostsWhatItShould) {
-  auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(small().medium()).value());
+  auto made =
+      std::make_unique<WatchMedium>(medium::RecordingMedium::make(small().medium()).value());
   WatchMedium& medium = *made;
-  auto pool = AnyPool<Words>::try_open_on("recording", small().options(GetParam()), std::move(made), true).value();
+  auto pool =
+      AnyPool<Words>::try_open_on("recording", small().options(GetParam()), std::move(made), true)
+          .value();
   std::uint64_t records = 1;  // of the lap
   for (const std::uint64_t k : {1, 3, 8, 40}) {
     const std::uint64_t fences = medium.my_fences(), logged = pool.stats().log_bytes;
@@ -144,7 +149,9 @@ TEST_P(Blurred, SurvivesAPowerCutWhileItsLogIsTruncated) {
   const Shape shape = small();
   auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(shape.medium()).value());
   WatchMedium& medium = *made;
-  auto pool = AnyPool<Words>::try_open_on("recording", shape.options(GetParam()), std::move(made), true).value();
+  auto pool =
+      AnyPool<Words>::try_open_on("recording", shape.options(GetParam()), std::move(made), true)
+          .value();
   std::vector<std::vector<std::byte>> images;
   bool near_its_end = false;
   medium.before_each([&, self = std::this_thread::get_id()](WatchMedium::Call, std::uint64_t) {
@@ -175,7 +182,8 @@ TEST_P(Blurred, SurvivesAPowerCutWhileItsLogIsTruncated) {
       std::uint64_t first = 0;
       std::memcpy(&first, r.state.root.data(), 8);
       ASSERT_TRUE(first == i || first == i - 1) << first << " in transaction " << i;
-      for (std::size_t w = 0; w < 400; w += 100) EXPECT_EQ(0, std::memcmp(&first, r.state.root.data() + 8 * w, 8)) << i;
+      for (std::size_t w = 0; w < 400; w += 100)
+        EXPECT_EQ(0, std::memcmp(&first, r.state.root.data() + 8 * w, 8)) << i;
     }
     images.clear();
   }

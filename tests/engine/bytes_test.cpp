@@ -36,10 +36,14 @@ TEST_P(Bytes, OfEverySizeAtEveryAlignment) {
         tx.read_bytes(got.data(), root.bytes.data() + at, n);
       });
       std::memcpy(model.data() + at, data, n);
-      ASSERT_EQ(0, std::memcmp(got.data(), data, n)) << "read in the transaction, " << n << " bytes at " << at % 64;
+      ASSERT_EQ(0, std::memcmp(got.data(), data, n))
+          << "read in the transaction, " << n << " bytes at " << at % 64;
       std::byte around[88];
-      rig.pool.view([&](auto& tx, const Blob& root) { tx.read_bytes(around, root.bytes.data() + at - 8, n + 16); });
-      ASSERT_EQ(0, std::memcmp(around, model.data() + at - 8, n + 16)) << n << " bytes at " << at % 64;
+      rig.pool.view([&](auto& tx, const Blob& root) {
+        tx.read_bytes(around, root.bytes.data() + at - 8, n + 16);
+      });
+      ASSERT_EQ(0, std::memcmp(around, model.data() + at - 8, n + 16))
+          << n << " bytes at " << at % 64;
     }
   }
   // larger ones, over the buffer of 256 words and more
@@ -47,7 +51,8 @@ TEST_P(Bytes, OfEverySizeAtEveryAlignment) {
     const std::size_t n = random() % 5000, at = random() % (8192 - n);
     std::vector<std::byte> data(n);
     fill(data.data(), n);
-    rig.pool.update([&](auto& tx, Blob& root) { tx.write_bytes(root.bytes.data() + at, data.data(), n); });
+    rig.pool.update(
+        [&](auto& tx, Blob& root) { tx.write_bytes(root.bytes.data() + at, data.data(), n); });
     std::copy(data.begin(), data.end(), model.begin() + static_cast<std::ptrdiff_t>(at));
   }
   std::byte edge[128];
@@ -57,7 +62,8 @@ TEST_P(Bytes, OfEverySizeAtEveryAlignment) {
     tx.read_bytes(edge + 64, root.after.data(), 64);
   });
   EXPECT_EQ(model, got);
-  EXPECT_TRUE(std::all_of(edge, edge + 128, [](std::byte b) { return b == std::byte{0}; })) << "written past an end";
+  EXPECT_TRUE(std::all_of(edge, edge + 128, [](std::byte b) { return b == std::byte{0}; }))
+      << "written past an end";
   if (is_durable(GetParam())) {
     const auto image = rig.medium->durable_image();
     const Recovered r = recover(GetParam(), image, setup);
@@ -177,7 +183,8 @@ TEST_P(Bytes, ALargeWriteSetIsOneTransaction) {
       for (std::uint64_t i = 0; i < 4096; i += 7) tx(r.word[i]) += 1;
     });
     rig.pool.view([&](auto& tx, const Many& r) {
-      for (std::uint64_t i = 0; i < 4096; ++i) ASSERT_EQ(round * i + (i % 7 == 0 ? 1 : 0), tx(r.word[i]));
+      for (std::uint64_t i = 0; i < 4096; ++i)
+        ASSERT_EQ(round * i + (i % 7 == 0 ? 1 : 0), tx(r.word[i]));
     });
   }
 }
@@ -308,10 +315,12 @@ TEST_P(Bytes, BlocksComeAndGoWithTheirTransactions) {
 TEST_P(Bytes, AnUpdateThatChangesNothingIsARead) {
   auto rig = open_rig<Many>(GetParam(), Shape());
   const auto nothing = rig.pool.update([](auto&, Many&) {});
-  EXPECT_TRUE(nothing.try_wait().ok()) << "on a pool without a transaction too: " << nothing.try_wait().message();
+  EXPECT_TRUE(nothing.try_wait().ok())
+      << "on a pool without a transaction too: " << nothing.try_wait().message();
   rig.pool.update([](auto& tx, Many& r) { tx(r.word[0]) = 1; });
   const auto before = rig.pool.stats();
-  rig.pool.update([](auto& tx, Many& r) { (void)static_cast<std::uint64_t>(tx(r.word[0])); }).wait();
+  rig.pool.update([](auto& tx, Many& r) { (void)static_cast<std::uint64_t>(tx(r.word[0])); })
+      .wait();
   const auto after = rig.pool.stats();
   if (!has_stamps(GetParam())) {  // it has one of its own, above those it has read of
     EXPECT_EQ(before.last_id, after.last_id);
@@ -359,7 +368,8 @@ TEST_P(Logged, AReadOnlyPoolIsViewedAndNotWritten) {
   Options how = setup.options(GetParam());
   how.read_only = true;
   auto pool = AnyPool<Many>::try_open_on("recording", how, std::move(made), false).value();
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(55U, pool.view([](auto& tx, const Many& r) { return tx(r.word[5]); }));
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(55U, pool.view([](auto& tx, const Many& r) { return tx(r.word[5]); }));
   EXPECT_EQ(55U, pool.view(durable, [](auto& tx, const Many& r) { return tx(r.word[5]); }));
   EXPECT_THROW(pool.view([](auto&, const Many&) { throw Oops(); }), Oops);
   EXPECT_EQ(Code::read_only, pool.try_update([](auto& tx, Many& r) { tx(r.word[5]) = 1; }).code());

@@ -18,7 +18,9 @@ namespace {
 struct Alone {
   void copy_begin() const noexcept {}
   void copy_end() const noexcept {}
-  void copy_line(std::uint64_t* to, const std::byte* from) const noexcept { std::memcpy(to, from, 64); }
+  void copy_line(std::uint64_t* to, const std::byte* from) const noexcept {
+    std::memcpy(to, from, 64);
+  }
 };
 
 TEST(Checkpoint, WhatWaitsInDramIsBounded) {
@@ -39,7 +41,8 @@ TEST(Checkpoint, WhatWaitsInDramIsBounded) {
   std::uint64_t clock = 0, durable = 0, most = 0, waited = 0;
   checkpoint.start(7);
   for (;;) {
-    const auto step = checkpoint.slice(tm, 4096, false, [&] { return ++clock; }, [&] { return durable; });
+    const auto step =
+        checkpoint.slice(tm, 4096, false, [&] { return ++clock; }, [&] { return durable; });
     most = std::max(most, checkpoint.waiting_bytes());
     medium->forget_events();
     ASSERT_TRUE(medium->fence().ok());

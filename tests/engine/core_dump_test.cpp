@@ -46,7 +46,8 @@ TEST(CoreDump, HasNoShadow) {
       pool.update([&](auto& tx, Root& root) {
         tx(root.count) = 1;
         const std::string flags = flags_of(&root);
-        EXPECT_NE(flags.find("dd "), std::string::npos) << engine << " on " << medium << ": " << flags;
+        EXPECT_NE(flags.find("dd "), std::string::npos)
+            << engine << " on " << medium << ": " << flags;
       });
     }
   }

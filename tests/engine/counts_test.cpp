@@ -29,7 +29,9 @@ struct Watched {
   struct Cost {
     std::uint64_t fences, lines;
     friend bool operator==(const Cost&, const Cost&) = default;
-    friend std::ostream& operator<<(std::ostream& out, const Cost& c) { return out << c.fences << " fences, " << c.lines << " lines"; }
+    friend std::ostream& operator<<(std::ostream& out, const Cost& c) {
+      return out << c.fences << " fences, " << c.lines << " lines";
+    }
   };
   /// What one call costs the calling thread.
   template <class F>
@@ -43,7 +45,8 @@ struct Watched {
 Watched open_watched(const Entry& e, const Shape& shape) {
   auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(shape.medium()).value());
   WatchMedium* const raw = made.get();
-  return {raw, AnyPool<Root>::try_open_on("recording", shape.options(e), std::move(made), true).value()};
+  return {raw,
+          AnyPool<Root>::try_open_on("recording", shape.options(e), std::move(made), true).value()};
 }
 
 class Counts : public EngineTest {
@@ -57,7 +60,8 @@ class Counts : public EngineTest {
 // the others' costs: rewind_test.cpp, bppm_test.cpp, softwrap_test.cpp, dudetm_test.cpp (combined)
 std::vector<Entry> of_one_record() {
   return engines_that([](const Entry& e) {
-    return is_durable(e) && !is_rewind(e) && !is_blurred(e) && !is_softwrap(e) && !e.name.starts_with("dudetm-combined");
+    return is_durable(e) && !is_rewind(e) && !is_blurred(e) && !is_softwrap(e) &&
+           !e.name.starts_with("dudetm-combined");
   });
 }
 ENGINE_SUITE(Counts, of_one_record);
@@ -77,9 +81,11 @@ TEST_P(Counts, FencesAndLogBytesOfADurableCommit) {
   // undo: the line's old words in a record of two lines; the word alone, in one, where the caller
   // isolates
   const std::uint64_t lines_before = isolates(GetParam()) ? 2 : 1;
-  const auto expected = [&](std::uint64_t payload, std::uint64_t lines_changed, std::uint64_t heap_ops) {
+  const auto expected = [&](std::uint64_t payload, std::uint64_t lines_changed,
+                            std::uint64_t heap_ops) {
     if (is_undo(GetParam()))
-      return Cost{lines_changed + 2 + (heap_ops != 0 ? 1 : 0), lines_changed * lines_before + lines_of(heap_ops * 2)};
+      return Cost{lines_changed + 2 + (heap_ops != 0 ? 1 : 0),
+                  lines_changed * lines_before + lines_of(heap_ops * 2)};
     else
       return Cost{1, lines_of(payload + heap_ops * 2 + mark)};
   };
@@ -100,7 +106,8 @@ TEST_P(Counts, FencesAndLogBytesOfADurableCommit) {
     Cost want = expected(entry(n), lines, 0);
     if (is_undo(GetParam()) && !isolates(GetParam())) {
       want.lines = lines_of(0);
-      for (std::uint64_t l = 0; l < lines; ++l) want.lines += lines_of(entry(std::min<std::uint64_t>(8, n - l * 8)));
+      for (std::uint64_t l = 0; l < lines; ++l)
+        want.lines += lines_of(entry(std::min<std::uint64_t>(8, n - l * 8)));
     }
     EXPECT_EQ(want, rig.cost([&] {
       pool.update([&](auto& tx, Root& r) {
@@ -120,17 +127,25 @@ TEST_P(Counts, FencesAndLogBytesOfADurableCommit) {
     }));
   }
   // a byte is its word; 12 bytes across two words are two
-  EXPECT_EQ(expected(2, 1, 0),
-            rig.cost([&] { pool.update([&](auto& tx, Root& r) { tx.write_bytes(reinterpret_cast<char*>(&r.word[0]) + 3, "x", 1); }); }));
+  EXPECT_EQ(expected(2, 1, 0), rig.cost([&] {
+    pool.update([&](auto& tx, Root& r) {
+      tx.write_bytes(reinterpret_cast<char*>(&r.word[0]) + 3, "x", 1);
+    });
+  }));
   if (!is_undo(GetParam()) || isolates(GetParam())) {
     EXPECT_EQ(expected(4, 1, 0), rig.cost([&] {
-      pool.update([&](auto& tx, Root& r) { tx.write_bytes(reinterpret_cast<char*>(&r.word[0]) + 2, "0123456789ab", 12); });
+      pool.update([&](auto& tx, Root& r) {
+        tx.write_bytes(reinterpret_cast<char*>(&r.word[0]) + 2, "0123456789ab", 12);
+      });
     }));
   }
   // blocks: 16 bytes an operation; the first of a size makes its span
-  pool.update([&](auto& tx, Root& r) { tx(r.slot[0]) = reinterpret_cast<std::uint64_t*>(tx.alloc(48)); });
-  EXPECT_EQ(expected(2, 1, 1),
-            rig.cost([&] { pool.update([&](auto& tx, Root& r) { tx(r.slot[1]) = reinterpret_cast<std::uint64_t*>(tx.alloc(48)); }); }));
+  pool.update(
+      [&](auto& tx, Root& r) { tx(r.slot[0]) = reinterpret_cast<std::uint64_t*>(tx.alloc(48)); });
+  EXPECT_EQ(expected(2, 1, 1), rig.cost([&] {
+    pool.update(
+        [&](auto& tx, Root& r) { tx(r.slot[1]) = reinterpret_cast<std::uint64_t*>(tx.alloc(48)); });
+  }));
   EXPECT_EQ(expected(4, isolates(GetParam()) ? 1 : 2, 2), rig.cost([&] {
     pool.update([&](auto& tx, Root& r) {
       for (std::size_t s = 0; s < 2; ++s) {
@@ -139,7 +154,9 @@ TEST_P(Counts, FencesAndLogBytesOfADurableCommit) {
       }
     });
   }));
-  EXPECT_EQ((Cost{0, 0}), rig.cost([&] { EXPECT_THROW(pool.update([&](auto& tx, Root&) { perdure::abort(tx); }), aborted); }));
+  EXPECT_EQ((Cost{0, 0}), rig.cost([&] {
+    EXPECT_THROW(pool.update([&](auto& tx, Root&) { perdure::abort(tx); }), aborted);
+  }));
 }
 
 TEST_P(Counts, BytesTheStatsTell) {
@@ -163,7 +180,8 @@ TEST_P(Counts, SyncsOfADurableCommitOnAFile) {
     shape.like_a_file = true;
     auto rig = open_watched(GetParam(), shape);
     for (int i = 0; i < 20; ++i)
-      EXPECT_EQ((Watched::Cost{1, 64}), rig.cost([&] { rig.pool.update([&](auto& tx, Root& r) { tx(r.word[0]) = 1; }); }));
+      EXPECT_EQ((Watched::Cost{1, 64}),
+                rig.cost([&] { rig.pool.update([&](auto& tx, Root& r) { tx(r.word[0]) = 1; }); }));
   }
 }
 
@@ -173,7 +191,9 @@ TEST_P(Counts, OneFenceAcknowledgesSixteenWhoWait) {
     shape.durability = group;
     auto made = medium::RecordingMedium::make(shape.medium()).value();
     auto* const medium = made.get();
-    auto pool = AnyPool<Root>::try_open_on("recording", shape.options(GetParam()), std::move(made), true).value();
+    auto pool =
+        AnyPool<Root>::try_open_on("recording", shape.options(GetParam()), std::move(made), true)
+            .value();
     pool.update([](auto& tx, Root& r) { tx(r.word[0]) = 1; });
     std::atomic<bool> hold{true};
     std::atomic<int> in_fence{0}, appended{0};
@@ -186,7 +206,10 @@ TEST_P(Counts, OneFenceAcknowledgesSixteenWhoWait) {
     const auto appends = [&] {
       std::uint64_t n = 0;
       for (const auto& e : medium->events())
-        n += e.kind == medium::Event::Kind::stream && e.offset >= pool::first_ring && e.offset < medium->log_bytes() ? 1 : 0;
+        n += e.kind == medium::Event::Kind::stream && e.offset >= pool::first_ring &&
+                     e.offset < medium->log_bytes()
+                 ? 1
+                 : 0;
       return n;
     };
     const std::uint64_t before = appends();
@@ -220,7 +243,8 @@ TEST_P(Reading, WritesNothingToTheMedium) {
     Shape shape;
     shape.durability = d;
     auto rig = open_rig<Root>(GetParam(), shape);
-    for (std::uint64_t i = 0; i < 40; ++i) rig.pool.update([&](auto& tx, Root& r) { tx(r.word[i]) = i; });
+    for (std::uint64_t i = 0; i < 40; ++i)
+      rig.pool.update([&](auto& tx, Root& r) { tx(r.word[i]) = i; });
     rig.pool.checkpoint();  // whatever an engine still owes home
     auto before = rig.medium->counters();
     for (int round = 0; round < 100; ++round) {
@@ -235,10 +259,12 @@ TEST_P(Reading, WritesNothingToTheMedium) {
     for (unsigned i = 0; i < 3000 / scale; ++i) {
       rig.pool.view([](auto& tx, const Root& r) { EXPECT_EQ(39U, tx(r.word[39])); });
       rig.pool.view(durable, [](auto& tx, const Root& r) { (void)tx(r.word[1]); });
-      rig.pool.update([](auto& tx, Root& r) { EXPECT_EQ(7U, static_cast<std::uint64_t>(tx(r.word[7]))); });
+      rig.pool.update(
+          [](auto& tx, Root& r) { EXPECT_EQ(7U, static_cast<std::uint64_t>(tx(r.word[7]))); });
     }
     in_threads(2, [&](int) {
-      for (unsigned i = 0; i < 1500 / scale; ++i) rig.pool.view([](auto& tx, const Root& r) { (void)tx(r.word[2]); });
+      for (unsigned i = 0; i < 1500 / scale; ++i)
+        rig.pool.view([](auto& tx, const Root& r) { (void)tx(r.word[2]); });
     });
     EXPECT_EQ(0U, (rig.medium->counters() - before).writes());
     EXPECT_TRUE(image == rig.medium->current_image());
@@ -271,7 +297,8 @@ class OpeningCost : public EngineTest {
     const pid_t writer = ::fork();
     if (writer == 0) {
       auto pool = AnyPool<Root>::open(path, options(bytes));
-      for (std::uint64_t i = 0; i < 200; ++i) pool.update([&](auto& tx, Root& r) { tx(r.word[i]) = i; });
+      for (std::uint64_t i = 0; i < 200; ++i)
+        pool.update([&](auto& tx, Root& r) { tx(r.word[i]) = i; });
       ::_exit(0);
     }
     int status = 0;
@@ -285,7 +312,8 @@ class OpeningCost : public EngineTest {
       ::getrusage(RUSAGE_THREAD, &before);
       auto pool = AnyPool<Root>::open(path, options(bytes));
       ::getrusage(RUSAGE_THREAD, &after);
-      Opening seen{after.ru_minflt - before.ru_minflt + after.ru_majflt - before.ru_majflt, pool.stats().recovery.records};
+      Opening seen{after.ru_minflt - before.ru_minflt + after.ru_majflt - before.ru_majflt,
+                   pool.stats().recovery.records};
       const bool right = pool.view([](auto& tx, const Root& r) { return tx(r.word[199]); }) == 199;
       (void)!::write(pipe[1], &seen, sizeof seen);
       ::_exit(right ? 0 : 1);
@@ -316,7 +344,9 @@ TEST_P(OpeningCost, GrowsWithTheLogNotThePool) {
   }
   // Sanitizers touch pages of their own at each allocation: the older the program, the more, and
   // not the same for both.
-  if (scale == 1) EXPECT_LT(large.faults, small.faults + 64) << "pages touched: a pool a thousand times as large must not cost more";
+  if (scale == 1)
+    EXPECT_LT(large.faults, small.faults + 64)
+        << "pages touched: a pool a thousand times as large must not cost more";
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t most_threads = 4, accounts = 32;
 struct Shared {
   std::array<p<std::uint64_t>, accounts> account;
-  std::array<p<std::uint64_t>, most_threads * 8> counter;          // a line each
+  std::array<p<std::uint64_t>, most_threads * 8> counter;  // a line each
   // [t][u]: t's latest transaction had read that of u
   std::array<p<std::uint64_t>, most_threads * most_threads> seen;
 };
@@ -51,7 +51,8 @@ class CrashThreads : public EngineTest {
       const std::lock_guard lock(mutex);
       images.push_back(std::move(image));
     };
-    const unsigned every = std::max(1U, each * static_cast<unsigned>(threads) / (scale > 1 ? 10 : 60));
+    const unsigned every =
+        std::max(1U, each * static_cast<unsigned>(threads) / (scale > 1 ? 10 : 60));
     // fences a transaction, about
     const unsigned many = heavy(GetParam()) > 1 ? heavy(GetParam()) * 10 : 1;
     rig.medium->set_fence_hooks(
@@ -64,17 +65,20 @@ class CrashThreads : public EngineTest {
       std::mt19937_64 random(me);
       for (unsigned i = 0; i < each; ++i) {
         const std::uint64_t choice = random();
-        const auto receipt = rig.pool.update(async_mode ? async : setup.durability, [&](auto& tx, Shared& r) {
-          std::mt19937_64 inner(choice);
-          const std::size_t from = inner() % accounts, to = inner() % accounts;
-          if (tx(r.account[from]) > 0) {
-            --tx(r.account[from]);
-            ++tx(r.account[to]);
-          }
-          for (std::size_t u = 0; u < threads; ++u)
-            if (u != me) tx(r.seen[me * most_threads + u]) = static_cast<std::uint64_t>(tx(r.counter[u * 8]));
-          return ++tx(r.counter[me * 8]);
-        });
+        const auto receipt =
+            rig.pool.update(async_mode ? async : setup.durability, [&](auto& tx, Shared& r) {
+              std::mt19937_64 inner(choice);
+              const std::size_t from = inner() % accounts, to = inner() % accounts;
+              if (tx(r.account[from]) > 0) {
+                --tx(r.account[from]);
+                ++tx(r.account[to]);
+              }
+              for (std::size_t u = 0; u < threads; ++u)
+                if (u != me)
+                  tx(r.seen[me * most_threads + u]) =
+                      static_cast<std::uint64_t>(tx(r.counter[u * 8]));
+              return ++tx(r.counter[me * 8]);
+            });
         if (async_mode && i % 16 == 0) receipt.wait();
         if (!async_mode || i % 16 == 0) {
           acknowledged[me] = receipt.value();
@@ -93,10 +97,12 @@ class CrashThreads : public EngineTest {
       for (const std::uint64_t a : plain.account) sum += a;
       ASSERT_EQ(accounts * 1000, sum) << "half a transaction";
       for (std::size_t t = 0; t < threads; ++t) {
-        ASSERT_GE(plain.counter[t * 8], image.least[t]) << "an acknowledged transaction of thread " << t << " is lost";
+        ASSERT_GE(plain.counter[t * 8], image.least[t])
+            << "an acknowledged transaction of thread " << t << " is lost";
         for (std::size_t u = 0; u < threads; ++u)
           if (u != t) {
-            ASSERT_LE(plain.seen[t * most_threads + u], plain.counter[u * 8]) << "thread " << t << " had read of " << u << " what is lost";
+            ASSERT_LE(plain.seen[t * most_threads + u], plain.counter[u * 8])
+                << "thread " << t << " had read of " << u << " what is lost";
           }
       }
     };

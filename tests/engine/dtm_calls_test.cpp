@@ -33,7 +33,9 @@ class DtmCalls : public EngineTest {
     o.log_size = ring_bytes;
     return o;
   }
-  static std::unique_ptr<medium::CrashMedium> make_medium() { return Recorded::make_medium(ring_bytes, 4 << 20); }
+  static std::unique_ptr<medium::CrashMedium> make_medium() {
+    return Recorded::make_medium(ring_bytes, 4 << 20);
+  }
   template <class F>
   static Code code_of(F&& f) {
     try {
@@ -62,12 +64,16 @@ TEST_P(DtmCalls, EveryPowerCutLeavesTheBanksTotal) {
       recorded.end();
     }
     const auto look = [&](auto&, const Bank& bank, const crash::Crash& crash) {
-      if (!crash.created || bank.opened == 0) return crash.least == 0 ? crash::Verdict{} : crash::Verdict{"no accounts", 0};
-      const auto sum = std::accumulate(std::begin(bank.accounts), std::end(bank.accounts), std::int64_t{0});
+      if (!crash.created || bank.opened == 0)
+        return crash.least == 0 ? crash::Verdict{} : crash::Verdict{"no accounts", 0};
+      const auto sum =
+          std::accumulate(std::begin(bank.accounts), std::end(bank.accounts), std::int64_t{0});
       if (sum != 1000) return crash::Verdict{"the total is " + std::to_string(sum), 0};
       std::uint64_t done = 0;
-      for (std::size_t i = 50; i < Bank::size; ++i) done += static_cast<std::uint64_t>(bank.accounts[i] - 10);
-      if (done < crash.least || done > crash.most + 1) return crash::Verdict{std::to_string(done) + " transfers", 0};
+      for (std::size_t i = 50; i < Bank::size; ++i)
+        done += static_cast<std::uint64_t>(bank.accounts[i] - 10);
+      if (done < crash.least || done > crash.most + 1)
+        return crash::Verdict{std::to_string(done) + " transfers", 0};
       return crash::Verdict{{}, done};
     };
     recorded.explore<Bank>(GetParam().recover, model, 3000 / scale, 200 / scale, look);
@@ -85,13 +91,16 @@ TEST_P(DtmCalls, TransferBetweenThreads) {
     crash::Random random(static_cast<std::uint64_t>(me));
     std::uint64_t last = 0;
     for (unsigned i = 0; i < 3000 / scale; ++i)
-      if (const std::uint64_t id = dudetm_transfer::transfer(dtm, random() % Bank::size, random() % Bank::size); id != 0) {
+      if (const std::uint64_t id =
+              dudetm_transfer::transfer(dtm, random() % Bank::size, random() % Bank::size);
+          id != 0) {
         EXPECT_GT(id, last) << "IDs rise";
         last = id;
       }
     dtm.wait(last);
     EXPECT_GE(dtm.durableId(), last);
-    EXPECT_EQ(Code::invalid, code_of([&] { dtm.wait(last + 1000000); })) << "it has not been drawn, and nobody would end the wait";
+    EXPECT_EQ(Code::invalid, code_of([&] { dtm.wait(last + 1000000); }))
+        << "it has not been drawn, and nobody would end the wait";
   });
   EXPECT_EQ(1000, dudetm_transfer::total(dtm));
   for (const auto& account : dtm.root().accounts)

@@ -37,7 +37,8 @@ Options options_for(const char* engine, Durability durability = async) {
 
 class DudetmForms : public EngineTest {};
 std::vector<Entry> forms() {
-  return engines_that([](const Entry& e) { return is_dudetm(e) && isolates(e) && e.tm == "biased"; });
+  return engines_that(
+      [](const Entry& e) { return is_dudetm(e) && isolates(e) && e.tm == "biased"; });
 }
 ENGINE_SUITE(DudetmForms, forms);
 
@@ -91,7 +92,8 @@ TEST_P(DudetmForms, RecoverWhatWasDurable) {
     if (n % 5 == 0) model.erase(n % 89);
   }
   pool.view([&](auto& tx, const Root& r) {
-    for (std::uint64_t i = 0; i < 64 && i <= last; ++i) EXPECT_EQ(last - (last - i) % 64, tx(r.word[i])) << i;
+    for (std::uint64_t i = 0; i < 64 && i <= last; ++i)
+      EXPECT_EQ(last - (last - i) % 64, tx(r.word[i])) << i;
     for (std::uint64_t k = 0; k < 97; ++k) {
       const auto found = r.map.find(tx, k);
       EXPECT_EQ(model.contains(k), found.has_value());
@@ -130,7 +132,8 @@ TEST(Dudetm, CombinationAndCompressionWriteLess) {
     last->wait();
     return pool.stats();
   };
-  const Stats plain = run("plain", 0, false), combined = run("combined", 1000, false), both = run("both", 1000, true);
+  const Stats plain = run("plain", 0, false), combined = run("combined", 1000, false),
+              both = run("both", 1000, true);
   EXPECT_EQ(0U, plain.log_came);
   EXPECT_GE(combined.log_came, 20000U * 32);
   EXPECT_LT(combined.log_combined * 20, combined.log_came);
@@ -185,11 +188,14 @@ TEST(Dudetm, InfPerformsWithoutWaitingForRoom) {
 
 // --- paging (section 4.3) ------------------------------------------------------------------------
 
-class DudetmPaged : public ::testing::TestWithParam<std::tuple<const char*, Durability, ShadowPaging>> {};
+class DudetmPaged
+    : public ::testing::TestWithParam<std::tuple<const char*, Durability, ShadowPaging>> {};
 INSTANTIATE_TEST_SUITE_P(
     Forms, DudetmPaged,
-    ::testing::Combine(::testing::Values("dudetm", "dudetm/stm", "dudetm/global_lock", "dudetm-inf", "dudetm-sync", "dudetm-combined"),
-                       ::testing::Values(durable, async), ::testing::Values(ShadowPaging::hardware, ShadowPaging::software)),
+    ::testing::Combine(::testing::Values("dudetm", "dudetm/stm", "dudetm/global_lock", "dudetm-inf",
+                                         "dudetm-sync", "dudetm-combined"),
+                       ::testing::Values(durable, async),
+                       ::testing::Values(ShadowPaging::hardware, ShadowPaging::software)),
     [](const auto& of) {
       std::string name = std::get<0>(of.param);
       std::replace_if(name.begin(), name.end(), [](char c) { return c == '-' || c == '/'; }, '_');
@@ -208,7 +214,9 @@ TEST_P(DudetmPaged, APoolLargerThanItsShadowLosesNothing) {
   std::vector<std::vector<std::uint64_t>> counts(threads, std::vector<std::uint64_t>(pages));
   {
     auto pool = AnyPool<Root>::open(scratch.path(), o);
-    pool.update(durable, [&](auto& tx, Root& r) { tx(r.counters) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(words * 8)); });
+    pool.update(durable, [&](auto& tx, Root& r) {
+      tx(r.counters) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(words * 8));
+    });
     std::atomic<std::uint64_t> most{0};
     in_threads(threads, [&](int me) {
       std::mt19937_64 random(static_cast<std::uint64_t>(me) + 10);
@@ -226,7 +234,8 @@ TEST_P(DudetmPaged, APoolLargerThanItsShadowLosesNothing) {
         ++counts[static_cast<std::size_t>(me)][a];
         if (i % 16 == 0)
           pool.view([&](auto& tx, const Root& r) {
-            EXPECT_EQ(counts[static_cast<std::size_t>(me)][b], tx(tx(r.counters)[b * 512 + static_cast<std::uint64_t>(me) * 8]));
+            EXPECT_EQ(counts[static_cast<std::size_t>(me)][b],
+                      tx(tx(r.counters)[b * 512 + static_cast<std::uint64_t>(me) * 8]));
           });
         if (i % 64 == 0) most = std::max(most.load(), pool.stats().shadow_pages);
       }
@@ -237,7 +246,8 @@ TEST_P(DudetmPaged, APoolLargerThanItsShadowLosesNothing) {
     pool.view([&](auto& tx, const Root& r) {
       for (int me = 0; me < threads; ++me)
         for (std::uint64_t p = 0; p < pages; ++p)
-          ASSERT_EQ(counts[static_cast<std::size_t>(me)][p], tx(tx(r.counters)[p * 512 + static_cast<std::uint64_t>(me) * 8]));
+          ASSERT_EQ(counts[static_cast<std::size_t>(me)][p],
+                    tx(tx(r.counters)[p * 512 + static_cast<std::uint64_t>(me) * 8]));
     });
     EXPECT_TRUE(pool.check().ok());
     // All that was committed is durable: the copy's log, which is read before its home, lacks
@@ -270,7 +280,9 @@ void more_pages_than_the_shadow_has(ShadowPaging paging) {
   o.shadow_size = 64 * 4096;
   o.shadow_paging = paging;
   auto pool = DudetmPool::open(scratch.path(), o);
-  pool.update([&](auto& tx, Root& r) { tx(r.counters) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(pages * 4096)); });
+  pool.update([&](auto& tx, Root& r) {
+    tx(r.counters) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(pages * 4096));
+  });
   const int rounds = static_cast<int>(60 / scale);
   std::atomic<bool> over{false};
   std::uint64_t small = 0;
@@ -307,8 +319,12 @@ void more_pages_than_the_shadow_has(ShadowPaging paging) {
   EXPECT_EQ(static_cast<std::uint64_t>(rounds) * large, of_large);
 }
 
-TEST(Dudetm, ATransactionOfMorePagesThanTheShadowHasIsPerformed) { more_pages_than_the_shadow_has(ShadowPaging::hardware); }
-TEST(Dudetm, ATransactionOfMoreFramesThanTheShadowHasIsPerformed) { more_pages_than_the_shadow_has(ShadowPaging::software); }
+TEST(Dudetm, ATransactionOfMorePagesThanTheShadowHasIsPerformed) {
+  more_pages_than_the_shadow_has(ShadowPaging::hardware);
+}
+TEST(Dudetm, ATransactionOfMoreFramesThanTheShadowHasIsPerformed) {
+  more_pages_than_the_shadow_has(ShadowPaging::software);
+}
 
 // Whole objects, and any bytes of them, whatever pages they lie across; an abort; what views read
 // meanwhile.
@@ -320,7 +336,9 @@ TEST(Dudetm, BytesAcrossFramesAreReadAsTheyWereWritten) {
     o.shadow_paging = ShadowPaging::software;
     auto pool = AnyPool<Root>::open(scratch.path(o.engine.substr(o.engine.find('/') + 1)), o);
     constexpr std::size_t bytes = 40 * 4096;
-    pool.update([&](auto& tx, Root& r) { tx(r.counters) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(bytes)); });
+    pool.update([&](auto& tx, Root& r) {
+      tx(r.counters) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(bytes));
+    });
     std::vector<char> model(bytes), got(bytes), noise(3 * 4096);
     std::mt19937_64 random(5);
     for (int i = 0; i < 600; ++i) {
@@ -341,7 +359,9 @@ TEST(Dudetm, BytesAcrossFramesAreReadAsTheyWereWritten) {
         pool.update(write);
         std::memcpy(model.data() + at, noise.data(), n);
       }
-      pool.view([&](auto& tx, const Root& r) { tx.read_bytes(got.data(), reinterpret_cast<const char*>(tx.read(r.counters)), bytes); });
+      pool.view([&](auto& tx, const Root& r) {
+        tx.read_bytes(got.data(), reinterpret_cast<const char*>(tx.read(r.counters)), bytes);
+      });
       ASSERT_EQ(model, got) << tm << " " << i;
     }
     EXPECT_GT(pool.stats().evictions, 100U);
@@ -363,7 +383,9 @@ TEST(Dudetm, HowAShadowIsPagedIsSeenAtOpening) {
   {
     auto pool = DudetmPool::open(scratch.path(), o);
     EXPECT_FALSE(pool.stats().paged_by_software) << "an empty pool";
-    pool.update([&](auto& tx, Root& r) { tx(r.counters) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(std::uint64_t{4} << 20)); });
+    pool.update([&](auto& tx, Root& r) {
+      tx(r.counters) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(std::uint64_t{4} << 20));
+    });
   }
   EXPECT_TRUE(by_software());
   o.shadow_size = 3 << 20;
@@ -378,7 +400,9 @@ TEST(Dudetm, AShadowsLimitIsRefusedWhereNothingPages) {
     Options o;
     o.engine = engine;
     o.shadow_size = bytes;
-    return Pool<Root, engines<shadow, dudetm>>::try_open(scratch.path(std::string(engine) + std::to_string(bytes)), o).code();
+    return Pool<Root, engines<shadow, dudetm>>::try_open(
+               scratch.path(std::string(engine) + std::to_string(bytes)), o)
+        .code();
   };
   EXPECT_EQ(Code::invalid, code("shadow", 1 << 20));
   EXPECT_EQ(Code::invalid, code("dudetm", 100));

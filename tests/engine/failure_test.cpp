@@ -23,7 +23,9 @@ TEST_P(Failure, EachThreadSeesIt) {
     medium::RecordingMedium* const raw = recording.get();
     auto faulty = std::make_unique<medium::FaultyMedium>(std::move(recording));
     medium::FaultyMedium* const faults = faulty.get();
-    auto pool = AnyPool<Root>::try_open_on("recording", shape.options(GetParam()), std::move(faulty), true).value();
+    auto pool =
+        AnyPool<Root>::try_open_on("recording", shape.options(GetParam()), std::move(faulty), true)
+            .value();
     faults->fail(medium::FaultyMedium::Call::fence, nth, EIO, true);
     constexpr int threads = 3;
     std::array<std::atomic<std::uint64_t>, threads> acknowledged{};

@@ -28,10 +28,14 @@ inline bool has_stamps(const Entry& e) { return e.tm.starts_with("htm"); }
 inline bool views_may_run_alone(const Entry& e) { return e.tm == "biased" || has_stamps(e); }
 inline bool is_undo(const Entry& e) { return e.family == "undo"; }
 /// REWIND, force: no log is ever full.
-inline bool clears_at_commit(const Entry& e) { return e.family.find("-fp-") != std::string_view::npos; }
+inline bool clears_at_commit(const Entry& e) {
+  return e.family.find("-fp-") != std::string_view::npos;
+}
 inline bool is_rewind(const Entry& e) { return e.family.starts_with("rewind"); }
 /// Blurred Persistence's systems: they write back, to a torn-bit log a thread.
-inline bool is_blurred(const Entry& e) { return e.family.starts_with("bppm") || e.family.starts_with("redo-"); }
+inline bool is_blurred(const Entry& e) {
+  return e.family.starts_with("bppm") || e.family.starts_with("redo-");
+}
 
 /// SoftWrAP's two forms. With aliasing for all a ring is a thread's three buckets.
 inline bool is_softwrap(const Entry& e) { return e.family.starts_with("softwrap"); }
@@ -39,16 +43,21 @@ inline bool aliases_for_all(const Entry& e) { return e.family == "softwrap"; }
 /// Home may have some words of a log's last record, so that damage to the record, which is taken
 /// for a torn write, may leave them there: softwrap-local stores home at once, dudetm's Reproduce
 /// as soon as the record is durable.
-inline bool stores_last_record_home(const Entry& e) { return e.family == "softwrap-local" || is_dudetm(e); }
+inline bool stores_last_record_home(const Entry& e) {
+  return e.family == "softwrap-local" || is_dudetm(e);
+}
 
 /// Nobody sees a transaction before it is durable: what isolates it is held through the fence.
 inline bool is_durable_when_seen(const Entry& e) {
-  return is_undo(e) || is_rewind(e) || is_blurred(e) || is_softwrap(e) || e.name.starts_with("dudetm-sync");
+  return is_undo(e) || is_rewind(e) || is_blurred(e) || is_softwrap(e) ||
+         e.name.starts_with("dudetm-sync");
 }
 
 /// How many times as long a transaction takes, and as many events on a medium, at most: what a test
 /// does is divided by it.
-inline unsigned heavy(const Entry& e) { return e.family.starts_with("rewind-2l") ? 20 : is_rewind(e) ? 4 : 1; }
+inline unsigned heavy(const Entry& e) {
+  return e.family.starts_with("rewind-2l") ? 20 : is_rewind(e) ? 4 : 1;
+}
 /// It runs on this machine; if not, the first caller is told why.
 inline bool runs_here(const Entry& e) {
   const Status s = e.runs_here();
@@ -56,18 +65,22 @@ inline bool runs_here(const Entry& e) {
   static std::set<std::string_view> told;
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  if (told.insert(e.name).second) std::fprintf(stderr, "engine %s is left out: %s\n", std::string(e.name).c_str(), s.message().c_str());
+  if (told.insert(e.name).second)
+    std::fprintf(stderr, "engine %s is left out: %s\n", std::string(e.name).c_str(),
+                 s.message().c_str());
   return false;
 }
 /// One of DudeTM's forms but its first: they are one type a TM, and differ in how they persist.
-inline bool is_further_form(const Entry& e) { return is_dudetm(e) && !e.name.starts_with("dudetm/") && e.name != "dudetm"; }
+inline bool is_further_form(const Entry& e) {
+  return is_dudetm(e) && !e.name.starts_with("dudetm/") && e.name != "dudetm";
+}
 /// Under `none` REWIND's compositions are one type, Blurred Persistence's systems two, which differ
 /// from those that isolate in their TM alone: one of each stands for all. So do DudeTM's forms
 /// under the library's own TM for those under another.
 inline bool is_stood_for(const Entry& e) {
   if (is_further_form(e) && e.tm != "biased") return true;
-  return !isolates(e) &&
-         ((is_rewind(e) && e.family != "rewind-1l-nfp-batch") || (is_blurred(e) && e.family != "bppm" && e.family != "redo-mne-async"));
+  return !isolates(e) && ((is_rewind(e) && e.family != "rewind-1l-nfp-batch") ||
+                          (is_blurred(e) && e.family != "bppm" && e.family != "redo-mne-async"));
 }
 
 /// The bytes of a ring: those asked for, or the least that the engine takes.
@@ -81,7 +94,8 @@ inline std::uint64_t ring_of_at_least(const Entry& e, std::uint64_t bytes) {
 /// --htm` demands some.
 inline void print_hardware_commits(const engine::Entry& e, const engine::Stats& stats) {
   if (e.tm == "htm")
-    std::printf("[          ] htm: %llu transactions committed without the lock\n", static_cast<unsigned long long>(stats.without_lock));
+    std::printf("[          ] htm: %llu transactions committed without the lock\n",
+                static_cast<unsigned long long>(stats.without_lock));
 }
 
 }  // namespace perdure::test

@@ -52,7 +52,8 @@ TEST(Htm, IsRefusedWhereTheProcessorHasNone) {
   const Scratch scratch("/dev/shm");
   const auto refused = [&](const Status& s) {
     EXPECT_EQ(Code::unsupported, s.code());
-    for (const std::string& part : {scratch.path(), std::string("'dudetm/htm'"), here.message(), std::string("dudetm/stm")})
+    for (const std::string& part :
+         {scratch.path(), std::string("'dudetm/htm'"), here.message(), std::string("dudetm/stm")})
       EXPECT_NE(std::string::npos, s.message().find(part)) << part << " in: " << s.message();
   };
   refused(Htms::try_open(scratch.path(), options_for("dudetm/htm")).status());
@@ -63,11 +64,13 @@ TEST(Htm, IsRefusedWhereTheProcessorHasNone) {
   refused(Htms::try_open(scratch.path(), options_for("dudetm/htm")).status());
   EXPECT_TRUE(before == bytes_of(scratch.path())) << "not a byte is written";
   Options unnamed = options_for("");
-  EXPECT_EQ("dudetm/htm-stand-in", Htms::open(scratch.path(), unnamed).engine_name()) << "of a list, the first that runs here";
+  EXPECT_EQ("dudetm/htm-stand-in", Htms::open(scratch.path(), unnamed).engine_name())
+      << "of a list, the first that runs here";
 }
 
 TEST(Htm, RunsWhereTheProcessorHasIt) {
-  if (const Status here = engine::find_instance("dudetm/htm")->runs_here(); !here.ok()) GTEST_SKIP() << here.message();
+  if (const Status here = engine::find_instance("dudetm/htm")->runs_here(); !here.ok())
+    GTEST_SKIP() << here.message();
   const Scratch scratch("/dev/shm");
   auto pool = Htms::open(scratch.path(), options_for("dudetm/htm"));
   in_threads(4, [&](int) {
@@ -75,7 +78,8 @@ TEST(Htm, RunsWhereTheProcessorHasIt) {
   });
   pool.view([](auto& tx, const Root& r) { EXPECT_EQ(4000U, tx(r.word[0])); });
   const auto stats = pool.stats();
-  std::printf("[          ] %llu of %llu transactions committed without the lock\n", static_cast<unsigned long long>(stats.without_lock),
+  std::printf("[          ] %llu of %llu transactions committed without the lock\n",
+              static_cast<unsigned long long>(stats.without_lock),
               static_cast<unsigned long long>(stats.commits + stats.reads));
   EXPECT_GT(stats.without_lock, 0U) << "every transaction ran under the lock";
 }
@@ -104,7 +108,8 @@ TEST(Htm, NoShadowSmallerThanThePool) {
 TEST(Htm, NumbersInThePoolAreDense) {
   const Scratch scratch("/dev/shm");
   std::uint64_t n = 0;
-  std::vector<const char*> all{"dudetm/stm", "dudetm/htm-stand-in", "dudetm", "dudetm/htm-stand-in"};
+  std::vector<const char*> all{"dudetm/stm", "dudetm/htm-stand-in", "dudetm",
+                               "dudetm/htm-stand-in"};
   for (const char* engine : htms_here()) all.push_back(engine);
   for (const char* engine : all) {
     auto pool = Htms::open(scratch.path(), options_for(engine));
@@ -119,7 +124,8 @@ TEST(Htm, NumbersInThePoolAreDense) {
     EXPECT_EQ(n, pool.header().applied);
     EXPECT_GE(pool.stats().applied_id, pool.stats().last_id);
     EXPECT_GE(pool.durable_id(), pool.stats().applied_id);
-    const auto looked = pool.update([](auto& tx, Root& r) { return static_cast<std::uint64_t>(tx(r.word[0])); });
+    const auto looked =
+        pool.update([](auto& tx, Root& r) { return static_cast<std::uint64_t>(tx(r.word[0])); });
     EXPECT_EQ(n, looked.value());
     pool.close();
     EXPECT_TRUE(looked.durable()) << "it bounds what was read, and that is durable";
@@ -150,7 +156,8 @@ TEST(Htm, WhoSeesABlockMayFreeIt) {
 TEST(Htm, ATransactionInsideOneOnAnotherPoolEndsTheTry) {
   for (const char* const engine : htms_here()) {
     const Scratch scratch("/dev/shm");
-    auto outer = Htms::open(scratch.path("outer"), options_for(engine)), inner = Htms::open(scratch.path("inner"), options_for(engine));
+    auto outer = Htms::open(scratch.path("outer"), options_for(engine)),
+         inner = Htms::open(scratch.path("inner"), options_for(engine));
     int runs = 0, inner_runs = 0;
     outer.update([&](auto& tx, Root& r) {
       ++runs;
@@ -159,7 +166,8 @@ TEST(Htm, ATransactionInsideOneOnAnotherPoolEndsTheTry) {
       ++inner_runs;
       ++tx(r.word[1]);
     });
-    EXPECT_GE(runs, engine == std::string_view("dudetm/htm") ? 1 : 2) << "what an aborted try of the hardware counts is undone";
+    EXPECT_GE(runs, engine == std::string_view("dudetm/htm") ? 1 : 2)
+        << "what an aborted try of the hardware counts is undone";
     EXPECT_EQ(1, inner_runs);
     inner.view([&](auto& tx, const Root& r) { EXPECT_EQ(1U, tx(r.word[0])); });
     outer.view([&](auto& tx, const Root& r) { EXPECT_EQ(2U, tx(r.word[0]) + tx(r.word[1])); });

@@ -65,7 +65,8 @@ bool comes(Done&& done) {
   std::uint64_t sum = 0, threads = 0;
   for (const auto& [id, n] : after)
     if (n != before[id]) sum += n - before[id], ++threads;
-  return ::testing::AssertionFailure() << threads << " of " << after.size() << " threads woke " << sum << " times in a second";
+  return ::testing::AssertionFailure()
+         << threads << " of " << after.size() << " threads woke " << sum << " times in a second";
 }
 
 std::uint64_t resident_bytes() {
@@ -108,12 +109,14 @@ TEST_F(ManyPools, AThousandInOneProcess) {
   for (std::size_t i = 0; i < count; ++i) pools.push_back(open(i));
   EXPECT_EQ(0U, wake_ups().size()) << "threads of pools in which nothing has happened";
   std::printf("%zu pools: %.2f descriptors and %.0f KiB of resident memory each\n", count,
-              static_cast<double>(descriptors() - files_open) / count, static_cast<double>(resident_bytes() - memory) / count / 1024);
+              static_cast<double>(descriptors() - files_open) / count,
+              static_cast<double>(resident_bytes() - memory) / count / 1024);
   for (auto& pool : pools) pool.update(durable, [](auto& tx, Root& r) { ++tx(r.count); });
   EXPECT_EQ(0U, wake_ups().size()) << "threads of pools whose updates waited for themselves";
   for (auto& pool : pools) pool.update(async, [](auto& tx, Root& r) { ++tx(r.count); });
   EXPECT_EQ(count, wake_ups().size()) << "a thread each for updates that nobody waits for";
-  std::printf("after two updates: %.0f KiB of resident memory each\n", static_cast<double>(resident_bytes() - memory) / count / 1024);
+  std::printf("after two updates: %.0f KiB of resident memory each\n",
+              static_cast<double>(resident_bytes() - memory) / count / 1024);
   ASSERT_TRUE(comes([&] {
     for (auto& pool : pools)
       if (pool.durable_id() < pool.stats().last_id) return false;
@@ -184,12 +187,15 @@ TEST_F(ManyPools, IdlePoolsOfAllEnginesDoNotWake) {
                                   : durability == group ? " group "
                                                         : " async ") +
                                  medium;
-        open.push_back({e, name, AnyPool<Root>::open(scratch.path("pool" + std::to_string(open.size())), o), 0});
+        open.push_back({e, name,
+                        AnyPool<Root>::open(scratch.path("pool" + std::to_string(open.size())), o),
+                        0});
       }
   }
   for (int times = 0; times < 2; ++times) {
     for (auto& [entry, name, pool, last] : open) {
-      for (int i = 0; i < 20; ++i) last = pool.update([](auto& tx, Root& r) { ++tx(r.count); }).id();
+      for (int i = 0; i < 20; ++i)
+        last = pool.update([](auto& tx, Root& r) { ++tx(r.count); }).id();
       pool.view([](auto& tx, const Root& r) { return tx(r.count); });
     }
     // What is promised is done first: durability, and DudeTM's checkpoint of an idle pool.
@@ -198,7 +204,9 @@ TEST_F(ManyPools, IdlePoolsOfAllEnginesDoNotWake) {
         ASSERT_TRUE(comes([&] { return pool.durable_id() >= last; })) << name;
       }
       if (is_dudetm(entry)) {
-        ASSERT_TRUE(comes([&] { return pool.stats().applied_id >= last && pool.stats().log_used == 0; })) << name;
+        ASSERT_TRUE(comes([&] {
+          return pool.stats().applied_id >= last && pool.stats().log_used == 0;
+        })) << name;
       }
     }
     EXPECT_TRUE(all_sleep());

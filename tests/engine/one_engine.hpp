@@ -67,10 +67,13 @@ struct TakenBack {
 
 /// A thread's transaction over another's, then `fills` more, so that the younger one's log begins
 /// again; either one's log may be the first.
-inline void an_older_value_does_not_come_back(const Entry& e, const Shape& shape, std::uint64_t fills) {
+inline void an_older_value_does_not_come_back(const Entry& e, const Shape& shape,
+                                              std::uint64_t fills) {
   for (const bool swapped : {false, true}) {
     auto rig = open_rig<Words>(e, shape);
-    const auto overwrite = [&](std::uint64_t value) { rig.pool.update([&](auto& tx, Words& r) { tx(r.word[3]) = value; }); };
+    const auto overwrite = [&](std::uint64_t value) {
+      rig.pool.update([&](auto& tx, Words& r) { tx(r.word[3]) = value; });
+    };
     const auto fill = [&] {
       for (std::uint64_t i = 0; i < fills; ++i)
         rig.pool.update([&](auto& tx, Words& r) {
@@ -123,7 +126,8 @@ inline void go_on_in_a_small_log(const Entry& e, const Shape& shape, std::uint64
         EXPECT_EQ(value, tx.read(r.word[i % 1000]));
       };
       id = rig.pool.update([&](auto& tx, Words& r) { each(tx, r, i); }).id();
-      EXPECT_THROW(rig.pool.update([&](auto& tx, Words& r) { each(tx, r, 1'000'000), throw Oops(); }), Oops);
+      EXPECT_THROW(
+          rig.pool.update([&](auto& tx, Words& r) { each(tx, r, 1'000'000), throw Oops(); }), Oops);
       rig.pool.view([&](auto& tx, const Words& r) { ASSERT_EQ(i, tx(r.word[i % 1000])); });
     }
     image = rig.medium->current_image();  // as a kill leaves it

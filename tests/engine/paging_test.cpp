@@ -25,10 +25,12 @@ constexpr std::uint64_t page = Paging::page_bytes;
 /// told to.
 class World {
  public:
-  World(std::uint64_t pages, std::uint64_t limit_pages, bool software = false) : pages_(pages), fd_(memfd_create("paging", 0)) {
+  World(std::uint64_t pages, std::uint64_t limit_pages, bool software = false)
+      : pages_(pages), fd_(memfd_create("paging", 0)) {
     if (ftruncate(fd_, static_cast<off_t>(pages * page)) != 0) std::abort();
     const auto map = [&](int how) {
-      return static_cast<std::byte*>(::mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, how | MAP_NORESERVE, fd_, 0));
+      return static_cast<std::byte*>(
+          ::mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, how | MAP_NORESERVE, fd_, 0));
     };
     home = map(MAP_SHARED);
     view = map(MAP_PRIVATE);
@@ -44,14 +46,17 @@ class World {
   }
   /// As a transaction stores to it and reads it, that is in the page.
   std::uint64_t& shadow(std::uint64_t p, std::uint64_t at) {
-    return paging->frames() != nullptr ? *paging->frames()->at(p * page + at * 8) : word(view, p, at);
+    return paging->frames() != nullptr ? *paging->frames()->at(p * page + at * 8)
+                                       : word(view, p, at);
   }
   /// As one reads it that is not.
   std::uint64_t look(std::uint64_t p, std::uint64_t at) {
-    return paging->frames() != nullptr ? paging->frames()->load(p * page + at * 8) : tm::load_word(&word(view, p, at));
+    return paging->frames() != nullptr ? paging->frames()->load(p * page + at * 8)
+                                       : tm::load_word(&word(view, p, at));
   }
   /// As a commit: the id is drawn and the words are logged, before the writer leaves.
-  std::uint64_t commit(Paging::Use& use, std::vector<std::pair<std::uint64_t*, std::uint64_t>> words) {
+  std::uint64_t commit(Paging::Use& use,
+                       std::vector<std::pair<std::uint64_t*, std::uint64_t>> words) {
     const std::lock_guard lock(mutex_);
     log_.emplace_back(std::move(words));
     use.committed(++id_);
@@ -74,7 +79,9 @@ class World {
                            return Status();
                          });
   }
-  [[nodiscard]] std::uint64_t reproduced() const { return reproduced_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t reproduced() const {
+    return reproduced_.load(std::memory_order_acquire);
+  }
 
   std::byte *home, *view;
   std::unique_ptr<Paging> paging;
@@ -153,7 +160,8 @@ TEST(Paging, PassesOverPagesInUse) {
   ASSERT_EQ(24 - before, left.size());
   for (std::size_t i = 0; i < 4; ++i) store(left[i]);
   while (w.paging->copies() > 4) ASSERT_TRUE(w.evict().ok());
-  for (std::size_t i = 0; i < 4; ++i) EXPECT_NE(77U, w.word(w.view, left[i], 1)) << "used last, dropped last";
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_NE(77U, w.word(w.view, left[i], 1)) << "used last, dropped last";
 }
 
 /// Threads that count in pages far more than the limit, each in words of its own, while pages are
@@ -210,11 +218,15 @@ std::uint64_t race(bool guarded, bool software, std::uint64_t each) {
   return lost;
 }
 
-TEST(Paging, LosesNothingWhileWritersRaceWithEvictors) { EXPECT_EQ(0U, race(true, false, 30000 / test::scale)); }
+TEST(Paging, LosesNothingWhileWritersRaceWithEvictors) {
+  EXPECT_EQ(0U, race(true, false, 30000 / test::scale));
+}
 
 TEST(Paging, LosesNothingInFrames) { EXPECT_EQ(0U, race(true, true, 30000 / test::scale)); }
 
-TEST(Paging, WithoutTheGuardWordsAreLost) { EXPECT_GT(race(false, false, 30000 / test::scale), 0U) << "then the tests above show nothing"; }
+TEST(Paging, WithoutTheGuardWordsAreLost) {
+  EXPECT_GT(race(false, false, 30000 / test::scale), 0U) << "then the tests above show nothing";
+}
 
 // E5: what a reader found the page's frame to be may be another page's when it reads the word, or
 // the same page's again.

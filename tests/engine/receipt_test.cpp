@@ -47,9 +47,11 @@ TEST_P(Receipts, OfADurableUpdateAreDurableAtOnce) {
 TEST_P(Receipts, OfAsyncUpdatesBecomeDurableInOrderWithoutAnybodyWaiting) {
   auto rig = open_rig<Root>(GetParam(), this->shape(async));
   std::vector<decltype(rig.pool.update([](auto& tx, Root& r) { tx(r.word[0]) = 1; }))> receipts;
-  for (std::uint64_t i = 0; i < 100; ++i) receipts.push_back(rig.pool.update([&](auto& tx, Root& r) { tx(r.word[i % 64]) = i; }));
+  for (std::uint64_t i = 0; i < 100; ++i)
+    receipts.push_back(rig.pool.update([&](auto& tx, Root& r) { tx(r.word[i % 64]) = i; }));
   const auto start = std::chrono::steady_clock::now();
-  while (!receipts.back().durable() && std::chrono::steady_clock::now() - start < 20s) std::this_thread::sleep_for(1ms);
+  while (!receipts.back().durable() && std::chrono::steady_clock::now() - start < 20s)
+    std::this_thread::sleep_for(1ms);
   for (std::size_t i = 0; i < receipts.size(); ++i) {
     EXPECT_TRUE(receipts[i].durable());
     if (i == 0) continue;
@@ -78,12 +80,14 @@ TEST_P(Receipts, AreCalledBackOnceEach) {
   std::atomic<int> called{0}, failed{0};
   const auto here = [](auto g) { g(); };
   for (std::uint64_t i = 0; i < 200; ++i)
-    rig.pool.update([&](auto& tx, Root& r) { tx(r.word[i % 64]) = i; }).then(here, [&](const Status& s) {
-      ++called;
-      failed += s.ok() ? 0 : 1;
-    });
+    rig.pool.update([&](auto& tx, Root& r) { tx(r.word[i % 64]) = i; })
+        .then(here, [&](const Status& s) {
+          ++called;
+          failed += s.ok() ? 0 : 1;
+        });
   const auto start = std::chrono::steady_clock::now();
-  while (called < 200 && std::chrono::steady_clock::now() - start < 20s) std::this_thread::sleep_for(1ms);
+  while (called < 200 && std::chrono::steady_clock::now() - start < 20s)
+    std::this_thread::sleep_for(1ms);
   EXPECT_EQ(200, called);
   EXPECT_EQ(0, failed);
   std::promise<std::thread::id> where;  // an executor chooses the thread
@@ -118,7 +122,8 @@ template <class Pool>
 Task move_money(Pool& pool, std::uint64_t n) {
   std::uint64_t sum = 0;
   for (std::uint64_t i = 1; i <= n; ++i) {
-    const std::uint64_t v = co_await pool.update([&](auto& tx, Root& r) { return tx(r.word[0]) += i; });
+    const std::uint64_t v =
+        co_await pool.update([&](auto& tx, Root& r) { return tx(r.word[0]) += i; });
     EXPECT_GE(pool.durable_id(), i);
     sum += v;
   }
@@ -175,8 +180,11 @@ TEST_P(Receipts, CoverWhatWasReadAndNothingReadIsToldBefore) {
     std::thread writer([&] { rig.pool.update([](auto& tx, Root& r) { tx(r.word[0]) = 2; }); });
     // committed, visible, and not durable: every fence waits (a fence alone says nothing, Reproduce
     // has its own)
-    while (rig.pool.view([](auto& tx, const Root& r) { return tx(r.word[0]); }) != 2 || in_fence == 0) std::this_thread::yield();
-    const auto seen = rig.pool.update(async, [](auto& tx, Root& r) { return static_cast<std::uint64_t>(tx(r.word[0])); });
+    while (rig.pool.view([](auto& tx, const Root& r) { return tx(r.word[0]); }) != 2 ||
+           in_fence == 0)
+      std::this_thread::yield();
+    const auto seen = rig.pool.update(
+        async, [](auto& tx, Root& r) { return static_cast<std::uint64_t>(tx(r.word[0])); });
     EXPECT_EQ(2U, seen.value());
     EXPECT_FALSE(seen.durable()) << "its receipt covers what it read";
     std::vector<std::thread> readers;
@@ -242,7 +250,9 @@ TEST_P(Receipts, OfAMediumThatFailedResolveToTheError) {
     auto* const raw = recording.get();
     auto faulty = std::make_unique<medium::FaultyMedium>(std::move(recording));
     auto* const faults = faulty.get();
-    auto pool = AnyPool<Root>::try_open_on("recording", shape.options(GetParam()), std::move(faulty), true).value();
+    auto pool =
+        AnyPool<Root>::try_open_on("recording", shape.options(GetParam()), std::move(faulty), true)
+            .value();
     pool.update(durable, [](auto& tx, Root& r) { tx(r.word[0]) = 1; });
     pool.checkpoint();  // an engine's own thread is idle: the fence that fails is the next update's
     const std::uint64_t durable_before = pool.durable_id();
@@ -258,7 +268,8 @@ TEST_P(Receipts, OfAMediumThatFailedResolveToTheError) {
       }
     }
     const auto start = std::chrono::steady_clock::now();
-    while (good + bad < 20 && std::chrono::steady_clock::now() - start < 20s) std::this_thread::sleep_for(1ms);
+    while (good + bad < 20 && std::chrono::steady_clock::now() - start < 20s)
+      std::this_thread::sleep_for(1ms);
     EXPECT_EQ(0, good) << "acknowledged after the failure";
     EXPECT_EQ(20, bad);
     EXPECT_EQ(Code::poisoned, pool.try_update([](auto& tx, Root& r) { tx(r.word[0]) = 3; }).code());
@@ -302,7 +313,9 @@ TEST_P(Receipts, WaitingOnesOwnTransactionIsRefused) {
   });
   rig.pool.update([](auto& tx, Root& r) { tx(r.word[2]) = 3; });
   rig.pool.checkpoint();
-  rig.pool.view([](auto& tx, const Root& r) { EXPECT_EQ(6U, tx(r.word[0]) + tx(r.word[1]) + tx(r.word[2])); });
+  rig.pool.view([](auto& tx, const Root& r) {
+    EXPECT_EQ(6U, tx(r.word[0]) + tx(r.word[1]) + tx(r.word[2]));
+  });
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ namespace perdure::test {
 
 class Recorded {
  public:
-  static std::unique_ptr<medium::CrashMedium> make_medium(std::uint64_t ring_bytes, std::uint64_t home_bytes) {
+  static std::unique_ptr<medium::CrashMedium> make_medium(std::uint64_t ring_bytes,
+                                                          std::uint64_t home_bytes) {
     medium::CrashOptions o;
     o.log_bytes = pool::first_ring + ring_bytes;
     o.home_bytes = o.max_home_bytes = home_bytes;
@@ -25,9 +26,11 @@ class Recorded {
 
   /// From here on; what was done before is durable. Begins before the pool is made, or later, when
   /// nobody is at work.
-  explicit Recorded(medium::CrashMedium& medium) : medium_(&medium), image_(medium.begin_trace(), medium.home_bytes()) {}
+  explicit Recorded(medium::CrashMedium& medium)
+      : medium_(&medium), image_(medium.begin_trace(), medium.home_bytes()) {}
   void made(const pool::Header& header) {
-    geometry_ = {medium_->log_bytes(), medium_->max_home_bytes(), header.base, medium_->append_unit(), medium_->fence_is_sync()};
+    geometry_ = {medium_->log_bytes(), medium_->max_home_bytes(), header.base,
+                 medium_->append_unit(), medium_->fence_is_sync()};
     medium_->done(0);
   }
   void begin(std::uint64_t step) { medium_->begin(step); }
@@ -46,7 +49,8 @@ class Recorded {
   /// than `least` distinct images were judged. `from`: only points at which so many steps had
   /// begun.
   template <class Root, class Recover, class Look>
-  void explore(Recover&& recover, crash::Model model, std::uint64_t most, std::uint64_t least, const Look& look, std::uint64_t from = 0) {
+  void explore(Recover&& recover, crash::Model model, std::uint64_t most, std::uint64_t least,
+               const Look& look, std::uint64_t from = 0) {
     crash::RecoveredPool<Root, Look> subject(recover, look);
     auto arena = crash::Arena::make(geometry_).value();
     crash::ExploreOptions how;

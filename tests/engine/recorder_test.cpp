@@ -47,7 +47,8 @@ struct Did {
   std::uint64_t sequence;
   std::vector<std::tuple<TraceKind, std::uint64_t, std::uint64_t>> ops;
   [[nodiscard]] std::size_t count(TraceKind kind) const {
-    return static_cast<std::size_t>(std::count_if(ops.begin(), ops.end(), [kind](const auto& o) { return std::get<0>(o) == kind; }));
+    return static_cast<std::size_t>(std::count_if(
+        ops.begin(), ops.end(), [kind](const auto& o) { return std::get<0>(o) == kind; }));
   }
 };
 std::vector<Did> transactions(const std::vector<std::uint64_t>& words) {
@@ -75,7 +76,9 @@ TEST_P(Recorder, SaysWhatEachCommittedTransactionDid) {
       tx(r.word[3]) = 7;
       tx(r.word[9]) = tx(r.word[3]) + tx(r.word[4]);
     });
-    pool.update(async, [](auto& tx, Root& r) { tx(r.block) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(4000)); });
+    pool.update(async, [](auto& tx, Root& r) {
+      tx(r.block) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(4000));
+    });
     pool.view([](auto& tx, const Root& r) {
       std::array<std::uint64_t, 100> copy;
       tx.read_bytes(copy.data(), &r.word[8], sizeof copy);
@@ -108,8 +111,10 @@ TEST_P(Recorder, SaysWhatEachCommittedTransactionDid) {
   ASSERT_EQ(4U, all.size());
   const auto word = [root](std::uint64_t n) { return root + n * 8; };
   using Op = std::tuple<TraceKind, std::uint64_t, std::uint64_t>;
-  const std::vector<Op> first = {
-      {TraceKind::write, word(3), 0}, {TraceKind::read, word(3), 0}, {TraceKind::read, word(4), 0}, {TraceKind::write, word(9), 0}};
+  const std::vector<Op> first = {{TraceKind::write, word(3), 0},
+                                 {TraceKind::read, word(3), 0},
+                                 {TraceKind::read, word(4), 0},
+                                 {TraceKind::write, word(9), 0}};
   EXPECT_EQ(first, all[0].ops);
   EXPECT_TRUE(all[0].update);
   EXPECT_EQ(durable, all[0].durability);
@@ -132,13 +137,15 @@ TEST_P(Recorder, HasTwoThreadsAndNothingOfTheirConflicts) {
   {
     auto pool = Recorded::open(scratch.path(), options_for(scratch, GetParam().name));
     const auto work = [&pool] {
-      for (std::uint64_t i = 0; i < each; ++i) pool.update([i](auto& tx, Root& r) { tx(r.word[0]) += 1, tx(r.word[i % 8 * 8]) += 1; });
+      for (std::uint64_t i = 0; i < each; ++i)
+        pool.update([i](auto& tx, Root& r) { tx(r.word[0]) += 1, tx(r.word[i % 8 * 8]) += 1; });
     };
     std::thread one(work), other(work);
     one.join(), other.join();
     aborts = pool.stats().aborts;
     print_hardware_commits(GetParam(), pool.stats());
-    pool.view([](auto& tx, const Root& r) { EXPECT_EQ(2 * each + 2 * ((each + 7) / 8), tx(r.word[0])); });
+    pool.view(
+        [](auto& tx, const Root& r) { EXPECT_EQ(2 * each + 2 * ((each + 7) / 8), tx(r.word[0])); });
   }
   const auto trace = read(scratch.path("trace"));
   EXPECT_EQ(2 * each + 1, trace.transactions);
@@ -161,11 +168,14 @@ TEST(RecorderFile, HoldsNoContents) {
   const std::string secret = "a secret of 32 bytes, and no less";
   {
     auto pool = Recorded::open(scratch.path(), options_for(scratch));
-    for (int i = 0; i < 10; ++i) pool.update([&](auto& tx, Root& r) { tx.write_bytes(&r.word[0], secret.data(), secret.size()); });
+    for (int i = 0; i < 10; ++i)
+      pool.update(
+          [&](auto& tx, Root& r) { tx.write_bytes(&r.word[0], secret.data(), secret.size()); });
   }
   std::ifstream in(scratch.path("trace"), std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  for (std::size_t at = 0; at + 8 <= secret.size(); ++at) EXPECT_EQ(std::string::npos, bytes.find(secret.substr(at, 8)));
+  for (std::size_t at = 0; at + 8 <= secret.size(); ++at)
+    EXPECT_EQ(std::string::npos, bytes.find(secret.substr(at, 8)));
   EXPECT_GT(bytes.size(), sizeof(engine::TraceHeader));
 }
 
@@ -174,7 +184,8 @@ TEST(RecorderFile, IsCutAtItsBoundAndTheProgramGoesOn) {
   ::setenv("PERDURE_TRACE_MAX", "4096", 1);
   {
     auto pool = Recorded::open(scratch.path(), options_for(scratch));
-    for (std::uint64_t i = 0; i < 1000; ++i) pool.update([i](auto& tx, Root& r) { tx(r.word[i % 256]) = i; });
+    for (std::uint64_t i = 0; i < 1000; ++i)
+      pool.update([i](auto& tx, Root& r) { tx(r.word[i % 256]) = i; });
     pool.view([](auto& tx, const Root& r) { EXPECT_EQ(999U, tx(r.word[999 % 256])); });
   }
   ::unsetenv("PERDURE_TRACE_MAX");
@@ -200,7 +211,8 @@ TEST(RecorderFile, OfAKilledProgramIsReadable) {
   const Scratch scratch("/dev/shm");
   const int status = in_child([&] {
     auto pool = Recorded::open(scratch.path(), options_for(scratch));
-    for (std::uint64_t i = 0; i < 100; ++i) pool.update([i](auto& tx, Root& r) { tx(r.word[i]) = i; });
+    for (std::uint64_t i = 0; i < 100; ++i)
+      pool.update([i](auto& tx, Root& r) { tx(r.word[i]) = i; });
     ::kill(::getpid(), SIGKILL);
   });
   EXPECT_TRUE(WIFSIGNALED(status));
@@ -223,7 +235,8 @@ TEST(RecorderFile, OfAProgramThatEndsWithoutClosingIsWhole) {
   const Scratch scratch("/dev/shm");
   const int status = in_child([&] {
     auto* const pool = new auto(Recorded::open(scratch.path(), options_for(scratch)));
-    for (std::uint64_t i = 0; i < 100; ++i) pool->update([i](auto& tx, Root& r) { tx(r.word[i]) = i; });
+    for (std::uint64_t i = 0; i < 100; ++i)
+      pool->update([i](auto& tx, Root& r) { tx(r.word[i]) = i; });
     std::exit(0);
   });
   EXPECT_TRUE(WIFEXITED(status));
@@ -234,12 +247,14 @@ TEST(RecorderFile, ThatIsDamagedForeignOrEmptyIsRefused) {
   const Scratch scratch("/dev/shm");
   {
     auto pool = Recorded::open(scratch.path(), options_for(scratch));
-    for (std::uint64_t i = 0; i < 100; ++i) pool.update([i](auto& tx, Root& r) { tx(r.word[i]) = i; });
+    for (std::uint64_t i = 0; i < 100; ++i)
+      pool.update([i](auto& tx, Root& r) { tx(r.word[i]) = i; });
   }
   const auto good = medium::testing::read_file(scratch.path("trace"));
   const auto code_of = [&](std::vector<std::byte> bytes) {
     std::ofstream(scratch.path("bad"), std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
     return read_workload_trace(scratch.path("bad")).code();
   };
   EXPECT_EQ(Code::ok, code_of(good));
@@ -251,7 +266,8 @@ TEST(RecorderFile, ThatIsDamagedForeignOrEmptyIsRefused) {
     bad[at] ^= std::byte{0x41};
     const Code code = code_of(bad);
     // a count of words that is larger than the file reads as a torn end
-    EXPECT_TRUE(code == Code::corrupt || code == Code::incompatible || (code == Code::ok && read(scratch.path("bad")).torn))
+    EXPECT_TRUE(code == Code::corrupt || code == Code::incompatible ||
+                (code == Code::ok && read(scratch.path("bad")).torn))
         << "byte " << at;
   }
 }
@@ -279,12 +295,17 @@ TEST(RecorderFile, NamesAndErrors) {
 TEST(RecorderFile, RecordsAnErasedPool) {
   const Scratch scratch("/dev/shm");
   {
-    auto pool = ErasedPool::open(scratch.path(), options_for(scratch), {"words", 64, false}).value();
+    auto pool =
+        ErasedPool::open(scratch.path(), options_for(scratch), {"words", 64, false}).value();
     struct Arg {
       std::byte* root;
     } arg{pool->file().view() + pool->file().header().root_offset};
     (void)pool->update(
-        durable, [](ErasedTx& tx, void* a) { tx.write_word(reinterpret_cast<std::uint64_t*>(static_cast<Arg*>(a)->root), 5); }, &arg);
+        durable,
+        [](ErasedTx& tx, void* a) {
+          tx.write_word(reinterpret_cast<std::uint64_t*>(static_cast<Arg*>(a)->root), 5);
+        },
+        &arg);
     EXPECT_TRUE(pool->close().ok());
   }
   EXPECT_EQ(1U, read(scratch.path("trace")).transactions);

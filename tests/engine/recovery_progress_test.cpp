@@ -54,7 +54,8 @@ TEST_P(RecoveryIsTold, FromItsBeginningToItsEndAndNotWhenThePoolIsClean) {
   options.recovery_progress = [&](const RecoveryProgress& p) { told.push_back(p); };
   {
     auto pool = AnyPool<Root>::open(scratch.path(), options);
-    for (std::uint64_t n = 1; n <= 20; ++n) pool.update([n](auto& tx, Root& r) { tx(r.word[n % 64]) = n; }).wait();
+    for (std::uint64_t n = 1; n <= 20; ++n)
+      pool.update([n](auto& tx, Root& r) { tx(r.word[n % 64]) = n; }).wait();
     std::filesystem::copy_file(scratch.path(), scratch.path("copy"));  // as after a kill
   }
   EXPECT_TRUE(told.empty()) << "a new pool";
@@ -81,7 +82,10 @@ Options long_log() {
 // A pool with a log of some MiB, as a kill leaves it.
 void make_long_log(const std::string& path, const std::string& copy) {
   auto pool = AnyPool<Root>::open(path, long_log());
-  pool.update([](auto& tx, Root& r) { tx(r.array) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(array_words * 8)); }).wait();
+  pool.update([](auto& tx, Root& r) {
+        tx(r.array) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(array_words * 8));
+      })
+      .wait();
   std::mt19937_64 random(1);
   std::uint64_t values[64];
   for (std::uint64_t n = 1; n <= 4000; ++n) {
@@ -122,7 +126,8 @@ TEST(RecoveryOfALongLog, ComesToTheSameByAnyNumberOfThreads) {
   make_long_log(scratch.path(), scratch.path("copy"));
   std::vector<std::uint64_t> first;
   for (const unsigned threads : {1U, 2U, 5U, 8U}) {
-    std::filesystem::copy_file(scratch.path("copy"), scratch.path("again"), std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::copy_file(scratch.path("copy"), scratch.path("again"),
+                               std::filesystem::copy_options::overwrite_existing);
     Options options = long_log();
     options.recovery_threads = threads;
     auto pool = AnyPool<Root>::open(scratch.path("again"), options);

@@ -31,8 +31,12 @@ class RewindCalls : public EngineTest {
     o.log_size = ring_bytes();
     return o;
   }
-  static std::uint64_t ring_bytes() { return GetParam().family.find("-1l-") != std::string_view::npos ? 16384 : 65536; }
-  static std::unique_ptr<medium::CrashMedium> make_medium() { return Recorded::make_medium(ring_bytes(), 4 << 20); }
+  static std::uint64_t ring_bytes() {
+    return GetParam().family.find("-1l-") != std::string_view::npos ? 16384 : 65536;
+  }
+  static std::unique_ptr<medium::CrashMedium> make_medium() {
+    return Recorded::make_medium(ring_bytes(), 4 << 20);
+  }
   static std::vector<std::uint64_t> values(const List& list) {
     std::vector<std::uint64_t> all;
     for (const auto* n = list.head; n != nullptr; n = n->nxt) all.push_back(n->value);
@@ -83,8 +87,11 @@ TEST_P(RewindCalls, EveryPowerCutLeavesAListThatWas) {
       if (!whole(list)) return crash::Verdict{"a list that does not lead back", 0};
       const auto found = values(list);
       for (std::uint64_t k = crash.least; k <= crash.most + 1 && k < states.size(); ++k)
-        if (states[k] == found) return crash::Verdict{{}, base::hash_bytes(found.data(), found.size() * 8, 1)};
-      return crash::Verdict{"a list as after no step from " + std::to_string(crash.least) + " to " + std::to_string(crash.most), 0};
+        if (states[k] == found)
+          return crash::Verdict{{}, base::hash_bytes(found.data(), found.size() * 8, 1)};
+      return crash::Verdict{"a list as after no step from " + std::to_string(crash.least) + " to " +
+                                std::to_string(crash.most),
+                            0};
     };
     recorded.explore<List>(GetParam().recover, model, 3000 / scale, 500 / scale, look);
   }

@@ -25,7 +25,9 @@ std::vector<Entry> compositions() {
 
 class Rewind : public EngineTest {
  protected:
-  [[nodiscard]] static bool has(const char* part) { return GetParam().family.find(part) != std::string_view::npos; }
+  [[nodiscard]] static bool has(const char* part) {
+    return GetParam().family.find(part) != std::string_view::npos;
+  }
   template <class Workload>
   void explore(std::uint64_t steps = 24) {
     explore_engine<Workload>(GetParam(), steps, 1000);
@@ -39,7 +41,9 @@ class Rewind : public EngineTest {
 };
 ENGINE_SUITE(Rewind, compositions);
 
-TEST_P(Rewind, GoesOnInASmallLogAndGivesNoIdTwice) { go_on_in_a_small_log(GetParam(), small(), 600 / scale); }
+TEST_P(Rewind, GoesOnInASmallLogAndGivesNoIdTwice) {
+  go_on_in_a_small_log(GetParam(), small(), 600 / scale);
+}
 
 TEST_P(Rewind, RefusesWhatNeverFits) {
   auto rig = open_rig<Words>(GetParam(), small());
@@ -102,7 +106,8 @@ TEST_P(Rewind, GroupsMayDifferAtEachOpening) {
     const std::uint64_t before = rig.pool.stats().recovery.last_id;
     EXPECT_EQ(image.empty() ? 0U : 2U, rig.pool.stats().recovery.transactions) << group;
     rig.pool.view([&](auto& tx, const Words& r) {
-      for (std::size_t w = 0; w < k; ++w) ASSERT_EQ(before == 0 ? 0 : before + w, tx(r.word[w])) << group;
+      for (std::size_t w = 0; w < k; ++w)
+        ASSERT_EQ(before == 0 ? 0 : before + w, tx(r.word[w])) << group;
     });
     for (std::uint64_t i = 1; i <= 2; ++i) {
       const std::uint64_t fences = rig.medium->counters().fences;
@@ -110,7 +115,9 @@ TEST_P(Rewind, GroupsMayDifferAtEachOpening) {
         for (std::size_t w = 0; w < k; ++w) tx(r.word[w]) = before + i + w;
       });
       if (i == 2) {  // the first one's list of buckets grows
-        EXPECT_EQ(((k + 1) + (group == 0 ? 8 : group) - 1) / (group == 0 ? 8 : group) * 2, rig.medium->counters().fences - fences) << group;
+        EXPECT_EQ(((k + 1) + (group == 0 ? 8 : group) - 1) / (group == 0 ? 8 : group) * 2,
+                  rig.medium->counters().fences - fences)
+            << group;
       }
     }
     image = rig.medium->current_image();  // as a kill leaves it
@@ -119,7 +126,8 @@ TEST_P(Rewind, GroupsMayDifferAtEachOpening) {
     Options o = small().options(GetParam());
     o.log_group = wrong;
     auto made = medium::RecordingMedium::make(small().medium(), {}).value();
-    EXPECT_EQ(Code::invalid, AnyPool<Words>::try_open_on("recording", o, std::move(made), true).code());
+    EXPECT_EQ(Code::invalid,
+              AnyPool<Words>::try_open_on("recording", o, std::move(made), true).code());
   }
 }
 
@@ -131,8 +139,10 @@ TEST_P(Rewind, RedoesNothingOfWhatWasRolledBack) {
   {
     auto rig = open_rig<Words>(GetParam(), small());
     const auto fill = [](auto& tx) {
-      auto* const block = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(std::size(sizes) * pool::chunk_bytes));
-      for (std::size_t c = 0; c < std::size(sizes); ++c) tx(block[c * pool::chunk_bytes / 8]) = ~tx(block[c * pool::chunk_bytes / 8]);
+      auto* const block =
+          reinterpret_cast<p<std::uint64_t>*>(tx.alloc(std::size(sizes) * pool::chunk_bytes));
+      for (std::size_t c = 0; c < std::size(sizes); ++c)
+        tx(block[c * pool::chunk_bytes / 8]) = ~tx(block[c * pool::chunk_bytes / 8]);
       return block;
     };
     void* before = nullptr;
@@ -141,7 +151,9 @@ TEST_P(Rewind, RedoesNothingOfWhatWasRolledBack) {
     rig.pool.checkpoint();
     EXPECT_THROW(rig.pool.update([&](auto& tx, Words&) { fill(tx), throw Oops(); }), Oops);
     for (const std::uint64_t bytes : sizes)
-      rig.pool.update([&](auto& tx, Words& r) { tx(r.word[bytes % 1000]) = reinterpret_cast<std::uint64_t>(tx.alloc(bytes)); });
+      rig.pool.update([&](auto& tx, Words& r) {
+        tx(r.word[bytes % 1000]) = reinterpret_cast<std::uint64_t>(tx.alloc(bytes));
+      });
     image = rig.medium->current_image();
   }
   auto again = open_rig<Words>(GetParam(), small(), image);
@@ -155,7 +167,8 @@ TEST_P(Rewind, RedoesNothingOfWhatWasRolledBack) {
 TEST_P(Rewind, KeepsTheRecordsOfACommitThatHasNotEnded) {
   if (has("-fp-")) return;  // no checkpoints
   const auto allocate = [](auto& pool) {
-    pool.update([](auto& tx, Words& r) { tx(r.word[1]) = reinterpret_cast<std::uint64_t>(tx.alloc(48)); });
+    pool.update(
+        [](auto& tx, Words& r) { tx(r.word[1]) = reinterpret_cast<std::uint64_t>(tx.alloc(48)); });
   };
   const auto warm = [](auto& pool) { pool.update([](auto& tx, Words& r) { tx(r.word[0]) = 1; }); };
   std::uint64_t fences = 0;  // the last is that between a new span's bitmap and its directory word
@@ -201,7 +214,9 @@ TEST_P(Rewind, HasHeapBitsAtHomeBeforeTheirRecordsGo) {
   const Shape shape = small();
   const std::uint64_t log_bytes = shape.medium().log_bytes;
   auto rig = open_rig<Words>(GetParam(), shape);
-  const auto allocate = [&] { return rig.pool.update([](auto& tx, Words&) { (void)tx.alloc(48); }).id(); };
+  const auto allocate = [&] {
+    return rig.pool.update([](auto& tx, Words&) { (void)tx.alloc(48); }).id();
+  };
   allocate();  // its span is made
   std::vector<std::vector<std::byte>> images;
   rig.medium->set_fence_hooks(

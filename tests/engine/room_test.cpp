@@ -30,9 +30,12 @@ struct Watched {
   AnyPool<Lines> pool;
 
   static Watched make(const Entry& e, const Shape& shape) {
-    auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(shape.medium()).value());
+    auto made =
+        std::make_unique<WatchMedium>(medium::RecordingMedium::make(shape.medium()).value());
     WatchMedium* const raw = made.get();
-    return {raw, AnyPool<Lines>::try_open_on("recording", shape.options(e), std::move(made), true).value()};
+    return {
+        raw,
+        AnyPool<Lines>::try_open_on("recording", shape.options(e), std::move(made), true).value()};
   }
   [[nodiscard]] std::uint64_t word(const Recovered& r, std::size_t line) const {
     std::uint64_t value = 0;
@@ -60,7 +63,8 @@ class Room : public EngineTest {
   }
 };
 std::vector<Entry> with_rings() {
-  return engines_that([](const Entry& e) { return (is_undo(e) || is_shadow(e)) && isolates(e) && e.tm == "stm"; });
+  return engines_that(
+      [](const Entry& e) { return (is_undo(e) || is_shadow(e)) && isolates(e) && e.tm == "stm"; });
 }
 ENGINE_SUITE(Room, with_rings);
 
@@ -98,14 +102,17 @@ TEST_P(Room, IsGivenWhenTheHeaderSaysSo) {
   wait_for(filled);
   std::vector<std::byte> durable, current;
   std::uint64_t promised = 0;
-  w.medium->before_each([&, self = std::this_thread::get_id()](WatchMedium::Call call, std::uint64_t offset) {
-    if (std::this_thread::get_id() != self || go || call != WatchMedium::Call::write || offset >= pool::first_ring) return;
-    go = true;
-    give_time(stopped);
-    promised = acknowledged;
-    durable = w.medium->recording().durable_image();
-    current = w.medium->recording().current_image();
-  });
+  w.medium->before_each(
+      [&, self = std::this_thread::get_id()](WatchMedium::Call call, std::uint64_t offset) {
+        if (std::this_thread::get_id() != self || go || call != WatchMedium::Call::write ||
+            offset >= pool::first_ring)
+          return;
+        go = true;
+        give_time(stopped);
+        promised = acknowledged;
+        durable = w.medium->recording().durable_image();
+        current = w.medium->recording().current_image();
+      });
   w.pool.checkpoint();
   ASSERT_TRUE(go) << "no header was written";
   end = true;
@@ -116,22 +123,26 @@ TEST_P(Room, IsGivenWhenTheHeaderSaysSo) {
     ASSERT_TRUE(r.status.ok()) << r.status.message();
     EXPECT_GE(w.word(r, 0), promised);
     EXPECT_EQ(w.word(r, 0), w.word(r, small - 1));
-    for (std::size_t i = large; i < large + open; ++i) ASSERT_EQ(0U, w.word(r, i)) << "of a transaction that never committed, line " << i;
+    for (std::size_t i = large; i < large + open; ++i)
+      ASSERT_EQ(0U, w.word(r, i)) << "of a transaction that never committed, line " << i;
   }
 }
 
 /// A transaction is stopped in its commit, before the first call of the medium that is `where`;
 /// others go on; then the power is cut. (It ends later.)
 template <class Body, class Where, class Others>
-Recovered with_a_stopped_commit(const Entry& e, const Shape& shape, Watched& w, Body body, Where where, Others others) {
+Recovered with_a_stopped_commit(const Entry& e, const Shape& shape, Watched& w, Body body,
+                                Where where, Others others) {
   std::atomic<bool> in_commit{false}, go_on{false};
   std::thread stopped([&] {
     bool done = false;
-    w.medium->before_each([&, self = std::this_thread::get_id()](WatchMedium::Call call, std::uint64_t offset) {
-      if (std::this_thread::get_id() != self || !done || in_commit || !where(call, offset)) return;
-      in_commit = true;
-      wait_for(go_on);
-    });
+    w.medium->before_each(
+        [&, self = std::this_thread::get_id()](WatchMedium::Call call, std::uint64_t offset) {
+          if (std::this_thread::get_id() != self || !done || in_commit || !where(call, offset))
+            return;
+          in_commit = true;
+          wait_for(go_on);
+        });
     w.pool.update([&](auto& tx, Lines& r) {
       body(tx, r);
       done = true;
@@ -152,7 +163,8 @@ TEST_P(Room, IsGivenUpToXOnly) {
   auto w = Watched::make(GetParam(), shape());
   std::uint64_t later = 0;
   const Recovered r = with_a_stopped_commit(
-      GetParam(), shape(), w, [](auto& tx, Lines& lines) { tx(lines.line[0].word) = 1; }, [](auto, auto) { return true; },
+      GetParam(), shape(), w, [](auto& tx, Lines& lines) { tx(lines.line[0].word) = 1; },
+      [](auto, auto) { return true; },
       [&] {
         later = w.pool.update([](auto& tx, Lines& lines) { tx(lines.line[100].word) = 2; }).id();
         if (is_undo(GetParam())) w.pool.checkpoint();  // shadow's would wait for the first
@@ -168,8 +180,11 @@ TEST_P(Room, XPassesNoCommitWhoseBlocksAreNotHome) {
   if (!is_undo(GetParam())) GTEST_SKIP() << "bits are home before a commit's isolation ends";
   auto w = Watched::make(GetParam(), shape());
   const Recovered r = with_a_stopped_commit(
-      GetParam(), shape(), w, [](auto& tx, Lines& lines) { tx(lines.block) = tx.template make<std::uint64_t>(5); },
-      [home = w.medium->log_bytes()](auto call, std::uint64_t offset) { return call == WatchMedium::Call::write && offset >= home; },
+      GetParam(), shape(), w,
+      [](auto& tx, Lines& lines) { tx(lines.block) = tx.template make<std::uint64_t>(5); },
+      [home = w.medium->log_bytes()](auto call, std::uint64_t offset) {
+        return call == WatchMedium::Call::write && offset >= home;
+      },
       [&] { w.pool.checkpoint(); });
   ASSERT_TRUE(r.status.ok()) << r.status.message();
   EXPECT_TRUE(r.problems.empty()) << r.problems.front();
@@ -180,7 +195,8 @@ class SyncRoom : public Room {};
 // under a TM that lets a second thread in while the first is stopped
 std::vector<Entry> with_synchronous_persist() {
   std::vector<Entry> one;
-  std::ranges::copy_if(engine::registered(), std::back_inserter(one), [](const Entry& e) { return e.name == "dudetm-sync/stm"; });
+  std::ranges::copy_if(engine::registered(), std::back_inserter(one),
+                       [](const Entry& e) { return e.name == "dudetm-sync/stm"; });
   return one;
 }
 ENGINE_SUITE(SyncRoom, with_synchronous_persist);
@@ -204,10 +220,12 @@ TEST_P(SyncRoom, ReproducePassesNoCommitThatIsInItsFence) {
     });
   });
   wait_for(in_commit);
-  const std::uint64_t later = w.pool.update([](auto& tx, Lines& r) { tx(r.line[100].word) = 2; }).id();
+  const std::uint64_t later =
+      w.pool.update([](auto& tx, Lines& r) { tx(r.line[100].word) = 2; }).id();
   // it reproduces what is there after a nap
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
-  while (w.pool.stats().applied_id < later && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  while (w.pool.stats().applied_id < later && std::chrono::steady_clock::now() < end)
+    std::this_thread::yield();
   EXPECT_LT(w.pool.stats().applied_id, later);
   go_on = true;
   first.join();

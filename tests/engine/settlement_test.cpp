@@ -13,7 +13,9 @@ constexpr std::uint64_t words = 4096, a_transaction = 4;
 struct Root {
   std::array<p<std::uint64_t>, words> word;
 };
-std::uint64_t place(std::uint64_t n, std::uint64_t i) { return (n * 37 + i * (words / a_transaction)) % words; }
+std::uint64_t place(std::uint64_t n, std::uint64_t i) {
+  return (n * 37 + i * (words / a_transaction)) % words;
+}
 
 class Settlement : public EngineTest {};
 std::vector<Entry> replaying() {
@@ -32,7 +34,8 @@ TEST_P(Settlement, LeavesAPrefixWhereverThePowerIsCut) {
     auto made = Recorded::make_medium(shape.ring_bytes, 8 << 20);
     medium::CrashMedium& medium = *made;
     Options o = shape.options(GetParam());
-    auto pool = std::make_unique<AnyPool<Root>>(AnyPool<Root>::try_open_on("settlement", o, std::move(made), true).value());
+    auto pool = std::make_unique<AnyPool<Root>>(
+        AnyPool<Root>::try_open_on("settlement", o, std::move(made), true).value());
     pool->checkpoint();  // nobody is at work
     Recorded recorded(medium);
     recorded.made(pool->header());
@@ -52,21 +55,26 @@ TEST_P(Settlement, LeavesAPrefixWhereverThePowerIsCut) {
     recorded.end();
     pool.reset();
     std::vector<std::uint64_t> model_words(words);
-    recorded.explore<Root>(GetParam().recover, model, 20000 / scale, 500 / scale, [&](auto& tx, const Root& r, const crash::Crash& crash) {
-      std::uint64_t last = 0;
-      for (const auto& w : r.word) last = std::max(last, tx(w));
-      if (last < crash.least)
-        return crash::Verdict{"the last one found is " + std::to_string(last) + ", acknowledged was " + std::to_string(crash.least), 0};
-      std::fill(model_words.begin(), model_words.end(), 0);
-      for (std::uint64_t t = 1; t <= last; ++t)
-        for (std::uint64_t i = 0; i < a_transaction; ++i) model_words[place(t, i)] = t;
-      for (std::uint64_t w = 0; w < words; ++w)
-        if (tx(r.word[w]) != model_words[w])
-          return crash::Verdict{"of " + std::to_string(last) + ", word " + std::to_string(w) + " is " + std::to_string(tx(r.word[w])) +
-                                    ", expected " + std::to_string(model_words[w]),
-                                0};
-      return crash::Verdict{{}, last};
-    });
+    recorded.explore<Root>(
+        GetParam().recover, model, 20000 / scale, 500 / scale,
+        [&](auto& tx, const Root& r, const crash::Crash& crash) {
+          std::uint64_t last = 0;
+          for (const auto& w : r.word) last = std::max(last, tx(w));
+          if (last < crash.least)
+            return crash::Verdict{"the last one found is " + std::to_string(last) +
+                                      ", acknowledged was " + std::to_string(crash.least),
+                                  0};
+          std::fill(model_words.begin(), model_words.end(), 0);
+          for (std::uint64_t t = 1; t <= last; ++t)
+            for (std::uint64_t i = 0; i < a_transaction; ++i) model_words[place(t, i)] = t;
+          for (std::uint64_t w = 0; w < words; ++w)
+            if (tx(r.word[w]) != model_words[w])
+              return crash::Verdict{"of " + std::to_string(last) + ", word " + std::to_string(w) +
+                                        " is " + std::to_string(tx(r.word[w])) + ", expected " +
+                                        std::to_string(model_words[w]),
+                                    0};
+          return crash::Verdict{{}, last};
+        });
   }
 }
 

@@ -20,7 +20,8 @@ namespace {
 class SoftWrapCrash : public SoftWrapForms {};
 ENGINE_SUITE(SoftWrapCrash, forms);
 
-AnyPool<Words> open_on(const Entry& e, const Shape& shape, std::unique_ptr<medium::CrashMedium> medium, bool fresh) {
+AnyPool<Words> open_on(const Entry& e, const Shape& shape,
+                       std::unique_ptr<medium::CrashMedium> medium, bool fresh) {
   Options o = shape.options(e);
   o.uuid_seed = 7;
   return AnyPool<Words>::try_open_on("crash", o, std::move(medium), fresh).value();
@@ -34,7 +35,8 @@ TEST_P(SoftWrapCrash, AnOlderValueDoesNotComeBackWhileBucketsBeginAgain) {
       const Shape shape = small(4);
       auto made = Recorded::make_medium(shape.ring_bytes * 4, 4 << 20);
       medium::CrashMedium& medium = *made;
-      auto opened = std::make_unique<AnyPool<Words>>(open_on(GetParam(), shape, std::move(made), true));
+      auto opened =
+          std::make_unique<AnyPool<Words>>(open_on(GetParam(), shape, std::move(made), true));
       auto& pool = *opened;
       std::atomic<int> turn{0};
       std::vector<std::thread> threads;  // each its log, in the order of their beginning
@@ -56,15 +58,20 @@ TEST_P(SoftWrapCrash, AnOlderValueDoesNotComeBackWhileBucketsBeginAgain) {
       for (int i = 0; i < 4; ++i) pool.checkpoint();  // aliasing for all: a round each
       recorded.end();
       opened.reset();  // images are explored at its addresses
-      recorded.explore<Words>(GetParam().recover, model, 2000 / scale, 0, [](auto& tx, const Words& r, const crash::Crash&) {
-        const std::uint64_t found = tx(r.word[3]);
-        return found == 2 ? crash::Verdict{{}, found} : crash::Verdict{"the word is " + std::to_string(found) + ", expected 2", 0};
-      });
+      recorded.explore<Words>(
+          GetParam().recover, model, 2000 / scale, 0,
+          [](auto& tx, const Words& r, const crash::Crash&) {
+            const std::uint64_t found = tx(r.word[3]);
+            return found == 2
+                       ? crash::Verdict{{}, found}
+                       : crash::Verdict{"the word is " + std::to_string(found) + ", expected 2", 0};
+          });
     }
 }
 
 /// Ten words that are one number: at least what was acknowledged, at most one more.
-crash::Verdict ten_alike(auto& tx, const Words& r, const crash::Crash& crash, std::uint64_t before) {
+crash::Verdict ten_alike(auto& tx, const Words& r, const crash::Crash& crash,
+                         std::uint64_t before) {
   const std::uint64_t value = tx(r.word[0]);
   for (std::size_t w = 1; w < 10; ++w)
     if (tx(r.word[w * 9]) != value) return {"a part of a wrap", 0};
@@ -84,13 +91,15 @@ TEST_P(SoftWrapCrash, ALogBeginsAgain) {
   for (const auto model : {crash::Model::px86, crash::Model::adversarial}) {
     std::uint64_t before = 0;
     {
-      auto pool = open_on(GetParam(), small(), Recorded::make_medium(small().ring_bytes, 4 << 20), true);
+      auto pool =
+          open_on(GetParam(), small(), Recorded::make_medium(small().ring_bytes, 4 << 20), true);
       for (const auto at_first = turns(pool); turns(pool) == at_first;) set_ten(pool, ++before);
     }
     before -= 3;
     auto made = Recorded::make_medium(small().ring_bytes, 4 << 20);
     medium::CrashMedium& medium = *made;
-    auto opened = std::make_unique<AnyPool<Words>>(open_on(GetParam(), small(), std::move(made), true));
+    auto opened =
+        std::make_unique<AnyPool<Words>>(open_on(GetParam(), small(), std::move(made), true));
     auto& pool = *opened;
     for (std::uint64_t n = 1; n <= before; ++n) set_ten(pool, n);
     Recorded recorded(medium);
@@ -104,7 +113,9 @@ TEST_P(SoftWrapCrash, ALogBeginsAgain) {
     recorded.end();
     opened.reset();
     recorded.explore<Words>(GetParam().recover, model, 4000 / scale, 50 / scale,
-                            [&](auto& tx, const Words& r, const crash::Crash& crash) { return ten_alike(tx, r, crash, before); });
+                            [&](auto& tx, const Words& r, const crash::Crash& crash) {
+                              return ten_alike(tx, r, crash, before);
+                            });
   }
 }
 
@@ -128,9 +139,10 @@ TEST_P(SoftWrapCrash, WhatAKillLeavesIsMadeDurableByRecovery) {
       auto pool = open_on(GetParam(), small(), std::move(left), false);
       recorded.end();
     }
-    recorded.explore<Words>(
-        GetParam().recover, crash::Model::px86, 3000 / scale, 10 / scale,
-        [&](auto& tx, const Words& r, const crash::Crash& crash) { return crash.created ? ten_alike(tx, r, {}, 0) : crash::Verdict{}; });
+    recorded.explore<Words>(GetParam().recover, crash::Model::px86, 3000 / scale, 10 / scale,
+                            [&](auto& tx, const Words& r, const crash::Crash& crash) {
+                              return crash.created ? ten_alike(tx, r, {}, 0) : crash::Verdict{};
+                            });
     EXPECT_LT(events, 200U);
   }
 }
@@ -141,7 +153,9 @@ TEST_P(SoftWrapCrash, SurvivesAPowerCutInARound) {
   const Shape shape = small();
   auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(shape.medium()).value());
   WatchMedium& medium = *made;
-  auto pool = AnyPool<Words>::try_open_on("recording", shape.options(GetParam()), std::move(made), true).value();
+  auto pool =
+      AnyPool<Words>::try_open_on("recording", shape.options(GetParam()), std::move(made), true)
+          .value();
   for (std::uint64_t round = 1; round <= 4; ++round) {
     for (std::uint64_t i = 0; i < 5; ++i)
       pool.update([&](auto& tx, Words& r) {

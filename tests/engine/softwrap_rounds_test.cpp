@@ -65,7 +65,8 @@ struct Direct {
     shape.threads = 4;
     shape.ring_bytes = 24576;
     shape.home_bytes = shape.max_home_bytes = 16 * pool::chunk_bytes;
-    const Recovered r = recover(*engine::find_instance("softwrap/none"), medium->recording().durable_image(), shape);
+    const Recovered r = recover(*engine::find_instance("softwrap/none"),
+                                medium->recording().durable_image(), shape);
     EXPECT_TRUE(r.status.ok()) << r.status.message();
     std::uint64_t value = 0;
     std::memcpy(&value, r.state.root.data() + i * 8, 8);
@@ -202,7 +203,9 @@ TEST(SoftWrapRounds, ATableThatIsTooSmallForAWrapGrows) {
       d.engine->make_room(c, need.bytes);
     }
   }
-  EXPECT_GE(std::max(d.engine->tables().table(0).capacity(), d.engine->tables().table(1).capacity()), 128U);
+  EXPECT_GE(
+      std::max(d.engine->tables().table(0).capacity(), d.engine->tables().table(1).capacity()),
+      128U);
   for (std::size_t w = 0; w < 100; ++w) EXPECT_EQ(w + 1, d.get(w));
   EXPECT_TRUE(d.engine->close().ok());
 }

@@ -28,22 +28,29 @@ class SoftWrap : public SoftWrapForms {
 };
 ENGINE_SUITE(SoftWrap, forms);
 
-TEST_P(SoftWrap, GoesOnInASmallLogAndGivesNoIdTwice) { go_on_in_a_small_log(GetParam(), small(), 1000 / scale); }
+TEST_P(SoftWrap, GoesOnInASmallLogAndGivesNoIdTwice) {
+  go_on_in_a_small_log(GetParam(), small(), 1000 / scale);
+}
 
 // The paper's Table I: of n words ceil((12n + 8) / 64) lines are streamed, and there is one fence
 // (its pcommit), before home has anything. With aliasing for all the wrap's thread stores nothing
 // to home.
 TEST_P(SoftWrap, CostsWhatTheTableSays) {
-  auto made = std::make_unique<WatchMedium>(medium::RecordingMedium::make(small().medium()).value());
+  auto made =
+      std::make_unique<WatchMedium>(medium::RecordingMedium::make(small().medium()).value());
   WatchMedium& medium = *made;
-  auto pool = AnyPool<Words>::try_open_on("recording", small().options(GetParam()), std::move(made), true).value();
+  auto pool =
+      AnyPool<Words>::try_open_on("recording", small().options(GetParam()), std::move(made), true)
+          .value();
   for (const std::uint64_t n : {1, 3, 8, 10, 15, 20, 40}) {
-    const std::uint64_t fences = medium.my_fences(), lines = medium.my_streamed_lines(), logged = pool.stats().log_bytes;
+    const std::uint64_t fences = medium.my_fences(), lines = medium.my_streamed_lines(),
+                        logged = pool.stats().log_bytes;
     std::uint64_t fences_at_home = 0, at_home = 0;
-    medium.before_home_write([&, self = std::this_thread::get_id()](std::uint64_t, const void*, std::size_t) {
-      if (std::this_thread::get_id() != self) return;
-      if (at_home++ == 0) fences_at_home = medium.my_fences() - fences;
-    });
+    medium.before_home_write(
+        [&, self = std::this_thread::get_id()](std::uint64_t, const void*, std::size_t) {
+          if (std::this_thread::get_id() != self) return;
+          if (at_home++ == 0) fences_at_home = medium.my_fences() - fences;
+        });
     pool.update([&](auto& tx, Words& r) {
       for (std::size_t w = 0; w < n; ++w) tx(r.word[w * 8]) = n;
     });
@@ -123,7 +130,8 @@ TEST_P(SoftWrap, TakesAnObjectThatATableHasNoRoomFor) {
   for (const bool scattered : {false, true})
     rig.pool.update([&](auto& tx, Large& r) {
       for (std::size_t w = 0; w < values.size(); w += scattered ? 128 : values.size())
-        tx.write_bytes(static_cast<void*>(&r.word[w]), values.data(), scattered ? 128 : values.size() * 8);
+        tx.write_bytes(static_cast<void*>(&r.word[w]), values.data(),
+                       scattered ? 128 : values.size() * 8);
     });
   rig.pool.view([](auto& tx, const Large& r) {
     for (const auto& w : r.word) ASSERT_EQ(7U, tx(w));

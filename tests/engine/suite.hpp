@@ -72,7 +72,8 @@ class EngineTest : public ::testing::TestWithParam<Entry> {
   }
 };
 /// A suite runs on each engine of a list: ENGINE_SUITE(Bytes, all_of_them).
-#define ENGINE_SUITE(Suite, list) INSTANTIATE_TEST_SUITE_P(Engines, Suite, ::testing::ValuesIn(list()), EngineTest::name)
+#define ENGINE_SUITE(Suite, list) \
+  INSTANTIATE_TEST_SUITE_P(Engines, Suite, ::testing::ValuesIn(list()), EngineTest::name)
 
 // --- pools on recording media --------------------------------------------------------------------
 
@@ -133,7 +134,8 @@ template <class Root>
 Rig<Root> open_rig(const Entry& e, const Shape& setup, std::span<const std::byte> image = {}) {
   auto made = medium::RecordingMedium::make(setup.medium(), image).value();
   medium::RecordingMedium* const raw = made.get();
-  auto pool = AnyPool<Root>::try_open_on("recording", setup.options(e), std::move(made), image.empty());
+  auto pool =
+      AnyPool<Root>::try_open_on("recording", setup.options(e), std::move(made), image.empty());
   return {raw, std::move(pool).value()};
 }
 
@@ -148,7 +150,8 @@ struct State {
 };
 
 /// Of home's bytes, wherever they lie.
-inline State state_of(const std::byte* home, const pool::Header& header, std::vector<std::string>* problems = nullptr) {
+inline State state_of(const std::byte* home, const pool::Header& header,
+                      std::vector<std::string>* problems = nullptr) {
   State s;
   s.root.assign(home + header.root_offset, home + header.root_offset + header.root_bytes);
   const auto audit = pool::audit_heap(home, header, [&](std::uint64_t offset, std::uint64_t bytes) {
@@ -169,8 +172,8 @@ struct Recovered {
 /// from may be open). `watch` is given the medium before recovery starts. `session`: the new
 /// session's header is written too. `events`: what was asked of the medium, the bytes with it.
 inline Recovered recover(const Entry& e, std::span<const std::byte> image, const Shape& setup,
-                         const std::function<void(medium::RecordingMedium&)>& watch = {}, bool session = false,
-                         std::vector<medium::Event>* events = nullptr) {
+                         const std::function<void(medium::RecordingMedium&)>& watch = {},
+                         bool session = false, std::vector<medium::Event>* events = nullptr) {
   Recovered r;
   medium::RecordingOptions options = setup.medium();
   options.home_bytes = image.size() - options.log_bytes;

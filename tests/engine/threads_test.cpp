@@ -181,7 +181,8 @@ TEST_P(Threads, CheckpointsBesideWriters) {
   stop = true;
   checkpointer.join();
   const auto check = [&](const std::uint64_t* words, const char* where) {
-    for (std::size_t w = 0; w < 510; ++w) ASSERT_EQ(mine[w % 3][w], words[w]) << where << ", word " << w;
+    for (std::size_t w = 0; w < 510; ++w)
+      ASSERT_EQ(mine[w % 3][w], words[w]) << where << ", word " << w;
   };
   std::uint64_t words[512];
   const auto read = [&](auto& pool) {
@@ -218,7 +219,8 @@ TEST_P(Threads, ThePoolGrowsWhileTransactionsRun) {
         tx(r.word[0]) = i;
         tx(r.word[64]) = i;
       });
-      rig.pool.view([&](auto& tx, const Root& r) { wrong += tx(r.word[0]) == tx(r.word[64]) ? 0 : 1; });
+      rig.pool.view(
+          [&](auto& tx, const Root& r) { wrong += tx(r.word[0]) == tx(r.word[64]) ? 0 : 1; });
       if (i % 50 == 0) rig.pool.checkpoint();
     }
   });
@@ -228,7 +230,8 @@ TEST_P(Threads, ThePoolGrowsWhileTransactionsRun) {
     for (std::uint64_t i = 1; i <= 3000 / (scale > 1 ? 4 : 1); ++i)
       rig.pool.update([&](auto& tx, Root& r) {
         auto& head = r.slot[me];
-        const std::uint64_t image[3] = {reinterpret_cast<std::uintptr_t>(static_cast<std::uint64_t*>(tx(head))), i, ~i};
+        const std::uint64_t image[3] = {
+            reinterpret_cast<std::uintptr_t>(static_cast<std::uint64_t*>(tx(head))), i, ~i};
         auto* const block = reinterpret_cast<std::uint64_t*>(tx.alloc(2000));
         tx.write_bytes(block, image, sizeof image);
         tx(head) = block;
@@ -299,7 +302,8 @@ TEST_P(Threads, AViewSeesOneStateWhileItsBlocksAreFreedAndReused) {
           if (block == nullptr) return;  // a later state: the view ran again
           std::uint64_t got[256];
           tx.read_bytes(got, block, sizeof got);
-          for (const std::uint64_t v : got) ASSERT_EQ(0x1234U, v) << "another structure's bytes, " << bytes << " bytes";
+          for (const std::uint64_t v : got)
+            ASSERT_EQ(0x1234U, v) << "another structure's bytes, " << bytes << " bytes";
         });
       });
       while (stage != 1) std::this_thread::yield();
@@ -312,7 +316,9 @@ TEST_P(Threads, AViewSeesOneStateWhileItsBlocksAreFreedAndReused) {
         });
         // spans of many classes, whose bitmaps are zeroed where the block was
         for (std::size_t s = 1; s < 60; ++s)
-          pool.update([&](auto& tx, Root& r) { tx(r.slot[s]) = reinterpret_cast<std::uint64_t*>(tx.alloc(16 + s * 40)); });
+          pool.update([&](auto& tx, Root& r) {
+            tx(r.slot[s]) = reinterpret_cast<std::uint64_t*>(tx.alloc(16 + s * 40));
+          });
       });
       if (views_may_run_alone(GetParam())) {
         // it may have to wait for the view, which must not wait for it
@@ -372,7 +378,9 @@ TEST_P(Threads, ADoomedWriterDoesNotScribbleOverTheHeap) {
         tx(r.slot[0]) = nullptr;
       });
       for (std::size_t s = 1; s < 60; ++s)
-        pool.update([&](auto& tx, Root& r) { tx(r.slot[s]) = reinterpret_cast<std::uint64_t*>(tx.alloc(16 + s * 40)); });
+        pool.update([&](auto& tx, Root& r) {
+          tx(r.slot[s]) = reinterpret_cast<std::uint64_t*>(tx.alloc(16 + s * 40));
+        });
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     stage = 2;
@@ -397,7 +405,8 @@ TEST_P(Threads, TransactionsOnTwoPoolsAtATime) {
     one.pool.update([](auto& tx, Root& r) { tx(r.word[0]) = 1000000; });
     std::atomic<bool> stop{false};
     std::thread disturber([&] {
-      for (std::uint64_t i = 0; !stop; ++i) one.pool.update([&](auto& tx, Root& r) { tx(r.word[8]) = i; });
+      for (std::uint64_t i = 0; !stop; ++i)
+        one.pool.update([&](auto& tx, Root& r) { tx(r.word[8]) = i; });
     });
     in_threads(2, [&](int) {
       for (unsigned i = 0; i < each; ++i)
@@ -411,7 +420,8 @@ TEST_P(Threads, TransactionsOnTwoPoolsAtATime) {
     });
     stop = true;
     disturber.join();
-    EXPECT_EQ(1000000 - 2 * each, one.pool.view([](auto& tx, const Root& r) { return tx(r.word[0]); }));
+    EXPECT_EQ(1000000 - 2 * each,
+              one.pool.view([](auto& tx, const Root& r) { return tx(r.word[0]); }));
     // the inner one may commit more than once for one outer commit: they are two transactions
     EXPECT_GE(two.pool.view([](auto& tx, const Root& r) { return tx(r.word[0]); }), 2 * each);
   }

@@ -72,25 +72,33 @@ class WatchMedium final : public medium::Medium {
     each(Call::flush_all, 0);
     return inner_->flush_all();
   }
-  Result<medium::RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override { return inner_->map_ring(offset, bytes); }
-  void append(const medium::RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override {
+  Result<medium::RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override {
+    return inner_->map_ring(offset, bytes);
+  }
+  void append(const medium::RingMap& ring, std::uint64_t pos, const void* src,
+              std::size_t n) noexcept override {
     mine(lines_) += n / 64;
     inner_->append(ring, pos, src, n);
   }
-  Status allocate(std::uint64_t offset, std::uint64_t n) override { return inner_->allocate(offset, n); }
+  Status allocate(std::uint64_t offset, std::uint64_t n) override {
+    return inner_->allocate(offset, n);
+  }
   Status grow(std::uint64_t home_bytes) override {
     Status s = inner_->grow(home_bytes);
     home_bytes_.store(inner_->home_bytes(), std::memory_order_release);
     return s;
   }
-  Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n, medium::ViewKind kind) override {
+  Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n,
+                  medium::ViewKind kind) override {
     return inner_->map_view(address, home_offset, n, kind);
   }
   medium::Counters counters() const noexcept override { return inner_->counters(); }
 
  private:
   using PerThread = std::array<std::atomic<std::uint64_t>, base::slot_count>;
-  static std::atomic<std::uint64_t>& mine(PerThread& all) noexcept { return all[static_cast<std::size_t>(base::thread_slot())]; }
+  static std::atomic<std::uint64_t>& mine(PerThread& all) noexcept {
+    return all[static_cast<std::size_t>(base::thread_slot())];
+  }
   static const std::atomic<std::uint64_t>& mine(const PerThread& all) noexcept {
     return all[static_cast<std::size_t>(base::thread_slot())];
   }

@@ -17,9 +17,11 @@ std::atomic<int> refused{0};
 }  // namespace
 
 // The C++ library calls this one in place of the C library's.
-extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*f)(void*), void* argument) {
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                              void* (*f)(void*), void* argument) {
   if (no_threads) return ++refused, EAGAIN;
-  static const auto real = reinterpret_cast<decltype(&pthread_create)>(::dlsym(RTLD_NEXT, "pthread_create"));
+  static const auto real =
+      reinterpret_cast<decltype(&pthread_create)>(::dlsym(RTLD_NEXT, "pthread_create"));
   return real(thread, attributes, f, argument);
 }
 
@@ -87,7 +89,8 @@ TEST_P(WithoutThreads, AllThatIsPromisedIsDone) {
         ASSERT_TRUE(receipt.durable()) << i;
       }
       EXPECT_GE(rig.pool.durable_id(), last);
-      const std::uint64_t value = rig.pool.view([](auto& tx, const Root& r) { return tx(r.word[7]); });
+      const std::uint64_t value =
+          rig.pool.view([](auto& tx, const Root& r) { return tx(r.word[7]); });
       const Recovered killed = recover(GetParam(), rig.medium->durable_image(), shape);
       ASSERT_TRUE(killed.status.ok()) << killed.status.message();
       std::uint64_t found = 0;

@@ -67,10 +67,12 @@ TEST_P(WrapCalls, EveryPowerCutLeavesARegionWholeOrNot) {
     const auto look = [&](auto&, const Variables& v, const crash::Crash& crash) {
       if (!crash.created) return crash::Verdict{};
       const auto x = static_cast<std::uint64_t>(v.x);
-      if (x < crash.least || x > crash.most + 1) return crash::Verdict{"x is " + std::to_string(x), 0};
+      if (x < crash.least || x > crash.most + 1)
+        return crash::Verdict{"x is " + std::to_string(x), 0};
       if ((x == 0) != (v.p == nullptr)) return crash::Verdict{"an array without a region", 0};
       for (int i = 0; v.p != nullptr && i < Variables::elements; ++i)
-        if (v.p[i] != static_cast<std::int32_t>(v.x) * i) return crash::Verdict{"element " + std::to_string(i) + " of another region", 0};
+        if (v.p[i] != static_cast<std::int32_t>(v.x) * i)
+          return crash::Verdict{"element " + std::to_string(i) + " of another region", 0};
       return crash::Verdict{{}, x};
     };
     recorded.explore<Variables>(GetParam().recover, model, 3000 / scale, 500 / scale, look);
@@ -116,7 +118,8 @@ TEST_P(WrapCalls, ReadAndWriteObjects) {
     sw.wrapOpen();
     std::vector<unsigned char> was = model;
     for (int k = 0; k < 3; ++k) {
-      const std::size_t n = 1 + random() % (random() % 3 == 0 ? 2500 : 12), at = random() % (model.size() - n);
+      const std::size_t n = 1 + random() % (random() % 3 == 0 ? 2500 : 12),
+                        at = random() % (model.size() - n);
       std::vector<unsigned char> part(n);
       for (auto& b : part) b = static_cast<unsigned char>(random());
       sw.wrapWrite(object + at, part.data(), n);

@@ -21,7 +21,8 @@ std::vector<Case> every_engine(std::initializer_list<const char*> media) {
     if (!e.runs_here().ok() || e.isolation != Isolation::full) continue;
     for (const char* medium : media) {
       all.push_back({std::string(e.name), medium, durable});
-      if (e.family == "shadow" && std::string(medium) == "emulated") all.push_back({std::string(e.name), medium, async});
+      if (e.family == "shadow" && std::string(medium) == "emulated")
+        all.push_back({std::string(e.name), medium, async});
     }
   }
   return all;
@@ -56,14 +57,16 @@ TEST_P(NewPool, TakesAtMostOneMiB) {
   {
     TestPool pool = TestPool::open(path, options());
     expect_small("opened again");
-    for (std::uint64_t i = 1; i <= 3; ++i) pool.update([&](auto& tx, Root& root) { step(tx, root, i); });
+    for (std::uint64_t i = 1; i <= 3; ++i)
+      pool.update([&](auto& tx, Root& root) { step(tx, root, i); });
     expect_small("used a little");
     pool.close();
   }
   expect_small("closed again");
   ASSERT_EQ(in_child([&] {
               auto* const pool = new TestPool(TestPool::open(path, options()));  // never destroyed
-              for (std::uint64_t i = keeps ? 4 : 1; i <= 5; ++i) pool->update(durable, [&](auto& tx, Root& root) { step(tx, root, i); });
+              for (std::uint64_t i = keeps ? 4 : 1; i <= 5; ++i)
+                pool->update(durable, [&](auto& tx, Root& root) { step(tx, root, i); });
             }),
             0);
   expect_small("killed");
@@ -103,7 +106,8 @@ TEST_P(NewPool, GrowsWithUseUpToItsLogAndWraps) {
         before = now;
       }
     }
-    EXPECT_LE(blocks_of(there), first + 2 * MiB + 5 * MiB) << "the log, and one step of the data region";
+    EXPECT_LE(blocks_of(there), first + 2 * MiB + 5 * MiB)
+        << "the log, and one step of the data region";
     if (!clears) {
       EXPECT_GE(steps_of_growth, 3U) << "at once";
       EXPECT_GE(blocks_of(there), first + 1 * MiB);
@@ -117,7 +121,8 @@ TEST_P(NewPool, GrowsWithUseUpToItsLogAndWraps) {
   expect_sound(pool);
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, NewPool, ::testing::ValuesIn(every_engine({"emulated", "file"})), CaseName());
+INSTANTIATE_TEST_SUITE_P(Engines, NewPool, ::testing::ValuesIn(every_engine({"emulated", "file"})),
+                         CaseName());
 
 // --- a full disk ---------------------------------------------------------------------------------
 
@@ -138,7 +143,8 @@ class LogOnAFullDisk : public ::testing::TestWithParam<Case> {
 // on; killed, it has all of it.
 TEST_P(LogOnAFullDisk, IsFullAndGoesOnWithRoom) {
   on_a_small_disk(scratch, "12m", [&] {
-    void* const shared = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* const shared =
+        ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(shared, MAP_FAILED);
     auto& done = *static_cast<std::uint64_t*>(shared);  // acknowledged
     const int r = in_child([&] {
@@ -146,11 +152,14 @@ TEST_P(LogOnAFullDisk, IsFullAndGoesOnWithRoom) {
       pool->update([](auto& tx, Root& root) { step(tx, root, 1); });
       done = 1;
       Filler filler(scratch.path("filler"));
-      const auto next = [&] { pool->update(durable, [&](auto& tx, Root& root) { step(tx, root, done + 1); }); };
+      const auto next = [&] {
+        pool->update(durable, [&](auto& tx, Root& root) { step(tx, root, done + 1); });
+      };
       Code code = Code::ok;
       while (done < 6000 && (code = code_of(next)) == Code::ok) ++done;
       EXPECT_TRUE(code == Code::full || code == Code::ok) << message_of(next);
-      EXPECT_TRUE(code == Code::full || GetParam().engine.find("-fp-") != std::string::npos) << "the disk was never full";
+      EXPECT_TRUE(code == Code::full || GetParam().engine.find("-fp-") != std::string::npos)
+          << "the disk was never full";
       for (int i = 0; i < 3; ++i) {
         EXPECT_EQ(steps_in(*pool), done);
         EXPECT_EQ(code_of(next), code) << message_of(next);
@@ -176,7 +185,8 @@ TEST_P(LogOnAFullDisk, IsFullAndGoesOnWithRoom) {
 TEST_P(LogOnAFullDisk, ClosesAndOpens) {
   on_a_small_disk(scratch, "8m", [&] {
     TestPool pool = TestPool::open(path, options());
-    for (std::uint64_t i = 1; i <= 40; ++i) pool.update([&](auto& tx, Root& root) { step(tx, root, i); });
+    for (std::uint64_t i = 1; i <= 40; ++i)
+      pool.update([&](auto& tx, Root& root) { step(tx, root, i); });
     const Filler filler(scratch.path("filler"));
     pool.close();
     { const TestPool closed = std::move(pool); }
@@ -195,7 +205,8 @@ std::vector<Case> logging_engines() {
     if (!c.engine.starts_with("volatile")) all.push_back(c);
   return all;
 }
-INSTANTIATE_TEST_SUITE_P(Engines, LogOnAFullDisk, ::testing::ValuesIn(logging_engines()), CaseName());
+INSTANTIATE_TEST_SUITE_P(Engines, LogOnAFullDisk, ::testing::ValuesIn(logging_engines()),
+                         CaseName());
 
 // --- a copy without holes ------------------------------------------------------------------------
 
@@ -252,7 +263,8 @@ class SparseCopy : public ::testing::TestWithParam<Case> {
     for (int i = 0; i < 2; ++i) {
       const auto pool = SparsePool::try_open(path, options());
       EXPECT_EQ(pool.code(), Code::full) << pool.status().message();
-      EXPECT_NE(pool.status().message().find("disk is full"), std::string::npos) << pool.status().message();
+      EXPECT_NE(pool.status().message().find("disk is full"), std::string::npos)
+          << pool.status().message();
       EXPECT_EQ(read_all(path), before) << "changed";
     }
     filler.remove();
@@ -274,7 +286,9 @@ TEST_P(SparseCopy, OfAPoolThatWasClosed) {
 }
 
 TEST_P(SparseCopy, OfAPoolThatWasKilled) {
-  ASSERT_EQ(in_child([&] { fill(*new SparsePool(SparsePool::open(original.path(), options())), 0, 20); }), 0);
+  ASSERT_EQ(
+      in_child([&] { fill(*new SparsePool(SparsePool::open(original.path(), options())), 0, 20); }),
+      0);
   on_a_small_disk(scratch, "10m", [&] { refused_then_there(20); });
 }
 
@@ -374,13 +388,15 @@ TEST_P(Refused, AtEveryCall) {
     { const TestPool gone = std::move(*pool); }
     medium::RecordingOptions again = shape();
     again.home_bytes = image.size() - again.log_bytes;
-    auto cut = std::make_unique<medium::FaultyMedium>(medium::RecordingMedium::make(again, image).value());
+    auto cut =
+        std::make_unique<medium::FaultyMedium>(medium::RecordingMedium::make(again, image).value());
     cut->fail(Call::allocate, n, ENOSPC);
     auto recovered = TestPool::try_open_on("refused", options(), std::move(cut), false);
     if (!recovered.ok()) {
       ASSERT_EQ(recovered.code(), Code::full) << recovered.status().message();
       last = ~std::uint64_t{0};  // there may be more
-      recovered = TestPool::try_open_on("refused", options(), medium::RecordingMedium::make(again, image).value(), false);
+      recovered = TestPool::try_open_on("refused", options(),
+                                        medium::RecordingMedium::make(again, image).value(), false);
       ASSERT_TRUE(recovered.ok()) << recovered.status().message();
     }
     EXPECT_EQ(steps_in(*recovered), steps);

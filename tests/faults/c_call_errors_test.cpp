@@ -31,7 +31,8 @@ int c_read(perdure_tx* tx, void* arg) {
   auto& n = *static_cast<std::uint64_t*>(arg);
   n = perdure_read_word(tx, &root->count);
   for (const auto& v : root->values)
-    if (perdure_read_word(tx, &v) != n * 3 && perdure_status(tx) == PERDURE_OK) n = ~std::uint64_t{0};
+    if (perdure_read_word(tx, &v) != n * 3 && perdure_status(tx) == PERDURE_OK)
+      n = ~std::uint64_t{0};
   return 0;
 }
 Status status_of(int code) {
@@ -57,18 +58,21 @@ class CCallErrors : public ::testing::TestWithParam<Case> {
     perdure_pool* pool = nullptr;
     if (open(&pool) != PERDURE_OK) throw std::runtime_error(perdure_message());
     for (std::uint64_t i = 1; i <= steps; ++i)
-      if (perdure_update(pool, PERDURE_DURABLE, c_step, &i, nullptr) != PERDURE_OK) throw std::runtime_error(perdure_message());
+      if (perdure_update(pool, PERDURE_DURABLE, c_step, &i, nullptr) != PERDURE_OK)
+        throw std::runtime_error(perdure_message());
     return pool;
   }
   // Opens what is there without faults: it has from `least` to `most` steps. Removes it.
   void expect_steps(std::uint64_t least, std::uint64_t most, const Answer& a) const {
     perdure_pool* pool = nullptr;
-    ASSERT_EQ(open(&pool), PERDURE_OK) << a.what << ": " << a.text << ", then " << perdure_message();
+    ASSERT_EQ(open(&pool), PERDURE_OK)
+        << a.what << ": " << a.text << ", then " << perdure_message();
     std::uint64_t n = 0;
     EXPECT_EQ(perdure_view(pool, PERDURE_DEFAULT, c_read, &n), PERDURE_OK);
     EXPECT_GE(n, least) << a.what << ": " << a.text << ": acknowledged, and lost";
     EXPECT_LE(n, most) << a.what << ": " << a.text;
-    EXPECT_EQ(perdure_update(pool, PERDURE_DEFAULT, c_step, &++n, nullptr), PERDURE_OK) << perdure_message();
+    EXPECT_EQ(perdure_update(pool, PERDURE_DEFAULT, c_step, &++n, nullptr), PERDURE_OK)
+        << perdure_message();
     EXPECT_EQ(perdure_close(pool, nullptr), PERDURE_OK);
     std::filesystem::remove(path);
     for (const auto& e : std::filesystem::directory_iterator(scratch.folder()))
@@ -115,7 +119,8 @@ TEST_P(CCallErrors, Open) {
       const Answer a = with_fault(fault, [&] { return status_of(open(&pool)); });
       expect_listed(a, {Code::io, Code::full, Code::out_of_memory, Code::too_many_threads});
       EXPECT_EQ(pool != nullptr, a.ok());
-      EXPECT_TRUE(a.ok() || image || !std::filesystem::exists(path) || may_leave_a_file(fault)) << a.what << ": " << a.text;
+      EXPECT_TRUE(a.ok() || image || !std::filesystem::exists(path) || may_leave_a_file(fault))
+          << a.what << ": " << a.text;
       perdure_close(pool, nullptr);
       expect_steps(steps, steps, a);
       return a.fired;
@@ -125,15 +130,18 @@ TEST_P(CCallErrors, Open) {
 }
 
 TEST_P(CCallErrors, Update) {
-  for (const auto& [when, n] : {std::pair(PERDURE_DURABLE, 1), std::pair(PERDURE_DURABLE, 5), std::pair(PERDURE_ASYNC, 1)})
-    each_fault("perdure_update", [&, when = when, n = static_cast<std::uint64_t>(n)](const Fault& fault) {
+  for (const auto& [when, n] :
+       {std::pair(PERDURE_DURABLE, 1), std::pair(PERDURE_DURABLE, 5), std::pair(PERDURE_ASYNC, 1)})
+    each_fault("perdure_update", [&, when = when,
+                                  n = static_cast<std::uint64_t>(n)](const Fault& fault) {
       perdure_pool* const pool = make(n - 1);
       perdure_id id = 0;
       const Answer a = with_fault(fault, [&] {
         std::uint64_t number = n;
         return status_of(perdure_update(pool, when, c_step, &number, &id));
       });
-      expect_listed(a, {Code::io, Code::full, Code::out_of_memory, Code::poisoned, Code::too_many_threads});
+      expect_listed(
+          a, {Code::io, Code::full, Code::out_of_memory, Code::poisoned, Code::too_many_threads});
       EXPECT_EQ(id != PERDURE_NO_ID, a.ok());
       std::uint64_t seen = 0;
       const int viewed = perdure_view(pool, PERDURE_DEFAULT, c_read, &seen);
@@ -163,7 +171,9 @@ TEST_P(CCallErrors, OthersOnAPool) {
   };
   const auto wait = [](perdure_pool* pool) { return perdure_wait(pool, perdure_durable_id(pool)); };
   on_a_pool("perdure_view", {Code::out_of_memory, Code::poisoned, Code::too_many_threads}, view);
-  on_a_pool("perdure_checkpoint", {Code::io, Code::out_of_memory, Code::poisoned, Code::too_many_threads}, perdure_checkpoint);
+  on_a_pool("perdure_checkpoint",
+            {Code::io, Code::out_of_memory, Code::poisoned, Code::too_many_threads},
+            perdure_checkpoint);
   on_a_pool("perdure_get_stats", {Code::out_of_memory}, stats);
   on_a_pool("perdure_wait", {Code::out_of_memory, Code::poisoned}, wait);
 }
@@ -176,7 +186,8 @@ TEST_P(CCallErrors, WhenDurable) {
     EXPECT_EQ(perdure_update(pool, PERDURE_ASYNC, c_step, &two, &id), PERDURE_OK);
     int told = -100;
     const auto done = [](int code, void* arg) { *static_cast<int*>(arg) = code; };
-    const Answer a = with_fault(fault, [&] { return status_of(perdure_when_durable(pool, id, done, &told)); });
+    const Answer a =
+        with_fault(fault, [&] { return status_of(perdure_when_durable(pool, id, done, &told)); });
     expect_listed(a, {Code::out_of_memory, Code::too_many_threads});
     perdure_close(pool, nullptr);  // all are called before it returns
     EXPECT_EQ(told != -100, a.ok()) << a.what << ": " << a.text;
@@ -190,7 +201,9 @@ TEST_P(CCallErrors, Close) {
   each_fault("perdure_close", [&](const Fault& fault) {
     perdure_pool* const pool = make(5);
     perdure_stats stats;
-    const Answer a = with_fault(fault, [&] { return status_of(perdure_close(pool, fault.nth % 2 == 0 ? &stats : nullptr)); });
+    const Answer a = with_fault(fault, [&] {
+      return status_of(perdure_close(pool, fault.nth % 2 == 0 ? &stats : nullptr));
+    });
     expect_listed(a, {Code::io, Code::out_of_memory, Code::poisoned});
     expect_steps(5, 5, a);
     return a.fired;
@@ -199,7 +212,8 @@ TEST_P(CCallErrors, Close) {
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const char* e : {"shadow", "dudetm-combined", "undo", "rewind-1l-nfp-batch", "bppm", "softwrap"})
+  for (const char* e :
+       {"shadow", "dudetm-combined", "undo", "rewind-1l-nfp-batch", "bppm", "softwrap"})
     all.push_back({e, "emulated", durable});
   all.push_back({"shadow", "emulated", async});
   for (const char* e : {"shadow", "undo"}) all.push_back({e, "file", durable});

@@ -90,7 +90,8 @@ class Image {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0 || ::ftruncate(fd, size_) != 0) std::abort();
     for (const auto& [at, bytes] : parts_)
-      if (::pwrite(fd, bytes.data(), bytes.size(), at) != static_cast<ssize_t>(bytes.size())) std::abort();
+      if (::pwrite(fd, bytes.data(), bytes.size(), at) != static_cast<ssize_t>(bytes.size()))
+        std::abort();
     ::close(fd);
   }
 
@@ -102,18 +103,24 @@ class Image {
 inline std::vector<std::string> open_files() {
   std::vector<std::string> names;
   std::error_code gone;  // the directory's own
-  for (const auto& e : std::filesystem::directory_iterator("/proc/self/fd")) names.push_back(std::filesystem::read_symlink(e.path(), gone));
+  for (const auto& e : std::filesystem::directory_iterator("/proc/self/fd"))
+    names.push_back(std::filesystem::read_symlink(e.path(), gone));
   std::sort(names.begin(), names.end());
   return names;
 }
 
 /// The kinds of faults: one system call or allocation, and all of them from the n-th on; no thread
 /// can be started.
-inline constexpr Fault kinds[] = {
-    {Kind::call}, {Kind::allocation}, {Kind::call, 0, true}, {Kind::allocation, 0, true}, {Kind::thread, 0, true}};
+inline constexpr Fault kinds[] = {{Kind::call},
+                                  {Kind::allocation},
+                                  {Kind::call, 0, true},
+                                  {Kind::allocation, 0, true},
+                                  {Kind::thread, 0, true}};
 
 /// Whether a file may be left: where every system call fails, its removal does so, too.
-inline bool may_leave_a_file(const Fault& fault) { return fault.kind == Kind::call && fault.and_later; }
+inline bool may_leave_a_file(const Fault& fault) {
+  return fault.kind == Kind::call && fault.and_later;
+}
 
 /// All n with PERDURE_NTH_CALL=all; else every one of the first 4, then one in 8 at random, by a
 /// seed that is the same at each run.
@@ -134,21 +141,24 @@ std::uint64_t each_fault(const char* call, F&& one) {
     char now[160];
     std::uint64_t faults;
   };
-  void* const p = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* const p =
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) std::abort();
   auto& shared = *static_cast<Shared*>(p);
   const int r = in_child([&] {
     ::alarm(55);
     const auto files = open_files();
     for (Fault fault : kinds) {
-      std::uint64_t seed = std::hash<std::string>()(std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+      std::uint64_t seed = std::hash<std::string>()(
+          std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
       for (fault.nth = 1;; ++fault.nth) {
         if (!is_chosen(fault.nth, seed)) continue;
         std::snprintf(shared.now, sizeof shared.now, "%s, %s %llu%s", call,
                       fault.kind == Kind::allocation ? "allocation"
                       : fault.kind == Kind::thread   ? "thread"
                                                      : "system call",
-                      static_cast<unsigned long long>(fault.nth), fault.and_later ? " and later" : "");
+                      static_cast<unsigned long long>(fault.nth),
+                      fault.and_later ? " and later" : "");
         SCOPED_TRACE(shared.now);
         if (!one(fault) || ::testing::Test::HasFatalFailure()) break;
         ++shared.faults;

@@ -21,12 +21,14 @@ class CallErrors : public ::testing::TestWithParam<Case> {
     Options o = small(c);
     const std::string& e = c.engine;
     if (e.starts_with("rewind")) o.log_size = 2 * MiB;
-    if (e.starts_with("bppm") || e.starts_with("redo") || e.starts_with("softwrap")) o.log_size = 512 * KiB;
+    if (e.starts_with("bppm") || e.starts_with("redo") || e.starts_with("softwrap"))
+      o.log_size = 512 * KiB;
     return o;
   }
   TestPool make(std::uint64_t steps) const {
     TestPool pool = TestPool::open(path, options);
-    for (std::uint64_t i = 1; i <= steps; ++i) pool.update([&](auto& tx, Root& root) { step(tx, root, i); });
+    for (std::uint64_t i = 1; i <= steps; ++i)
+      pool.update([&](auto& tx, Root& root) { step(tx, root, i); });
     return pool;
   }
   // A step that changes nothing else, but stores 2,000 bytes.
@@ -66,7 +68,8 @@ class CallErrors : public ::testing::TestWithParam<Case> {
     const Image image = Image::of(path);
     each_fault("open", [&](const Fault& fault) {
       image.write(path);
-      const Answer a = with_fault(fault, [&] { return TestPool::try_open(path, options).status(); });
+      const Answer a =
+          with_fault(fault, [&] { return TestPool::try_open(path, options).status(); });
       expect_listed(a, of_opening, false);
       expect_steps(5, 5, a);
       return a.fired;
@@ -80,15 +83,18 @@ class CallErrors : public ::testing::TestWithParam<Case> {
     if (seen == Code::ok) {
       EXPECT_EQ(least, a.ok() ? n : n - 1) << a.what << ": " << a.text;
       // A medium that failed after the commit, where it looks ahead, says so to the next one.
-      const Code next = code_of([&] { pool.update(durable, [&](auto& tx, Root& root) { step(tx, root, least + 1); }); });
-      EXPECT_TRUE(next == Code::ok || next == Code::poisoned) << name(next) << " after " << a.what << ": " << a.text;
+      const Code next = code_of(
+          [&] { pool.update(durable, [&](auto& tx, Root& root) { step(tx, root, least + 1); }); });
+      EXPECT_TRUE(next == Code::ok || next == Code::poisoned)
+          << name(next) << " after " << a.what << ": " << a.text;
       most = least + 1;
       if (next == Code::ok) least = most;
       seen = next;
     } else {
       EXPECT_EQ(seen, Code::poisoned) << a.what << ": " << a.text;
       // Where there is no memory for the pool's own thread, that poisons it.
-      EXPECT_TRUE(!a.bad_alloc || a.later) << a.what << ": a transaction that changed nothing has poisoned the pool";
+      EXPECT_TRUE(!a.bad_alloc || a.later)
+          << a.what << ": a transaction that changed nothing has poisoned the pool";
       if (a.bad_alloc) most = least;
     }
     if (killed) {
@@ -98,7 +104,8 @@ class CallErrors : public ::testing::TestWithParam<Case> {
     } else {
       const Code closed = code_of([&] { pool.close(); });
       // The pool's own thread may have met the fault meanwhile.
-      EXPECT_TRUE(closed == seen || (a.fired && closed == Code::poisoned)) << name(closed) << " after " << name(seen);
+      EXPECT_TRUE(closed == seen || (a.fired && closed == Code::poisoned))
+          << name(closed) << " after " << name(seen);
       const TestPool gone = std::move(pool);
     }
     expect_steps(least, most, a);
@@ -108,7 +115,8 @@ class CallErrors : public ::testing::TestWithParam<Case> {
   void expect_steps_in_order(TestPool pool, std::uint64_t n, const Answer& a) const {
     std::uint64_t there = n;
     const auto seen = code_of([&] { there = steps_in(pool); });
-    EXPECT_TRUE(seen == Code::ok || (seen == Code::poisoned && (a.code == Code::poisoned || a.code == Code::io)))
+    EXPECT_TRUE(seen == Code::ok ||
+                (seen == Code::poisoned && (a.code == Code::poisoned || a.code == Code::io)))
         << a.what << ": " << a.text;
     EXPECT_EQ(there, n);
     { const TestPool gone = std::move(pool); }
@@ -128,7 +136,8 @@ class CallErrors : public ::testing::TestWithParam<Case> {
             .wait();
         return Status();
       });
-      expect_listed(a, {Code::io, Code::full, Code::out_of_memory, Code::poisoned, Code::too_many_threads});
+      expect_listed(
+          a, {Code::io, Code::full, Code::out_of_memory, Code::poisoned, Code::too_many_threads});
       expect_goes_on(std::move(pool), n, a, fault.nth % 2 == 0);
       return a.fired;
     });
@@ -157,7 +166,8 @@ TEST_P(CallErrors, OpenNew) {
     });
     expect_listed(a, of_opening, false);
     EXPECT_EQ(pool.has_value(), a.ok());
-    EXPECT_TRUE(a.ok() || !std::filesystem::exists(path) || may_leave_a_file(fault)) << a.what << ": " << a.text;
+    EXPECT_TRUE(a.ok() || !std::filesystem::exists(path) || may_leave_a_file(fault))
+        << a.what << ": " << a.text;
     pool.reset();
     expect_steps(0, 0, a);
     return a.fired;
@@ -197,7 +207,8 @@ TEST_P(CallErrors, UpdateAsync) {
 // The updates about the one at which the engine first truncates its log. Each logs more than 2,000
 // bytes.
 TEST_P(CallErrors, UpdateThatTruncates) {
-  if (GetParam().medium == "file") GTEST_SKIP() << "hundreds of updates for each fault, each a sync";
+  if (GetParam().medium == "file")
+    GTEST_SKIP() << "hundreds of updates for each fault, each a sync";
   std::uint64_t n = 0;
   {
     TestPool pool = make(0);
@@ -216,8 +227,10 @@ TEST_P(CallErrors, UpdateThatTruncates) {
       }
       return Status();
     });
-    expect_listed(a, {Code::io, Code::full, Code::out_of_memory, Code::poisoned, Code::too_many_threads});
-    expect_goes_on(std::move(pool), a.ok() ? acknowledged : acknowledged + 1, a, fault.nth % 2 == 0);
+    expect_listed(
+        a, {Code::io, Code::full, Code::out_of_memory, Code::poisoned, Code::too_many_threads});
+    expect_goes_on(std::move(pool), a.ok() ? acknowledged : acknowledged + 1, a,
+                   fault.nth % 2 == 0);
     return a.fired;
   });
 }
@@ -262,7 +275,9 @@ TEST_P(CallErrors, ViewAndCheck) {
                  TestPool pool = TestPool::open(path, options);
                  std::uint64_t n = 0;
                  const Answer a = with_fault(fault, [&] {
-                   const auto count = [](auto& tx, const Root& root) { return tx(root.count) + (std::string(100, 'x').empty() ? 1 : 0); };
+                   const auto count = [](auto& tx, const Root& root) {
+                     return tx(root.count) + (std::string(100, 'x').empty() ? 1 : 0);
+                   };
                    if (how == 0) n = pool.view(durable, count);
                    if (how == 1) n = pool.checked_view(count);
                    EXPECT_TRUE(how != 2 || pool.check().ok());
@@ -326,8 +341,12 @@ TEST_P(CallErrors, MoreThreadsThanNumbers) {
                   done.wait();
                 });
               taken.wait();
-              const auto update = [&] { pool->update([](auto& tx, Root& root) { step(tx, root, 7); }); };
-              const auto view = [&] { (void)pool->view([](auto& tx, const Root& root) { return tx(root.count); }); };
+              const auto update = [&] {
+                pool->update([](auto& tx, Root& root) { step(tx, root, 7); });
+              };
+              const auto view = [&] {
+                (void)pool->view([](auto& tx, const Root& root) { return tx(root.count); });
+              };
               EXPECT_EQ(code_of(update), Code::too_many_threads);
               EXPECT_EQ(code_of(view), Code::too_many_threads);
               EXPECT_EQ(code_of([&] { (void)pool->check(); }), Code::too_many_threads);
@@ -335,7 +354,8 @@ TEST_P(CallErrors, MoreThreadsThanNumbers) {
               EXPECT_EQ(code_of([&] { pool->close(); }), Code::too_many_threads);
               EXPECT_EQ(receipt->try_wait().code(), Code::too_many_threads);
               EXPECT_EQ(code_of([&] { (void)pool->stats(); }), Code::ok);
-              EXPECT_EQ(TestPool::try_open(scratch.path("other"), options).code(), Code::too_many_threads);
+              EXPECT_EQ(TestPool::try_open(scratch.path("other"), options).code(),
+                        Code::too_many_threads);
               pool.reset();
               done.count_down();
               for (auto& t : threads) t.join();
@@ -347,11 +367,13 @@ TEST_P(CallErrors, MoreThreadsThanNumbers) {
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* e :
-       {"shadow", "shadow/stm", "dudetm", "dudetm-inf", "dudetm-combined", "dudetm/htm-stand-in", "undo", "rewind-1l-nfp-batch",
-        "rewind-2l-fp-optimized", "bppm", "redo-mne-async", "redo-base", "softwrap", "softwrap-local", "volatile"})
+       {"shadow", "shadow/stm", "dudetm", "dudetm-inf", "dudetm-combined", "dudetm/htm-stand-in",
+        "undo", "rewind-1l-nfp-batch", "rewind-2l-fp-optimized", "bppm", "redo-mne-async",
+        "redo-base", "softwrap", "softwrap-local", "volatile"})
     all.push_back({e, "emulated", durable});
   all.push_back({"shadow", "emulated", async});
-  for (const char* e : {"shadow", "dudetm", "undo", "rewind-1l-nfp-batch", "bppm", "softwrap"}) all.push_back({e, "file", durable});
+  for (const char* e : {"shadow", "dudetm", "undo", "rewind-1l-nfp-batch", "bppm", "softwrap"})
+    all.push_back({e, "file", durable});
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(Engines, CallErrors, ::testing::ValuesIn(cases()), CaseName());

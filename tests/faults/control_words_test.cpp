@@ -57,7 +57,9 @@ std::vector<std::vector<std::byte>> killed(const Entry& e, const Shape& shape) {
   options.uuid_seed = 11;
   auto pool = AnyPool<Root>::try_open_on("recording", options, std::move(made), true).value();
   std::uint64_t n = 0;
-  const auto go_on = [&] { pool.update(durable, [&, n = ++n](auto& tx, Root& r) { step(tx, r, n); }); };
+  const auto go_on = [&] {
+    pool.update(durable, [&, n = ++n](auto& tx, Root& r) { step(tx, r, n); });
+  };
   for (int i = 0; i < 5; ++i) go_on();
   std::vector<std::vector<std::byte>> images{raw->current_image()}, at_fences;
   raw->set_fence_hooks([&] { at_fences.push_back(raw->current_image()); }, {});
@@ -93,7 +95,8 @@ Outcome recover(const Entry& e, GuardedMemory& memory) {
     if (!o.status.ok()) return;
     std::vector<std::string> problems;
     o.state = state_of(memory.home(), (*file)->header(), &problems);
-    if (!problems.empty()) o.status = failure(Code::invalid, "", "an unsound pool: " + problems.front());
+    if (!problems.empty())
+      o.status = failure(Code::invalid, "", "an unsound pool: " + problems.front());
   });
   return o;
 }
@@ -104,11 +107,14 @@ class ControlWords : public EngineTest {
     std::uint64_t refused = 0, same = 0;
   };
   /// Flips the bit and recovers. `must_open`: another copy has all that the flip has hurt.
-  void flip(GuardedMemory& memory, const Outcome& whole, std::uint64_t offset, unsigned bit, bool must_open, Tally& tally) const {
+  void flip(GuardedMemory& memory, const Outcome& whole, std::uint64_t offset, unsigned bit,
+            bool must_open, Tally& tally) const {
     memory.restore();
     memory.flip(offset, bit);
     const Outcome o = recover(GetParam(), memory);
-    const auto where = [&] { return "bit " + std::to_string(bit) + " of the word at " + std::to_string(offset) + ": "; };
+    const auto where = [&] {
+      return "bit " + std::to_string(bit) + " of the word at " + std::to_string(offset) + ": ";
+    };
     ASSERT_EQ("", o.died) << where();
     ASSERT_EQ(0U, memory.outside()) << where() << "bytes outside log and home";
     if (o.status.ok()) {
@@ -120,11 +126,14 @@ class ControlWords : public EngineTest {
     ++tally.refused;
     ASSERT_FALSE(must_open) << where() << o.status.message();
     ASSERT_EQ(Code::corrupt, o.status.code()) << where() << o.status.message();
-    ASSERT_NE(std::string::npos, o.status.message().find("log offset")) << where() << o.status.message();
+    ASSERT_NE(std::string::npos, o.status.message().find("log offset"))
+        << where() << o.status.message();
     ASSERT_EQ(0U, memory.stores()) << where() << "refused, and written to: " << o.status.message();
   }
-  void flip_all(GuardedMemory& memory, const Outcome& whole, std::uint64_t offset, bool must_open, Tally& tally) {
-    for (auto bit = static_cast<unsigned>(offset / 8 % scale); bit < 64 && !HasFatalFailure(); bit += scale)
+  void flip_all(GuardedMemory& memory, const Outcome& whole, std::uint64_t offset, bool must_open,
+                Tally& tally) {
+    for (auto bit = static_cast<unsigned>(offset / 8 % scale); bit < 64 && !HasFatalFailure();
+         bit += scale)
       flip(memory, whole, offset, bit, must_open, tally);
   }
 };
@@ -137,7 +146,8 @@ TEST_P(ControlWords, OfTheHeader) {
   ASSERT_TRUE(whole.status.ok()) << whole.status.message();
   Tally tally;
   for (const std::uint64_t copy : {pool::header_a, pool::header_b})
-    for (std::uint64_t at = 0; at < sizeof(pool::Header) && !HasFatalFailure(); at += at < offsetof(pool::Header, ring_head) + 16 ? 8 : 776)
+    for (std::uint64_t at = 0; at < sizeof(pool::Header) && !HasFatalFailure();
+         at += at < offsetof(pool::Header, ring_head) + 16 ? 8 : 776)
       flip_all(memory, whole, copy + at, true, tally);
   EXPECT_GT(tally.same, 2U * 31 * 64 / scale);
 }
@@ -145,7 +155,8 @@ TEST_P(ControlWords, OfTheHeader) {
 TEST_P(ControlWords, OfTheLog) {
   const Shape shape = shape_of(GetParam());
   const std::uint64_t log_bytes = shape.medium().log_bytes;
-  if (!is_rewind(GetParam()) && !is_blurred(GetParam()) && !is_softwrap(GetParam())) GTEST_SKIP() << "its log has records alone";
+  if (!is_rewind(GetParam()) && !is_blurred(GetParam()) && !is_softwrap(GetParam()))
+    GTEST_SKIP() << "its log has records alone";
   Tally tally;
   for (const auto& image : killed(GetParam(), shape)) {
     GuardedMemory memory(image, log_bytes);
@@ -154,7 +165,8 @@ TEST_P(ControlWords, OfTheLog) {
     pool::Header header;
     std::memcpy(&header, &image[pool::header_a], sizeof header);
     const std::uint64_t begin = pool::ring_offset(header, 0), end = begin + header.ring_bytes;
-    for (std::uint64_t at = begin; at < begin + 64 && !HasFatalFailure(); at += 8) flip_all(memory, whole, at, false, tally);
+    for (std::uint64_t at = begin; at < begin + 64 && !HasFatalFailure(); at += 8)
+      flip_all(memory, whole, at, false, tally);
     if (!is_rewind(GetParam())) continue;
     // A list's nodes, an index's, buckets: every line but the records, which have a checksum over
     // all of them.
@@ -173,14 +185,16 @@ TEST_P(ControlWords, OfTheLog) {
     }
   }
   EXPECT_GT(tally.refused, 500U / scale);
-  std::printf("  %llu flips refused, %llu without consequence\n", static_cast<unsigned long long>(tally.refused),
+  std::printf("  %llu flips refused, %llu without consequence\n",
+              static_cast<unsigned long long>(tally.refused),
               static_cast<unsigned long long>(tally.same));
 }
 
 /// What an earlier build would have left in place of this log of REWIND's: bare words, and the seed
 /// for a stamp.
 void make_first_form(std::vector<std::byte>& image, const pool::Header& header) {
-  const std::uint64_t begin = pool::ring_offset(header, 0), seed = log::ring_seed(header.uuid, header.epoch, 0);
+  const std::uint64_t begin = pool::ring_offset(header, 0),
+                      seed = log::ring_seed(header.uuid, header.epoch, 0);
   for (std::uint64_t line = begin; line < begin + header.ring_bytes; line += 64) {
     log::AriesRecord words;
     std::memcpy(&words, &image[line], sizeof words);
@@ -231,11 +245,13 @@ TEST_P(ControlWords, OfAListOfTheFirstForm) {
         continue;
       }
       ++refused;
-      ASSERT_EQ(0U, memory.stores()) << "bit " << bit << " of the word at " << at << ": " << o.status.message();
+      ASSERT_EQ(0U, memory.stores())
+          << "bit " << bit << " of the word at " << at << ": " << o.status.message();
     }
   }
   EXPECT_GT(refused, 500U / scale);
-  std::printf("  %llu flips refused, %llu not\n", static_cast<unsigned long long>(refused), static_cast<unsigned long long>(unseen));
+  std::printf("  %llu flips refused, %llu not\n", static_cast<unsigned long long>(refused),
+              static_cast<unsigned long long>(unseen));
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ class Copy : public ::testing::TestWithParam<Case> {
       in.read(buffer.data(), piece);
       if (in.gcount() == 0) return;
       out.write(buffer.data(), in.gcount());
-      for (std::uint64_t i = 0; i < steps; ++i) pool.update([&](auto& tx, Root& root) { step(tx, root, n + 1); }), ++n;
+      for (std::uint64_t i = 0; i < steps; ++i)
+        pool.update([&](auto& tx, Root& root) { step(tx, root, n + 1); }), ++n;
     }
   }
 };
@@ -41,7 +42,8 @@ TEST_P(Copy, OfALivePoolIsRefused) {
   if (!opened.ok()) {
     EXPECT_EQ(Code::corrupt, opened.code()) << opened.status().message();
     if (records) {
-      EXPECT_NE(std::string::npos, opened.status().message().find("copied while a program wrote")) << opened.status().message();
+      EXPECT_NE(std::string::npos, opened.status().message().find("copied while a program wrote"))
+          << opened.status().message();
     }
     return;
   }
@@ -54,7 +56,8 @@ TEST_P(Copy, OfAPoolWhoseProgramWasKilledIsTheSamePool) {
   ASSERT_EQ(0, in_child([&] {
               // never closed
               auto* const pool = new TestPool(TestPool::open(path, small(GetParam())));
-              for (std::uint64_t n = 1; n <= 2000; ++n) pool->update([&](auto& tx, Root& root) { step(tx, root, n); });
+              for (std::uint64_t n = 1; n <= 2000; ++n)
+                pool->update([&](auto& tx, Root& root) { step(tx, root, n); });
               if (GetParam().durability == async) pool->checkpoint();
             }));
   write_all(copy, read_all(path));

@@ -33,7 +33,8 @@ class Damage : public ::testing::TestWithParam<Case> {
   const bool undo = GetParam().engine == "undo", file = GetParam().medium == "file";
   const std::uint64_t steps = undo ? 3 : file ? 5 : 8;
   // the rest: every byte
-  const bool sampled = file || GetParam().engine == "shadow/global_lock" || GetParam().durability == async;
+  const bool sampled =
+      file || GetParam().engine == "shadow/global_lock" || GetParam().durability == async;
   Options options() const {
     Options o = small(GetParam());
     o.max_size = 2 * MiB;
@@ -47,7 +48,8 @@ class Damage : public ::testing::TestWithParam<Case> {
 // One bit of every byte of the log's records: damage is named, never skipped. The last record's: it
 // is cut, as a torn one.
 TEST_P(Damage, FlipsInTheLog) {
-  if (GetParam().engine.starts_with("rewind")) GTEST_SKIP() << "its log is a list: conformance_laws_test goes through it word by word";
+  if (GetParam().engine.starts_with("rewind"))
+    GTEST_SKIP() << "its log is a list: conformance_laws_test goes through it word by word";
   // Where the records lie: read as recovery reads them.
   struct Extent {
     std::uint64_t begin, end, padded;
@@ -64,13 +66,15 @@ TEST_P(Damage, FlipsInTheLog) {
     m.path = path, m.kind = GetParam().medium, m.read_only = true, m.log_bytes = h.log_bytes;
     const auto medium = medium::open_medium(m).value();
     const auto scan = log::scan_ring(
-        medium->map_ring(pool::ring_offset(h, 0), h.ring_bytes).value(), h.ring_head[0], log::ring_seed(h.uuid, h.epoch, 0), h.append_unit,
-        path, [&](const log::RecordView& r) {
-          records.push_back({r.position, r.position + (r.payload_words() + log::header_words) * 8, r.position + r.bytes(h.append_unit)});
+        medium->map_ring(pool::ring_offset(h, 0), h.ring_bytes).value(), h.ring_head[0],
+        log::ring_seed(h.uuid, h.epoch, 0), h.append_unit, path, [&](const log::RecordView& r) {
+          records.push_back({r.position, r.position + (r.payload_words() + log::header_words) * 8,
+                             r.position + r.bytes(h.append_unit)});
         });
     ASSERT_TRUE(scan.damage.ok());
   }
-  if (sanitized && GetParam().engine == "dudetm" && records.size() < steps) GTEST_SKIP() << "Reproduce was faster each time";
+  if (sanitized && GetParam().engine == "dudetm" && records.size() < steps)
+    GTEST_SKIP() << "Reproduce was faster each time";
   ASSERT_GE(records.size(), steps);
   ASSERT_EQ(h.ring_head[0], 0U) << "the log was recycled: make it larger";
   Image image(path);
@@ -109,14 +113,17 @@ TEST_P(Damage, FlipsInTheLog) {
   };
   const std::uint64_t every = sanitized ? 31 : sampled ? 11 : 1;
   for (const Extent& record : records) {
-    for (std::uint64_t at = record.begin; at < record.end && !HasFatalFailure(); at += every) flip(at, record);
-    for (std::uint64_t at = record.end; at < record.padded && !HasFatalFailure(); at += 16 + (record.padded - record.end) / 3)
+    for (std::uint64_t at = record.begin; at < record.end && !HasFatalFailure(); at += every)
+      flip(at, record);
+    for (std::uint64_t at = record.end; at < record.padded && !HasFatalFailure();
+         at += 16 + (record.padded - record.end) / 3)
       flip(at, record);
   }
   EXPECT_GT(corrupt, 0U);
   EXPECT_GT(cut, 0U);
-  std::printf("  %zu records: %llu flips named, %llu cut the last record, %llu in padding\n", records.size(),
-              static_cast<unsigned long long>(corrupt), static_cast<unsigned long long>(cut), static_cast<unsigned long long>(unseen));
+  std::printf("  %zu records: %llu flips named, %llu cut the last record, %llu in padding\n",
+              records.size(), static_cast<unsigned long long>(corrupt),
+              static_cast<unsigned long long>(cut), static_cast<unsigned long long>(unseen));
 }
 
 // Beyond the records lies what earlier laps left, or zeros: a flip there changes nothing.
@@ -159,7 +166,8 @@ TEST_P(Damage, FlipsInTheHeader) {
       poke(path, copy + at, &flipped, 1);
     }
     EXPECT_EQ(TestPool::try_open(path, options()).code(), Code::corrupt) << at;
-    for (const std::uint64_t copy : {pool::header_a, pool::header_b}) poke(path, copy + at, &image.bytes()[copy + at], 1);
+    for (const std::uint64_t copy : {pool::header_a, pool::header_b})
+      poke(path, copy + at, &image.bytes()[copy + at], 1);
   }
   EXPECT_TRUE(image.unchanged());
   TestPool pool = TestPool::open(path, options());
@@ -181,8 +189,10 @@ TEST_P(Damage, CutAtEvery512Bytes) {
     o.create = n != 0;
     const auto pool = TestPool::try_open(short_path, o);
     ASSERT_FALSE(pool.ok()) << n;
-    EXPECT_EQ(pool.code(), n < 8 ? Code::incompatible : Code::corrupt) << n << ": " << pool.status().message();
-    EXPECT_NE(pool.status().message().find(n == 0 ? "empty" : std::to_string(n) + " bytes"), std::string::npos)
+    EXPECT_EQ(pool.code(), n < 8 ? Code::incompatible : Code::corrupt)
+        << n << ": " << pool.status().message();
+    EXPECT_NE(pool.status().message().find(n == 0 ? "empty" : std::to_string(n) + " bytes"),
+              std::string::npos)
         << n << ": " << pool.status().message();
     EXPECT_EQ(std::filesystem::file_size(short_path), n);
     EXPECT_EQ(std::filesystem::last_write_time(short_path), before);
@@ -217,7 +227,8 @@ TEST(Foreign, FilesAreRefusedUntouched) {
       o.create = create;
       const auto pool = TestPool::try_open(path, o);
       ASSERT_FALSE(pool.ok()) << what;
-      EXPECT_TRUE(pool.code() == Code::incompatible || (pool.code() == Code::corrupt && bytes.size() <= 8 && !bytes.empty()))
+      EXPECT_TRUE(pool.code() == Code::incompatible ||
+                  (pool.code() == Code::corrupt && bytes.size() <= 8 && !bytes.empty()))
           << what << ": " << pool.status().message();
       EXPECT_NE(pool.status().message().find(path), std::string::npos) << pool.status().message();
     }
@@ -257,8 +268,11 @@ TEST_P(Mismatch, LayoutEngineVersionEndianness) {
   const auto by_name = [&](auto list) {
     const auto engine = Pool<Root, decltype(list)>::try_open(path, o);
     EXPECT_EQ(engine.code(), Code::incompatible) << engine.status().message();
-    EXPECT_NE(engine.status().message().find("engine '" + family + "'"), std::string::npos) << engine.status().message();
-    EXPECT_NE(engine.status().message().find("perdure::engines<perdure::" + family.substr(0, family.find('-')) + ">>"), std::string::npos)
+    EXPECT_NE(engine.status().message().find("engine '" + family + "'"), std::string::npos)
+        << engine.status().message();
+    EXPECT_NE(engine.status().message().find(
+                  "perdure::engines<perdure::" + family.substr(0, family.find('-')) + ">>"),
+              std::string::npos)
         << engine.status().message();
   };
   if (family == "undo")
@@ -288,7 +302,8 @@ TEST_P(Mismatch, LayoutEngineVersionEndianness) {
     const std::string before = read_all(path);
     const auto pool = TestPool::try_open(path, o);
     EXPECT_EQ(pool.code(), Code::incompatible) << pool.status().message();
-    EXPECT_NE(pool.status().message().find(endian ? "byte order" : "version"), std::string::npos) << pool.status().message();
+    EXPECT_NE(pool.status().message().find(endian ? "byte order" : "version"), std::string::npos)
+        << pool.status().message();
     EXPECT_EQ(read_all(path), before);
     image.restore();
   }

@@ -34,14 +34,16 @@ std::set<int> descriptors() {
   std::set<int> found;
   DIR* const folder = ::opendir("/proc/self/fd");
   while (const dirent* e = ::readdir(folder))
-    if (e->d_name[0] != '.' && std::atoi(e->d_name) != ::dirfd(folder)) found.insert(std::atoi(e->d_name));
+    if (e->d_name[0] != '.' && std::atoi(e->d_name) != ::dirfd(folder))
+      found.insert(std::atoi(e->d_name));
   ::closedir(folder);
   return found;
 }
 
 std::string target_of(int fd) {
   char text[256] = {};
-  const ssize_t n = ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), text, sizeof text - 1);
+  const ssize_t n =
+      ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), text, sizeof text - 1);
   return n < 0 ? std::string("closed") : std::string(text);
 }
 
@@ -71,7 +73,8 @@ class Descriptors : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(Descriptors, StandardOnesAreNeverThePools) {
-  void* const shared = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* const shared =
+      ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(shared, MAP_FAILED);
   auto& acknowledged = *new (shared) std::atomic<std::uint64_t>(0);
   const int r = in_child([&] {
@@ -90,15 +93,22 @@ TEST_P(Descriptors, StandardOnesAreNeverThePools) {
       for (const int fd : descriptors()) {
         if (before.contains(fd)) continue;
         EXPECT_GE(fd, 3) << target_of(fd);
-        EXPECT_NE(::fcntl(fd, F_GETFD) & FD_CLOEXEC, 0) << "descriptor " << fd << " (" << target_of(fd) << ") outlives an exec";
+        EXPECT_NE(::fcntl(fd, F_GETFD) & FD_CLOEXEC, 0)
+            << "descriptor " << fd << " (" << target_of(fd) << ") outlives an exec";
       }
       print_130_KB();
       for (const int fd : {0, 1, 2}) EXPECT_EQ(target_of(fd), "closed");
     }
     if (!::testing::Test::HasFailure()) ::raise(SIGKILL);
     ::dup2(out, STDOUT_FILENO);
-    for (int i = 0; i < ::testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count(); ++i)
-      std::printf("%s\n", ::testing::UnitTest::GetInstance()->current_test_info()->result()->GetTestPartResult(i).summary());
+    for (int i = 0;
+         i < ::testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
+         ++i)
+      std::printf("%s\n", ::testing::UnitTest::GetInstance()
+                              ->current_test_info()
+                              ->result()
+                              ->GetTestPartResult(i)
+                              .summary());
   });
   EXPECT_EQ(r, 1000 + SIGKILL);
   EXPECT_EQ(acknowledged.load(), steps);

@@ -27,19 +27,25 @@ class Eio : public ::testing::TestWithParam<Case> {
     return o;
   }
   // The pool at `path` on a medium that can be made to fail.
-  Result<TestPool> open(FaultyMedium*& faulty, Call call = Call::fence, std::uint64_t nth = FaultyMedium::never, bool and_later = false) {
+  Result<TestPool> open(FaultyMedium*& faulty, Call call = Call::fence,
+                        std::uint64_t nth = FaultyMedium::never, bool and_later = false) {
     const pool::Header h = header_of(path);
     medium::OpenMedium m;
-    m.path = path, m.kind = GetParam().medium, m.log_bytes = h.log_bytes, m.home_bytes = h.home_bytes, m.max_home_bytes = h.max_home_bytes;
+    m.path = path, m.kind = GetParam().medium, m.log_bytes = h.log_bytes,
+    m.home_bytes = h.home_bytes, m.max_home_bytes = h.max_home_bytes;
     auto made = std::make_unique<FaultyMedium>(medium::open_medium(m).value());
     faulty = made.get();
     faulty->fail(call, nth, EIO, and_later);
     return TestPool::try_open_on(path, options(), std::move(made), false);
   }
   void refuses_everything(TestPool& pool) {
-    EXPECT_EQ(code_of([&] { pool.update([](auto& tx, Root& root) { tx(root.count) = 999; }); }), Code::poisoned);
-    EXPECT_EQ(code_of([&] { pool.update(async, [](auto& tx, Root& root) { tx(root.count) = 999; }); }), Code::poisoned);
-    EXPECT_EQ(code_of([&] { pool.view([](auto& tx, const Root& root) { (void)tx(root.count); }); }), Code::poisoned);
+    EXPECT_EQ(code_of([&] { pool.update([](auto& tx, Root& root) { tx(root.count) = 999; }); }),
+              Code::poisoned);
+    EXPECT_EQ(
+        code_of([&] { pool.update(async, [](auto& tx, Root& root) { tx(root.count) = 999; }); }),
+        Code::poisoned);
+    EXPECT_EQ(code_of([&] { pool.view([](auto& tx, const Root& root) { (void)tx(root.count); }); }),
+              Code::poisoned);
     EXPECT_EQ(code_of([&] { pool.checkpoint(); }), Code::poisoned);
     const std::string why = message_of([&] { pool.view([](auto&, const Root&) {}); });
     EXPECT_NE(why.find("injected"), std::string::npos) << why;
@@ -71,7 +77,8 @@ TEST_P(Eio, AtEveryCall) {
         FaultyMedium* faulty = nullptr;
         auto pool = open(faulty, call, n);
         if (!pool.ok()) {
-          ASSERT_TRUE(pool.code() == Code::io || pool.code() == Code::poisoned) << pool.status().message();
+          ASSERT_TRUE(pool.code() == Code::io || pool.code() == Code::poisoned)
+              << pool.status().message();
           ++opened;
         } else {
           const auto work = [&] {
@@ -116,7 +123,8 @@ TEST_P(Eio, AtEveryCall) {
       const std::uint64_t found = steps_in(*again);
       EXPECT_GE(found, acked) << "acknowledged, and lost; call " << n;
       EXPECT_LE(found, begun);
-      EXPECT_GE(again->stats().recovery.last_id, through) << "durable_id() claimed more; call " << n;
+      EXPECT_GE(again->stats().recovery.last_id, through)
+          << "durable_id() claimed more; call " << n;
       expect_sound(*again);
       again->update([&](auto& tx, Root& root) { step(tx, root, found + 1); });
       EXPECT_EQ(steps_in(*again), found + 1);
@@ -126,8 +134,9 @@ TEST_P(Eio, AtEveryCall) {
   }
   EXPECT_GT(opened, 0U);
   EXPECT_GT(worked, 0U);
-  std::printf("  failed while opening %llu times, working %llu, closing %llu\n", static_cast<unsigned long long>(opened),
-              static_cast<unsigned long long>(worked), static_cast<unsigned long long>(closed));
+  std::printf("  failed while opening %llu times, working %llu, closing %llu\n",
+              static_cast<unsigned long long>(opened), static_cast<unsigned long long>(worked),
+              static_cast<unsigned long long>(closed));
 }
 
 // Several threads at once, and every way to wait for a receipt.
@@ -153,12 +162,16 @@ TEST_P(Eio, OthersAreTold) {
             try {
               const auto r = pool.update(i % 3 == 0 ? async : durable, [&](auto& tx, Root& root) {
                 tx(root.slot[4 + t].value) = base[t] + i;
-                root.names.put(tx, 1000 + static_cast<std::uint64_t>(t) * 100 + i % 50, std::string(i % 200, 'x'));
+                root.names.put(tx, 1000 + static_cast<std::uint64_t>(t) * 100 + i % 50,
+                               std::string(i % 200, 'x'));
               });
               if (i % 3 != 0)
                 acked[t] = i;
               else if (i % 2 == 0)
-                r.then([](auto f) { f(); }, [&](const Status& s) { resolved += s.ok() || s.code() == Code::poisoned ? 1 : 1000000; });
+                r.then([](auto f) { f(); },
+                       [&](const Status& s) {
+                         resolved += s.ok() || s.code() == Code::poisoned ? 1 : 1000000;
+                       });
               if (was && i % 3 != 0) ++after;
             } catch (const error& e) {
               EXPECT_EQ(e.code(), Code::poisoned) << e.what();
@@ -176,11 +189,16 @@ TEST_P(Eio, OthersAreTold) {
     EXPECT_LT(resolved, 1000000);
     TestPool again = TestPool::open(path, options());
     again.view([&](auto& tx, const Root& root) {
-      for (int t = 0; t < 4; ++t) EXPECT_GE(tx(root.slot[4 + t].value), base[t] + acked[t].load()) << "thread " << t << ", round " << round;
+      for (int t = 0; t < 4; ++t)
+        EXPECT_GE(tx(root.slot[4 + t].value), base[t] + acked[t].load())
+            << "thread " << t << ", round " << round;
       for (int t = 0; t < 4; ++t) {  // L1: what each of its transactions wrote belongs together
         const std::uint64_t i = tx(root.slot[4 + t].value) - base[t];
         if (i == 0) continue;
-        EXPECT_EQ(root.names.find(tx, 1000 + static_cast<std::uint64_t>(t) * 100 + i % 50).value_or("none").size(), i % 200)
+        EXPECT_EQ(root.names.find(tx, 1000 + static_cast<std::uint64_t>(t) * 100 + i % 50)
+                      .value_or("none")
+                      .size(),
+                  i % 200)
             << "thread " << t << ", round " << round;
       }
     });
@@ -250,25 +268,38 @@ TEST_P(Eio, Growth) {
     { make_clean(name, options(), 1); }
     const pool::Header h = header_of(name);
     medium::OpenMedium m;
-    m.path = name, m.kind = GetParam().medium, m.log_bytes = h.log_bytes, m.home_bytes = h.home_bytes, m.max_home_bytes = h.max_home_bytes;
+    m.path = name, m.kind = GetParam().medium, m.log_bytes = h.log_bytes,
+    m.home_bytes = h.home_bytes, m.max_home_bytes = h.max_home_bytes;
     auto made = std::make_unique<FaultyMedium>(medium::open_medium(m).value());
     FaultyMedium& faulty = *made;
     TestPool pool = TestPool::try_open_on(name, options(), std::move(made), false).value();
     faulty.fail(Call::grow, 1, err, true);
-    const auto big = [&] { pool.update([&](auto& tx, Root& root) { step(tx, root, 2), tx(root.block) = tx.alloc(3 * MiB); }); };
+    const auto big = [&] {
+      pool.update(
+          [&](auto& tx, Root& root) { step(tx, root, 2), tx(root.block) = tx.alloc(3 * MiB); });
+    };
     const Code code = code_of(big);
     EXPECT_EQ(code, err == ENOSPC ? Code::full : Code::io) << message_of(big);
     EXPECT_EQ(steps_in(pool), 1U);
     expect_sound(pool);
     pool.update([](auto& tx, Root& root) { step(tx, root, 2); });
     faulty.fail(Call::grow, FaultyMedium::never, 0);
-    EXPECT_EQ(code_of([&] { pool.update([&](auto& tx, Root& root) { step(tx, root, 3), tx(root.block) = tx.alloc(3 * MiB); }); }),
+    EXPECT_EQ(code_of([&] {
+                pool.update([&](auto& tx, Root& root) {
+                  step(tx, root, 3), tx(root.block) = tx.alloc(3 * MiB);
+                });
+              }),
               Code::ok);
     // a view that can't be mapped, once the medium has grown
     faulty.fail(Call::map_view, 1, ENOMEM);
-    EXPECT_EQ(code_of([&] { pool.update([&](auto& tx, Root&) { (void)tx.alloc(4 * MiB); }); }), Code::out_of_memory);
+    EXPECT_EQ(code_of([&] { pool.update([&](auto& tx, Root&) { (void)tx.alloc(4 * MiB); }); }),
+              Code::out_of_memory);
     EXPECT_EQ(steps_in(pool), 3U);
-    EXPECT_EQ(code_of([&] { pool.update([&](auto& tx, Root& root) { tx.free(tx(root.block)), tx(root.block) = tx.alloc(4 * MiB); }); }),
+    EXPECT_EQ(code_of([&] {
+                pool.update([&](auto& tx, Root& root) {
+                  tx.free(tx(root.block)), tx(root.block) = tx.alloc(4 * MiB);
+                });
+              }),
               Code::ok);
     expect_sound(pool);
     pool.close();

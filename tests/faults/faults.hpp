@@ -50,8 +50,9 @@ inline constexpr bool sanitized = false;
 class Scratch {
  public:
   explicit Scratch(bool memory = true) {
-    std::string name =
-        (memory && ::access("/dev/shm", W_OK) == 0 ? std::string("/dev/shm/") : ::testing::TempDir() + "/") + "perdure-faults-XXXXXX";
+    std::string name = (memory && ::access("/dev/shm", W_OK) == 0 ? std::string("/dev/shm/")
+                                                                  : ::testing::TempDir() + "/") +
+                       "perdure-faults-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) std::abort();
     folder_ = name;
   }
@@ -62,11 +63,14 @@ class Scratch {
     for (const auto& entry : std::filesystem::directory_iterator(folder_, ignored)) {
       pool::Header h{};
       std::ifstream(entry.path(), std::ios::binary).read(reinterpret_cast<char*>(&h), sizeof h);
-      if (std::memcmp(h.magic, pool::magic, sizeof h.magic) == 0) ::shm_unlink(engine::stat_page_name(h.uuid).c_str());
+      if (std::memcmp(h.magic, pool::magic, sizeof h.magic) == 0)
+        ::shm_unlink(engine::stat_page_name(h.uuid).c_str());
     }
     std::filesystem::remove_all(folder_, ignored);
   }
-  [[nodiscard]] std::string path(const std::string& name = "pool") const { return folder_ + "/" + name; }
+  [[nodiscard]] std::string path(const std::string& name = "pool") const {
+    return folder_ + "/" + name;
+  }
   [[nodiscard]] const std::string& folder() const { return folder_; }
 
  private:
@@ -82,7 +86,10 @@ struct Case {
   Durability durability = durable;
 };
 inline std::string name_of(const Case& c) {
-  std::string text = c.engine + "_" + c.medium + "_" + (c.durability == durable ? "durable" : c.durability == group ? "group" : "async");
+  std::string text = c.engine + "_" + c.medium + "_" +
+                     (c.durability == durable ? "durable"
+                      : c.durability == group ? "group"
+                                              : "async");
   for (char& ch : text)
     if (ch == '/' || ch == '-') ch = '_';
   return text;
@@ -107,7 +114,8 @@ inline std::vector<Case> durable_cases(bool files = true) {
 }
 inline std::vector<Case> all_cases() {
   std::vector<Case> all = durable_cases();
-  for (const char* e : {"shadow/stm", "shadow/none", "undo/none", "volatile"}) all.push_back({e, "emulated", durable});
+  for (const char* e : {"shadow/stm", "shadow/none", "undo/none", "volatile"})
+    all.push_back({e, "emulated", durable});
   return all;
 }
 
@@ -153,7 +161,8 @@ inline std::uint64_t steps_in(TestPool& pool) {
     const std::uint64_t n = tx(root.count);
     for (const auto& s : root.slot) EXPECT_EQ(tx(s.value), n * 3);
     std::map<std::uint64_t, std::string> names;
-    for (std::uint64_t i = n > 17 ? n - 16 : 1; i <= n; ++i) names[i % 17] = "name " + std::to_string(i);
+    for (std::uint64_t i = n > 17 ? n - 16 : 1; i <= n; ++i)
+      names[i % 17] = "name " + std::to_string(i);
     std::uint64_t seen = 0;
     root.names.for_each(tx, [&](std::uint64_t k, const std::string& v) {
       EXPECT_EQ(v, names[k]);
@@ -161,7 +170,8 @@ inline std::uint64_t steps_in(TestPool& pool) {
     });
     EXPECT_EQ(seen, names.size());
     EXPECT_EQ(root.numbers.size(tx), n / 3);
-    root.numbers.for_each(tx, [&, i = std::uint64_t{0}](std::uint64_t v) mutable { EXPECT_EQ(v, ++i * 3); });
+    root.numbers.for_each(
+        tx, [&, i = std::uint64_t{0}](std::uint64_t v) mutable { EXPECT_EQ(v, ++i * 3); });
     return n;
   });
 }
@@ -174,7 +184,9 @@ inline std::string read_all(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
-inline void write_all(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary | std::ios::trunc) << text; }
+inline void write_all(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+}
 inline void poke(const std::string& path, std::uint64_t offset, const void* src, std::size_t n) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   ASSERT_GE(fd, 0);
@@ -211,13 +223,15 @@ inline int in_child(const std::function<void()>& body) {
 inline void make_unclean(const std::string& path, const Options& options, std::uint64_t n) {
   ASSERT_EQ(in_child([&] {
               auto* const pool = new TestPool(TestPool::open(path, options));  // never destroyed
-              for (std::uint64_t i = 1; i <= n; ++i) pool->update(durable, [&](auto& tx, Root& root) { step(tx, root, i); });
+              for (std::uint64_t i = 1; i <= n; ++i)
+                pool->update(durable, [&](auto& tx, Root& root) { step(tx, root, i); });
             }),
             0);
 }
 inline void make_clean(const std::string& path, const Options& options, std::uint64_t n) {
   TestPool pool = TestPool::open(path, options);
-  for (std::uint64_t i = 1; i <= n; ++i) pool.update([&](auto& tx, Root& root) { step(tx, root, i); });
+  for (std::uint64_t i = 1; i <= n; ++i)
+    pool.update([&](auto& tx, Root& root) { step(tx, root, i); });
   pool.close();
 }
 

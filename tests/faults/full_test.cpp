@@ -14,7 +14,8 @@ namespace {
 
 class Full : public ::testing::TestWithParam<Case> {
  protected:
-  const bool undo = GetParam().engine.starts_with("undo"), rewind = GetParam().engine.starts_with("rewind");
+  const bool undo = GetParam().engine.starts_with("undo"),
+             rewind = GetParam().engine.starts_with("rewind");
   // its log at each commit
   const bool clears = GetParam().engine.find("-fp-") != std::string::npos;
   const bool file = GetParam().medium == "file", logs = GetParam().engine != "volatile";
@@ -50,7 +51,8 @@ TEST_P(Full, ALogPushesBackAndGoesOn) {
           pool->update(i % 3 == 0 ? async : durable, [&](auto& tx, Root& root) {
             tx(root.slot[t].value) = i;
             tx(root.count) += 1;
-            root.names.put(tx, static_cast<std::uint64_t>(t) * 8 + i % 8, std::string(i * 7 % 300, static_cast<char>('a' + t)));
+            root.names.put(tx, static_cast<std::uint64_t>(t) * 8 + i % 8,
+                           std::string(i * 7 % 300, static_cast<char>('a' + t)));
           });
         }
       } catch (const std::exception& e) {
@@ -86,7 +88,11 @@ TEST_P(Full, ALogPushesBackAndGoesOn) {
 TEST_P(Full, ATransactionThatWaitsForTheLogKeepsNoBlocks) {
   Options o = options();
   o.threads = 1;
-  o.log_size = (rewind ? 32 : undo ? 16 : 2) * (file ? 8 : 1) * 4096 + (file && !undo ? 4096 * 16 : 0);
+  o.log_size = (rewind ? 32
+                : undo ? 16
+                       : 2) *
+                   (file ? 8 : 1) * 4096 +
+               (file && !undo ? 4096 * 16 : 0);
   o.max_size = 1 * MiB;
   Pool<Blocks, Tested> pool = Pool<Blocks, Tested>::open(path, o);
   for (std::uint64_t i = 0; i < (file ? 100U : 400U); ++i)
@@ -117,7 +123,8 @@ TEST_P(Full, ATransactionTooBigForTheLog) {
         step(tx, root, 2);
         std::byte* const at = tx(root.block);
         const std::string text(4096, 'b');
-        for (std::uint64_t done = 0; done < bytes; done += text.size()) tx.write_bytes(at + done % (4 * MiB), text.data(), text.size());
+        for (std::uint64_t done = 0; done < bytes; done += text.size())
+          tx.write_bytes(at + done % (4 * MiB), text.data(), text.size());
         root.names.put(tx, 1000, std::string(5000, 'y'));
       });
     };
@@ -128,7 +135,8 @@ TEST_P(Full, ATransactionTooBigForTheLog) {
   }
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(code_of(big(4 * MiB)), Code::too_big);
-    EXPECT_NE(message_of(big(half + 100)).find("log_size"), std::string::npos) << message_of(big(half + 100));
+    EXPECT_NE(message_of(big(half + 100)).find("log_size"), std::string::npos)
+        << message_of(big(half + 100));
     EXPECT_EQ(steps_in(pool), 1U);
     EXPECT_EQ(pool.stats().heap_used, used);
     pool.view([](auto& tx, const Root& root) {
@@ -139,8 +147,11 @@ TEST_P(Full, ATransactionTooBigForTheLog) {
     expect_sound(pool);
   }
   // one that fits, however little room there is left by others; many times over
-  const std::uint64_t fits = rewind ? half / 24 : undo ? half / (file ? 4096 : 128) * 64 * 3 / 4 : half / 2;
-  for (std::uint64_t i = 0; i < 8; ++i) EXPECT_EQ(code_of(big(fits > 16384 ? fits - 16384 : 4096)), Code::ok);
+  const std::uint64_t fits = rewind ? half / 24
+                             : undo ? half / (file ? 4096 : 128) * 64 * 3 / 4
+                                    : half / 2;
+  for (std::uint64_t i = 0; i < 8; ++i)
+    EXPECT_EQ(code_of(big(fits > 16384 ? fits - 16384 : 4096)), Code::ok);
   EXPECT_EQ(pool.view([](auto& tx, const Root& root) { return tx(root.count); }), 2U);
   expect_sound(pool);
 }
@@ -247,14 +258,18 @@ TEST_P(Full, TheHeap) {
   std::uint64_t n = 0;
   Code code = Code::ok;
   const auto put = [&] {
-    pool.update([&](auto& tx, Root& root) { root.names.put(tx, n, std::string(3000, static_cast<char>('a' + n % 26))); });
+    pool.update([&](auto& tx, Root& root) {
+      root.names.put(tx, n, std::string(3000, static_cast<char>('a' + n % 26)));
+    });
   };
   for (; code == Code::ok && n < 100000; ++n) code = code_of(put);
   --n;  // the last did not fit
   EXPECT_EQ(code, Code::full);
   EXPECT_GT(n, slow ? 100U : 1000U);
   EXPECT_NE(message_of(put).find("max_size"), std::string::npos) << message_of(put);
-  const auto size = [&] { return pool.view([](auto& tx, const Root& root) { return root.names.size(tx); }); };
+  const auto size = [&] {
+    return pool.view([](auto& tx, const Root& root) { return root.names.size(tx); });
+  };
   EXPECT_EQ(size(), n);
   expect_sound(pool);
   // reads, stores that need no block, and frees go on
@@ -269,14 +284,21 @@ TEST_P(Full, TheHeap) {
   EXPECT_EQ(size(), full_at);
   // a transaction that frees and allocates in a full pool: what it freed itself is not its own to
   // use before it commits
-  for (std::uint64_t i = 2; i < 40; ++i) pool.update([&](auto& tx, Root& root) { root.names.erase(tx, i); });
+  for (std::uint64_t i = 2; i < 40; ++i)
+    pool.update([&](auto& tx, Root& root) { root.names.erase(tx, i); });
   EXPECT_EQ(size(), full_at - 38);
   for (n = full_at + 2; n < full_at + 30; ++n) EXPECT_EQ(code_of(put), Code::ok);
   expect_sound(pool);
   pool.update([](auto& tx, Root& root) { (void)root.names.clear_some(tx, 10); });
   // one block larger than anything left
-  EXPECT_EQ(code_of([&] { pool.update([](auto& tx, Root& root) { tx(root.block) = tx.alloc(6 * MiB); }); }), Code::full);
-  EXPECT_EQ(code_of([&] { pool.update([](auto& tx, Root& root) { tx(root.block) = tx.alloc(100 * MiB); }); }), Code::full);
+  EXPECT_EQ(code_of([&] {
+              pool.update([](auto& tx, Root& root) { tx(root.block) = tx.alloc(6 * MiB); });
+            }),
+            Code::full);
+  EXPECT_EQ(code_of([&] {
+              pool.update([](auto& tx, Root& root) { tx(root.block) = tx.alloc(100 * MiB); });
+            }),
+            Code::full);
   expect_sound(pool);
 }
 
@@ -317,7 +339,11 @@ TEST_P(FullDisk, WhileGrowingLoggingAndCheckpointing) {
       pool->update([](auto& tx, Root& root) { step(tx, root, 1); });
       std::uint64_t blocks = 0;
       Code code = Code::ok;
-      const auto grow = [&] { pool->update([&](auto& tx, Root& root) { root.names.put(tx, 100 + blocks, std::string(20000, 'd')); }); };
+      const auto grow = [&] {
+        pool->update([&](auto& tx, Root& root) {
+          root.names.put(tx, 100 + blocks, std::string(20000, 'd'));
+        });
+      };
       for (; code == Code::ok && blocks < 5000; ++blocks) code = code_of(grow);
       --blocks;
       EXPECT_EQ(code, Code::full);
@@ -334,15 +360,21 @@ TEST_P(FullDisk, WhileGrowingLoggingAndCheckpointing) {
       pool->checkpoint();
       expect_sound(*pool);
       // freed blocks are used again
-      for (std::uint64_t i = 0; i < 10; ++i) pool->update([&](auto& tx, Root& root) { root.names.erase(tx, 100 + i); });
+      for (std::uint64_t i = 0; i < 10; ++i)
+        pool->update([&](auto& tx, Root& root) { root.names.erase(tx, 100 + i); });
       for (std::uint64_t i = 0; i < 5; ++i)
-        EXPECT_EQ(code_of([&] { pool->update([&](auto& tx, Root& root) { root.names.put(tx, 5000 + i, std::string(20000, 'e')); }); }),
+        EXPECT_EQ(code_of([&] {
+                    pool->update([&](auto& tx, Root& root) {
+                      root.names.put(tx, 5000 + i, std::string(20000, 'e'));
+                    });
+                  }),
                   Code::ok);
       expect_sound(*pool);
       // room again: it grows
       resize_disk(scratch, "48m");
       for (std::uint64_t i = 0; i < 200; ++i)
-        pool->update([&](auto& tx, Root& root) { root.names.put(tx, 6000 + i, std::string(20000, 'f')); });
+        pool->update(
+            [&](auto& tx, Root& root) { root.names.put(tx, 6000 + i, std::string(20000, 'f')); });
       expect_sound(*pool);
     }
     TestPool again = TestPool::open(path, options());

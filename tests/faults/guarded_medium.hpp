@@ -25,10 +25,12 @@ namespace perdure::faults {
 class GuardedRange {
  public:
   GuardedRange(int fd, std::uint64_t offset, std::uint64_t bytes) : bytes_(bytes) {
-    void* const space = ::mmap(nullptr, bytes + 2 * guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const space = ::mmap(nullptr, bytes + 2 * guard, PROT_NONE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (space == MAP_FAILED) throw std::bad_alloc();
     space_ = static_cast<std::byte*>(space);
-    if (::mmap(at(), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, static_cast<off_t>(offset)) == MAP_FAILED)
+    if (::mmap(at(), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+               static_cast<off_t>(offset)) == MAP_FAILED)
       throw std::bad_alloc();
   }
   GuardedRange(const GuardedRange&) = delete;
@@ -62,7 +64,8 @@ class GuardedMemory {
 
   /// The image again, with no damage; the last medium is gone.
   void restore() {
-    for (const std::uint64_t line : touched_) std::memcpy(address(line * 64), &image_[line * 64], 64);
+    for (const std::uint64_t line : touched_)
+      std::memcpy(address(line * 64), &image_[line * 64], 64);
     touched_.clear();
     stores_ = outside_ = 0;
   }
@@ -92,31 +95,41 @@ class GuardedMemory {
     }
     std::string_view kind() const noexcept override { return "guarded"; }
     std::string describe() const override { return "memory between guards"; }
-    void store(std::uint64_t offset, const void* src, std::size_t n) noexcept override { write(offset, src, n); }
-    void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept override { write(offset, src, n); }
+    void store(std::uint64_t offset, const void* src, std::size_t n) noexcept override {
+      write(offset, src, n);
+    }
+    void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept override {
+      write(offset, src, n);
+    }
     void flush(std::uint64_t offset, std::size_t n) noexcept override { (void)inside(offset, n); }
     Status fence() noexcept override { return {}; }
     Status flush_all() noexcept override { return {}; }
     Result<medium::RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override {
       for (const medium::RingMap& r : memory_.rings_)
         if (r.offset == offset && r.bytes == bytes) return r;
-      void* const space = ::mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      void* const space =
+          ::mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (space == MAP_FAILED) return system_failure(path_, "mmap", errno);
       auto* const base = static_cast<std::byte*>(space);
       for (const std::uint64_t half : {std::uint64_t{0}, bytes})
-        if (::mmap(base + half, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, memory_.memory_.get(), static_cast<off_t>(offset)) == MAP_FAILED)
+        if (::mmap(base + half, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, memory_.memory_.get(),
+                   static_cast<off_t>(offset)) == MAP_FAILED)
           return system_failure(path_, "mmap", errno);
       memory_.rings_.push_back({base, offset, bytes});
       return memory_.rings_.back();
     }
-    void append(const medium::RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override {
-      for (std::size_t i = 0; i < n; i += 64) write(ring.offset + (pos + i) % ring.bytes, static_cast<const std::byte*>(src) + i, 64);
+    void append(const medium::RingMap& ring, std::uint64_t pos, const void* src,
+                std::size_t n) noexcept override {
+      for (std::size_t i = 0; i < n; i += 64)
+        write(ring.offset + (pos + i) % ring.bytes, static_cast<const std::byte*>(src) + i, 64);
     }
     Status allocate(std::uint64_t offset, std::uint64_t n) override {
       (void)inside(offset, n);
       return {};
     }
-    Status grow(std::uint64_t) override { return failure(Code::unsupported, path_, "growth", "a home of the size it had"); }
+    Status grow(std::uint64_t) override {
+      return failure(Code::unsupported, path_, "growth", "a home of the size it had");
+    }
     Status map_view(std::byte*, std::uint64_t, std::uint64_t, medium::ViewKind) override {
       return failure(Code::unsupported, path_, "a view", "ViewPolicy::none");
     }
@@ -131,7 +144,8 @@ class GuardedMemory {
     void write(std::uint64_t offset, const void* src, std::size_t n) noexcept {
       ++memory_.stores_;
       if (!inside(offset, n)) return;
-      for (std::uint64_t line = offset / 64; line * 64 < offset + n; ++line) memory_.touched_.push_back(line);
+      for (std::uint64_t line = offset / 64; line * 64 < offset + n; ++line)
+        memory_.touched_.push_back(line);
       medium::copy_words(memory_.address(offset), src, n);
     }
     GuardedMemory& memory_;

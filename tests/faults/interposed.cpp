@@ -46,10 +46,15 @@ bool strikes(const char* name) {
   fired.compare_exchange_strong(none, name);
   return true;
 }
-bool strike(const char* name) { return armed.load() && counted.load() == Kind::call && strikes(name); }
-bool strike_allocation(const char* name) { return armed.load() && counted.load() == Kind::allocation && strikes(name); }
+bool strike(const char* name) {
+  return armed.load() && counted.load() == Kind::call && strikes(name);
+}
+bool strike_allocation(const char* name) {
+  return armed.load() && counted.load() == Kind::allocation && strikes(name);
+}
 [[maybe_unused]] bool strike_thread() {
-  return armed.load() && (counted.load() == Kind::call || counted.load() == Kind::thread) && strikes("pthread_create");
+  return armed.load() && (counted.load() == Kind::call || counted.load() == Kind::thread) &&
+         strikes("pthread_create");
 }
 int fails(int err) {
   errno = err;
@@ -103,12 +108,16 @@ long __real_syscall(long, ...);
 void* __wrap_aligned_alloc(std::size_t align, std::size_t n) {
   return strike_allocation("aligned_alloc") ? nullptr : __real_aligned_alloc(align, n);
 }
-void* __wrap_calloc(std::size_t n, std::size_t each) { return strike_allocation("calloc") ? nullptr : __real_calloc(n, each); }
+void* __wrap_calloc(std::size_t n, std::size_t each) {
+  return strike_allocation("calloc") ? nullptr : __real_calloc(n, each);
+}
 void* __wrap_mmap(void* at, std::size_t n, int protection, int flags, int fd, off_t offset) {
   if (strike("mmap")) return fails(ENOMEM), MAP_FAILED;
   return __real_mmap(at, n, protection, flags, fd, offset);
 }
-int __wrap_madvise(void* at, std::size_t n, int advice) { return strike("madvise") ? fails(ENOMEM) : __real_madvise(at, n, advice); }
+int __wrap_madvise(void* at, std::size_t n, int advice) {
+  return strike("madvise") ? fails(ENOMEM) : __real_madvise(at, n, advice);
+}
 int __wrap_open(const char* path, int flags, ...) {
   va_list rest;
   va_start(rest, flags);
@@ -116,8 +125,12 @@ int __wrap_open(const char* path, int flags, ...) {
   va_end(rest);
   return strike("open") ? fails(EMFILE) : __real_open(path, flags, mode);
 }
-int __wrap_stat(const char* path, struct stat* to) { return strike("stat") ? fails(EIO) : __real_stat(path, to); }
-int __wrap_fstat(int fd, struct stat* to) { return strike("fstat") ? fails(EIO) : __real_fstat(fd, to); }
+int __wrap_stat(const char* path, struct stat* to) {
+  return strike("stat") ? fails(EIO) : __real_stat(path, to);
+}
+int __wrap_fstat(int fd, struct stat* to) {
+  return strike("fstat") ? fails(EIO) : __real_fstat(fd, to);
+}
 ssize_t __wrap_pread(int fd, void* to, std::size_t n, off_t offset) {
   return strike("pread") ? fails(EIO) : __real_pread(fd, to, n, offset);
 }
@@ -133,8 +146,12 @@ int __wrap_fallocate(int fd, int mode, off_t offset, off_t n) {
 int __wrap_posix_fallocate(int fd, off_t offset, off_t n) {
   return strike("posix_fallocate") ? ENOSPC : __real_posix_fallocate(fd, offset, n);
 }
-int __wrap_pipe2(int* ends, int flags) { return strike("pipe2") ? fails(EMFILE) : __real_pipe2(ends, flags); }
-int __wrap_ftruncate(int fd, off_t n) { return strike("ftruncate") ? fails(ENOSPC) : __real_ftruncate(fd, n); }
+int __wrap_pipe2(int* ends, int flags) {
+  return strike("pipe2") ? fails(EMFILE) : __real_pipe2(ends, flags);
+}
+int __wrap_ftruncate(int fd, off_t n) {
+  return strike("ftruncate") ? fails(ENOSPC) : __real_ftruncate(fd, n);
+}
 int __wrap_fsync(int fd) { return strike("fsync") ? fails(EIO) : __real_fsync(fd); }
 int __wrap_fdatasync(int fd) { return strike("fdatasync") ? fails(EIO) : __real_fdatasync(fd); }
 int __wrap_memfd_create(const char* name, unsigned flags) {
@@ -168,7 +185,8 @@ long __wrap_syscall(long number, ...) {
 }
 
 #if !PERDURE_SANITIZED  // else there is one already
-int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*), void* arg) {
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
+                   void* arg) {
   using Create = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   static auto* const real = reinterpret_cast<Create*>(::dlsym(RTLD_NEXT, "pthread_create"));
   return interposed::strike_thread() ? EAGAIN : real(thread, attributes, start, arg);
@@ -179,12 +197,15 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
 namespace {
 void* allocate(std::size_t n, std::size_t align) {
   if (strike_allocation("operator new")) return nullptr;
-  return align <= alignof(std::max_align_t) ? std::malloc(n == 0 ? 1 : n) : __real_aligned_alloc(align, (n + align - 1) / align * align);
+  return align <= alignof(std::max_align_t)
+             ? std::malloc(n == 0 ? 1 : n)
+             : __real_aligned_alloc(align, (n + align - 1) / align * align);
 }
 }  // namespace
 
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // inlined, it sees free() of what this operator new returned
+#pragma GCC diagnostic ignored \
+    "-Wmismatched-new-delete"  // inlined, it sees free() of what this operator new returned
 #endif
 void* operator new(std::size_t n) {
   if (void* p = allocate(n, 0)) return p;

@@ -23,7 +23,8 @@ struct Report {
 class NthCall : public ::testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    void* p = ::mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* p =
+        ::mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(p, MAP_FAILED);
     report = ::new (p) Report;
   }
@@ -49,7 +50,8 @@ class NthCall : public ::testing::TestWithParam<Case> {
     for (auto& b : blocks) b = tx.alloc(24);
     // a try before this one may have failed and given back
     std::sort(std::begin(blocks), std::end(blocks));
-    EXPECT_EQ(std::adjacent_find(std::begin(blocks), std::end(blocks)), std::end(blocks)) << "a block was given out twice";
+    EXPECT_EQ(std::adjacent_find(std::begin(blocks), std::end(blocks)), std::end(blocks))
+        << "a block was given out twice";
     const std::uint64_t word = 7;
     for (int i = 0; i < (slow ? 20 : 400); ++i) tx.write_bytes(at + i * 64, &word, sizeof word);
     for (auto* b : blocks) tx.free(b);
@@ -57,7 +59,9 @@ class NthCall : public ::testing::TestWithParam<Case> {
   // Everything that a program does with a pool. Errors are noted, and work goes on as long as the
   // pool allows.
   void script() {
-    const auto note = [&](const char* text) { std::snprintf(report->error, sizeof report->error, "%s", text); };
+    const auto note = [&](const char* text) {
+      std::snprintf(report->error, sizeof report->error, "%s", text);
+    };
     const auto attempt = [&](auto&& f) {
       try {
         f();
@@ -68,24 +72,29 @@ class NthCall : public ::testing::TestWithParam<Case> {
       }
     };
     std::unique_ptr<TestPool> pool;
-    if (!attempt([&] { pool = std::make_unique<TestPool>(TestPool::open(path, options())); })) return;
+    if (!attempt([&] { pool = std::make_unique<TestPool>(TestPool::open(path, options())); }))
+      return;
     report->made = true;
     std::uint64_t done = 0;
     for (int tries = 0; done < 8 && tries < 12; ++tries) {
       report->begun = done + 1;
       const bool ok = attempt([&] {
-        const auto receipt = pool->update(done % 3 == 2 ? async : durable, [&](auto& tx, Root& root) {
-          step(tx, root, done + 1);
-          if (done == 3) tx(root.block) = tx.alloc(5 * MiB);  // grows
-          if (done == 4) much(tx, tx(root.block));
-          if (done == 5) tx.free(tx(root.block)), tx(root.block) = nullptr;
-        });
+        const auto receipt =
+            pool->update(done % 3 == 2 ? async : durable, [&](auto& tx, Root& root) {
+              step(tx, root, done + 1);
+              if (done == 3) tx(root.block) = tx.alloc(5 * MiB);  // grows
+              if (done == 4) much(tx, tx(root.block));
+              if (done == 5) tx.free(tx(root.block)), tx(root.block) = nullptr;
+            });
         receipt.wait();
         report->acked = done + 1;
       });
       std::uint64_t there = done + (ok ? 1 : 0);
       // An error may come after the commit; then the step is there, but not acknowledged.
-      if (!ok && !attempt([&] { there = pool->view([](auto& tx, const Root& root) { return tx(root.count); }); })) break;
+      if (!ok && !attempt([&] {
+            there = pool->view([](auto& tx, const Root& root) { return tx(root.count); });
+          }))
+        break;
       done = there;
       if (done == 6) attempt([&] { pool->checkpoint(); });
     }
@@ -98,7 +107,8 @@ class NthCall : public ::testing::TestWithParam<Case> {
   // there is no n-th call.
   bool one(std::uint64_t call, std::uint64_t allocation) {
     test::watch_again();  // the limit is of one call that fails
-    const std::string which = call != 0 ? "system call " + std::to_string(call) : "allocation " + std::to_string(allocation);
+    const std::string which = call != 0 ? "system call " + std::to_string(call)
+                                        : "allocation " + std::to_string(allocation);
     ::new (report) Report{};
     const int r = in_child([&] {
       ::alarm(60);
@@ -145,14 +155,16 @@ TEST_P(NthCall, OfTheSystem) {
   std::uint64_t n = 1, step = sanitized ? 5 : 1;
   while (one(n, 0) && !HasFailure()) n += step;
   EXPECT_GT(n, 40U) << "the wrappers are not reached: is the library linked as a shared one?";
-  std::printf("  %llu system calls failed, one at a time\n", static_cast<unsigned long long>((n - 1) / step));
+  std::printf("  %llu system calls failed, one at a time\n",
+              static_cast<unsigned long long>((n - 1) / step));
 }
 
 TEST_P(NthCall, OfTheAllocator) {
   std::uint64_t n = 1, step = sanitized ? 7 : 1;
   while (one(0, n) && !HasFailure()) n += step;
   EXPECT_GT(n, 20U);
-  std::printf("  %llu allocations failed, one at a time\n", static_cast<unsigned long long>((n - 1) / step));
+  std::printf("  %llu allocations failed, one at a time\n",
+              static_cast<unsigned long long>((n - 1) / step));
 }
 
 std::vector<Case> cases() {

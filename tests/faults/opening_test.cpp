@@ -96,8 +96,10 @@ TEST_P(Opening, ReadOnly) {
     TestPool pool = TestPool::open(path, reading());
     EXPECT_EQ(steps_in(pool), 9U);
     expect_sound(pool);
-    EXPECT_EQ(code_of([&] { pool.update([](auto& tx, Root& root) { step(tx, root, 10); }); }), Code::read_only);
-    EXPECT_EQ(pool.try_update([](auto& tx, Root& root) { step(tx, root, 10); }).code(), Code::read_only);
+    EXPECT_EQ(code_of([&] { pool.update([](auto& tx, Root& root) { step(tx, root, 10); }); }),
+              Code::read_only);
+    EXPECT_EQ(pool.try_update([](auto& tx, Root& root) { step(tx, root, 10); }).code(),
+              Code::read_only);
     EXPECT_EQ(pool.view(durable, [](auto& tx, const Root& root) { return tx(root.count); }), 9U);
     EXPECT_EQ(steps_in(pool), 9U);
     EXPECT_EQ(pool.file().medium().counters().writes(), 0U);
@@ -117,7 +119,8 @@ TEST_P(Opening, ReadOnlyOfAnUncleanPool) {
   const std::string before = read_all(path);
   const auto pool = TestPool::try_open(path, reading());
   EXPECT_EQ(pool.code(), Code::read_only);
-  EXPECT_NE(pool.status().message().find("recovery needs to write"), std::string::npos) << pool.status().message();
+  EXPECT_NE(pool.status().message().find("recovery needs to write"), std::string::npos)
+      << pool.status().message();
   EXPECT_EQ(read_all(path), before);
   { EXPECT_EQ(steps_in(*std::make_unique<TestPool>(TestPool::open(path, options()))), 3U); }
   EXPECT_EQ(TestPool::try_open(path, reading()).code(), Code::ok);
@@ -125,13 +128,16 @@ TEST_P(Opening, ReadOnlyOfAnUncleanPool) {
 
 TEST_P(Opening, OnAReadOnlyMount) {
   const int r = in_child([&] {
-    if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         ::mount("perdure-test", scratch.folder().c_str(), "tmpfs", 0, "size=64m") != 0) {
       std::puts("  no tmpfs may be mounted here: not shown on a read-only mount");
       return;
     }
     make_clean(path, options(), 4);
-    ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, "size=64m"), 0);
+    ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY,
+                      "size=64m"),
+              0);
     EXPECT_EQ(TestPool::try_open(path, options()).code(), Code::read_only);
     TestPool pool = TestPool::open(path, reading());
     EXPECT_EQ(steps_in(pool), 4U);
@@ -156,7 +162,8 @@ TEST_P(Opening, AfterACloseTheRingsAreNotRead) {
   TestPool pool = TestPool::open(path, o);
   EXPECT_LT(bytes_read() - before, 2 * MiB);
   EXPECT_EQ(steps_in(pool), 3U);
-  for (std::uint64_t n = 4; n < 20; ++n) pool.update([&](auto& tx, Root& root) { step(tx, root, n); });
+  for (std::uint64_t n = 4; n < 20; ++n)
+    pool.update([&](auto& tx, Root& root) { step(tx, root, n); });
   EXPECT_EQ(steps_in(pool), 19U);
 }
 
@@ -164,10 +171,12 @@ TEST_P(Opening, AddressTaken) {
   make_unclean(path, options(), 3);
   const std::string before = read_all(path);
   void* const at = reinterpret_cast<void*>(header_of(path).base + 5 * MiB);
-  ASSERT_EQ(::mmap(at, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0), at);
+  ASSERT_EQ(::mmap(at, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
+            at);
   const auto pool = TestPool::try_open(path, options());
   EXPECT_EQ(pool.code(), Code::incompatible) << pool.status().message();
-  EXPECT_NE(pool.status().message().find("is taken by"), std::string::npos) << pool.status().message();
+  EXPECT_NE(pool.status().message().find("is taken by"), std::string::npos)
+      << pool.status().message();
   EXPECT_EQ(read_all(path), before);
   ::munmap(at, 4096);
   TestPool again = TestPool::open(path, options());
@@ -180,21 +189,30 @@ TEST_P(Opening, AForkedChildsHandleIsRefused) {
   auto pool = std::make_unique<TestPool>(TestPool::open(path, options()));
   pool->update([](auto& tx, Root& root) { step(tx, root, 1); });
   auto receipt = pool->update(async, [](auto& tx, Root& root) { step(tx, root, 2); });
-  EXPECT_EQ(in_child([&] {
-              EXPECT_EQ(code_of([&] { pool->update([](auto& tx, Root& root) { step(tx, root, 3); }); }), Code::closed);
-              EXPECT_EQ(code_of([&] { (void)pool->view([](auto& tx, const Root& root) { return tx(root.count); }); }), Code::closed);
-              EXPECT_EQ(code_of([&] { pool->checkpoint(); }), Code::closed);
-              EXPECT_EQ(code_of([&] { pool->close(); }), Code::closed);
-              EXPECT_NE(message_of([&] { pool->update([](auto& tx, Root& root) { step(tx, root, 3); }); }).find("fork"), std::string::npos);
-              ::alarm(20);  // a destructor that joined the parent's threads would wait for ever
-              pool.reset();
-              busy(TestPool::try_open(path, options()), "process " + std::to_string(::getppid()));
+  EXPECT_EQ(
+      in_child([&] {
+        EXPECT_EQ(code_of([&] { pool->update([](auto& tx, Root& root) { step(tx, root, 3); }); }),
+                  Code::closed);
+        EXPECT_EQ(code_of([&] {
+                    (void)pool->view([](auto& tx, const Root& root) { return tx(root.count); });
+                  }),
+                  Code::closed);
+        EXPECT_EQ(code_of([&] { pool->checkpoint(); }), Code::closed);
+        EXPECT_EQ(code_of([&] { pool->close(); }), Code::closed);
+        EXPECT_NE(message_of([&] {
+                    pool->update([](auto& tx, Root& root) { step(tx, root, 3); });
+                  }).find("fork"),
+                  std::string::npos);
+        ::alarm(20);  // a destructor that joined the parent's threads would wait for ever
+        pool.reset();
+        busy(TestPool::try_open(path, options()), "process " + std::to_string(::getppid()));
     // another pool is the child's own business
-#if !defined(__SANITIZE_THREAD__)  // which can't start threads in a child of a process that had some
-              make_clean(scratch.path("childs"), options(), 3);
+#if !defined( \
+    __SANITIZE_THREAD__)  // which can't start threads in a child of a process that had some
+        make_clean(scratch.path("childs"), options(), 3);
 #endif
-            }),
-            0);
+      }),
+      0);
   receipt.wait();
   pool->update([](auto& tx, Root& root) { step(tx, root, 3); });
   EXPECT_EQ(steps_in(*pool), 3U);
@@ -223,7 +241,9 @@ TEST_P(Opening, ForkInATransaction) {
     });
   } catch (const Out&) {
     int r = 0;
-    if (code_of([&] { pool.update([](auto& tx, Root& root) { step(tx, root, 9); }); }) != Code::closed) r = 3;
+    if (code_of([&] { pool.update([](auto& tx, Root& root) { step(tx, root, 9); }); }) !=
+        Code::closed)
+      r = 3;
     ::_exit(r);
   }
   // a child that goes on as if nothing had happened must not commit: the log is its parent's

@@ -132,7 +132,8 @@ TYPED_TEST_SUITE(PaperCallErrors, All);
 TYPED_TEST(PaperCallErrors, Open) {
   each_fault("the constructor", [&](const Fault& fault) {
     std::optional<TypeParam> calls;
-    const Answer a = with_fault(fault, [&] { return calls.emplace(this->path, this->options), Status(); });
+    const Answer a =
+        with_fault(fault, [&] { return calls.emplace(this->path, this->options), Status(); });
     this->expect_listed(a, {Code::io, Code::full, Code::out_of_memory, Code::too_many_threads});
     calls.reset();
     this->expect_steps(0, 0, a);
@@ -145,10 +146,12 @@ TYPED_TEST(PaperCallErrors, Step) {
     each_fault("a transaction", [&](const Fault& fault) {
       auto calls = this->make(n - 1);
       const Answer a = with_fault(fault, [&] { return step(*calls, n), Status(); });
-      this->expect_listed(a, {Code::io, Code::full, Code::out_of_memory, Code::poisoned, Code::busy});
+      this->expect_listed(a,
+                          {Code::io, Code::full, Code::out_of_memory, Code::poisoned, Code::busy});
       if (fault.nth % 2 == 0) {
         const Code closed = code_of([&] { calls->close(); });
-        EXPECT_TRUE(closed == Code::ok || closed == Code::poisoned) << name(closed) << " after " << a.what << ": " << a.text;
+        EXPECT_TRUE(closed == Code::ok || closed == Code::poisoned)
+            << name(closed) << " after " << a.what << ": " << a.text;
       }
       calls.reset();
       this->expect_steps(a.ok() ? n : n - 1, a.ok() || a.code == Code::poisoned ? n : n - 1, a);

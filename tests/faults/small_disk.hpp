@@ -11,13 +11,16 @@ namespace perdure::faults {
 /// Runs `body` in a child that sees a small disk at the scratch folder: a tmpfs in a mount
 /// namespace (root) or in a user namespace. False where neither is allowed; then growth that fails
 /// is shown with an injected fault alone.
-inline bool on_a_small_disk(const Scratch& scratch, const char* size, const std::function<void()>& body) {
+inline bool on_a_small_disk(const Scratch& scratch, const char* size,
+                            const std::function<void()>& body) {
   const int r = in_child([&] {
     if (!medium::testing::small_disk(scratch.folder(), size)) ::_exit(medium::testing::not_allowed);
     body();
   });
   if (r == medium::testing::not_allowed) {
-    std::puts("  no tmpfs may be mounted here, with or without a user namespace: a full disk is shown by injection alone");
+    std::puts(
+        "  no tmpfs may be mounted here, with or without a user namespace: a full disk is shown by "
+        "injection alone");
     return false;
   }
   EXPECT_EQ(r, 0);
@@ -26,7 +29,9 @@ inline bool on_a_small_disk(const Scratch& scratch, const char* size, const std:
 
 /// The disk that the child sees has this size from now on.
 inline void resize_disk(const Scratch& scratch, const char* size) {
-  ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT, (std::string("size=") + size).c_str()), 0);
+  ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT,
+                    (std::string("size=") + size).c_str()),
+            0);
 }
 
 /// Takes every block that the disk has left, until it is removed.
@@ -50,7 +55,8 @@ class Filler {
 /// Bytes of blocks that the file has.
 inline std::uint64_t blocks_of(const std::string& path) {
   struct stat st = {};
-  return ::stat(path.c_str(), &st) == 0 ? static_cast<std::uint64_t>(st.st_blocks) * 512 : ~std::uint64_t{0};
+  return ::stat(path.c_str(), &st) == 0 ? static_cast<std::uint64_t>(st.st_blocks) * 512
+                                        : ~std::uint64_t{0};
 }
 
 /// Copies as `cp --sparse=always` does: a page of zeros becomes a hole. False: the disk is too
@@ -62,7 +68,8 @@ inline bool copy_sparsely(const std::string& from, const std::string& to) {
   const std::string zeros(4096, '\0');
   for (std::size_t at = 0; good && at < text.size(); at += 4096) {
     const std::size_t n = std::min<std::size_t>(4096, text.size() - at);
-    if (text.compare(at, n, zeros, 0, n) != 0) good = ::pwrite(fd, text.data() + at, n, static_cast<off_t>(at)) == static_cast<ssize_t>(n);
+    if (text.compare(at, n, zeros, 0, n) != 0)
+      good = ::pwrite(fd, text.data() + at, n, static_cast<off_t>(at)) == static_cast<ssize_t>(n);
   }
   if (fd >= 0) ::close(fd);
   return good;

@@ -38,8 +38,13 @@ TEST_P(Transaction, AThrowRollsBackAndPasses) {
     } catch (const std::runtime_error& e) {
       EXPECT_STREQ(e.what(), "the user's own");
     }
-    EXPECT_EQ(code_of([&] { (void)pool.try_update([](auto&, Root&) { throw error(Status(Code::not_found, "mine too")); }).value(); }),
-              Code::not_found);
+    EXPECT_EQ(
+        code_of([&] {
+          (void)pool
+              .try_update([](auto&, Root&) { throw error(Status(Code::not_found, "mine too")); })
+              .value();
+        }),
+        Code::not_found);
   }
   EXPECT_EQ(steps_in(pool), 1U);
   EXPECT_EQ(pool.stats().heap_used, used);
@@ -105,11 +110,13 @@ TEST_P(Transaction, UpdateInAViewIsRefused) {
   Code code = Code::ok;
   const std::uint64_t seen = pool.view([&](auto& tx, const Root& root) {
     code = code_of([&] { pool.update([](auto& tx2, Root& root2) { step(tx2, root2, 2); }); });
-    return tx(root.count) + pool.view([](auto& tx2, const Root& root2) { return tx2(root2.count); });
+    return tx(root.count) +
+           pool.view([](auto& tx2, const Root& root2) { return tx2(root2.count); });
   });
   EXPECT_EQ(code, Code::invalid);
   EXPECT_EQ(seen, 2U);
-  EXPECT_THROW(pool.view([](auto&, const Root&) { throw std::runtime_error("from a view"); }), std::runtime_error);
+  EXPECT_THROW(pool.view([](auto&, const Root&) { throw std::runtime_error("from a view"); }),
+               std::runtime_error);
   pool.update([](auto& tx, Root& root) { step(tx, root, 2); });
   EXPECT_EQ(steps_in(pool), 2U);
 }
@@ -137,7 +144,8 @@ TEST_P(Transaction, ManyShortThreads) {
   TestPool pool = TestPool::open(path, options());
   // more than there are thread slots
   const std::uint64_t threads = GetParam().medium == "file" ? 30 : 300;
-  for (std::uint64_t i = 1; i <= threads; ++i) std::thread([&] { pool.update([&](auto& tx, Root& root) { step(tx, root, i); }); }).join();
+  for (std::uint64_t i = 1; i <= threads; ++i)
+    std::thread([&] { pool.update([&](auto& tx, Root& root) { step(tx, root, i); }); }).join();
   EXPECT_EQ(steps_in(pool), threads);
   // and a few at a time
   std::atomic<std::uint64_t> failed{0};
@@ -146,7 +154,9 @@ TEST_P(Transaction, ManyShortThreads) {
     for (int t = 0; t < 8; ++t)
       some.emplace_back([&, t] {
         try {
-          for (int i = 0; i < 3; ++i) pool.update(i == 0 ? async : durable, [&](auto& tx, Root& root) { tx(root.slot[t].value) += 1; });
+          for (int i = 0; i < 3; ++i)
+            pool.update(i == 0 ? async : durable,
+                        [&](auto& tx, Root& root) { tx(root.slot[t].value) += 1; });
         } catch (const std::exception&) {
           ++failed;
         }
@@ -199,7 +209,9 @@ TEST_P(Transaction, ProgramEndsWithThePoolOpen) {
     }
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_TRUE(how == 2 ? WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL : WIFEXITED(status) && WEXITSTATUS(status) == 0) << how;
+    EXPECT_TRUE(how == 2 ? WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL
+                         : WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        << how;
     TestPool pool = TestPool::open(path, options());
     EXPECT_EQ(steps_in(pool), keeps ? static_cast<std::uint64_t>(how) + 1 : 0U);
     expect_sound(pool);

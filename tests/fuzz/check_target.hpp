@@ -38,7 +38,9 @@ class Damaged {
       std::uint64_t value = 0;
       std::memcpy(&place, data + i + 1, 4);
       std::memcpy(&value, data + i + 5, 8);
-      std::uint64_t* const word = data[i] % 8 == 7 ? home_ + (pool::directory_offset / 8 + place % 64) : words_[place % words_.size()];
+      std::uint64_t* const word = data[i] % 8 == 7
+                                      ? home_ + (pool::directory_offset / 8 + place % 64)
+                                      : words_[place % words_.size()];
       old.emplace_back(word, *word);
       switch (data[i] / 8 % 4) {
         case 0: *word = value; break;
@@ -68,7 +70,9 @@ class Damaged {
     options.engine = "volatile/none";
     options.isolation = Isolation::caller;
     options.log_size = 4 << 20;
-    pool_.emplace(ThisPool::try_open_on("damaged", options, medium::RecordingMedium::make(o).value(), true).value());
+    pool_.emplace(
+        ThisPool::try_open_on("damaged", options, medium::RecordingMedium::make(o).value(), true)
+            .value());
     std::mt19937_64 random(5);
     for (int n = 0; n < 400; ++n)
       pool_->update([&](auto& typed, Root& root) {
@@ -84,9 +88,11 @@ class Damaged {
       });
     pool::PoolFile& file = pool_->file();
     home_ = reinterpret_cast<std::uint64_t*>(file.view());
-    (void)pool::audit_heap(file.view(), file.header(), [&](std::uint64_t offset, std::uint64_t bytes) {
-      for (std::uint64_t i = 0; i < bytes / 8; ++i) words_.push_back(home_ + offset / 8 + i);
-    });
+    (void)pool::audit_heap(file.view(), file.header(),
+                           [&](std::uint64_t offset, std::uint64_t bytes) {
+                             for (std::uint64_t i = 0; i < bytes / 8; ++i)
+                               words_.push_back(home_ + offset / 8 + i);
+                           });
   }
 
   bool check() { return pool_->check().ok(); }

@@ -24,7 +24,9 @@ TEST(DamagedData, WalksEndAndStayInsideThePool) {
     for (auto& b : input) b = static_cast<std::uint8_t>(random());
     for (std::size_t i = 5; i + 8 <= input.size(); i += 13) {
       // small numbers are the dangerous ones: sizes, counts, heights
-      const std::uint64_t value = random() % 3 == 0 ? random() : random() % 3 == 0 ? random() % 4096 : std::uint64_t{1} << random() % 64;
+      const std::uint64_t value = random() % 3 == 0   ? random()
+                                  : random() % 3 == 0 ? random() % 4096
+                                                      : std::uint64_t{1} << random() % 64;
       std::memcpy(&input[i], &value, 8);
     }
     SCOPED_TRACE("input " + std::to_string(n));

@@ -23,11 +23,14 @@ struct Input {
 /// Those of a target, by name.
 inline std::vector<Input> corpus(const std::string& target) {
   std::vector<Input> inputs;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(PERDURE_CORPUS) / target)) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(PERDURE_CORPUS) / target)) {
     std::ifstream in(entry.path(), std::ios::binary);
-    inputs.push_back({entry.path().filename().string(), {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()}});
+    inputs.push_back({entry.path().filename().string(),
+                      {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()}});
   }
-  std::sort(inputs.begin(), inputs.end(), [](const Input& a, const Input& b) { return a.name < b.name; });
+  std::sort(inputs.begin(), inputs.end(),
+            [](const Input& a, const Input& b) { return a.name < b.name; });
   EXPECT_FALSE(inputs.empty()) << "no corpus for " << target;
   return inputs;
 }

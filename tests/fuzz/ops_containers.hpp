@@ -55,10 +55,15 @@ void on_map(Changes& tx, C& c, M& m, const Op& op) {
   const auto at = m.find(key);
   const bool there = at != m.end();
   switch (op.kind) {
-    case 4: same(c.insert(tx, key, value()), m.emplace(key, value()).second, "insert: whether it was added"); break;
+    case 4:
+      same(c.insert(tx, key, value()), m.emplace(key, value()).second,
+           "insert: whether it was added");
+      break;
     case 5:
     case 6: same(c.erase(tx, key), m.erase(key) != 0, "erase: whether it was there"); break;
-    case 7: same(c.find(tx, key), there ? std::optional<V>(at->second) : std::nullopt, "find"); break;
+    case 7:
+      same(c.find(tx, key), there ? std::optional<V>(at->second) : std::nullopt, "find");
+      break;
     case 8:
       same(c.contains(tx, key), there, "contains");
       same(c.size(tx), m.size(), "size");
@@ -85,17 +90,20 @@ void on_map(Changes& tx, C& c, M& m, const Op& op) {
       c.for_each(tx, [&](const K& k, const V& v) { rest.emplace(k, v); });
       same(rest.size(), m.size() - n, "clear_some: how many are left");
       for (const auto& [k, v] : rest)
-        if (const auto old = m.find(k); old == m.end() || old->second != v) throw Difference("clear_some left what was not there");
+        if (const auto old = m.find(k); old == m.end() || old->second != v)
+          throw Difference("clear_some left what was not there");
       m = std::move(rest);
       break;
     }
     case 13:
     case 14:
       for (unsigned n = 0; n < op.x % 40U; ++n)
-        same(c.insert(tx, key_of<K>(op, n), V{}), m.emplace(key_of<K>(op, n), V{}).second, "insert in a row");
+        same(c.insert(tx, key_of<K>(op, n), V{}), m.emplace(key_of<K>(op, n), V{}).second,
+             "insert in a row");
       break;
     case 15:
-      for (unsigned n = 0; n < op.x % 40U; ++n) same(c.erase(tx, key_of<K>(op, n)), m.erase(key_of<K>(op, n)) != 0, "erase in a row");
+      for (unsigned n = 0; n < op.x % 40U; ++n)
+        same(c.erase(tx, key_of<K>(op, n)), m.erase(key_of<K>(op, n)) != 0, "erase in a row");
       break;
     case 16:
       if constexpr (requires { c.reserve(tx, 1); }) {
@@ -112,7 +120,8 @@ void on_map(Changes& tx, C& c, M& m, const Op& op) {
     case 17:
       if constexpr (requires { c.first(tx); }) {
         const auto first = c.first(tx), last = c.last(tx);
-        same(first.has_value() && last.has_value(), !m.empty(), "first, last: whether there is one");
+        same(first.has_value() && last.has_value(), !m.empty(),
+             "first, last: whether there is one");
         if (first) same(first->first, m.begin()->first, "first");
         if (last) same(last->first, m.rbegin()->first, "last");
       }
@@ -123,11 +132,15 @@ void on_map(Changes& tx, C& c, M& m, const Op& op) {
         std::vector<K> found, expected;
         c.scan(tx, key, to, [&](const K& k, const V&) { found.push_back(k); });
         if (key < to)
-          std::transform(m.lower_bound(key), m.lower_bound(to), std::back_inserter(expected), [](const auto& e) { return e.first; });
+          std::transform(m.lower_bound(key), m.lower_bound(to), std::back_inserter(expected),
+                         [](const auto& e) { return e.first; });
         same(found, expected, "scan");
       }
       break;
-    default: same(c.put(tx, key, value()), m.insert_or_assign(key, value()).second, "put: whether it was added"); break;
+    default:
+      same(c.put(tx, key, value()), m.insert_or_assign(key, value()).second,
+           "put: whether it was added");
+      break;
   }
 }
 
@@ -174,9 +187,11 @@ void on_vector(Changes& tx, vector<T>& c, std::vector<T>& m, const Op& op) {
           c.append(tx, run), m.insert(m.end(), run.begin(), run.end());
         } else {
           std::vector<T> out(op.x);
-          if (out.size() > m.size() - std::min(i, m.size())) return refused([&] { c.read(tx, i, out); }, "read out of range");
+          if (out.size() > m.size() - std::min(i, m.size()))
+            return refused([&] { c.read(tx, i, out); }, "read out of range");
           c.read(tx, i, out);
-          same(std::equal(out.begin(), out.end(), m.begin() + static_cast<std::ptrdiff_t>(i)), true, "read");
+          same(std::equal(out.begin(), out.end(), m.begin() + static_cast<std::ptrdiff_t>(i)), true,
+               "read");
         }
       }
   }
@@ -191,8 +206,12 @@ inline void on_list(Changes& tx, list<std::string>& c, std::vector<std::string>&
   switch (op.kind) {
     case 0: c.push_front(tx, value), m.insert(m.begin(), value); break;
     case 1: c.push_back(tx, value), m.push_back(value); break;
-    case 2: same(c.pop_front(tx), m.empty() ? std::nullopt : std::optional(m.front()), "pop_front"); break;
-    case 3: same(c.pop_back(tx), m.empty() ? std::nullopt : std::optional(m.back()), "pop_back"); break;
+    case 2:
+      same(c.pop_front(tx), m.empty() ? std::nullopt : std::optional(m.front()), "pop_front");
+      break;
+    case 3:
+      same(c.pop_back(tx), m.empty() ? std::nullopt : std::optional(m.back()), "pop_back");
+      break;
     case 4:
     case 5:
     case 6: c.insert(tx, where, value), m.insert(place, value); break;

@@ -51,7 +51,9 @@ template <class Typed>
 class WordsOf final : public Words {
  public:
   WordsOf(Typed& tx, Counts& counts) : tx_(tx), counts_(counts) {}
-  std::uint64_t read(const std::uint64_t* a) override { return tx_.read(*reinterpret_cast<const p<std::uint64_t>*>(a)); }
+  std::uint64_t read(const std::uint64_t* a) override {
+    return tx_.read(*reinterpret_cast<const p<std::uint64_t>*>(a));
+  }
   void expect(const void* a, std::uint64_t n) override { tx_.expect(a, n); }
   void write(std::uint64_t* a, std::uint64_t v) override {
     ++counts_.words;
@@ -144,7 +146,8 @@ struct Model {
 template <class C, class M>
 std::string map_difference(Reads& tx, const C& c, const M& m, const char* name) {
   const auto differs = [&](const std::string& how) { return std::string(name) + ": " + how; };
-  if (c.size(tx) != m.size()) return differs("size " + std::to_string(c.size(tx)) + ", expected " + std::to_string(m.size()));
+  if (c.size(tx) != m.size())
+    return differs("size " + std::to_string(c.size(tx)) + ", expected " + std::to_string(m.size()));
   M found;
   std::uint64_t n = 0;
   bool in_order = true;
@@ -169,7 +172,8 @@ std::string row_difference(Reads& tx, const C& c, const M& m, const char* name) 
     return found.size() <= m.size();
   });
   if (found == m && c.size(tx) == m.size()) return {};
-  return std::string(name) + ": " + std::to_string(found.size()) + " elements, expected " + std::to_string(m.size()) + ", or other ones";
+  return std::string(name) + ": " + std::to_string(found.size()) + " elements, expected " +
+         std::to_string(m.size()) + ", or other ones";
 }
 
 /// What in the pool is not as in the model; empty when nothing is.
@@ -192,14 +196,18 @@ inline std::string difference(Reads& tx, const Root& r, const Model& m) {
     if (tx(r.fields.byte[i]) != m.byte[i]) return "fields.byte: another value than expected";
   for (std::size_t i = 0; i < m.word.size(); ++i)
     if (tx(r.fields.word[i]) != m.word[i]) return "fields.word: another value than expected";
-  if (tx(r.fields.half) != m.half || tx(r.fields.quarter) != m.quarter || tx(r.fields.record) != m.record) return "fields: another value";
+  if (tx(r.fields.half) != m.half || tx(r.fields.quarter) != m.quarter ||
+      tx(r.fields.record) != m.record)
+    return "fields: another value";
   for (std::size_t i = 0; i < m.block.size(); ++i) {
     const std::uint64_t* const block = tx(r.block[i]);
-    if ((block != nullptr) != (m.block[i].size != 0)) return "block " + std::to_string(i) + ": there, or missing, where not expected";
+    if ((block != nullptr) != (m.block[i].size != 0))
+      return "block " + std::to_string(i) + ": there, or missing, where not expected";
     if (block == nullptr) continue;
     std::string bytes(m.block[i].bytes.size(), '\0');
     tx.read_bytes(bytes.data(), block, bytes.size());
-    if (bytes != m.block[i].bytes) return "block " + std::to_string(i) + ": other bytes than were written";
+    if (bytes != m.block[i].bytes)
+      return "block " + std::to_string(i) + ": other bytes than were written";
   }
   return {};
 }

@@ -24,7 +24,8 @@ inline void on_text(Changes& tx, string& c, std::string& m, const Op& op) {
     c.clear(tx), m.clear();
   } else if (op.kind < 16) {
     const std::size_t first = op.key * 8U;
-    if (first > m.size()) return refused([&] { (void)c.substr(tx, first, op.x); }, "substr out of range");
+    if (first > m.size())
+      return refused([&] { (void)c.substr(tx, first, op.x); }, "substr out of range");
     same(c.substr(tx, first, op.x), m.substr(first, op.x), "substr");
   } else {
     same(c.size(tx), m.size(), "size");
@@ -48,8 +49,12 @@ inline void on_fields(Changes& tx, Fields& f, Model& m, const Op& op) {
     case 4: tx(f.word[w]) *= n, m.word[w] *= n; break;
     case 5: same(tx(f.word[w])++, m.word[w]++, "++"); break;
     case 6: tx(f.word[w]) = tx(f.word[0]), m.word[w] = m.word[0]; break;
-    case 7: tx(f.half) ^= static_cast<std::uint32_t>(n), m.half ^= static_cast<std::uint32_t>(n); break;
-    case 8: tx(f.quarter) = static_cast<std::int16_t>(n), m.quarter = static_cast<std::int16_t>(n); break;
+    case 7:
+      tx(f.half) ^= static_cast<std::uint32_t>(n), m.half ^= static_cast<std::uint32_t>(n);
+      break;
+    case 8:
+      tx(f.quarter) = static_cast<std::int16_t>(n), m.quarter = static_cast<std::int16_t>(n);
+      break;
     case 9: {
       const Record r{n, {op.x, op.y, op.key}, -op.x};
       tx(f.record) = r, m.record = r;
@@ -67,15 +72,17 @@ inline void on_fields(Changes& tx, Fields& f, Model& m, const Op& op) {
 }
 
 inline void on_blocks(Changes& tx, Root& root, Model& m, const Op& op) {
-  static constexpr std::uint64_t sizes[] = {1,    16,    64,    192,   100,   130,   250,   800,    4000,   4096,
-                                            9000, 16000, 32768, 40000, 65536, 65537, 72000, 131072, 200000, 400000};
+  static constexpr std::uint64_t sizes[] = {1,     16,    64,    192,    100,    130,   250,
+                                            800,   4000,  4096,  9000,   16000,  32768, 40000,
+                                            65536, 65537, 72000, 131072, 200000, 400000};
   const std::size_t i = op.key % m.block.size(), j = op.key / 8U % m.block.size();
   auto& slot = root.block[i];
   auto& model = m.block[i];
   std::uint64_t* const block = tx(slot);
   same(block != nullptr, model.size != 0, "a block: whether there is one");
   const auto fill = [&](std::uint64_t* to, std::size_t from, std::size_t n) {
-    for (std::size_t at = from; at < from + n; ++at) model.bytes[at] = static_cast<char>(op.x + at * 7);
+    for (std::size_t at = from; at < from + n; ++at)
+      model.bytes[at] = static_cast<char>(op.x + at * 7);
     tx.write_bytes(reinterpret_cast<std::byte*>(to) + from, model.bytes.data() + from, n);
   };
   if (op.kind < 8) {
@@ -93,10 +100,13 @@ inline void on_blocks(Changes& tx, Root& root, Model& m, const Op& op) {
       if (e.code() != Code::full) throw;
       return;  // the transaction goes on without
     }
-    same(reinterpret_cast<std::uintptr_t>(fresh) % (size % 64 == 0 ? 64 : 16), 0U, "a block's alignment");
+    same(reinterpret_cast<std::uintptr_t>(fresh) % (size % 64 == 0 ? 64 : 16), 0U,
+         "a block's alignment");
     tx(slot) = reinterpret_cast<std::uint64_t*>(fresh);
     model.size = size;
-    model.bytes.resize(std::min<std::size_t>(size, op.y >= 240 ? 80'000 : op.y < 200 ? op.y : op.y * 20U));
+    model.bytes.resize(std::min<std::size_t>(size, op.y >= 240  ? 80'000
+                                                   : op.y < 200 ? op.y
+                                                                : op.y * 20U));
     fill(reinterpret_cast<std::uint64_t*>(fresh), 0, model.bytes.size());
   } else if (op.kind < 12) {  // a piece at any address
     if (model.bytes.empty()) return;

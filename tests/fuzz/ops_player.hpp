@@ -23,7 +23,7 @@ namespace perdure::fuzz {
 
 /// What becomes of a program on an engine.
 struct Run {
-  std::string problem;   ///< empty: none
+  std::string problem;  ///< empty: none
   /// of the commands: on two engines with the same ones the contents are the same
   std::string outcomes;
   Model end;
@@ -53,17 +53,23 @@ class Player {
       player.run_.end = player.states_.back();
       player.reopen(Command::Kind::close, 0);
     } catch (const std::exception& e) {
-      player.run_.problem = std::string(entry.name) + ", command " + std::to_string(player.at_) + ": " + e.what();
+      player.run_.problem =
+          std::string(entry.name) + ", command " + std::to_string(player.at_) + ": " + e.what();
     }
     return std::move(player.run_);
   }
 
  private:
   Player(const engine::Entry& entry, const Program& program)
-      : entry_(entry), keeps_(test::is_durable(entry)), program_(program), plan_(program.plan), states_(1) {
+      : entry_(entry),
+        keeps_(test::is_durable(entry)),
+        program_(program),
+        plan_(program.plan),
+        states_(1) {
     // REWIND logs a record and more a word, and as much again for a rollback
-    plan_.ring_bytes =
-        test::is_rewind(entry) ? std::max<std::uint64_t>(plan_.ring_bytes * 4, 1 << 18) : test::ring_of_at_least(entry, plan_.ring_bytes);
+    plan_.ring_bytes = test::is_rewind(entry)
+                           ? std::max<std::uint64_t>(plan_.ring_bytes * 4, 1 << 18)
+                           : test::ring_of_at_least(entry, plan_.ring_bytes);
   }
 
   void step(const Command& c) {
@@ -96,7 +102,9 @@ class Player {
     o.fence_is_sync = like.fence_is_sync;
     auto made = medium::RecordingMedium::make(o, image).value();
     medium_ = made.get();
-    pool_.emplace(ThisPool::try_open_on("ops", crashtest::detail::options_of(plan_, entry_), std::move(made), image.empty()).value());
+    pool_.emplace(ThisPool::try_open_on("ops", crashtest::detail::options_of(plan_, entry_),
+                                        std::move(made), image.empty())
+                      .value());
   }
 
   /// One transaction, with all that may happen to it.
@@ -109,10 +117,14 @@ class Player {
       this->body(typed, root, next, counts, c);
     };
     const Durability own = plan_.durability;
-    const Durability asked = c.ask == Ask::pools_own ? own : c.ask == Ask::durable ? durable : c.ask == Ask::group ? group : async;
+    const Durability asked = c.ask == Ask::pools_own ? own
+                             : c.ask == Ask::durable ? durable
+                             : c.ask == Ask::group   ? group
+                                                     : async;
     char outcome = 'u';
     try {
-      const auto receipt = c.ask == Ask::pools_own ? pool_->update(body) : pool_->update(asked, body);
+      const auto receipt =
+          c.ask == Ask::pools_own ? pool_->update(body) : pool_->update(asked, body);
       allocated_ += counts.allocated;
       run_.outcomes.append(counts.refused, '!');  // it went on without some blocks
       states_.push_back(std::move(next));
@@ -121,7 +133,8 @@ class Player {
         if (keeps_) same(receipt.durable(), true, "a receipt that was waited for is not durable");
       }
       if (asked != async || receipt.durable()) acknowledged();
-      same(c.ending == Ending::commit || c.ending == Ending::swallowed, true, "an exception did not leave update()");
+      same(c.ending == Ending::commit || c.ending == Ending::swallowed, true,
+           "an exception did not leave update()");
       return outcome;
     } catch (const Oops&) {
       outcome = 'o';
@@ -135,7 +148,8 @@ class Player {
       // Sure bounds: a word costs a line and its entry at most, by itself in an append; a roomy
       // heap has ten times its first spans.
       const std::uint64_t each = plan_.like_a_file ? 4096 + 128 : 128;
-      if (e.code() == Code::too_big && (counts.words + counts.heap_ops) * each + 4096 < plan_.ring_bytes / 4)
+      if (e.code() == Code::too_big &&
+          (counts.words + counts.heap_ops) * each + 4096 < plan_.ring_bytes / 4)
         throw Difference("a small transaction is called too big: " + std::string(e.what()));
       if (e.code() == Code::full && program_.roomy && allocated_ + counts.allocated < (32 << 20))
         throw Difference("an all but empty heap is called full: " + std::string(e.what()));
@@ -164,10 +178,12 @@ class Player {
       some(middle + 1, c.ops.size());
     } else if (c.half == Half::nested_update) {
       const auto nested = pool_->update([&](auto&, Root&) { some(middle, c.ops.size()); });
-      same(nested.try_wait().code(), Code::invalid, "a nested update()'s receipt could be waited for");
+      same(nested.try_wait().code(), Code::invalid,
+           "a nested update()'s receipt could be waited for");
     } else {
       if (c.half == Half::nested_view_first) {
-        const std::string wrong = pool_->view([&](auto& inner, const Root& r) { return compare(inner, r, next); });
+        const std::string wrong =
+            pool_->view([&](auto& inner, const Root& r) { return compare(inner, r, next); });
         if (!wrong.empty()) throw Difference("a view inside its transaction: " + wrong);
       }
       some(middle, c.ops.size());
@@ -200,16 +216,20 @@ class Player {
       Reads tx(words);
       return owned_blocks(tx, root, home, pool_->file().home_bytes());
     });
-    CheckReport report = detail::compare_heap(pool_->file(), home, std::move(owned.offsets), owned.whole);
+    CheckReport report =
+        detail::compare_heap(pool_->file(), home, std::move(owned.offsets), owned.whole);
     report.problems.insert(report.problems.end(), owned.problems.begin(), owned.problems.end());
     if (!report.ok()) throw Difference("check: " + report.problems.front());
   }
 
   /// What must be refused, and change nothing.
   void misuse() {
-    refused([&] { pool_->view([&](auto&, const Root&) { pool_->update([](auto&, Root&) {}); }); }, "update() inside view()");
-    refused([&] { pool_->update([&](auto&, Root&) { pool_->checkpoint(); }); }, "checkpoint() inside a transaction");
-    refused([&] { pool_->update([&](auto&, Root&) { pool_->close(); }); }, "close() inside a transaction");
+    refused([&] { pool_->view([&](auto&, const Root&) { pool_->update([](auto&, Root&) {}); }); },
+            "update() inside view()");
+    refused([&] { pool_->update([&](auto&, Root&) { pool_->checkpoint(); }); },
+            "checkpoint() inside a transaction");
+    refused([&] { pool_->update([&](auto&, Root&) { pool_->close(); }); },
+            "close() inside a transaction");
     look("after what was refused");
   }
 
@@ -236,7 +256,9 @@ class Player {
       const std::string wrong = compared(states_[states_.size() - 1 - lost]);
       if (wrong.empty()) break;
       if (lost == 0) newest = wrong;
-      if (lost + 1 == states_.size()) throw Difference("reopened, it is in none of " + std::to_string(lost + 1) + " states: " + newest);
+      if (lost + 1 == states_.size())
+        throw Difference("reopened, it is in none of " + std::to_string(lost + 1) +
+                         " states: " + newest);
     }
     states_.resize(states_.size() - lost);
     acknowledged();

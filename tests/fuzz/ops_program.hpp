@@ -32,7 +32,9 @@ struct Op {
   unsigned target = 0, kind = 0;  ///< kind: 0 to 18
   std::uint8_t key = 0, x = 0, y = 0;
 
-  [[nodiscard]] std::uint64_t number() const noexcept { return (std::uint64_t{x} << 8 | y) * 0x9e3779b97f4a7c15ULL; }
+  [[nodiscard]] std::uint64_t number() const noexcept {
+    return (std::uint64_t{x} << 8 | y) * 0x9e3779b97f4a7c15ULL;
+  }
   /// Any bytes; mostly short, up to 12,000.
   [[nodiscard]] std::string text() const {
     const std::size_t n = y < 160 ? y % 48U : y < 240 ? (y - 150U) * 9U : (y - 238U) * 700U;
@@ -41,7 +43,9 @@ struct Op {
       for (std::size_t i = 0; i < n; ++i) s[i] = static_cast<char>(x + i * (x % 3U));
     return s;
   }
-  [[nodiscard]] std::uint64_t number_key() const noexcept { return key < 200 ? key : key * 0x9e3779b97f4a7c15ULL; }
+  [[nodiscard]] std::uint64_t number_key() const noexcept {
+    return key < 200 ? key : key * 0x9e3779b97f4a7c15ULL;
+  }
   [[nodiscard]] std::string text_key() const { return text_key(key); }
   /// Empty, short, long with a common beginning, with NUL and high bytes.
   [[nodiscard]] static std::string text_key(unsigned k) {
@@ -63,7 +67,17 @@ enum class Half : std::uint8_t { plain, nested_update, nested_view_first };
 enum class Ask : std::uint8_t { pools_own, durable, group, async, async_and_wait };
 
 struct Command {
-  enum class Kind : std::uint8_t { update, view, durable_view, checkpoint, close, kill, power_cut, check, misuse };
+  enum class Kind : std::uint8_t {
+    update,
+    view,
+    durable_view,
+    checkpoint,
+    close,
+    kill,
+    power_cut,
+    check,
+    misuse
+  };
   Kind kind = Kind::update;
   Ending ending = Ending::commit;
   Half half = Half::plain;
@@ -89,15 +103,18 @@ inline Command decode_command(Bytes& in) {
     c.how = static_cast<std::uint8_t>(head / 32);
     return c;
   }
-  static constexpr Ending endings[] = {Ending::commit, Ending::commit,         Ending::commit, Ending::commit,
-                                       Ending::commit, Ending::user_exception, Ending::abort,  Ending::swallowed};
+  static constexpr Ending endings[] = {Ending::commit, Ending::commit,   Ending::commit,
+                                       Ending::commit, Ending::commit,   Ending::user_exception,
+                                       Ending::abort,  Ending::swallowed};
   c.ending = endings[head / 32];
   const unsigned how = in.next();
   c.ops.resize(1 + how % 8);
-  static constexpr Half halves[] = {Half::plain, Half::plain, Half::nested_update, Half::nested_view_first};
+  static constexpr Half halves[] = {Half::plain, Half::plain, Half::nested_update,
+                                    Half::nested_view_first};
   c.half = halves[how / 8 % 4];
-  static constexpr Ask asks[] = {Ask::pools_own, Ask::pools_own, Ask::pools_own, Ask::pools_own,
-                                 Ask::durable,   Ask::group,     Ask::async,     Ask::async_and_wait};
+  static constexpr Ask asks[] = {Ask::pools_own, Ask::pools_own,     Ask::pools_own,
+                                 Ask::pools_own, Ask::durable,       Ask::group,
+                                 Ask::async,     Ask::async_and_wait};
   c.ask = asks[how / 32];
   for (Op& op : c.ops) {
     const unsigned what = in.next();
@@ -121,12 +138,14 @@ inline Program decode(const std::uint8_t* data, std::size_t size) {
   program.plan.seed = 1;
   static constexpr std::uint64_t rings[] = {8192, 16384, 65536, 1 << 20};
   program.plan.ring_bytes = rings[b % 4];
-  if (program.plan.like_a_file) program.plan.ring_bytes = std::max<std::uint64_t>(program.plan.ring_bytes, 1 << 18);
+  if (program.plan.like_a_file)
+    program.plan.ring_bytes = std::max<std::uint64_t>(program.plan.ring_bytes, 1 << 18);
   // home grows by up to 4 MiB at once: slow
   static constexpr std::uint64_t chunks[] = {6, 6, 8, 12, 12, 24, 40, 4096};
   const std::uint64_t most = chunks[b / 4 % 8];
   program.roomy = most == 4096;
-  program.plan.home_bytes = (b / 32 % 2 != 0 ? std::min<std::uint64_t>(most, 12) : 4) * pool::chunk_bytes;
+  program.plan.home_bytes =
+      (b / 32 % 2 != 0 ? std::min<std::uint64_t>(most, 12) : 4) * pool::chunk_bytes;
   program.plan.max_home_bytes = most * pool::chunk_bytes;
   while (in.left() && program.commands.size() < 64) program.commands.push_back(decode_command(in));
   return program;

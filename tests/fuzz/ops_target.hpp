@@ -22,7 +22,8 @@ struct NoTampering {
 
 /// The program on every instance; what was found, empty when nothing.
 template <class Tamper = NoTampering>
-std::string play(const std::uint8_t* data, std::size_t size, Tamper tamper = {}, std::span<const engine::Entry> on = engine::registered()) {
+std::string play(const std::uint8_t* data, std::size_t size, Tamper tamper = {},
+                 std::span<const engine::Entry> on = engine::registered()) {
   const Program program = decode(data, size);
   std::vector<std::pair<std::string_view, Run>> runs;
   for (const engine::Entry& entry : on) {
@@ -35,7 +36,8 @@ std::string play(const std::uint8_t* data, std::size_t size, Tamper tamper = {},
   for (const auto& [name, run] : runs)
     for (const auto& [other_name, other] : runs)
       if (run.outcomes == other.outcomes && run.end != other.end)
-        return std::string(name) + " and " + std::string(other_name) + " end with different contents";
+        return std::string(name) + " and " + std::string(other_name) +
+               " end with different contents";
   return {};
 }
 

@@ -40,9 +40,19 @@ TEST(Operations, DifferencesAreSeen) {
   const std::array two = {*engine::find_instance("shadow"), *engine::find_instance("undo/stm")};
   const auto seen = [&](auto tamper) { return play(input.data(), input.size(), tamper, two); };
   EXPECT_EQ(seen(NoTampering()), "");
-  EXPECT_NE(seen([](auto& pool, const Command&) { pool.update([](auto& tx, Root& root) { tx(root.fields.word[3]) += 1; }); }), "");
-  EXPECT_NE(seen([](auto& pool, const Command&) { pool.update([](auto& tx, Root&) { (void)tx.alloc(64); }); }), "") << "a leak";
-  EXPECT_NE(seen([](auto& pool, const Command&) { pool.update([](auto& tx, Root& root) { root.chain.push_back(tx, "x"); }); }), "");
+  EXPECT_NE(seen([](auto& pool, const Command&) {
+              pool.update([](auto& tx, Root& root) { tx(root.fields.word[3]) += 1; });
+            }),
+            "");
+  EXPECT_NE(seen([](auto& pool, const Command&) {
+              pool.update([](auto& tx, Root&) { (void)tx.alloc(64); });
+            }),
+            "")
+      << "a leak";
+  EXPECT_NE(seen([](auto& pool, const Command&) {
+              pool.update([](auto& tx, Root& root) { root.chain.push_back(tx, "x"); });
+            }),
+            "");
 }
 
 }  // namespace

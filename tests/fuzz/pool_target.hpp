@@ -31,7 +31,8 @@ struct Base {
   Status (*recover)(pool::PoolFile&, engine::Recovery&) = nullptr;
 };
 
-inline Base make_base(const char* engine, bool like_a_file, std::uint64_t steps, std::uint64_t seed) {
+inline Base make_base(const char* engine, bool like_a_file, std::uint64_t steps,
+                      std::uint64_t seed) {
   const engine::Entry& entry = *engine::find_instance(engine);
   crashtest::Plan plan;
   plan.like_a_file = like_a_file;
@@ -44,10 +45,11 @@ inline Base make_base(const char* engine, bool like_a_file, std::uint64_t steps,
   base.image = std::make_unique<crash::Image>(medium.begin_trace(), medium.home_bytes());
   medium::Trace trace;
   {
-    auto pool = Pool<conformance::ChurnRoot, engines<any_engine>>::try_open_on("fuzz", crashtest::detail::options_of(plan, entry),
-                                                                               std::move(made), true)
+    auto pool = Pool<conformance::ChurnRoot, engines<any_engine>>::try_open_on(
+                    "fuzz", crashtest::detail::options_of(plan, entry), std::move(made), true)
                     .value();
-    base.geometry = {medium.log_bytes(), medium.max_home_bytes(), pool.header().base, medium.append_unit(), like_a_file};
+    base.geometry = {medium.log_bytes(), medium.max_home_bytes(), pool.header().base,
+                     medium.append_unit(), like_a_file};
     conformance::Churn workload;
     for (std::uint64_t n = 0; n < steps; ++n) {
       crashtest::Step step{n, crash::Random(seed * 1000 + n), true};
@@ -83,7 +85,9 @@ class Patched {
       if (it->index == i) return it->value;
     return image_.word(i);
   }
-  void set(std::uint64_t i, std::uint64_t value) { changed.push_back({static_cast<std::uint32_t>(i), value}); }
+  void set(std::uint64_t i, std::uint64_t value) {
+    changed.push_back({static_cast<std::uint32_t>(i), value});
+  }
   std::vector<crash::Word> changed;  // later ones count
 
  private:
@@ -107,10 +111,12 @@ inline void mend_records(Patched& p, const crash::Arena::Geometry& g) {
   std::vector<std::uint64_t> words(sizeof h / 8);
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = p.word(pool::header_a / 8 + i);
   std::memcpy(&h, words.data(), sizeof h);
-  if (h.log_bytes != g.log_bytes || h.ring_count == 0 || h.ring_count > pool::max_rings || h.ring_bytes < g.append_unit ||
+  if (h.log_bytes != g.log_bytes || h.ring_count == 0 || h.ring_count > pool::max_rings ||
+      h.ring_bytes < g.append_unit ||
       h.ring_bytes > (g.log_bytes - pool::first_ring) / h.ring_count)
     return;
-  const std::uint64_t ring = pool::ring_offset(h, 0) / 8, length = h.ring_bytes / 8, unit = g.append_unit / 8;
+  const std::uint64_t ring = pool::ring_offset(h, 0) / 8, length = h.ring_bytes / 8,
+                      unit = g.append_unit / 8;
   std::uint64_t position = h.ring_head[0] / 8 / unit * unit;
   const auto at = [&](std::uint64_t i) { return ring + (position + i) % length; };
   for (int n = 0; n < 64; ++n) {
@@ -118,7 +124,8 @@ inline void mend_records(Patched& p, const crash::Arena::Geometry& g) {
     if (p.word(at(0)) == 0 || payload % 2 != 0 || payload + log::header_words > length / 2) return;
     std::vector<std::uint64_t> record(payload + log::header_words);
     for (std::size_t i = 0; i < record.size(); ++i) record[i] = p.word(at(i));
-    p.set(at(1), log::record_checksum(record.data(), payload, position * 8, base::Fold(log::ring_seed(h.uuid, h.epoch, 0))));
+    p.set(at(1), log::record_checksum(record.data(), payload, position * 8,
+                                      base::Fold(log::ring_seed(h.uuid, h.epoch, 0))));
     position += (record.size() + unit - 1) / unit * unit;
   }
 }
@@ -138,7 +145,8 @@ inline void open_mutated(const std::uint8_t* data, std::size_t size) {
     // header, log, the heap's directory and anything: a quarter each
     const std::uint64_t within = place >> 2;
     std::uint64_t at = within % words;
-    if (place % 4 == 0) at = within % (sizeof(pool::Header) / 8) + (within / 512 % 2) * pool::header_b / 8;
+    if (place % 4 == 0)
+      at = within % (sizeof(pool::Header) / 8) + (within / 512 % 2) * pool::header_b / 8;
     if (place % 4 == 1) at = pool::first_ring / 8 + within % 512;
     if (place % 4 == 2) at = base.geometry.log_bytes / 8 + pool::directory_offset / 8 + within % 16;
     patched.set(at, (how & 4) != 0 ? patched.word(at) ^ value : value);
@@ -151,7 +159,8 @@ inline void open_mutated(const std::uint8_t* data, std::size_t size) {
   pool::Identity who;
   who.engine = "any";
   who.engine_any = who.layout_any = true;
-  auto file = pool::PoolFile::open_on(base.arena->open(base.image->home_bytes(), nullptr), false, open, who);
+  auto file = pool::PoolFile::open_on(base.arena->open(base.image->home_bytes(), nullptr), false,
+                                      open, who);
   if (!file.ok()) return;
   engine::Recovery report;
   if (!base.recover(**file, report).ok()) return;

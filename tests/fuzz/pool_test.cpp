@@ -19,7 +19,9 @@ TEST(MutatedPools, OpenOrAreRefused) {
     for (auto& b : input) b = static_cast<std::uint8_t>(random());
     // small numbers are the dangerous ones: sizes, counts, offsets
     for (std::size_t i = 6; i + 8 <= input.size(); i += 12) {
-      const std::uint64_t value = random() % 3 == 0 ? random() : random() % 3 == 0 ? random() % 4096 : std::uint64_t{1} << random() % 64;
+      const std::uint64_t value = random() % 3 == 0   ? random()
+                                  : random() % 3 == 0 ? random() % 4096
+                                                      : std::uint64_t{1} << random() % 64;
       std::memcpy(&input[i], &value, 8);
     }
     SCOPED_TRACE("input " + std::to_string(n));
@@ -41,7 +43,8 @@ TEST(MutatedPools, TheBasesAreWholeAsTheyAre) {
     pool::OpenFile open;
     pool::Identity who;
     who.engine_any = who.layout_any = true;
-    auto file = pool::PoolFile::open_on(base.arena->open(base.image->home_bytes(), nullptr), false, open, who);
+    auto file = pool::PoolFile::open_on(base.arena->open(base.image->home_bytes(), nullptr), false,
+                                        open, who);
     ASSERT_TRUE(file.ok()) << file.status().message();
     engine::Recovery report;
     ASSERT_TRUE(base.recover(**file, report).ok());

@@ -37,9 +37,9 @@ struct Task {
   std::string path;
   Options options;
   Shape shape;
-  std::uint64_t seed = 0;          ///< of this cycle: durabilities, when to look
-  bool work = true;                ///< false: open, verify, wait to be killed
-  std::uint64_t close_after = 0;   ///< transactions a thread, then close(); 0: never
+  std::uint64_t seed = 0;         ///< of this cycle: durabilities, when to look
+  bool work = true;               ///< false: open, verify, wait to be killed
+  std::uint64_t close_after = 0;  ///< transactions a thread, then close(); 0: never
   /// the call of the medium in which it kills itself, counted from the opening; 0: never
   std::uint64_t kill_at = 0;
   std::uint64_t kill_at_work = 0;  ///< the same, counted from the first transaction
@@ -53,7 +53,8 @@ class Child {
   using PoolType = Pool<RootType, Engines>;
   using ModelType = Model<Container>;
 
-  Child(Shared& shared, const Task& task, ModelType model) : shared_(shared), task_(task), model_(std::move(model)) {}
+  Child(Shared& shared, const Task& task, ModelType model)
+      : shared_(shared), task_(task), model_(std::move(model)) {}
 
   /// Does not return: exit status 0 after close(), 2 with the reason in the shared page.
   [[noreturn]] void run() {
@@ -63,7 +64,8 @@ class Child {
       PoolType pool = open();
       shared_.phase.store(opened);
       const Stats stats = pool.stats();
-      if (closed_before && !stats.recovery.was_clean) bad("the pool was closed, and opening had to recover");
+      if (closed_before && !stats.recovery.was_clean)
+        bad("the pool was closed, and opening had to recover");
       shared_.records.fetch_add(stats.recovery.records);
       shared_.unclean.fetch_add(stats.recovery.was_clean ? 0 : 1);
       verify(pool);
@@ -100,7 +102,8 @@ class Child {
   }
 
   PoolType open() {
-    if (task_.kill_at == 0 && task_.kill_at_work == 0) return PoolType::open(task_.path, task_.options);
+    if (task_.kill_at == 0 && task_.kill_at_work == 0)
+      return PoolType::open(task_.path, task_.options);
     const medium::Descriptor fd(::open(task_.path.c_str(), O_RDONLY | O_CLOEXEC));
     const auto found = pool::read_header(task_.path, fd.get());
     medium::OpenMedium how;
@@ -134,7 +137,8 @@ class Child {
     else
       c.for_each(tx, [&](std::uint64_t k, const std::string& v) { to.emplace(k, v); });
     if (to.size() != c.size(tx))
-      throw error(Status(Code::corrupt, "size() is " + std::to_string(c.size(tx)) + ", but iteration meets " + std::to_string(to.size()) +
+      throw error(Status(Code::corrupt, "size() is " + std::to_string(c.size(tx)) +
+                                            ", but iteration meets " + std::to_string(to.size()) +
                                             " different elements"));
   }
 
@@ -162,14 +166,17 @@ class Child {
     read(pool, found);
     const auto number = [](std::uint64_t n) { return std::to_string(n); };
     for (std::uint64_t t = 0; t < 2; ++t) {
-      const std::uint64_t n = found.done[t], acked = shared_.acked[t].load(), issued = shared_.issued[t].load();
+      const std::uint64_t n = found.done[t], acked = shared_.acked[t].load(),
+                          issued = shared_.issued[t].load();
       if (n < acked)
-        return bad("L2: thread " + number(t) + ": transaction " + number(acked) + " was acknowledged as durable, the pool ends at " +
-                   number(n));
+        return bad("L2: thread " + number(t) + ": transaction " + number(acked) +
+                   " was acknowledged as durable, the pool ends at " + number(n));
       if (n > issued)
-        return bad("thread " + number(t) + ": the pool holds transaction " + number(n) + ", but only " + number(issued) + " were begun");
+        return bad("thread " + number(t) + ": the pool holds transaction " + number(n) +
+                   ", but only " + number(issued) + " were begun");
       if (n != 0 && Plan(task_.shape, t, n).throws)
-        return bad("L3: thread " + number(t) + ": the pool holds transaction " + number(n) + ", which was rolled back");
+        return bad("L3: thread " + number(t) + ": the pool holds transaction " + number(n) +
+                   ", which was rolled back");
     }
     if (model_.ready && !found.ready) return bad("L2: the set-up is lost");
     if (found.ready && !model_.ready) set_up(model_);
@@ -180,11 +187,16 @@ class Child {
     if (pool.header().order == pool::Order::prefix) prefix(found);
     const std::uint64_t digest = digest_of(found);
     if (task_.digest != 0 && digest != task_.digest)
-      return bad("L5: recovery after recoveries that were killed came to another state than recovery at once");
+      return bad(
+          "L5: recovery after recoveries that were killed came to another state than recovery at "
+          "once");
     const CheckReport report = pool.check();
-    if (!report.ok()) return bad("L6: check(): " + number(report.problems.size()) + " problems, the first: " + report.problems.front());
+    if (!report.ok())
+      return bad("L6: check(): " + number(report.problems.size()) +
+                 " problems, the first: " + report.problems.front());
     if (report.blocks != report.reachable)
-      return bad("L6: check(): " + number(report.blocks) + " blocks are allocated, " + number(report.reachable) + " owned");
+      return bad("L6: check(): " + number(report.blocks) + " blocks are allocated, " +
+                 number(report.reachable) + " owned");
     if (shared_.error[0]) return;
 
     for (std::size_t t = 0; t < 2; ++t) {
@@ -193,7 +205,8 @@ class Child {
       shared_.issued[t].store(found.done[t]);
       shared_.first[t].store(found.done[t] + 1);
     }
-    for (std::size_t i = before; i < model_.journal.size(); ++i) shared_.journal[i - before].store(model_.journal[i]);
+    for (std::size_t i = before; i < model_.journal.size(); ++i)
+      shared_.journal[i - before].store(model_.journal[i]);
     shared_.journal_entries.store(model_.journal.size() - before);
     shared_.ready.store(found.ready);
     shared_.digest.store(digest);
@@ -206,8 +219,10 @@ class Child {
     const std::size_t old = model_.journal.size();
     if (found.journal.size() < old) return bad("the journal has lost entries"), false;
     for (std::size_t i = 0; i < old; ++i)
-      if (found.journal[i] != model_.journal[i]) return bad("the journal differs at entry " + std::to_string(i)), false;
-    if (found.journal.size() - old > Shared::remembered) return bad("the journal grew by more than a session's"), false;
+      if (found.journal[i] != model_.journal[i])
+        return bad("the journal differs at entry " + std::to_string(i)), false;
+    if (found.journal.size() - old > Shared::remembered)
+      return bad("the journal grew by more than a session's"), false;
     std::vector<std::uint64_t> expected[2], met[2];
     for (std::uint64_t t = 0; t < 2; ++t) {
       for (std::uint64_t n = model_.done[t] + 1; n <= found.done[t]; ++n) {
@@ -219,38 +234,46 @@ class Child {
       met[found.journal[i] >> 63].push_back(found.journal[i] & ~(std::uint64_t{1} << 63));
     for (std::uint64_t t = 0; t < 2; ++t)
       if (met[t] != expected[t])
-        return bad("L1: thread " + std::to_string(t) + ": the journal's entries are not those of its transactions up to " +
+        return bad("L1: thread " + std::to_string(t) +
+                   ": the journal's entries are not those of its transactions up to " +
                    std::to_string(found.done[t])),
                false;
     for (std::uint64_t t = 0; t < 2; ++t)
-      for (std::uint64_t n = model_.done[t] + 1; n <= found.done[t]; ++n) play_own(task_.shape, t, n, model_);
-    for (std::size_t i = old; i < found.journal.size(); ++i) play_shared(task_.shape, found.journal[i], model_);
+      for (std::uint64_t n = model_.done[t] + 1; n <= found.done[t]; ++n)
+        play_own(task_.shape, t, n, model_);
+    for (std::size_t i = old; i < found.journal.size(); ++i)
+      play_shared(task_.shape, found.journal[i], model_);
     return true;
   }
 
   void compare(const ModelType& found) {
     for (int i = 0; i < accounts; ++i)
       if (found.account[i] != model_.account[i])
-        return bad("L1: account " + std::to_string(i) + " holds " + std::to_string(found.account[i]) + ", expected " +
+        return bad("L1: account " + std::to_string(i) + " holds " +
+                   std::to_string(found.account[i]) + ", expected " +
                    std::to_string(model_.account[i]));
     same(found.data, model_.data, "data");
     same(found.common, model_.common, "common");
   }
-  void same(const typename ModelType::Contents& found, const typename ModelType::Contents& expected, const std::string& what) {
+  void same(const typename ModelType::Contents& found, const typename ModelType::Contents& expected,
+            const std::string& what) {
     if (found == expected) return;
-    std::string text = "L1: " + what + ": " + std::to_string(found.size()) + " elements, expected " + std::to_string(expected.size());
+    std::string text = "L1: " + what + ": " + std::to_string(found.size()) +
+                       " elements, expected " + std::to_string(expected.size());
     const auto show = [](const std::string& s) {
-      return s.size() < 80 ? "'" + s + "'" : "'" + s.substr(0, 40) + "...' of " + std::to_string(s.size());
+      return s.size() < 80 ? "'" + s + "'"
+                           : "'" + s.substr(0, 40) + "...' of " + std::to_string(s.size());
     };
     if constexpr (is_vector<Container>) {
       for (std::size_t i = 0; i < found.size() && i < expected.size(); ++i)
         if (found[i] != expected[i])
-          return bad(text + "; element " + std::to_string(i) + " is " + show(found[i]) + ", expected " + show(expected[i]));
+          return bad(text + "; element " + std::to_string(i) + " is " + show(found[i]) +
+                     ", expected " + show(expected[i]));
     } else {
       for (const auto& [k, v] : expected)
         if (const auto it = found.find(k); it == found.end() || it->second != v)
-          return bad(text + "; key " + std::to_string(k) + " is " + (it == found.end() ? "missing" : show(it->second)) + ", expected " +
-                     show(v));
+          return bad(text + "; key " + std::to_string(k) + " is " +
+                     (it == found.end() ? "missing" : show(it->second)) + ", expected " + show(v));
     }
     bad(text);
   }
@@ -263,14 +286,16 @@ class Child {
         while (Plan(task_.shape, u, next).throws) ++next;
         const std::uint64_t there = id_of(t, found.done[t]), missing = id_of(u, next);
         if (there != 0 && missing != 0 && missing < there)
-          return bad("L1: transaction " + std::to_string(missing) + " is missing, yet " + std::to_string(there) +
-                     " was recovered (order: prefix)");
+          return bad("L1: transaction " + std::to_string(missing) + " is missing, yet " +
+                     std::to_string(there) + " was recovered (order: prefix)");
       }
     }
   }
   std::uint64_t id_of(std::size_t t, std::uint64_t n) const {
     const std::uint64_t first = shared_.first[t].load(), last = shared_.issued[t].load();
-    return n < first || n > last || n + Shared::remembered <= last ? 0 : shared_.ids[t][n % Shared::remembered].load();
+    return n < first || n > last || n + Shared::remembered <= last
+               ? 0
+               : shared_.ids[t][n % Shared::remembered].load();
   }
 
   // --- working -----------------------------------------------------------------------------------
@@ -278,7 +303,8 @@ class Child {
   void work(PoolType& pool) {
     if (!task_.work)
       for (;;) ::pause();
-    if (!model_.ready) pool.update(durable, [](auto& tx, RootType& root) { set_up<Container>(tx, root); });
+    if (!model_.ready)
+      pool.update(durable, [](auto& tx, RootType& root) { set_up<Container>(tx, root); });
     for (auto& row : shared_.ids)
       for (auto& id : row) id.store(0, std::memory_order_relaxed);
     if (task_.kill_at_work != 0) killing_->arm(task_.kill_at_work);
@@ -287,7 +313,8 @@ class Child {
       try {
         thread(pool, t);
       } catch (const std::exception& e) {
-        bad("thread " + std::to_string(t) + " at transaction " + std::to_string(shared_.issued[t].load()) + ": " + e.what());
+        bad("thread " + std::to_string(t) + " at transaction " +
+            std::to_string(shared_.issued[t].load()) + ": " + e.what());
         ::_exit(2);
       }
     };
@@ -314,8 +341,9 @@ class Child {
       const std::uint64_t how = r.below(8);
       const Durability durability = how < 3 ? durable : how < 5 ? group : async;
       try {
-        const Receipt<void> receipt = pool.update(
-            durability, [&](auto& tx, RootType& root) { play<Container>(task_.shape, t, n, tx, root, [] { std::this_thread::yield(); }); });
+        const Receipt<void> receipt = pool.update(durability, [&](auto& tx, RootType& root) {
+          play<Container>(task_.shape, t, n, tx, root, [] { std::this_thread::yield(); });
+        });
         shared_.ids[t][n % Shared::remembered].store(receipt.id());
         if (durability != async)
           ack(t, n);
@@ -350,7 +378,8 @@ class Child {
       for (std::size_t t = 0; t < 2; ++t) seen[t] = tx(root.done[t].n);
     });
     if (sum != start_balance * accounts)
-      throw error(Status(Code::corrupt, "L4: a view saw accounts of " + std::to_string(sum) + " in all"));
+      throw error(
+          Status(Code::corrupt, "L4: a view saw accounts of " + std::to_string(sum) + " in all"));
     // L2: what a durable view saw is durable
     for (std::size_t t = 0; t < 2 && wait; ++t) ack(t, seen[t]);
   }

@@ -36,10 +36,12 @@ void kill(const Config& config) {
   const std::string failed = killer.run();
   const Counts& c = killer.counts;
   const auto n = [](std::uint64_t v) { return std::to_string(v); };
-  std::puts(("  " + n(c.kills) + " kills: " + n(c.in[started] + c.in[opening]) + " opening, " + n(c.in[opened] + c.in[verified]) +
-             " recovered and comparing, " + n(c.in[working]) + " working, " + n(c.in[closing] + c.in[closed]) + " closing; " +
-             n(c.unclean) + " recoveries of " + n(c.records) + " records, " + n(c.idempotent) + " of them twice; " + n(c.transactions) +
-             " transactions, " + n(c.checkpoints) + " checkpoints, " + n(c.growths) + " growths")
+  std::puts(("  " + n(c.kills) + " kills: " + n(c.in[started] + c.in[opening]) + " opening, " +
+             n(c.in[opened] + c.in[verified]) + " recovered and comparing, " + n(c.in[working]) +
+             " working, " + n(c.in[closing] + c.in[closed]) + " closing; " + n(c.unclean) +
+             " recoveries of " + n(c.records) + " records, " + n(c.idempotent) +
+             " of them twice; " + n(c.transactions) + " transactions, " + n(c.checkpoints) +
+             " checkpoints, " + n(c.growths) + " growths")
                 .c_str());
   if (!failed.empty()) ADD_FAILURE() << failed;
 }
@@ -59,27 +61,33 @@ std::vector<Config> table() {
   for (const char* medium : {"emulated", "file"})
     for (const char* engine : {"shadow", "dudetm"})
       for (const std::uint64_t threads : {1, 2})
-        for (const char* container : {"hash_map", "map", "vector"}) all.push_back({medium, engine, threads, container, each, false});
+        for (const char* container : {"hash_map", "map", "vector"})
+          all.push_back({medium, engine, threads, container, each, false});
   for (const std::uint64_t threads : {1, 2})
     for (const char* container : {"hash_map", "map", "vector"})
       all.push_back({"emulated", "undo", threads, container, each / 4 + 1, false});
   for (const engine::Entry& e : engine::registered())
     if ((test::is_rewind(e) || test::is_blurred(e) || test::is_softwrap(e)) && e.name == e.family)
       for (const char* container : {"hash_map", "map"})
-        all.push_back({"emulated", std::string(e.name), container[0] == 'h' ? 2U : 1U, container, each / 4 + 1,
+        all.push_back({"emulated", std::string(e.name), container[0] == 'h' ? 2U : 1U, container,
+                       each / 4 + 1,
                        e.family.ends_with("batch") || e.family == "bppm" || test::is_softwrap(e)});
   for (const char* engine : {"dudetm-inf", "dudetm-sync", "dudetm-combined", "dudetm/htm-stand-in"})
     for (const char* container : {"hash_map", "map"})
-      all.push_back({"emulated", engine, container[0] == 'h' ? 2U : 1U, container, each / 4 + 1, true});
+      all.push_back(
+          {"emulated", engine, container[0] == 'h' ? 2U : 1U, container, each / 4 + 1, true});
   // beside the 2,000: at every call of the medium
   for (const char* engine : {"shadow", "dudetm", "undo"})
     for (const std::uint64_t threads : {1, 2})
-      for (const char* container : {"hash_map", "map", "vector"}) all.push_back({"emulated", engine, threads, container, each, true});
+      for (const char* container : {"hash_map", "map", "vector"})
+        all.push_back({"emulated", engine, threads, container, each, true});
   return all;
 }
 
 INSTANTIATE_TEST_SUITE_P(Random, Kill, ::testing::ValuesIn(table()),
-                         [](const ::testing::TestParamInfo<Config>& p) { return name_of(p.param); });
+                         [](const ::testing::TestParamInfo<Config>& p) {
+                           return name_of(p.param);
+                         });
 
 }  // namespace
 }  // namespace perdure::kill
@@ -87,11 +95,14 @@ INSTANTIATE_TEST_SUITE_P(Random, Kill, ::testing::ValuesIn(table()),
 int main(int argc, char** argv) {
   using perdure::kill::settings;
   ::testing::InitGoogleTest(&argc, argv);
-  settings.seed = static_cast<std::uint64_t>(::time(nullptr)) * 1000 + static_cast<std::uint64_t>(::getpid()) % 1000;
+  settings.seed = static_cast<std::uint64_t>(::time(nullptr)) * 1000 +
+                  static_cast<std::uint64_t>(::getpid()) % 1000;
   // the build tree: a file system that has O_DIRECT, where there is one
   settings.folder = std::filesystem::current_path();
   for (int i = 1; i < argc; ++i) {
-    const auto is = [&](const char* name) { return std::strcmp(argv[i], name) == 0 && i + 1 < argc; };
+    const auto is = [&](const char* name) {
+      return std::strcmp(argv[i], name) == 0 && i + 1 < argc;
+    };
     if (is("--seed"))
       settings.seed = std::strtoull(argv[++i], nullptr, 10);
     else if (is("--life"))
@@ -101,7 +112,10 @@ int main(int argc, char** argv) {
     else if (std::strcmp(argv[i], "--keep") == 0)
       settings.keep = true;
     else {
-      std::fprintf(stderr, "kill_test: found '%s', expected [--seed N] [--life N] [--kills N] [--keep] and --gtest_ options\n", argv[i]);
+      std::fprintf(stderr,
+                   "kill_test: found '%s', expected [--seed N] [--life N] [--kills N] [--keep] and "
+                   "--gtest_ options\n",
+                   argv[i]);
       return 2;
     }
   }

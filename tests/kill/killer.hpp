@@ -51,7 +51,8 @@ struct Config {
 };
 
 inline std::string name_of(const Config& c) {
-  std::string name = (c.exact ? "exact_" : "") + c.medium + "_" + c.engine + "_" + std::to_string(c.threads) + "_" + c.container;
+  std::string name = (c.exact ? "exact_" : "") + c.medium + "_" + c.engine + "_" +
+                     std::to_string(c.threads) + "_" + c.container;
   for (char& ch : name)
     if (ch == '-' || ch == '/') ch = '_';
   return name;
@@ -68,7 +69,8 @@ struct Settings {
 };
 
 struct Counts {
-  std::uint64_t kills = 0, in[8] = {}, unclean = 0, records = 0, checkpoints = 0, growths = 0, transactions = 0, idempotent = 0;
+  std::uint64_t kills = 0, in[8] = {}, unclean = 0, records = 0, checkpoints = 0, growths = 0,
+                transactions = 0, idempotent = 0;
 };
 
 template <class Container>
@@ -78,7 +80,8 @@ class Killer {
 
   Killer(const Config& config, const Settings& settings) : config_(config), settings_(settings) {
     const bool memory = config.medium == "emulated" && ::access("/dev/shm", W_OK) == 0;
-    std::string name = (memory ? std::string("/dev/shm") : settings.folder) + "/perdure-kill-XXXXXX";
+    std::string name =
+        (memory ? std::string("/dev/shm") : settings.folder) + "/perdure-kill-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) throw error(system_failure(name, "mkdtemp", errno));
     folder_ = name;
   }
@@ -97,9 +100,10 @@ class Killer {
       std::string failed = live(life, kills);
       end_of_life();
       if (!failed.empty()) {
-        return failed + "\n  pool " + std::to_string(life) + ", " + config_.medium + ", " + config_.engine + ", " +
-               std::to_string(config_.threads) + " thread(s), " + config_.container + "; run it again with --seed " +
-               std::to_string(settings_.seed) + " --life " + std::to_string(life) + " --keep and the same --gtest_filter" +
+        return failed + "\n  pool " + std::to_string(life) + ", " + config_.medium + ", " +
+               config_.engine + ", " + std::to_string(config_.threads) + " thread(s), " +
+               config_.container + "; run it again with --seed " + std::to_string(settings_.seed) +
+               " --life " + std::to_string(life) + " --keep and the same --gtest_filter" +
                (kept_ ? "\n  the pool before this opening: " + path_ + ".kept" : "");
       }
       if (settings_.only_life >= 0) break;
@@ -112,7 +116,8 @@ class Killer {
  private:
   // One pool: made, worked on, killed and reopened kills_a_life times.
   std::string live(std::uint64_t life, std::uint64_t kills) {
-    Random r(settings_.seed, life, base::hash_bytes(config_.engine.data(), config_.engine.size(), config_.threads), 77);
+    Random r(settings_.seed, life,
+             base::hash_bytes(config_.engine.data(), config_.engine.size(), config_.threads), 77);
     path_ = folder_ + "/pool-" + std::to_string(life);
     page_ = std::make_unique<SharedPage>();
     model_ = Model<Container>();
@@ -190,7 +195,8 @@ class Killer {
   // Killed in the n-th call of the medium.
   std::string exact(Random& r) {
     if (settings_.keep) copy(path_ + ".kept");
-    (r.one_in(3) ? task_.kill_at : task_.kill_at_work) = 1 + r.below(std::uint64_t{16} << r.below(10));
+    (r.one_in(3) ? task_.kill_at : task_.kill_at_work) =
+        1 + r.below(std::uint64_t{16} << r.below(10));
     if (r.one_in(4)) task_.close_after = 1 + r.below(30);
     const pid_t child = start([](Child<Container>& c) { c.run(); });
     std::string failed = await(child, closed);
@@ -209,7 +215,9 @@ class Killer {
     int status = 0;
     ::waitpid(child, &status, 0);
     task_.path = original;
-    if (status != 0) return std::string("recovering a copy of the pool: ") + ((**page_).error[0] ? (**page_).error : "it died");
+    if (status != 0)
+      return std::string("recovering a copy of the pool: ") +
+             ((**page_).error[0] ? (**page_).error : "it died");
     std::filesystem::remove(name);
     task_.digest = (**page_).digest.load();
     task_.work = false;
@@ -252,13 +260,17 @@ class Killer {
       if (at <= opening) opening_at = now_us();
       if (at == closing && closing_at == 0) closing_at = now_us();
       if (at >= phase) {
-        if (at >= verified && phase >= verified) opening_us_ = (7 * opening_us_ + (opening_at - start)) / 8;
+        if (at >= verified && phase >= verified)
+          opening_us_ = (7 * opening_us_ + (opening_at - start)) / 8;
         if (at >= closing && closing_at == 0) closing_at = now_us();
-        if (at == closed && closing_at != 0) closing_us_ = (7 * closing_us_ + (now_us() - closing_at)) / 8;
+        if (at == closed && closing_at != 0)
+          closing_us_ = (7 * closing_us_ + (now_us() - closing_at)) / 8;
         return {};
       }
       siginfo_t info = {};
-      if (::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child) return {};
+      if (::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+          info.si_pid == child)
+        return {};
       if (now_us() - start > 60'000'000ULL * static_cast<std::uint64_t>(slower)) {
         ::kill(child, SIGABRT);  // a core, where the system keeps them
         return std::string("the child hangs in phase ") + phase_names[at];
@@ -280,7 +292,8 @@ class Killer {
       ++counts.kills;
       ++counts.in[phase];
     } else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-      return std::string("the child died in phase ") + phase_names[phase] + (WIFSIGNALED(status) ? " of signal " : " with status ") +
+      return std::string("the child died in phase ") + phase_names[phase] +
+             (WIFSIGNALED(status) ? " of signal " : " with status ") +
              std::to_string(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     }
     if (phase >= verified) {
@@ -290,13 +303,16 @@ class Killer {
           play_own(task_.shape, t, n, model_);
           ++counts.transactions;
         }
-      for (std::uint64_t i = 0, end = page.journal_entries.load(); i < end; ++i) play_shared(task_.shape, page.journal[i].load(), model_);
+      for (std::uint64_t i = 0, end = page.journal_entries.load(); i < end; ++i)
+        play_shared(task_.shape, page.journal[i].load(), model_);
       page.journal_entries.store(0);
     }
     return {};
   }
 
-  void copy(const std::string& to) { std::filesystem::copy_file(path_, to, std::filesystem::copy_options::overwrite_existing); }
+  void copy(const std::string& to) {
+    std::filesystem::copy_file(path_, to, std::filesystem::copy_options::overwrite_existing);
+  }
 
   void end_of_life() {
     Shared& page = **page_;
@@ -308,18 +324,21 @@ class Killer {
     // be.
     pool::Header h{};
     const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && ::pread(fd, &h, sizeof h, 0) == static_cast<ssize_t>(sizeof h)) ::shm_unlink(engine::stat_page_name(h.uuid).c_str());
+    if (fd >= 0 && ::pread(fd, &h, sizeof h, 0) == static_cast<ssize_t>(sizeof h))
+      ::shm_unlink(engine::stat_page_name(h.uuid).c_str());
     if (fd >= 0) ::close(fd);
     std::error_code ignored;
     kept_ = settings_.keep && page.error[0] != 0;
     if (!kept_)
-      for (const auto& entry : std::filesystem::directory_iterator(folder_, ignored)) std::filesystem::remove_all(entry.path(), ignored);
+      for (const auto& entry : std::filesystem::directory_iterator(folder_, ignored))
+        std::filesystem::remove_all(entry.path(), ignored);
   }
 
   static std::uint64_t now_us() {
     timespec t = {};
     ::clock_gettime(CLOCK_MONOTONIC, &t);
-    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(t.tv_nsec) / 1000;
+    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000 +
+           static_cast<std::uint64_t>(t.tv_nsec) / 1000;
   }
   static void wait_us(std::uint64_t us) {
     timespec t = {static_cast<time_t>(us / 1'000'000), static_cast<long>(us % 1'000'000 * 1000)};

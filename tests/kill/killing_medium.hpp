@@ -24,7 +24,8 @@ namespace perdure::kill {
 class KillingMedium final : public medium::Medium {
  public:
   /// Kills in the nth call from now on; 0: never.
-  KillingMedium(std::unique_ptr<medium::Medium> inner, std::uint64_t nth) : inner_(std::move(inner)), nth_(nth) {
+  KillingMedium(std::unique_ptr<medium::Medium> inner, std::uint64_t nth)
+      : inner_(std::move(inner)), nth_(nth) {
     path_ = inner_->path();
     log_ = const_cast<std::byte*>(inner_->at(0));
     home_ = const_cast<std::byte*>(inner_->home());
@@ -66,8 +67,11 @@ class KillingMedium final : public medium::Medium {
     if (now()) die();
     return inner_->flush_all();
   }
-  Result<medium::RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override { return inner_->map_ring(offset, bytes); }
-  void append(const medium::RingMap& ring, std::uint64_t pos, const void* src, std::size_t n) noexcept override {
+  Result<medium::RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) override {
+    return inner_->map_ring(offset, bytes);
+  }
+  void append(const medium::RingMap& ring, std::uint64_t pos, const void* src,
+              std::size_t n) noexcept override {
     if (now()) inner_->append(ring, pos, src, n / 128 * 64), die();
     inner_->append(ring, pos, src, n);
   }
@@ -86,13 +90,17 @@ class KillingMedium final : public medium::Medium {
     if (now()) die();
     return s;
   }
-  Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n, medium::ViewKind kind) override {
+  Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n,
+                  medium::ViewKind kind) override {
     return inner_->map_view(address, home_offset, n, kind);
   }
   medium::Counters counters() const noexcept override { return inner_->counters(); }
 
  private:
-  bool now() noexcept { return made_.fetch_add(1, std::memory_order_relaxed) + 1 == nth_.load(std::memory_order_relaxed); }
+  bool now() noexcept {
+    return made_.fetch_add(1, std::memory_order_relaxed) + 1 ==
+           nth_.load(std::memory_order_relaxed);
+  }
   [[noreturn]] static void die() noexcept {
     for (;;) ::kill(::getpid(), SIGKILL);
   }

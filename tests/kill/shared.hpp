@@ -20,7 +20,8 @@
 namespace perdure::kill {
 
 enum Phase : std::uint32_t { started, opening, opened, verified, working, closing, closed, failed };
-inline constexpr const char* phase_names[] = {"started", "opening", "opened", "verified", "working", "closing", "closed", "failed"};
+inline constexpr const char* phase_names[] = {"started", "opening", "opened", "verified",
+                                              "working", "closing", "closed", "failed"};
 
 struct Shared {
   static constexpr std::uint64_t remembered = 1 << 15;
@@ -54,7 +55,8 @@ struct Shared {
 class SharedPage {
  public:
   SharedPage() {
-    void* p = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* p =
+        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) throw std::bad_alloc();
     page_ = ::new (p) Shared;
   }

@@ -71,11 +71,14 @@ struct Root {
   Account account[accounts];
 };
 
-inline std::uint64_t journal_entry(std::uint64_t thread, std::uint64_t n) { return thread << 63 | n; }
+inline std::uint64_t journal_entry(std::uint64_t thread, std::uint64_t n) {
+  return thread << 63 | n;
+}
 
 template <class Container>
 struct Model {
-  using Contents = std::conditional_t<is_vector<Container>, std::vector<std::string>, std::map<std::uint64_t, std::string>>;
+  using Contents = std::conditional_t<is_vector<Container>, std::vector<std::string>,
+                                      std::map<std::uint64_t, std::string>>;
   Contents data, common;
   std::vector<std::uint64_t> journal;
   bool ready = false;
@@ -90,7 +93,8 @@ struct Plan {
   bool pauses = false;  ///< yields half way: lets the other thread in between
   std::uint64_t steps = 1;
   Random own, shared;
-  Plan(const Shape& shape, std::uint64_t thread, std::uint64_t n) : own(shape.seed, thread, n, 1), shared(shape.seed, thread, n, 2) {
+  Plan(const Shape& shape, std::uint64_t thread, std::uint64_t n)
+      : own(shape.seed, thread, n, 1), shared(shape.seed, thread, n, 2) {
     Random r(shape.seed, thread, n, 0);
     throws = r.one_in(12);
     shares = r.one_in(6);
@@ -116,7 +120,8 @@ inline std::string changed(const std::string& old, const std::string& v) {
 /// One part of a transaction, on maps: `to` has put, insert, change, erase, and clear where nobody
 /// else has a part of it (`whole`). Keys are mapped by `key`.
 template <class Target, class Key>
-void play_map(Random r, std::uint64_t era, std::uint64_t steps, std::uint64_t budget, bool whole, Target&& to, Key key) {
+void play_map(Random r, std::uint64_t era, std::uint64_t steps, std::uint64_t budget, bool whole,
+              Target&& to, Key key) {
   if (whole && r.one_in(80)) to.clear();
   for (std::uint64_t i = 0; i < steps; ++i) {
     const std::uint64_t k = key(r.below(keys));
@@ -134,7 +139,8 @@ void play_map(Random r, std::uint64_t era, std::uint64_t steps, std::uint64_t bu
 /// The same on vectors: `to` has set, and, where nobody else has a part of it, push, pop, resize
 /// and clear.
 template <class Target, class Key>
-void play_vector(Random r, std::uint64_t era, std::uint64_t steps, std::uint64_t budget, bool whole, Target&& to, Key key) {
+void play_vector(Random r, std::uint64_t era, std::uint64_t steps, std::uint64_t budget, bool whole,
+                 Target&& to, Key key) {
   if (whole && r.one_in(80)) to.clear();
   for (std::uint64_t i = 0; i < steps; ++i) {
     const std::uint64_t what = whole ? r.below(12) : r.below(6);
@@ -153,8 +159,8 @@ void play_vector(Random r, std::uint64_t era, std::uint64_t steps, std::uint64_t
 }
 
 template <class Container, class Target>
-void play_part(const Random& r, std::uint64_t n, std::uint64_t steps, std::uint64_t budget, std::uint64_t threads, std::uint64_t thread,
-               Target&& to) {
+void play_part(const Random& r, std::uint64_t n, std::uint64_t steps, std::uint64_t budget,
+               std::uint64_t threads, std::uint64_t thread, Target&& to) {
   const std::uint64_t era = n / 256;
   const auto key = [=](std::uint64_t k) { return k * threads + thread; };
   if constexpr (is_vector<Container>)
@@ -194,13 +200,16 @@ void set_up(Tx& tx, Root<Container>& root) {
 
 /// Transaction n of `thread`. Throws Thrown where its plan says so.
 template <class Container, class Tx, class Pause>
-void play(const Shape& shape, std::uint64_t thread, std::uint64_t n, Tx& tx, Root<Container>& root, Pause pause) {
+void play(const Shape& shape, std::uint64_t thread, std::uint64_t n, Tx& tx, Root<Container>& root,
+          Pause pause) {
   Plan plan(shape, thread, n);
   const std::uint64_t budget = shape.value_budget / (plan.shares ? 2 : 1);
-  play_part<Container>(plan.own, n, plan.steps, budget, shape.threads, thread, PoolTarget<Tx, Container>{tx, root.data});
+  play_part<Container>(plan.own, n, plan.steps, budget, shape.threads, thread,
+                       PoolTarget<Tx, Container>{tx, root.data});
   if (plan.pauses) pause();
   if (plan.shares) {
-    play_part<Container>(plan.shared, n, 1 + plan.steps / 4, budget, 1, 0, PoolTarget<Tx, Container>{tx, root.common});
+    play_part<Container>(plan.shared, n, 1 + plan.steps / 4, budget, 1, 0,
+                         PoolTarget<Tx, Container>{tx, root.common});
     Random r = plan.shared;
     const std::uint64_t from = r.below(accounts), to = r.below(accounts);
     const auto amount = static_cast<std::int64_t>(r.below(10));
@@ -251,7 +260,8 @@ void play_own(const Shape& shape, std::uint64_t thread, std::uint64_t n, Model<C
   model.done[thread] = plan.throws ? model.done[thread] : n;
   if (plan.throws) return;
   const std::uint64_t budget = shape.value_budget / (plan.shares ? 2 : 1);
-  play_part<Container>(plan.own, n, plan.steps, budget, shape.threads, thread, target_of(model.data));
+  play_part<Container>(plan.own, n, plan.steps, budget, shape.threads, thread,
+                       target_of(model.data));
 }
 
 /// The part that is everybody's. In the journal's order.
@@ -259,7 +269,8 @@ template <class Container>
 void play_shared(const Shape& shape, std::uint64_t entry, Model<Container>& model) {
   const std::uint64_t thread = entry >> 63, n = entry & ~(std::uint64_t{1} << 63);
   Plan plan(shape, thread, n);
-  play_part<Container>(plan.shared, n, 1 + plan.steps / 4, shape.value_budget / 2, 1, 0, target_of(model.common));
+  play_part<Container>(plan.shared, n, 1 + plan.steps / 4, shape.value_budget / 2, 1, 0,
+                       target_of(model.common));
   Random r = plan.shared;
   const std::uint64_t from = r.below(accounts), to = r.below(accounts);
   const auto amount = static_cast<std::int64_t>(r.below(10));

@@ -18,7 +18,10 @@ namespace {
 constexpr std::uint64_t seed = 77;
 
 struct Rig : LogRig {
-  Rig(medium::Medium& medium, const Version& v) : LogRig(medium, v, 24), tree(nvm, arena, *log, root, seed) { tree.prepare(100); }
+  Rig(medium::Medium& medium, const Version& v)
+      : LogRig(medium, v, 24), tree(nvm, arena, *log, root, seed) {
+    tree.prepare(100);
+  }
   /// Records by key, in order; what a key leads to is a number here.
   [[nodiscard]] std::vector<std::uint64_t> records() const {
     std::vector<std::uint64_t> all;
@@ -43,7 +46,9 @@ TEST_P(AtomicAvlTrees, FindWhatIsInserted) {
     const std::uint64_t key = i % 2 == 0 ? 1000 + i : 1 + random() % 900;
     if (model.contains(key) || model.size() == 40) {
       const auto victim =
-          model.contains(key) ? model.find(key) : std::next(model.begin(), static_cast<std::ptrdiff_t>(random() % model.size()));
+          model.contains(key)
+              ? model.find(key)
+              : std::next(model.begin(), static_cast<std::ptrdiff_t>(random() % model.size()));
       rig.tree.remove(victim->first);
       model.erase(victim);
     } else {
@@ -72,7 +77,8 @@ TEST_P(AtomicAvlTrees, FindWhatIsInserted) {
 class Recovered final : public crash::Subject {
  public:
   explicit Recovered(const Version& version) : version_(version) {}
-  crash::Verdict judge(std::unique_ptr<medium::Medium> medium, const std::byte*, const crash::Crash& crash) override {
+  crash::Verdict judge(std::unique_ptr<medium::Medium> medium, const std::byte*,
+                       const crash::Crash& crash) override {
     Rig rig(*medium, version_);
     Status s = rig.log->recover();
     if (s.ok()) s = rig.tree.recover();
@@ -80,8 +86,8 @@ class Recovered final : public crash::Subject {
     const auto found = rig.records();
     for (std::uint64_t k = crash.least; k <= crash.most && k < states.size(); ++k)
       if (states[k] == found) return {{}, base::hash_bytes(found.data(), found.size() * 8, 1)};
-    return {"holds " + std::to_string(found.size()) + " keys, as after no operation from " + std::to_string(crash.least) + " to " +
-                std::to_string(crash.most),
+    return {"holds " + std::to_string(found.size()) + " keys, as after no operation from " +
+                std::to_string(crash.least) + " to " + std::to_string(crash.most),
             0};
   }
   std::vector<std::vector<std::uint64_t>> states{{}};

@@ -47,7 +47,9 @@ TEST(AliasTable, HoldsWhatItWasGiven) {
     }
   }
   std::map<std::uint64_t, std::uint64_t> all;
-  table.for_each([&](std::uint64_t offset, std::uint64_t value) { EXPECT_TRUE(all.emplace(offset, value).second); });
+  table.for_each([&](std::uint64_t offset, std::uint64_t value) {
+    EXPECT_TRUE(all.emplace(offset, value).second);
+  });
   EXPECT_EQ(model, all);
   table.clear();
   EXPECT_EQ(0U, table.size());
@@ -94,13 +96,15 @@ TEST(AliasTable, ManyAddAtATime) {
       std::shuffle(order.begin(), order.end(), random);
       start.arrive_and_wait();
       for (const int w : order)
-        places[static_cast<std::size_t>(t)][static_cast<std::size_t>(w)] = table.add(static_cast<std::uint64_t>(w) * 8, 7);
+        places[static_cast<std::size_t>(t)][static_cast<std::size_t>(w)] =
+            table.add(static_cast<std::uint64_t>(w) * 8, 7);
     });
   for (auto& t : all) t.join();
   EXPECT_EQ(static_cast<std::uint64_t>(words), table.size());
   for (int w = 0; w < words; ++w)
     for (int t = 0; t < threads; ++t)
-      ASSERT_EQ(table.find(static_cast<std::uint64_t>(w) * 8), places[static_cast<std::size_t>(t)][static_cast<std::size_t>(w)]);
+      ASSERT_EQ(table.find(static_cast<std::uint64_t>(w) * 8),
+                places[static_cast<std::size_t>(t)][static_cast<std::size_t>(w)]);
 }
 
 // Objects of several pages, with words that have aliases of their own beside them: some in the
@@ -118,7 +122,9 @@ TEST(AliasPages, HoldObjectsAndForgetThem) {
         t.empty(0);
         t.switch_over();
         (void)t.open(0);
-        std::erase_if(model, [&](const auto& e) { return t.table(static_cast<unsigned>(period & 1)).find(e.first) == nullptr; });
+        std::erase_if(model, [&](const auto& e) {
+          return t.table(static_cast<unsigned>(period & 1)).find(e.first) == nullptr;
+        });
       }
       const std::uint64_t first = random() % 2000;
       std::vector<std::uint64_t> object(16 + random() % 300);
@@ -126,11 +132,13 @@ TEST(AliasPages, HoldObjectsAndForgetThem) {
       std::vector<log::AliasPages::Change> changes;
       std::vector<std::pair<std::uint64_t*, std::uint64_t>> undo;
       ASSERT_TRUE(
-          t.active().pages.write(first * 8, object.data(), object.size(), [&](const log::AliasPages::Change& c, std::uint64_t there) {
-            changes.push_back(c);
-            for (unsigned b = 0; b < 64; ++b)
-              if ((there >> b & 1) != 0) undo.emplace_back(c.first + b, c.first[b]);
-          }));
+          t.active().pages.write(first * 8, object.data(), object.size(),
+                                 [&](const log::AliasPages::Change& c, std::uint64_t there) {
+                                   changes.push_back(c);
+                                   for (unsigned b = 0; b < 64; ++b)
+                                     if ((there >> b & 1) != 0)
+                                       undo.emplace_back(c.first + b, c.first[b]);
+                                 }));
       if (random() % 3 == 0) {
         for (const auto& [word, old] : undo) *word = old;
         for (const auto& c : changes) log::AliasPages::forget(c);
@@ -155,7 +163,8 @@ TEST(AliasPages, HoldObjectsAndForgetThem) {
     }
     std::map<std::uint64_t, std::uint64_t> home;  // the older table's values, then the newer one's
     for (const unsigned table : {t.now().active() ^ 1, t.now().active()})
-      t.table(table).for_each([&](std::uint64_t offset, std::uint64_t value) { home[offset] = value; });
+      t.table(table).for_each(
+          [&](std::uint64_t offset, std::uint64_t value) { home[offset] = value; });
     EXPECT_EQ(model, home);
   }
 }
@@ -164,7 +173,8 @@ TEST(AliasPages, AreFullWhenTheirIndexIs) {
   log::AliasPages pages(1024, 64);
   const std::vector<std::uint64_t> page(128, 7);
   const auto write = [&](std::uint64_t n) {
-    return pages.write(n * 1024, page.data(), page.size(), [](const log::AliasPages::Change&, std::uint64_t) {});
+    return pages.write(n * 1024, page.data(), page.size(),
+                       [](const log::AliasPages::Change&, std::uint64_t) {});
   };
   for (std::uint64_t n = 0; n < 56; ++n) ASSERT_TRUE(write(n));
   EXPECT_FALSE(write(56));
@@ -178,7 +188,9 @@ TEST(AliasPages, AreFullWhenTheirIndexIs) {
 // The paper's Figure 3, a turn of it.
 TEST(AliasTables, GoThroughTheirStates) {
   AliasTables t(64);
-  const auto states = [&] { return std::string{static_cast<char>(t.state(0)), static_cast<char>(t.state(1))}; };
+  const auto states = [&] {
+    return std::string{static_cast<char>(t.state(0)), static_cast<char>(t.state(1))};
+  };
   const auto counts = [&](std::array<unsigned, 4> n) { EXPECT_EQ(n, t.counts()); };
   EXPECT_EQ("AE", states());
   const auto first = t.open(0);  // table 0 is active, the other one need not be looked at
@@ -252,7 +264,8 @@ TEST(AliasTables, NoWrapMissesAValueWhileTheyTakeTurns) {
         const bool gives_up = random() % 4 == 0;
         for (const std::size_t w : {a, b}) {
           const std::uint64_t* const alias = t.find(w * 8);
-          const std::uint64_t value = alias != nullptr ? *alias : home[w].load(std::memory_order_relaxed);
+          const std::uint64_t value =
+              alias != nullptr ? *alias : home[w].load(std::memory_order_relaxed);
           if (value != model[w]) ++wrong;
           if (random() % 8 == 0) std::this_thread::yield();
           AliasTables::Table& active = t.active();
@@ -267,7 +280,8 @@ TEST(AliasTables, NoWrapMissesAValueWhileTheyTakeTurns) {
           *mine = gives_up ? ~std::uint64_t{0} : ++model[w];
         }
         if (gives_up)
-          for (const auto& [alias, old] : undo) old == 0 ? log::AliasTable::forget(alias) : void(*alias = old);
+          for (const auto& [alias, old] : undo)
+            old == 0 ? log::AliasTable::forget(alias) : void(*alias = old);
         t.close(id);
       }
       --running;

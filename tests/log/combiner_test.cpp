@@ -69,11 +69,13 @@ TEST_F(CombinerTest, KeepsTheLastValueOfEachWordAndEveryOp) {
       for (std::uint64_t i = random() % 6; i > 0; --i) {
         std::vector<std::uint64_t> values(1 + (random() % 4 == 0 ? random() % 40 : 0));
         for (auto& v : values) v = random();
-        transaction.words(first + chunk + 4096 + random() % words * 8, values.data(), values.size());
+        transaction.words(first + chunk + 4096 + random() % words * 8, values.data(),
+                          values.size());
       }
       // class 3's blocks of other chunks than the words': they commute
       if (random() % 3 == 0)
-        transaction.heap_op(small_op(first + 100 * chunk, 3, static_cast<std::uint32_t>(random() % 100), random() % 2 == 0));
+        transaction.heap_op(small_op(
+            first + 100 * chunk, 3, static_cast<std::uint32_t>(random() % 100), random() % 2 == 0));
       if (random() % 9 == 0) transaction.heap_op({first + 200 * chunk, pool::large_class, 3, true});
       transaction.end_of(t + 1);
       want.add(transaction.payload(), transaction.payload_words());
@@ -183,7 +185,8 @@ TEST(Packed, IsThePayloadAgain) {
     const Payload got = payload_of({record.data(), 0}, n, scratch);
     ASSERT_NE(nullptr, got.words);
     ASSERT_EQ(payload, std::vector<std::uint64_t>(got.words, got.words + got.n));
-    EXPECT_EQ(nullptr, payload_of({record.data(), 0}, n - 1, scratch).words) << "longer than a record may be";
+    EXPECT_EQ(nullptr, payload_of({record.data(), 0}, n - 1, scratch).words)
+        << "longer than a record may be";
     for (int i = 0; i < 200; ++i) {
       // a checksum has said that it is whole: none of this may do harm all the same
       auto damaged = record;

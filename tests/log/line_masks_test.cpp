@@ -40,7 +40,8 @@ class LineMasksTest : public ::testing::Test {
   void make(std::uint64_t pages) {
     medium::RecordingOptions options;
     options.log_bytes = 4096;
-    options.home_bytes = (pages * page_bytes + pool::chunk_bytes - 1) / pool::chunk_bytes * pool::chunk_bytes;
+    options.home_bytes =
+        (pages * page_bytes + pool::chunk_bytes - 1) / pool::chunk_bytes * pool::chunk_bytes;
     m = medium::RecordingMedium::make(options).value();
     masks.fit(options.home_bytes);
   }
@@ -80,7 +81,9 @@ TEST_F(LineMasksTest, GrowthInTheMidstOfAWriteBack) {
   EXPECT_TRUE(masks.write_back(*m));
   EXPECT_FALSE(masks.empty());
   std::multiset<std::uint64_t> rest;
-  masks.take_all(true, [&](const std::vector<std::uint64_t>& lines) { rest.insert(lines.begin(), lines.end()); });
+  masks.take_all(true, [&](const std::vector<std::uint64_t>& lines) {
+    rest.insert(lines.begin(), lines.end());
+  });
   EXPECT_EQ((std::multiset<std::uint64_t>{3 * 64 + 1, 1000 * 64}), rest);
   EXPECT_TRUE(masks.empty());
 }

@@ -20,8 +20,11 @@ struct Version {
   const char* name;
   std::uint64_t cells, group;  // cells 0: simple
 };
-inline constexpr Version versions[] = {{"simple", 0, 1}, {"optimized", 5, 1}, {"batch2", 5, 2}, {"batch8", 20, 8}};
-inline std::string version_name(const ::testing::TestParamInfo<Version>& info) { return info.param.name; }
+inline constexpr Version versions[] = {
+    {"simple", 0, 1}, {"optimized", 5, 1}, {"batch2", 5, 2}, {"batch8", 20, 8}};
+inline std::string version_name(const ::testing::TestParamInfo<Version>& info) {
+  return info.param.name;
+}
 
 inline constexpr std::uint64_t log_bytes = 32 << 10, home_bytes = 64 << 10;
 inline constexpr std::uint64_t root = 0, anchor = 64, arena_begin = 128, arena_bytes = 24 << 10;
@@ -34,7 +37,8 @@ inline std::unique_ptr<medium::CrashMedium> make_medium() {
   auto medium = medium::CrashMedium::make(options).value();
   log::NvmStore nvm(*medium);
   nvm.start(root, 0);
-  for (std::uint64_t word = 0; word < log::Adll::anchor_words; ++word) nvm.start(anchor + word * 8, 0);
+  for (std::uint64_t word = 0; word < log::Adll::anchor_words; ++word)
+    nvm.start(anchor + word * 8, 0);
   nvm.fence();
   return medium;
 }
@@ -43,7 +47,8 @@ inline std::unique_ptr<medium::CrashMedium> make_medium() {
 struct LogRig {
   LogRig(medium::Medium& medium, const Version& v, std::uint64_t buckets = 8)
       : nvm(medium),
-        arena(arena_begin, arena_bytes, v.cells == 0 ? 64 : log::BucketLog::bucket_bytes(v.cells), v.cells == 0 ? 0 : buckets) {
+        arena(arena_begin, arena_bytes, v.cells == 0 ? 64 : log::BucketLog::bucket_bytes(v.cells),
+              v.cells == 0 ? 0 : buckets) {
     EXPECT_TRUE(medium.allocate(0, log_bytes).ok());  // an image's pages of zeros count as holes
     if (v.cells == 0)
       log = std::make_unique<log::SimpleLog>(nvm, arena, anchor);
@@ -56,7 +61,8 @@ struct LogRig {
 };
 
 /// Every power cut in what `medium` did since `image` was taken.
-inline crash::Counts explore(medium::CrashMedium& medium, crash::Image& image, crash::Subject& subject, crash::Model model) {
+inline crash::Counts explore(medium::CrashMedium& medium, crash::Image& image,
+                             crash::Subject& subject, crash::Model model) {
   const std::uint8_t uuid[16] = {9};
   // free again at once
   const std::uint64_t base = pool::AddressRange::choose(uuid, home_bytes, "log").value().base();

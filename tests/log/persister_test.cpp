@@ -26,7 +26,8 @@ std::vector<std::uint64_t> payload(std::uint64_t id, std::uint64_t n) {
 }
 
 struct PersisterTest : ::testing::Test {
-  void start(std::uint64_t ring_bytes, int logs, std::uint64_t max_group = 1 << 20, std::size_t unit = 64) {
+  void start(std::uint64_t ring_bytes, int logs, std::uint64_t max_group = 1 << 20,
+             std::size_t unit = 64) {
     on = std::make_unique<RingOnMedium>(ring_bytes, unit);
     persister.configure(on->ring, 0, max_group, unit);
     for (int i = 0; i < logs; ++i) {
@@ -176,7 +177,8 @@ TEST_F(PersisterTest, TheLargestTransactionFitsWithoutItsMark) {
   // key and n words fill half the ring
   std::uint64_t n = on->ring.max_record() / 8 - header_words - 1;
   n -= n % 2 == 0 ? 1 : 0;
-  ASSERT_EQ(on->ring.max_record() / 8, words_of(n) + header_words + (on->ring.max_record() / 8 - header_words) % 2);
+  ASSERT_EQ(on->ring.max_record() / 8,
+            words_of(n) + header_words + (on->ring.max_record() / 8 - header_words) % 2);
   ASSERT_TRUE(persister.reserve(words_of(n)));
   commit(0, n);
   EXPECT_EQ(Persister::Outcome::wrote, persister.step());
@@ -219,7 +221,8 @@ TEST_F(PersisterTest, AGroupIsCombinedAndWrittenWhenItIsFullOrSomebodyWaits) {
     VolatileLog log(1 << 16);
     combining.add(0, log);
     const auto commit_word = [&](std::uint64_t offset, std::uint64_t value) {
-      const std::vector<std::uint64_t> p{entry_key(EntryKind::words, (40 << 20) + offset, 1), value};
+      const std::vector<std::uint64_t> p{entry_key(EntryKind::words, (40 << 20) + offset, 1),
+                                         value};
       ASSERT_TRUE(combining.reserve(p.size()));
       log.prepare(p.size());
       log.push(++clock, p.data(), p.size());
@@ -236,10 +239,12 @@ TEST_F(PersisterTest, AGroupIsCombinedAndWrittenWhenItIsFullOrSomebodyWaits) {
     EXPECT_EQ(0U, combining.outstanding());
     for (std::uint64_t i = 0; i < 25; ++i) commit_word(0, 100 + i);
     ASSERT_TRUE(combining.wait(clock - 3).ok());
-    EXPECT_EQ(clock, combining.durable()) << "somebody waited: the last group is written before it is full";
+    EXPECT_EQ(clock, combining.durable())
+        << "somebody waited: the last group is written before it is full";
     const auto records = combined_records(*on);
     ASSERT_EQ(4U, records.size());
-    const std::map<std::uint64_t, std::uint64_t> first{{40 << 20, 6}, {(40 << 20) + 8, 7}, {(40 << 20) + 16, 8}, {(40 << 20) + 80, 9}};
+    const std::map<std::uint64_t, std::uint64_t> first{
+        {40 << 20, 6}, {(40 << 20) + 8, 7}, {(40 << 20) + 16, 8}, {(40 << 20) + 80, 9}};
     EXPECT_EQ(first, records[0].words);
     EXPECT_EQ(10U, records[0].transactions);
     EXPECT_EQ(10U, records[0].id);
@@ -247,7 +252,8 @@ TEST_F(PersisterTest, AGroupIsCombinedAndWrittenWhenItIsFullOrSomebodyWaits) {
     EXPECT_EQ(124U, records[3].words.at(40 << 20));
     EXPECT_EQ(4U, on->medium->counters().fences) << "one a group";
     EXPECT_EQ(35U * 16, combining.bytes_came());
-    EXPECT_EQ(6U * 8 + 3 * 16, combining.bytes_combined()) << "a run of three and a word; a word a group";
+    EXPECT_EQ(6U * 8 + 3 * 16, combining.bytes_combined())
+        << "a run of three and a word; a word a group";
   }
 }
 
@@ -287,7 +293,8 @@ TEST_F(PersisterTest, CompressesWhatIsWorthIt) {
   EXPECT_EQ(RecordKind::packed, records[0].kind);
   EXPECT_EQ(RecordKind::combined, records[1].kind);
   EXPECT_EQ(p[5], records[1].words.at((40 << 20) + 32));
-  EXPECT_TRUE(persister.kept().take(0).size() == 100) << "what it says is kept for whoever applies it";
+  EXPECT_TRUE(persister.kept().take(0).size() == 100)
+      << "what it says is kept for whoever applies it";
   EXPECT_TRUE(persister.kept().take(0).empty()) << "once";
 }
 
@@ -331,7 +338,8 @@ TEST_F(PersisterTest, PromisedRoomIsThereAndNoMoreIsPromised) {
         log.push(clock, p.data(), p.size());
       }
       EXPECT_GT(promised, 0U);
-      EXPECT_GT(on->ring.used() + fresh.outstanding() + (62 + 5) * 8 + unit, ring) << "it said no with room to spare";
+      EXPECT_GT(on->ring.used() + fresh.outstanding() + (62 + 5) * 8 + unit, ring)
+          << "it said no with room to spare";
       while (fresh.step() == Persister::Outcome::wrote) ASSERT_LE(on->ring.used(), ring);
       EXPECT_EQ(clock, fresh.durable());
       EXPECT_EQ(0U, fresh.outstanding());
@@ -369,7 +377,10 @@ TEST_F(PersisterTest, AFullRingNeverOverflowsUnderThreads) {
         }
         // head first: used is not overstated
         const std::uint64_t head = on->ring.head(), tail = on->ring.tail();
-        if (tail > head) worst = std::max(worst.load(), tail - head > on->ring.bytes() && on->ring.head() == head ? tail - head : 0);
+        if (tail > head)
+          worst =
+              std::max(worst.load(),
+                       tail - head > on->ring.bytes() && on->ring.head() == head ? tail - head : 0);
       }
     });
   for (auto& t : threads) t.join();

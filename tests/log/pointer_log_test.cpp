@@ -33,7 +33,8 @@ struct Rig : LogRig {
     for (auto at = log->first(); at; at = log->next(at)) {
       const std::uint64_t record = log->record(at);
       bool whole = true;
-      for (std::uint64_t w = 8; w < 64; w += 8) whole = whole && nvm.word(record + w) == nvm.word(record);
+      for (std::uint64_t w = 8; w < 64; w += 8)
+        whole = whole && nvm.word(record + w) == nvm.word(record);
       all.push_back(whole ? nvm.word(record) : 0);
     }
     return all;
@@ -77,7 +78,8 @@ TEST_P(PointerLogs, KeepWhatIsAppendedAndNotRemovedInOrder) {
       model.erase(model.begin() + static_cast<std::ptrdiff_t>(victim));
     }
     if (i % 50 == 0 || !rig.log->fits(1)) rig.log->compact();
-    std::vector<std::uint64_t> durable(model.begin(), model.end() - static_cast<std::ptrdiff_t>(rig.log->pending()));
+    std::vector<std::uint64_t> durable(
+        model.begin(), model.end() - static_cast<std::ptrdiff_t>(rig.log->pending()));
     ASSERT_EQ(durable, rig.numbers()) << i;
     std::reverse(durable.begin(), durable.end());
     ASSERT_EQ(durable, rig.backwards()) << i;
@@ -101,7 +103,9 @@ TEST_P(PointerLogs, CostWhatTheyShould) {
   rig.log->persist();
   const std::uint64_t fences = rig.nvm.fences(), stores = rig.nvm.synchronous_stores();
   const std::uint64_t n = GetParam().group == 1 ? 4 : GetParam().group;
-  for (std::uint64_t i = 0; i < (GetParam().cells == 5 ? 4 / GetParam().group * GetParam().group : n); ++i) rig.append(2 + i);
+  for (std::uint64_t i = 0;
+       i < (GetParam().cells == 5 ? 4 / GetParam().group * GetParam().group : n); ++i)
+    rig.append(2 + i);
   const std::uint64_t f = rig.nvm.fences() - fences, s = rig.nvm.synchronous_stores() - stores;
   if (std::string(GetParam().name) == "simple") {
     EXPECT_EQ(0U, f);      // lastTail's does for the record's
@@ -120,7 +124,8 @@ TEST_P(PointerLogs, CostWhatTheyShould) {
 class Recovered final : public crash::Subject {
  public:
   explicit Recovered(const Version& version) : version_(version) {}
-  crash::Verdict judge(std::unique_ptr<medium::Medium> medium, const std::byte*, const crash::Crash& crash) override {
+  crash::Verdict judge(std::unique_ptr<medium::Medium> medium, const std::byte*,
+                       const crash::Crash& crash) override {
     Rig rig(*medium, version_);
     if (Status s = rig.log->recover(); !s.ok()) return {"refused: " + s.message(), 0};
     const auto found = rig.numbers();
@@ -129,8 +134,11 @@ class Recovered final : public crash::Subject {
     crash::Verdict verdict{{}, base::hash_bytes(found.data(), found.size() * 8, 1)};
     for (std::uint64_t k = crash.least; k <= crash.most && k < states.size(); ++k)
       if (states[k] == found)
-        return go_on(rig, found) ? verdict : crash::Verdict{"what is appended after recovery is lost, or hurts others", 0};
-    verdict.problem = "holds " + std::to_string(found.size()) + " records, as after no operation from " + std::to_string(crash.least) +
+        return go_on(rig, found)
+                   ? verdict
+                   : crash::Verdict{"what is appended after recovery is lost, or hurts others", 0};
+    verdict.problem = "holds " + std::to_string(found.size()) +
+                      " records, as after no operation from " + std::to_string(crash.least) +
                       " to " + std::to_string(crash.most);
     return verdict;
   }
@@ -190,7 +198,8 @@ TEST_P(PointerLogs, AGroupIsDurableWhoeverEndsIt) {
       medium->begin(step);
       if (step % 4 == 3)
         rig.log->persist();
-      else if (step / 8 % 2 == 0 ? step % 2 == 0 : step % 4 != 0)  // alone in its group, and with others
+      else if (step / 8 % 2 == 0 ? step % 2 == 0
+                                 : step % 4 != 0)  // alone in its group, and with others
         std::thread([&] { rig.append(1000 + step); }).join();
       else
         rig.append(1000 + step);

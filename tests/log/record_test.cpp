@@ -9,13 +9,14 @@ namespace {
 
 struct RecordTest : ::testing::Test {
   RecordTest() { writer.configure(seed, 64 << 20, 64); }
-  RecordView sealed(std::uint64_t id = 9, std::uint64_t position = 640, RecordKind kind = RecordKind::commit,
-                    std::uint32_t transactions = 1) {
+  RecordView sealed(std::uint64_t id = 9, std::uint64_t position = 640,
+                    RecordKind kind = RecordKind::commit, std::uint32_t transactions = 1) {
     return {writer.seal(kind, id, transactions, position), position};
   }
   static std::vector<Entry> entries(const RecordView& r) {
     std::vector<Entry> all;
-    EXPECT_TRUE(each_entry(r.words + header_words, r.payload_words(), [&](const Entry& e) { all.push_back(e); }));
+    EXPECT_TRUE(each_entry(r.words + header_words, r.payload_words(),
+                           [&](const Entry& e) { all.push_back(e); }));
     return all;
   }
   std::uint64_t seed = ring_seed(uuid, 5, 2);
@@ -40,7 +41,8 @@ TEST_F(RecordTest, RunsOfEveryLengthComeBack) {
     ASSERT_EQ(n, all[0].count);
     EXPECT_EQ(0, std::memcmp(all[0].values, values.data(), n * 8));
     EXPECT_EQ(n, all[1].values[0]);
-    EXPECT_EQ((n + 2) / 2 * 2 + 2, r.payload_words()) << "a key, n words, and one of zero where that is odd";
+    EXPECT_EQ((n + 2) / 2 * 2 + 2, r.payload_words())
+        << "a key, n words, and one of zero where that is odd";
     EXPECT_EQ(((r.payload_words() + 3) * 8 + 63) / 64 * 64, r.bytes(64));
     EXPECT_EQ(r.bytes(64), writer.bytes());
   }
@@ -55,7 +57,8 @@ TEST_F(RecordTest, EveryKindOfEntryComesBackInOrder) {
   writer.heap_op({65536 + 128, 43, 0, false});
   writer.end_of(41);
   writer.words(64, old, 2, EntryKind::before);
-  const std::uint64_t raw[4] = {entry_key(EntryKind::words, 128, 1), 5, entry_key(EntryKind::end, 0, 0), 42};
+  const std::uint64_t raw[4] = {entry_key(EntryKind::words, 128, 1), 5,
+                                entry_key(EntryKind::end, 0, 0), 42};
   writer.entries(raw, 4);
   const RecordView r = sealed((1ULL << 48) - 1, 64, RecordKind::group, 2);
   EXPECT_EQ((1ULL << 48) - 1, r.id());
@@ -67,7 +70,8 @@ TEST_F(RecordTest, EveryKindOfEntryComesBackInOrder) {
   EXPECT_EQ(~0ULL, all[0].values[0]);
   const pool::HeapOp small = all[1].heap_op(), large = all[2].heap_op(), freed = all[3].heap_op();
   EXPECT_TRUE(small.set && small.offset == 65536 + 64 && small.cls == 12 && small.chunks == 0);
-  EXPECT_TRUE(large.set && large.offset == pool::max_home_limit - 65536 && large.cls == pool::large_class && large.chunks == 70000);
+  EXPECT_TRUE(large.set && large.offset == pool::max_home_limit - 65536 &&
+              large.cls == pool::large_class && large.chunks == 70000);
   EXPECT_TRUE(!freed.set && freed.offset == 65536 + 128 && freed.cls == 43);
   EXPECT_TRUE(all[4].kind == EntryKind::end && all[4].values[0] == 41);
   EXPECT_TRUE(all[5].kind == EntryKind::before && all[5].count == 2 && all[5].values[1] == 72);
@@ -102,7 +106,8 @@ TEST_F(RecordTest, NoFlippedBitOfHeaderOrEntriesGoesUnseen) {
   for (std::size_t bit = 0; bit < (whole.payload_words() + header_words) * 64; ++bit) {
     copy[bit / 64] ^= 1ULL << bit % 64;
     // a count that points past what a ring may hold is refused before it is summed
-    EXPECT_FALSE(r.plausible(copy.size() * 8) && r.checks(seed)) << "word " << bit / 64 << " bit " << bit % 64;
+    EXPECT_FALSE(r.plausible(copy.size() * 8) && r.checks(seed))
+        << "word " << bit / 64 << " bit " << bit % 64;
     copy[bit / 64] ^= 1ULL << bit % 64;
   }
   EXPECT_TRUE(r.checks(seed));

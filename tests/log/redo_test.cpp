@@ -56,7 +56,8 @@ TEST(LineMasks, ALineThatManyWritersStoreToIsWrittenBackOnce) {
   LineMasks masks;
   for (std::uint64_t turn = 1; turn <= 3; ++turn) {
     HomeWriter home(*m, home_bytes, HomeWriter::Use::running, &masks);
-    for (std::uint64_t at : {0U, 640U, 8U, 4096U, 640U, 0U}) home.words(pool::chunk_bytes + at, &turn, 1);
+    for (std::uint64_t at : {0U, 640U, 8U, 4096U, 640U, 0U})
+      home.words(pool::chunk_bytes + at, &turn, 1);
     home.flush();
   }
   EXPECT_EQ(0U, lines_flushed(*m));
@@ -78,7 +79,8 @@ TEST(LineMasks, AWriteBackHasAnEnd) {
   LineMasks masks;
   const std::uint64_t value = 7;
   const auto store = [&](std::uint64_t page, std::uint64_t line) {
-    HomeWriter(*m, home_bytes, HomeWriter::Use::running, &masks).words(pool::chunk_bytes + page * 4096 + line * 64, &value, 1);
+    HomeWriter(*m, home_bytes, HomeWriter::Use::running, &masks)
+        .words(pool::chunk_bytes + page * 4096 + line * 64, &value, 1);
   };
   for (std::uint64_t page = 0; page < 32; ++page)
     for (std::uint64_t line = 0; line < 8; ++line) store(page, line);
@@ -104,7 +106,8 @@ TEST(HomeWriter, ASpanIsNamedOnlyOverADurableBitmapOfZeros) {
       LineMasks masks;
       HomeWriter home(*m, home_bytes, HomeWriter::Use::running, lent ? &masks : nullptr);
       const auto& info = pool::classes[cls];
-      const std::uint64_t span = pool::chunk_bytes * info.chunks * ((1 + info.chunks - 1) / info.chunks);
+      const std::uint64_t span =
+          pool::chunk_bytes * info.chunks * ((1 + info.chunks - 1) / info.chunks);
       const std::uint64_t first = pool::first_chunk(home_bytes) * pool::chunk_bytes;
       (void)span;
       pool::apply(home, {first + info.first, cls, 0, true}, home_bytes);
@@ -116,7 +119,9 @@ TEST(HomeWriter, ASpanIsNamedOnlyOverADurableBitmapOfZeros) {
         if (e.kind == medium::Event::Kind::fence) fenced_after_zeros = true;
         if (e.kind == medium::Event::Kind::store && e.offset == word) {
           named = true;
-          EXPECT_TRUE(fenced_after_zeros) << "class " << cls << ": a crash here leaves the span's name over a bitmap of garbage";
+          EXPECT_TRUE(fenced_after_zeros)
+              << "class " << cls
+              << ": a crash here leaves the span's name over a bitmap of garbage";
         }
       }
       EXPECT_TRUE(named);
@@ -128,7 +133,8 @@ TEST(HomeWriter, ASpanIsNamedOnlyOverADurableBitmapOfZeros) {
       header.max_home_bytes = header.home_bytes = home_bytes;
       header.log_bytes = 4096;
       std::uint64_t blocks = 0;
-      const auto audit = pool::audit_heap(m->durable_image().data() + 4096, header, [&](std::uint64_t, std::uint64_t) { ++blocks; });
+      const auto audit = pool::audit_heap(m->durable_image().data() + 4096, header,
+                                          [&](std::uint64_t, std::uint64_t) { ++blocks; });
       EXPECT_EQ(1U, blocks) << (audit.problems.empty() ? "" : audit.problems.front());
     }
 }
@@ -159,13 +165,15 @@ TEST(RedoTeam, ComesToWhatOneThreadComesTo) {
       for (int i = 0; i < 5; ++i) {
         std::vector<std::uint64_t> values(1 + random() % (i == 0 ? 700 : 3));
         for (auto& v : values) v = random();
-        writer.words(first + random() % (5 * pool::chunk_bytes / 8) * 8, values.data(), values.size());
+        writer.words(first + random() % (5 * pool::chunk_bytes / 8) * 8, values.data(),
+                     values.size());
       }
       // A span that comes and goes over words' pages, and one that stays.
       const std::uint64_t chunk = random() % 2 == 0 ? 1 : 5;
       const std::uint32_t cls = static_cast<std::uint32_t>(random() % 8);
-      writer.heap_op({first + chunk * pool::chunk_bytes + pool::classes[cls].first + random() % 9 * pool::classes[cls].bytes, cls, 0,
-                      random() % 3 != 0});
+      writer.heap_op({first + chunk * pool::chunk_bytes + pool::classes[cls].first +
+                          random() % 9 * pool::classes[cls].bytes,
+                      cls, 0, random() % 3 != 0});
       kept.emplace_back(writer.payload(), writer.payload() + writer.payload_words());
     }
     std::vector<Payload> payloads;
@@ -175,18 +183,22 @@ TEST(RedoTeam, ComesToWhatOneThreadComesTo) {
     ASSERT_EQ(no_strange, redo(*team, home_bytes, payloads, HomeWriter::Use::running, 4));
     ASSERT_TRUE(one->fence().ok() && team->fence().ok());
     ASSERT_EQ(one->current_image(), team->current_image()) << round;
-    ASSERT_EQ(team->current_image(), team->durable_image()) << "each thread fences what it wrote back";
+    ASSERT_EQ(team->current_image(), team->durable_image())
+        << "each thread fences what it wrote back";
     ASSERT_EQ(one->durable_image(), team->durable_image());
   }
 }
 
 TEST(RedoTeam, NamesAStrangePayload) {
   const std::vector<std::uint64_t> good{entry_key(EntryKind::words, 2 * pool::chunk_bytes, 1), 1},
-      outside{entry_key(EntryKind::words, home_bytes, 1), 1}, cut{entry_key(EntryKind::words, 64, 9), 1};
+      outside{entry_key(EntryKind::words, home_bytes, 1), 1},
+      cut{entry_key(EntryKind::words, 64, 9), 1};
   for (const unsigned threads : {1U, 3U})
     for (const auto* strange : {&outside, &cut}) {
       auto m = medium_with_garbage();
-      const Payload payloads[] = {{good.data(), good.size()}, {good.data(), good.size()}, {strange->data(), strange->size()}};
+      const Payload payloads[] = {{good.data(), good.size()},
+                                  {good.data(), good.size()},
+                                  {strange->data(), strange->size()}};
       EXPECT_EQ(2U, redo(*m, home_bytes, payloads, HomeWriter::Use::recovery, threads));
     }
 }

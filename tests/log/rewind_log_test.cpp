@@ -22,7 +22,8 @@ using log::LogVersion;
 using log::RewindLog;
 using log::RewindShape;
 
-constexpr log::RewindPlace place{.offset = 4096, .bytes = 48 << 10, .seed = 77, .identity = 78, .epoch = 3};
+constexpr log::RewindPlace place{
+    .offset = 4096, .bytes = 48 << 10, .seed = 77, .identity = 78, .epoch = 3};
 
 medium::RecordingOptions options() {
   medium::RecordingOptions o;
@@ -45,7 +46,9 @@ std::vector<std::uint64_t> lsns(RewindLog& log) {
 class RewindLogs : public ::testing::TestWithParam<std::tuple<unsigned, LogVersion>> {};
 INSTANTIATE_TEST_SUITE_P(All, RewindLogs,
                          ::testing::Combine(::testing::Values(1U, 2U),
-                                            ::testing::Values(LogVersion::simple, LogVersion::optimized, LogVersion::batch)));
+                                            ::testing::Values(LogVersion::simple,
+                                                              LogVersion::optimized,
+                                                              LogVersion::batch)));
 
 TEST_P(RewindLogs, KeepWhatTheFirstRecoveryAfterAKillHasSeen) {
   RewindShape shape;
@@ -60,7 +63,8 @@ TEST_P(RewindLogs, KeepWhatTheFirstRecoveryAfterAKillHasSeen) {
     auto medium = medium::RecordingMedium::make(options()).value();
     RewindLog log(*medium, place, shape);
     log.format().or_throw();
-    medium->set_fence_hooks([&] { kills.push_back({medium->durable_image(), medium->current_image()}); }, {});
+    medium->set_fence_hooks(
+        [&] { kills.push_back({medium->durable_image(), medium->current_image()}); }, {});
     for (std::uint64_t lsn = 1; lsn <= 40; ++lsn) {
       append(log, lsn);
       if (lsn % 7 == 0) log.persist();
@@ -71,7 +75,8 @@ TEST_P(RewindLogs, KeepWhatTheFirstRecoveryAfterAKillHasSeen) {
   for (const Kill& kill : kills) {
     auto medium = medium::RecordingMedium::make(options(), kill.durable).value();
     for (std::size_t at = 0; at < kill.visible.size(); at += 8)  // what the caches had
-      if (std::memcmp(&kill.visible[at], &kill.durable[at], 8) != 0) medium->store(at, &kill.visible[at], 8);
+      if (std::memcmp(&kill.visible[at], &kill.durable[at], 8) != 0)
+        medium->store(at, &kill.visible[at], 8);
     std::vector<std::uint64_t> first;
     std::vector<std::vector<std::byte>> within;  // power cuts in the first recovery
     {
@@ -90,7 +95,9 @@ TEST_P(RewindLogs, KeepWhatTheFirstRecoveryAfterAKillHasSeen) {
       const auto found = log.recover();
       ASSERT_TRUE(found.ok()) << found.status().message();
       const auto left = lsns(log);
-      ASSERT_TRUE(left == first || left.size() + (shape.version == LogVersion::batch ? shape.group : 1) >= first.size());
+      ASSERT_TRUE(left == first ||
+                  left.size() + (shape.version == LogVersion::batch ? shape.group : 1) >=
+                      first.size());
     }
     seen.insert(first.size());
     auto again = medium::RecordingMedium::make(options(), medium->durable_image()).value();

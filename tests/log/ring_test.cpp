@@ -70,7 +70,8 @@ TEST(Ring, WhatLooksLikeARecordInsideOneIsNone) {
     ASSERT_TRUE(r.ring.at(4096).checks(r.seed));
     for (unsigned i = 0; i < behind; ++i) r.append(10 + i, 20);
     std::vector<RecordView> records;
-    const Scan found = scan_and_flush_ring(*r.medium, r.map, 0, r.seed, 64, "test: ring 0", 1, 2, [](std::uint64_t) {}, records);
+    const Scan found = scan_and_flush_ring(
+        *r.medium, r.map, 0, r.seed, 64, "test: ring 0", 1, 2, [](std::uint64_t) {}, records);
     EXPECT_TRUE(found.damage.ok()) << found.damage.message();
     EXPECT_EQ(2 + behind, found.records);
     EXPECT_EQ(r.ring.tail(), found.end);
@@ -95,7 +96,8 @@ TEST(Ring, WhatAScanFindsIsDurableAfterTheCallersFence) {
     }
     ASSERT_FALSE(r.medium->is_durable(0, position));
     std::vector<RecordView> records;
-    const Scan found = scan_and_flush_ring(*r.medium, r.map, 0, r.seed, 64, "test: ring 0", 0, parts, [](std::uint64_t) {}, records);
+    const Scan found = scan_and_flush_ring(
+        *r.medium, r.map, 0, r.seed, 64, "test: ring 0", 0, parts, [](std::uint64_t) {}, records);
     ASSERT_EQ(position, found.end);
     ASSERT_TRUE(r.medium->fence().ok());
     EXPECT_TRUE(r.medium->is_durable(0, position)) << parts;
@@ -122,12 +124,14 @@ TEST(Ring, ATornTailIsCutAtEveryByte) {
     std::uint64_t id = 0;
     // what lies beyond the tail is an earlier lap's, and checks there
     for (int lap = 0; lap < 2; ++lap)
-      while (r.ring.tail() < (static_cast<std::uint64_t>(lap) + 1) * r.ring.bytes() - r.ring.bytes() / 4) {
+      while (r.ring.tail() <
+             (static_cast<std::uint64_t>(lap) + 1) * r.ring.bytes() - r.ring.bytes() / 4) {
         if (!r.ring.fits(r.record_bytes(12))) r.ring.release(r.ring.tail() - r.ring.bytes() / 4);
         r.append(++id, 12);
       }
     // the head lies on a record: all have one size
-    const std::uint64_t size = r.record_bytes(12), head = r.ring.tail() - r.ring.bytes() / 4 / size * size;
+    const std::uint64_t size = r.record_bytes(12),
+                        head = r.ring.tail() - r.ring.bytes() / 4 / size * size;
     const std::uint64_t first = id - (r.ring.tail() - head) / size + 1;
     Image before(r.map);
     const std::uint64_t at = r.ring.tail(), n = r.record_bytes(40);
@@ -139,11 +143,14 @@ TEST(Ring, ATornTailIsCutAtEveryByte) {
       Image torn = before;
       for (std::uint64_t i = 0; i < cut; ++i) torn.set(at + i, after.get(at + i));
       const Found found = scan(torn.map(), head, r.seed, unit);
-      ASSERT_TRUE(found.scan.damage.ok()) << "cut at byte " << cut << ": " << found.scan.damage.message();
+      ASSERT_TRUE(found.scan.damage.ok())
+          << "cut at byte " << cut << ": " << found.scan.damage.message();
       // it is whole as soon as its last byte that differs from what lay there is
       const bool whole =
-          std::equal(torn.data() + at % r.ring.bytes(), torn.data() + at % r.ring.bytes() + meant, after.data() + at % r.ring.bytes());
-      ASSERT_EQ(whole ? from_to(first, id + 1) : from_to(first, id), found.ids) << "cut at byte " << cut;
+          std::equal(torn.data() + at % r.ring.bytes(), torn.data() + at % r.ring.bytes() + meant,
+                     after.data() + at % r.ring.bytes());
+      ASSERT_EQ(whole ? from_to(first, id + 1) : from_to(first, id), found.ids)
+          << "cut at byte " << cut;
       ASSERT_TRUE(whole || cut < meant);
     }
   }
@@ -193,7 +200,8 @@ TEST(Ring, DamageBelowAWholeRecordIsNamedNeverSkipped) {
           ASSERT_EQ(from_to(1, 5), found.ids);
           continue;
         }
-        ASSERT_EQ(Code::corrupt, found.scan.damage.code()) << "record " << victim + 1 << " bit " << bit;
+        ASSERT_EQ(Code::corrupt, found.scan.damage.code())
+            << "record " << victim + 1 << " bit " << bit;
         const std::string text = found.scan.damage.message();
         ASSERT_NE(std::string::npos, text.find("position " + std::to_string(at[victim]))) << text;
         ASSERT_EQ(from_to(1, victim), found.ids);
@@ -212,7 +220,8 @@ TEST(Ring, WhatEarlierLapsOpeningsRingsAndPoolsLeftIsNotFound) {
     r.append(id, 20);
   }
   std::uint8_t other[16] = {};
-  for (const std::uint64_t seed : {ring_seed(uuid, 4, 0), ring_seed(uuid, 3, 1), ring_seed(uuid, 2, 0), ring_seed(other, 3, 0)}) {
+  for (const std::uint64_t seed : {ring_seed(uuid, 4, 0), ring_seed(uuid, 3, 1),
+                                   ring_seed(uuid, 2, 0), ring_seed(other, 3, 0)}) {
     for (std::uint64_t head = 0; head < 8192; head += 64) {
       const Found found = scan(r.map, head, seed);
       ASSERT_TRUE(found.ids.empty() && found.scan.damage.ok());
@@ -228,16 +237,18 @@ TEST(Ring, WhatEarlierLapsOpeningsRingsAndPoolsLeftIsNotFound) {
 TEST(Ring, WhatAScanFoundIsFlushedOnBothSidesOfTheEnd) {
   RingOnMedium r(4096);
   const std::vector<std::uint64_t> stored(512, 7);  // as if a killed process had left them, visible
-  for (const auto& [head, end] :
-       std::vector<std::pair<std::uint64_t, std::uint64_t>>{{0, 640}, {4096 - 128, 4096 + 192}, {8192 + 64, 8192 + 64 + 4096}, {64, 64}}) {
+  for (const auto& [head, end] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
+           {0, 640}, {4096 - 128, 4096 + 192}, {8192 + 64, 8192 + 64 + 4096}, {64, 64}}) {
     r.medium->store(0, stored.data(), 4096);
     r.medium->forget_events();
     flush_scanned(*r.medium, 0, 4096, head, end);
     std::uint64_t flushed = 0;
-    for (const auto& e : r.medium->events()) flushed += e.kind == medium::Event::Kind::flush ? e.bytes : 0;
+    for (const auto& e : r.medium->events())
+      flushed += e.kind == medium::Event::Kind::flush ? e.bytes : 0;
     EXPECT_EQ(end - head, flushed);
     ASSERT_TRUE(r.medium->fence().ok());
-    for (std::uint64_t at = head; at < end; at += 64) EXPECT_TRUE(r.medium->is_durable(at % 4096, 64)) << at;
+    for (std::uint64_t at = head; at < end; at += 64)
+      EXPECT_TRUE(r.medium->is_durable(at % 4096, 64)) << at;
   }
 }
 
@@ -306,11 +317,16 @@ TEST(Ring, AFailedAppendMovesNothing) {
     void flush(std::uint64_t, std::size_t) noexcept override {}
     Status fence() noexcept override { return system_failure("test", "fence", EIO); }
     Status flush_all() noexcept override { return {}; }
-    Result<medium::RingMap> map_ring(std::uint64_t o, std::uint64_t n) override { return inner_.map_ring(o, n); }
-    void append(const medium::RingMap&, std::uint64_t, const void*, std::size_t) noexcept override {}
+    Result<medium::RingMap> map_ring(std::uint64_t o, std::uint64_t n) override {
+      return inner_.map_ring(o, n);
+    }
+    void append(const medium::RingMap&, std::uint64_t, const void*, std::size_t) noexcept override {
+    }
     Status allocate(std::uint64_t, std::uint64_t) override { return {}; }
     Status grow(std::uint64_t) override { return {}; }
-    Status map_view(std::byte*, std::uint64_t, std::uint64_t, medium::ViewKind) override { return {}; }
+    Status map_view(std::byte*, std::uint64_t, std::uint64_t, medium::ViewKind) override {
+      return {};
+    }
 
    private:
     medium::Medium& inner_;

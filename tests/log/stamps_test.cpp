@@ -18,7 +18,8 @@ namespace {
 
 struct StampedPersister : ::testing::Test {
   static constexpr std::uint64_t start = 40;
-  void open(std::size_t logs, std::uint64_t ring_bytes = 1 << 20, std::uint64_t max_group = 1 << 20) {
+  void open(std::size_t logs, std::uint64_t ring_bytes = 1 << 20,
+            std::uint64_t max_group = 1 << 20) {
     on = std::make_unique<RingOnMedium>(ring_bytes, 64);
     persister.configure(on->ring, start, max_group, 64);
     persister.configure([this] { return complete.load(); });

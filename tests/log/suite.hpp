@@ -77,7 +77,9 @@ class Image {
     data()[position % bytes_ + bytes_] = value;
   }
   std::byte get(std::uint64_t position) { return data()[position % bytes_]; }
-  void flip(std::uint64_t position, int bit) { set(position, get(position) ^ (std::byte{1} << bit)); }
+  void flip(std::uint64_t position, int bit) {
+    set(position, get(position) ^ (std::byte{1} << bit));
+  }
   medium::RingMap map() { return {data(), 0, bytes_}; }
 
  private:
@@ -89,9 +91,11 @@ struct Found {
   std::vector<std::uint64_t> ids;
   Scan scan;
 };
-inline Found scan(const medium::RingMap& map, std::uint64_t head, std::uint64_t seed, std::size_t unit = 64) {
+inline Found scan(const medium::RingMap& map, std::uint64_t head, std::uint64_t seed,
+                  std::size_t unit = 64) {
   Found found;
-  found.scan = scan_ring(map, head, seed, unit, "test: ring 0", [&](const RecordView& r) { found.ids.push_back(r.id()); });
+  found.scan = scan_ring(map, head, seed, unit, "test: ring 0",
+                         [&](const RecordView& r) { found.ids.push_back(r.id()); });
   // and by several threads, a part of the ring each: the same
   static const auto any = [] {
     medium::RecordingOptions options;
@@ -101,7 +105,8 @@ inline Found scan(const medium::RingMap& map, std::uint64_t head, std::uint64_t 
   }();
   for (const unsigned parts : {1U, 3U}) {
     std::vector<RecordView> records;
-    const Scan parted = scan_and_flush_ring(*any, map, head, seed, unit, "test: ring 0", 0, parts, [](std::uint64_t) {}, records);
+    const Scan parted = scan_and_flush_ring(
+        *any, map, head, seed, unit, "test: ring 0", 0, parts, [](std::uint64_t) {}, records);
     std::vector<std::uint64_t> ids;
     for (const RecordView& r : records) ids.push_back(r.id());
     EXPECT_EQ(found.ids, ids) << parts;

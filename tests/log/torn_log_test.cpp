@@ -36,7 +36,8 @@ TEST(TornRecord, HasItsBitsWhereTheFiguresHaveThem) {
   EXPECT_EQ(0b11U << 10, TornRecord::make(TornKind::commit, 0, 7, false, 0).meta);
   EXPECT_EQ(0b01U << 10, TornRecord::make(TornKind::abort, 0, 7, false, 0).meta);
   for (const bool sense : {false, true})
-    for (const TornKind kind : {TornKind::word, TornKind::alloc, TornKind::free, TornKind::commit, TornKind::abort}) {
+    for (const TornKind kind :
+         {TornKind::word, TornKind::alloc, TornKind::free, TornKind::commit, TornKind::abort}) {
       const TornRecord r = TornRecord::make(kind, address, ~value, sense, 0x55);
       EXPECT_EQ(kind, r.kind());
       EXPECT_EQ(~value, r.value());
@@ -45,7 +46,9 @@ TEST(TornRecord, HasItsBitsWhereTheFiguresHaveThem) {
       EXPECT_TRUE(r.written(sense));
       EXPECT_FALSE(r.written(!sense));
     }
-  EXPECT_EQ(0xff22'3344'5566'77ff, TornRecord::make(TornKind::word, 0, ~0ULL, true, 0b1000'0001).over(0x1122'3344'5566'7788));
+  EXPECT_EQ(
+      0xff22'3344'5566'77ff,
+      TornRecord::make(TornKind::word, 0, ~0ULL, true, 0b1000'0001).over(0x1122'3344'5566'7788));
 }
 
 TEST(TornRecord, HoldsAHeapOp) {
@@ -69,7 +72,8 @@ struct Rig {
     if (image.empty()) log->format(true).or_throw();
   }
   void append(std::uint64_t n, std::uint64_t value) const {
-    for (std::uint64_t i = 0; i < n; ++i) log->append(TornRecord::make(TornKind::word, i * 8, value + i, log->sense()));
+    for (std::uint64_t i = 0; i < n; ++i)
+      log->append(TornRecord::make(TornKind::word, i * 8, value + i, log->sense()));
   }
   void commit(std::uint64_t n, std::uint64_t id) const {
     append(n, id * 1000);
@@ -79,7 +83,9 @@ struct Rig {
     append(n, ~0ULL);
     log->abort();
   }
-  [[nodiscard]] TornScan scan(std::uint64_t covered = 0) const { return TornLog::scan(*medium, place, covered); }
+  [[nodiscard]] TornScan scan(std::uint64_t covered = 0) const {
+    return TornLog::scan(*medium, place, covered);
+  }
   std::unique_ptr<medium::RecordingMedium> medium;
   TornPlace place;
   std::unique_ptr<TornLog> log;
@@ -110,7 +116,8 @@ TEST(TornLog, FindsWhatCommittedAndNoMore) {
     ASSERT_EQ(2U, scan.transactions.size());
     EXPECT_EQ(1U, scan.transactions[0].first);
     EXPECT_EQ(4U, scan.transactions[0].last);
-    EXPECT_EQ(2002U - 2, TornLog::record_at(*rig.medium, rig.place, scan.transactions[1].first).value());
+    EXPECT_EQ(2002U - 2,
+              TornLog::record_at(*rig.medium, rig.place, scan.transactions[1].first).value());
   }
 }
 
@@ -158,7 +165,8 @@ TEST(TornLog, FindsItsWayOverWhateverOfAnAbortedRunIsThere) {
     for (std::uint64_t n = from; n < to; ++n) {
       const TornRecord& r = rig.log->record(n);
       if (r.kind() == TornKind::abort) continue;
-      auto* const blocks = reinterpret_cast<std::uint64_t*>(image.data() + rig.place.offset + 64 + n * 16);
+      auto* const blocks =
+          reinterpret_cast<std::uint64_t*>(image.data() + rig.place.offset + 64 + n * 16);
       const std::uint64_t lost = random();
       if ((lost & 1) != 0) blocks[0] = 0;
       if ((lost & 2) != 0) blocks[1] = 0;
@@ -214,7 +222,8 @@ TEST(TornLog, IsOneSessionsOnly) {
   EXPECT_EQ(Ids{}, ids(TornLog::scan(*rig.medium, next, 0)));
   again.wipe().or_throw();
   const auto image = rig.medium->durable_image();
-  for (std::uint64_t at = 64; at < rig.place.bytes; ++at) ASSERT_EQ(std::byte{0}, image[rig.place.offset + at]);
+  for (std::uint64_t at = 64; at < rig.place.bytes; ++at)
+    ASSERT_EQ(std::byte{0}, image[rig.place.offset + at]);
   EXPECT_FALSE(TornLog::control(*rig.medium, next).ours);
 }
 
@@ -229,7 +238,8 @@ TEST(TornLog, TakesATransactionWhoseWayIsLostForNone) {
     const std::uint64_t to = rig.log->run().first;
     rig.commit(3, 2);
     auto image = rig.medium->current_image();
-    std::fill_n(image.begin() + static_cast<std::ptrdiff_t>(rig.place.offset + 64 + from * 16), (to - from) * 16, std::byte{0});
+    std::fill_n(image.begin() + static_cast<std::ptrdiff_t>(rig.place.offset + 64 + from * 16),
+                (to - from) * 16, std::byte{0});
     EXPECT_EQ((Ids{1}), ids(Rig(image).scan())) << length;
   }
 }
@@ -272,10 +282,12 @@ TEST(TornLog, KnowsACommitRecordWithoutItsFlags) {
     rig.commit(2, id);
     const std::uint64_t last = rig.log->committed().second;
     like_data += TornLog::record_at(*rig.medium, rig.place, last).address() % 8 == 0 ? 1U : 0U;
-    for (const std::uint64_t flags : {TornRecord::flag_dc, TornRecord::flag_ca, TornRecord::flag_dc | TornRecord::flag_ca}) {
+    for (const std::uint64_t flags :
+         {TornRecord::flag_dc, TornRecord::flag_ca, TornRecord::flag_dc | TornRecord::flag_ca}) {
       auto flipped = rig.medium->current_image();
       std::uint64_t meta = 0;
-      std::byte* const at = flipped.data() + rig.place.offset + TornLog::control_bytes + last * TornRecord::bytes + 8;
+      std::byte* const at =
+          flipped.data() + rig.place.offset + TornLog::control_bytes + last * TornRecord::bytes + 8;
       std::memcpy(&meta, at, 8);
       meta ^= flags;
       std::memcpy(at, &meta, 8);

@@ -27,7 +27,8 @@ TEST(VolatileLog, IsAQueueOfItsOwnersTransactions) {
     std::uint64_t id = 0;
     EXPECT_EQ(0U, log.front().id);
     for (unsigned step = 0; step < 20000 / scale; ++step) {
-      const std::uint64_t n = random() % 9 == 0 ? random() % (2 * capacity) : random() % (capacity / 4 + 1);
+      const std::uint64_t n =
+          random() % 9 == 0 ? random() % (2 * capacity) : random() % (capacity / 4 + 1);
       if (random() % 2 == 0 && log.fits(n)) {
         log.prepare(n);
         ++id;
@@ -37,7 +38,8 @@ TEST(VolatileLog, IsAQueueOfItsOwnersTransactions) {
         const auto item = log.front();
         ASSERT_EQ(model.front().first, item.id);
         ASSERT_EQ(model.front().second, item.words);
-        ASSERT_EQ(payload(item.id, item.words), std::vector<std::uint64_t>(item.payload, item.payload + item.words));
+        ASSERT_EQ(payload(item.id, item.words),
+                  std::vector<std::uint64_t>(item.payload, item.payload + item.words));
         log.pop(log.front());
         model.pop_front();
       }
@@ -64,7 +66,8 @@ TEST(VolatileLog, WithoutABoundGoesOnInLargerRings) {
     for (unsigned i = 0; i < 2500 / scale; ++i) {
       const auto item = log.front();
       ASSERT_EQ(++read, item.id);
-      ASSERT_EQ(payload(item.id, item.words), std::vector<std::uint64_t>(item.payload, item.payload + item.words));
+      ASSERT_EQ(payload(item.id, item.words),
+                std::vector<std::uint64_t>(item.payload, item.payload + item.words));
       log.pop(log.front());
     }
   }
@@ -135,7 +138,8 @@ TEST(VolatileLog, AWriterAndAReaderTogether) {
         continue;
       }
       if (item.id != id || item.words != id % 200) ++wrong;
-      for (std::uint64_t i = 0; i < item.words; ++i) wrong += item.payload[i] == (id << 20 | i) ? 0 : 1;
+      for (std::uint64_t i = 0; i < item.words; ++i)
+        wrong += item.payload[i] == (id << 20 | i) ? 0 : 1;
       log.pop(log.front());
       ++id;
     }

@@ -25,7 +25,8 @@ using log::WrapScan;
 
 /// A log of three buckets on a recording medium.
 struct Rig {
-  explicit Rig(std::span<const std::byte> image = {}, std::uint64_t bucket_lines = 100, std::uint64_t base = 0, std::uint64_t epoch = 1) {
+  explicit Rig(std::span<const std::byte> image = {}, std::uint64_t bucket_lines = 100,
+               std::uint64_t base = 0, std::uint64_t epoch = 1) {
     medium::RecordingOptions options;
     place = {4096, 64 + 3 * bucket_lines * 64, 0x1234, epoch, 3};
     options.log_bytes = 8192 + place.bytes / 4096 * 4096;
@@ -50,7 +51,9 @@ struct Rig {
     return WrapLog::scan(*medium, place, bucket, c.base[bucket], covered);
   }
   /// Of what would be left after a power cut now.
-  [[nodiscard]] Rig cut() const { return Rig(medium->durable_image(), place.lines(), 0, place.epoch); }
+  [[nodiscard]] Rig cut() const {
+    return Rig(medium->durable_image(), place.lines(), 0, place.epoch);
+  }
   std::unique_ptr<medium::RecordingMedium> medium;
   WrapPlace place;
   std::unique_ptr<WrapLog> log;
@@ -60,7 +63,8 @@ using Words = std::map<std::uint64_t, std::uint64_t>;
 Words words_of(const Rig& rig, const log::WrapFound& wrap) {
   Words words;
   EXPECT_GE(WrapLog::entries(
-                *rig.medium, rig.place, wrap, [&](std::uint64_t offset, std::uint64_t value) { words[offset] = value; },
+                *rig.medium, rig.place, wrap,
+                [&](std::uint64_t offset, std::uint64_t value) { words[offset] = value; },
                 [](const pool::HeapOp&) { FAIL(); }),
             0);
   return words;
@@ -117,13 +121,16 @@ TEST(WrapLog, EntriesComeBackAsTheyWere) {
         case 2: {
           std::vector<std::uint64_t> values(4 + random() % 40);
           const std::uint64_t first = (random() >> 27) * 8;  // 40 bits of words
-          for (std::size_t k = 0; k < values.size(); ++k) ops.push_back({first + k * 8, values[k] = random(), 0});
+          for (std::size_t k = 0; k < values.size(); ++k)
+            ops.push_back({first + k * 8, values[k] = random(), 0});
           rig.log->run(first, values.data(), values.size());
           break;
         }
         case 3: {
-          const pool::HeapOp op{
-              .offset = (random() >> 40) * 16, .cls = static_cast<std::uint32_t>(random() % 20), .chunks = 0, .set = random() % 2 == 0};
+          const pool::HeapOp op{.offset = (random() >> 40) * 16,
+                                .cls = static_cast<std::uint32_t>(random() % 20),
+                                .chunks = 0,
+                                .set = random() % 2 == 0};
           ops.push_back({op.offset, op.cls + (op.set ? 1000U : 0U), 1});
           rig.log->heap(op);
           break;
@@ -154,8 +161,11 @@ TEST(WrapLog, EntriesComeBackAsTheyWere) {
       ++i;
     };
     EXPECT_GE(WrapLog::entries(
-                  *after.medium, after.place, scan.wraps[w], [&](std::uint64_t offset, std::uint64_t value) { next(offset, value, 0); },
-                  [&](const pool::HeapOp& op) { next(op.offset, op.chunks * 10000ULL + op.cls + (op.set ? 1000U : 0U), 1); }),
+                  *after.medium, after.place, scan.wraps[w],
+                  [&](std::uint64_t offset, std::uint64_t value) { next(offset, value, 0); },
+                  [&](const pool::HeapOp& op) {
+                    next(op.offset, op.chunks * 10000ULL + op.cls + (op.set ? 1000U : 0U), 1);
+                  }),
               0);
     EXPECT_EQ(all[w].size(), i);
   }
@@ -274,7 +284,8 @@ TEST(WrapLog, DamageIsNamed) {
   };
   for (std::uint64_t wrap = 0; wrap < 3; ++wrap)  // each byte of a wrap that others follow
     for (std::uint64_t byte = 0; byte < 192; ++byte) {
-      const Rig damaged(with(rig.place.bucket_at(0) + wrap * 192 + byte, static_cast<unsigned>(byte % 8)));
+      const Rig damaged(
+          with(rig.place.bucket_at(0) + wrap * 192 + byte, static_cast<unsigned>(byte % 8)));
       EXPECT_EQ(Code::corrupt, damaged.scan().damage.code()) << wrap << ": " << byte;
       EXPECT_TRUE(damaged.scan(0, 4).damage.ok()) << "home has it all";
     }
@@ -283,18 +294,21 @@ TEST(WrapLog, DamageIsNamed) {
   EXPECT_EQ(Code::corrupt, younger_first.scan().damage.code());
   for (std::uint64_t byte = 0; byte < 40; ++byte) {
     const Rig damaged(with(rig.place.offset + byte, static_cast<unsigned>(byte % 8)));
-    EXPECT_EQ(Code::corrupt, WrapLog::control(*damaged.medium, damaged.place).damage.code()) << byte;
+    EXPECT_EQ(Code::corrupt, WrapLog::control(*damaged.medium, damaged.place).damage.code())
+        << byte;
   }
 }
 
 /// Makes line n of bucket 0 the last line of a wrap of `lines` lines, as far as its sum says so: as
 /// one line of 2^32 does by chance. `free`: bytes between entries and close. `check`: its check
 /// agrees, too.
-void make_close(const Rig& rig, std::vector<std::byte>& image, std::uint64_t n, std::uint64_t lines, std::uint64_t id, std::size_t free,
-                bool check) {
+void make_close(const Rig& rig, std::vector<std::byte>& image, std::uint64_t n, std::uint64_t lines,
+                std::uint64_t id, std::size_t free, bool check) {
   const auto line = [&](std::uint64_t i) { return &image[rig.place.bucket_at(0) + i * 64]; };
   std::uint32_t units[16] = {};
-  for (std::uint32_t at = static_cast<std::uint32_t>((56 - free) / 4 % 3); at + 3 <= (56 - free) / 4; at += 3) units[at] = at + 1;
+  for (std::uint32_t at = static_cast<std::uint32_t>((56 - free) / 4 % 3);
+       at + 3 <= (56 - free) / 4; at += 3)
+    units[at] = at + 1;
   std::uint64_t word = log::WrapClose{lines, id}.bits();
   std::memcpy(&units[14], &word, 8);
   std::memcpy(line(n), units, 64);
@@ -323,7 +337,8 @@ TEST(WrapLog, ALineThatLooksLikeAWrapIsNoDamage) {
     make_close(rig, image, n, 3, 7, free, false);
     EXPECT_EQ((Ids{1, 2, 3}), ids(scanned(image))) << free;
   }
-  std::vector<std::byte> one = whole, two = whole, apart = whole, overlapping = whole, falling = whole;
+  std::vector<std::byte> one = whole, two = whole, apart = whole, overlapping = whole,
+                         falling = whole;
   make_close(rig, one, n, 1, 7, 8, true);  // 96 bits
   EXPECT_EQ(Code::corrupt, scanned(one).damage.code());
   make_close(rig, two, n, 1, 7, 0, false);  // 32, 64, 96
@@ -334,7 +349,8 @@ TEST(WrapLog, ALineThatLooksLikeAWrapIsNoDamage) {
   EXPECT_TRUE(Rig(two).scan(0, 9).damage.ok()) << "home has it all";
   for (const std::uint64_t i : {0, 2, 4}) make_close(rig, apart, n + i, 1, 7 + i, 0, false);
   EXPECT_EQ((Ids{1, 2, 3}), ids(scanned(apart)));
-  for (const std::uint64_t i : {0, 1, 2}) make_close(rig, overlapping, n + i, 1 + i, 7 + i, 0, false);
+  for (const std::uint64_t i : {0, 1, 2})
+    make_close(rig, overlapping, n + i, 1 + i, 7 + i, 0, false);
   EXPECT_EQ((Ids{1, 2, 3}), ids(scanned(overlapping)));
   for (const std::uint64_t i : {0, 1, 2}) make_close(rig, falling, n + i, 1, 9 - i, 0, false);
   EXPECT_EQ((Ids{1, 2, 3}), ids(scanned(falling)));
@@ -349,7 +365,8 @@ TEST(WrapLog, WhatFollowsDamageMustAgreeIn96Bits) {
       std::vector<std::byte> image = rig.medium->durable_image();
       image[rig.place.bucket_at(0) + 9] ^= std::byte{4};
       const std::uint64_t bits = behind * (words == 4 ? 96 : words == 10 ? 32 : 64);
-      EXPECT_EQ(bits >= 96 ? Code::corrupt : Code::ok, Rig(image).scan().damage.code()) << words << ", " << behind;
+      EXPECT_EQ(bits >= 96 ? Code::corrupt : Code::ok, Rig(image).scan().damage.code())
+          << words << ", " << behind;
     }
   }
 }
@@ -373,7 +390,8 @@ TEST(WrapLog, AScanIsLinear) {
   }
   const WrapScan hostile = Rig(image, lines).scan();
   EXPECT_TRUE(hostile.damage.ok());
-  EXPECT_EQ(lines + 1, hostile.summed) << "only one line can close the first wrap, and one a wrap behind it";
+  EXPECT_EQ(lines + 1, hostile.summed)
+      << "only one line can close the first wrap, and one a wrap behind it";
 }
 
 /// Wraps of n words each as logs of the first form have them: sums of their own, no checks.
@@ -382,8 +400,10 @@ std::vector<std::byte> first_form(WrapPlace& place, std::uint64_t wraps, std::ui
   std::vector<std::byte> image = rig.medium->durable_image();
   place = rig.place;
   place.form = log::LogForm::first;
-  for (const auto& [word, value] : {std::pair<std::uint64_t, std::uint64_t>{0, 1}, {8, 0}, {16, 0}, {24, 0}, {32, 0}}) {
-    const std::uint64_t whole = log::ControlWord::make(place.identity, word, value, log::LogForm::first);
+  for (const auto& [word, value] :
+       {std::pair<std::uint64_t, std::uint64_t>{0, 1}, {8, 0}, {16, 0}, {24, 0}, {32, 0}}) {
+    const std::uint64_t whole =
+        log::ControlWord::make(place.identity, word, value, log::LogForm::first);
     std::memcpy(&image[place.offset + word], &whole, 8);
   }
   std::uint64_t at = 0;

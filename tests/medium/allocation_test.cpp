@@ -49,7 +49,8 @@ constexpr std::uint64_t log_bytes = 4 * MiB, home_bytes = 2 * MiB;
 
 std::uint64_t blocks(const std::string& path) {
   struct stat st = {};
-  return ::stat(path.c_str(), &st) == 0 ? static_cast<std::uint64_t>(st.st_blocks) * 512 : ~std::uint64_t{0};
+  return ::stat(path.c_str(), &st) == 0 ? static_cast<std::uint64_t>(st.st_blocks) * 512
+                                        : ~std::uint64_t{0};
 }
 
 struct How {
@@ -58,7 +59,8 @@ struct How {
   bool direct;
 };
 std::string name_of(const ::testing::TestParamInfo<How>& info) {
-  return std::string(info.param.kind) + (info.param.on_memory ? "_tmpfs" : "_disk") + (info.param.direct ? "" : "_buffered");
+  return std::string(info.param.kind) + (info.param.on_memory ? "_tmpfs" : "_disk") +
+         (info.param.direct ? "" : "_buffered");
 }
 
 class Allocation : public ::testing::TestWithParam<How> {
@@ -178,7 +180,8 @@ TEST_P(Allocation, ReadOnlyItIsRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Media, Allocation,
-                         ::testing::Values(How{"emulated", true, true}, How{"emulated", false, true}, How{"file", true, true},
+                         ::testing::Values(How{"emulated", true, true},
+                                           How{"emulated", false, true}, How{"file", true, true},
                                            How{"file", false, true}, How{"file", false, false}),
                          name_of);
 
@@ -188,42 +191,48 @@ class FullDiskAllocation : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(FullDiskAllocation, IsFullChangesNothingAndSucceedsLater) {
   Scratch scratch;
-  const int r = testing::in_child([&] { return testing::small_disk(scratch.folder(), "1m"); },
-                                  [&] {
-                                    OpenMedium h;
-                                    h.path = scratch.path();
-                                    h.kind = GetParam();
-                                    h.create = h.sparse = true;
-                                    h.log_bytes = log_bytes;
-                                    h.home_bytes = home_bytes;
-                                    h.max_home_bytes = home_bytes;
-                                    auto m = open_medium(h).value();
-                                    ASSERT_TRUE(m->allocate(0, 4096).ok());
-                                    const auto bytes = pattern(4096, 3);
-                                    m->stream(0, bytes.data(), bytes.size());
-                                    ASSERT_TRUE(m->fence().ok());
-                                    for (const std::uint64_t at : {std::uint64_t{0}, log_bytes}) {
-                                      // the log, home
-                                      const Status s = m->allocate(at, 2 * MiB);
-                                      EXPECT_EQ(s.code(), Code::full) << s.message();
-                                      EXPECT_NE(s.message().find(scratch.path()), std::string::npos) << s.message();
-                                      EXPECT_FALSE(m->allocated(at, 2 * MiB));
-                                    }
-                                    EXPECT_TRUE(m->fence().ok()) << "nothing is poisoned";
-                                    EXPECT_EQ(testing::bytes_at(*m, 0, 4096), bytes);
-                                    EXPECT_TRUE(testing::zero_at(*m, 4096, log_bytes - 4096)) << "holes are read without a page";
-                                    ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT, "size=16m"), 0);
-                                    EXPECT_TRUE(m->allocate(0, log_bytes + home_bytes).ok()) << "room again";
-                                    m->stream(log_bytes + home_bytes - 4096, bytes.data(), bytes.size());
-                                    EXPECT_TRUE(m->fence().ok());
-                                    EXPECT_EQ(testing::bytes_at(*m, 0, 4096), bytes);
-                                  });
-  if (r == testing::not_allowed) GTEST_SKIP() << "no tmpfs may be mounted here, with or without a user namespace";
+  const int r = testing::in_child(
+      [&] { return testing::small_disk(scratch.folder(), "1m"); },
+      [&] {
+        OpenMedium h;
+        h.path = scratch.path();
+        h.kind = GetParam();
+        h.create = h.sparse = true;
+        h.log_bytes = log_bytes;
+        h.home_bytes = home_bytes;
+        h.max_home_bytes = home_bytes;
+        auto m = open_medium(h).value();
+        ASSERT_TRUE(m->allocate(0, 4096).ok());
+        const auto bytes = pattern(4096, 3);
+        m->stream(0, bytes.data(), bytes.size());
+        ASSERT_TRUE(m->fence().ok());
+        for (const std::uint64_t at : {std::uint64_t{0}, log_bytes}) {
+          // the log, home
+          const Status s = m->allocate(at, 2 * MiB);
+          EXPECT_EQ(s.code(), Code::full) << s.message();
+          EXPECT_NE(s.message().find(scratch.path()), std::string::npos) << s.message();
+          EXPECT_FALSE(m->allocated(at, 2 * MiB));
+        }
+        EXPECT_TRUE(m->fence().ok()) << "nothing is poisoned";
+        EXPECT_EQ(testing::bytes_at(*m, 0, 4096), bytes);
+        EXPECT_TRUE(testing::zero_at(*m, 4096, log_bytes - 4096))
+            << "holes are read without a page";
+        ASSERT_EQ(
+            ::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT, "size=16m"), 0);
+        EXPECT_TRUE(m->allocate(0, log_bytes + home_bytes).ok()) << "room again";
+        m->stream(log_bytes + home_bytes - 4096, bytes.data(), bytes.size());
+        EXPECT_TRUE(m->fence().ok());
+        EXPECT_EQ(testing::bytes_at(*m, 0, 4096), bytes);
+      });
+  if (r == testing::not_allowed)
+    GTEST_SKIP() << "no tmpfs may be mounted here, with or without a user namespace";
   EXPECT_EQ(r, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Media, FullDiskAllocation, ::testing::Values("file", "emulated"),
-                         [](const ::testing::TestParamInfo<const char*>& p) { return std::string(p.param); });
+                         [](const ::testing::TestParamInfo<const char*>& p) {
+                           return std::string(p.param);
+                         });
 
 // --- signals -------------------------------------------------------------------------------------
 
@@ -244,7 +253,8 @@ TEST(Signals, AnInterruptedAllocationMakesProgressInPieces) {
   longest = 0;
   ASSERT_TRUE(m.ok()) << m.status().message();
   EXPECT_GE(blocks(scratch.path()), 10 * MiB);
-  EXPECT_LE(asked.load(), 10 * MiB / (50 * KiB) + 20) << "pieces are as long as they may be, within a factor of two";
+  EXPECT_LE(asked.load(), 10 * MiB / (50 * KiB) + 20)
+      << "pieces are as long as they may be, within a factor of two";
   longest = 100 * KiB;
   asked = 0;
   EXPECT_TRUE((*m)->grow(16 * MiB).ok());
@@ -268,10 +278,14 @@ TEST(Signals, PiecesCoverTheRangeOnceAndStopAtAnError) {
     at += n;
   }
   EXPECT_EQ(at, 30 * MiB);
-  EXPECT_EQ(in_pieces(39 * MiB, 5000 * MiB, [&](std::uint64_t from, std::uint64_t n) { return n > 8 * MiB ? EINTR : call(from, n); }),
+  EXPECT_EQ(in_pieces(39 * MiB, 5000 * MiB,
+                      [&](std::uint64_t from, std::uint64_t n) {
+                        return n > 8 * MiB ? EINTR : call(from, n);
+                      }),
             ENOSPC);
   EXPECT_EQ(in_pieces(0, 4096, [](std::uint64_t, std::uint64_t) { return EIO; }), EIO);
-  EXPECT_EQ(in_pieces(4096, 4096, [](std::uint64_t, std::uint64_t) { return EIO; }), 0) << "nothing to do";
+  EXPECT_EQ(in_pieces(4096, 4096, [](std::uint64_t, std::uint64_t) { return EIO; }), 0)
+      << "nothing to do";
 }
 
 }  // namespace

@@ -37,9 +37,21 @@ void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
 
 const Kind kinds[] = {
     {.name = "file", .kind = "file", .append_unit = 4096, .on_file = true},
-    {.name = "file_buffered", .kind = "file", .direct = false, .append_unit = 4096, .on_file = true},
-    {.name = "file_small_log", .kind = "file", .log_bytes = 64 << 10, .append_unit = 4096, .on_file = true},
-    {.name = "file_on_tmpfs", .kind = "file", .folder = "/dev/shm", .append_unit = 4096, .on_file = true},
+    {.name = "file_buffered",
+     .kind = "file",
+     .direct = false,
+     .append_unit = 4096,
+     .on_file = true},
+    {.name = "file_small_log",
+     .kind = "file",
+     .log_bytes = 64 << 10,
+     .append_unit = 4096,
+     .on_file = true},
+    {.name = "file_on_tmpfs",
+     .kind = "file",
+     .folder = "/dev/shm",
+     .append_unit = 4096,
+     .on_file = true},
     {.name = "emulated", .kind = "emulated", .folder = "/dev/shm"},
     {.name = "emulated_on_disk", .kind = "emulated", .log_bytes = 64 << 10},
     {.name = "emulated_rewind", .kind = "emulated", .folder = "/dev/shm", .delays = "rewind"},
@@ -56,7 +68,8 @@ class Contract : public ::testing::TestWithParam<Kind> {
   const std::uint64_t log_bytes = GetParam().log_bytes;
 
   void SetUp() override {
-    if (GetParam().folder != nullptr && ::access(GetParam().folder, W_OK) != 0) GTEST_SKIP() << "no " << GetParam().folder;
+    if (GetParam().folder != nullptr && ::access(GetParam().folder, W_OK) != 0)
+      GTEST_SKIP() << "no " << GetParam().folder;
     medium_ = open(true, {});
   }
 
@@ -102,7 +115,8 @@ class Contract : public ::testing::TestWithParam<Kind> {
   std::vector<std::byte> durable(std::uint64_t offset, std::size_t n) const {
     if (auto* r = dynamic_cast<RecordingMedium*>(medium_.get())) {
       const auto image = r->durable_image();
-      return {image.begin() + static_cast<std::ptrdiff_t>(offset), image.begin() + static_cast<std::ptrdiff_t>(offset + n)};
+      return {image.begin() + static_cast<std::ptrdiff_t>(offset),
+              image.begin() + static_cast<std::ptrdiff_t>(offset + n)};
     }
     if (!GetParam().on_file) return bytes_at(*medium_, offset, n);
     std::vector<std::byte> bytes(n);
@@ -237,7 +251,8 @@ TEST_P(Contract, a_ring_wraps_by_itself) {
         ASSERT_TRUE(medium_->append_fence(ring, pos, bytes.data(), n).ok());
       }
       for (std::size_t k = 0; k < n; ++k) model[(pos + k) % ring_bytes] = bytes[k];
-      ASSERT_EQ(std::memcmp(ring.base + pos % ring_bytes, bytes.data(), n), 0) << "a record is contiguous, also over the end";
+      ASSERT_EQ(std::memcmp(ring.base + pos % ring_bytes, bytes.data(), n), 0)
+          << "a record is contiguous, also over the end";
       pos += n;
       ASSERT_EQ(bytes_at(*medium_, 16384, ring_bytes), model);
       if (i % 3 != 0) {
@@ -341,7 +356,8 @@ TEST_P(Contract, threads_store_append_and_fence_at_once) {
   const std::uint64_t n = unit();
   const Counters before = medium_->counters();
   std::vector<RingMap> rings;
-  for (std::uint64_t t = 0; t < threads; ++t) rings.push_back(medium_->map_ring(t * 16384, 16384).value());
+  for (std::uint64_t t = 0; t < threads; ++t)
+    rings.push_back(medium_->map_ring(t * 16384, 16384).value());
   std::vector<std::thread> all;
   for (std::uint64_t t = 0; t < threads; ++t) {
     all.emplace_back([&, t] {
@@ -372,7 +388,9 @@ TEST_P(Contract, threads_store_append_and_fence_at_once) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Media, Contract, ::testing::ValuesIn(kinds),
-                         [](const ::testing::TestParamInfo<Kind>& p) { return std::string(p.param.name); });
+                         [](const ::testing::TestParamInfo<Kind>& p) {
+                           return std::string(p.param.name);
+                         });
 
 }  // namespace
 }  // namespace perdure::medium

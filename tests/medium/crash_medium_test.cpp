@@ -34,7 +34,8 @@ std::uint64_t word(const Medium& m, std::uint64_t offset) {
   return v;
 }
 void put(Medium& m, std::uint64_t offset, std::uint64_t value) { m.store(offset, &value, 8); }
-const std::array<std::uint64_t, 16> counting = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+const std::array<std::uint64_t, 16> counting = {1, 2,  3,  4,  5,  6,  7,  8,
+                                                9, 10, 11, 12, 13, 14, 15, 16};
 std::vector<Kind> kinds(const Trace& trace) {
   std::vector<Kind> all;
   for (const TraceEvent& e : trace.events) all.push_back(e.kind);
@@ -55,9 +56,12 @@ TEST(CrashMediumTest, AKillWithinAStoreLeavesItsFirstWords) {
     EXPECT_EQ(0U, word(*heir, log_bytes + 8));
     // Never all of it: then it would not have been interrupted.
     const std::uint64_t stored = std::min<std::uint64_t>(part, 15);
-    for (std::uint64_t i = 0; i < 16; ++i) EXPECT_EQ(i < stored ? i + 1 : 0, word(*heir, log_bytes + 64 + i * 8)) << part;
+    for (std::uint64_t i = 0; i < 16; ++i)
+      EXPECT_EQ(i < stored ? i + 1 : 0, word(*heir, log_bytes + 64 + i * 8)) << part;
     const Trace trace = heir->end_trace();
-    EXPECT_EQ(stored == 0 ? (std::vector{Kind::store, Kind::killed}) : (std::vector{Kind::store, Kind::store, Kind::killed}), kinds(trace));
+    EXPECT_EQ(stored == 0 ? (std::vector{Kind::store, Kind::killed})
+                          : (std::vector{Kind::store, Kind::store, Kind::killed}),
+              kinds(trace));
   }
 }
 
@@ -67,7 +71,8 @@ TEST(CrashMediumTest, MarksDieWithTheirProcess) {
   auto heir = m->heir();
   const Counters before = heir->counters();
   ASSERT_TRUE(heir->flush_all().ok());
-  EXPECT_EQ(0U, (heir->counters() - before).flushed_lines) << "a new process does not know what an older one stored";
+  EXPECT_EQ(0U, (heir->counters() - before).flushed_lines)
+      << "a new process does not know what an older one stored";
 }
 
 TEST(CrashMediumTest, OnAFileAKilledProcessTakesTheStagedLogWithIt) {
@@ -85,7 +90,8 @@ TEST(CrashMediumTest, OnAFileAKilledProcessTakesTheStagedLogWithIt) {
   EXPECT_EQ(1U, word(*heir, 0));
   EXPECT_EQ(2U, word(*heir, 64));
   EXPECT_EQ(0U, word(*heir, 4096));
-  EXPECT_EQ(5U, word(*heir, log_bytes)) << "the data region is mapped from the file: the kernel has it";
+  EXPECT_EQ(5U, word(*heir, log_bytes))
+      << "the data region is mapped from the file: the kernel has it";
   // And no power cut brings back what was lost.
   Trace trace = heir->end_trace();
   Image image(std::vector<std::uint64_t>((log_bytes + home_bytes) / 8), home_bytes);
@@ -108,7 +114,8 @@ TEST(CrashMediumTest, OnAFileAFenceThatIsKilledHasWrittenSomeOfItsBlocks) {
     m->kill_after(0, part);
     ASSERT_TRUE(m->fence().ok());
     auto heir = m->heir();
-    for (const std::uint64_t block : {0, 1}) EXPECT_EQ(block < part ? 7U : 0U, word(*heir, block * 4096)) << part;
+    for (const std::uint64_t block : {0, 1})
+      EXPECT_EQ(block < part ? 7U : 0U, word(*heir, block * 4096)) << part;
   }
 }
 
@@ -130,14 +137,18 @@ TEST(CrashMediumTest, AFlushAllIsWriteBacksAndAFence) {
   steps.clear();
   ASSERT_TRUE(m->flush_all().ok());
   EXPECT_EQ((std::vector{Kind::flush, Kind::flush, Kind::fence}), kinds(m->end_trace()));
-  EXPECT_EQ((std::vector{Step::take, Step::take, Step::write_back, Step::write_back, Step::fence}), steps);
+  EXPECT_EQ((std::vector{Step::take, Step::take, Step::write_back, Step::write_back, Step::fence}),
+            steps);
 }
 
 TEST(CrashMediumTest, OtherThreadsMayRunWithinAStoreOfMoreThanALine) {
   for (const bool stream : {false, true}) {
     CrashMedium* raw = nullptr;
     unsigned half = 0;
-    auto m = make(false, [&](Step) { half += raw != nullptr && word(*raw, log_bytes) != 0 && word(*raw, log_bytes + 120) == 0 ? 1 : 0; });
+    auto m = make(false, [&](Step) {
+      half +=
+          raw != nullptr && word(*raw, log_bytes) != 0 && word(*raw, log_bytes + 120) == 0 ? 1 : 0;
+    });
     raw = m.get();
     if (stream) {
       m->stream(log_bytes, counting.data(), sizeof counting);

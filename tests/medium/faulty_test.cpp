@@ -18,8 +18,11 @@ using testing::pattern;
 class Faulty : public ::testing::Test {
  protected:
   Faulty() {
-    auto r =
-        RecordingMedium::make({.log_bytes = 64 << 10, .home_bytes = 64 << 10, .max_home_bytes = 256 << 10, .path = "some.pool"}).value();
+    auto r = RecordingMedium::make({.log_bytes = 64 << 10,
+                                    .home_bytes = 64 << 10,
+                                    .max_home_bytes = 256 << 10,
+                                    .path = "some.pool"})
+                 .value();
     recording = r.get();
     m = std::make_unique<FaultyMedium>(std::move(r));
     ring = m->map_ring(4096, 8192).value();
@@ -53,7 +56,8 @@ TEST_F(Faulty, the_nth_fence_fails_and_then_the_medium_is_poisoned) {
   EXPECT_FALSE(recording->is_durable(4096, 64));
   const Status later = commit();
   EXPECT_EQ(later.code(), Code::poisoned);
-  EXPECT_NE(later.message().find("Input/output error"), std::string::npos) << "the first cause is kept: " << later.message();
+  EXPECT_NE(later.message().find("Input/output error"), std::string::npos)
+      << "the first cause is kept: " << later.message();
   EXPECT_EQ(m->flush_all().code(), Code::poisoned);
   EXPECT_EQ(m->grow(128 << 10).code(), Code::poisoned);
 }

@@ -41,7 +41,8 @@ std::vector<int> descriptors_of(const std::string& path) {
   struct stat wanted = {}, st = {};
   if (::stat(path.c_str(), &wanted) != 0) return found;
   for (int fd = 3; fd < 1024; ++fd) {
-    if (::fstat(fd, &st) == 0 && st.st_ino == wanted.st_ino && st.st_dev == wanted.st_dev) found.push_back(fd);
+    if (::fstat(fd, &st) == 0 && st.st_ino == wanted.st_ino && st.st_dev == wanted.st_dev)
+      found.push_back(fd);
   }
   return found;
 }
@@ -54,7 +55,8 @@ void break_descriptors(const std::string& path) {
   for (const int fd : all) ASSERT_GE(::dup2(full.get(), fd), 0);
 }
 
-void write_outside(const std::string& path, std::uint64_t offset, const void* bytes, std::size_t n) {
+void write_outside(const std::string& path, std::uint64_t offset, const void* bytes,
+                   std::size_t n) {
   const Descriptor fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   ASSERT_EQ(::pwrite(fd.get(), bytes, n, static_cast<off_t>(offset)), static_cast<ssize_t>(n));
 }
@@ -73,7 +75,8 @@ class File : public ::testing::TestWithParam<bool> {
 TEST_P(File, says_whether_it_writes_directly) {
   const bool says_direct = m->describe().find("O_DIRECT") != std::string::npos;
   EXPECT_FALSE(says_direct && !GetParam()) << m->describe();
-  EXPECT_TRUE(says_direct || m->describe().find("then fdatasync") != std::string::npos) << m->describe();
+  EXPECT_TRUE(says_direct || m->describe().find("then fdatasync") != std::string::npos)
+      << m->describe();
 }
 
 TEST_P(File, the_log_reaches_the_file_at_the_fence_and_not_before) {
@@ -89,7 +92,7 @@ TEST_P(File, the_log_reaches_the_file_at_the_fence_and_not_before) {
 
 TEST_P(File, a_fence_writes_the_marked_blocks_and_no_other) {
   const auto block = pattern(4096, 2), foreign = pattern(8192, 3);
-  write_outside(path, 4096, foreign.data(), 4096);      // a neighbour before
+  write_outside(path, 4096, foreign.data(), 4096);  // a neighbour before
   // and after, changed behind the medium's back
   write_outside(path, 4 * 4096, foreign.data(), 4096);
   m->stream(2 * 4096, block.data(), 4096);
@@ -104,14 +107,16 @@ TEST_P(File, a_fence_writes_the_marked_blocks_and_no_other) {
 
 TEST_P(File, what_an_opening_leaves_unread_is_zero_and_stays_in_the_file) {
   const auto block = pattern(4096, 5);
-  for (const std::uint64_t at : {std::uint64_t{0}, MiB, MiB + 4096}) m->stream(at, block.data(), block.size());
+  for (const std::uint64_t at : {std::uint64_t{0}, MiB, MiB + 4096})
+    m->stream(at, block.data(), block.size());
   ASSERT_TRUE(m->fence().ok());
   m.reset();
   OpenMedium how = options(path, false, GetParam());
   how.load_bytes = 8192;
   m = open_medium(how).value();
   EXPECT_EQ(std::memcmp(m->at(0), block.data(), 4096), 0);
-  EXPECT_TRUE(std::all_of(m->at(8192), m->at(log_size), [](std::byte b) { return b == std::byte{0}; }));
+  EXPECT_TRUE(
+      std::all_of(m->at(8192), m->at(log_size), [](std::byte b) { return b == std::byte{0}; }));
   const auto later = pattern(4096, 6);
   m->stream(MiB, later.data(), later.size());
   ASSERT_TRUE(m->fence().ok());
@@ -159,7 +164,8 @@ TEST_P(File, more_runs_than_a_thread_can_list_are_all_written) {
   ASSERT_TRUE(m->fence().ok());
   EXPECT_EQ((m->counters() - before).written_bytes, 400U * 4096);
   const auto file = read_file(path);
-  for (std::uint64_t i = 0; i < 200; ++i) ASSERT_EQ(std::memcmp(file.data() + i * 8192, line.data(), 64), 0) << i;
+  for (std::uint64_t i = 0; i < 200; ++i)
+    ASSERT_EQ(std::memcmp(file.data() + i * 8192, line.data(), 64), 0) << i;
 }
 
 TEST_P(File, a_block_that_another_thread_made_durable_is_not_written_again) {
@@ -187,7 +193,8 @@ TEST_P(File, threads_that_fence_one_block_at_once_all_find_it_durable) {
         m->flush(4096 + 64 * t, 8);
         if (!m->fence().ok()) all_there = false;
         std::uint64_t found = 0;
-        if (::pread(fd.get(), &found, 8, static_cast<off_t>(4096 + 64 * t)) != 8 || found < i) all_there = false;
+        if (::pread(fd.get(), &found, 8, static_cast<off_t>(4096 + 64 * t)) != 8 || found < i)
+          all_there = false;
       }
     });
   }
@@ -251,7 +258,9 @@ std::uint64_t resident_kb(const std::string& path) {
   bool ours = false;
   while (std::getline(smaps, line)) {
     const bool heading = line.find('-') < line.find(' ');  // "7f00-7f01 rw-s ... path"
-    if (heading) ours = line.size() > path.size() && line.compare(line.size() - path.size(), path.size(), path) == 0;
+    if (heading)
+      ours = line.size() > path.size() &&
+             line.compare(line.size() - path.size(), path.size(), path) == 0;
     if (ours && line.rfind("Rss:", 0) == 0) sum += std::stoull(line.substr(4));
   }
   return sum;
@@ -265,7 +274,9 @@ TEST_P(File, opening_reads_the_log_and_touches_no_page_of_home) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Media, File, ::testing::Bool(),
-                         [](const ::testing::TestParamInfo<bool>& p) { return std::string(p.param ? "direct" : "buffered"); });
+                         [](const ::testing::TestParamInfo<bool>& p) {
+                           return std::string(p.param ? "direct" : "buffered");
+                         });
 
 }  // namespace
 }  // namespace perdure::medium

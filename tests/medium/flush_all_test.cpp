@@ -25,7 +25,8 @@
 namespace perdure::medium {
 namespace {
 
-constexpr std::uint64_t log_bytes = 64 << 10, home_bytes = 64 << 10, ring_at = 8192, ring_bytes = 4096;
+constexpr std::uint64_t log_bytes = 64 << 10, home_bytes = 64 << 10, ring_at = 8192,
+                        ring_bytes = 4096;
 
 /// Threads that stop before a step and wait there.
 class Stops {
@@ -82,7 +83,9 @@ thread_local bool Stops::mine = false;
 
 class FlushAll : public ::testing::Test {
  protected:
-  void put(std::uint64_t offset, std::uint64_t value) const { m->store(offset, &value, sizeof value); }
+  void put(std::uint64_t offset, std::uint64_t value) const {
+    m->store(offset, &value, sizeof value);
+  }
   [[nodiscard]] std::uint64_t written_back_by(const std::function<void()>& f) const {
     const Counters before = m->counters();
     f();
@@ -91,11 +94,12 @@ class FlushAll : public ::testing::Test {
   void flush_all() const { ASSERT_TRUE(m->flush_all().ok()); }
 
   Stops stops;
-  std::unique_ptr<RecordingMedium> m = RecordingMedium::make({.log_bytes = log_bytes,
-                                                              .home_bytes = home_bytes,
-                                                              .max_home_bytes = 2 * home_bytes,
-                                                              .step = [this](Step step) { stops.at(step); }})
-                                           .value();
+  std::unique_ptr<RecordingMedium> m =
+      RecordingMedium::make({.log_bytes = log_bytes,
+                             .home_bytes = home_bytes,
+                             .max_home_bytes = 2 * home_bytes,
+                             .step = [this](Step step) { stops.at(step); }})
+          .value();
 };
 
 /// The three ways to start the write-back of the line at `offset`.
@@ -111,7 +115,8 @@ const std::array<Way, 3> flushes = {{
        const std::array<std::uint64_t, 2> lines = {1, 4};
        m.flush_lines(log_bytes, lines);
      }},
-    {"flush_ring", ring_at, [](Medium& m, const RingMap& ring) { m.flush_ring(ring, 5 * ring_bytes - 64, 128); }},
+    {"flush_ring", ring_at,
+     [](Medium& m, const RingMap& ring) { m.flush_ring(ring, 5 * ring_bytes - 64, 128); }},
 }};
 
 TEST_F(FlushAll, CoversALineWhoseMarkAnotherThreadHasTakenAndNotYetWrittenBack) {
@@ -199,7 +204,8 @@ TEST_F(FlushAll, LeavesWhatAnotherThreadStoredPastTheCacheToThatThreadsFence) {
   m->stream(log_bytes + 128, line.data(), 64);
   flush_all();
   EXPECT_TRUE(m->is_durable(log_bytes + 128, 64)) << "its own";
-  EXPECT_FALSE(m->is_durable(log_bytes + 64, 64)) << "no instruction of this thread reaches another's write-combining buffers";
+  EXPECT_FALSE(m->is_durable(log_bytes + 64, 64))
+      << "no instruction of this thread reaches another's write-combining buffers";
   stops.finish();
   EXPECT_TRUE(m->is_durable(log_bytes + 64, 64));
 }
@@ -260,7 +266,10 @@ TEST(FlushAllOnAFile, EveryStoreMadeBeforeItIsInTheFileAfterIt) {
 TEST(FlushAllBySeeds, EveryStoreMadeBeforeItIsDurableAfterIt) {
   constexpr std::size_t threads = 3, lines = 6;
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
-    auto m = RecordingMedium::make({.log_bytes = 4096, .home_bytes = 4096, .step = [](Step) { test::Scheduler::point(); }}).value();
+    auto m =
+        RecordingMedium::make(
+            {.log_bytes = 4096, .home_bytes = 4096, .step = [](Step) { test::Scheduler::point(); }})
+            .value();
     // By line and writer: stores that have returned.
     std::array<std::array<std::uint64_t, threads>, lines> made{};
     std::mutex one_at_a_time;
@@ -273,7 +282,8 @@ TEST(FlushAllBySeeds, EveryStoreMadeBeforeItIsDurableAfterIt) {
         all.emplace_back([&, t] {
           Random random(seed * threads + t);
           for (std::uint64_t i = 1; i <= 60; ++i) {
-            const std::uint64_t line = random() % lines, offset = 4096 + line * 64 + t * 8, kind = random() % 16;
+            const std::uint64_t line = random() % lines, offset = 4096 + line * 64 + t * 8,
+                                kind = random() % 16;
             if (kind < 7) {
               m->store(offset, &i, 8);
               made[line][t] = i;

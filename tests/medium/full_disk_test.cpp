@@ -50,7 +50,9 @@ class FullDisk : public ::testing::TestWithParam<const char*> {
   void on_a_small_disk(const std::function<void()>& body) {
     int r = in_child([&] { return small_disk(scratch.folder(), "8m"); }, body);
     if (r == not_allowed) {
-      std::puts("no tmpfs may be mounted here, with or without a user namespace: shown with RLIMIT_FSIZE instead");
+      std::puts(
+          "no tmpfs may be mounted here, with or without a user namespace: shown with RLIMIT_FSIZE "
+          "instead");
       r = in_child(small_files, body);
     }
     EXPECT_EQ(r, 0);
@@ -119,7 +121,8 @@ TEST_P(FullDisk, a_file_size_limit_below_the_log_is_refused_for_writing) {
                   h.create = false;
                   const auto m = open_medium(h);
                   EXPECT_EQ(m.code(), Code::full) << m.status().message();
-                  EXPECT_NE(m.status().message().find("ulimit -f"), std::string::npos) << m.status().message();
+                  EXPECT_NE(m.status().message().find("ulimit -f"), std::string::npos)
+                      << m.status().message();
                   h.create = true;
                   h.path += "-other";
                   EXPECT_EQ(open_medium(h).code(), Code::full);
@@ -131,7 +134,9 @@ TEST_P(FullDisk, a_file_size_limit_below_the_log_is_refused_for_writing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Media, FullDisk, ::testing::Values("file", "emulated"),
-                         [](const ::testing::TestParamInfo<const char*>& p) { return std::string(p.param); });
+                         [](const ::testing::TestParamInfo<const char*>& p) {
+                           return std::string(p.param);
+                         });
 
 }  // namespace
 }  // namespace perdure::medium

@@ -27,7 +27,8 @@ double elapsed_ns(const std::function<void()>& f) {
 
 TEST(Cpu, every_stream_instruction_copies_lines_and_nothing_else) {
   using base::StreamInstruction;
-  for (const auto i : {StreamInstruction::sse2, StreamInstruction::avx2, StreamInstruction::avx512}) {
+  for (const auto i :
+       {StreamInstruction::sse2, StreamInstruction::avx2, StreamInstruction::avx512}) {
     if (!base::supported(i)) continue;
     SCOPED_TRACE(base::name(i));
     alignas(64) static std::byte to[64 * 12];
@@ -47,7 +48,8 @@ TEST(Cpu, every_stream_instruction_copies_lines_and_nothing_else) {
 
 TEST(Cpu, every_flush_instruction_leaves_the_bytes_alone) {
   using base::FlushInstruction;
-  for (const auto i : {FlushInstruction::none, FlushInstruction::clflush, FlushInstruction::clflushopt, FlushInstruction::clwb}) {
+  for (const auto i : {FlushInstruction::none, FlushInstruction::clflush,
+                       FlushInstruction::clflushopt, FlushInstruction::clwb}) {
     if (!base::supported(i)) continue;
     SCOPED_TRACE(base::name(i));
     auto bytes = pattern(1000, 1);
@@ -74,7 +76,9 @@ TEST(LineMarksTest, takes_each_marked_line_once) {
   marks.start(63, mine);
   marks.start(100, mine);  // clean: it stays so
   std::vector<std::pair<std::uint64_t, std::uint64_t>> runs;
-  const auto note = [&](std::uint64_t first, std::uint64_t count) { runs.emplace_back(first, count); };
+  const auto note = [&](std::uint64_t first, std::uint64_t count) {
+    runs.emplace_back(first, count);
+  };
   unsigned asked = 0;
   const auto over = [&](LineMarks::Mark mark) {
     ++asked;
@@ -93,7 +97,8 @@ TEST(LineMarksTest, takes_each_marked_line_once) {
 }
 
 TEST(LineMarksTest, a_write_back_is_over_when_its_thread_has_begun_two_more_fences) {
-  for (const int slot : {0, 1, 100, base::max_threads - 1, base::background_slot, base::slot_count - 1})
+  for (const int slot :
+       {0, 1, 100, base::max_threads - 1, base::background_slot, base::slot_count - 1})
     for (std::uint64_t begun = 0; begun < 300; ++begun) {
       const LineMarks::Mark mark = LineMarks::in_flight(slot, begun);
       ASSERT_NE(mark, LineMarks::clean);
@@ -101,7 +106,8 @@ TEST(LineMarksTest, a_write_back_is_over_when_its_thread_has_begun_two_more_fenc
       ASSERT_EQ(LineMarks::slot_of(mark), slot);
       ASSERT_FALSE(LineMarks::over(mark, begun));
       ASSERT_FALSE(LineMarks::over(mark, begun + 1));
-      for (std::uint64_t more = 2; more < 100; ++more) ASSERT_TRUE(LineMarks::over(mark, begun + more));
+      for (std::uint64_t more = 2; more < 100; ++more)
+        ASSERT_TRUE(LineMarks::over(mark, begun + more));
     }
 }
 
@@ -115,7 +121,9 @@ TEST(LineMarksTest, no_store_is_missed_by_a_taker_that_runs_beside_it) {
   alignas(64) std::atomic<std::uint64_t> data{0};
   alignas(64) std::atomic<std::uint64_t> begun{0}, ended{0};
   std::uint64_t taken = 0, missed = 0;
-  const auto take = [&](std::uint64_t /*first*/, std::uint64_t /*count*/) { taken = data.load(std::memory_order_relaxed); };
+  const auto take = [&](std::uint64_t /*first*/, std::uint64_t /*count*/) {
+    taken = data.load(std::memory_order_relaxed);
+  };
   std::thread writer([&] {
     for (std::uint64_t i = 1; i <= rounds; ++i) {
       while (begun.load(std::memory_order_acquire) < i) std::this_thread::yield();
@@ -261,7 +269,8 @@ TEST_F(Delay, softwrap_fills_eight_lines_then_waits_and_drains_at_the_fence) {
             }),
             4 * 2000000 * 0.5)
       << "the ninth line waits for the first to leave";
-  EXPECT_GT(elapsed_ns([&] { d.fenced(); }), 7 * 2000000 * 0.5) << "eight lines are queued, one of them partly drained";
+  EXPECT_GT(elapsed_ns([&] { d.fenced(); }), 7 * 2000000 * 0.5)
+      << "eight lines are queued, one of them partly drained";
 }
 
 TEST_F(Delay, softwrap_with_a_buffer_each_does_not_wait_for_another_threads_lines) {
@@ -299,10 +308,11 @@ TEST_F(Delay, names_are_the_papers_and_others_are_refused) {
   EXPECT_FALSE(Delays::named("blurred").value().flush_all_is_one);
   EXPECT_TRUE(Delays::named("softwrap+each").value().buffer_each);
   EXPECT_FALSE(Delays::named("softwrap").value().buffer_each);
-  for (const char* name :
-       {"rewind+", "rewind+fence", "rewind+fence=", "rewind+fence=-1", "rewind+fence=5ns", "rewind+fence=1000001",
-        "rewind+fence=99999999999", "rewind+fence=1+fence=2", "rewind+drain=1", "fast+fence=1", "+fence=1",
-        "rewind+write=", "rewind+write=1+fence=1+write=1", "blurred+wbinvd=1", "blurred+wbinvd+wbinvd", "softwrap+each=1"})
+  for (const char* name : {"rewind+", "rewind+fence", "rewind+fence=", "rewind+fence=-1",
+                           "rewind+fence=5ns", "rewind+fence=1000001", "rewind+fence=99999999999",
+                           "rewind+fence=1+fence=2", "rewind+drain=1", "fast+fence=1", "+fence=1",
+                           "rewind+write=", "rewind+write=1+fence=1+write=1", "blurred+wbinvd=1",
+                           "blurred+wbinvd+wbinvd", "softwrap+each=1"})
     EXPECT_EQ(Delays::named(name).code(), Code::invalid) << name;
   const auto bad = Delays::named("fast");
   EXPECT_EQ(bad.code(), Code::invalid);

@@ -79,12 +79,14 @@ TEST_P(Open, sizes_that_make_no_sense_are_refused) {
 
 TEST_P(Open, a_file_cut_short_is_refused_untouched) {
   make_one();
-  for (const std::uint64_t length : {4 * MiB - 1, 4 * MiB - 4096, 3 * MiB, 2 * MiB, MiB, std::uint64_t{1}, std::uint64_t{0}}) {
+  for (const std::uint64_t length :
+       {4 * MiB - 1, 4 * MiB - 4096, 3 * MiB, 2 * MiB, MiB, std::uint64_t{1}, std::uint64_t{0}}) {
     ASSERT_EQ(::truncate(scratch.path().c_str(), static_cast<off_t>(length)), 0);
     const auto before = read_file(scratch.path());
     const auto m = open_medium(how(false));
     EXPECT_EQ(m.code(), Code::corrupt);
-    EXPECT_NE(m.status().message().find(std::to_string(length) + " bytes"), std::string::npos) << m.status().message();
+    EXPECT_NE(m.status().message().find(std::to_string(length) + " bytes"), std::string::npos)
+        << m.status().message();
     EXPECT_EQ(read_file(scratch.path()), before);
   }
 }
@@ -140,11 +142,14 @@ TEST_P(Open, home_may_be_taken_from_the_file) {
   h.home_bytes = 0;
   EXPECT_EQ(open_medium(h).value()->home_bytes(), 2 * MiB);
   h.home_bytes = MiB;
-  EXPECT_EQ(open_medium(h).value()->home_bytes(), MiB) << "less than the file has: a growth that was never published";
+  EXPECT_EQ(open_medium(h).value()->home_bytes(), MiB)
+      << "less than the file has: a growth that was never published";
 }
 
 INSTANTIATE_TEST_SUITE_P(Media, Open, ::testing::Values("file", "emulated", "auto"),
-                         [](const ::testing::TestParamInfo<const char*>& p) { return std::string(p.param); });
+                         [](const ::testing::TestParamInfo<const char*>& p) {
+                           return std::string(p.param);
+                         });
 
 TEST(OpenDax, is_refused_with_the_reason_where_there_is_no_persistent_memory) {
   const Scratch scratch;

@@ -17,8 +17,12 @@ using Kind = medium::TraceEvent::Kind;
 /// Two lines of a small medium, and a program on it.
 class Program {
  public:
-  void store(int thread, std::uint64_t word, std::uint64_t value) { write(Kind::store, thread, word, {value}); }
-  void stream(int thread, std::uint64_t word, std::vector<std::uint64_t> values) { write(Kind::stream, thread, word, std::move(values)); }
+  void store(int thread, std::uint64_t word, std::uint64_t value) {
+    write(Kind::store, thread, word, {value});
+  }
+  void stream(int thread, std::uint64_t word, std::vector<std::uint64_t> values) {
+    write(Kind::stream, thread, word, std::move(values));
+  }
   void flush(int thread, std::uint64_t line) {
     trace_.flushed(thread, line * 64, 64);
     step();
@@ -39,7 +43,8 @@ class Program {
     pending_.variants(line, model, 1000, random, variants);
     const std::uint64_t a = image_.word(line * 8), b = image_.word(line * 8 + 1);
     std::set<std::uint64_t> all{a * 100 + b};
-    for (const auto& v : variants) all.insert(((v.mask & 1) != 0 ? v.value[0] : a) * 100 + ((v.mask & 2) != 0 ? v.value[1] : b));
+    for (const auto& v : variants)
+      all.insert(((v.mask & 1) != 0 ? v.value[0] : a) * 100 + ((v.mask & 2) != 0 ? v.value[1] : b));
     return all;
   }
   [[nodiscard]] std::size_t open_lines() const { return pending_.lines().size(); }
@@ -47,7 +52,8 @@ class Program {
 
  private:
   void write(Kind kind, int thread, std::uint64_t word, std::vector<std::uint64_t> values) {
-    trace_.wrote(kind, thread, word * 8, values.size() * 8, reinterpret_cast<const std::byte*>(values.data()));
+    trace_.wrote(kind, thread, word * 8, values.size() * 8,
+                 reinterpret_cast<const std::byte*>(values.data()));
     step();
   }
   void step() { pending_.apply(trace_, trace_.events.back()); }

@@ -36,7 +36,8 @@ void pmc_flush(const void* at, size_t n) {
   const auto from = reinterpret_cast<std::uintptr_t>(at);
   auto it = seen.mapped.upper_bound(from);
   if (it == seen.mapped.begin() || (--it, from + n > it->first + it->second)) ++seen.strays;
-  for (std::uintptr_t line = from / 64; line <= (from + n - 1) / 64; ++line) seen.flushed.insert(line);
+  for (std::uintptr_t line = from / 64; line <= (from + n - 1) / 64; ++line)
+    seen.flushed.insert(line);
 }
 void pmc_fence(void) {
   ++seen.fences;
@@ -58,7 +59,9 @@ TEST(Pmemcheck, SeesEveryFlushAndFence) {
   {
     auto medium = open_medium(how).value();
     EXPECT_EQ(2U, seen.mapped.size());  // log and home
-    const auto line_of = [&](std::uint64_t offset) { return reinterpret_cast<std::uintptr_t>(medium->at(offset)) / 64; };
+    const auto line_of = [&](std::uint64_t offset) {
+      return reinterpret_cast<std::uintptr_t>(medium->at(offset)) / 64;
+    };
     const std::uint64_t words[16] = {1};
     medium->store(how.log_bytes + 640, words, 8);
     EXPECT_EQ(0U, seen.flushed.size());
@@ -68,7 +71,9 @@ TEST(Pmemcheck, SeesEveryFlushAndFence) {
     EXPECT_EQ(0U, seen.durable.size());
     ASSERT_TRUE(medium->fence().ok());
     EXPECT_EQ(1U, seen.fences);
-    EXPECT_EQ((std::set<std::uintptr_t>{line_of(how.log_bytes + 640), line_of(4096), line_of(4096 + 64)}), seen.durable);
+    EXPECT_EQ(
+        (std::set<std::uintptr_t>{line_of(how.log_bytes + 640), line_of(4096), line_of(4096 + 64)}),
+        seen.durable);
 
     const auto ring = medium->map_ring(65536, 8192).value();
     EXPECT_EQ(3U, seen.mapped.size());

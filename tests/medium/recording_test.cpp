@@ -26,7 +26,9 @@ class Recording : public ::testing::Test {
   static void elsewhere(const std::function<void()>& f) { std::thread(f).join(); }
 
   std::unique_ptr<RecordingMedium> m =
-      RecordingMedium::make({.log_bytes = 64 << 10, .home_bytes = 64 << 10, .max_home_bytes = 128 << 10}).value();
+      RecordingMedium::make(
+          {.log_bytes = 64 << 10, .home_bytes = 64 << 10, .max_home_bytes = 128 << 10})
+          .value();
 };
 
 TEST_F(Recording, a_store_alone_is_not_durable) {
@@ -130,7 +132,8 @@ TEST_F(Recording, an_image_can_be_opened_again) {
   ASSERT_TRUE(m->grow(128 << 10).ok());
   const auto image = m->durable_image();
   EXPECT_EQ(image.size(), 192U << 10);
-  auto again = RecordingMedium::make({.log_bytes = 64 << 10, .home_bytes = 128 << 10}, image).value();
+  auto again =
+      RecordingMedium::make({.log_bytes = 64 << 10, .home_bytes = 128 << 10}, image).value();
   EXPECT_EQ(again->current_image(), image);
   EXPECT_TRUE(again->is_durable(0, image.size()));
   std::uint64_t v = 0;
@@ -150,12 +153,14 @@ TEST_F(Recording, events_and_marks_come_in_order) {
   ASSERT_TRUE(m->grow(68 << 10).ok());
   std::string text;
   for (const Event& e : m->events()) {
-    text += std::string(name(e.kind)) + " " + std::to_string(e.offset) + " " + std::to_string(e.bytes) + " " + e.label + "\n";
+    text += std::string(name(e.kind)) + " " + std::to_string(e.offset) + " " +
+            std::to_string(e.bytes) + " " + e.label + "\n";
     EXPECT_EQ(e.thread, base::thread_slot());
     EXPECT_TRUE(e.data.empty());
   }
   EXPECT_EQ(text,
-            "store 8 8 \nflush 0 64 \nfence 0 0 \nmark 5 0 acknowledge\nstream 8128 64 \nstream 4096 64 \nflush_all 0 0 \n"
+            "store 8 8 \nflush 0 64 \nfence 0 0 \nmark 5 0 acknowledge\nstream 8128 64 \nstream "
+            "4096 64 \nflush_all 0 0 \n"
             "grow 0 69632 \n");
   m->forget_events();
   EXPECT_TRUE(m->events().empty());
@@ -194,7 +199,10 @@ TEST_F(Recording, a_hook_holds_a_fence_back) {
 
 TEST(RecordingMake, refuses_what_cannot_be) {
   EXPECT_EQ(RecordingMedium::make({.log_bytes = 100}).code(), Code::invalid);
-  EXPECT_EQ(RecordingMedium::make({.log_bytes = 4096, .home_bytes = 0}, std::vector<std::byte>(8192)).code(), Code::invalid);
+  EXPECT_EQ(
+      RecordingMedium::make({.log_bytes = 4096, .home_bytes = 0}, std::vector<std::byte>(8192))
+          .code(),
+      Code::invalid);
 }
 
 }  // namespace

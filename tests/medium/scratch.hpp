@@ -38,7 +38,9 @@ class Scratch {
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
   }
-  [[nodiscard]] std::string path(const std::string& name = "pool") const { return folder_ + "/" + name; }
+  [[nodiscard]] std::string path(const std::string& name = "pool") const {
+    return folder_ + "/" + name;
+  }
   [[nodiscard]] const std::string& folder() const { return folder_; }
 
  private:
@@ -70,7 +72,9 @@ inline std::vector<std::byte> pattern(std::size_t n, std::uint64_t seed) {
   return v;
 }
 
-inline std::vector<std::byte> bytes_at(const Medium& m, std::uint64_t offset, std::size_t n) { return {m.at(offset), m.at(offset) + n}; }
+inline std::vector<std::byte> bytes_at(const Medium& m, std::uint64_t offset, std::size_t n) {
+  return {m.at(offset), m.at(offset) + n};
+}
 
 inline bool zero_at(const Medium& m, std::uint64_t offset, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {

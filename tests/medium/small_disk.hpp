@@ -22,19 +22,23 @@ namespace perdure::medium::testing {
 inline bool small_disk(const std::string& folder, const char* size) {
   const auto write_text = [](const char* path, const std::string& text) {
     const int fd = ::open(path, O_WRONLY | O_CLOEXEC);
-    const bool ok = fd >= 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    const bool ok =
+        fd >= 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
     if (fd >= 0) ::close(fd);
     return ok;
   };
   const std::string uid = std::to_string(::getuid()), gid = std::to_string(::getgid());
   if (::geteuid() == 0) {
     if (::unshare(CLONE_NEWNS) != 0) return false;
-  } else if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 || !write_text("/proc/self/setgroups", "deny") ||
-             !write_text("/proc/self/uid_map", "0 " + uid + " 1") || !write_text("/proc/self/gid_map", "0 " + gid + " 1")) {
+  } else if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 ||
+             !write_text("/proc/self/setgroups", "deny") ||
+             !write_text("/proc/self/uid_map", "0 " + uid + " 1") ||
+             !write_text("/proc/self/gid_map", "0 " + gid + " 1")) {
     return false;
   }
   return ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-         ::mount("perdure-test", folder.c_str(), "tmpfs", 0, (std::string("size=") + size).c_str()) == 0;
+         ::mount("perdure-test", folder.c_str(), "tmpfs", 0,
+                 (std::string("size=") + size).c_str()) == 0;
 }
 
 inline constexpr int not_allowed = 77;

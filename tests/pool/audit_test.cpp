@@ -21,7 +21,8 @@ class AuditTest : public ::testing::Test {
     ASSERT_TRUE((*pool)->start_session(ViewPolicy::shadow).ok());
     HeapUser user(**pool);
     blocks[(*pool)->header().root_offset] = 48;
-    for (const std::uint64_t n : {16ULL, 64ULL, 64ULL, 64ULL, 1000ULL, 9000ULL, 30000ULL, 70000ULL, 200000ULL, 65536ULL}) {
+    for (const std::uint64_t n :
+         {16ULL, 64ULL, 64ULL, 64ULL, 1000ULL, 9000ULL, 30000ULL, 70000ULL, 200000ULL, 65536ULL}) {
       const auto b = user.allocate(n);
       ASSERT_TRUE(b.ok()) << b.status().message();
       blocks[*b] = *(*pool)->heap().block_bytes(*b);
@@ -33,13 +34,16 @@ class AuditTest : public ::testing::Test {
     image.assign((*pool)->medium().home(), (*pool)->medium().home() + (*pool)->home_bytes());
   }
   [[nodiscard]] HeapAudit audit() const { return audit_heap(image.data(), header); }
-  std::uint64_t& word(std::uint64_t offset) { return *reinterpret_cast<std::uint64_t*>(image.data() + offset); }
+  std::uint64_t& word(std::uint64_t offset) {
+    return *reinterpret_cast<std::uint64_t*>(image.data() + offset);
+  }
   void finds(std::uint64_t chunk, const std::string& words) {
     const auto a = audit();
     ASSERT_FALSE(a.problems.empty()) << words;
     const std::string name = "chunk " + std::to_string(chunk) + ":";
     bool found = false;
-    for (const std::string& p : a.problems) found = found || (p.find(name) == 0 && p.find(words) != std::string::npos);
+    for (const std::string& p : a.problems)
+      found = found || (p.find(name) == 0 && p.find(words) != std::string::npos);
     EXPECT_TRUE(found) << words << " not in: " << a.problems.front();
   }
 
@@ -52,7 +56,9 @@ class AuditTest : public ::testing::Test {
 
 TEST_F(AuditTest, SoundHeap) {
   std::map<std::uint64_t, std::uint64_t> found;
-  const auto a = audit_heap(image.data(), header, [&](std::uint64_t offset, std::uint64_t bytes) { found[offset] = bytes; });
+  const auto a = audit_heap(image.data(), header, [&](std::uint64_t offset, std::uint64_t bytes) {
+    found[offset] = bytes;
+  });
   EXPECT_TRUE(a.problems.empty()) << a.problems.front();
   EXPECT_EQ(found, blocks);
   EXPECT_EQ(a.blocks, blocks.size());
@@ -63,7 +69,8 @@ TEST_F(AuditTest, SoundHeap) {
 
 TEST_F(AuditTest, DamagedDirectory) {
   const std::uint64_t c = large / chunk_bytes;
-  const auto with = [&](std::uint64_t chunk, ChunkWord w, const std::string& words, std::uint64_t named) {
+  const auto with = [&](std::uint64_t chunk, ChunkWord w, const std::string& words,
+                        std::uint64_t named) {
     const auto before = image;
     word(directory_word(chunk)) = w.bits;
     finds(named, words);
@@ -74,14 +81,16 @@ TEST_F(AuditTest, DamagedDirectory) {
   with(c, {0x100}, "a free chunk's word", c);
   with(c + 1, {0}, "part of the large object that begins at chunk " + std::to_string(c), c + 1);
   with(c + 2, ChunkWord::make(ChunkWord::rest, 0, 1), "part of the large object", c + 2);
-  with(c, ChunkWord::make(ChunkWord::large, 0, 2), "the rest of a span or object 2 chunks back", c + 2);
+  with(c, ChunkWord::make(ChunkWord::large, 0, 2), "the rest of a span or object 2 chunks back",
+       c + 2);
   with(c, ChunkWord::make(ChunkWord::large, 0, 0), "found large object of 0 chunks", c);
   with(c, ChunkWord::make(ChunkWord::large, 0, 1000), "found large object of 1000 chunks", c);
   with(c, ChunkWord::make(ChunkWord::large, 5, 3), "a large object of size class 5", c);
   with(c, ChunkWord::make(ChunkWord::small, 99, 1), "size class 99", c);
   with(1, ChunkWord::make(ChunkWord::small, 2, 3), "a span of 3 chunks", 1);
   with(0, {1}, "a chunk of the directory", 0);
-  with(image.size() / chunk_bytes, ChunkWord::make(ChunkWord::large, 0, 1), "beyond home's end", image.size() / chunk_bytes);
+  with(image.size() / chunk_bytes, ChunkWord::make(ChunkWord::large, 0, 1), "beyond home's end",
+       image.size() / chunk_bytes);
   const std::uint64_t last = image.size() / chunk_bytes - 1;
   with(last, ChunkWord::make(ChunkWord::small, size_class(9000), 4), "a span of 4 chunks", last);
 }
@@ -95,7 +104,8 @@ TEST_F(AuditTest, RootGone) {
   word(chunk_bytes) = 0;
   const auto a = audit();
   ASSERT_FALSE(a.problems.empty());
-  EXPECT_EQ(a.problems.front().find("root: no allocated block of 48 bytes"), 0U) << a.problems.front();
+  EXPECT_EQ(a.problems.front().find("root: no allocated block of 48 bytes"), 0U)
+      << a.problems.front();
 }
 
 TEST_F(AuditTest, CountIsHeldAgainstACleanHeader) {

@@ -22,7 +22,8 @@ using namespace testing;
 
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
-  for (const auto& e : std::filesystem::directory_iterator(folder)) names.push_back(e.path().filename());
+  for (const auto& e : std::filesystem::directory_iterator(folder))
+    names.push_back(e.path().filename());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -87,7 +88,8 @@ TEST(Create, LinksThatLeadNowhereAreNamed) {
   std::filesystem::create_symlink("no-folder/file", scratch.path());
   const auto missing = PoolFile::open(small(scratch.path()), tester());
   EXPECT_EQ(missing.code(), Code::not_found);
-  EXPECT_NE(missing.status().message().find("folder does not exist"), std::string::npos) << missing.status().message();
+  EXPECT_NE(missing.status().message().find("folder does not exist"), std::string::npos)
+      << missing.status().message();
   const std::string circle = scratch.folder() + "/circle";
   std::filesystem::create_symlink("circle", circle);
   EXPECT_FALSE(PoolFile::open(small(circle), tester()).ok());
@@ -112,7 +114,8 @@ TEST(Create, AnEmptyFileBecomesAPool) {
     how.read_only = read_only;
     const auto refused = PoolFile::open(how, tester());
     EXPECT_EQ(refused.code(), Code::incompatible);
-    EXPECT_NE(refused.status().message().find("an empty file"), std::string::npos) << refused.status().message();
+    EXPECT_NE(refused.status().message().find("an empty file"), std::string::npos)
+        << refused.status().message();
     EXPECT_EQ(std::filesystem::file_size(path), 0U);
   }
   how = small(path);
@@ -177,14 +180,17 @@ TEST(Create, NamesOfAnyLength) {
     r->reset();
     std::filesystem::remove(scratch.folder() + "/" + name);
   }
-  const auto longer = PoolFile::open(small(scratch.folder() + "/" + std::string(256, 'x')), tester());
+  const auto longer =
+      PoolFile::open(small(scratch.folder() + "/" + std::string(256, 'x')), tester());
   EXPECT_FALSE(longer.ok());
-  EXPECT_NE(longer.status().message().find("too long"), std::string::npos) << longer.status().message();
+  EXPECT_NE(longer.status().message().find("too long"), std::string::npos)
+      << longer.status().message();
 }
 
 TEST(Create, RootsOfAllSizes) {
   const Scratch scratch;
-  for (const std::uint64_t bytes : {0ULL, 1ULL, 16ULL, 1000ULL, 4096ULL, 5000ULL, 65536ULL, 65537ULL, 300000ULL}) {
+  for (const std::uint64_t bytes :
+       {0ULL, 1ULL, 16ULL, 1000ULL, 4096ULL, 5000ULL, 65536ULL, 65537ULL, 300000ULL}) {
     OpenFile how = small(scratch.path("root" + std::to_string(bytes)));
     Identity who = tester();
     who.root_bytes = bytes;
@@ -323,7 +329,8 @@ TEST(Create, OneCreatorAtATime) {
   auto r = PoolFile::open(small(path), tester());
   ASSERT_FALSE(r.ok());
   EXPECT_EQ(r.code(), Code::busy) << r.status().message();
-  EXPECT_NE(r.status().message().find("process " + std::to_string(other.pid())), std::string::npos) << r.status().message();
+  EXPECT_NE(r.status().message().find("process " + std::to_string(other.pid())), std::string::npos)
+      << r.status().message();
   EXPECT_NE(r.status().message().find("is creating it"), std::string::npos) << r.status().message();
   other.end();
   EXPECT_TRUE(PoolFile::open(small(path), tester()).ok());
@@ -368,7 +375,9 @@ void killed_while_creating(bool memory, const char* kind, int kills) {
   how.medium = kind;
   const auto begin = std::chrono::steady_clock::now();
   make_pool(how);
-  const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count();
+  const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(
+                         std::chrono::steady_clock::now() - begin)
+                         .count();
   std::filesystem::remove(how.path);
   std::mt19937_64 random(7);
   int absent = 0, there = 0;
@@ -380,7 +389,8 @@ void killed_while_creating(bool memory, const char* kind, int kills) {
       if (!r.ok()) ::_exit(3);
       for (;;) ::pause();
     }
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % (static_cast<std::uint64_t>(2 * whole + 500) << i / kills)));
+    std::this_thread::sleep_for(std::chrono::microseconds(
+        random() % (static_cast<std::uint64_t>(2 * whole + 500) << i / kills)));
     ::kill(child, SIGKILL);
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -412,7 +422,8 @@ TEST(Create, KilledAtAnyInstantOnAFile) { killed_while_creating(false, "file", 3
 // --- a full disk ---------------------------------------------------------------------------------
 
 bool small_disk(const std::string& folder, const char* size) {
-  return ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+  return ::unshare(CLONE_NEWNS) == 0 &&
+         ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
          ::mount("perdure-test", folder.c_str(), "tmpfs", 0, size) == 0;
 }
 bool small_files(std::uint64_t bytes) {
@@ -462,11 +473,13 @@ void full_disk(const char* kind) {
     ASSERT_TRUE(user.free(blocks.back()).ok());
     ASSERT_TRUE(user.allocate(100 * KiB).ok());
     user.close();
-    const auto audit = audit_heap((*pool)->medium().home(), (*pool)->header(), {}, &(*pool)->medium());
+    const auto audit =
+        audit_heap((*pool)->medium().home(), (*pool)->header(), {}, &(*pool)->medium());
     EXPECT_TRUE(audit.problems.empty()) << audit.problems.front();
     EXPECT_EQ(audit.blocks, blocks.size() + 1);
     if (mounted) {  // room again
-      ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT, "size=32m"), 0);
+      ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT, "size=32m"),
+                0);
       EXPECT_TRUE((*pool)->grow(home + 4 * MiB).ok());
     }
     pool->reset();

@@ -86,8 +86,11 @@ TEST_F(Features, AnUnknownBitForReadingIsRefused) {
   rewrite([](Header& h) { h.features_read = 1ULL << 40; });
   for (const bool read_only : {false, true}) {
     const std::string text = refused(read_only, "a feature without a name (bit 40, for reading)");
-    EXPECT_NE(text.find("expected no other features than 'combined records' (bit 0, for reading)"), std::string::npos) << text;
-    EXPECT_NE(text.find("open it with a newer Perdure; nothing was written"), std::string::npos) << text;
+    EXPECT_NE(text.find("expected no other features than 'combined records' (bit 0, for reading)"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("open it with a newer Perdure; nothing was written"), std::string::npos)
+        << text;
   }
 }
 
@@ -105,8 +108,12 @@ TEST_F(Features, AllMissingOnesAreNamed) {
     h.features_read = info(Feature::catalog_root).bit() | 1ULL << 50;
     h.features_write = 1ULL << 51;
   });
-  refused(false, "'catalog root' (bit 3, for reading), a feature without a name (bit 50, for reading), a feature without a name (bit 51");
-  refused(true, "'catalog root' (bit 3, for reading), a feature without a name (bit 50, for reading), expected");
+  refused(false,
+          "'catalog root' (bit 3, for reading), a feature without a name (bit 50, for reading), a "
+          "feature without a name (bit 51");
+  refused(true,
+          "'catalog root' (bit 3, for reading), a feature without a name (bit 50, for reading), "
+          "expected");
 }
 
 // A number that has a name, in a word in which it has none: it means something that this build
@@ -122,7 +129,8 @@ TEST_F(Features, ReservedOnesAreRefusedByName) {
       h.features_read = h.features_write = h.features_optional = 0;
       set_feature(h, f.feature);
     });
-    const std::string name = "'" + std::string(f.name) + "' (bit " + std::to_string(static_cast<unsigned>(f.feature)) + ", for ";
+    const std::string name = "'" + std::string(f.name) + "' (bit " +
+                             std::to_string(static_cast<unsigned>(f.feature)) + ", for ";
     if (f.implemented || f.word == FeatureWord::optional) {
       opens(true);
       opens(false);
@@ -151,7 +159,8 @@ TEST_F(Features, OptionalBitsAndTheirOwnersBytesAreKept) {
     EXPECT_EQ(h.features_optional, bits);
     EXPECT_EQ(h.reserved1, 11U);
     EXPECT_EQ(h.reserved3[16], 12U);
-    EXPECT_EQ(feature_names(h), (std::vector<std::string>{"bit 20 (unknown, optional)", "bit 63 (unknown, optional)"}));
+    EXPECT_EQ(feature_names(h), (std::vector<std::string>{"bit 20 (unknown, optional)",
+                                                          "bit 63 (unknown, optional)"}));
   }
 }
 
@@ -174,7 +183,9 @@ TEST_F(Features, OlderVersionsHaveNoWordsOfFeatures) {
     });
     const Status s = open(false);
     EXPECT_EQ(s.code(), Code::corrupt) << s.message();
-    EXPECT_NE(s.message().find("features in a header of version " + std::to_string(version)), std::string::npos) << s.message();
+    EXPECT_NE(s.message().find("features in a header of version " + std::to_string(version)),
+              std::string::npos)
+        << s.message();
   }
 }
 
@@ -183,8 +194,11 @@ TEST_F(Features, AFeatureRaisesTheVersionAndKeepsWhatVersion3Meant) {
   Header h = header_of(path);
   set_feature(h, Feature::catalog_root);
   EXPECT_EQ(h.version, 4U);
-  EXPECT_EQ(h.features_read, info(Feature::combined_records).bit() | info(Feature::catalog_root).bit());
-  EXPECT_EQ(feature_names(h), (std::vector<std::string>{"combined records", "catalog root (unknown to this build, for reading)"}));
+  EXPECT_EQ(h.features_read,
+            info(Feature::combined_records).bit() | info(Feature::catalog_root).bit());
+  EXPECT_EQ(feature_names(h),
+            (std::vector<std::string>{"combined records",
+                                      "catalog root (unknown to this build, for reading)"}));
 }
 
 TEST_F(Features, RequiringOneUpgradesThePoolOnce) {
@@ -275,7 +289,8 @@ TEST(FeaturesOnMedium, APowerCutInTheUpgradeLeavesAWholeCopy) {
       std::vector<std::byte> durable, visible;
     };
     std::vector<Cut> cuts;
-    on.medium->set_fence_hooks([&] { cuts.push_back({on.medium->durable_image(), on.medium->current_image()}); }, {});
+    on.medium->set_fence_hooks(
+        [&] { cuts.push_back({on.medium->durable_image(), on.medium->current_image()}); }, {});
     ASSERT_TRUE(on.pool->require_feature(Feature::combined_records).ok());
     on.medium->set_fence_hooks({}, {});
     ASSERT_EQ(cuts.size(), 2U);
@@ -286,7 +301,8 @@ TEST(FeaturesOnMedium, APowerCutInTheUpgradeLeavesAWholeCopy) {
         std::vector<std::byte> image = cut.durable;
         for (const std::uint64_t copy : {header_a, header_b})
           for (std::uint64_t at = copy; at < copy + sizeof(Header); at += 64)
-            if (round == 0 || (round != 1 && random() % 2 == 0)) std::memcpy(image.data() + at, cut.visible.data() + at, 64);
+            if (round == 0 || (round != 1 && random() % 2 == 0))
+              std::memcpy(image.data() + at, cut.visible.data() + at, 64);
         Header a, b;
         std::memcpy(&a, image.data() + header_a, sizeof a);
         std::memcpy(&b, image.data() + header_b, sizeof b);
@@ -375,8 +391,10 @@ TEST(FeaturesOnMedium, NoCombinedRecordBeforeTheBitIsDurable) {
       [&] {
         bool stored = false;
         for (const medium::Event& e : raw->events())
-          stored = stored || ((e.kind == medium::Event::Kind::store || e.kind == medium::Event::Kind::stream) && e.offset >= first_ring &&
-                              e.offset < options.log_bytes);
+          stored =
+              stored ||
+              ((e.kind == medium::Event::Kind::store || e.kind == medium::Event::Kind::stream) &&
+               e.offset >= first_ring && e.offset < options.log_bytes);
         if (!stored) return;
         const std::vector<std::byte> durable = raw->durable_image();
         for (const std::uint64_t at : {header_a, header_b}) {
@@ -390,7 +408,8 @@ TEST(FeaturesOnMedium, NoCombinedRecordBeforeTheBitIsDurable) {
       {});
   o.persist_group = 4;
   auto pool = AnyPool::try_open_on("pool", o, std::move(made), false).value();
-  for (std::uint64_t n = 0; n < 20; ++n) pool.update([&](auto& tx, Words& w) { tx(w.word[n % 16]) = n; });
+  for (std::uint64_t n = 0; n < 20; ++n)
+    pool.update([&](auto& tx, Words& w) { tx(w.word[n % 16]) = n; });
   pool.update(durable, [](auto& tx, Words& w) { tx(w.word[0]) = 7; });
   EXPECT_GT(fences_with_a_log.load(), 0);
   EXPECT_GT(pool.stats().log_combined, 0U);
@@ -401,7 +420,9 @@ TEST(FeaturesOnMedium, NoCombinedRecordBeforeTheBitIsDurable) {
 /// for word).
 CopyState judged_by_an_earlier_build(const Header& copy) {
   constexpr std::uint32_t oldest = 2, newest = 3;
-  const auto sum = [](const Header& h) { return base::hash_bytes(&h, offsetof(Header, checksum), oldest); };
+  const auto sum = [](const Header& h) {
+    return base::hash_bytes(&h, offsetof(Header, checksum), oldest);
+  };
   const bool sound = sum(copy) == copy.checksum;
   if (!sound) {
     Header repaired = copy;

@@ -81,7 +81,8 @@ TEST_F(HeaderTest, EveryByteOfEitherCopy) {
 }
 
 TEST_F(HeaderTest, DamagedInTheFile) {
-  for (const std::size_t i : {std::size_t{0}, std::size_t{9}, std::size_t{13}, std::size_t{40}, sizeof(Header) - 1}) {
+  for (const std::size_t i :
+       {std::size_t{0}, std::size_t{9}, std::size_t{13}, std::size_t{40}, sizeof(Header) - 1}) {
     const char bad = static_cast<char>(image[i] ^ 1);
     poke(path, header_a + i, &bad, 1);
     opens();
@@ -145,9 +146,11 @@ TEST_F(HeaderTest, WritingIsNeverWithoutAWholeCopy) {
           std::vector<std::byte> torn = again->current_image();
           for (const std::uint64_t at : {header_a, header_b})
             if (!again->is_durable(at, sizeof(Header)))
-              std::fill_n(torn.begin() + static_cast<std::ptrdiff_t>(at) + 2048, 64, std::byte{0xee});
-          const auto t = choose_header("recorded", reinterpret_cast<const Header*>(torn.data() + header_a),
-                                       reinterpret_cast<const Header*>(torn.data() + header_b), torn.size());
+              std::fill_n(torn.begin() + static_cast<std::ptrdiff_t>(at) + 2048, 64,
+                          std::byte{0xee});
+          const auto t =
+              choose_header("recorded", reinterpret_cast<const Header*>(torn.data() + header_a),
+                            reinterpret_cast<const Header*>(torn.data() + header_b), torn.size());
           EXPECT_TRUE(t.ok());
         },
         {});
@@ -182,7 +185,8 @@ TEST_F(HeaderTest, TruncatedAtEvery512Bytes) {
     }
     ASSERT_FALSE(r.ok()) << n;
     EXPECT_EQ(r.code(), Code::corrupt) << r.status().message();
-    EXPECT_NE(r.status().message().find("cut short"), std::string::npos) << full.size() - n << ": " << r.status().message();
+    EXPECT_NE(r.status().message().find("cut short"), std::string::npos)
+        << full.size() - n << ": " << r.status().message();
   }
   for (const off_t n : {511, 100, 8}) {
     ASSERT_EQ(::truncate(path.c_str(), n), 0);
@@ -193,7 +197,8 @@ TEST_F(HeaderTest, TruncatedAtEvery512Bytes) {
   how.create = false;  // else a new pool takes its place (create_test.cpp)
   const auto empty = PoolFile::open(how, tester());
   EXPECT_EQ(empty.code(), Code::incompatible);
-  EXPECT_NE(empty.status().message().find("an empty file"), std::string::npos) << empty.status().message();
+  EXPECT_NE(empty.status().message().find("an empty file"), std::string::npos)
+      << empty.status().message();
 }
 
 TEST_F(HeaderTest, ForeignFiles) {
@@ -215,7 +220,8 @@ TEST_F(HeaderTest, ForeignFiles) {
 TEST_F(HeaderTest, NewerVersion) {
   const std::string newer = "format version " + std::to_string(format_version + 1);
   rewrite([](Header& h) { h.version = format_version + 1; });
-  refused(Code::incompatible, newer + ", expected version " + std::to_string(first_version) + " to " + std::to_string(format_version) +
+  refused(Code::incompatible, newer + ", expected version " + std::to_string(first_version) +
+                                  " to " + std::to_string(format_version) +
                                   "; open it with a newer Perdure");
   for (const std::uint64_t at : {header_a, header_b}) {
     // and of a version whose checksum we can't know
@@ -237,7 +243,8 @@ TEST_F(HeaderTest, OtherEngine) {
   Identity who = tester();
   who.engine = "other";
   refused(Code::incompatible,
-          "a pool of engine \"tester\", expected engine \"other\"; open it with perdure::Pool<Root, perdure::engines<perdure::tester>>",
+          "a pool of engine \"tester\", expected engine \"other\"; open it with "
+          "perdure::Pool<Root, perdure::engines<perdure::tester>>",
           who);
   who.engine_any = true;
   auto r = PoolFile::open(small(path), who);
@@ -247,9 +254,12 @@ TEST_F(HeaderTest, OtherEngine) {
 TEST_F(HeaderTest, OtherLayoutNamesTheField) {
   Identity who = tester();
   who.layout = "0 count: u64 @0 8\n1 items: vector<u32>/1 @8 24\n2 name: string/1 @32 16\n";
-  refused(Code::incompatible, "field 1 is \"1 items: vector<u64>/1 @8 24\", expected \"1 items: vector<u32>/1 @8 24\"", who);
+  refused(Code::incompatible,
+          "field 1 is \"1 items: vector<u64>/1 @8 24\", expected \"1 items: vector<u32>/1 @8 24\"",
+          who);
   who.layout = "0 count: u64 @0 8\n";
-  refused(Code::incompatible, "field 1 is \"1 items: vector<u64>/1 @8 24\", expected nothing more", who);
+  refused(Code::incompatible, "field 1 is \"1 items: vector<u64>/1 @8 24\", expected nothing more",
+          who);
   who.layout = tester().layout + "3 more: u8 @48 1\n";
   refused(Code::incompatible, "field 3 is nothing more, expected \"3 more: u8 @48 1\"", who);
   who = tester();
@@ -260,7 +270,8 @@ TEST_F(HeaderTest, OtherLayoutNamesTheField) {
 TEST_F(HeaderTest, LayoutLongerThanItsRoom) {
   Identity who = tester();
   who.layout.clear();
-  for (int i = 0; i < 200; ++i) who.layout += std::to_string(i) + " field: u64 @" + std::to_string(i * 8) + " 8\n";
+  for (int i = 0; i < 200; ++i)
+    who.layout += std::to_string(i) + " field: u64 @" + std::to_string(i * 8) + " 8\n";
   ASSERT_GT(who.layout.size(), layout_capacity);
   OpenFile how = small(scratch.path("long"));
   make_pool(how, who);
@@ -268,25 +279,27 @@ TEST_F(HeaderTest, LayoutLongerThanItsRoom) {
   who.layout.back() = ' ';
   auto r = PoolFile::open(how, who);
   ASSERT_FALSE(r.ok());
-  EXPECT_NE(r.status().message().find("beyond the first 2048 bytes"), std::string::npos) << r.status().message();
+  EXPECT_NE(r.status().message().find("beyond the first 2048 bytes"), std::string::npos)
+      << r.status().message();
   who.layout[30] = '#';
   r = PoolFile::open(how, who);
   EXPECT_NE(r.status().message().find("field 1 is"), std::string::npos) << r.status().message();
 }
 
 TEST_F(HeaderTest, NumbersThatContradict) {
-  const std::vector<std::function<void(Header&)>> wrongs = {[](Header& h) { h.base += 1; },
-                                                            [](Header& h) { h.max_home_bytes += 1; },
-                                                            [](Header& h) { h.home_bytes = h.max_home_bytes + 4096; },
-                                                            [](Header& h) { h.home_bytes = 4096; },
-                                                            [](Header& h) { h.ring_count = 129; },
-                                                            [](Header& h) { h.ring_bytes = 1ULL << 40; },
-                                                            [](Header& h) { h.log_bytes = 0; },
-                                                            [](Header& h) { h.order = Order{7}; },
-                                                            [](Header& h) { h.append_unit = 5; },
-                                                            [](Header& h) { h.layout_bytes = 9999; },
-                                                            [](Header& h) { h.root_offset = ~0ULL; },
-                                                            [](Header& h) { h.ring_bytes = ~0ULL / 2; }};
+  const std::vector<std::function<void(Header&)>> wrongs = {
+      [](Header& h) { h.base += 1; },
+      [](Header& h) { h.max_home_bytes += 1; },
+      [](Header& h) { h.home_bytes = h.max_home_bytes + 4096; },
+      [](Header& h) { h.home_bytes = 4096; },
+      [](Header& h) { h.ring_count = 129; },
+      [](Header& h) { h.ring_bytes = 1ULL << 40; },
+      [](Header& h) { h.log_bytes = 0; },
+      [](Header& h) { h.order = Order{7}; },
+      [](Header& h) { h.append_unit = 5; },
+      [](Header& h) { h.layout_bytes = 9999; },
+      [](Header& h) { h.root_offset = ~0ULL; },
+      [](Header& h) { h.ring_bytes = ~0ULL / 2; }};
   for (std::size_t i = 0; i < wrongs.size(); ++i) {
     rewrite(wrongs[i]);
     SCOPED_TRACE(i);

@@ -25,7 +25,9 @@ std::uint64_t word_at(const Image& image, std::uint64_t offset) {
   std::memcpy(&v, image.data() + offset, 8);
   return v;
 }
-ChunkWord chunk_word(const Image& image, std::uint64_t chunk) { return {word_at(image, directory_word(chunk))}; }
+ChunkWord chunk_word(const Image& image, std::uint64_t chunk) {
+  return {word_at(image, directory_word(chunk))};
+}
 
 TEST(HeapApply, MakesSetsClears) {
   ASSERT_EQ(first_chunk(max_home), 1U);
@@ -33,11 +35,13 @@ TEST(HeapApply, MakesSetsClears) {
   std::fill_n(image.begin(), objects, std::byte{0});
   MemoryTarget target(image.data());
   const std::uint32_t cls = size_class(48);
-  const HeapOp a{3 * chunk_bytes + classes[cls].first, cls, 0, true}, b{a.offset + 48 * 70, cls, 0, true};
+  const HeapOp a{3 * chunk_bytes + classes[cls].first, cls, 0, true},
+      b{a.offset + 48 * 70, cls, 0, true};
   apply(target, a, max_home);
   EXPECT_EQ(chunk_word(image, 3), ChunkWord::make(ChunkWord::small, cls, 1));
   EXPECT_EQ(word_at(image, 3 * chunk_bytes), 1U);
-  for (std::uint64_t w = 8; w < classes[cls].first; w += 8) EXPECT_EQ(word_at(image, 3 * chunk_bytes + w), 0U);
+  for (std::uint64_t w = 8; w < classes[cls].first; w += 8)
+    EXPECT_EQ(word_at(image, 3 * chunk_bytes + w), 0U);
   EXPECT_EQ(word_at(image, a.offset), 0xeeeeeeeeeeeeeeee);
   apply(target, b, max_home);
   apply(target, b, max_home);
@@ -55,7 +59,8 @@ TEST(HeapApply, SpansAndObjectsOfManyChunks) {
   const std::uint64_t span = 9 * chunk_bytes;  // first chunk + 8
   apply(target, {span + classes[cls].first + 5 * class_bytes(cls), cls, 0, true}, max_home);
   EXPECT_EQ(chunk_word(image, 9), ChunkWord::make(ChunkWord::small, cls, 8));
-  for (std::uint64_t i = 1; i < 8; ++i) EXPECT_EQ(chunk_word(image, 9 + i), ChunkWord::make(ChunkWord::rest, 0, i));
+  for (std::uint64_t i = 1; i < 8; ++i)
+    EXPECT_EQ(chunk_word(image, 9 + i), ChunkWord::make(ChunkWord::rest, 0, i));
   EXPECT_EQ(word_at(image, span), 1U << 5);
   // a large object over its end: what is left of the span is free
   apply(target, {14 * chunk_bytes, large_class, 6, true}, max_home);
@@ -108,7 +113,8 @@ void replay(Target& target, const std::vector<Transaction>& log, std::size_t fro
       if (e.fill == 0) {
         apply_op(target, e.op, max_home);
       } else {
-        for (std::uint64_t at = 0; at < op_bytes(e.op); at += 8) target.store(e.op.offset + at, e.fill);
+        for (std::uint64_t at = 0; at < op_bytes(e.op); at += 8)
+          target.store(e.op.offset + at, e.fill);
       }
     }
   }
@@ -120,13 +126,16 @@ void expect_same(const Image& found, const Image& expected, const std::string& w
     ASSERT_EQ(chunk_word(found, c).bits, chunk_word(expected, c).bits) << what << ": chunk " << c;
     if (chunk_word(found, c).kind() != ChunkWord::small) continue;
     const ClassInfo& info = classes[chunk_word(found, c).size_class()];
-    ASSERT_EQ(std::memcmp(found.data() + c * chunk_bytes, expected.data() + c * chunk_bytes, info.first), 0)
+    ASSERT_EQ(
+        std::memcmp(found.data() + c * chunk_bytes, expected.data() + c * chunk_bytes, info.first),
+        0)
         << what << ": bitmap of chunk " << c;
   }
   Header h{};
   h.max_home_bytes = h.home_bytes = max_home;
   const auto audit = audit_heap(expected.data(), h, [&](std::uint64_t offset, std::uint64_t bytes) {
-    ASSERT_EQ(std::memcmp(found.data() + offset, expected.data() + offset, bytes), 0) << what << ": block at " << offset;
+    ASSERT_EQ(std::memcmp(found.data() + offset, expected.data() + offset, bytes), 0)
+        << what << ": block at " << offset;
   });
   ASSERT_TRUE(audit.problems.empty()) << what << ": " << audit.problems.front();
 }
@@ -160,7 +169,8 @@ class Replay : public ::testing::TestWithParam<int> {
 
   void transaction() {
     if (random() % 16 == 0) next_session();
-    static constexpr std::uint64_t sizes[] = {16, 64, 500, 1000, 4000, 5000, 9000, 20000, 40000, 65536, 70000, 140000, 400000};
+    static constexpr std::uint64_t sizes[] = {16,    64,    500,   1000,  4000,   5000,  9000,
+                                              20000, 40000, 65536, 70000, 140000, 400000};
     Transaction t;
     for (std::uint64_t n = random() % 4 + 1; n > 0; --n) {
       if (blocks.size() < 12 ? random() % 4 != 0 : random() % 3 == 0) {
@@ -192,7 +202,9 @@ class Replay : public ::testing::TestWithParam<int> {
   // sizes drift, so that what was a span of small blocks becomes a large object and back
   [[nodiscard]] std::uint64_t phase() const { return log.size() / 6; }
   // what a user stores: often small numbers, which make believable bitmaps
-  std::uint64_t fill() { return random() % 2 == 0 ? random() | 1 : std::uint64_t{1} << random() % 64; }
+  std::uint64_t fill() {
+    return random() % 2 == 0 ? random() | 1 : std::uint64_t{1} << random() % 64;
+  }
 
   std::mt19937_64 random{static_cast<std::uint64_t>(GetParam())};
   std::unique_ptr<PoolFile> pool;
@@ -223,7 +235,8 @@ TEST_P(Replay, OverHomeTornByACheckpoint) {
     for (const bool rest_written : {false, true}) {
       Image torn = home;
       for (std::uint64_t at = objects; at < max_home; at += 8)
-        if (rest_written || random() % 2 == 0) std::memcpy(torn.data() + at, times[random() % 3]->data() + at, 8);
+        if (rest_written || random() % 2 == 0)
+          std::memcpy(torn.data() + at, times[random() % 3]->data() + at, 8);
       if (rest_written)
         for (std::uint64_t at = 0; at < objects; at += 8)
           if (random() % 2 == 0) std::memcpy(torn.data() + at, directory.data() + at, 8);
@@ -237,7 +250,8 @@ TEST_P(Replay, OverHomeTornByACheckpoint) {
     }
     // the checkpoint finished: X = t0, home as old as t0 or newer, the directory as of t0
     home = directory;
-    for (std::uint64_t at = objects; at < max_home; at += 64) std::memcpy(home.data() + at, times[random() % 3]->data() + at, 64);
+    for (std::uint64_t at = objects; at < max_home; at += 64)
+      std::memcpy(home.data() + at, times[random() % 3]->data() + at, 64);
     x = t0;
   }
 }
@@ -266,7 +280,8 @@ TEST_P(Replay, CutShortAndRepeated) {
         const auto durable = recorder.durable_image(), current = recorder.current_image();
         Image torn(max_home);
         for (std::uint64_t at = 0; at < max_home; at += 8)
-          std::memcpy(torn.data() + at, (random() % 2 == 0 ? durable : current).data() + 2 * MiB + at, 8);
+          std::memcpy(torn.data() + at,
+                      (random() % 2 == 0 ? durable : current).data() + 2 * MiB + at, 8);
         MemoryTarget target(torn.data(), true);
         replay(target, log, x, log.size());
         expect_same(torn, expected, "cut at fence " + std::to_string(cuts));
@@ -277,7 +292,8 @@ TEST_P(Replay, CutShortAndRepeated) {
   target.flush();
   ASSERT_TRUE(recorder.fence().ok());
   const auto durable = recorder.durable_image();
-  expect_same({durable.begin() + static_cast<std::ptrdiff_t>(2 * MiB), durable.end()}, expected, "finished");
+  expect_same({durable.begin() + static_cast<std::ptrdiff_t>(2 * MiB), durable.end()}, expected,
+              "finished");
   EXPECT_GE(cuts, rounds_in(45) > 30 ? 4 : 2);
   recorder.set_fence_hooks({}, {});
 }

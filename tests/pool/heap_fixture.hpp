@@ -32,8 +32,10 @@ class HeapTest : public ::testing::Test {
   }
   [[nodiscard]] std::set<std::uint64_t> blocks() const {
     std::set<std::uint64_t> all;
-    const auto a = audit_heap(pool->view(), pool->header(), [&](std::uint64_t offset, std::uint64_t) { all.insert(offset); });
-    EXPECT_TRUE(a.problems.empty() || a.problems.front().find("heap_used") != std::string::npos) << a.problems.front();
+    const auto a = audit_heap(pool->view(), pool->header(),
+                              [&](std::uint64_t offset, std::uint64_t) { all.insert(offset); });
+    EXPECT_TRUE(a.problems.empty() || a.problems.front().find("heap_used") != std::string::npos)
+        << a.problems.front();
     return all;
   }
 

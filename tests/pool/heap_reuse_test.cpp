@@ -134,7 +134,8 @@ TEST_F(HeapReuse, HolesBetweenLargeObjectsAndSpans) {
   for (std::size_t i = 0; i < large.size(); i += 2) ASSERT_TRUE(user->free(large[i]).ok());
   reopen(max);
   // All that is free serves blocks of one chunk's span.
-  const std::uint64_t objects = max / chunk_bytes - first_chunk(max), used = large.size() / 2 * 3 + 1;
+  const std::uint64_t objects = max / chunk_bytes - first_chunk(max),
+                      used = large.size() / 2 * 3 + 1;
   const std::size_t blocks = fill(4096).size();
   EXPECT_GE(blocks, (objects - used - 1) * 15);
   close();
@@ -175,8 +176,8 @@ TEST_F(HeapReuse, AStaleFreeIntoAGivenUpSpan) {
 // A stale free of a large object whose chunks are a span's by now leaves the span alone.
 TEST_F(HeapReuse, AStaleFreeOfALargeObject) {
   open();
-  auto central =
-      std::make_unique<Central>(pool->view(), pool->header().max_home_bytes, [](std::uint64_t, std::uint64_t) { return Status(); });
+  auto central = std::make_unique<Central>(pool->view(), pool->header().max_home_bytes,
+                                           [](std::uint64_t, std::uint64_t) { return Status(); });
   const std::uint64_t home = pool->home_bytes(), chunk = central->take_chunks(2, home);
   ASSERT_NE(0U, chunk);
   ASSERT_TRUE(central->mark_large(chunk, 2, true));
@@ -185,7 +186,8 @@ TEST_F(HeapReuse, AStaleFreeOfALargeObject) {
   EXPECT_FALSE(central->mark_large(chunk, 2, true));
   const std::uint32_t cls = size_class(4000);  // a span has one chunk
   std::uint64_t block = 0;
-  while (central->span_at(chunk) == nullptr) ASSERT_EQ(1U, central->take_blocks(cls, 1, &block, home));
+  while (central->span_at(chunk) == nullptr)
+    ASSERT_EQ(1U, central->take_blocks(cls, 1, &block, home));
   Span* const span = central->span_at(chunk);
   EXPECT_FALSE(central->mark_large(chunk, 2, true));
   EXPECT_EQ(span, central->span_at(chunk));
@@ -210,7 +212,8 @@ TEST_F(HeapReuse, FourThreadsInAnEmptiedPool) {
         const std::uint64_t log2 = 4 + (static_cast<std::uint64_t>(session) * 3 + t) % 13;
         for (int i = 0; i < rounds_in(2000); ++i) {
           if (random() % 3 != 0) {
-            const auto b = mine.allocate((std::uint64_t{1} << log2) + random() % (std::uint64_t{1} << log2));
+            const auto b =
+                mine.allocate((std::uint64_t{1} << log2) + random() % (std::uint64_t{1} << log2));
             if (b.code() == Code::full) continue;
             ASSERT_TRUE(b.ok()) << b.status().message();
             const std::lock_guard lock(mutex);

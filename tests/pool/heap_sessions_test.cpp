@@ -36,7 +36,8 @@ struct Tally {
 /// The bytes that a block of `bytes` takes: whole chunks above the largest size class.
 std::uint64_t taken(std::uint64_t bytes) {
   const std::uint32_t cls = size_class(bytes);
-  return cls == large_class ? (bytes + chunk_bytes - 1) / chunk_bytes * chunk_bytes : class_bytes(cls);
+  return cls == large_class ? (bytes + chunk_bytes - 1) / chunk_bytes * chunk_bytes
+                            : class_bytes(cls);
 }
 
 class Session {
@@ -91,7 +92,8 @@ class Session {
 class HeapSessions : public ::testing::TestWithParam<engine::Entry> {
  protected:
   void SetUp() override {
-    void* const shared = ::mmap(nullptr, sizeof(Tally), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* const shared =
+        ::mmap(nullptr, sizeof(Tally), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(MAP_FAILED, shared);
     tally = new (shared) Tally;
     options.engine = GetParam().name;
@@ -114,8 +116,11 @@ class HeapSessions : public ::testing::TestWithParam<engine::Entry> {
         const std::size_t list = (n * 3 + k) % lists;
         s.empty(list);
         // up to 256 KiB
-        const std::uint64_t log2 = 5 + random() % 13, size = (1ULL << log2) + random() % (1ULL << log2);
-        s.fill(list, size, std::clamp<std::uint64_t>(bytes / 3 / taken(size), 1, 2000 / test::heavy(GetParam())));
+        const std::uint64_t log2 = 5 + random() % 13,
+                            size = (1ULL << log2) + random() % (1ULL << log2);
+        s.fill(
+            list, size,
+            std::clamp<std::uint64_t>(bytes / 3 / taken(size), 1, 2000 / test::heavy(GetParam())));
       }
     };
     switch (n % 4) {
@@ -151,7 +156,8 @@ class HeapSessions : public ::testing::TestWithParam<engine::Entry> {
       // and at least by 4 MiB, made a multiple of 2 MiB. Beside that: the directory, and for each
       // class a span that is not full.
       const std::uint64_t bound = tally->high * 9 / 4 + 8 * MiB;
-      ASSERT_LE(tally->home_bytes, bound) << "session " << n << ", at most " << tally->high << " bytes were live at one time";
+      ASSERT_LE(tally->home_bytes, bound)
+          << "session " << n << ", at most " << tally->high << " bytes were live at one time";
     }
   }
 
@@ -166,7 +172,9 @@ std::vector<engine::Entry> others() {
   std::set<std::string_view> seen{"shadow"};
   std::vector<engine::Entry> kept;
   for (const engine::Entry& e : engine::registered())
-    if (test::is_durable(e) && !test::is_stood_for(e) && test::runs_here(e) && seen.insert(e.family).second) kept.push_back(e);
+    if (test::is_durable(e) && !test::is_stood_for(e) && test::runs_here(e) &&
+        seen.insert(e.family).second)
+      kept.push_back(e);
   return kept;
 }
 std::string name_of(const ::testing::TestParamInfo<engine::Entry>& info) {

@@ -20,15 +20,16 @@ using namespace testing;
 TEST_F(HeapTest, BlocksAreAlignedDistinctAndOfTheirSize) {
   open();
   std::map<std::uint64_t, std::uint64_t> taken;
-  for (const std::uint64_t n :
-       {0ULL, 1ULL, 16ULL, 17ULL, 64ULL, 65ULL, 128ULL, 192ULL, 320ULL, 4096ULL, 4097ULL, 65536ULL, 65537ULL, 300000ULL}) {
+  for (const std::uint64_t n : {0ULL, 1ULL, 16ULL, 17ULL, 64ULL, 65ULL, 128ULL, 192ULL, 320ULL,
+                                4096ULL, 4097ULL, 65536ULL, 65537ULL, 300000ULL}) {
     for (int i = 0; i < 3; ++i) {
       const auto op = pool->heap().reserve(n);
       ASSERT_TRUE(op.ok()) << n << ": " << op.status().message();
       EXPECT_GE(op_bytes(*op), n);
       EXPECT_EQ(op->offset % (n > 0 && n % 64 == 0 ? 64 : 16), 0U) << n;
       EXPECT_TRUE(op->set);
-      for (const auto& [offset, bytes] : taken) EXPECT_TRUE(op->offset + op_bytes(*op) <= offset || offset + bytes <= op->offset);
+      for (const auto& [offset, bytes] : taken)
+        EXPECT_TRUE(op->offset + op_bytes(*op) <= offset || offset + bytes <= op->offset);
       taken[op->offset] = op_bytes(*op);
       // reserved, not allocated
       EXPECT_EQ(pool->heap().block_bytes(op->offset).code(), Code::invalid);
@@ -58,8 +59,9 @@ TEST_F(HeapTest, FreesThatAreRefused) {
   open();
   const std::uint64_t a = *user->allocate(100), big = *user->allocate(200000);
   for (const std::uint64_t bad :
-       {std::uint64_t{0}, std::uint64_t{4096}, ~std::uint64_t{0}, a + 1, a + 16, a + 112, a - 112, big + 16, big + 65536,
-        pool->home_bytes(), pool->header().root_offset, a / chunk_bytes * chunk_bytes, pool->home_bytes() - 65536}) {
+       {std::uint64_t{0}, std::uint64_t{4096}, ~std::uint64_t{0}, a + 1, a + 16, a + 112, a - 112,
+        big + 16, big + 65536, pool->home_bytes(), pool->header().root_offset,
+        a / chunk_bytes * chunk_bytes, pool->home_bytes() - 65536}) {
     const auto op = pool->heap().prepare_free(bad);
     ASSERT_FALSE(op.ok()) << bad;
     EXPECT_EQ(op.code(), Code::invalid) << op.status().message();
@@ -117,7 +119,8 @@ TEST_F(HeapTest, RandomAgainstAModelOverSessions) {
         auto it = model.lower_bound(random() % pool->home_bytes());
         if (it == model.end() || it->first == pool->header().root_offset) continue;
         const std::byte* const bytes = pool->view() + it->first;
-        ASSERT_TRUE(std::all_of(bytes, bytes + it->second.first, [&](std::byte b) { return b == std::byte{it->second.second}; }));
+        ASSERT_TRUE(std::all_of(bytes, bytes + it->second.first,
+                                [&](std::byte b) { return b == std::byte{it->second.second}; }));
         ASSERT_TRUE(user->free(it->first).ok());
         model.erase(it);
       }

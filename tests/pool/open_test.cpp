@@ -18,7 +18,8 @@ using namespace testing;
 class OpenTest : public ::testing::Test {
  protected:
   void SetUp() override { make_pool(small(path)); }
-  Result<std::unique_ptr<PoolFile>> open(bool read_only = false, const std::string& name = {}) const {
+  Result<std::unique_ptr<PoolFile>> open(bool read_only = false,
+                                         const std::string& name = {}) const {
     OpenFile how = small(name.empty() ? path : name);
     how.read_only = read_only;
     how.create = false;
@@ -77,7 +78,8 @@ TEST_F(OpenTest, OtherProcessAndItsDeath) {
   auto r = open(true);  // killed in its session: not clean
   ASSERT_FALSE(r.ok());
   EXPECT_EQ(r.code(), Code::read_only);
-  EXPECT_NE(r.status().message().find("recovery needs to write"), std::string::npos) << r.status().message();
+  EXPECT_NE(r.status().message().find("recovery needs to write"), std::string::npos)
+      << r.status().message();
   EXPECT_TRUE(open().ok());
 }
 
@@ -140,14 +142,17 @@ TEST_F(OpenTest, ReplacedFileIsAnother) {
 TEST_F(OpenTest, ReadOnlyFileAndMount) {
   // on a mount of its own, in a mount namespace of its own
   const int r = in_child([&] {
-    if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         ::mount("perdure-test", scratch.folder().c_str(), "tmpfs", 0, "size=32m") != 0) {
       std::puts("no tmpfs may be mounted here: not shown on a read-only mount");
       return;
     }
     make_pool(small(path));
     ASSERT_TRUE(open().ok());
-    ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, "size=32m"), 0);
+    ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY,
+                      "size=32m"),
+              0);
     {
       auto reader = open(true);
       ASSERT_TRUE(reader.ok()) << reader.status().message();
@@ -156,20 +161,25 @@ TEST_F(OpenTest, ReadOnlyFileAndMount) {
     auto writer = open();
     ASSERT_FALSE(writer.ok());
     EXPECT_EQ(writer.code(), Code::read_only) << writer.status().message();
-    EXPECT_NE(writer.status().message().find("open it with read_only"), std::string::npos) << writer.status().message();
+    EXPECT_NE(writer.status().message().find("open it with read_only"), std::string::npos)
+        << writer.status().message();
     OpenFile how = small(scratch.path("new"));
     EXPECT_EQ(PoolFile::open(how, tester()).code(), Code::read_only);
-    ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT, "size=32m"), 0);
+    ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT, "size=32m"),
+              0);
     {
       auto session = open();
       ASSERT_TRUE(session.ok());
       ASSERT_TRUE((*session)->start_session(ViewPolicy::shadow).ok());
     }
-    ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, "size=32m"), 0);
+    ASSERT_EQ(::mount("perdure-test", scratch.folder().c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY,
+                      "size=32m"),
+              0);
     auto unclean = open(true);
     ASSERT_FALSE(unclean.ok());
     EXPECT_EQ(unclean.code(), Code::read_only);
-    EXPECT_NE(unclean.status().message().find("recovery needs to write"), std::string::npos) << unclean.status().message();
+    EXPECT_NE(unclean.status().message().find("recovery needs to write"), std::string::npos)
+        << unclean.status().message();
   });
   EXPECT_EQ(r, 0);
 }
@@ -211,12 +221,14 @@ TEST_F(OpenTest, BaseTakenIsRefusedByName) {
   auto* const at = reinterpret_cast<void*>(h.base + 2 * MiB);
   const std::string before = read_all(path);
 
-  void* anonymous = ::mmap(at, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  void* anonymous =
+      ::mmap(at, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
   ASSERT_EQ(anonymous, at);
   auto r = open();
   ASSERT_FALSE(r.ok());
   EXPECT_EQ(r.code(), Code::incompatible);
-  EXPECT_NE(r.status().message().find("is taken by anonymous memory at 0x"), std::string::npos) << r.status().message();
+  EXPECT_NE(r.status().message().find("is taken by anonymous memory at 0x"), std::string::npos)
+      << r.status().message();
   ::munmap(at, 4096);
 
   const std::string name = scratch.path("mapped");
@@ -226,13 +238,15 @@ TEST_F(OpenTest, BaseTakenIsRefusedByName) {
   ::close(fd);
   r = open();
   ASSERT_FALSE(r.ok());
-  EXPECT_NE(r.status().message().find("is taken by " + name), std::string::npos) << r.status().message();
+  EXPECT_NE(r.status().message().find("is taken by " + name), std::string::npos)
+      << r.status().message();
   ::munmap(at, 4096);
 
   // tools that know no layout need no view
   Identity tool = tester();
   tool.layout_any = true;
-  ASSERT_EQ(::mmap(at, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0), at);
+  ASSERT_EQ(::mmap(at, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
+            at);
   {
     auto looked = PoolFile::open(small(path), tool);
     ASSERT_TRUE(looked.ok());
@@ -251,7 +265,8 @@ TEST_F(OpenTest, BaseTakenByAnotherPool) {
   ASSERT_TRUE(first.ok());
   auto r = PoolFile::open(how, tester());
   ASSERT_FALSE(r.ok());
-  EXPECT_NE(r.status().message().find("taken by the view of pool " + path), std::string::npos) << r.status().message();
+  EXPECT_NE(r.status().message().find("taken by the view of pool " + path), std::string::npos)
+      << r.status().message();
   how.path = scratch.path("third");
   r = PoolFile::open(how, tester());
   EXPECT_EQ(r.code(), Code::incompatible) << r.status().message();
@@ -265,7 +280,8 @@ TEST_F(OpenTest, ManyPoolsAtOnce) {
     auto pool = PoolFile::open(small(scratch.path("p" + std::to_string(i))), tester());
     ASSERT_TRUE(pool.ok()) << pool.status().message();
     ASSERT_TRUE((*pool)->start_session(ViewPolicy::shared).ok());
-    ranges.emplace_back((*pool)->header().base, (*pool)->header().base + (*pool)->header().max_home_bytes);
+    ranges.emplace_back((*pool)->header().base,
+                        (*pool)->header().base + (*pool)->header().max_home_bytes);
     pools.push_back(std::move(*pool));
   }
   std::sort(ranges.begin(), ranges.end());
@@ -283,7 +299,8 @@ TEST_F(OpenTest, AddressOfAnotherBuild) {
   auto r = open();
   ASSERT_FALSE(r.ok());
   EXPECT_EQ(r.code(), Code::incompatible);
-  EXPECT_NE(r.status().message().find("ThreadSanitizer"), std::string::npos) << r.status().message();
+  EXPECT_NE(r.status().message().find("ThreadSanitizer"), std::string::npos)
+      << r.status().message();
 }
 #endif
 

@@ -44,8 +44,9 @@ class Scratch {
  public:
   /// `memory`: on a tmpfs where there is one: creating a pool prewrites its log.
   explicit Scratch(bool memory = true) {
-    std::string name =
-        (memory && ::access("/dev/shm", W_OK) == 0 ? std::string("/dev/shm/") : ::testing::TempDir() + "/") + "perdure-pool-XXXXXX";
+    std::string name = (memory && ::access("/dev/shm", W_OK) == 0 ? std::string("/dev/shm/")
+                                                                  : ::testing::TempDir() + "/") +
+                       "perdure-pool-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) std::abort();
     folder_ = name;
   }
@@ -55,7 +56,9 @@ class Scratch {
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
   }
-  [[nodiscard]] std::string path(const std::string& name = "pool") const { return folder_ + "/" + name; }
+  [[nodiscard]] std::string path(const std::string& name = "pool") const {
+    return folder_ + "/" + name;
+  }
   [[nodiscard]] const std::string& folder() const { return folder_; }
 
  private:
@@ -88,7 +91,9 @@ inline std::string read_all(const std::string& path) {
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   return text;
 }
-inline void write_all(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary | std::ios::trunc) << text; }
+inline void write_all(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+}
 /// Overwrites part of a file in place.
 inline void poke(const std::string& path, std::uint64_t offset, const void* src, std::size_t n) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -161,7 +166,11 @@ class Helper {
 /// What an engine does with the heap, and nothing else: the view is the only state.
 class HeapUser {
  public:
-  explicit HeapUser(PoolFile& pool) : pool_(pool), heap_(pool.heap()), target_(pool.view()), max_home_(pool.header().max_home_bytes) {}
+  explicit HeapUser(PoolFile& pool)
+      : pool_(pool),
+        heap_(pool.heap()),
+        target_(pool.view()),
+        max_home_(pool.header().max_home_bytes) {}
   Result<std::uint64_t> allocate(std::uint64_t bytes) {
     auto op = heap_.reserve(bytes);
     if (!op.ok()) return op.status();
@@ -183,7 +192,8 @@ class HeapUser {
   void close() {
     auto& m = pool_.medium();
     for (std::uint64_t at = 0; at < pool_.home_bytes(); at += 4096)
-      if (m.allocated(m.log_bytes() + at, 4096) && std::memcmp(m.home() + at, pool_.view() + at, 4096) != 0)
+      if (m.allocated(m.log_bytes() + at, 4096) &&
+          std::memcmp(m.home() + at, pool_.view() + at, 4096) != 0)
         m.store(m.log_bytes() + at, pool_.view() + at, 4096);
     ASSERT_TRUE(m.flush_all().ok());
     ASSERT_TRUE(pool_.close_clean(0).ok());

@@ -12,7 +12,8 @@ namespace {
 
 using namespace testing;
 
-std::unique_ptr<medium::RecordingMedium> recorder(std::uint64_t home = 2 * MiB, std::uint64_t max_home = 16 * MiB) {
+std::unique_ptr<medium::RecordingMedium> recorder(std::uint64_t home = 2 * MiB,
+                                                  std::uint64_t max_home = 16 * MiB) {
   medium::RecordingOptions options;
   options.log_bytes = 2 * MiB;
   options.home_bytes = home;
@@ -128,17 +129,28 @@ TEST(Session, ShadowWhereTheMediumRefusesCopyOnWrite) {
     }
     std::string_view kind() const noexcept override { return "test"; }
     std::string describe() const override { return "test"; }
-    void store(std::uint64_t o, const void* s, std::size_t n) noexcept override { inner_->store(o, s, n); }
-    void stream(std::uint64_t o, const void* s, std::size_t n) noexcept override { inner_->stream(o, s, n); }
+    void store(std::uint64_t o, const void* s, std::size_t n) noexcept override {
+      inner_->store(o, s, n);
+    }
+    void stream(std::uint64_t o, const void* s, std::size_t n) noexcept override {
+      inner_->stream(o, s, n);
+    }
     void flush(std::uint64_t o, std::size_t n) noexcept override { inner_->flush(o, n); }
     Status fence() noexcept override { return inner_->fence(); }
     Status flush_all() noexcept override { return inner_->flush_all(); }
-    Result<medium::RingMap> map_ring(std::uint64_t o, std::uint64_t n) override { return inner_->map_ring(o, n); }
-    void append(const medium::RingMap& r, std::uint64_t p, const void* s, std::size_t n) noexcept override { inner_->append(r, p, s, n); }
+    Result<medium::RingMap> map_ring(std::uint64_t o, std::uint64_t n) override {
+      return inner_->map_ring(o, n);
+    }
+    void append(const medium::RingMap& r, std::uint64_t p, const void* s,
+                std::size_t n) noexcept override {
+      inner_->append(r, p, s, n);
+    }
     Status allocate(std::uint64_t o, std::uint64_t n) override { return inner_->allocate(o, n); }
     Status grow(std::uint64_t n) override { return inner_->grow(n); }
-    Status map_view(std::byte* a, std::uint64_t o, std::uint64_t n, medium::ViewKind kind) override {
-      if (kind == medium::ViewKind::copy_on_write) return failure(Code::unsupported, path_, "a private mapping of a device");
+    Status map_view(std::byte* a, std::uint64_t o, std::uint64_t n,
+                    medium::ViewKind kind) override {
+      if (kind == medium::ViewKind::copy_on_write)
+        return failure(Code::unsupported, path_, "a private mapping of a device");
       return inner_->map_view(a, o, n, kind);
     }
 
@@ -166,7 +178,8 @@ TEST(Session, ShadowWhereTheMediumRefusesCopyOnWrite) {
   options.max_home_bytes = 16 * MiB;
   auto again = medium::RecordingMedium::make(options, image);
   ASSERT_TRUE(again.ok());
-  auto pool = PoolFile::open_on(std::make_unique<NoPrivate>(std::move(*again)), false, small("p"), tester());
+  auto pool = PoolFile::open_on(std::make_unique<NoPrivate>(std::move(*again)), false, small("p"),
+                                tester());
   ASSERT_TRUE(pool.ok()) << pool.status().message();
   ASSERT_TRUE((*pool)->start_session(ViewPolicy::shadow).ok());
   for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -274,7 +287,10 @@ TEST(Session, GrowsBesideThreads) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 12; ++i) {
-        ASSERT_TRUE((*pool)->grow(static_cast<std::uint64_t>(i + 1) * 4 * MiB + static_cast<std::uint64_t>(t)).ok());
+        ASSERT_TRUE(
+            (*pool)
+                ->grow(static_cast<std::uint64_t>(i + 1) * 4 * MiB + static_cast<std::uint64_t>(t))
+                .ok());
         (*pool)->view()[(*pool)->home_bytes() - 1 - static_cast<std::uint64_t>(t)] = std::byte{1};
         ASSERT_TRUE((*pool)->publish([](Header& h) { ++h.applied; }).ok());
       }

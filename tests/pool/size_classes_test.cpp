@@ -11,16 +11,21 @@ namespace perdure::pool {
 namespace {
 
 TEST(SizeClasses, TableIsTheFormats) {
-  const std::vector<std::uint64_t> sizes = {16,    32,    48,    64,    80,    96,    112,   128,   160,   192,   224,
-                                            256,   320,   384,   448,   512,   640,   768,   896,   1024,  1280,  1536,
-                                            1792,  2048,  2560,  3072,  3584,  4096,  5120,  6144,  7168,  8192,  10240,
-                                            12288, 14336, 16384, 20480, 24576, 28672, 32768, 40960, 49152, 57344, 65536};
+  const std::vector<std::uint64_t> sizes = {
+      16,    32,    48,    64,    80,    96,    112,   128,   160,   192,   224,
+      256,   320,   384,   448,   512,   640,   768,   896,   1024,  1280,  1536,
+      1792,  2048,  2560,  3072,  3584,  4096,  5120,  6144,  7168,  8192,  10240,
+      12288, 14336, 16384, 20480, 24576, 28672, 32768, 40960, 49152, 57344, 65536};
   ASSERT_EQ(sizes.size(), small_classes);
   for (std::uint32_t c = 0; c < small_classes; ++c) {
     EXPECT_EQ(class_bytes(c), sizes[c]);
     EXPECT_EQ(size_class(sizes[c]), c);
     EXPECT_EQ(size_class(sizes[c] + 1), c + 1 < small_classes ? c + 1 : large_class);
-    const std::uint32_t chunks = sizes[c] <= 4096 ? 1 : sizes[c] <= 8192 ? 2 : sizes[c] <= 16384 ? 4 : sizes[c] <= 32768 ? 8 : 16;
+    const std::uint32_t chunks = sizes[c] <= 4096    ? 1
+                                 : sizes[c] <= 8192  ? 2
+                                 : sizes[c] <= 16384 ? 4
+                                 : sizes[c] <= 32768 ? 8
+                                                     : 16;
     EXPECT_EQ(span_chunks(c), chunks);
   }
   EXPECT_EQ(size_class(0), 0U);
@@ -51,7 +56,8 @@ TEST(SizeClasses, AlignmentOfAnyTypeOfThatSize) {
     const ClassInfo& info = classes[c];
     EXPECT_EQ(info.first % 64, 0U);
     EXPECT_LE(info.first + std::uint64_t{info.blocks} * info.bytes, info.chunks * chunk_bytes);
-    EXPECT_GT(info.first + (std::uint64_t{info.blocks} + 1) * info.bytes + 64, info.chunks * chunk_bytes);
+    EXPECT_GT(info.first + (std::uint64_t{info.blocks} + 1) * info.bytes + 64,
+              info.chunks * chunk_bytes);
     EXPECT_GE(info.first * 8, info.blocks);
   }
   for (std::uint64_t align = 16; align <= 64; align *= 2) {
@@ -65,7 +71,8 @@ TEST(SizeClasses, BlockIndexIsExact) {
     const ClassInfo& info = classes[c];
     const std::uint64_t span = info.chunks * chunk_bytes;
     for (std::uint64_t at = 0; at < span; ++at) {
-      const bool starts = at >= info.first && (at - info.first) % info.bytes == 0 && (at - info.first) / info.bytes < info.blocks;
+      const bool starts = at >= info.first && (at - info.first) % info.bytes == 0 &&
+                          (at - info.first) / info.bytes < info.blocks;
       const std::uint32_t index = block_index(info, at);
       ASSERT_EQ(index < info.blocks, starts) << c << " " << at;
       if (starts) {

@@ -27,7 +27,8 @@ using TestPool = Pool<Root, engines<any_engine>>;
 
 inline std::string text_of(std::uint64_t n) {
   const std::uint64_t r = base::mix(n);
-  return std::string(r % 64 == 0 ? r / 64 % 6000 : r / 64 % 900, static_cast<char>('a' + n % 26)) + std::to_string(n);
+  return std::string(r % 64 == 0 ? r / 64 % 6000 : r / 64 % 900, static_cast<char>('a' + n % 26)) +
+         std::to_string(n);
 }
 
 struct Transfer {
@@ -36,7 +37,8 @@ struct Transfer {
 };
 inline Transfer transfer_of(std::uint64_t n) {
   const std::uint64_t r = base::mix(~n);
-  return {static_cast<std::size_t>(r % accounts), static_cast<std::size_t>(r / accounts % accounts), static_cast<std::int64_t>(r >> 48)};
+  return {static_cast<std::size_t>(r % accounts), static_cast<std::size_t>(r / accounts % accounts),
+          static_cast<std::int64_t>(r >> 48)};
 }
 
 /// One update, whichever thread makes it; returns its number.
@@ -65,12 +67,15 @@ std::string difference(Tx& tx, const Root& root, std::uint64_t n) {
   for (std::size_t a = 0; a < accounts; ++a) {
     const std::int64_t found = tx(root.balance[a]);
     if (found != expected[a])
-      return "account " + std::to_string(a) + " holds " + std::to_string(found) + ", expected " + std::to_string(expected[a]) + after;
+      return "account " + std::to_string(a) + " holds " + std::to_string(found) + ", expected " +
+             std::to_string(expected[a]) + after;
   }
   const std::uint64_t size = root.texts.size(tx), texts = std::min(n, window);
-  if (size != texts) return "found " + std::to_string(size) + " texts, expected " + std::to_string(texts) + after;
+  if (size != texts)
+    return "found " + std::to_string(size) + " texts, expected " + std::to_string(texts) + after;
   for (std::uint64_t i = n - texts + 1; i <= n; ++i)
-    if (root.texts.find(tx, i) != text_of(i)) return "text " + std::to_string(i) + " is missing or differs," + after;
+    if (root.texts.find(tx, i) != text_of(i))
+      return "text " + std::to_string(i) + " is missing or differs," + after;
   return {};
 }
 

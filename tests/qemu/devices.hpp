@@ -12,7 +12,8 @@ namespace perdure::qemu {
 
 /// Somebody's bytes lie on the device: no way of opening may take it for a blank one. That nothing
 /// was written run.py sees from outside.
-inline int refuse(const std::string& kind, const std::string& engine, const std::string& durability) {
+inline int refuse(const std::string& kind, const std::string& engine,
+                  const std::string& durability) {
   const Place place = place_of(kind, engine, durability);
   for (const bool must_create : {false, true}) {
     Options options = options_for(place, engine, durability);
@@ -21,7 +22,8 @@ inline int refuse(const std::string& kind, const std::string& engine, const std:
     try {
       TestPool::open(place.path, options);
     } catch (const error& e) {
-      if (e.code() != expected) fail("expected " + std::string(name(expected)) + ", found: " + e.what());
+      if (e.code() != expected)
+        fail("expected " + std::string(name(expected)) + ", found: " + e.what());
       say(std::string("refused ") + e.what());
       continue;
     }
@@ -32,14 +34,16 @@ inline int refuse(const std::string& kind, const std::string& engine, const std:
 
 /// A device has one size: what no longer fits must be refused with `full`, and leave the pool as it
 /// was.
-inline int fill(const std::string& kind, const std::string& engine, const std::string& durability, std::uint64_t least) {
+inline int fill(const std::string& kind, const std::string& engine, const std::string& durability,
+                std::uint64_t least) {
   // of the keys, beyond all that step() uses
   constexpr std::uint64_t first = std::uint64_t{1} << 60;
-  const std::string text(256 << 10, 'f');                  // well below half of the smallest ring
+  const std::string text(256 << 10, 'f');  // well below half of the smallest ring
   TestPool pool = open(kind, engine, durability, least);
   std::uint64_t texts = 0;
   try {
-    for (;; ++texts) pool.update([&](auto& tx, Root& root) { root.texts.put(tx, first + texts, text); }).wait();
+    for (;; ++texts)
+      pool.update([&](auto& tx, Root& root) { root.texts.put(tx, first + texts, text); }).wait();
   } catch (const error& e) {
     if (e.code() != Code::full) fail(std::string("expected full, found: ") + e.what());
     say("full " + number(texts) + " " + e.what());
@@ -47,7 +51,8 @@ inline int fill(const std::string& kind, const std::string& engine, const std::s
   if (texts == 0) fail("no text of " + number(text.size()) + " bytes had room");
   for (std::uint64_t i = 0; i < texts; ++i) {
     pool.view([&](auto& tx, const Root& root) {
-      if (root.texts.find(tx, first + i) != text) fail("text " + number(i) + " is missing or differs in the full pool");
+      if (root.texts.find(tx, first + i) != text)
+        fail("text " + number(i) + " is missing or differs in the full pool");
     });
     pool.update([&](auto& tx, Root& root) { root.texts.erase(tx, first + i); }).wait();
   }

@@ -78,7 +78,11 @@ const char* const device_file = "control.device";
 class Writer {
  public:
   Writer(Pool& pool, bool waits, std::uint64_t every, std::uint64_t stop)
-      : pool_(pool), depth_(waits ? 1 : in_flight), every_(every), stop_(stop), control_(::open(plain_file, O_WRONLY | O_APPEND)) {
+      : pool_(pool),
+        depth_(waits ? 1 : in_flight),
+        every_(every),
+        stop_(stop),
+        control_(::open(plain_file, O_WRONLY | O_APPEND)) {
     if (control_ < 0) fail("control.plain does not open");
   }
   // What a thread does until the power fails, the device does, or there have been enough updates.
@@ -110,7 +114,8 @@ class Writer {
     if (n % every_ != 0) return;
     static const std::string filling(control_bytes, filler);
     const std::scoped_lock lock(mutex_);  // the line after its bytes
-    if (::write(control_, filling.data(), control_bytes) == static_cast<ssize_t>(control_bytes)) control_written_ += control_bytes;
+    if (::write(control_, filling.data(), control_bytes) == static_cast<ssize_t>(control_bytes))
+      control_written_ += control_bytes;
     say("ack " + number(n) + " " + number(control_written_));
   }
   // The device has failed: the pool must refuse everything from now on.
@@ -127,9 +132,12 @@ class Writer {
       }
     };
     for (int i = 0; i < 3; ++i) {
-      const bool update = refused([&] { pool_.update([](auto& tx, Root& root) { return step(tx, root); }).wait(); });
-      const bool view = refused([&] { pool_.view([](auto& tx, const Root& root) { return tx(root.counter) + 0; }); });
-      if (!update || !view) fail(std::string(update ? "view()" : "update()") + " goes on after the failure");
+      const bool update = refused(
+          [&] { pool_.update([](auto& tx, Root& root) { return step(tx, root); }).wait(); });
+      const bool view = refused(
+          [&] { pool_.view([](auto& tx, const Root& root) { return tx(root.counter) + 0; }); });
+      if (!update || !view)
+        fail(std::string(update ? "view()" : "update()") + " goes on after the failure");
     }
     poisoned = true;
   }
@@ -160,7 +168,8 @@ int write(const std::vector<std::string>& a) {
   block.fill(filler);
   const int device = ::open(device_file, O_WRONLY | O_DIRECT);
   const auto at = static_cast<off_t>(perdure::base::mix(least) % device_blocks * block_bytes);
-  if (::pwrite(device, block.data(), block_bytes, at) != static_cast<ssize_t>(block_bytes)) fail("control.device can't be written");
+  if (::pwrite(device, block.data(), block_bytes, at) != static_cast<ssize_t>(block_bytes))
+    fail("control.device can't be written");
   say("quiet");
   for (;;) ::pause();
 }
@@ -175,7 +184,8 @@ int control() {
   if (made < 0 || ::fsync(made) != 0) fail("control.plain can't be made");
   if (const int blocks = ::open(device_file, O_WRONLY | O_CREAT | O_EXCL, 0600); blocks >= 0) {
     const std::string zeros(block_bytes * device_blocks, '\0');
-    if (::write(blocks, zeros.data(), zeros.size()) != static_cast<ssize_t>(zeros.size()) || ::fsync(blocks) != 0)
+    if (::write(blocks, zeros.data(), zeros.size()) != static_cast<ssize_t>(zeros.size()) ||
+        ::fsync(blocks) != 0)
       fail("control.device can't be made");
   }
   say("control plain " + number(plain) + " device " + number(device));
@@ -201,7 +211,8 @@ int main(int argc, char** argv) {
     fail(e.what());
   }
   std::fprintf(stderr,
-               "usage: guest control | check|fill|refuse KIND ENGINE DURABILITY LEAST | write|nosync|nodsync KIND ENGINE DURABILITY LEAST "
+               "usage: guest control | check|fill|refuse KIND ENGINE DURABILITY LEAST | "
+               "write|nosync|nodsync KIND ENGINE DURABILITY LEAST "
                "EVERY STOP\n");
   return 2;
 }

@@ -29,7 +29,9 @@ class Connection {
  public:
   explicit Connection(const std::string& uri) {
     EXPECT_EQ(SQLITE_OK, sqlite::register_vfs());
-    EXPECT_EQ(SQLITE_OK, sqlite3_open_v2(uri.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI, nullptr))
+    EXPECT_EQ(SQLITE_OK, sqlite3_open_v2(
+                             uri.c_str(), &db_,
+                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI, nullptr))
         << sqlite3_errmsg(db_);
   }
   ~Connection() { EXPECT_EQ(SQLITE_OK, sqlite3_close(db_)); }
@@ -44,7 +46,8 @@ class Connection {
       all.append(all.empty() ? "" : "\n").append(values[0] != nullptr ? values[0] : "null");
       return 0;
     };
-    if (sqlite3_exec(db_, sql.c_str(), add, &rows, &message) != SQLITE_OK) rows = std::string("error: ") + message;
+    if (sqlite3_exec(db_, sql.c_str(), add, &rows, &message) != SQLITE_OK)
+      rows = std::string("error: ") + message;
     sqlite3_free(message);
     return rows;
   }
@@ -57,15 +60,19 @@ class Connection {
 inline constexpr int accounts = 50, each = 100;
 
 inline void make_bank(Connection& c) {
-  EXPECT_EQ("", c.run("create table account (id integer primary key, balance integer); create table transfer (n integer)"));
-  EXPECT_EQ("", c.run("begin; with recursive i(x) as (select 1 union all select x + 1 from i where x < " + std::to_string(accounts) +
-                      ") insert into account select x, " + std::to_string(each) + " from i; insert into transfer values (0); commit"));
+  EXPECT_EQ("", c.run("create table account (id integer primary key, balance integer); create "
+                      "table transfer (n integer)"));
+  EXPECT_EQ(
+      "", c.run("begin; with recursive i(x) as (select 1 union all select x + 1 from i where x < " +
+                std::to_string(accounts) + ") insert into account select x, " +
+                std::to_string(each) + " from i; insert into transfer values (0); commit"));
 }
 inline std::string transfer(Connection& c, std::uint64_t n) {
-  const std::string from = std::to_string(1 + n * 7 % accounts), to = std::to_string(1 + n * 13 % accounts),
-                    amount = std::to_string(1 + n % 9);
+  const std::string from = std::to_string(1 + n * 7 % accounts),
+                    to = std::to_string(1 + n * 13 % accounts), amount = std::to_string(1 + n % 9);
   return c.run("begin; update account set balance = balance - " + amount + " where id = " + from +
-               "; update account set balance = balance + " + amount + " where id = " + to + "; update transfer set n = n + 1; commit");
+               "; update account set balance = balance + " + amount + " where id = " + to +
+               "; update transfer set n = n + 1; commit");
 }
 
 inline Options options(const char* engine) {
@@ -80,7 +87,9 @@ inline Options options(const char* engine) {
 /// A folder for the time of a test.
 struct Folder {
   Folder() {
-    const std::string in = std::filesystem::exists("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path().string();
+    const std::string in = std::filesystem::exists("/dev/shm")
+                               ? "/dev/shm"
+                               : std::filesystem::temp_directory_path().string();
     std::string name = in + "/perdure-sqlite-XXXXXX";
     path = ::mkdtemp(name.data());
   }

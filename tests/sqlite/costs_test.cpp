@@ -17,7 +17,8 @@
 namespace perdure::test {
 namespace {
 
-std::unique_ptr<medium::RecordingMedium> recording(std::uint64_t ring_bytes, std::uint64_t home_bytes) {
+std::unique_ptr<medium::RecordingMedium> recording(std::uint64_t ring_bytes,
+                                                   std::uint64_t home_bytes) {
   medium::RecordingOptions how;
   how.log_bytes = pool::first_ring + ring_bytes;
   how.home_bytes = how.max_home_bytes = home_bytes;
@@ -29,7 +30,10 @@ TEST(Sqlite, ACommitIsOneTransactionOfTheWordsThatDiffer) {
   medium::RecordingMedium* const medium = made.get();
   auto database = Store::adopt(
       "/counts",
-      std::make_shared<Database>("/counts", DatabasePool::try_open_on("counts", options("shadow"), std::move(made), true).value(), false));
+      std::make_shared<Database>(
+          "/counts",
+          DatabasePool::try_open_on("counts", options("shadow"), std::move(made), true).value(),
+          false));
   Connection c("file:/counts?vfs=perdure");
   make_bank(c);
   const auto commits = database->pool().stats().commits;
@@ -49,8 +53,12 @@ TEST(Sqlite, ACommitIsOneTransactionOfTheWordsThatDiffer) {
 // As an earlier build left it where a database in WAL mode was copied into it.
 TEST(Sqlite, APoolWhoseHeaderSaysWalOpens) {
   auto database = Store::adopt(
-      "/wal", std::make_shared<Database>(
-                  "/wal", DatabasePool::try_open_on("wal", options("shadow"), recording(1 << 20, 8 << 20), true).value(), false));
+      "/wal",
+      std::make_shared<Database>(
+          "/wal",
+          DatabasePool::try_open_on("wal", options("shadow"), recording(1 << 20, 8 << 20), true)
+              .value(),
+          false));
   {
     Connection c("file:/wal?vfs=perdure");
     make_bank(c);
@@ -70,10 +78,14 @@ TEST(Sqlite, APragmaThatIsRefusedChangesNothing) {
   medium::RecordingMedium* const medium = made.get();
   auto database = Store::adopt(
       "/pragma",
-      std::make_shared<Database>("/pragma", DatabasePool::try_open_on("pragma", options("dudetm"), std::move(made), true).value(), false));
+      std::make_shared<Database>(
+          "/pragma",
+          DatabasePool::try_open_on("pragma", options("dudetm"), std::move(made), true).value(),
+          false));
   Connection c("file:/pragma?vfs=perdure");
   make_bank(c);
-  EXPECT_TRUE(c.run("begin; pragma synchronous = off").starts_with("error: Safety level may not be changed"));
+  EXPECT_TRUE(c.run("begin; pragma synchronous = off")
+                  .starts_with("error: Safety level may not be changed"));
   EXPECT_EQ("", c.run("update transfer set n = 7"));
   const auto before = medium->counters().fences;
   EXPECT_EQ("", c.run("commit"));
@@ -87,10 +99,13 @@ TEST(Sqlite, ASuperJournalIsAFile) {
   const Folder folder;
   const std::string name = folder.path + "/bank-mj01234567";
   sqlite3_vfs* const vfs = sqlite3_vfs_find("perdure");
-  std::vector<std::max_align_t> room(static_cast<std::size_t>(vfs->szOsFile) / sizeof(std::max_align_t) + 1);
+  std::vector<std::max_align_t> room(
+      static_cast<std::size_t>(vfs->szOsFile) / sizeof(std::max_align_t) + 1);
   auto* const file = reinterpret_cast<sqlite3_file*>(room.data());
   ASSERT_EQ(SQLITE_OK, vfs->xOpen(vfs, name.c_str(), file,
-                                  SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_EXCLUSIVE | SQLITE_OPEN_SUPER_JOURNAL, nullptr));
+                                  SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+                                      SQLITE_OPEN_EXCLUSIVE | SQLITE_OPEN_SUPER_JOURNAL,
+                                  nullptr));
   EXPECT_TRUE(std::filesystem::exists(name));
   file->pMethods->xClose(file);
   EXPECT_EQ(SQLITE_OK, vfs->xDelete(vfs, name.c_str(), 1));
@@ -102,10 +117,12 @@ TEST(Sqlite, ACommitOnBlocksIsFiveFences) {
   auto made = recording(1 << 20, 8 << 20);
   medium::RecordingMedium* const medium = made.get();
   auto store = Store::adopt(
-      "/blocks",
-      std::make_shared<BlockStore>(
-          "/blocks", BlockPool::try_open_on("blocks", BlockStore::options_of("blocks", options("")), std::move(made), true).value(),
-          false));
+      "/blocks", std::make_shared<BlockStore>(
+                     "/blocks",
+                     BlockPool::try_open_on("blocks", BlockStore::options_of("blocks", options("")),
+                                            std::move(made), true)
+                         .value(),
+                     false));
   Connection c("file:/blocks?vfs=perdure");
   make_bank(c);
   EXPECT_EQ("", transfer(c, 1));
@@ -113,13 +130,16 @@ TEST(Sqlite, ACommitOnBlocksIsFiveFences) {
     const auto before = medium->counters();
     ASSERT_EQ("", transfer(c, n));
     const auto cost = medium->counters() - before;
-    EXPECT_EQ(5U, cost.fences) << n << ": the journal's bytes, its size, how many pages it has, the database's bytes, the journal's end";
+    EXPECT_EQ(5U, cost.fences) << n
+                               << ": the journal's bytes, its size, how many pages it has, the "
+                                  "database's bytes, the journal's end";
     EXPECT_GT(cost.stored_bytes, 4096U * 4) << "whole pages, and what they were";
   }
   EXPECT_TRUE(store->pool().check().ok());
   EXPECT_EQ("ok", c.run("pragma integrity_check"));
   EXPECT_EQ("", c.run("delete from account; vacuum"));
-  EXPECT_EQ("", c.run("create table blob (x); insert into blob values (randomblob(1000000)); delete from blob; vacuum"));
+  EXPECT_EQ("", c.run("create table blob (x); insert into blob values (randomblob(1000000)); "
+                      "delete from blob; vacuum"));
   EXPECT_EQ("ok", c.run("pragma integrity_check"));
   const auto check = store->pool().check();
   EXPECT_TRUE(check.ok());
@@ -133,28 +153,36 @@ TEST(Sqlite, ACommitMayBeLargerThanTheLog) {
     o.log_size = 1 << 18;
     auto database = Store::adopt(
         "/large",
-        std::make_shared<Database>("/large", DatabasePool::try_open_on("large", o, recording(1 << 18, 16 << 20), true).value(), false));
+        std::make_shared<Database>(
+            "/large",
+            DatabasePool::try_open_on("large", o, recording(1 << 18, 16 << 20), true).value(),
+            false));
     Connection c("file:/large?vfs=perdure");
     make_bank(c);
     EXPECT_EQ("1", c.run("pragma secure_delete = on; create table large (a, b)"));
-    for (const char* const statement : {"with recursive i(x) as (select 1 union all select x + 1 from i where x < 1000) insert into large "
-                                        "select x, randomblob(1000) from i",
-                                        "create index on_b on large (b)", "update large set b = randomblob(1000)",
-                                        "begin; delete from large; rollback", "vacuum", "drop table large", "vacuum"}) {
+    for (const char* const statement :
+         {"with recursive i(x) as (select 1 union all select x + 1 from i where x < 1000) insert "
+          "into large "
+          "select x, randomblob(1000) from i",
+          "create index on_b on large (b)", "update large set b = randomblob(1000)",
+          "begin; delete from large; rollback", "vacuum", "drop table large", "vacuum"}) {
       EXPECT_EQ("", c.run(statement)) << engine << ": " << statement;
       EXPECT_EQ("ok", c.run("pragma integrity_check")) << engine << ": " << statement;
-      EXPECT_EQ(std::to_string(accounts * each), c.run("select sum(balance) from account")) << engine;
+      EXPECT_EQ(std::to_string(accounts * each), c.run("select sum(balance) from account"))
+          << engine;
     }
     EXPECT_EQ("", transfer(c, 1));
     const auto check = database->pool().check();
     EXPECT_TRUE(check.ok()) << engine;
-    EXPECT_GT(256U << 10, check.bytes) << engine << ": what was written beside the old blocks is free again";
+    EXPECT_GT(256U << 10, check.bytes)
+        << engine << ": what was written beside the old blocks is free again";
   }
 }
 
 // What a commit left that a crash has cut short.
 TEST(Sqlite, BlocksBeyondTheEndAreFreedAtTheNextOpening) {
-  auto pool = DatabasePool::try_open_on("cut", options("shadow"), recording(1 << 20, 8 << 20), true).value();
+  auto pool = DatabasePool::try_open_on("cut", options("shadow"), recording(1 << 20, 8 << 20), true)
+                  .value();
   pool.update([](auto& tx, sqlite::Root& root) {
     for (const std::uint64_t number : {0, 1, 511, 512, 5000}) {
       auto* const block = reinterpret_cast<sqlite::Block*>(tx.alloc(sqlite::block_bytes));
@@ -172,31 +200,37 @@ TEST(Sqlite, BlocksBeyondTheEndAreFreedAtTheNextOpening) {
 
 // Where even the pointers do not fit, or the pool is full.
 TEST(Sqlite, WhatIsTooBigIsRolledBack) {
-  for (const auto& [engine, ring, home, said] : {std::tuple{"shadow", 1 << 16, 64 << 20, "error: string or blob too big"},
-                                                 std::tuple{"shadow", 1 << 18, 4 << 20, "error: database or disk is full"}}) {
+  for (const auto& [engine, ring, home, said] :
+       {std::tuple{"shadow", 1 << 16, 64 << 20, "error: string or blob too big"},
+        std::tuple{"shadow", 1 << 18, 4 << 20, "error: database or disk is full"}}) {
     auto o = options(engine);
     o.log_size = static_cast<std::uint64_t>(ring);
     auto database = Store::adopt(
         "/large",
         std::make_shared<Database>(
             "/large",
-            DatabasePool::try_open_on("large", o, recording(static_cast<std::uint64_t>(ring), static_cast<std::uint64_t>(home)), true)
+            DatabasePool::try_open_on(
+                "large", o,
+                recording(static_cast<std::uint64_t>(ring), static_cast<std::uint64_t>(home)), true)
                 .value(),
             false));
     Connection c("file:/large?vfs=perdure");
     make_bank(c);
     EXPECT_EQ("", c.run("create table blob (x)"));
     const auto before = database->pool().check().bytes;
-    EXPECT_EQ(said, c.run("insert into blob values (randomblob(10000000))").substr(0, std::string_view(said).size()));
+    EXPECT_EQ(said, c.run("insert into blob values (randomblob(10000000))")
+                        .substr(0, std::string_view(said).size()));
     EXPECT_EQ("0", c.run("select count(*) from blob"));
     EXPECT_EQ("ok", c.run("pragma integrity_check"));
-    EXPECT_EQ(before, database->pool().check().bytes) << "what was written beside the old blocks is free again";
+    EXPECT_EQ(before, database->pool().check().bytes)
+        << "what was written beside the old blocks is free again";
     EXPECT_EQ("", transfer(c, 1));
     EXPECT_EQ("", c.run("insert into blob values (randomblob(10000))"));
     EXPECT_EQ(std::to_string(accounts * each), c.run("select sum(balance) from account"));
     EXPECT_TRUE(database->pool().check().ok());
     if (std::string_view(said).ends_with("big")) {
-      EXPECT_NE(std::string::npos, c.run("pragma perdure_error").find("larger log_size")) << c.run("pragma perdure_error");
+      EXPECT_NE(std::string::npos, c.run("pragma perdure_error").find("larger log_size"))
+          << c.run("pragma perdure_error");
     }
   }
 }

@@ -43,13 +43,15 @@ class Tpcc : public ::testing::TestWithParam<Kind> {
   /// What money has moved, and how many orders there are.
   static std::string state(Connection& db) {
     return db.run(
-        "select sum(d_ytd) || ' ' || (select count(*) from orders) || ' ' || (select count(*) from history) || ' ' || (select count(*) "
+        "select sum(d_ytd) || ' ' || (select count(*) from orders) || ' ' || (select count(*) from "
+        "history) || ' ' || (select count(*) "
         "from new_order) from district");
   }
   bench::Scratch scratch_{::testing::TempDir()};
 };
 INSTANTIATE_TEST_SUITE_P(Databases, Tpcc,
-                         ::testing::Values(Kind{"b", "shadow"}, Kind{"b", "softwrap"}, Kind{"b", "bppm"}, Kind{"a", ""}, Kind{"wal", ""}));
+                         ::testing::Values(Kind{"b", "shadow"}, Kind{"b", "softwrap"},
+                                           Kind{"b", "bppm"}, Kind{"a", ""}, Kind{"wal", ""}));
 
 TEST_P(Tpcc, KeepsItsConditions) {
   Subject subject(how());
@@ -75,10 +77,13 @@ TEST_P(Tpcc, WhatIsBrokenIsFound) {
   tpcc::Loader(subject.db(), tpcc::Scale{1, 100}).load();
   unsigned found = 0;
   for (const char* const damage :
-       {"update warehouse set w_ytd = w_ytd + 1", "update district set d_next_o_id = d_next_o_id + 1 where d_id = 3",
-        "delete from new_order where no_o_id = 25", "delete from order_line where ol_number = 2", "update orders set o_carrier_id = 1",
-        "update orders set o_ol_cnt = o_ol_cnt + 1 where o_id = 1", "update order_line set ol_delivery_d = null",
-        "delete from history where h_c_id = 7", "update customer set c_balance = c_balance + 1 where c_id = 9"}) {
+       {"update warehouse set w_ytd = w_ytd + 1",
+        "update district set d_next_o_id = d_next_o_id + 1 where d_id = 3",
+        "delete from new_order where no_o_id = 25", "delete from order_line where ol_number = 2",
+        "update orders set o_carrier_id = 1",
+        "update orders set o_ol_cnt = o_ol_cnt + 1 where o_id = 1",
+        "update order_line set ol_delivery_d = null", "delete from history where h_c_id = 7",
+        "update customer set c_balance = c_balance + 1 where c_id = 9"}) {
     subject.db().run(std::string("begin; ").append(damage));
     found += tpcc::problems(subject.db()).empty() ? 0 : 1;
     subject.db().run("rollback");
@@ -116,7 +121,8 @@ TEST_P(Tpcc, SurvivesKills) {
     Subject subject(how());
     EXPECT_EQ(Problems{}, tpcc::problems(subject.db())) << kill;
     const std::uint64_t loaded = small.warehouses * tpcc::districts * small.customers(),
-                        paid = std::stoull(subject.db().run("select count(*) from history")) - loaded;
+                        paid =
+                            std::stoull(subject.db().run("select count(*) from history")) - loaded;
     EXPECT_GE(paid, told_of);
     EXPECT_LE(paid, told_of + 1);
     told_of = paid;

@@ -102,7 +102,8 @@ int numbers_in(const char* folder, pid_t (&ids)[max_threads]) noexcept {
   for (long n; (n = ::syscall(SYS_getdents64, file, buffer, sizeof buffer)) > 0;)
     for (long at = 0; at < n && found < max_threads;) {
       const auto* entry = reinterpret_cast<const dirent64*>(buffer + at);
-      if (const long id = std::strtol(entry->d_name, nullptr, 10); id > 0) ids[found++] = static_cast<pid_t>(id);
+      if (const long id = std::strtol(entry->d_name, nullptr, 10); id > 0)
+        ids[found++] = static_cast<pid_t>(id);
       at += entry->d_reclen;
     }
   ::close(file);
@@ -112,7 +113,8 @@ int numbers_in(const char* folder, pid_t (&ids)[max_threads]) noexcept {
 void answer(int, siginfo_t* info, void*) noexcept {
   const int before = errno;
   const int index = info->si_value.sival_int;
-  if (info->si_code == SI_QUEUE && info->si_pid == ::getpid() && index >= 0 && index < max_threads) {
+  if (info->si_code == SI_QUEUE && info->si_pid == ::getpid() && index >= 0 &&
+      index < max_threads) {
     Thread& own = threads[index];
     // pairs with the acquire in ask()
     own.count.store(::backtrace(own.frames, max_frames), std::memory_order_release);
@@ -129,7 +131,8 @@ void ask(int index) noexcept {
   Thread& thread = threads[index];
   if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), thread.id, answer_number(), &info) != 0) return;
   // pairs with the release in answer(): the frames are there
-  for (int ms = 0; ms < 2000 && thread.count.load(std::memory_order_acquire) == 0; ++ms) pause_ms(1);
+  for (int ms = 0; ms < 2000 && thread.count.load(std::memory_order_acquire) == 0; ++ms)
+    pause_ms(1);
 }
 
 // ---- functions and lines ------------------------------------------------------------------------
@@ -139,11 +142,14 @@ void print_lines(void* const* frames, int count) noexcept {
   static char addresses[max_frames][20], program[32];
   static const char* arguments[max_frames + 8];
   if (&__ehdr_start == nullptr) return;
-  const auto start = reinterpret_cast<std::uintptr_t>(&__ehdr_start), end = reinterpret_cast<std::uintptr_t>(&etext);
+  const auto start = reinterpret_cast<std::uintptr_t>(&__ehdr_start),
+             end = reinterpret_cast<std::uintptr_t>(&etext);
   const std::uintptr_t base = __ehdr_start.e_type == ET_DYN ? start : 0;
   std::snprintf(program, sizeof program, "/proc/%d/exe", ::getpid());
   int n = 0;
-  for (const char* a : {"addr2line", "-C", "-f", "-p", "-i", "-e", static_cast<const char*>(program)}) arguments[n++] = a;
+  for (const char* a :
+       {"addr2line", "-C", "-f", "-p", "-i", "-e", static_cast<const char*>(program)})
+    arguments[n++] = a;
   const int fixed = n;
   for (int i = 0; i < count; ++i) {
     const auto at = reinterpret_cast<std::uintptr_t>(frames[i]);
@@ -217,7 +223,9 @@ void report(int, siginfo_t* info, void*) noexcept {
     if (asked)
       line << ": a child process of it, whose parent ran into its limit";
     else
-      (line << ": still running, expected it to end within ").number(static_cast<std::uint64_t>(limit * 1000)) << " ms";
+      (line << ": still running, expected it to end within ")
+              .number(static_cast<std::uint64_t>(limit * 1000))
+          << " ms";
     line << ". The stacks of all threads:\n";
   }
   const int n = numbers_in("/proc/self/task", ids);
@@ -232,7 +240,8 @@ void report(int, siginfo_t* info, void*) noexcept {
     print_thread(threads[i]);
   }
   if (!asked)
-    Line() << "\nThe limit: CASE_LIMIT of perdure_add_test; PERDURE_CASE_LIMIT=SECONDS in the environment "
+    Line() << "\nThe limit: CASE_LIMIT of perdure_add_test; PERDURE_CASE_LIMIT=SECONDS in the "
+              "environment "
               "sets it, 0 switches it off.\n";
   end_children(ids);
   ::signal(SIGABRT, SIG_DFL);
@@ -252,7 +261,8 @@ struct KernelAction {
 constexpr unsigned long restorer_flag = 0x04000000;  // SA_RESTORER of the kernel's headers
 
 void handle(int number, void (*handler)(int, siginfo_t*, void*)) noexcept {
-  const KernelAction action{handler, SA_SIGINFO | SA_RESTART | restorer_flag, perdure_return_from_signal, ~(1UL << (SIGABRT - 1))};
+  const KernelAction action{handler, SA_SIGINFO | SA_RESTART | restorer_flag,
+                            perdure_return_from_signal, ~(1UL << (SIGABRT - 1))};
   ::syscall(SYS_rt_sigaction, number, &action, nullptr, sizeof action.mask);
 }
 

@@ -39,7 +39,8 @@ Timers timers;
 void set(timer_t timer, double seconds) noexcept {
   itimerspec when{};
   when.it_value.tv_sec = static_cast<time_t>(seconds);
-  when.it_value.tv_nsec = static_cast<long>((seconds - static_cast<double>(when.it_value.tv_sec)) * 1e9);
+  when.it_value.tv_nsec =
+      static_cast<long>((seconds - static_cast<double>(when.it_value.tv_sec)) * 1e9);
   ::timer_settime(timer, 0, &when, nullptr);
 }
 
@@ -80,8 +81,10 @@ bool goes_on() noexcept {
     watch_again();
     return true;
   }
-  const double part = limit / 6, took = seconds(CLOCK_MONOTONIC) - began, used = seconds(CLOCK_PROCESS_CPUTIME_ID) - used_before;
-  const bool computes = used - used_at_look > 0.02 * part && used < limit, transfers = blocks() != blocks_at_look;
+  const double part = limit / 6, took = seconds(CLOCK_MONOTONIC) - began,
+               used = seconds(CLOCK_PROCESS_CPUTIME_ID) - used_before;
+  const bool computes = used - used_at_look > 0.02 * part && used < limit,
+             transfers = blocks() != blocks_at_look;
   used_at_look = used;
   blocks_at_look = blocks();
   if (const double left = limit - took; left > 0.001 * limit)

@@ -12,12 +12,16 @@ namespace perdure::test {
 namespace {
 
 class EachCase final : public ::testing::EmptyTestEventListener {
-  void OnTestSuiteStart(const ::testing::TestSuite& suite) override { begin(std::string("set-up of ") + suite.name()); }
+  void OnTestSuiteStart(const ::testing::TestSuite& suite) override {
+    begin(std::string("set-up of ") + suite.name());
+  }
   void OnTestStart(const ::testing::TestInfo& info) override { begin(of(info)); }
   void OnTestEnd(const ::testing::TestInfo& info) override { begin("what follows " + of(info)); }
   void OnTestProgramEnd(const ::testing::UnitTest&) override { begin("the end of the program"); }
 
-  static std::string of(const ::testing::TestInfo& info) { return std::string(info.test_suite_name()) + "." + info.name(); }
+  static std::string of(const ::testing::TestInfo& info) {
+    return std::string(info.test_suite_name()) + "." + info.name();
+  }
   void begin(const std::string& what) { watch(what.c_str(), limit_); }
   double limit_ = case_limit();
 };

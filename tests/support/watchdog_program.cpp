@@ -8,6 +8,8 @@
 
 namespace {
 
-[[gnu::constructor]] void begin() { perdure::test::watch(::program_invocation_short_name, perdure::test::case_limit()); }
+[[gnu::constructor]] void begin() {
+  perdure::test::watch(::program_invocation_short_name, perdure::test::case_limit());
+}
 
 }  // namespace

@@ -28,14 +28,17 @@ Outcome run(const std::string& command) {
   Outcome outcome;
   std::FILE* pipe = ::popen(command.c_str(), "r");
   char buffer[4096];
-  for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.output.append(buffer, n);
+  for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;)
+    outcome.output.append(buffer, n);
   outcome.status = ::pclose(pipe);
   return outcome;
 }
 
 // The victim's case with a limit, standard error and output together.
-Outcome victim(const std::string& test_case, const char* limit, const std::string& environment = "") {
-  return run(environment + " PERDURE_CASE_LIMIT=" + limit + " exec " PERDURE_VICTIM " --gtest_filter=Victim." + test_case + " 2>&1");
+Outcome victim(const std::string& test_case, const char* limit,
+               const std::string& environment = "") {
+  return run(environment + " PERDURE_CASE_LIMIT=" + limit +
+             " exec " PERDURE_VICTIM " --gtest_filter=Victim." + test_case + " 2>&1");
 }
 
 bool aborted(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT; }
@@ -43,7 +46,10 @@ bool aborted(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == SIG
 TEST(Watchdog, PrintsTheStacksOfAllThreads) {
   const Outcome o = victim("TwoThreadsBlock", "1");
   EXPECT_TRUE(aborted(o.status)) << o.status;
-  EXPECT_THAT(o.output, HasSubstr("[ WATCHDOG ] Victim.TwoThreadsBlock: still running, expected it to end within 1000 ms"));
+  EXPECT_THAT(
+      o.output,
+      HasSubstr(
+          "[ WATCHDOG ] Victim.TwoThreadsBlock: still running, expected it to end within 1000 ms"));
   // by the dynamic symbols
   EXPECT_THAT(o.output, HasSubstr("perdure_victim21waits_for_a_condition"));
   EXPECT_THAT(o.output, HasSubstr("perdure_victim18waits_for_a_thread"));
@@ -86,7 +92,10 @@ TEST(Watchdog, WatchesTheProgramsEnd) {
 TEST(Watchdog, WatchesAProgramWithoutGoogleTest) {
   const Outcome o = run("PERDURE_CASE_LIMIT=1 exec " PERDURE_C_VICTIM " 2>&1");
   EXPECT_TRUE(aborted(o.status)) << o.status;
-  EXPECT_THAT(o.output, HasSubstr("[ WATCHDOG ] watchdog_c_victim: still running, expected it to end within 1000 ms"));
+  EXPECT_THAT(
+      o.output,
+      HasSubstr(
+          "[ WATCHDOG ] watchdog_c_victim: still running, expected it to end within 1000 ms"));
   EXPECT_THAT(o.output, HasSubstr("waits_in_c"));
 }
 
@@ -99,15 +108,17 @@ TEST(Watchdog, ABusyMachineEndsNoCaseThatComputes) {
 // At least 3 s, on the file system of the build.
 TEST(Watchdog, ASlowDeviceEndsNoCaseThatWritesToIt) {
   const Outcome o = victim("WritesToADevice", "2");
-  if (o.output.find("no device") != std::string::npos) GTEST_SKIP() << "the working folder lies on no device";
+  if (o.output.find("no device") != std::string::npos)
+    GTEST_SKIP() << "the working folder lies on no device";
   EXPECT_EQ(o.status, 0) << o.output;
 }
 
 // Three seconds longer than its limit, in which it was stopped.
 TEST(Watchdog, TimeInWhichTheProcessWasStoppedDoesNotCount) {
-  const Outcome o = run("PERDURE_CASE_LIMIT=1 " PERDURE_VICTIM
-                        " --gtest_filter=Victim.SleepsBriefly 2>&1 & p=$!; sleep 0.3; kill -STOP $p; sleep 3; "
-                        "kill -CONT $p; wait $p");
+  const Outcome o =
+      run("PERDURE_CASE_LIMIT=1 " PERDURE_VICTIM
+          " --gtest_filter=Victim.SleepsBriefly 2>&1 & p=$!; sleep 0.3; kill -STOP $p; sleep 3; "
+          "kill -CONT $p; wait $p");
   EXPECT_EQ(o.status, 0) << o.output;
 }
 

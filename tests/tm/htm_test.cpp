@@ -48,11 +48,12 @@ TYPED_TEST(Htms, HistoriesAreSerialInTheOrderOfTheStamps) {
   };
   for (const auto& limits : {RtmStandIn::Limits(), often, never}) {
     const WithLimits with(limits);
-    for (const Shape& s :
-         {Shape{2, 20000, 16, 6, 0.5}, Shape{4, 10000, 16, 4, 0.9}, Shape{3, 12000, 256, 12, 0.1}, Shape{4, 10000, 1024, 40, 0.5}}) {
+    for (const Shape& s : {Shape{2, 20000, 16, 6, 0.5}, Shape{4, 10000, 16, 4, 0.9},
+                           Shape{3, 12000, 256, 12, 0.1}, Shape{4, 10000, 1024, 40, 0.5}}) {
       typename TestFixture::M::Shared fresh(100);
-      EXPECT_EQ("", stamped_history<typename TestFixture::M>(fresh, s.threads, s.transactions / static_cast<int>(scale) / 2, s.words,
-                                                             s.most, s.share))
+      EXPECT_EQ("", stamped_history<typename TestFixture::M>(
+                        fresh, s.threads, s.transactions / static_cast<int>(scale) / 2, s.words,
+                        s.most, s.share))
           << s.threads << " threads, " << s.words << " words";
       EXPECT_LE(fresh.last(), fresh.complete()) << "nobody is committing";
       this->elsewhere += fresh.committed();
@@ -110,8 +111,10 @@ TYPED_TEST(Htms, AnExceptionPutsEveryWordBackAndDrawsNoStamp) {
   const std::uint64_t id = atomically(context, true, [&](auto& tx) { tx.write(memory(0), 1); }).id;
   EXPECT_GT(id, 100U);
   EXPECT_EQ(id, this->shared->last());
-  EXPECT_GT(atomically(context, false, [&](auto& tx) { EXPECT_EQ(1U, tx[memory(0)]); }).id, id) << "it bounds what was read";
-  EXPECT_GT(atomically(context, true, [&](auto& tx) { tx.write(memory(0), tx[memory(0)] + 1); }).id, id);
+  EXPECT_GT(atomically(context, false, [&](auto& tx) { EXPECT_EQ(1U, tx[memory(0)]); }).id, id)
+      << "it bounds what was read";
+  EXPECT_GT(atomically(context, true, [&](auto& tx) { tx.write(memory(0), tx[memory(0)] + 1); }).id,
+            id);
   EXPECT_EQ(2U, memory[0]);
 }
 
@@ -133,7 +136,8 @@ TYPED_TEST(Htms, CompleteStaysBelowACommitThatHasNotReturned) {
     });
     while (stage != 1) std::this_thread::yield();
     typename TestFixture::M::Context context(*this->shared, base::thread_slot());
-    const std::uint64_t later = atomically(context, true, [&](auto& tx) { tx.write(far(0), tx[far(0)] + 1); }).id;
+    const std::uint64_t later =
+        atomically(context, true, [&](auto& tx) { tx.write(far(0), tx[far(0)] + 1); }).id;
     EXPECT_EQ(2U, far[0]) << "isolation has ended";
     EXPECT_GT(later, stamp);
     EXPECT_LT(this->shared->complete(), stamp);
@@ -156,7 +160,8 @@ TYPED_TEST(Htms, CompleteNeverPassesWhatIsStillToCome) {
         // And until the hardware has committed enough: beside other programs its transactions may
         // abort for as long as this thread runs alone.
         const unsigned enough = 200000 / scale;
-        for (unsigned i = 0; i < enough || (i < 1000 * enough && this->shared->committed() < 1000); ++i)
+        for (unsigned i = 0; i < enough || (i < 1000 * enough && this->shared->committed() < 1000);
+             ++i)
           said = std::max(said.load(), this->shared->complete());
         stop = true;
         return;
@@ -192,12 +197,14 @@ TYPED_TEST(Htms, AReaderOfAnOldValueIsBeforeTheStampThatOverwroteIt) {
     typename TestFixture::M::Context context(*this->shared, base::thread_slot());
     for (std::uint64_t i = 1; me == 0 && i <= rounds; ++i)
       wrote.push_back({i, atomically(context, true, [&](auto& tx) {
-                            for (std::size_t line = lines; line-- > 0;) tx.write(cells(line * 16), i);
+                            for (std::size_t line = lines; line-- > 0;)
+                              tx.write(cells(line * 16), i);
                           }).id});
     if (me == 0) done = true;
     while (me == 1 && !done && read.size() < rounds) {
       std::uint64_t value = 0;
-      const std::uint64_t id = atomically(context, false, [&](auto& tx) { value = tx[cells(0)]; }).id;
+      const std::uint64_t id =
+          atomically(context, false, [&](auto& tx) { value = tx[cells(0)]; }).id;
       read.push_back({value, id});
     }
   });
@@ -306,7 +313,9 @@ TEST_F(StandIn, WhoTakesTheLockAbortsTries) {
     stage = 2;
     holder.join();
   }
-  EXPECT_EQ(1, atomically(context, true, [&](auto& tx) { EXPECT_EQ(tx[memory(0)], tx[memory(8)]); }).runs);
+  EXPECT_EQ(1, atomically(context, true, [&](auto& tx) {
+                 EXPECT_EQ(tx[memory(0)], tx[memory(8)]);
+               }).runs);
 }
 
 TEST_F(StandIn, WhoSwallowsAConflictIsToldAgain) {

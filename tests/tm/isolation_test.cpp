@@ -26,10 +26,12 @@ TYPED_TEST(Isolation, HistoriesAreSerialInTheOrderOfTheIds) {
     double share;
   };
   // few words: conflicts at most transactions; many: mostly none; lines are shared by 8 words
-  for (const Shape& s : {Shape{2, 20000, 16, 6, 0.5}, Shape{4, 10000, 16, 4, 0.9}, Shape{3, 12000, 256, 12, 0.1},
-                         Shape{4, 10000, 1024, 3, 0.5}, Shape{2, 20000, 8, 3, 0.02}}) {
+  for (const Shape& s :
+       {Shape{2, 20000, 16, 6, 0.5}, Shape{4, 10000, 16, 4, 0.9}, Shape{3, 12000, 256, 12, 0.1},
+        Shape{4, 10000, 1024, 3, 0.5}, Shape{2, 20000, 8, 3, 0.02}}) {
     auto fresh = std::make_unique<typename TypeParam::Shared>(0);
-    EXPECT_EQ("", random_history<TypeParam>(s.threads, s.transactions / static_cast<int>(scale), s.words, s.most, s.share, 7, *fresh))
+    EXPECT_EQ("", random_history<TypeParam>(s.threads, s.transactions / static_cast<int>(scale),
+                                            s.words, s.most, s.share, 7, *fresh))
         << s.threads << " threads, " << s.words << " words";
   }
 }
@@ -102,7 +104,8 @@ TYPED_TEST(Isolation, MoneyIsNeitherMadeNorLostByTransfersHalfOfThemCancelled) {
   std::uint64_t total = 0;
   for (std::size_t k = 0; k < accounts; ++k) total += cells[k * 8];
   EXPECT_EQ(accounts * 1000, total);
-  EXPECT_EQ(committed, this->shared->domain.clock.load()) << "an id was drawn by an abort, or twice";
+  EXPECT_EQ(committed, this->shared->domain.clock.load())
+      << "an id was drawn by an abort, or twice";
 }
 
 // A sorted list of the numbers below 64; next[i] at word i, the head at word 64, the length at word
@@ -165,7 +168,8 @@ TYPED_TEST(Isolation, FourThreadsOnOneWordLoseNothingAndComeToAnEnd) {
   const unsigned each = 8000 / scale;
   in_threads(4, [&](int) {
     typename TypeParam::Context context(*this->shared, base::thread_slot());
-    for (unsigned i = 0; i < each; ++i) atomically(context, true, [&](auto& tx) { tx.write(word(0), tx[word(0)] + 1); });
+    for (unsigned i = 0; i < each; ++i)
+      atomically(context, true, [&](auto& tx) { tx.write(word(0), tx[word(0)] + 1); });
   });
   EXPECT_EQ(4 * each, word[0]);
   EXPECT_EQ(4 * each, this->shared->domain.clock.load());
@@ -223,7 +227,8 @@ TYPED_TEST(Alone, AnAbortPutsEveryWordBackAndDrawsNoId) {
     EXPECT_EQ(41U, shared->domain.clock.load());
   }
   EXPECT_EQ(42U, atomically(context, true, [&](auto& tx) { tx.write(memory(0), 1); }).id);
-  EXPECT_EQ(42U, atomically(context, true, [&](auto& tx) { (void)tx[memory(0)]; }).id) << "an update that wrote nothing draws none";
+  EXPECT_EQ(42U, atomically(context, true, [&](auto& tx) { (void)tx[memory(0)]; }).id)
+      << "an update that wrote nothing draws none";
   EXPECT_EQ(42U, atomically(context, false, [&](auto& tx) { (void)tx[memory(0)]; }).id);
   EXPECT_EQ(43U, atomically(context, true, [&](auto& tx) { tx.write(memory(0), 2); }).id);
   EXPECT_EQ(43U, shared->domain.quiet_id());

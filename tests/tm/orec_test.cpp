@@ -175,7 +175,8 @@ TYPED_TEST(Irrevocable, AfterManyFailuresATransactionRunsAloneAndOnce) {
   using Context = typename TypeParam::Context;
   Context me(*this->shared, base::thread_slot());
   Other<TypeParam> other(*this->shared);
-  other.run([&](Context& c) { atomically(c, true, [&](auto& tx) { tx.write(this->memory(0), 1); }); });
+  other.run(
+      [&](Context& c) { atomically(c, true, [&](auto& tx) { tx.write(this->memory(0), 1); }); });
   this->fail(me);
   me.begin(true);
   ASSERT_TRUE(me.direct());
@@ -210,7 +211,9 @@ TYPED_TEST(Irrevocable, ARollbackLetsTheOthersIn) {
   me.own(this->memory(0));
   me.store(this->memory(0), 5);
   me.rollback();
-  other.run([&](Context& c) { atomically(c, true, [&](auto& tx) { tx.write(this->memory(0), tx[this->memory(0)] + 1); }); });
+  other.run([&](Context& c) {
+    atomically(c, true, [&](auto& tx) { tx.write(this->memory(0), tx[this->memory(0)] + 1); });
+  });
   EXPECT_EQ(1U, this->memory[0]);
 }
 
@@ -225,9 +228,11 @@ TYPED_TEST(Irrevocable, CopyingAfterManyFailuresKeepsNobodyOut) {
   std::uint64_t line[8];
   me->copy_line(line, this->memory(0));
   me->copy_end();
-  ASSERT_TRUE(this->shared->change.try_lock()) << "copying went on holding what keeps every other thread out";
+  ASSERT_TRUE(this->shared->change.try_lock())
+      << "copying went on holding what keeps every other thread out";
   this->shared->change.unlock();
-  other.run([&](Context& c) { atomically(c, true, [&](auto& tx) { tx.write(this->memory(0), 1); }); });
+  other.run(
+      [&](Context& c) { atomically(c, true, [&](auto& tx) { tx.write(this->memory(0), 1); }); });
   EXPECT_EQ(2U, atomically(*me, true, [&](auto& tx) { tx.write(this->memory(1), 1); }).id);
 }
 
@@ -236,7 +241,8 @@ TYPED_TEST(Irrevocable, ASwallowedConflictIsThrownAgainAtTheEnd) {
   using Context = typename TypeParam::Context;
   Context me(*this->shared, base::thread_slot());
   Other<TypeParam> other(*this->shared);
-  other.run([&](Context& c) { atomically(c, true, [&](auto& tx) { tx.write(this->memory(32), 1); }); });
+  other.run(
+      [&](Context& c) { atomically(c, true, [&](auto& tx) { tx.write(this->memory(32), 1); }); });
   atomically(me, true, [&](auto& tx) { tx.write(this->memory(40), 1); });  // no bias from here on
   for (const bool update : {true, false}) {
     std::atomic<int> stage{0};
@@ -292,7 +298,8 @@ TEST(Incarnations, RunOutWithoutAnIdSpentOrADirtyWordSeen) {
     } catch (const Cancelled&) {}
     const std::uint64_t v = shared->of(memory(0)).load();
     ASSERT_FALSE(orec::owned(v));
-    ASSERT_LE(orec::version(v), shared->domain.clock.load()) << "a version from the future would abort every reader until it comes";
+    ASSERT_LE(orec::version(v), shared->domain.clock.load())
+        << "a version from the future would abort every reader until it comes";
   }
   stop = true;
   reader.join();
@@ -338,7 +345,8 @@ TEST_F(Fallback, BiasedIsSerialWithoutMembarrier) {
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     auto shared = std::make_unique<OrecShared>(0);
     detail::membarrier_works = false;  // a new domain asks for it again, but registers once
-    EXPECT_EQ("", random_history<Biased>(2, 6000 / static_cast<int>(scale), 16, 4, seed == 0 ? 0.01 : 0.5, seed, *shared));
+    EXPECT_EQ("", random_history<Biased>(2, 6000 / static_cast<int>(scale), 16, 4,
+                                         seed == 0 ? 0.01 : 0.5, seed, *shared));
     EXPECT_FALSE(detail::membarrier_works.load());
   }
 }
@@ -352,7 +360,8 @@ TEST_F(Fallback, BiasMovesBackAndForthWithoutMembarrier) {
   in_threads(2, [&](int) {
     Biased::Context c(*shared, base::thread_slot());
     for (unsigned r = 0; r < rounds; ++r) {
-      for (unsigned i = 0; i < run; ++i) atomically(c, true, [&](auto& tx) { tx.write(memory(0), tx[memory(0)] + 1); });
+      for (unsigned i = 0; i < run; ++i)
+        atomically(c, true, [&](auto& tx) { tx.write(memory(0), tx[memory(0)] + 1); });
       std::this_thread::sleep_for(1ms);
     }
   });
@@ -395,7 +404,9 @@ TEST(None, TransactionsOnDifferentWordsRunTogetherAndDrawDenseIds) {
   in_threads(4, [&](int me) {
     None::Context c(*shared, base::thread_slot());
     const auto w = static_cast<std::size_t>(me);  // one line: only words are theirs
-    for (unsigned i = 0; i < each; ++i) ids[w].push_back(atomically(c, true, [&](auto& tx) { tx.write(memory(w), tx[memory(w)] + 1); }).id);
+    for (unsigned i = 0; i < each; ++i)
+      ids[w].push_back(
+          atomically(c, true, [&](auto& tx) { tx.write(memory(w), tx[memory(w)] + 1); }).id);
   });
   std::vector<std::uint64_t> all;
   for (std::size_t w = 0; w < 4; ++w) {

@@ -36,11 +36,13 @@ void store_one(Context& context, std::uint64_t* a, F&& f) {
 
 /// As suite.hpp's judge, with gaps between ids.
 inline std::string judge_stamps(std::vector<Entry> entries, std::size_t words) {
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const Entry& a, const Entry& b) { return a.id != b.id ? a.id < b.id : a.wrote > b.wrote; });
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return a.id != b.id ? a.id < b.id : a.wrote > b.wrote;
+  });
   std::uint64_t last = 100, dense = 0, of_last = 100;
   for (Entry& e : entries) {
-    if (e.wrote && e.id <= last) return "stamp " + std::to_string(e.id) + " is not above " + std::to_string(last);
+    if (e.wrote && e.id <= last)
+      return "stamp " + std::to_string(e.id) + " is not above " + std::to_string(last);
     if (e.wrote) of_last = e.id, ++dense;
     last = of_last;
     e.id = dense;
@@ -49,7 +51,8 @@ inline std::string judge_stamps(std::vector<Entry> entries, std::size_t words) {
 }
 
 template <class M>
-std::string stamped_history(typename M::Shared& shared, int threads, int transactions, std::size_t words, std::size_t most, double share) {
+std::string stamped_history(typename M::Shared& shared, int threads, int transactions,
+                            std::size_t words, std::size_t most, double share) {
   Words memory(words);
   std::vector<std::vector<Entry>> logs(static_cast<std::size_t>(threads));
   in_threads(threads, [&](int me) {

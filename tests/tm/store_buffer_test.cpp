@@ -98,9 +98,12 @@ TEST(StoreBuffer, ALockedInstructionInATransactionIsFoundOut) {
     if (!found.history.empty() && unordered == 0) unordered = seed;
   }
   EXPECT_NE(0U, early) << "no commit was passed by complete() within " << seeds << " seeds";
-  EXPECT_NE(0U, unordered) << "all histories were in the order of their timestamps within " << seeds << " seeds";
-  std::printf("[          ] drains nothing in a try: complete() too high at seed %llu, order wrong at seed %llu\n",
-              static_cast<unsigned long long>(early), static_cast<unsigned long long>(unordered));
+  EXPECT_NE(0U, unordered) << "all histories were in the order of their timestamps within " << seeds
+                           << " seeds";
+  std::printf(
+      "[          ] drains nothing in a try: complete() too high at seed %llu, order wrong at seed "
+      "%llu\n",
+      static_cast<unsigned long long>(early), static_cast<unsigned long long>(unordered));
 }
 
 }  // namespace

@@ -128,23 +128,27 @@ struct Entry {
 /// there once. A read-only entry saw the state after its id. Returns the first thing that is wrong,
 /// or "".
 inline std::string judge(std::vector<Entry> entries, std::size_t words) {
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const Entry& a, const Entry& b) { return a.id != b.id ? a.id < b.id : a.wrote > b.wrote; });
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return a.id != b.id ? a.id < b.id : a.wrote > b.wrote;
+  });
   std::vector<std::uint64_t> state(words);
   std::uint64_t last = 0;
   for (const Entry& e : entries) {
     if (e.wrote) {
-      if (e.id != last + 1) return "id " + std::to_string(e.id) + " follows " + std::to_string(last);
+      if (e.id != last + 1)
+        return "id " + std::to_string(e.id) + " follows " + std::to_string(last);
       last = e.id;
     } else if (e.id > last) {
-      return "a view saw the state after id " + std::to_string(e.id) + ", but the last is " + std::to_string(last);
+      return "a view saw the state after id " + std::to_string(e.id) + ", but the last is " +
+             std::to_string(last);
     }
     for (const auto& a : e.accesses) {
       if (a.write)
         state[a.word] = a.value;
       else if (state[a.word] != a.value)
-        return std::string(e.wrote ? "the transaction with id " : "the view at id ") + std::to_string(e.id) + " read " +
-               std::to_string(a.value) + " from word " + std::to_string(a.word) + ", whose value then was " + std::to_string(state[a.word]);
+        return std::string(e.wrote ? "the transaction with id " : "the view at id ") +
+               std::to_string(e.id) + " read " + std::to_string(a.value) + " from word " +
+               std::to_string(a.word) + ", whose value then was " + std::to_string(state[a.word]);
     }
   }
   return "";
@@ -153,8 +157,8 @@ inline std::string judge(std::vector<Entry> entries, std::size_t words) {
 /// Random transactions by `threads` threads over `words` words, `share` of them updates of up to
 /// `most` words; then judge().
 template <class M>
-std::string random_history(int threads, int transactions, std::size_t words, std::size_t most, double share, std::uint64_t seed,
-                           typename M::Shared& shared) {
+std::string random_history(int threads, int transactions, std::size_t words, std::size_t most,
+                           double share, std::uint64_t seed, typename M::Shared& shared) {
   Words memory(words);
   std::vector<std::vector<Entry>> logs(static_cast<std::size_t>(threads));
   in_threads(threads, [&](int me) {
@@ -194,7 +198,8 @@ std::string random_history(int threads, int transactions, std::size_t words, std
   std::uint64_t commits = 0;
   for (const auto& e : all) commits += e.wrote ? 1 : 0;
   if (shared.domain.clock.load() != commits)
-    return "the clock says " + std::to_string(shared.domain.clock.load()) + ", commits were " + std::to_string(commits);
+    return "the clock says " + std::to_string(shared.domain.clock.load()) + ", commits were " +
+           std::to_string(commits);
   if (shared.domain.quiet_id() != commits) return "not quiet at the end";
   return judge(std::move(all), words);
 }

@@ -135,7 +135,8 @@ TYPED_TEST(Waiting, AllThatWaitForOneAreWoken) {
   for (int i = 0; i < 4; ++i) others.push_back(std::make_unique<Other<TypeParam>>(*this->shared));
   for (int round = 0; round < 3; ++round) {
     this->hold(me, round % 2 == 0, [&] {
-      for (std::size_t i = 0; i < others.size(); ++i) others[i]->start([&, i](auto& c) { i == 0 ? this->copy(c) : this->update(c); });
+      for (std::size_t i = 0; i < others.size(); ++i)
+        others[i]->start([&, i](auto& c) { i == 0 ? this->copy(c) : this->update(c); });
       if (round % 2 == 0) {
         ASSERT_TRUE(this->sleeps(*others[0]));
       }

@@ -23,12 +23,15 @@ struct Appended {
     values->push_back(value);
     return values->size() - 1;
   }
-  std::uint64_t replace(std::uint64_t, std::uint64_t address, std::uint64_t value) const { return add(address, value); }
+  std::uint64_t replace(std::uint64_t, std::uint64_t address, std::uint64_t value) const {
+    return add(address, value);
+  }
   [[nodiscard]] std::uint64_t value(std::uint64_t place) const { return (*values)[place]; }
 };
 
 template <class Set>
-void agrees(Set& set, const std::map<std::uint64_t, std::uint64_t>& model, std::uint64_t addresses) {
+void agrees(Set& set, const std::map<std::uint64_t, std::uint64_t>& model,
+            std::uint64_t addresses) {
   for (std::uint64_t a = 0; a < addresses; ++a) {
     std::uint64_t value = 0;
     const auto it = model.find(a * 8);

@@ -25,7 +25,9 @@ class Trace {
     if (engine::has_second(kind)) at_->push_back(second);
     return *this;
   }
-  [[nodiscard]] ReplayProgram program(std::uint64_t first = 0) const { return make_program(trace_, first, trace_.transactions - first); }
+  [[nodiscard]] ReplayProgram program(std::uint64_t first = 0) const {
+    return make_program(trace_, first, trace_.transactions - first);
+  }
 
  private:
   engine::WorkloadTrace trace_;
@@ -42,8 +44,15 @@ constexpr std::uint64_t a = 0x200000, b = 0x300000, old = 0x100000;
 
 TEST(AdviseProgram, ABlockOfOneThreadIsReal) {
   Trace t(1);
-  t.begin(0).op(TraceKind::alloc, a, 100).op(TraceKind::write, a + 8).op(TraceKind::write_words, a + 16, 12);
-  t.begin(0).op(TraceKind::read, a + 104).op(TraceKind::free, a, 112).op(TraceKind::alloc, a, 112).op(TraceKind::read, a);
+  t.begin(0)
+      .op(TraceKind::alloc, a, 100)
+      .op(TraceKind::write, a + 8)
+      .op(TraceKind::write_words, a + 16, 12);
+  t.begin(0)
+      .op(TraceKind::read, a + 104)
+      .op(TraceKind::free, a, 112)
+      .op(TraceKind::alloc, a, 112)
+      .op(TraceKind::read, a);
   const ReplayProgram p = t.program();
   ASSERT_EQ(1U, p.threads.size());
   EXPECT_EQ((std::vector<Op>{{ReplayKind::alloc, 100, 1, 0},
@@ -62,10 +71,15 @@ TEST(AdviseProgram, ABlockOfOneThreadIsReal) {
 
 TEST(AdviseProgram, OldMemoryIsPagesSideBySide) {
   Trace t(1);
-  t.begin(0).op(TraceKind::read, old + 0x5008).op(TraceKind::write, old + 0x10).op(TraceKind::read_words, old + 0x5ff8, 2);
+  t.begin(0)
+      .op(TraceKind::read, old + 0x5008)
+      .op(TraceKind::write, old + 0x10)
+      .op(TraceKind::read_words, old + 0x5ff8, 2);
   const ReplayProgram p = t.program();
   // pages 0, 5 and 6 of it; a bulk access is never cut
-  EXPECT_EQ((std::vector<Op>{{ReplayKind::read, 1, 0, 513}, {ReplayKind::write, 1, 0, 2}, {ReplayKind::read_words, 2, 0, 1023}}),
+  EXPECT_EQ((std::vector<Op>{{ReplayKind::read, 1, 0, 513},
+                             {ReplayKind::write, 1, 0, 2},
+                             {ReplayKind::read_words, 2, 0, 1023}}),
             ops(p.threads[0]));
   EXPECT_EQ(4 * 4096U, p.arena_bytes);
   EXPECT_FALSE(p.folded);
@@ -80,7 +94,10 @@ TEST(AdviseProgram, ABlockThatAnotherThreadAccessesIsFreedForRealAndLiesInTheAre
   const ReplayProgram p = t.program();
   ASSERT_EQ(2U, p.threads.size());
   EXPECT_EQ(1U, p.arena_shared);
-  EXPECT_EQ((std::vector<Op>{{ReplayKind::alloc, 64, 1, 0}, {ReplayKind::write, 1, 0, 1}, {ReplayKind::free, 0, 1, 0}}), ops(p.threads[0]));
+  EXPECT_EQ((std::vector<Op>{{ReplayKind::alloc, 64, 1, 0},
+                             {ReplayKind::write, 1, 0, 1},
+                             {ReplayKind::free, 0, 1, 0}}),
+            ops(p.threads[0]));
   EXPECT_EQ((std::vector<Op>{{ReplayKind::read, 1, 0, 1}, {ReplayKind::read, 1, 0, 1}}),
             ops(p.threads[1]));  // the same word: it conflicts still
   EXPECT_TRUE(p.threads[1].transactions[0].update);
@@ -96,7 +113,9 @@ TEST(AdviseProgram, WhatAnotherThreadOrNobodyAllocatedIsFreedFromBlocksMadeReady
   t.begin(1).op(TraceKind::free, b + 8192, 4096);
   const ReplayProgram p = t.program();
   ASSERT_EQ(2U, p.threads.size());
-  EXPECT_EQ((std::vector<Op>{{ReplayKind::alloc_stray, 100, 0, 0}, {ReplayKind::write, 1, 0, 0}, {ReplayKind::free_ready, 0, 0, 0}}),
+  EXPECT_EQ((std::vector<Op>{{ReplayKind::alloc_stray, 100, 0, 0},
+                             {ReplayKind::write, 1, 0, 0},
+                             {ReplayKind::free_ready, 0, 0, 0}}),
             ops(p.threads[0]));
   EXPECT_TRUE(p.threads[0].leftover.empty());
   ASSERT_EQ(2U, p.threads[1].ready.size());
@@ -113,14 +132,16 @@ TEST(AdviseProgram, AStretchTakesWhatCameBeforeForOldMemory) {
   const ReplayProgram p = t.program(1);
   EXPECT_EQ(1U, p.first);
   EXPECT_EQ(1U, p.transactions);
-  EXPECT_EQ((std::vector<Op>{{ReplayKind::write, 1, 0, 0}, {ReplayKind::free_ready, 0, 0, 0}}), ops(p.threads[0]));
+  EXPECT_EQ((std::vector<Op>{{ReplayKind::write, 1, 0, 0}, {ReplayKind::free_ready, 0, 0, 0}}),
+            ops(p.threads[0]));
 }
 
 TEST(AdviseProgram, ThreadsThatDoNotOverlapAreOneAndIdleOnesAreNone) {
   Trace t(4);
   for (int i = 0; i < 20; ++i) t.begin(0).op(TraceKind::write, old);  // loads, alone
   for (int i = 0; i < 60; ++i)
-    t.begin(1 + static_cast<std::size_t>(i) % 2).op(TraceKind::write, old + 8), i == 10 ? (void)t.begin(3) : void();
+    t.begin(1 + static_cast<std::size_t>(i) % 2).op(TraceKind::write, old + 8),
+        i == 10 ? (void)t.begin(3) : void();
   t.begin(3);  // two transactions, beside the others
   const ReplayProgram p = t.program();
   ASSERT_EQ(2U, p.threads.size());

@@ -57,19 +57,25 @@ static void* work(void* arg) {
   for (; m.i < transactions; m.i++) {
     if (m.i == 1 || m.i + 1 == transactions) pthread_barrier_wait(&together);
     if (perdure_update(pool, PERDURE_DEFAULT, transfer, &m, NULL) != PERDURE_OK) abort();
-    if (m.i % 2 == 0 && (perdure_view(pool, PERDURE_DEFAULT, sum, &total) != PERDURE_OK || total != 0)) abort();
+    if (m.i % 2 == 0 &&
+        (perdure_view(pool, PERDURE_DEFAULT, sum, &total) != PERDURE_OK || total != 0))
+      abort();
   }
   return NULL;
 }
 
 int main(int argc, char** argv) {
-  perdure_options options = {.root_bytes = sizeof(struct root), .medium = "emulated", .max_size = 1 << 30, .log_size = 4 << 20};
+  perdure_options options = {.root_bytes = sizeof(struct root),
+                             .medium = "emulated",
+                             .max_size = 1 << 30,
+                             .log_size = 4 << 20};
   pthread_t threads[32];
   size_t n, i;
   if (argc < 4) return 2;
   n = (size_t)atoi(argv[2]);
   transactions = (uint64_t)atoi(argv[3]);
-  if (perdure_open(argv[1], &options, &pool) != PERDURE_OK) return fprintf(stderr, "%s\n", perdure_message()), 3;
+  if (perdure_open(argv[1], &options, &pool) != PERDURE_OK)
+    return fprintf(stderr, "%s\n", perdure_message()), 3;
   if (n != 0 && pthread_barrier_init(&together, NULL, (unsigned)n) != 0) return 3;
   for (i = 0; i < n; i++)
     if (pthread_create(&threads[i], NULL, work, (void*)i) != 0) return 3;

@@ -17,8 +17,8 @@ struct Row {
   bool by_hand = false;
 };
 
-std::string exported(const std::string& format, const std::string& prologue, const std::vector<Row>& rows,
-                     const std::string& epilogue = "") {
+std::string exported(const std::string& format, const std::string& prologue,
+                     const std::vector<Row>& rows, const std::string& epilogue = "") {
   SourceState source;
   source.begun = true;
   source.spec = resolve({.format = format}, "x", "a").value().to_json();
@@ -39,7 +39,8 @@ TEST(Exporter, SourceBytesAreUntouched) {
   EXPECT_EQ(exported("tsv", "id\n", {{"a\t1\n"}, {"\nb\t2"}}), "id\na\t1\n\nb\t2");
   EXPECT_EQ(exported("csv", "", {}, "# only\n"), "# only\n");
   EXPECT_EQ(exported("csv", "id", {}), "id");
-  EXPECT_EQ(exported("control", "", {{"A: 1\n\n"}, {"A: 2\r\n \r\n"}, {"A: 3"}}), "A: 1\n\nA: 2\r\n \r\nA: 3");
+  EXPECT_EQ(exported("control", "", {{"A: 1\n\n"}, {"A: 2\r\n \r\n"}, {"A: 3"}}),
+            "A: 1\n\nA: 2\r\n \r\nA: 3");
 }
 
 TEST(Exporter, RowsByHandAreCompleted) {
@@ -50,7 +51,8 @@ TEST(Exporter, RowsByHandAreCompleted) {
   EXPECT_EQ(exported("csv", "\xef\xbb\xbf", {{"1", true}}),
             "\xef\xbb\xbf"
             "1\n");
-  EXPECT_EQ(exported("control", "", {{"A: 1\n\n"}, {"A: 9", true}, {"A: 2\n"}}), "A: 1\n\nA: 9\n\nA: 2\n");
+  EXPECT_EQ(exported("control", "", {{"A: 1\n\n"}, {"A: 9", true}, {"A: 2\n"}}),
+            "A: 1\n\nA: 9\n\nA: 2\n");
   EXPECT_EQ(exported("control", "", {{"A: 1\n"}, {"A: 2\n", true}}), "A: 1\n\nA: 2\n\n");
   EXPECT_EQ(exported("tsv", "", {{"", true}, {"b\n"}}), "\nb\n");
 }

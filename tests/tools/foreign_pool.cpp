@@ -27,8 +27,12 @@ int main(int argc, char** argv) try {
   perdure::Options options;
   options.engine = argv[2];
   options.log_size = 4 << 20;
-  auto pool = perdure::Pool<Bank, perdure::engines<perdure::shadow, perdure::dudetm, perdure::undo, perdure::rewind, perdure::bppm,
-                                                   perdure::redo, perdure::softwrap, perdure::softwrap_local>>::open(argv[1], options);
+  auto pool =
+      perdure::Pool<Bank,
+                    perdure::engines<perdure::shadow, perdure::dudetm, perdure::undo,
+                                     perdure::rewind, perdure::bppm, perdure::redo,
+                                     perdure::softwrap, perdure::softwrap_local>>::open(argv[1],
+                                                                                        options);
   for (std::uint64_t i = 0; i < 200; ++i) {
     pool.update([&](auto& tx, Bank& bank) {
           bank.accounts.upsert(tx, i % 37, [](std::int64_t& v) { v -= 5; });

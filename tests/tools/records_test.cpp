@@ -18,7 +18,8 @@ namespace {
 
 class Scratch {  // a file that goes with the test
  public:
-  explicit Scratch(const std::string& bytes) : path_(testing::TempDir() + "perdure-records-" + std::to_string(::getpid())) {
+  explicit Scratch(const std::string& bytes)
+      : path_(testing::TempDir() + "perdure-records-" + std::to_string(::getpid())) {
     std::ofstream(path_, std::ios::binary) << bytes;
   }
   ~Scratch() { std::remove(path_.c_str()); }
@@ -59,7 +60,8 @@ void read_rows(RecordReader& reader, Cut& cut) {
       return;
     }
     if (!*more) break;
-    cut.rows.push_back({std::string(record.raw), record.key, record.line, reader.position(), reader.line()});
+    cut.rows.push_back(
+        {std::string(record.raw), record.key, record.line, reader.position(), reader.line()});
   }
   EXPECT_FALSE(reader.next(record).value());  // asked again it says the same
   cut.epilogue = reader.epilogue();
@@ -100,15 +102,18 @@ TEST(Records, Tsv) {
 }
 
 TEST(Records, CsvQuotesHeaderAndCrlf) {
-  const std::string bytes = "\xef\xbb\xbfid,text\r\n1,\"two\r\nlines, \"\"quoted\"\"\"\r\n\"x,y\",plain\r\n";
+  const std::string bytes =
+      "\xef\xbb\xbfid,text\r\n1,\"two\r\nlines, \"\"quoted\"\"\"\r\n\"x,y\",plain\r\n";
   const Cut cut = cut_file(bytes, {.key = "id"}, "f.csv");
   EXPECT_EQ(cut.error, "");
   EXPECT_EQ(cut.prologue, "\xef\xbb\xbfid,text\r\n");
   EXPECT_EQ(cut.keys(), (Keys{"1", "x,y"}));
   EXPECT_EQ(cut.rows[1].line, 4U);
   EXPECT_EQ(cut.whole(), bytes);
-  EXPECT_EQ(cut_file(bytes, {.key = "text"}, "f.csv").keys(), (Keys{"two\r\nlines, \"quoted\"", "plain"}));
-  EXPECT_EQ(cut_file(bytes, {.key = "2,1", .header = true}, "f.csv").keys(), (Keys{"\"two\r\nlines, \"\"quoted\"\"\" 1", "plain x,y"}));
+  EXPECT_EQ(cut_file(bytes, {.key = "text"}, "f.csv").keys(),
+            (Keys{"two\r\nlines, \"quoted\"", "plain"}));
+  EXPECT_EQ(cut_file(bytes, {.key = "2,1", .header = true}, "f.csv").keys(),
+            (Keys{"\"two\r\nlines, \"\"quoted\"\"\" 1", "plain x,y"}));
 }
 
 TEST(Records, DelimiterIsGuessed) {
@@ -128,7 +133,8 @@ TEST(Records, CommentsAreKeptWithTheNextRow) {
 
 TEST(Records, Control) {
   const std::string bytes =
-      "\n# a comment\nPackage: bash\nVersion: 5.2\narchitecture: amd64\nDescription: a shell\n more: text\n .\n\n \nPackage:zsh\n"
+      "\n# a comment\nPackage: bash\nVersion: 5.2\narchitecture: amd64\nDescription: a shell\n "
+      "more: text\n .\n\n \nPackage:zsh\n"
       "Version:\t5.9 \nArchitecture: all\n\n\n# the end\n";
   const Cut cut = cut_file(bytes, {});
   EXPECT_EQ(cut.error, "");
@@ -164,7 +170,9 @@ TEST(Records, ErrorsNameLineFoundAndExpected) {
   }
   {
     const std::string e = cut_file("id,v\n1,2\n", {.key = "name"}).error;
-    EXPECT_NE(e.find("no column 'name' in the header row, expected one of: id, v"), std::string::npos) << e;
+    EXPECT_NE(e.find("no column 'name' in the header row, expected one of: id, v"),
+              std::string::npos)
+        << e;
   }
   {
     const std::string e = cut_file("Package: a\nVersion: 1\n\n", {}).error;
@@ -175,13 +183,17 @@ TEST(Records, ErrorsNameLineFoundAndExpected) {
     EXPECT_NE(e.find(":2: 'nonsense', expected a field"), std::string::npos) << e;
   }
   EXPECT_NE(cut_file("\x1f\x8b\x08", {}).error.find("gzip"), std::string::npos);
-  EXPECT_NE(cut_file("a\n", {.format = "xml"}).error.find("auto, tsv, csv or control"), std::string::npos);
-  EXPECT_NE(cut_file("a\n", {.key = "id", .header = false}).error.find("--no-header"), std::string::npos);
+  EXPECT_NE(cut_file("a\n", {.format = "xml"}).error.find("auto, tsv, csv or control"),
+            std::string::npos);
+  EXPECT_NE(cut_file("a\n", {.key = "id", .header = false}).error.find("--no-header"),
+            std::string::npos);
 }
 
 TEST(Records, SpecSurvivesJson) {
   for (const auto& options :
-       {SpecOptions{}, SpecOptions{.format = "csv", .delimiter = "\\t", .quote = "'", .comment = "#"}, SpecOptions{.format = "control"}}) {
+       {SpecOptions{},
+        SpecOptions{.format = "csv", .delimiter = "\\t", .quote = "'", .comment = "#"},
+        SpecOptions{.format = "control"}}) {
     const Spec spec = resolve(options, "x", "a,b\n").value();
     const Spec again = Spec::from_json(spec.to_json()).value();
     EXPECT_EQ(again, spec);
@@ -196,12 +208,14 @@ TEST(Records, SpecSurvivesJson) {
 
 // Random files over an alphabet of the characters that matter. A file that is refused is fine; one
 // that is taken must come back whole, and from every cut.
-void check_property(const SpecOptions& options, const std::string& alphabet, unsigned seed, std::size_t longest) {
+void check_property(const SpecOptions& options, const std::string& alphabet, unsigned seed,
+                    std::size_t longest) {
   std::mt19937 random(seed);
   int taken = 0;
   for (int i = 0; i < 400; ++i) {
     std::string bytes;
-    for (std::size_t n = random() % longest; bytes.size() < n;) bytes += alphabet[random() % alphabet.size()];
+    for (std::size_t n = random() % longest; bytes.size() < n;)
+      bytes += alphabet[random() % alphabet.size()];
     const Cut cut = cut_file(bytes, options);
     if (!cut.error.empty()) continue;
     ++taken;
@@ -227,16 +241,22 @@ void check_property(const SpecOptions& options, const std::string& alphabet, uns
 }
 
 TEST(RecordsProperty, Tsv) { check_property({.format = "tsv"}, "ab\t\"\n\r #", 1, 200); }
-TEST(RecordsProperty, TsvWithComments) { check_property({.format = "tsv", .comment = "#"}, "ab\t\n\r#", 2, 200); }
-TEST(RecordsProperty, Csv) { check_property({.format = "csv", .delimiter = ","}, "abcde,\"\n\r", 3, 60); }
+TEST(RecordsProperty, TsvWithComments) {
+  check_property({.format = "tsv", .comment = "#"}, "ab\t\n\r#", 2, 200);
+}
+TEST(RecordsProperty, Csv) {
+  check_property({.format = "csv", .delimiter = ","}, "abcde,\"\n\r", 3, 60);
+}
 TEST(RecordsProperty, CsvHeader) {
-  check_property({.format = "csv", .delimiter = ",", .comment = "#", .header = true}, "abcdefgh,,\n\n\r#", 4, 100);
+  check_property({.format = "csv", .delimiter = ",", .comment = "#", .header = true},
+                 "abcdefgh,,\n\n\r#", 4, 100);
 }
 TEST(RecordsProperty, Control) { check_property({.format = "control", .key = "a"}, "a:\n", 5, 12); }
 
 TEST(RecordsProperty, ControlStanzas) {
   std::mt19937 random(6);
-  static const std::string lines[] = {"a: 1\n", "b: x\r\n", " more\n", "\n", "\n", " \n", "# c\n", "A: 2\n"};
+  static const std::string lines[] = {"a: 1\n", "b: x\r\n", " more\n", "\n",
+                                      "\n",     " \n",      "# c\n",   "A: 2\n"};
   int taken = 0;
   for (int i = 0; i < 3000; ++i) {
     std::string bytes;

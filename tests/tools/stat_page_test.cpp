@@ -23,7 +23,8 @@ namespace {
 class StatPageTest : public testing::Test {
  protected:
   StatPageTest() {
-    for (std::size_t i = 0; i < 16; ++i) uuid_[i] = static_cast<std::uint8_t>(static_cast<unsigned>(::getpid()) >> (i % 4 * 8) ^ i);
+    for (std::size_t i = 0; i < 16; ++i)
+      uuid_[i] = static_cast<std::uint8_t>(static_cast<unsigned>(::getpid()) >> (i % 4 * 8) ^ i);
     std::ofstream(path_) << "pool";
     std::ofstream(copy_) << "pool";
   }
@@ -33,11 +34,13 @@ class StatPageTest : public testing::Test {
     std::remove(("/dev/shm" + stat_page_name(uuid_)).c_str());
   }
   std::uint8_t uuid_[16];
-  std::string path_ = testing::TempDir() + "stat-" + std::to_string(::getpid()), copy_ = path_ + "-copy";
+  std::string path_ = testing::TempDir() + "stat-" + std::to_string(::getpid()),
+              copy_ = path_ + "-copy";
 };
 
 TEST_F(StatPageTest, NameIsTheUuid) {
-  const std::uint8_t uuid[16] = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0, 1, 2, 3, 4, 5, 6, 0xff};
+  const std::uint8_t uuid[16] = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
+                                 0,    1,    2,    3,    4,    5,    6,    0xff};
   EXPECT_EQ(stat_page_name(uuid), "/perdure-01234567-89ab-cdef-0001-0203040506ff");
 }
 
@@ -154,7 +157,8 @@ TEST_F(StatPageTest, SectionsAreFoundByTheirTagsWhateverLiesBetween) {
   page.head.magic = StatHead::magic_value;
   page.head.sections = 3;
   page.head.bytes = sizeof page;
-  const StatSection unknown{77, 0, 40}, medium{MediumCounters::tag, 0, sizeof(MediumCounters)}, longer{HeapCounters::tag, 0, 64};
+  const StatSection unknown{77, 0, 40}, medium{MediumCounters::tag, 0, sizeof(MediumCounters)},
+      longer{HeapCounters::tag, 0, 64};
   std::memcpy(page.words, &unknown, sizeof unknown);
   std::memcpy(page.words + 5, &medium, sizeof medium);
   page.words[5 + 2] = 11;  // fences
@@ -163,7 +167,8 @@ TEST_F(StatPageTest, SectionsAreFoundByTheirTagsWhateverLiesBetween) {
     Foreign changed;
     std::memcpy(static_cast<void*>(&changed), &page, sizeof page);
     change(changed);
-    std::ofstream(file, std::ios::binary | std::ios::trunc).write(reinterpret_cast<const char*>(&changed), sizeof changed);
+    std::ofstream(file, std::ios::binary | std::ios::trunc)
+        .write(reinterpret_cast<const char*>(&changed), sizeof changed);
     return StatReader::open(uuid_);
   };
   {
@@ -171,7 +176,8 @@ TEST_F(StatPageTest, SectionsAreFoundByTheirTagsWhateverLiesBetween) {
     if (!reader.ok()) GTEST_SKIP() << reader.status().message();
     ASSERT_NE(nullptr, reader->section<MediumCounters>());
     EXPECT_EQ(11U, reader->section<MediumCounters>()->fences.load());
-    EXPECT_NE(nullptr, reader->section<HeapCounters>()) << "a longer one has the counters that are known";
+    EXPECT_NE(nullptr, reader->section<HeapCounters>())
+        << "a longer one has the counters that are known";
     EXPECT_EQ(nullptr, reader->section<TransactionCounters>());
   }
   for (const std::uint64_t bytes : {0ULL, 8ULL, 41ULL, 1ULL << 40, ~0ULL}) {
@@ -179,7 +185,8 @@ TEST_F(StatPageTest, SectionsAreFoundByTheirTagsWhateverLiesBetween) {
     auto reader = open_with([&](Foreign& p) { p.words[1] = bytes; });
     EXPECT_EQ(nullptr, reader->section<MediumCounters>()) << bytes;
   }
-  auto reader = open_with([&](Foreign& p) { p.head.bytes = sizeof(StatHead) + 40 + sizeof(StatSection); });
+  auto reader =
+      open_with([&](Foreign& p) { p.head.bytes = sizeof(StatHead) + 40 + sizeof(StatSection); });
   EXPECT_EQ(nullptr, reader->section<MediumCounters>()) << "it does not lie in the page as a whole";
   auto older = open_with([&](Foreign& p) { p.head.version = 1; });
   EXPECT_EQ(Code::incompatible, older.code()) << "version 1 had no sections";

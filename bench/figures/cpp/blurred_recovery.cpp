@@ -46,8 +46,9 @@ nlohmann::ordered_json measure(const Asked& asked) {
   const auto recovery = host.stats().recovery;
   if (recovery.transactions == 0) throw std::runtime_error("there was nothing to recover");
   for (const auto& problem : Work::audit(host, 0)) throw std::runtime_error(problem);
-  return {{"seconds", recovery.seconds}, {"opening_seconds", opening},  {"transactions", recovery.transactions},
-          {"records", recovery.records}, {"log_bytes", recovery.bytes}, {"describe", host.describe()}};
+  return {{"seconds", recovery.seconds},           {"opening_seconds", opening},
+          {"transactions", recovery.transactions}, {"records", recovery.records},
+          {"log_bytes", recovery.bytes},           {"describe", host.describe()}};
 }
 
 int main_of(int argc, char** argv) {
@@ -58,11 +59,15 @@ int main_of(int argc, char** argv) {
   setting.log_size = 1 << 20;
   setting.rings = 1;
   bool json = false;
-  app.add_option("--system", asked.choice.engine, "bppm/none (its log is one lap) or bppm-xil/none");
-  app.add_option("--dir", setting.directory, "where the files go (a directory of its own is made there, and removed)");
-  app.add_option("--delays", setting.delays, "what a written line costs on the emulated medium (docs/media.md)");
+  app.add_option("--system", asked.choice.engine,
+                 "bppm/none (its log is one lap) or bppm-xil/none");
+  app.add_option("--dir", setting.directory,
+                 "where the files go (a directory of its own is made there, and removed)");
+  app.add_option("--delays", setting.delays,
+                 "what a written line costs on the emulated medium (docs/media.md)");
   app.add_option("--log-size", setting.log_size, "bytes of the log (1 MiB)");
-  app.add_option("--words", asked.words, "so many words of the array are swapped (1 M)")->check(CLI::Range(std::uint64_t{1}, Work::count));
+  app.add_option("--words", asked.words, "so many words of the array are swapped (1 M)")
+      ->check(CLI::Range(std::uint64_t{1}, Work::count));
   app.add_flag("--json", json, "print JSON");
   CLI11_PARSE(app, argc, argv);
   try {
@@ -72,9 +77,11 @@ int main_of(int argc, char** argv) {
     if (json)
       std::cout << j.dump() << '\n';
     else
-      std::printf("%.6f s for %llu transactions, %.2f GB/s of log (%s)\n", j["seconds"].get<double>(),
+      std::printf("%.6f s for %llu transactions, %.2f GB/s of log (%s)\n",
+                  j["seconds"].get<double>(),
                   static_cast<unsigned long long>(j["transactions"].get<std::uint64_t>()),
-                  1e-9 * static_cast<double>(j["log_bytes"].get<std::uint64_t>()) / j["seconds"].get<double>(),
+                  1e-9 * static_cast<double>(j["log_bytes"].get<std::uint64_t>()) /
+                      j["seconds"].get<double>(),
                   j["describe"].get<std::string>().c_str());
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s: %s\n", argv[0], e.what());

@@ -41,7 +41,9 @@ class Bytes {
     const int fd = ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0) throw std::system_error(errno, std::generic_category(), path);
     const int full = ::posix_fallocate(fd, 0, static_cast<off_t>(n));
-    void* p = full != 0 ? MAP_FAILED : ::mmap(nullptr, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+    void* p = full != 0
+                  ? MAP_FAILED
+                  : ::mmap(nullptr, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
     const int why = full != 0 ? full : errno;
     ::close(fd);
     if (p == MAP_FAILED) throw std::system_error(why, std::generic_category(), path);
@@ -54,7 +56,8 @@ class Bytes {
   [[nodiscard]] std::byte* at() const { return at_; }
   [[nodiscard]] std::size_t size() const { return n_; }
   void sync() const {
-    if (::msync(at_, n_, MS_SYNC) != 0) throw std::system_error(errno, std::generic_category(), "msync");
+    if (::msync(at_, n_, MS_SYNC) != 0)
+      throw std::system_error(errno, std::generic_category(), "msync");
   }
 
  private:
@@ -76,7 +79,9 @@ struct Spent {
 template <class Mark, class Flush>
 Spent spend(const Asked& asked, const Bytes& bytes, Mark mark, Flush flush) {
   using Clock = std::chrono::steady_clock;
-  const auto ns = [](Clock::duration d) { return std::chrono::duration<double, std::nano>(d).count(); };
+  const auto ns = [](Clock::duration d) {
+    return std::chrono::duration<double, std::nano>(d).count();
+  };
   Spent spent;
   Rng rng(7, 0);
   for (unsigned round = 0; round <= asked.rounds; ++round) {  // the first warms up
@@ -99,7 +104,9 @@ Spent spend(const Asked& asked, const Bytes& bytes, Mark mark, Flush flush) {
 
 Spent measure(const Asked& asked, const Bytes& bytes) {
   const auto write_back = perdure::base::flush_lines(perdure::base::best_flush());
-  const auto flush = [&](std::size_t first, std::size_t lines) { write_back(bytes.at() + first * line, lines); };
+  const auto flush = [&](std::size_t first, std::size_t lines) {
+    write_back(bytes.at() + first * line, lines);
+  };
   if (asked.form == "lines") {
     perdure::medium::LineMarks marks;
     marks.reserve("marks", asked.bytes).or_throw();
@@ -115,10 +122,12 @@ Spent measure(const Asked& asked, const Bytes& bytes) {
     const auto marks = std::make_unique<std::atomic<std::uint8_t>[]>(asked.bytes / page);
     return spend(
         // as LineMarks' pages
-        asked, bytes, [&](std::uint64_t at) { marks[at / page].store(1, std::memory_order_release); },
+        asked, bytes,
+        [&](std::uint64_t at) { marks[at / page].store(1, std::memory_order_release); },
         [&] {
           for (std::size_t p = 0; p < asked.bytes / page; ++p)
-            if (marks[p].load(std::memory_order_relaxed) != 0 && marks[p].exchange(0, std::memory_order_acq_rel) != 0)
+            if (marks[p].load(std::memory_order_relaxed) != 0 &&
+                marks[p].exchange(0, std::memory_order_acq_rel) != 0)
               flush(p * (page / line), page / line);
           perdure::base::store_fence();
         });
@@ -135,10 +144,14 @@ int main_of(int argc, char** argv) {
   CLI::App app{"What flush_all costs in each of the forms that it can take."};
   Asked asked;
   bool json = false;
-  app.add_option("--form", asked.form, "lines, pages, all, msync")->check(CLI::IsMember({"lines", "pages", "all", "msync"}));
-  app.add_option("--dir", asked.directory, "where the file lies (a directory of its own is made there, and removed)");
-  app.add_option("--bytes", asked.bytes, "the range that is stored to (64 MiB)")->check(CLI::Range(page, std::size_t{1} << 32));
-  app.add_option("--stores", asked.stores, "stores between two flushes (32768)")->check(CLI::PositiveNumber);
+  app.add_option("--form", asked.form, "lines, pages, all, msync")
+      ->check(CLI::IsMember({"lines", "pages", "all", "msync"}));
+  app.add_option("--dir", asked.directory,
+                 "where the file lies (a directory of its own is made there, and removed)");
+  app.add_option("--bytes", asked.bytes, "the range that is stored to (64 MiB)")
+      ->check(CLI::Range(page, std::size_t{1} << 32));
+  app.add_option("--stores", asked.stores, "stores between two flushes (32768)")
+      ->check(CLI::PositiveNumber);
   app.add_option("--rounds", asked.rounds, "flushes (5)")->check(CLI::PositiveNumber);
   app.add_flag("--json", json, "print JSON");
   CLI11_PARSE(app, argc, argv);
@@ -148,9 +161,13 @@ int main_of(int argc, char** argv) {
     const Bytes bytes(scratch.path() + "/bytes", asked.bytes);
     const Spent spent = measure(asked, bytes);
     if (json)
-      std::cout << nlohmann::ordered_json{{"store_ns", spent.store_ns}, {"flush_ns", spent.flush_ns}}.dump() << '\n';
+      std::cout << nlohmann::ordered_json{{"store_ns", spent.store_ns},
+                                          {"flush_ns", spent.flush_ns}}
+                       .dump()
+                << '\n';
     else
-      std::printf("%s: %.1f ns a store, %.1f ns of the flush for each\n", asked.form.c_str(), spent.store_ns, spent.flush_ns);
+      std::printf("%s: %.1f ns a store, %.1f ns of the flush for each\n", asked.form.c_str(),
+                  spent.store_ns, spent.flush_ns);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s: %s\n", argv[0], e.what());
     return 1;

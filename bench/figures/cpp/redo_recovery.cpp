@@ -54,13 +54,16 @@ perdure::Options options_of(const Asked& asked) {
 // The transactions, in their order: f(first word of a run, its first value).
 template <class F>
 void each_run(const Asked& asked, Rng& rng, std::uint64_t number, F&& f) {
-  for (std::uint64_t i = 0; i < asked.each; ++i) f(rng.below(asked.words() / asked.run) * asked.run, (number * asked.each + i) << 16 | 1);
+  for (std::uint64_t i = 0; i < asked.each; ++i)
+    f(rng.below(asked.words() / asked.run) * asked.run, (number * asked.each + i) << 16 | 1);
 }
 
 void until_the_log_holds(const Asked& asked) {
   // never closed the second time
   auto* pool = new std::optional<Pool>(Pool::open(asked.path, options_of(asked)));
-  (*pool)->update([&](auto& tx, Root& root) { tx(root.words) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(asked.home_bytes)); });
+  (*pool)->update([&](auto& tx, Root& root) {
+    tx(root.words) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(asked.home_bytes));
+  });
   (*pool)->close();
   pool->reset();
   pool->emplace(Pool::open(asked.path, options_of(asked)));
@@ -102,12 +105,16 @@ nlohmann::ordered_json measure(const Asked& asked) {
   const auto stats = pool.stats();
   const auto& recovery = stats.recovery;
   if (recovery.bytes < asked.log_bytes)
-    throw std::runtime_error("found " + std::to_string(recovery.bytes) + " bytes of log to recover, expected " +
+    throw std::runtime_error("found " + std::to_string(recovery.bytes) +
+                             " bytes of log to recover, expected " +
                              std::to_string(asked.log_bytes));
   compare(pool, asked, recovery.transactions);
-  return {{"seconds", recovery.seconds},           {"gb_s", 1e-9 * static_cast<double>(recovery.bytes) / recovery.seconds},
-          {"transactions", recovery.transactions}, {"records", recovery.records},
-          {"log_bytes", recovery.bytes},           {"flushed_lines", stats.medium.flushed_lines}};
+  return {{"seconds", recovery.seconds},
+          {"gb_s", 1e-9 * static_cast<double>(recovery.bytes) / recovery.seconds},
+          {"transactions", recovery.transactions},
+          {"records", recovery.records},
+          {"log_bytes", recovery.bytes},
+          {"flushed_lines", stats.medium.flushed_lines}};
 }
 
 int main_of(int argc, char** argv) {
@@ -115,13 +122,17 @@ int main_of(int argc, char** argv) {
   Asked asked;
   std::string directory = "/dev/shm";
   bool json = false;
-  app.add_option("--dir", directory, "where the pool goes (a directory of its own is made there, and removed)");
-  app.add_option("--delays", asked.delays, "what a written line costs on the emulated medium (docs/media.md)");
+  app.add_option("--dir", directory,
+                 "where the pool goes (a directory of its own is made there, and removed)");
+  app.add_option("--delays", asked.delays,
+                 "what a written line costs on the emulated medium (docs/media.md)");
   app.add_option("--log-bytes", asked.log_bytes, "bytes of log to recover (64 MiB)");
   app.add_option("--home-bytes", asked.home_bytes, "bytes that the words lie in (64 MiB)");
-  app.add_option("--run", asked.run, "words that are stored together (1)")->check(CLI::Range(1, 4096));
+  app.add_option("--run", asked.run, "words that are stored together (1)")
+      ->check(CLI::Range(1, 4096));
   app.add_option("--each", asked.each, "runs of a transaction (8)")->check(CLI::Range(1, 4096));
-  app.add_option("--threads", asked.threads, "that recover (0: as many as the library finds)")->check(CLI::Range(0, 8));
+  app.add_option("--threads", asked.threads, "that recover (0: as many as the library finds)")
+      ->check(CLI::Range(0, 8));
   app.add_flag("--held", asked.held, "a record a transaction (order `held`), not one a group");
   app.add_flag("--json", json, "print JSON");
   CLI11_PARSE(app, argc, argv);
@@ -133,7 +144,8 @@ int main_of(int argc, char** argv) {
       std::cout << j.dump() << '\n';
     else
       std::printf("%.6f s for %llu bytes of log, %.2f GB/s\n", j["seconds"].get<double>(),
-                  static_cast<unsigned long long>(j["log_bytes"].get<std::uint64_t>()), j["gb_s"].get<double>());
+                  static_cast<unsigned long long>(j["log_bytes"].get<std::uint64_t>()),
+                  j["gb_s"].get<double>());
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s: %s\n", argv[0], e.what());
     return 1;

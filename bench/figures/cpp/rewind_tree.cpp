@@ -40,7 +40,9 @@ struct Asked {
   unsigned percent = 100;
 };
 
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 std::unique_ptr<Tree> open(const TreeSetting& setting) {
 #ifdef PERDURE_BENCH_BERKELEYDB
@@ -51,7 +53,9 @@ std::unique_ptr<Tree> open(const TreeSetting& setting) {
 
 /// On a file REWIND's checkpoint waits for the device once a record that it removes, minutes for a
 /// whole tree's: recovery empties the log at once.
-bool never_closed(const TreeSetting& setting) { return setting.store.medium == "file" && setting.system != "berkeleydb"; }
+bool never_closed(const TreeSetting& setting) {
+  return setting.store.medium == "file" && setting.system != "berkeleydb";
+}
 
 /// Half of all keys.
 void fill(Tree& tree) {
@@ -60,7 +64,8 @@ void fill(Tree& tree) {
   Rng rng(20, 20);
   for (std::uint64_t i = Tree::keys; i > 1; --i) std::swap(order[i - 1], order[rng.below(i)]);
   constexpr std::uint64_t a_transaction = 1000;
-  for (std::uint64_t i = 0; i < Tree::filled; i += a_transaction) tree.transact(std::span(order).subspan(i, a_transaction));
+  for (std::uint64_t i = 0; i < Tree::filled; i += a_transaction)
+    tree.transact(std::span(order).subspan(i, a_transaction));
 }
 
 /// A tree of half of all keys, none of its making in the log.
@@ -79,7 +84,8 @@ std::unique_ptr<Tree> made(const TreeSetting& setting) {
   return tree;
 }
 
-std::vector<TreeOp> drawn(const Asked& asked, std::uint64_t n, unsigned percent, std::uint64_t stream = 0) {
+std::vector<TreeOp> drawn(const Asked& asked, std::uint64_t n, unsigned percent,
+                          std::uint64_t stream = 0) {
   std::vector<TreeOp> ops(n);
   Rng rng(asked.seed, stream);
   for (TreeOp& op : ops) op = {rng.below(Tree::keys), rng.below(100) < percent};
@@ -101,9 +107,11 @@ class Expected {
       if (op.update) present_[op.key] = !present_[op.key];
   }
   void look(Tree& tree) const {
-    const auto expected = static_cast<std::uint64_t>(std::count(present_.begin(), present_.end(), true));
+    const auto expected =
+        static_cast<std::uint64_t>(std::count(present_.begin(), present_.end(), true));
     if (const std::uint64_t found = tree.audit(); found != expected)
-      throw std::runtime_error("found " + std::to_string(found) + " records, expected " + std::to_string(expected));
+      throw std::runtime_error("found " + std::to_string(found) + " records, expected " +
+                               std::to_string(expected));
   }
 
  private:
@@ -137,7 +145,8 @@ Json rollback(const Asked& asked) {
   const auto ops = drawn(asked, asked.operations, 100);
   const auto start = Clock::now();
   const double back = tree->roll_back(ops);
-  Json j{{"seconds", back}, {"forward_seconds", since(start) - back}, {"describe", tree->describe()}};
+  Json j{
+      {"seconds", back}, {"forward_seconds", since(start) - back}, {"describe", tree->describe()}};
   Expected().look(*tree);
   return j;
 }
@@ -147,7 +156,9 @@ Json recovery(const Asked& asked) {
   in_a_killed_process([&] { play(*made(asked.setting).release(), ops, asked.per_transaction); });
   const auto start = Clock::now();
   const auto tree = open(asked.setting);
-  Json j{{"seconds", since(start)}, {"transactions", tree->recovered()}, {"describe", tree->describe()}};
+  Json j{{"seconds", since(start)},
+         {"transactions", tree->recovered()},
+         {"describe", tree->describe()}};
   Expected expected;
   expected.toggled(ops);
   expected.look(*tree);
@@ -155,7 +166,9 @@ Json recovery(const Asked& asked) {
 }
 
 /// Thread t's share of look-ups: from 20 to 80 per cent, 50 on average.
-unsigned lookups_of(unsigned t, unsigned threads) { return threads == 1 ? 50 : 20 + 60 * t / (threads - 1); }
+unsigned lookups_of(unsigned t, unsigned threads) {
+  return threads == 1 ? 50 : 20 + 60 * t / (threads - 1);
+}
 
 Json threads(const Asked& asked) {
   const auto tree = made(asked.setting);
@@ -195,19 +208,32 @@ int main_of(int argc, char** argv) {
   Setting& store = asked.setting.store;
   store.directory = "/dev/shm";
   bool json = false;
-  app.add_option("--system", asked.setting.system, "berkeleydb, shadow, or a composition of REWIND: rewind-1l-nfp-batch/none")->required();
-  app.add_option("--experiment", asked.experiment, "what is measured")->check(CLI::IsMember({"run", "rollback", "recovery", "threads"}));
-  app.add_option("--operations", asked.operations, "operations, a thread's in 'threads'")->check(CLI::PositiveNumber);
-  app.add_option("--per-transaction", asked.per_transaction, "operations in a transaction")->check(CLI::PositiveNumber);
-  app.add_option("--transactions", asked.transactions, "transactions, in 'recovery'")->check(CLI::PositiveNumber);
-  app.add_option("--percent", asked.percent, "of the operations that are updates, in 'run'")->check(CLI::Range(0, 100));
-  app.add_option("--threads", asked.setting.threads, "threads, in 'threads'")->check(CLI::Range(1, 64));
+  app.add_option("--system", asked.setting.system,
+                 "berkeleydb, shadow, or a composition of REWIND: rewind-1l-nfp-batch/none")
+      ->required();
+  app.add_option("--experiment", asked.experiment, "what is measured")
+      ->check(CLI::IsMember({"run", "rollback", "recovery", "threads"}));
+  app.add_option("--operations", asked.operations, "operations, a thread's in 'threads'")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--per-transaction", asked.per_transaction, "operations in a transaction")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--transactions", asked.transactions, "transactions, in 'recovery'")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--percent", asked.percent, "of the operations that are updates, in 'run'")
+      ->check(CLI::Range(0, 100));
+  app.add_option("--threads", asked.setting.threads, "threads, in 'threads'")
+      ->check(CLI::Range(1, 64));
   app.add_option("--seed", asked.seed, "of the random numbers");
-  app.add_option("--dir", store.directory, "where the files go (a directory of its own is made there, and removed)");
-  app.add_option("--medium", store.medium, "emulated (the directory on tmpfs) or file")->check(CLI::IsMember({"emulated", "file"}));
-  app.add_option("--delays", store.delays, "what a written line costs on the emulated medium (docs/media.md)");
-  app.add_option("--log-size", store.log_size, "bytes of Perdure's log, a thread's where each has its own (0: its default)");
-  app.add_option("--log-group", store.log_group, "REWIND's batch logs: records that share a fence (0: its default)");
+  app.add_option("--dir", store.directory,
+                 "where the files go (a directory of its own is made there, and removed)");
+  app.add_option("--medium", store.medium, "emulated (the directory on tmpfs) or file")
+      ->check(CLI::IsMember({"emulated", "file"}));
+  app.add_option("--delays", store.delays,
+                 "what a written line costs on the emulated medium (docs/media.md)");
+  app.add_option("--log-size", store.log_size,
+                 "bytes of Perdure's log, a thread's where each has its own (0: its default)");
+  app.add_option("--log-group", store.log_group,
+                 "REWIND's batch logs: records that share a fence (0: its default)");
   app.add_flag("--json", json, "print JSON");
   CLI11_PARSE(app, argc, argv);
   store.rings = asked.setting.threads;
@@ -222,7 +248,8 @@ int main_of(int argc, char** argv) {
     if (json)
       std::cout << j.dump() << '\n';
     else
-      std::printf("%.6f s (%s)\n", j["seconds"].get<double>(), j["describe"].get<std::string>().c_str());
+      std::printf("%.6f s (%s)\n", j["seconds"].get<double>(),
+                  j["describe"].get<std::string>().c_str());
   } catch (const std::invalid_argument& e) {
     std::fprintf(stderr, "%s: %s\n", argv[0], e.what());
     status = 2;

@@ -46,7 +46,8 @@ ssize_t charged_pwrite(int file, const void* data, std::size_t n, off_t at) {
 }
 
 void check(int code, const char* what) {
-  if (code != 0) throw std::runtime_error(std::string("berkeleydb: ") + what + ": " + db_strerror(code));
+  if (code != 0)
+    throw std::runtime_error(std::string("berkeleydb: ") + what + ": " + db_strerror(code));
 }
 
 using Key = std::array<unsigned char, 8>;  // big-endian: the library compares bytes
@@ -72,7 +73,8 @@ DBT thing(T& bytes) {
 
 class BerkeleyTree final : public Tree {
  public:
-  explicit BerkeleyTree(const TreeSetting& setting) : home_(setting.store.directory), shared_(setting.threads > 1) {
+  explicit BerkeleyTree(const TreeSetting& setting)
+      : home_(setting.store.directory), shared_(setting.threads > 1) {
     if (setting.store.medium == "emulated") {
       const auto delays = perdure::medium::Delays::named(setting.store.delays).value();
       if (!delays.none()) {
@@ -122,11 +124,13 @@ class BerkeleyTree final : public Tree {
     while (cursor->get(cursor, &key, &value, DB_NEXT) == 0) {
       ++found;
       Value words{};
-      if (key.size == 8 && value.size == sizeof words) std::memcpy(words.data(), value.data, sizeof words);
+      if (key.size == 8 && value.size == sizeof words)
+        std::memcpy(words.data(), value.data, sizeof words);
       if (words != value_of(number_of(static_cast<const unsigned char*>(key.data)))) ++wrong;
     }
     cursor->close(cursor);
-    if (wrong != 0) throw std::runtime_error("berkeleydb: " + std::to_string(wrong) + " records are wrong");
+    if (wrong != 0)
+      throw std::runtime_error("berkeleydb: " + std::to_string(wrong) + " records are wrong");
     return found;
   }
   std::string describe() override {
@@ -169,10 +173,13 @@ class BerkeleyTree final : public Tree {
     check(db_env_create(&env_, 0), "environment");
     env_->set_errfile(env_, stderr);
     check(env_->set_cachesize(env_, 0, 128U << 20, 1), "cache");
-    const u_int32_t parts = DB_INIT_TXN | DB_INIT_LOG | DB_INIT_MPOOL | (shared_ ? DB_INIT_LOCK | DB_THREAD : 0U);
-    check(env_->open(env_, home_.c_str(), parts | DB_CREATE | DB_PRIVATE | DB_RECOVER, 0600), "open");
+    const u_int32_t parts =
+        DB_INIT_TXN | DB_INIT_LOG | DB_INIT_MPOOL | (shared_ ? DB_INIT_LOCK | DB_THREAD : 0U);
+    check(env_->open(env_, home_.c_str(), parts | DB_CREATE | DB_PRIVATE | DB_RECOVER, 0600),
+          "open");
     check(db_create(&db_, env_, 0), "database");
-    const u_int32_t how = DB_CREATE | DB_AUTO_COMMIT | (shared_ ? DB_THREAD | DB_READ_UNCOMMITTED : 0U);
+    const u_int32_t how =
+        DB_CREATE | DB_AUTO_COMMIT | (shared_ ? DB_THREAD | DB_READ_UNCOMMITTED : 0U);
     check(db_->open(db_, nullptr, "tree.db", nullptr, DB_BTREE, how, 0600), "open");
   }
   void close() {
@@ -189,6 +196,8 @@ class BerkeleyTree final : public Tree {
 
 }  // namespace
 
-std::unique_ptr<Tree> open_berkeleydb_tree(const TreeSetting& setting) { return std::make_unique<BerkeleyTree>(setting); }
+std::unique_ptr<Tree> open_berkeleydb_tree(const TreeSetting& setting) {
+  return std::make_unique<BerkeleyTree>(setting);
+}
 
 }  // namespace bench

@@ -20,7 +20,8 @@ struct RolledBack {};
 template <class Instance>
 class PerdureTree final : public Tree {
  public:
-  explicit PerdureTree(const TreeSetting& setting) : host_(setting.store, PerdureChoice{setting.system, perdure::durable}) {}
+  explicit PerdureTree(const TreeSetting& setting)
+      : host_(setting.store, PerdureChoice{setting.system, perdure::durable}) {}
 
   void transact(std::span<const TreeOp> ops) override {
     bool updates = false;
@@ -79,18 +80,21 @@ class PerdureTree final : public Tree {
 
 std::unique_ptr<Tree> open_perdure_tree(const TreeSetting& setting) {
   std::unique_ptr<Tree> tree;
-  for_each_instance(
-      perdure::engines<perdure::rewind, perdure::rewind_none, perdure::shadow>{}, [&]<class Instance>(std::type_identity<Instance>) {
-        for (const auto& n : Instance::names) {
-          if (n.name != setting.system) continue;
-          if (setting.threads > 1 && Instance::isolation != perdure::Isolation::full)
-            throw std::invalid_argument("found " + setting.system + " with several threads, expected a system that isolates them");
-          tree = std::make_unique<PerdureTree<Instance>>(setting);
-        }
-      });
+  for_each_instance(perdure::engines<perdure::rewind, perdure::rewind_none, perdure::shadow>{},
+                    [&]<class Instance>(std::type_identity<Instance>) {
+                      for (const auto& n : Instance::names) {
+                        if (n.name != setting.system) continue;
+                        if (setting.threads > 1 && Instance::isolation != perdure::Isolation::full)
+                          throw std::invalid_argument(
+                              "found " + setting.system +
+                              " with several threads, expected a system that isolates them");
+                        tree = std::make_unique<PerdureTree<Instance>>(setting);
+                      }
+                    });
   if (!tree)
-    throw std::invalid_argument("found system '" + setting.system +
-                                "', expected berkeleydb, shadow, or one of REWIND's: rewind-1l-nfp-batch/none");
+    throw std::invalid_argument(
+        "found system '" + setting.system +
+        "', expected berkeleydb, shadow, or one of REWIND's: rewind-1l-nfp-batch/none");
   return tree;
 }
 

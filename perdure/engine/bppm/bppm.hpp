@@ -56,10 +56,19 @@ inline constexpr std::array<Mode, 6> modes = {{{"bppm", false, Truncation::bulk}
                                                {"redo-mne-sync", true, Truncation::sync},
                                                {"redo-mne-async", true, Truncation::async},
                                                {"redo-base", false, Truncation::sync}}};
-inline constexpr std::array<InstanceName, 2> names_in_log      = {{{"bppm", "bppm"}, {"bppm-xil", "bppm-xil"}}};
-inline constexpr std::array<InstanceName, 2> names_in_log_none = {{{"bppm/none", "bppm"}, {"bppm-xil/none", "bppm-xil"}}};
-inline constexpr std::array<InstanceName, 4> names_private      = {{{"redo-vcbp", "redo-vcbp"}, {"redo-mne-sync", "redo-mne-sync"}, {"redo-mne-async", "redo-mne-async"}, {"redo-base", "redo-base"}}};
-inline constexpr std::array<InstanceName, 4> names_private_none = {{{"redo-vcbp/none", "redo-vcbp"}, {"redo-mne-sync/none", "redo-mne-sync"}, {"redo-mne-async/none", "redo-mne-async"}, {"redo-base/none", "redo-base"}}};
+inline constexpr std::array<InstanceName, 2> names_in_log = {
+    {{"bppm", "bppm"}, {"bppm-xil", "bppm-xil"}}};
+inline constexpr std::array<InstanceName, 2> names_in_log_none = {
+    {{"bppm/none", "bppm"}, {"bppm-xil/none", "bppm-xil"}}};
+inline constexpr std::array<InstanceName, 4> names_private = {{{"redo-vcbp", "redo-vcbp"},
+                                                               {"redo-mne-sync", "redo-mne-sync"},
+                                                               {"redo-mne-async", "redo-mne-async"},
+                                                               {"redo-base", "redo-base"}}};
+inline constexpr std::array<InstanceName, 4> names_private_none = {
+    {{"redo-vcbp/none", "redo-vcbp"},
+     {"redo-mne-sync/none", "redo-mne-sync"},
+     {"redo-mne-async/none", "redo-mne-async"},
+     {"redo-base/none", "redo-base"}}};
 
 /// Of a header's engine.
 [[nodiscard]] const Mode& mode_of(const pool::Header& header) noexcept;
@@ -76,8 +85,12 @@ struct LogWrites {
   }
   // Not in place: the commit record may be durable before a second store to the block is, and no
   // torn bit would tell.
-  std::uint64_t replace(std::uint64_t, std::uint64_t address, std::uint64_t value) noexcept { return add(address, value); }
-  [[nodiscard]] std::uint64_t value(std::uint64_t place) const noexcept { return log.record(place).value(); }
+  std::uint64_t replace(std::uint64_t, std::uint64_t address, std::uint64_t value) noexcept {
+    return add(address, value);
+  }
+  [[nodiscard]] std::uint64_t value(std::uint64_t place) const noexcept {
+    return log.record(place).value();
+  }
 };
 
 template <class Tm, class Writes>
@@ -95,7 +108,9 @@ class Bppm : public HomeAtCommit<Tm> {
     who.least_ring = 16384;
     return who;
   }
-  static Status recover(pool::PoolFile& file, Recovery& report) { return bppm::recover(file, report); }
+  static Status recover(pool::PoolFile& file, Recovery& report) {
+    return bppm::recover(file, report);
+  }
 
   Bppm(pool::PoolFile& file, const Config& config, const Recovery& recovery);
   ~Bppm();
@@ -129,8 +144,8 @@ class Bppm : public HomeAtCommit<Tm> {
 template <class Tm, class Writes>
 class Bppm<Tm, Writes>::Context : public ContextBase<Tm> {
   using Base = ContextBase<Tm>;
-  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_, Base::row_, Base::shows_, Base::tm_,
-      Base::view_;
+  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
+      Base::row_, Base::shows_, Base::tm_, Base::view_;
 
  public:
   Context(Bppm& engine, int slot);
@@ -150,7 +165,9 @@ class Bppm<Tm, Writes>::Context : public ContextBase<Tm> {
   void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
     for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
   }
-  std::byte* alloc(std::uint64_t bytes) { return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_home_).offset; }
+  std::byte* alloc(std::uint64_t bytes) {
+    return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_home_).offset;
+  }
   void free(void* p) { ops_.free(heap_, offset_of(p), tm_); }
   std::uint64_t commit(Durability durability);
   void rollback() noexcept;
@@ -177,7 +194,7 @@ class Bppm<Tm, Writes>::Context : public ContextBase<Tm> {
   tm::WriteSet<Writes> written_;
   // what goes to the log at the commit: all, or (XIL) heap ops
   std::vector<log::TornRecord> records_;
-  Truncator::Node node_;                  // ASYNC: this transaction's
+  Truncator::Node node_;  // ASYNC: this transaction's
   // ASYNC: it touches more lines of the heap's than the writer holds
   bool huge_ = false;
   // it has thrown NeedRoom: whoever swallowed that is told again at its commit

@@ -13,7 +13,9 @@ namespace perdure::engine::bppm {
 
 template <class Tm, class Writes>
 Bppm<Tm, Writes>::Bppm(pool::PoolFile& file, const Config& config, const Recovery& recovery)
-    : Base(file, config, recovery), mode_(mode_of(file.header())), bulk_(core_, file.header().applied) {
+    : Base(file, config, recovery),
+      mode_(mode_of(file.header())),
+      bulk_(core_, file.header().applied) {
   for (std::uint32_t i = 0; i < file.header().ring_count; ++i) {
     lines_.push_back(std::make_unique<Line>(core_.medium, place_of(file.header(), i)));
     if (file.read_only()) continue;
@@ -53,7 +55,8 @@ void Bppm<Tm, Writes>::Context::no_room(std::uint64_t n) {
   if (core_.state() != 0) core_.refuse();
   const auto [first, last] = line_.log.run();
   if (last - first + n > line_.log.capacity())
-    throw error(failure(Code::too_big, core_.file.path(), "a transaction that stores, allocates and frees more than its log holds",
+    throw error(failure(Code::too_big, core_.file.path(),
+                        "a transaction that stores, allocates and frees more than its log holds",
                         "at most " + std::to_string(line_.log.capacity()) + " words and blocks",
                         "split it, or make the pool with a larger log_size"));
   needed_ = (last - first + n) * log::TornRecord::bytes;
@@ -80,7 +83,8 @@ void Bppm<Tm, Writes>::Context::prepare() {
     // lines at most: a span's bitmap and directory words, or an object's
     for (const pool::HeapOp& op : ops_) heap += 16 + op.chunks;
     huge_ = heap > log::HomeWriter::batch;
-    node_.emplace_back().reserve((in_log ? line_.log.run().second - line_.log.run().first : 0) + records_.size() + heap);
+    node_.emplace_back().reserve((in_log ? line_.log.run().second - line_.log.run().first : 0) +
+                                 records_.size() + heap);
   }
 }
 
@@ -100,13 +104,15 @@ Status Bppm<Tm, Writes>::Context::check_point(std::uint64_t id) {
     if (how == Truncation::sync) return home_writer_.words(offset, &value, 1);
     // volatile: flush_all has it, or the truncator's thread
     medium.store(medium.log_bytes() + offset, &value, 8);
-    if (how == Truncation::async && (node_.front().empty() || node_.front().back() != offset / 64 * 64))
+    if (how == Truncation::async &&
+        (node_.front().empty() || node_.front().back() != offset / 64 * 64))
       node_.front().push_back(offset / 64 * 64);
   };
   if constexpr (in_log) {
     const auto [first, last] = line_.log.committed();
     for (std::uint64_t n = first; n < last; ++n)
-      if (const log::TornRecord& r = line_.log.record(n); r.kind() == log::TornKind::word) store(r.address(), r.value());
+      if (const log::TornRecord& r = line_.log.record(n); r.kind() == log::TornKind::word)
+        store(r.address(), r.value());
   } else {
     for (const auto& e : written_.writes().entries) store(e.address, e.value);
   }
@@ -142,7 +148,8 @@ std::uint64_t Bppm<Tm, Writes>::Context::commit(Durability) {
     // Nor may it become durable without those whose stores it read or overwrote (Core::lost).
     if (__builtin_expect(core_.poisoned(), 0)) return core_.lost(drawn, {});
     Status s = persist(drawn);
-    Row::add(row_.log_bytes, (line_.log.committed().second - line_.log.committed().first + 1) * log::TornRecord::bytes);
+    Row::add(row_.log_bytes, (line_.log.committed().second - line_.log.committed().first + 1) *
+                                 log::TornRecord::bytes);
     if (s.ok()) s = check_point(drawn);  // V1
     if (!s.ok()) return core_.lost(drawn, s);
     if (engine_.truncator_) engine_.truncator_->push(node_);
@@ -199,7 +206,8 @@ template <class Tm, class Writes>
 Status Bppm<Tm, Writes>::home_has(std::uint64_t id) {
   if (truncator_) return truncator_->wait(id);
   if (mode_.truncation != Truncation::bulk) return {};
-  return bulk_.home_has(id, tm_.domain, [this](std::uint64_t x) { return lines_.front()->log.note_x(x); });
+  return bulk_.home_has(id, tm_.domain,
+                        [this](std::uint64_t x) { return lines_.front()->log.note_x(x); });
 }
 
 template <class Tm, class Writes>
@@ -214,7 +222,10 @@ Status Bppm<Tm, Writes>::close() {
     s = core_.state() != 0 ? core_.why() : checkpoint();
     if (truncator_) truncator_->stop();
     // Its ids, before the logs that tell of them are none.
-    if (s.ok()) s = core_.publish([this](pool::Header& h) { h.applied = tm_.domain.clock.load(std::memory_order_acquire); });
+    if (s.ok())
+      s = core_.publish([this](pool::Header& h) {
+        h.applied = tm_.domain.clock.load(std::memory_order_acquire);
+      });
     for (auto& line : lines_)
       if (s.ok()) s = line->log.wipe();
     if (s.ok()) s = core_.file.close_clean(tm_.domain.clock.load(std::memory_order_acquire));

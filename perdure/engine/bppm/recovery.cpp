@@ -21,11 +21,13 @@ using log::TornRecord;
 
 const Mode& mode_of(const pool::Header& header) noexcept {
   const std::string_view name(header.engine, strnlen(header.engine, sizeof header.engine));
-  return *std::find_if(modes.begin(), modes.end() - 1, [&](const Mode& m) { return m.name == name; });
+  return *std::find_if(modes.begin(), modes.end() - 1,
+                       [&](const Mode& m) { return m.name == name; });
 }
 
 log::TornPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept {
-  return {pool::ring_offset(header, ring), header.ring_bytes, log::ring_seed(header.uuid, 0, ring), header.epoch};
+  return {pool::ring_offset(header, ring), header.ring_bytes, log::ring_seed(header.uuid, 0, ring),
+          header.epoch};
 }
 
 namespace {
@@ -37,7 +39,8 @@ struct Committed {
 
 // Whether each record names bytes or blocks that the pool has.
 // These are told to `targets`.
-bool possible(const medium::Medium& medium, const pool::Header& header, const Committed& c, pool::Targets& targets) {
+bool possible(const medium::Medium& medium, const pool::Header& header, const Committed& c,
+              pool::Targets& targets) {
   const std::uint64_t home_bytes = medium.home_bytes();
   const TornRecord* const records = &TornLog::record_at(medium, c.place, 0);
   for (std::uint64_t n = c.transaction.first; n < c.transaction.last; ++n) {
@@ -58,17 +61,21 @@ bool possible(const medium::Medium& medium, const pool::Header& header, const Co
   return true;
 }
 
-void replay(medium::Medium& medium, const pool::Header& header, const Committed& c, log::HomeWriter& home) {
+void replay(medium::Medium& medium, const pool::Header& header, const Committed& c,
+            log::HomeWriter& home) {
   // records: words lie anywhere in home, and one is stored in less time than its line takes to come
   constexpr std::uint64_t ahead = 24;
-  const std::uint64_t count = TornLog::records_of(c.place), home_bytes = medium.home_bytes(), home_at = medium.log_bytes();
+  const std::uint64_t count = TornLog::records_of(c.place), home_bytes = medium.home_bytes(),
+                      home_at = medium.log_bytes();
   const TornRecord* const records = &TornLog::record_at(medium, c.place, 0);
   for (std::uint64_t n = c.transaction.first; n < c.transaction.last; ++n) {
     const TornRecord& r = records[n];
-    if (const std::uint64_t coming = records[std::min(n + ahead, count - 1)].address(); coming < home_bytes)
+    if (const std::uint64_t coming = records[std::min(n + ahead, count - 1)].address();
+        coming < home_bytes)
       __builtin_prefetch(medium.home() + coming, 1);
     if (r.kind() == TornKind::word) {
-      const std::uint64_t value = r.mask() == TornRecord::all_bytes ? r.value() : r.over(home.load(r.address()));
+      const std::uint64_t value =
+          r.mask() == TornRecord::all_bytes ? r.value() : r.over(home.load(r.address()));
       medium.store(home_at + r.address(), &value, 8);  // flush_all has it
     } else {
       pool::apply_op(home, r.heap_op(), header.max_home_bytes);
@@ -114,11 +121,13 @@ Status recover(pool::PoolFile& file, Recovery& report) {
   pool::Targets targets(medium, header);
   // all is looked at before home is touched (law L10)
   for (std::size_t i = 0; i < committed.size(); ++i)
-    if (!possible(medium, header, committed[i], targets) || (i != 0 && committed[i].transaction.id == committed[i - 1].transaction.id))
-      return failure(Code::corrupt, medium.path(),
-                     "transaction " + std::to_string(committed[i].transaction.id) +
-                         " in the log is there twice, or names bytes or blocks that the pool does not have",
-                     "entries inside home", "restore a copy");
+    if (!possible(medium, header, committed[i], targets) ||
+        (i != 0 && committed[i].transaction.id == committed[i - 1].transaction.id))
+      return failure(
+          Code::corrupt, medium.path(),
+          "transaction " + std::to_string(committed[i].transaction.id) +
+              " in the log is there twice, or names bytes or blocks that the pool does not have",
+          "entries inside home", "restore a copy");
   if (Status s = targets.allocate(); !s.ok()) return s;  // ALLOC-1: `full` changes nothing
   // D4 (log/redo.hpp): the logs durable before home has anything of what they say
   if (Status s = medium.fence(); !s.ok()) return s;

@@ -47,7 +47,9 @@ void Truncator::stop() {
 void Truncator::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return stopping_ || !failure_.ok() || (!working_ && (wanted_ || !queue_.empty())); });
+    wake_.wait(lock, [this] {
+      return stopping_ || !failure_.ok() || (!working_ && (wanted_ || !queue_.empty()));
+    });
     if (stopping_ || !failure_.ok()) return;
     round(lock);
   }
@@ -65,7 +67,8 @@ void Truncator::round(std::unique_lock<std::mutex>& lock) {
   Status s;
   for (const Lines& lines : taken) {
     // mutant: bppm-async-flush
-    for (const std::uint64_t line : lines) medium_.flush(medium_.log_bytes() + line, medium::line_bytes);
+    for (const std::uint64_t line : lines)
+      medium_.flush(medium_.log_bytes() + line, medium::line_bytes);
     if (s = medium_.fence(); !s.ok()) break;  // home has the transaction before X may cover it
   }
   if (s.ok() && quiet > x()) s = note_x_(quiet);

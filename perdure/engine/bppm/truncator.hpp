@@ -32,7 +32,8 @@ class Truncator {
   using Node = std::list<Lines>;
 
   /// `quiet`: an id up to which all have pushed. `note_x`: makes X durable.
-  Truncator(medium::Medium& medium, std::uint64_t x, std::function<std::uint64_t()> quiet, std::function<Status(std::uint64_t)> note_x);
+  Truncator(medium::Medium& medium, std::uint64_t x, std::function<std::uint64_t()> quiet,
+            std::function<Status(std::uint64_t)> note_x);
   ~Truncator() { stop(); }
   Truncator(const Truncator&) = delete;
   Truncator& operator=(const Truncator&) = delete;
@@ -44,7 +45,9 @@ class Truncator {
   Status wait(std::uint64_t id);
   // pairs with work(): X is durable
   [[nodiscard]] std::uint64_t x() const noexcept { return x_.load(std::memory_order_acquire); }
-  [[nodiscard]] std::uint64_t rounds() const noexcept { return rounds_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t rounds() const noexcept {
+    return rounds_.load(std::memory_order_relaxed);
+  }
   void stop();
 
  private:

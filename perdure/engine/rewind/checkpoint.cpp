@@ -58,16 +58,19 @@ Status Manager::checkpoint(std::uint64_t x) {
     };
     walk([&](const auto& c) {
       // mutant: rewind-checkpoint-removes-to-id
-      if (c.record->type() == AriesType::end && c.record->commit_id() <= x) ended.insert(c.record->transaction());
+      if (c.record->type() == AriesType::end && c.record->commit_id() <= x)
+        ended.insert(c.record->transaction());
     });
     walk([&](const auto& c) {
       const bool marker = c.record->type() == AriesType::checkpoint && c.record->lsn() < before;
       // mutant: rewind-checkpoint-ends-last
-      if (marker || (c.record->type() != AriesType::end && ended.contains(c.record->transaction()))) log.remove_soon(c);
+      if (marker || (c.record->type() != AriesType::end && ended.contains(c.record->transaction())))
+        log.remove_soon(c);
     });
     walk([&](const auto& c) {
       // K3: after all of the others are durably gone, whose removals share fences
-      if (c.record->type() == AriesType::end && ended.contains(c.record->transaction())) log.remove_soon(c);
+      if (c.record->type() == AriesType::end && ended.contains(c.record->transaction()))
+        log.remove_soon(c);
     });
     const std::lock_guard lock(log.mutex());
     log.compact();

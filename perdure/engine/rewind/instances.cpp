@@ -8,7 +8,8 @@
 namespace perdure::engine::rewind {
 
 Composition composition_of(const pool::Header& header, std::uint32_t group) noexcept {
-  Composition how = composition_of(std::string_view(header.engine, strnlen(header.engine, sizeof header.engine)));
+  Composition how =
+      composition_of(std::string_view(header.engine, strnlen(header.engine, sizeof header.engine)));
   if (group != 0) how.group = group;
   return how;
 }

@@ -18,29 +18,34 @@ namespace {
 
 // A log of the first form is stamped with its session's seed, which any session up to this one may
 // have made.
-log::RewindPlace place_of(const medium::Medium& medium, const pool::Header& header, std::uint32_t ring) {
+log::RewindPlace place_of(const medium::Medium& medium, const pool::Header& header,
+                          std::uint32_t ring) {
   log::RewindPlace p{.offset = pool::ring_offset(header, ring),
                      .bytes = header.ring_bytes,
                      .seed = log::ring_seed(header.uuid, header.epoch, ring),
                      .identity = log::ring_seed(header.uuid, 0, ring),
                      .epoch = header.epoch};
-  const std::uint64_t at = p.offset + log::RewindPlace::stamp_word, stamp = *reinterpret_cast<const std::uint64_t*>(medium.at(at));
+  const std::uint64_t at = p.offset + log::RewindPlace::stamp_word,
+                      stamp = *reinterpret_cast<const std::uint64_t*>(medium.at(at));
   if (stamp == 0 || log::ControlWord::whole(p.identity, at, stamp)) return p;
   if (stamp == p.seed) {
     p.form = log::LogForm::first;
     return p;
   }
-  for (std::uint64_t epoch = header.epoch; epoch-- > 0 && !p.older;) p.older = stamp == log::ring_seed(header.uuid, epoch, ring);
+  for (std::uint64_t epoch = header.epoch; epoch-- > 0 && !p.older;)
+    p.older = stamp == log::ring_seed(header.uuid, epoch, ring);
   return p;
 }
 
 }  // namespace
 
-Manager::Manager(pool::PoolFile& file, const Composition& how, Use use) : file_(file), medium_(file.medium()), how_(how) {
+Manager::Manager(pool::PoolFile& file, const Composition& how, Use use)
+    : file_(file), medium_(file.medium()), how_(how) {
   const pool::Header& header = file.header();
   for (std::uint32_t i = 0; i < header.ring_count; ++i)
     logs_.push_back(
-        std::make_unique<ManagedLog>(medium_, place_of(medium_, header, i), log::RewindShape{how.layers, how.version, how.group}, use));
+        std::make_unique<ManagedLog>(medium_, place_of(medium_, header, i),
+                                     log::RewindShape{how.layers, how.version, how.group}, use));
 }
 
 Status Manager::reserve() {
@@ -94,7 +99,8 @@ std::uint64_t Manager::append(ManagedLog& log, Transaction& tx, AriesRecord&& re
 // What must not fail later finds memory now: the stores that wait, and clear()'s list of the
 // records.
 void Manager::reserve(ManagedLog& log, Transaction& tx, std::uint64_t heap_records) {
-  const std::uint64_t group = 2 * log.log.shape().group, records = 2 * tx.updates + heap_records + 8;
+  const std::uint64_t group = 2 * log.log.shape().group,
+                      records = 2 * tx.updates + heap_records + 8;
   if (tx.waiting.capacity() < group) tx.waiting.reserve(group);
   tx.newest.reserve(group);
   if (how_.force && log.found.capacity() < records) log.found.reserve(2 * records);
@@ -105,9 +111,11 @@ void Manager::reserve(ManagedLog& log, Transaction& tx, std::uint64_t heap_recor
 void Manager::must_fit(const ManagedLog& log, std::uint64_t records) const {
   const std::uint64_t capacity = log.log.capacity() - log.log.capacity() / 8;
   if ((records + 2) * 2 + 16 > capacity)
-    throw error(failure(Code::too_big, file_.path(), "a transaction that stores, allocates and frees more than its log holds",
-                        "at most " + std::to_string(capacity > 20 ? capacity / 2 - 10 : 0) + " words and blocks",
-                        "split it, or make the pool with a larger log_size"));
+    throw error(failure(
+        Code::too_big, file_.path(),
+        "a transaction that stores, allocates and frees more than its log holds",
+        "at most " + std::to_string(capacity > 20 ? capacity / 2 - 10 : 0) + " words and blocks",
+        "split it, or make the pool with a larger log_size"));
 }
 
 bool Manager::update(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value) {
@@ -123,7 +131,9 @@ bool Manager::update(ManagedLog& log, Transaction& tx, std::uint64_t offset, std
   AriesRecord r = AriesRecord::make(AriesType::update, next_lsn(), tx.id);
   r.words[3] = offset;
   const std::uint64_t* const waiting = tx.find(offset);
-  r.words[4] = waiting != nullptr ? *waiting : *reinterpret_cast<const std::uint64_t*>(medium_.home() + offset);
+  r.words[4] = waiting != nullptr
+                   ? *waiting
+                   : *reinterpret_cast<const std::uint64_t*>(medium_.home() + offset);
   r.words[5] = value;
   // mutant: rewind-wal
   const std::uint64_t number = append(log, tx, std::move(r));
@@ -131,7 +141,8 @@ bool Manager::update(ManagedLog& log, Transaction& tx, std::uint64_t offset, std
   return true;
 }
 
-void Manager::store(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value, std::uint64_t number) noexcept {
+void Manager::store(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value,
+                    std::uint64_t number) noexcept {
   if (log.log.nvm().failed()) return;  // K1
   if (number <= log.log.in_log() && tx.waiting.empty()) return store_now(tx, offset, value);
   tx.waiting.push_back({offset, value, number});
@@ -145,7 +156,8 @@ void Manager::drain(ManagedLog& log, Transaction& tx) noexcept {
   const std::uint64_t in_log = log.log.in_log();
   std::size_t n = 0;
   // mutant: rewind-wal-batch
-  for (; n < tx.waiting.size() && tx.waiting[n].number <= in_log; ++n) store_now(tx, tx.waiting[n].offset, tx.waiting[n].value);
+  for (; n < tx.waiting.size() && tx.waiting[n].number <= in_log; ++n)
+    store_now(tx, tx.waiting[n].offset, tx.waiting[n].value);
   tx.waiting.erase(tx.waiting.begin(), tx.waiting.begin() + static_cast<std::ptrdiff_t>(n));
   if (tx.waiting.empty()) tx.newest.clear();
 }
@@ -199,7 +211,8 @@ Status Manager::clear(ManagedLog& log, const Transaction& tx) noexcept {
   const std::uint64_t end = tx.last_lsn;
   log.found.clear();
   if (how_.layers == 2) {
-    for (std::uint64_t lsn = end; lsn != 0; lsn = log.found.back().record->prior_lsn()) log.found.push_back(l.find(lsn));
+    for (std::uint64_t lsn = end; lsn != 0; lsn = log.found.back().record->prior_lsn())
+      log.found.push_back(l.find(lsn));
   } else {
     for (auto c = l.last(); c && log.found.size() < tx.records; c = l.prior(c))
       if (c.record->transaction() == tx.id) log.found.push_back(c);
@@ -236,7 +249,8 @@ void Manager::undo(ManagedLog& log, Transaction& tx, const AriesRecord& update) 
   store(log, tx, offset, old, append(log, tx, std::move(clr)));
 }
 
-void Manager::take_up(ManagedLog& log, Transaction& tx, std::uint64_t id, std::uint64_t last_lsn, std::uint64_t room, bool marks) {
+void Manager::take_up(ManagedLog& log, Transaction& tx, std::uint64_t id, std::uint64_t last_lsn,
+                      std::uint64_t room, bool marks) {
   tx.id = id;
   // mutant: rewind-recovered-rollback-flushes
   tx.flushes = true;  // K2

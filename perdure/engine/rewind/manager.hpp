@@ -49,7 +49,8 @@ struct Composition {
 
 /// A log, and the room that is kept in it for those who have begun (K5).
 struct ManagedLog {
-  ManagedLog(medium::Medium& medium, const log::RewindPlace& place, const log::RewindShape& shape, log::RewindLog::Use use)
+  ManagedLog(medium::Medium& medium, const log::RewindPlace& place, const log::RewindShape& shape,
+             log::RewindLog::Use use)
       : log(medium, place, shape, use) {}
   log::RewindLog log;
   // records; a CHECKPOINT's, and the one's before, from the start
@@ -79,7 +80,9 @@ struct Transaction {
     newest.clear();
   }
   /// The value that waits for `offset`; null: none.
-  [[nodiscard]] const std::uint64_t* find(std::uint64_t offset) const noexcept { return waiting.empty() ? nullptr : newest.find(offset); }
+  [[nodiscard]] const std::uint64_t* find(std::uint64_t offset) const noexcept {
+    return waiting.empty() ? nullptr : newest.find(offset);
+  }
 };
 
 class Manager {
@@ -99,7 +102,9 @@ class Manager {
   /// The same between transactions, before it is needed: what can't be had now is asked for again
   /// then. Cheap.
   void prepare_ahead(ManagedLog& log, std::uint64_t n) noexcept;
-  [[nodiscard]] ManagedLog& log_of(std::uint64_t number) noexcept { return *logs_[number < logs_.size() ? number : logs_.size() - 1]; }
+  [[nodiscard]] ManagedLog& log_of(std::uint64_t number) noexcept {
+    return *logs_[number < logs_.size() ? number : logs_.size() - 1];
+  }
 
   /// Logs and stores a word. False, with nothing changed: the log is too full (K5). Throws
   /// error(too_big), std::bad_alloc.
@@ -112,10 +117,12 @@ class Manager {
   /// The transaction is durable, and has the commit id, when this returns ok. Its heap ops are not
   /// applied yet.
   template <class Ops>
-  Status commit(ManagedLog& log, Transaction& tx, std::uint64_t commit_id, const Ops& ops) noexcept {
+  Status commit(ManagedLog& log, Transaction& tx, std::uint64_t commit_id,
+                const Ops& ops) noexcept {
     const std::lock_guard lock(log.log.mutex());
     begin(log, tx);
-    for (const pool::HeapOp& op : ops) append(log, tx, log::AriesRecord::heap(op, next_lsn(), tx.id));
+    for (const pool::HeapOp& op : ops)
+      append(log, tx, log::AriesRecord::heap(op, next_lsn(), tx.id));
     return end(log, tx, commit_id);
   }
   /// Force: after its heap ops are durable, or after its rollback.
@@ -141,7 +148,8 @@ class Manager {
   }
   /// `tx` becomes the unfinished transaction `id`; `marks`: its ROLLBACK record is not in the log
   /// yet. Its room is what its records leave.
-  void take_up(ManagedLog& log, Transaction& tx, std::uint64_t id, std::uint64_t last_lsn, std::uint64_t room, bool marks);
+  void take_up(ManagedLog& log, Transaction& tx, std::uint64_t id, std::uint64_t last_lsn,
+               std::uint64_t room, bool marks);
   /// A CLR, and the old value's store.
   void undo(ManagedLog& log, Transaction& tx, const log::AriesRecord& update) noexcept;
   /// END; the log's mutex is held, or nobody else is there.
@@ -149,12 +157,15 @@ class Manager {
 
  private:
   // Under the log's mutex: rising along it.
-  [[nodiscard]] std::uint64_t next_lsn() noexcept { return lsn_.fetch_add(1, std::memory_order_relaxed) + 1; }
+  [[nodiscard]] std::uint64_t next_lsn() noexcept {
+    return lsn_.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
   void must_fit(const ManagedLog& log, std::uint64_t records) const;
   void begin(ManagedLog& log, Transaction& tx) noexcept;
   void reserve(ManagedLog& log, Transaction& tx, std::uint64_t heap_records);
   std::uint64_t append(ManagedLog& log, Transaction& tx, log::AriesRecord&& record) noexcept;
-  void store(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value, std::uint64_t number) noexcept;
+  void store(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value,
+             std::uint64_t number) noexcept;
   void store_now(const Transaction& tx, std::uint64_t offset, std::uint64_t value) noexcept;
   void drain(ManagedLog& log, Transaction& tx) noexcept;
 

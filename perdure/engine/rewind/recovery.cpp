@@ -78,7 +78,8 @@ class Recoverer {
       log.for_each([&](const AriesRecord& r) { records_.push_back({r, i}); });
     }
     // mutant: rewind-lsn-order
-    std::sort(records_.begin(), records_.end(), [](const Seen& a, const Seen& b) { return a.record.lsn() < b.record.lsn(); });
+    std::sort(records_.begin(), records_.end(),
+              [](const Seen& a, const Seen& b) { return a.record.lsn() < b.record.lsn(); });
     report_.records = records_.size();
     report_.bytes = records_.size() * AriesRecord::bytes;
     return {};
@@ -96,14 +97,17 @@ class Recoverer {
     for (const auto& [r, log] : records_) {
       manager_.go_on_from(r.lsn(), r.transaction());
       if ((r.stores_word() && (r.address() % 8 != 0 || r.address() + 8 > medium_.home_bytes())) ||
-          (r.changes_heap() && !pool::possible(r.heap_op(), medium_.home_bytes(), header_.max_home_bytes)))
+          (r.changes_heap() &&
+           !pool::possible(r.heap_op(), medium_.home_bytes(), header_.max_home_bytes)))
         return failure(Code::corrupt, medium_.path(),
-                       "log record " + std::to_string(r.lsn()) + " names bytes or blocks that the pool does not have",
+                       "log record " + std::to_string(r.lsn()) +
+                           " names bytes or blocks that the pool does not have",
                        "entries inside home", "restore a copy");
       if (r.type() == AriesType::checkpoint) continue;
       Xact& x = table_[r.transaction()];
       x.log = log;
-      if (how_.layers == 2 && r.prior_lsn() != x.last_lsn) x.missing = r.prior_lsn() != 0 ? r.prior_lsn() : r.lsn();
+      if (how_.layers == 2 && r.prior_lsn() != x.last_lsn)
+        x.missing = r.prior_lsn() != 0 ? r.prior_lsn() : r.lsn();
       x.last_lsn = r.lsn();
       if (r.type() == AriesType::update) ++x.updates;
       if (r.type() == AriesType::clr) x.undone = std::min(x.undone, r.undo_lsn());
@@ -117,7 +121,8 @@ class Recoverer {
     for (const auto& [id, x] : table_)
       if (x.missing != 0 && x.status != Xact::finished)
         return failure(Code::corrupt, medium_.path(),
-                       "transaction " + std::to_string(id) + " has lost log record " + std::to_string(x.missing),
+                       "transaction " + std::to_string(id) + " has lost log record " +
+                           std::to_string(x.missing),
                        "all records of what has not ended", "restore a copy");
     return {};
   }
@@ -140,7 +145,9 @@ class Recoverer {
   // K4: home has all of those, whatever of their records is left; K2: and all of what was rolled
   // back, whose commit id is 0.
   // mutant: rewind-recovery-skips-covered, rewind-covered-id
-  [[nodiscard]] bool covered(const Xact& x) const { return x.status == Xact::finished && x.commit_id <= header_.applied; }
+  [[nodiscard]] bool covered(const Xact& x) const {
+    return x.status == Xact::finished && x.commit_id <= header_.applied;
+  }
 
   // Of what has committed, without force; heap ops where their transaction ended. Of a rollback
   // that has not ended, the CLRs: home may lack their last stores (the paper redoes one; Batch may
@@ -160,7 +167,8 @@ class Recoverer {
       if (how_.force)
         in_order_[r.commit_id()] = std::move(ops[r.transaction()]);
       else
-        for (const auto& op : ops[r.transaction()]) pool::apply_op(home_, op, header_.max_home_bytes);
+        for (const auto& op : ops[r.transaction()])
+          pool::apply_op(home_, op, header_.max_home_bytes);
     }
     home_.flush();
   }
@@ -171,7 +179,8 @@ class Recoverer {
   Transaction& undoing(std::uint64_t id, Xact& x) {
     Transaction& tx = undoing_[id];
     if (tx.id == 0) {
-      manager_.take_up(manager_.log_of(x.log), tx, id, x.last_lsn, records_.size() + 2, x.status == Xact::running);
+      manager_.take_up(manager_.log_of(x.log), tx, id, x.last_lsn, records_.size() + 2,
+                       x.status == Xact::running);
       x.status = Xact::aborted;
     }
     return tx;
@@ -179,7 +188,8 @@ class Recoverer {
   void undo(std::uint64_t id, Xact& x, const AriesRecord& r) {
     Transaction& tx = undoing(id, x);
     // mutant: rewind-update-undone-once
-    if (r.type() == AriesType::update && r.lsn() < x.undone) manager_.undo(manager_.log_of(x.log), tx, r);
+    if (r.type() == AriesType::update && r.lsn() < x.undone)
+      manager_.undo(manager_.log_of(x.log), tx, r);
   }
 
   // 2 layers: each transaction by itself, its records by the index.

@@ -45,7 +45,8 @@ inline constexpr std::array<InstanceName, 12> names_none = {PERDURE_REWIND(PERDU
 /// What an instance's name says, or a header's of the engine.
 [[nodiscard]] Composition composition_of(std::string_view name) noexcept;
 /// `group` as in Config::log_group.
-[[nodiscard]] Composition composition_of(const pool::Header& header, std::uint32_t group = 0) noexcept;
+[[nodiscard]] Composition composition_of(const pool::Header& header,
+                                         std::uint32_t group = 0) noexcept;
 
 template <class Tm>
 class Rewind : public HomeAtCommit<Tm> {
@@ -63,7 +64,9 @@ class Rewind : public HomeAtCommit<Tm> {
     return who;
   }
   static Status recover(pool::PoolFile& file, Recovery& report);
-  static Status prepare_log(pool::PoolFile& file) { return Manager(file, composition_of(file.header())).reserve(); }
+  static Status prepare_log(pool::PoolFile& file) {
+    return Manager(file, composition_of(file.header())).reserve();
+  }
 
   Rewind(pool::PoolFile& file, const Config& config, const Recovery& recovery);
 
@@ -87,13 +90,15 @@ class Rewind : public HomeAtCommit<Tm> {
 template <class Tm>
 class Rewind<Tm>::Context : public ContextBase<Tm> {
   using Base = ContextBase<Tm>;
-  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_, Base::row_, Base::shows_, Base::tm_,
-      Base::view_;
+  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
+      Base::row_, Base::shows_, Base::tm_, Base::view_;
 
  public:
   Context(Rewind& engine, int slot);
 
-  [[nodiscard]] bool direct() const noexcept { return (!waits_ || this->in_view()) && tm_.direct(); }
+  [[nodiscard]] bool direct() const noexcept {
+    return (!waits_ || this->in_view()) && tm_.direct();
+  }
   [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
     if (__builtin_expect(!tx_.waiting.empty(), 0))
       if (const std::uint64_t* const value = tx_.find(offset_of(a))) return *value;
@@ -106,7 +111,9 @@ class Rewind<Tm>::Context : public ContextBase<Tm> {
   void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
     for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
   }
-  std::byte* alloc(std::uint64_t bytes) { return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_home_).offset; }
+  std::byte* alloc(std::uint64_t bytes) {
+    return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_home_).offset;
+  }
   void free(void* p) { ops_.free(heap_, offset_of(p), tm_); }
   std::uint64_t commit(Durability durability);
   void rollback() noexcept;

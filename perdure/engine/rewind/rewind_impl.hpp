@@ -24,7 +24,9 @@ Status Rewind<Tm>::recover(pool::PoolFile& file, Recovery& report) {
 
 template <class Tm>
 Rewind<Tm>::Rewind(pool::PoolFile& file, const Config& config, const Recovery& recovery)
-    : Base(file, config, recovery), composition_(composition_of(file.header(), config.log_group)), manager_(file, composition_) {
+    : Base(file, config, recovery),
+      composition_(composition_of(file.header(), config.log_group)),
+      manager_(file, composition_) {
   if (file.read_only()) return;
   if (Status s = manager_.format(); !s.ok()) core_.poison(s);
 }
@@ -35,7 +37,8 @@ Rewind<Tm>::Context::Context(Rewind& engine, int slot)
       engine_(engine),
       log_(engine.manager_.log_of(static_cast<std::uint64_t>(slot))),
       force_(engine.composition_.force),
-      waits_(engine.composition_.layers == 1 && engine.composition_.version == log::LogVersion::batch),
+      waits_(engine.composition_.layers == 1 &&
+             engine.composition_.version == log::LogVersion::batch),
       home_writer_(core_.medium, max_home_) {}
 
 template <class Tm>
@@ -47,7 +50,8 @@ void Rewind<Tm>::Context::need_room(std::uint64_t bytes) {
 template <class Tm>
 void Rewind<Tm>::Context::log_and_store(std::uint64_t offset, std::uint64_t value) {
   if (core_.state() != 0) core_.refuse();  // after a failed append nothing may be stored to home
-  if (!engine_.manager_.update(log_, tx_, offset, value)) need_room((2 * tx_.updates + 1) * log::AriesRecord::bytes);
+  if (!engine_.manager_.update(log_, tx_, offset, value))
+    need_room((2 * tx_.updates + 1) * log::AriesRecord::bytes);
   look_for_failure();
 }
 
@@ -87,7 +91,8 @@ std::uint64_t Rewind<Tm>::Context::commit(Durability) {
   if (tx_.id == 0 && ops_.empty()) return this->end_read_only();
   if (core_.forked()) core_.refuse();
   const auto heap_records = static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end()));
-  if (!engine_.manager_.prepare(log_, tx_, heap_records)) need_room((2 * tx_.updates + heap_records) * log::AriesRecord::bytes);
+  if (!engine_.manager_.prepare(log_, tx_, heap_records))
+    need_room((2 * tx_.updates + heap_records) * log::AriesRecord::bytes);
   std::uint64_t id = 0;
   tm_.commit([&](std::uint64_t drawn) {
     id = drawn;

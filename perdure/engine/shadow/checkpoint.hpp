@@ -47,16 +47,24 @@ class Checkpoint {
     copied    ///< all is home: finish
   };
 
-  Checkpoint(medium::Medium& medium, Marks& marks, const std::byte* view, std::uint64_t max_home_bytes)
-      : medium_(medium), marks_(marks), view_(view), directory_pages_(pool::first_chunk(max_home_bytes) * pool::chunk_bytes / 4096) {}
+  Checkpoint(medium::Medium& medium, Marks& marks, const std::byte* view,
+             std::uint64_t max_home_bytes)
+      : medium_(medium),
+        marks_(marks),
+        view_(view),
+        directory_pages_(pool::first_chunk(max_home_bytes) * pool::chunk_bytes / 4096) {}
 
   [[nodiscard]] bool active() const noexcept { return active_; }
   [[nodiscard]] std::uint64_t x() const noexcept { return x_; }
   [[nodiscard]] std::uint64_t needs() const noexcept {
-    return !batches_.empty() ? batches_.front().clock : !directory_.empty() ? directory_.back().clock : 0;
+    return !batches_.empty()     ? batches_.front().clock
+           : !directory_.empty() ? directory_.back().clock
+                                 : 0;
   }
   /// copied so far; by any thread
-  [[nodiscard]] std::uint64_t lines() const noexcept { return lines_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t lines() const noexcept {
+    return lines_.load(std::memory_order_relaxed);
+  }
   /// Lines that wait in DRAM, in bytes.
   [[nodiscard]] std::uint64_t waiting_bytes() const noexcept { return waiting_lines_ * 64; }
   /// The most that waits, beside the heap's directory (1/8192 of the pool's largest size).
@@ -87,9 +95,12 @@ class Checkpoint {
       batch.room_for_a_page();
       tm.copy_begin();
       const auto room = [&] {  // for a page more
-        return in_directory_ || (waiting_lines_ + batch.offsets.size() + 64) * 64 <= most_waiting_bytes;
+        return in_directory_ ||
+               (waiting_lines_ + batch.offsets.size() + 64) * 64 <= most_waiting_bytes;
       };
-      for (std::size_t n = 0; n < max_pages && next_page_ < pages_.size() && room() && batch.try_room(); ++n, ++next_page_)
+      for (std::size_t n = 0;
+           n < max_pages && next_page_ < pages_.size() && room() && batch.try_room();
+           ++n, ++next_page_)
         marks_.take(pages_[next_page_], [&](std::uint64_t offset) {
           batch.offsets.push_back(offset);
           batch.lines.resize(batch.lines.size() + 8);
@@ -117,7 +128,8 @@ class Checkpoint {
       batches_.erase(batches_.begin());
       wrote = true;
     }
-    if (next_page_ < pages_.size() && (waiting_lines_ + 64) * 64 <= most_waiting_bytes) return Step::more;
+    if (next_page_ < pages_.size() && (waiting_lines_ + 64) * 64 <= most_waiting_bytes)
+      return Step::more;
     if (!batches_.empty()) return Step::waiting;
     if (directory_.empty()) return Step::copied;
     // mutant: directory-waits-durable

@@ -21,10 +21,15 @@
 
 namespace perdure::engine::shadow {
 
-inline constexpr std::array<InstanceName, 4> dudetm_names = {
-    {{"dudetm", "dudetm"}, {"dudetm-inf", "dudetm"}, {"dudetm-sync", "dudetm"}, {"dudetm-combined", "dudetm"}}};
+inline constexpr std::array<InstanceName, 4> dudetm_names = {{{"dudetm", "dudetm"},
+                                                              {"dudetm-inf", "dudetm"},
+                                                              {"dudetm-sync", "dudetm"},
+                                                              {"dudetm-combined", "dudetm"}}};
 inline constexpr std::array<InstanceName, 4> dudetm_stm_names = {
-    {{"dudetm/stm", "dudetm"}, {"dudetm-inf/stm", "dudetm"}, {"dudetm-sync/stm", "dudetm"}, {"dudetm-combined/stm", "dudetm"}}};
+    {{"dudetm/stm", "dudetm"},
+     {"dudetm-inf/stm", "dudetm"},
+     {"dudetm-sync/stm", "dudetm"},
+     {"dudetm-combined/stm", "dudetm"}}};
 
 struct Form {
   pool::Order order = pool::Order::prefix;

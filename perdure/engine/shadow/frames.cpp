@@ -16,7 +16,8 @@ Frames::Frames(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t kept
       kept_(std::min(kept, max_home_bytes / page_bytes)),
       table_(max_home_bytes / page_bytes + 1),
       frames_(max_home_bytes + base::slot_count * page_bytes) {
-  const std::uint64_t bytes = max_home_bytes + base::slot_count * page_bytes, first_extra = kept_ * page_bytes;
+  const std::uint64_t bytes = max_home_bytes + base::slot_count * page_bytes,
+                      first_extra = kept_ * page_bytes;
   // A huge page would bring back what is given up. And a child of fork() has no use for frames: the
   // parent's next store to each would copy it.
   (void)::madvise(frames_.data() + first_extra, bytes - first_extra, MADV_NOHUGEPAGE);
@@ -33,7 +34,8 @@ std::uint32_t Frames::take() {
   };
   if (!free_.empty()) return pop(free_);
   if (generations_.size() >= kept_ && !extra_.empty()) return pop(extra_);
-  if (generations_.size() == generations_.capacity()) generations_.reserve(std::max<std::size_t>(256, generations_.capacity() * 2));
+  if (generations_.size() == generations_.capacity())
+    generations_.reserve(std::max<std::size_t>(256, generations_.capacity() * 2));
   const std::uint64_t most = generations_.capacity();
   free_.reserve(std::min(most, kept_));
   extra_.reserve(most - std::min(most, kept_));
@@ -59,7 +61,8 @@ void Frames::swap_in(std::uint64_t page, std::uint32_t frame) noexcept {
   // E5: each store a release, so that a late reader of the frame's last page, who sees one, sees
   // that page's entry gone.
   // mutant: page-entry-after-words
-  for (std::uint64_t i = 0; i < page_bytes / 8; ++i) tm::store_word(to + i, tm::load_word(from + i));
+  for (std::uint64_t i = 0; i < page_bytes / 8; ++i)
+    tm::store_word(to + i, tm::load_word(from + i));
   // mutant: page-entry-after-words-late
   // E4: pairs with entry()
   __atomic_store_n(table_.data() + page, generation << 32 | (frame + 1ULL), __ATOMIC_RELEASE);

@@ -42,17 +42,22 @@ class Frames {
   Frames(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t kept);
 
   /// Whether a page's copy is a frame.
-  [[nodiscard]] static constexpr bool has(std::uint64_t page) noexcept { return page % (pool::chunk_bytes / page_bytes) != 0; }
+  [[nodiscard]] static constexpr bool has(std::uint64_t page) noexcept {
+    return page % (pool::chunk_bytes / page_bytes) != 0;
+  }
   [[nodiscard]] Entry entry(std::uint64_t page) const noexcept {
     return __atomic_load_n(table_.data() + page, __ATOMIC_ACQUIRE);
   }  // pairs with swap_in
   /// Where a page with this entry has the word at home offset `offset`.
   [[nodiscard]] std::uint64_t* word(Entry entry, std::uint64_t offset) const noexcept {
-    std::byte* const at = entry == 0 ? view_ + offset : frame((entry & low) - 1) + offset % page_bytes;
+    std::byte* const at =
+        entry == 0 ? view_ + offset : frame((entry & low) - 1) + offset % page_bytes;
     return reinterpret_cast<std::uint64_t*>(at);
   }
   /// Where the word is, for a transaction that is in its page (E1).
-  [[nodiscard]] std::uint64_t* at(std::uint64_t offset) const noexcept { return word(entry(offset / page_bytes), offset); }
+  [[nodiscard]] std::uint64_t* at(std::uint64_t offset) const noexcept {
+    return word(entry(offset / page_bytes), offset);
+  }
   /// The word, whatever becomes of its page meanwhile (E5). `between`: for tests.
   [[nodiscard]] std::uint64_t load(std::uint64_t offset) const noexcept {
     return load(offset, [] {});
@@ -83,16 +88,18 @@ class Frames {
 
  private:
   static constexpr std::uint64_t low = 0xffffffff;
-  [[nodiscard]] std::byte* frame(std::uint64_t n) const noexcept { return frames_.data() + n * page_bytes; }
+  [[nodiscard]] std::byte* frame(std::uint64_t n) const noexcept {
+    return frames_.data() + n * page_bytes;
+  }
 
   std::byte* const view_;
   const std::uint64_t kept_;
   LazyArray<Entry> table_;
   LazyArray<std::byte> frames_;
-  std::mutex free_list_;                     // guards what follows
+  std::mutex free_list_;  // guards what follows
   // below `kept`; the others. Room for all there are, so that give() can't fail
   std::vector<std::uint32_t> free_, extra_;
-  std::vector<std::uint32_t> generations_;   // of each frame: how often it was a page's
+  std::vector<std::uint32_t> generations_;  // of each frame: how often it was a page's
 };
 
 }  // namespace perdure::engine::shadow

@@ -19,6 +19,7 @@ template class Shadow<tm::None, Reproduce::replay>;
 template class Shadow<tm::Htm<tm::Rtm>, Reproduce::replay>;
 template class Shadow<tm::Htm<tm::RtmStandIn>, Reproduce::replay>;
 
-static_assert(Engine<Shadow<tm::Biased, Reproduce::checkpoint>> && Engine<Shadow<tm::None, Reproduce::replay>>);
+static_assert(Engine<Shadow<tm::Biased, Reproduce::checkpoint>> &&
+              Engine<Shadow<tm::None, Reproduce::replay>>);
 
 }  // namespace perdure::engine::shadow

@@ -13,11 +13,14 @@ namespace {
 
 // What a batch frees is there before it is full: a limit below a few batches is reached by fewer
 // pages at a time.
-constexpr std::uint64_t reserve(std::uint64_t limit) { return std::min<std::uint64_t>(Paging::batch, limit / 4); }
+constexpr std::uint64_t reserve(std::uint64_t limit) {
+  return std::min<std::uint64_t>(Paging::batch, limit / 4);
+}
 
 }  // namespace
 
-Paging::Paging(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t unpaged, std::uint64_t limit, bool software)
+Paging::Paging(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t unpaged,
+               std::uint64_t limit, bool software)
     : view_(view),
       first_page_((unpaged + page_bytes - 1) / page_bytes),
       limit_(std::max<std::uint64_t>(limit / page_bytes, 4)),
@@ -38,9 +41,11 @@ void Paging::Use::room_for_one() {
   if (touched_.size() == touched_.capacity()) {
     std::sort(touched_.begin(), touched_.end());
     touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
-    if (touched_.size() * 2 >= touched_.capacity()) touched_.reserve(std::max<std::size_t>(64, touched_.capacity() * 2));
+    if (touched_.size() * 2 >= touched_.capacity())
+      touched_.reserve(std::max<std::size_t>(64, touched_.capacity() * 2));
   }
-  if (copied_.size() == copied_.capacity()) copied_.reserve(std::max<std::size_t>(64, copied_.capacity() * 2));
+  if (copied_.size() == copied_.capacity())
+    copied_.reserve(std::max<std::size_t>(64, copied_.capacity() * 2));
   if (paging_.frames_ != nullptr && frame_ == Frames::no_frame) frame_ = paging_.frames_->take();
 }
 
@@ -48,7 +53,8 @@ bool Paging::Use::note(std::uint64_t page, std::uint64_t& seen) {
   room_for_one();  // before anything is changed
   if (touched_.empty()) {
     // odd: in
-    inside_.count.store(inside_.count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    inside_.count.store(inside_.count.load(std::memory_order_relaxed) + 1,
+                        std::memory_order_relaxed);
     // E1: pairs with quiesce()'s heavy fence: this load of the state sees `evicting`, or the
     // evictor sees this thread in
     tm::light_fence();
@@ -63,7 +69,8 @@ bool Paging::Use::note(std::uint64_t page, std::uint64_t& seen) {
     now = __atomic_fetch_or(state, copy | used, __ATOMIC_RELAXED);
     if ((now & copy) == 0) {
       copied_.push_back(page);
-      if (paging_.in_frame(page)) paging_.frames_->swap_in(page, std::exchange(frame_, Frames::no_frame));
+      if (paging_.in_frame(page))
+        paging_.frames_->swap_in(page, std::exchange(frame_, Frames::no_frame));
     }
   }
   // mutant: page-swap-in-wait
@@ -76,7 +83,8 @@ void Paging::Use::committed(std::uint64_t id) noexcept {
   for (const std::uint64_t page : touched_) {
     std::uint64_t* const state = &paging_.state(page);
     std::uint64_t now = __atomic_load_n(state, __ATOMIC_RELAXED);
-    while (now >> 8 < id && !__atomic_compare_exchange_n(state, &now, id << 8 | (now & flags), true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+    while (now >> 8 < id && !__atomic_compare_exchange_n(state, &now, id << 8 | (now & flags), true,
+                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
   }
 }
 
@@ -103,9 +111,11 @@ void Paging::Use::leave() noexcept {
 // newest id Reproduce has not got to, while there are others.
 void Paging::choose(std::uint64_t reproduced) {
   const std::lock_guard lock(list_);
-  const std::size_t wanted = std::min<std::size_t>(batch, std::max<std::size_t>(pages_.size() / 4, 1));
+  const std::size_t wanted =
+      std::min<std::size_t>(batch, std::max<std::size_t>(pages_.size() / 4, 1));
   for (int round = 0; round < 3 && victims_.empty(); ++round)
-    for (std::size_t left = pages_.size(); left != 0 && victims_.size() < wanted && !pages_.empty(); --left) {
+    for (std::size_t left = pages_.size(); left != 0 && victims_.size() < wanted && !pages_.empty();
+         --left) {
       if (hand_ >= pages_.size()) hand_ = 0;
       std::uint64_t* const state = &this->state(pages_[hand_]);
       const std::uint64_t now = __atomic_load_n(state, __ATOMIC_RELAXED);
@@ -129,7 +139,8 @@ void Paging::quiesce() noexcept {
     const std::uint64_t seen = thread.count.load(std::memory_order_acquire);  // pairs with leave()
     if (seen % 2 == 0) continue;
     // pairs with leave()
-    thread.waiters.wait([&thread, seen] { return thread.count.load(std::memory_order_acquire) != seen; });
+    thread.waiters.wait(
+        [&thread, seen] { return thread.count.load(std::memory_order_acquire) != seen; });
   }
 }
 
@@ -137,18 +148,22 @@ Status Paging::drop() {
   // Frames last: what can fail comes before what can't, and a page whose frame is gone must not be
   // taken for a copy.
   std::sort(victims_.begin(), victims_.end());
-  const auto frames = std::stable_partition(victims_.begin(), victims_.end(), [this](std::uint64_t page) { return !in_frame(page); });
+  const auto frames = std::stable_partition(victims_.begin(), victims_.end(),
+                                            [this](std::uint64_t page) { return !in_frame(page); });
   const auto mapped = static_cast<std::size_t>(frames - victims_.begin());
   for (std::size_t i = 0, j = 0; i < mapped; i = j) {
     for (j = i + 1; j < mapped && victims_[j] == victims_[j - 1] + 1; ++j) {}
     if (::madvise(view_ + victims_[i] * page_bytes, (j - i) * page_bytes, MADV_DONTNEED) != 0)
-      return failure(Code::io, "", std::string("madvise(MADV_DONTNEED) of a page of the shadow: ") + std::strerror(errno));
+      return failure(
+          Code::io, "",
+          std::string("madvise(MADV_DONTNEED) of a page of the shadow: ") + std::strerror(errno));
   }
   std::for_each(frames, victims_.end(), [this](std::uint64_t page) { frames_->drop(page); });
   return {};
 }
 
-Result<bool> Paging::evict(const std::function<std::uint64_t()>& reproduced, const std::function<Status(std::uint64_t)>& reproduce) {
+Result<bool> Paging::evict(const std::function<std::uint64_t()>& reproduced,
+                           const std::function<Status(std::uint64_t)>& reproduce) {
   const std::unique_lock lock(evicting_, std::try_to_lock);
   if (!lock.owns_lock()) {
     wait();
@@ -156,11 +171,13 @@ Result<bool> Paging::evict(const std::function<std::uint64_t()>& reproduced, con
   }
   choose(reproduced());
   if (victims_.empty()) return false;
-  for (const std::uint64_t page : victims_) __atomic_fetch_or(&state(page), evicting, __ATOMIC_SEQ_CST);
+  for (const std::uint64_t page : victims_)
+    __atomic_fetch_or(&state(page), evicting, __ATOMIC_SEQ_CST);
   // mutant: eviction-waits-for-writers
   quiesce();
   std::uint64_t newest = 0;
-  for (const std::uint64_t page : victims_) newest = std::max(newest, __atomic_load_n(&state(page), __ATOMIC_RELAXED) >> 8);
+  for (const std::uint64_t page : victims_)
+    newest = std::max(newest, __atomic_load_n(&state(page), __ATOMIC_RELAXED) >> 8);
   // mutant: eviction-waits-for-replay
   Status s = reproduced() >= newest ? Status() : reproduce(newest);  // E2
   if (s.ok()) s = drop();
@@ -172,7 +189,8 @@ Result<bool> Paging::evict(const std::function<std::uint64_t()>& reproduced, con
     pages_.insert(pages_.end(), victims_.begin(), victims_.end());
   }
   // release pairs with note(): who finds the page a page of home's again copies what home has now
-  for (const std::uint64_t page : victims_) __atomic_fetch_and(&state(page), s.ok() ? ~flags : ~evicting, __ATOMIC_RELEASE);
+  for (const std::uint64_t page : victims_)
+    __atomic_fetch_and(&state(page), s.ok() ? ~flags : ~evicting, __ATOMIC_RELEASE);
   victims_.clear();
   if (!s.ok()) return s;
   return true;

@@ -52,7 +52,8 @@ class Paging {
 
   /// `limit` bytes of copies; pages below home offset `unpaged` are not counted and never dropped.
   /// `software`: copies are frames.
-  Paging(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t unpaged, std::uint64_t limit, bool software = false);
+  Paging(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t unpaged, std::uint64_t limit,
+         bool software = false);
 
   /// What one thread shows to an evictor.
   struct alignas(128) Inside {
@@ -62,7 +63,10 @@ class Paging {
   /// What one thread's transaction has stored to. Used by its thread alone.
   class Use {
    public:
-    Use(Paging& paging, int slot) : paging_(paging), inside_(paging.inside_[static_cast<std::size_t>(slot)]) { inside_.waiters.prepare(); }
+    Use(Paging& paging, int slot)
+        : paging_(paging), inside_(paging.inside_[static_cast<std::size_t>(slot)]) {
+      inside_.waiters.prepare();
+    }
     ~Use();
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
@@ -94,30 +98,41 @@ class Paging {
   [[nodiscard]] const Frames* frames() const noexcept { return frames_.get(); }
 
   /// The limit is reached: whoever is between transactions evicts. Any thread.
-  [[nodiscard]] bool full() const noexcept { return copies_.load(std::memory_order_relaxed) >= begin_at_; }
+  [[nodiscard]] bool full() const noexcept {
+    return copies_.load(std::memory_order_relaxed) >= begin_at_;
+  }
   /// Evicts a batch; `reproduced()`: the id up to which home shows everything; `reproduce(id)`:
   /// returns when that is `id` at least. The caller is between transactions. Where another thread
   /// evicts, returns when it has. False: there is nothing that could go. Any thread.
-  Result<bool> evict(const std::function<std::uint64_t()>& reproduced, const std::function<Status(std::uint64_t)>& reproduce);
+  Result<bool> evict(const std::function<std::uint64_t()>& reproduced,
+                     const std::function<Status(std::uint64_t)>& reproduce);
   /// Returns when no eviction is in progress.
   void wait() { const std::lock_guard lock(evicting_); }
   /// The same, and none begins while the result lives: for a transaction that would else meet one
   /// again and again. Who holds it does not call evict().
   [[nodiscard]] std::unique_lock<std::mutex> hold() { return std::unique_lock(evicting_); }
 
-  [[nodiscard]] std::uint64_t copies() const noexcept { return copies_.load(std::memory_order_relaxed); }
-  [[nodiscard]] std::uint64_t evictions() const noexcept { return evictions_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t copies() const noexcept {
+    return copies_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t evictions() const noexcept {
+    return evictions_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] std::uint64_t limit() const noexcept { return limit_; }
 
  private:
   // A page's state: touching id << 8 | flags
   static constexpr std::uint64_t copy = 1, evicting = 2, used = 4, flags = 255;
-  [[nodiscard]] std::uint64_t& state(std::uint64_t page) const noexcept { return states_.data()[page]; }
+  [[nodiscard]] std::uint64_t& state(std::uint64_t page) const noexcept {
+    return states_.data()[page];
+  }
   void choose(std::uint64_t reproduced);
   void quiesce() noexcept;
   Status drop();
 
-  [[nodiscard]] bool in_frame(std::uint64_t page) const noexcept { return frames_ != nullptr && Frames::has(page); }
+  [[nodiscard]] bool in_frame(std::uint64_t page) const noexcept {
+    return frames_ != nullptr && Frames::has(page);
+  }
 
   std::byte* const view_;
   const std::uint64_t first_page_, limit_, begin_at_;

@@ -8,8 +8,8 @@
 
 namespace perdure::engine::shadow {
 
-Replay::Replay(Core& core, log::Ring* rings, std::uint32_t count, std::function<std::uint64_t()> quiet, log::Kept& kept,
-               std::uint64_t applied)
+Replay::Replay(Core& core, log::Ring* rings, std::uint32_t count,
+               std::function<std::uint64_t()> quiet, log::Kept& kept, std::uint64_t applied)
     : core_(core),
       rings_(rings),
       count_(count),
@@ -30,7 +30,8 @@ bool Replay::add(const log::RecordView& record) {
   }
   unpacked_.push_back(kept_.take(record.position));
   std::vector<std::uint64_t>& own = unpacked_.back();
-  payloads_.push_back(own.empty() ? log::payload_of(record, rings_[0].max_record() / 8, own) : log::Payload{own.data(), own.size()});
+  payloads_.push_back(own.empty() ? log::payload_of(record, rings_[0].max_record() / 8, own)
+                                  : log::Payload{own.data(), own.size()});
   own_bytes_ += payloads_.back().n * 8;
   return payloads_.back().words != nullptr;
 }
@@ -76,9 +77,11 @@ bool Replay::apply_locked(std::uint64_t most) {
   }
   if (bytes == 0) return false;
   const std::uint64_t max_home = core_.file.header().max_home_bytes;
-  const auto use = applied_in_part_ ? log::HomeWriter::Use::running : log::HomeWriter::Use::in_order;
+  const auto use =
+      applied_in_part_ ? log::HomeWriter::Use::running : log::HomeWriter::Use::in_order;
   applied_in_part_ = true;
-  if (log::redo(core_.medium, max_home, payloads_, use, core_.config.reproduce_threads, {}, masks_) != log::no_strange)
+  if (log::redo(core_.medium, max_home, payloads_, use, core_.config.reproduce_threads, {},
+                masks_) != log::no_strange)
     return core_.poison(log::strange_record(core_.medium, last)), false;
   applied_in_part_ = false;
   clear();
@@ -91,7 +94,8 @@ bool Replay::apply_locked(std::uint64_t most) {
 
 void Replay::note_unsettled() noexcept {
   std::uint64_t most = 0;
-  for (std::uint32_t i = 0; i < count_; ++i) most = std::max(most, applied_to_[i] - rings_[i].head());
+  for (std::uint32_t i = 0; i < count_; ++i)
+    most = std::max(most, applied_to_[i] - rings_[i].head());
   unsettled_.store(most, std::memory_order_relaxed);
 }
 

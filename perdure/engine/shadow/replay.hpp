@@ -33,7 +33,8 @@ namespace perdure::engine::shadow {
 class Replay {
  public:
   /// `quiet`: held; null under prefix. `kept`: payloads of packed records, if any are kept.
-  Replay(Core& core, log::Ring* rings, std::uint32_t count, std::function<std::uint64_t()> quiet, log::Kept& kept, std::uint64_t applied);
+  Replay(Core& core, log::Ring* rings, std::uint32_t count, std::function<std::uint64_t()> quiet,
+         log::Kept& kept, std::uint64_t applied);
 
   /// Applies what is durable, about `most` bytes of it: home shows it. False: there was nothing to
   /// do. After a medium's failure the core is poisoned. Unpacked payloads are bounded: there may be
@@ -45,14 +46,22 @@ class Replay {
   /// something. False: there was nothing to do.
   bool settle_slice(bool begin);
   /// Bytes that are applied and not yet recycled, of the ring that has most of them.
-  [[nodiscard]] std::uint64_t unsettled() const noexcept { return unsettled_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t unsettled() const noexcept {
+    return unsettled_.load(std::memory_order_relaxed);
+  }
   /// Home holds every transaction up to it, durably: X.
-  [[nodiscard]] std::uint64_t applied() const noexcept { return applied_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t applied() const noexcept {
+    return applied_.load(std::memory_order_relaxed);
+  }
   /// Home shows every transaction up to it to whoever reads home: what a page that is dropped from
   /// the shadow must have (paging.hpp).
   // pairs with apply
-  [[nodiscard]] std::uint64_t reproduced() const noexcept { return reproduced_.load(std::memory_order_acquire); }
-  [[nodiscard]] std::uint64_t rounds() const noexcept { return rounds_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t reproduced() const noexcept {
+    return reproduced_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] std::uint64_t rounds() const noexcept {
+    return rounds_.load(std::memory_order_relaxed);
+  }
 
  private:
   struct Cursor {
@@ -71,13 +80,13 @@ class Replay {
   const std::function<std::uint64_t()> quiet_;
   log::Kept& kept_;
   std::mutex mutex_;
-  std::vector<std::uint64_t> applied_to_;   // of each ring: home shows what lies below
+  std::vector<std::uint64_t> applied_to_;  // of each ring: home shows what lies below
   // where that was when the settlement began, if there is one
   std::vector<std::uint64_t> settling_to_;
   std::uint64_t settling_id_ = 0;
   bool applied_in_part_ = false;  // somebody ran out of memory: home has a part of what comes next
   bool settling_ = false;
-  std::vector<Cursor> cursors_;                       // a step's
+  std::vector<Cursor> cursors_;  // a step's
   // of each thread that applies: lines to be written back
   std::vector<log::LineMasks> masks_;
   std::vector<log::Payload> payloads_;                // a round's

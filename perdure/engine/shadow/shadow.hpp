@@ -113,7 +113,9 @@ class Shadow {
   }
   /// The newest id whose commit has returned, as it is in a record or will be: with stamps, of
   /// those that have been recorded.
-  [[nodiscard]] std::uint64_t last_recorded() const noexcept { return stamps ? persister_.recorded() : tm::last_id<Tm>(tm_); }
+  [[nodiscard]] std::uint64_t last_recorded() const noexcept {
+    return stamps ? persister_.recorded() : tm::last_id<Tm>(tm_);
+  }
   [[nodiscard]] std::uint64_t applied_id() noexcept;
   bool allocate_log(Context& context, std::uint64_t bytes);
   void slice(Context& context, bool all);
@@ -127,7 +129,9 @@ class Shadow {
   Status finish_checkpoint();
   void background();
   void work();
-  [[nodiscard]] bool log_is_half_full() const noexcept { return core_.config.fence_is_sync && rings_[0].used() > rings_[0].bytes() / 2; }
+  [[nodiscard]] bool log_is_half_full() const noexcept {
+    return core_.config.fence_is_sync && rings_[0].used() > rings_[0].bytes() / 2;
+  }
   [[nodiscard]] bool nothing_to_do() const noexcept;
   void commit_waits_for_nobody(std::uint64_t id);
 
@@ -155,8 +159,8 @@ class Shadow {
 template <class Tm, Reproduce How>
 class Shadow<Tm, How>::Context : public ContextBase<Tm> {
   using Base = ContextBase<Tm>;
-  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_, Base::row_, Base::shows_, Base::tm_,
-      Base::update_, Base::view_;
+  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
+      Base::row_, Base::shows_, Base::tm_, Base::update_, Base::view_;
 
  public:
   Context(Shadow& engine, int slot);
@@ -230,7 +234,8 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
       // It changed nothing, but what it saw may not be durable yet, and what it returns tells of
       // that (law L2). view() asks for itself.
       // mutant: read-acknowledged-durable
-      if (update_ && !engine_.held_ && durability != Durability::async) engine_.wait(seen).or_throw();
+      if (update_ && !engine_.held_ && durability != Durability::async)
+        engine_.wait(seen).or_throw();
       // a receipt's, and newer than all that was committed: durable() rises to it only when
       // somebody looks
       if constexpr (stamps)
@@ -260,7 +265,9 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
   void touch(std::uint64_t offset, std::uint64_t n) {
     if constexpr (paged)
       if (__builtin_expect(pages_.has_value(), 0))
-        for (std::uint64_t at = offset & ~(Paging::page_bytes - 1); at < offset + n; at += Paging::page_bytes) try {
+        for (std::uint64_t at = offset & ~(Paging::page_bytes - 1); at < offset + n;
+             at += Paging::page_bytes)
+          try {
             if (!pages_->touch(at)) stop();
           } catch (const std::bad_alloc&) {
             // who swallows it runs again at the commit: a page was to be touched that was not
@@ -284,7 +291,9 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
       if (pages_ && op.cls < pool::small_classes) {
         const pool::ClassInfo& info = pool::classes[op.cls];
         // mutant: heap-op-touches-bitmap
-        touch(pool::span_chunk_of(op.offset, info.chunks, pool::first_chunk(max_home_)) * pool::chunk_bytes, info.first);
+        touch(pool::span_chunk_of(op.offset, info.chunks, pool::first_chunk(max_home_)) *
+                  pool::chunk_bytes,
+              info.first);
       }
   }
   [[noreturn]] [[gnu::cold]] void stop() {
@@ -332,7 +341,8 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     std::unique_lock<std::mutex> shared(engine_.last_ring_, std::defer_lock);
     if (__builtin_expect(shares_ring_, 0)) shared.lock();
     const std::uint64_t bytes = record_.bytes();
-    if (__builtin_expect(!ring_.fits(bytes) || !ring_.ready(bytes), 0)) this->throw_need_room(bytes);
+    if (__builtin_expect(!ring_.fits(bytes) || !ring_.ready(bytes), 0))
+      this->throw_need_room(bytes);
     std::uint64_t id = 0;
     bool failed = false;
     tm_.commit([&](std::uint64_t drawn) {
@@ -356,7 +366,8 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
       }
       // Before isolation ends: nobody builds on what may be lost. Nothing from here on throws.
       // mutant: strict-isolation-until-fence
-      if (Status s = ring_.append_fence(record_, log::RecordKind::commit, drawn, 1, meanwhile); __builtin_expect(!s.ok(), 0)) {
+      if (Status s = ring_.append_fence(record_, log::RecordKind::commit, drawn, 1, meanwhile);
+          __builtin_expect(!s.ok(), 0)) {
         failed = true;
         return core_.lost(drawn, s);
       }
@@ -379,7 +390,8 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     if (__builtin_expect(!volatile_.fits(words), 0)) this->throw_need_room(0);
     const bool promises = !stamps && persister.promises();
     const std::uint64_t takes = persister.bytes_for(words);
-    if (__builtin_expect(!promises && allowance_ < takes, 0)) this->throw_need_room(record_.bytes() + 64);
+    if (__builtin_expect(!promises && allowance_ < takes, 0))
+      this->throw_need_room(record_.bytes() + 64);
     volatile_.prepare(words);
     std::uint64_t id = 0;
     const auto apply = [&] {
@@ -393,7 +405,8 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
         volatile_.push(drawn, record_.payload(), words);
       });
     } else {
-      if (__builtin_expect(!persister.reserve(words), 0)) this->throw_need_room(record_.bytes() + 64);
+      if (__builtin_expect(!persister.reserve(words), 0))
+        this->throw_need_room(record_.bytes() + 64);
       try {
         tm_.commit([&](std::uint64_t drawn) {
           id = drawn;
@@ -419,7 +432,9 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     }
     engine_.rings_[0].prepare_ahead();
     if constexpr (marks)
-      if (!core_.config.fence_is_sync && __builtin_expect(engine_.rings_[0].tail() >= next_slice_, 0)) engine_.slice(*this, false);
+      if (!core_.config.fence_is_sync &&
+          __builtin_expect(engine_.rings_[0].tail() >= next_slice_, 0))
+        engine_.slice(*this, false);
     return id;
   }
 

@@ -16,8 +16,9 @@ namespace perdure::engine::shadow {
 template <class Tm, Reproduce How>
 pool::Identity Shadow<Tm, How>::identity(const Config& config) {
   pool::Identity who;
-  const bool prefix = How == Reproduce::replay ? form_of(config).order == pool::Order::prefix
-                                               : config.fence_is_sync || config.durability != Durability::durable;
+  const bool prefix = How == Reproduce::replay
+                          ? form_of(config).order == pool::Order::prefix
+                          : config.fence_is_sync || config.durability != Durability::durable;
   who.order = prefix ? pool::Order::prefix : pool::Order::held;
   who.rings = prefix ? 1 : (config.threads < 1 ? 1 : config.threads);
   return who;
@@ -58,10 +59,12 @@ Shadow<Tm, How>::Shadow(pool::PoolFile& file, const Config& config, const Recove
       rings_[i].configure(core_.medium, map.value(), log::ring_seed(header.uuid, header.epoch, i));
     }
     if constexpr (How == Reproduce::checkpoint)
-      checkpoint_ = std::make_unique<Checkpoint>(core_.medium, *marks_, file.view(), header.max_home_bytes);
+      checkpoint_ =
+          std::make_unique<Checkpoint>(core_.medium, *marks_, file.view(), header.max_home_bytes);
     else
       start_replay();
-    if (!held_) persister_.configure(rings_[0], header.applied, max_group, core_.medium.append_unit());
+    if (!held_)
+      persister_.configure(rings_[0], header.applied, max_group, core_.medium.append_unit());
     if constexpr (How == Reproduce::replay) group_transactions();
   } else if (!held_) {
     persister_.configure(rings_[0], header.applied, max_group, 64);
@@ -78,12 +81,16 @@ void Shadow<Tm, How>::start_replay() {
       const std::uint64_t id = tm_.domain.quiet_id();  // first, as in durable_id()
       return std::min(id, core_.first_lost() - 1);
     };
-  replay_ = std::make_unique<Replay>(core_, rings_.get(), ring_count_, std::move(quiet), persister_.kept(), header.applied);
+  replay_ = std::make_unique<Replay>(core_, rings_.get(), ring_count_, std::move(quiet),
+                                     persister_.kept(), header.applied);
   if (core_.config.shadow_size == 0) return;
   const ShadowPaging how = core_.config.shadow_paging;
-  const bool software = how == ShadowPaging::automatic ? core_.config.shadow_size < core_.file.heap().used_bytes() / small_share
-                                                       : how == ShadowPaging::software;
-  paging_ = std::make_unique<Paging>(core_.file.view(), header.max_home_bytes, pool::first_chunk(header.max_home_bytes) * pool::chunk_bytes,
+  const bool software =
+      how == ShadowPaging::automatic
+          ? core_.config.shadow_size < core_.file.heap().used_bytes() / small_share
+          : how == ShadowPaging::software;
+  paging_ = std::make_unique<Paging>(core_.file.view(), header.max_home_bytes,
+                                     pool::first_chunk(header.max_home_bytes) * pool::chunk_bytes,
                                      core_.config.shadow_size, software);
 }
 
@@ -154,7 +161,8 @@ Status Shadow<Tm, How>::wait(std::uint64_t id) {
 // Without the thread the one that commits does.
 template <class Tm, Reproduce How>
 void Shadow<Tm, How>::commit_waits_for_nobody(std::uint64_t id) {
-  if (__builtin_expect(!async_seen_.load(std::memory_order_relaxed), 0)) async_seen_.store(true, std::memory_order_relaxed);
+  if (__builtin_expect(!async_seen_.load(std::memory_order_relaxed), 0))
+    async_seen_.store(true, std::memory_order_relaxed);
   if (__builtin_expect(!background_.notify(), 0)) wait(id).or_throw();
 }
 
@@ -189,15 +197,18 @@ void Shadow<Tm, How>::slice(Context& context, bool all) {
     // A commit's slice: the commit is done, and the next one tries again.
   }
   const std::size_t left = checkpoint_->pages_left();
-  const std::uint64_t step = left > 24 * most ? ring.bytes() / 256 * (24 * most) / left : ring.bytes() / 256;
-  context.next_slice_ = checkpoint_->active() ? ring.tail() + step : ring.head() + ring.bytes() / 4 * 3;
+  const std::uint64_t step =
+      left > 24 * most ? ring.bytes() / 256 * (24 * most) / left : ring.bytes() / 256;
+  context.next_slice_ =
+      checkpoint_->active() ? ring.tail() + step : ring.head() + ring.bytes() / 4 * 3;
 }
 
 // Returns false when the checkpoint is finished (or the medium failed).
 template <class Tm, Reproduce How>
 bool Shadow<Tm, How>::slice_locked(Context& context, std::size_t pages) {
   // mutant: checkpoint-id-finished, checkpoint-id-durable
-  if (!checkpoint_->active()) checkpoint_->start(held_ ? tm_.domain.quiet_id() : persister_.durable());
+  if (!checkpoint_->active())
+    checkpoint_->start(held_ ? tm_.domain.quiet_id() : persister_.durable());
   // pairs with the draw of an id
   const auto clock = [this] { return tm_.domain.clock.load(std::memory_order_acquire); };
   const auto step = checkpoint_->slice(context.tm_, pages, held_, clock, [this]() -> std::uint64_t {
@@ -245,7 +256,8 @@ void Shadow<Tm, How>::evict() {
   const auto reproduced = [this] { return replay_->reproduced(); };
   while (paging_->full())
     // those in flight have it all
-    if (!paging_->evict(reproduced, [this](std::uint64_t id) { return replay_up_to(id); }).value()) return;
+    if (!paging_->evict(reproduced, [this](std::uint64_t id) { return replay_up_to(id); }).value())
+      return;
 }
 
 template <class Tm, Reproduce How>
@@ -274,7 +286,8 @@ void Shadow<Tm, How>::make_room(Context& context, std::uint64_t bytes) {
     if (Status s = persister_.wait(tm::last_id<Tm>(tm_)); !s.ok()) core_.poison(s);
     if (bytes == 0) return;  // the volatile log was full: it is empty now
     if constexpr (How == Reproduce::replay) {
-      if (rings_[0].used() + persister_.outstanding() + bytes > rings_[0].bytes()) replay_->settle();
+      if (rings_[0].used() + persister_.outstanding() + bytes > rings_[0].bytes())
+        replay_->settle();
       return;
     }
   }
@@ -360,7 +373,8 @@ void Shadow<Tm, How>::background() {
   } catch (const error& e) {
     core_.poison(e.status());
   } catch (const std::bad_alloc&) {
-    core_.poison(failure(Code::out_of_memory, core_.file.path(), "not enough memory for the thread that persists and replays"));
+    core_.poison(failure(Code::out_of_memory, core_.file.path(),
+                         "not enough memory for the thread that persists and replays"));
   }
 }
 
@@ -382,7 +396,9 @@ bool Shadow<Tm, How>::persist(std::chrono::microseconds nap) {
   // where transactions are short, that costs them half of their throughput. So a small group of
   // many is followed by a pause of some microseconds.
   if (outcome == log::Persister::Outcome::wrote && persister_.bytes_written() - bytes < small_group)
-    for (std::uint64_t i = std::min(most_pauses, pauses * (persister_.recorded() - transactions)); i > 0; --i) __builtin_ia32_pause();
+    for (std::uint64_t i = std::min(most_pauses, pauses * (persister_.recorded() - transactions));
+         i > 0; --i)
+      __builtin_ia32_pause();
   idle_naps_ = outcome == log::Persister::Outcome::nothing && nap >= long_nap ? idle_naps_ + 1 : 0;
   return outcome == log::Persister::Outcome::wrote;
 }
@@ -400,7 +416,10 @@ bool Shadow<Tm, How>::reproduce(std::chrono::microseconds nap) {
   }
   if (used == 0) return false;
   const bool idle = nap >= long_nap;
-  const std::uint64_t ring = rings_[0].bytes(), slice = core_.config.fence_is_sync ? ring / 8 : std::min<std::uint64_t>(8 << 10, ring / 16);
+  const std::uint64_t ring = rings_[0].bytes(),
+                      slice = core_.config.fence_is_sync
+                                  ? ring / 8
+                                  : std::min<std::uint64_t>(8 << 10, ring / 16);
   bool did = false;
   if (idle || fullest > ring / 8) did = replay_->apply(idle ? ~std::uint64_t{0} : slice);
   return replay_->settle_slice(idle || replay_->unsettled() > ring / 8 * 3) || did;
@@ -445,7 +464,8 @@ void Shadow<Tm, How>::work() {
     // Not at once: where commits come every few milliseconds, each would have to wake the thread.
     const bool sleepy = !did && nap >= long_nap && nothing_to_do();
     // for `perdure stat`
-    if (const auto now = std::chrono::steady_clock::now(); sleepy || now - shown >= std::chrono::milliseconds(20)) {
+    if (const auto now = std::chrono::steady_clock::now();
+        sleepy || now - shown >= std::chrono::milliseconds(20)) {
       shown = now;
       Core::show_stats(*this);
     }

@@ -43,12 +43,14 @@ class SoftWrapLocal : public Logged<Tm> {
 template <class Tm>
 class SoftWrapLocal<Tm>::Context : public WrapContext<Tm> {
   using Base = WrapContext<Tm>;
-  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_, Base::row_, Base::tm_, Base::view_,
-      Base::logs_, Base::needed_, Base::home_writer_, Base::log;
+  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
+      Base::row_, Base::tm_, Base::view_, Base::logs_, Base::needed_, Base::home_writer_, Base::log;
 
  public:
   Context(SoftWrapLocal& engine, int slot)
-      : Base(engine.tm_, engine.core_, slot, engine.lines_), engine_(engine), aliases_(tm::PrivateWrites{}) {}
+      : Base(engine.tm_, engine.core_, slot, engine.lines_),
+        engine_(engine),
+        aliases_(tm::PrivateWrites{}) {}
 
   // an update's reads must look for an alias
   [[nodiscard]] bool direct() const noexcept { return this->in_view() && tm_.direct(); }
@@ -73,7 +75,9 @@ class SoftWrapLocal<Tm>::Context : public WrapContext<Tm> {
     for (std::uint64_t i = 0; i < n; ++i) aliases_.put(offset_of(a + i), src[i]);
     log().run(offset_of(a), src, n);
   }
-  std::byte* alloc(std::uint64_t bytes) { return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_home_).offset; }
+  std::byte* alloc(std::uint64_t bytes) {
+    return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_home_).offset;
+  }
   void free(void* p) { ops_.free(heap_, offset_of(p), tm_); }
   std::uint64_t commit(Durability durability);
   void rollback() noexcept;

@@ -9,7 +9,8 @@
 namespace perdure::engine::softwrap {
 
 template <class Tm>
-SoftWrapLocal<Tm>::SoftWrapLocal(pool::PoolFile& file, const Config& config, const Recovery& recovery)
+SoftWrapLocal<Tm>::SoftWrapLocal(pool::PoolFile& file, const Config& config,
+                                 const Recovery& recovery)
     : Base(file, config, recovery), bulk_(core_, file.header().applied) {}
 
 // The wrap's log is durable: what it has stored goes home, where others find it.
@@ -17,7 +18,8 @@ template <class Tm>
 void SoftWrapLocal<Tm>::Context::go_home() {
   medium::Medium& medium = core_.medium;
   // flush_all has it
-  for (const auto& e : aliases_.writes().entries) medium.store(medium.log_bytes() + e.address, &e.value, 8);
+  for (const auto& e : aliases_.writes().entries)
+    medium.store(medium.log_bytes() + e.address, &e.value, 8);
   if (ops_.empty()) return;
   const std::lock_guard lock(engine_.heap_bits_);
   this->apply_heap_ops(home_writer_);
@@ -30,7 +32,8 @@ std::uint64_t SoftWrapLocal<Tm>::Context::commit(Durability) {
   if (!logs_ && ops_.empty()) return this->end_read_only();
   if (core_.forked()) core_.refuse();
   if (!ops_.empty()) {
-    room(static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end())) * log::WrapRecord::entry_bytes);
+    room(static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end())) *
+         log::WrapRecord::entry_bytes);
     for (const pool::HeapOp& op : ops_) log().heap(op);
   }
   std::uint64_t id = 0;
@@ -91,7 +94,8 @@ void SoftWrapLocal<Tm>::make_room(Context& context, std::uint64_t bytes) {
 template <class Tm>
 Status SoftWrapLocal<Tm>::home_has(std::uint64_t id) {
   // mutant: softwrap-local-id-before-bucket-reuse
-  return bulk_.home_has(id, tm_.domain, [this](std::uint64_t x) { return lines_.front()->log.note_x(x); });
+  return bulk_.home_has(id, tm_.domain,
+                        [this](std::uint64_t x) { return lines_.front()->log.note_x(x); });
 }
 
 template <class Tm>
@@ -102,7 +106,8 @@ Status SoftWrapLocal<Tm>::checkpoint() {
 template <class Tm>
 Status SoftWrapLocal<Tm>::close() {
   Status s;
-  if (!core_.file.read_only()) s = this->close_logs(core_.state() != 0 ? core_.why() : checkpoint());
+  if (!core_.file.read_only())
+    s = this->close_logs(core_.state() != 0 ? core_.why() : checkpoint());
   core_.closed();
   return s;
 }

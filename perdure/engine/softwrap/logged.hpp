@@ -49,7 +49,9 @@ class Logged : public HomeAtCommit<Tm> {
     who.least_ring = 16384;
     return who;
   }
-  static Status recover(pool::PoolFile& file, Recovery& report) { return softwrap::recover(file, report); }
+  static Status recover(pool::PoolFile& file, Recovery& report) {
+    return softwrap::recover(file, report);
+  }
 
  protected:
   Logged(pool::PoolFile& file, const Config& config, const Recovery& recovery);
@@ -66,8 +68,10 @@ class WrapContext : public ContextBase<Tm> {
   using Base = ContextBase<Tm>;
 
  protected:
-  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_, Base::row_, Base::tm_, Base::view_;
-  WrapContext(typename Tm::Shared& shared, Core& core, int slot, std::vector<std::unique_ptr<Line>>& lines)
+  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
+      Base::row_, Base::tm_, Base::view_;
+  WrapContext(typename Tm::Shared& shared, Core& core, int slot,
+              std::vector<std::unique_ptr<Line>>& lines)
       : Base(shared, core, slot),
         line_(*lines[std::min(static_cast<std::size_t>(slot), lines.size() - 1)]),
         shares_(static_cast<std::size_t>(slot) >= lines.size() - 1),

@@ -16,8 +16,8 @@ namespace perdure::engine::softwrap {
 using log::WrapLog;
 
 log::WrapPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept {
-  return {pool::ring_offset(header, ring), header.ring_bytes, log::ring_seed(header.uuid, 0, ring), header.epoch,
-          pool::engine_name(header) == global_family ? log::most_buckets : 1};
+  return {pool::ring_offset(header, ring), header.ring_bytes, log::ring_seed(header.uuid, 0, ring),
+          header.epoch, pool::engine_name(header) == global_family ? log::most_buckets : 1};
 }
 
 namespace {
@@ -29,7 +29,8 @@ struct Closed {
 
 // Whether each entry names bytes or blocks that the pool has.
 // These are told to `targets`.
-bool possible(const medium::Medium& medium, const pool::Header& header, const Closed& c, pool::Targets& targets) {
+bool possible(const medium::Medium& medium, const pool::Header& header, const Closed& c,
+              pool::Targets& targets) {
   const std::uint64_t home_bytes = medium.home_bytes();
   bool all = true;
   return WrapLog::entries(
@@ -70,14 +71,17 @@ Status replay_closed(medium::Medium& medium, const pool::Header& header, Recover
     }
   }
   // mutant: softwrap-id-order
-  std::sort(closed.begin(), closed.end(), [](const auto& a, const auto& b) { return a.wrap.id < b.wrap.id; });
+  std::sort(closed.begin(), closed.end(),
+            [](const auto& a, const auto& b) { return a.wrap.id < b.wrap.id; });
   pool::Targets targets(medium, header);
   // all is looked at before home is touched (law L10)
   for (std::size_t i = 0; i < closed.size(); ++i)
-    if (!possible(medium, header, closed[i], targets) || (i != 0 && closed[i].wrap.id == closed[i - 1].wrap.id))
+    if (!possible(medium, header, closed[i], targets) ||
+        (i != 0 && closed[i].wrap.id == closed[i - 1].wrap.id))
       return failure(
           Code::corrupt, medium.path(),
-          "wrap " + std::to_string(closed[i].wrap.id) + " in the log is there twice, or names bytes or blocks that the pool does not have",
+          "wrap " + std::to_string(closed[i].wrap.id) +
+              " in the log is there twice, or names bytes or blocks that the pool does not have",
           "entries inside home", "restore a copy");
   if (Status s = targets.allocate(); !s.ok()) return s;  // ALLOC-1: `full` changes nothing
   // D4 (log/redo.hpp): the logs durable before home has anything of what they say
@@ -85,7 +89,8 @@ Status replay_closed(medium::Medium& medium, const pool::Header& header, Recover
   log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
   for (const Closed& c : closed) {
     WrapLog::entries(
-        medium, c.place, c.wrap, [&](std::uint64_t offset, std::uint64_t value) { home.words(offset, &value, 1); },
+        medium, c.place, c.wrap,
+        [&](std::uint64_t offset, std::uint64_t value) { home.words(offset, &value, 1); },
         [&](const pool::HeapOp& op) { pool::apply(home, op, header.max_home_bytes); });
     ++report.transactions;
     report.records += c.wrap.last - c.wrap.first;

@@ -8,7 +8,10 @@
 namespace perdure::engine::softwrap {
 
 Retirer::Retirer(House house, std::uint64_t x, std::uint64_t entries, std::uint32_t long_wrap_ms)
-    : house_(std::move(house)), long_wrap_ms_(long_wrap_ms), threshold_(std::max<std::uint64_t>(entries / 8, 1)), x_(x) {}
+    : house_(std::move(house)),
+      long_wrap_ms_(long_wrap_ms),
+      threshold_(std::max<std::uint64_t>(entries / 8, 1)),
+      x_(x) {}
 
 // Under the mutex.
 bool Retirer::start() noexcept {
@@ -27,7 +30,8 @@ Status Retirer::wait_for(std::unique_lock<std::mutex>& lock, Done&& done) {
   while (failure_.ok() && !stopping_ && !done()) {
     if (stuck_)
       return failure(Code::busy, house_.medium.path(),
-                     "a transaction that has been open for more than 3 times " + std::to_string(long_wrap_ms_) +
+                     "a transaction that has been open for more than 3 times " +
+                         std::to_string(long_wrap_ms_) +
                          " ms, makes no call and keeps an alias table",
                      "transactions that end", "end it, then run this again");
     if (start() || working_) {
@@ -80,13 +84,18 @@ void Retirer::tell() noexcept {
 
 void Retirer::wait_held() noexcept {
   std::unique_lock lock(mutex_);
-  done_.wait(lock, [this] { return stopping_ || !failure_.ok() || !held_.load(std::memory_order_acquire); });
+  done_.wait(lock, [this] {
+    return stopping_ || !failure_.ok() || !held_.load(std::memory_order_acquire);
+  });
 }
 
 void Retirer::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return stopping_ || !failure_.ok() || (!working_ && wanted_period_ > house_.tables.now().period()); });
+    wake_.wait(lock, [this] {
+      return stopping_ || !failure_.ok() ||
+             (!working_ && wanted_period_ > house_.tables.now().period());
+    });
     if (stopping_ || !failure_.ok()) return;
     round_by_this_thread(lock);
   }
@@ -158,7 +167,7 @@ Status Retirer::round() {
   house_.begin_buckets(static_cast<unsigned>((period + 1) % 3), house_.quiet());  // R3
   // W2 (log/wrap_log.hpp): before a wrap is streamed to them
   if (Status s = house_.medium.fence(); !s.ok()) return s;
-  const std::uint64_t x = house_.quiet();                   // R1: before the switch
+  const std::uint64_t x = house_.quiet();  // R1: before the switch
   {
     const std::lock_guard lock(mutex_);
     tables.switch_over();
@@ -194,7 +203,8 @@ Status Retirer::end_of_period(std::uint64_t period, std::uint64_t x) {
 // What wraps have stored to home by themselves, and whatever else this thread has flushed, is
 // durable; then X says so.
 Status Retirer::flush_pushed(const Lines& lines, std::uint64_t x) {
-  for (const std::uint64_t line : lines) house_.medium.flush(house_.medium.log_bytes() + line, medium::line_bytes);
+  for (const std::uint64_t line : lines)
+    house_.medium.flush(house_.medium.log_bytes() + line, medium::line_bytes);
   if (Status s = house_.medium.fence(); !s.ok()) return s;  // R1: home, before X covers what it has
   if (x > this->x()) {
     // mutant: softwrap-id-before-bucket-reuse
@@ -222,18 +232,20 @@ Status Retirer::retire(std::uint64_t x) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> words;
   const log::AliasTables::Table& table = house_.tables.table(house_.tables.now().active() ^ 1);
   words.reserve(table.size());
-  table.for_each([&](std::uint64_t offset, std::uint64_t value) { words.emplace_back(offset, value); });
+  table.for_each(
+      [&](std::uint64_t offset, std::uint64_t value) { words.emplace_back(offset, value); });
   // Stable: of a word that is in a page, too, the page's value is the later one.
-  std::stable_sort(words.begin(), words.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(words.begin(), words.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   const Lines lines = take_pushed();  // R1: after X was drawn
   medium::Medium& medium = house_.medium;
   const std::uint64_t home = medium.log_bytes();
   std::uint64_t count = lines.size();
-  for (std::size_t i = 0; i < words.size();
-       ++count) {
-         // a line as soon as it is whole: its write-back goes on beside the next one's stores
+  for (std::size_t i = 0; i < words.size(); ++count) {
+    // a line as soon as it is whole: its write-back goes on beside the next one's stores
     const std::uint64_t line = words[i].first / medium::line_bytes * medium::line_bytes;
-    for (; i < words.size() && words[i].first < line + medium::line_bytes; ++i) medium.store(home + words[i].first, &words[i].second, 8);
+    for (; i < words.size() && words[i].first < line + medium::line_bytes; ++i)
+      medium.store(home + words[i].first, &words[i].second, 8);
     medium.flush(home + line, medium::line_bytes);
   }
   lines_.fetch_add(count, std::memory_order_relaxed);

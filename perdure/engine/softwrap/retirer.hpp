@@ -54,10 +54,10 @@ class Retirer {
     std::function<std::uint64_t()> quiet;
     /// of all logs, with that base; the caller fences
     std::function<void(unsigned, std::uint64_t)> begin_buckets;
-    std::function<Status(std::uint64_t)> note_x;                 ///< makes X durable
+    std::function<Status(std::uint64_t)> note_x;  ///< makes X durable
     /// what was closed above X goes home from the logs, durably
     std::function<Status()> replay;
-    std::function<void(const Status&)> failed;                   ///< the medium has failed: once
+    std::function<void(const Status&)> failed;  ///< the medium has failed: once
   };
   Retirer(House house, std::uint64_t x, std::uint64_t entries, std::uint32_t long_wrap_ms);
   ~Retirer() { stop(); }
@@ -99,9 +99,15 @@ class Retirer {
   }
   // pairs with round(): X is durable
   [[nodiscard]] std::uint64_t x() const noexcept { return x_.load(std::memory_order_acquire); }
-  [[nodiscard]] std::uint64_t rounds() const noexcept { return rounds_.load(std::memory_order_relaxed); }
-  [[nodiscard]] std::uint64_t lines() const noexcept { return lines_.load(std::memory_order_relaxed); }
-  [[nodiscard]] std::uint64_t replays() const noexcept { return replays_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t rounds() const noexcept {
+    return rounds_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t lines() const noexcept {
+    return lines_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t replays() const noexcept {
+    return replays_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] std::uint32_t long_wrap_ms() const noexcept { return long_wrap_ms_; }
 
  private:

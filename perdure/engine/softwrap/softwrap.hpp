@@ -69,8 +69,8 @@ class SoftWrap : public Logged<Tm> {
 template <class Tm>
 class SoftWrap<Tm>::Context : public WrapContext<Tm> {
   using Base = WrapContext<Tm>;
-  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_, Base::row_, Base::tm_, Base::view_,
-      Base::logs_, Base::needed_, Base::home_writer_, Base::log;
+  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
+      Base::row_, Base::tm_, Base::view_, Base::logs_, Base::needed_, Base::home_writer_, Base::log;
 
  public:
   Context(SoftWrap& engine, int slot);
@@ -83,7 +83,8 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
   [[nodiscard]] static constexpr bool direct() noexcept { return false; }
   [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
     check_expired();
-    if (const std::uint64_t* alias = engine_.tables_.find(offset_of(a))) return tm::load_word(alias);
+    if (const std::uint64_t* alias = engine_.tables_.find(offset_of(a)))
+      return tm::load_word(alias);
     return tm_.read(a);
   }
   void write(std::uint64_t* a, std::uint64_t v) {
@@ -150,7 +151,9 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
     std::uint64_t* alias = table.find(offset);
     if (alias == nullptr) {
       const std::uint64_t* const other = engine_.tables_.find(offset);  // in the other table
-      const std::uint64_t old = other != nullptr ? *other : tm::load_word(reinterpret_cast<const std::uint64_t*>(view_ + offset));
+      const std::uint64_t old =
+          other != nullptr ? *other
+                           : tm::load_word(reinterpret_cast<const std::uint64_t*>(view_ + offset));
       added_.push_back(nullptr);  // first: memory may run out
       alias = table.words.add(offset, old);
       if (__builtin_expect(alias == nullptr, 0)) {
@@ -170,7 +173,8 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
         tm_.undo().push(word, *word);
       }
     };
-    if (__builtin_expect(!engine_.tables_.active().pages.write(offset, src, n, before), 0)) need(Need::table);
+    if (__builtin_expect(!engine_.tables_.active().pages.write(offset, src, n, before), 0))
+      need(Need::table);
   }
   void check_expired() {
     if (engine_.retirer_ && engine_.retirer_->expired(opened_.period())) expired();

@@ -11,7 +11,8 @@
 namespace perdure::engine::softwrap {
 
 template <class Tm>
-Logged<Tm>::Logged(pool::PoolFile& file, const Config& config, const Recovery& recovery) : Base(file, config, recovery) {
+Logged<Tm>::Logged(pool::PoolFile& file, const Config& config, const Recovery& recovery)
+    : Base(file, config, recovery) {
   for (std::uint32_t i = 0; i < file.header().ring_count; ++i) {
     lines_.push_back(std::make_unique<Line>(this->core_.medium, place_of(file.header(), i)));
     if (file.read_only()) continue;
@@ -42,10 +43,12 @@ template <class Tm>
 void WrapContext<Tm>::no_room(std::uint64_t bytes) {
   if (core_.state() != 0) core_.refuse();
   if (line_.log.bytes() + bytes > line_.log.capacity())
-    throw error(failure(Code::too_big, core_.file.path(),
-                        "a transaction that stores, allocates and frees more than a bucket of its log holds",
-                        "at most " + std::to_string(line_.log.capacity()) + " bytes: 12 a word or a block, 8 a word of a run of 4 and more",
-                        "split it, or make the pool with a larger log_size"));
+    throw error(failure(
+        Code::too_big, core_.file.path(),
+        "a transaction that stores, allocates and frees more than a bucket of its log holds",
+        "at most " + std::to_string(line_.log.capacity()) +
+            " bytes: 12 a word or a block, 8 a word of a run of 4 and more",
+        "split it, or make the pool with a larger log_size"));
   needed_ = line_.log.bytes() + bytes;
   this->throw_need_room(needed_);
 }
@@ -57,8 +60,9 @@ inline constexpr std::uint32_t default_alias_entries = 1 << 16;
 template <class Tm>
 SoftWrap<Tm>::SoftWrap(pool::PoolFile& file, const Config& config, const Recovery& recovery)
     : Base(file, config, recovery),
-      tables_(config.alias_entries == 0 ? default_alias_entries : config.alias_entries,
-              config.alias_page_bytes == 0 ? log::AliasPages::default_bytes : config.alias_page_bytes) {
+      tables_(
+          config.alias_entries == 0 ? default_alias_entries : config.alias_entries,
+          config.alias_page_bytes == 0 ? log::AliasPages::default_bytes : config.alias_page_bytes) {
   if (file.read_only() || core_.poisoned()) return;
   const auto begin_buckets = [this](unsigned bucket, std::uint64_t base) {
     for (auto& line : lines_) line->log.begin_bucket(bucket, base);
@@ -67,10 +71,11 @@ SoftWrap<Tm>::SoftWrap(pool::PoolFile& file, const Config& config, const Recover
     Recovery report;
     return replay_closed(core_.medium, core_.file.header(), report);
   };
-  retirer_ = std::make_unique<Retirer>(Retirer::House{tables_, core_.medium, [this] { return tm_.domain.quiet_id(); }, begin_buckets,
-                                                      [this](std::uint64_t x) { return lines_.front()->log.note_x(x); }, replay,
-                                                      [this](const Status& s) { core_.poison(s); }},
-                                       file.header().applied, tables_.table(0).capacity(), config.long_wrap_ms);
+  retirer_ = std::make_unique<Retirer>(
+      Retirer::House{tables_, core_.medium, [this] { return tm_.domain.quiet_id(); }, begin_buckets,
+                     [this](std::uint64_t x) { return lines_.front()->log.note_x(x); }, replay,
+                     [this](const Status& s) { core_.poison(s); }},
+      file.header().applied, tables_.table(0).capacity(), config.long_wrap_ms);
 }
 
 template <class Tm>
@@ -80,7 +85,10 @@ SoftWrap<Tm>::~SoftWrap() {
 
 template <class Tm>
 SoftWrap<Tm>::Context::Context(SoftWrap& engine, int slot)
-    : Base(engine.tm_, engine.core_, slot, engine.lines_), engine_(engine), slot_(slot), opened_(engine.tables_.now()) {}
+    : Base(engine.tm_, engine.core_, slot, engine.lines_),
+      engine_(engine),
+      slot_(slot),
+      opened_(engine.tables_.now()) {}
 
 template <class Tm>
 void SoftWrap<Tm>::Context::need(Need what) {
@@ -94,8 +102,11 @@ void SoftWrap<Tm>::Context::need(Need what) {
 template <class Tm>
 void SoftWrap<Tm>::Context::expired() {
   const std::string ms = std::to_string(engine_.retirer_->long_wrap_ms());
-  throw error(failure(Code::busy, core_.file.path(), "a transaction that was open for more than twice " + ms + " ms while others waited",
-                      "one that ends within long_wrap_ms", "do less in it, or open the pool with a larger long_wrap_ms"));
+  throw error(
+      failure(Code::busy, core_.file.path(),
+              "a transaction that was open for more than twice " + ms + " ms while others waited",
+              "one that ends within long_wrap_ms",
+              "do less in it, or open the pool with a larger long_wrap_ms"));
 }
 
 // All that may fail, before the commit draws its id.

@@ -70,7 +70,8 @@ class LineSet {
   [[nodiscard]] std::size_t find(std::uint64_t line) const noexcept {
     // its cell, or the free one where it would be
     std::size_t i = hash(line);
-    while (cells_[i].generation == generation_ && cells_[i].line != line) i = (i + 1) & (cells_.size() - 1);
+    while (cells_[i].generation == generation_ && cells_[i].line != line)
+      i = (i + 1) & (cells_.size() - 1);
     return i;
   }
   [[nodiscard]] std::size_t hash(std::uint64_t line) const noexcept {
@@ -132,8 +133,8 @@ class Undo : public HomeAtCommit<Tm> {
 template <class Tm>
 class Undo<Tm>::Context : public ContextBase<Tm> {
   using Base = ContextBase<Tm>;
-  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_, Base::row_, Base::shows_, Base::tm_,
-      Base::view_;
+  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
+      Base::row_, Base::shows_, Base::tm_, Base::view_;
 
  public:
   Context(Undo& engine, int slot);
@@ -148,7 +149,9 @@ class Undo<Tm>::Context : public ContextBase<Tm> {
     for (std::uint64_t i = 0; i < n; ++i) tm_.undo().push(a + i, a[i]);
     core_.medium.store(home_ + offset_of(a), src, n * 8);
   }
-  std::byte* alloc(std::uint64_t bytes) { return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_home_).offset; }
+  std::byte* alloc(std::uint64_t bytes) {
+    return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_home_).offset;
+  }
   void free(void* p) { ops_.free(heap_, offset_of(p), tm_); }
   std::uint64_t commit(Durability durability);
   void rollback() noexcept;

@@ -28,18 +28,20 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
     auto map = medium.map_ring(offset, header.ring_bytes);
     if (!map) return map.status();
     std::vector<log::RecordView> open;  // undo records since the ring's last commit record
-    const log::Scan scan = log::scan_ring(*map, header.ring_head[i], log::ring_seed(header.uuid, header.epoch, i), header.append_unit,
-                                          log::ring_name(medium, i), [&](const log::RecordView& r) {
-                                            if (r.kind() == log::RecordKind::undo) return open.push_back(r);
-                                            open.clear();
-                                            last = std::max(last, r.id());
-                                            // mutant: undo-above-checkpoint-id
-                                            if (r.id() > header.applied && r.transactions() != 0) commits.push_back(r);
-                                          });
+    const log::Scan scan = log::scan_ring(
+        *map, header.ring_head[i], log::ring_seed(header.uuid, header.epoch, i), header.append_unit,
+        log::ring_name(medium, i), [&](const log::RecordView& r) {
+          if (r.kind() == log::RecordKind::undo) return open.push_back(r);
+          open.clear();
+          last = std::max(last, r.id());
+          // mutant: undo-above-checkpoint-id
+          if (r.id() > header.applied && r.transactions() != 0) commits.push_back(r);
+        });
     if (!scan.damage.ok()) return scan.damage;
     // A transaction's undo records have the id that comes next; so may those of the last
     // generation.
-    if (Status s = log::later_than_header(*map, header.ring_head[i], scan.end, log::ring_seed(header.uuid, header.epoch, i),
+    if (Status s = log::later_than_header(*map, header.ring_head[i], scan.end,
+                                          log::ring_seed(header.uuid, header.epoch, i),
                                           header.append_unit, last + 1, log::ring_name(medium, i));
         !s.ok())
       return s;
@@ -50,16 +52,21 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
     in_flight.insert(in_flight.end(), open.rbegin(), open.rend());
   }
   log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
-  std::sort(commits.begin(), commits.end(), [](const auto& a, const auto& b) { return a.id() < b.id(); });
+  std::sort(commits.begin(), commits.end(),
+            [](const auto& a, const auto& b) { return a.id() < b.id(); });
   // All is looked at before home is touched (law L10).
-  const auto each = [](const log::RecordView& r, auto&& f) { return log::each_entry(r.words + log::header_words, r.payload_words(), f); };
+  const auto each = [](const log::RecordView& r, auto&& f) {
+    return log::each_entry(r.words + log::header_words, r.payload_words(), f);
+  };
   const auto whole = [&](const log::RecordView& r) {
     bool good = true;
     const bool walked = each(r, [&](const log::Entry& e) {
-      good = good && (r.kind() == log::RecordKind::undo
-                          ? e.kind == log::EntryKind::before && e.count != 0 && e.offset + e.count * 8 <= medium.home_bytes()
-                          : (e.kind == log::EntryKind::alloc || e.kind == log::EntryKind::free) &&
-                                pool::possible(e.heap_op(), medium.home_bytes(), header.max_home_bytes));
+      good = good &&
+             (r.kind() == log::RecordKind::undo
+                  ? e.kind == log::EntryKind::before && e.count != 0 &&
+                        e.offset + e.count * 8 <= medium.home_bytes()
+                  : (e.kind == log::EntryKind::alloc || e.kind == log::EntryKind::free) &&
+                        pool::possible(e.heap_op(), medium.home_bytes(), header.max_home_bytes));
     });
     return walked && good;
   };
@@ -68,7 +75,8 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
       // mutant: undo-validates-first
       if (!whole(r))
         return failure(Code::corrupt, medium.path(),
-                       "the record of transaction " + std::to_string(r.id()) + " names bytes or blocks that the pool does not have",
+                       "the record of transaction " + std::to_string(r.id()) +
+                           " names bytes or blocks that the pool does not have",
                        "entries inside home", "restore a copy");
   // ALLOC-1: home's blocks before home is touched; `full` changes nothing
   pool::Targets targets(medium, header);
@@ -86,9 +94,11 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
   // Old values first: they may lie over bitmaps, where a block was reserved in a chunk whose span
   // had become empty.
   // mutant: undo-old-values-first
-  for (const auto& r : in_flight) each(r, [&](const log::Entry& e) { home.words(e.offset, e.values, e.count); });
+  for (const auto& r : in_flight)
+    each(r, [&](const log::Entry& e) { home.words(e.offset, e.values, e.count); });
   pool::StagedTarget heap(home, header.max_home_bytes);
-  for (const auto& r : commits) each(r, [&](const log::Entry& e) { pool::apply_op(heap, e.heap_op(), header.max_home_bytes); });
+  for (const auto& r : commits)
+    each(r, [&](const log::Entry& e) { pool::apply_op(heap, e.heap_op(), header.max_home_bytes); });
   heap.write();
   // mutant: undo-recovery-flush, undo-old-values-first-late
   home.flush();
@@ -105,12 +115,16 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
 
 template <class Tm>
 Undo<Tm>::Undo(pool::PoolFile& file, const Config& config, const Recovery& recovery)
-    : Base(file, config, recovery), ring_count_(file.header().ring_count), lines_(new Line[file.header().ring_count]), heads_(ring_count_) {
+    : Base(file, config, recovery),
+      ring_count_(file.header().ring_count),
+      lines_(new Line[file.header().ring_count]),
+      heads_(ring_count_) {
   if (file.read_only()) return;
   const pool::Header& header = file.header();
   for (std::uint32_t i = 0; i < ring_count_; ++i) {
     auto map = core_.medium.map_ring(pool::ring_offset(header, i), header.ring_bytes);
-    lines_[i].ring.configure(core_.medium, map.value(), log::ring_seed(header.uuid, header.epoch, i));
+    lines_[i].ring.configure(core_.medium, map.value(),
+                             log::ring_seed(header.uuid, header.epoch, i));
   }
 }
 
@@ -126,7 +140,8 @@ Undo<Tm>::Context::Context(Undo& engine, int slot)
 }
 
 template <class Tm>
-Status Undo<Tm>::Context::append(log::RecordKind kind, std::uint64_t id, std::uint32_t transactions) {
+Status Undo<Tm>::Context::append(log::RecordKind kind, std::uint64_t id,
+                                 std::uint32_t transactions) {
   log_bytes_ += record_.bytes();
   Status s = line_.ring.append_fence(record_, kind, id, transactions);
   record_.reset();
@@ -155,22 +170,30 @@ void Undo<Tm>::Context::snapshot(std::uint64_t* a, std::uint64_t n) {
   const std::uint64_t bytes = (128 + unit - 1) / unit * unit;
   // Room for the record that ends the transaction is kept. A transaction may fill half a ring.
   const std::uint64_t kept = bytes + line_.ring.bytes() / 8;
-  if (log_bytes_ + bytes > line_.ring.max_record() || log_bytes_ + bytes + kept > line_.ring.bytes())
-    throw error(failure(Code::too_big, core_.file.path(), "a transaction that changes more lines than its undo log holds",
+  if (log_bytes_ + bytes > line_.ring.max_record() ||
+      log_bytes_ + bytes + kept > line_.ring.bytes())
+    throw error(failure(Code::too_big, core_.file.path(),
+                        "a transaction that changes more lines than its undo log holds",
                         "at most " + std::to_string(line_.ring.max_record() / bytes) + " lines",
                         "split it, or make the pool with a larger log_size"));
   // Allocated (ALLOC-1): this record, and the one that a rollback ends with, before either can be
   // asked for.
-  if (!line_.ring.fits(bytes + kept) || !line_.ring.ready(bytes + unit)) need_room(log_bytes_ + bytes + unit);
+  if (!line_.ring.fits(bytes + kept) || !line_.ring.ready(bytes + unit))
+    need_room(log_bytes_ + bytes + unit);
   for (std::uint64_t from = 0; from < 8; ++from) {
     std::uint64_t to = from;
     while (to < 8 && (missing >> to & 1) != 0) ++to;
     const std::uint64_t offset = line * 64 + from * 8;
-    if (to != from) record_.words(offset, reinterpret_cast<const std::uint64_t*>(view_ + offset), to - from, log::EntryKind::before);
+    if (to != from)
+      record_.words(offset, reinterpret_cast<const std::uint64_t*>(view_ + offset), to - from,
+                    log::EntryKind::before);
     from = to;
   }
   logged_.insert(line, missing);
-  if (!append(log::RecordKind::undo, engine_.tm_.domain.clock.load(std::memory_order_relaxed) + 1, 0).ok()) core_.refuse();
+  if (!append(log::RecordKind::undo, engine_.tm_.domain.clock.load(std::memory_order_relaxed) + 1,
+              0)
+           .ok())
+    core_.refuse();
 }
 
 template <class Tm>
@@ -200,7 +223,8 @@ std::uint64_t Undo<Tm>::Context::commit(Durability) {
   if (core_.forked()) core_.refuse();
   if (!shared_.owns_lock()) shared_.lock();
   for (const auto& op : ops_) record_.heap_op(op);
-  if (!line_.ring.fits(record_.bytes()) || !line_.ring.ready(record_.bytes())) need_room(record_.bytes());
+  if (!line_.ring.fits(record_.bytes()) || !line_.ring.ready(record_.bytes()))
+    need_room(record_.bytes());
   std::uint64_t id = 0;
   // mutant: undo-isolation-until-fence
   tm_.commit([&](std::uint64_t drawn) {
@@ -237,12 +261,16 @@ void Undo<Tm>::Context::rollback() noexcept {
     return;
   }
   record_.reset();
-  tm_.undo().take_back([this](std::uint64_t* a, std::uint64_t old) { core_.medium.store(home_ + offset_of(a), &old, 8); });
+  tm_.undo().take_back([this](std::uint64_t* a, std::uint64_t old) {
+    core_.medium.store(home_ + offset_of(a), &old, 8);
+  });
   if (log_bytes_ != 0 && !(core_.state() & Core::poisoned_bit)) {
     // Old values durable before the record that says there is nothing to undo.
     // mutant: undo-rollback-lines-first
     Status s = flush_lines();
-    if (s.ok()) s = append(log::RecordKind::commit, engine_.tm_.domain.clock.load(std::memory_order_relaxed) + 1, 0);
+    if (s.ok())
+      s = append(log::RecordKind::commit,
+                 engine_.tm_.domain.clock.load(std::memory_order_relaxed) + 1, 0);
     if (!s.ok()) core_.poison(s);
   }
   // after home has the old values and the log says so: others may then have the blocks

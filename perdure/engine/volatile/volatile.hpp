@@ -37,10 +37,12 @@ class Volatile {
 
   class Context : public ContextBase<Tm> {
     using Base = ContextBase<Tm>;
-    using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::ops_, Base::row_, Base::shows_, Base::tm_, Base::view_;
+    using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::ops_, Base::row_,
+        Base::shows_, Base::tm_, Base::view_;
 
    public:
-    Context(Volatile& engine, int slot) : Base(engine.tm_, engine.core_, slot), engine_(engine), target_(view_, nullptr) {}
+    Context(Volatile& engine, int slot)
+        : Base(engine.tm_, engine.core_, slot), engine_(engine), target_(view_, nullptr) {}
     void write(std::uint64_t* a, std::uint64_t v) {
       wrote_ = true;
       tm_.own(a);
@@ -49,7 +51,9 @@ class Volatile {
     void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
       for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
     }
-    std::byte* alloc(std::uint64_t bytes) { return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_home_).offset; }
+    std::byte* alloc(std::uint64_t bytes) {
+      return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_home_).offset;
+    }
     void free(void* p) { ops_.free(heap_, this->offset_of(p), tm_); }
     std::uint64_t commit(Durability) {
       if (!wrote_ && ops_.empty()) return this->end_read_only();
@@ -100,7 +104,8 @@ class Volatile {
   /// Home is as it was and the rings are empty: the pool is as clean as at opening.
   Status close() {
     Status s;
-    if (!core_.file.read_only()) s = core_.state() != 0 ? core_.why() : core_.publish([](pool::Header& h) { h.clean = 1; });
+    if (!core_.file.read_only())
+      s = core_.state() != 0 ? core_.why() : core_.publish([](pool::Header& h) { h.clean = 1; });
     core_.closed();
     return s;
   }

@@ -9,7 +9,8 @@ int main() {
 #ifdef PERDURE_CONTROL
   const bool empty = pool.view([](auto& tx, const Root& root) { return tx(root.head) == nullptr; });
 #else
-  const bool empty = pool.view([](auto& tx, const Root& root) -> const Node* { return tx(root.head); }) == nullptr;
+  const bool empty =
+      pool.view([](auto& tx, const Root& root) -> const Node* { return tx(root.head); }) == nullptr;
 #endif
   return empty ? 1 : 0;
 }
