@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "perdure/engine/rewind/manager.hpp"
-#include "perdure/log/nvm.hpp"
+#include "perdure/engine/rewind/nvm.hpp"
 #include "perdure/medium/delay.hpp"
 #include "perdure/pool/format.hpp"
 #include "perdure/pool/pool_file.hpp"

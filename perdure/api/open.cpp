@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "perdure/api/layout.hpp"
-#include "perdure/log/alias_pages.hpp"
+#include "perdure/engine/softwrap/alias_pages.hpp"
 #include "perdure/pool/heap.hpp"
 
 namespace perdure::detail {

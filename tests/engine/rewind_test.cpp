@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "perdure/crash/crashtest.hpp"
-#include "perdure/log/aries_record.hpp"
+#include "perdure/engine/rewind/aries_record.hpp"
 #include "tests/conformance/ways.hpp"
 #include "tests/conformance/workloads.hpp"
 #include "tests/engine/one_engine.hpp"

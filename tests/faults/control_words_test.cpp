@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "perdure/crash/survive.hpp"
-#include "perdure/log/aries_record.hpp"
+#include "perdure/engine/rewind/aries_record.hpp"
 #include "perdure/log/control_word.hpp"
 #include "perdure/log/record.hpp"
 #include "tests/conformance/ways.hpp"

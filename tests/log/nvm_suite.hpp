@@ -10,7 +10,7 @@
 #include <string>
 
 #include "perdure/crash/explorer.hpp"
-#include "perdure/log/pointer_log.hpp"
+#include "perdure/engine/rewind/pointer_log.hpp"
 #include "perdure/medium/crash.hpp"
 #include "perdure/pool/address.hpp"
 

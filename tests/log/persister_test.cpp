@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "perdure/log/packed.hpp"
-#include "perdure/log/persister.hpp"
+#include "perdure/engine/shadow/persister.hpp"
 #include "perdure/medium/faulty.hpp"
 #include "perdure/pool/size_classes.hpp"
 #include "tests/log/suite.hpp"

@@ -9,7 +9,7 @@
 #include <random>
 #include <thread>
 
-#include "perdure/log/persister.hpp"
+#include "perdure/engine/shadow/persister.hpp"
 #include "perdure/medium/faulty.hpp"
 #include "tests/log/suite.hpp"
 

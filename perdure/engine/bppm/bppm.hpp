@@ -2,7 +2,7 @@
 //
 // BPPM (Lu, Shu, Sun, "Blurred Persistence in Transactional Persistent Memory", MSST '15), and the
 // systems that it is measured against: transactions write back (tm/write_set.hpp), their new values
-// go to a torn-bit log a thread (log/torn_log.hpp), then home.
+// go to a torn-bit log a thread (engine/bppm/torn_log.hpp), then home.
 //
 //   Execution in Log (XIL)  the write set is the log: new values are stored there at once, and read
 //                           from there. Else a private buffer, copied to the
@@ -36,7 +36,7 @@
 #include "perdure/engine/entry.hpp"
 #include "perdure/engine/home_at_commit.hpp"
 #include "perdure/log/redo.hpp"
-#include "perdure/log/torn_log.hpp"
+#include "perdure/engine/bppm/torn_log.hpp"
 #include "perdure/tm/tm.hpp"
 #include "perdure/tm/write_set.hpp"
 

@@ -31,7 +31,7 @@
 #include <vector>
 
 #include "perdure/engine/engine.hpp"
-#include "perdure/log/rewind_log.hpp"
+#include "perdure/engine/rewind/rewind_log.hpp"
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/pool_file.hpp"
 #include "perdure/tm/write_set.hpp"

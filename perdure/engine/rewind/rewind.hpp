@@ -2,7 +2,7 @@
 //
 // REWIND (Chatzistergiou, Cintra, Viglas, VLDB '15): stores go to home in place, old and new values
 // to a log that lies, like the data, in persistent memory, and is a recoverable structure itself.
-// manager.hpp has the protocol, log/rewind_log.hpp the log.
+// manager.hpp has the protocol, engine/rewind/rewind_log.hpp the log.
 //
 // A composition = {1, 2} layers x {force, no-force} x {Simple, Optimized, Batch}. A type serves
 // them all: which one the pool is of, its header says. The paper leaves isolation to the caller

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "perdure/engine/core.hpp"
-#include "perdure/log/kept.hpp"
+#include "perdure/engine/shadow/kept.hpp"
 #include "perdure/log/packed.hpp"
 #include "perdure/log/redo.hpp"
 #include "perdure/log/ring.hpp"

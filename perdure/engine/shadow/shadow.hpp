@@ -13,7 +13,7 @@
 //           durable before it drew its id. One fence a commit. Recovery replays every valid record
 //           above X.
 //   prefix  Isolation ends at once; records go through volatile logs and one persister to one ring
-//           in id order (log/persister.hpp).
+//           in id order (engine/shadow/persister.hpp).
 //           Acknowledgements wait for the durable id. Recovery takes a prefix.
 // With replay (DudeTM): `forms`, which the instance's name says, and a shadow smaller than the pool
 // (paging.hpp). With a TM whose ids are stamps (tm/htm.hpp): prefix and replay only, and no paging.
@@ -39,7 +39,7 @@
 #include "perdure/engine/shadow/paging.hpp"
 #include "perdure/engine/shadow/replay.hpp"
 #include "perdure/engine/view.hpp"
-#include "perdure/log/persister.hpp"
+#include "perdure/engine/shadow/persister.hpp"
 #include "perdure/log/record.hpp"
 #include "perdure/log/redo.hpp"
 #include "perdure/log/ring.hpp"

@@ -84,7 +84,7 @@ void SoftWrapLocal<Tm>::make_room(Context& context, std::uint64_t bytes) {
   if (s.ok()) {
     line.log.begin_bucket(0, bulk_.x());  // S2
     // mutant: softwrap-local-base-fence
-    // W2 (log/wrap_log.hpp): before another thread's wrap is streamed to it
+    // W2 (engine/softwrap/wrap_log.hpp): before another thread's wrap is streamed to it
     s = core_.medium.fence();
   }
   if (!s.ok()) core_.poison(s);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What both forms of SoftWrAP have: a log a thread (log/wrap_log.hpp), and a wrap's part in it.
+// What both forms of SoftWrAP have: a log a thread (engine/softwrap/wrap_log.hpp), and a wrap's part in it.
 // Invariants S1 to S3: softwrap.hpp. Thread safety: as Shadow.
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "perdure/engine/entry.hpp"
 #include "perdure/engine/home_at_commit.hpp"
 #include "perdure/log/redo.hpp"
-#include "perdure/log/wrap_log.hpp"
+#include "perdure/engine/softwrap/wrap_log.hpp"
 #include "perdure/tm/tm.hpp"
 
 namespace perdure::engine::softwrap {

@@ -165,7 +165,7 @@ Status Retirer::round() {
   // it is; perhaps it has to have more room
   tables.empty(entries);
   house_.begin_buckets(static_cast<unsigned>((period + 1) % 3), house_.quiet());  // R3
-  // W2 (log/wrap_log.hpp): before a wrap is streamed to them
+  // W2 (engine/softwrap/wrap_log.hpp): before a wrap is streamed to them
   if (Status s = house_.medium.fence(); !s.ok()) return s;
   const std::uint64_t x = house_.quiet();  // R1: before the switch
   {

@@ -39,7 +39,7 @@
 
 #include "perdure/base/status.hpp"
 #include "perdure/engine/background.hpp"
-#include "perdure/log/alias_tables.hpp"
+#include "perdure/engine/softwrap/alias_tables.hpp"
 #include "perdure/medium/medium.hpp"
 
 namespace perdure::engine::softwrap {

@@ -5,10 +5,10 @@
 // Two paths: values to others through an alias in DRAM, and a redo record streamed past the cache.
 //
 //   SoftWrap       global aliasing: aliases are in two tables that all wraps share
-//                  (log/alias_tables.hpp); a thread takes them home (retirer.hpp)
+//                  (engine/softwrap/alias_tables.hpp); a thread takes them home (retirer.hpp)
 //   SoftWrapLocal  local aliasing (section IV-D), for strict isolation: a wrap's aliases are its
 //                  own, copied home when it has closed
-// The log is the same (log/wrap_log.hpp): a thread its own; entries streamed as the wrap stores;
+// The log is the same (engine/softwrap/wrap_log.hpp): a thread its own; entries streamed as the wrap stores;
 // its close durable by one fence, within the TM's commit: what it has stored is not visible before
 // where the TM isolates.
 //   S1 home has nothing of a wrap before its log is durable.
@@ -29,7 +29,7 @@
 
 #include "perdure/engine/softwrap/logged.hpp"
 #include "perdure/engine/softwrap/retirer.hpp"
-#include "perdure/log/alias_tables.hpp"
+#include "perdure/engine/softwrap/alias_tables.hpp"
 
 namespace perdure::engine::softwrap {
 

@@ -57,8 +57,8 @@
 #include "perdure/base/status.hpp"
 #include "perdure/log/control_word.hpp"
 #include "perdure/log/extent.hpp"
-#include "perdure/log/wrap_record.hpp"
-#include "perdure/log/wrap_sum.hpp"
+#include "perdure/engine/softwrap/wrap_record.hpp"
+#include "perdure/engine/softwrap/wrap_sum.hpp"
 #include "perdure/medium/medium.hpp"
 
 namespace perdure::log {

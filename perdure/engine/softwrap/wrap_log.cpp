@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/log/wrap_log.hpp"
+#include "perdure/engine/softwrap/wrap_log.hpp"
 
 #include <algorithm>
 

@@ -13,7 +13,7 @@
 // Crash invariants: P1 a record is durable before a pointer to it is. P2 a cell is written once,
 // then becomes a gap; a bucket's cells are zero (batch: its index is) before the bucket is in the
 // list. P3 pointers become durable in the order of append().
-// On the medium: values (log/nvm.hpp) of links, index and cells. A cell that was never written is a
+// On the medium: values (engine/rewind/nvm.hpp) of links, index and cells. A cell that was never written is a
 // word of zeros; to a value in a cell 2 is added, which no place and no gap has: two bits of it are
 // set at least, so that no single flip makes an empty cell of a written one.
 // Thread safety: none of its own; the log that it serves has a lock.
@@ -22,8 +22,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "perdure/log/adll.hpp"
-#include "perdure/log/arena.hpp"
+#include "perdure/engine/rewind/adll.hpp"
+#include "perdure/engine/rewind/arena.hpp"
 
 namespace perdure::log {
 

@@ -22,7 +22,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "perdure/log/alias_table.hpp"
+#include "perdure/engine/softwrap/alias_table.hpp"
 
 namespace perdure::log {
 

@@ -42,7 +42,7 @@
 #include "perdure/base/status.hpp"
 #include "perdure/log/control_word.hpp"
 #include "perdure/log/extent.hpp"
-#include "perdure/log/torn_record.hpp"
+#include "perdure/engine/bppm/torn_record.hpp"
 #include "perdure/medium/medium.hpp"
 
 namespace perdure::log {

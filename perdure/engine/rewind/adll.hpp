@@ -20,7 +20,7 @@
 #include <cstdint>
 
 #include "perdure/base/status.hpp"
-#include "perdure/log/nvm.hpp"
+#include "perdure/engine/rewind/nvm.hpp"
 
 namespace perdure::log {
 

@@ -19,8 +19,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "perdure/log/aries_record.hpp"
-#include "perdure/log/pointer_log.hpp"
+#include "perdure/engine/rewind/aries_record.hpp"
+#include "perdure/engine/rewind/pointer_log.hpp"
 
 namespace perdure::log {
 

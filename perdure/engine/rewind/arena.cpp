@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/log/arena.hpp"
+#include "perdure/engine/rewind/arena.hpp"
 
 #include <bit>
 #include <cassert>

@@ -25,11 +25,11 @@
 #include <mutex>
 #include <vector>
 
-#include "perdure/log/aavlt.hpp"
-#include "perdure/log/arena.hpp"
-#include "perdure/log/aries_record.hpp"
-#include "perdure/log/nvm.hpp"
-#include "perdure/log/pointer_log.hpp"
+#include "perdure/engine/rewind/aavlt.hpp"
+#include "perdure/engine/rewind/arena.hpp"
+#include "perdure/engine/rewind/aries_record.hpp"
+#include "perdure/engine/rewind/nvm.hpp"
+#include "perdure/engine/rewind/pointer_log.hpp"
 
 namespace perdure::log {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/log/adll.hpp"
+#include "perdure/engine/rewind/adll.hpp"
 
 #include <string>
 

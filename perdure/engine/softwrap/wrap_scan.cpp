@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-#include "perdure/log/wrap_log.hpp"
+#include "perdure/engine/softwrap/wrap_log.hpp"
 
 namespace perdure::log {
 namespace {

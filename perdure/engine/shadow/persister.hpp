@@ -36,10 +36,10 @@
 #include <vector>
 
 #include "perdure/base/thread_slot.hpp"
-#include "perdure/log/combiner.hpp"
-#include "perdure/log/kept.hpp"
+#include "perdure/engine/shadow/combiner.hpp"
+#include "perdure/engine/shadow/kept.hpp"
 #include "perdure/log/ring.hpp"
-#include "perdure/log/volatile_log.hpp"
+#include "perdure/engine/shadow/volatile_log.hpp"
 
 namespace perdure::log {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/log/pointer_log.hpp"
+#include "perdure/engine/rewind/pointer_log.hpp"
 
 #include <algorithm>
 #include <string>

@@ -30,8 +30,8 @@
 #include <cstdint>
 
 #include "perdure/base/thread_slot.hpp"
-#include "perdure/log/alias_pages.hpp"
-#include "perdure/log/alias_table.hpp"
+#include "perdure/engine/softwrap/alias_pages.hpp"
+#include "perdure/engine/softwrap/alias_table.hpp"
 
 namespace perdure::log {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/log/aavlt.hpp"
+#include "perdure/engine/rewind/aavlt.hpp"
 
 #include <bit>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/log/persister.hpp"
+#include "perdure/engine/shadow/persister.hpp"
 
 #include <algorithm>
 #include <thread>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// WrapSum: the sums that a wrap is closed with (log/wrap_record.hpp), for its writer and for the
+// WrapSum: the sums that a wrap is closed with (engine/softwrap/wrap_record.hpp), for its writer and for the
 // scan.
 //
 // Two sums of 64 bits run over the wrap's lines, with keys of their own: `sum`, of which the close

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/log/torn_log.hpp"
+#include "perdure/engine/bppm/torn_log.hpp"
 
 #include <algorithm>
 #include <string>
