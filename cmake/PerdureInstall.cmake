@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What `cmake --install` lays down: the library, include/perdure/** with the two front doors include/perdure.hpp and
+# What `cmake --install` lays down: the library, perdure::testing with its headers in
+# include/perdure-testing, include/perdure/** with the two front doors include/perdure.hpp and
 # include/perdure.h, the CMake package (find_package(perdure)), the pkg-config file (pkg-config perdure) and the man pages.
 # The perdure command installs itself (tools/CMakeLists.txt). tests/install proves all of it.
 include(CMakePackageConfigHelpers)
@@ -9,6 +10,11 @@ install(TARGETS perdure EXPORT perdure-targets ARCHIVE DESTINATION ${CMAKE_INSTA
 install(DIRECTORY perdure/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perdure FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(FILES ${PROJECT_BINARY_DIR}/front/perdure.hpp ${PROJECT_BINARY_DIR}/front/perdure.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+if(PERDURE_BUILD_TESTING)
+  install(TARGETS perdure_testing EXPORT perdure-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(DIRECTORY testing/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perdure-testing/testing FILES_MATCHING PATTERN "*.hpp")
+endif()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/perdure)
 install(EXPORT perdure-targets NAMESPACE perdure:: DESTINATION ${package_dir})
@@ -45,8 +51,13 @@ foreach(dir IN ITEMS LIBDIR INCLUDEDIR)
     set(PERDURE_PC_${dir} "\${prefix}/${CMAKE_INSTALL_${dir}}")
   endif()
 endforeach()
+set(package_files ${CMAKE_CURRENT_BINARY_DIR}/perdure.pc)
 configure_file(cmake/perdure.pc.in perdure.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/perdure.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(PERDURE_BUILD_TESTING)
+  configure_file(cmake/perdure-testing.pc.in perdure-testing.pc @ONLY)
+  list(APPEND package_files ${CMAKE_CURRENT_BINARY_DIR}/perdure-testing.pc)
+endif()
+install(FILES ${package_files} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 foreach(section IN ITEMS 1 3 5 7)
   file(GLOB pages CONFIGURE_DEPENDS docs/man/*.${section})

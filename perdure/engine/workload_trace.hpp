@@ -2,7 +2,7 @@
 //
 // A workload trace: what each committed transaction of a program did, as addresses and sizes, never
 // a byte of contents. workload_recorder.hpp writes it, `perdure advise` replays it. (A medium's
-// trace of stores and fences is another thing: perdure/medium/trace.hpp.)
+// trace of stores and fences is another thing: testing/trace.hpp.)
 //
 // The file: a header, then chunks. A chunk holds whole transactions of one thread, in their order,
 // and a checksum. A transaction is a begin word, its sequence number, and its ops: a word each

@@ -16,8 +16,8 @@
 #include <thread>
 #include <utility>
 
-#include "perdure/medium/recording.hpp"
 #include "perdure/perdure.hpp"
+#include "testing/recording_medium.hpp"
 
 namespace {
 

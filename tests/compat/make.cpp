@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "perdure/engine/stat_page.hpp"
-#include "perdure/medium/recording.hpp"
 #include "perdure/pool/header.hpp"
+#include "testing/recording_medium.hpp"
 #include "tests/compat/spec.hpp"
 
 namespace perdure::compat {

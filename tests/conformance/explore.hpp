@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "perdure/crash/crashtest.hpp"
+#include "testing/crashtest.hpp"
 #include "tests/conformance/ways.hpp"
 #include "tests/support/watchdog.hpp"
 

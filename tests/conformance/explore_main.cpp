@@ -14,7 +14,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "perdure/medium/call_sites.hpp"
+#include "testing/call_sites.hpp"
 #include "tests/conformance/explore.hpp"
 #include "tests/crash/scheduler.hpp"
 

@@ -2,7 +2,7 @@
 //
 // Laws L7, L9 and L10 on every durable engine of the registry, in every way a pool may be made.
 // docs/testing.md says which tests show the others.
-#include "perdure/medium/faulty.hpp"
+#include "testing/faulty_medium.hpp"
 #include "tests/conformance/ways.hpp"
 #include "tests/engine/suite.hpp"
 

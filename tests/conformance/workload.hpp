@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "perdure/crash/crashtest.hpp"
 #include "perdure/perdure.hpp"
+#include "testing/crashtest.hpp"
 
 namespace perdure::conformance {
 

@@ -18,8 +18,8 @@
 #include <thread>
 #include <vector>
 
-#include "perdure/crash/crashtest.hpp"
 #include "perdure/perdure.hpp"
+#include "testing/crashtest.hpp"
 #include "tests/crash/scheduler.hpp"
 #include "tests/engine/suite.hpp"
 

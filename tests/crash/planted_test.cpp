@@ -7,9 +7,9 @@
 #include <array>
 #include <string>
 
-#include "perdure/crash/explorer.hpp"
-#include "perdure/medium/crash.hpp"
 #include "perdure/pool/address.hpp"
+#include "testing/crash_medium.hpp"
+#include "testing/explorer.hpp"
 #include "tests/crash/toy_log.hpp"
 
 namespace perdure::test {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "perdure/medium/recording.hpp"
+#include "testing/recording_medium.hpp"
 
 namespace perdure::engine::shadow {
 namespace {

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <set>
 
-#include "perdure/medium/faulty.hpp"
+#include "testing/faulty_medium.hpp"
 #include "tests/engine/threads.hpp"
 
 namespace perdure::test {

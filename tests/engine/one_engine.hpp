@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "perdure/crash/crashtest.hpp"
+#include "testing/crashtest.hpp"
 #include "tests/conformance/ways.hpp"
 #include "tests/engine/suite.hpp"
 

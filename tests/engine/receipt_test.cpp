@@ -5,7 +5,7 @@
 #include <coroutine>
 #include <future>
 
-#include "perdure/medium/faulty.hpp"
+#include "testing/faulty_medium.hpp"
 #include "tests/engine/suite.hpp"
 
 namespace perdure::test {

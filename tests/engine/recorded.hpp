@@ -8,8 +8,8 @@
 
 #include <memory>
 
-#include "perdure/crash/crashtest.hpp"
-#include "perdure/medium/crash.hpp"
+#include "testing/crash_medium.hpp"
+#include "testing/crashtest.hpp"
 
 namespace perdure::test {
 

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "perdure/crash/crashtest.hpp"
 #include "perdure/engine/rewind/aries_record.hpp"
+#include "testing/crashtest.hpp"
 #include "tests/conformance/ways.hpp"
 #include "tests/conformance/workloads.hpp"
 #include "tests/engine/one_engine.hpp"

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "perdure/api/pool.hpp"
-#include "perdure/medium/recording.hpp"
+#include "testing/recording_medium.hpp"
 #include "tests/engine/families.hpp"
 
 namespace perdure::test {

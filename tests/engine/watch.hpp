@@ -12,7 +12,7 @@
 #include <mutex>
 
 #include "perdure/base/thread_slot.hpp"
-#include "perdure/medium/recording.hpp"
+#include "testing/recording_medium.hpp"
 
 namespace perdure::test {
 

@@ -8,8 +8,8 @@
 
 #include "faults.hpp"
 #include "perdure/engine/any.hpp"
-#include "perdure/medium/recording.hpp"
 #include "small_disk.hpp"
+#include "testing/recording_medium.hpp"
 
 namespace perdure::faults {
 namespace {

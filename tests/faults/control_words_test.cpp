@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "perdure/crash/survive.hpp"
 #include "perdure/engine/rewind/aries_record.hpp"
 #include "perdure/log/control_word.hpp"
 #include "perdure/log/record.hpp"
+#include "testing/survive.hpp"
 #include "tests/conformance/ways.hpp"
 #include "tests/engine/suite.hpp"
 #include "tests/faults/guarded_medium.hpp"

@@ -26,9 +26,9 @@
 #include <vector>
 
 #include "perdure/engine/stat_page.hpp"
-#include "perdure/medium/faulty.hpp"
 #include "perdure/perdure.hpp"
 #include "perdure/pool/header.hpp"
+#include "testing/faulty_medium.hpp"
 
 namespace perdure::faults {
 

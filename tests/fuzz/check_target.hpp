@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/medium/recording.hpp"
+#include "testing/recording_medium.hpp"
 #include "tests/fuzz/ops_perform.hpp"
 
 namespace perdure::fuzz {

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/crash/crashtest.hpp"
-#include "perdure/medium/recording.hpp"
+#include "testing/crashtest.hpp"
+#include "testing/recording_medium.hpp"
 #include "tests/engine/families.hpp"
 #include "tests/fuzz/ops_perform.hpp"
 

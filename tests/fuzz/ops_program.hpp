@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "perdure/crash/crashtest.hpp"
+#include "testing/crashtest.hpp"
 
 namespace perdure::fuzz {
 

@@ -13,12 +13,12 @@
 #include <memory>
 #include <vector>
 
-#include "perdure/crash/arena.hpp"
 #include "perdure/log/record.hpp"
-#include "perdure/medium/crash.hpp"
-#include "perdure/medium/persistency.hpp"
 #include "perdure/perdure.hpp"
 #include "perdure/pool/header.hpp"
+#include "testing/arena.hpp"
+#include "testing/crash_medium.hpp"
+#include "testing/persistency.hpp"
 #include "tests/conformance/workloads.hpp"
 
 namespace perdure::fuzz {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "perdure/medium/recording.hpp"
+#include "testing/recording_medium.hpp"
 
 namespace perdure::golden {
 

@@ -15,7 +15,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "perdure/crash/explorer.hpp"
+#include "testing/explorer.hpp"
 #include "tests/conformance/ways.hpp"
 #include "tests/crash/scheduler.hpp"
 #include "tests/engine/suite.hpp"

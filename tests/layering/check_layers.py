@@ -23,18 +23,21 @@ LAYERS = {
     "engine": (4, None, "durability x concurrency: one folder a system"),
     "api": (5, None, "transactions and persistent types for C++ and C"),
     "container": (6, ("api",), "vector, string, hash_map, map, rb_tree, list, queue"),
-    "crash": (7, tuple("base medium pool log tm engine api".split()), "crash exploration: what power cuts leave, recovered and judged"),
+}
+# Folders beside perdure/, each a target of its own over the library: what it may include of perdure/, what it is. Nothing in perdure/ includes from them.
+BESIDE = {
+    "testing": (tuple("base medium pool log tm engine api".split()), "crash exploration and test media: what power cuts leave, recovered and judged"),
 }
 # The front doors: perdure.hpp gathers everything; perdure.h is the C interface, which api/ implements.
 CXX_DOOR, C_DOOR = FRONT_DOORS = ("perdure.hpp", "perdure.h")
 
 BEGIN, END = "<!-- layers:begin -->", "<!-- layers:end -->"
 LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
-SOURCE_FOLDERS = ("perdure", "sqlite", "tools", "bench", "tests", "examples", "cmake")
+SOURCE_FOLDERS = ("perdure", "testing", "sqlite", "tools", "bench", "tests", "examples", "cmake")
 SOURCE_SUFFIXES = (".hpp", ".h", ".cpp", ".c", ".py", ".sh", ".cmake", ".in")
 # What makes a descriptor, and the one file that may call it (FD-1).
 DESCRIPTORS = pathlib.PurePath("perdure", "base", "descriptor.cpp")
-DESCRIPTOR_FOLDERS = ("perdure", "sqlite", "tools")
+DESCRIPTOR_FOLDERS = ("perdure", "testing", "sqlite", "tools")
 DESCRIPTOR = re.compile(
     r"(?<![\w>])::\s*(?:open|openat|creat|socket|socketpair|accept4?|pipe2?|eventfd|dup)\s*\("  # others have members of these names
     r"|(?<![\w.>:])(?:open|openat)\s*\([^;]*\bO_[A-Z]"
@@ -59,7 +62,9 @@ def table():
         if folder == "engine":
             sees += "; never another engine's folder"
         rows.append(f"| {number} | `perdure/{folder}` | {what} | {sees} |")
-    rows.append("| 8 | `perdure/perdure.hpp` | the C++ front door | everything |")
+    rows.append("| 7 | `perdure/perdure.hpp` | the C++ front door | everything above |")
+    for folder, (sees, what) in BESIDE.items():
+        rows.append(f"| beside | `{folder}` | {what} | {', '.join(sees)} |")
     return "\n".join(rows)
 
 
@@ -91,6 +96,33 @@ def include_breach(source, target, quoted):
     return None
 
 
+def beside_breach(folder, target, quoted):
+    """Why a file of `folder`, which lies beside perdure/, may not include `target`, or None."""
+    parts = tuple(target.split("/"))
+    if ".." in parts or "." in parts or (quoted and (len(parts) < 2 or parts[0] not in ("perdure", folder))):
+        return f'found "{target}", expected "perdure/<folder>/<file>", "{folder}/<file>" or <system header>'
+    if parts[0] in ("perdure", folder) and not quoted:
+        return f"found <{target}>, expected quotes"
+    if parts[0] == "perdure" and parts[1] not in BESIDE[folder][0]:
+        return f"{folder} includes {target}; of perdure/ it may see {', '.join(BESIDE[folder][0])}"
+    return None
+
+
+def includes_of(root, base):
+    """Each file below `base` with its path parts there, and what it includes: (path, parts, line number, match)."""
+    for path in sorted(p for p in base.rglob("*") if p.suffix in (".hpp", ".h", ".cpp", ".c")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if match := INCLUDE.match(line):
+                yield path.relative_to(root), path.relative_to(base).parts, number, match
+
+
+def check_beside(root):
+    for folder in BESIDE:
+        for name, _, number, match in includes_of(root, root / folder):
+            if breach := beside_breach(folder, match[2], match[1] == '"'):
+                yield f"{name}:{number}: {breach}"
+
+
 def check_includes(root):
     base = root / "perdure"
     for path in sorted(p for p in base.rglob("*") if p.suffix in (".hpp", ".h", ".cpp", ".c")):
@@ -99,15 +131,12 @@ def check_includes(root):
         if len(source) == 1:
             if source[0] not in FRONT_DOORS:
                 yield f"{name}:1: found beside the front doors, expected in a folder of the table"
-                continue
         elif source[0] not in LAYERS:
             yield f"{name}:1: folder perdure/{source[0]} is not in the table of {pathlib.Path(__file__).name}"
-            continue
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            match = INCLUDE.match(line)
-            breach = match and include_breach(source, match[2], match[1] == '"')
-            if breach:
-                yield f"{name}:{number}: {breach}"
+    for name, source, number, match in includes_of(root, base):
+        known = source[0] in (FRONT_DOORS if len(source) == 1 else LAYERS)
+        if known and (breach := include_breach(source, match[2], match[1] == '"')):
+            yield f"{name}:{number}: {breach}"
 
 
 def is_source(path):
@@ -161,7 +190,7 @@ def check_doc(root):
 
 
 def check(root):
-    return [*check_includes(root), *check_licences(root), *check_descriptors(root), *check_doc(root)]
+    return [*check_includes(root), *check_beside(root), *check_licences(root), *check_descriptors(root), *check_doc(root)]
 
 
 def main(arguments):

@@ -26,6 +26,8 @@ class Planted(LimitedCase):
         for folder in check_layers.LAYERS:  # every include that is allowed, so that none of them is called a breach
             sees = [f'"perdure/{other}/x.hpp"' for other in check_layers.allowed(folder)]
             self.source(f"perdure/{folder}/x.cpp", "<vector>", *sees)
+        for folder, (sees, _) in check_layers.BESIDE.items():
+            self.source(f"{folder}/x.cpp", "<vector>", *(f'"perdure/{other}/x.hpp"' for other in sees), f'"{folder}/x.hpp"')
         self.source("perdure/engine/undo/undo.cpp", '"perdure/engine/undo/undo.hpp"', '"perdure/engine/engine.hpp"', '"perdure/log/ring.hpp"')
         self.source("perdure/engine/registry.cpp", '"perdure/engine/undo/undo.hpp"')
         self.source("perdure/api/c.cpp", '"perdure/perdure.h"')
@@ -70,6 +72,12 @@ class Planted(LimitedCase):
             ("perdure/pool/bad.cpp", '"perdure/common/util.hpp"', "no layer"),
             ("perdure/common/bad.cpp", "<vector>", "not in the table"),
             ("perdure/bad.cpp", "<vector>", "beside the front doors"),
+            ("perdure/medium/bad.hpp", '"testing/trace.hpp"', "expected"),
+            ("perdure/api/bad.hpp", '"testing/crashtest.hpp"', "expected"),
+            ("testing/bad.hpp", '"perdure/container/map.hpp"', "of perdure/ it may see"),
+            ("testing/bad.hpp", '"perdure/perdure.hpp"', "of perdure/ it may see"),
+            ("testing/bad.hpp", '"tests/engine/suite.hpp"', "expected"),
+            ("testing/bad.cpp", "<perdure/base/status.hpp>", "quotes"),
         ]
         for name, include, word in cases:
             with self.subTest(f"{name} {include}"):

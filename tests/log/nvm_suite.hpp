@@ -9,10 +9,10 @@
 #include <memory>
 #include <string>
 
-#include "perdure/crash/explorer.hpp"
 #include "perdure/engine/rewind/pointer_log.hpp"
-#include "perdure/medium/crash.hpp"
 #include "perdure/pool/address.hpp"
+#include "testing/crash_medium.hpp"
+#include "testing/explorer.hpp"
 
 namespace perdure::test {
 

@@ -8,10 +8,10 @@
 #include <map>
 #include <thread>
 
-#include "perdure/log/packed.hpp"
 #include "perdure/engine/shadow/persister.hpp"
-#include "perdure/medium/faulty.hpp"
+#include "perdure/log/packed.hpp"
 #include "perdure/pool/size_classes.hpp"
+#include "testing/faulty_medium.hpp"
 #include "tests/log/suite.hpp"
 
 namespace perdure::log::testing {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/medium/recording.hpp"
+#include "testing/recording_medium.hpp"
 
 namespace perdure::test {
 namespace {

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "perdure/engine/shadow/persister.hpp"
-#include "perdure/medium/faulty.hpp"
+#include "testing/faulty_medium.hpp"
 #include "tests/log/suite.hpp"
 
 namespace perdure::log::testing {

@@ -15,7 +15,7 @@
 
 #include "perdure/log/record.hpp"
 #include "perdure/log/ring.hpp"
-#include "perdure/medium/recording.hpp"
+#include "testing/recording_medium.hpp"
 
 namespace perdure::log::testing {
 

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "perdure/medium/recording.hpp"
+#include "testing/recording_medium.hpp"
 
 namespace perdure::test {
 namespace {

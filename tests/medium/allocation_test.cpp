@@ -16,9 +16,9 @@
 #include <functional>
 
 #include "perdure/medium/pool_file.hpp"
-#include "perdure/medium/recording.hpp"
 #include "scratch.hpp"
 #include "small_disk.hpp"
+#include "testing/recording_medium.hpp"
 
 namespace {
 std::atomic<std::uint64_t> longest{0};  // a longer allocation is interrupted; 0: none is

@@ -9,8 +9,8 @@
 #include <ostream>
 #include <thread>
 
-#include "perdure/medium/recording.hpp"
 #include "scratch.hpp"
+#include "testing/recording_medium.hpp"
 
 namespace perdure::medium {
 namespace {

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <vector>
 
-#include "perdure/medium/crash.hpp"
-#include "perdure/medium/persistency.hpp"
+#include "testing/crash_medium.hpp"
+#include "testing/persistency.hpp"
 
 namespace perdure::medium {
 namespace {

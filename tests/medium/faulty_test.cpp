@@ -2,12 +2,12 @@
 //
 // The fault injector: the n-th call fails as planned, nothing it should have covered becomes
 // durable, and a failed medium stays failed.
-#include "perdure/medium/faulty.hpp"
+#include "testing/faulty_medium.hpp"
 
 #include <cerrno>
 
-#include "perdure/medium/recording.hpp"
 #include "scratch.hpp"
+#include "testing/recording_medium.hpp"
 
 namespace perdure::medium {
 namespace {

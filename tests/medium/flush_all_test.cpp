@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "perdure/medium/line_marks.hpp"
-#include "perdure/medium/recording.hpp"
+#include "testing/recording_medium.hpp"
 #include "tests/medium/scratch.hpp"
 #if !defined(__SANITIZE_THREAD__)
 #include "tests/crash/scheduler.hpp"

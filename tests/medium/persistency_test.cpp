@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "perdure/medium/persistency.hpp"
+#include "testing/persistency.hpp"
 
 namespace perdure::test {
 namespace {

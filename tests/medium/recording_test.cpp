@@ -2,7 +2,7 @@
 //
 // The recording medium's model of what survives, rule by rule (persistency.hpp), its events, marks
 // and hooks.
-#include "perdure/medium/recording.hpp"
+#include "testing/recording_medium.hpp"
 
 #include <atomic>
 #include <cstring>

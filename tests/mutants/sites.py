@@ -21,7 +21,7 @@ FOLDERS = ("perdure",)
 WHERE = " or ".join(f"{folder}/" for folder in FOLDERS)  # in errors
 # Folders below those with the media themselves, and the explorer's models of them. Their calls
 # of flush and fence implement a medium, and are no mutants.
-MEDIA_FOLDERS = ("crash", "medium")
+MEDIA_FOLDERS = ("medium",)
 _MARK = re.compile(r"//\s*mutant:(.*)")
 _NAME = re.compile(r"(call )?[a-z0-9]+(-[a-z0-9]+)*")
 

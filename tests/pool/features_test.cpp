@@ -8,9 +8,9 @@
 #include <random>
 
 #include "perdure/engine/any.hpp"
-#include "perdure/medium/faulty.hpp"
 #include "perdure/perdure.hpp"
 #include "pool_test.hpp"
+#include "testing/faulty_medium.hpp"
 
 namespace perdure::pool {
 namespace {

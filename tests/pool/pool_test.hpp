@@ -22,12 +22,12 @@
 #include <string>
 #include <vector>
 
-#include "perdure/medium/recording.hpp"
 #include "perdure/pool/format.hpp"
 #include "perdure/pool/header.hpp"
 #include "perdure/pool/heap.hpp"
 #include "perdure/pool/heap_apply.hpp"
 #include "perdure/pool/pool_file.hpp"
+#include "testing/recording_medium.hpp"
 
 namespace perdure::pool::testing {
 

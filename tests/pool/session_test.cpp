@@ -4,8 +4,8 @@
 // medium, the clean end.
 #include <thread>
 
-#include "perdure/medium/faulty.hpp"
 #include "pool_test.hpp"
+#include "testing/faulty_medium.hpp"
 
 namespace perdure::pool {
 namespace {

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "perdure/medium/recording.hpp"
+#include "testing/recording_medium.hpp"
 #include "tests/sqlite/bank.hpp"
 
 namespace perdure::test {

@@ -30,13 +30,13 @@
 #include <string_view>
 #include <vector>
 
+#include "perdure/engine/bppm/torn_log.hpp"
 #include "perdure/engine/bppm/truncator.hpp"
 #include "perdure/engine/bulk_persistence.hpp"
 #include "perdure/engine/context.hpp"
 #include "perdure/engine/entry.hpp"
 #include "perdure/engine/home_at_commit.hpp"
 #include "perdure/log/redo.hpp"
-#include "perdure/engine/bppm/torn_log.hpp"
 #include "perdure/tm/tm.hpp"
 #include "perdure/tm/write_set.hpp"
 

@@ -40,9 +40,9 @@
 #include <vector>
 
 #include "perdure/base/status.hpp"
+#include "perdure/engine/bppm/torn_record.hpp"
 #include "perdure/log/control_word.hpp"
 #include "perdure/log/extent.hpp"
-#include "perdure/engine/bppm/torn_record.hpp"
 #include "perdure/medium/medium.hpp"
 
 namespace perdure::log {

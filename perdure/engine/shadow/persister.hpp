@@ -38,8 +38,8 @@
 #include "perdure/base/thread_slot.hpp"
 #include "perdure/engine/shadow/combiner.hpp"
 #include "perdure/engine/shadow/kept.hpp"
-#include "perdure/log/ring.hpp"
 #include "perdure/engine/shadow/volatile_log.hpp"
+#include "perdure/log/ring.hpp"
 
 namespace perdure::log {
 

@@ -12,8 +12,8 @@
 #include "perdure/engine/context.hpp"
 #include "perdure/engine/entry.hpp"
 #include "perdure/engine/home_at_commit.hpp"
-#include "perdure/log/redo.hpp"
 #include "perdure/engine/softwrap/wrap_log.hpp"
+#include "perdure/log/redo.hpp"
 #include "perdure/tm/tm.hpp"
 
 namespace perdure::engine::softwrap {

@@ -27,9 +27,9 @@
 #include <memory>
 #include <vector>
 
+#include "perdure/engine/softwrap/alias_tables.hpp"
 #include "perdure/engine/softwrap/logged.hpp"
 #include "perdure/engine/softwrap/retirer.hpp"
-#include "perdure/engine/softwrap/alias_tables.hpp"
 
 namespace perdure::engine::softwrap {
 

@@ -55,10 +55,10 @@
 #include <vector>
 
 #include "perdure/base/status.hpp"
-#include "perdure/log/control_word.hpp"
-#include "perdure/log/extent.hpp"
 #include "perdure/engine/softwrap/wrap_record.hpp"
 #include "perdure/engine/softwrap/wrap_sum.hpp"
+#include "perdure/log/control_word.hpp"
+#include "perdure/log/extent.hpp"
 #include "perdure/medium/medium.hpp"
 
 namespace perdure::log {

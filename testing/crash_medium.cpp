@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/medium/crash.hpp"
+#include "testing/crash_medium.hpp"
 
 #include <algorithm>
 #include <cstring>

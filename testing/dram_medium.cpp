@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/medium/dram.hpp"
+#include "testing/dram_medium.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/medium/faulty.hpp"
+#include "testing/faulty_medium.hpp"
 
 namespace perdure::medium {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/crash/explorer.hpp"
+#include "testing/explorer.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/medium/persistency.hpp"
+#include "testing/persistency.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -38,8 +38,8 @@
 #include <vector>
 
 #include "perdure/api/pool.hpp"
-#include "perdure/crash/recovered.hpp"
-#include "perdure/medium/crash.hpp"
+#include "testing/crash_medium.hpp"
+#include "testing/recovered.hpp"
 
 namespace perdure::crashtest {
 

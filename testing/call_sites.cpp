@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/medium/call_sites.hpp"
+#include "testing/call_sites.hpp"
 
 #include <link.h>
 

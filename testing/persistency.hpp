@@ -21,8 +21,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "perdure/medium/image.hpp"
-#include "perdure/medium/trace.hpp"
+#include "testing/image.hpp"
+#include "testing/trace.hpp"
 
 namespace perdure::medium {
 

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "perdure/medium/dram.hpp"
-#include "perdure/medium/persistency.hpp"
+#include "testing/dram_medium.hpp"
+#include "testing/persistency.hpp"
 
 namespace perdure::medium {
 

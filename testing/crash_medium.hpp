@@ -18,9 +18,9 @@
 #include <string>
 #include <vector>
 
-#include "perdure/medium/call_sites.hpp"
-#include "perdure/medium/dram.hpp"
-#include "perdure/medium/trace.hpp"
+#include "testing/call_sites.hpp"
+#include "testing/dram_medium.hpp"
+#include "testing/trace.hpp"
 
 namespace perdure::medium {
 

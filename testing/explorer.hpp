@@ -21,8 +21,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "perdure/crash/arena.hpp"
-#include "perdure/medium/persistency.hpp"
+#include "testing/arena.hpp"
+#include "testing/persistency.hpp"
 
 namespace perdure::crash {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/crash/survive.hpp"
+#include "testing/survive.hpp"
 
 #include <csetjmp>
 #include <csignal>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/medium/recording.hpp"
+#include "testing/recording_medium.hpp"
 
 #include <cstring>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/crash/arena.hpp"
+#include "testing/arena.hpp"
 
 #include <sys/mman.h>
 
@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "perdure/base/thread_slot.hpp"
-#include "perdure/medium/call_sites.hpp"
 #include "perdure/medium/words.hpp"
+#include "testing/call_sites.hpp"
 
 namespace perdure::crash {
 

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "perdure/base/status.hpp"
-#include "perdure/medium/image.hpp"
 #include "perdure/medium/medium.hpp"
 #include "perdure/medium/pool_file.hpp"
-#include "perdure/medium/trace.hpp"
+#include "testing/image.hpp"
+#include "testing/trace.hpp"
 
 namespace perdure::crash {
 

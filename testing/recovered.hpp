@@ -13,9 +13,9 @@
 #include "perdure/api/open.hpp"
 #include "perdure/api/tx.hpp"
 #include "perdure/api/walk.hpp"
-#include "perdure/crash/explorer.hpp"
-#include "perdure/crash/survive.hpp"
 #include "perdure/pool/pool_file.hpp"
+#include "testing/explorer.hpp"
+#include "testing/survive.hpp"
 
 namespace perdure::crash {
 
