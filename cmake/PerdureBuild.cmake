@@ -83,3 +83,14 @@ function(perdure_front_doors target)
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${front}>
                                               $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endfunction()
+
+# perdure_part(<part>): the target perdure_<part>, of the folder of that name beside perdure/, is
+# perdure::<part> for those who use it, and stands on the library. Its installed headers lie in a
+# folder of their own, include/perdure-<part>, so that "<part>/..." is seen only by who links it.
+function(perdure_part part)
+  add_library(perdure::${part} ALIAS perdure_${part})
+  target_link_libraries(perdure_${part} PUBLIC perdure::perdure)
+  target_include_directories(perdure_${part}
+    INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/perdure-${part}>)
+  set_target_properties(perdure_${part} PROPERTIES EXPORT_NAME ${part})
+endfunction()

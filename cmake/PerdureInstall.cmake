@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What `cmake --install` lays down: the library, perdure::testing with its headers in
-# include/perdure-testing, include/perdure/** with the two front doors include/perdure.hpp and
+# What `cmake --install` lays down: the library, perdure::testing and perdure::papers with
+# their headers in include/perdure-testing and include/perdure-papers, include/perdure/** with the two front doors include/perdure.hpp and
 # include/perdure.h, the CMake package (find_package(perdure)), the pkg-config file (pkg-config perdure) and the man pages.
 # The perdure command installs itself (tools/CMakeLists.txt). tests/install proves all of it.
 include(CMakePackageConfigHelpers)
@@ -11,10 +11,19 @@ install(DIRECTORY perdure/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perdure FILES
 install(FILES ${PROJECT_BINARY_DIR}/front/perdure.hpp ${PROJECT_BINARY_DIR}/front/perdure.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-if(PERDURE_BUILD_TESTING)
-  install(TARGETS perdure_testing EXPORT perdure-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(DIRECTORY testing/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perdure-testing/testing FILES_MATCHING PATTERN "*.hpp")
+set(parts "")
+if(PERDURE_BUILD_PAPERS)
+  list(APPEND parts papers)
 endif()
+if(PERDURE_BUILD_TESTING)
+  list(APPEND parts testing)
+endif()
+foreach(part IN LISTS parts)
+  install(TARGETS perdure_${part} EXPORT perdure-targets
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(DIRECTORY ${part}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perdure-${part}/${part}
+          FILES_MATCHING PATTERN "*.hpp")
+endforeach()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/perdure)
 install(EXPORT perdure-targets NAMESPACE perdure:: DESTINATION ${package_dir})
@@ -53,10 +62,13 @@ foreach(dir IN ITEMS LIBDIR INCLUDEDIR)
 endforeach()
 set(package_files ${CMAKE_CURRENT_BINARY_DIR}/perdure.pc)
 configure_file(cmake/perdure.pc.in perdure.pc @ONLY)
-if(PERDURE_BUILD_TESTING)
-  configure_file(cmake/perdure-testing.pc.in perdure-testing.pc @ONLY)
-  list(APPEND package_files ${CMAKE_CURRENT_BINARY_DIR}/perdure-testing.pc)
-endif()
+set(papers_description "The calls of the REWIND, DudeTM and SoftWrAP papers over Perdure")
+set(testing_description "Perdure's crash explorer and test media")
+foreach(part IN LISTS parts)
+  set(PERDURE_PC_PART_DESCRIPTION "${${part}_description}")
+  configure_file(cmake/perdure-part.pc.in perdure-${part}.pc @ONLY)
+  list(APPEND package_files ${CMAKE_CURRENT_BINARY_DIR}/perdure-${part}.pc)
+endforeach()
 install(FILES ${package_files} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 foreach(section IN ITEMS 1 3 5 7)

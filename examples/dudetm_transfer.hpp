@@ -6,7 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <perdure/api/dtm_calls.hpp>
+#include <papers/dudetm/dtm_calls.hpp>
 
 namespace dudetm_transfer {
 

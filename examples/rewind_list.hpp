@@ -6,7 +6,7 @@
 #pragma once
 
 #include <cstdint>
-#include <perdure/api/rewind_calls.hpp>
+#include <papers/rewind/rewind_calls.hpp>
 
 namespace rewind_list {
 

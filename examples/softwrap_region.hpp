@@ -5,7 +5,7 @@
 #pragma once
 
 #include <cstdint>
-#include <perdure/api/wrap_calls.hpp>
+#include <papers/softwrap/wrap_calls.hpp>
 
 namespace softwrap_region {
 

@@ -23,9 +23,9 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/api/dtm_calls.hpp"
-#include "perdure/api/rewind_calls.hpp"
-#include "perdure/api/wrap_calls.hpp"
+#include "papers/dudetm/dtm_calls.hpp"
+#include "papers/rewind/rewind_calls.hpp"
+#include "papers/softwrap/wrap_calls.hpp"
 #include "tests/api/fork.hpp"
 #include "tests/pool/pool_test.hpp"
 

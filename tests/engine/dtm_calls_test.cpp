@@ -2,7 +2,7 @@
 //
 // The paper's calls over DudeTM, in each of its forms: Algorithm 1 under the crash explorer and
 // between threads, wrong use.
-#include "perdure/api/dtm_calls.hpp"
+#include "papers/dudetm/dtm_calls.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 //
 // The paper's calls over SoftWrAP, in both forms: Algorithm 2 under the crash explorer, nesting,
 // objects, wrong use.
-#include "perdure/api/wrap_calls.hpp"
+#include "papers/softwrap/wrap_calls.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "call_errors.hpp"
-#include "perdure/api/dtm_calls.hpp"
-#include "perdure/api/rewind_calls.hpp"
-#include "perdure/api/wrap_calls.hpp"
+#include "papers/dudetm/dtm_calls.hpp"
+#include "papers/rewind/rewind_calls.hpp"
+#include "papers/softwrap/wrap_calls.hpp"
 
 namespace perdure::faults {
 namespace {

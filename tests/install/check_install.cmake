@@ -22,7 +22,8 @@ set(prefix ${WORK}/prefix)
 file(REMOVE_RECURSE ${WORK})
 run("perdure.hpp" ${CMAKE_COMMAND} --install ${BUILD} --config ${CONFIG} --prefix ${WORK}/staged)
 file(RENAME ${WORK}/staged ${prefix})  # whoever packages this moves it: nothing may hold the path of the install
-foreach(file IN ITEMS include/perdure.hpp include/perdure.h include/perdure/base/status.hpp include/perdure-testing/testing/crashtest.hpp ${LIBDIR}/pkgconfig/perdure.pc)
+foreach(file IN ITEMS include/perdure.hpp include/perdure.h include/perdure/base/status.hpp include/perdure-testing/testing/crashtest.hpp
+        include/perdure-papers/papers/rewind/rewind_calls.hpp ${LIBDIR}/pkgconfig/perdure.pc)
   if(NOT EXISTS ${prefix}/${file})
     message(FATAL_ERROR "${file} was not installed")
   endif()

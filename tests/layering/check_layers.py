@@ -26,6 +26,7 @@ LAYERS = {
 }
 # Folders beside perdure/, each a target of its own over the library: what it may include of perdure/, what it is. Nothing in perdure/ includes from them.
 BESIDE = {
+    "papers": (tuple("base medium pool log tm engine api".split()), "the four papers' own: the calls that programs of theirs are written against"),
     "testing": (tuple("base medium pool log tm engine api".split()), "crash exploration and test media: what power cuts leave, recovered and judged"),
 }
 # The front doors: perdure.hpp gathers everything; perdure.h is the C interface, which api/ implements.
@@ -33,11 +34,11 @@ CXX_DOOR, C_DOOR = FRONT_DOORS = ("perdure.hpp", "perdure.h")
 
 BEGIN, END = "<!-- layers:begin -->", "<!-- layers:end -->"
 LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
-SOURCE_FOLDERS = ("perdure", "testing", "sqlite", "tools", "bench", "tests", "examples", "cmake")
+SOURCE_FOLDERS = ("perdure", "papers", "testing", "sqlite", "tools", "bench", "tests", "examples", "cmake")
 SOURCE_SUFFIXES = (".hpp", ".h", ".cpp", ".c", ".py", ".sh", ".cmake", ".in")
 # What makes a descriptor, and the one file that may call it (FD-1).
 DESCRIPTORS = pathlib.PurePath("perdure", "base", "descriptor.cpp")
-DESCRIPTOR_FOLDERS = ("perdure", "testing", "sqlite", "tools")
+DESCRIPTOR_FOLDERS = ("perdure", "papers", "testing", "sqlite", "tools")
 DESCRIPTOR = re.compile(
     r"(?<![\w>])::\s*(?:open|openat|creat|socket|socketpair|accept4?|pipe2?|eventfd|dup)\s*\("  # others have members of these names
     r"|(?<![\w.>:])(?:open|openat)\s*\([^;]*\bO_[A-Z]"

@@ -19,7 +19,7 @@
 //      after the fence. A chunk whose words have aliases still, of blocks that were freed, becomes
 //      a span only after these went home: they would go over its bitmap. wrapOpen ... wrapClose of
 //      the paper are begin ... commit here, wrapLoad and wrapStore read and write;
-//      api/wrap_calls.hpp has them under their names.
+//      papers/softwrap/wrap_calls.hpp has them under their names.
 // Thread safety: as Shadow.
 #pragma once
 

@@ -20,5 +20,6 @@ struct Counting {
 
 int main() {
   const auto report = perdure::crashtest::explore<Counting>({.steps = 10});
-  std::printf("%s%s\n", report.failure.c_str(), report.counts.recoveries > 100 ? "explored" : "looked at too little");
+  std::printf("%s%s\n", report.failure.c_str(),
+              report.counts.recoveries > 100 ? "explored" : "looked at too little");
 }

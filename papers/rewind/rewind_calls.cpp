@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/api/rewind_calls.hpp"
+#include "papers/rewind/rewind_calls.hpp"
 
 #include <algorithm>
 #include <array>

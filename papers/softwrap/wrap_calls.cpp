@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/api/wrap_calls.hpp"
+#include "papers/softwrap/wrap_calls.hpp"
 
 #include <array>
 #include <utility>

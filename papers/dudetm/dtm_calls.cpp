@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/api/dtm_calls.hpp"
+#include "papers/dudetm/dtm_calls.hpp"
 
 #include <utility>
 #include <vector>
