@@ -49,7 +49,7 @@ function(perdure_add_test name)
 
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE perdure::testing ${arg_LIBS} GTest::gmock GTest::gtest)
-  target_link_libraries(${name} PRIVATE perdure_test_cases)
+  target_link_libraries(${name} PRIVATE perdure_test_cases perdure_papers_registered)
   perdure_watch(${name} ${arg_CASE_LIMIT})
   if(NOT arg_NO_MAIN)
     target_link_libraries(${name} PRIVATE GTest::gtest_main)

@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "perdure/engine/undo/instances.hpp"
 #include "sqlite/blocks.hpp"
 #include "sqlite/store.hpp"
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <type_traits>
 
+#include "papers/engines.hpp"
 #include "perdure/api/pool.hpp"
 #include "tools/advise_replay.hpp"
 

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "papers/engines.hpp"
 #include "tools/command.hpp"
 
 #ifndef PERDURE_VERSION
@@ -57,6 +58,7 @@ int run(App& app, int argc, char** argv) {
 int main(int argc, char** argv) {
   // `perdure scan POOL | head`: an error from write, so that the pool is closed in order
   std::signal(SIGPIPE, SIG_IGN);
+  perdure::papers::register_engines();
   App app;
   app.cli.require_subcommand(1);
   app.cli.set_version_flag("--version", "perdure " PERDURE_VERSION);

@@ -15,6 +15,7 @@
 
 #include "bench/softwrap/baselines.hpp"
 #include "bench/systems/perdure.hpp"
+#include "papers/engines.hpp"
 
 namespace bench::softwrap {
 

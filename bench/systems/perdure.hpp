@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "bench/systems/host.hpp"
+#include "papers/engines.hpp"
 #include "perdure/perdure.hpp"
 
 namespace bench {

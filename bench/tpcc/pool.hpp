@@ -11,6 +11,7 @@
 
 #include "bench/systems/perdure.hpp"
 #include "bench/tpcc/run.hpp"
+#include "papers/engines.hpp"
 
 namespace bench::tpcc {
 

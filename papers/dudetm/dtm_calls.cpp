@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "papers/dudetm/instances.hpp"
 #include "perdure/api/pool.hpp"
 
 namespace perdure::paper {

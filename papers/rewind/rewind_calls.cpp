@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "papers/rewind/instances.hpp"
 #include "perdure/api/pool.hpp"
 #include "perdure/base/thread_slot.hpp"
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "papers/softwrap/instances.hpp"
 #include "perdure/api/pool.hpp"
 #include "perdure/base/thread_slot.hpp"
 

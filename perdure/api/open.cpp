@@ -12,7 +12,6 @@
 #include <thread>
 
 #include "perdure/api/layout.hpp"
-#include "perdure/engine/softwrap/alias_pages.hpp"
 #include "perdure/pool/heap.hpp"
 
 namespace perdure::detail {
@@ -121,6 +120,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   opened.config.log_group = options.log_group;
   // 64: what one transaction of the library's own containers may need
   constexpr std::uint32_t least_aliases = 64, most_aliases = 1 << 28;
+  constexpr std::uint32_t least_page = 512, most_page = 1 << 20;  // AliasPages asserts them
   if (options.alias_entries != 0 &&
       (options.alias_entries < least_aliases || options.alias_entries > most_aliases))
     return failure(Code::invalid, path,
@@ -129,8 +129,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
                    "leave it 0; a table that is too small for a transaction grows by itself");
   opened.config.alias_entries = options.alias_entries;
   if (const std::uint32_t bytes = options.alias_page_bytes;
-      bytes != 0 && (!std::has_single_bit(bytes) || bytes < log::AliasPages::least_bytes ||
-                     bytes > log::AliasPages::most_bytes))
+      bytes != 0 && (!std::has_single_bit(bytes) || bytes < least_page || bytes > most_page))
     return failure(Code::invalid, path, "Options::alias_page_bytes " + std::to_string(bytes),
                    "a power of two from 512 to 2^20, or 0 for 1024", "leave it 0");
   opened.config.alias_page_bytes = options.alias_page_bytes;

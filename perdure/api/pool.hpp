@@ -43,7 +43,7 @@
 #include "perdure/api/walk.hpp"
 #include "perdure/engine/any.hpp"
 #include "perdure/engine/core.hpp"
-#include "perdure/engine/registry.hpp"
+#include "perdure/engine/shadow/instances.hpp"
 
 namespace perdure {
 

@@ -71,6 +71,8 @@ class Any {
     [[nodiscard]] virtual Core& core() noexcept = 0;
   };
 
+  using Make = std::unique_ptr<Behind> (*)(pool::PoolFile&, const Config&, const Recovery&);
+
   /// `config.instance` says which.
   Any(pool::PoolFile& file, const Config& config, const Recovery& recovery);
 
@@ -88,8 +90,13 @@ class Any {
   std::unique_ptr<Behind> behind_;
 };
 
-/// All of all_engines (registry.hpp), in its order.
+/// The instances that any_engine chooses from: the product's (registry.hpp), then those that were
+/// registered. The span stays valid, and knows nothing of later registrations. Any thread.
 std::span<const Entry> registered();
+/// Adds one, unless there is one of its name; what its strings point at must stay.
+/// register_engines() in any_over.hpp does it for a list of instances. Any thread. At most 128
+/// instances: one more ends the process.
+void register_engine(const Entry& entry, Any::Make make) noexcept;
 /// By name; null if there is none.
 const Entry* find_instance(std::string_view name);
 /// The first of a family, by what a header names; null if there is none.

@@ -7,6 +7,7 @@
 #include <map>
 #include <thread>
 
+#include "papers/engines.hpp"
 #include "perdure/container/hash_map.hpp"
 #include "perdure/container/map.hpp"
 #include "perdure/container/queue.hpp"

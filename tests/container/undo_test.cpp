@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The container suite on pools of the engine `undo`.
+#include "perdure/engine/undo/instances.hpp"
 #include "tests/container/map_suite.hpp"
 #include "tests/container/pool_policy.hpp"
 #include "tests/container/sequence_suite.hpp"

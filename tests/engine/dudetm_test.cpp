@@ -9,6 +9,7 @@
 #include <optional>
 #include <random>
 
+#include "papers/dudetm/instances.hpp"
 #include "perdure/container/hash_map.hpp"
 #include "perdure/pool/features.hpp"
 #include "tests/engine/suite.hpp"

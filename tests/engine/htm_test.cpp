@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "papers/dudetm/instances.hpp"
 #include "perdure/container/hash_map.hpp"
 #include "perdure/tm/rtm_stand_in.hpp"
 #include "tests/engine/suite.hpp"

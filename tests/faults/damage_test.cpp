@@ -4,6 +4,7 @@
 // engines, versions: each refused by name, with not a byte written (law L10); what can't be told
 // from a torn last record is cut, and nothing else.
 #include "faults.hpp"
+#include "papers/engines.hpp"
 
 namespace perdure::faults {
 namespace {

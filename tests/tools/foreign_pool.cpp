@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <string>
 
+#include "papers/engines.hpp"
 #include "perdure/api/pool.hpp"
 #include "perdure/container/hash_map.hpp"
 

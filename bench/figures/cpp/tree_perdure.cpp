@@ -8,6 +8,7 @@
 
 #include "bench/figures/cpp/tree.hpp"
 #include "bench/systems/perdure.hpp"
+#include "papers/engines.hpp"
 
 namespace bench {
 namespace {

@@ -3,8 +3,6 @@
 #include "perdure/tm/global_lock.hpp"
 #include "perdure/tm/none.hpp"
 #include "perdure/tm/orec_tm.hpp"
-#include "perdure/tm/rtm.hpp"
-#include "perdure/tm/rtm_stand_in.hpp"
 
 namespace perdure::engine::shadow {
 
@@ -12,14 +10,7 @@ template class Shadow<tm::Biased, Reproduce::checkpoint>;
 template class Shadow<tm::Stm, Reproduce::checkpoint>;
 template class Shadow<tm::GlobalLock, Reproduce::checkpoint>;
 template class Shadow<tm::None, Reproduce::checkpoint>;
-template class Shadow<tm::Biased, Reproduce::replay>;
-template class Shadow<tm::Stm, Reproduce::replay>;
-template class Shadow<tm::GlobalLock, Reproduce::replay>;
-template class Shadow<tm::None, Reproduce::replay>;
-template class Shadow<tm::Htm<tm::Rtm>, Reproduce::replay>;
-template class Shadow<tm::Htm<tm::RtmStandIn>, Reproduce::replay>;
 
-static_assert(Engine<Shadow<tm::Biased, Reproduce::checkpoint>> &&
-              Engine<Shadow<tm::None, Reproduce::replay>>);
+static_assert(Engine<Shadow<tm::Biased, Reproduce::checkpoint>>);
 
 }  // namespace perdure::engine::shadow

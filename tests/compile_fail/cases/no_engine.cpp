@@ -3,6 +3,7 @@
 //
 // A pool that no engine may open.
 #include "../common.hpp"
+#include "perdure/engine/undo/instances.hpp"
 
 #ifdef PERDURE_CONTROL
 using Engines = perdure::engines<perdure::undo>;

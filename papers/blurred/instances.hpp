@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The instances of Blurred Persistence's systems: `bppm` and `bppm-xil`, which write to the log, and
+// the paper's comparisons, which keep a write set of their own.
+#pragma once
+
+#include <array>
+
+#include "perdure/engine/bppm/bppm.hpp"
+#include "perdure/engine/instance.hpp"
+#include "perdure/tm/none.hpp"
+#include "perdure/tm/orec_tm.hpp"
+#include "perdure/tm/write_set.hpp"
+
+namespace perdure {
+
+struct bppm : engine::Instance<engine::bppm::Bppm<tm::Stm, engine::bppm::LogWrites>> {
+  static constexpr auto& names = engine::bppm::names_in_log;
+};
+struct bppm_none
+    : engine::Instance<engine::bppm::Bppm<tm::None, engine::bppm::LogWrites>, Isolation::caller> {
+  static constexpr auto& names = engine::bppm::names_in_log_none;
+};
+struct redo : engine::Instance<engine::bppm::Bppm<tm::Stm, tm::PrivateWrites>> {
+  static constexpr auto& names = engine::bppm::names_private;
+};
+struct redo_none
+    : engine::Instance<engine::bppm::Bppm<tm::None, tm::PrivateWrites>, Isolation::caller> {
+  static constexpr auto& names = engine::bppm::names_private_none;
+};
+
+// Compiled once, in instances.cpp beside this.
+extern template class engine::bppm::Bppm<tm::Stm, engine::bppm::LogWrites>;
+extern template class engine::bppm::Bppm<tm::None, engine::bppm::LogWrites>;
+extern template class engine::bppm::Bppm<tm::Stm, tm::PrivateWrites>;
+extern template class engine::bppm::Bppm<tm::None, tm::PrivateWrites>;
+
+}  // namespace perdure

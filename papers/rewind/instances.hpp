@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The instances of REWIND: one type, whose names are its twelve compositions.
+#pragma once
+
+#include <array>
+
+#include "perdure/engine/instance.hpp"
+#include "perdure/engine/rewind/rewind.hpp"
+#include "perdure/tm/global_lock.hpp"
+#include "perdure/tm/none.hpp"
+
+namespace perdure {
+
+struct rewind : engine::Instance<engine::rewind::Rewind<tm::GlobalLock>> {
+  static constexpr auto& names = engine::rewind::names;
+};
+struct rewind_none : engine::Instance<engine::rewind::Rewind<tm::None>, Isolation::caller> {
+  static constexpr auto& names = engine::rewind::names_none;
+};
+
+// Compiled once, in instances.cpp beside this.
+extern template class engine::rewind::Rewind<tm::GlobalLock>;
+extern template class engine::rewind::Rewind<tm::None>;
+
+}  // namespace perdure

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The instances of SoftWrAP's two forms: aliasing for all, and local.
+#pragma once
+
+#include <array>
+
+#include "perdure/engine/instance.hpp"
+#include "perdure/engine/softwrap/local.hpp"
+#include "perdure/engine/softwrap/softwrap.hpp"
+#include "perdure/tm/global_lock.hpp"
+#include "perdure/tm/none.hpp"
+#include "perdure/tm/orec_tm.hpp"
+
+namespace perdure {
+
+struct softwrap : engine::Instance<engine::softwrap::SoftWrap<tm::GlobalLock>> {
+  static constexpr std::array<engine::InstanceName, 1> names = {{{"softwrap", type::name}}};
+};
+struct softwrap_none : engine::Instance<engine::softwrap::SoftWrap<tm::None>, Isolation::caller> {
+  static constexpr std::array<engine::InstanceName, 1> names = {{{"softwrap/none", type::name}}};
+};
+struct softwrap_local : engine::Instance<engine::softwrap::SoftWrapLocal<tm::Stm>> {
+  static constexpr std::array<engine::InstanceName, 1> names = {{{"softwrap-local", type::name}}};
+};
+struct softwrap_local_none
+    : engine::Instance<engine::softwrap::SoftWrapLocal<tm::None>, Isolation::caller> {
+  static constexpr std::array<engine::InstanceName, 1> names = {
+      {{"softwrap-local/none", type::name}}};
+};
+
+// Compiled once, in instances.cpp beside this.
+extern template class engine::softwrap::SoftWrap<tm::GlobalLock>;
+extern template class engine::softwrap::SoftWrap<tm::None>;
+extern template class engine::softwrap::SoftWrapLocal<tm::Stm>;
+extern template class engine::softwrap::SoftWrapLocal<tm::None>;
+
+}  // namespace perdure

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// An engine behind Any's virtual calls, and register_engines(): how the instances of a list become
+// known to any_engine. Only who registers engines includes this: it compiles each of them.
+#pragma once
+
+#include <memory>
+
+#include "perdure/engine/any.hpp"
+#include "perdure/engine/instance.hpp"
+
+namespace perdure::engine {
+
+template <class E>
+class ContextOver final : public Any::Context {
+  using Inner = typename E::Context;
+
+ public:
+  explicit ContextOver(Inner& inner) noexcept : inner_(inner) {}
+  [[nodiscard]] Inner& inner() noexcept { return inner_; }
+
+  void begin(bool update) override { inner_.begin(update); }
+  bool inside() const noexcept override { return inner_.inside(); }
+  bool in_view() const noexcept override { return inner_.in_view(); }
+  bool direct() const noexcept override { return inner_.direct(); }
+  std::uint64_t read(const std::uint64_t* a) override { return inner_.read(a); }
+  void write(std::uint64_t* a, std::uint64_t v) override { inner_.write(a, v); }
+  void read_words(std::uint64_t* to, const std::uint64_t* a, std::uint64_t n) override {
+    if constexpr (requires { inner_.read_words(to, a, n); })
+      inner_.read_words(to, a, n);
+    else
+      for (std::uint64_t i = 0; i < n; ++i) to[i] = inner_.read(a + i);
+  }
+  void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) override {
+    inner_.write_words(a, src, n);
+  }
+  std::byte* alloc(std::uint64_t bytes) override { return inner_.alloc(bytes); }
+  void free(void* p) override { inner_.free(p); }
+  std::uint64_t commit(Durability durability) override { return inner_.commit(durability); }
+  void rollback() noexcept override { inner_.rollback(); }
+  void backoff() noexcept override { inner_.backoff(); }
+  std::uint64_t unseen_retries() const noexcept override { return inner_.unseen_retries(); }
+  bool mine(const tm::Conflict& c) const noexcept override { return inner_.mine(c); }
+  bool mine(const NeedRoom& n) const noexcept override { return inner_.mine(n); }
+  bool try_direct_view() noexcept override { return inner_.try_direct_view(); }
+  void leave_direct_view() noexcept override { inner_.leave_direct_view(); }
+  std::uint64_t end_direct_view(bool bound) override { return inner_.end_direct_view(bound); }
+
+ private:
+  Inner& inner_;
+};
+
+template <class E>
+class Over final : public Any::Behind {
+ public:
+  Over(pool::PoolFile& file, const Config& config, const Recovery& recovery)
+      : engine_(file, config, recovery) {}
+
+  Any::Context& context() override {
+    // of the same thread slot
+    return contexts_.get(
+        [this](int) { return std::make_unique<ContextOver<E>>(engine_.context()); });
+  }
+  void make_room(Any::Context& context, std::uint64_t bytes) override {
+    engine_.make_room(static_cast<ContextOver<E>&>(context).inner(), bytes);
+  }
+  Status wait(std::uint64_t id) override { return engine_.wait(id); }
+  std::uint64_t durable_id() const noexcept override { return engine_.durable_id(); }
+  bool held() const noexcept override { return engine_.held(); }
+  Status checkpoint() override { return engine_.checkpoint(); }
+  Status close() override { return engine_.close(); }
+  Stats stats() override { return engine_.stats(); }
+  Core& core() noexcept override { return engine_.core(); }
+
+ private:
+  E engine_;
+  Contexts<ContextOver<E>> contexts_;
+};
+
+template <class E>
+std::unique_ptr<Any::Behind> make_over(pool::PoolFile& file, const Config& config,
+                                       const Recovery& recovery) {
+  return std::make_unique<Over<E>>(file, config, recovery);
+}
+
+/// f(entry, make) for each name of each instance of a list, in order.
+template <class... Instances, class F>
+void each_entry(engines<Instances...>, F&& f) {
+  const auto names_of = [&]<class I>(I) {
+    for (const InstanceName& n : I::names) f(entry_of<I>(n), &make_over<typename I::type>);
+  };
+  (names_of(Instances()), ...);
+}
+
+/// Makes the instances of a list known to any_engine, in their order (register_engine).
+template <class List>
+void register_engines(List list) noexcept {
+  each_entry(list, [](const Entry& entry, Any::Make make) { register_engine(entry, make); });
+}
+
+}  // namespace perdure::engine

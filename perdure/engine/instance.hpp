@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Instances: what an engine is chosen by. An instance is a tag type with the engine type behind it
+// and its names: one, or one for each form that the type takes at run time. A pool is opened with a
+// list of tags, Pool<Root, engines<...>>; each engine's instances.hpp has its tags, and whoever
+// lists one includes that.
+#pragma once
+
+#include <cstddef>
+
+#include "perdure/engine/entry.hpp"
+
+namespace perdure {
+
+/// A list of instances that a pool may be opened with.
+template <class... Instances>
+struct engines {
+  static constexpr std::size_t size = sizeof...(Instances);
+};
+
+namespace engine {
+
+/// What an instance's tag states of its type. Beside it a tag has
+/// `static constexpr std::array<InstanceName, N> names`.
+template <class E, Isolation by = Isolation::full>
+struct Instance {
+  using type = E;
+  static constexpr Isolation isolation = by;
+};
+
+/// The instances of both lists, those of the first list first.
+template <class First, class Second>
+struct Joined;
+template <class... First, class... Second>
+struct Joined<engines<First...>, engines<Second...>> {
+  using type = engines<First..., Second...>;
+};
+
+}  // namespace engine
+}  // namespace perdure

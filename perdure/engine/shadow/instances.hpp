@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The instances of `shadow`, the default engine.
+#pragma once
+
+#include <array>
+
+#include "perdure/engine/instance.hpp"
+#include "perdure/engine/shadow/shadow.hpp"
+#include "perdure/tm/global_lock.hpp"
+#include "perdure/tm/none.hpp"
+#include "perdure/tm/orec_tm.hpp"
+
+namespace perdure {
+
+struct shadow
+    : engine::Instance<engine::shadow::Shadow<tm::Biased, engine::shadow::Reproduce::checkpoint>> {
+  static constexpr std::array<engine::InstanceName, 1> names = {{{"shadow", type::name}}};
+};
+struct shadow_stm
+    : engine::Instance<engine::shadow::Shadow<tm::Stm, engine::shadow::Reproduce::checkpoint>> {
+  static constexpr std::array<engine::InstanceName, 1> names = {{{"shadow/stm", type::name}}};
+};
+struct shadow_global_lock
+    : engine::Instance<
+          engine::shadow::Shadow<tm::GlobalLock, engine::shadow::Reproduce::checkpoint>> {
+  static constexpr std::array<engine::InstanceName, 1> names = {
+      {{"shadow/global_lock", type::name}}};
+};
+struct shadow_none
+    : engine::Instance<engine::shadow::Shadow<tm::None, engine::shadow::Reproduce::checkpoint>,
+                       Isolation::caller> {
+  static constexpr std::array<engine::InstanceName, 1> names = {{{"shadow/none", type::name}}};
+};
+
+/// What Pool<Root> is opened with unless told: the default engine, isolating by itself or
+/// (isolation::caller) by the caller.
+using default_engines = engines<shadow, shadow_none>;
+
+// Compiled once, in instances.cpp beside this.
+extern template class engine::shadow::Shadow<tm::Biased, engine::shadow::Reproduce::checkpoint>;
+extern template class engine::shadow::Shadow<tm::Stm, engine::shadow::Reproduce::checkpoint>;
+extern template class engine::shadow::Shadow<tm::GlobalLock, engine::shadow::Reproduce::checkpoint>;
+extern template class engine::shadow::Shadow<tm::None, engine::shadow::Reproduce::checkpoint>;
+
+}  // namespace perdure
