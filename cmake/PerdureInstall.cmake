@@ -22,7 +22,7 @@ foreach(part IN LISTS parts)
   install(TARGETS perdure_${part} EXPORT perdure-targets
           ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY ${part}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perdure-${part}/${part}
-          FILES_MATCHING PATTERN "*.hpp")
+          FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 endforeach()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/perdure)
@@ -62,7 +62,7 @@ foreach(dir IN ITEMS LIBDIR INCLUDEDIR)
 endforeach()
 set(package_files ${CMAKE_CURRENT_BINARY_DIR}/perdure.pc)
 configure_file(cmake/perdure.pc.in perdure.pc @ONLY)
-set(papers_description "The calls of the REWIND, DudeTM and SoftWrAP papers over Perdure")
+set(papers_description "The engines of four papers over Perdure, and the papers' own calls")
 set(testing_description "Perdure's crash explorer and test media")
 foreach(part IN LISTS parts)
   set(PERDURE_PC_PART_DESCRIPTION "${${part}_description}")

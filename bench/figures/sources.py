@@ -23,12 +23,13 @@ from pathlib import Path
 from report.driver import Failed
 
 ENGINES = ("rewind", "bppm", "softwrap", "shadow", "undo", "volatile")  # `redo` is of bppm, `dudetm` of shadow
-SYSTEMS = {name: (f"perdure/engine/{name}/",) for name in ENGINES} | {
+PAPERS = {"bppm": "papers/blurred/"}  # where another name is the folder's
+SYSTEMS = {name: (f"perdure/engine/{name}/", PAPERS.get(name, f"papers/{name}/")) for name in ENGINES} | {
     "non-recoverable baselines": ("bench/systems/nvm.cpp", "bench/systems/plain.cpp", "bench/tpcc/nvm"),
     "SoftWrAP's baselines": ("bench/softwrap/baselines.hpp", "bench/softwrap/counted.hpp", "bench/softwrap/hosts.hpp"),
     "the SQLite VFS": ("sqlite/",)}
 _SHARED = re.compile(r"perdure/((base|medium|pool|log|tm|api)/.*|engine/(?!registry\.hpp)[^/]*)")
-_UNITS = ("perdure/api/*.cpp", "perdure/base/*.cpp", "perdure/medium/*.cpp", "perdure/pool/*.cpp", "perdure/log/*.cpp", "perdure/tm/*.cpp", "perdure/engine/**/*.cpp",
+_UNITS = ("perdure/api/*.cpp", "perdure/base/*.cpp", "perdure/medium/*.cpp", "perdure/pool/*.cpp", "perdure/log/*.cpp", "perdure/tm/*.cpp", "perdure/engine/**/*.cpp", "papers/**/*.cpp",
           "sqlite/*.cpp", "bench/systems/nvm.cpp", "bench/systems/plain.cpp", "bench/tpcc/nvm.cpp", "bench/softwrap/baselines.hpp", "bench/softwrap/hosts.hpp")
 _COMPILER = ("c++", "-std=c++20", "-DNDEBUG", '-DPERDURE_VERSION="0"', "-I.", "-E", "-x", "c++")
 _LINE = re.compile(r'# \d+ "([^"]*)"')
@@ -86,7 +87,7 @@ def of_revision(root, revision):
         return None
     with tempfile.TemporaryDirectory(prefix="perdure-sources-") as scratch:
         archive = Path(scratch) / "tree.tar"
-        folders = _git(root, "ls-tree", "--name-only", revision, "perdure", "sqlite", "bench").stdout.split()
+        folders = _git(root, "ls-tree", "--name-only", revision, "perdure", "papers", "sqlite", "bench").stdout.split()
         if not folders or _git(root, "archive", f"--output={archive}", revision, *folders).returncode != 0:
             return None
         subprocess.run(["tar", "-xf", str(archive), "-C", scratch], check=True, timeout=120)

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "perdure/engine/rewind/manager.hpp"
-#include "perdure/engine/rewind/nvm.hpp"
+#include "papers/rewind/manager.hpp"
+#include "papers/rewind/nvm.hpp"
 #include "perdure/medium/delay.hpp"
 #include "perdure/pool/format.hpp"
 #include "perdure/pool/pool_file.hpp"

@@ -2,7 +2,7 @@
 //
 // nvm: the workloads over persistent memory without recovery, REWIND's baseline (papers: REWIND,
 // VLDB '15, section 5.2): every store is the paper's synchronous non-temporal store, as its log has
-// them (perdure/engine/rewind/nvm.hpp): a store, the line's write-back, a fence. On the emulated medium,
+// them (papers/rewind/nvm.hpp): a store, the line's write-back, a fence. On the emulated medium,
 // whose delays charge each line; no log, nothing atomic, nothing isolated. One thread.
 //
 // The root lies at home's beginning, nodes behind it. Where free blocks are is known in DRAM alone,

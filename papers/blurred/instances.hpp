@@ -6,7 +6,7 @@
 
 #include <array>
 
-#include "perdure/engine/bppm/bppm.hpp"
+#include "papers/blurred/bppm.hpp"
 #include "perdure/engine/instance.hpp"
 #include "perdure/tm/none.hpp"
 #include "perdure/tm/orec_tm.hpp"

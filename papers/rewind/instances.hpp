@@ -5,8 +5,8 @@
 
 #include <array>
 
+#include "papers/rewind/rewind.hpp"
 #include "perdure/engine/instance.hpp"
-#include "perdure/engine/rewind/rewind.hpp"
 #include "perdure/tm/global_lock.hpp"
 #include "perdure/tm/none.hpp"
 

@@ -5,9 +5,9 @@
 
 #include <array>
 
+#include "papers/softwrap/local.hpp"
+#include "papers/softwrap/softwrap.hpp"
 #include "perdure/engine/instance.hpp"
-#include "perdure/engine/softwrap/local.hpp"
-#include "perdure/engine/softwrap/softwrap.hpp"
 #include "perdure/tm/global_lock.hpp"
 #include "perdure/tm/none.hpp"
 #include "perdure/tm/orec_tm.hpp"

@@ -15,7 +15,7 @@
 // stored with the rest of its word: words, not bytes, are what wraps may not share.
 // Not in the paper: wrapAbort, pfree, and what is thrown. Outside a wrap wrapLoad and wrapRead are
 // a wrap of their own.
-// Crash invariants: S1 to S3 (engine/softwrap/softwrap.hpp).
+// Crash invariants: S1 to S3 (papers/softwrap/softwrap.hpp).
 // Errors: as Pool's, and std::bad_alloc from the constructor, too. A wrap may rely on half of its
 // thread's log bucket, and on half an alias table; one that needs more and finds no more, or to
 // which pmalloc would give memory that is on its way home, is rolled back, and the call throws

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "perdure/engine/bppm/torn_log.hpp"
+#include "papers/blurred/torn_log.hpp"
 #include "tests/conformance/ways.hpp"
 #include "tests/conformance/workloads.hpp"
 #include "tests/engine/one_engine.hpp"

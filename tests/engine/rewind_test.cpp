@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "perdure/engine/rewind/aries_record.hpp"
+#include "papers/rewind/aries_record.hpp"
 #include "testing/crashtest.hpp"
 #include "tests/conformance/ways.hpp"
 #include "tests/conformance/workloads.hpp"

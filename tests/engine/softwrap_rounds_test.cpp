@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "perdure/engine/softwrap/softwrap.hpp"
+#include "papers/softwrap/softwrap.hpp"
 #include "perdure/tm/none.hpp"
 #include "tests/engine/suite.hpp"
 #include "tests/engine/watch.hpp"

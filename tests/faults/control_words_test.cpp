@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "perdure/engine/rewind/aries_record.hpp"
+#include "papers/rewind/aries_record.hpp"
 #include "perdure/log/control_word.hpp"
 #include "perdure/log/record.hpp"
 #include "testing/survive.hpp"

@@ -26,7 +26,7 @@ LAYERS = {
 }
 # Folders beside perdure/, each a target of its own over the library: what it may include of perdure/, what it is. Nothing in perdure/ includes from them.
 BESIDE = {
-    "papers": (tuple("base medium pool log tm engine api".split()), "the four papers' own: the calls that programs of theirs are written against"),
+    "papers": (tuple("base medium pool log tm engine api".split()), "the four papers' own: engines, logs, and the calls that programs of theirs are written against; never another paper's folder"),
     "testing": (tuple("base medium pool log tm engine api".split()), "crash exploration and test media: what power cuts leave, recovered and judged"),
 }
 # The front doors: perdure.hpp gathers everything; perdure.h is the C interface, which api/ implements.
@@ -97,13 +97,15 @@ def include_breach(source, target, quoted):
     return None
 
 
-def beside_breach(folder, target, quoted):
-    """Why a file of `folder`, which lies beside perdure/, may not include `target`, or None."""
+def beside_breach(folder, source, target, quoted):
+    """Why a file (path parts below `folder`, which lies beside perdure/) may not include `target`, or None."""
     parts = tuple(target.split("/"))
     if ".." in parts or "." in parts or (quoted and (len(parts) < 2 or parts[0] not in ("perdure", folder))):
         return f'found "{target}", expected "perdure/<folder>/<file>", "{folder}/<file>" or <system header>'
     if parts[0] in ("perdure", folder) and not quoted:
         return f"found <{target}>, expected quotes"
+    if folder == parts[0] == "papers" and len(source) > 1 and len(parts) > 2 and source[0] != parts[1]:
+        return f"paper {source[0]} includes {target}; what two papers' engines share lies in perdure/engine, perdure/log or perdure/tm"
     if parts[0] == "perdure" and parts[1] not in BESIDE[folder][0]:
         return f"{folder} includes {target}; of perdure/ it may see {', '.join(BESIDE[folder][0])}"
     return None
@@ -119,8 +121,8 @@ def includes_of(root, base):
 
 def check_beside(root):
     for folder in BESIDE:
-        for name, _, number, match in includes_of(root, root / folder):
-            if breach := beside_breach(folder, match[2], match[1] == '"'):
+        for name, source, number, match in includes_of(root, root / folder):
+            if breach := beside_breach(folder, source, match[2], match[1] == '"'):
                 yield f"{name}:{number}: {breach}"
 
 

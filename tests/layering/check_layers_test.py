@@ -76,6 +76,7 @@ class Planted(LimitedCase):
             ("perdure/api/bad.hpp", '"testing/crashtest.hpp"', "expected"),
             ("perdure/engine/bad.hpp", '"papers/rewind/rewind_calls.hpp"', "expected"),
             ("papers/bad.hpp", '"testing/trace.hpp"', "expected"),
+            ("papers/softwrap/bad.hpp", '"papers/rewind/rewind_log.hpp"', "paper softwrap includes"),
             ("testing/bad.hpp", '"papers/rewind/rewind_calls.hpp"', "expected"),
             ("testing/bad.hpp", '"perdure/container/map.hpp"', "of perdure/ it may see"),
             ("testing/bad.hpp", '"perdure/perdure.hpp"', "of perdure/ it may see"),

@@ -2,7 +2,7 @@
 //
 // REWIND's log index: what is inserted and removed is found, in order; every power cut leaves the
 // tree before or after an operation.
-#include "perdure/engine/rewind/aavlt.hpp"
+#include "papers/rewind/aavlt.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 // SoftWrAP's alias tables: what one holds; the states that the two go through and the colours of
 // the wraps that are open; no wrap sees a value that is not the newest while tables are switched,
 // taken home and emptied under it.
-#include "perdure/engine/softwrap/alias_tables.hpp"
+#include "papers/softwrap/alias_tables.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "perdure/engine/rewind/pointer_log.hpp"
+#include "papers/rewind/pointer_log.hpp"
 #include "perdure/pool/address.hpp"
 #include "testing/crash_medium.hpp"
 #include "testing/explorer.hpp"

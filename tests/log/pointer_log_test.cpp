@@ -2,7 +2,7 @@
 //
 // REWIND's logs as sequences of pointers: what is appended, removed and compacted, and what every
 // power cut leaves of that.
-#include "perdure/engine/rewind/pointer_log.hpp"
+#include "papers/rewind/pointer_log.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 //
 // A REWIND log after a kill: its last store may be visible and not durable. What recovery then sees
 // must still be there when the power fails in it (D4).
-#include "perdure/engine/rewind/rewind_log.hpp"
+#include "papers/rewind/rewind_log.hpp"
 
 #include <gtest/gtest.h>
 

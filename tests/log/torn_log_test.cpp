@@ -2,7 +2,7 @@
 //
 // The torn-bit log: its blocks bit for bit, its end, holes, abort records, laps; what damage is
 // named.
-#include "perdure/engine/bppm/torn_log.hpp"
+#include "papers/blurred/torn_log.hpp"
 
 #include <gtest/gtest.h>
 

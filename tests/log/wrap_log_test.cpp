@@ -2,7 +2,7 @@
 //
 // SoftWrAP's log: what a wrap costs, line for line; what a scan finds of whole, torn and forgotten
 // wraps; what damage is named.
-#include "perdure/engine/softwrap/wrap_log.hpp"
+#include "papers/softwrap/wrap_log.hpp"
 
 #include <gtest/gtest.h>
 

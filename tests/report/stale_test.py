@@ -23,7 +23,7 @@ TREE = {
     "perdure/base/shared.hpp": "#pragma once\nnamespace base {\n// What it adds.\ninline int add(int a, int b) { return a + b; }\n}\n",
     "perdure/base/shared.cpp": '#include "perdure/base/shared.hpp"\n',
     "perdure/engine/shadow/instances.cpp": '#include "perdure/base/shared.hpp"\n#include <cstdint>\nstd::int64_t commit() { return base::add(1, 2); }\n',
-    "perdure/engine/rewind/instances.cpp": '#include "perdure/base/shared.hpp"\nint undo(int x) {\n  return base::add(x, 4);  // four\n}\n',
+    "papers/rewind/instances.cpp": '#include "perdure/base/shared.hpp"\nint undo(int x) {\n  return base::add(x, 4);  // four\n}\n',
 }
 EVERY = set(sources.SYSTEMS)
 
@@ -55,9 +55,9 @@ class Stale(LimitedCase):
 
     def test_a_hash_follows_the_meaning_of_its_systems_sources(self):
         self.write(TREE)
-        self.assertEqual(set(), self.changed_by("perdure/engine/rewind/instances.cpp", "// four", "/* no longer\n five */"))
-        self.assertEqual(set(), self.changed_by("perdure/engine/rewind/instances.cpp", "{\n  return base::add(x, 4);", "{ return\tbase::add(x,\n4);"))
-        self.assertEqual({"rewind"}, self.changed_by("perdure/engine/rewind/instances.cpp", "4)", "5)"))
+        self.assertEqual(set(), self.changed_by("papers/rewind/instances.cpp", "// four", "/* no longer\n five */"))
+        self.assertEqual(set(), self.changed_by("papers/rewind/instances.cpp", "{\n  return base::add(x, 4);", "{ return\tbase::add(x,\n4);"))
+        self.assertEqual({"rewind"}, self.changed_by("papers/rewind/instances.cpp", "4)", "5)"))
         self.assertEqual(set(), self.changed_by("perdure/base/shared.hpp", "// What it adds.", "//"))
         self.assertEqual(EVERY, self.changed_by("perdure/base/shared.hpp", "a + b", "b + a"))
         self.assertEqual(set(), self.changed_by("perdure/engine/shadow/instances.cpp", "#include <cstdint>", "#include <cstdint>\n#include <vector>"), "system headers")
@@ -86,7 +86,7 @@ class Stale(LimitedCase):
         self.assertIn("not committed", why(rows[1]))
         self.assertIn("not at hand", why(rows[2]))
         self.assertIn("nothing proves", why(rows[3]))
-        self.write({"perdure/engine/rewind/instances.cpp": "int undo(int x) { return x; }\n"})
+        self.write({"papers/rewind/instances.cpp": "int undo(int x) { return x; }\n"})
         found = sources.update(self.root, self.root / "out", rows)
         self.assertEqual(found, sources.load(self.root / "out"))
         for row in (rows[0], document("anything", sources=now)):

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// BPPM (Lu, Shu, Sun, "Blurred Persistence in Transactional Persistent Memory", MSST '15), and the
+// systems that it is measured against: transactions write back (tm/write_set.hpp), their new values
+// go to a torn-bit log a thread (papers/blurred/torn_log.hpp), then home.
+//
+//   Execution in Log (XIL)  the write set is the log: new values are stored there at once, and read
+//                           from there. Else a private buffer, copied to the
+//                           log by the commit
+//   log writes              stores and flushes; MNE: past the cache, as far as lines are full
+//   home                    SYNC: flushed and fenced by each commit, which then notes it in the
+//                           log's control (`home`). ASYNC: by a thread (truncator.hpp).
+//                           BULK (Volatile Checkpoint with Bulk Persistence): not before the log is
+//                           full: then everything at once (flush_all)
+// A Mode is one of these; a type serves them all but for where the write set lies. Which mode a
+// pool is of, its header says. commit(): one fence for the log, within the TM's commit: nothing
+// that the transaction has written is visible before. Invariants:
+//   V1 home is stored to when the transaction is durable in its log, and before its isolation ends.
+//   V2 a log's lap ends only when home has all of its transactions durably and X (SYNC: the log's
+//      `home`) says so. X covers all logs' transactions up to it; recovery leaves those out. Else
+//      an older value, still in another thread's log, would come over a newer one whose log is
+//      gone. Isolation is the TM's. Thread safety: as Shadow.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "papers/blurred/torn_log.hpp"
+#include "papers/blurred/truncator.hpp"
+#include "perdure/engine/bulk_persistence.hpp"
+#include "perdure/engine/context.hpp"
+#include "perdure/engine/entry.hpp"
+#include "perdure/engine/home_at_commit.hpp"
+#include "perdure/log/redo.hpp"
+#include "perdure/tm/tm.hpp"
+#include "perdure/tm/write_set.hpp"
+
+namespace perdure::engine::bppm {
+
+enum class Truncation : std::uint8_t { sync, async, bulk };
+
+/// What is chosen at run time; Execution in Log is the type's.
+struct Mode {
+  std::string_view name;  ///< a header's
+  bool streamed;          ///< the log is written past the cache
+  Truncation truncation;
+};
+inline constexpr std::array<Mode, 6> modes = {{{"bppm", false, Truncation::bulk},
+                                               {"bppm-xil", false, Truncation::sync},
+                                               {"redo-vcbp", false, Truncation::bulk},
+                                               {"redo-mne-sync", true, Truncation::sync},
+                                               {"redo-mne-async", true, Truncation::async},
+                                               {"redo-base", false, Truncation::sync}}};
+inline constexpr std::array<InstanceName, 2> names_in_log = {
+    {{"bppm", "bppm"}, {"bppm-xil", "bppm-xil"}}};
+inline constexpr std::array<InstanceName, 2> names_in_log_none = {
+    {{"bppm/none", "bppm"}, {"bppm-xil/none", "bppm-xil"}}};
+inline constexpr std::array<InstanceName, 4> names_private = {{{"redo-vcbp", "redo-vcbp"},
+                                                               {"redo-mne-sync", "redo-mne-sync"},
+                                                               {"redo-mne-async", "redo-mne-async"},
+                                                               {"redo-base", "redo-base"}}};
+inline constexpr std::array<InstanceName, 4> names_private_none = {
+    {{"redo-vcbp/none", "redo-vcbp"},
+     {"redo-mne-sync/none", "redo-mne-sync"},
+     {"redo-mne-async/none", "redo-mne-async"},
+     {"redo-base/none", "redo-base"}}};
+
+/// Of a header's engine.
+[[nodiscard]] const Mode& mode_of(const pool::Header& header) noexcept;
+/// Where a pool's log `ring` lies.
+[[nodiscard]] log::TornPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept;
+/// The paper's three steps (section III-C). All modes.
+Status recover(pool::PoolFile& file, Recovery& report);
+
+/// XIL: a transaction's new values lie in the log.
+struct LogWrites {
+  log::TornLog& log;
+  std::uint64_t add(std::uint64_t address, std::uint64_t value) noexcept {
+    return log.append(log::TornRecord::make(log::TornKind::word, address, value, log.sense()));
+  }
+  // Not in place: the commit record may be durable before a second store to the block is, and no
+  // torn bit would tell.
+  std::uint64_t replace(std::uint64_t, std::uint64_t address, std::uint64_t value) noexcept {
+    return add(address, value);
+  }
+  [[nodiscard]] std::uint64_t value(std::uint64_t place) const noexcept {
+    return log.record(place).value();
+  }
+};
+
+template <class Tm, class Writes>
+class Bppm : public HomeAtCommit<Tm> {
+  using Base = HomeAtCommit<Tm>;
+
+ public:
+  static constexpr bool ring_records = false;
+  static constexpr bool in_log = std::is_same_v<Writes, LogWrites>;
+
+  class Context;
+
+  static pool::Identity identity(const Config& config) {
+    pool::Identity who = Base::a_log_each(config);
+    who.least_ring = 16384;
+    return who;
+  }
+  static Status recover(pool::PoolFile& file, Recovery& report) {
+    return bppm::recover(file, report);
+  }
+
+  Bppm(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+  ~Bppm();
+
+  Context& context() {
+    return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
+  }
+  Status checkpoint();
+  Status close();
+  Stats stats();
+  void make_room(Context& context, std::uint64_t bytes);
+
+ private:
+  struct Line {
+    Line(medium::Medium& medium, const log::TornPlace& place) : log(medium, place) {}
+    log::TornLog log;
+    // the last log's: from a transaction's first record to its end, and while it is truncated
+    std::mutex shared;
+  };
+  Status home_has(std::uint64_t id);
+
+  using Base::core_, Base::heap_bits_, Base::tm_;
+  const Mode mode_;
+  std::vector<std::unique_ptr<Line>> lines_;
+  BulkPersistence bulk_;
+  std::atomic<std::uint64_t> laps_{0};
+  std::unique_ptr<Truncator> truncator_;
+  Contexts<Context> contexts_;
+};
+
+template <class Tm, class Writes>
+class Bppm<Tm, Writes>::Context : public ContextBase<Tm> {
+  using Base = ContextBase<Tm>;
+  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
+      Base::row_, Base::shows_, Base::tm_, Base::view_;
+
+ public:
+  Context(Bppm& engine, int slot);
+
+  // an update's reads must look in its write set
+  [[nodiscard]] bool direct() const noexcept { return this->in_view() && tm_.direct(); }
+  [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
+    std::uint64_t value = 0;
+    if (!written_.empty() && written_.find(offset_of(a), value)) return value;
+    return tm_.read(a);
+  }
+  void write(std::uint64_t* a, std::uint64_t v) {
+    tm_.own(a);
+    room(1);
+    written_.put(offset_of(a), v);
+  }
+  void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
+    for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
+  }
+  std::byte* alloc(std::uint64_t bytes) {
+    return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_home_).offset;
+  }
+  void free(void* p) { ops_.free(heap_, offset_of(p), tm_); }
+  std::uint64_t commit(Durability durability);
+  void rollback() noexcept;
+
+ private:
+  friend class Bppm;
+  /// Room in the log for n more records; throws NeedRoom, error(too_big).
+  void room(std::uint64_t n) {
+    if constexpr (in_log) {
+      if (__builtin_expect(shares_ && !shared_.owns_lock(), 0)) shared_.lock();
+      if (__builtin_expect(!line_.log.fits(n) || core_.state() != 0, 0)) no_room(n);
+    }
+  }
+  void no_room(std::uint64_t n);
+  void prepare();
+  Status persist(std::uint64_t id);
+  Status check_point(std::uint64_t id);
+  void end() noexcept;
+
+  Bppm& engine_;
+  Line& line_;
+  const bool shares_;
+  std::unique_lock<std::mutex> shared_;
+  tm::WriteSet<Writes> written_;
+  // what goes to the log at the commit: all, or (XIL) heap ops
+  std::vector<log::TornRecord> records_;
+  Truncator::Node node_;  // ASYNC: this transaction's
+  // ASYNC: it touches more lines of the heap's than the writer holds
+  bool huge_ = false;
+  // it has thrown NeedRoom: whoever swallowed that is told again at its commit
+  std::uint64_t needed_ = 0;
+  log::HomeWriter home_writer_;
+};
+
+}  // namespace perdure::engine::bppm

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// BPPM's parts that are not inlined into users' transactions; compiled once an instance
+// (instances.cpp).
+#pragma once
+
+#include <string>
+#include <type_traits>
+
+#include "papers/blurred/bppm.hpp"
+
+namespace perdure::engine::bppm {
+
+template <class Tm, class Writes>
+Bppm<Tm, Writes>::Bppm(pool::PoolFile& file, const Config& config, const Recovery& recovery)
+    : Base(file, config, recovery),
+      mode_(mode_of(file.header())),
+      bulk_(core_, file.header().applied) {
+  for (std::uint32_t i = 0; i < file.header().ring_count; ++i) {
+    lines_.push_back(std::make_unique<Line>(core_.medium, place_of(file.header(), i)));
+    if (file.read_only()) continue;
+    if (Status s = lines_.back()->log.format(recovery.was_clean); !s.ok()) {
+      core_.poison(s);
+      return;
+    }
+  }
+  if (mode_.truncation == Truncation::async && !file.read_only())
+    truncator_ = std::make_unique<Truncator>(
+        core_.medium, file.header().applied, [this] { return tm_.domain.quiet_id(); },
+        [this](std::uint64_t x) { return lines_.front()->log.note_x(x); });
+}
+
+template <class Tm, class Writes>
+Bppm<Tm, Writes>::~Bppm() {
+  truncator_.reset();  // while what it calls is there
+}
+
+template <class Tm, class Writes>
+Bppm<Tm, Writes>::Context::Context(Bppm& engine, int slot)
+    : Base(engine.tm_, engine.core_, slot),
+      engine_(engine),
+      line_(*engine.lines_[std::min(static_cast<std::size_t>(slot), engine.lines_.size() - 1)]),
+      shares_(static_cast<std::size_t>(slot) >= engine.lines_.size() - 1),
+      shared_(line_.shared, std::defer_lock),
+      written_([this] {
+        if constexpr (in_log)
+          return LogWrites{line_.log};
+        else
+          return tm::PrivateWrites{};
+      }()),
+      home_writer_(core_.medium, max_home_) {}
+
+template <class Tm, class Writes>
+void Bppm<Tm, Writes>::Context::no_room(std::uint64_t n) {
+  if (core_.state() != 0) core_.refuse();
+  const auto [first, last] = line_.log.run();
+  if (last - first + n > line_.log.capacity())
+    throw error(failure(Code::too_big, core_.file.path(),
+                        "a transaction that stores, allocates and frees more than its log holds",
+                        "at most " + std::to_string(line_.log.capacity()) + " words and blocks",
+                        "split it, or make the pool with a larger log_size"));
+  needed_ = (last - first + n) * log::TornRecord::bytes;
+  this->throw_need_room(needed_);
+}
+
+// All that may fail, before the commit draws its id.
+template <class Tm, class Writes>
+void Bppm<Tm, Writes>::Context::prepare() {
+  if (shares_ && !shared_.owns_lock()) shared_.lock();  // before the lap's sense is asked for
+  const auto ops = static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end()));
+  const bool sense = line_.log.sense();
+  records_.clear();
+  if constexpr (!in_log) {
+    records_.reserve(written_.writes().entries.size() + ops);
+    for (const auto& e : written_.writes().entries)
+      records_.push_back(log::TornRecord::make(log::TornKind::word, e.address, e.value, sense));
+  }
+  for (const pool::HeapOp& op : ops_) records_.push_back(log::TornRecord::heap(op, sense));
+  if (!line_.log.fits(records_.size())) no_room(records_.size());
+  if (engine_.truncator_) {
+    node_.clear();
+    std::size_t heap = 0;
+    // lines at most: a span's bitmap and directory words, or an object's
+    for (const pool::HeapOp& op : ops_) heap += 16 + op.chunks;
+    huge_ = heap > log::HomeWriter::batch;
+    node_.emplace_back().reserve((in_log ? line_.log.run().second - line_.log.run().first : 0) +
+                                 records_.size() + heap);
+  }
+}
+
+// The transaction is durable: T1, the one fence.
+template <class Tm, class Writes>
+Status Bppm<Tm, Writes>::Context::persist(std::uint64_t id) {
+  if (!records_.empty()) line_.log.append_all(records_, engine_.mode_.streamed);
+  return line_.log.commit(id);
+}
+
+// The checkpointing phase: home has what the log has.
+template <class Tm, class Writes>
+Status Bppm<Tm, Writes>::Context::check_point(std::uint64_t id) {
+  const Truncation how = engine_.mode_.truncation;
+  medium::Medium& medium = core_.medium;
+  const auto store = [&](std::uint64_t offset, std::uint64_t value) {
+    if (how == Truncation::sync) return home_writer_.words(offset, &value, 1);
+    // volatile: flush_all has it, or the truncator's thread
+    medium.store(medium.log_bytes() + offset, &value, 8);
+    if (how == Truncation::async &&
+        (node_.front().empty() || node_.front().back() != offset / 64 * 64))
+      node_.front().push_back(offset / 64 * 64);
+  };
+  if constexpr (in_log) {
+    const auto [first, last] = line_.log.committed();
+    for (std::uint64_t n = first; n < last; ++n)
+      if (const log::TornRecord& r = line_.log.record(n); r.kind() == log::TornKind::word)
+        store(r.address(), r.value());
+  } else {
+    for (const auto& e : written_.writes().entries) store(e.address, e.value);
+  }
+  if (!ops_.empty()) {
+    const std::lock_guard lock(engine_.heap_bits_);
+    this->apply_heap_ops(home_writer_);
+  }
+  switch (how) {
+    case Truncation::sync:
+      // mutant: bppm-sync-flush
+      home_writer_.flush();
+      if (Status s = medium.fence(); !s.ok()) return s;  // V2: home, before the log says that it is
+      return line_.log.note_home(id);
+    case Truncation::async:
+      home_writer_.hand_over([&](std::uint64_t line) { node_.front().push_back(line); });
+      // what the writer had to flush by itself: no other thread's fence is for that
+      if (huge_) return medium.fence();
+      break;
+    case Truncation::bulk: home_writer_.hand_over([](std::uint64_t) {}); break;
+  }
+  return {};
+}
+
+template <class Tm, class Writes>
+std::uint64_t Bppm<Tm, Writes>::Context::commit(Durability) {
+  if (needed_ != 0) this->throw_need_room(needed_);
+  if (written_.empty() && ops_.empty()) return this->end_read_only();
+  if (core_.forked()) core_.refuse();
+  prepare();
+  std::uint64_t id = 0;
+  tm_.commit([&](std::uint64_t drawn) {
+    id = drawn;
+    // Nor may it become durable without those whose stores it read or overwrote (Core::lost).
+    if (__builtin_expect(core_.poisoned(), 0)) return core_.lost(drawn, {});
+    Status s = persist(drawn);
+    Row::add(row_.log_bytes, (line_.log.committed().second - line_.log.committed().first + 1) *
+                                 log::TornRecord::bytes);
+    if (s.ok()) s = check_point(drawn);  // V1
+    if (!s.ok()) return core_.lost(drawn, s);
+    if (engine_.truncator_) engine_.truncator_->push(node_);
+  });
+  if (!ops_.empty()) ops_.reusable(heap_);
+  line_.log.prepare_ahead();
+  end();
+  this->committed(engine_);
+  return id;
+}
+
+template <class Tm, class Writes>
+void Bppm<Tm, Writes>::Context::rollback() noexcept {
+  if (!inside_) return;
+  if (core_.forked()) {
+    inside_ = false;
+    return;
+  }
+  if constexpr (in_log)
+    if (!core_.poisoned() && (!shares_ || shared_.owns_lock())) line_.log.abort();
+  this->abandon();
+  end();
+}
+
+template <class Tm, class Writes>
+void Bppm<Tm, Writes>::Context::end() noexcept {
+  written_.clear();
+  if constexpr (!in_log) written_.writes().entries.clear();
+  records_.clear();
+  needed_ = 0;
+  ops_.clear();
+  inside_ = false;
+  if (shared_.owns_lock()) shared_.unlock();
+}
+
+template <class Tm, class Writes>
+void Bppm<Tm, Writes>::make_room(Context& context, std::uint64_t bytes) {
+  if (core_.state() != 0) core_.refuse();
+  Line& line = context.line_;
+  const std::lock_guard lock(line.shared);
+  const std::uint64_t records = bytes / log::TornRecord::bytes;
+  if (line.log.fits(records)) return;  // another thread has made room in a shared log
+  // full: the disk is. The transaction was rolled back, and is not run again.
+  if (line.log.lacks_blocks(records)) return line.log.prepare(records).or_throw();
+  line.log.prepare_all().or_throw();
+  Status s = home_has(line.log.last_id());
+  if (s.ok()) s = line.log.truncate();
+  if (!s.ok()) core_.poison(s);
+  laps_.fetch_add(1, std::memory_order_relaxed);
+}
+
+// V2: then the caller's log may go.
+template <class Tm, class Writes>
+Status Bppm<Tm, Writes>::home_has(std::uint64_t id) {
+  if (truncator_) return truncator_->wait(id);
+  if (mode_.truncation != Truncation::bulk) return {};
+  return bulk_.home_has(id, tm_.domain,
+                        [this](std::uint64_t x) { return lines_.front()->log.note_x(x); });
+}
+
+template <class Tm, class Writes>
+Status Bppm<Tm, Writes>::checkpoint() {
+  return Base::checkpoint([this](std::uint64_t id) { return home_has(id); });
+}
+
+template <class Tm, class Writes>
+Status Bppm<Tm, Writes>::close() {
+  Status s;
+  if (!core_.file.read_only()) {
+    s = core_.state() != 0 ? core_.why() : checkpoint();
+    if (truncator_) truncator_->stop();
+    // Its ids, before the logs that tell of them are none.
+    if (s.ok())
+      s = core_.publish([this](pool::Header& h) {
+        h.applied = tm_.domain.clock.load(std::memory_order_acquire);
+      });
+    for (auto& line : lines_)
+      if (s.ok()) s = line->log.wipe();
+    if (s.ok()) s = core_.file.close_clean(tm_.domain.clock.load(std::memory_order_acquire));
+  }
+  core_.closed();
+  return s;
+}
+
+template <class Tm, class Writes>
+Stats Bppm<Tm, Writes>::stats() {
+  Stats s;
+  core_.fill(s);
+  s.last_id = tm_.domain.clock.load(std::memory_order_relaxed);
+  s.durable_id = this->durable_id();
+  const bool in_bulk = mode_.truncation == Truncation::bulk;
+  s.applied_id = truncator_ ? truncator_->x() : in_bulk ? bulk_.x() : s.durable_id;
+  for (const auto& line : lines_) s.log_used += line->log.used() * log::TornRecord::bytes;
+  s.checkpoints = in_bulk ? bulk_.times() : laps_.load(std::memory_order_relaxed);
+  return s;
+}
+
+}  // namespace perdure::engine::bppm

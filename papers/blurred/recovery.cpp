@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// BPPM's recovery (section III-C): in each log by itself what has committed is told from what has
+// not; committed transactions of all logs are sorted by TxID; those that home may lack are stored
+// again in that order. Then start_session raises the epoch, and the logs are none.
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "papers/blurred/bppm.hpp"
+#include "perdure/log/record.hpp"
+#include "perdure/pool/allocation.hpp"
+#include "perdure/pool/heap_apply.hpp"
+
+namespace perdure::engine::bppm {
+
+using log::TornKind;
+using log::TornLog;
+using log::TornRecord;
+
+const Mode& mode_of(const pool::Header& header) noexcept {
+  const std::string_view name(header.engine, strnlen(header.engine, sizeof header.engine));
+  return *std::find_if(modes.begin(), modes.end() - 1,
+                       [&](const Mode& m) { return m.name == name; });
+}
+
+log::TornPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept {
+  return {pool::ring_offset(header, ring), header.ring_bytes, log::ring_seed(header.uuid, 0, ring),
+          header.epoch};
+}
+
+namespace {
+
+struct Committed {
+  log::TornTransaction transaction;
+  log::TornPlace place;
+};
+
+// Whether each record names bytes or blocks that the pool has.
+// These are told to `targets`.
+bool possible(const medium::Medium& medium, const pool::Header& header, const Committed& c,
+              pool::Targets& targets) {
+  const std::uint64_t home_bytes = medium.home_bytes();
+  const TornRecord* const records = &TornLog::record_at(medium, c.place, 0);
+  for (std::uint64_t n = c.transaction.first; n < c.transaction.last; ++n) {
+    const TornRecord& r = records[n];
+    switch (r.kind()) {
+      case TornKind::word:
+        if (r.address() % 8 != 0 || r.address() + 8 > home_bytes) return false;
+        targets.words(r.address(), 1);
+        break;
+      case TornKind::alloc:
+      case TornKind::free:
+        if (!pool::possible(r.heap_op(), home_bytes, header.max_home_bytes)) return false;
+        targets.block(r.heap_op());
+        break;
+      default: return false;
+    }
+  }
+  return true;
+}
+
+void replay(medium::Medium& medium, const pool::Header& header, const Committed& c,
+            log::HomeWriter& home) {
+  // records: words lie anywhere in home, and one is stored in less time than its line takes to come
+  constexpr std::uint64_t ahead = 24;
+  const std::uint64_t count = TornLog::records_of(c.place), home_bytes = medium.home_bytes(),
+                      home_at = medium.log_bytes();
+  const TornRecord* const records = &TornLog::record_at(medium, c.place, 0);
+  for (std::uint64_t n = c.transaction.first; n < c.transaction.last; ++n) {
+    const TornRecord& r = records[n];
+    if (const std::uint64_t coming = records[std::min(n + ahead, count - 1)].address();
+        coming < home_bytes)
+      __builtin_prefetch(medium.home() + coming, 1);
+    if (r.kind() == TornKind::word) {
+      const std::uint64_t value =
+          r.mask() == TornRecord::all_bytes ? r.value() : r.over(home.load(r.address()));
+      medium.store(home_at + r.address(), &value, 8);  // flush_all has it
+    } else {
+      pool::apply_op(home, r.heap_op(), header.max_home_bytes);
+    }
+  }
+}
+
+}  // namespace
+
+Status recover(pool::PoolFile& file, Recovery& report) {
+  pool::Header& header = file.header();
+  medium::Medium& medium = file.medium();
+  report.was_clean = header.clean != 0;
+  report.last_id = header.applied;
+  if (report.was_clean) return {};
+  const auto start = std::chrono::steady_clock::now();
+
+  const log::TornControl first = TornLog::control(medium, place_of(header, 0));
+  if (!first.damage.ok()) return first.damage;
+  // mutant: bppm-recovery-skips-covered
+  const std::uint64_t x = std::max(header.applied, first.x);
+  report.last_id = x;
+  std::vector<Committed> committed;
+  for (std::uint32_t i = 0; i < header.ring_count; ++i) {
+    // step 1: detection of uncommitted data blocks
+    const log::TornPlace place = place_of(header, i);
+    const log::TornControl control = TornLog::control(medium, place);
+    if (!control.damage.ok()) return control.damage;
+    if (!control.ours) continue;
+    const std::uint64_t covered = std::max(x, control.home);  // V2
+    report.last_id = std::max(report.last_id, covered);
+    const log::TornScan scan = TornLog::scan(medium, place, covered);
+    if (!scan.damage.ok()) return scan.damage;
+    // mutant: bppm-log-rewritten
+    TornLog::flush_scanned(medium, place, scan);
+    for (const auto& t : scan.transactions)
+      if (t.id > covered) committed.push_back({t, place});
+  }
+  // mutant: bppm-txid-order
+  std::sort(committed.begin(), committed.end(),
+            // step 2
+            [](const auto& a, const auto& b) { return a.transaction.id < b.transaction.id; });
+  pool::Targets targets(medium, header);
+  // all is looked at before home is touched (law L10)
+  for (std::size_t i = 0; i < committed.size(); ++i)
+    if (!possible(medium, header, committed[i], targets) ||
+        (i != 0 && committed[i].transaction.id == committed[i - 1].transaction.id))
+      return failure(
+          Code::corrupt, medium.path(),
+          "transaction " + std::to_string(committed[i].transaction.id) +
+              " in the log is there twice, or names bytes or blocks that the pool does not have",
+          "entries inside home", "restore a copy");
+  if (Status s = targets.allocate(); !s.ok()) return s;  // ALLOC-1: `full` changes nothing
+  // D4 (log/redo.hpp): the logs durable before home has anything of what they say
+  if (Status s = medium.fence(); !s.ok()) return s;
+  log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
+  for (const Committed& c : committed) {  // step 3
+    replay(medium, header, c, home);
+    home.hand_over([](std::uint64_t) {});  // flush_all has them: each line goes home once
+    ++report.transactions;
+    report.records += c.transaction.last - c.transaction.first;
+    report.last_id = std::max(report.last_id, c.transaction.id);
+  }
+  report.bytes = report.records * TornRecord::bytes;
+  if (Status s = medium.flush_all(); !s.ok())
+    // home, before start_session's header may say that the logs are those of an epoch that is over
+    return s;
+  header.applied = report.last_id;
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return {};
+}
+
+}  // namespace perdure::engine::bppm

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "papers/blurred/truncator.hpp"
+
+#include <utility>
+
+namespace perdure::engine::bppm {
+
+Truncator::Truncator(medium::Medium& medium, std::uint64_t x, std::function<std::uint64_t()> quiet,
+                     std::function<Status(std::uint64_t)> note_x)
+    : medium_(medium), quiet_(std::move(quiet)), note_x_(std::move(note_x)), x_(x) {}
+
+// Under the mutex.
+bool Truncator::start() noexcept {
+  return !stopping_ && thread_.start([this] { work(); });
+}
+
+void Truncator::push(Node& one) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.splice(queue_.end(), one);
+    if (!start()) return;  // wait() will do it
+  }
+  wake_.notify_one();
+}
+
+Status Truncator::wait(std::uint64_t id) {
+  std::unique_lock lock(mutex_);
+  while (failure_.ok() && !stopping_ && x() < id) {
+    wanted_ = true;
+    if (!start() && !working_) round(lock);
+    wake_.notify_one();
+    // A transaction below `id` may pend still, and when it stops nobody says so here.
+    if (x() < id) done_.wait_for(lock, std::chrono::milliseconds(1));
+  }
+  return failure_;
+}
+
+void Truncator::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void Truncator::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] {
+      return stopping_ || !failure_.ok() || (!working_ && (wanted_ || !queue_.empty()));
+    });
+    if (stopping_ || !failure_.ok()) return;
+    round(lock);
+  }
+}
+
+// Flushes what the queue holds, and has X say so. By one thread at a time, under the mutex, which
+// it lets go of meanwhile.
+void Truncator::round(std::unique_lock<std::mutex>& lock) {
+  working_ = true;
+  wanted_ = false;
+  const std::uint64_t quiet = quiet_();
+  std::list<Lines> taken;
+  taken.swap(queue_);
+  lock.unlock();
+  Status s;
+  for (const Lines& lines : taken) {
+    // mutant: bppm-async-flush
+    for (const std::uint64_t line : lines)
+      medium_.flush(medium_.log_bytes() + line, medium::line_bytes);
+    if (s = medium_.fence(); !s.ok()) break;  // home has the transaction before X may cover it
+  }
+  if (s.ok() && quiet > x()) s = note_x_(quiet);
+  lock.lock();
+  working_ = false;
+  if (s.ok()) {
+    if (quiet > x()) x_.store(quiet, std::memory_order_release);  // pairs with x()
+    rounds_.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    failure_ = s;
+  }
+  // the thread, if another one did this round: what was queued meanwhile is left
+  wake_.notify_one();
+  done_.notify_all();
+}
+
+}  // namespace perdure::engine::bppm

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// REWIND's recovery (section 4.5): the logs, analysis, redo (no-force only), undo; then the
+// caller's start_session makes the logs those of an epoch that is over, which clears them at one
+// stroke.
+// Before the first store all logs are recovered in a rehearsal, which stores nothing (papers/rewind/nvm.hpp),
+// and analysed: whatever is refused as damage was not written to (law L10).
+#include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_map>
+
+#include "papers/rewind/manager.hpp"
+#include "perdure/log/record.hpp"
+#include "perdure/log/redo.hpp"
+#include "perdure/pool/allocation.hpp"
+#include "perdure/pool/heap_apply.hpp"
+
+namespace perdure::engine::rewind {
+
+using log::AriesRecord;
+using log::AriesType;
+
+namespace {
+
+/// The transaction table's entry, made by the analysis.
+struct Xact {
+  std::size_t log = 0;
+  enum Status : std::uint8_t { running, aborted, finished } status = running;
+  std::uint64_t commit_id = 0;
+  std::uint64_t last_lsn = 0;
+  std::uint64_t undone = ~std::uint64_t{0};  ///< undoMap: UPDATEs from here on have been undone
+  std::uint64_t updates = 0;
+  std::uint64_t missing = 0;  ///< 2 layers: the LSN of a record that is gone
+};
+
+/// One recovery: the phases of section 4.5, each by itself.
+class Recoverer {
+ public:
+  Recoverer(pool::PoolFile& file, Manager& manager, Recovery& report)
+      : file_(file),
+        header_(file.header()),
+        medium_(file.medium()),
+        manager_(manager),
+        how_(manager.how()),
+        report_(report),
+        home_(file.medium(), file.header().max_home_bytes, log::HomeWriter::Use::recovery) {}
+
+  Status run() {
+    if (Status s = read(); !s.ok()) return s;
+    if (Status s = analyse(); !s.ok()) return s;
+    if (Status s = recover_logs(); !s.ok()) return s;
+    if (Status s = allocate(); !s.ok()) return s;
+    redo();
+    how_.layers == 2 ? undo_by_index() : undo_in_one_scan();
+    if (Status s = end_undone(); !s.ok()) return s;
+    if (how_.force) apply_in_order();
+    // all of it durable before start_session's header may say that the logs are those of an epoch
+    // that is over
+    return medium_.fence();
+  }
+
+ private:
+  struct Seen {  // a copy: the log moves on
+    AriesRecord record;
+    std::size_t log = 0;
+  };
+
+  // The logs' records in the order of LSNs.
+  Status read() {
+    // mutant: rewind-recovery-rehearsal
+    Manager rehearsal(file_, how_, Manager::Use::rehearsal);
+    for (std::size_t i = 0; i < rehearsal.logs(); ++i) {
+      log::RewindLog& log = rehearsal.log_of(i).log;
+      auto there = log.recover();
+      if (!there) return there.status();
+      if (!*there) continue;
+      log.for_each([&](const AriesRecord& r) { records_.push_back({r, i}); });
+    }
+    // mutant: rewind-lsn-order
+    std::sort(records_.begin(), records_.end(),
+              [](const Seen& a, const Seen& b) { return a.record.lsn() < b.record.lsn(); });
+    report_.records = records_.size();
+    report_.bytes = records_.size() * AriesRecord::bytes;
+    return {};
+  }
+
+  // What the rehearsal has done.
+  Status recover_logs() {
+    for (std::size_t i = 0; i < manager_.logs(); ++i)
+      if (auto there = manager_.log_of(i).log.recover(true); !there) return there.status();
+    return {};
+  }
+
+  // Makes the transaction table. All is looked at before home is touched (law L10).
+  Status analyse() {
+    for (const auto& [r, log] : records_) {
+      manager_.go_on_from(r.lsn(), r.transaction());
+      if ((r.stores_word() && (r.address() % 8 != 0 || r.address() + 8 > medium_.home_bytes())) ||
+          (r.changes_heap() &&
+           !pool::possible(r.heap_op(), medium_.home_bytes(), header_.max_home_bytes)))
+        return failure(Code::corrupt, medium_.path(),
+                       "log record " + std::to_string(r.lsn()) +
+                           " names bytes or blocks that the pool does not have",
+                       "entries inside home", "restore a copy");
+      if (r.type() == AriesType::checkpoint) continue;
+      Xact& x = table_[r.transaction()];
+      x.log = log;
+      if (how_.layers == 2 && r.prior_lsn() != x.last_lsn)
+        x.missing = r.prior_lsn() != 0 ? r.prior_lsn() : r.lsn();
+      x.last_lsn = r.lsn();
+      if (r.type() == AriesType::update) ++x.updates;
+      if (r.type() == AriesType::clr) x.undone = std::min(x.undone, r.undo_lsn());
+      if (r.type() == AriesType::rollback) x.status = Xact::aborted;
+      if (r.type() != AriesType::end) continue;
+      x.status = Xact::finished;
+      x.commit_id = r.commit_id();
+      report_.last_id = std::max(report_.last_id, r.commit_id());
+      if (r.commit_id() != 0) ++report_.transactions;
+    }
+    for (const auto& [id, x] : table_)
+      if (x.missing != 0 && x.status != Xact::finished)
+        return failure(Code::corrupt, medium_.path(),
+                       "transaction " + std::to_string(id) + " has lost log record " +
+                           std::to_string(x.missing),
+                       "all records of what has not ended", "restore a copy");
+    return {};
+  }
+  // ALLOC-1: all that will be stored to, in the logs and in home, before any of it is. A `full`
+  // disk changes nothing: recovery of the logs, which has been done, ends in the same if it is done
+  // again.
+  Status allocate() {
+    std::vector<std::uint64_t> more(manager_.logs(), 2);
+    for (const auto& [id, x] : table_)
+      if (x.status != Xact::finished) more[x.log] += x.updates + 2;  // CLRs, ROLLBACK and END
+    for (std::size_t i = 0; i < more.size(); ++i)
+      if (Status s = manager_.log_of(i).log.extend(more[i]); !s.ok()) return s;
+    pool::Targets targets(medium_, header_);
+    for (const auto& [r, log] : records_) {
+      if (r.stores_word()) targets.words(r.address(), 1);
+      if (r.changes_heap()) targets.block(r.heap_op());
+    }
+    return targets.allocate();
+  }
+  // K4: home has all of those, whatever of their records is left; K2: and all of what was rolled
+  // back, whose commit id is 0.
+  // mutant: rewind-recovery-skips-covered, rewind-covered-id
+  [[nodiscard]] bool covered(const Xact& x) const {
+    return x.status == Xact::finished && x.commit_id <= header_.applied;
+  }
+
+  // Of what has committed, without force; heap ops where their transaction ended. Of a rollback
+  // that has not ended, the CLRs: home may lack their last stores (the paper redoes one; Batch may
+  // have had a group of them in the log before the first store). What has been rolled back is home
+  // (K2), and must not be redone: the blocks that it had allocated may be part of other things by
+  // now, which home knows of already.
+  void redo() {
+    std::unordered_map<std::uint64_t, std::vector<pool::HeapOp>> ops;
+    for (const auto& [r, log] : records_) {
+      if (r.type() == AriesType::checkpoint || covered(table_[r.transaction()])) continue;
+      const Xact& x = table_[r.transaction()];
+      // mutant: rewind-redo-without-force, rewind-redo-clrs
+      const bool redone = x.status == Xact::finished ? !how_.force : r.type() == AriesType::clr;
+      if (r.stores_word() && redone) home_.words(r.address(), &r.words[5], 1);
+      if (r.changes_heap()) ops[r.transaction()].push_back(r.heap_op());
+      if (r.type() != AriesType::end || r.commit_id() == 0) continue;
+      if (how_.force)
+        in_order_[r.commit_id()] = std::move(ops[r.transaction()]);
+      else
+        for (const auto& op : ops[r.transaction()])
+          pool::apply_op(home_, op, header_.max_home_bytes);
+    }
+    home_.flush();
+  }
+
+  // --- undo --------------------------------------------------------------------------------------
+
+  // A transaction that has not ended, as the manager rolls it back.
+  Transaction& undoing(std::uint64_t id, Xact& x) {
+    Transaction& tx = undoing_[id];
+    if (tx.id == 0) {
+      manager_.take_up(manager_.log_of(x.log), tx, id, x.last_lsn, records_.size() + 2,
+                       x.status == Xact::running);
+      x.status = Xact::aborted;
+    }
+    return tx;
+  }
+  void undo(std::uint64_t id, Xact& x, const AriesRecord& r) {
+    Transaction& tx = undoing(id, x);
+    // mutant: rewind-update-undone-once
+    if (r.type() == AriesType::update && r.lsn() < x.undone)
+      manager_.undo(manager_.log_of(x.log), tx, r);
+  }
+
+  // 2 layers: each transaction by itself, its records by the index.
+  void undo_by_index() {
+    for (auto& [id, x] : table_) {
+      if (x.status == Xact::finished) continue;
+      const log::RewindLog& log = manager_.log_of(x.log).log;
+      for (std::uint64_t lsn = x.last_lsn; lsn != 0;) {
+        const AriesRecord r = *log.find(lsn).record;  // it is there: analyse()
+        lsn = r.prior_lsn();
+        undo(id, x, r);
+      }
+    }
+  }
+  // Algorithm 2. As printed it undoes an UPDATE where undoMap holds a CLR that is not newer: what
+  // is meant, and done here, is where no CLR has undone it yet.
+  void undo_in_one_scan() {
+    for (std::size_t i = records_.size(); i-- > 0;) {
+      const AriesRecord& r = records_[i].record;
+      if (r.type() == AriesType::checkpoint) continue;
+      Xact& x = table_[r.transaction()];
+      if (x.status != Xact::finished) undo(r.transaction(), x, r);
+    }
+  }
+  Status end_undone() {
+    for (auto& [id, tx] : undoing_) {
+      if (Status s = manager_.end(manager_.log_of(table_[id].log), tx, 0); !s.ok()) return s;
+      ++report_.rolled_back;
+    }
+    return {};
+  }
+
+  // Force: heap ops by commit id, over all logs; last, as no log would store again what their
+  // directory words may zero.
+  void apply_in_order() {
+    pool::StagedTarget heap(home_, header_.max_home_bytes);
+    for (const auto& [id, of_one] : in_order_)
+      for (const auto& op : of_one) pool::apply_op(heap, op, header_.max_home_bytes);
+    heap.write();
+    home_.flush();
+  }
+
+  pool::PoolFile& file_;
+  const pool::Header& header_;
+  medium::Medium& medium_;
+  Manager& manager_;
+  const Composition& how_;
+  Recovery& report_;
+  log::HomeWriter home_;
+  std::vector<Seen> records_;
+  std::unordered_map<std::uint64_t, Xact> table_;
+  std::map<std::uint64_t, std::vector<pool::HeapOp>> in_order_;
+  std::unordered_map<std::uint64_t, Transaction> undoing_;
+};
+
+}  // namespace
+
+Status Manager::recover(pool::PoolFile& file, Recovery& report, const Composition& how) {
+  Manager manager(file, how);
+  if (Status s = Recoverer(file, manager, report).run(); !s.ok()) return s;
+  file.header().applied = report.last_id;
+  return {};
+}
+
+}  // namespace perdure::engine::rewind

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// REWIND (Chatzistergiou, Cintra, Viglas, VLDB '15): stores go to home in place, old and new values
+// to a log that lies, like the data, in persistent memory, and is a recoverable structure itself.
+// manager.hpp has the protocol, papers/rewind/rewind_log.hpp the log.
+//
+// A composition = {1, 2} layers x {force, no-force} x {Simple, Optimized, Batch}. A type serves
+// them all: which one the pool is of, its header says. The paper leaves isolation to the caller
+// (section 4.7): the TM here is the pool's lock, or none. Thread safety: as Shadow.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string_view>
+
+#include "papers/rewind/manager.hpp"
+#include "perdure/engine/context.hpp"
+#include "perdure/engine/entry.hpp"
+#include "perdure/engine/home_at_commit.hpp"
+#include "perdure/log/redo.hpp"
+#include "perdure/tm/tm.hpp"
+
+namespace perdure::engine::rewind {
+
+// The compositions, best first, with the names that headers have. One list: names, and Composition
+// of a name.
+// clang-format off
+#define PERDURE_REWIND(name)                                                              \
+  name("rewind-1l-nfp-batch"), name("rewind-1l-nfp-optimized"), name("rewind-1l-nfp-simple"), \
+  name("rewind-1l-fp-batch"),  name("rewind-1l-fp-optimized"),  name("rewind-1l-fp-simple"),  \
+  name("rewind-2l-nfp-batch"), name("rewind-2l-nfp-optimized"), name("rewind-2l-nfp-simple"), \
+  name("rewind-2l-fp-batch"),  name("rewind-2l-fp-optimized"),  name("rewind-2l-fp-simple")
+#define PERDURE_SELF(text) InstanceName{text, text}
+#define PERDURE_NONE(text) InstanceName{text "/none", text}
+// clang-format on
+inline constexpr std::array<InstanceName, 12> names = {PERDURE_REWIND(PERDURE_SELF)};
+inline constexpr std::array<InstanceName, 12> names_none = {PERDURE_REWIND(PERDURE_NONE)};
+#undef PERDURE_REWIND
+#undef PERDURE_SELF
+#undef PERDURE_NONE
+
+/// What an instance's name says, or a header's of the engine.
+[[nodiscard]] Composition composition_of(std::string_view name) noexcept;
+/// `group` as in Config::log_group.
+[[nodiscard]] Composition composition_of(const pool::Header& header,
+                                         std::uint32_t group = 0) noexcept;
+
+template <class Tm>
+class Rewind : public HomeAtCommit<Tm> {
+  using Base = HomeAtCommit<Tm>;
+
+ public:
+  static constexpr bool ring_records = false;
+
+  class Context;
+
+  static pool::Identity identity(const Config& config) {
+    // 1: the paper's shared log; more: its distributed log
+    pool::Identity who = Base::a_log_each(config);
+    who.least_ring = composition_of(config.instance).layers == 1 ? 16384 : 65536;
+    return who;
+  }
+  static Status recover(pool::PoolFile& file, Recovery& report);
+  static Status prepare_log(pool::PoolFile& file) {
+    return Manager(file, composition_of(file.header())).reserve();
+  }
+
+  Rewind(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+
+  Context& context() {
+    return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
+  }
+  Status checkpoint();
+  Status close();
+  Stats stats();
+  void make_room(Context& context, std::uint64_t bytes);
+
+ private:
+  using Base::core_, Base::heap_bits_, Base::tm_;
+  const Composition composition_;
+  Manager manager_;
+  std::mutex checkpointing_;
+  std::atomic<std::uint64_t> checkpoints_{0}, applied_{0};
+  Contexts<Context> contexts_;
+};
+
+template <class Tm>
+class Rewind<Tm>::Context : public ContextBase<Tm> {
+  using Base = ContextBase<Tm>;
+  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
+      Base::row_, Base::shows_, Base::tm_, Base::view_;
+
+ public:
+  Context(Rewind& engine, int slot);
+
+  [[nodiscard]] bool direct() const noexcept {
+    return (!waits_ || this->in_view()) && tm_.direct();
+  }
+  [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
+    if (__builtin_expect(!tx_.waiting.empty(), 0))
+      if (const std::uint64_t* const value = tx_.find(offset_of(a))) return *value;
+    return tm_.read(a);
+  }
+  void write(std::uint64_t* a, std::uint64_t v) {
+    tm_.own(a);
+    log_and_store(offset_of(a), v);
+  }
+  void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
+    for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
+  }
+  std::byte* alloc(std::uint64_t bytes) {
+    return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_home_).offset;
+  }
+  void free(void* p) { ops_.free(heap_, offset_of(p), tm_); }
+  std::uint64_t commit(Durability durability);
+  void rollback() noexcept;
+
+  /// For the paper's calls (papers/rewind/rewind_calls.hpp), which cannot run a transaction again. False,
+  /// with nothing changed: the log is too full.
+  [[nodiscard]] bool log(std::uint64_t* a, std::uint64_t v);
+  /// What was logged is in the log, and stored.
+  void end_group();
+  /// After commit() has thrown NeedRoom: it may be called again.
+  void room_made() noexcept { needed_ = 0; }
+
+ private:
+  friend class Rewind;
+  void log_and_store(std::uint64_t offset, std::uint64_t value);
+  void look_for_failure();
+  void end() noexcept;
+  [[noreturn]] void need_room(std::uint64_t bytes);
+
+  Rewind& engine_;
+  ManagedLog& log_;
+  const bool force_;
+  const bool waits_;  // stores wait for their group (section 3.3): reads must look there
+  Transaction tx_;
+  // it has thrown NeedRoom: whoever swallowed that is told again at its commit
+  std::uint64_t needed_ = 0;
+  log::HomeWriter home_writer_;
+};
+
+}  // namespace perdure::engine::rewind

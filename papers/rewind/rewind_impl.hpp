@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// REWIND's parts that are not inlined into users' transactions; compiled once an instance
+// (instances.cpp).
+#pragma once
+
+#include <chrono>
+#include <thread>
+
+#include "papers/rewind/rewind.hpp"
+
+namespace perdure::engine::rewind {
+
+template <class Tm>
+Status Rewind<Tm>::recover(pool::PoolFile& file, Recovery& report) {
+  report.was_clean = file.header().clean != 0;
+  report.last_id = file.header().applied;
+  if (report.was_clean) return {};
+  const auto start = std::chrono::steady_clock::now();
+  Status s = Manager::recover(file, report, composition_of(file.header()));
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return s;
+}
+
+template <class Tm>
+Rewind<Tm>::Rewind(pool::PoolFile& file, const Config& config, const Recovery& recovery)
+    : Base(file, config, recovery),
+      composition_(composition_of(file.header(), config.log_group)),
+      manager_(file, composition_) {
+  if (file.read_only()) return;
+  if (Status s = manager_.format(); !s.ok()) core_.poison(s);
+}
+
+template <class Tm>
+Rewind<Tm>::Context::Context(Rewind& engine, int slot)
+    : Base(engine.tm_, engine.core_, slot),
+      engine_(engine),
+      log_(engine.manager_.log_of(static_cast<std::uint64_t>(slot))),
+      force_(engine.composition_.force),
+      waits_(engine.composition_.layers == 1 &&
+             engine.composition_.version == log::LogVersion::batch),
+      home_writer_(core_.medium, max_home_) {}
+
+template <class Tm>
+void Rewind<Tm>::Context::need_room(std::uint64_t bytes) {
+  needed_ = bytes;
+  this->throw_need_room(bytes);
+}
+
+template <class Tm>
+void Rewind<Tm>::Context::log_and_store(std::uint64_t offset, std::uint64_t value) {
+  if (core_.state() != 0) core_.refuse();  // after a failed append nothing may be stored to home
+  if (!engine_.manager_.update(log_, tx_, offset, value))
+    need_room((2 * tx_.updates + 1) * log::AriesRecord::bytes);
+  look_for_failure();
+}
+
+template <class Tm>
+void Rewind<Tm>::Context::look_for_failure() {
+  if (__builtin_expect(!log_.log.nvm().failed(), 1)) return;
+  core_.poison(log_.log.nvm().status());
+  core_.refuse();
+}
+
+template <class Tm>
+bool Rewind<Tm>::Context::log(std::uint64_t* a, std::uint64_t v) {
+  if (core_.state() != 0) core_.refuse();
+  const bool done = engine_.manager_.update(log_, tx_, offset_of(a), v);
+  look_for_failure();
+  return done;
+}
+
+template <class Tm>
+void Rewind<Tm>::Context::end_group() {
+  engine_.manager_.end_group(log_, tx_);
+  look_for_failure();
+}
+
+template <class Tm>
+void Rewind<Tm>::Context::end() noexcept {
+  Row::add(row_.log_bytes, tx_.records * log::AriesRecord::bytes);
+  tx_.reset();
+  needed_ = 0;
+  ops_.clear();
+  inside_ = false;
+}
+
+template <class Tm>
+std::uint64_t Rewind<Tm>::Context::commit(Durability) {
+  if (needed_ != 0) need_room(needed_);
+  if (tx_.id == 0 && ops_.empty()) return this->end_read_only();
+  if (core_.forked()) core_.refuse();
+  const auto heap_records = static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end()));
+  if (!engine_.manager_.prepare(log_, tx_, heap_records))
+    need_room((2 * tx_.updates + heap_records) * log::AriesRecord::bytes);
+  std::uint64_t id = 0;
+  tm_.commit([&](std::uint64_t drawn) {
+    id = drawn;
+    // Nor may it end without those whose stores it read or overwrote (Core::lost).
+    if (__builtin_expect(core_.poisoned(), 0)) return core_.lost(drawn, {});
+    Status s = engine_.manager_.commit(log_, tx_, drawn, ops_);
+    if (s.ok() && !ops_.empty()) {
+      const std::lock_guard lock(engine_.heap_bits_);
+      this->apply_heap_ops(home_writer_);
+      if (force_) {
+        home_writer_.flush();
+        // mutant: rewind-heap-bits-before-removal, call rewind-heap-bits-fence
+        s = core_.medium.fence();  // the heap's bits, before a record of them is removed
+      } else {
+        home_writer_.hand_over([](std::uint64_t) {});  // flush_all has them, before that (K4)
+      }
+    }
+    if (s.ok() && force_) s = engine_.manager_.clear(log_, tx_);
+    if (!s.ok()) core_.lost(drawn, s);
+  });
+  if (!ops_.empty()) ops_.reusable(heap_);
+  const std::uint64_t records = tx_.records;
+  end();
+  // for the next one, which may be larger, and its rollback
+  engine_.manager_.prepare_ahead(log_, 4 * records + 4);
+  this->committed(engine_);
+  return id;
+}
+
+template <class Tm>
+void Rewind<Tm>::Context::rollback() noexcept {
+  if (!inside_) return;
+  if (core_.forked()) {
+    inside_ = false;
+    return;
+  }
+  if (tx_.id != 0 && !core_.poisoned()) {
+    Status s = engine_.manager_.rollback(log_, tx_);
+    if (s.ok() && force_) s = engine_.manager_.clear(log_, tx_);
+    if (!s.ok()) core_.poison(s);
+  }
+  // after home has the old values and the log says so: others may then have the blocks
+  this->abandon();
+  end();
+}
+
+template <class Tm>
+void Rewind<Tm>::make_room(Context& context, std::uint64_t bytes) {
+  if (core_.state() != 0) core_.refuse();
+  // Manager::update() asks for so many
+  const std::uint64_t records = bytes / log::AriesRecord::bytes + 4;
+  auto there = manager_.extend(context.log_, records);
+  if (there.ok() && *there) return;
+  if (!there.ok() && there.code() != Code::full) there.status().or_throw();
+  if (Status s = checkpoint(); !s.ok()) core_.poison(s);
+  // full: the disk is, and the log has no room in what is allocated of it. The transaction was
+  // rolled back, and is not run again.
+  if (there = manager_.extend(context.log_, records); !there.ok()) there.status().or_throw();
+  std::this_thread::yield();  // another's transaction may have to end first
+}
+
+template <class Tm>
+Status Rewind<Tm>::checkpoint() {
+  const std::lock_guard lock(checkpointing_);
+  if ((core_.state() & ~Core::read_only_bit) != 0) return core_.why();
+  if (composition_.force) {  // home is durable, and the log cleared, at every commit
+    manager_.compact();
+    return {};
+  }
+  const std::uint64_t x = tm_.domain.quiet_id();
+  if (Status s = manager_.checkpoint(x); !s.ok()) {
+    core_.poison(s);
+    return s;
+  }
+  applied_.store(x, std::memory_order_relaxed);
+  checkpoints_.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+template <class Tm>
+Status Rewind<Tm>::close() {
+  Status s;
+  if (!core_.file.read_only()) {
+    s = core_.state() != 0 ? core_.why() : checkpoint();
+    if (s.ok()) s = core_.file.close_clean(tm_.domain.clock.load(std::memory_order_acquire));
+  }
+  core_.closed();
+  return s;
+}
+
+template <class Tm>
+Stats Rewind<Tm>::stats() {
+  Stats s;
+  core_.fill(s);
+  s.last_id = tm_.domain.clock.load(std::memory_order_relaxed);
+  s.durable_id = this->durable_id();
+  s.applied_id = composition_.force ? s.durable_id : applied_.load(std::memory_order_relaxed);
+  if (!core_.file.read_only()) s.log_used = manager_.records() * log::AriesRecord::bytes;
+  s.checkpoints = checkpoints_.load(std::memory_order_relaxed);
+  return s;
+}
+
+}  // namespace perdure::engine::rewind

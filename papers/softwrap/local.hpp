@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// SoftWrapLocal: local aliasing (papers: SoftWrAP, MSST '15, section IV-D). A wrap's aliases are a
+// table of its own (tm/write_set.hpp), given up as it closes: its log is durable, its values are
+// home, and others find them there through the caches. The paper streams them home; here they are
+// stored, and written back in bulk when a log is full, or by the cache when it pleases: nothing
+// rests on it before.
+// S1 and S2 as in softwrap.hpp. Thread safety: as Shadow.
+#pragma once
+
+#include "papers/softwrap/logged.hpp"
+#include "perdure/engine/bulk_persistence.hpp"
+#include "perdure/tm/write_set.hpp"
+
+namespace perdure::engine::softwrap {
+
+template <class Tm>
+class SoftWrapLocal : public Logged<Tm> {
+  using Base = Logged<Tm>;
+
+ public:
+  static constexpr const char* name = local_family;
+  class Context;
+
+  SoftWrapLocal(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+
+  Context& context() {
+    return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
+  }
+  Status checkpoint();
+  Status close();
+  Stats stats();
+  void make_room(Context& context, std::uint64_t bytes);
+
+ private:
+  Status home_has(std::uint64_t id);
+
+  using Base::core_, Base::heap_bits_, Base::tm_, Base::lines_;
+  BulkPersistence bulk_;
+  Contexts<Context> contexts_;
+};
+
+template <class Tm>
+class SoftWrapLocal<Tm>::Context : public WrapContext<Tm> {
+  using Base = WrapContext<Tm>;
+  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
+      Base::row_, Base::tm_, Base::view_, Base::logs_, Base::needed_, Base::home_writer_, Base::log;
+
+ public:
+  Context(SoftWrapLocal& engine, int slot)
+      : Base(engine.tm_, engine.core_, slot, engine.lines_),
+        engine_(engine),
+        aliases_(tm::PrivateWrites{}) {}
+
+  // an update's reads must look for an alias
+  [[nodiscard]] bool direct() const noexcept { return this->in_view() && tm_.direct(); }
+  [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
+    std::uint64_t value = 0;
+    if (!aliases_.empty() && aliases_.find(offset_of(a), value)) return value;
+    return tm_.read(a);
+  }
+  void write(std::uint64_t* a, std::uint64_t v) {
+    tm_.own(a);
+    room(Base::word_bytes);
+    aliases_.put(offset_of(a), v);
+    log().word(offset_of(a), v);
+  }
+  void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
+    if (n < Base::least_run) {
+      for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
+      return;
+    }
+    for (std::uint64_t i = 0; i < n; ++i) tm_.own(a + i);
+    room(Base::run_bytes(n));
+    for (std::uint64_t i = 0; i < n; ++i) aliases_.put(offset_of(a + i), src[i]);
+    log().run(offset_of(a), src, n);
+  }
+  std::byte* alloc(std::uint64_t bytes) {
+    return view_ + ops_.allocate(heap_, bytes, tm_, view_, max_home_).offset;
+  }
+  void free(void* p) { ops_.free(heap_, offset_of(p), tm_); }
+  std::uint64_t commit(Durability durability);
+  void rollback() noexcept;
+  /// Whether the open wrap, which has stored nothing yet, finds half of its log free; else
+  /// make_room(half()).
+  [[nodiscard]] bool roomy() noexcept { return log().roomy(0); }
+  [[nodiscard]] std::uint64_t half() noexcept { return log().capacity() / 2; }
+
+ private:
+  friend class SoftWrapLocal;
+  void room(std::uint64_t bytes) {
+    Base::room(bytes, [] { return 0U; });
+  }
+  void go_home();
+  void end() noexcept;
+
+  SoftWrapLocal& engine_;
+  tm::WriteSet<tm::PrivateWrites> aliases_;
+};
+
+}  // namespace perdure::engine::softwrap

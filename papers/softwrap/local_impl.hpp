@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Local aliasing's parts that are not inlined into users' transactions; compiled once an instance
+// (instances.cpp).
+#pragma once
+
+#include "papers/softwrap/local.hpp"
+
+namespace perdure::engine::softwrap {
+
+template <class Tm>
+SoftWrapLocal<Tm>::SoftWrapLocal(pool::PoolFile& file, const Config& config,
+                                 const Recovery& recovery)
+    : Base(file, config, recovery), bulk_(core_, file.header().applied) {}
+
+// The wrap's log is durable: what it has stored goes home, where others find it.
+template <class Tm>
+void SoftWrapLocal<Tm>::Context::go_home() {
+  medium::Medium& medium = core_.medium;
+  // flush_all has it
+  for (const auto& e : aliases_.writes().entries)
+    medium.store(medium.log_bytes() + e.address, &e.value, 8);
+  if (ops_.empty()) return;
+  const std::lock_guard lock(engine_.heap_bits_);
+  this->apply_heap_ops(home_writer_);
+  home_writer_.hand_over([](std::uint64_t) {});
+}
+
+template <class Tm>
+std::uint64_t SoftWrapLocal<Tm>::Context::commit(Durability) {
+  if (needed_ != 0) this->throw_need_room(needed_);
+  if (!logs_ && ops_.empty()) return this->end_read_only();
+  if (core_.forked()) core_.refuse();
+  if (!ops_.empty()) {
+    room(static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end())) *
+         log::WrapRecord::entry_bytes);
+    for (const pool::HeapOp& op : ops_) log().heap(op);
+  }
+  std::uint64_t id = 0;
+  tm_.commit([&](std::uint64_t drawn) {
+    id = drawn;
+    // Nor may it become durable without those whose stores it read or overwrote (Core::lost).
+    if (__builtin_expect(core_.poisoned(), 0)) return core_.lost(drawn, {});
+    const Status s = log().close(drawn);
+    Row::add(row_.log_bytes, log().lines() * medium::line_bytes);
+    if (!s.ok()) return core_.lost(drawn, s);
+    go_home();  // S1
+  });
+  if (!ops_.empty()) ops_.reusable(heap_);
+  log().prepare_ahead();
+  end();
+  this->committed(engine_);
+  return id;
+}
+
+template <class Tm>
+void SoftWrapLocal<Tm>::Context::rollback() noexcept {
+  if (!inside_) return;
+  if (core_.forked()) {
+    inside_ = false;
+    return;
+  }
+  this->abandon();
+  end();
+}
+
+template <class Tm>
+void SoftWrapLocal<Tm>::Context::end() noexcept {
+  aliases_.clear();
+  aliases_.writes().entries.clear();
+  this->end_log();
+}
+
+template <class Tm>
+void SoftWrapLocal<Tm>::make_room(Context& context, std::uint64_t bytes) {
+  if (core_.state() != 0) core_.refuse();
+  Line& line = context.line_;
+  const std::lock_guard lock(line.shared);
+  line.log.open(0);
+  if (line.log.fits(bytes)) return;  // another thread has made room in a shared log
+  // full: the disk is. The wrap was rolled back, and is not run again.
+  if (line.log.lacks_blocks(0, bytes)) return line.log.prepare(0, bytes).or_throw();
+  Status s = home_has(line.log.last_id());
+  if (s.ok()) {
+    line.log.begin_bucket(0, bulk_.x());  // S2
+    // mutant: softwrap-local-base-fence
+    // W2 (papers/softwrap/wrap_log.hpp): before another thread's wrap is streamed to it
+    s = core_.medium.fence();
+  }
+  if (!s.ok()) core_.poison(s);
+}
+
+// All that was ever stored, then X: then the caller's log may begin again (S2).
+template <class Tm>
+Status SoftWrapLocal<Tm>::home_has(std::uint64_t id) {
+  // mutant: softwrap-local-id-before-bucket-reuse
+  return bulk_.home_has(id, tm_.domain,
+                        [this](std::uint64_t x) { return lines_.front()->log.note_x(x); });
+}
+
+template <class Tm>
+Status SoftWrapLocal<Tm>::checkpoint() {
+  return Base::checkpoint([this](std::uint64_t id) { return home_has(id); });
+}
+
+template <class Tm>
+Status SoftWrapLocal<Tm>::close() {
+  Status s;
+  if (!core_.file.read_only())
+    s = this->close_logs(core_.state() != 0 ? core_.why() : checkpoint());
+  core_.closed();
+  return s;
+}
+
+template <class Tm>
+Stats SoftWrapLocal<Tm>::stats() {
+  Stats s;
+  this->fill(s);
+  s.applied_id = bulk_.x();
+  s.checkpoints = bulk_.times();
+  return s;
+}
+
+}  // namespace perdure::engine::softwrap

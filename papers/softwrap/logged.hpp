@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What both forms of SoftWrAP have: a log a thread (papers/softwrap/wrap_log.hpp), and a wrap's part in it.
+// Invariants S1 to S3: softwrap.hpp. Thread safety: as Shadow.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "papers/softwrap/wrap_log.hpp"
+#include "perdure/engine/context.hpp"
+#include "perdure/engine/entry.hpp"
+#include "perdure/engine/home_at_commit.hpp"
+#include "perdure/log/redo.hpp"
+#include "perdure/tm/tm.hpp"
+
+namespace perdure::engine::softwrap {
+
+inline constexpr const char* global_family = "softwrap";
+inline constexpr const char* local_family = "softwrap-local";
+
+/// Where a pool's log `ring` lies.
+[[nodiscard]] log::WrapPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept;
+/// Section IV-C: closed wraps of all logs in the order of their ids; stale ones, that never closed,
+/// are bypassed. Both forms.
+Status recover(pool::PoolFile& file, Recovery& report);
+/// The same for the logs of a pool that is open and quiet: home has, durably, what was closed above
+/// X (section IV-B).
+Status replay_closed(medium::Medium& medium, const pool::Header& header, Recovery& report);
+
+/// A thread's log; threads that are more share the last.
+struct Line {
+  Line(medium::Medium& medium, const log::WrapPlace& place) : log(medium, place) {}
+  log::WrapLog log;
+  std::mutex shared;  // the last one's: while a wrap has it open
+};
+
+/// What both forms have: the logs.
+template <class Tm>
+class Logged : public HomeAtCommit<Tm> {
+  using Base = HomeAtCommit<Tm>;
+
+ public:
+  static constexpr bool ring_records = false;
+  static pool::Identity identity(const Config& config) {
+    pool::Identity who = Base::a_log_each(config);
+    who.least_ring = 16384;
+    return who;
+  }
+  static Status recover(pool::PoolFile& file, Recovery& report) {
+    return softwrap::recover(file, report);
+  }
+
+ protected:
+  Logged(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+  ~Logged() = default;
+  /// What close() has in common, once all is home.
+  Status close_logs(Status s);
+  void fill(Stats& stats) const;
+  std::vector<std::unique_ptr<Line>> lines_;
+};
+
+/// A wrap's log, as both forms' contexts have it.
+template <class Tm>
+class WrapContext : public ContextBase<Tm> {
+  using Base = ContextBase<Tm>;
+
+ protected:
+  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
+      Base::row_, Base::tm_, Base::view_;
+  WrapContext(typename Tm::Shared& shared, Core& core, int slot,
+              std::vector<std::unique_ptr<Line>>& lines)
+      : Base(shared, core, slot),
+        line_(*lines[std::min(static_cast<std::size_t>(slot), lines.size() - 1)]),
+        shares_(static_cast<std::size_t>(slot) >= lines.size() - 1),
+        shared_(line_.shared, std::defer_lock),
+        home_writer_(core.medium, max_home_) {}
+  ~WrapContext() = default;
+
+  [[nodiscard]] log::WrapLog& log() noexcept { return line_.log; }
+  /// Room for so many bytes of entries more; the first opens the log. Throws NeedRoom,
+  /// error(too_big).
+  template <class Bucket>
+  void room(std::uint64_t bytes, Bucket&& bucket) {
+    if (__builtin_expect(!logs_, 0)) {
+      if (shares_) shared_.lock();
+      line_.log.open(bucket());
+      logs_ = true;
+    }
+    if (__builtin_expect(!line_.log.fits(bytes) || core_.state() != 0, 0)) no_room(bytes);
+  }
+  void no_room(std::uint64_t bytes);
+  /// Words that are written at once have a log entry for all from so many on: 12 bytes each are no
+  /// more than it.
+  static constexpr std::uint64_t least_run = 4;
+  // a segment's before it
+  static constexpr std::uint64_t word_bytes = 2 * log::WrapRecord::entry_bytes;
+  static constexpr std::uint64_t run_bytes(std::uint64_t n) {
+    return log::WrapRecord::entry_bytes * (1 + n / log::WrapRecord::most_in_run) + n * 8;
+  }
+  void end_log() noexcept {
+    logs_ = false;
+    needed_ = 0;
+    ops_.clear();
+    inside_ = false;
+    if (shared_.owns_lock()) shared_.unlock();
+  }
+
+  Line& line_;
+  const bool shares_;
+  std::unique_lock<std::mutex> shared_;
+  bool logs_ = false;
+  // it has thrown NeedRoom: whoever swallowed that is told again at its commit
+  std::uint64_t needed_ = 0;
+  log::HomeWriter home_writer_;
+};
+
+}  // namespace perdure::engine::softwrap

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// SoftWrAP's recovery (section IV-C): each log's closed wraps above X, of all logs together, are
+// stored home in the order of their ids; wraps that never closed are bypassed. Then start_session
+// raises the epoch, and the logs are none.
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+#include "papers/softwrap/logged.hpp"
+#include "perdure/log/record.hpp"
+#include "perdure/pool/allocation.hpp"
+
+namespace perdure::engine::softwrap {
+
+using log::WrapLog;
+
+log::WrapPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept {
+  return {pool::ring_offset(header, ring), header.ring_bytes, log::ring_seed(header.uuid, 0, ring),
+          header.epoch, pool::engine_name(header) == global_family ? log::most_buckets : 1};
+}
+
+namespace {
+
+struct Closed {
+  log::WrapFound wrap;
+  log::WrapPlace place;
+};
+
+// Whether each entry names bytes or blocks that the pool has.
+// These are told to `targets`.
+bool possible(const medium::Medium& medium, const pool::Header& header, const Closed& c,
+              pool::Targets& targets) {
+  const std::uint64_t home_bytes = medium.home_bytes();
+  bool all = true;
+  return WrapLog::entries(
+             medium, c.place, c.wrap,
+             [&](std::uint64_t offset, std::uint64_t) {
+               all = all && offset + 8 <= home_bytes;
+               targets.words(offset, 1);
+             },
+             [&](const pool::HeapOp& op) {
+               all = all && pool::possible(op, home_bytes, header.max_home_bytes);
+               targets.block(op);
+             }) >= 0 &&
+         all;
+}
+
+}  // namespace
+
+Status replay_closed(medium::Medium& medium, const pool::Header& header, Recovery& report) {
+  const log::WrapControl first = WrapLog::control(medium, place_of(header, 0));
+  if (!first.damage.ok()) return first.damage;
+  const std::uint64_t x = std::max(header.applied, first.ours ? first.x : 0);
+  report.last_id = x;
+  std::vector<Closed> closed;
+  for (std::uint32_t i = 0; i < header.ring_count; ++i) {
+    log::WrapPlace place = place_of(header, i);
+    const log::WrapControl control = WrapLog::control(medium, place);
+    if (!control.damage.ok()) return control.damage;
+    place.form = control.form;
+    if (!control.ours) continue;
+    for (unsigned b = 0; b < place.buckets; ++b) {
+      const log::WrapScan scan = WrapLog::scan(medium, place, b, control.base[b], x);
+      if (!scan.damage.ok()) return scan.damage;
+      // mutant: softwrap-log-rewritten
+      WrapLog::flush_scanned(medium, place, b, scan);
+      for (const auto& w : scan.wraps)
+        // mutant: softwrap-recovery-skips-covered
+        if (w.id > x) closed.push_back({w, place});
+    }
+  }
+  // mutant: softwrap-id-order
+  std::sort(closed.begin(), closed.end(),
+            [](const auto& a, const auto& b) { return a.wrap.id < b.wrap.id; });
+  pool::Targets targets(medium, header);
+  // all is looked at before home is touched (law L10)
+  for (std::size_t i = 0; i < closed.size(); ++i)
+    if (!possible(medium, header, closed[i], targets) ||
+        (i != 0 && closed[i].wrap.id == closed[i - 1].wrap.id))
+      return failure(
+          Code::corrupt, medium.path(),
+          "wrap " + std::to_string(closed[i].wrap.id) +
+              " in the log is there twice, or names bytes or blocks that the pool does not have",
+          "entries inside home", "restore a copy");
+  if (Status s = targets.allocate(); !s.ok()) return s;  // ALLOC-1: `full` changes nothing
+  // D4 (log/redo.hpp): the logs durable before home has anything of what they say
+  if (Status s = medium.fence(); !s.ok()) return s;
+  log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
+  for (const Closed& c : closed) {
+    WrapLog::entries(
+        medium, c.place, c.wrap,
+        [&](std::uint64_t offset, std::uint64_t value) { home.words(offset, &value, 1); },
+        [&](const pool::HeapOp& op) { pool::apply(home, op, header.max_home_bytes); });
+    ++report.transactions;
+    report.records += c.wrap.last - c.wrap.first;
+    report.last_id = std::max(report.last_id, c.wrap.id);
+  }
+  report.bytes = report.records * medium::line_bytes;
+  home.flush();
+  return medium.fence();  // home, before start_session's header or X may say so
+}
+
+Status recover(pool::PoolFile& file, Recovery& report) {
+  pool::Header& header = file.header();
+  report.was_clean = header.clean != 0;
+  report.last_id = header.applied;
+  if (report.was_clean) return {};
+  const auto start = std::chrono::steady_clock::now();
+  if (Status s = replay_closed(file.medium(), header, report); !s.ok()) return s;
+  header.applied = report.last_id;
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return {};
+}
+
+}  // namespace perdure::engine::softwrap

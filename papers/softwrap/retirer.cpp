@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "papers/softwrap/retirer.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace perdure::engine::softwrap {
+
+Retirer::Retirer(House house, std::uint64_t x, std::uint64_t entries, std::uint32_t long_wrap_ms)
+    : house_(std::move(house)),
+      long_wrap_ms_(long_wrap_ms),
+      threshold_(std::max<std::uint64_t>(entries / 8, 1)),
+      x_(x) {}
+
+// Under the mutex.
+bool Retirer::start() noexcept {
+  return !stopping_ && thread_.start([this] { work(); });
+}
+
+void Retirer::wake() noexcept {
+  const std::lock_guard lock(mutex_);
+  wanted_period_ = std::max(wanted_period_, house_.tables.now().period() + 1);
+  if (start()) wake_.notify_one();  // else the thread that finds no room in a table does the round
+}
+
+// Under the mutex: waits for the rounds that are wanted; without a thread it does them.
+template <class Done>
+Status Retirer::wait_for(std::unique_lock<std::mutex>& lock, Done&& done) {
+  while (failure_.ok() && !stopping_ && !done()) {
+    if (stuck_)
+      return failure(Code::busy, house_.medium.path(),
+                     "a transaction that has been open for more than 3 times " +
+                         std::to_string(long_wrap_ms_) +
+                         " ms, makes no call and keeps an alias table",
+                     "transactions that end", "end it, then run this again");
+    if (start() || working_) {
+      wake_.notify_one();
+      done_.wait(lock);
+    } else {
+      round_by_this_thread(lock);
+    }
+  }
+  return failure_;
+}
+
+void Retirer::push(Node& one) noexcept {
+  const std::lock_guard lock(mutex_);
+  pushed_.splice(pushed_.end(), one);
+}
+
+Status Retirer::next_period(std::uint64_t entries) {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t period = house_.tables.now().period() + 1;
+  wanted_period_ = std::max(wanted_period_, period);
+  wanted_entries_ = std::max(wanted_entries_, entries);
+  return wait_for(lock, [&] { return house_.tables.now().period() >= period; });
+}
+
+Status Retirer::drain() {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t period = house_.tables.now().period() + 1;
+  wanted_period_ = std::max(wanted_period_, period);
+  return wait_for(lock, [&] {
+    const auto now = house_.tables.now();
+    return now.period() > period || (now.period() == period && now.other_retired());
+  });
+}
+
+void Retirer::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+  tell();
+}
+
+void Retirer::tell() noexcept {
+  const std::lock_guard lock(mutex_);
+  done_.notify_all();
+}
+
+void Retirer::wait_held() noexcept {
+  std::unique_lock lock(mutex_);
+  done_.wait(lock, [this] {
+    return stopping_ || !failure_.ok() || !held_.load(std::memory_order_acquire);
+  });
+}
+
+void Retirer::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] {
+      return stopping_ || !failure_.ok() ||
+             (!working_ && wanted_period_ > house_.tables.now().period());
+    });
+    if (stopping_ || !failure_.ok()) return;
+    round_by_this_thread(lock);
+  }
+}
+
+// By one thread at a time, under the mutex, which it lets go of meanwhile.
+void Retirer::round_by_this_thread(std::unique_lock<std::mutex>& lock) {
+  working_ = true;
+  lock.unlock();
+  Status s;
+  try {
+    s = round();
+  } catch (const std::bad_alloc&) {
+    s = failure(Code::out_of_memory, house_.medium.path(), "no memory to take an alias table home");
+  }
+  if (!s.ok()) house_.failed(s);
+  lock.lock();
+  working_ = false;
+  if (!s.ok()) failure_ = s;
+  wake_.notify_one();
+  done_.notify_all();
+}
+
+bool Retirer::stopping() noexcept {
+  const std::lock_guard lock(mutex_);
+  return stopping_;
+}
+
+// Waits until done() says so. False: the time is over.
+template <class Done>
+bool Retirer::wait_until(Done&& done, std::uint32_t at_most_ms) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(at_most_ms);
+  for (unsigned spins = 0; !done(); ++spins) {
+    if (at_most_ms != 0 && std::chrono::steady_clock::now() > end) return false;
+    if (spins < 64)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(spins < 5000 ? 20 : 1000));
+  }
+  return true;
+}
+
+void Retirer::stuck(bool yes) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    stuck_ = yes;
+  }
+  tell();
+}
+
+void Retirer::hold(bool yes) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    held_.store(yes, std::memory_order_seq_cst);  // pairs with open
+  }
+  tell();
+}
+
+Status Retirer::round() {
+  log::AliasTables& tables = house_.tables;
+  const std::uint64_t period = tables.now().period();
+  std::uint64_t entries = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    entries = wanted_entries_;
+  }
+  // it is; perhaps it has to have more room
+  tables.empty(entries);
+  house_.begin_buckets(static_cast<unsigned>((period + 1) % 3), house_.quiet());  // R3
+  // W2 (papers/softwrap/wrap_log.hpp): before a wrap is streamed to them
+  if (Status s = house_.medium.fence(); !s.ok()) return s;
+  const std::uint64_t x = house_.quiet();  // R1: before the switch
+  {
+    const std::lock_guard lock(mutex_);
+    tables.switch_over();
+  }
+  tell();
+  const auto ended = [&] { return !tables.any_of_period(period); };
+  // mutant: softwrap-closed-wraps-only
+  if (!wait_until(ended, long_wrap_ms_)) {
+    hold(true);
+    if (!wait_until(ended, long_wrap_ms_)) return evict(period, x);
+    hold(false);
+  }
+  return end_of_period(period, x);
+}
+
+// No wrap of the period is open any more: the period's table goes home and is emptied.
+Status Retirer::end_of_period(std::uint64_t period, std::uint64_t x) {
+  log::AliasTables& tables = house_.tables;
+  tables.note_closed();
+  // mutant: softwrap-id-at-switch
+  if (Status s = retire(x); !s.ok()) return s;
+  {
+    const std::lock_guard lock(mutex_);
+    tables.note_retired();
+  }
+  rounds_.fetch_add(1, std::memory_order_relaxed);
+  tell();
+  wait_until([&] { return !tables.any_that_looks(period + 1); }, 0);
+  tables.empty(0);
+  return {};
+}
+
+// What wraps have stored to home by themselves, and whatever else this thread has flushed, is
+// durable; then X says so.
+Status Retirer::flush_pushed(const Lines& lines, std::uint64_t x) {
+  for (const std::uint64_t line : lines)
+    house_.medium.flush(house_.medium.log_bytes() + line, medium::line_bytes);
+  if (Status s = house_.medium.fence(); !s.ok()) return s;  // R1: home, before X covers what it has
+  if (x > this->x()) {
+    // mutant: softwrap-id-before-bucket-reuse
+    if (Status s = house_.note_x(x); !s.ok()) return s;
+    x_.store(x, std::memory_order_release);  // pairs with x()
+  }
+  return {};
+}
+
+Retirer::Lines Retirer::take_pushed() {
+  std::list<Lines> taken;
+  {
+    const std::lock_guard lock(mutex_);
+    taken.swap(pushed_);
+  }
+  Lines all;
+  for (const Lines& l : taken) all.insert(all.end(), l.begin(), l.end());
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+// C -> R.
+Status Retirer::retire(std::uint64_t x) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> words;
+  const log::AliasTables::Table& table = house_.tables.table(house_.tables.now().active() ^ 1);
+  words.reserve(table.size());
+  table.for_each(
+      [&](std::uint64_t offset, std::uint64_t value) { words.emplace_back(offset, value); });
+  // Stable: of a word that is in a page, too, the page's value is the later one.
+  std::stable_sort(words.begin(), words.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  const Lines lines = take_pushed();  // R1: after X was drawn
+  medium::Medium& medium = house_.medium;
+  const std::uint64_t home = medium.log_bytes();
+  std::uint64_t count = lines.size();
+  for (std::size_t i = 0; i < words.size(); ++count) {
+    // a line as soon as it is whole: its write-back goes on beside the next one's stores
+    const std::uint64_t line = words[i].first / medium::line_bytes * medium::line_bytes;
+    for (; i < words.size() && words[i].first < line + medium::line_bytes; ++i)
+      medium.store(home + words[i].first, &words[i].second, 8);
+    medium.flush(home + line, medium::line_bytes);
+  }
+  lines_.fetch_add(count, std::memory_order_relaxed);
+  return flush_pushed(lines, x);
+}
+
+// A wrap of `period` has been open for too long. Everybody else's end, then its own, at its next
+// call.
+Status Retirer::evict(std::uint64_t period, std::uint64_t x_at_switch) {
+  log::AliasTables& tables = house_.tables;
+  expired_.store(period + 1, std::memory_order_relaxed);
+  if (!wait_until([&] { return !tables.any_open(); }, long_wrap_ms_)) {
+    stuck(true);
+    hold(false);
+    // Aborted at last, it has put its old values back: the table is as if it had ended in time.
+    const auto ended = [&] { return !tables.any_of_period(period); };
+    wait_until([&] { return stopping() || ended(); }, 0);
+    stuck(false);
+    // else the pool is closed, and recovered when it is opened
+    return ended() ? end_of_period(period, x_at_switch) : Status();
+  }
+  // Nobody is here, and nobody comes. What was aborted has put its old values back; what was closed
+  // is in the logs.
+  tables.note_closed();
+  tables.table(0).clear();
+  tables.table(1).clear();
+  const std::uint64_t x = house_.quiet();
+  const Lines lines = take_pushed();
+  // mutant: softwrap-replays-evicted
+  if (Status s = house_.replay(); !s.ok()) return s;
+  if (Status s = flush_pushed(lines, x); !s.ok()) return s;
+  replays_.fetch_add(1, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(mutex_);
+    tables.note_retired();
+  }
+  tables.empty(0);
+  hold(false);
+  return {};
+}
+
+}  // namespace perdure::engine::softwrap

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// SoftWrAP (Doshi, Giles, Varman, "SoftWrAP: A Lightweight Framework for Transactional Support of
+// Storage Class Memory", MSST '15): what a wrap stores is kept from home until its log is durable.
+// Two paths: values to others through an alias in DRAM, and a redo record streamed past the cache.
+//
+//   SoftWrap       global aliasing: aliases are in two tables that all wraps share
+//                  (papers/softwrap/alias_tables.hpp); a thread takes them home (retirer.hpp)
+//   SoftWrapLocal  local aliasing (section IV-D), for strict isolation: a wrap's aliases are its
+//                  own, copied home when it has closed
+// The log is the same (papers/softwrap/wrap_log.hpp): a thread its own; entries streamed as the wrap stores;
+// its close durable by one fence, within the TM's commit: what it has stored is not visible before
+// where the TM isolates.
+//   S1 home has nothing of a wrap before its log is durable.
+//   S2 a bucket of a log begins again only when home has all of its wraps durably, and X says so; X
+//      covers all logs' wraps up to it. Else an older value, still in another thread's log, would
+//      come over a newer one whose log is gone.
+//   S3 words of the heap (bitmaps, directory) have no alias: they are stored home at the close,
+//      after the fence. A chunk whose words have aliases still, of blocks that were freed, becomes
+//      a span only after these went home: they would go over its bitmap. wrapOpen ... wrapClose of
+//      the paper are begin ... commit here, wrapLoad and wrapStore read and write;
+//      papers/softwrap/wrap_calls.hpp has them under their names.
+// Thread safety: as Shadow.
+#pragma once
+
+#include <bit>
+#include <memory>
+#include <vector>
+
+#include "papers/softwrap/alias_tables.hpp"
+#include "papers/softwrap/logged.hpp"
+#include "papers/softwrap/retirer.hpp"
+
+namespace perdure::engine::softwrap {
+
+/// From so many words on what is written at once is an object, whose alias is in pages.
+inline constexpr std::uint64_t object_words = 16;
+
+/// Global aliasing.
+template <class Tm>
+class SoftWrap : public Logged<Tm> {
+  using Base = Logged<Tm>;
+
+ public:
+  static constexpr const char* name = global_family;
+  class Context;
+
+  SoftWrap(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+  ~SoftWrap();
+
+  Context& context() {
+    return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
+  }
+  Status checkpoint();
+  Status close();
+  Stats stats();
+  void make_room(Context& context, std::uint64_t bytes);
+  /// For tests: the tables, and the thread that takes them home (null: read-only).
+  [[nodiscard]] log::AliasTables& tables() noexcept { return tables_; }
+  [[nodiscard]] const Retirer* retirer() const noexcept { return retirer_.get(); }
+
+ private:
+  using Base::core_, Base::heap_bits_, Base::tm_, Base::lines_;
+  log::AliasTables tables_;
+  std::unique_ptr<Retirer> retirer_;
+  Contexts<Context> contexts_;
+};
+
+template <class Tm>
+class SoftWrap<Tm>::Context : public WrapContext<Tm> {
+  using Base = WrapContext<Tm>;
+  using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
+      Base::row_, Base::tm_, Base::view_, Base::logs_, Base::needed_, Base::home_writer_, Base::log;
+
+ public:
+  Context(SoftWrap& engine, int slot);
+
+  void begin(bool update) {
+    Base::begin(update);
+    opened_ = engine_.retirer_ ? engine_.retirer_->open(slot_) : engine_.tables_.open(slot_);
+  }
+  // each access asks the alias tables
+  [[nodiscard]] static constexpr bool direct() noexcept { return false; }
+  [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
+    check_expired();
+    if (const std::uint64_t* alias = engine_.tables_.find(offset_of(a)))
+      return tm::load_word(alias);
+    return tm_.read(a);
+  }
+  void write(std::uint64_t* a, std::uint64_t v) {
+    check_expired();
+    room(Base::word_bytes);
+    store(offset_of(a), v);
+    log().word(offset_of(a), v);
+  }
+  void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
+    if (n < Base::least_run) {
+      for (std::uint64_t i = 0; i < n; ++i) write(a + i, src[i]);
+      return;
+    }
+    check_expired();
+    room(Base::run_bytes(n));
+    if (n < object_words)
+      for (std::uint64_t i = 0; i < n; ++i) store(offset_of(a + i), src[i]);
+    else
+      store_object(offset_of(a), src, n);
+    log().run(offset_of(a), src, n);
+  }
+  /// read() of n words, those of pages as a whole.
+  void read_words(std::uint64_t* to, const std::uint64_t* a, std::uint64_t n) {
+    check_expired();
+    engine_.tables_.read(offset_of(a), to, n, [&](std::uint64_t i) { return tm_.read(a + i); });
+  }
+  std::byte* alloc(std::uint64_t bytes) {
+    check_expired();
+    Spans spans{*this};
+    return view_ + ops_.allocate(heap_, bytes, spans, view_, max_home_).offset;
+  }
+  void free(void* p) {
+    check_expired();
+    ops_.free(heap_, offset_of(p), tm_);
+  }
+  std::uint64_t commit(Durability durability);
+  void rollback() noexcept;
+  /// Whether the open wrap, which has stored nothing yet, finds half of its bucket and of a table
+  /// free; else make_room(half()).
+  [[nodiscard]] bool roomy() noexcept {
+    return log().roomy(static_cast<unsigned>(opened_.period() % 3)) &&
+           engine_.tables_.active().size() * 2 <= engine_.tables_.active().words.limit();
+  }
+  [[nodiscard]] std::uint64_t half() noexcept { return log().capacity() / 2; }
+
+ private:
+  friend class SoftWrap;
+  enum class Need : std::uint8_t { nothing, log, table, drain };
+  struct Spans {  // S3: what HeapOps::allocate asks of a TM
+    Context& c;
+    void own(const std::uint64_t* line) {
+      c.tm_.own(line);
+      for (unsigned i = 0; i < 8; ++i)
+        // mutant: softwrap-spans-drained
+        if (c.engine_.tables_.find(c.offset_of(line + i)) != nullptr) c.need(Need::drain);
+    }
+  };
+  void room(std::uint64_t bytes) {
+    Base::room(bytes, [this] { return static_cast<unsigned>(opened_.period() % 3); });
+  }
+  /// The word's alias has this value; the old one is remembered.
+  void store(std::uint64_t offset, std::uint64_t v) {
+    log::AliasTables::Table& table = engine_.tables_.active();
+    std::uint64_t* alias = table.find(offset);
+    if (alias == nullptr) {
+      const std::uint64_t* const other = engine_.tables_.find(offset);  // in the other table
+      const std::uint64_t old =
+          other != nullptr ? *other
+                           : tm::load_word(reinterpret_cast<const std::uint64_t*>(view_ + offset));
+      added_.push_back(nullptr);  // first: memory may run out
+      alias = table.words.add(offset, old);
+      if (__builtin_expect(alias == nullptr, 0)) {
+        added_.pop_back();
+        need(Need::table);
+      }
+      added_.back() = alias;
+    }
+    tm_.undo().push(alias, *alias);  // which TMs put back where it was: into the alias
+    tm::store_word(alias, v);
+  }
+  void store_object(std::uint64_t offset, const std::uint64_t* src, std::uint64_t n) {
+    const auto before = [this](const log::AliasPages::Change& c, std::uint64_t there) {
+      if (c.bits != 0) objects_.push_back(c);
+      for (; there != 0; there &= there - 1) {
+        std::uint64_t* const word = c.first + std::countr_zero(there);
+        tm_.undo().push(word, *word);
+      }
+    };
+    if (__builtin_expect(!engine_.tables_.active().pages.write(offset, src, n, before), 0))
+      need(Need::table);
+  }
+  void check_expired() {
+    if (engine_.retirer_ && engine_.retirer_->expired(opened_.period())) expired();
+  }
+  [[noreturn]] void need(Need what);
+  [[noreturn]] void expired();
+  void prepare();
+  void take_back() noexcept;
+  void end() noexcept;
+
+  SoftWrap& engine_;
+  const int slot_;
+  log::AliasTables::Moment opened_;
+  Need need_ = Need::nothing;
+  unsigned full_ = 0;                             // how often in a row it has found its table full
+  std::vector<std::uint64_t*> added_;             // aliases that were none before this wrap
+  std::vector<log::AliasPages::Change> objects_;  // the same of words in pages
+  Retirer::Node node_;                            // heap lines of this wrap
+  bool huge_ = false;                             // they are more than the writer holds
+};
+
+}  // namespace perdure::engine::softwrap

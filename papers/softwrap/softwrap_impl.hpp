@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// SoftWrAP's parts that are not inlined into users' transactions; compiled once an instance
+// (instances.cpp).
+#pragma once
+
+#include <string>
+
+#include "papers/softwrap/softwrap.hpp"
+
+namespace perdure::engine::softwrap {
+
+template <class Tm>
+Logged<Tm>::Logged(pool::PoolFile& file, const Config& config, const Recovery& recovery)
+    : Base(file, config, recovery) {
+  for (std::uint32_t i = 0; i < file.header().ring_count; ++i) {
+    lines_.push_back(std::make_unique<Line>(this->core_.medium, place_of(file.header(), i)));
+    if (file.read_only()) continue;
+    if (Status s = lines_.back()->log.format(file.header().applied); !s.ok()) {
+      this->core_.poison(s);
+      return;
+    }
+  }
+}
+
+template <class Tm>
+Status Logged<Tm>::close_logs(Status s) {
+  // pairs with the last id's owner
+  const std::uint64_t clock = this->tm_.domain.clock.load(std::memory_order_acquire);
+  if (s.ok()) s = this->core_.publish([clock](pool::Header& h) { h.applied = clock; });
+  return s.ok() ? this->core_.file.close_clean(clock) : s;
+}
+
+template <class Tm>
+void Logged<Tm>::fill(Stats& stats) const {
+  this->core_.fill(stats);
+  stats.last_id = this->tm_.domain.clock.load(std::memory_order_relaxed);
+  stats.durable_id = this->durable_id();
+  for (const auto& line : lines_) stats.log_used += line->log.used() * medium::line_bytes;
+}
+
+template <class Tm>
+void WrapContext<Tm>::no_room(std::uint64_t bytes) {
+  if (core_.state() != 0) core_.refuse();
+  if (line_.log.bytes() + bytes > line_.log.capacity())
+    throw error(failure(
+        Code::too_big, core_.file.path(),
+        "a transaction that stores, allocates and frees more than a bucket of its log holds",
+        "at most " + std::to_string(line_.log.capacity()) +
+            " bytes: 12 a word or a block, 8 a word of a run of 4 and more",
+        "split it, or make the pool with a larger log_size"));
+  needed_ = line_.log.bytes() + bytes;
+  this->throw_need_room(needed_);
+}
+
+// --- global aliasing -----------------------------------------------------------------------------
+
+inline constexpr std::uint32_t default_alias_entries = 1 << 16;
+
+template <class Tm>
+SoftWrap<Tm>::SoftWrap(pool::PoolFile& file, const Config& config, const Recovery& recovery)
+    : Base(file, config, recovery),
+      tables_(
+          config.alias_entries == 0 ? default_alias_entries : config.alias_entries,
+          config.alias_page_bytes == 0 ? log::AliasPages::default_bytes : config.alias_page_bytes) {
+  if (file.read_only() || core_.poisoned()) return;
+  const auto begin_buckets = [this](unsigned bucket, std::uint64_t base) {
+    for (auto& line : lines_) line->log.begin_bucket(bucket, base);
+  };
+  const auto replay = [this] {
+    Recovery report;
+    return replay_closed(core_.medium, core_.file.header(), report);
+  };
+  retirer_ = std::make_unique<Retirer>(
+      Retirer::House{tables_, core_.medium, [this] { return tm_.domain.quiet_id(); }, begin_buckets,
+                     [this](std::uint64_t x) { return lines_.front()->log.note_x(x); }, replay,
+                     [this](const Status& s) { core_.poison(s); }},
+      file.header().applied, tables_.table(0).capacity(), config.long_wrap_ms);
+}
+
+template <class Tm>
+SoftWrap<Tm>::~SoftWrap() {
+  retirer_.reset();  // while what it calls is there
+}
+
+template <class Tm>
+SoftWrap<Tm>::Context::Context(SoftWrap& engine, int slot)
+    : Base(engine.tm_, engine.core_, slot, engine.lines_),
+      engine_(engine),
+      slot_(slot),
+      opened_(engine.tables_.now()) {}
+
+template <class Tm>
+void SoftWrap<Tm>::Context::need(Need what) {
+  if (core_.state() != 0) core_.refuse();
+  need_ = what;
+  if (what == Need::table) ++full_;
+  needed_ = 1;
+  this->throw_need_room(needed_);
+}
+
+template <class Tm>
+void SoftWrap<Tm>::Context::expired() {
+  const std::string ms = std::to_string(engine_.retirer_->long_wrap_ms());
+  throw error(
+      failure(Code::busy, core_.file.path(),
+              "a transaction that was open for more than twice " + ms + " ms while others waited",
+              "one that ends within long_wrap_ms",
+              "do less in it, or open the pool with a larger long_wrap_ms"));
+}
+
+// All that may fail, before the commit draws its id.
+template <class Tm>
+void SoftWrap<Tm>::Context::prepare() {
+  check_expired();
+  const auto ops = static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end()));
+  if (ops == 0) return;
+  room(ops * log::WrapRecord::entry_bytes);
+  for (const pool::HeapOp& op : ops_) log().heap(op);
+  std::size_t heap = 0;
+  // lines at most: a span's bitmap and directory words, or an object's
+  for (const pool::HeapOp& op : ops_) heap += 16 + op.chunks;
+  huge_ = heap > log::HomeWriter::batch;
+  node_.clear();
+  node_.emplace_back().reserve(heap);
+}
+
+template <class Tm>
+std::uint64_t SoftWrap<Tm>::Context::commit(Durability) {
+  if (needed_ != 0) this->throw_need_room(needed_);
+  if (!logs_ && ops_.empty()) {
+    engine_.tables_.close(slot_);  // it looks at nothing any more
+    return this->end_read_only();
+  }
+  if (core_.forked()) core_.refuse();
+  prepare();
+  std::uint64_t id = 0;
+  tm_.commit([&](std::uint64_t drawn) {
+    id = drawn;
+    // Nor may it become durable without those whose stores it read or overwrote (Core::lost).
+    if (__builtin_expect(core_.poisoned(), 0)) return core_.lost(drawn, {});
+    Status s = log().close(drawn);
+    Row::add(row_.log_bytes, log().lines() * medium::line_bytes);
+    if (s.ok() && !ops_.empty()) {
+      {
+        const std::lock_guard lock(engine_.heap_bits_);
+        this->apply_heap_ops(home_writer_);  // S3
+      }
+      home_writer_.hand_over([&](std::uint64_t line) { node_.front().push_back(line); });
+      // what the writer had to flush by itself: no other thread's fence is for that
+      if (huge_) s = core_.medium.fence();
+      // mutant: softwrap-heap-lines-flushed
+      if (s.ok()) engine_.retirer_->push(node_);
+    }
+    if (!s.ok()) core_.lost(drawn, s);
+  });
+  if (!ops_.empty()) ops_.reusable(heap_);
+  full_ = 0;
+  log().prepare_ahead();
+  end();
+  engine_.retirer_->closed();
+  this->committed(engine_);
+  return id;
+}
+
+// What the wrap has stored is what it was, in each table, while nobody else sees it. An alias that
+// was none is none: were its value to go home, it might come over a bitmap, for its block may be a
+// span by then (S3).
+template <class Tm>
+void SoftWrap<Tm>::Context::take_back() noexcept {
+  tm_.undo().take_back([](std::uint64_t* alias, std::uint64_t old) { tm::store_word(alias, old); });
+  // mutant: softwrap-abort-forgets-aliases
+  for (std::uint64_t* const alias : added_) log::AliasTable::forget(alias);
+  // mutant: softwrap-abort-forgets-objects
+  for (const log::AliasPages::Change& c : objects_) log::AliasPages::forget(c);
+}
+
+template <class Tm>
+void SoftWrap<Tm>::Context::rollback() noexcept {
+  if (!inside_) return;
+  if (core_.forked()) {
+    inside_ = false;
+    return;
+  }
+  take_back();
+  this->abandon();
+  end();
+}
+
+template <class Tm>
+void SoftWrap<Tm>::Context::end() noexcept {
+  added_.clear();
+  objects_.clear();
+  this->end_log();
+  engine_.tables_.close(slot_);
+}
+
+template <class Tm>
+void SoftWrap<Tm>::make_room(Context& context, std::uint64_t bytes) {
+  if (core_.state() != 0) core_.refuse();
+  using Need = typename Context::Need;
+  const Need need = std::exchange(context.need_, Need::nothing);
+  // full: the disk is. The wrap was rolled back, and is not run again.
+  if (const auto bucket = static_cast<unsigned>(context.opened_.period() % 3);
+      need == Need::nothing && context.line_.log.lacks_blocks(bucket, bytes))
+    return context.line_.log.prepare(bucket, bytes).or_throw();
+  const std::uint64_t capacity = tables_.active().capacity();
+  // A table that is full again, though it was empty when the wrap was run again, is too small for
+  // it.
+  const std::uint64_t entries = need == Need::table && context.full_ > 1 ? capacity * 2 : 0;
+  const Status s = need == Need::drain ? retirer_->drain() : retirer_->next_period(entries);
+  if (s.code() == Code::busy) throw error(s);  // the wrap was rolled back, and is not run again
+  if (!s.ok()) core_.refuse();
+}
+
+template <class Tm>
+Status SoftWrap<Tm>::checkpoint() {
+  if ((core_.state() & ~Core::read_only_bit) != 0) return core_.why();
+  if (!retirer_) return {};
+  Status s = retirer_->drain();
+  return s.ok() || s.code() == Code::busy ? s : core_.why();  // it has poisoned the pool
+}
+
+template <class Tm>
+Status SoftWrap<Tm>::close() {
+  Status s;
+  if (!core_.file.read_only()) {
+    s = core_.state() != 0 ? core_.why() : checkpoint();
+    if (retirer_) retirer_->stop();
+    s = this->close_logs(s);
+  }
+  core_.closed();
+  return s;
+}
+
+template <class Tm>
+Stats SoftWrap<Tm>::stats() {
+  Stats s;
+  this->fill(s);
+  if (retirer_) {
+    s.applied_id = retirer_->x();
+    s.checkpoints = retirer_->rounds();
+    s.checkpoint_lines = retirer_->lines();
+  }
+  return s;
+}
+
+}  // namespace perdure::engine::softwrap
