@@ -124,8 +124,8 @@ typedef struct perdure_options {
   /* names the root's type and version, such as "bank/1"; must match the pool's. NULL: "bytes". A
    * C++ root whose layout_id is the same text, and whose size is root_bytes, opens the same pool */
   const char* layout;
-  /* "shadow", "dudetm", "undo", "volatile/stm", ... see perdure_engine_at(). NULL: the
-   * pool's own; a new pool: "shadow" */
+  /* "shadow", "undo", "volatile/stm", ... see perdure_engine_at(). NULL: the pool's own; a new
+   * pool: "shadow" */
   const char* engine;
   const char* medium; /* "auto", "file", "dax", "emulated". NULL: "auto" */
   /* medium "emulated": a paper's slow memory: "none", "rewind", "blurred", "dudetm",
@@ -169,7 +169,8 @@ const char* perdure_message(void);
 const char* perdure_code_name(int code);
 
 /* The name of the n-th engine instance that perdure_options.engine takes; NULL past the last one.
- * Where the machine lacks what it needs ("dudetm/htm": hardware transactions) opening returns
+ * The papers' are among them after perdure_papers_register() of <papers/papers.h>. Where the
+ * machine lacks what it needs ("volatile/htm": hardware transactions) opening returns
  * PERDURE_UNSUPPORTED. */
 const char* perdure_engine_at(size_t n);
 
