@@ -140,25 +140,20 @@ template <class Tm, class Writes>
 std::uint64_t Bppm<Tm, Writes>::Context::commit(Durability) {
   if (needed_ != 0) this->throw_need_room(needed_);
   if (written_.empty() && ops_.empty()) return this->end_read_only();
-  if (core_.forked()) core_.refuse();
-  prepare();
-  std::uint64_t id = 0;
-  tm_.commit([&](std::uint64_t drawn) {
-    id = drawn;
-    // Nor may it become durable without those whose stores it read or overwrote (Core::lost).
-    if (__builtin_expect(core_.poisoned(), 0)) return core_.lost(drawn, {});
+  const auto persist_all = [&](std::uint64_t drawn) {
     Status s = persist(drawn);
     Row::add(row_.log_bytes, (line_.log.committed().second - line_.log.committed().first + 1) *
                                  log::TornRecord::bytes);
     if (s.ok()) s = check_point(drawn);  // V1
-    if (!s.ok()) return core_.lost(drawn, s);
-    if (engine_.truncator_) engine_.truncator_->push(node_);
-  });
-  if (!ops_.empty()) ops_.reusable(heap_);
-  line_.log.prepare_ahead();
-  end();
-  this->committed(engine_);
-  return id;
+    if (s.ok() && engine_.truncator_) engine_.truncator_->push(node_);
+    return s;
+  };
+  return this->commit_durably(
+      engine_, [&] { prepare(); }, persist_all,
+      [&] {
+        line_.log.prepare_ahead();
+        end();
+      });
 }
 
 template <class Tm, class Writes>

@@ -89,15 +89,12 @@ template <class Tm>
 std::uint64_t Rewind<Tm>::Context::commit(Durability) {
   if (needed_ != 0) need_room(needed_);
   if (tx_.id == 0 && ops_.empty()) return this->end_read_only();
-  if (core_.forked()) core_.refuse();
-  const auto heap_records = static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end()));
-  if (!engine_.manager_.prepare(log_, tx_, heap_records))
-    need_room((2 * tx_.updates + heap_records) * log::AriesRecord::bytes);
-  std::uint64_t id = 0;
-  tm_.commit([&](std::uint64_t drawn) {
-    id = drawn;
-    // Nor may it end without those whose stores it read or overwrote (Core::lost).
-    if (__builtin_expect(core_.poisoned(), 0)) return core_.lost(drawn, {});
+  const auto prepare = [&] {
+    const auto heap_records = static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end()));
+    if (!engine_.manager_.prepare(log_, tx_, heap_records))
+      need_room((2 * tx_.updates + heap_records) * log::AriesRecord::bytes);
+  };
+  const auto persist = [&](std::uint64_t drawn) {
     Status s = engine_.manager_.commit(log_, tx_, drawn, ops_);
     if (s.ok() && !ops_.empty()) {
       const std::lock_guard lock(engine_.heap_bits_);
@@ -111,15 +108,14 @@ std::uint64_t Rewind<Tm>::Context::commit(Durability) {
       }
     }
     if (s.ok() && force_) s = engine_.manager_.clear(log_, tx_);
-    if (!s.ok()) core_.lost(drawn, s);
+    return s;
+  };
+  return this->commit_durably(engine_, prepare, persist, [&] {
+    const std::uint64_t records = tx_.records;
+    end();
+    // for the next one, which may be larger, and its rollback
+    engine_.manager_.prepare_ahead(log_, 4 * records + 4);
   });
-  if (!ops_.empty()) ops_.reusable(heap_);
-  const std::uint64_t records = tx_.records;
-  end();
-  // for the next one, which may be larger, and its rollback
-  engine_.manager_.prepare_ahead(log_, 4 * records + 4);
-  this->committed(engine_);
-  return id;
 }
 
 template <class Tm>

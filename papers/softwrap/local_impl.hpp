@@ -30,27 +30,22 @@ template <class Tm>
 std::uint64_t SoftWrapLocal<Tm>::Context::commit(Durability) {
   if (needed_ != 0) this->throw_need_room(needed_);
   if (!logs_ && ops_.empty()) return this->end_read_only();
-  if (core_.forked()) core_.refuse();
-  if (!ops_.empty()) {
+  const auto prepare = [&] {
+    if (ops_.empty()) return;
     room(static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end())) *
          log::WrapRecord::entry_bytes);
     for (const pool::HeapOp& op : ops_) log().heap(op);
-  }
-  std::uint64_t id = 0;
-  tm_.commit([&](std::uint64_t drawn) {
-    id = drawn;
-    // Nor may it become durable without those whose stores it read or overwrote (Core::lost).
-    if (__builtin_expect(core_.poisoned(), 0)) return core_.lost(drawn, {});
+  };
+  const auto persist = [&](std::uint64_t drawn) {
     const Status s = log().close(drawn);
     Row::add(row_.log_bytes, log().lines() * medium::line_bytes);
-    if (!s.ok()) return core_.lost(drawn, s);
-    go_home();  // S1
+    if (s.ok()) go_home();  // S1
+    return s;
+  };
+  return this->commit_durably(engine_, prepare, persist, [&] {
+    log().prepare_ahead();
+    end();
   });
-  if (!ops_.empty()) ops_.reusable(heap_);
-  log().prepare_ahead();
-  end();
-  this->committed(engine_);
-  return id;
 }
 
 template <class Tm>

@@ -132,13 +132,7 @@ std::uint64_t SoftWrap<Tm>::Context::commit(Durability) {
     engine_.tables_.close(slot_);  // it looks at nothing any more
     return this->end_read_only();
   }
-  if (core_.forked()) core_.refuse();
-  prepare();
-  std::uint64_t id = 0;
-  tm_.commit([&](std::uint64_t drawn) {
-    id = drawn;
-    // Nor may it become durable without those whose stores it read or overwrote (Core::lost).
-    if (__builtin_expect(core_.poisoned(), 0)) return core_.lost(drawn, {});
+  const auto persist = [&](std::uint64_t drawn) {
     Status s = log().close(drawn);
     Row::add(row_.log_bytes, log().lines() * medium::line_bytes);
     if (s.ok() && !ops_.empty()) {
@@ -152,15 +146,16 @@ std::uint64_t SoftWrap<Tm>::Context::commit(Durability) {
       // mutant: softwrap-heap-lines-flushed
       if (s.ok()) engine_.retirer_->push(node_);
     }
-    if (!s.ok()) core_.lost(drawn, s);
-  });
-  if (!ops_.empty()) ops_.reusable(heap_);
-  full_ = 0;
-  log().prepare_ahead();
-  end();
-  engine_.retirer_->closed();
-  this->committed(engine_);
-  return id;
+    return s;
+  };
+  return this->commit_durably(
+      engine_, [&] { prepare(); }, persist,
+      [&] {
+        full_ = 0;
+        log().prepare_ahead();
+        end();
+        engine_.retirer_->closed();
+      });
 }
 
 // What the wrap has stored is what it was, in each table, while nobody else sees it. An alias that

@@ -101,6 +101,47 @@ class ContextBase {
     if (core_.poisoned()) core_.refuse();
     if (shows_.due()) Core::show_stats(engine);
   }
+  /// What makes a transaction durable, within the TM's commit and so before its isolation ends:
+  /// persist() -> Status, which throws nothing. Its failure poisons the pool and loses the id before
+  /// anybody sees the transaction; and where the pool is poisoned already it is not called
+  /// (`poisoned` is): the transaction may not become durable without those whose stores it read or
+  /// overwrote (law L9, Core::lost). False: it is lost.
+  template <class Persist, class Poisoned>
+  [[nodiscard]] [[gnu::always_inline]] bool persist_or_lose(std::uint64_t id, Persist&& persist,
+                                                            Poisoned&& poisoned) {
+    if (__builtin_expect(core_.poisoned(), 0)) {
+      poisoned();
+      core_.lost(id, {});
+      return false;
+    }
+    const Status s = persist();
+    if (__builtin_expect(s.ok(), 1)) return true;
+    core_.lost(id, s);
+    return false;
+  }
+  /// The commit of an engine whose transactions are durable before their isolation ends:
+  ///   prepare()    whatever may fail: throws, and the transaction goes on to its rollback
+  ///   persist(id)  makes it durable, as above: its log, then what goes home with it. Which of the
+  ///                heap's bits, fences and locks come in which order is the engine's own
+  ///   finish()     the end of the context's transaction, isolated no more
+  /// Returns the id. Throws what prepare() and the TM's commit throw; and error(poisoned) after the
+  /// end where the transaction, or one that it built on, may be lost.
+  template <class Engine, class Prepare, class Persist, class Finish>
+  std::uint64_t commit_durably(Engine& engine, Prepare&& prepare, Persist&& persist,
+                               Finish&& finish) {
+    if (core_.forked()) core_.refuse();
+    prepare();
+    std::uint64_t id = 0;
+    // mutant: commit-isolation-until-fence
+    tm_.commit([&](std::uint64_t drawn) {
+      id = drawn;
+      (void)persist_or_lose(drawn, [&] { return persist(drawn); }, [] {});
+    });
+    if (!ops_.empty()) ops_.reusable(heap_);
+    finish();
+    committed(engine);
+    return id;
+  }
   /// A commit's heap ops, in the words of home that `target` has.
   template <class Target>
   void apply_heap_ops(Target& target) {

@@ -344,7 +344,7 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
     if (__builtin_expect(!ring_.fits(bytes) || !ring_.ready(bytes), 0))
       this->throw_need_room(bytes);
     std::uint64_t id = 0;
-    bool failed = false;
+    bool durable = true;
     tm_.commit([&](std::uint64_t drawn) {
       id = drawn;
       // The one fence: the record is durable before isolation ends, so before anybody can read,
@@ -359,23 +359,17 @@ class Shadow<Tm, How>::Context : public ContextBase<Tm> {
         count(bytes);
         if (alone && !ops_.empty()) apply_heap_ops();
       };
-      if (__builtin_expect(core_.poisoned(), 0)) {
-        meanwhile();
-        failed = true;
-        return core_.lost(drawn, {});
-      }
-      // Before isolation ends: nobody builds on what may be lost. Nothing from here on throws.
+      // Nothing from here on throws.
       // mutant: strict-isolation-until-fence
-      if (Status s = ring_.append_fence(record_, log::RecordKind::commit, drawn, 1, meanwhile);
-          __builtin_expect(!s.ok(), 0)) {
-        failed = true;
-        return core_.lost(drawn, s);
-      }
-      if (!alone && !ops_.empty()) apply_heap_ops();
+      durable = this->persist_or_lose(
+          drawn,
+          [&] { return ring_.append_fence(record_, log::RecordKind::commit, drawn, 1, meanwhile); },
+          meanwhile);
+      if (durable && !alone && !ops_.empty()) apply_heap_ops();
     });
     // mutant: strict-isolation-until-fence-late
     done();
-    if (__builtin_expect(failed, 0)) core_.refuse();
+    if (__builtin_expect(!durable, 0)) core_.refuse();
     ring_.prepare_ahead();
     if (shares_ring_) shared.unlock();
     if constexpr (How == Reproduce::replay) (void)engine_.background_.notify();

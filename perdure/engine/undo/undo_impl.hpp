@@ -220,17 +220,13 @@ template <class Tm>
 std::uint64_t Undo<Tm>::Context::commit(Durability) {
   if (needed_ != 0) need_room(needed_);
   if (logged_.lines().empty() && ops_.empty()) return this->end_read_only();
-  if (core_.forked()) core_.refuse();
-  if (!shared_.owns_lock()) shared_.lock();
-  for (const auto& op : ops_) record_.heap_op(op);
-  if (!line_.ring.fits(record_.bytes()) || !line_.ring.ready(record_.bytes()))
-    need_room(record_.bytes());
-  std::uint64_t id = 0;
-  // mutant: undo-isolation-until-fence
-  tm_.commit([&](std::uint64_t drawn) {
-    id = drawn;
-    // Nor may it end without those whose stores it read or overwrote (Core::lost).
-    if (__builtin_expect(core_.poisoned(), 0)) return core_.lost(drawn, {});
+  const auto prepare = [&] {
+    if (!shared_.owns_lock()) shared_.lock();
+    for (const auto& op : ops_) record_.heap_op(op);
+    if (!line_.ring.fits(record_.bytes()) || !line_.ring.ready(record_.bytes()))
+      need_room(record_.bytes());
+  };
+  const auto persist = [&](std::uint64_t drawn) {
     // U2: what the transaction stored is durable before the record that ends its undo.
     // mutant: undo-commit-lines-first
     Status s = flush_lines();
@@ -242,12 +238,12 @@ std::uint64_t Undo<Tm>::Context::commit(Durability) {
       home_writer_.flush();
       s = core_.medium.fence();  // U3: before X may pass this id
     }
-    if (!s.ok()) core_.lost(drawn, s);
+    return s;
+  };
+  const std::uint64_t id = this->commit_durably(engine_, prepare, persist, [&] {
+    line_.ring.prepare_ahead();
+    end();
   });
-  if (!ops_.empty()) ops_.reusable(heap_);
-  line_.ring.prepare_ahead();
-  end();
-  this->committed(engine_);
   if (line_.ring.used() > line_.ring.bytes() / 2)
     if (Status s = engine_.recycle(); !s.ok()) core_.poison(s);
   return id;

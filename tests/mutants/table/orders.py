@@ -213,7 +213,7 @@ ORDERS = (
     Mutant(
         "isolation ends before the fence (undo)",
         {
-            "undo-isolation-until-fence": rewrite(
+            "commit-isolation-until-fence": rewrite(
                 "const auto work = PART; if (MUTANT) { tm_.commit([&](std::uint64_t drawn) { id ="
                 " drawn; }); work(id); } else { tm_.commit(work); }",
                 part="argument 1 of 1",
