@@ -59,10 +59,9 @@ struct Plan {
   std::uint64_t steps = 50;
   std::uint64_t seed = 1;
   Durability durability = durable;
-  bool like_a_file = false;       ///< appends of 4 KiB, fences that are syncs
-  std::uint64_t shadow_size = 0;  ///< Options::shadow_size
-  ShadowPaging shadow_paging = ShadowPaging::automatic;
-  std::uint32_t rings = 1;  ///< where the order is held
+  bool like_a_file = false;           ///< appends of 4 KiB, fences that are syncs
+  EngineOptions engine_options = {};  ///< Options::engine_options
+  std::uint32_t rings = 1;            ///< where the order is held
   std::uint64_t ring_bytes = 16384;
   std::uint64_t home_bytes = 8 * pool::chunk_bytes, max_home_bytes = 16 * pool::chunk_bytes;
   /// About one step in so many ends with the pool's end, by a close, by a SIGKILL after it, or by
@@ -114,8 +113,7 @@ inline Options options_of(const Plan& plan, const engine::Entry& entry) {
   o.isolation = entry.isolation;
   o.threads = plan.rings;
   o.uuid_seed = plan.seed + 1;
-  o.shadow_size = plan.shadow_size;
-  o.shadow_paging = plan.shadow_paging;
+  o.engine_options = plan.engine_options;
   engine::Config config;
   config.instance = entry.name;
   config.durability = plan.durability;

@@ -16,6 +16,7 @@
 #include "bench/softwrap/baselines.hpp"
 #include "bench/systems/perdure.hpp"
 #include "papers/engines.hpp"
+#include "papers/softwrap/options.hpp"
 
 namespace bench::softwrap {
 
@@ -34,7 +35,8 @@ class PoolHost {
         // share
         setup.threads + 3;
     options_.log_size = setup.log_size * options_.threads;
-    options_.alias_entries = setup.alias_entries;
+    options_.engine_options =
+        perdure::papers::SoftwrapOptions{.alias_entries = setup.alias_entries};
     options_.initial_size = setup.data_size;
     options_.max_size = std::uint64_t{8} << 30;
     options_.delays = setup.delays();

@@ -12,7 +12,9 @@
 #include <type_traits>
 
 #include "bench/systems/host.hpp"
+#include "papers/dudetm/options.hpp"
 #include "papers/engines.hpp"
+#include "papers/rewind/options.hpp"
 #include "perdure/perdure.hpp"
 
 namespace bench {
@@ -100,15 +102,16 @@ class PerdureHost : public HostDefaults {
     options_.durability = choice.durability;
     options_.isolation = Instance::isolation;
     options_.log_size = setting.log_size * rings();
-    options_.log_group = setting.log_group;
-    options_.persist_group = setting.persist_group;
-    options_.compress = setting.compress;
-    options_.volatile_log = setting.volatile_log;
-    options_.shadow_size = setting.shadow_size;
-    if (setting.shadow_paging == "hardware")
-      options_.shadow_paging = perdure::ShadowPaging::hardware;
-    if (setting.shadow_paging == "software")
-      options_.shadow_paging = perdure::ShadowPaging::software;
+    options_.engine_options = perdure::papers::RewindOptions{.log_group = setting.log_group};
+    using perdure::ShadowPaging;
+    options_.engine_options.set(perdure::papers::DudetmOptions{
+        .persist_group = setting.persist_group,
+        .compress = setting.compress,
+        .volatile_log = setting.volatile_log,
+        .shadow_size = setting.shadow_size,
+        .shadow_paging = setting.shadow_paging == "hardware"   ? ShadowPaging::hardware
+                         : setting.shadow_paging == "software" ? ShadowPaging::software
+                                                               : ShadowPaging::automatic});
     options_.max_size = std::uint64_t{8} << 30;
     options_.delays = perdure::medium::Delays::named(setting.delays).value();
     pool_.emplace(Pool::open(path_, options_));

@@ -44,7 +44,7 @@ inline constexpr std::array<InstanceName, 12> names_none = {PERDURE_REWIND(PERDU
 
 /// What an instance's name says, or a header's of the engine.
 [[nodiscard]] Composition composition_of(std::string_view name) noexcept;
-/// `group` as in Config::log_group.
+/// `group` as in RewindOptions::log_group.
 [[nodiscard]] Composition composition_of(const pool::Header& header,
                                          std::uint32_t group = 0) noexcept;
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "papers/rewind/options.hpp"
 #include "papers/rewind/rewind.hpp"
 
 namespace perdure::engine::rewind {
@@ -25,7 +26,8 @@ Status Rewind<Tm>::recover(pool::PoolFile& file, Recovery& report) {
 template <class Tm>
 Rewind<Tm>::Rewind(pool::PoolFile& file, const Config& config, const Recovery& recovery)
     : Base(file, config, recovery),
-      composition_(composition_of(file.header(), config.log_group)),
+      composition_(
+          composition_of(file.header(), config.options.get<papers::RewindOptions>().log_group)),
       manager_(file, composition_) {
   if (file.read_only()) return;
   if (Status s = manager_.format(); !s.ok()) core_.poison(s);

@@ -23,12 +23,15 @@
 #include <vector>
 
 #include "papers/softwrap/alias_table.hpp"
+#include "papers/softwrap/options.hpp"
 
 namespace perdure::log {
 
 class AliasPages {
  public:
-  static constexpr std::uint64_t default_bytes = 1024, least_bytes = 512, most_bytes = 1 << 20;
+  static constexpr std::uint64_t default_bytes = 1024,
+                                 least_bytes = papers::SoftwrapOptions::least_page_bytes,
+                                 most_bytes = papers::SoftwrapOptions::most_page_bytes;
 
   /// `page_bytes`: a power of two in the bounds. Room for `entries` words, of pages that are full.
   AliasPages(std::uint64_t page_bytes, std::uint64_t entries)

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "papers/softwrap/options.hpp"
 #include "papers/softwrap/softwrap.hpp"
 
 namespace perdure::engine::softwrap {
@@ -56,13 +57,18 @@ void WrapContext<Tm>::no_room(std::uint64_t bytes) {
 // --- global aliasing -----------------------------------------------------------------------------
 
 inline constexpr std::uint32_t default_alias_entries = 1 << 16;
+inline const papers::SoftwrapOptions& options_of(const Config& config) noexcept {
+  return config.options.get<papers::SoftwrapOptions>();
+}
+constexpr std::uint64_t or_else(std::uint64_t chosen, std::uint64_t unless) noexcept {
+  return chosen != 0 ? chosen : unless;
+}
 
 template <class Tm>
 SoftWrap<Tm>::SoftWrap(pool::PoolFile& file, const Config& config, const Recovery& recovery)
     : Base(file, config, recovery),
-      tables_(
-          config.alias_entries == 0 ? default_alias_entries : config.alias_entries,
-          config.alias_page_bytes == 0 ? log::AliasPages::default_bytes : config.alias_page_bytes) {
+      tables_(or_else(options_of(config).alias_entries, default_alias_entries),
+              or_else(options_of(config).alias_page_bytes, log::AliasPages::default_bytes)) {
   if (file.read_only() || core_.poisoned()) return;
   const auto begin_buckets = [this](unsigned bucket, std::uint64_t base) {
     for (auto& line : lines_) line->log.begin_bucket(bucket, base);
@@ -75,7 +81,7 @@ SoftWrap<Tm>::SoftWrap(pool::PoolFile& file, const Config& config, const Recover
       Retirer::House{tables_, core_.medium, [this] { return tm_.domain.quiet_id(); }, begin_buckets,
                      [this](std::uint64_t x) { return lines_.front()->log.note_x(x); }, replay,
                      [this](const Status& s) { core_.poison(s); }},
-      file.header().applied, tables_.table(0).capacity(), config.long_wrap_ms);
+      file.header().applied, tables_.table(0).capacity(), options_of(config).long_wrap_ms);
 }
 
 template <class Tm>

@@ -2,7 +2,6 @@
 #include "perdure/api/open.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <condition_variable>
 #include <cstring>
 #include <map>
@@ -69,36 +68,6 @@ const Entry* choose(std::span<const Entry> all, std::string_view wanted, std::st
   return absent;  // to be refused with the reason
 }
 
-Status take_dudetm(const std::string& path, const Options& options, engine::Config& config) {
-  constexpr std::uint32_t most_together = 1 << 24;
-  constexpr std::uint64_t least_log = 4096, most_log = std::uint64_t{16} << 30,
-                          least_shadow = 16 << 10;
-  const auto refused = [&](const char* option, std::uint64_t found, const char* expected) {
-    return failure(Code::invalid, path,
-                   std::string("Options::") + option + " " + std::to_string(found), expected,
-                   "leave it 0");
-  };
-  if (options.persist_group > most_together)
-    return refused("persist_group", options.persist_group, "1 to 2^24, or 0");
-  if (options.volatile_log != 0 &&
-      (options.volatile_log < least_log || options.volatile_log > most_log))
-    return refused("volatile_log", options.volatile_log, "4 KiB to 16 GiB, or 0 for 1 MiB");
-  if (options.shadow_size != 0 && options.shadow_size < least_shadow)
-    return refused("shadow_size", options.shadow_size, "16 KiB or more, or 0 for no limit");
-  if (options.reproduce_threads != 1)
-    return failure(Code::invalid, path,
-                   "Options::reproduce_threads " + std::to_string(options.reproduce_threads),
-                   "1: a thread more would be started and ended for every slice of the log",
-                   "leave it 1");
-  config.reproduce_threads = options.reproduce_threads;
-  config.persist_group = options.persist_group;
-  config.compress = options.compress;
-  config.volatile_log = options.volatile_log;
-  config.shadow_size = options.shadow_size;
-  config.shadow_paging = options.shadow_paging;
-  return {};
-}
-
 }  // namespace
 
 Result<Opened> open_pool(const std::string& path, const Options& options,
@@ -111,34 +80,12 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   opened.config.isolation = options.isolation;
   opened.config.threads = options.threads;
   opened.config.trace = options.trace;
-  constexpr std::uint32_t most_in_a_group = 1000;  // a bucket's cells
-  if (options.log_group == 1 || options.log_group > most_in_a_group)
-    return failure(
-        Code::invalid, path, "Options::log_group " + std::to_string(options.log_group),
-        "2 to 1000, or 0 for the engine's own",
-        "leave it 0; a log without groups is an engine of its own, rewind-1l-nfp-optimized");
-  opened.config.log_group = options.log_group;
-  // 64: what one transaction of the library's own containers may need
-  constexpr std::uint32_t least_aliases = 64, most_aliases = 1 << 28;
-  constexpr std::uint32_t least_page = 512, most_page = 1 << 20;  // AliasPages asserts them
-  if (options.alias_entries != 0 &&
-      (options.alias_entries < least_aliases || options.alias_entries > most_aliases))
-    return failure(Code::invalid, path,
-                   "Options::alias_entries " + std::to_string(options.alias_entries),
-                   "64 to 2^28, or 0 for the engine's own",
-                   "leave it 0; a table that is too small for a transaction grows by itself");
-  opened.config.alias_entries = options.alias_entries;
-  if (const std::uint32_t bytes = options.alias_page_bytes;
-      bytes != 0 && (!std::has_single_bit(bytes) || bytes < least_page || bytes > most_page))
-    return failure(Code::invalid, path, "Options::alias_page_bytes " + std::to_string(bytes),
-                   "a power of two from 512 to 2^20, or 0 for 1024", "leave it 0");
-  opened.config.alias_page_bytes = options.alias_page_bytes;
-  opened.config.long_wrap_ms = options.long_wrap_ms;
+  if (Status s = options.engine_options.check(path); !s.ok()) return s;
+  opened.config.options = options.engine_options;
   if (options.recovery_threads > 8)
     return failure(Code::invalid, path,
                    "Options::recovery_threads " + std::to_string(options.recovery_threads),
                    "1 to 8, or 0", "leave it 0");
-  if (Status s = take_dudetm(path, options, opened.config); !s.ok()) return s;
   if (medium != nullptr) {
     opened.config.fence_is_sync = medium->fence_is_sync();
   } else {
@@ -159,16 +106,9 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
                    "open it as Pool<Root, perdure::engines<...>> with the instance named, or "
                    "change Options::engine");
   if (Status s = runs_here(path, *chosen); !s.ok()) return s;
-  const auto can_page = [&](const Entry& e) {
-    if (options.shadow_size == 0 || e.pages) return Status();
-    return failure(Code::invalid, path,
-                   "Options::shadow_size for engine '" + std::string(e.name) + "'",
-                   "an engine that evicts pages: dudetm",
-                   "leave it 0, or make the pool with Options::engine dudetm");
-  };
   // else the pool that is there says; a new one is refused when it has been made
   if (!options.engine.empty() || candidates.size() == 1)
-    if (Status s = can_page(*chosen); !s.ok()) return s;
+    if (Status s = options.engine_options.fits(path, *chosen); !s.ok()) return s;
   opened.config.instance = chosen->name;
   pool::Identity who = chosen->identity(opened.config);
   who.engine = chosen->family;
@@ -207,7 +147,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
                      "open it as Pool<Root, perdure::engines<perdure::" +
                          family.substr(0, family.find('-')) + ">>, or with any_engine");
   }
-  if (Status s = can_page(*chosen); !s.ok()) return s;
+  if (Status s = options.engine_options.fits(path, *chosen); !s.ok()) return s;
   if (Status s = runs_here(path, *chosen); !s.ok()) return s;
   // mutant: strict-pool-has-no-timestamps
   if (chosen->prefix_only && header.order == pool::Order::held)
@@ -228,7 +168,8 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
       return of_the_medium(s);
   if (!opened.file->read_only() && chosen->prepare_log != nullptr)
     if (Status s = chosen->prepare_log(*opened.file); !s.ok()) return of_the_medium(s);
-  if (Status s = opened.file->start_session(chosen->view, opened.config.shadow_size != 0); !s.ok())
+  const bool limited = chosen->limits_shadow != nullptr && chosen->limits_shadow(opened.config);
+  if (Status s = opened.file->start_session(chosen->view, limited); !s.ok())
     return of_the_medium(s);
   opened.file->keep();
   return opened;

@@ -44,37 +44,8 @@ struct Options {
   std::string medium = "auto";  ///< auto, file, dax, emulated (docs/media.md)
   bool direct = true;           ///< file: O_DIRECT logs
   medium::Delays delays = {};   ///< emulated: a paper's slow memory
-  /// REWIND's batch logs: records that share a fence, 2 to 1000; 0: 8. May differ at each opening
-  std::uint32_t log_group = 0;
-  /// SoftWrAP: entries of each of its two alias tables, 64 to 2^28; 0: 65536. May differ at each
-  /// opening
-  std::uint32_t alias_entries = 0;
-  /// SoftWrAP: of an object's page there, a power of two from 512 to 2^20; 0: 1024
-  std::uint32_t alias_page_bytes = 0;
-  /// SoftWrAP: a transaction that has kept an alias table from being retired for so many
-  /// milliseconds holds new ones back, and after as many again it is aborted at its next call
-  /// (`busy`). One that makes no call can't be aborted: after as many again the others go on
-  /// without it, and get `busy` where they need a table that it keeps. 0: never
-  std::uint32_t long_wrap_ms = 10'000;
-  /// dudetm: so many transactions at most are combined to one log record, of each word the last
-  /// value; it is written when they are that many, when somebody waits, when none has come for some
-  /// milliseconds, or after about 2.5 s: so `async` promises no less here. 1 to 2^24; 0: not
-  /// combined (with `compress`: 64)
-  std::uint32_t persist_group = 0;
-  /// dudetm: combined records are compressed (lz4). dudetm-combined always does
-  bool compress = false;
-  /// dudetm: bytes of a thread's volatile log, 4 KiB to 16 GiB, made 2^n; 0: 1 MiB (dudetm-inf: at
-  /// first)
-  std::uint64_t volatile_log = 0;
-  /// dudetm: threads that write home from the log. 1: more are refused (`invalid`)
-  unsigned reproduce_threads = 1;
-  /// dudetm: bytes of DRAM that the shadow may take, 16 KiB or more: a pool may be larger than
-  /// memory. Transactions begin while it takes less; those in flight may go beyond. 0: all that was
-  /// ever changed stays in DRAM
-  std::uint64_t shadow_size = 0;
-  /// dudetm, where there is a shadow_size. `automatic` goes by what the pool held when it was last
-  /// closed
-  ShadowPaging shadow_paging = ShadowPaging::automatic;
+  /// What is one engine's own: a struct of that engine's, as papers::RewindOptions, or several
+  EngineOptions engine_options = {};
   /// Told how far recovery is when a pool is opened that was not closed in order: at its beginning
   /// and its end, and about every 100 ms in between where the engine can say (shadow, dudetm).
   /// Called by the thread that opens; must not throw. Empty: nobody is told

@@ -29,6 +29,7 @@
 #include <string_view>
 
 #include "perdure/base/status.hpp"
+#include "perdure/engine/engine_options.hpp"
 #include "perdure/log/progress.hpp"
 #include "perdure/medium/medium.hpp"
 #include "perdure/pool/pool_file.hpp"
@@ -55,18 +56,6 @@ enum class Isolation : std::uint8_t {
   caller  ///< the caller does; at a grain of whole 8-byte words
 };
 
-/// How a shadow that is smaller than its pool is paged.
-enum class ShadowPaging : std::uint8_t {
-  /// software where the shadow is small beside what the pool holds when it is opened, else hardware
-  automatic,
-  /// page tables: an access costs nothing more, a page that comes or goes a fault and an interrupt
-  /// of other processors
-  hardware,
-  /// a look-up at each access; a page that comes or goes costs no fault (but for bitmaps' pages,
-  /// one in sixteen: they are the hardware's)
-  software
-};
-
 }  // namespace perdure
 
 namespace perdure::engine {
@@ -79,22 +68,8 @@ struct Config {
   /// writers with a ring of their own (held order); more share one
   std::uint32_t threads = 8;
   bool fence_is_sync = false;  ///< of the medium
-  /// REWIND, batch: records that share a fence; 0: its default
-  std::uint32_t log_group = 0;
-  std::uint32_t alias_entries = 0;  ///< SoftWrAP: of each alias table; 0: its default
-  /// SoftWrAP: of an object's page in an alias table; 0: its default
-  std::uint32_t alias_page_bytes = 0;
-  /// SoftWrAP: how long a transaction may hold retirement up, twice; 0: as long as it takes
-  std::uint32_t long_wrap_ms = 0;
-  /// DudeTM: transactions combined to one record; 0: its form's
-  std::uint32_t persist_group = 0;
-  bool compress = false;           ///< DudeTM: combined records are compressed
-  std::uint64_t volatile_log = 0;  ///< DudeTM: bytes of a thread's volatile log; 0: its default
-  unsigned reproduce_threads = 1;  ///< DudeTM: that write home from the log
-  /// DudeTM: bytes of DRAM for the shadow; 0: as many as it takes
-  std::uint64_t shadow_size = 0;
-  ShadowPaging shadow_paging = ShadowPaging::automatic;
-  std::string trace;  ///< any.hpp: record the workload to this file
+  EngineOptions options;       ///< those that are one engine's own
+  std::string trace;           ///< any.hpp: record the workload to this file
 };
 
 /// What recovery did.

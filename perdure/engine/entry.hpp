@@ -29,8 +29,9 @@ struct Entry {
   /// allocates what its session needs of the log beyond each ring's first page
   Status (*prepare_log)(pool::PoolFile&) = nullptr;
   bool ring_records = true;  ///< its rings hold log/record.hpp's records
-  /// its shadow may be smaller than the pool (Config::shadow_size)
+  /// its shadow may be smaller than the pool, and is where this says so
   bool pages = false;
+  bool (*limits_shadow)(const Config&) = nullptr;
   bool prefix_only = false;  ///< it can't go on with a pool of order `held`
   /// whether this machine has what it needs; null: every machine has
   Status (*supported)() = nullptr;
@@ -63,6 +64,8 @@ Entry entry_of(const InstanceName& n) {
           &E::identity, &E::recover, nullptr,    E::ring_records};
   if constexpr (requires(pool::PoolFile& f) { E::prepare_log(f); }) e.prepare_log = &E::prepare_log;
   if constexpr (requires { E::paged; }) e.pages = E::paged;
+  if constexpr (requires(const Config& c) { E::limits_shadow(c); })
+    e.limits_shadow = &E::limits_shadow;
   if constexpr (requires { E::prefix_only; }) e.prefix_only = E::prefix_only;
   if constexpr (requires { E::supported(); }) e.supported = &E::supported;
   return e;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "papers/dudetm/options.hpp"
 #include "perdure/perdure.hpp"
 #include "tests/compat/workload.hpp"
 #include "tests/engine/families.hpp"
@@ -84,8 +85,8 @@ inline Options options_of(const Spec& s) {
   o.max_size = kept_max_size;
   o.log_size = kept_log;
   o.threads = 2;
-  o.persist_group = s.persist_group;
-  o.compress = s.compress;
+  o.engine_options =
+      papers::DudetmOptions{.persist_group = s.persist_group, .compress = s.compress};
   o.base = s.any_address ? 0 : kept_address;
   o.uuid_seed = base::hash_bytes(s.name.data(), s.name.size(), 1) | 1;
   return o;

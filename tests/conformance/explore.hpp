@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "papers/dudetm/options.hpp"
 #include "testing/crashtest.hpp"
 #include "tests/conformance/ways.hpp"
 #include "tests/support/watchdog.hpp"
@@ -66,8 +67,10 @@ crashtest::Plan plan_of(const Budget& budget, const Way& way, crash::Model model
   plan.event = budget.event;
   plan.ring_bytes = small_ring(entry, way.like_a_file);
   if (entry.pages && seed % 3 == 0) {
-    plan.shadow_size = 16384;  // four pages: nearly every transaction evicts
-    plan.shadow_paging = base::mix(seed) % 2 == 0 ? ShadowPaging::hardware : ShadowPaging::software;
+    plan.engine_options =
+        papers::DudetmOptions{.shadow_size = 16384,  // four pages: nearly every transaction evicts
+                              .shadow_paging = base::mix(seed) % 2 == 0 ? ShadowPaging::hardware
+                                                                        : ShadowPaging::software};
   }
   if constexpr (requires { Workload::shape(plan); }) Workload::shape(plan);
   // REWIND fences at each record, and two layers dozens of times: of so many points some, from all

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "papers/dudetm/instances.hpp"
+#include "papers/dudetm/options.hpp"
 #include "perdure/container/hash_map.hpp"
 #include "perdure/pool/features.hpp"
 #include "tests/engine/suite.hpp"
@@ -121,8 +122,9 @@ TEST(Dudetm, CombinationAndCompressionWriteLess) {
   const Scratch scratch("/dev/shm");
   const auto run = [&](const char* name, std::uint32_t group, bool compress) {
     Options o = options_for("dudetm");
-    o.persist_group = group;
-    o.compress = compress;
+    papers::DudetmOptions own{.persist_group = group};
+    own.compress = compress;
+    o.engine_options = own;
     auto pool = DudetmPool::open(scratch.path(name), o);
     std::optional<Receipt<void>> last;
     for (std::uint64_t n = 0; n < 20000; ++n)
@@ -162,7 +164,7 @@ TEST(Dudetm, CombinationIsAFeatureOfThePool) {
 TEST(Dudetm, WhatNobodyWaitsForIsDurableSoon) {
   const Scratch scratch("/dev/shm");
   Options o = options_for("dudetm-combined");
-  o.persist_group = 1 << 20;
+  o.engine_options = papers::DudetmOptions{.persist_group = 1 << 20};
   auto pool = DudetmPool::open(scratch.path(), o);
   auto receipt = pool.update([](auto& tx, Root& r) { tx(r.word[0]) = 1; });
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -173,7 +175,7 @@ TEST(Dudetm, WhatNobodyWaitsForIsDurableSoon) {
 TEST(Dudetm, InfPerformsWithoutWaitingForRoom) {
   const Scratch scratch("/dev/shm");
   Options o = options_for("dudetm-inf");
-  o.volatile_log = 4096;
+  o.engine_options = papers::DudetmOptions{.volatile_log = 4096};
   o.log_size = 1 << 20;
   {
     auto pool = DudetmPool::open(scratch.path(), o);
@@ -210,8 +212,8 @@ TEST_P(DudetmPaged, APoolLargerThanItsShadowLosesNothing) {
   const std::uint64_t each = 12000 / scale;
   const Scratch scratch("/dev/shm");
   Options o = options_for(std::get<0>(GetParam()), std::get<1>(GetParam()));
-  o.shadow_size = 64 * 4096;
-  o.shadow_paging = std::get<2>(GetParam());
+  o.engine_options =
+      papers::DudetmOptions{.shadow_size = 64 * 4096, .shadow_paging = std::get<2>(GetParam())};
   std::vector<std::vector<std::uint64_t>> counts(threads, std::vector<std::uint64_t>(pages));
   {
     auto pool = AnyPool<Root>::open(scratch.path(), o);
@@ -278,8 +280,7 @@ void more_pages_than_the_shadow_has(ShadowPaging paging) {
   constexpr std::uint64_t pages = 1024, large = 200;
   const Scratch scratch("/dev/shm");
   Options o = options_for("dudetm");
-  o.shadow_size = 64 * 4096;
-  o.shadow_paging = paging;
+  o.engine_options = papers::DudetmOptions{.shadow_size = 64 * 4096, .shadow_paging = paging};
   auto pool = DudetmPool::open(scratch.path(), o);
   pool.update([&](auto& tx, Root& r) {
     tx(r.counters) = reinterpret_cast<p<std::uint64_t>*>(tx.alloc(pages * 4096));
@@ -333,8 +334,8 @@ TEST(Dudetm, BytesAcrossFramesAreReadAsTheyWereWritten) {
   const Scratch scratch("/dev/shm");
   for (const char* tm : {"dudetm", "dudetm/stm", "dudetm/global_lock"}) {
     Options o = options_for(tm);
-    o.shadow_size = 16 * 4096;
-    o.shadow_paging = ShadowPaging::software;
+    o.engine_options =
+        papers::DudetmOptions{.shadow_size = 16 * 4096, .shadow_paging = ShadowPaging::software};
     auto pool = AnyPool<Root>::open(scratch.path(o.engine.substr(o.engine.find('/') + 1)), o);
     constexpr std::size_t bytes = 40 * 4096;
     pool.update([&](auto& tx, Root& r) {
@@ -375,7 +376,8 @@ TEST(Dudetm, BytesAcrossFramesAreReadAsTheyWereWritten) {
 TEST(Dudetm, HowAShadowIsPagedIsSeenAtOpening) {
   const Scratch scratch("/dev/shm");
   Options o = options_for("dudetm");
-  o.shadow_size = 1 << 20;
+  papers::DudetmOptions own{.shadow_size = 1 << 20};
+  o.engine_options = own;
   const auto by_software = [&] {
     auto pool = DudetmPool::open(scratch.path(), o);
     EXPECT_GE(pool.stats().heap_used, std::uint64_t{4} << 20);
@@ -389,9 +391,11 @@ TEST(Dudetm, HowAShadowIsPagedIsSeenAtOpening) {
     });
   }
   EXPECT_TRUE(by_software());
-  o.shadow_size = 3 << 20;
+  own.shadow_size = 3 << 20;
+  o.engine_options = own;
   EXPECT_FALSE(by_software());
-  o.shadow_paging = ShadowPaging::software;
+  own.shadow_paging = ShadowPaging::software;
+  o.engine_options = own;
   EXPECT_TRUE(by_software());
 }
 
@@ -400,7 +404,7 @@ TEST(Dudetm, AShadowsLimitIsRefusedWhereNothingPages) {
   const auto code = [&](const char* engine, std::uint64_t bytes) {
     Options o;
     o.engine = engine;
-    o.shadow_size = bytes;
+    o.engine_options = papers::DudetmOptions{.shadow_size = bytes};
     return Pool<Root, engines<shadow, dudetm>>::try_open(
                scratch.path(std::string(engine) + std::to_string(bytes)), o)
         .code();

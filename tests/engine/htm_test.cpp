@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "papers/dudetm/instances.hpp"
+#include "papers/dudetm/options.hpp"
 #include "perdure/container/hash_map.hpp"
 #include "perdure/tm/rtm_stand_in.hpp"
 #include "tests/engine/suite.hpp"
@@ -99,7 +100,7 @@ TEST(Htm, RefusesAPoolOfOrderHeld) {
 TEST(Htm, NoShadowSmallerThanThePool) {
   const Scratch scratch("/dev/shm");
   Options o = options_for("dudetm/htm-stand-in");
-  o.shadow_size = 1 << 20;
+  o.engine_options = papers::DudetmOptions{.shadow_size = 1 << 20};
   EXPECT_EQ(Code::invalid, Htms::try_open(scratch.path(), o).code());
   EXPECT_FALSE(std::filesystem::exists(scratch.path()));
 }
@@ -182,8 +183,7 @@ TEST(Htm, LogsThatAreFullPushBack) {
       const Scratch scratch("/dev/shm");
       Options o = options_for(engine, async);
       o.log_size = 128 << 10;
-      o.volatile_log = 16 << 10;
-      o.persist_group = group;
+      o.engine_options = papers::DudetmOptions{.persist_group = group, .volatile_log = 16 << 10};
       auto pool = Htms::open(scratch.path(), o);
       in_threads(3, [&](int t) {
         for (std::uint64_t i = 0; i < 3000 / scale; ++i)

@@ -100,7 +100,7 @@ TEST_P(Rewind, GroupsMayDifferAtEachOpening) {
   std::vector<std::byte> image;
   for (const std::uint32_t group : {32U, 4U, 0U, 1000U}) {
     Shape shape = small();
-    shape.log_group = group;
+    shape.rewind.log_group = group;
     shape.ring_bytes = 1 << 20;  // a bucket of 1000 cells: none is added on the way
     auto rig = open_rig<Words>(GetParam(), shape, image);
     const std::uint64_t before = rig.pool.stats().recovery.last_id;
@@ -124,7 +124,7 @@ TEST_P(Rewind, GroupsMayDifferAtEachOpening) {
   }
   for (const std::uint32_t wrong : {1U, 1001U}) {
     Options o = small().options(GetParam());
-    o.log_group = wrong;
+    o.engine_options = papers::RewindOptions{.log_group = wrong};
     auto made = medium::RecordingMedium::make(small().medium(), {}).value();
     EXPECT_EQ(Code::invalid,
               AnyPool<Words>::try_open_on("recording", o, std::move(made), true).code());

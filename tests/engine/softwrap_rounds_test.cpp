@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "papers/softwrap/options.hpp"
 #include "papers/softwrap/softwrap.hpp"
 #include "perdure/tm/none.hpp"
 #include "tests/engine/suite.hpp"
@@ -24,8 +25,8 @@ struct Direct {
   explicit Direct(std::uint32_t long_wrap_ms = 0, std::uint32_t alias_entries = 64) {
     engine::Config config;
     config.threads = 4;
-    config.alias_entries = alias_entries;
-    config.long_wrap_ms = long_wrap_ms;
+    config.options =
+        papers::SoftwrapOptions{.alias_entries = alias_entries, .long_wrap_ms = long_wrap_ms};
     pool::Identity who = Engine::identity(config);
     who.engine = Engine::name;
     who.layout = "words";

@@ -95,7 +95,7 @@ TEST_P(SoftWrap, HomeHasNothingOfAnOpenWrap) {
 
 TEST_P(SoftWrap, RefusesWhatNeverFits) {
   Shape shape = small();
-  shape.alias_entries = 64;
+  shape.softwrap.alias_entries = 64;
   auto rig = open_rig<std::array<Words, 3>>(GetParam(), shape);
   for (int i = 0; i < 3; ++i) {
     const auto result = rig.pool.try_update([](auto& tx, auto& all) {
@@ -124,7 +124,7 @@ struct Large {
 TEST_P(SoftWrap, TakesAnObjectThatATableHasNoRoomFor) {
   Shape shape = small();
   shape.ring_bytes = 1 << 20;
-  shape.alias_entries = 64;
+  shape.softwrap.alias_entries = 64;
   auto rig = open_rig<Large>(GetParam(), shape);
   const std::vector<std::uint64_t> values(20'000, 7);
   for (const bool scattered : {false, true})
@@ -145,7 +145,7 @@ struct Nine {
 // grows, and each of them ends.
 TEST_P(SoftWrap, ATableThatNineThreadsFillGrows) {
   Shape shape = small();
-  shape.alias_entries = 64;
+  shape.softwrap.alias_entries = 64;
   auto rig = open_rig<Nine>(GetParam(), shape);
   const std::uint64_t rounds = 100 / scale;
   in_threads(9, [&](int me) {

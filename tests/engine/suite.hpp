@@ -23,6 +23,9 @@
 #include <thread>
 #include <vector>
 
+#include "papers/dudetm/options.hpp"
+#include "papers/rewind/options.hpp"
+#include "papers/softwrap/options.hpp"
 #include "perdure/api/pool.hpp"
 #include "testing/recording_medium.hpp"
 #include "tests/engine/families.hpp"
@@ -83,9 +86,9 @@ struct Shape {
   bool like_a_file = false;
   std::uint32_t threads = 2;  ///< rings, where the order is held
   std::uint64_t ring_bytes = 65536;
-  std::uint32_t log_group = 0;                        ///< Options::log_group
-  std::uint32_t alias_entries = 0, long_wrap_ms = 0;  ///< Options' own
-  std::uint64_t shadow_size = 0;                      ///< Options' own
+  papers::RewindOptions rewind = {};
+  papers::SoftwrapOptions softwrap = {.long_wrap_ms = 0};
+  papers::DudetmOptions dudetm = {};
   std::uint64_t home_bytes = 16 * pool::chunk_bytes, max_home_bytes = 64 * pool::chunk_bytes;
 
   [[nodiscard]] medium::RecordingOptions medium() const {
@@ -104,10 +107,7 @@ struct Shape {
     o.durability = durability;
     o.isolation = e.isolation;
     o.threads = threads;
-    o.log_group = log_group;
-    o.alias_entries = alias_entries;
-    o.long_wrap_ms = long_wrap_ms;
-    o.shadow_size = shadow_size;
+    o.engine_options.set(rewind).set(softwrap).set(dudetm);
     engine::Config config;
     config.instance = e.name;
     config.durability = durability;

@@ -75,7 +75,7 @@ TEST_P(WithoutThreads, AllThatIsPromisedIsDone) {
       shape.like_a_file = like_a_file;
       shape.threads = 1;
       shape.ring_bytes = ring_of_at_least(GetParam(), 65536);
-      shape.alias_entries = 64;
+      shape.softwrap.alias_entries = 64;
       const NoThreads none;
       auto rig = open_rig<Root>(GetParam(), shape);
       std::uint64_t last = 0;

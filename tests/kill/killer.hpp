@@ -22,6 +22,7 @@
 #include <ostream>
 #include <string>
 
+#include "papers/dudetm/options.hpp"
 #include "perdure/engine/stat_page.hpp"
 #include "perdure/pool/format.hpp"
 #include "tests/kill/child.hpp"
@@ -135,8 +136,9 @@ class Killer {
     o.durability = r.one_in(3) ? durable : r.one_in(2) ? group : async;  // the order, on memory
     if (config_.engine.starts_with("dudetm-")) {
       // the further forms are killed while they page
-      o.shadow_size = 16 * 4096;
-      o.shadow_paging = r.one_in(2) ? ShadowPaging::hardware : ShadowPaging::software;
+      o.engine_options = papers::DudetmOptions{
+          .shadow_size = 16 * 4096,
+          .shadow_paging = r.one_in(2) ? ShadowPaging::hardware : ShadowPaging::software};
     }
     task.shape.seed = r.next();
     task.shape.threads = config_.threads;

@@ -7,6 +7,7 @@
 
 #include <random>
 
+#include "papers/dudetm/options.hpp"
 #include "perdure/engine/any.hpp"
 #include "perdure/perdure.hpp"
 #include "pool_test.hpp"
@@ -406,7 +407,7 @@ TEST(FeaturesOnMedium, NoCombinedRecordBeforeTheBitIsDurable) {
         ++fences_with_a_log;
       },
       {});
-  o.persist_group = 4;
+  o.engine_options = papers::DudetmOptions{.persist_group = 4};
   auto pool = AnyPool::try_open_on("pool", o, std::move(made), false).value();
   for (std::uint64_t n = 0; n < 20; ++n)
     pool.update([&](auto& tx, Words& w) { tx(w.word[n % 16]) = n; });

@@ -15,6 +15,7 @@
 #include "bench/harness/killed.hpp"
 #include "bench/harness/rng.hpp"
 #include "bench/harness/scratch.hpp"
+#include "papers/dudetm/options.hpp"
 #include "perdure/perdure.hpp"
 
 namespace bench {
@@ -46,7 +47,7 @@ perdure::Options options_of(const Asked& asked) {
   o.threads = 1;
   // what is checkpointed at 3/4 stays
   o.log_size = (asked.log_bytes + (8 << 20)) / 2 * 3 / 4096 * 4096;
-  o.volatile_log = 1 << 30;
+  o.engine_options = perdure::papers::DudetmOptions{.volatile_log = 1 << 30};
   o.recovery_threads = asked.threads;
   return o;
 }

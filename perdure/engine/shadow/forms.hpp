@@ -18,6 +18,7 @@
 
 #include "perdure/engine/engine.hpp"
 #include "perdure/engine/entry.hpp"
+#include "perdure/engine/shadow/dudetm_options.hpp"
 
 namespace perdure::engine::shadow {
 
@@ -45,9 +46,10 @@ struct Form {
   if (name == "dudetm-sync") form.order = pool::Order::held;
   form.unbounded = name == "dudetm-inf";
   const bool combined = name == "dudetm-combined";
-  if (config.volatile_log != 0) form.volatile_words = config.volatile_log / 8;
-  form.compress = config.compress || combined;
-  form.group = config.persist_group != 0 ? config.persist_group : form.compress ? 64 : 0;
+  const auto& options = config.options.get<papers::DudetmOptions>();
+  if (options.volatile_log != 0) form.volatile_words = options.volatile_log / 8;
+  form.compress = options.compress || combined;
+  form.group = options.persist_group != 0 ? options.persist_group : form.compress ? 64 : 0;
   return form;
 }
 

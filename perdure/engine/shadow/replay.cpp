@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "perdure/engine/shadow/dudetm_options.hpp"
 #include "perdure/log/redo_team.hpp"
 
 namespace perdure::engine::shadow {
@@ -18,7 +19,7 @@ Replay::Replay(Core& core, log::Ring* rings, std::uint32_t count,
       applied_to_(count),
       settling_to_(count),  // here: a settlement begins without allocating
       cursors_(count),
-      masks_(core.config.reproduce_threads),
+      masks_(core.config.options.get<papers::DudetmOptions>().reproduce_threads),
       applied_(applied),
       reproduced_(applied) {}
 
@@ -80,8 +81,8 @@ bool Replay::apply_locked(std::uint64_t most) {
   const auto use =
       applied_in_part_ ? log::HomeWriter::Use::running : log::HomeWriter::Use::in_order;
   applied_in_part_ = true;
-  if (log::redo(core_.medium, max_home, payloads_, use, core_.config.reproduce_threads, {},
-                masks_) != log::no_strange)
+  const unsigned threads = core_.config.options.get<papers::DudetmOptions>().reproduce_threads;
+  if (log::redo(core_.medium, max_home, payloads_, use, threads, {}, masks_) != log::no_strange)
     return core_.poison(log::strange_record(core_.medium, last)), false;
   applied_in_part_ = false;
   clear();

@@ -35,6 +35,7 @@
 #include "perdure/engine/context.hpp"
 #include "perdure/engine/core.hpp"
 #include "perdure/engine/shadow/checkpoint.hpp"
+#include "perdure/engine/shadow/dudetm_options.hpp"
 #include "perdure/engine/shadow/forms.hpp"
 #include "perdure/engine/shadow/paging.hpp"
 #include "perdure/engine/shadow/persister.hpp"
@@ -73,6 +74,11 @@ class Shadow {
   static Status supported() {
     if constexpr (stamps) return Tm::supported();
     return {};
+  }
+
+  /// Whether the shadow has a limit.
+  [[nodiscard]] static bool limits_shadow(const Config& config) {
+    return config.options.get<papers::DudetmOptions>().shadow_size != 0;
   }
 
   Shadow(pool::PoolFile& file, const Config& config, const Recovery& recovery);

@@ -83,15 +83,15 @@ void Shadow<Tm, How>::start_replay() {
     };
   replay_ = std::make_unique<Replay>(core_, rings_.get(), ring_count_, std::move(quiet),
                                      persister_.kept(), header.applied);
-  if (core_.config.shadow_size == 0) return;
-  const ShadowPaging how = core_.config.shadow_paging;
-  const bool software =
-      how == ShadowPaging::automatic
-          ? core_.config.shadow_size < core_.file.heap().used_bytes() / small_share
-          : how == ShadowPaging::software;
+  const auto& options = core_.config.options.template get<papers::DudetmOptions>();
+  if (options.shadow_size == 0) return;
+  const ShadowPaging how = options.shadow_paging;
+  const bool software = how == ShadowPaging::automatic
+                            ? options.shadow_size < core_.file.heap().used_bytes() / small_share
+                            : how == ShadowPaging::software;
   paging_ = std::make_unique<Paging>(core_.file.view(), header.max_home_bytes,
                                      pool::first_chunk(header.max_home_bytes) * pool::chunk_bytes,
-                                     core_.config.shadow_size, software);
+                                     options.shadow_size, software);
 }
 
 // Combination, compression, logs without a bound, no promises where ids are stamps: before the

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What may be chosen of REWIND when a pool is opened (Options::engine_options).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "perdure/base/status.hpp"
+
+namespace perdure::papers {
+
+struct RewindOptions {
+  /// Batch logs: records that share a fence, 2 to 1000; 0: 8. May differ at each opening
+  std::uint32_t log_group = 0;
+
+  /// `invalid` names what is out of range.
+  [[nodiscard]] Status check(const std::string& path) const {
+    constexpr std::uint32_t most_in_a_group = 1000;  // a bucket's cells
+    if (log_group != 1 && log_group <= most_in_a_group) return {};
+    return failure(
+        Code::invalid, path, "RewindOptions::log_group " + std::to_string(log_group),
+        "2 to 1000, or 0 for the engine's own",
+        "leave it 0; a log without groups is an engine of its own, rewind-1l-nfp-optimized");
+  }
+};
+
+}  // namespace perdure::papers
