@@ -27,10 +27,10 @@ int run(const std::vector<std::string>& arg) {
   if (arg.size() < 2) return usage();
   const std::string &file = arg[0], &command = arg[1];
   const bool reads = command == "get" || command == "list";
-  auto pool = Pool::open(file, {.create = !reads,
-                                .read_only = reads,
-                                .max_size = std::uint64_t{1} << 30,
-                                .log_size = 4 << 20});
+  auto pool =
+      Pool::open(file, {.create = !reads,
+                        .read_only = reads,
+                        .creation = {.max_size = std::uint64_t{1} << 30, .log_size = 4 << 20}});
 
   if (command == "put" && arg.size() == 4) {
     pool.update([&](auto& tx, Store& store) { store.entries.put(tx, arg[2], arg[3]); });

@@ -54,9 +54,9 @@ Detached serve(Pool& pool, std::uint64_t request, std::atomic<std::uint64_t>& an
 int main(int argc, char** argv) {
   if (argc != 2) return std::fprintf(stderr, "usage: receipts FILE\n"), 2;
   try {
-    auto pool = Pool::open(
-        argv[1],
-        {.max_size = std::uint64_t{1} << 30, .log_size = 8 << 20, .durability = perdure::group});
+    auto pool =
+        Pool::open(argv[1], {.creation = {.max_size = std::uint64_t{1} << 30, .log_size = 8 << 20},
+                             .durability = perdure::group});
     constexpr int requests = 2000;
     std::atomic<std::uint64_t> answered{0};
     std::latch done(requests);

@@ -10,8 +10,8 @@ int main(int argc, char** argv) {
   if (argc != 2) return std::fprintf(stderr, "usage: rewind_list FILE\n"), 2;
   try {
     perdure::Options options;
-    options.max_size = std::uint64_t{1} << 30;
-    options.log_size = 8 << 20;
+    options.creation.max_size = std::uint64_t{1} << 30;
+    options.creation.log_size = 8 << 20;
     rewind_list::Manager tm(argv[1], options);
     for (std::uint64_t value = 0; value < 10; ++value) {
       const auto tID = tm.getNextID();

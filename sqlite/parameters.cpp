@@ -26,13 +26,13 @@ std::uint64_t bytes_of(const std::string& path, const char* name, const char* te
 
 Options options_of(const std::string& path, const std::function<const char*(const char*)>& value) {
   Options o;
-  o.threads = 1;  // one connection writes at a time
-  o.log_size = std::uint64_t{128} << 20;
+  o.creation.threads = 1;  // one connection writes at a time
+  o.creation.log_size = std::uint64_t{128} << 20;
   const auto bytes = [&](const char* name, std::uint64_t& to) {
     if (const char* const text = value(name)) to = bytes_of(path, name, text);
   };
-  bytes("log_size", o.log_size);
-  bytes("max_size", o.max_size);
+  bytes("log_size", o.creation.log_size);
+  bytes("max_size", o.creation.max_size);
   if (const char* const engine = value("engine")) o.engine = engine;
   if (const char* const medium = value("medium")) o.medium = medium;
   if (const char* const delays = value("delays")) {

@@ -111,15 +111,15 @@ inline Options options_of(const Plan& plan, const engine::Entry& entry) {
   o.engine = entry.name;
   o.durability = plan.durability;
   o.isolation = entry.isolation;
-  o.threads = plan.rings;
-  o.uuid_seed = plan.seed + 1;
+  o.creation.threads = plan.rings;
+  o.creation.uuid_seed = plan.seed + 1;
   o.engine_options = plan.engine_options;
   engine::Config config;
   config.instance = entry.name;
   config.durability = plan.durability;
   config.threads = plan.rings;
   config.fence_is_sync = plan.like_a_file;
-  o.log_size = plan.ring_bytes * entry.identity(config).rings;
+  o.creation.log_size = plan.ring_bytes * entry.identity(config).rings;
   return o;
 }
 

@@ -197,9 +197,9 @@ CellFigures run_cell(const ReplayProgram& program, const CellOptions& how) {
   options.must_create = true;
   options.medium = how.medium;
   options.durability = how.mode;
-  options.log_size = how.log_size;
-  if (how.max_size != 0) options.max_size = how.max_size;
-  options.threads = static_cast<std::uint32_t>(program.threads.size());
+  options.creation.log_size = how.log_size;
+  if (how.max_size != 0) options.creation.max_size = how.max_size;
+  options.creation.threads = static_cast<std::uint32_t>(program.threads.size());
   const ScratchFile file(how.directory);
   const auto pool = open_replay(file.path(), options);
   Team team(*pool, program, pool->make_arena(program.arena_bytes));

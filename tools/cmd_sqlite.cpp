@@ -190,8 +190,8 @@ Options options(bool read_only) {
   o.direct = !arguments.pool.no_direct;
   o.create = false;
   o.read_only = read_only;
-  if (arguments.pool.max_size != 0) o.max_size = arguments.pool.max_size;
-  if (arguments.pool.log_size != 0) o.log_size = arguments.pool.log_size;
+  if (arguments.pool.max_size != 0) o.creation.max_size = arguments.pool.max_size;
+  if (arguments.pool.log_size != 0) o.creation.log_size = arguments.pool.log_size;
   return o;
 }
 

@@ -43,7 +43,7 @@ class Progress {
   bool drawn_ = false;
 };
 
-/// How far recovery of a pool is, for Options::recovery_progress: nothing of one that takes less
+/// How far recovery of a pool is, for Options::recovery: nothing of one that takes less
 /// than a second; then on a terminal a line that is redrawn and in the end erased, else a line
 /// every five seconds.
 [[nodiscard]] std::function<void(const RecoveryProgress&)> show_recovery(std::string path);

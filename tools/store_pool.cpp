@@ -44,9 +44,9 @@ Options options_for(const PoolArguments& arguments, StorePool::Access access,
   o.medium = arguments.medium;
   o.direct = !arguments.no_direct;
   o.durability = durability;
-  o.threads = 1;  // all of the log is one ring: a row may be half of it
-  if (arguments.max_size != 0) o.max_size = arguments.max_size;
-  o.log_size = arguments.log_size != 0 ? arguments.log_size : default_log;
+  o.creation.threads = 1;  // all of the log is one ring: a row may be half of it
+  if (arguments.max_size != 0) o.creation.max_size = arguments.max_size;
+  o.creation.log_size = arguments.log_size != 0 ? arguments.log_size : default_log;
   return o;
 }
 
@@ -70,7 +70,7 @@ bool is_store(const pool::Header& header) {
 StorePool StorePool::open(const PoolArguments& arguments, Access access, Durability durability,
                           std::function<void(const RecoveryProgress&)> told) {
   Options options = options_for(arguments, access, durability);
-  options.recovery_progress = told ? std::move(told) : show_recovery(arguments.path);
+  options.recovery.progress = told ? std::move(told) : show_recovery(arguments.path);
   auto pool = StoredPool::try_open(arguments.path, options);
   if (access == Access::read && pool.code() == Code::read_only) {
     // not closed in order: recover it, which writes

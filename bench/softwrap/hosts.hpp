@@ -30,15 +30,15 @@ class PoolHost {
     options_.medium = "emulated";
     options_.engine = setup.system;
     options_.isolation = perdure::Isolation::caller;
-    options_.threads =
+    options_.creation.threads =
         // slots: the workers', the opener's, the retiring thread's, and the last log, which threads
         // share
         setup.threads + 3;
-    options_.log_size = setup.log_size * options_.threads;
+    options_.creation.log_size = setup.log_size * options_.creation.threads;
     options_.engine_options =
         perdure::papers::SoftwrapOptions{.alias_entries = setup.alias_entries};
-    options_.initial_size = setup.data_size;
-    options_.max_size = std::uint64_t{8} << 30;
+    options_.creation.initial_size = setup.data_size;
+    options_.creation.max_size = std::uint64_t{8} << 30;
     options_.delays = setup.delays();
     open();
   }

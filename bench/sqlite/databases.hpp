@@ -87,9 +87,9 @@ class Subject {
 
   void open_pool() {
     perdure::Options o;
-    o.threads = 1;
-    o.log_size = setup_.log_size;
-    o.max_size = setup_.max_size;
+    o.creation.threads = 1;
+    o.creation.log_size = setup_.log_size;
+    o.creation.max_size = setup_.max_size;
     o.medium = setup_.medium;
     o.delays.drain_ns = setup_.tw_ns;
     o.delays.buffer_each = setup_.tw_ns != 0;

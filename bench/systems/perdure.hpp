@@ -97,11 +97,11 @@ class PerdureHost : public HostDefaults {
   PerdureHost(const Setting& setting, const PerdureChoice& choice)
       : path_(setting.directory + "/pool.perdure"), durability_(choice.durability) {
     options_.medium = setting.medium;
-    if (setting.rings != 0) options_.threads = setting.rings;
+    if (setting.rings != 0) options_.creation.threads = setting.rings;
     options_.engine = choice.engine;
     options_.durability = choice.durability;
     options_.isolation = Instance::isolation;
-    options_.log_size = setting.log_size * rings();
+    options_.creation.log_size = setting.log_size * rings();
     options_.engine_options = perdure::papers::RewindOptions{.log_group = setting.log_group};
     using perdure::ShadowPaging;
     options_.engine_options.set(perdure::papers::DudetmOptions{
@@ -112,7 +112,7 @@ class PerdureHost : public HostDefaults {
         .shadow_paging = setting.shadow_paging == "hardware"   ? ShadowPaging::hardware
                          : setting.shadow_paging == "software" ? ShadowPaging::software
                                                                : ShadowPaging::automatic});
-    options_.max_size = std::uint64_t{8} << 30;
+    options_.creation.max_size = std::uint64_t{8} << 30;
     options_.delays = perdure::medium::Delays::named(setting.delays).value();
     pool_.emplace(Pool::open(path_, options_));
   }
@@ -170,7 +170,7 @@ class PerdureHost : public HostDefaults {
     perdure::engine::Config config;
     config.instance = options_.engine;
     config.durability = options_.durability;
-    config.threads = options_.threads;
+    config.threads = options_.creation.threads;
     return std::max<std::uint64_t>(1, Instance::type::identity(config).rings);
   }
 

@@ -25,10 +25,10 @@ class PoolHost : public HostDefaults {
     options_.medium = "emulated";
     options_.engine = setup.system;
     options_.isolation = Instance::isolation;
-    options_.log_size = setup.log_size;
+    options_.creation.log_size = setup.log_size;
     // thread slots: the loader's, and one that measures
-    options_.threads = setup.distributed ? setup.threads + 2 : 1;
-    options_.max_size = std::uint64_t{16} << 30;
+    options_.creation.threads = setup.distributed ? setup.threads + 2 : 1;
+    options_.creation.max_size = std::uint64_t{16} << 30;
     options_.delays = perdure::medium::Delays::named(setup.delays).value();
     pool_.emplace(Pool::open(path_, options_));
   }

@@ -254,10 +254,10 @@ Status read_options(const char* path, const perdure_options& o, Options& options
   options.direct = (o.flags & PERDURE_BUFFERED) == 0;
   if (o.engine != nullptr) options.engine = o.engine;
   if (o.medium != nullptr) options.medium = o.medium;
-  if (o.max_size != 0) options.max_size = o.max_size;
-  options.initial_size = o.initial_size;
-  options.log_size = o.log_size;
-  if (o.threads != 0) options.threads = o.threads;
+  if (o.max_size != 0) options.creation.max_size = o.max_size;
+  options.creation.initial_size = o.initial_size;
+  options.creation.log_size = o.log_size;
+  if (o.threads != 0) options.creation.threads = o.threads;
   if (o.delays != nullptr) {
     auto delays = medium::Delays::named(o.delays);
     if (!delays) return delays.status();

@@ -78,13 +78,13 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   Opened opened;
   opened.config.durability = options.durability;
   opened.config.isolation = options.isolation;
-  opened.config.threads = options.threads;
+  opened.config.threads = options.creation.threads;
   opened.config.trace = options.trace;
   if (Status s = options.engine_options.check(path); !s.ok()) return s;
   opened.config.options = options.engine_options;
-  if (options.recovery_threads > 8)
+  if (options.recovery.threads > 8)
     return failure(Code::invalid, path,
-                   "Options::recovery_threads " + std::to_string(options.recovery_threads),
+                   "Options::recovery.threads " + std::to_string(options.recovery.threads),
                    "1 to 8, or 0", "leave it 0");
   if (medium != nullptr) {
     opened.config.fence_is_sync = medium->fence_is_sync();
@@ -124,14 +124,14 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
   how.create = options.create;
   how.must_create = options.must_create;
   how.read_only = options.read_only;
-  how.max_bytes = options.max_size;
-  how.initial_bytes = options.initial_size;
-  how.log_bytes = options.log_size;
+  how.max_bytes = options.creation.max_size;
+  how.initial_bytes = options.creation.initial_size;
+  how.log_bytes = options.creation.log_size;
   how.medium = options.medium;
   how.direct = options.direct;
   how.delays = options.delays;
-  how.base = options.base;
-  how.uuid_seed = options.uuid_seed;
+  how.base = options.creation.base;
+  how.uuid_seed = options.creation.uuid_seed;
   auto file = medium != nullptr ? pool::PoolFile::open_on(std::move(medium), fresh, how, who)
                                 : pool::PoolFile::open(how, who);
   if (!file) return file.status();
@@ -163,7 +163,7 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
                    "one or more", "restore it from a copy");
   if (!opened.file->read_only())
     if (Status s = engine::recover(*chosen, *opened.file, opened.recovery,
-                                   {options.recovery_threads, options.recovery_progress});
+                                   {options.recovery.threads, options.recovery.progress});
         !s.ok())
       return of_the_medium(s);
   if (!opened.file->read_only() && chosen->prepare_log != nullptr)

@@ -15,6 +15,30 @@ namespace perdure {
 
 using RecoveryProgress = log::RecoveryProgress;
 
+/// What is fixed when a pool is made, and asked of nobody who opens one that is there.
+struct Creation {
+  /// The data's upper bound in bytes; address space is kept for it
+  std::uint64_t max_size = std::uint64_t{64} << 30;
+  std::uint64_t initial_size = 0;  ///< data bytes allocated at once; 0: the least. Grows as needed
+  /// Bytes of log, which take blocks of the disk as the log is first written; 0: 64 MiB. A
+  /// transaction may log half a ring
+  std::uint64_t log_size = 0;
+  /// `held` order: writers with a ring of their own; more share the last one
+  std::uint32_t threads = 4;
+  std::uint64_t base = 0;  ///< the view's address; 0: a free one is chosen
+  /// For tests that must see the same pool at every run; 0: the uuid is random
+  std::uint64_t uuid_seed = 0;
+};
+
+/// How a pool is recovered that was not closed in order.
+struct RecoveryOptions {
+  /// Told how far recovery is: at its beginning and its end, and about every 100 ms in between where
+  /// the engine can say (shadow, dudetm). Called by the thread that opens; must not throw. Empty:
+  /// nobody is told
+  std::function<void(const RecoveryProgress&)> progress = {};
+  unsigned threads = 0;  ///< shadow, dudetm: 1 to 8; 0: as many as are worth their start
+};
+
 struct Options {
   bool create = true;        ///< make the pool if there is none, or in the place of an empty file
   bool must_create = false;  ///< `exists` if there is one
@@ -23,16 +47,7 @@ struct Options {
   /// both lists): for a program that has renamed fields and changed no types. The pool gets the new
   /// names when it is closed in order
   bool renamed_fields = false;
-
-  /// creation: the data's upper bound in bytes; address space is kept for it
-  std::uint64_t max_size = std::uint64_t{64} << 30;
-  /// creation: data bytes allocated at once; 0: the least. Grows as needed
-  std::uint64_t initial_size = 0;
-  /// Creation: bytes of log, which take blocks of the disk as the log is first written; 0: 64 MiB.
-  /// A transaction may log half a ring.
-  std::uint64_t log_size = 0;
-  /// creation, `held` order: writers with a ring of their own; more share the last one
-  std::uint32_t threads = 4;
+  Creation creation = {};  ///< of a new pool
 
   /// When update() returns, unless the call says otherwise; at creation also the pool's order.
   Durability durability = Durability::durable;
@@ -40,25 +55,17 @@ struct Options {
   Isolation isolation = Isolation::full;
   /// an instance's name, if the list has several; empty: the pool's own, at creation the first
   std::string engine = {};
+  /// What is one engine's own: a struct of that engine's, as papers::RewindOptions, or several
+  EngineOptions engine_options = {};
 
   std::string medium = "auto";  ///< auto, file, dax, emulated (docs/media.md)
   bool direct = true;           ///< file: O_DIRECT logs
   medium::Delays delays = {};   ///< emulated: a paper's slow memory
-  /// What is one engine's own: a struct of that engine's, as papers::RewindOptions, or several
-  EngineOptions engine_options = {};
-  /// Told how far recovery is when a pool is opened that was not closed in order: at its beginning
-  /// and its end, and about every 100 ms in between where the engine can say (shadow, dudetm).
-  /// Called by the thread that opens; must not throw. Empty: nobody is told
-  std::function<void(const RecoveryProgress&)> recovery_progress = {};
-  /// shadow, dudetm: threads that recover, 1 to 8; 0: as many as are worth their start
-  unsigned recovery_threads = 0;
+  RecoveryOptions recovery = {};
   /// any_engine: what each committed transaction does is recorded to this file, addresses and sizes
   /// and no contents, for `perdure advise` (docs/advise.md). Empty: to the file that the
   /// environment's PERDURE_TRACE names, if it does. Other lists of engines refuse it
   std::string trace = {};
-  std::uint64_t base = 0;  ///< creation: the view's address; 0: a free one is chosen
-  /// creation: for tests that must see the same pool at every run; 0: the uuid is random
-  std::uint64_t uuid_seed = 0;
 };
 
 using Stats = engine::Stats;

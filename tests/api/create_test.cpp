@@ -40,8 +40,8 @@ int open_within(const std::string& path, std::uint64_t limit) {
     if (::setrlimit(RLIMIT_AS, &all) != 0) ::_exit(3);
     try {
       perdure::Options options;
-      options.max_size = 64 * MiB;
-      options.log_size = 1 * MiB;
+      options.creation.max_size = 64 * MiB;
+      options.creation.log_size = 1 * MiB;
       auto pool = perdure::Pool<Root>::try_open(path, options);
       if (pool.ok()) pool->close();
       ::_exit(pool.ok() ? 0 : 1);

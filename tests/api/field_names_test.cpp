@@ -117,8 +117,8 @@ constexpr const char* names_of_first =
 
 perdure::Options small() {
   perdure::Options options;
-  options.max_size = 64 << 20;
-  options.log_size = 1 << 20;
+  options.creation.max_size = 64 << 20;
+  options.creation.log_size = 1 << 20;
   return options;
 }
 

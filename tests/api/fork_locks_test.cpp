@@ -72,8 +72,8 @@ class ForkLocks : public testing::TestWithParam<const char*> {
     Options o;
     o.engine = GetParam();
     o.medium = "emulated";
-    o.max_size = 16 << 20;
-    o.log_size = 256 << 10;
+    o.creation.max_size = 16 << 20;
+    o.creation.log_size = 256 << 10;
     o.trace = scratch.path(name + ".trace");
     const std::string path = scratch.path(name);
     {

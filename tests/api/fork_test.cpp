@@ -118,8 +118,8 @@ class Fork : public testing::TestWithParam<std::tuple<const char*, Durability>> 
     o.engine = std::get<0>(GetParam());
     o.durability = std::get<1>(GetParam());
     o.medium = "emulated";
-    o.max_size = 64 << 20;
-    o.log_size = 1 << 20;
+    o.creation.max_size = 64 << 20;
+    o.creation.log_size = 1 << 20;
     return o;
   }
   [[nodiscard]] CountPool open(const std::string& at) const {
@@ -332,8 +332,8 @@ void a_childs_copy_is_destroyed(const char* engine) {
   Options o;
   o.engine = engine;
   o.medium = "emulated";
-  o.max_size = 16 << 20;
-  o.log_size = 1 << 20;
+  o.creation.max_size = 16 << 20;
+  o.creation.log_size = 1 << 20;
   std::optional<Calls> calls(std::in_place, scratch.path(), o);
   Signal closed;
   const pid_t child = child_of([&] {
@@ -363,8 +363,8 @@ TEST(ForkBesideThreads, NoChildWaitsForALockOfItsParents) {
     Options o;
     o.engine = name.starts_with("undo") ? "undo" : "shadow";
     o.medium = "emulated";
-    o.max_size = 16 << 20;
-    o.log_size = 256 << 10;
+    o.creation.max_size = 16 << 20;
+    o.creation.log_size = 256 << 10;
     o.trace = scratch.path(name + ".trace");
     return o;
   };

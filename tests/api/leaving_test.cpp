@@ -177,8 +177,8 @@ TEST(Leaving, ValuesArriveWhole) {
   std::filesystem::remove(path);
   {
     perdure::Options options;
-    options.max_size = 64 << 20;
-    options.log_size = 1 << 20;
+    options.creation.max_size = 64 << 20;
+    options.creation.log_size = 1 << 20;
     options.medium = "emulated";
     auto pool = perdure::Pool<Root>::open(path, options);
     const auto receipt = pool.update([](auto& tx, Root& root) {

@@ -38,8 +38,8 @@ class Persistent : public testing::Test {
   Persistent() {
     std::filesystem::remove(path_);
     perdure::Options options;
-    options.max_size = 64 << 20;
-    options.log_size = 1 << 20;
+    options.creation.max_size = 64 << 20;
+    options.creation.log_size = 1 << 20;
     options.medium = "emulated";
     pool_.emplace(perdure::Pool<Root>::open(path_, options));
   }

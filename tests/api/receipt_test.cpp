@@ -37,8 +37,8 @@ class Receipts
     options.engine = engine;
     options.medium = medium;
     options.durability = durability;
-    options.max_size = 64 << 20;
-    options.log_size = 1 << 20;
+    options.creation.max_size = 64 << 20;
+    options.creation.log_size = 1 << 20;
     pool_.emplace(Pool::open(path_, options));
   }
   void TearDown() override {

@@ -32,8 +32,8 @@ constexpr auto add_one = [](auto& tx, Root& root) { tx(root.count) += 1; };
 CountPool open(const std::string& path) {
   Options options;
   options.medium = "emulated";
-  options.max_size = 4 << 20;
-  options.log_size = 64 << 10;
+  options.creation.max_size = 4 << 20;
+  options.creation.log_size = 64 << 10;
   return CountPool::open(path, options);
 }
 std::uint64_t count_of(CountPool& pool) {

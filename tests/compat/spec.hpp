@@ -82,13 +82,13 @@ inline Options options_of(const Spec& s) {
   // pools are made as on memory.
   o.medium = "emulated";
   o.durability = s.order == pool::Order::prefix ? group : durable;
-  o.max_size = kept_max_size;
-  o.log_size = kept_log;
-  o.threads = 2;
+  o.creation.max_size = kept_max_size;
+  o.creation.log_size = kept_log;
+  o.creation.threads = 2;
   o.engine_options =
       papers::DudetmOptions{.persist_group = s.persist_group, .compress = s.compress};
-  o.base = s.any_address ? 0 : kept_address;
-  o.uuid_seed = base::hash_bytes(s.name.data(), s.name.size(), 1) | 1;
+  o.creation.base = s.any_address ? 0 : kept_address;
+  o.creation.uuid_seed = base::hash_bytes(s.name.data(), s.name.size(), 1) | 1;
   return o;
 }
 

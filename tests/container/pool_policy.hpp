@@ -85,9 +85,9 @@ class RealPool {
         engine != nullptr && std::is_same_v<Instance, any_engine>)
       options.engine = engine;
     options.medium = Medium::name;
-    options.log_size = 128 << 20;  // REWIND logs 64 bytes and more a word
-    options.threads = 2;
-    options.max_size = 1 << 30;
+    options.creation.log_size = 128 << 20;  // REWIND logs 64 bytes and more a word
+    options.creation.threads = 2;
+    options.creation.max_size = 1 << 30;
     pool_ = std::make_unique<Real>(Real::open(folder_ + "/pool", options));
   }
   std::string folder_ = scratch_folder();

@@ -40,8 +40,8 @@ TEST(CoreDump, HasNoShadow) {
       perdure::Options options;
       options.engine = engine;
       options.medium = medium;
-      options.max_size = 64 << 20;
-      options.log_size = 1 << 20;
+      options.creation.max_size = 64 << 20;
+      options.creation.log_size = 1 << 20;
       auto pool = perdure::Pool<Root, perdure::engines<perdure::any_engine>>::open(path, options);
       pool.update([&](auto& tx, Root& root) {
         tx(root.count) = 1;

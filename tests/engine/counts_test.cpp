@@ -285,9 +285,9 @@ class OpeningCost : public EngineTest {
     o.engine = GetParam().name;
     o.isolation = GetParam().isolation;
     o.medium = "file";
-    o.log_size = 4 << 20;
-    o.initial_size = bytes;
-    o.max_size = 4ULL << 30;
+    o.creation.log_size = 4 << 20;
+    o.creation.initial_size = bytes;
+    o.creation.max_size = 4ULL << 30;
     return o;
   }
   /// Makes a pool of that size, leaves records in its log, dies; then a child opens it and counts

@@ -28,9 +28,9 @@ class DtmCalls : public EngineTest {
   static Options options() {
     Options o;
     o.engine = GetParam().name;
-    o.uuid_seed = 7;
-    o.threads = 1;
-    o.log_size = ring_bytes;
+    o.creation.uuid_seed = 7;
+    o.creation.threads = 1;
+    o.creation.log_size = ring_bytes;
     return o;
   }
   static std::unique_ptr<medium::CrashMedium> make_medium() {
@@ -83,8 +83,8 @@ TEST_P(DtmCalls, EveryPowerCutLeavesTheBanksTotal) {
 TEST_P(DtmCalls, TransferBetweenThreads) {
   Options o = options();
   o.durability = async;
-  o.threads = 3;
-  o.log_size = 1 << 20;
+  o.creation.threads = 3;
+  o.creation.log_size = 1 << 20;
   Dtm dtm("recording", o, Recorded::make_medium(2 << 20, 4 << 20));
   dudetm_transfer::open_accounts(dtm, 10);
   in_threads(3, [&](int me) {

@@ -32,8 +32,8 @@ Options options_for(const char* engine, Durability durability = async) {
   Options o;
   o.engine = engine;
   o.durability = durability;
-  o.max_size = 256 << 20;
-  o.log_size = 4 << 20;
+  o.creation.max_size = 256 << 20;
+  o.creation.log_size = 4 << 20;
   return o;
 }
 
@@ -176,7 +176,7 @@ TEST(Dudetm, InfPerformsWithoutWaitingForRoom) {
   const Scratch scratch("/dev/shm");
   Options o = options_for("dudetm-inf");
   o.engine_options = papers::DudetmOptions{.volatile_log = 4096};
-  o.log_size = 1 << 20;
+  o.creation.log_size = 1 << 20;
   {
     auto pool = DudetmPool::open(scratch.path(), o);
     const std::vector<std::uint64_t> words(64, 5);

@@ -31,8 +31,8 @@ Options options_for(const char* engine, Durability durability = durable) {
   Options o;
   o.engine = engine;
   o.durability = durability;
-  o.max_size = 256 << 20;
-  o.log_size = 4 << 20;
+  o.creation.max_size = 256 << 20;
+  o.creation.log_size = 4 << 20;
   return o;
 }
 
@@ -182,7 +182,7 @@ TEST(Htm, LogsThatAreFullPushBack) {
     for (const std::uint32_t group : {0U, 20U}) {
       const Scratch scratch("/dev/shm");
       Options o = options_for(engine, async);
-      o.log_size = 128 << 10;
+      o.creation.log_size = 128 << 10;
       o.engine_options = papers::DudetmOptions{.persist_group = group, .volatile_log = 16 << 10};
       auto pool = Htms::open(scratch.path(), o);
       in_threads(3, [&](int t) {

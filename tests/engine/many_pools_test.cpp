@@ -88,9 +88,9 @@ class ManyPools : public ::testing::Test {
   static Options small(const char* medium) {
     Options o;
     o.medium = medium;
-    o.max_size = 4 << 20;
-    o.log_size = 64 << 10;
-    o.threads = 1;
+    o.creation.max_size = 4 << 20;
+    o.creation.log_size = 64 << 10;
+    o.creation.threads = 1;
     return o;
   }
   Scratch scratch;
@@ -181,7 +181,7 @@ TEST_F(ManyPools, IdlePoolsOfAllEnginesDoNotWake) {
         o.engine = e.name;
         o.isolation = e.isolation;
         o.durability = durability;
-        o.log_size = 1 << 20;
+        o.creation.log_size = 1 << 20;
         const std::string name = std::string(e.name) +
                                  (durability == durable ? " durable "
                                   : durability == group ? " group "

@@ -34,8 +34,8 @@ Options options_for(const Scratch& scratch, std::string_view engine = "shadow") 
   Options o;
   o.engine = engine;
   o.medium = "emulated";
-  o.max_size = 64 << 20;
-  o.log_size = 1 << 20;
+  o.creation.max_size = 64 << 20;
+  o.creation.log_size = 1 << 20;
   o.trace = scratch.path("trace");
   return o;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What Options::recovery_progress is told: a beginning and an end by every engine, nothing of a
+// What Options::recovery.progress is told: a beginning and an end by every engine, nothing of a
 // pool that was closed in order; of a long log on slow memory how far it is, stage by stage, never
 // less than before. And recovery by several threads comes to what one comes to.
 #include <filesystem>
@@ -49,9 +49,9 @@ TEST_P(RecoveryIsTold, FromItsBeginningToItsEndAndNotWhenThePoolIsClean) {
   options.engine = GetParam().name;
   options.isolation = GetParam().isolation;
   options.medium = "emulated";
-  options.max_size = 64 << 20;
-  options.log_size = 4 << 20;
-  options.recovery_progress = [&](const RecoveryProgress& p) { told.push_back(p); };
+  options.creation.max_size = 64 << 20;
+  options.creation.log_size = 4 << 20;
+  options.recovery.progress = [&](const RecoveryProgress& p) { told.push_back(p); };
   {
     auto pool = AnyPool<Root>::open(scratch.path(), options);
     for (std::uint64_t n = 1; n <= 20; ++n)
@@ -74,8 +74,8 @@ Options long_log() {
   o.engine = "shadow";
   o.medium = "emulated";
   o.durability = async;
-  o.max_size = 64 << 20;
-  o.log_size = 16 << 20;
+  o.creation.max_size = 64 << 20;
+  o.creation.log_size = 16 << 20;
   return o;
 }
 
@@ -109,8 +109,8 @@ TEST(RecoveryOfALongLog, IsToldOnTheWay) {
   std::vector<std::thread::id> who;
   Options options = long_log();
   options.delays.write_ns = 5000;
-  options.recovery_threads = 2;
-  options.recovery_progress = [&](const RecoveryProgress& p) {
+  options.recovery.threads = 2;
+  options.recovery.progress = [&](const RecoveryProgress& p) {
     told.push_back(p);
     who.push_back(std::this_thread::get_id());
   };
@@ -129,7 +129,7 @@ TEST(RecoveryOfALongLog, ComesToTheSameByAnyNumberOfThreads) {
     std::filesystem::copy_file(scratch.path("copy"), scratch.path("again"),
                                std::filesystem::copy_options::overwrite_existing);
     Options options = long_log();
-    options.recovery_threads = threads;
+    options.recovery.threads = threads;
     auto pool = AnyPool<Root>::open(scratch.path("again"), options);
     std::vector<std::uint64_t> found;
     pool.view([&](auto& tx, const Root& r) {
@@ -141,7 +141,7 @@ TEST(RecoveryOfALongLog, ComesToTheSameByAnyNumberOfThreads) {
     EXPECT_TRUE(pool.check().problems.empty()) << threads;
   }
   Options options = long_log();
-  options.recovery_threads = 9;
+  options.recovery.threads = 9;
   EXPECT_EQ(Code::invalid, AnyPool<Root>::try_open(scratch.path("copy"), options).code());
 }
 

@@ -26,9 +26,9 @@ class RewindCalls : public EngineTest {
   static Options options() {
     Options o;
     o.engine = GetParam().name;
-    o.uuid_seed = 7;
-    o.threads = 1;
-    o.log_size = ring_bytes();
+    o.creation.uuid_seed = 7;
+    o.creation.threads = 1;
+    o.creation.log_size = ring_bytes();
     return o;
   }
   static std::uint64_t ring_bytes() {

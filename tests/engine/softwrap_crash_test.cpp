@@ -23,7 +23,7 @@ ENGINE_SUITE(SoftWrapCrash, forms);
 AnyPool<Words> open_on(const Entry& e, const Shape& shape,
                        std::unique_ptr<medium::CrashMedium> medium, bool fresh) {
   Options o = shape.options(e);
-  o.uuid_seed = 7;
+  o.creation.uuid_seed = 7;
   return AnyPool<Words>::try_open_on("crash", o, std::move(medium), fresh).value();
 }
 

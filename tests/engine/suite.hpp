@@ -106,14 +106,14 @@ struct Shape {
     o.engine = e.name;
     o.durability = durability;
     o.isolation = e.isolation;
-    o.threads = threads;
+    o.creation.threads = threads;
     o.engine_options.set(rewind).set(softwrap).set(dudetm);
     engine::Config config;
     config.instance = e.name;
     config.durability = durability;
     config.threads = threads;
     config.fence_is_sync = like_a_file;
-    o.log_size = ring_bytes * e.identity(config).rings;
+    o.creation.log_size = ring_bytes * e.identity(config).rings;
     return o;
   }
 };

@@ -29,9 +29,9 @@ class WrapCalls : public EngineTest {
   static Options options(std::uint64_t log_bytes = ring_bytes) {
     Options o;
     o.engine = GetParam().name;
-    o.uuid_seed = 7;
-    o.threads = 1;
-    o.log_size = log_bytes;
+    o.creation.uuid_seed = 7;
+    o.creation.threads = 1;
+    o.creation.log_size = log_bytes;
     return o;
   }
   static std::unique_ptr<medium::CrashMedium> make_medium(std::uint64_t log_bytes = ring_bytes) {

@@ -80,9 +80,9 @@ TEST_P(NewPool, TakesAtMostOneMiB) {
 TEST_P(NewPool, GrowsWithUseUpToItsLogAndWraps) {
   if (!keeps) GTEST_SKIP() << "no log";
   Options o = options();
-  o.threads = 1;
-  o.log_size = 2 * MiB;
-  o.max_size = 64 * MiB;
+  o.creation.threads = 1;
+  o.creation.log_size = 2 * MiB;
+  o.creation.max_size = 64 * MiB;
   const std::string there = memory.path();  // a sync costs nothing there
   std::uint64_t n = 0;
   {
@@ -130,8 +130,8 @@ class LogOnAFullDisk : public ::testing::TestWithParam<Case> {
  protected:
   Options options() const {
     Options o = small(GetParam());
-    o.log_size = 4 * MiB;
-    o.max_size = 16 * MiB;
+    o.creation.log_size = 4 * MiB;
+    o.creation.max_size = 16 * MiB;
     return o;
   }
   Scratch scratch;
@@ -228,7 +228,7 @@ class SparseCopy : public ::testing::TestWithParam<Case> {
  protected:
   Options options() const {
     Options o = small(GetParam());
-    o.log_size = 2 * MiB;
+    o.creation.log_size = 2 * MiB;
     return o;
   }
   static void fill(SparsePool& pool, std::size_t from, std::size_t to) {
@@ -336,7 +336,7 @@ class Refused : public ::testing::TestWithParam<Case> {
   static constexpr std::uint64_t steps = 60;
   Options options() const {
     Options o = small(GetParam());
-    o.log_size = (GetParam().engine.starts_with("rewind") ? 1024 : 128) * KiB;
+    o.creation.log_size = (GetParam().engine.starts_with("rewind") ? 1024 : 128) * KiB;
     return o;
   }
   medium::RecordingOptions shape() const {

@@ -48,8 +48,8 @@ class CCallErrors : public ::testing::TestWithParam<Case> {
     c.root_bytes = sizeof(CRoot);
     c.engine = o.engine.c_str();
     c.medium = o.medium.c_str();
-    c.max_size = o.max_size;
-    c.log_size = o.log_size;
+    c.max_size = o.creation.max_size;
+    c.log_size = o.creation.log_size;
     c.threads = 1;
     c.durability = o.durability == async ? PERDURE_ASYNC : PERDURE_DURABLE;
     return perdure_open(path.c_str(), &c, pool);

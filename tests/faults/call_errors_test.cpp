@@ -20,9 +20,9 @@ class CallErrors : public ::testing::TestWithParam<Case> {
   static Options options_of(const Case& c) {
     Options o = small(c);
     const std::string& e = c.engine;
-    if (e.starts_with("rewind")) o.log_size = 2 * MiB;
+    if (e.starts_with("rewind")) o.creation.log_size = 2 * MiB;
     if (e.starts_with("bppm") || e.starts_with("redo") || e.starts_with("softwrap"))
-      o.log_size = 512 * KiB;
+      o.creation.log_size = 512 * KiB;
     return o;
   }
   TestPool make(std::uint64_t steps) const {

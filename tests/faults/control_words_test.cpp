@@ -54,7 +54,7 @@ std::vector<std::vector<std::byte>> killed(const Entry& e, const Shape& shape) {
   auto made = medium::RecordingMedium::make(shape.medium()).value();
   raw = made.get();
   Options options = shape.options(e);
-  options.uuid_seed = 11;
+  options.creation.uuid_seed = 11;
   auto pool = AnyPool<Root>::try_open_on("recording", options, std::move(made), true).value();
   std::uint64_t n = 0;
   const auto go_on = [&] {

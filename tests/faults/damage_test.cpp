@@ -38,8 +38,8 @@ class Damage : public ::testing::TestWithParam<Case> {
       file || GetParam().engine == "shadow/global_lock" || GetParam().durability == async;
   Options options() const {
     Options o = small(GetParam());
-    o.max_size = 2 * MiB;
-    o.log_size = (undo ? 128 : 32) * (file ? 8 : 1) * KiB;
+    o.creation.max_size = 2 * MiB;
+    o.creation.log_size = (undo ? 128 : 32) * (file ? 8 : 1) * KiB;
     return o;
   }
   Scratch scratch;

@@ -64,7 +64,7 @@ class Descriptors : public ::testing::TestWithParam<Case> {
  protected:
   Options options() const {
     Options o = small(GetParam());
-    o.log_size = 4 * MiB;
+    o.creation.log_size = 4 * MiB;
     o.trace = scratch.path("trace");
     return o;
   }

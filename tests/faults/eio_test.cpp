@@ -22,8 +22,8 @@ class Eio : public ::testing::TestWithParam<Case> {
  protected:
   Options options() const {
     Options o = small(GetParam());
-    o.max_size = 16 * MiB;
-    o.log_size = (undo ? 256 : 32) * (file ? 8 : 1) * KiB;
+    o.creation.max_size = 16 * MiB;
+    o.creation.log_size = (undo ? 256 : 32) * (file ? 8 : 1) * KiB;
     return o;
   }
   // The pool at `path` on a medium that can be made to fail.

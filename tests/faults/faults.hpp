@@ -138,13 +138,13 @@ inline Options small(const Case& c) {
   o.medium = c.medium;
   o.durability = c.durability;
   o.isolation = c.engine.ends_with("/none") ? Isolation::caller : Isolation::full;
-  o.max_size = 16 * MiB;
+  o.creation.max_size = 16 * MiB;
   // a record a line, and on a file a block a record
   const bool undo = c.engine.starts_with("undo");
-  o.log_size = (undo ? 1024 : 128) * (undo && c.medium == "file" ? 4 : 1) * KiB;
+  o.creation.log_size = (undo ? 1024 : 128) * (undo && c.medium == "file" ? 4 : 1) * KiB;
   // a record and more a word, and as much again for a rollback
-  if (c.engine.starts_with("rewind")) o.log_size = 4 * MiB;
-  o.threads = 1;
+  if (c.engine.starts_with("rewind")) o.creation.log_size = 4 * MiB;
+  o.creation.threads = 1;
   return o;
 }
 

@@ -36,9 +36,9 @@ TEST_P(Full, ALogPushesBackAndGoesOn) {
   if (GetParam().engine.ends_with("none")) GTEST_SKIP() << "the caller isolates";
   Options o = options();
   // two rings of their own, one shared
-  o.threads = 3;
+  o.creation.threads = 3;
   // on a file a record takes a block; undo's, one a line
-  o.log_size = (rewind || (file && undo) ? 3 * 32 : 3 * 4) * 4096;
+  o.creation.log_size = (rewind || (file && undo) ? 3 * 32 : 3 * 4) * 4096;
   auto pool = std::make_unique<TestPool>(TestPool::open(path, o));
   constexpr int threads = 6;
   const std::uint64_t each = 300 / (file ? 6 : 1);
@@ -87,13 +87,13 @@ TEST_P(Full, ALogPushesBackAndGoesOn) {
 // this small is soon full.
 TEST_P(Full, ATransactionThatWaitsForTheLogKeepsNoBlocks) {
   Options o = options();
-  o.threads = 1;
-  o.log_size = (rewind ? 32
-                : undo ? 16
-                       : 2) *
-                   (file ? 8 : 1) * 4096 +
-               (file && !undo ? 4096 * 16 : 0);
-  o.max_size = 1 * MiB;
+  o.creation.threads = 1;
+  o.creation.log_size = (rewind ? 32
+                         : undo ? 16
+                                : 2) *
+                            (file ? 8 : 1) * 4096 +
+                        (file && !undo ? 4096 * 16 : 0);
+  o.creation.max_size = 1 * MiB;
   Pool<Blocks, Tested> pool = Pool<Blocks, Tested>::open(path, o);
   for (std::uint64_t i = 0; i < (file ? 100U : 400U); ++i)
     pool.update(i % 2 == 0 ? durable : async, [&](auto& tx, Blocks& root) {
@@ -212,7 +212,7 @@ TEST_P(Full, TooBigCaughtWhileFreeing) {
   if (!logs) GTEST_SKIP() << "no log";
   std::uint64_t freed = 0;
   Options o = options();
-  if (rewind) o.log_size = 512 * KiB;
+  if (rewind) o.creation.log_size = 512 * KiB;
   {
     auto pool = Pool<Many, Tested>::open(path, o);
     for (std::size_t from = 0; from < Many::blocks; from += 10)
@@ -253,7 +253,7 @@ TEST_P(Full, TooBigCaughtWhileFreeing) {
 TEST_P(Full, TheHeap) {
   Options o = options();
   const bool slow = undo && file;  // a sync a line
-  o.max_size = (slow ? 2 : 8) * MiB;
+  o.creation.max_size = (slow ? 2 : 8) * MiB;
   TestPool pool = TestPool::open(path, o);
   std::uint64_t n = 0;
   Code code = Code::ok;
@@ -311,7 +311,7 @@ class FullDisk : public ::testing::TestWithParam<Case> {
   const bool keeps = GetParam().engine != "volatile";
   Options options() const {
     Options o = small(GetParam());
-    o.max_size = 64 * MiB;
+    o.creation.max_size = 64 * MiB;
     return o;
   }
   Scratch scratch{GetParam().medium != "file"};

@@ -31,7 +31,7 @@ class NthCall : public ::testing::TestWithParam<Case> {
   void TearDown() override { ::munmap(static_cast<void*>(report), sizeof(Report)); }
   Options options() const {
     Options o = small(GetParam());
-    o.max_size = 16 * MiB;
+    o.creation.max_size = 16 * MiB;
     return o;
   }
   static std::vector<std::string> open_files() {

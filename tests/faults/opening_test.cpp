@@ -149,7 +149,7 @@ TEST_P(Opening, OnAReadOnlyMount) {
 TEST_P(Opening, AfterACloseTheRingsAreNotRead) {
   if (GetParam().medium != "file") GTEST_SKIP() << "a mapped log is read where it is touched";
   Options o = options();
-  o.log_size = 16 * MiB;
+  o.creation.log_size = 16 * MiB;
   make_clean(path, o, 3);
   const auto bytes_read = [] {
     std::ifstream io("/proc/self/io");

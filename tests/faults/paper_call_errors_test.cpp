@@ -92,9 +92,9 @@ class PaperCallErrors : public ::testing::Test {
   static Options small_options() {
     Options o;
     o.medium = "emulated";
-    o.max_size = 16 * MiB;
-    o.log_size = 1 * MiB;
-    o.threads = 1;
+    o.creation.max_size = 16 * MiB;
+    o.creation.log_size = 1 * MiB;
+    o.creation.threads = 1;
     return o;
   }
   static void expect_listed(const Answer& a, const std::set<Code>& codes) {

@@ -69,7 +69,7 @@ class Damaged {
     Options options;
     options.engine = "volatile/none";
     options.isolation = Isolation::caller;
-    options.log_size = 4 << 20;
+    options.creation.log_size = 4 << 20;
     pool_.emplace(
         ThisPool::try_open_on("damaged", options, medium::RecordingMedium::make(o).value(), true)
             .value());

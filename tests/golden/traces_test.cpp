@@ -101,7 +101,7 @@ Traced run_program(const Entry& e, const Way& way, std::uint64_t every) {
     medium.forget_events();
   };
   Options options = shape.options(e);
-  options.uuid_seed = 1;
+  options.creation.uuid_seed = 1;
   Scheduler::start(seed);
   {
     auto pool = AnyPool<Root>::try_open_on("recording", options, std::move(made), true).value();

@@ -127,12 +127,13 @@ class Killer {
     Options& o = task.options;
     o.engine = config_.engine;
     o.medium = config_.medium;
-    o.max_size = 64 << 20;
-    o.threads = static_cast<std::uint32_t>(1 + r.below(3));
+    o.creation.max_size = 64 << 20;
+    o.creation.threads = static_cast<std::uint32_t>(1 + r.below(3));
     const bool undo = config_.engine == "undo", rewind = config_.engine.starts_with("rewind");
     // records take whole blocks there: a log of 32 blocks wraps within a few kills
     const bool file = config_.medium == "file";
-    o.log_size = o.threads * ((undo || rewind ? 256 : 128) << r.below(file ? 3 : 5)) * 1024;
+    o.creation.log_size =
+        o.creation.threads * ((undo || rewind ? 256 : 128) << r.below(file ? 3 : 5)) * 1024;
     o.durability = r.one_in(3) ? durable : r.one_in(2) ? group : async;  // the order, on memory
     if (config_.engine.starts_with("dudetm-")) {
       // the further forms are killed while they page
@@ -142,7 +143,10 @@ class Killer {
     }
     task.shape.seed = r.next();
     task.shape.threads = config_.threads;
-    task.shape.value_budget = o.log_size / o.threads / (rewind ? 48 : undo ? 20 : 8);
+    task.shape.value_budget = o.creation.log_size / o.creation.threads /
+                              (rewind ? 48
+                               : undo ? 20
+                                      : 8);
     task_ = task;
 
     const std::uint64_t before = counts.kills;

@@ -358,8 +358,8 @@ TEST(FeaturesOnMedium, NoCombinedRecordBeforeTheBitIsDurable) {
   Options o;
   o.engine = "dudetm";
   o.durability = async;
-  o.log_size = 64 * KiB;
-  o.max_size = 4 * MiB;
+  o.creation.log_size = 64 * KiB;
+  o.creation.max_size = 4 * MiB;
   medium::RecordingOptions options;
   options.log_bytes = 2 * MiB;
   options.home_bytes = 2 * MiB;

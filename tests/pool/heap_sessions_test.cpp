@@ -99,9 +99,9 @@ class HeapSessions : public ::testing::TestWithParam<engine::Entry> {
     options.engine = GetParam().name;
     options.medium = "emulated";
     options.isolation = GetParam().isolation;
-    options.max_size = 1ULL << 30;
-    options.log_size = 4 * MiB;
-    options.threads = 1;
+    options.creation.max_size = 1ULL << 30;
+    options.creation.log_size = 4 * MiB;
+    options.creation.threads = 1;
   }
   void TearDown() override { ::munmap(tally, sizeof(Tally)); }
 

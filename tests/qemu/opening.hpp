@@ -93,8 +93,8 @@ inline void compare(TestPool& pool, std::uint64_t least) {
 inline Options options_for(const Place& place, const std::string& engine,
                            const std::string& durability) {
   Options options;
-  options.max_size = 128 << 20;
-  options.log_size = place.log_size;
+  options.creation.max_size = 128 << 20;
+  options.creation.log_size = place.log_size;
   options.engine = engine;
   options.durability = durability_of(durability);
   // elsewhere the library must choose the right one by itself

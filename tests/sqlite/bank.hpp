@@ -78,9 +78,9 @@ inline std::string transfer(Connection& c, std::uint64_t n) {
 inline Options options(const char* engine) {
   Options o;
   o.engine = engine;
-  o.uuid_seed = 7;
-  o.threads = 1;
-  o.log_size = 1 << 20;
+  o.creation.uuid_seed = 7;
+  o.creation.threads = 1;
+  o.creation.log_size = 1 << 20;
   return o;
 }
 

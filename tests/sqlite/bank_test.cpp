@@ -99,7 +99,7 @@ void every_power_cut(const char* engine, std::uint64_t log, bool ballast) {
     Recorded recorded(*made);
     {
       auto o = options(engine);
-      o.log_size = log;
+      o.creation.log_size = log;
       auto pool = DatabasePool::try_open_on("bank", o, std::move(made), true).value();
       auto database =
           Store::adopt("/bank", std::make_shared<Database>("/bank", std::move(pool), false));

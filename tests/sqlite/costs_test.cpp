@@ -150,7 +150,7 @@ TEST(Sqlite, ACommitOnBlocksIsFiveFences) {
 TEST(Sqlite, ACommitMayBeLargerThanTheLog) {
   for (const char* const engine : {"shadow", "dudetm", "softwrap", "bppm"}) {
     auto o = options(engine);
-    o.log_size = 1 << 18;
+    o.creation.log_size = 1 << 18;
     auto database = Store::adopt(
         "/large",
         std::make_shared<Database>(
@@ -204,7 +204,7 @@ TEST(Sqlite, WhatIsTooBigIsRolledBack) {
        {std::tuple{"shadow", 1 << 16, 64 << 20, "error: string or blob too big"},
         std::tuple{"shadow", 1 << 18, 4 << 20, "error: database or disk is full"}}) {
     auto o = options(engine);
-    o.log_size = static_cast<std::uint64_t>(ring);
+    o.creation.log_size = static_cast<std::uint64_t>(ring);
     auto database = Store::adopt(
         "/large",
         std::make_shared<Database>(

@@ -27,7 +27,7 @@ int main(int argc, char** argv) try {
   if (argc != 4) return 2;
   perdure::Options options;
   options.engine = argv[2];
-  options.log_size = 4 << 20;
+  options.creation.log_size = 4 << 20;
   auto pool =
       perdure::Pool<Bank,
                     perdure::engines<perdure::shadow, perdure::dudetm, perdure::undo,

@@ -44,11 +44,11 @@ perdure::Options options_of(const Asked& asked) {
   o.delays = perdure::medium::Delays::named(asked.delays).value();
   o.isolation = perdure::Isolation::caller;
   o.durability = asked.held ? perdure::durable : perdure::async;
-  o.threads = 1;
+  o.creation.threads = 1;
   // what is checkpointed at 3/4 stays
-  o.log_size = (asked.log_bytes + (8 << 20)) / 2 * 3 / 4096 * 4096;
+  o.creation.log_size = (asked.log_bytes + (8 << 20)) / 2 * 3 / 4096 * 4096;
   o.engine_options = perdure::papers::DudetmOptions{.volatile_log = 1 << 30};
-  o.recovery_threads = asked.threads;
+  o.recovery.threads = asked.threads;
   return o;
 }
 
