@@ -26,6 +26,17 @@ function(perdure_label target)
   endforeach()
 endfunction()
 
+# perdure_quick(<test>...): it is one of those that `./dev test --quick` builds and runs: some of each
+# layer, cheap to compile, that run for a few seconds at most.
+function(perdure_quick)
+  foreach(name IN LISTS ARGN)
+    set_property(TEST ${name} APPEND PROPERTY LABELS quick)
+    if(TARGET ${name})
+      perdure_label(${name} quick)
+    endif()
+  endforeach()
+endfunction()
+
 # perdure_watch(<target> [<seconds>]): links the watchdog, with another limit for each case; its functions have names in the stacks.
 function(perdure_watch target)
   target_link_libraries(${target} PRIVATE perdure_test_watchdog)

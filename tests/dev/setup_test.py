@@ -191,6 +191,14 @@ class Dev(LimitedCase):
         self.assertTrue(self.calls("ctest")[0].endswith("-R x"), self.calls("ctest"))
         self.assertNotIn("left out", said)
 
+    def test_the_quick_tests(self):
+        installed, said = self.installed_by("test", "--quick")
+        self.assertEqual(installed, set(self.packages("core", "test")))
+        self.assertIn("--target label-quick", self.calls("cmake --build")[0])
+        self.assertTrue(self.calls("ctest")[0].endswith("-L ^(quick)$"), self.calls("ctest"))
+        self.assertIn("a choice of each layer's tests", said)
+        self.fails("test", "--quick", "--all", has=["found --quick and --all, expected one of them"])
+
     def test_a_label_asks_for_its_group(self):
         installed, _ = self.installed_by("test", "--label", "log,models")
         self.assertEqual(installed, set(self.packages("core", "test", "models")))
