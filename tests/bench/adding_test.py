@@ -33,7 +33,7 @@ def copy_sources(to):
     """What the build of the benchmarks needs."""
     for name in ("CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md"):
         shutil.copy2(SOURCE / name, to / name)
-    for name in ("cmake", "perdure", "bench", "sqlite"):
+    for name in ("cmake", "perdure", "papers", "testing", "bench", "sqlite"):
         shutil.copytree(SOURCE / name, to / name, ignore=shutil.ignore_patterns("__pycache__"))
 
 
