@@ -341,7 +341,7 @@ class Refused : public ::testing::TestWithParam<Case> {
   }
   medium::RecordingOptions shape() const {
     medium::RecordingOptions o;
-    o.log_bytes = pool::first_ring + options().log_size;
+    o.log_bytes = pool::first_ring + options().creation.log_size;
     o.home_bytes = 24 * pool::chunk_bytes;
     o.max_home_bytes = 64 * pool::chunk_bytes;
     o.sparse = true;
