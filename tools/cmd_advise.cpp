@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // `perdure advise -- PROGRAM` and `perdure advise --trace FILE`: which engine, concurrency control
-// and mode suit a program on a medium. The command line; the rest: advise_record (run it),
-// advise_program (what to replay), advise_cell and advise_matrix (measure), advise_report and
-// advise_words (say it).
+// and mode suit a program on a medium. The command line; the rest is in tools/advise/: record (run
+// it), program (what to replay), cell and matrix (measure), report and words (say it), picture.
 #include <fmt/format.h>
 
 #include <csignal>
 #include <filesystem>
 #include <optional>
 
-#include "tools/advise_picture.hpp"
-#include "tools/advise_record.hpp"
-#include "tools/advise_report.hpp"
+#include "tools/advise/picture.hpp"
+#include "tools/advise/record.hpp"
+#include "tools/advise/report.hpp"
 #include "tools/command.hpp"
 
 namespace perdure::tool {

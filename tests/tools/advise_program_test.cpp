@@ -2,7 +2,7 @@
 //
 // What a trace becomes for the replay: which blocks are real, what lies in the arena, who frees
 // what, which threads are one.
-#include "tools/advise_program.hpp"
+#include "tools/advise/program.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/advise_words.hpp"
+#include "tools/advise/words.hpp"
 
 #include <fmt/format.h>
 

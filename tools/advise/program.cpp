@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/advise_program.hpp"
+#include "tools/advise/program.hpp"
 
 #include <algorithm>
 #include <map>

@@ -2,7 +2,7 @@
 //
 // ReplayPool: a scratch pool of one engine, and the loop that replays a thread's transactions on
 // it, compiled for that engine: a virtual call a stretch of transactions, none an access
-// (advise_engines.cpp). Who starts threads and measures: advise_cell.hpp.
+// (engines.cpp). Who starts threads and measures: cell.hpp.
 //
 // A transaction's body may run more than once; all that it changes outside the pool it sets anew
 // from its start on.
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "perdure/api/options.hpp"
-#include "tools/advise_program.hpp"
+#include "tools/advise/program.hpp"
 
 namespace perdure::tool {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/advise_cell.hpp"
+#include "tools/advise/cell.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 #include <random>
 #include <thread>
 
-#include "tools/advise_replay.hpp"
+#include "tools/advise/replay.hpp"
 
 namespace perdure::tool {
 namespace {

@@ -4,7 +4,7 @@
 // Thread safety: single-threaded.
 #pragma once
 
-#include "tools/advise_report.hpp"
+#include "tools/advise/report.hpp"
 
 namespace perdure::tool {
 

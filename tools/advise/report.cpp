@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/advise_report.hpp"
+#include "tools/advise/report.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "tools/advise_words.hpp"
+#include "tools/advise/words.hpp"
 
 namespace perdure::tool {
 namespace {

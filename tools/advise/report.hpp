@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "tools/advise_matrix.hpp"
+#include "tools/advise/matrix.hpp"
 #include "tools/command.hpp"
 
 namespace perdure::tool {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "perdure/engine/entry.hpp"
-#include "tools/advise_cell.hpp"
+#include "tools/advise/cell.hpp"
 
 namespace perdure::tool {
 

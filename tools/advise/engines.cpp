@@ -8,7 +8,7 @@
 
 #include "papers/engines.hpp"
 #include "perdure/api/pool.hpp"
-#include "tools/advise_replay.hpp"
+#include "tools/advise/replay.hpp"
 
 namespace perdure::tool {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/advise_matrix.hpp"
+#include "tools/advise/matrix.hpp"
 
 #include <fmt/format.h>
 #include <sys/statvfs.h>

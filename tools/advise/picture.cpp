@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/advise_picture.hpp"
+#include "tools/advise/picture.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -15,7 +15,7 @@ namespace perdure::tool {
 /// or its folder is not there or cannot be written to. For before the minutes that measuring takes.
 void check_picture(const std::string& path);
 
-/// `document` (describe() of advise_report.hpp) as SVG.
+/// `document` (describe() of advise/report.hpp) as SVG.
 [[nodiscard]] std::string picture_of(const Json& document);
 
 /// Writes picture_of() to `path`, which is whole or not there. Throws perdure::error.

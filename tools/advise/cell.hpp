@@ -14,7 +14,7 @@
 #include <string>
 
 #include "perdure/api/options.hpp"
-#include "tools/advise_program.hpp"
+#include "tools/advise/program.hpp"
 
 namespace perdure::tool {
 

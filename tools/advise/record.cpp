@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/advise_record.hpp"
+#include "tools/advise/record.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
