@@ -7,12 +7,14 @@
 
 #include <csignal>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "tools/advise/picture.hpp"
 #include "tools/advise/record.hpp"
 #include "tools/advise/report.hpp"
 #include "tools/command.hpp"
+#include "tools/json.hpp"
 
 namespace perdure::tool {
 namespace {
@@ -24,6 +26,10 @@ struct Arguments {
 } arguments;
 
 int run(App& app) {
+  if (arguments.program.empty() == arguments.trace.empty())
+    throw UsageError(
+        fmt::format("advise: found {}, expected -- PROGRAM ARGS... or --trace FILE",
+                    arguments.trace.empty() ? "nothing to go by" : "a program and a trace"));
   MatrixOptions& options = arguments.matrix;
   options.modes.clear();
   for (const std::string& m : arguments.modes)
@@ -59,7 +65,7 @@ int run(App& app) {
   }
   if (!arguments.picture.empty()) draw_picture(document, arguments.picture);
   if (app.json)
-    App::print(document);
+    print_json(document);
   else
     print_advice(document);
   return exit_ok;
@@ -68,46 +74,37 @@ int run(App& app) {
 }  // namespace
 
 void add_advise(App& app) {
-  auto* sub = app.add("advise",
-                      "say which engine, concurrency control and mode suit a program on a medium, "
-                      "by replaying what it did",
-                      "perdure advise --dir /mnt/data -- ./my_program its arguments");
+  auto sub = app.add("advise",
+                     "say which engine, concurrency control and mode suit a program on a medium, "
+                     "by replaying what it did",
+                     "perdure advise --dir /mnt/data -- ./my_program its arguments");
   MatrixOptions& m = arguments.matrix;
-  sub->add_option("PROGRAM", arguments.program,
-                  "a program and its arguments, behind --: it is run and recorded");
-  sub->add_option("--trace", arguments.trace,
-                  "a trace that was recorded before (PERDURE_TRACE=FILE program)");
-  sub->add_option("--trace-out", arguments.trace_out, "keep the trace of PROGRAM here");
-  sub->add_option("--dir", m.directory, "where scratch pools are put: a directory on your medium")
-      ->capture_default_str();
-  sub->add_option("--medium", m.medium, "auto, file, dax or emulated")
-      ->check(CLI::IsMember({"auto", "file", "dax", "emulated"}))
-      ->capture_default_str();
-  sub->add_option("--engine", m.engines,
-                  "only these, separated by commas (default: all that isolate and run here, and "
-                  "volatile as a bound)")
-      ->delimiter(',');
-  sub->add_option("--mode", arguments.modes,
-                  "of durable, group, async, separated by commas (default: durable,async)")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"durable", "group", "async"}));
-  sub->add_option("--seconds", m.seconds, "for each engine and mode in a round")
-      ->check(CLI::Range(0.01, 3600.0))
-      ->capture_default_str();
-  sub->add_option("--rounds", m.rounds, "over all of them")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  sub->add_option("--skip", m.skip,
-                  "leave out so many transactions at the beginning, such as those that load");
-  sub->add_option("--picture", arguments.picture, "draw the tables to this .svg file");
-  sub->callback([&app] {
-    if (arguments.program.empty() == arguments.trace.empty())
-      throw CLI::ValidationError(
-          "advise",
-          fmt::format("found {}, expected -- PROGRAM ARGS... or --trace FILE",
-                      arguments.trace.empty() ? "nothing to go by" : "a program and a trace"));
-    app.go = run;
-  });
+  sub.option("PROGRAM", arguments.program,
+             "a program and its arguments, behind --: it is run and recorded");
+  sub.option("--trace", arguments.trace,
+             "a trace that was recorded before (PERDURE_TRACE=FILE program)");
+  sub.option("--trace-out", arguments.trace_out, "keep the trace of PROGRAM here");
+  sub.option("--dir", m.directory, "where scratch pools are put: a directory on your medium")
+      .show_default();
+  sub.option("--medium", m.medium, "auto, file, dax or emulated")
+      .one_of({"auto", "file", "dax", "emulated"})
+      .show_default();
+  sub.option("--engine", m.engines,
+             "only these, separated by commas (default: all that isolate and run here, and "
+             "volatile as a bound)")
+      .separated_by(',');
+  sub.option("--mode", arguments.modes,
+             "of durable, group, async, separated by commas (default: durable,async)")
+      .separated_by(',')
+      .one_of({"durable", "group", "async"});
+  sub.option("--seconds", m.seconds, "for each engine and mode in a round")
+      .in_range(0.01, 3600.0)
+      .show_default();
+  sub.option("--rounds", m.rounds, "over all of them").in_range(1, 1000).show_default();
+  sub.option("--skip", m.skip,
+             "leave out so many transactions at the beginning, such as those that load");
+  sub.option("--picture", arguments.picture, "draw the tables to this .svg file");
+  sub.runs(run);
 }
 
 }  // namespace perdure::tool

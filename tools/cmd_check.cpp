@@ -13,11 +13,14 @@
 
 #include <cerrno>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "perdure/base/descriptor.hpp"
 #include "tools/command.hpp"
+#include "tools/json.hpp"
 #include "tools/raw_pool.hpp"
 #include "tools/store_pool.hpp"
+#include "tools/text.hpp"
 
 namespace perdure::tool {
 namespace {
@@ -98,8 +101,7 @@ void check_containers(std::uint64_t heap_bytes, Findings& found) {
       report = {{"problems", {e.what()}}};
     }
     try {
-      write_all(ends[1], report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
-                "pipe");
+      write_all(ends[1], json_text(report), "pipe");
     } catch (...) {
       ::_exit(exit_error);
     }
@@ -164,7 +166,7 @@ int run(App& app) {
     found.problems.emplace_back(e.what());
   }
   if (app.json) {
-    App::print({{"pool", arguments.path},
+    print_json({{"pool", arguments.path},
                 {"ok", found.problems.empty()},
                 {"problems", found.problems},
                 {"notes", found.notes},
@@ -173,7 +175,7 @@ int run(App& app) {
     for (const auto& note : found.notes) fmt::print("note: {}\n", note);
     for (const auto& [name, value] : found.summary.items())
       fmt::print("{:<20}{}\n", name + ":",
-                 value.is_string() ? value.get<std::string>() : value.dump());
+                 value.is_string() ? value.get<std::string>() : json_text(value));
   }
   for (const auto& problem : found.problems)
     fmt::print(stderr, "perdure: {}: {}\n", arguments.path, problem);
@@ -187,10 +189,10 @@ int run(App& app) {
 }  // namespace
 
 void add_check(App& app) {
-  auto* sub = app.add("check", "look for damage, leaks and double use; writes nothing",
-                      "perdure check packages.perdure");
+  auto sub = app.add("check", "look for damage, leaks and double use; writes nothing",
+                     "perdure check packages.perdure");
   arguments.add_to(sub);
-  sub->callback([&app] { app.go = run; });
+  sub.runs(run);
 }
 
 }  // namespace perdure::tool

@@ -3,8 +3,12 @@
 // `perdure del POOL KEY`: removes a row, from the order too: export leaves it out.
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tools/command.hpp"
+#include "tools/json.hpp"
 #include "tools/store_pool.hpp"
+#include "tools/text.hpp"
 
 namespace perdure::tool {
 namespace {
@@ -22,7 +26,7 @@ int run(App& app) {
     Json j;
     set_bytes(j, "key", arguments.key);
     j["found"] = found;
-    App::print(j);
+    print_json(j);
   } else if (!found) {
     fmt::print(stderr, "perdure: {}: no row with key '{}'; nothing was changed\n",
                arguments.pool.path, escaped(arguments.key));
@@ -33,10 +37,10 @@ int run(App& app) {
 }  // namespace
 
 void add_del(App& app) {
-  auto* sub = app.add("del", "remove the row with a key", "perdure del notes.perdure greeting");
+  auto sub = app.add("del", "remove the row with a key", "perdure del notes.perdure greeting");
   arguments.pool.add_to(sub);
-  sub->add_option("KEY", arguments.key, "the key")->required();
-  sub->callback([&app] { app.go = run; });
+  sub.option("KEY", arguments.key, "the key").required();
+  sub.runs(run);
 }
 
 }  // namespace perdure::tool

@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "tools/command.hpp"
 #include "tools/exporter.hpp"
+#include "tools/json.hpp"
 #include "tools/output_file.hpp"
 
 namespace perdure::tool {
@@ -39,7 +41,7 @@ int run(App& app) {
                arguments.pool.path, source.path, source.line);
   }
   if (app.json)
-    App::print({{"pool", arguments.pool.path},
+    print_json({{"pool", arguments.pool.path},
                 {"file", arguments.file},
                 {"rows", rows},
                 {"bytes", out.bytes()},
@@ -50,11 +52,11 @@ int run(App& app) {
 }  // namespace
 
 void add_export(App& app) {
-  auto* sub = app.add("export", "write what was loaded, byte for byte",
-                      "perdure export packages.perdure Packages.copy");
+  auto sub = app.add("export", "write what was loaded, byte for byte",
+                     "perdure export packages.perdure Packages.copy");
   arguments.pool.add_to(sub);
-  sub->add_option("FILE", arguments.file, "where to; -: standard output")->capture_default_str();
-  sub->callback([&app] { app.go = run; });
+  sub.option("FILE", arguments.file, "where to; -: standard output").show_default();
+  sub.runs(run);
 }
 
 }  // namespace perdure::tool

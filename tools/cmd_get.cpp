@@ -5,8 +5,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tools/command.hpp"
+#include "tools/json.hpp"
 #include "tools/store_pool.hpp"
+#include "tools/text.hpp"
 
 namespace perdure::tool {
 namespace {
@@ -26,7 +30,7 @@ int run(App& app) {
       set_bytes(j, "value", row->bytes);
       if (!row->by_hand()) j["line"] = row->line;
     }
-    App::print(j);
+    print_json(j);
   } else if (row) {
     write_all(STDOUT_FILENO, row->bytes, "standard output");
   } else {
@@ -39,12 +43,11 @@ int run(App& app) {
 }  // namespace
 
 void add_get(App& app) {
-  auto* sub = app.add("get", "print the row with a key",
-                      "perdure get packages.perdure 'bash 5.2.15-2+b2 amd64'");
+  auto sub = app.add("get", "print the row with a key",
+                     "perdure get packages.perdure 'bash 5.2.15-2+b2 amd64'");
   arguments.pool.add_to(sub);
-  sub->add_option("KEY", arguments.key, "the key; several key fields are joined by a space")
-      ->required();
-  sub->callback([&app] { app.go = run; });
+  sub.option("KEY", arguments.key, "the key; several key fields are joined by a space").required();
+  sub.runs(run);
 }
 
 }  // namespace perdure::tool

@@ -5,10 +5,13 @@
 #include <fmt/format.h>
 
 #include <ctime>
+#include <nlohmann/json.hpp>
 
 #include "tools/command.hpp"
+#include "tools/json.hpp"
 #include "tools/raw_pool.hpp"
 #include "tools/store_pool.hpp"
+#include "tools/text.hpp"
 
 namespace perdure::tool {
 namespace {
@@ -61,7 +64,7 @@ void print_text(const Json& j) {
         value.is_string() ? value.get<std::string>()
         : value.is_array()
             ? fmt::format("{}", fmt::join(value.get<std::vector<std::string>>(), ", "))
-            : value.dump();
+            : json_text(value);
     const bool size = name.ends_with("_bytes") || name == "heap_used";
     fmt::print("{:<16}{}{}\n", name + ":", text,
                size ? " (" + human_bytes(value.get<std::uint64_t>()) + ")" : "");
@@ -77,7 +80,7 @@ void print_text(const Json& j) {
   fmt::print("rows:\n");
   for (const auto& [name, value] : j["store"].items()) {
     fmt::print("    {:<16}{}\n", name + ":",
-               value.is_string() ? escaped(value.get<std::string>()) : value.dump());
+               value.is_string() ? escaped(value.get<std::string>()) : json_text(value));
   }
 }
 
@@ -92,7 +95,7 @@ int run(App& app) {
   if (store && j["clean"].get<bool>())
     j["store"] = StorePool::open(arguments, StorePool::Access::read).describe();
   if (app.json)
-    App::print(j);
+    print_json(j);
   else
     print_text(j);
   if (!app.json && !j["clean"].get<bool>()) {
@@ -106,10 +109,10 @@ int run(App& app) {
 }  // namespace
 
 void add_info(App& app) {
-  auto* sub = app.add("info", "show a pool's header, geometry, engine and layout",
-                      "perdure info packages.perdure");
+  auto sub = app.add("info", "show a pool's header, geometry, engine and layout",
+                     "perdure info packages.perdure");
   arguments.add_to(sub);
-  sub->callback([&app] { app.go = run; });
+  sub.runs(run);
 }
 
 }  // namespace perdure::tool

@@ -7,13 +7,16 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "tools/command.hpp"
+#include "tools/json.hpp"
 #include "tools/loader.hpp"
 #include "tools/progress.hpp"
 #include "tools/store_pool.hpp"
+#include "tools/text.hpp"
 
 namespace perdure::tool {
 namespace {
@@ -72,7 +75,7 @@ int stopped(App& app, Json j, const LoadResult& result) {
         {"code", "exists"}, {"message", message}, {"line", r.line}, {"other_line", r.other_line}};
     set_bytes(error, "key", r.key);
     j["error"] = std::move(error);
-    App::print(j);
+    print_json(j);
   }
   return exit_error;
 }
@@ -142,7 +145,7 @@ int run(App& app) {
   pool.close();
   if (result.repeated) return stopped(app, summary, result);
   if (app.json)
-    App::print(summary);
+    print_json(summary);
   else
     print_text(result, summary);
   return exit_ok;
@@ -151,41 +154,41 @@ int run(App& app) {
 }  // namespace
 
 void add_load(App& app) {
-  auto* sub = app.add(
+  auto sub = app.add(
       "load", "load a TSV, CSV or Debian control file; goes on where an earlier load was cut",
       "perdure load --key id people.perdure people.csv");
   arguments.pool.add_to(sub);
   arguments.pool.add_creation_to(sub);
-  sub->add_option("FILE", arguments.load.file, "the text file")->required();
-  sub->add_option("--format", arguments.load.spec.format, "auto, tsv, csv or control")
-      ->check(CLI::IsMember({"auto", "tsv", "csv", "control"}))
-      ->capture_default_str();
-  sub->add_option(
+  sub.option("FILE", arguments.load.file, "the text file").required();
+  sub.option("--format", arguments.load.spec.format, "auto, tsv, csv or control")
+      .one_of({"auto", "tsv", "csv", "control"})
+      .show_default();
+  sub.option(
       "--key", arguments.key,
       "the key's column (name, or number from 1) or control field; several: separated by commas "
       "(default: 1, or Package,Version,Architecture)");
-  sub->add_option(
+  sub.option(
       "--delimiter", arguments.delimiter,
       "what separates columns: one character, or tab (default: by the format and the first line)");
-  sub->add_option("--quote", arguments.quote,
-                  "the quote character, or none (default: \" for csv, none for tsv)");
-  sub->add_option("--comment", arguments.comment,
-                  "lines that begin with this character are no rows (they are kept all the same)");
-  auto* header = sub->add_flag("--header", arguments.header,
-                               "the first row names the columns (default if --key is a name)");
-  sub->add_flag("--no-header", arguments.no_header, "the first row is data")->excludes(header);
-  sub->add_option("--batch", arguments.load.batch_rows, "rows a transaction, at most")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  sub->add_option("--durability", arguments.durability,
-                  "async: many batches under way; durable: wait for each")
-      ->check(CLI::IsMember({"async", "group", "durable"}))
-      ->capture_default_str();
-  sub->add_option("--progress", arguments.progress,
-                  "auto (a bar on a terminal), bar, plain, json (one object a line) or none")
-      ->check(CLI::IsMember({"auto", "bar", "plain", "json", "none"}))
-      ->capture_default_str();
-  sub->callback([&app] { app.go = run; });
+  sub.option("--quote", arguments.quote,
+             "the quote character, or none (default: \" for csv, none for tsv)");
+  sub.option("--comment", arguments.comment,
+             "lines that begin with this character are no rows (they are kept all the same)");
+  const Option header = sub.flag("--header", arguments.header,
+                                 "the first row names the columns (default if --key is a name)");
+  sub.flag("--no-header", arguments.no_header, "the first row is data").excludes(header);
+  sub.option("--batch", arguments.load.batch_rows, "rows a transaction, at most")
+      .positive()
+      .show_default();
+  sub.option("--durability", arguments.durability,
+             "async: many batches under way; durable: wait for each")
+      .one_of({"async", "group", "durable"})
+      .show_default();
+  sub.option("--progress", arguments.progress,
+             "auto (a bar on a terminal), bar, plain, json (one object a line) or none")
+      .one_of({"auto", "bar", "plain", "json", "none"})
+      .show_default();
+  sub.runs(run);
 }
 
 }  // namespace perdure::tool

@@ -3,9 +3,13 @@
 // `perdure log POOL`: the records that lie in a pool's log: what recovery would replay. Read-only.
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "perdure/log/packed.hpp"
 #include "tools/command.hpp"
+#include "tools/json.hpp"
 #include "tools/raw_pool.hpp"
+#include "tools/text.hpp"
 
 namespace perdure::tool {
 namespace {
@@ -156,7 +160,7 @@ int run(App& app) {
   document["total_bytes"] = bytes;
   document["shown"] = shown;
   if (app.json)
-    App::print(document);
+    print_json(document);
   else
     fmt::print("{} records, {} in {} rings; {} shown; home holds every transaction up to id {}\n",
                grouped(total), human_bytes(bytes), h.ring_count, grouped(shown), h.applied);
@@ -166,13 +170,12 @@ int run(App& app) {
 }  // namespace
 
 void add_log(App& app) {
-  auto* sub = app.add("log", "print the records in a pool's log: what recovery would replay",
-                      "perdure log --entries --limit 10 bank.perdure");
+  auto sub = app.add("log", "print the records in a pool's log: what recovery would replay",
+                     "perdure log --entries --limit 10 bank.perdure");
   arguments.pool.add_to(sub);
-  sub->add_option("--limit", arguments.limit, "print at most so many records (0: all)")
-      ->capture_default_str();
-  sub->add_flag("--entries", arguments.entries, "print what each record holds, too");
-  sub->callback([&app] { app.go = run; });
+  sub.option("--limit", arguments.limit, "print at most so many records (0: all)").show_default();
+  sub.flag("--entries", arguments.entries, "print what each record holds, too");
+  sub.runs(run);
 }
 
 }  // namespace perdure::tool

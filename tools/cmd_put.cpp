@@ -5,8 +5,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tools/command.hpp"
+#include "tools/json.hpp"
 #include "tools/store_pool.hpp"
+#include "tools/text.hpp"
 
 namespace perdure::tool {
 namespace {
@@ -27,7 +31,7 @@ int run(App& app) {
     set_bytes(j, "key", arguments.key);
     j["bytes"] = value.size();
     j["new"] = fresh;
-    App::print(j);
+    print_json(j);
   }
   return exit_ok;
 }
@@ -35,14 +39,14 @@ int run(App& app) {
 }  // namespace
 
 void add_put(App& app) {
-  auto* sub = app.add(
+  auto sub = app.add(
       "put", "set the row with a key; VALUE is all of the row, - reads it from standard input",
       "perdure put notes.perdure greeting 'hello, world'");
   arguments.pool.add_to(sub);
   arguments.pool.add_creation_to(sub);
-  sub->add_option("KEY", arguments.key, "the key")->required();
-  sub->add_option("VALUE", arguments.value, "the row's bytes, or -")->required();
-  sub->callback([&app] { app.go = run; });
+  sub.option("KEY", arguments.key, "the key").required();
+  sub.option("VALUE", arguments.value, "the row's bytes, or -").required();
+  sub.runs(run);
 }
 
 }  // namespace perdure::tool

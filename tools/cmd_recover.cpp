@@ -8,12 +8,15 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 
 #include "perdure/engine/any.hpp"
 #include "perdure/pool/pool_file.hpp"
 #include "tools/command.hpp"
+#include "tools/json.hpp"
 #include "tools/progress.hpp"
 #include "tools/raw_pool.hpp"
+#include "tools/text.hpp"
 
 namespace perdure::tool {
 namespace {
@@ -59,7 +62,7 @@ int run(App& app) {
     j["last_id"] = report.was_clean ? file->header().applied : report.last_id;
     j["recovery_seconds"] = report.seconds;
     j["seconds"] = seconds;
-    App::print(j);
+    print_json(j);
   } else if (report.was_clean) {
     fmt::print("{} was closed in order: nothing to recover\n", arguments.path);
   } else {
@@ -76,11 +79,11 @@ int run(App& app) {
 }  // namespace
 
 void add_recover(App& app) {
-  auto* sub =
+  auto sub =
       app.add("recover", "replay the log of a pool that was not closed in order, and close it",
               "perdure recover bank.perdure");
   arguments.add_to(sub);
-  sub->callback([&app] { app.go = run; });
+  sub.runs(run);
 }
 
 }  // namespace perdure::tool

@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "tools/command.hpp"
+#include "tools/json.hpp"
 #include "tools/store_pool.hpp"
+#include "tools/text.hpp"
 
 namespace perdure::tool {
 namespace {
@@ -33,7 +36,7 @@ int run(App& app) {
       Json j;
       set_bytes(j, "key", row.key);
       if (!arguments.keys) set_bytes(j, "value", row.bytes);
-      out += (count > 1 ? ",\n  " : "\n  ") + j.dump();
+      out += (count > 1 ? ",\n  " : "\n  ") + json_text(j);
     } else {
       out += escaped(row.key);
       if (!arguments.keys) out += '\t' + escaped(row.bytes);
@@ -53,16 +56,15 @@ int run(App& app) {
 }  // namespace
 
 void add_scan(App& app) {
-  auto* sub = app.add("scan", "print rows in key order",
-                      "perdure scan packages.perdure --prefix 'bash' --keys");
+  auto sub = app.add("scan", "print rows in key order",
+                     "perdure scan packages.perdure --prefix 'bash' --keys");
   arguments.pool.add_to(sub);
-  sub->add_option("--from", arguments.from, "the first key, or the one behind it");
-  sub->add_option("--to", arguments.to, "stop before this key");
-  sub->add_option("--prefix", arguments.prefix, "only keys that begin with this");
-  sub->add_option("--limit", arguments.limit, "at most so many rows (0: all)")
-      ->capture_default_str();
-  sub->add_flag("--keys", arguments.keys, "print keys alone");
-  sub->callback([&app] { app.go = run; });
+  sub.option("--from", arguments.from, "the first key, or the one behind it");
+  sub.option("--to", arguments.to, "stop before this key");
+  sub.option("--prefix", arguments.prefix, "only keys that begin with this");
+  sub.option("--limit", arguments.limit, "at most so many rows (0: all)").show_default();
+  sub.flag("--keys", arguments.keys, "print keys alone");
+  sub.runs(run);
 }
 
 }  // namespace perdure::tool

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
@@ -19,8 +20,10 @@
 #include "sqlite/store.hpp"
 #include "sqlite/vfs.hpp"
 #include "tools/command.hpp"
+#include "tools/json.hpp"
 #include "tools/output_file.hpp"
 #include "tools/progress.hpp"
+#include "tools/text.hpp"
 
 namespace perdure::tool {
 namespace {
@@ -176,7 +179,7 @@ void bring_in(const std::string& from, Store& to) {
 
 int tell(App& app, const std::string& what, std::uint64_t bytes) {
   if (app.json)
-    App::print({{"pool", arguments.pool.path}, {"database", arguments.database}, {"bytes", bytes}});
+    print_json({{"pool", arguments.pool.path}, {"database", arguments.database}, {"bytes", bytes}});
   else
     fmt::print(stderr, "perdure: {}: {} {}\n", arguments.database, human_bytes(bytes), what);
   return exit_ok;
@@ -257,27 +260,26 @@ int export_(App& app) {
 
 void add_sqlite(App& app) {
   const char* const example = "perdure sqlite import app.perdure app.db";
-  auto* sub = app.add("sqlite", "bring a database of SQLite's into a pool, or out of one", example);
-  sub->require_subcommand(1);
+  auto sub = app.add("sqlite", "bring a database of SQLite's into a pool, or out of one", example);
   const auto one = [&](const char* name, const char* what, int (*go)(App&)) {
-    auto* const command =
-        app.add(sub, name, what, std::string("perdure sqlite ") + name + " app.perdure app.db");
+    auto command =
+        sub.add(name, what, std::string("perdure sqlite ") + name + " app.perdure app.db");
     arguments.pool.add_to(command);
-    command->add_option("DATABASE", arguments.database, "SQLite's file")->required();
+    command.option("DATABASE", arguments.database, "SQLite's file").required();
     command
-        ->add_option("--progress", arguments.progress,
-                     "how progress is shown: auto, bar, plain, json or none")
-        ->check(CLI::IsMember({"auto", "bar", "plain", "json", "none"}))
-        ->capture_default_str();
-    command->callback([&app, go] { app.go = go; });
+        .option("--progress", arguments.progress,
+                "how progress is shown: auto, bar, plain, json or none")
+        .one_of({"auto", "bar", "plain", "json", "none"})
+        .show_default();
+    command.runs(go);
     return command;
   };
-  auto* const in = one("import", "make a pool of what a database has committed", import);
+  auto in = one("import", "make a pool of what a database has committed", import);
   arguments.pool.add_creation_to(in, "default: 128MiB; a transaction may change half of it");
-  in->add_option("--design", arguments.design,
-                 "b: a commit is a transaction of the pool; a: SQLite's own journal, in the pool")
-      ->check(CLI::IsMember({"a", "b"}))
-      ->capture_default_str();
+  in.option("--design", arguments.design,
+            "b: a commit is a transaction of the pool; a: SQLite's own journal, in the pool")
+      .one_of({"a", "b"})
+      .show_default();
   if (sqlite::register_vfs() != SQLITE_OK)
     throw std::runtime_error("this SQLite has no VFS of the system");
   one("export", "write a pool's database as a plain file", export_);

@@ -7,11 +7,14 @@
 
 #include <chrono>
 #include <ctime>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "perdure/engine/stat_page.hpp"
 #include "tools/command.hpp"
+#include "tools/json.hpp"
 #include "tools/raw_pool.hpp"
+#include "tools/text.hpp"
 
 namespace perdure::tool {
 namespace {
@@ -95,7 +98,7 @@ int run(App& app) {
     if (!reader.ok() && reader.code() != Code::not_found) reader.status().or_throw();
     if (!reader.ok() || !reader->belongs_to(arguments.path)) {
       if (app.json)
-        App::print({{"pool", arguments.path}, {"uuid", uuid_text(h.uuid)}, {"running", false}});
+        print_json({{"pool", arguments.path}, {"uuid", uuid_text(h.uuid)}, {"running", false}});
       else
         fmt::print("no program has {} open for writing; `perdure info` tells what lies in it\n",
                    arguments.path);
@@ -103,9 +106,9 @@ int run(App& app) {
     }
     const Json j = describe(*reader, h);
     if (app.json && arguments.watch > 0)
-      write_all(1, j.dump() + "\n", "standard output");  // one document a line
+      write_all(1, json_text(j) + "\n", "standard output");  // one document a line
     else if (app.json)
-      App::print(j);
+      print_json(j);
     else
       print_text(j);
     if (!j["running"].get<bool>()) return exit_problem;
@@ -119,12 +122,11 @@ int run(App& app) {
 }  // namespace
 
 void add_stat(App& app) {
-  auto* sub = app.add("stat", "show the live counters of a pool that a program has open",
-                      "perdure stat --watch 1 bank.perdure");
-  sub->add_option("POOL", arguments.path, "the pool file")->required();
-  sub->add_option("--watch", arguments.watch,
-                  "again every so many seconds, until the program ends");
-  sub->callback([&app] { app.go = run; });
+  auto sub = app.add("stat", "show the live counters of a pool that a program has open",
+                     "perdure stat --watch 1 bank.perdure");
+  sub.option("POOL", arguments.path, "the pool file").required();
+  sub.option("--watch", arguments.watch, "again every so many seconds, until the program ends");
+  sub.runs(run);
 }
 
 }  // namespace perdure::tool

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
+// The one source that includes CLI11: Option, Subcommand and App over it.
 #include "tools/command.hpp"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <string>
-#include <vector>
+#include <CLI/CLI.hpp>
 
 #include "perdure/engine/any.hpp"
-#include "perdure/engine/stat_page.hpp"
+
+#ifndef PERDURE_VERSION
+#define PERDURE_VERSION "unknown"
+#endif
 
 namespace perdure::tool {
 namespace {
+
+const char* const exit_status =
+    "\n\nExit status: 0 done, 1 the answer is no or a problem was found, 2 usage, 3 error.";
 
 std::vector<std::string> durable_engines() {
   std::vector<std::string> names;
@@ -21,112 +24,136 @@ std::vector<std::string> durable_engines() {
   return names;
 }
 
+Subcommand add_below(App& app, CLI::App* parent, const std::string& name, const std::string& what,
+                     const std::string& example) {
+  CLI::App* const sub = parent->add_subcommand(name, what);
+  sub->add_flag("--json", app.json, "print one JSON document");
+  sub->footer("Example:\n  " + example + exit_status);
+  return {app, sub};
+}
+
 }  // namespace
 
-CLI::App* App::add(CLI::App* parent, const std::string& name, const std::string& what,
-                   const std::string& example) {
-  CLI::App* sub = parent->add_subcommand(name, what);
-  sub->add_flag("--json", json, "print one JSON document");
-  sub->footer(
-      "Example:\n  " + example +
-      "\n\nExit status: 0 done, 1 the answer is no or a problem was found, 2 usage, 3 error.");
-  return sub;
+Option Option::required() {
+  option_->required();
+  return *this;
+}
+Option Option::show_default() {
+  option_->capture_default_str();
+  return *this;
+}
+Option Option::one_of(const std::vector<std::string>& values) {
+  option_->check(CLI::IsMember(values));
+  return *this;
+}
+Option Option::positive() {
+  option_->check(CLI::PositiveNumber);
+  return *this;
+}
+Option Option::in_range(int least, int most) {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+Option Option::in_range(double least, double most) {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+Option Option::byte_size() {
+  option_->transform(CLI::AsSizeValue(false));
+  return *this;
+}
+Option Option::separated_by(char separator) {
+  option_->delimiter(separator);
+  return *this;
+}
+Option Option::excludes(const Option& other) {
+  option_->excludes(other.option_);
+  return *this;
 }
 
-void App::print(const Json& document) {
-  write_all(STDOUT_FILENO,
-            document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
-            "standard output");
+Option Subcommand::option(const std::string& name, std::string& value, const std::string& what) {
+  return Option(parsed_->add_option(name, value, what));
+}
+Option Subcommand::option(const std::string& name, std::vector<std::string>& value,
+                          const std::string& what) {
+  return Option(parsed_->add_option(name, value, what));
+}
+Option Subcommand::option(const std::string& name, std::uint64_t& value, const std::string& what) {
+  return Option(parsed_->add_option(name, value, what));
+}
+Option Subcommand::option(const std::string& name, unsigned& value, const std::string& what) {
+  return Option(parsed_->add_option(name, value, what));
+}
+Option Subcommand::option(const std::string& name, double& value, const std::string& what) {
+  return Option(parsed_->add_option(name, value, what));
+}
+Option Subcommand::flag(const std::string& name, bool& value, const std::string& what) {
+  return Option(parsed_->add_flag(name, value, what));
 }
 
-void PoolArguments::add_to(CLI::App* sub) {
-  sub->add_option("POOL", path, "the pool file")->required();
-  sub->add_option("--medium", medium, "auto, file, dax or emulated")
-      ->check(CLI::IsMember({"auto", "file", "dax", "emulated"}))
-      ->capture_default_str();
-  sub->add_flag("--no-direct", no_direct, "do not write the log with O_DIRECT (medium file)");
+Subcommand Subcommand::add(const std::string& name, const std::string& what,
+                           const std::string& example) {
+  parsed_->require_subcommand(1);
+  return add_below(*app_, parsed_, name, what, example);
 }
 
-void PoolArguments::add_creation_to(CLI::App* sub, const std::string& log) {
-  sub->add_option("--engine", engine, "engine of a pool that is created (default: shadow)")
-      ->check(CLI::IsMember(durable_engines()));
-  sub->add_option("--max-size", max_size,
-                  "largest size of a pool that is created, e.g. 8GiB (address space, not disk)")
-      ->transform(CLI::AsSizeValue(false));
-  sub->add_option("--log-size", log_size, "size of the log of a pool that is created (" + log + ")")
-      ->transform(CLI::AsSizeValue(false));
+void Subcommand::runs(int (*go)(App&)) {
+  parsed_->callback([app = app_, go] { app->go = go; });
 }
 
-void set_bytes(Json& document, const std::string& name, std::string_view bytes) {
-  Json text = std::string(bytes);
+App::App()
+    : parsed_(std::make_unique<CLI::App>("perdure: durable transactions for ordinary in-memory "
+                                         "data structures; this command works on pool files")) {
+  parsed_->require_subcommand(1);
+  parsed_->set_version_flag("--version", "perdure " PERDURE_VERSION);
+  parsed_->footer(std::string("Example:\n  perdure load packages.perdure Packages && perdure get "
+                              "packages.perdure 'bash 5.2.15-2+b2 amd64'") +
+                  exit_status + " See perdure(1).");
+}
+
+App::~App() = default;
+
+Subcommand App::add(const std::string& name, const std::string& what, const std::string& example) {
+  return add_below(*this, parsed_.get(), name, what, example);
+}
+
+bool App::parse(int argc, char** argv) {
   try {
-    (void)text.dump();  // throws for what is not UTF-8
-    document[name] = std::move(text);
-  } catch (const nlohmann::json::exception&) {
-    std::string hex;
-    for (const char c : bytes) hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
-    document[name + "_hex"] = hex;
+    parsed_->parse(argc, argv);
+    return true;
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() != 0) throw UsageError(e.what());
+    parsed_->exit(e);  // prints the help or the version
+    return false;
   }
 }
 
-std::string escaped(std::string_view bytes) {
-  std::string text;
-  for (const char c : bytes) {
-    switch (c) {
-      case '\\': text += "\\\\"; break;
-      case '\t': text += "\\t"; break;
-      case '\n': text += "\\n"; break;
-      case '\r': text += "\\r"; break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-          text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-        else
-          text += c;
-    }
-  }
-  return text;
-}
-
-std::string human_bytes(std::uint64_t n) {
-  if (n < 1024) return fmt::format("{} bytes", n);
-  double value = static_cast<double>(n);
-  const char* const units[] = {"KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  for (value /= 1024; value >= 1024 && unit < 3; value /= 1024) ++unit;
-  return fmt::format("{:.4g} {}", value, units[unit]);
-}
-
-std::string grouped(std::uint64_t n) {
-  std::string text = std::to_string(n);
-  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
-  return text;
-}
-
-// behind "/perdure-"
-std::string uuid_text(const std::uint8_t (&uuid)[16]) {
-  return engine::stat_page_name(uuid).substr(9);
-}
-
-void write_all(int fd, std::string_view bytes, std::string_view name) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw error(system_failure(name, "write", errno));
-    bytes.remove_prefix(static_cast<std::size_t>(n));
+std::string App::typed() const {
+  std::string command = "perdure";
+  for (const CLI::App* at = parsed_.get();;) {
+    const auto below = at->get_subcommands();
+    if (below.empty()) return command;
+    at = below.front();
+    command += " " + at->get_name();
   }
 }
 
-std::string read_all(int fd, std::string_view name) {
-  std::string bytes;
-  for (;;) {
-    const std::size_t had = bytes.size();
-    bytes.resize(had + 65536);
-    const ssize_t n = ::read(fd, bytes.data() + had, 65536);
-    bytes.resize(had + static_cast<std::size_t>(n > 0 ? n : 0));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw error(system_failure(name, "read", errno));
-    if (n == 0) return bytes;
-  }
+void PoolArguments::add_to(Subcommand sub) {
+  sub.option("POOL", path, "the pool file").required();
+  sub.option("--medium", medium, "auto, file, dax or emulated")
+      .one_of({"auto", "file", "dax", "emulated"})
+      .show_default();
+  sub.flag("--no-direct", no_direct, "do not write the log with O_DIRECT (medium file)");
+}
+
+void PoolArguments::add_creation_to(Subcommand sub, const std::string& log) {
+  sub.option("--engine", engine, "engine of a pool that is created (default: shadow)")
+      .one_of(durable_engines());
+  sub.option("--max-size", max_size,
+             "largest size of a pool that is created, e.g. 8GiB (address space, not disk)")
+      .byte_size();
+  sub.option("--log-size", log_size, "size of the log of a pool that is created (" + log + ")")
+      .byte_size();
 }
 
 }  // namespace perdure::tool

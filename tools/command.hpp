@@ -1,24 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What every subcommand of `perdure` shares: how it is registered, exit codes, output for people
-// and for programs.
+// What every subcommand of `perdure` shares: how it is registered, its options, its exit codes.
 //
-// A subcommand is one file with one function add_X that describes it to CLI11 and sets App::go.
-// Standard output carries the answer (text, or with --json one JSON document, errors included),
-// standard error progress and errors in words. Single-threaded.
+// A subcommand is one file with one function add_X, which describes its command line and names the
+// function that runs it. Standard output carries the answer (text, or with --json one JSON
+// document, errors included; json.hpp), standard error progress and errors in words (text.hpp).
+//
+// The command line is parsed by CLI11. Its header takes 4 s to compile, so command.cpp alone
+// includes it, and Subcommand and Option offer what the subcommands need of it.
+// Thread safety: single-threaded.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <functional>
-#include <nlohmann/json.hpp>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "perdure/base/status.hpp"
 
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
 namespace perdure::tool {
 
-using Json = nlohmann::ordered_json;
+struct App;
 
 /// Exit codes, the same for every subcommand; docs/man/perdure.1 lists them.
 enum Exit : int {
@@ -29,22 +37,79 @@ enum Exit : int {
   exit_error = 3   ///< it could not be done; standard error says why and what to do
 };
 
+/// The command line makes no sense. main() adds which help to read, and ends with exit_usage.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// An option or a positional argument of a subcommand: what its value may be, and what the help
+/// says of it. Every member returns the same option. A value that does not fit is a UsageError.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) noexcept : option_(option) {}
+  Option required();
+  /// The help says the value that the variable has now.
+  Option show_default();
+  Option one_of(const std::vector<std::string>& values);
+  Option positive();
+  /// From `least` to `most`, both included.
+  Option in_range(int least, int most);
+  Option in_range(double least, double most);
+  /// A number of bytes, with a unit or without: 8GiB.
+  Option byte_size();
+  /// Several values, separated by this character.
+  Option separated_by(char separator);
+  /// Not together with the other one.
+  Option excludes(const Option& other);
+
+ private:
+  CLI::Option* option_;
+};
+
+/// A subcommand's command line. A variable is set when the command line has been parsed, and must
+/// live until then.
+class Subcommand {
+ public:
+  Subcommand(App& app, CLI::App* parsed) noexcept : app_(&app), parsed_(parsed) {}
+
+  /// `name`: "--limit" is an option, "KEY" a positional argument.
+  Option option(const std::string& name, std::string& value, const std::string& what);
+  Option option(const std::string& name, std::vector<std::string>& value, const std::string& what);
+  Option option(const std::string& name, std::uint64_t& value, const std::string& what);
+  Option option(const std::string& name, unsigned& value, const std::string& what);
+  Option option(const std::string& name, double& value, const std::string& what);
+  Option flag(const std::string& name, bool& value, const std::string& what);
+
+  /// A subcommand of this one, of which one must then be given.
+  Subcommand add(const std::string& name, const std::string& what, const std::string& example);
+  /// The function that does it. It returns the exit code; it may throw perdure::error or UsageError.
+  void runs(int (*go)(App&));
+
+ private:
+  App* app_;
+  CLI::App* parsed_;
+};
+
+/// The whole command line.
 struct App {
-  CLI::App cli{
-      "perdure: durable transactions for ordinary in-memory data structures; this command works on "
-      "pool files"};
-  bool json = false;
-  std::function<int(App&)> go;  ///< the chosen subcommand
+  App();
+  ~App();
+  App(const App&) = delete;
+  App& operator=(const App&) = delete;
+
+  bool json = false;          ///< --json was given
+  int (*go)(App&) = nullptr;  ///< the chosen subcommand's function
 
   /// A subcommand with --json and an example line in its help.
-  CLI::App* add(const std::string& name, const std::string& what, const std::string& example) {
-    return add(&cli, name, what, example);
-  }
-  /// The same below a subcommand that has some of its own.
-  CLI::App* add(CLI::App* parent, const std::string& name, const std::string& what,
-                const std::string& example);
-  /// Prints one JSON document to standard output.
-  static void print(const Json& document);
+  Subcommand add(const std::string& name, const std::string& what, const std::string& example);
+  /// Sets the variables, `json` and `go`. False: --help or --version was given, and has been
+  /// answered. Throws UsageError.
+  [[nodiscard]] bool parse(int argc, char** argv);
+  /// The subcommand that was given, as typed: "perdure sqlite import". For messages.
+  [[nodiscard]] std::string typed() const;
+
+ private:
+  std::unique_ptr<CLI::App> parsed_;
 };
 
 /// How pools are opened or created; options that many subcommands take.
@@ -52,33 +117,15 @@ struct PoolArguments {
   std::string path;
   std::string medium = "auto";
   bool no_direct = false;
-  void add_to(CLI::App* sub);                ///< POOL, --medium, --no-direct
+  void add_to(Subcommand sub);               ///< POOL, --medium, --no-direct
   std::string engine;                        ///< the rest: for commands that may create the pool
   std::uint64_t max_size = 0, log_size = 0;  ///< 0: the library's default
   /// `log`: how large the log is unless said, and what that bounds.
-  void add_creation_to(CLI::App* sub,
+  void add_creation_to(Subcommand sub,
                        const std::string& log = "default: 16MiB; one row may be half of it");
 };
 
-/// Sets document[name], or document[name + "_hex"] where the bytes are not UTF-8 (JSON has no other
-/// text).
-void set_bytes(Json& document, const std::string& name, std::string_view bytes);
-
-/// Bytes on one line: \\, \t, \n, \r as such, other control characters as \xHH.
-[[nodiscard]] std::string escaped(std::string_view bytes);
-/// "12.3 MiB", "812 bytes".
-[[nodiscard]] std::string human_bytes(std::uint64_t n);
-/// "1,234,567"
-[[nodiscard]] std::string grouped(std::uint64_t n);
-/// "3f0c2a9e-..." of a pool's uuid.
-[[nodiscard]] std::string uuid_text(const std::uint8_t (&uuid)[16]);
-
-/// Writes all bytes to a descriptor; throws perdure::error (EPIPE and the like).
-void write_all(int fd, std::string_view bytes, std::string_view name);
-/// Reads a descriptor to its end; throws perdure::error.
-[[nodiscard]] std::string read_all(int fd, std::string_view name);
-
-// One function a subcommand, each in the file named after it (cmd_load.cpp, ...).
+// One function per subcommand, each in the file named after it (cmd_load.cpp, ...).
 void add_load(App& app);
 void add_export(App& app);
 void add_get(App& app);

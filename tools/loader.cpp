@@ -7,6 +7,8 @@
 #include <chrono>
 #include <filesystem>
 
+#include "tools/text.hpp"
+
 namespace perdure::tool {
 namespace {
 

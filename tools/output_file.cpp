@@ -9,7 +9,7 @@
 
 #include "perdure/base/descriptor.hpp"
 #include "perdure/pool/create.hpp"
-#include "tools/command.hpp"
+#include "tools/text.hpp"
 
 namespace perdure::tool {
 OutputFile::OutputFile(const std::string& path, const std::string& not_this) : path_(path) {

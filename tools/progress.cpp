@@ -7,7 +7,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <utility>
+
+#include "tools/json.hpp"
+#include "tools/text.hpp"
 
 namespace perdure::tool {
 
@@ -75,7 +79,7 @@ void Progress::event(const std::string& name, Json details) {
   line["event"] = name;
   line.update(details);
   line["time"] = std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
-  write_all(STDERR_FILENO, line.dump() + "\n", "standard error");
+  write_all(STDERR_FILENO, json_text(line) + "\n", "standard error");
 }
 
 std::function<void(const RecoveryProgress&)> show_recovery(std::string path) {

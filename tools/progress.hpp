@@ -11,7 +11,7 @@
 #include <string>
 
 #include "perdure/api/options.hpp"
-#include "tools/command.hpp"
+#include "tools/json.hpp"
 
 namespace perdure::tool {
 

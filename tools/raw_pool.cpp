@@ -10,6 +10,7 @@
 
 #include "perdure/base/descriptor.hpp"
 #include "perdure/engine/any.hpp"
+#include "tools/command.hpp"
 
 namespace perdure::tool {
 

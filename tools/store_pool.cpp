@@ -5,9 +5,12 @@
 
 #include <cstring>
 #include <deque>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "perdure/api/pool.hpp"
+#include "tools/command.hpp"
+#include "tools/json.hpp"
 #include "tools/progress.hpp"
 #include "tools/raw_pool.hpp"
 #include "tools/store.hpp"

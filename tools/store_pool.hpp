@@ -21,6 +21,7 @@
 #include "perdure/api/options.hpp"
 #include "perdure/pool/format.hpp"
 #include "tools/command.hpp"
+#include "tools/json.hpp"
 #include "tools/source_file.hpp"
 #include "tools/spec.hpp"
 

@@ -8,6 +8,7 @@
 A folder may include folders with a lower number and itself. log and tm share a number, so they never see each other; an engine's
 folder never sees another engine's; containers see the API alone. Every source file carries the licence line. The library, SQLite's
 file system and the tools open no file by a call of their own: perdure/base/descriptor.hpp keeps descriptors off the standard ones.
+Of the tools, command.cpp alone includes CLI11 and no header includes <nlohmann/json.hpp>: they take seconds to compile.
 """
 import pathlib
 import re
@@ -181,6 +182,15 @@ def check_descriptors(root):
                     yield f"{name}:{number}: found '{found}', which may give descriptor 0, 1 or 2; expected perdure/base/descriptor.hpp"
 
 
+def check_slow_headers(root):
+    """What of tools/ includes a header that takes seconds to compile, where it need not."""
+    for name, source, number, match in includes_of(root, root / "tools"):
+        if match[2].startswith("CLI/") and source != ("command.cpp",):
+            yield f"{name}:{number}: found <{match[2]}>, expected in tools/command.cpp alone; use Subcommand and Option of tools/command.hpp"
+        if match[2] == "nlohmann/json.hpp" and name.suffix == ".hpp":
+            yield f"{name}:{number}: found <{match[2]}> in a header, expected \"tools/json.hpp\", which names the type"
+
+
 def check_doc(root):
     path = root / "docs" / "architecture.md"
     text = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -193,7 +203,7 @@ def check_doc(root):
 
 
 def check(root):
-    return [*check_includes(root), *check_beside(root), *check_licences(root), *check_descriptors(root), *check_doc(root)]
+    return [*check_includes(root), *check_beside(root), *check_licences(root), *check_descriptors(root), *check_slow_headers(root), *check_doc(root)]
 
 
 def main(arguments):

@@ -111,6 +111,23 @@ class Planted(LimitedCase):
         self.put("tests/pool/free.cpp", HEAD + "int f() { return ::open(p, O_RDONLY); }\n")
         self.assertEqual(check_layers.check(self.root), [])
 
+    def test_slow_headers(self):
+        cases = [
+            ("tools/bad.cpp", "<CLI/CLI.hpp>", "tools/command.cpp alone"),
+            ("tools/advise/command.cpp", "<CLI/App.hpp>", "tools/command.cpp alone"),
+            ("tools/command.hpp", "<CLI/CLI.hpp>", "tools/command.cpp alone"),
+            ("tools/advise/bad.hpp", "<nlohmann/json.hpp>", "tools/json.hpp"),
+        ]
+        for name, include, word in cases:
+            with self.subTest(f"{name} {include}"):
+                self.source(name, include)
+                self.expect(name, word)
+                (self.root / name).unlink()
+        self.source("tools/command.cpp", "<CLI/CLI.hpp>")
+        self.source("tools/good.cpp", "<nlohmann/json.hpp>")
+        self.source("tools/json.hpp", "<nlohmann/json_fwd.hpp>")
+        self.assertEqual(check_layers.check(self.root), [])
+
     def test_licence(self):
         for name in ("perdure/base/bad.hpp", "tools/bad.py", "tests/x/CMakeLists.txt", "examples/bad.c"):
             with self.subTest(name):

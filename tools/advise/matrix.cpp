@@ -12,7 +12,7 @@
 #include <new>
 
 #include "perdure/engine/any.hpp"
-#include "tools/command.hpp"
+#include "tools/text.hpp"
 
 namespace perdure::tool {
 namespace {

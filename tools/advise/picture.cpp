@@ -9,9 +9,12 @@
 #include <cmath>
 #include <filesystem>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "tools/json.hpp"
 #include "tools/output_file.hpp"
+#include "tools/text.hpp"
 
 namespace perdure::tool {
 namespace {

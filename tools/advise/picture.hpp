@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "tools/command.hpp"
+#include "tools/json.hpp"
 
 namespace perdure::tool {
 

@@ -14,7 +14,7 @@
 
 #include "perdure/base/descriptor.hpp"
 #include "perdure/engine/workload_trace.hpp"
-#include "tools/command.hpp"
+#include "tools/text.hpp"
 
 namespace perdure::tool {
 namespace {

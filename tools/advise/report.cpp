@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "tools/advise/words.hpp"
+#include "tools/json.hpp"
+#include "tools/text.hpp"
 
 namespace perdure::tool {
 namespace {

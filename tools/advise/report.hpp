@@ -8,7 +8,7 @@
 #include <string>
 
 #include "tools/advise/matrix.hpp"
-#include "tools/command.hpp"
+#include "tools/json.hpp"
 
 namespace perdure::tool {
 

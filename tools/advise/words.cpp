@@ -4,6 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tools/json.hpp"
+#include "tools/text.hpp"
 
 namespace perdure::tool {
 namespace {

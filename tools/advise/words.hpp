@@ -5,6 +5,7 @@
 #pragma once
 
 #include "tools/advise/report.hpp"
+#include "tools/json.hpp"
 
 namespace perdure::tool {
 
