@@ -13,9 +13,7 @@
 namespace perdure {
 
 using papers_engines =
-    engines<dudetm, dudetm_stm, dudetm_global_lock, dudetm_htm, dudetm_htm_stand_in, dudetm_none,
-            rewind, rewind_none, bppm, bppm_none, redo, redo_none, softwrap, softwrap_none,
-            softwrap_local, softwrap_local_none>;
+    engine::Joined<dudetm_engines, rewind_engines, blurred_engines, softwrap_engines>::type;
 
 /// The product's and the papers', for tools, tests and benchmarks.
 using all_engines = engine::Joined<product_engines, papers_engines>::type;

@@ -29,6 +29,9 @@ struct redo_none
   static constexpr auto& names = engine::bppm::names_private_none;
 };
 
+/// All of the family.
+using blurred_engines = engines<bppm, bppm_none, redo, redo_none>;
+
 // Compiled once, in instances.cpp beside this.
 extern template class engine::bppm::Bppm<tm::Stm, engine::bppm::LogWrites>;
 extern template class engine::bppm::Bppm<tm::None, engine::bppm::LogWrites>;

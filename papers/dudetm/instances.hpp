@@ -45,6 +45,10 @@ struct dudetm_htm_stand_in
       {{"dudetm/htm-stand-in", type::name}}};
 };
 
+/// All of the family.
+using dudetm_engines =
+    engines<dudetm, dudetm_stm, dudetm_global_lock, dudetm_htm, dudetm_htm_stand_in, dudetm_none>;
+
 // Compiled once, in instances.cpp beside this.
 extern template class engine::shadow::Shadow<tm::Biased, engine::shadow::Reproduce::replay>;
 extern template class engine::shadow::Shadow<tm::Stm, engine::shadow::Reproduce::replay>;

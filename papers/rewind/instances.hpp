@@ -19,6 +19,9 @@ struct rewind_none : engine::Instance<engine::rewind::Rewind<tm::None>, Isolatio
   static constexpr auto& names = engine::rewind::names_none;
 };
 
+/// All of the family.
+using rewind_engines = engines<rewind, rewind_none>;
+
 // Compiled once, in instances.cpp beside this.
 extern template class engine::rewind::Rewind<tm::GlobalLock>;
 extern template class engine::rewind::Rewind<tm::None>;

@@ -29,6 +29,9 @@ struct softwrap_local_none
       {{"softwrap-local/none", type::name}}};
 };
 
+/// All of the family.
+using softwrap_engines = engines<softwrap, softwrap_none, softwrap_local, softwrap_local_none>;
+
 // Compiled once, in instances.cpp beside this.
 extern template class engine::softwrap::SoftWrap<tm::GlobalLock>;
 extern template class engine::softwrap::SoftWrap<tm::None>;

@@ -28,13 +28,16 @@ struct Instance {
   static constexpr Isolation isolation = by;
 };
 
-/// The instances of both lists, those of the first list first.
-template <class First, class Second>
+/// The instances of all lists, in their order.
+template <class... Lists>
 struct Joined;
-template <class... First, class... Second>
-struct Joined<engines<First...>, engines<Second...>> {
-  using type = engines<First..., Second...>;
+template <class... Instances>
+struct Joined<engines<Instances...>> {
+  using type = engines<Instances...>;
 };
+template <class... First, class... Second, class... Lists>
+struct Joined<engines<First...>, engines<Second...>, Lists...>
+    : Joined<engines<First..., Second...>, Lists...> {};
 
 }  // namespace engine
 }  // namespace perdure

@@ -10,8 +10,6 @@
 
 namespace perdure {
 
-using product_engines = engines<shadow, shadow_stm, shadow_global_lock, shadow_none, undo, undo_stm,
-                                undo_none, volatile_, volatile_stm, volatile_global_lock,
-                                volatile_htm, volatile_htm_stand_in, volatile_none>;
+using product_engines = engine::Joined<shadow_engines, undo_engines, volatile_engines>::type;
 
 }  // namespace perdure

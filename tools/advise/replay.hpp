@@ -2,7 +2,7 @@
 //
 // ReplayPool: a scratch pool of one engine, and the loop that replays a thread's transactions on
 // it, compiled for that engine: a virtual call a stretch of transactions, none an access
-// (engines.cpp). Who starts threads and measures: cell.hpp.
+// (replay_over.hpp). Who starts threads and measures: cell.hpp.
 //
 // A transaction's body may run more than once; all that it changes outside the pool it sets anew
 // from its start on.

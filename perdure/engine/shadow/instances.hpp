@@ -37,6 +37,9 @@ struct shadow_none
 /// (isolation::caller) by the caller.
 using default_engines = engines<shadow, shadow_none>;
 
+/// All of the family.
+using shadow_engines = engines<shadow, shadow_stm, shadow_global_lock, shadow_none>;
+
 // Compiled once, in instances.cpp beside this.
 extern template class engine::shadow::Shadow<tm::Biased, engine::shadow::Reproduce::checkpoint>;
 extern template class engine::shadow::Shadow<tm::Stm, engine::shadow::Reproduce::checkpoint>;

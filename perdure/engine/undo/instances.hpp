@@ -23,6 +23,9 @@ struct undo_none : engine::Instance<engine::undo::Undo<tm::None>, Isolation::cal
   static constexpr std::array<engine::InstanceName, 1> names = {{{"undo/none", type::name}}};
 };
 
+/// All of the family.
+using undo_engines = engines<undo, undo_stm, undo_none>;
+
 // Compiled once, in instances.cpp beside this.
 extern template class engine::undo::Undo<tm::GlobalLock>;
 extern template class engine::undo::Undo<tm::Stm>;

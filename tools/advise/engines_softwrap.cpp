@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "papers/softwrap/instances.hpp"
+#include "tools/advise/replay_over.hpp"
+
+namespace perdure::tool {
+
+template std::unique_ptr<ReplayPool> open_family<softwrap_engines>(const std::string&,
+                                                                   const Options&);
+
+}  // namespace perdure::tool

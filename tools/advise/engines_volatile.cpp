@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perdure/engine/volatile/instances.hpp"
+#include "tools/advise/replay_over.hpp"
+
+namespace perdure::tool {
+
+template std::unique_ptr<ReplayPool> open_family<volatile_engines>(const std::string&,
+                                                                   const Options&);
+
+}  // namespace perdure::tool
