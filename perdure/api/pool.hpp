@@ -149,13 +149,13 @@ class Pool<Root, engines<Instances...>> {
                        "a Pool<Root, engines<any_engine>>",
                        "leave it empty, or open the pool so to record it");
     try {
-      (void)listed_at_load;
-      auto opened = detail::open_pool(path, options, listed().entries, detail::root_type<Root>(),
+      const Listed candidates = listed();
+      auto opened = detail::open_pool(path, options, candidates.entries, detail::root_type<Root>(),
                                       std::move(medium), fresh);
       if (!opened) return opened.status();
       opened->file->drop_unless_kept();
       Pool pool;
-      pool.index_ = listed().instance[opened->index];
+      pool.index_ = candidates.instance[opened->index];
       pool.name_ = opened->config.instance;
       pool.durability_ = options.durability;
       Root* const root =
@@ -367,18 +367,15 @@ class Pool<Root, engines<Instances...>> {
     std::vector<engine::Entry> entries;
     std::vector<std::size_t> instance;  // of each: its place in Instances
   };
-  static const Listed& listed() {
-    static const Listed all = [] {
-      Listed l;
-      std::size_t n = 0;
-      ((engine::add_entries<Instances>(l.entries), l.instance.resize(l.entries.size(), n++)), ...);
-      return l;
-    }();
-    return all;
-  }
-  // Made when the program is loaded: a forked child would wait for ever for another thread that was
+  // Made anew for each opening: any_engine's entries are those that are registered by then. Nothing
+  // is made once for the process: a forked child would wait for ever for another thread that was
   // making it.
-  static inline const Listed& listed_at_load = listed();
+  static Listed listed() {
+    Listed l;
+    std::size_t n = 0;
+    ((engine::add_entries<Instances>(l.entries), l.instance.resize(l.entries.size(), n++)), ...);
+    return l;
+  }
   template <std::size_t... I>
   void start(detail::Opened opened, std::index_sequence<I...>) {
     ((index_ == I ? (std::get<I>(running_) =
