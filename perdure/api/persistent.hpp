@@ -48,20 +48,18 @@ class p {
   constexpr p(const T& value) noexcept
       : value_(value) {}  // NOLINT: implicit, so that an aggregate of fields is built from values
 
+  // clang-format off: what is said of a deleted member is the compiler's message
   p(const p&) = delete;  // a plain copy of pool data: read it with tx(x) or tx.read(x)
-  // a plain write of pool data: write tx(x) = value, inside update()
-  p& operator=(const p&) = delete;
-  // a plain write of pool data: write tx(x) = value, inside update()
-  p& operator=(const T&) = delete;
+  p& operator=(const p&) = delete;  // a plain write of pool data: write tx(x) = value, inside update()
+  p& operator=(const T&) = delete;  // a plain write of pool data: write tx(x) = value, inside update()
   operator T() const = delete;  // a plain read of pool data: read it with tx(x) or tx.read(x)
   template <class U>
-  // a plain write of pool data: write tx(x) += value, inside update()
-  p& operator+=(const U&) = delete;
+  p& operator+=(const U&) = delete;  // a plain write of pool data: write tx(x) += value, inside update()
   template <class U>
-  // a plain write of pool data: write tx(x) -= value, inside update()
-  p& operator-=(const U&) = delete;
+  p& operator-=(const U&) = delete;  // a plain write of pool data: write tx(x) -= value, inside update()
   p& operator++() = delete;  // a plain write of pool data: write ++tx(x), inside update()
   p& operator--() = delete;  // a plain write of pool data: write --tx(x), inside update()
+  // clang-format on
 
  private:
   friend struct access;
@@ -79,20 +77,15 @@ class ptr {
   constexpr ptr(T* value) noexcept : value_(value) {}          // NOLINT: implicit, as p's
   constexpr ptr(std::nullptr_t) noexcept : value_(nullptr) {}  // NOLINT: implicit, as p's
 
-  // a plain copy of pool data: read it with tx(x) or tx.read(x)
-  ptr(const ptr&) = delete;
-  // a plain write of pool data: write tx(x) = pointer, inside update()
-  ptr& operator=(const ptr&) = delete;
-  // a plain write of pool data: write tx(x) = pointer, inside update()
-  ptr& operator=(T*) = delete;
-  // a plain write of pool data: write tx(x) = nullptr, inside update()
-  ptr& operator=(std::nullptr_t) = delete;
-  // a plain read of pool data: read it with tx(x) or tx.read(x)
-  operator T*() const = delete;
-  // a plain dereference of a pool pointer: write tx(x)->field
-  T* operator->() const = delete;
-  // a plain dereference of a pool pointer: write *tx(x)
-  std::add_lvalue_reference_t<T> operator*() const = delete;
+  // clang-format off: what is said of a deleted member is the compiler's message
+  ptr(const ptr&) = delete;  // a plain copy of pool data: read it with tx(x) or tx.read(x)
+  ptr& operator=(const ptr&) = delete;  // a plain write of pool data: write tx(x) = pointer, inside update()
+  ptr& operator=(T*) = delete;  // a plain write of pool data: write tx(x) = pointer, inside update()
+  ptr& operator=(std::nullptr_t) = delete;  // a plain write of pool data: write tx(x) = nullptr, inside update()
+  operator T*() const = delete;  // a plain read of pool data: read it with tx(x) or tx.read(x)
+  T* operator->() const = delete;  // a plain dereference of a pool pointer: write tx(x)->field
+  std::add_lvalue_reference_t<T> operator*() const = delete;  // a plain dereference of a pool pointer: write *tx(x)
+  // clang-format on
 
  private:
   friend struct access;

@@ -262,13 +262,13 @@ class Ref {
   Ref(const Ref&) = delete;
 
   operator T() && { return load(); }  // NOLINT: that is what a proxy is for
-  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
-  operator T() const& = delete;
+  // clang-format off: what is said of a deleted member is the compiler's message
+  operator T() const& = delete;  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
   T operator=(const T& value) && { return put(value); }
   T operator=(Ref&& other) && { return put(other.load()); }
-  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
-  T operator=(const Ref&) && = delete;
+  T operator=(const Ref&) && = delete;  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
   void operator=(const T&) const& = delete;  // auto x = tx(f) names the field: write tx(f) = value
+  // clang-format on
   // clang-format off
   template <class U> T operator+=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::plus<>()); }
   template <class U> T operator-=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::minus<>()); }
@@ -282,8 +282,8 @@ class Ref {
   T operator--() && { return put(static_cast<T>(load() - 1)); }
   template <class U> void operator+=(const U&) const& = delete;  // auto x = tx(f) names the field: write tx(f) += value
   template <class U> void operator-=(const U&) const& = delete;  // auto x = tx(f) names the field: write tx(f) -= value
-  void operator++() const& = delete;                             // auto x = tx(f) names the field: write ++tx(f)
-  void operator--() const& = delete;                             // auto x = tx(f) names the field: write --tx(f)
+  void operator++() const& = delete;  // auto x = tx(f) names the field: write ++tx(f)
+  void operator--() const& = delete;  // auto x = tx(f) names the field: write --tx(f)
   // clang-format on
   T operator++(int) && {
     const T old = load();
@@ -327,19 +327,17 @@ class PtrRef {
   PtrRef(const PtrRef&) = delete;
 
   operator T*() && { return load(); }  // NOLINT: as above
-  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
-  operator T*() const& = delete;
+  // clang-format off: what is said of a deleted member is the compiler's message
+  operator T*() const& = delete;  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
   T* operator->() && { return load(); }
-  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
-  T* operator->() const& = delete;
+  T* operator->() const& = delete;  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
   std::add_lvalue_reference_t<T> operator*() && { return *load(); }
-  // auto x = tx(f) names the field: write tx.read(f), or give x its type
-  std::add_lvalue_reference_t<T> operator*() const& = delete;
+  std::add_lvalue_reference_t<T> operator*() const& = delete;  // auto x = tx(f) names the field: write tx.read(f), or give x its type
   T* operator=(T* value) && { return put(value); }
   T* operator=(PtrRef&& other) && { return put(other.load()); }
-  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
-  T* operator=(const PtrRef&) && = delete;
+  T* operator=(const PtrRef&) && = delete;  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
   void operator=(T*) const& = delete;  // auto x = tx(f) names the field: write tx(f) = pointer
+  // clang-format on
 
  private:
   [[nodiscard]] T* load() const { return tx_.template load<T*>(access::address(x_)); }
