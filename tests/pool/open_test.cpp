@@ -186,7 +186,7 @@ TEST_F(OpenTest, ReadOnlyFileAndMount) {
 
 TEST_F(OpenTest, NoPermission) {
   ASSERT_EQ(::chmod(path.c_str(), 0444), 0);
-  ASSERT_EQ(::chmod(scratch.folder().c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(scratch.folder().c_str(), 0555), 0);  // no new files, for its owner either
   const int r = in_child([&] {
     if (::geteuid() == 0 && ::seteuid(65534) != 0) return;  // nothing stops root
     auto writer = open();
@@ -195,6 +195,7 @@ TEST_F(OpenTest, NoPermission) {
     EXPECT_TRUE(reader.ok()) << reader.status().message();
     EXPECT_FALSE(PoolFile::open(small(scratch.path("new")), tester()).ok());
   });
+  EXPECT_EQ(::chmod(scratch.folder().c_str(), 0755), 0);  // it is removed at the end
   EXPECT_EQ(r, 0);
 }
 

@@ -11,6 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from limits import LimitedCase  # noqa: E402
 
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # for cases that sync thousands of times: minutes on a slow disk
 LOAD = os.environ["PERDURE_VFS"].removesuffix(".so")
 
 
@@ -23,9 +24,10 @@ def load():
 
 class Case(LimitedCase):
     design = ""
+    folders = None  # where each case's folder is made; None: TMPDIR
 
     def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="perdure-sqlite-")
+        self.folder = tempfile.mkdtemp(prefix="perdure-sqlite-", dir=self.folders)
         self.addCleanup(shutil.rmtree, self.folder)
         self.path = os.path.join(self.folder, "app.db")
         self.memory = load()

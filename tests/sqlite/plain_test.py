@@ -14,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-from case import Case, LOAD
+from case import Case, LOAD, MEMORY
 
 PERDURE = os.environ["PERDURE"]
 CUT = """
@@ -170,7 +170,7 @@ class Plain(Case):
         db.close()
 
     def test_a_log_far_smaller_than_the_database(self):
-        memory = tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+        memory = tempfile.TemporaryDirectory(dir=MEMORY)
         self.addCleanup(memory.cleanup)
         self.pool = os.path.join(memory.name, "pool")  # undo syncs for each line that it changes: minutes on a slow disk
         self.make(rows=20000).close()

@@ -10,7 +10,7 @@ import sys
 import threading
 import unittest
 
-from case import Case, LOAD
+from case import Case, LOAD, MEMORY
 
 
 class Shell(Case):
@@ -431,6 +431,7 @@ class Connections(Case):
 
 # The other design: SQLite's own journal, in the pool.
 class TransactionsOnBlocks(Transactions):
+    folders = MEMORY
     design = "&design=a"
 
     # After a crash SQLite's own VFS, which has the plain file, would see no journal of the pool's, and take the transaction for committed.
