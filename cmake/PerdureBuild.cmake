@@ -102,8 +102,8 @@ function(perdure_for_modules target)
 endfunction()
 
 # perdure_part(<part>): the target perdure_<part>, of the folder of that name beside perdure/, is
-# perdure::<part> for those who use it, and stands on the library. Its installed headers lie in a
-# folder of their own, include/perdure-<part>, so that "<part>/..." is seen only by who links it.
+# perdure::<part> to its users, and links the library. Its installed headers lie in a folder of
+# their own, include/perdure-<part>, so that only programs that link the part can include "<part>/...".
 function(perdure_part part)
   add_library(perdure::${part} ALIAS perdure_${part})
   target_link_libraries(perdure_${part} PUBLIC perdure::perdure)

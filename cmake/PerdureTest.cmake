@@ -8,7 +8,7 @@
 #   TIMEOUT      300 seconds unless said; the test counts as failed after that. For hangs: several times what it takes on a busy machine.
 #   CASE_LIMIT   60 seconds for each case unless said (times 4 under the sanitizers): then the stacks of all threads are printed and the program
 #                aborts (tests/support/watchdog.hpp). A longer one needs a reason beside it: cases that explore for long, not cases that wait.
-#   LIBS         beside perdure::testing, gtest and gmock.
+#   LIBS         beside perdure::testing, perdure::papers (whose engines are registered), gtest and gmock.
 #   SERIAL       nothing else runs meanwhile: for tests that count system-wide things or measure time.
 #   NO_MAIN      the sources bring their own main().
 #   LABELS       beside the folder's. `threads`: it runs several at once, so ThreadSanitizer has something to say of it.
@@ -59,8 +59,8 @@ function(perdure_add_test name)
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
 
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE perdure::testing ${arg_LIBS} GTest::gmock GTest::gtest)
-  target_link_libraries(${name} PRIVATE perdure_test_cases perdure_papers_registered)
+  target_link_libraries(${name} PRIVATE perdure::testing perdure_papers_registered ${arg_LIBS}
+                                        GTest::gmock GTest::gtest perdure_test_cases)
   perdure_watch(${name} ${arg_CASE_LIMIT})
   if(NOT arg_NO_MAIN)
     target_link_libraries(${name} PRIVATE GTest::gtest_main)

@@ -298,8 +298,7 @@ void* perdure_alloc(perdure_tx* tx, size_t n);
  * POISONED, OUT_OF_MEMORY, BUSY. */
 int perdure_free(perdure_tx* tx, void* block);
 
-/* ---- receipts
- * -------------------------------------------------------------------------------------------------------------------
+/* ---- receipts -----------------------------------------------------------------------------------
  * A receipt is a transaction's number, and covers all that the transaction read. Numbers rise in
  * commit order; those of "dudetm/htm" and "volatile/htm" are times: with gaps, and of one session,
  * the next one's may be lower. Engine "volatile" has no durability: there waiting returns at once,

@@ -82,7 +82,8 @@ class Subcommand {
 
   /// A subcommand of this one, of which one must then be given.
   Subcommand add(const std::string& name, const std::string& what, const std::string& example);
-  /// The function that does it. It returns the exit code; it may throw perdure::error or UsageError.
+  /// The function that does it. It returns the exit code; it may throw perdure::error or
+  /// UsageError.
   void runs(int (*go)(App&));
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The instances of Blurred Persistence's systems: `bppm` and `bppm-xil`, which write to the log, and
-// the paper's comparisons, which keep a write set of their own.
+// The instances of Blurred Persistence's systems: `bppm` and `bppm-xil`, which write to the log,
+// and the paper's comparisons, which keep a write set of their own.
 #pragma once
 
 #include <array>

@@ -13,8 +13,9 @@
 // Crash invariants: P1 a record is durable before a pointer to it is. P2 a cell is written once,
 // then becomes a gap; a bucket's cells are zero (batch: its index is) before the bucket is in the
 // list. P3 pointers become durable in the order of append().
-// On the medium: values (papers/rewind/nvm.hpp) of links, index and cells. A cell that was never written is a
-// word of zeros; to a value in a cell 2 is added, which no place and no gap has: two bits of it are
+// On the medium: values (papers/rewind/nvm.hpp) of links, index and cells. A cell that was never
+// written is a word of zeros; to a value in a cell 2 is added, which no place and no gap has: two
+// bits of it are
 // set at least, so that no single flip makes an empty cell of a written one.
 // Thread safety: none of its own; the log that it serves has a lock.
 #pragma once

@@ -3,8 +3,9 @@
 // REWIND's recovery (section 4.5): the logs, analysis, redo (no-force only), undo; then the
 // caller's start_session makes the logs those of an epoch that is over, which clears them at one
 // stroke.
-// Before the first store all logs are recovered in a rehearsal, which stores nothing (papers/rewind/nvm.hpp),
-// and analysed: whatever is refused as damage was not written to (law L10).
+// Before the first store all logs are recovered in a rehearsal, which stores nothing
+// (papers/rewind/nvm.hpp), and analysed: whatever is refused as damage was not written to (law
+// L10).
 #include <algorithm>
 #include <map>
 #include <string>

@@ -118,8 +118,8 @@ class Rewind<Tm>::Context : public ContextBase<Tm> {
   std::uint64_t commit(Durability durability);
   void rollback() noexcept;
 
-  /// For the paper's calls (papers/rewind/rewind_calls.hpp), which cannot run a transaction again. False,
-  /// with nothing changed: the log is too full.
+  /// For the paper's calls (papers/rewind/rewind_calls.hpp), which cannot run a transaction again.
+  /// False, with nothing changed: the log is too full.
   [[nodiscard]] bool log(std::uint64_t* a, std::uint64_t v);
   /// What was logged is in the log, and stored.
   void end_group();

@@ -112,8 +112,8 @@ class TransactionManager : public RewindCalls {
 
  public:
   /// Opens, and recovers, or creates. `options.engine`: a composition, such as
-  /// "rewind-1l-nfp-optimized", which a new pool has unless told. `options.creation.threads`: logs, one a
-  /// thread (the distributed log); 1 is the shared one. `medium`: a new pool on it (tests).
+  /// "rewind-1l-nfp-optimized", which a new pool has unless told. `options.creation.threads`: logs,
+  /// one a thread (the distributed log); 1 is the shared one. `medium`: a new pool on it (tests).
   explicit TransactionManager(const std::string& path, const Options& options = {},
                               std::unique_ptr<medium::Medium> medium = nullptr)
       : RewindCalls(path, options, detail::root_type<Root>(), std::move(medium)) {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What both forms of SoftWrAP have: a log a thread (papers/softwrap/wrap_log.hpp), and a wrap's part in it.
+// What both forms of SoftWrAP have: a log a thread (papers/softwrap/wrap_log.hpp), and a wrap's
+// part in it.
 // Invariants S1 to S3: softwrap.hpp. Thread safety: as Shadow.
 #pragma once
 

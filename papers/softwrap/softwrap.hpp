@@ -8,8 +8,9 @@
 //                  (papers/softwrap/alias_tables.hpp); a thread takes them home (retirer.hpp)
 //   SoftWrapLocal  local aliasing (section IV-D), for strict isolation: a wrap's aliases are its
 //                  own, copied home when it has closed
-// The log is the same (papers/softwrap/wrap_log.hpp): a thread its own; entries streamed as the wrap stores;
-// its close durable by one fence, within the TM's commit: what it has stored is not visible before
+// The log is the same (papers/softwrap/wrap_log.hpp): a thread its own; entries streamed as the
+// wrap stores; its close durable by one fence, within the TM's commit: what it has stored is not
+// visible before
 // where the TM isolates.
 //   S1 home has nothing of a wrap before its log is durable.
 //   S2 a bucket of a log begins again only when home has all of its wraps durably, and X says so; X

@@ -20,8 +20,8 @@
 //           Where one of the two finds no room the lines are 0, and the 12 bytes before say them:
 //           lines (4 bytes), id (8 bytes)
 // Check and sum are of all of the wrap's lines, bound to pool, session, log and place
-// (papers/softwrap/wrap_sum.hpp). A log of the first form (log/control_word.hpp) has no check: those bytes are
-// 0.
+// (papers/softwrap/wrap_sum.hpp). A log of the first form (log/control_word.hpp) has no check:
+// those bytes are 0.
 // The paper's scalars are words of 4 bytes with an address of 8; ours are of 8 bytes with an
 // address of 4. It says nothing of how a wrap is closed.
 // Thread safety: values.

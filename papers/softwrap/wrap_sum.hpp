@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// WrapSum: the sums that a wrap is closed with (papers/softwrap/wrap_record.hpp), for its writer and for the
-// scan.
+// WrapSum: the sums that a wrap is closed with (papers/softwrap/wrap_record.hpp), for its writer
+// and for the scan.
 //
 // Two sums of 64 bits run over the wrap's lines, with keys of their own: `sum`, of which the close
 // has 32 bits, and `check`, of which the last line has what space the entries and the close leave:

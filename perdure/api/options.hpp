@@ -15,7 +15,7 @@ namespace perdure {
 
 using RecoveryProgress = log::RecoveryProgress;
 
-/// What is fixed when a pool is made, and asked of nobody who opens one that is there.
+/// What is fixed when a pool is made; ignored when an existing pool is opened.
 struct Creation {
   /// The data's upper bound in bytes; address space is kept for it
   std::uint64_t max_size = std::uint64_t{64} << 30;
@@ -32,9 +32,9 @@ struct Creation {
 
 /// How a pool is recovered that was not closed in order.
 struct RecoveryOptions {
-  /// Told how far recovery is: at its beginning and its end, and about every 100 ms in between where
-  /// the engine can say (shadow, dudetm). Called by the thread that opens; must not throw. Empty:
-  /// nobody is told
+  /// Told how far recovery is: at its beginning and its end, and about every 100 ms in between
+  /// where the engine can say (shadow, dudetm). Called by the thread that opens; must not throw.
+  /// Empty: nobody is told
   std::function<void(const RecoveryProgress&)> progress = {};
   unsigned threads = 0;  ///< shadow, dudetm: 1 to 8; 0: as many as are worth their start
 };

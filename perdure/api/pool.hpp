@@ -196,9 +196,10 @@ class Pool<Root, engines<Instances...>> {
   /// value).
   /// Throws what f throws. Throws perdure::error, after which nothing has changed: full, too_big,
   /// out_of_memory (address space for a pool that grows), io (it can't grow), busy (SoftWrAP:
-  /// SoftwrapOptions::long_wrap_ms), read_only, invalid (inside a view). The one exception is `poisoned`:
-  /// the transaction may turn out, when the pool is opened again, to be durable or not. Throws
-  /// std::bad_alloc where the allocator has no memory: nothing has changed, and the pool goes on.
+  /// SoftwrapOptions::long_wrap_ms), read_only, invalid (inside a view). The one exception is
+  /// `poisoned`: the transaction may turn out, when the pool is opened again, to be durable or not.
+  /// Throws std::bad_alloc where the allocator has no memory: nothing has changed, and the pool
+  /// goes on.
   /// Once a transaction has committed its update() throws nothing but `poisoned`.
   template <class F>
   auto update(F&& f) {

@@ -15,7 +15,7 @@
 namespace perdure::engine {
 namespace {
 
-// The entries never move and never change: who has seen `size` sees them.
+// Entries never move and never change, so a thread that has read `size` may read all below it.
 struct Registry {
   static constexpr std::size_t most = 128;
   std::array<Entry, most> entries{};

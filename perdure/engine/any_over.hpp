@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // An engine behind Any's virtual calls, and register_engines(): how the instances of a list become
-// known to any_engine. Only who registers engines includes this: it compiles each of them.
+// known to any_engine. Only sources that register engines include this: each engine is compiled
+// there.
 #pragma once
 
 #include <memory>

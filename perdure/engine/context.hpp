@@ -102,8 +102,8 @@ class ContextBase {
     if (shows_.due()) Core::show_stats(engine);
   }
   /// What makes a transaction durable, within the TM's commit and so before its isolation ends:
-  /// persist() -> Status, which throws nothing. Its failure poisons the pool and loses the id before
-  /// anybody sees the transaction; and where the pool is poisoned already it is not called
+  /// persist() -> Status, which throws nothing. Its failure poisons the pool and loses the id
+  /// before anybody sees the transaction; and where the pool is poisoned already it is not called
   /// (`poisoned` is): the transaction may not become durable without those whose stores it read or
   /// overwrote (law L9, Core::lost). False: it is lost.
   template <class Persist, class Poisoned>

@@ -7,7 +7,8 @@
 //
 //   struct MyOptions {
 //     std::uint32_t depth = 4;
-//     Status check(const std::string& path) const;  // ok, or what was found, what was expected, what to do
+//     // ok, or what was found, what was expected, what to do
+//     Status check(const std::string& path) const;
 //     // if the struct has it: the same, once it is known which engine runs the pool
 //     Status fits(const std::string& path, const engine::Entry& chosen) const;
 //   };

@@ -202,9 +202,8 @@ TEST_P(Laws, L10DamageIsNamedNeverSkipped) {
     if (is_blurred(GetParam())) {
       // of the last transaction a torn bit alone is taken for a torn write
       EXPECT_GT(named, 20U / scale) << way.name;
-    } else if (
-        is_rewind(
-            GetParam())) {  // a list says what is in its log: damage is never taken for a torn write
+    } else if (is_rewind(GetParam())) {
+      // a list says what is in its log: damage is never taken for a torn write
       EXPECT_GT(named, 5U / scale) << way.name;
       EXPECT_EQ(cut, 0U) << way.name;
     } else if (!is_dudetm(GetParam())) {  // which may have recycled its log already

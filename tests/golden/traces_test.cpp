@@ -5,7 +5,7 @@
 // keeps them anew, in a commit of its own that says why:
 //   PERDURE_GOLDEN=keep build/dev/tests/golden/golden_traces_test
 // To see what changed, write the whole traces before and after, and compare the two folders:
-// PERDURE_GOLDEN_DIR=FOLDER build/dev/tests/golden/golden_traces_test
+//   PERDURE_GOLDEN_DIR=FOLDER build/dev/tests/golden/golden_traces_test
 //
 // The program has one thread. The pool's own threads run where it waits, and when it yields after
 // every third step: tests/crash/scheduler.hpp makes that the same at every run.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Opening a replay's pool, family of engines by family: each is instantiated in a source of its own,
-// engines_FAMILY.cpp. A new family needs such a source, and its list in engines.cpp, where the
+// Opening a replay's pool, family of engines by family: each is instantiated in a source of its
+// own, engines_FAMILY.cpp. A new family needs such a source, and its list in engines.cpp, where the
 // compiler compares the lists with those of all engines.
 // Thread safety: any thread.
 #pragma once

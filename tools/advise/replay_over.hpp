@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The replay's hot loop, compiled once for each engine: a pool opened with a list of one instance is
-// what a program gets that names its engine. One source per family of engines (engines_shadow.cpp
-// and the others) includes this and instantiates open_family, so that none compiles for long.
+// The replay's hot loop, compiled once for each engine: a pool opened with a list of one instance
+// is what a program gets that names its engine. One source per family of engines
+// (engines_shadow.cpp and the others) includes this and instantiates open_family, so that none
+// compiles for long.
 #pragma once
 
 #include <algorithm>
