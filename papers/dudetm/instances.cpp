@@ -1,20 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/engine/shadow/shadow_impl.hpp"
+#include "papers/dudetm/dudetm_impl.hpp"
 #include "perdure/tm/global_lock.hpp"
 #include "perdure/tm/none.hpp"
 #include "perdure/tm/orec_tm.hpp"
 #include "perdure/tm/rtm.hpp"
 #include "perdure/tm/rtm_stand_in.hpp"
 
-namespace perdure::engine::shadow {
+namespace perdure::engine {
 
-template class Shadow<tm::Biased, Reproduce::replay>;
-template class Shadow<tm::Stm, Reproduce::replay>;
-template class Shadow<tm::GlobalLock, Reproduce::replay>;
-template class Shadow<tm::None, Reproduce::replay>;
-template class Shadow<tm::Htm<tm::Rtm>, Reproduce::replay>;
-template class Shadow<tm::Htm<tm::RtmStandIn>, Reproduce::replay>;
+template class RedoEngine<shadow::Dudetm<tm::Biased>, tm::Biased, log::Persister>;
+template class RedoEngine<shadow::Dudetm<tm::Stm>, tm::Stm, log::Persister>;
+template class RedoEngine<shadow::Dudetm<tm::GlobalLock>, tm::GlobalLock, log::Persister>;
+template class RedoEngine<shadow::Dudetm<tm::None>, tm::None, log::Persister>;
+template class RedoEngine<shadow::Dudetm<tm::Htm<tm::Rtm>>, tm::Htm<tm::Rtm>, log::Persister>;
+template class RedoEngine<shadow::Dudetm<tm::Htm<tm::RtmStandIn>>, tm::Htm<tm::RtmStandIn>,
+                          log::Persister>;
 
-static_assert(Engine<Shadow<tm::None, Reproduce::replay>>);
+namespace shadow {
 
-}  // namespace perdure::engine::shadow
+template class Dudetm<tm::Biased>;
+template class Dudetm<tm::Stm>;
+template class Dudetm<tm::GlobalLock>;
+template class Dudetm<tm::None>;
+template class Dudetm<tm::Htm<tm::Rtm>>;
+template class Dudetm<tm::Htm<tm::RtmStandIn>>;
+
+static_assert(Engine<Dudetm<tm::None>>);
+
+}  // namespace shadow
+}  // namespace perdure::engine

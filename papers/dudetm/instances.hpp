@@ -5,8 +5,8 @@
 
 #include <array>
 
+#include "papers/dudetm/dudetm.hpp"
 #include "perdure/engine/instance.hpp"
-#include "perdure/engine/shadow/shadow.hpp"
 #include "perdure/tm/global_lock.hpp"
 #include "perdure/tm/none.hpp"
 #include "perdure/tm/orec_tm.hpp"
@@ -15,32 +15,23 @@
 
 namespace perdure {
 
-struct dudetm
-    : engine::Instance<engine::shadow::Shadow<tm::Biased, engine::shadow::Reproduce::replay>> {
+struct dudetm : engine::Instance<engine::shadow::Dudetm<tm::Biased>> {
   static constexpr auto& names = engine::shadow::dudetm_names;
 };
-struct dudetm_stm
-    : engine::Instance<engine::shadow::Shadow<tm::Stm, engine::shadow::Reproduce::replay>> {
+struct dudetm_stm : engine::Instance<engine::shadow::Dudetm<tm::Stm>> {
   static constexpr auto& names = engine::shadow::dudetm_stm_names;
 };
-struct dudetm_global_lock
-    : engine::Instance<engine::shadow::Shadow<tm::GlobalLock, engine::shadow::Reproduce::replay>> {
+struct dudetm_global_lock : engine::Instance<engine::shadow::Dudetm<tm::GlobalLock>> {
   static constexpr std::array<engine::InstanceName, 1> names = {
       {{"dudetm/global_lock", type::name}}};
 };
-struct dudetm_none
-    : engine::Instance<engine::shadow::Shadow<tm::None, engine::shadow::Reproduce::replay>,
-                       Isolation::caller> {
+struct dudetm_none : engine::Instance<engine::shadow::Dudetm<tm::None>, Isolation::caller> {
   static constexpr std::array<engine::InstanceName, 1> names = {{{"dudetm/none", type::name}}};
 };
-struct dudetm_htm
-    : engine::Instance<
-          engine::shadow::Shadow<tm::Htm<tm::Rtm>, engine::shadow::Reproduce::replay>> {
+struct dudetm_htm : engine::Instance<engine::shadow::Dudetm<tm::Htm<tm::Rtm>>> {
   static constexpr std::array<engine::InstanceName, 1> names = {{{"dudetm/htm", type::name}}};
 };
-struct dudetm_htm_stand_in
-    : engine::Instance<
-          engine::shadow::Shadow<tm::Htm<tm::RtmStandIn>, engine::shadow::Reproduce::replay>> {
+struct dudetm_htm_stand_in : engine::Instance<engine::shadow::Dudetm<tm::Htm<tm::RtmStandIn>>> {
   static constexpr std::array<engine::InstanceName, 1> names = {
       {{"dudetm/htm-stand-in", type::name}}};
 };
@@ -50,12 +41,11 @@ using dudetm_engines =
     engines<dudetm, dudetm_stm, dudetm_global_lock, dudetm_htm, dudetm_htm_stand_in, dudetm_none>;
 
 // Compiled once, in instances.cpp beside this.
-extern template class engine::shadow::Shadow<tm::Biased, engine::shadow::Reproduce::replay>;
-extern template class engine::shadow::Shadow<tm::Stm, engine::shadow::Reproduce::replay>;
-extern template class engine::shadow::Shadow<tm::GlobalLock, engine::shadow::Reproduce::replay>;
-extern template class engine::shadow::Shadow<tm::None, engine::shadow::Reproduce::replay>;
-extern template class engine::shadow::Shadow<tm::Htm<tm::Rtm>, engine::shadow::Reproduce::replay>;
-extern template class engine::shadow::Shadow<tm::Htm<tm::RtmStandIn>,
-                                             engine::shadow::Reproduce::replay>;
+extern template class engine::shadow::Dudetm<tm::Biased>;
+extern template class engine::shadow::Dudetm<tm::Stm>;
+extern template class engine::shadow::Dudetm<tm::GlobalLock>;
+extern template class engine::shadow::Dudetm<tm::None>;
+extern template class engine::shadow::Dudetm<tm::Htm<tm::Rtm>>;
+extern template class engine::shadow::Dudetm<tm::Htm<tm::RtmStandIn>>;
 
 }  // namespace perdure

@@ -8,7 +8,7 @@
 #include <map>
 #include <thread>
 
-#include "perdure/engine/shadow/persister.hpp"
+#include "papers/dudetm/persister.hpp"
 #include "perdure/log/packed.hpp"
 #include "perdure/pool/size_classes.hpp"
 #include "testing/faulty_medium.hpp"

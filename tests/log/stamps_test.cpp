@@ -9,7 +9,7 @@
 #include <random>
 #include <thread>
 
-#include "perdure/engine/shadow/persister.hpp"
+#include "papers/dudetm/persister.hpp"
 #include "testing/faulty_medium.hpp"
 #include "tests/log/suite.hpp"
 

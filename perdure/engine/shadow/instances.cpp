@@ -4,13 +4,21 @@
 #include "perdure/tm/none.hpp"
 #include "perdure/tm/orec_tm.hpp"
 
-namespace perdure::engine::shadow {
+namespace perdure::engine {
 
-template class Shadow<tm::Biased, Reproduce::checkpoint>;
-template class Shadow<tm::Stm, Reproduce::checkpoint>;
-template class Shadow<tm::GlobalLock, Reproduce::checkpoint>;
-template class Shadow<tm::None, Reproduce::checkpoint>;
+template class RedoEngine<shadow::Shadow<tm::Biased>, tm::Biased, log::LogWriter>;
+template class RedoEngine<shadow::Shadow<tm::Stm>, tm::Stm, log::LogWriter>;
+template class RedoEngine<shadow::Shadow<tm::GlobalLock>, tm::GlobalLock, log::LogWriter>;
+template class RedoEngine<shadow::Shadow<tm::None>, tm::None, log::LogWriter>;
 
-static_assert(Engine<Shadow<tm::Biased, Reproduce::checkpoint>>);
+namespace shadow {
 
-}  // namespace perdure::engine::shadow
+template class Shadow<tm::Biased>;
+template class Shadow<tm::Stm>;
+template class Shadow<tm::GlobalLock>;
+template class Shadow<tm::None>;
+
+static_assert(Engine<Shadow<tm::Biased>>);
+
+}  // namespace shadow
+}  // namespace perdure::engine

@@ -13,23 +13,17 @@
 
 namespace perdure {
 
-struct shadow
-    : engine::Instance<engine::shadow::Shadow<tm::Biased, engine::shadow::Reproduce::checkpoint>> {
+struct shadow : engine::Instance<engine::shadow::Shadow<tm::Biased>> {
   static constexpr std::array<engine::InstanceName, 1> names = {{{"shadow", type::name}}};
 };
-struct shadow_stm
-    : engine::Instance<engine::shadow::Shadow<tm::Stm, engine::shadow::Reproduce::checkpoint>> {
+struct shadow_stm : engine::Instance<engine::shadow::Shadow<tm::Stm>> {
   static constexpr std::array<engine::InstanceName, 1> names = {{{"shadow/stm", type::name}}};
 };
-struct shadow_global_lock
-    : engine::Instance<
-          engine::shadow::Shadow<tm::GlobalLock, engine::shadow::Reproduce::checkpoint>> {
+struct shadow_global_lock : engine::Instance<engine::shadow::Shadow<tm::GlobalLock>> {
   static constexpr std::array<engine::InstanceName, 1> names = {
       {{"shadow/global_lock", type::name}}};
 };
-struct shadow_none
-    : engine::Instance<engine::shadow::Shadow<tm::None, engine::shadow::Reproduce::checkpoint>,
-                       Isolation::caller> {
+struct shadow_none : engine::Instance<engine::shadow::Shadow<tm::None>, Isolation::caller> {
   static constexpr std::array<engine::InstanceName, 1> names = {{{"shadow/none", type::name}}};
 };
 
@@ -41,9 +35,9 @@ using default_engines = engines<shadow, shadow_none>;
 using shadow_engines = engines<shadow, shadow_stm, shadow_global_lock, shadow_none>;
 
 // Compiled once, in instances.cpp beside this.
-extern template class engine::shadow::Shadow<tm::Biased, engine::shadow::Reproduce::checkpoint>;
-extern template class engine::shadow::Shadow<tm::Stm, engine::shadow::Reproduce::checkpoint>;
-extern template class engine::shadow::Shadow<tm::GlobalLock, engine::shadow::Reproduce::checkpoint>;
-extern template class engine::shadow::Shadow<tm::None, engine::shadow::Reproduce::checkpoint>;
+extern template class engine::shadow::Shadow<tm::Biased>;
+extern template class engine::shadow::Shadow<tm::Stm>;
+extern template class engine::shadow::Shadow<tm::GlobalLock>;
+extern template class engine::shadow::Shadow<tm::None>;
 
 }  // namespace perdure

@@ -9,16 +9,16 @@
 
 namespace perdure::engine::shadow {
 
-Replay::Replay(Core& core, log::Ring* rings, std::uint32_t count,
-               std::function<std::uint64_t()> quiet, log::Kept& kept, std::uint64_t applied)
+Replay::Replay(Core& core, ThreadLogs<log::Ring>& rings, std::function<std::uint64_t()> quiet,
+               log::Kept& kept, std::uint64_t applied)
     : core_(core),
       rings_(rings),
-      count_(count),
+      count_(rings.size()),
       quiet_(std::move(quiet)),
       kept_(kept),
-      applied_to_(count),
-      settling_to_(count),  // here: a settlement begins without allocating
-      cursors_(count),
+      applied_to_(count_),
+      settling_to_(count_),  // here: a settlement begins without allocating
+      cursors_(count_),
       masks_(core.config.options.get<papers::DudetmOptions>().reproduce_threads),
       applied_(applied),
       reproduced_(applied) {}
@@ -56,13 +56,13 @@ bool Replay::apply_locked(std::uint64_t most) {
   const std::uint64_t x = quiet_ ? quiet_() : tm::no_id;
   std::uint64_t bytes = 0;
   clear();
-  for (std::uint32_t i = 0; i < count_; ++i) cursors_[i] = {applied_to_[i], rings_[i].tail()};
+  for (std::size_t i = 0; i < count_; ++i) cursors_[i] = {applied_to_[i], rings_[i].tail()};
   const std::size_t unit = core_.medium.append_unit();
   std::uint64_t last = reproduced_.load(std::memory_order_relaxed);
   while (bytes < most && own_bytes_ < log::most_unpacked) {
-    std::uint32_t next = count_;  // the ring whose record has the lowest id
+    std::size_t next = count_;  // the ring whose record has the lowest id
     std::uint64_t lowest = x;
-    for (std::uint32_t i = 0; i < count_; ++i) {
+    for (std::size_t i = 0; i < count_; ++i) {
       if (cursors_[i].at == cursors_[i].end) continue;
       if (const std::uint64_t id = rings_[i].at(cursors_[i].at).id(); id <= lowest) {
         next = i;
@@ -87,7 +87,7 @@ bool Replay::apply_locked(std::uint64_t most) {
   applied_in_part_ = false;
   clear();
   // Not before: who ends early, for want of memory, has applied nothing that counts.
-  for (std::uint32_t i = 0; i < count_; ++i) applied_to_[i] = cursors_[i].at;
+  for (std::size_t i = 0; i < count_; ++i) applied_to_[i] = cursors_[i].at;
   note_unsettled();
   reproduced_.store(last, std::memory_order_release);  // pairs with reproduced()
   return true;
@@ -95,8 +95,7 @@ bool Replay::apply_locked(std::uint64_t most) {
 
 void Replay::note_unsettled() noexcept {
   std::uint64_t most = 0;
-  for (std::uint32_t i = 0; i < count_; ++i)
-    most = std::max(most, applied_to_[i] - rings_[i].head());
+  for (std::size_t i = 0; i < count_; ++i) most = std::max(most, applied_to_[i] - rings_[i].head());
   unsettled_.store(most, std::memory_order_relaxed);
 }
 
@@ -120,7 +119,7 @@ bool Replay::slice_locked(std::uint64_t most_lines) {
   const Status s = core_.publish([&](pool::Header& h) {
     // mutant: replay-checkpoint-id
     h.applied = settling_id_;
-    for (std::uint32_t i = 0; i < count_; ++i) h.ring_head[i] = settling_to_[i];
+    for (std::size_t i = 0; i < count_; ++i) h.ring_head[i] = settling_to_[i];
   });
   if (!s.ok()) return core_.poison(s), true;
   settling_ = false;
@@ -128,7 +127,7 @@ bool Replay::slice_locked(std::uint64_t most_lines) {
   rounds_.fetch_add(1, std::memory_order_relaxed);
   // mutant: replay-truncates-before-header-late
   // only now may the bytes be overwritten
-  for (std::uint32_t i = 0; i < count_; ++i) rings_[i].release(settling_to_[i]);
+  for (std::size_t i = 0; i < count_; ++i) rings_[i].release(settling_to_[i]);
   note_unsettled();
   return true;
 }

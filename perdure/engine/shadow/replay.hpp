@@ -24,6 +24,7 @@
 
 #include "perdure/engine/core.hpp"
 #include "perdure/engine/shadow/kept.hpp"
+#include "perdure/engine/thread_logs.hpp"
 #include "perdure/log/packed.hpp"
 #include "perdure/log/redo.hpp"
 #include "perdure/log/ring.hpp"
@@ -33,7 +34,7 @@ namespace perdure::engine::shadow {
 class Replay {
  public:
   /// `quiet`: held; null under prefix. `kept`: payloads of packed records, if any are kept.
-  Replay(Core& core, log::Ring* rings, std::uint32_t count, std::function<std::uint64_t()> quiet,
+  Replay(Core& core, ThreadLogs<log::Ring>& rings, std::function<std::uint64_t()> quiet,
          log::Kept& kept, std::uint64_t applied);
 
   /// Applies what is durable, about `most` bytes of it: home shows it. False: there was nothing to
@@ -75,8 +76,8 @@ class Replay {
   bool slice_locked(std::uint64_t most_lines);
 
   Core& core_;
-  log::Ring* const rings_;
-  const std::uint32_t count_;
+  ThreadLogs<log::Ring>& rings_;
+  const std::size_t count_;
   const std::function<std::uint64_t()> quiet_;
   log::Kept& kept_;
   std::mutex mutex_;

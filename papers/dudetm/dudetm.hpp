@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Dudetm: the decoupled engine as the paper has it (DudeTM, ASPLOS '17, section 3). Transactions run
+// on a shadow in DRAM (Perform), their redo records are made durable (Persist, persister.hpp), and
+// the data region is written from the log (Reproduce, replay.hpp). Both of the product's orders
+// (engine/redo_engine.hpp): the variants dudetm, dudetm-inf and dudetm-combined are pipelined,
+// dudetm-sync is strict (variants.hpp). The shadow may be smaller than the pool (paging.hpp).
+// With a TM whose ids are commit timestamps (tm/htm.hpp): pipelined only, and no paging. Waits,
+// receipts and durable_id() are then in timestamps; records, the header, Replay and applied() in the
+// dense numbers that the persister gives. The two meet in last_recorded() alone.
+// README.md maps the paper to functions and lists departures.
+// Thread safety: context() and what is reached through it: the calling thread; everything else: any
+// thread.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+
+#include "papers/dudetm/persister.hpp"
+#include "perdure/engine/redo_context.hpp"
+#include "perdure/engine/redo_engine.hpp"
+#include "perdure/engine/shadow/dudetm_options.hpp"
+#include "perdure/engine/shadow/forms.hpp"
+#include "perdure/engine/shadow/paging.hpp"
+#include "perdure/engine/shadow/replay.hpp"
+
+namespace perdure::engine::shadow {
+
+template <class Tm>
+class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, log::Persister> {
+  using Base = RedoEngine<Dudetm<Tm>, Tm, log::Persister>;
+
+ public:
+  static constexpr const char* name = "dudetm";
+  static constexpr bool stamps = tm::has_stamps<Tm>;
+  // a page's touching ID is compared with what is reproduced
+  static constexpr bool paged = !stamps;
+  static_assert(!paged || tm::reads_elsewhere<typename Tm::Context>);
+  // isolation has ended before the record is written
+  static constexpr bool prefix_only = stamps;
+
+  class Context;
+
+  static pool::Identity identity(const Config& config) {
+    return Base::identity_of(form_of(config).order, config);
+  }
+  static Status supported() {
+    if constexpr (stamps) return Tm::supported();
+    return {};
+  }
+  /// Whether the shadow has a limit.
+  [[nodiscard]] static bool limits_shadow(const Config& config) {
+    return config.options.get<papers::DudetmOptions>().shadow_size != 0;
+  }
+
+  Dudetm(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+  ~Dudetm() { background_.stop(); }
+
+  [[gnu::always_inline]] Context& context() {
+    return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
+  }
+  Status checkpoint();
+  Stats stats();
+
+  /// Returns when a record of `bytes` is likely to fit (`page_is_evicted`: when that is over); the
+  /// caller holds nothing and was rolled back.
+  void make_room(Context& context, std::uint64_t bytes);
+  static constexpr std::uint64_t page_is_evicted = ~std::uint64_t{0};
+
+ private:
+  // a shadow of less than half of what the pool holds is paged by software
+  static constexpr std::uint64_t small_share = 2;
+
+  friend Base;
+  template <class, class, class>
+  friend class engine::RedoContext;
+  using Base::background_, Base::core_, Base::held_, Base::rings_, Base::tm_, Base::writer_;
+
+  /// The newest transaction whose commit has returned, as it is in a record or will be: with
+  /// timestamps, of those that have been recorded.
+  [[nodiscard]] std::uint64_t last_recorded() const noexcept {
+    return stamps ? writer_.recorded() : tm::last_id<Tm>(tm_);
+  }
+  [[nodiscard]] std::uint64_t applied_id() noexcept;
+  bool allocate_log(Context& context, std::uint64_t bytes);
+  void start_replay();
+  void group_transactions();
+  bool persist(std::chrono::microseconds nap);
+  bool follow_log(std::chrono::microseconds nap);
+  [[nodiscard]] bool nothing_to_follow() const noexcept;
+  [[nodiscard]] bool persists_in_background() const noexcept {
+    return !held_ || this->async_seen_.load(std::memory_order_relaxed);
+  }
+  void evict();
+  Status replay_up_to(std::uint64_t id);
+
+  // null: read-only; also paging_: no limit
+  std::unique_ptr<Replay> replay_;
+  std::unique_ptr<Paging> paging_;
+  std::atomic<std::uint64_t> applied_{0};  // with timestamps
+  // the background thread's, of a group that is not full: since it began; since one came
+  unsigned group_naps_ = 0, idle_naps_ = 0;
+  Contexts<Context> contexts_;
+};
+
+/// One thread's transaction.
+template <class Tm>
+class Dudetm<Tm>::Context : public RedoContext<Dudetm<Tm>, Tm, log::Persister> {
+  using Base = RedoContext<Dudetm<Tm>, Tm, log::Persister>;
+  using Base::core_, Base::engine_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of,
+      Base::ops_, Base::record_, Base::ring_, Base::tm_, Base::update_, Base::view_,
+      Base::volatile_;
+
+ public:
+  Context(Dudetm& engine, int slot);
+
+  void begin(bool update) {
+    if constexpr (paged)
+      if (pages_) {
+        if (core_.state() != 0) let_pages_go();  // begin() throws
+        if (update && !hold_.owns_lock() && engine_.paging_->full()) engine_.evict();
+      }
+    Base::begin(update);
+  }
+  [[nodiscard]] bool direct() const noexcept {
+    if constexpr (paged)
+      if (frames_ != nullptr) return false;  // each access looks its page up
+    return tm_.direct();
+  }
+  [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
+    if constexpr (paged)
+      if (__builtin_expect(frames_ != nullptr, 0)) return read_in_frame(a);
+    return tm_.read(a);
+  }
+  void write(std::uint64_t* a, std::uint64_t v) {
+    // What can fail comes before what can't: a program that catches an error and commits finds in
+    // the view what the record says (S2).
+    tm_.own(a);
+    const std::uint64_t offset = offset_of(a);
+    touch(offset, 8);
+    a = place(a, offset);
+    tm_.keep(a);
+    record_.word(offset, v);
+    tm_.put(a, v);
+  }
+  void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
+    for (std::uint64_t i = 0; i < n; ++i)
+      if (i == 0 || (reinterpret_cast<std::uintptr_t>(a + i) & 63) == 0) tm_.own(a + i);
+    const std::uint64_t offset = offset_of(a);
+    touch(offset, n * 8);
+    for (std::uint64_t i = 0; i < n; ++i) tm_.keep(place(a + i, offset + i * 8));
+    record_.words(offset, src, n);
+    for (std::uint64_t i = 0; i < n; ++i) tm_.put(place(a + i, offset + i * 8), src[i]);
+  }
+  std::byte* alloc(std::uint64_t bytes) {
+    record_.room(2);  // first, as in write
+    const pool::HeapOp op = ops_.allocate(heap_, bytes, tm_, view_, max_home_);
+    record_.heap_op(op);
+    touch_bitmap(op);
+    return view_ + op.offset;
+  }
+  void free(void* p) {
+    record_.room(2);
+    const pool::HeapOp op = ops_.free(heap_, offset_of(p), tm_);
+    record_.heap_op(op);
+    touch_bitmap(op);
+  }
+
+  std::uint64_t commit(Durability durability);
+  /// What make_room() may have taken for the transaction that is to be run again: it will not be.
+  void let_pages_go() noexcept {
+    if (hold_.owns_lock()) hold_.unlock();
+  }
+  void rollback() noexcept {
+    if (!inside_) return;  // it committed, and what failed came after
+    inside_ = false;
+    if (core_.forked()) return;
+    record_.reset();
+    this->abandon();
+    leave_pages();
+  }
+
+ private:
+  friend class Dudetm;
+  // Before the first store to a page; and what a commit's heap op will store to in the view (E3,
+  // paging.hpp).
+  void touch(std::uint64_t offset, std::uint64_t n) {
+    if constexpr (paged)
+      if (__builtin_expect(pages_.has_value(), 0))
+        for (std::uint64_t at = offset & ~(Paging::page_bytes - 1); at < offset + n;
+             at += Paging::page_bytes)
+          try {
+            if (!pages_->touch(at)) stop();
+          } catch (const std::bad_alloc&) {
+            // A program that catches it finds its commit refused, and runs again: a page was to be
+            // touched that was not.
+            stopped_ = true;
+            throw;
+          }
+  }
+  // Where a word lies that this transaction stores to; after touch().
+  [[nodiscard]] std::uint64_t* place(std::uint64_t* a, std::uint64_t offset) const noexcept {
+    if constexpr (paged)
+      if (__builtin_expect(frames_ != nullptr, 0)) return frames_->at(offset);
+    return a;
+  }
+  [[nodiscard]] [[gnu::noinline]] std::uint64_t read_in_frame(const std::uint64_t* a)
+    requires paged
+  {
+    return tm_.read_by(a, [this, a] { return frames_->load(offset_of(a)); });
+  }
+  void touch_bitmap(const pool::HeapOp& op) {
+    if constexpr (paged)
+      if (pages_ && op.cls < pool::small_classes) {
+        const pool::ClassInfo& info = pool::classes[op.cls];
+        // mutant: heap-op-touches-bitmap
+        touch(pool::span_chunk_of(op.offset, info.chunks, pool::first_chunk(max_home_)) *
+                  pool::chunk_bytes,
+              info.first);
+      }
+  }
+  [[noreturn]] [[gnu::cold]] void stop() {
+    stopped_ = true;
+    this->throw_need_room(page_is_evicted);
+  }
+  // In a commit, before its id counts as reproduced or its slot as quiet.
+  void note_pages(std::uint64_t id) noexcept {
+    if constexpr (paged)
+      if (__builtin_expect(pages_.has_value(), 0)) pages_->committed(id);
+  }
+  void leave_pages() noexcept {
+    if constexpr (paged) {
+      stopped_ = false;
+      if (__builtin_expect(pages_.has_value(), 0)) {
+        pages_->leave();
+        let_pages_go();
+      }
+    }
+  }
+  std::uint64_t commit_read_only(Durability durability);
+  std::uint64_t commit_unpromised(Durability durability);
+
+  std::uint64_t allowance_ = 0;  // without promises: log::Persister
+  std::optional<Paging::Use> pages_;
+  const Frames* frames_ = nullptr;     // software paging
+  std::unique_lock<std::mutex> hold_;  // no eviction may begin until this transaction ends
+  unsigned page_restarts_ = 0;
+  bool stopped_ = false;
+};
+
+template <class Tm>
+std::uint64_t Dudetm<Tm>::Context::commit(Durability durability) {
+  if constexpr (paged)
+    // and it was swallowed
+    if (__builtin_expect(stopped_, 0)) this->throw_need_room(page_is_evicted);
+  if (record_.empty()) return commit_read_only(durability);
+  if (core_.forked()) core_.refuse();
+  const auto drawn = [this](std::uint64_t id) { note_pages(id); };
+  const auto ended = [this] {
+    leave_pages();
+    page_restarts_ = 0;
+  };
+  std::uint64_t id = 0;
+  if (engine_.held_)
+    id = this->commit_strict(drawn, ended);
+  else if (stamps || !engine_.writer_.promises())
+    id = commit_unpromised(durability);
+  else
+    id = this->commit_pipelined(durability, drawn, ended);
+  // What is to be replayed is in the ring by now. Without the thread make_room() replays.
+  if (engine_.held_ || durability != Durability::async) (void)engine_.background_.notify();
+  return id;
+}
+
+template <class Tm>
+std::uint64_t Dudetm<Tm>::Context::commit_read_only(Durability durability) {
+  if constexpr (paged)
+    // Nothing was stored, whatever was kept for it: once out of its pages a rollback must not store
+    // to them.
+    tm_.undo().reset();
+  leave_pages();
+  const std::uint64_t seen = Base::commit_read_only(durability);
+  // a receipt's, and newer than all that was committed: durable() rises to it only when a thread
+  // looks
+  if constexpr (stamps)
+    if (update_ && durability == Durability::async) engine_.commit_waits_for_nobody(seen);
+  return seen;
+}
+
+// The pipelined order without promises of log space: the thread's allowance covers the record
+// (persister.hpp). With timestamps always: the promises' counter is all threads', and a hardware
+// transaction that stores to it aborts theirs.
+template <class Tm>
+std::uint64_t Dudetm<Tm>::Context::commit_unpromised(Durability durability) {
+  const std::uint64_t words = record_.payload_words();
+  if (__builtin_expect(!volatile_.fits(words), 0)) this->throw_need_room(0);
+  const std::uint64_t takes = engine_.writer_.bytes_for(words);
+  if (__builtin_expect(allowance_ < takes, 0)) this->throw_need_room(record_.bytes() + 64);
+  volatile_.prepare(words);
+  std::uint64_t id = 0;
+  const auto apply = [&] {
+    if (!ops_.empty()) this->apply_heap_ops();  // before the push: durable() then covers them
+  };
+  if constexpr (stamps) {
+    tm_.commit(apply, [&](std::uint64_t number) {
+      id = number;
+      volatile_.push(number, record_.payload(), words);
+    });
+  } else {
+    tm_.commit([&](std::uint64_t number) {
+      id = number;
+      note_pages(number);
+      apply();
+      volatile_.push(number, record_.payload(), words);
+    });
+  }
+  if (allowance_ != log::Persister::no_bound) allowance_ -= takes;
+  this->end_pipelined(id, words, durability, [this] {
+    leave_pages();
+    page_restarts_ = 0;
+  });
+  return id;
+}
+
+}  // namespace perdure::engine::shadow

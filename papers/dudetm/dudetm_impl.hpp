@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Dudetm's parts that are off the hot path; compiled once per instance (instances.cpp).
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <utility>
+
+#include "papers/dudetm/dudetm.hpp"
+#include "perdure/engine/redo_engine_impl.hpp"
+#include "perdure/pool/features.hpp"
+
+namespace perdure::engine::shadow {
+
+template <class Tm>
+Dudetm<Tm>::Dudetm(pool::PoolFile& file, const Config& config, const Recovery& recovery)
+    : Base(file, config, recovery), applied_(file.header().applied) {
+  if constexpr (stamps) writer_.configure([this] { return tm_.complete(); });
+  if (!file.read_only()) {
+    start_replay();
+    group_transactions();
+  }
+  Core::show_stats(*this);
+}
+
+template <class Tm>
+void Dudetm<Tm>::start_replay() {
+  const pool::Header& header = core_.file.header();
+  std::function<std::uint64_t()> quiet;
+  if (held_)
+    quiet = [this] {
+      const std::uint64_t id = tm_.domain.quiet_id();  // first, as in durable_id()
+      return std::min(id, core_.first_lost() - 1);
+    };
+  replay_ =
+      std::make_unique<Replay>(core_, rings_, std::move(quiet), writer_.kept(), header.applied);
+  const auto& options = core_.config.options.template get<papers::DudetmOptions>();
+  if (options.shadow_size == 0) return;
+  const ShadowPaging how = options.shadow_paging;
+  const bool software = how == ShadowPaging::automatic
+                            ? options.shadow_size < core_.file.heap().used_bytes() / small_share
+                            : how == ShadowPaging::software;
+  paging_ = std::make_unique<Paging>(core_.file.view(), header.max_home_bytes,
+                                     pool::first_chunk(header.max_home_bytes) * pool::chunk_bytes,
+                                     options.shadow_size, software);
+}
+
+// Combination, compression, logs without a bound, no promises where ids are stamps: before the
+// first transaction.
+template <class Tm>
+void Dudetm<Tm>::group_transactions() {
+  const Form form = form_of(core_.config);
+  const bool promises = !form.unbounded && !stamps;
+  if (held_ || (form.group == 0 && promises)) return;
+  log::Grouping grouping{form.group, form.compress, core_.file.header().max_home_bytes, {}};
+  if (!promises)
+    grouping.make_room = [this] {
+      replay_->settle();
+      return core_.poisoned() ? core_.why() : Status();
+    };
+  writer_.configure(std::move(grouping));
+  // FEATURE-1: before the first record of a kind that not every build knows.
+  // mutant: combined-records-feature
+  if (form.group != 0) core_.file.require_feature(pool::Feature::combined_records).or_throw();
+}
+
+template <class Tm>
+Dudetm<Tm>::Context::Context(Dudetm& engine, int slot)
+    : Base(engine, slot, nullptr, form_of(engine.core_.config).volatile_words,
+           form_of(engine.core_.config).unbounded) {
+  if (core_.file.read_only()) return;
+  // What most transactions take; where that is refused, their commit is.
+  if (!engine.held_ && slot < base::max_threads && (stamps || !engine.writer_.promises()))
+    (void)engine.writer_.allow(1, allowance_);
+  if (!engine.paging_) return;
+  pages_.emplace(*engine.paging_, slot);
+  frames_ = engine.paging_->frames();
+}
+
+// Between transactions.
+template <class Tm>
+void Dudetm<Tm>::evict() {
+  if (core_.state() != 0) return;  // begin() says why
+  const auto reproduced = [this] { return replay_->reproduced(); };
+  while (paging_->full())
+    // those in flight have it all
+    if (!paging_->evict(reproduced, [this](std::uint64_t id) { return replay_up_to(id); }).value())
+      return;
+}
+
+template <class Tm>
+Status Dudetm<Tm>::replay_up_to(std::uint64_t id) {
+  if (Status s = this->wait(id); !s.ok()) return s;
+  while (replay_->reproduced() < id) {
+    if (core_.state() & Core::poisoned_bit) return core_.why();
+    // held: an id below is still on its way
+    if (!replay_->apply(~std::uint64_t{0})) std::this_thread::yield();
+  }
+  return {};
+}
+
+template <class Tm>
+void Dudetm<Tm>::make_room(Context& context, std::uint64_t bytes) {
+  if (core_.state() != 0) core_.refuse();
+  if (bytes == page_is_evicted) {
+    // a transaction of more pages than the limit would else be stopped by each small one's eviction
+    constexpr unsigned patience = 4;
+    if (++context.page_restarts_ < patience) return paging_->wait();
+    context.hold_ = paging_->hold();
+    return;
+  }
+  if (bytes != 0 && allocate_log(context, bytes)) return;
+  const log::Ring& ring = context.ring_;
+  if (!held_) {
+    if (Status s = writer_.wait(tm::last_id<Tm>(tm_)); !s.ok()) core_.poison(s);
+    if (bytes == 0) return;  // the volatile log was full: it is empty now
+    if (ring.used() + writer_.outstanding() + bytes > ring.bytes()) replay_->settle();
+    return;
+  }
+  if (ring.used() + bytes > ring.bytes()) replay_->settle();
+  std::this_thread::yield();
+}
+
+template <class Tm>
+bool Dudetm<Tm>::allocate_log(Context& context, std::uint64_t bytes) {
+  try {
+    if (held_ || (!stamps && writer_.promises())) return Base::allocate_log(context.ring_, bytes);
+    const std::uint64_t words = bytes / 8;  // more than the record's payload
+    if (context.allowance_ >= writer_.bytes_for(words)) return false;
+    writer_.allow(words, context.allowance_).or_throw();
+    return true;
+  } catch (const error&) {
+    context.let_pages_go();
+    throw;
+  }
+}
+
+template <class Tm>
+Status Dudetm<Tm>::checkpoint() {
+  if (core_.state() != 0) return core_.why();
+  if (!held_)
+    if (Status s = this->wait(tm::last_id<Tm>(tm_)); !s.ok()) return s;
+  const std::uint64_t id = last_recorded();
+  while (replay_->applied() < id) {
+    if (core_.state() & Core::poisoned_bit) return core_.why();
+    if (!replay_->settle()) std::this_thread::yield();  // held: an id below is still on its way
+  }
+  return core_.why();
+}
+
+// A group that is not full waits until no transaction has come during a nap of 1.6 ms or more, or for
+// 400 naps in all, about 2 s; in naps, not by a clock, so that a run under a scheduler can be repeated.
+template <class Tm>
+bool Dudetm<Tm>::persist(std::chrono::microseconds nap) {
+  // they get longer, up to 5 ms
+  constexpr unsigned most_naps = 400;
+  if (writer_.waiting() == 0) group_naps_ = idle_naps_ = 0;
+  const bool whole = idle_naps_ == 0 && group_naps_ < most_naps;
+  const std::uint64_t bytes = writer_.bytes_written(), transactions = writer_.recorded();
+  const auto outcome = writer_.step(whole);
+  ++group_naps_;
+  if (outcome == log::LogWriter::Outcome::wrote) this->pause_after(bytes, transactions);
+  idle_naps_ =
+      outcome == log::LogWriter::Outcome::nothing && nap >= Base::long_nap ? idle_naps_ + 1 : 0;
+  return outcome == log::LogWriter::Outcome::wrote;
+}
+
+// A slice at a time: Persist, for which somebody may wait, is not to wait for long. Home is settled
+// when a good part of a ring waits for it, so that many stores share a line's write-back, and
+// fences and header; or when nothing has come for some milliseconds. Returns whether more may be
+// there at once.
+template <class Tm>
+bool Dudetm<Tm>::follow_log(std::chrono::microseconds nap) {
+  std::uint64_t used = 0, fullest = 0;
+  for (std::size_t i = 0; i < rings_.size(); ++i) {
+    used += rings_[i].used();
+    fullest = std::max(fullest, rings_[i].used());
+  }
+  if (used == 0) return false;
+  const bool idle = nap >= Base::long_nap;
+  const std::uint64_t ring = rings_[0].bytes(),
+                      slice = core_.config.fence_is_sync
+                                  ? ring / 8
+                                  : std::min<std::uint64_t>(8 << 10, ring / 16);
+  bool did = false;
+  if (idle || fullest > ring / 8) did = replay_->apply(idle ? ~std::uint64_t{0} : slice);
+  return replay_->settle_slice(idle || replay_->unsettled() > ring / 8 * 3) || did;
+}
+
+template <class Tm>
+bool Dudetm<Tm>::nothing_to_follow() const noexcept {
+  for (std::size_t i = 0; i < rings_.size(); ++i)
+    if (rings_[i].used() != 0) return false;  // not yet replayed, or not yet checkpointed
+  return true;
+}
+
+// With stamps: what was durable when home had all that was recorded.
+template <class Tm>
+std::uint64_t Dudetm<Tm>::applied_id() noexcept {
+  if (replay_ && !stamps) return replay_->applied();
+  std::uint64_t id = applied_.load(std::memory_order_relaxed);
+  if (!replay_ || !stamps) return id;
+  const std::uint64_t durable = writer_.durable();  // first: what it covers is recorded by now
+  if (replay_->applied() < writer_.recorded()) return id;
+  while (id < durable && !applied_.compare_exchange_weak(id, durable, std::memory_order_relaxed)) {}
+  return std::max(id, durable);
+}
+
+template <class Tm>
+Stats Dudetm<Tm>::stats() {
+  Stats s;
+  this->fill(s);
+  s.applied_id = applied_id();
+  s.shadow_pages = paging_ ? paging_->copies() : 0;
+  s.paged_by_software = paging_ && paging_->frames() != nullptr;
+  s.evictions = paging_ ? paging_->evictions() : 0;
+  s.log_came = writer_.bytes_came();
+  s.log_combined = writer_.bytes_combined();
+  s.checkpoints = replay_ ? replay_->rounds() : 0;
+  if constexpr (stamps) {
+    s.aborts += tm_.unseen_aborts();
+    s.without_lock = tm_.committed();
+  }
+  return s;
+}
+
+}  // namespace perdure::engine::shadow

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "papers/dudetm/persister.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "perdure/log/packed.hpp"
+
+namespace perdure::log {
+
+void Persister::configure(Grouping grouping) {
+  grouping_ = std::move(grouping);
+  if (grouping_.transactions == 0) return;
+  combiner_.configure(grouping_.max_home_bytes);
+  packed_writer_.configure(ring_->seed(), ring_->max_record(), unit_);
+}
+
+// Of the logs' fronts, each its log's oldest, the oldest that is complete. complete() came before
+// look(): what it covers was seen.
+VolatileLog* Persister::oldest(VolatileLog::Item& item) noexcept {
+  const int n = used_logs_.load(std::memory_order_acquire);  // pairs with add
+  VolatileLog* found = nullptr;
+  for (int i = 0; i < n; ++i) {
+    // pairs with add
+    VolatileLog* const log = logs_[static_cast<std::size_t>(i)].load(std::memory_order_acquire);
+    if (log == nullptr) continue;
+    const VolatileLog::Item front = log->front_seen();
+    // mutant: take-complete-timestamps, merge-timestamp-order
+    if (front.id == 0 || front.id > up_to_ || (found != nullptr && front.id > item.id)) continue;
+    item = front;
+    found = log;
+  }
+  if (found == nullptr && up_to_ > taken_to_) taken_to_ = up_to_;
+  return found;
+}
+
+void Persister::look() noexcept {
+  if (complete_) up_to_ = complete_();
+  LogWriter::look();  // after it: what it covers is seen
+}
+
+bool Persister::gather() {
+  if (grouping_.transactions != 0) return gather_combined();
+  return gather_with([this](VolatileLog::Item& item) { return next(item); },
+                     [this](VolatileLog& log, const VolatileLog::Item& item) { take(log, item); });
+}
+
+// As gather(), to the combiner. Here a group outlives the step that began it.
+bool Persister::gather_combined() {
+  const std::uint64_t most = writer_.max_bytes() / 8 - header_words;
+  while (gathered_ < grouping_.transactions) {
+    VolatileLog::Item item;
+    VolatileLog* const log = next(item);
+    if (log == nullptr) return false;
+    // mutant: group-ends-at-conflict
+    // G1
+    if (gathered_ != 0 &&
+        (combiner_.bound(item.words) > most || !combiner_.commutes(item.payload, item.words)))
+      return true;
+    try {
+      combiner_.add(item.payload, item.words);
+    } catch (const std::bad_alloc&) {
+      out_of_memory();
+      return true;
+    }
+    take(*log, item);
+  }
+  return true;
+}
+
+// What a record takes is at most what its transactions take alone. So as long as all allowances
+// together lie within what is allocated, the ring's tail does too, in its first generation.
+Status Persister::allow(std::uint64_t words, std::uint64_t& allowance) {
+  constexpr std::uint64_t at_once = 16 << 10;
+  const std::uint64_t n = bytes_for(words);
+  if (allowance >= n) return {};
+  const std::uint64_t more = std::max(n - allowance, at_once);
+  const std::uint64_t all = allowed_.fetch_add(more, std::memory_order_relaxed) + more;  // a count
+  if (Status s = ring_->extent().ready(all) ? Status() : ring_->prepare_to(all); !s.ok()) {
+    allowed_.fetch_sub(more, std::memory_order_relaxed);
+    return s;
+  }
+  allowance = ring_->extent().bytes_ready() == ring_->bytes() ? no_bound : allowance + more;
+  return {};
+}
+
+Status Persister::append_fence(RecordWriter& record, RecordKind kind, std::uint64_t last) {
+  if (!promises()) {
+    gathered_bytes_ = 0;  // no transaction reserved any
+    while (!ring_->fits(record.bytes()))
+      if (Status s = grouping_.make_room(); !s.ok()) return s;
+  }
+  return ring_->append_fence(record, kind, last, static_cast<std::uint32_t>(gathered_));
+}
+
+// P4
+Status Persister::append(std::uint64_t last) {
+  RecordKind kind = gathered_ == 1 ? RecordKind::commit : RecordKind::group;
+  RecordWriter* record = &writer_;
+  if (grouping_.transactions != 0) {
+    kind = RecordKind::combined;
+    writer_.reset();
+    combiner_.write(writer_);
+    came_.fetch_add(combiner_.came() * 8, std::memory_order_relaxed);
+    combined_.fetch_add(writer_.payload_words() * 8, std::memory_order_relaxed);
+    if (grouping_.compress && pack(writer_.payload(), writer_.payload_words(), packed_)) {
+      kind = RecordKind::packed;
+      packed_writer_.reset();
+      packed_writer_.entries(packed_.data(), packed_.size());
+      record = &packed_writer_;
+    }
+  }
+  written_.fetch_add(record->payload_words() * 8, std::memory_order_relaxed);
+  if (kind == RecordKind::packed)
+    kept_.put(ring_->tail(), writer_.payload(), writer_.payload_words());
+  Status status = append_fence(*record, kind, last);
+  if (status.ok()) combiner_.clear();
+  return status;
+}
+
+void Persister::stepped() noexcept {
+  if (complete_ && gathered_ == 0 && taken_to_ > durable())
+    durable_.store(taken_to_, std::memory_order_release);  // P5; pairs with durable()
+}
+
+}  // namespace perdure::log

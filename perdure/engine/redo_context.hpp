@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// RedoContext: the commit of a RedoEngine's transaction, in both orders, and what it needs: the redo
+// record that the transaction's stores are gathered in, its log, and its volatile log. The stores
+// are the engine's own.
+// Thread safety: used by its thread alone.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+
+#include "perdure/engine/context.hpp"
+#include "perdure/engine/redo_engine.hpp"
+#include "perdure/engine/view.hpp"
+#include "perdure/log/record.hpp"
+#include "perdure/log/redo.hpp"
+#include "perdure/log/ring.hpp"
+
+namespace perdure::engine {
+
+/// The order of a pool's commits and the engine are `Engine`'s, a RedoEngine over `Tm` and `Writer`.
+template <class Engine, class Tm, class Writer>
+class RedoContext : public ContextBase<Tm> {
+  using Base = ContextBase<Tm>;
+
+ protected:
+  using Base::core_, Base::heap_, Base::inside_, Base::ops_, Base::row_, Base::shows_, Base::tm_,
+      Base::update_, Base::view_;
+
+  /// `volatile_words`, `unbounded`: of the volatile log (volatile_log.hpp).
+  RedoContext(Engine& engine, int slot, const Marks* marks, std::uint64_t volatile_words,
+              bool unbounded)
+      : Base(engine.tm_, engine.core_, slot),
+        engine_(engine),
+        use_(engine.rings_, slot),
+        ring_(use_.log()),
+        target_(view_, marks),
+        volatile_(engine.held_ ? 16 : volatile_words, unbounded) {
+    // of a pool that is read too: commit asks whether it is empty
+    record_.configure(ring_.seed(), ring_.max_record(), core_.medium.append_unit());
+    // the background thread commits nothing
+    if (!core_.file.read_only() && !engine.held_ && slot < base::max_threads)
+      engine.writer_.add(slot, volatile_);
+  }
+  ~RedoContext() = default;
+
+  /// The end of a transaction that stored nothing. Returns the id that bounds what it saw.
+  std::uint64_t commit_read_only(Durability durability) {
+    const std::uint64_t seen = this->end_read_only();
+    // It changed nothing, but what it saw may not be durable yet, and what it returns tells of that
+    // (law L2). view() asks for itself.
+    // mutant: read-acknowledged-durable
+    if (update_ && !engine_.held_ && durability != Durability::async) engine_.wait(seen).or_throw();
+    return seen;
+  }
+
+  /// The strict order. `drawn(id)` runs within isolation, before the record is appended; `ended()`
+  /// after it.
+  template <class Drawn, class Ended>
+  std::uint64_t commit_strict(Drawn&& drawn, Ended&& ended) {
+    const auto turn = use_.shares() ? use_.hold() : std::unique_lock<std::mutex>();
+    const std::uint64_t bytes = record_.bytes();
+    if (__builtin_expect(!ring_.fits(bytes) || !ring_.ready(bytes), 0))
+      this->throw_need_room(bytes);
+    std::uint64_t id = 0;
+    bool durable = true;
+    tm_.commit([&](std::uint64_t number) {
+      id = number;
+      // The one fence: the record is durable before isolation ends, so before any thread can read
+      // or overwrite what this transaction did, or be told of it. What this one read or overwrote
+      // may be lost: then it must not be durable without it (Core::lost).
+      // Heap bits before the slot stops pending: the checkpoint id then covers them
+      // (shadow/checkpoint.hpp). No checkpoint may copy them before the record is durable, so they
+      // follow the fence, unless no checkpoint can run while this transaction is in.
+      drawn(number);
+      const bool alone = tm_.alone();
+      const auto meanwhile = [&] {
+        count(bytes);
+        if (alone && !ops_.empty()) apply_heap_ops();
+      };
+      // Nothing from here on throws.
+      // mutant: strict-isolation-until-fence
+      durable = this->persist_or_lose(
+          number,
+          [&] {
+            return ring_.append_fence(record_, log::RecordKind::commit, number, 1, meanwhile);
+          },
+          meanwhile);
+      if (durable && !alone && !ops_.empty()) apply_heap_ops();
+    });
+    // mutant: strict-isolation-until-fence-late
+    done(ended);
+    if (__builtin_expect(!durable, 0)) core_.refuse();
+    ring_.prepare_ahead();
+    return id;
+  }
+
+  /// The pipelined order, with log space promised before the id is drawn (log_writer.hpp, P3).
+  template <class Drawn, class Ended>
+  std::uint64_t commit_pipelined(Durability durability, Drawn&& drawn, Ended&& ended) {
+    const std::uint64_t words = record_.payload_words();
+    if (__builtin_expect(!volatile_.fits(words), 0)) this->throw_need_room(0);
+    volatile_.prepare(words);
+    if (__builtin_expect(!engine_.writer_.reserve(words), 0))
+      this->throw_need_room(record_.bytes() + 64);
+    std::uint64_t id = 0;
+    try {
+      tm_.commit([&](std::uint64_t number) {
+        id = number;
+        drawn(number);
+        if (!ops_.empty()) apply_heap_ops();  // before the push: durable() then covers them
+        volatile_.push(number, record_.payload(), words);
+      });
+    } catch (...) {
+      if (id == 0) engine_.writer_.unreserve(words);
+      throw;
+    }
+    end_pipelined(id, words, durability, ended);
+    return id;
+  }
+  /// Transaction `id` has committed, with `words` of payload in the volatile log.
+  template <class Ended>
+  void end_pipelined(std::uint64_t id, std::uint64_t words, Durability durability, Ended&& ended) {
+    count(words * 8);
+    done(ended);
+    if (durability == Durability::async) {
+      engine_.commit_waits_for_nobody(id);
+    } else {
+      // mutant: pipelined-acknowledged-durable
+      engine_.wait(id).or_throw();
+    }
+    ring_.prepare_ahead();
+  }
+
+  void apply_heap_ops() {
+    target_.alone(tm_.alone());
+    Base::apply_heap_ops(target_);
+  }
+
+  log::RecordWriter record_;
+  Engine& engine_;
+  typename ThreadLogs<log::Ring>::Use use_;
+  log::Ring& ring_;
+  ViewTarget target_;
+  log::VolatileLog volatile_;
+
+ private:
+  // What a commit leaves behind but for the heap: nothing of it depends on whether the fence
+  // succeeds.
+  void count(std::uint64_t bytes) noexcept {
+    Row::add(row_.commits);
+    Row::add(row_.log_bytes, bytes);
+    record_.reset();
+    show_ = shows_.due();
+  }
+  template <class Ended>
+  void done(Ended&& ended) {
+    inside_ = false;
+    ended();
+    if (!ops_.empty()) {
+      ops_.reusable(heap_);
+      ops_.clear();
+    }
+    if (__builtin_expect(show_, 0)) Core::show_stats(engine_);
+  }
+
+  bool show_ = false;
+};
+
+}  // namespace perdure::engine

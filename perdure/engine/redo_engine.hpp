@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// RedoEngine: what engines share that run transactions on a copy of the data region in DRAM and make
+// them durable as redo records (log/record.hpp). How the data region follows is the engine's own: by
+// checkpoints from the copy (shadow/), or by replay of the log (papers/dudetm).
+//
+// A pool keeps one of two commit orders, in its header:
+//   strict (`held`)       One ring per thread. The record is appended and fenced before isolation
+//                         ends, so whatever a transaction read or overwrote was durable before it
+//                         drew its id. One fence per commit. Recovery replays every valid record
+//                         above the checkpoint id.
+//   pipelined (`prefix`)  Isolation ends at once. Records go through volatile logs and one log
+//                         writer to one ring, in id order (log_writer.hpp). Acknowledgements wait
+//                         for the durable id. Recovery takes a prefix.
+// A pool's background thread makes durable what no thread waits for, and brings the data region up
+// to date. `Derived` has for it:
+//   follow_log(nap)           a step of that; returns whether there may be more to do at once
+//   nothing_to_follow()       whether nothing of that remains
+//   persists_in_background()  whether the thread makes transactions durable by itself
+//   persist(nap)              if it has its own
+// and: checkpoint(), stats(), and last_recorded(): the newest transaction whose commit has returned,
+// as records count transactions.
+// Thread safety: any thread, unless a call says otherwise.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "perdure/engine/background.hpp"
+#include "perdure/engine/core.hpp"
+#include "perdure/engine/shadow/log_writer.hpp"
+#include "perdure/engine/thread_logs.hpp"
+#include "perdure/log/ring.hpp"
+#include "perdure/tm/tm.hpp"
+
+namespace perdure::engine {
+
+/// E::recover of such an engine.
+Status recover_redo_log(pool::PoolFile& file, Recovery& report);
+
+template <class Derived, class Tm, class Writer>
+class RedoEngine {
+ public:
+  static constexpr const char* tm_name = Tm::name;
+  static constexpr pool::ViewPolicy view_policy = pool::ViewPolicy::shadow;
+  static constexpr bool ring_records = true;
+
+  static Status recover(pool::PoolFile& file, Recovery& report) {
+    return recover_redo_log(file, report);
+  }
+
+  /// Returns when every transaction with an id <= `id` is durable, or when the medium has failed.
+  Status wait(std::uint64_t id);
+  [[nodiscard]] std::uint64_t durable_id() const noexcept {
+    // quiet_id first: an id is lost before its slot stops pending, which quiet_id acquires
+    const std::uint64_t quiet = held_ ? tm_.domain.quiet_id() : 0;
+    return held_ ? std::min(quiet, core_.first_lost() - 1) : writer_.durable();
+  }
+  Status close();
+  [[nodiscard]] Core& core() noexcept { return core_; }
+  [[nodiscard]] bool held() const noexcept { return held_; }
+
+ protected:
+  template <class, class, class>
+  friend class RedoContext;
+  // the background thread's: no commit for 3 ms
+  static constexpr std::chrono::microseconds long_nap{1600};
+  // one device write; larger groups gain nothing and wait longer
+  static constexpr std::uint64_t max_group = 1 << 20;
+
+  RedoEngine(pool::PoolFile& file, const Config& config, const Recovery& recovery);
+  /// Derived has called background_.stop(): the thread uses what Derived has.
+  ~RedoEngine() = default;
+
+  [[nodiscard]] static pool::Identity identity_of(pool::Order order, const Config& config) {
+    pool::Identity who;
+    who.order = order;
+    who.rings = order == pool::Order::prefix ? 1 : std::max<std::uint32_t>(config.threads, 1);
+    return who;
+  }
+  /// An asynchronous commit: the background thread makes it durable within the time that is
+  /// promised. Without the thread, the thread that commits does.
+  void commit_waits_for_nobody(std::uint64_t id);
+  /// ALLOC-1: allocates the log's next `bytes`, of `ring` where the order is strict. False: they were
+  /// allocated, and something else is lacking. Throws error(full) where the disk has no block left:
+  /// the transaction was rolled back, and is not run again.
+  bool allocate_log(log::Ring& ring, std::uint64_t bytes);
+  /// Makes what is committed durable, one record at most. Returns whether it wrote one.
+  bool persist(std::chrono::microseconds nap);
+  /// A pause after a small record of many transactions, from what was written before it on.
+  void pause_after(std::uint64_t bytes_before, std::uint64_t transactions_before);
+  void fill(Stats& stats) const;
+
+  Core core_;
+  typename Tm::Shared tm_;
+  const bool held_;
+  ThreadLogs<log::Ring> rings_;
+  std::atomic<bool> async_seen_{false};
+  Writer writer_;
+  Background background_{[this] { background(); }};
+
+ private:
+  [[nodiscard]] Derived& self() noexcept { return static_cast<Derived&>(*this); }
+  [[nodiscard]] const Derived& self() const noexcept { return static_cast<const Derived&>(*this); }
+  void background();
+  void work();
+  /// Whether nothing remains that the background thread has to do. While it sleeps (BG-1), this
+  /// changes only with a notify() afterwards.
+  [[nodiscard]] bool nothing_to_do() const noexcept;
+};
+
+}  // namespace perdure::engine
