@@ -21,13 +21,13 @@
 #include <new>
 #include <optional>
 
+#include "papers/dudetm/forms.hpp"
+#include "papers/dudetm/options.hpp"
+#include "papers/dudetm/paging.hpp"
 #include "papers/dudetm/persister.hpp"
+#include "papers/dudetm/replay.hpp"
 #include "perdure/engine/redo_context.hpp"
 #include "perdure/engine/redo_engine.hpp"
-#include "perdure/engine/shadow/dudetm_options.hpp"
-#include "perdure/engine/shadow/forms.hpp"
-#include "perdure/engine/shadow/paging.hpp"
-#include "perdure/engine/shadow/replay.hpp"
 
 namespace perdure::engine::shadow {
 

@@ -26,9 +26,9 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/engine/shadow/combiner.hpp"
-#include "perdure/engine/shadow/kept.hpp"
-#include "perdure/engine/shadow/log_writer.hpp"
+#include "papers/dudetm/combiner.hpp"
+#include "papers/dudetm/kept.hpp"
+#include "perdure/log/log_writer.hpp"
 
 namespace perdure::log {
 

@@ -30,8 +30,8 @@
 
 #include "perdure/engine/background.hpp"
 #include "perdure/engine/core.hpp"
-#include "perdure/engine/shadow/log_writer.hpp"
 #include "perdure/engine/thread_logs.hpp"
+#include "perdure/log/log_writer.hpp"
 #include "perdure/log/ring.hpp"
 #include "perdure/tm/tm.hpp"
 

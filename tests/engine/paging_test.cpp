@@ -3,7 +3,7 @@
 // Paging: a page of the shadow is dropped when home has all of it and nobody stores to it; the race
 // of writers and evictors (DudeTM section 4.3). What the guard is for is shown too: without it,
 // words are lost.
-#include "perdure/engine/shadow/paging.hpp"
+#include "papers/dudetm/paging.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

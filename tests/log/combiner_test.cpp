@@ -3,7 +3,7 @@
 // Combiner and packed records: of each word the last value, every heap op in its order, no op in
 // one group with a word in its span's bitmap; a payload packed is the payload again, and a damaged
 // one is refused.
-#include "perdure/engine/shadow/combiner.hpp"
+#include "papers/dudetm/combiner.hpp"
 
 #include <map>
 #include <utility>

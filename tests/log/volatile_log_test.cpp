@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "perdure/engine/shadow/volatile_log.hpp"
+#include "perdure/log/volatile_log.hpp"
 #include "tests/log/suite.hpp"
 
 namespace perdure::log::testing {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/engine/shadow/log_writer.hpp"
+#include "perdure/log/log_writer.hpp"
 
 #include <thread>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/engine/shadow/frames.hpp"
+#include "papers/dudetm/frames.hpp"
 
 #include <sys/mman.h>
 

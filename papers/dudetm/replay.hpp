@@ -22,8 +22,8 @@
 #include <mutex>
 #include <vector>
 
+#include "papers/dudetm/kept.hpp"
 #include "perdure/engine/core.hpp"
-#include "perdure/engine/shadow/kept.hpp"
 #include "perdure/engine/thread_logs.hpp"
 #include "perdure/log/packed.hpp"
 #include "perdure/log/redo.hpp"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/engine/shadow/replay.hpp"
+#include "papers/dudetm/replay.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "perdure/engine/shadow/dudetm_options.hpp"
+#include "papers/dudetm/options.hpp"
 #include "perdure/log/redo_team.hpp"
 
 namespace perdure::engine::shadow {

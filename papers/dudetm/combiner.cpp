@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/engine/shadow/combiner.hpp"
+#include "papers/dudetm/combiner.hpp"
 
 #include <algorithm>
 

@@ -16,9 +16,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "papers/dudetm/options.hpp"
 #include "perdure/engine/engine.hpp"
 #include "perdure/engine/entry.hpp"
-#include "perdure/engine/shadow/dudetm_options.hpp"
 
 namespace perdure::engine::shadow {
 

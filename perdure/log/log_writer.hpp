@@ -26,8 +26,8 @@
 #include <new>
 
 #include "perdure/base/thread_slot.hpp"
-#include "perdure/engine/shadow/volatile_log.hpp"
 #include "perdure/log/ring.hpp"
+#include "perdure/log/volatile_log.hpp"
 
 namespace perdure::log {
 

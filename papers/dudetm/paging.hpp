@@ -36,9 +36,9 @@
 #include <mutex>
 #include <vector>
 
+#include "papers/dudetm/frames.hpp"
 #include "perdure/base/status.hpp"
 #include "perdure/base/thread_slot.hpp"
-#include "perdure/engine/shadow/frames.hpp"
 #include "perdure/engine/view.hpp"
 #include "perdure/tm/asymmetric.hpp"
 #include "perdure/tm/waiters.hpp"

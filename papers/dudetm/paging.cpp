@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "perdure/engine/shadow/paging.hpp"
+#include "papers/dudetm/paging.hpp"
 
 #include <sys/mman.h>
 
