@@ -53,10 +53,10 @@ namespace {
 
 detail::Opened open(const std::string& path, const Options& options, const detail::RootType& root,
                     std::unique_ptr<medium::Medium> medium) {
-  std::vector<engine::Entry> forms;
-  engine::add_entries<dudetm>(forms);
+  std::vector<engine::Entry> variants;
+  engine::add_entries<dudetm>(variants);
   const bool fresh = medium != nullptr;
-  return detail::open_pool(path, options, forms, root, std::move(medium), fresh).value();
+  return detail::open_pool(path, options, variants, root, std::move(medium), fresh).value();
 }
 
 }  // namespace

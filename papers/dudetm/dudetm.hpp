@@ -21,15 +21,15 @@
 #include <new>
 #include <optional>
 
-#include "papers/dudetm/forms.hpp"
 #include "papers/dudetm/options.hpp"
 #include "papers/dudetm/paging.hpp"
 #include "papers/dudetm/persister.hpp"
 #include "papers/dudetm/replay.hpp"
+#include "papers/dudetm/variants.hpp"
 #include "perdure/engine/redo_context.hpp"
 #include "perdure/engine/redo_engine.hpp"
 
-namespace perdure::engine::shadow {
+namespace perdure::engine::dudetm {
 
 template <class Tm>
 class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, log::Persister> {
@@ -47,7 +47,7 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, log::Persister> {
   class Context;
 
   static pool::Identity identity(const Config& config) {
-    return Base::identity_of(form_of(config).order, config);
+    return Base::identity_of(variant_of(config).order, config);
   }
   static Status supported() {
     if constexpr (stamps) return Tm::supported();
@@ -327,4 +327,4 @@ std::uint64_t Dudetm<Tm>::Context::commit_unpromised(Durability durability) {
   return id;
 }
 
-}  // namespace perdure::engine::shadow
+}  // namespace perdure::engine::dudetm

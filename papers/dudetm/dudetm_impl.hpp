@@ -13,7 +13,7 @@
 #include "perdure/engine/redo_engine_impl.hpp"
 #include "perdure/pool/features.hpp"
 
-namespace perdure::engine::shadow {
+namespace perdure::engine::dudetm {
 
 template <class Tm>
 Dudetm<Tm>::Dudetm(pool::PoolFile& file, const Config& config, const Recovery& recovery)
@@ -52,10 +52,10 @@ void Dudetm<Tm>::start_replay() {
 // first transaction.
 template <class Tm>
 void Dudetm<Tm>::group_transactions() {
-  const Form form = form_of(core_.config);
-  const bool promises = !form.unbounded && !stamps;
-  if (held_ || (form.group == 0 && promises)) return;
-  log::Grouping grouping{form.group, form.compress, core_.file.header().max_home_bytes, {}};
+  const Variant variant = variant_of(core_.config);
+  const bool promises = !variant.unbounded && !stamps;
+  if (held_ || (variant.group == 0 && promises)) return;
+  log::Grouping grouping{variant.group, variant.compress, core_.file.header().max_home_bytes, {}};
   if (!promises)
     grouping.make_room = [this] {
       replay_->settle();
@@ -64,13 +64,13 @@ void Dudetm<Tm>::group_transactions() {
   writer_.configure(std::move(grouping));
   // FEATURE-1: before the first record of a kind that not every build knows.
   // mutant: combined-records-feature
-  if (form.group != 0) core_.file.require_feature(pool::Feature::combined_records).or_throw();
+  if (variant.group != 0) core_.file.require_feature(pool::Feature::combined_records).or_throw();
 }
 
 template <class Tm>
 Dudetm<Tm>::Context::Context(Dudetm& engine, int slot)
-    : Base(engine, slot, nullptr, form_of(engine.core_.config).volatile_words,
-           form_of(engine.core_.config).unbounded) {
+    : Base(engine, slot, nullptr, variant_of(engine.core_.config).volatile_words,
+           variant_of(engine.core_.config).unbounded) {
   if (core_.file.read_only()) return;
   // What most transactions take; where that is refused, their commit is.
   if (!engine.held_ && slot < base::max_threads && (stamps || !engine.writer_.promises()))
@@ -227,4 +227,4 @@ Stats Dudetm<Tm>::stats() {
   return s;
 }
 
-}  // namespace perdure::engine::shadow
+}  // namespace perdure::engine::dudetm

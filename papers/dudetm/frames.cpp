@@ -8,7 +8,7 @@
 
 #include "perdure/base/thread_slot.hpp"
 
-namespace perdure::engine::shadow {
+namespace perdure::engine::dudetm {
 
 // A frame a page, and one that each thread holds ready.
 Frames::Frames(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t kept)
@@ -80,4 +80,4 @@ void Frames::drop(std::uint64_t page) noexcept {
   give(static_cast<std::uint32_t>((was & low) - 1));
 }
 
-}  // namespace perdure::engine::shadow
+}  // namespace perdure::engine::dudetm

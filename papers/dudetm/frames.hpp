@@ -29,7 +29,7 @@
 #include "perdure/pool/format.hpp"
 #include "perdure/tm/tm.hpp"
 
-namespace perdure::engine::shadow {
+namespace perdure::engine::dudetm {
 
 class Frames {
  public:
@@ -102,4 +102,4 @@ class Frames {
   std::vector<std::uint32_t> generations_;  // of each frame: how often it was a page's
 };
 
-}  // namespace perdure::engine::shadow
+}  // namespace perdure::engine::dudetm

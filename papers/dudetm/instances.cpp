@@ -8,15 +8,15 @@
 
 namespace perdure::engine {
 
-template class RedoEngine<shadow::Dudetm<tm::Biased>, tm::Biased, log::Persister>;
-template class RedoEngine<shadow::Dudetm<tm::Stm>, tm::Stm, log::Persister>;
-template class RedoEngine<shadow::Dudetm<tm::GlobalLock>, tm::GlobalLock, log::Persister>;
-template class RedoEngine<shadow::Dudetm<tm::None>, tm::None, log::Persister>;
-template class RedoEngine<shadow::Dudetm<tm::Htm<tm::Rtm>>, tm::Htm<tm::Rtm>, log::Persister>;
-template class RedoEngine<shadow::Dudetm<tm::Htm<tm::RtmStandIn>>, tm::Htm<tm::RtmStandIn>,
+template class RedoEngine<dudetm::Dudetm<tm::Biased>, tm::Biased, log::Persister>;
+template class RedoEngine<dudetm::Dudetm<tm::Stm>, tm::Stm, log::Persister>;
+template class RedoEngine<dudetm::Dudetm<tm::GlobalLock>, tm::GlobalLock, log::Persister>;
+template class RedoEngine<dudetm::Dudetm<tm::None>, tm::None, log::Persister>;
+template class RedoEngine<dudetm::Dudetm<tm::Htm<tm::Rtm>>, tm::Htm<tm::Rtm>, log::Persister>;
+template class RedoEngine<dudetm::Dudetm<tm::Htm<tm::RtmStandIn>>, tm::Htm<tm::RtmStandIn>,
                           log::Persister>;
 
-namespace shadow {
+namespace dudetm {
 
 template class Dudetm<tm::Biased>;
 template class Dudetm<tm::Stm>;
@@ -27,5 +27,5 @@ template class Dudetm<tm::Htm<tm::RtmStandIn>>;
 
 static_assert(Engine<Dudetm<tm::None>>);
 
-}  // namespace shadow
+}  // namespace dudetm
 }  // namespace perdure::engine

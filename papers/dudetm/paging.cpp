@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-namespace perdure::engine::shadow {
+namespace perdure::engine::dudetm {
 namespace {
 
 // What a batch frees is there before it is full: a limit below a few batches is reached by fewer
@@ -196,4 +196,4 @@ Result<bool> Paging::evict(const std::function<std::uint64_t()>& reproduced,
   return true;
 }
 
-}  // namespace perdure::engine::shadow
+}  // namespace perdure::engine::dudetm

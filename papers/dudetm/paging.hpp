@@ -43,7 +43,7 @@
 #include "perdure/tm/asymmetric.hpp"
 #include "perdure/tm/waiters.hpp"
 
-namespace perdure::engine::shadow {
+namespace perdure::engine::dudetm {
 
 class Paging {
  public:
@@ -147,4 +147,4 @@ class Paging {
   std::vector<std::uint64_t> victims_;
 };
 
-}  // namespace perdure::engine::shadow
+}  // namespace perdure::engine::dudetm

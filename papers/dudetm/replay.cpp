@@ -7,7 +7,7 @@
 #include "papers/dudetm/options.hpp"
 #include "perdure/log/redo_team.hpp"
 
-namespace perdure::engine::shadow {
+namespace perdure::engine::dudetm {
 
 Replay::Replay(Core& core, ThreadLogs<log::Ring>& rings, std::function<std::uint64_t()> quiet,
                log::Kept& kept, std::uint64_t applied)
@@ -158,4 +158,4 @@ bool Replay::settle() {
   return did;
 }
 
-}  // namespace perdure::engine::shadow
+}  // namespace perdure::engine::dudetm

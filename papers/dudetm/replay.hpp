@@ -29,7 +29,7 @@
 #include "perdure/log/redo.hpp"
 #include "perdure/log/ring.hpp"
 
-namespace perdure::engine::shadow {
+namespace perdure::engine::dudetm {
 
 class Replay {
  public:
@@ -96,4 +96,4 @@ class Replay {
   std::atomic<std::uint64_t> applied_, reproduced_, rounds_{0}, unsettled_{0};
 };
 
-}  // namespace perdure::engine::shadow
+}  // namespace perdure::engine::dudetm

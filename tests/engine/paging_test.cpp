@@ -16,7 +16,7 @@
 #include "tests/engine/suite.hpp"
 #include "tests/support/asleep.hpp"
 
-namespace perdure::engine::shadow::testing {
+namespace perdure::engine::dudetm::testing {
 namespace {
 
 constexpr std::uint64_t page = Paging::page_bytes;
@@ -334,4 +334,4 @@ TEST(Paging, PagesOfBitmapsStayInTheView) {
 }
 
 }  // namespace
-}  // namespace perdure::engine::shadow::testing
+}  // namespace perdure::engine::dudetm::testing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// DudeTM's forms: what an instance's name says of how transactions are persisted (paper, section
+// DudeTM's variants: what an instance's name says of how transactions are persisted (paper, section
 // 5.1), and what options change of it. All of them make pools of one family, `dudetm`, and each
 // opens the others' pools (a pool keeps its order).
 //
@@ -20,7 +20,7 @@
 #include "perdure/engine/engine.hpp"
 #include "perdure/engine/entry.hpp"
 
-namespace perdure::engine::shadow {
+namespace perdure::engine::dudetm {
 
 inline constexpr std::array<InstanceName, 4> dudetm_names = {{{"dudetm", "dudetm"},
                                                               {"dudetm-inf", "dudetm"},
@@ -32,7 +32,7 @@ inline constexpr std::array<InstanceName, 4> dudetm_stm_names = {
      {"dudetm-sync/stm", "dudetm"},
      {"dudetm-combined/stm", "dudetm"}}};
 
-struct Form {
+struct Variant {
   pool::Order order = pool::Order::prefix;
   std::uint64_t volatile_words = 1 << 17;  ///< of a thread's log: 1 MiB
   bool unbounded = false;
@@ -40,17 +40,17 @@ struct Form {
   bool compress = false;
 };
 
-[[nodiscard]] inline Form form_of(const Config& config) noexcept {
-  Form form;
+[[nodiscard]] inline Variant variant_of(const Config& config) noexcept {
+  Variant variant;
   const std::string_view name = config.instance.substr(0, config.instance.find('/'));
-  if (name == "dudetm-sync") form.order = pool::Order::held;
-  form.unbounded = name == "dudetm-inf";
+  if (name == "dudetm-sync") variant.order = pool::Order::held;
+  variant.unbounded = name == "dudetm-inf";
   const bool combined = name == "dudetm-combined";
   const auto& options = config.options.get<papers::DudetmOptions>();
-  if (options.volatile_log != 0) form.volatile_words = options.volatile_log / 8;
-  form.compress = options.compress || combined;
-  form.group = options.persist_group != 0 ? options.persist_group : form.compress ? 64 : 0;
-  return form;
+  if (options.volatile_log != 0) variant.volatile_words = options.volatile_log / 8;
+  variant.compress = options.compress || combined;
+  variant.group = options.persist_group != 0 ? options.persist_group : variant.compress ? 64 : 0;
+  return variant;
 }
 
-}  // namespace perdure::engine::shadow
+}  // namespace perdure::engine::dudetm
