@@ -62,6 +62,7 @@ class Rig {
     file_ = perdure::pool::PoolFile::open(how_, identity()).value();
     const auto start = Clock::now();
     Manager::recover(*file_, report, options_.composition).or_throw();
+    file_->recovered(report.last_id);
     return seconds_since(start);
   }
 

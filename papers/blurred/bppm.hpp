@@ -36,6 +36,7 @@
 #include "perdure/engine/context.hpp"
 #include "perdure/engine/entry.hpp"
 #include "perdure/engine/home_at_commit.hpp"
+#include "perdure/engine/thread_logs.hpp"
 #include "perdure/log/redo.hpp"
 #include "perdure/tm/tm.hpp"
 #include "perdure/tm/write_set.hpp"
@@ -124,17 +125,11 @@ class Bppm : public HomeAtCommit<Tm> {
   void make_room(Context& context, std::uint64_t bytes);
 
  private:
-  struct Line {
-    Line(medium::Medium& medium, const log::TornPlace& place) : log(medium, place) {}
-    log::TornLog log;
-    // the last log's: from a transaction's first record to its end, and while it is truncated
-    std::mutex shared;
-  };
   Status home_has(std::uint64_t id);
 
   using Base::core_, Base::heap_bits_, Base::tm_;
   const Mode mode_;
-  std::vector<std::unique_ptr<Line>> lines_;
+  ThreadLogs<log::TornLog> logs_;  // a turn is held while the log is truncated, too
   BulkPersistence bulk_;
   std::atomic<std::uint64_t> laps_{0};
   std::unique_ptr<Truncator> truncator_;
@@ -177,8 +172,8 @@ class Bppm<Tm, Writes>::Context : public ContextBase<Tm> {
   /// Room in the log for n more records; throws NeedRoom, error(too_big).
   void room(std::uint64_t n) {
     if constexpr (in_log) {
-      if (__builtin_expect(shares_ && !shared_.owns_lock(), 0)) shared_.lock();
-      if (__builtin_expect(!line_.log.fits(n) || core_.state() != 0, 0)) no_room(n);
+      use_.begin();
+      if (__builtin_expect(!log_.fits(n) || core_.state() != 0, 0)) no_room(n);
     }
   }
   void no_room(std::uint64_t n);
@@ -188,9 +183,8 @@ class Bppm<Tm, Writes>::Context : public ContextBase<Tm> {
   void end() noexcept;
 
   Bppm& engine_;
-  Line& line_;
-  const bool shares_;
-  std::unique_lock<std::mutex> shared_;
+  typename ThreadLogs<log::TornLog>::Use use_;
+  log::TornLog& log_;
   tm::WriteSet<Writes> written_;
   // what goes to the log at the commit: all, or (XIL) heap ops
   std::vector<log::TornRecord> records_;

@@ -17,9 +17,9 @@ Bppm<Tm, Writes>::Bppm(pool::PoolFile& file, const Config& config, const Recover
       mode_(mode_of(file.header())),
       bulk_(core_, file.header().applied) {
   for (std::uint32_t i = 0; i < file.header().ring_count; ++i) {
-    lines_.push_back(std::make_unique<Line>(core_.medium, place_of(file.header(), i)));
+    log::TornLog& log = logs_.add(core_.medium, place_of(file.header(), i));
     if (file.read_only()) continue;
-    if (Status s = lines_.back()->log.format(recovery.was_clean); !s.ok()) {
+    if (Status s = log.format(recovery.was_clean); !s.ok()) {
       core_.poison(s);
       return;
     }
@@ -27,7 +27,7 @@ Bppm<Tm, Writes>::Bppm(pool::PoolFile& file, const Config& config, const Recover
   if (mode_.truncation == Truncation::async && !file.read_only())
     truncator_ = std::make_unique<Truncator>(
         core_.medium, file.header().applied, [this] { return tm_.domain.quiet_id(); },
-        [this](std::uint64_t x) { return lines_.front()->log.note_x(x); });
+        [this](std::uint64_t x) { return logs_[0].note_x(x); });
 }
 
 template <class Tm, class Writes>
@@ -39,12 +39,11 @@ template <class Tm, class Writes>
 Bppm<Tm, Writes>::Context::Context(Bppm& engine, int slot)
     : Base(engine.tm_, engine.core_, slot),
       engine_(engine),
-      line_(*engine.lines_[std::min(static_cast<std::size_t>(slot), engine.lines_.size() - 1)]),
-      shares_(static_cast<std::size_t>(slot) >= engine.lines_.size() - 1),
-      shared_(line_.shared, std::defer_lock),
+      use_(engine.logs_, slot),
+      log_(use_.log()),
       written_([this] {
         if constexpr (in_log)
-          return LogWrites{line_.log};
+          return LogWrites{log_};
         else
           return tm::PrivateWrites{};
       }()),
@@ -53,11 +52,11 @@ Bppm<Tm, Writes>::Context::Context(Bppm& engine, int slot)
 template <class Tm, class Writes>
 void Bppm<Tm, Writes>::Context::no_room(std::uint64_t n) {
   if (core_.state() != 0) core_.refuse();
-  const auto [first, last] = line_.log.run();
-  if (last - first + n > line_.log.capacity())
+  const auto [first, last] = log_.run();
+  if (last - first + n > log_.capacity())
     throw error(failure(Code::too_big, core_.file.path(),
                         "a transaction that stores, allocates and frees more than its log holds",
-                        "at most " + std::to_string(line_.log.capacity()) + " words and blocks",
+                        "at most " + std::to_string(log_.capacity()) + " words and blocks",
                         "split it, or make the pool with a larger log_size"));
   needed_ = (last - first + n) * log::TornRecord::bytes;
   this->throw_need_room(needed_);
@@ -66,9 +65,9 @@ void Bppm<Tm, Writes>::Context::no_room(std::uint64_t n) {
 // All that may fail, before the commit draws its id.
 template <class Tm, class Writes>
 void Bppm<Tm, Writes>::Context::prepare() {
-  if (shares_ && !shared_.owns_lock()) shared_.lock();  // before the lap's sense is asked for
+  use_.begin();  // before the lap's sense is asked for
   const auto ops = static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end()));
-  const bool sense = line_.log.sense();
+  const bool sense = log_.sense();
   records_.clear();
   if constexpr (!in_log) {
     records_.reserve(written_.writes().entries.size() + ops);
@@ -76,14 +75,14 @@ void Bppm<Tm, Writes>::Context::prepare() {
       records_.push_back(log::TornRecord::make(log::TornKind::word, e.address, e.value, sense));
   }
   for (const pool::HeapOp& op : ops_) records_.push_back(log::TornRecord::heap(op, sense));
-  if (!line_.log.fits(records_.size())) no_room(records_.size());
+  if (!log_.fits(records_.size())) no_room(records_.size());
   if (engine_.truncator_) {
     node_.clear();
     std::size_t heap = 0;
     // lines at most: a span's bitmap and directory words, or an object's
     for (const pool::HeapOp& op : ops_) heap += 16 + op.chunks;
     huge_ = heap > log::HomeWriter::batch;
-    node_.emplace_back().reserve((in_log ? line_.log.run().second - line_.log.run().first : 0) +
+    node_.emplace_back().reserve((in_log ? log_.run().second - log_.run().first : 0) +
                                  records_.size() + heap);
   }
 }
@@ -91,8 +90,8 @@ void Bppm<Tm, Writes>::Context::prepare() {
 // The transaction is durable: T1, the one fence.
 template <class Tm, class Writes>
 Status Bppm<Tm, Writes>::Context::persist(std::uint64_t id) {
-  if (!records_.empty()) line_.log.append_all(records_, engine_.mode_.streamed);
-  return line_.log.commit(id);
+  if (!records_.empty()) log_.append_all(records_, engine_.mode_.streamed);
+  return log_.commit(id);
 }
 
 // The checkpointing phase: home has what the log has.
@@ -109,9 +108,9 @@ Status Bppm<Tm, Writes>::Context::check_point(std::uint64_t id) {
       node_.front().push_back(offset / 64 * 64);
   };
   if constexpr (in_log) {
-    const auto [first, last] = line_.log.committed();
+    const auto [first, last] = log_.committed();
     for (std::uint64_t n = first; n < last; ++n)
-      if (const log::TornRecord& r = line_.log.record(n); r.kind() == log::TornKind::word)
+      if (const log::TornRecord& r = log_.record(n); r.kind() == log::TornKind::word)
         store(r.address(), r.value());
   } else {
     for (const auto& e : written_.writes().entries) store(e.address, e.value);
@@ -125,7 +124,7 @@ Status Bppm<Tm, Writes>::Context::check_point(std::uint64_t id) {
       // mutant: bppm-sync-flush
       home_writer_.flush();
       if (Status s = medium.fence(); !s.ok()) return s;  // V2: home, before the log says that it is
-      return line_.log.note_home(id);
+      return log_.note_home(id);
     case Truncation::async:
       home_writer_.hand_over([&](std::uint64_t line) { node_.front().push_back(line); });
       // what the writer had to flush by itself: no other thread's fence is for that
@@ -142,8 +141,8 @@ std::uint64_t Bppm<Tm, Writes>::Context::commit(Durability) {
   if (written_.empty() && ops_.empty()) return this->end_read_only();
   const auto persist_all = [&](std::uint64_t drawn) {
     Status s = persist(drawn);
-    Row::add(row_.log_bytes, (line_.log.committed().second - line_.log.committed().first + 1) *
-                                 log::TornRecord::bytes);
+    Row::add(row_.log_bytes,
+             (log_.committed().second - log_.committed().first + 1) * log::TornRecord::bytes);
     if (s.ok()) s = check_point(drawn);  // V1
     if (s.ok() && engine_.truncator_) engine_.truncator_->push(node_);
     return s;
@@ -151,7 +150,7 @@ std::uint64_t Bppm<Tm, Writes>::Context::commit(Durability) {
   return this->commit_durably(
       engine_, [&] { prepare(); }, persist_all,
       [&] {
-        line_.log.prepare_ahead();
+        log_.prepare_ahead();
         end();
       });
 }
@@ -164,7 +163,7 @@ void Bppm<Tm, Writes>::Context::rollback() noexcept {
     return;
   }
   if constexpr (in_log)
-    if (!core_.poisoned() && (!shares_ || shared_.owns_lock())) line_.log.abort();
+    if (!core_.poisoned() && use_.ours()) log_.abort();
   this->abandon();
   end();
 }
@@ -177,21 +176,21 @@ void Bppm<Tm, Writes>::Context::end() noexcept {
   needed_ = 0;
   ops_.clear();
   inside_ = false;
-  if (shared_.owns_lock()) shared_.unlock();
+  use_.end();
 }
 
 template <class Tm, class Writes>
 void Bppm<Tm, Writes>::make_room(Context& context, std::uint64_t bytes) {
   if (core_.state() != 0) core_.refuse();
-  Line& line = context.line_;
-  const std::lock_guard lock(line.shared);
+  log::TornLog& log = context.log_;
+  const auto turn = context.use_.hold();
   const std::uint64_t records = bytes / log::TornRecord::bytes;
-  if (line.log.fits(records)) return;  // another thread has made room in a shared log
+  if (log.fits(records)) return;  // another thread has made room in a shared log
   // full: the disk is. The transaction was rolled back, and is not run again.
-  if (line.log.lacks_blocks(records)) return line.log.prepare(records).or_throw();
-  line.log.prepare_all().or_throw();
-  Status s = home_has(line.log.last_id());
-  if (s.ok()) s = line.log.truncate();
+  if (log.lacks_blocks(records)) return log.prepare(records).or_throw();
+  log.prepare_all().or_throw();
+  Status s = home_has(log.last_id());
+  if (s.ok()) s = log.truncate();
   if (!s.ok()) core_.poison(s);
   laps_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -201,8 +200,7 @@ template <class Tm, class Writes>
 Status Bppm<Tm, Writes>::home_has(std::uint64_t id) {
   if (truncator_) return truncator_->wait(id);
   if (mode_.truncation != Truncation::bulk) return {};
-  return bulk_.home_has(id, tm_.domain,
-                        [this](std::uint64_t x) { return lines_.front()->log.note_x(x); });
+  return bulk_.home_has(id, tm_.domain, [this](std::uint64_t x) { return logs_[0].note_x(x); });
 }
 
 template <class Tm, class Writes>
@@ -221,8 +219,8 @@ Status Bppm<Tm, Writes>::close() {
       s = core_.publish([this](pool::Header& h) {
         h.applied = tm_.domain.clock.load(std::memory_order_acquire);
       });
-    for (auto& line : lines_)
-      if (s.ok()) s = line->log.wipe();
+    for (std::size_t i = 0; i < logs_.size(); ++i)
+      if (s.ok()) s = logs_[i].wipe();
     if (s.ok()) s = core_.file.close_clean(tm_.domain.clock.load(std::memory_order_acquire));
   }
   core_.closed();
@@ -237,7 +235,8 @@ Stats Bppm<Tm, Writes>::stats() {
   s.durable_id = this->durable_id();
   const bool in_bulk = mode_.truncation == Truncation::bulk;
   s.applied_id = truncator_ ? truncator_->x() : in_bulk ? bulk_.x() : s.durable_id;
-  for (const auto& line : lines_) s.log_used += line->log.used() * log::TornRecord::bytes;
+  for (std::size_t i = 0; i < logs_.size(); ++i)
+    s.log_used += logs_[i].used() * log::TornRecord::bytes;
   s.checkpoints = in_bulk ? bulk_.times() : laps_.load(std::memory_order_relaxed);
   return s;
 }

@@ -86,12 +86,8 @@ void replay(medium::Medium& medium, const pool::Header& header, const Committed&
 }  // namespace
 
 Status recover(pool::PoolFile& file, Recovery& report) {
-  pool::Header& header = file.header();
+  const pool::Header& header = file.header();
   medium::Medium& medium = file.medium();
-  report.was_clean = header.clean != 0;
-  report.last_id = header.applied;
-  if (report.was_clean) return {};
-  const auto start = std::chrono::steady_clock::now();
 
   const log::TornControl first = TornLog::control(medium, place_of(header, 0));
   if (!first.damage.ok()) return first.damage;
@@ -143,8 +139,6 @@ Status recover(pool::PoolFile& file, Recovery& report) {
   if (Status s = medium.flush_all(); !s.ok())
     // home, before start_session's header may say that the logs are those of an epoch that is over
     return s;
-  header.applied = report.last_id;
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return {};
 }
 

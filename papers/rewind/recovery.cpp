@@ -250,9 +250,7 @@ class Recoverer {
 
 Status Manager::recover(pool::PoolFile& file, Recovery& report, const Composition& how) {
   Manager manager(file, how);
-  if (Status s = Recoverer(file, manager, report).run(); !s.ok()) return s;
-  file.header().applied = report.last_id;
-  return {};
+  return Recoverer(file, manager, report).run();
 }
 
 }  // namespace perdure::engine::rewind

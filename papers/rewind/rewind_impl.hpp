@@ -14,13 +14,7 @@ namespace perdure::engine::rewind {
 
 template <class Tm>
 Status Rewind<Tm>::recover(pool::PoolFile& file, Recovery& report) {
-  report.was_clean = file.header().clean != 0;
-  report.last_id = file.header().applied;
-  if (report.was_clean) return {};
-  const auto start = std::chrono::steady_clock::now();
-  Status s = Manager::recover(file, report, composition_of(file.header()));
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return s;
+  return Manager::recover(file, report, composition_of(file.header()));
 }
 
 template <class Tm>

@@ -35,7 +35,7 @@ class SoftWrapLocal : public Logged<Tm> {
  private:
   Status home_has(std::uint64_t id);
 
-  using Base::core_, Base::heap_bits_, Base::tm_, Base::lines_;
+  using Base::core_, Base::heap_bits_, Base::tm_, Base::logs_;
   BulkPersistence bulk_;
   Contexts<Context> contexts_;
 };
@@ -44,11 +44,11 @@ template <class Tm>
 class SoftWrapLocal<Tm>::Context : public WrapContext<Tm> {
   using Base = WrapContext<Tm>;
   using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
-      Base::row_, Base::tm_, Base::view_, Base::logs_, Base::needed_, Base::home_writer_, Base::log;
+      Base::row_, Base::tm_, Base::view_, Base::open_, Base::needed_, Base::home_writer_, Base::log;
 
  public:
   Context(SoftWrapLocal& engine, int slot)
-      : Base(engine.tm_, engine.core_, slot, engine.lines_),
+      : Base(engine.tm_, engine.core_, slot, engine.logs_),
         engine_(engine),
         aliases_(tm::PrivateWrites{}) {}
 

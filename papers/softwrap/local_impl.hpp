@@ -29,7 +29,7 @@ void SoftWrapLocal<Tm>::Context::go_home() {
 template <class Tm>
 std::uint64_t SoftWrapLocal<Tm>::Context::commit(Durability) {
   if (needed_ != 0) this->throw_need_room(needed_);
-  if (!logs_ && ops_.empty()) return this->end_read_only();
+  if (!open_ && ops_.empty()) return this->end_read_only();
   const auto prepare = [&] {
     if (ops_.empty()) return;
     room(static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end())) *
@@ -69,15 +69,15 @@ void SoftWrapLocal<Tm>::Context::end() noexcept {
 template <class Tm>
 void SoftWrapLocal<Tm>::make_room(Context& context, std::uint64_t bytes) {
   if (core_.state() != 0) core_.refuse();
-  Line& line = context.line_;
-  const std::lock_guard lock(line.shared);
-  line.log.open(0);
-  if (line.log.fits(bytes)) return;  // another thread has made room in a shared log
+  log::WrapLog& log = context.log();
+  const auto turn = context.use_.hold();
+  log.open(0);
+  if (log.fits(bytes)) return;  // another thread has made room in a shared log
   // full: the disk is. The wrap was rolled back, and is not run again.
-  if (line.log.lacks_blocks(0, bytes)) return line.log.prepare(0, bytes).or_throw();
-  Status s = home_has(line.log.last_id());
+  if (log.lacks_blocks(0, bytes)) return log.prepare(0, bytes).or_throw();
+  Status s = home_has(log.last_id());
   if (s.ok()) {
-    line.log.begin_bucket(0, bulk_.x());  // S2
+    log.begin_bucket(0, bulk_.x());  // S2
     // mutant: softwrap-local-base-fence
     // W2 (papers/softwrap/wrap_log.hpp): before another thread's wrap is streamed to it
     s = core_.medium.fence();
@@ -89,8 +89,7 @@ void SoftWrapLocal<Tm>::make_room(Context& context, std::uint64_t bytes) {
 template <class Tm>
 Status SoftWrapLocal<Tm>::home_has(std::uint64_t id) {
   // mutant: softwrap-local-id-before-bucket-reuse
-  return bulk_.home_has(id, tm_.domain,
-                        [this](std::uint64_t x) { return lines_.front()->log.note_x(x); });
+  return bulk_.home_has(id, tm_.domain, [this](std::uint64_t x) { return logs_[0].note_x(x); });
 }
 
 template <class Tm>

@@ -7,13 +7,13 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "papers/softwrap/wrap_log.hpp"
 #include "perdure/engine/context.hpp"
 #include "perdure/engine/entry.hpp"
 #include "perdure/engine/home_at_commit.hpp"
+#include "perdure/engine/thread_logs.hpp"
 #include "perdure/log/redo.hpp"
 #include "perdure/tm/tm.hpp"
 
@@ -30,13 +30,6 @@ Status recover(pool::PoolFile& file, Recovery& report);
 /// The same for the logs of a pool that is open and quiet: home has, durably, what was closed above
 /// X (section IV-B).
 Status replay_closed(medium::Medium& medium, const pool::Header& header, Recovery& report);
-
-/// A thread's log; threads that are more share the last.
-struct Line {
-  Line(medium::Medium& medium, const log::WrapPlace& place) : log(medium, place) {}
-  log::WrapLog log;
-  std::mutex shared;  // the last one's: while a wrap has it open
-};
 
 /// What both forms have: the logs.
 template <class Tm>
@@ -60,7 +53,7 @@ class Logged : public HomeAtCommit<Tm> {
   /// What close() has in common, once all is home.
   Status close_logs(Status s);
   void fill(Stats& stats) const;
-  std::vector<std::unique_ptr<Line>> lines_;
+  ThreadLogs<log::WrapLog> logs_;  // a turn is held while a wrap has the log open
 };
 
 /// A wrap's log, as both forms' contexts have it.
@@ -71,26 +64,21 @@ class WrapContext : public ContextBase<Tm> {
  protected:
   using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
       Base::row_, Base::tm_, Base::view_;
-  WrapContext(typename Tm::Shared& shared, Core& core, int slot,
-              std::vector<std::unique_ptr<Line>>& lines)
-      : Base(shared, core, slot),
-        line_(*lines[std::min(static_cast<std::size_t>(slot), lines.size() - 1)]),
-        shares_(static_cast<std::size_t>(slot) >= lines.size() - 1),
-        shared_(line_.shared, std::defer_lock),
-        home_writer_(core.medium, max_home_) {}
+  WrapContext(typename Tm::Shared& shared, Core& core, int slot, ThreadLogs<log::WrapLog>& logs)
+      : Base(shared, core, slot), use_(logs, slot), home_writer_(core.medium, max_home_) {}
   ~WrapContext() = default;
 
-  [[nodiscard]] log::WrapLog& log() noexcept { return line_.log; }
+  [[nodiscard]] log::WrapLog& log() noexcept { return use_.log(); }
   /// Room for so many bytes of entries more; the first opens the log. Throws NeedRoom,
   /// error(too_big).
   template <class Bucket>
   void room(std::uint64_t bytes, Bucket&& bucket) {
-    if (__builtin_expect(!logs_, 0)) {
-      if (shares_) shared_.lock();
-      line_.log.open(bucket());
-      logs_ = true;
+    if (__builtin_expect(!open_, 0)) {
+      use_.begin();
+      log().open(bucket());
+      open_ = true;
     }
-    if (__builtin_expect(!line_.log.fits(bytes) || core_.state() != 0, 0)) no_room(bytes);
+    if (__builtin_expect(!log().fits(bytes) || core_.state() != 0, 0)) no_room(bytes);
   }
   void no_room(std::uint64_t bytes);
   /// Words that are written at once have a log entry for all from so many on: 12 bytes each are no
@@ -102,17 +90,15 @@ class WrapContext : public ContextBase<Tm> {
     return log::WrapRecord::entry_bytes * (1 + n / log::WrapRecord::most_in_run) + n * 8;
   }
   void end_log() noexcept {
-    logs_ = false;
+    open_ = false;
     needed_ = 0;
     ops_.clear();
     inside_ = false;
-    if (shared_.owns_lock()) shared_.unlock();
+    use_.end();
   }
 
-  Line& line_;
-  const bool shares_;
-  std::unique_lock<std::mutex> shared_;
-  bool logs_ = false;
+  typename ThreadLogs<log::WrapLog>::Use use_;
+  bool open_ = false;  // the log, for this wrap
   // it has thrown NeedRoom: whoever swallowed that is told again at its commit
   std::uint64_t needed_ = 0;
   log::HomeWriter home_writer_;

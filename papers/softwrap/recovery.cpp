@@ -102,15 +102,7 @@ Status replay_closed(medium::Medium& medium, const pool::Header& header, Recover
 }
 
 Status recover(pool::PoolFile& file, Recovery& report) {
-  pool::Header& header = file.header();
-  report.was_clean = header.clean != 0;
-  report.last_id = header.applied;
-  if (report.was_clean) return {};
-  const auto start = std::chrono::steady_clock::now();
-  if (Status s = replay_closed(file.medium(), header, report); !s.ok()) return s;
-  header.applied = report.last_id;
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return {};
+  return replay_closed(file.medium(), file.header(), report);
 }
 
 }  // namespace perdure::engine::softwrap

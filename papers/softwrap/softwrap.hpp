@@ -61,7 +61,7 @@ class SoftWrap : public Logged<Tm> {
   [[nodiscard]] const Retirer* retirer() const noexcept { return retirer_.get(); }
 
  private:
-  using Base::core_, Base::heap_bits_, Base::tm_, Base::lines_;
+  using Base::core_, Base::heap_bits_, Base::tm_, Base::logs_;
   log::AliasTables tables_;
   std::unique_ptr<Retirer> retirer_;
   Contexts<Context> contexts_;
@@ -71,7 +71,7 @@ template <class Tm>
 class SoftWrap<Tm>::Context : public WrapContext<Tm> {
   using Base = WrapContext<Tm>;
   using Base::core_, Base::heap_, Base::inside_, Base::max_home_, Base::offset_of, Base::ops_,
-      Base::row_, Base::tm_, Base::view_, Base::logs_, Base::needed_, Base::home_writer_, Base::log;
+      Base::row_, Base::tm_, Base::view_, Base::open_, Base::needed_, Base::home_writer_, Base::log;
 
  public:
   Context(SoftWrap& engine, int slot);

@@ -15,9 +15,9 @@ template <class Tm>
 Logged<Tm>::Logged(pool::PoolFile& file, const Config& config, const Recovery& recovery)
     : Base(file, config, recovery) {
   for (std::uint32_t i = 0; i < file.header().ring_count; ++i) {
-    lines_.push_back(std::make_unique<Line>(this->core_.medium, place_of(file.header(), i)));
+    log::WrapLog& log = logs_.add(this->core_.medium, place_of(file.header(), i));
     if (file.read_only()) continue;
-    if (Status s = lines_.back()->log.format(file.header().applied); !s.ok()) {
+    if (Status s = log.format(file.header().applied); !s.ok()) {
       this->core_.poison(s);
       return;
     }
@@ -37,20 +37,21 @@ void Logged<Tm>::fill(Stats& stats) const {
   this->core_.fill(stats);
   stats.last_id = this->tm_.domain.clock.load(std::memory_order_relaxed);
   stats.durable_id = this->durable_id();
-  for (const auto& line : lines_) stats.log_used += line->log.used() * medium::line_bytes;
+  for (std::size_t i = 0; i < logs_.size(); ++i)
+    stats.log_used += logs_[i].used() * medium::line_bytes;
 }
 
 template <class Tm>
 void WrapContext<Tm>::no_room(std::uint64_t bytes) {
   if (core_.state() != 0) core_.refuse();
-  if (line_.log.bytes() + bytes > line_.log.capacity())
+  if (log().bytes() + bytes > log().capacity())
     throw error(failure(
         Code::too_big, core_.file.path(),
         "a transaction that stores, allocates and frees more than a bucket of its log holds",
-        "at most " + std::to_string(line_.log.capacity()) +
+        "at most " + std::to_string(log().capacity()) +
             " bytes: 12 a word or a block, 8 a word of a run of 4 and more",
         "split it, or make the pool with a larger log_size"));
-  needed_ = line_.log.bytes() + bytes;
+  needed_ = log().bytes() + bytes;
   this->throw_need_room(needed_);
 }
 
@@ -71,7 +72,7 @@ SoftWrap<Tm>::SoftWrap(pool::PoolFile& file, const Config& config, const Recover
               or_else(options_of(config).alias_page_bytes, log::AliasPages::default_bytes)) {
   if (file.read_only() || core_.poisoned()) return;
   const auto begin_buckets = [this](unsigned bucket, std::uint64_t base) {
-    for (auto& line : lines_) line->log.begin_bucket(bucket, base);
+    for (std::size_t i = 0; i < logs_.size(); ++i) logs_[i].begin_bucket(bucket, base);
   };
   const auto replay = [this] {
     Recovery report;
@@ -79,7 +80,7 @@ SoftWrap<Tm>::SoftWrap(pool::PoolFile& file, const Config& config, const Recover
   };
   retirer_ = std::make_unique<Retirer>(
       Retirer::House{tables_, core_.medium, [this] { return tm_.domain.quiet_id(); }, begin_buckets,
-                     [this](std::uint64_t x) { return lines_.front()->log.note_x(x); }, replay,
+                     [this](std::uint64_t x) { return logs_[0].note_x(x); }, replay,
                      [this](const Status& s) { core_.poison(s); }},
       file.header().applied, tables_.table(0).capacity(), options_of(config).long_wrap_ms);
 }
@@ -91,7 +92,7 @@ SoftWrap<Tm>::~SoftWrap() {
 
 template <class Tm>
 SoftWrap<Tm>::Context::Context(SoftWrap& engine, int slot)
-    : Base(engine.tm_, engine.core_, slot, engine.lines_),
+    : Base(engine.tm_, engine.core_, slot, engine.logs_),
       engine_(engine),
       slot_(slot),
       opened_(engine.tables_.now()) {}
@@ -134,7 +135,7 @@ void SoftWrap<Tm>::Context::prepare() {
 template <class Tm>
 std::uint64_t SoftWrap<Tm>::Context::commit(Durability) {
   if (needed_ != 0) this->throw_need_room(needed_);
-  if (!logs_ && ops_.empty()) {
+  if (!open_ && ops_.empty()) {
     engine_.tables_.close(slot_);  // it looks at nothing any more
     return this->end_read_only();
   }
@@ -203,8 +204,8 @@ void SoftWrap<Tm>::make_room(Context& context, std::uint64_t bytes) {
   const Need need = std::exchange(context.need_, Need::nothing);
   // full: the disk is. The wrap was rolled back, and is not run again.
   if (const auto bucket = static_cast<unsigned>(context.opened_.period() % 3);
-      need == Need::nothing && context.line_.log.lacks_blocks(bucket, bytes))
-    return context.line_.log.prepare(bucket, bytes).or_throw();
+      need == Need::nothing && context.log().lacks_blocks(bucket, bytes))
+    return context.log().prepare(bucket, bytes).or_throw();
   const std::uint64_t capacity = tables_.active().capacity();
   // A table that is full again, though it was empty when the wrap was run again, is too small for
   // it.

@@ -117,8 +117,9 @@ struct Stats {
 ///   E::tm_name                       of its concurrency control; the registry has the instance's
 ///                                    names
 ///   E::identity(config)              what creation writes in the header (order, rings)
-///   E::recover(file, report)         makes home the state of set S; a plain function of the
-///                                    medium; writes the header only through start_session
+///   E::recover(file, report)         of a pool that was not closed in order: makes home the state
+///                                    of set S, and says in report.last_id up to which id. A plain
+///                                    function of the medium; does not change the header
 ///   E::prepare_log(file)             if it has it: allocates what a session needs of the log
 ///                                    before its first transaction (ALLOC-1)
 ///   E::view_policy                   how the view is mapped

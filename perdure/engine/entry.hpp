@@ -4,6 +4,7 @@
 // its types.
 #pragma once
 
+#include <chrono>
 #include <string_view>
 #include <vector>
 
@@ -24,8 +25,8 @@ struct Entry {
   std::string_view tm;  ///< "stm": tm::Stm::name
   Isolation isolation;
   pool::ViewPolicy view;
-  pool::Identity (*identity)(const Config&);  ///< all but the engine's name
-  Status (*recover)(pool::PoolFile&, Recovery&);
+  pool::Identity (*identity)(const Config&);      ///< all but the engine's name
+  Status (*recover)(pool::PoolFile&, Recovery&);  ///< recover_by of its type
   /// allocates what its session needs of the log beyond each ring's first page
   Status (*prepare_log)(pool::PoolFile&) = nullptr;
   bool ring_records = true;  ///< its rings hold log/record.hpp's records
@@ -56,12 +57,29 @@ inline Status recover(const Entry& entry, pool::PoolFile& file, Recovery& report
   return status;
 }
 
+/// What recovery is, of every engine. A pool that was closed in order needs none. Else E::recover
+/// makes the data region the state of a set of whole transactions, and says in `report` up to which
+/// id; start_session publishes that, and empties the rings, in one write of the header. So the
+/// header does not change before what it will say is durable.
+template <class E>
+Status recover_by(pool::PoolFile& file, Recovery& report) {
+  const pool::Header& header = file.header();
+  report.was_clean = header.clean != 0;
+  report.last_id = header.applied;
+  if (report.was_clean) return {};
+  const auto start = std::chrono::steady_clock::now();
+  if (Status s = E::recover(file, report); !s.ok()) return s;
+  file.recovered(report.last_id);
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return {};
+}
+
 /// The entry of one of an instance's names.
 template <class Instance>
 Entry entry_of(const InstanceName& n) {
   using E = typename Instance::type;
-  Entry e{n.name,       n.family,    E::tm_name, Instance::isolation, E::view_policy,
-          &E::identity, &E::recover, nullptr,    E::ring_records};
+  Entry e{n.name,       n.family,       E::tm_name, Instance::isolation, E::view_policy,
+          &E::identity, &recover_by<E>, nullptr,    E::ring_records};
   if constexpr (requires(pool::PoolFile& f) { E::prepare_log(f); }) e.prepare_log = &E::prepare_log;
   if constexpr (requires { E::paged; }) e.pages = E::paged;
   if constexpr (requires(const Config& c) { E::limits_shadow(c); })

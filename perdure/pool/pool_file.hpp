@@ -94,8 +94,9 @@ class PoolFile {
   [[nodiscard]] medium::Medium& medium() noexcept { return *medium_; }
   [[nodiscard]] const medium::Medium& medium() const noexcept { return *medium_; }
   [[nodiscard]] const Header& header() const noexcept { return header_; }
-  /// between open and start_session (recovery); later use publish
-  [[nodiscard]] Header& header() noexcept { return header_; }
+  /// Between open and start_session: the data region durably holds every transaction with an id up
+  /// to `id`. start_session publishes it as the checkpoint id.
+  void recovered(std::uint64_t id) noexcept { header_.applied = id; }
   /// Under the header's lock (grow() takes it too): calls change(header) and writes both copies
   /// (F1). What the caller made durable before stays before. Thread safe.
   Status publish(const std::function<void(Header&)>& change = {});

@@ -31,6 +31,7 @@
 
 #include "perdure/engine/context.hpp"
 #include "perdure/engine/home_at_commit.hpp"
+#include "perdure/engine/thread_logs.hpp"
 #include "perdure/log/redo.hpp"
 #include "perdure/log/ring.hpp"
 #include "perdure/tm/tm.hpp"
@@ -112,17 +113,14 @@ class Undo : public HomeAtCommit<Tm> {
   void make_room(Context& context, std::uint64_t bytes);
 
  private:
-  struct Line {  // one ring and what recycling must know of it
+  struct UndoLog {  // one ring and what truncation must know of it
     log::Ring ring;
-    // for the last ring, from a transaction's first record to its end
-    std::mutex shared;
     std::atomic<std::uint64_t> ended{0};  // below: records of transactions that have ended
   };
   Status recycle();
 
   using Base::core_, Base::heap_bits_, Base::tm_;
-  const std::uint32_t ring_count_;
-  std::unique_ptr<Line[]> lines_;
+  ThreadLogs<UndoLog> logs_;
   // recycle()'s, under recycling_: a commit calls it, when nothing may be allocated any more
   std::vector<std::uint64_t> heads_;
   std::mutex recycling_;
@@ -168,8 +166,8 @@ class Undo<Tm>::Context : public ContextBase<Tm> {
   LineSet logged_;
   const std::uint64_t home_;
   Undo& engine_;
-  Line& line_;
-  std::unique_lock<std::mutex> shared_;
+  typename ThreadLogs<UndoLog>::Use use_;
+  log::Ring& ring_;
   std::uint64_t log_bytes_ = 0;  // of this transaction
   // it has thrown NeedRoom: whoever swallowed that is told again at its commit
   std::uint64_t needed_ = 0;

@@ -15,12 +15,8 @@ namespace perdure::engine::undo {
 
 template <class Tm>
 Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
-  pool::Header& header = file.header();
+  const pool::Header& header = file.header();
   medium::Medium& medium = file.medium();
-  report.was_clean = header.clean != 0;
-  report.last_id = header.applied;
-  if (report.was_clean) return {};
-  const auto start = std::chrono::steady_clock::now();
   std::vector<log::RecordView> commits, in_flight;
   std::uint64_t last = header.applied;
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {
@@ -108,23 +104,18 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
   report.records = commits.size() + in_flight.size();
   report.transactions = commits.size();
   report.last_id = last;
-  header.applied = last;
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return {};
 }
 
 template <class Tm>
 Undo<Tm>::Undo(pool::PoolFile& file, const Config& config, const Recovery& recovery)
-    : Base(file, config, recovery),
-      ring_count_(file.header().ring_count),
-      lines_(new Line[file.header().ring_count]),
-      heads_(ring_count_) {
-  if (file.read_only()) return;
+    : Base(file, config, recovery), heads_(file.header().ring_count) {
   const pool::Header& header = file.header();
-  for (std::uint32_t i = 0; i < ring_count_; ++i) {
+  for (std::uint32_t i = 0; i < header.ring_count; ++i) {
+    log::Ring& ring = logs_.add().ring;
+    if (file.read_only()) continue;
     auto map = core_.medium.map_ring(pool::ring_offset(header, i), header.ring_bytes);
-    lines_[i].ring.configure(core_.medium, map.value(),
-                             log::ring_seed(header.uuid, header.epoch, i));
+    ring.configure(core_.medium, map.value(), log::ring_seed(header.uuid, header.epoch, i));
   }
 }
 
@@ -133,17 +124,17 @@ Undo<Tm>::Context::Context(Undo& engine, int slot)
     : Base(engine.tm_, engine.core_, slot),
       home_(core_.medium.log_bytes()),
       engine_(engine),
-      line_(engine.lines_[std::min(static_cast<std::uint32_t>(slot), engine.ring_count_ - 1)]),
-      shared_(line_.shared, std::defer_lock),
+      use_(engine.logs_, slot),
+      ring_(use_.log().ring),
       home_writer_(core_.medium, max_home_) {
-  record_.configure(line_.ring.seed(), line_.ring.max_record(), core_.medium.append_unit());
+  record_.configure(ring_.seed(), ring_.max_record(), core_.medium.append_unit());
 }
 
 template <class Tm>
 Status Undo<Tm>::Context::append(log::RecordKind kind, std::uint64_t id,
                                  std::uint32_t transactions) {
   log_bytes_ += record_.bytes();
-  Status s = line_.ring.append_fence(record_, kind, id, transactions);
+  Status s = ring_.append_fence(record_, kind, id, transactions);
   record_.reset();
   if (!s.ok()) core_.poison(s);
   return s;
@@ -165,21 +156,19 @@ void Undo<Tm>::Context::snapshot(std::uint64_t* a, std::uint64_t n) {
   const auto wanted = static_cast<std::uint8_t>(Tm::isolates ? 0xff : ((1U << n) - 1) << first);
   const std::uint8_t missing = logged_.missing(line, wanted);
   if (missing == 0) return;
-  if (!shared_.owns_lock()) shared_.lock();
+  use_.begin();
   const std::uint64_t unit = core_.medium.append_unit();
   const std::uint64_t bytes = (128 + unit - 1) / unit * unit;
   // Room for the record that ends the transaction is kept. A transaction may fill half a ring.
-  const std::uint64_t kept = bytes + line_.ring.bytes() / 8;
-  if (log_bytes_ + bytes > line_.ring.max_record() ||
-      log_bytes_ + bytes + kept > line_.ring.bytes())
+  const std::uint64_t kept = bytes + ring_.bytes() / 8;
+  if (log_bytes_ + bytes > ring_.max_record() || log_bytes_ + bytes + kept > ring_.bytes())
     throw error(failure(Code::too_big, core_.file.path(),
                         "a transaction that changes more lines than its undo log holds",
-                        "at most " + std::to_string(line_.ring.max_record() / bytes) + " lines",
+                        "at most " + std::to_string(ring_.max_record() / bytes) + " lines",
                         "split it, or make the pool with a larger log_size"));
   // Allocated (ALLOC-1): this record, and the one that a rollback ends with, before either can be
   // asked for.
-  if (!line_.ring.fits(bytes + kept) || !line_.ring.ready(bytes + unit))
-    need_room(log_bytes_ + bytes + unit);
+  if (!ring_.fits(bytes + kept) || !ring_.ready(bytes + unit)) need_room(log_bytes_ + bytes + unit);
   for (std::uint64_t from = 0; from < 8; ++from) {
     std::uint64_t to = from;
     while (to < 8 && (missing >> to & 1) != 0) ++to;
@@ -206,13 +195,13 @@ template <class Tm>
 void Undo<Tm>::Context::end() noexcept {
   // Pairs with recycle: no record below belongs to a live transaction. Only the ring's holder can
   // say so: others share it.
-  if (shared_.owns_lock()) line_.ended.store(line_.ring.tail(), std::memory_order_release);
+  if (use_.ours()) use_.log().ended.store(ring_.tail(), std::memory_order_release);
   Row::add(row_.log_bytes, log_bytes_);
   log_bytes_ = needed_ = 0;
   logged_.clear();
   ops_.clear();
   record_.reset();
-  if (shared_.owns_lock()) shared_.unlock();
+  use_.end();
   inside_ = false;
 }
 
@@ -221,10 +210,9 @@ std::uint64_t Undo<Tm>::Context::commit(Durability) {
   if (needed_ != 0) need_room(needed_);
   if (logged_.lines().empty() && ops_.empty()) return this->end_read_only();
   const auto prepare = [&] {
-    if (!shared_.owns_lock()) shared_.lock();
+    use_.begin();
     for (const auto& op : ops_) record_.heap_op(op);
-    if (!line_.ring.fits(record_.bytes()) || !line_.ring.ready(record_.bytes()))
-      need_room(record_.bytes());
+    if (!ring_.fits(record_.bytes()) || !ring_.ready(record_.bytes())) need_room(record_.bytes());
   };
   const auto persist = [&](std::uint64_t drawn) {
     // U2: what the transaction stored is durable before the record that ends its undo.
@@ -241,10 +229,10 @@ std::uint64_t Undo<Tm>::Context::commit(Durability) {
     return s;
   };
   const std::uint64_t id = this->commit_durably(engine_, prepare, persist, [&] {
-    line_.ring.prepare_ahead();
+    ring_.prepare_ahead();
     end();
   });
-  if (line_.ring.used() > line_.ring.bytes() / 2)
+  if (ring_.used() > ring_.bytes() / 2)
     if (Status s = engine_.recycle(); !s.ok()) core_.poison(s);
   return id;
 }
@@ -277,7 +265,7 @@ void Undo<Tm>::Context::rollback() noexcept {
 template <class Tm>
 void Undo<Tm>::make_room(Context& context, std::uint64_t bytes) {
   if (core_.state() != 0) core_.refuse();
-  log::Ring& ring = context.line_.ring;
+  log::Ring& ring = context.ring_;
   const bool lacks_blocks = !ring.ready(bytes);
   // full: the disk is. The transaction was rolled back, and is not run again
   ring.prepare(bytes).or_throw();
@@ -296,13 +284,13 @@ Status Undo<Tm>::recycle() {
   // home holds all of them: data and heap bits were fenced before they ended
   const std::uint64_t x = tm_.domain.quiet_id();
   std::vector<std::uint64_t>& heads = heads_;
-  for (std::uint32_t i = 0; i < ring_count_; ++i) {
+  for (std::size_t i = 0; i < logs_.size(); ++i) {
     // Up to the first commit that X does not cover. What was rolled back is home again, whatever id
     // its records were given: were they kept until a commit has that id, a transaction that ran out
     // of room could never run again.
-    const log::Ring& ring = lines_[i].ring;
+    const log::Ring& ring = logs_[i].ring;
     // pairs with end()
-    const std::uint64_t ended = lines_[i].ended.load(std::memory_order_acquire);
+    const std::uint64_t ended = logs_[i].ended.load(std::memory_order_acquire);
     heads[i] = ring.head();
     // mutant: undo-truncates-to-ended
     while (heads[i] < ended) {
@@ -319,11 +307,11 @@ Status Undo<Tm>::recycle() {
   // mutant: undo-truncates-before-header
   Status s = core_.publish([&](pool::Header& h) {
     h.applied = x;
-    for (std::uint32_t i = 0; i < ring_count_; ++i) h.ring_head[i] = heads[i];
+    for (std::size_t i = 0; i < logs_.size(); ++i) h.ring_head[i] = heads[i];
   });
   if (!s.ok()) return s;
   // mutant: undo-truncates-before-header-late
-  for (std::uint32_t i = 0; i < ring_count_; ++i) lines_[i].ring.release(heads[i]);
+  for (std::size_t i = 0; i < logs_.size(); ++i) logs_[i].ring.release(heads[i]);
   checkpoints_.fetch_add(1, std::memory_order_relaxed);
   applied_.store(x, std::memory_order_relaxed);
   return {};
@@ -349,7 +337,7 @@ Stats Undo<Tm>::stats() {
   s.durable_id = this->durable_id();
   s.applied_id = applied_.load(std::memory_order_relaxed);
   if (!core_.file.read_only())
-    for (std::uint32_t i = 0; i < ring_count_; ++i) s.log_used += lines_[i].ring.used();
+    for (std::size_t i = 0; i < logs_.size(); ++i) s.log_used += logs_[i].ring.used();
   s.checkpoints = checkpoints_.load(std::memory_order_relaxed);
   return s;
 }

@@ -26,11 +26,7 @@ class Volatile {
     if constexpr (tm::has_stamps<Tm>) return Tm::supported();
     return {};
   }
-  static Status recover(pool::PoolFile& file, Recovery& report) {
-    report.was_clean = file.header().clean != 0;
-    report.last_id = file.header().applied;
-    return {};
-  }
+  static Status recover(pool::PoolFile&, Recovery&) { return {}; }
 
   Volatile(pool::PoolFile& file, const Config& config, const Recovery& recovery)
       : core_(file, config, recovery), tm_(file.header().applied) {}
