@@ -122,7 +122,7 @@ class Bppm : public HomeAtCommit<Tm> {
   Status checkpoint();
   Status close();
   Stats stats();
-  void make_room(Context& context, std::uint64_t bytes);
+  void wait_for_log_space(Context& context, LogSpace needed);
 
  private:
   Status home_has(std::uint64_t id);
@@ -169,7 +169,7 @@ class Bppm<Tm, Writes>::Context : public ContextBase<Tm> {
 
  private:
   friend class Bppm;
-  /// Room in the log for n more records; throws NeedRoom, error(too_big).
+  /// Room in the log for n more records; throws LogFull, error(too_big).
   void room(std::uint64_t n) {
     if constexpr (in_log) {
       use_.begin();
@@ -191,7 +191,7 @@ class Bppm<Tm, Writes>::Context : public ContextBase<Tm> {
   Truncator::Node node_;  // ASYNC: this transaction's
   // ASYNC: it touches more lines of the heap's than the writer holds
   bool huge_ = false;
-  // it has thrown NeedRoom: whoever swallowed that is told again at its commit
+  // it has thrown LogFull: a program that catches that is stopped again at its commit
   std::uint64_t needed_ = 0;
   log::HomeWriter home_writer_;
 };

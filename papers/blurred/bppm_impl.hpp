@@ -59,7 +59,7 @@ void Bppm<Tm, Writes>::Context::no_room(std::uint64_t n) {
                         "at most " + std::to_string(log_.capacity()) + " words and blocks",
                         "split it, or make the pool with a larger log_size"));
   needed_ = (last - first + n) * log::TornRecord::bytes;
-  this->throw_need_room(needed_);
+  this->throw_log_full({needed_});
 }
 
 // All that may fail, before the commit draws its id.
@@ -137,7 +137,7 @@ Status Bppm<Tm, Writes>::Context::check_point(std::uint64_t id) {
 
 template <class Tm, class Writes>
 std::uint64_t Bppm<Tm, Writes>::Context::commit(Durability) {
-  if (needed_ != 0) this->throw_need_room(needed_);
+  if (needed_ != 0) this->throw_log_full({needed_});
   if (written_.empty() && ops_.empty()) return this->end_read_only();
   const auto persist_all = [&](std::uint64_t drawn) {
     Status s = persist(drawn);
@@ -180,11 +180,11 @@ void Bppm<Tm, Writes>::Context::end() noexcept {
 }
 
 template <class Tm, class Writes>
-void Bppm<Tm, Writes>::make_room(Context& context, std::uint64_t bytes) {
+void Bppm<Tm, Writes>::wait_for_log_space(Context& context, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
   log::TornLog& log = context.log_;
   const auto turn = context.use_.hold();
-  const std::uint64_t records = bytes / log::TornRecord::bytes;
+  const std::uint64_t records = needed.bytes / log::TornRecord::bytes;
   if (log.fits(records)) return;  // another thread has made room in a shared log
   // full: the disk is. The transaction was rolled back, and is not run again.
   if (log.lacks_blocks(records)) return log.prepare(records).or_throw();

@@ -28,9 +28,9 @@ class DtmCalls::State {
   decltype(auto) guarded(Context& c, F&& f) {
     try {
       return f(c);
-    } catch (const engine::NeedRoom& need) {
+    } catch (const engine::LogFull& full) {
       c.rollback();
-      running.engine->make_room(c, need.bytes);
+      running.engine->wait_for_log_space(c, full.needed);
       c.let_pages_go();
       throw DtmConflict();
     } catch (const tm::Conflict&) {

@@ -67,10 +67,9 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, log::Persister> {
   Status checkpoint();
   Stats stats();
 
-  /// Returns when a record of `bytes` is likely to fit (`page_is_evicted`: when that is over); the
-  /// caller holds nothing and was rolled back.
-  void make_room(Context& context, std::uint64_t bytes);
-  static constexpr std::uint64_t page_is_evicted = ~std::uint64_t{0};
+  /// Returns when what is needed is likely to be there; the caller holds nothing and was rolled
+  /// back.
+  void wait_for_log_space(Context& context, LogSpace needed);
 
  private:
   // a shadow of less than half of what the pool holds is paged by software
@@ -172,7 +171,8 @@ class Dudetm<Tm>::Context : public RedoContext<Dudetm<Tm>, Tm, log::Persister> {
   }
 
   std::uint64_t commit(Durability durability);
-  /// What make_room() may have taken for the transaction that is to be run again: it will not be.
+  /// What wait_for_log_space() may have taken for the transaction that is to be run again: it will
+  /// not be.
   void let_pages_go() noexcept {
     if (hold_.owns_lock()) hold_.unlock();
   }
@@ -226,7 +226,7 @@ class Dudetm<Tm>::Context : public RedoContext<Dudetm<Tm>, Tm, log::Persister> {
   }
   [[noreturn]] [[gnu::cold]] void stop() {
     stopped_ = true;
-    this->throw_need_room(page_is_evicted);
+    this->throw_log_full({0, Lack::page_eviction});
   }
   // In a commit, before its id counts as reproduced or its slot as quiet.
   void note_pages(std::uint64_t id) noexcept {
@@ -257,7 +257,7 @@ template <class Tm>
 std::uint64_t Dudetm<Tm>::Context::commit(Durability durability) {
   if constexpr (paged)
     // and it was swallowed
-    if (__builtin_expect(stopped_, 0)) this->throw_need_room(page_is_evicted);
+    if (__builtin_expect(stopped_, 0)) this->throw_log_full({0, Lack::page_eviction});
   if (record_.empty()) return commit_read_only(durability);
   if (core_.forked()) core_.refuse();
   const auto drawn = [this](std::uint64_t id) { note_pages(id); };
@@ -272,7 +272,7 @@ std::uint64_t Dudetm<Tm>::Context::commit(Durability durability) {
     id = commit_unpromised(durability);
   else
     id = this->commit_pipelined(durability, drawn, ended);
-  // What is to be replayed is in the ring by now. Without the thread make_room() replays.
+  // What is to be replayed is in the ring by now. Without the thread wait_for_log_space() replays.
   if (engine_.held_ || durability != Durability::async) (void)engine_.background_.notify();
   return id;
 }
@@ -298,9 +298,9 @@ std::uint64_t Dudetm<Tm>::Context::commit_read_only(Durability durability) {
 template <class Tm>
 std::uint64_t Dudetm<Tm>::Context::commit_unpromised(Durability durability) {
   const std::uint64_t words = record_.payload_words();
-  if (__builtin_expect(!volatile_.fits(words), 0)) this->throw_need_room(0);
+  if (__builtin_expect(!volatile_.fits(words), 0)) this->throw_log_full({0, Lack::volatile_log});
   const std::uint64_t takes = engine_.writer_.bytes_for(words);
-  if (__builtin_expect(allowance_ < takes, 0)) this->throw_need_room(record_.bytes() + 64);
+  if (__builtin_expect(allowance_ < takes, 0)) this->throw_log_full({record_.bytes() + 64});
   volatile_.prepare(words);
   std::uint64_t id = 0;
   const auto apply = [&] {

@@ -57,7 +57,7 @@ void Dudetm<Tm>::group_transactions() {
   if (held_ || (variant.group == 0 && promises)) return;
   log::Grouping grouping{variant.group, variant.compress, core_.file.header().max_home_bytes, {}};
   if (!promises)
-    grouping.make_room = [this] {
+    grouping.wait_for_log_space = [this] {
       replay_->settle();
       return core_.poisoned() ? core_.why() : Status();
     };
@@ -103,20 +103,21 @@ Status Dudetm<Tm>::replay_up_to(std::uint64_t id) {
 }
 
 template <class Tm>
-void Dudetm<Tm>::make_room(Context& context, std::uint64_t bytes) {
+void Dudetm<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
-  if (bytes == page_is_evicted) {
+  if (needed.lack == Lack::page_eviction) {
     // a transaction of more pages than the limit would else be stopped by each small one's eviction
     constexpr unsigned patience = 4;
     if (++context.page_restarts_ < patience) return paging_->wait();
     context.hold_ = paging_->hold();
     return;
   }
-  if (bytes != 0 && allocate_log(context, bytes)) return;
+  const auto [bytes, lack] = needed;
+  if (lack == Lack::log_space && allocate_log(context, bytes)) return;
   const log::Ring& ring = context.ring_;
   if (!held_) {
     if (Status s = writer_.wait(tm::last_id<Tm>(tm_)); !s.ok()) core_.poison(s);
-    if (bytes == 0) return;  // the volatile log was full: it is empty now
+    if (lack == Lack::volatile_log) return;  // it is empty now
     if (ring.used() + writer_.outstanding() + bytes > ring.bytes()) replay_->settle();
     return;
   }

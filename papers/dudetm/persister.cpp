@@ -88,7 +88,7 @@ Status Persister::append_fence(RecordWriter& record, RecordKind kind, std::uint6
   if (!promises()) {
     gathered_bytes_ = 0;  // no transaction reserved any
     while (!ring_->fits(record.bytes()))
-      if (Status s = grouping_.make_room(); !s.ok()) return s;
+      if (Status s = grouping_.wait_for_log_space(); !s.ok()) return s;
   }
   return ring_->append_fence(record, kind, last, static_cast<std::uint32_t>(gathered_));
 }

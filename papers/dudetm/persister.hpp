@@ -41,7 +41,7 @@ struct Grouping {
   bool compress = false;
   std::uint64_t max_home_bytes = 0;  ///< the pool's, if they are combined
   /// Given: no commit reserves, and a step that lacks log space calls this until there is enough.
-  std::function<Status()> make_room;
+  std::function<Status()> wait_for_log_space;
 };
 
 class Persister final : public LogWriter {
@@ -58,7 +58,7 @@ class Persister final : public LogWriter {
 
   /// Whether commits reserve. Else each thread has an allowance, and may commit n words if it is at
   /// least bytes_for(n), which are then taken from it.
-  [[nodiscard]] bool promises() const noexcept { return !grouping_.make_room; }
+  [[nodiscard]] bool promises() const noexcept { return !grouping_.wait_for_log_space; }
   /// No bound: the ring is allocated as a whole.
   static constexpr std::uint64_t no_bound = ~std::uint64_t{0};
   /// Between transactions: makes the calling thread's allowance at least bytes_for(words). `full`

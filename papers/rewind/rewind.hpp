@@ -76,7 +76,7 @@ class Rewind : public HomeAtCommit<Tm> {
   Status checkpoint();
   Status close();
   Stats stats();
-  void make_room(Context& context, std::uint64_t bytes);
+  void wait_for_log_space(Context& context, LogSpace needed);
 
  private:
   using Base::core_, Base::heap_bits_, Base::tm_;
@@ -123,7 +123,7 @@ class Rewind<Tm>::Context : public ContextBase<Tm> {
   [[nodiscard]] bool log(std::uint64_t* a, std::uint64_t v);
   /// What was logged is in the log, and stored.
   void end_group();
-  /// After commit() has thrown NeedRoom: it may be called again.
+  /// After commit() has thrown LogFull: it may be called again.
   void room_made() noexcept { needed_ = 0; }
 
  private:
@@ -131,14 +131,14 @@ class Rewind<Tm>::Context : public ContextBase<Tm> {
   void log_and_store(std::uint64_t offset, std::uint64_t value);
   void look_for_failure();
   void end() noexcept;
-  [[noreturn]] void need_room(std::uint64_t bytes);
+  [[noreturn]] void log_full(std::uint64_t bytes);
 
   Rewind& engine_;
   ManagedLog& log_;
   const bool force_;
   const bool waits_;  // stores wait for their group (section 3.3): reads must look there
   Transaction tx_;
-  // it has thrown NeedRoom: whoever swallowed that is told again at its commit
+  // it has thrown LogFull: a program that catches that is stopped again at its commit
   std::uint64_t needed_ = 0;
   log::HomeWriter home_writer_;
 };

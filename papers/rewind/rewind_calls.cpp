@@ -91,7 +91,7 @@ struct RewindCalls::State {
         throw error(failure(Code::full, running.file().path(),
                             "a log that running transactions fill", "room for one more record",
                             "commit or roll back, or make the pool with a larger log_size"));
-      running.engine->make_room(context, log::AriesRecord::bytes);
+      running.engine->wait_for_log_space(context, {log::AriesRecord::bytes});
     }
   }
 
@@ -165,7 +165,7 @@ void RewindCalls::commit(TransactionId tID) {
     try {
       one.context->commit(Durability::durable);
       return true;
-    } catch (const engine::NeedRoom&) {
+    } catch (const engine::LogFull&) {
       one.context->room_made();
       return false;
     }

@@ -38,16 +38,16 @@ Rewind<Tm>::Context::Context(Rewind& engine, int slot)
       home_writer_(core_.medium, max_home_) {}
 
 template <class Tm>
-void Rewind<Tm>::Context::need_room(std::uint64_t bytes) {
+void Rewind<Tm>::Context::log_full(std::uint64_t bytes) {
   needed_ = bytes;
-  this->throw_need_room(bytes);
+  this->throw_log_full({bytes});
 }
 
 template <class Tm>
 void Rewind<Tm>::Context::log_and_store(std::uint64_t offset, std::uint64_t value) {
   if (core_.state() != 0) core_.refuse();  // after a failed append nothing may be stored to home
   if (!engine_.manager_.update(log_, tx_, offset, value))
-    need_room((2 * tx_.updates + 1) * log::AriesRecord::bytes);
+    log_full((2 * tx_.updates + 1) * log::AriesRecord::bytes);
   look_for_failure();
 }
 
@@ -83,12 +83,12 @@ void Rewind<Tm>::Context::end() noexcept {
 
 template <class Tm>
 std::uint64_t Rewind<Tm>::Context::commit(Durability) {
-  if (needed_ != 0) need_room(needed_);
+  if (needed_ != 0) log_full(needed_);
   if (tx_.id == 0 && ops_.empty()) return this->end_read_only();
   const auto prepare = [&] {
     const auto heap_records = static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end()));
     if (!engine_.manager_.prepare(log_, tx_, heap_records))
-      need_room((2 * tx_.updates + heap_records) * log::AriesRecord::bytes);
+      log_full((2 * tx_.updates + heap_records) * log::AriesRecord::bytes);
   };
   const auto persist = [&](std::uint64_t drawn) {
     Status s = engine_.manager_.commit(log_, tx_, drawn, ops_);
@@ -132,10 +132,10 @@ void Rewind<Tm>::Context::rollback() noexcept {
 }
 
 template <class Tm>
-void Rewind<Tm>::make_room(Context& context, std::uint64_t bytes) {
+void Rewind<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
   // Manager::update() asks for so many
-  const std::uint64_t records = bytes / log::AriesRecord::bytes + 4;
+  const std::uint64_t records = needed.bytes / log::AriesRecord::bytes + 4;
   auto there = manager_.extend(context.log_, records);
   if (there.ok() && *there) return;
   if (!there.ok() && there.code() != Code::full) there.status().or_throw();

@@ -30,7 +30,7 @@ class SoftWrapLocal : public Logged<Tm> {
   Status checkpoint();
   Status close();
   Stats stats();
-  void make_room(Context& context, std::uint64_t bytes);
+  void wait_for_log_space(Context& context, LogSpace needed);
 
  private:
   Status home_has(std::uint64_t id);
@@ -82,7 +82,7 @@ class SoftWrapLocal<Tm>::Context : public WrapContext<Tm> {
   std::uint64_t commit(Durability durability);
   void rollback() noexcept;
   /// Whether the open wrap, which has stored nothing yet, finds half of its log free; else
-  /// make_room(half()).
+  /// wait_for_log_space({half()}).
   [[nodiscard]] bool roomy() noexcept { return log().roomy(0); }
   [[nodiscard]] std::uint64_t half() noexcept { return log().capacity() / 2; }
 

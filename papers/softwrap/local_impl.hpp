@@ -28,7 +28,7 @@ void SoftWrapLocal<Tm>::Context::go_home() {
 
 template <class Tm>
 std::uint64_t SoftWrapLocal<Tm>::Context::commit(Durability) {
-  if (needed_ != 0) this->throw_need_room(needed_);
+  if (needed_ != 0) this->throw_log_full({needed_});
   if (!open_ && ops_.empty()) return this->end_read_only();
   const auto prepare = [&] {
     if (ops_.empty()) return;
@@ -67,14 +67,14 @@ void SoftWrapLocal<Tm>::Context::end() noexcept {
 }
 
 template <class Tm>
-void SoftWrapLocal<Tm>::make_room(Context& context, std::uint64_t bytes) {
+void SoftWrapLocal<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
   log::WrapLog& log = context.log();
   const auto turn = context.use_.hold();
   log.open(0);
-  if (log.fits(bytes)) return;  // another thread has made room in a shared log
+  if (log.fits(needed.bytes)) return;  // another thread has made room in a shared log
   // full: the disk is. The wrap was rolled back, and is not run again.
-  if (log.lacks_blocks(0, bytes)) return log.prepare(0, bytes).or_throw();
+  if (log.lacks_blocks(0, needed.bytes)) return log.prepare(0, needed.bytes).or_throw();
   Status s = home_has(log.last_id());
   if (s.ok()) {
     log.begin_bucket(0, bulk_.x());  // S2

@@ -69,7 +69,7 @@ class WrapContext : public ContextBase<Tm> {
   ~WrapContext() = default;
 
   [[nodiscard]] log::WrapLog& log() noexcept { return use_.log(); }
-  /// Room for so many bytes of entries more; the first opens the log. Throws NeedRoom,
+  /// Room for so many bytes of entries more; the first opens the log. Throws LogFull,
   /// error(too_big).
   template <class Bucket>
   void room(std::uint64_t bytes, Bucket&& bucket) {
@@ -99,7 +99,7 @@ class WrapContext : public ContextBase<Tm> {
 
   typename ThreadLogs<log::WrapLog>::Use use_;
   bool open_ = false;  // the log, for this wrap
-  // it has thrown NeedRoom: whoever swallowed that is told again at its commit
+  // it has thrown LogFull: a program that catches that is stopped again at its commit
   std::uint64_t needed_ = 0;
   log::HomeWriter home_writer_;
 };

@@ -55,7 +55,7 @@ class SoftWrap : public Logged<Tm> {
   Status checkpoint();
   Status close();
   Stats stats();
-  void make_room(Context& context, std::uint64_t bytes);
+  void wait_for_log_space(Context& context, LogSpace needed);
   /// For tests: the tables, and the thread that takes them home (null: read-only).
   [[nodiscard]] log::AliasTables& tables() noexcept { return tables_; }
   [[nodiscard]] const Retirer* retirer() const noexcept { return retirer_.get(); }
@@ -124,7 +124,7 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
   std::uint64_t commit(Durability durability);
   void rollback() noexcept;
   /// Whether the open wrap, which has stored nothing yet, finds half of its bucket and of a table
-  /// free; else make_room(half()).
+  /// free; else wait_for_log_space(half()).
   [[nodiscard]] bool roomy() noexcept {
     return log().roomy(static_cast<unsigned>(opened_.period() % 3)) &&
            engine_.tables_.active().size() * 2 <= engine_.tables_.active().words.limit();

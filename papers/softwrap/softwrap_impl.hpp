@@ -52,7 +52,7 @@ void WrapContext<Tm>::no_room(std::uint64_t bytes) {
             " bytes: 12 a word or a block, 8 a word of a run of 4 and more",
         "split it, or make the pool with a larger log_size"));
   needed_ = log().bytes() + bytes;
-  this->throw_need_room(needed_);
+  this->throw_log_full({needed_});
 }
 
 // --- global aliasing -----------------------------------------------------------------------------
@@ -103,7 +103,7 @@ void SoftWrap<Tm>::Context::need(Need what) {
   need_ = what;
   if (what == Need::table) ++full_;
   needed_ = 1;
-  this->throw_need_room(needed_);
+  this->throw_log_full({needed_});
 }
 
 template <class Tm>
@@ -134,7 +134,7 @@ void SoftWrap<Tm>::Context::prepare() {
 
 template <class Tm>
 std::uint64_t SoftWrap<Tm>::Context::commit(Durability) {
-  if (needed_ != 0) this->throw_need_room(needed_);
+  if (needed_ != 0) this->throw_log_full({needed_});
   if (!open_ && ops_.empty()) {
     engine_.tables_.close(slot_);  // it looks at nothing any more
     return this->end_read_only();
@@ -198,14 +198,14 @@ void SoftWrap<Tm>::Context::end() noexcept {
 }
 
 template <class Tm>
-void SoftWrap<Tm>::make_room(Context& context, std::uint64_t bytes) {
+void SoftWrap<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
   using Need = typename Context::Need;
   const Need need = std::exchange(context.need_, Need::nothing);
   // full: the disk is. The wrap was rolled back, and is not run again.
   if (const auto bucket = static_cast<unsigned>(context.opened_.period() % 3);
-      need == Need::nothing && context.log().lacks_blocks(bucket, bytes))
-    return context.log().prepare(bucket, bytes).or_throw();
+      need == Need::nothing && context.log().lacks_blocks(bucket, needed.bytes))
+    return context.log().prepare(bucket, needed.bytes).or_throw();
   const std::uint64_t capacity = tables_.active().capacity();
   // A table that is full again, though it was empty when the wrap was run again, is too small for
   // it.

@@ -68,7 +68,7 @@ class Over final : public WrapCalls::State {
       if (c.roomy()) return;
       c.rollback();
       if (left == 0) throw no_room();
-      running_.engine->make_room(c, c.half());
+      running_.engine->wait_for_log_space(c, {c.half()});
     }
   }
   void close_wrap() override {
@@ -123,9 +123,9 @@ class Over final : public WrapCalls::State {
     };
     try {
       f(c);
-    } catch (const engine::NeedRoom& need) {
+    } catch (const engine::LogFull& full) {
       give_up();
-      running_.engine->make_room(c, need.bytes);
+      running_.engine->wait_for_log_space(c, full.needed);
       throw no_room();
     } catch (const error& e) {
       if (e.code() != Code::invalid) give_up();

@@ -82,7 +82,7 @@ int caught() noexcept {
     return fail(e.status());
   } catch (const perdure::tm::Conflict&) {
     return PERDURE_AGAIN;
-  } catch (const engine::NeedRoom&) {
+  } catch (const engine::LogFull&) {
     return PERDURE_AGAIN;
   } catch (const std::bad_alloc&) {
     return fail(PERDURE_OUT_OF_MEMORY, "not enough memory");

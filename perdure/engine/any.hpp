@@ -44,7 +44,7 @@ class Any {
     virtual void backoff() noexcept = 0;
     [[nodiscard]] virtual std::uint64_t unseen_retries() const noexcept = 0;
     [[nodiscard]] virtual bool mine(const tm::Conflict& c) const noexcept = 0;
-    [[nodiscard]] virtual bool mine(const NeedRoom& n) const noexcept = 0;
+    [[nodiscard]] virtual bool mine(const LogFull& full) const noexcept = 0;
     [[nodiscard]] virtual bool try_direct_view() noexcept = 0;
     virtual void leave_direct_view() noexcept = 0;
     virtual std::uint64_t end_direct_view(bool bound) = 0;
@@ -61,7 +61,7 @@ class Any {
     Behind& operator=(const Behind&) = delete;
     virtual ~Behind() = default;
     virtual Context& context() = 0;
-    virtual void make_room(Context& context, std::uint64_t bytes) = 0;
+    virtual void wait_for_log_space(Context& context, LogSpace needed) = 0;
     virtual Status wait(std::uint64_t id) = 0;
     [[nodiscard]] virtual std::uint64_t durable_id() const noexcept = 0;
     [[nodiscard]] virtual bool held() const noexcept = 0;
@@ -77,7 +77,9 @@ class Any {
   Any(pool::PoolFile& file, const Config& config, const Recovery& recovery);
 
   Context& context() { return behind_->context(); }
-  void make_room(Context& context, std::uint64_t bytes) { behind_->make_room(context, bytes); }
+  void wait_for_log_space(Context& context, LogSpace needed) {
+    behind_->wait_for_log_space(context, needed);
+  }
   Status wait(std::uint64_t id) { return behind_->wait(id); }
   [[nodiscard]] std::uint64_t durable_id() const noexcept { return behind_->durable_id(); }
   [[nodiscard]] bool held() const noexcept { return behind_->held(); }

@@ -42,7 +42,7 @@ class ContextOver final : public Any::Context {
   void backoff() noexcept override { inner_.backoff(); }
   std::uint64_t unseen_retries() const noexcept override { return inner_.unseen_retries(); }
   bool mine(const tm::Conflict& c) const noexcept override { return inner_.mine(c); }
-  bool mine(const NeedRoom& n) const noexcept override { return inner_.mine(n); }
+  bool mine(const LogFull& full) const noexcept override { return inner_.mine(full); }
   bool try_direct_view() noexcept override { return inner_.try_direct_view(); }
   void leave_direct_view() noexcept override { inner_.leave_direct_view(); }
   std::uint64_t end_direct_view(bool bound) override { return inner_.end_direct_view(bound); }
@@ -62,8 +62,8 @@ class Over final : public Any::Behind {
     return contexts_.get(
         [this](int) { return std::make_unique<ContextOver<E>>(engine_.context()); });
   }
-  void make_room(Any::Context& context, std::uint64_t bytes) override {
-    engine_.make_room(static_cast<ContextOver<E>&>(context).inner(), bytes);
+  void wait_for_log_space(Any::Context& context, LogSpace needed) override {
+    engine_.wait_for_log_space(static_cast<ContextOver<E>&>(context).inner(), needed);
   }
   Status wait(std::uint64_t id) override { return engine_.wait(id); }
   std::uint64_t durable_id() const noexcept override { return engine_.durable_id(); }

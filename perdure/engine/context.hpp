@@ -44,7 +44,7 @@ class ContextBase {
       return 0;
   }
   [[nodiscard]] bool mine(const tm::Conflict& c) const noexcept { return tm_.mine(c); }
-  [[nodiscard]] bool mine(const NeedRoom& n) const noexcept { return n.whose == &tm_; }
+  [[nodiscard]] bool mine(const LogFull& full) const noexcept { return full.whose == &tm_; }
 
   /// run_view's short way: begins a view whose reads are plain, or says that begin(false) is
   /// needed.
@@ -86,7 +86,7 @@ class ContextBase {
   [[nodiscard]] std::uint64_t offset_of(const void* a) const noexcept {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(a) - view_);
   }
-  [[noreturn]] void throw_need_room(std::uint64_t bytes) const { throw NeedRoom{bytes, &tm_}; }
+  [[noreturn]] void throw_log_full(LogSpace needed) const { throw LogFull{needed, &tm_}; }
   /// Ends a transaction that changed nothing; returns the id that bounds what it saw.
   std::uint64_t end_read_only() {
     const std::uint64_t seen = tm_.end_read_only();

@@ -28,10 +28,20 @@
 
 namespace perdure::engine {
 
-/// Thrown inside an engine: the transaction found too little room in its log, was rolled back, and
-/// runs again after waiting.
-struct NeedRoom {
-  std::uint64_t bytes;
+/// What a transaction waits for, rolled back, before it runs again.
+enum class Lack : std::uint8_t {
+  log_space,     ///< bytes in its log, or blocks for them (ALLOC-1)
+  volatile_log,  ///< its volatile log is full (redo_context.hpp)
+  page_eviction  ///< a page that it stores to is being evicted (papers/dudetm/paging.hpp)
+};
+struct LogSpace {
+  std::uint64_t bytes = 0;  ///< log_space: how many
+  Lack lack = Lack::log_space;
+};
+/// Thrown inside an engine: the transaction finds too little log space. It is rolled back, and runs
+/// again after wait_for_log_space().
+struct LogFull {
+  LogSpace needed;
   const void* whose;  ///< the context's TM: a transaction on one pool may run inside one on another
 };
 
@@ -279,10 +289,10 @@ std::uint64_t run(E& engine, bool update, Durability durability, F&& body) {
     try {
       body(context);
       return context.commit(durability);
-    } catch (const NeedRoom& need) {
+    } catch (const LogFull& full) {
       context.rollback();
-      if (!context.mine(need)) throw;
-      engine.make_room(context, need.bytes);
+      if (!context.mine(full)) throw;
+      engine.wait_for_log_space(context, full.needed);
     } catch (const tm::Conflict& conflict) {
       context.rollback();
       if (!context.mine(conflict)) throw;

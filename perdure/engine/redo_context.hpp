@@ -61,7 +61,7 @@ class RedoContext : public ContextBase<Tm> {
     const auto turn = use_.shares() ? use_.hold() : std::unique_lock<std::mutex>();
     const std::uint64_t bytes = record_.bytes();
     if (__builtin_expect(!ring_.fits(bytes) || !ring_.ready(bytes), 0))
-      this->throw_need_room(bytes);
+      this->throw_log_full({bytes});
     std::uint64_t id = 0;
     bool durable = true;
     tm_.commit([&](std::uint64_t number) {
@@ -99,10 +99,10 @@ class RedoContext : public ContextBase<Tm> {
   template <class Drawn, class Ended>
   std::uint64_t commit_pipelined(Durability durability, Drawn&& drawn, Ended&& ended) {
     const std::uint64_t words = record_.payload_words();
-    if (__builtin_expect(!volatile_.fits(words), 0)) this->throw_need_room(0);
+    if (__builtin_expect(!volatile_.fits(words), 0)) this->throw_log_full({0, Lack::volatile_log});
     volatile_.prepare(words);
     if (__builtin_expect(!engine_.writer_.reserve(words), 0))
-      this->throw_need_room(record_.bytes() + 64);
+      this->throw_log_full({record_.bytes() + 64});
     std::uint64_t id = 0;
     try {
       tm_.commit([&](std::uint64_t number) {

@@ -86,7 +86,7 @@ class RecordingContext final : public Any::Context {
     if (recording_) Row::add(retries_);
   }
   bool mine(const tm::Conflict& c) const noexcept override { return inner_.mine(c); }
-  bool mine(const NeedRoom& n) const noexcept override { return inner_.mine(n); }
+  bool mine(const LogFull& full) const noexcept override { return inner_.mine(full); }
   bool try_direct_view() noexcept override { return !writer_.on() && inner_.try_direct_view(); }
   void leave_direct_view() noexcept override { inner_.leave_direct_view(); }
   std::uint64_t end_direct_view(bool bound) override { return inner_.end_direct_view(bound); }
@@ -210,10 +210,10 @@ class RecordedEngine final : public Any::Behind {
     return contexts_.get(
         [this](int) { return std::make_unique<RecordingContext>(inner_->context(), *writer_); });
   }
-  void make_room(Any::Context& context, std::uint64_t bytes) override {
+  void wait_for_log_space(Any::Context& context, LogSpace needed) override {
     auto& recording = static_cast<RecordingContext&>(context);
     recording.retrying();
-    inner_->make_room(recording.inner(), bytes);
+    inner_->wait_for_log_space(recording.inner(), needed);
   }
   Status wait(std::uint64_t id) override { return inner_->wait(id); }
   std::uint64_t durable_id() const noexcept override { return inner_->durable_id(); }

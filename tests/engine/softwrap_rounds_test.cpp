@@ -199,9 +199,9 @@ TEST(SoftWrapRounds, ATableThatIsTooSmallForAWrapGrows) {
       for (std::size_t w = 0; w < 100; ++w) c.write(d.word(w), w + 1);
       c.commit(durable);
       done = true;
-    } catch (const engine::NeedRoom& need) {
+    } catch (const engine::LogFull& full) {
       c.rollback();
-      d.engine->make_room(c, need.bytes);
+      d.engine->wait_for_log_space(c, full.needed);
     }
   }
   EXPECT_GE(
@@ -295,10 +295,10 @@ TEST(SoftWrapRounds, AWrapThatMakesNoCallDoesNotBlockTheOthersForEver) {
         try {
           mine.write(d.word(w), w);
           mine.commit(durable);
-        } catch (const engine::NeedRoom& need) {
+        } catch (const engine::LogFull& full) {
           mine.rollback();
           try {
-            d.engine->make_room(mine, need.bytes);
+            d.engine->wait_for_log_space(mine, full.needed);
           } catch (const error& e) {
             code = e.code();
             EXPECT_NE(std::string::npos, std::string(e.what()).find("makes no call")) << e.what();

@@ -46,9 +46,9 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
   Status checkpoint();
   Stats stats();
 
-  /// Returns when a record of `bytes` is likely to fit; the caller holds nothing and was rolled
+  /// Returns when what is needed is likely to be there; the caller holds nothing and was rolled
   /// back.
-  void make_room(Context& context, std::uint64_t bytes);
+  void wait_for_log_space(Context& context, LogSpace needed);
 
  private:
   friend Base;

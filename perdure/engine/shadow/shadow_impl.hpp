@@ -41,7 +41,7 @@ template <class Tm>
 Status Shadow<Tm>::wait(std::uint64_t id) {
   if (held_ || writer_.durable() >= id) return {};
   if (Status s = Base::wait(id); !s.ok()) return s;
-  // Without the thread the commit that finds no log space checkpoints (make_room).
+  // Without the thread the commit that finds no log space checkpoints (wait_for_log_space).
   if (log_is_half_full()) (void)background_.notify();
   return {};
 }
@@ -129,12 +129,13 @@ Status Shadow<Tm>::finish_checkpoint() {
 }
 
 template <class Tm>
-void Shadow<Tm>::make_room(Context& context, std::uint64_t bytes) {
+void Shadow<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
-  if (bytes != 0 && this->allocate_log(context.ring_, bytes)) return;
+  const auto [bytes, lack] = needed;
+  if (lack == Lack::log_space && this->allocate_log(context.ring_, bytes)) return;
   if (!held_) {
     if (Status s = writer_.wait(last_recorded()); !s.ok()) core_.poison(s);
-    if (bytes == 0) return;  // the volatile log was full: it is empty now
+    if (lack == Lack::volatile_log) return;  // it is empty now
   }
   const log::Ring& ring = context.ring_;
   if (ring.used() + bytes > ring.bytes()) slice(context, true);

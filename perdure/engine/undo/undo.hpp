@@ -110,7 +110,7 @@ class Undo : public HomeAtCommit<Tm> {
   Status checkpoint() { return recycle(); }
   Status close();
   Stats stats();
-  void make_room(Context& context, std::uint64_t bytes);
+  void wait_for_log_space(Context& context, LogSpace needed);
 
  private:
   struct UndoLog {  // one ring and what truncation must know of it
@@ -157,7 +157,7 @@ class Undo<Tm>::Context : public ContextBase<Tm> {
  private:
   friend class Undo;
   void snapshot(std::uint64_t* a, std::uint64_t n);
-  [[noreturn]] void need_room(std::uint64_t bytes);
+  [[noreturn]] void log_full(std::uint64_t bytes);
   Status flush_lines();
   Status append(log::RecordKind kind, std::uint64_t id, std::uint32_t transactions);
   void end() noexcept;
@@ -169,7 +169,7 @@ class Undo<Tm>::Context : public ContextBase<Tm> {
   typename ThreadLogs<UndoLog>::Use use_;
   log::Ring& ring_;
   std::uint64_t log_bytes_ = 0;  // of this transaction
-  // it has thrown NeedRoom: whoever swallowed that is told again at its commit
+  // it has thrown LogFull: a program that catches that is stopped again at its commit
   std::uint64_t needed_ = 0;
   log::HomeWriter home_writer_;
 };

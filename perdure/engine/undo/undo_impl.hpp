@@ -141,9 +141,9 @@ Status Undo<Tm>::Context::append(log::RecordKind kind, std::uint64_t id,
 }
 
 template <class Tm>
-void Undo<Tm>::Context::need_room(std::uint64_t bytes) {
+void Undo<Tm>::Context::log_full(std::uint64_t bytes) {
   needed_ = bytes;
-  this->throw_need_room(bytes);
+  this->throw_log_full({bytes});
 }
 
 // U1: the old value of n words of a line is durable when this returns.
@@ -168,7 +168,7 @@ void Undo<Tm>::Context::snapshot(std::uint64_t* a, std::uint64_t n) {
                         "split it, or make the pool with a larger log_size"));
   // Allocated (ALLOC-1): this record, and the one that a rollback ends with, before either can be
   // asked for.
-  if (!ring_.fits(bytes + kept) || !ring_.ready(bytes + unit)) need_room(log_bytes_ + bytes + unit);
+  if (!ring_.fits(bytes + kept) || !ring_.ready(bytes + unit)) log_full(log_bytes_ + bytes + unit);
   for (std::uint64_t from = 0; from < 8; ++from) {
     std::uint64_t to = from;
     while (to < 8 && (missing >> to & 1) != 0) ++to;
@@ -207,12 +207,12 @@ void Undo<Tm>::Context::end() noexcept {
 
 template <class Tm>
 std::uint64_t Undo<Tm>::Context::commit(Durability) {
-  if (needed_ != 0) need_room(needed_);
+  if (needed_ != 0) log_full(needed_);
   if (logged_.lines().empty() && ops_.empty()) return this->end_read_only();
   const auto prepare = [&] {
     use_.begin();
     for (const auto& op : ops_) record_.heap_op(op);
-    if (!ring_.fits(record_.bytes()) || !ring_.ready(record_.bytes())) need_room(record_.bytes());
+    if (!ring_.fits(record_.bytes()) || !ring_.ready(record_.bytes())) log_full(record_.bytes());
   };
   const auto persist = [&](std::uint64_t drawn) {
     // U2: what the transaction stored is durable before the record that ends its undo.
@@ -263,15 +263,15 @@ void Undo<Tm>::Context::rollback() noexcept {
 }
 
 template <class Tm>
-void Undo<Tm>::make_room(Context& context, std::uint64_t bytes) {
+void Undo<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
   log::Ring& ring = context.ring_;
-  const bool lacks_blocks = !ring.ready(bytes);
+  const bool lacks_blocks = !ring.ready(needed.bytes);
   // full: the disk is. The transaction was rolled back, and is not run again
-  ring.prepare(bytes).or_throw();
+  ring.prepare(needed.bytes).or_throw();
   // With what is kept for a rollback. Blocks were all that it lacked: nothing of the log is given
   // up for it.
-  if (lacks_blocks && ring.fits(bytes + ring.bytes() / 8)) return;
+  if (lacks_blocks && ring.fits(needed.bytes + ring.bytes() / 8)) return;
   if (Status s = recycle(); !s.ok()) core_.poison(s);
   std::this_thread::yield();  // another's commit may have to end first
 }

@@ -92,7 +92,7 @@ class Volatile {
   [[gnu::always_inline]] Context& context() {
     return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });
   }
-  void make_room(Context&, std::uint64_t) {}
+  void wait_for_log_space(Context&, LogSpace) {}
   Status wait(std::uint64_t) { return core_.why(); }
   [[nodiscard]] std::uint64_t durable_id() const noexcept { return 0; }
   [[nodiscard]] static constexpr bool held() noexcept { return false; }
