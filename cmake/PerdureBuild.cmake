@@ -23,9 +23,11 @@ if(PROJECT_IS_TOP_LEVEL)
   if(PERDURE_CCACHE)
     foreach(language IN ITEMS C CXX)
       if(NOT CMAKE_${language}_COMPILER_LAUNCHER)
-        # another checkout finds what this one has compiled
+        # Another checkout finds what this one has compiled. The sloppiness is what ccache asks for
+        # where headers are precompiled.
         set(CMAKE_${language}_COMPILER_LAUNCHER
-            ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${PERDURE_CCACHE})
+            ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+            CCACHE_SLOPPINESS=pch_defines,time_macros ${PERDURE_CCACHE})
       endif()
     endforeach()
   endif()
