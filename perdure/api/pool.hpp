@@ -191,13 +191,14 @@ class Pool<Root, engines<Instances...>> {
   ~Pool() { shut(); }
 
   /// Runs f(tx, root) as a transaction; returns a receipt with f's value (if that is a tx(field),
-  /// the field's value). Throws what f throws. Throws perdure::error, after which nothing has
-  /// changed: full, too_big, out_of_memory (address space for a pool that grows), io (it can't
-  /// grow), busy (SoftWrAP: SoftwrapOptions::long_wrap_ms), read_only, invalid (inside a view). The
-  /// one exception is `poisoned`: when the pool is opened again, the transaction may turn out to be
-  /// durable or not. Throws std::bad_alloc where the allocator has no memory: nothing has changed,
-  /// and the pool stays usable. Once a transaction has committed, its update() throws nothing but
-  /// `poisoned`.
+  /// the field's value).
+  /// Throws what f throws. Throws perdure::error, after which nothing has changed: full, too_big,
+  /// out_of_memory (address space for a pool that grows), io (it can't grow), busy (SoftWrAP:
+  /// SoftwrapOptions::long_wrap_ms), read_only, invalid (inside a view). The one exception is
+  /// `poisoned`: when the pool is opened again, the transaction may turn out to be durable or not.
+  /// Throws std::bad_alloc where the allocator has no memory: nothing has changed, and the pool
+  /// stays usable.
+  /// Once a transaction has committed, its update() throws nothing but `poisoned`.
   template <class F>
   auto update(F&& f) {
     return update(durability_, std::forward<F>(f));
