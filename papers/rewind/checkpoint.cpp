@@ -37,7 +37,7 @@ Status Manager::checkpoint(std::uint64_t x) {
   const Status published = file_.publish([&](pool::Header& h) { h.applied = x; });
   if (!published.ok()) return published;
   for (auto& l : logs_) {
-    // The mutex is held for 64 records at a time: other threads append meanwhile, and no other
+    // The mutex is held for 64 records at a time: other threads append in between, and no other
     // thread removes.
     constexpr int hold = 64;
     std::unordered_set<std::uint64_t> ended;

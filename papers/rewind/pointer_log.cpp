@@ -87,9 +87,9 @@ void BucketLog::append(std::uint64_t record) noexcept {
 
 void BucketLog::persist() noexcept {
   if (pending() == 0) return;
-  // A fence covers what its own thread has started, and a non-temporal store needs no other
-  // write-back. So what another thread has appended (a checkpoint ends the group of a transaction
-  // in progress) is written again. The callers' lock has made it visible.
+  // A fence covers only what its own thread has started, and no flush by this thread would cover
+  // another thread's non-temporal store. So what another thread has appended (a checkpoint ends the
+  // group of a transaction in progress) is written again. The callers' lock has made it visible.
   // mutant: bucket-group-of-other-threads
   if (of_others_ || appender_ != base::thread_slot())
     for (At at{list_.tail(), persistent_}; at.cell < filled_; ++at.cell) {

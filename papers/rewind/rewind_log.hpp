@@ -10,8 +10,9 @@
 // On the medium: a line with the list's anchor (six words), the tree's root, and a stamp; then the
 // arena. The stamp is a control word (log/control_word.hpp), bound to pool and log, whose value is
 // the epoch: a log of an earlier session does not count. All other words of the structure are bound
-// to the epoch too. In a log of the first form the words are bare, and the stamp is the seed. Crash
-// invariant: W1 The anchor is empty, durably, before the stamp says that it is this session's.
+// to the epoch too. In a log of the first form the words are bare, and the stamp is the seed.
+// Crash invariant:
+// W1 The anchor is empty, durably, before the stamp says that it is this session's.
 // Lines and buckets are allocated as they are first needed (ALLOC-1): fits() counts those that are
 // allocated, extend() allocates more.
 // Thread safety: none of its own except mutex(): callers hold it, briefly to append, throughout a

@@ -7,8 +7,8 @@
 // variable with the member's name. The variable is declared and never defined: no T is constructed,
 // read or stored, so it works on types without constructors and on p<T>. With another compiler, or
 // where the form of that text changes, no name is known (all are empty).
-// Thread safety: pure functions. Source: the technique that Boost.PFR and reflect-cpp use for
-// names.
+// Thread safety: pure functions.
+// Source: the technique that Boost.PFR and reflect-cpp use for names.
 #pragma once
 
 #include <array>

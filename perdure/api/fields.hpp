@@ -7,8 +7,8 @@
 // braces, arrays (which take one initialiser per element) are recognised by nesting a brace, and a
 // structured binding of that many names then yields the fields. None of it reads, copies or
 // constructs a field, so it works on pool bytes and on p<T>, which can't be copied.
-// Thread safety: pure functions. Source: the technique of Boost.PFR and reflect-cpp, reduced to
-// what a pool's root needs.
+// Thread safety: pure functions.
+// Source: the technique of Boost.PFR and reflect-cpp, reduced to what a pool's root needs.
 #pragma once
 
 #include <cstddef>

@@ -6,8 +6,8 @@
 // (std::hash promises neither). Integers, enums and bool are hashed by value, widened to 64 bits;
 // floating point by bits, with -0 taken as +0; text and plain structs without padding by their
 // bytes. For any other type, specialise perdure::hash<K> and keep the same promise.
-// Thread safety: pure functions. Source: base/checksum.hpp (Murmur3's finaliser for words, NH for
-// bytes).
+// Thread safety: pure functions.
+// Source: base/checksum.hpp (Murmur3's finaliser for words, NH for bytes).
 #pragma once
 
 #include <bit>

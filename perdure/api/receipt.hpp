@@ -2,8 +2,8 @@
 //
 // Receipt: what update() returns: the lambda's value, and when the transaction is durable.
 //
-// A receipt covers everything its transaction read (law L2). It must not outlive its Pool. Thread
-// safety: a value; any thread may call wait().
+// A receipt covers everything its transaction read (law L2). It must not outlive its Pool.
+// Thread safety: a value; any thread may call wait().
 #pragma once
 
 #include <coroutine>

@@ -9,7 +9,8 @@
 // the full node full, so that ascending loads fill nodes. A node that is less than a third full is
 // merged with a neighbour of the same parent, or, where both don't fit into 7/8 of a node, evened
 // out with it.
-// Thread safety: that of the transaction. Invariants:
+// Thread safety: that of the transaction.
+// Invariants:
 // T1 All leaves are at depth height_.
 // T2 No leaf is empty, and every inner node has a key.
 // T3 Keys are in the bounds that their ancestors' keys set (btree_node.hpp).

@@ -11,7 +11,8 @@
 // costs four dependent loads: directory, segment, bucket, node; an insertion stores the node, its
 // bucket and a counter. The map occupies a cache line of its own, so that writes to fields beside
 // it in a root do not slow its readers.
-// Thread safety: that of the transaction. Invariants:
+// Thread safety: that of the transaction.
+// Invariants:
 // M1 Segment 0 exists unless segments_ is 0.
 // M2 A node is in the last existing segment of its hash's path.
 // M3 A chain holds a key once.

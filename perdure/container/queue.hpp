@@ -5,7 +5,8 @@
 // The end that pushes and the end that pops lie in lines of their own, and a pop reads the pushing
 // end only when both are in one block, so that a producer and a consumer seldom conflict. Element i
 // (counted since the queue was made) lies in slot i % slots of its block.
-// Thread safety: that of the transaction. Invariants:
+// Thread safety: that of the transaction.
+// Invariants:
 // Q1 popped_ <= pushed_.
 // Q2 A block is in the chain exactly while it holds an element or the next push goes into it.
 // Q3 A block with a successor is full, and its successor holds an element.

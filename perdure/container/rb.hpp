@@ -5,7 +5,8 @@
 // A field is written only where its value changes. Removing a node with two children moves its
 // successor's key and value into it and unlinks the successor: with small keys and values that logs
 // less than relinking would.
-// Thread safety: that of the transaction. Invariants:
+// Thread safety: that of the transaction.
+// Invariants:
 // R1 A red node's children are black (null is black).
 // R2 Every path from a node to a null passes the same number of black nodes.
 // R3 The root is black.

@@ -6,10 +6,10 @@
 // free. Inserting an entry anywhere stores its key, its value and the order; removing one, or the
 // upper half, stores the order alone: no entry ever moves within a node, so nothing is logged for
 // moving. Up to 15 slots it is one word (4 bits of count, 15 of 4 bits); above, one byte per slot.
-// Thread safety: plain values. Source: the permuter of Mao, Kohler, Morris, "Cache Craftiness for
-// Fast
-// Multicore Key-Value Storage" (Masstree, EuroSys 2012), section 4.6.2; unsorted nodes as in Chen,
-// Jin, "Persistent B+-Trees in Non-Volatile Main Memory" (VLDB 2015).
+// Thread safety: plain values.
+// Source: the permuter of Mao, Kohler, Morris, "Cache Craftiness for Fast Multicore Key-Value
+// Storage" (Masstree, EuroSys 2012), section 4.6.2; unsorted nodes as in Chen, Jin, "Persistent
+// B+-Trees in Non-Volatile Main Memory" (VLDB 2015).
 #pragma once
 
 #include <array>

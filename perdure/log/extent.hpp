@@ -9,8 +9,8 @@
 // more.
 //
 // The caller passes a refusal on as `full`, at a point where nothing has been promised. It loses
-// nothing, and a later call may succeed. Thread safety: any thread may call anything except
-// configure().
+// nothing, and a later call may succeed.
+// Thread safety: any thread may call anything except configure().
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,8 @@ class LogExtent {
     raise(medium.allocated_from(offset, bytes));
   }
 
-  /// Returns whether the first `end` bytes may be stored to. (Ask for more than the extent has only
-  /// when it is allocated as a whole.)
+  /// Returns whether the first `end` bytes may be stored to. An `end` beyond the extent is ready
+  /// only when all of it is allocated.
   [[nodiscard]] bool ready(std::uint64_t end) const noexcept {
     // Pairs with the release in raise(): the bytes were allocated, and mapped, before.
     return end <= ready_.load(std::memory_order_acquire);

@@ -4,7 +4,8 @@
 // one bit per line, one word per page, and a list of the pages with bits set, in the order in which
 // they were first noted. Kept over many writers, it writes a line that is stored to repeatedly back
 // only once. A write-back can be cut into slices while stores continue: the cost of a slice depends
-// on its own lines alone, however many pages remain. Thread safety: one thread at a time.
+// on its own lines alone, however many pages remain.
+// Thread safety: one thread at a time.
 #pragma once
 
 #include <algorithm>
