@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // Opening a pool, the part that needs no types: it chooses the instance, opens the file, recovers
 // and starts the session.
 #pragma once

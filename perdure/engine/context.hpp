@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The part of a context that all engines share: one thread's transaction as engine::run and the API
 // see it, up to the writes and the commit, which each engine implements. README.md says what an
 // engine adds.

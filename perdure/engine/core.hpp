@@ -161,9 +161,8 @@ class HeapOps {
       if (ops_[i].offset == offset) return &ops_[i];
     return nullptr;
   }
-  /// Allocates `bytes` and returns the op; throws error(full, invalid). `view`: the address of
-  /// offset
-  /// 0. Where the mapping has no span yet for the block, the commit will zero the span's bitmap, on
+  /// Allocates `bytes` and returns the op; throws error(full, invalid). `view`: offset 0's address.
+  /// Where the mapping has no span yet for the block, the commit will zero the span's bitmap, on
   /// memory that was data: of blocks freed since other transactions began. No orec would invalidate
   /// transactions that still read it, and no owner would delay one that has stored to it and will
   /// restore its old value. So this transaction owns the bitmap's lines, as if it had stored the

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // EngineOptions: options that belong to one engine. Each engine with options of its own declares a
 // struct for them. A pool is opened with such a struct in Options::engine_options, and the engine
 // asks for its own struct and gets the defaults where none was given. Structs for several engines

@@ -2,11 +2,11 @@
 //
 // LogExtent: how much of a part of the log range is allocated, counted from its beginning. A log
 // that is written from there on asks it before it promises space (ALLOC-1, medium.hpp), so a pool's
-// log takes blocks as it is used: 16 KiB at first, then as much again as it has, or 1 MiB where the
-// step is taken ahead of need. A transaction that lacks blocks is rolled back and runs again; since
-// its log doubles each time, all its runs together cost at most twice the last one. What an earlier
-// session has allocated is there from the start. Once everything is allocated, nothing is asked any
-// more.
+// log takes blocks as it is used: 16 KiB at first, then as much again as it has, but at most 1 MiB
+// where the step is taken ahead of need. A transaction that lacks blocks is rolled back and runs
+// again; since its log doubles each time, all its runs together cost at most twice the last one.
+// What an earlier session has allocated is there from the start. Once everything is allocated,
+// nothing is asked any more.
 //
 // The caller passes a refusal on as `full`, at a point where nothing has been promised. It loses
 // nothing, and a later call may succeed.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
 // The parts of Undo that are not inlined into users' transactions; compiled once per instance
 // (instances.cpp).
 #pragma once
