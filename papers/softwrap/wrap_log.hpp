@@ -94,7 +94,7 @@ struct WrapFound {
 struct WrapScan {
   Status damage;
   std::uint64_t end = 0;  ///< the first line after the last closed wrap
-  /// how many times lines were summed: at most 3 per line (the first form: 300)
+  /// How many times lines were summed: at most 3 per line (the first form: 300).
   std::uint64_t summed = 0;
   std::vector<WrapFound> wraps;
 };
@@ -233,7 +233,7 @@ class WrapLog {
   std::array<std::atomic<std::uint64_t>, most_buckets> tail_{};  // lines
   std::array<std::uint64_t, most_buckets> base_{};
   std::uint64_t last_id_ = 0;
-  // the open wrap
+  // The state of the open wrap.
   unsigned bucket_ = 0;
   // In units of 4 bytes, in line_.
   std::uint64_t first_ = 0, at_ = 0, lines_ = 0, units_ = 0, segment_ = 0;

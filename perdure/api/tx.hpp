@@ -209,7 +209,7 @@ class Tx : public ReadTx<Context> {
     static_assert(std::is_trivially_destructible_v<T>,
                   "objects in a pool have no destructor: free what they own in a transaction");
     std::byte* const block = alloc(sizeof(T));
-    // padding is zero, never indeterminate
+    // Padding is zero, never indeterminate.
     alignas(alignof(T) < 8 ? 8 : alignof(T)) std::byte image[(sizeof(T) + 7) / 8 * 8] = {};
     if constexpr (std::is_aggregate_v<T>)
       ::new (static_cast<void*>(image)) T{detail::value_of(std::forward<Args>(args))...};

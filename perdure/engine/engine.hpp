@@ -66,7 +66,7 @@ struct Config {
   std::string_view instance;  ///< its registered name: a literal
   Durability durability = Durability::durable;
   Isolation isolation = Isolation::full;
-  /// strict order (`held`): the number of writers with a ring of their own; others share one
+  /// Strict order (`held`): the number of writers with a ring of their own; others share one.
   std::uint32_t threads = 8;
   bool fence_is_sync = false;  ///< of the medium
   EngineOptions options;       ///< options of single engines

@@ -43,7 +43,7 @@ struct TraceHeader {
   char medium[16];  ///< "file", "dax", "emulated", ...
   /// Options::durability; the number of threads that ran transactions, 0 until the recording ended
   std::uint32_t durability, threads;
-  /// the data region's bound; its length when the recording began, and at the end its last length
+  /// The data region's bound; its length when the recording began, and at the end its last length.
   std::uint64_t max_home_bytes, home_bytes;
   std::uint64_t first_data;  ///< below this offset lies the heap's directory
   std::uint64_t root_offset, root_bytes;

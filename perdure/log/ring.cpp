@@ -49,7 +49,7 @@ Status damage_at(const std::string& name, std::uint64_t position, const RecordVi
 struct Section {
   std::uint64_t from = 0, to = 0;
   std::uint64_t first = nowhere;  // the first whole record here
-  // the position after those that follow it without a break; may lie beyond `to`
+  // The position after those that follow it without a break; may lie beyond `to`.
   std::uint64_t end = nowhere;
   std::uint64_t above = nowhere;       // a whole record above the break at `end`
   std::vector<RecordView> records;     // those with an id above the given one

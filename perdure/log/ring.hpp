@@ -156,7 +156,7 @@ struct Scan {
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
   std::uint64_t bytes_above = 0;  ///< scan_and_flush_ring: bytes of the records above the given id
-  /// `corrupt` when a broken record lies below a whole one (law L10)
+  /// `corrupt` when a broken record lies below a whole one (law L10).
   Status damage;
 };
 
