@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Perdure from C: durable transactions on structs in a pool file. The C++ front door is
+ * Perdure from C: durable transactions on structs in a pool file. The C++ interface is
  * perdure.hpp; both open the same pools.
  *
  *   struct counter { uint64_t runs; };
@@ -27,18 +27,18 @@
  * ERRORS. A call that can fail returns a code, 0 for success; perdure_message() then gives the
  * text. No call exits, prints, raises a signal or lets a C++ exception out. Every call lists its
  * codes; each call on an open pool may also return PERDURE_TOO_MANY_THREADS, at a thread's first.
- * PERDURE_OUT_OF_MEMORY: the call did nothing, or as it says.
+ * After PERDURE_OUT_OF_MEMORY the call has done nothing, unless it says otherwise.
  *
  * THREADS. A pool may be used by any number of threads at once (up to 256 in a process), except
  * where a call says otherwise. A perdure_tx belongs to the thread and the call it was passed to. A
  * thread counts from its first call on a pool until it has ended, also where destructors of its
  * thread-specific data call the library.
  *
- * FORK. A forked child can open pools of its own: the parent's pool too, once the parent has
- * closed it or has ended, before that perdure_open() returns PERDURE_BUSY. The handles that the
- * child has inherited give PERDURE_CLOSED and touch nothing; what returns no code returns 0 or
- * NULL for them. perdure_close() frees an inherited handle. Other threads of the parent may be in
- * any call meanwhile.
+ * FORK. A forked child can open pools of its own. It can open the parent's pool too, once the
+ * parent has closed it or has ended; before that perdure_open() returns PERDURE_BUSY. On handles
+ * that the child has inherited, calls return PERDURE_CLOSED and touch nothing; calls that return
+ * no code return 0 or NULL. perdure_close() frees an inherited handle. Other threads of the parent
+ * may be in any call meanwhile.
  */
 #ifndef PERDURE_H
 #define PERDURE_H
@@ -50,53 +50,54 @@
 extern "C" {
 #endif
 
-/* What a call may return. The values from 0 on are perdure::Code's (perdure/base/status.hpp has
- * the rule) and never change: a program must expect codes that are newer than its perdure.h, and
- * take one that it does not know for a failure. */
+/* The codes that calls return. The values from 0 on are perdure::Code's (perdure/base/status.hpp
+ * has the rule) and never change. A program must expect codes that are newer than its perdure.h,
+ * and treat a code that it does not know as a failure. */
 typedef enum perdure_code {
   PERDURE_OK = 0,
   /* the operating system or the medium failed (errno's text is in the message) */
   PERDURE_IO = 1,
-  PERDURE_BUSY = 2,    /* somebody else has the pool open */
+  PERDURE_BUSY = 2,    /* the pool is open elsewhere */
   PERDURE_CORRUPT = 3, /* bytes that were durable no longer check; nothing was changed */
-  /* not a pool, newer version or feature, other layout, engine, endianness, or its address is
-   * taken */
+  /* not a pool; or a newer version or feature; or another layout, engine or endianness; or its
+   * address is taken */
   PERDURE_INCOMPATIBLE = 4,
-  /* no room: heap, max_size or disk; the transaction was rolled back */
+  /* no space: heap, max_size or disk; the transaction was rolled back */
   PERDURE_FULL = 5,
-  PERDURE_TOO_BIG = 6, /* a transaction that can't ever fit its log; rolled back */
-  /* a change was asked of something open for reading only, or of a view */
+  PERDURE_TOO_BIG = 6, /* a transaction that can never fit its log; rolled back */
+  /* a change in a pool that is open for reading only, or in a view */
   PERDURE_READ_ONLY = 7,
   PERDURE_NOT_FOUND = 8,    /* the named file does not exist */
   PERDURE_INVALID = 9,      /* an argument that makes no sense; the message says which */
   PERDURE_UNSUPPORTED = 10, /* this machine or build can't do that; the message says why */
   /* the medium failed earlier; the pool refuses until it is reopened */
   PERDURE_POISONED = 11,
-  PERDURE_EXISTS = 12,        /* asked to create what is there already */
+  PERDURE_EXISTS = 12,        /* the pool to be created exists already */
   PERDURE_CLOSED = 13,        /* this handle was carried through fork() */
   PERDURE_OUT_OF_MEMORY = 14, /* DRAM ran out */
-  /* more threads use the library at once than it has room for, or the system starts none */
+  /* more threads use the library at once than it has slots for, or the system starts none */
   PERDURE_TOO_MANY_THREADS = 15,
   PERDURE_ABORTED = -1, /* the body asked for a rollback by returning other than 0 */
-  /* inside a body only: a conflict, or the log has no room yet; it will run again; return soon */
+  /* inside a body only: a conflict, or the log has no space yet; the body should return soon, and
+   * runs again */
   PERDURE_AGAIN = -2
 } perdure_code;
 
-/* C++: a fixed type, so that a value that is none of an enum's is an error the library can name.
- * As wide as C's. */
+/* In C++ the enum has a fixed type, so that a value outside it is an error that the library can
+ * report. It is as wide as in C. */
 #ifdef __cplusplus
 #define PERDURE_ENUM_BASE : unsigned
 #else
 #define PERDURE_ENUM_BASE
 #endif
 
-/* When perdure_update() returns. A zero asks for what the pool was opened with. */
+/* When perdure_update() returns. A zero selects what the pool was opened with. */
 typedef enum perdure_durability PERDURE_ENUM_BASE {
   PERDURE_DEFAULT = 0, /* the pool's own; at perdure_open: durable */
   PERDURE_DURABLE = 1, /* durable when the call returns */
   PERDURE_GROUP = 2,   /* as durable; commits that wait at the same time share a sync */
-  /* returns at once; perdure_wait() tells when. Durable by itself within 10 ms, with combined
-   * records 2.5 s */
+  /* returns at once; perdure_wait() waits for durability. The transaction becomes durable by itself
+   * within 10 ms, with combined records within 2.5 s */
   PERDURE_ASYNC = 3
 } perdure_durability;
 #undef PERDURE_ENUM_BASE
@@ -105,18 +106,18 @@ typedef enum perdure_durability PERDURE_ENUM_BASE {
 enum {
   PERDURE_NO_CREATE = 1,   /* PERDURE_NOT_FOUND if there is no such pool */
   PERDURE_MUST_CREATE = 2, /* PERDURE_EXISTS if there is one */
-  /* views only; several processes may, while no writer has the pool */
+  /* views only; several processes may, while none writes */
   PERDURE_OPEN_READ_ONLY = 4,
-  /* open an existing pool whatever its root type is: the caller knows, or only looks at counters */
+  /* open an existing pool whatever its root type is: the caller knows it, or reads only counters */
   PERDURE_ANY_LAYOUT = 8,
-  /* the caller keeps threads out of each other's 8-byte words: picks an instance without
+  /* no two threads of the caller access one 8-byte word at once: picks an instance without
    * isolation */
   PERDURE_CALLER_ISOLATES = 16,
   PERDURE_BUFFERED = 32 /* medium "file": don't try O_DIRECT for the log */
 };
 
-/* What may be chosen at opening. All zero (or a null pointer) is a good choice; name the fields
- * you set, more will come. */
+/* What can be chosen at opening. All zero (or a null pointer) is a good choice. Set fields by
+ * name: more will be added. */
 typedef struct perdure_options {
   /* size of the root object: zeros in a new pool; an existing pool must have been made with the
    * same */
@@ -132,7 +133,7 @@ typedef struct perdure_options {
    * "dudetm-3500", "softwrap" */
   const char* delays;
   uint64_t max_size;     /* new pool: the data's upper bound in bytes. 0: 64 GiB */
-  uint64_t initial_size; /* new pool: data bytes allocated at once. 0: the least */
+  uint64_t initial_size; /* new pool: data bytes allocated at once. 0: the minimum */
   /* new pool: bytes of log, which take blocks as they are used. 0: 64 MiB. One transaction
    * may log half a ring: log_size / threads / 2 on memory, log_size / 2 on files */
   uint64_t log_size;
@@ -140,60 +141,60 @@ typedef struct perdure_options {
    * the last one */
   uint32_t threads;
   uint32_t flags; /* PERDURE_NO_CREATE | ... */
-  /* when perdure_update(PERDURE_DEFAULT) returns; at creation also the order of the pool's
-   * commits */
+  /* when perdure_update(PERDURE_DEFAULT) returns; at creation it also decides the order of the
+   * pool's commits */
   perdure_durability durability;
 } perdure_options;
 
 typedef struct perdure_pool perdure_pool; /* an open pool */
 typedef struct perdure_tx perdure_tx;     /* a transaction in progress, inside a body */
 
-/* A transaction's number: later commits have higher ones. One that changed nothing has that of the
- * newest it may have seen, 0 in a pool where none has committed yet. PERDURE_NO_ID: it failed, or
- * was nested in another, which has the number. */
+/* A transaction's number: later commits have higher ones. A transaction that changed nothing has
+ * that of the newest it may have seen, 0 in a pool where none has committed yet. PERDURE_NO_ID
+ * means that it failed, or was nested in another one, which has the number. */
 typedef uint64_t perdure_id;
 #define PERDURE_NO_ID UINT64_MAX
 
 /* ---- the library ----------------------------------------------------------------------------- */
 
-/* The version of the library, "0.1.0". Any thread. */
+/* Returns the version of the library, "0.1.0". Any thread may call it. */
 const char* perdure_version(void);
 
-/* The text of the calling thread's last failure: the file, what was found, what was expected, what
- * to do. "" if none failed yet. Valid until the thread's next failing call. A call that succeeds
- * leaves it as it was. Texts over 1023 bytes are cut. */
+/* Returns the text of the calling thread's last failure: the file, what was found, what was
+ * expected, what to do. "" if none failed yet. Valid until the thread's next failing call. A call
+ * that succeeds leaves it as it was. Texts over 1023 bytes are cut. */
 const char* perdure_message(void);
 
-/* "ok", "io", "busy", ..., "too_many_threads", "aborted", "again"; "unknown" for any other
- * number. */
+/* Returns a code's name: "ok", "io", "busy", ..., "too_many_threads", "aborted", "again";
+ * "unknown" for any other number. */
 const char* perdure_code_name(int code);
 
-/* The name of the n-th engine instance that perdure_options.engine takes; NULL past the last one.
- * The papers' are among them after perdure_papers_register() of <papers/papers.h>. Where the
- * machine lacks what it needs ("volatile/htm": hardware transactions) opening returns
- * PERDURE_UNSUPPORTED. */
+/* Returns the name of the n-th engine instance that perdure_options.engine takes; NULL past the
+ * last one. The papers' are among them after perdure_papers_register() of <papers/papers.h>. Where
+ * the machine lacks what an instance needs ("volatile/htm": hardware transactions), opening
+ * returns PERDURE_UNSUPPORTED. */
 const char* perdure_engine_at(size_t n);
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-/* Opens the pool `path`, recovering it if it was not closed in order; makes it if there is none.
- * *pool is set on success, else NULL. RETURNS PERDURE_OK, IO, BUSY, CORRUPT, INCOMPATIBLE, FULL,
+/* Opens the pool `path` and recovers it if it was not closed; creates it if there is none. *pool is
+ * set on success, otherwise NULL. RETURNS PERDURE_OK, IO, BUSY, CORRUPT, INCOMPATIBLE, FULL,
  * READ_ONLY (read-only, but needs recovery), NOT_FOUND, EXISTS, INVALID, UNSUPPORTED,
  * OUT_OF_MEMORY (DRAM or address space), TOO_MANY_THREADS. A pool that is refused was not written
  * to; one whose recovery failed is as it was, or recovered. A new one has left no file, unless its
- * removal failed, too.
- * Where the environment's PERDURE_TRACE names a file, what the pool's transactions do is recorded
- * there for `perdure advise` (docs/advise.md).
- * THREADS: any; two openings of one pool at once: one of them is PERDURE_BUSY. */
+ * removal failed too.
+ * Where the environment variable PERDURE_TRACE names a file, what the pool's transactions do is
+ * recorded there for `perdure advise` (docs/advise.md).
+ * THREADS: any; of two concurrent openings of one pool, one returns PERDURE_BUSY. */
 int perdure_open(const char* path, const perdure_options* options, perdure_pool** pool);
 
-/* Counters of an open pool, since it was opened. Each is right on its own; taken together they
- * are a moment's blur. */
+/* Counters of an open pool, since it was opened. Each is right by itself; they are not all read at
+ * one moment. */
 typedef struct perdure_stats {
   uint64_t commits;  /* transactions that changed something */
   uint64_t reads;    /* transactions that changed nothing */
   uint64_t restarts; /* runs thrown away after a conflict */
-  /* newest; durable up to; in home up to: what recovery need not look at */
+  /* newest; durable up to; checkpointed up to: what recovery need not read */
   perdure_id last_id, durable_id, applied_id;
   uint64_t log_bytes; /* appended */
   uint64_t log_used, log_capacity;
@@ -210,39 +211,41 @@ typedef struct perdure_stats {
 /* Checkpoints, marks the pool clean, closes it and frees the handle, whatever it returns. `last`
  * (may be NULL) receives the counters. After a failure the pool is as a crash leaves it: what was
  * acknowledged is kept, and the next opening recovers. RETURNS PERDURE_OK, IO, BUSY (SoftWrAP: a
- * transaction that makes no call), POISONED, OUT_OF_MEMORY; INVALID (inside a body) and CLOSED
- * (forked child), which leave the handle. Closing NULL does nothing.
+ * transaction that makes no call), POISONED, OUT_OF_MEMORY; CLOSED (forked child), which frees the
+ * handle too; INVALID (inside a body), which leaves it. Closing NULL does nothing.
  * THREADS: no other call may be in progress or follow. */
 int perdure_close(perdure_pool* pool, perdure_stats* last);
 
-/* The name of the instance that the pool runs: "shadow". Valid while the pool is open. */
+/* Returns the name of the instance that the pool runs: "shadow". Valid while the pool is open. */
 const char* perdure_engine(const perdure_pool* pool);
 
-/* RETURNS PERDURE_OK, CLOSED, OUT_OF_MEMORY. */
+/* Reads the counters. RETURNS PERDURE_OK, CLOSED, OUT_OF_MEMORY. */
 int perdure_get_stats(perdure_pool* pool, perdure_stats* stats);
 
-/* Brings the data up to date on the medium and empties the log, beside running transactions; not
- * from inside a body (PERDURE_INVALID). RETURNS PERDURE_OK, IO, BUSY (as perdure_close), POISONED,
- * CLOSED, INVALID, OUT_OF_MEMORY: the log is then as it was, or partly empty. */
+/* Takes a checkpoint: the data on the medium receives everything that is durable, and the log is
+ * truncated, while transactions run. Not from inside a body (PERDURE_INVALID). RETURNS PERDURE_OK,
+ * IO, BUSY (as perdure_close), POISONED, CLOSED, INVALID, OUT_OF_MEMORY: the log is then as it
+ * was, or partly truncated. */
 int perdure_checkpoint(perdure_pool* pool);
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 
 /* The body of a transaction. It returns 0 to commit and anything else to roll back. It MAY RUN
- * MORE THAN ONCE: when it conflicts with another thread its changes are taken back and it is
- * called again. So it should change nothing outside the pool but its own locals and what it sets
- * anew from its start on. It must not wait for another thread's transaction, and not leave by
- * longjmp. A C++ exception thrown by a body rolls back; perdure_update returns PERDURE_ABORTED. */
+ * MORE THAN ONCE: when it conflicts with another thread its changes are undone and it is called
+ * again. So it should change nothing outside the pool but its own locals and what it sets anew
+ * from its start on. It must not wait for another thread's transaction, and not leave by longjmp.
+ * A C++ exception thrown by a body rolls back; perdure_update returns PERDURE_ABORTED. */
 typedef int perdure_body(perdure_tx* tx, void* arg);
 
-/* Runs body(tx, arg) as a transaction. `id` (may be NULL) receives its number: a receipt, that
+/* Runs body(tx, arg) as a transaction. `id` (may be NULL) receives its number: a receipt, which
  * perdure_wait() and others take. Inside another update's body on the same pool it joins that one:
  * *id is PERDURE_NO_ID, and a body that returns non-zero rolls all of it back. RETURNS PERDURE_OK
- * when it is committed (and durable, where so asked); PERDURE_ABORTED: the body said so. The rest
- * is rolled back too: FULL, TOO_BIG, READ_ONLY, INVALID (also: an update inside a view), POISONED,
- * CLOSED, OUT_OF_MEMORY (DRAM or address space), IO (the pool can't grow), BUSY (SoftWrAP: it held
- * others up for too long). After PERDURE_POISONED from this very call the transaction may turn
- * out, after reopening, to be durable or not; after any other code nothing has changed. */
+ * when it is committed (and durable, where that was asked for); PERDURE_ABORTED when the body asked
+ * for a rollback. These codes roll back too: FULL, TOO_BIG, READ_ONLY, INVALID (also: an update
+ * inside a view), POISONED, CLOSED, OUT_OF_MEMORY (DRAM or address space), IO (the pool can't
+ * grow), BUSY (SoftWrAP: it delayed other transactions for too long). After PERDURE_POISONED from
+ * this very call the transaction may turn out, after reopening, to be durable or not; after any
+ * other code nothing has changed. */
 int perdure_update(perdure_pool* pool, perdure_durability when, perdure_body* body, void* arg,
                    perdure_id* id);
 
@@ -256,18 +259,18 @@ int perdure_view(perdure_pool* pool, perdure_durability when, perdure_body* body
  *
  * A failure here STICKS to the transaction: it will not commit, later calls do nothing and return
  * the same code, and what is read is zeros. So a body may check each call, or only
- * perdure_status() where it loops on what it reads, or nothing at all: perdure_update() does the
- * right thing with a body that just returns. After PERDURE_AGAIN it runs the body again; any other
- * code it returns. All of the pool is accessed in 8-byte words, so where the caller isolates, two
- * threads must not work in one word. */
+ * perdure_status() where it loops on what it reads, or nothing at all: perdure_update() handles a
+ * body that just returns. After PERDURE_AGAIN it runs the body again; any other code it returns.
+ * All of the pool is accessed in 8-byte words, so where the caller isolates, two threads must not
+ * work in one word. */
 
-/* The root object: options.root_bytes of zeros in a new pool. NULL in a pool without one. */
+/* Returns the root object: options.root_bytes of zeros in a new pool; NULL if there is none. */
 void* perdure_root(perdure_tx* tx);
 
-/* The pool that a transaction runs on. */
+/* Returns the pool that a transaction runs on. */
 perdure_pool* perdure_pool_of(perdure_tx* tx);
 
-/* 0, or what stuck: PERDURE_AGAIN, or the code that perdure_update() will return. */
+/* Returns 0 or the code that stuck: PERDURE_AGAIN, or what perdure_update() will return. */
 int perdure_status(const perdure_tx* tx);
 
 /* Copies n bytes of the pool to `to`, or from `from` to the pool; any alignment.
@@ -276,57 +279,58 @@ int perdure_status(const perdure_tx* tx);
 int perdure_read(perdure_tx* tx, void* to, const void* from, size_t n);
 int perdure_write(perdure_tx* tx, void* to, const void* from, size_t n);
 
-/* The same for one aligned word: what transactions are fastest with. The read returns 0 on
- * failure (see perdure_status). */
+/* The same for one aligned word, which is the fastest access. The read returns 0 on failure (see
+ * perdure_status). */
 uint64_t perdure_read_word(perdure_tx* tx, const void* from);
 int perdure_write_word(perdure_tx* tx, void* to, uint64_t value);
 
-/* A pointer that lies in the pool: the pointer at `from`, read through the transaction. NULL on
- * failure. */
+/* Returns a pointer that lies in the pool: the pointer at `from`, read through the transaction.
+ * NULL on failure. */
 void* perdure_read_pointer(perdure_tx* tx, const void* from);
 int perdure_write_pointer(perdure_tx* tx, void* to, const void* value);
 
-/* A block of at least n bytes, uninitialised, 16-aligned, 64-aligned where n is a multiple of 64.
- * Taken back if the transaction does not commit.
+/* Returns a block of at least n bytes, uninitialised, 16-aligned, 64-aligned where n is a multiple
+ * of 64. It is freed if the transaction does not commit.
  * RETURNS NULL on failure: PERDURE_AGAIN, FULL, READ_ONLY, IO, TOO_BIG, POISONED, OUT_OF_MEMORY,
  * BUSY (see perdure_status). */
 void* perdure_alloc(perdure_tx* tx, size_t n);
 
 /* Frees a block that perdure_alloc() returned, in this transaction or an earlier one; NULL does
- * nothing. What it held may be used again once the transaction has committed.
+ * nothing. Its bytes may be used again once the transaction has committed.
  * RETURNS PERDURE_OK, AGAIN, INVALID (no allocated block starts there), READ_ONLY, TOO_BIG,
  * POISONED, OUT_OF_MEMORY, BUSY. */
 int perdure_free(perdure_tx* tx, void* block);
 
 /* ---- receipts -----------------------------------------------------------------------------------
  * A receipt is a transaction's number, and covers all that the transaction read. Numbers rise in
- * commit order; those of "dudetm/htm" and "volatile/htm" are times: with gaps, and of one session,
- * the next one's may be lower. Engine "volatile" has no durability: there waiting returns at once,
- * and perdure_durable_id() stays 0. */
+ * commit order. Those of "dudetm/htm" and "volatile/htm" are commit timestamps: they have gaps and
+ * are valid for one session; the next session's may be lower. Engine "volatile" has no durability:
+ * there waiting returns at once, and perdure_durable_id() stays 0. */
 
 /* Returns when transaction `id` is durable. RETURNS PERDURE_OK, INVALID (a number that no
  * transaction has), POISONED, CLOSED, OUT_OF_MEMORY. Not inside a body. */
 int perdure_wait(perdure_pool* pool, perdure_id id);
 
-/* 1 when transaction `id`, whose update has returned, is durable, else 0. Never waits. */
+/* Returns 1 when transaction `id`, whose update has returned, is durable, otherwise 0. It never
+ * waits. */
 int perdure_is_durable(perdure_pool* pool, perdure_id id);
 
-/* Every transaction with a number <= this is durable; single later ones may be. */
+/* Returns the number up to which every transaction is durable; single later ones may be durable. */
 perdure_id perdure_durable_id(perdure_pool* pool);
 
-/* Has done(code, arg) called once, when `id` is durable (PERDURE_OK) or can't become so: on this
- * thread, before the call returns, if that is known already; else on a thread of the pool's, which
- * it should not hold up. All are called before perdure_close() returns. RETURNS PERDURE_OK,
+/* Calls done(code, arg) once, when `id` is durable (PERDURE_OK) or can't become so: on this thread,
+ * before the call returns, if that is known already; otherwise on a thread of the pool's, which
+ * done should not delay. All are called before perdure_close() returns. RETURNS PERDURE_OK,
  * INVALID, CLOSED, OUT_OF_MEMORY, TOO_MANY_THREADS; where it is not OK, done is not called. */
 int perdure_when_durable(perdure_pool* pool, perdure_id id, void (*done)(int code, void* arg),
                          void* arg);
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
-/* An offset names a byte of the pool's data whatever its address is: 0 for NULL, and for an
- * address outside. Never fails otherwise. */
+/* Returns an offset, which names a byte of the pool's data whatever its address is: 0 for NULL, and
+ * for an address outside. Never fails otherwise. */
 uint64_t perdure_offset(perdure_pool* pool, const void* address);
-/* The address of an offset; NULL for 0 and for one beyond the data. */
+/* Returns the address of an offset; NULL for 0 and for one beyond the data. */
 void* perdure_address(perdure_pool* pool, uint64_t offset);
 
 #ifdef __cplusplus

@@ -3,8 +3,8 @@
 // Perdure: ordinary data structures, changed in transactions at memory speed, whole and durable
 // after any crash.
 //
-// The C++ front door: pools, transactions, persistent fields, containers. See README.md for a
-// program of ten lines.
+// This header includes the C++ interface: pools, transactions, persistent fields, containers.
+// README.md has a program of ten lines.
 #pragma once
 
 #include "perdure/api/layout.hpp"

@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // BPPM (Lu, Shu, Sun, "Blurred Persistence in Transactional Persistent Memory", MSST '15), and the
-// systems that it is measured against: transactions write back (tm/write_set.hpp), their new values
-// go to a torn-bit log a thread (papers/blurred/torn_log.hpp), then home.
+// systems that the paper compares it with. Transactions write back (tm/write_set.hpp): their new
+// values go to a torn-bit log, one per thread (papers/blurred/torn_log.hpp), then to the data
+// region.
 //
-//   Execution in Log (XIL)  the write set is the log: new values are stored there at once, and read
-//                           from there. Else a private buffer, copied to the
-//                           log by the commit
-//   log writes              stores and flushes; MNE: past the cache, as far as lines are full
-//   home                    SYNC: flushed and fenced by each commit, which then notes it in the
-//                           log's control (`home`). ASYNC: by a thread (truncator.hpp).
-//                           BULK (Volatile Checkpoint with Bulk Persistence): not before the log is
-//                           full: then everything at once (flush_all)
-// A Mode is one of these; a type serves them all but for where the write set lies. Which mode a
-// pool is of, its header says. commit(): one fence for the log, within the TM's commit: nothing
-// that the transaction has written is visible before. Invariants:
-//   V1 home is stored to when the transaction is durable in its log, and before its isolation ends.
-//   V2 a log's lap ends only when home has all of its transactions durably and X (SYNC: the log's
-//      `home`) says so. X covers all logs' transactions up to it; recovery leaves those out. Else
-//      an older value, still in another thread's log, would come over a newer one whose log is
-//      gone. Isolation is the TM's. Thread safety: as Shadow.
+//   Execution in Log (XIL)  The write set is the log: new values are stored there at once, and read
+//                           from there. Otherwise it is a private buffer, which the commit copies
+//                           to the log.
+//   log writes              Stores and flushes; MNE: past the cache, as far as lines are full.
+//   data region             SYNC: flushed and fenced by each commit, which then notes that in the
+//                           log's control (`home`). ASYNC: by a thread (truncator.hpp). BULK
+//                           (Volatile Checkpoint with Bulk Persistence): everything at once
+//                           (flush_all), but only when the log is full.
+// A Mode is one of these; one type serves all modes that have their write set in the same place.
+// The pool's header says which mode it has. commit(): one fence for the log, within the TM's
+// commit: nothing that the transaction has written is visible before.
+// Invariants:
+//   V1 The data region is stored to after the transaction is durable in its log, and before its
+//      locks are released.
+//   V2 A log's generation ends only when the data region durably holds all of its transactions and
+//      the checkpoint id X (SYNC: the log's `home`) says so. X covers the transactions of all logs
+//      up to it; recovery skips those. Otherwise an older value, still in another thread's log,
+//      would overwrite a newer one whose log has been truncated.
+// The TM isolates.
+// Thread safety: any thread may call the engine; a Context belongs to its thread.
 #pragma once
 
 #include <algorithm>
@@ -45,9 +50,9 @@ namespace perdure::engine::bppm {
 
 enum class Truncation : std::uint8_t { sync, async, bulk };
 
-/// What is chosen at run time; Execution in Log is the type's.
+/// What is chosen at run time; the type decides about Execution in Log.
 struct Mode {
-  std::string_view name;  ///< a header's
+  std::string_view name;  ///< as in the pool's header
   bool streamed;          ///< the log is written past the cache
   Truncation truncation;
 };
@@ -71,11 +76,11 @@ inline constexpr std::array<InstanceName, 4> names_private_none = {
      {"redo-mne-async/none", "redo-mne-async"},
      {"redo-base/none", "redo-base"}}};
 
-/// Of a header's engine.
+/// Returns the mode that a header's engine name stands for.
 [[nodiscard]] const Mode& mode_of(const pool::Header& header) noexcept;
-/// Where a pool's log `ring` lies.
+/// Returns where a pool's log `ring` lies.
 [[nodiscard]] log::TornPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept;
-/// The paper's three steps (section III-C). All modes.
+/// The paper's three steps of recovery (section III-C), for all modes.
 Status recover(pool::PoolFile& file, Recovery& report);
 
 /// XIL: a transaction's new values lie in the log.
@@ -84,8 +89,8 @@ struct LogWrites {
   std::uint64_t add(std::uint64_t address, std::uint64_t value) noexcept {
     return log.append(log::TornRecord::make(log::TornKind::word, address, value, log.sense()));
   }
-  // Not in place: the commit record may be durable before a second store to the block is, and no
-  // torn bit would tell.
+  // The value is not replaced in place: the commit record may be durable before a second store to
+  // the block is, and no torn bit would show that.
   std::uint64_t replace(std::uint64_t, std::uint64_t address, std::uint64_t value) noexcept {
     return add(address, value);
   }
@@ -145,7 +150,7 @@ class Bppm<Tm, Writes>::Context : public ContextBase<Tm> {
  public:
   Context(Bppm& engine, int slot);
 
-  // an update's reads must look in its write set
+  // An update's reads must check its write set.
   [[nodiscard]] bool direct() const noexcept { return this->in_view() && tm_.direct(); }
   [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
     std::uint64_t value = 0;
@@ -169,7 +174,7 @@ class Bppm<Tm, Writes>::Context : public ContextBase<Tm> {
 
  private:
   friend class Bppm;
-  /// Room in the log for n more records; throws LogFull, error(too_big).
+  /// Checks that the log has space for n more records; throws LogFull, error(too_big).
   void room(std::uint64_t n) {
     if constexpr (in_log) {
       use_.begin();
@@ -186,12 +191,13 @@ class Bppm<Tm, Writes>::Context : public ContextBase<Tm> {
   typename ThreadLogs<log::TornLog>::Use use_;
   log::TornLog& log_;
   tm::WriteSet<Writes> written_;
-  // what goes to the log at the commit: all, or (XIL) heap ops
+  // The records that the commit appends to the log: all of them, or (XIL) heap ops.
   std::vector<log::TornRecord> records_;
-  Truncator::Node node_;  // ASYNC: this transaction's
-  // ASYNC: it touches more lines of the heap's than the writer holds
+  Truncator::Node node_;  // ASYNC: this transaction's lines
+  // ASYNC: its heap ops change more lines than the writer holds.
   bool huge_ = false;
-  // it has thrown LogFull: a program that catches that is stopped again at its commit
+  // It has thrown LogFull with this many bytes: if a caller swallowed that, commit throws it
+  // again.
   std::uint64_t needed_ = 0;
   log::HomeWriter home_writer_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// BPPM's parts that are not inlined into users' transactions; compiled once an instance
+// The parts of BPPM that are not inlined into users' transactions; compiled once per instance
 // (instances.cpp).
 #pragma once
 
@@ -32,7 +32,7 @@ Bppm<Tm, Writes>::Bppm(pool::PoolFile& file, const Config& config, const Recover
 
 template <class Tm, class Writes>
 Bppm<Tm, Writes>::~Bppm() {
-  truncator_.reset();  // while what it calls is there
+  truncator_.reset();  // while what it calls exists
 }
 
 template <class Tm, class Writes>
@@ -62,10 +62,10 @@ void Bppm<Tm, Writes>::Context::no_room(std::uint64_t n) {
   this->throw_log_full({needed_});
 }
 
-// All that may fail, before the commit draws its id.
+// Does all that may fail, before the commit draws its id.
 template <class Tm, class Writes>
 void Bppm<Tm, Writes>::Context::prepare() {
-  use_.begin();  // before the lap's sense is asked for
+  use_.begin();  // before the generation's sense is read
   const auto ops = static_cast<std::uint64_t>(std::distance(ops_.begin(), ops_.end()));
   const bool sense = log_.sense();
   records_.clear();
@@ -79,7 +79,7 @@ void Bppm<Tm, Writes>::Context::prepare() {
   if (engine_.truncator_) {
     node_.clear();
     std::size_t heap = 0;
-    // lines at most: a span's bitmap and directory words, or an object's
+    // Counts lines at most: a span's bitmap and directory words, or an object's.
     for (const pool::HeapOp& op : ops_) heap += 16 + op.chunks;
     huge_ = heap > log::HomeWriter::batch;
     node_.emplace_back().reserve((in_log ? log_.run().second - log_.run().first : 0) +
@@ -87,21 +87,21 @@ void Bppm<Tm, Writes>::Context::prepare() {
   }
 }
 
-// The transaction is durable: T1, the one fence.
+// Makes the transaction durable: T1, the one fence.
 template <class Tm, class Writes>
 Status Bppm<Tm, Writes>::Context::persist(std::uint64_t id) {
   if (!records_.empty()) log_.append_all(records_, engine_.mode_.streamed);
   return log_.commit(id);
 }
 
-// The checkpointing phase: home has what the log has.
+// The checkpointing phase: stores to the data region what the log has.
 template <class Tm, class Writes>
 Status Bppm<Tm, Writes>::Context::check_point(std::uint64_t id) {
   const Truncation how = engine_.mode_.truncation;
   medium::Medium& medium = core_.medium;
   const auto store = [&](std::uint64_t offset, std::uint64_t value) {
     if (how == Truncation::sync) return home_writer_.words(offset, &value, 1);
-    // volatile: flush_all has it, or the truncator's thread
+    // Volatile: flush_all or the truncator's thread writes it back.
     medium.store(medium.log_bytes() + offset, &value, 8);
     if (how == Truncation::async &&
         (node_.front().empty() || node_.front().back() != offset / 64 * 64))
@@ -123,11 +123,11 @@ Status Bppm<Tm, Writes>::Context::check_point(std::uint64_t id) {
     case Truncation::sync:
       // mutant: bppm-sync-flush
       home_writer_.flush();
-      if (Status s = medium.fence(); !s.ok()) return s;  // V2: home, before the log says that it is
+      if (Status s = medium.fence(); !s.ok()) return s;  // V2: the data, before the log says so
       return log_.note_home(id);
     case Truncation::async:
       home_writer_.hand_over([&](std::uint64_t line) { node_.front().push_back(line); });
-      // what the writer had to flush by itself: no other thread's fence is for that
+      // The writer had to flush lines by itself: no other thread's fence covers them.
       if (huge_) return medium.fence();
       break;
     case Truncation::bulk: home_writer_.hand_over([](std::uint64_t) {}); break;
@@ -185,8 +185,8 @@ void Bppm<Tm, Writes>::wait_for_log_space(Context& context, LogSpace needed) {
   log::TornLog& log = context.log_;
   const auto turn = context.use_.hold();
   const std::uint64_t records = needed.bytes / log::TornRecord::bytes;
-  if (log.fits(records)) return;  // another thread has made room in a shared log
-  // full: the disk is. The transaction was rolled back, and is not run again.
+  if (log.fits(records)) return;  // another thread has made space in a shared log
+  // `full` means that the disk is full. The transaction was rolled back, and does not run again.
   if (log.lacks_blocks(records)) return log.prepare(records).or_throw();
   log.prepare_all().or_throw();
   Status s = home_has(log.last_id());
@@ -195,7 +195,7 @@ void Bppm<Tm, Writes>::wait_for_log_space(Context& context, LogSpace needed) {
   laps_.fetch_add(1, std::memory_order_relaxed);
 }
 
-// V2: then the caller's log may go.
+// V2: afterwards the caller may truncate its log.
 template <class Tm, class Writes>
 Status Bppm<Tm, Writes>::home_has(std::uint64_t id) {
   if (truncator_) return truncator_->wait(id);
@@ -214,7 +214,7 @@ Status Bppm<Tm, Writes>::close() {
   if (!core_.file.read_only()) {
     s = core_.state() != 0 ? core_.why() : checkpoint();
     if (truncator_) truncator_->stop();
-    // Its ids, before the logs that tell of them are none.
+    // The header has the last ids before the logs that hold them are wiped.
     if (s.ok())
       s = core_.publish([this](pool::Header& h) {
         h.applied = tm_.domain.clock.load(std::memory_order_acquire);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The instances of Blurred Persistence's systems: `bppm` and `bppm-xil`, which write to the log,
-// and the paper's comparisons, which keep a write set of their own.
+// The instances of Blurred Persistence's systems: `bppm` and `bppm-xil`, whose write set is the
+// log, and the paper's comparisons, which have a write set of their own.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct redo_none
   static constexpr auto& names = engine::bppm::names_private_none;
 };
 
-/// All of the family.
+/// All instances of the family.
 using blurred_engines = engines<bppm, bppm_none, redo, redo_none>;
 
 // Compiled once, in instances.cpp beside this.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// BPPM's recovery (section III-C): in each log by itself what has committed is told from what has
-// not; committed transactions of all logs are sorted by TxID; those that home may lack are stored
-// again in that order. Then start_session raises the epoch, and the logs are none.
+// BPPM's recovery (section III-C): in each log separately, committed transactions are told from
+// uncommitted ones; the committed transactions of all logs are sorted by TxID (the transaction id);
+// those that the data region may lack are stored again in that order. Then start_session raises the
+// epoch, which invalidates the logs.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -37,8 +38,7 @@ struct Committed {
   log::TornPlace place;
 };
 
-// Whether each record names bytes or blocks that the pool has.
-// These are told to `targets`.
+// Returns whether each record names bytes or blocks that the pool has, and adds them to `targets`.
 bool possible(const medium::Medium& medium, const pool::Header& header, const Committed& c,
               pool::Targets& targets) {
   const std::uint64_t home_bytes = medium.home_bytes();
@@ -63,7 +63,8 @@ bool possible(const medium::Medium& medium, const pool::Header& header, const Co
 
 void replay(medium::Medium& medium, const pool::Header& header, const Committed& c,
             log::HomeWriter& home) {
-  // records: words lie anywhere in home, and one is stored in less time than its line takes to come
+  // In records: words lie anywhere in the data region, and a store takes less time than its cache
+  // miss.
   constexpr std::uint64_t ahead = 24;
   const std::uint64_t count = TornLog::records_of(c.place), home_bytes = medium.home_bytes(),
                       home_at = medium.log_bytes();
@@ -76,7 +77,7 @@ void replay(medium::Medium& medium, const pool::Header& header, const Committed&
     if (r.kind() == TornKind::word) {
       const std::uint64_t value =
           r.mask() == TornRecord::all_bytes ? r.value() : r.over(home.load(r.address()));
-      medium.store(home_at + r.address(), &value, 8);  // flush_all has it
+      medium.store(home_at + r.address(), &value, 8);  // flush_all writes it back
     } else {
       pool::apply_op(home, r.heap_op(), header.max_home_bytes);
     }
@@ -96,7 +97,7 @@ Status recover(pool::PoolFile& file, Recovery& report) {
   report.last_id = x;
   std::vector<Committed> committed;
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {
-    // step 1: detection of uncommitted data blocks
+    // Step 1: detection of uncommitted data blocks.
     const log::TornPlace place = place_of(header, i);
     const log::TornControl control = TornLog::control(medium, place);
     if (!control.damage.ok()) return control.damage;
@@ -112,10 +113,10 @@ Status recover(pool::PoolFile& file, Recovery& report) {
   }
   // mutant: bppm-txid-order
   std::sort(committed.begin(), committed.end(),
-            // step 2
+            // Step 2: sorting by TxID.
             [](const auto& a, const auto& b) { return a.transaction.id < b.transaction.id; });
   pool::Targets targets(medium, header);
-  // all is looked at before home is touched (law L10)
+  // All records are checked before the data region is changed (law L10).
   for (std::size_t i = 0; i < committed.size(); ++i)
     if (!possible(medium, header, committed[i], targets) ||
         (i != 0 && committed[i].transaction.id == committed[i - 1].transaction.id))
@@ -125,19 +126,19 @@ Status recover(pool::PoolFile& file, Recovery& report) {
               " in the log is there twice, or names bytes or blocks that the pool does not have",
           "entries inside home", "restore a copy");
   if (Status s = targets.allocate(); !s.ok()) return s;  // ALLOC-1: `full` changes nothing
-  // D4 (log/redo.hpp): the logs durable before home has anything of what they say
+  // D4 (log/redo.hpp): the logs are durable before the data region has anything of what they say.
   if (Status s = medium.fence(); !s.ok()) return s;
   log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
   for (const Committed& c : committed) {  // step 3
     replay(medium, header, c, home);
-    home.hand_over([](std::uint64_t) {});  // flush_all has them: each line goes home once
+    home.hand_over([](std::uint64_t) {});  // flush_all writes each line back once
     ++report.transactions;
     report.records += c.transaction.last - c.transaction.first;
     report.last_id = std::max(report.last_id, c.transaction.id);
   }
   report.bytes = report.records * TornRecord::bytes;
   if (Status s = medium.flush_all(); !s.ok())
-    // home, before start_session's header may say that the logs are those of an epoch that is over
+    // The data region, before start_session's header may say that the logs are of a past epoch.
     return s;
   return {};
 }

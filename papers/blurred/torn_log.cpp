@@ -37,11 +37,12 @@ void TornLog::fill(std::uint64_t first, std::uint64_t last, const TornRecord& re
   }
 }
 
-// All that is allocated: the rest is zero, and must not be stored to (ALLOC-1).
+// Zeroes all that is allocated: the rest is zero, and must not be stored to (ALLOC-1).
 void TornLog::zero() noexcept {
   for (std::uint64_t at = 0; at < place_.bytes;) {
     const std::uint64_t n = medium_.allocated_from(place_.offset + at, place_.bytes - at);
-    // records are a divisor of pages, and lie at multiples of their size: none is half in
+    // A page is a multiple of a record, and records lie at multiples of their size: none crosses a
+    // page.
     const auto number = [](std::uint64_t bytes) {
       return bytes > control_bytes ? (bytes - control_bytes) / TornRecord::bytes : 0;
     };
@@ -60,7 +61,7 @@ void TornLog::start_word(std::uint64_t word, std::uint64_t value) noexcept {
 
 Status TornLog::control_word(std::uint64_t word, std::uint64_t value) noexcept {
   start_word(word, value);
-  return medium_.fence();  // before anything is done that rests on it
+  return medium_.fence();  // before anything is done that relies on it
 }
 
 void TornLog::begin_lap() noexcept {
@@ -84,17 +85,17 @@ Status TornLog::format(bool zero) {
   start_word(home_word, 0);
   start_word(x_word, 0);
   begin_lap();
-  // T3, T5: before the epoch says that this is a log
+  // T3, T5: before the epoch says that this is a log of the session.
   if (Status s = medium_.fence(); !s.ok()) return s;
   return control_word(epoch_word, place_.epoch);
 }
 
 Status TornLog::wipe() noexcept {
-  // no log, before it is no whole one
+  // The epoch is cleared first: no log is valid, before it is overwritten.
   if (Status s = control_word(epoch_word, 0); !s.ok()) return s;
   zero();
   // mutant: torn-close-zero-fence, call torn-close-zero-fence
-  return medium_.fence();  // T5: before the header may say that the pool was closed in order
+  return medium_.fence();  // T5: before the header may say that the pool was closed
 }
 
 void TornLog::append_all(const std::vector<TornRecord>& records, bool streamed) noexcept {
@@ -130,7 +131,7 @@ Status TornLog::commit(std::uint64_t id) noexcept {
   last_id_ = id;
   aborts_since_commit_ = false;
   begin_run();
-  // T1: before anybody sees what the transaction has written, or is told of it
+  // T1: before any thread sees what the transaction has written, and before it is acknowledged.
   return medium_.fence();
 }
 
@@ -152,8 +153,8 @@ void TornLog::abort() noexcept {
 }
 
 Status TornLog::truncate() noexcept {
-  // T2: whatever a crash would have made of an aborted run, its blocks are the lap's now, and so is
-  // the rest.
+  // T2: whatever a crash would have left of an aborted run, its blocks have this generation's torn
+  // bit now, and so has the rest.
   // mutant: torn-lap-aborts-flushed
   if (aborts_in_lap_)
     for (std::uint64_t n = 1, from = 1; n < tail_; ++n) {
@@ -189,7 +190,7 @@ TornControl TornLog::control(const medium::Medium& medium, const TornPlace& plac
     return *reinterpret_cast<const std::uint64_t*>(medium.at(place.offset + at));
   };
   const std::uint64_t epoch = word(epoch_word);
-  if (epoch == 0) return c;  // a new pool's
+  if (epoch == 0) return c;  // a new pool
   const LogForm form = ControlWord::form_of(
       place.identity, {{epoch_word, epoch}, {home_word, word(home_word)}, {x_word, word(x_word)}});
   const auto whole = [&](std::uint64_t at) {
@@ -230,7 +231,8 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place,
   };
   const TornRecord& beginning = record(0);
   if (beginning.torn_data() != beginning.torn_meta()) {
-    // The next lap's beginning was on its way: home has all of the lap before it.
+    // The next generation's beginning was being written: the data region holds all of the
+    // generation before.
     s.end = 1;
     if (!commits(1, false, covered).empty() || !commits(1, true, covered).empty())
       return damaged("has a damaged beginning");
@@ -285,7 +287,7 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place,
       before = sum;
       sum.add(r);
       ++n;
-    } else {  // a hole; so is what T4 speaks of
+    } else {  // a hole, or a half-written record as in T4
       std::uint64_t ahead = n + 1;
       // mutant: torn-hole-limit
       const std::uint64_t limit = std::min(n + reach + 1, records);
@@ -298,9 +300,9 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place,
   if (first != n && is_commit(n - 1, before))
     return damaged("ends in a damaged commit record, number " + std::to_string(n - 1));
   s.end = first;
-  // Of what follows the end a crash can have left one commit record, whose transaction nobody was
-  // told of: each before was durable (T1), so the one that it names as the last commit before it is
-  // the one that was met last.
+  // A crash can have left at most one commit record after the end, and its transaction was not
+  // acknowledged. Each transaction before it was durable (T1), so the record names as the last
+  // commit before it the one that was found last.
   const auto beyond = commits(n, sense, last_id);
   bool follows = beyond.size() > 1;
   if (beyond.size() == 1) {

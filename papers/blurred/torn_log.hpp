@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // TornLog: the torn-bit log of one thread (papers: Blurred Persistence, MSST '15, sections III-A
-// and IV-B), and its scan after a crash. No pointers to its head or tail: whoever recovers reads it
+// and IV-B), and its scan after a crash. It has no pointers to its head or tail: recovery reads it
 // from its beginning and finds its end by the torn bits.
 //
-//   data records of a transaction, one behind the other, then its commit record
-//   of an aborted run: an abort record behind it, and one in place of a data record wherever 64
-//   blocks would be without. Nothing of the run is flushed, so a crash may leave holes there; the
-//   backpointer of the abort record leads over them
-//   hole  a block whose torn bit is not the lap's. From one the scan looks 64 blocks ahead for an
-//         abort record whose backpointer names the last commit
-//         record; without one it is at the log's end
-// A lap is one pass over the log. It begins with an abort record that names itself: its torn bits
-// say which sense the lap has, its backpointer which lap it is. A position is lap x records +
-// number. The next lap begins when home has all of the log durably and X (below) says so, durably.
+//   data records  The records of a transaction, one after the other, then its commit record. After
+//                 an aborted run there is an abort record, and also one in place of a data record
+//                 wherever 64 blocks would otherwise have none. Nothing of the run is flushed, so a
+//                 crash may leave holes there; the backpointer of the abort record leads over them.
+//   hole          A block whose torn bit is not that of the generation. From a hole the scan
+//                 searches 64 blocks ahead for an abort record whose backpointer names the last
+//                 commit record; without one it is at the log's end.
+// A generation (`lap` in the code) is one pass over the log. It begins with an abort record that
+// names itself: its torn bits say which sense the generation has, its backpointer which generation
+// it is. A position is generation x records + number. The next generation begins when the data
+// region durably holds all of the log and the checkpoint id X (below) says so, durably.
 //
-// On the medium: a line of control, then the records. Control: the epoch whose log it is: a log of
-// another session is none; `home`: of this log's transactions home has those up to this id; X: of
-// all logs', in the first log. Both zero when a session begins. Words: log/control_word.hpp. Crash
-// invariants:
-//   T1 a transaction's records, and the abort records before them, are durable when commit()
+// On the medium: a line of control, then the records. Control has three words: the epoch whose log
+// it is (a log of another session does not count); `home`: the data region holds this log's
+// transactions up to this id; X: it holds those of all logs up to this id, in the first log. The
+// latter two are zero when a session begins. Words: log/control_word.hpp.
+// Crash invariants:
+//   T1 A transaction's records, and the abort records before them, are durable when commit()
 //      returns: one fence.
-//   T2 all blocks have one torn bit, durably, before a lap of the other sense begins: holes and the
-//      unused rest are filled first.
-//   T3 a lap's beginning is durable before any other of its records may be.
-//   T4 an aborted record gives way to an abort record by a store to its data block, then one to its
-//      metadata block; were the other order to reach the medium, a backpointer is not that of the
+//   T2 All blocks have one torn bit, durably, before a generation of the other sense begins: holes
+//      and the unused rest are filled first.
+//   T3 A generation's beginning is durable before any other of its records may be.
+//   T4 An aborted record is replaced by an abort record with a store to its data block, then one to
+//      its metadata block. If the other order reaches the medium, a backpointer is not that of the
 //      last commit, or the checksum fails, and the block counts as a hole.
-//   T5 all blocks are zero, durably, before the epoch is a session's, and after it was closed in
-//      order.
-// In the first lap the log's bytes are allocated as it comes to them (extent.hpp); before another
-// lap all of them are. What is not allocated is zero (T5).
+//   T5 All blocks are zero, durably, before the epoch is a session's, and after it was closed.
+// In the first generation the log's bytes are allocated as the tail reaches them (extent.hpp);
+// before another generation all of them are. What is not allocated is zero (T5).
 // Thread safety: none of its own.
 #pragma once
 
@@ -52,7 +53,7 @@ struct TornTransaction {
   std::uint64_t id = 0, first = 0, last = 0;
 };
 
-/// Where a log lies, and whose it is.
+/// Where a log lies, and which pool and session it belongs to.
 struct TornPlace {
   std::uint64_t offset = 0, bytes = 0;  ///< in the log range, multiples of 64
   std::uint64_t identity = 0;           ///< bound to pool and log: ring_seed of epoch 0
@@ -68,8 +69,8 @@ struct TornControl {
 
 struct TornScan {
   Status damage;
-  std::uint64_t end = 0;      ///< the first record behind the log's end
-  std::uint64_t aborted = 0;  ///< abort records that led on
+  std::uint64_t end = 0;      ///< the first record after the log's end
+  std::uint64_t aborted = 0;  ///< abort records that led over holes
   std::vector<TornTransaction> transactions;
 };
 
@@ -82,80 +83,82 @@ class TornLog {
     extent_.configure(medium, place.offset, place.bytes);
   }
 
-  /// Makes it this session's, empty. `zero`: it is known to be (T5). T3. The control and the first
-  /// record are allocated.
+  /// Makes the log this session's, empty. `zero`: it is known to be zero (T5). T3. The control and
+  /// the first record are allocated.
   Status format(bool zero);
-  /// For a pool that is closed in order: its next opening may take the log for zero without a look.
+  /// Called for a pool that is being closed: its next opening may take the log for zero unread.
   Status wipe() noexcept;
 
-  /// Records that one transaction may have at most.
+  /// Returns how many records one transaction may have at most.
   [[nodiscard]] std::uint64_t capacity() const noexcept { return records_ - 3; }
-  /// Whether `n` records, and the one that ends them, find room.
+  /// Returns whether `n` records, and the one that ends them, fit.
   [[nodiscard]] bool fits(std::uint64_t n) const noexcept {
     return tail_ + n + 2 <= records_ && ready(n);
   }
-  /// Whether they would, were they allocated (ALLOC-1): then prepare(n) is what is lacking, and
-  /// truncate() would not help.
+  /// Returns whether they would fit if they were allocated (ALLOC-1): prepare(n) is needed then,
+  /// and truncate() would not help.
   [[nodiscard]] bool lacks_blocks(std::uint64_t n) const noexcept {
     return tail_ + n + 2 <= records_ && !ready(n);
   }
-  /// Allocates what `n` records need, and the one that ends them; `full` where the disk is. No
-  /// transaction is in progress.
+  /// Allocates what `n` records need, and the one that ends them. Returns `full` where the disk is
+  /// full. No transaction is in progress.
   Status prepare(std::uint64_t n) { return extent_.extend(bytes_to(tail_ + n + 2)); }
-  /// Allocates all of the log: before truncate().
+  /// Allocates all of the log. Call this before truncate().
   Status prepare_all() { return extent_.extend(place_.bytes); }
   void prepare_ahead() noexcept { extent_.extend_ahead(bytes_to(tail_)); }
-  /// Records of this lap, without those of the transaction in progress. From any thread.
-  // pairs with nothing: a count
+  /// Returns the number of records of this generation, without those of the transaction in
+  /// progress. Any thread may call it.
+  // Relaxed: a count that pairs with nothing.
   [[nodiscard]] std::uint64_t used() const noexcept {
     return used_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] bool sense() const noexcept { return sense_of(lap_); }
   [[nodiscard]] static bool sense_of(std::uint64_t lap) noexcept { return (lap & 1) == 0; }
-  /// The newest transaction in this lap, 0: none.
+  /// Returns the newest transaction in this generation; 0: none.
   [[nodiscard]] std::uint64_t last_id() const noexcept { return last_id_; }
 
-  /// A record of the transaction in progress; it fits. Its number. A store: durable with the
-  /// commit.
+  /// Appends a record of the transaction in progress, which must fit. Returns its number. It is a
+  /// store: durable with the commit.
   std::uint64_t append(const TornRecord& record) noexcept {
     sum_.add(record);
     medium_.store(at(tail_), &record, TornRecord::bytes);
     return tail_++;
   }
-  /// The same for all of a transaction's records, which it does not keep in the log meanwhile.
-  /// `streamed`: past the cache, as far as they fill lines.
+  /// Appends all of a transaction's records at once, for a transaction that keeps them elsewhere
+  /// until it commits. `streamed`: past the cache, as far as they fill lines.
   void append_all(const std::vector<TornRecord>& records, bool streamed) noexcept;
   [[nodiscard]] const TornRecord& record(std::uint64_t number) const noexcept {
     return *reinterpret_cast<const TornRecord*>(medium_.at(at(number)));
   }
-  /// Records of the last transaction that committed: [first, second).
+  /// Returns the records of the last transaction that committed: [first, second).
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> committed() const noexcept {
     return committed_;
   }
-  /// Records of the transaction in progress: [first, second).
+  /// Returns the records of the transaction in progress: [first, second).
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> run() const noexcept {
     return {run_, tail_};
   }
 
-  /// T1: the records appended since the last commit or abort are a committed transaction, durably.
-  /// A flush and a fence.
+  /// T1: durably makes the records that were appended since the last commit or abort a committed
+  /// transaction. It costs a flush and a fence.
   Status commit(std::uint64_t id) noexcept;
-  /// They are none. Flushes nothing.
+  /// Aborts the transaction of these records. It flushes nothing.
   void abort() noexcept;
-  /// Home has this log's transactions up to `id`, durably. A fence.
+  /// Notes that the data region durably holds this log's transactions up to `id`. It costs a fence.
   Status note_home(std::uint64_t id) noexcept { return control_word(home_word, id); }
-  /// Home has all logs' transactions up to `x`, durably. Of the first log. A fence.
+  /// Notes the checkpoint id: the data region durably holds all logs' transactions up to `x`.
+  /// Called for the first log. It costs a fence.
   Status note_x(std::uint64_t x) noexcept { return control_word(x_word, x); }
-  /// The next lap: note_home() or note_x() covers all of this one, no transaction is in progress,
-  /// prepare_all() has succeeded. Two fences.
+  /// Begins the next generation. Preconditions: note_home() or note_x() covers all of this one, no
+  /// transaction is in progress, prepare_all() has succeeded. It costs two fences.
   Status truncate() noexcept;
 
-  /// After a crash: what its control says.
+  /// Reads the control after a crash.
   static TornControl control(const medium::Medium& medium, const TornPlace& place);
-  /// What a log of this session has. `covered`: home is known to have all transactions up to this
-  /// id.
+  /// Scans a log of this session. `covered`: the data region is known to hold all transactions up
+  /// to this id.
   static TornScan scan(const medium::Medium& medium, const TornPlace& place, std::uint64_t covered);
-  /// D4 (log/redo.hpp): starts the write-back of what a scan has gone by.
+  /// D4 (log/redo.hpp): starts the write-back of what a scan has relied on.
   static void flush_scanned(medium::Medium& medium, const TornPlace& place,
                             const TornScan& scan) noexcept {
     medium.flush(place.offset, control_bytes + scan.end * TornRecord::bytes);
@@ -166,7 +169,7 @@ class TornLog {
     return *reinterpret_cast<const TornRecord*>(
         medium.at(place.offset + control_bytes + number * TornRecord::bytes));
   }
-  /// Of a lap.
+  /// Returns the number of records in a generation.
   [[nodiscard]] static std::uint64_t records_of(const TornPlace& place) noexcept {
     return (place.bytes - control_bytes) / TornRecord::bytes;
   }
@@ -182,7 +185,7 @@ class TornLog {
   [[nodiscard]] std::uint64_t at(std::uint64_t number) const noexcept {
     return place_.offset + control_bytes + number * TornRecord::bytes;
   }
-  /// Bytes of the log up to record `number`.
+  /// Returns the number of bytes of the log up to record `number`.
   [[nodiscard]] static constexpr std::uint64_t bytes_to(std::uint64_t number) noexcept {
     return control_bytes + number * TornRecord::bytes;
   }
@@ -198,7 +201,7 @@ class TornLog {
   void flush(std::uint64_t first, std::uint64_t last) noexcept {
     if (first < last) medium_.flush(at(first), (last - first) * TornRecord::bytes);
   }
-  /// The same record in [first, last), past the cache where it fills lines.
+  /// Writes the same record to all of [first, last), past the cache where it fills lines.
   void fill(std::uint64_t first, std::uint64_t last, const TornRecord& record) noexcept;
   void zero() noexcept;
   void start_word(std::uint64_t word, std::uint64_t value) noexcept;
@@ -216,8 +219,9 @@ class TornLog {
   LogExtent extent_;
   std::atomic<std::uint64_t> used_{1};
   std::uint64_t lap_ = 0, tail_ = 1, run_ = 1, last_commit_ = 0, last_id_ = 0;
-  std::uint64_t streamed_first_ = 1, streamed_last_ = 1;  // of the run: what needs no flush
-  // abort records not flushed; runs that are not durable
+  std::uint64_t streamed_first_ = 1, streamed_last_ = 1;  // the part of the run that needs no flush
+  // Whether there are abort records that are not flushed; whether there are runs that are not
+  // durable.
   bool aborts_since_commit_ = false, aborts_in_lap_ = false;
   std::pair<std::uint64_t, std::uint64_t> committed_{0, 0};
   TornSum sum_{0, 0};

@@ -4,21 +4,21 @@
 // (papers: Blurred Persistence, MSST '15, section IV-B, Figures 5 and 6; the torn bit is
 // Mnemosyne's, Volos, Tack, Swift, ASPLOS '11):
 //
-//   data block   bit 0-62   DATA     the value but for its highest bit
+//   data block   bit 0-62   DATA     the value without its highest bit
 //                    63     TornBit
 //   metadata     bit 0      TornBit
 //                    1      TailBit  the value's highest bit
-//                    2-9    MASK     the bytes of the data block that are valid, a bit each
+//                    2-9    MASK     the bytes of the data block that are valid, one bit per byte
 //                    10     FLG_DC   1: a commit or abort record, 0: a data record
 //                    11     FLG_CA   1: a commit record, 0: an abort record
-//                    12-15  RESV     here: of a data record, what kind of change it is
-//                    16-63  ADDR     home offset; of a commit or abort record (the paper leaves it
-//                           open) a checksum, 48 bits
-// The figures give the fields' order and width; which end is bit 0 is ours. A commit record's value
-// is its TxID, an abort record's its backpointer: the position of the last commit record before it.
-// A block is written when its torn bit is the sense of the lap in which the log is; a word is never
-// torn (M1), so nothing else of it need be asked.
-// Thread safety: values.
+//                    12-15  RESV     used here for the kind of change of a data record
+//                    16-63  ADDR     offset in the data region; in a commit or abort record (the
+//                           paper leaves it open) a checksum of 48 bits
+// The figures give the fields' order and width; which end is bit 0 is decided here. A commit
+// record's value is its TxID, an abort record's its backpointer: the position of the last commit
+// record before it. A block is written when its torn bit is the sense of the log's present
+// generation; a word is never torn (M1), so nothing else needs to be checked.
+// Thread safety: plain values.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct TornRecord {
 
   std::uint64_t data = 0, meta = 0;
 
-  /// `address` below 2^48.
+  /// Makes a record. `address` is below 2^48.
   static constexpr TornRecord make(TornKind kind, std::uint64_t address, std::uint64_t value,
                                    bool sense, std::uint64_t mask = all_bytes) noexcept {
     TornRecord r;
@@ -53,7 +53,7 @@ struct TornRecord {
       r.meta |= static_cast<std::uint64_t>(kind) << resv_at;
     return r;
   }
-  /// Of a lap's holes and of what it leaves unused: torn bits of its sense, and nothing else.
+  /// Fills a generation's holes and its unused rest: torn bits of its sense, and nothing else.
   static constexpr TornRecord filler(bool sense) noexcept {
     return make(TornKind::none, 0, 0, sense, 0);
   }
@@ -83,7 +83,7 @@ struct TornRecord {
     return {address(), static_cast<std::uint32_t>(value()),
             static_cast<std::uint32_t>(value() >> 32), kind() == TornKind::alloc};
   }
-  /// The word that has been `old`, with the valid bytes of this one.
+  /// Returns the word that has been `old`, with the valid bytes of this record.
   [[nodiscard]] constexpr std::uint64_t over(std::uint64_t old) const noexcept {
     std::uint64_t bits = 0;
     for (unsigned i = 0; i < 8; ++i)
@@ -93,8 +93,8 @@ struct TornRecord {
 };
 static_assert(sizeof(TornRecord) == TornRecord::bytes);
 
-/// What a commit or abort record has for ADDR: of the records of its transaction, its own value and
-/// place, and that of the last commit record before it (law L10).
+/// The ADDR of a commit or abort record: the sum of its transaction's records, its own value and
+/// place, and the place of the last commit record before it (law L10).
 class TornSum {
  public:
   TornSum(std::uint64_t seed, std::uint64_t first_position) noexcept

@@ -9,7 +9,7 @@ Truncator::Truncator(medium::Medium& medium, std::uint64_t x, std::function<std:
                      std::function<Status(std::uint64_t)> note_x)
     : medium_(medium), quiet_(std::move(quiet)), note_x_(std::move(note_x)), x_(x) {}
 
-// Under the mutex.
+// Called under the mutex.
 bool Truncator::start() noexcept {
   return !stopping_ && thread_.start([this] { work(); });
 }
@@ -18,7 +18,7 @@ void Truncator::push(Node& one) noexcept {
   {
     const std::lock_guard lock(mutex_);
     queue_.splice(queue_.end(), one);
-    if (!start()) return;  // wait() will do it
+    if (!start()) return;  // wait() will do the round
   }
   wake_.notify_one();
 }
@@ -29,7 +29,7 @@ Status Truncator::wait(std::uint64_t id) {
     wanted_ = true;
     if (!start() && !working_) round(lock);
     wake_.notify_one();
-    // A transaction below `id` may pend still, and when it stops nobody says so here.
+    // A transaction below `id` may still be pending, and no thread notifies this one when it ends.
     if (x() < id) done_.wait_for(lock, std::chrono::milliseconds(1));
   }
   return failure_;
@@ -55,8 +55,8 @@ void Truncator::work() {
   }
 }
 
-// Flushes what the queue holds, and has X say so. By one thread at a time, under the mutex, which
-// it lets go of meanwhile.
+// Flushes what the queue holds, and makes the checkpoint id X say so. One thread at a time runs it,
+// under the mutex, which it releases meanwhile.
 void Truncator::round(std::unique_lock<std::mutex>& lock) {
   working_ = true;
   wanted_ = false;
@@ -69,18 +69,19 @@ void Truncator::round(std::unique_lock<std::mutex>& lock) {
     // mutant: bppm-async-flush
     for (const std::uint64_t line : lines)
       medium_.flush(medium_.log_bytes() + line, medium::line_bytes);
-    if (s = medium_.fence(); !s.ok()) break;  // home has the transaction before X may cover it
+    // The data region has the transaction before X may cover it.
+    if (s = medium_.fence(); !s.ok()) break;
   }
   if (s.ok() && quiet > x()) s = note_x_(quiet);
   lock.lock();
   working_ = false;
   if (s.ok()) {
-    if (quiet > x()) x_.store(quiet, std::memory_order_release);  // pairs with x()
+    if (quiet > x()) x_.store(quiet, std::memory_order_release);  // pairs with the acquire in x()
     rounds_.fetch_add(1, std::memory_order_relaxed);
   } else {
     failure_ = s;
   }
-  // the thread, if another one did this round: what was queued meanwhile is left
+  // Wakes the thread, if another one did this round: what was queued meanwhile remains.
   wake_.notify_one();
   done_.notify_all();
 }

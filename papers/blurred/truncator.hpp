@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Truncator: Mnemosyne's asynchronous log truncation (Volos, Tack, Swift, ASPLOS '11; papers:
-// Blurred Persistence, section III-B): a thread that flushes what transactions have stored to home,
-// one after the other, then has X say so.
+// Blurred Persistence, section III-B): a thread that flushes what transactions have stored to the
+// data region, one after the other, then makes the checkpoint id X say so.
 //
 // The thread is started by the first transaction that has stored to the data region. Where none can
-// be had, the thread that waits does a round.
-// Rule (design: recycling logs): X is drawn before the queue is taken; a transaction is in the
-// queue before it stops pending, so all up to X are in it or were.
-// Thread safety: push, wait, x from any thread; stop by one.
+// be started, a thread that waits does a round.
+// Rule: X is drawn before the queue is taken; a transaction is in the queue before it stops being
+// pending, so all up to X are in the queue or were.
+// Thread safety: any thread may call push, wait and x; one calls stop.
 #pragma once
 
 #include <atomic>
@@ -27,23 +27,23 @@ namespace perdure::engine::bppm {
 
 class Truncator {
  public:
-  using Lines = std::vector<std::uint64_t>;  ///< home offsets
-  /// of one element: made before the commit, where memory may still run out
+  using Lines = std::vector<std::uint64_t>;  ///< offsets in the data region
+  /// A list of one element, made before the commit, where memory may still run out.
   using Node = std::list<Lines>;
 
-  /// `quiet`: an id up to which all have pushed. `note_x`: makes X durable.
+  /// `quiet` returns an id up to which all have pushed. `note_x` makes X durable.
   Truncator(medium::Medium& medium, std::uint64_t x, std::function<std::uint64_t()> quiet,
             std::function<Status(std::uint64_t)> note_x);
   ~Truncator() { stop(); }
   Truncator(const Truncator&) = delete;
   Truncator& operator=(const Truncator&) = delete;
 
-  /// A transaction's lines, stored to home and not flushed; before its slot stops pending.
+  /// Adds a transaction's lines, stored and not flushed, before its slot stops being pending.
   void push(Node& one) noexcept;
-  /// Returns when home has all transactions up to `id` durably and X says so, or with the medium's
-  /// failure.
+  /// Returns when the data region durably holds all transactions up to `id` and X says so, or with
+  /// the medium's failure.
   Status wait(std::uint64_t id);
-  // pairs with work(): X is durable
+  // Acquire: pairs with the release in round(): X is durable.
   [[nodiscard]] std::uint64_t x() const noexcept { return x_.load(std::memory_order_acquire); }
   [[nodiscard]] std::uint64_t rounds() const noexcept {
     return rounds_.load(std::memory_order_relaxed);

@@ -7,7 +7,7 @@
 namespace perdure::log {
 
 // An AVL tree of n nodes is less than 1.4405 log2(n + 2) high (Knuth, TAOCP 3, 6.2.3). On the way
-// back a double turn changes eight words: three heights, four links, and the one from above.
+// back a double rotation changes eight words: three heights, four links, and the link from above.
 std::uint64_t AtomicAvlTree::most_writes(std::uint64_t size) noexcept {
   const auto bits = static_cast<std::uint64_t>(std::bit_width(size + 2));
   return (bits * 37 / 25 + 1) * 8 + 4;
@@ -38,7 +38,7 @@ void AtomicAvlTree::insert(std::uint64_t key, std::uint64_t record) noexcept {
   };
   const std::uint64_t words[8] = {word(key_word, key), word(left_word, 0), word(right_word, 0),
                                   word(height_word, 1), word(record_word, record)};
-  // durable with the first record of the lower log, before a link to it
+  // The node is durable with the first record of the lower log, before a link to it.
   nvm_.start_line(node, words);
   set(root_, inserted(get(root_), key, node));
   ++size_;
@@ -58,7 +58,8 @@ void AtomicAvlTree::remove(std::uint64_t key) noexcept {
   set(root_, removed(get(root_), key));
   --size_;
   carry_out();
-  arena_.give_line(gone_);  // now: until END another's use of it could have been undone
+  // Only now: until END, another use of the line could have been undone.
+  arena_.give_line(gone_);
 }
 
 std::uint64_t AtomicAvlTree::removed(std::uint64_t node, std::uint64_t key) noexcept {
@@ -99,7 +100,7 @@ std::uint64_t AtomicAvlTree::balanced(std::uint64_t node) noexcept {
 }
 
 // The child on the `up` side, which is too high, takes the node's place; where its inner side is
-// the higher one, that turns first.
+// the higher one, that side is rotated first.
 std::uint64_t AtomicAvlTree::turned(std::uint64_t node, std::uint64_t up,
                                     std::uint64_t down) noexcept {
   std::uint64_t child = get(node + up);
@@ -167,22 +168,22 @@ void AtomicAvlTree::carry_out() noexcept {
     log(r);
   }
   // mutant: aavlt-records-before-stores
-  log_.persist();  // V1
+  log_.persist();  // V1: the records before the first store
   // mutant: aavlt-stores-before-end
   for (const Write& w : writes_) nvm_.start(w.at, w.value);
   // mutant: aavlt-stores-before-end-record
-  // V2: what was started is durable with the record, before a pointer to it
+  // V2: the started stores are durable with the record, before a pointer to it.
   log(AriesRecord::make(AriesType::end, ++lsn_, 0));
   // mutant: aavlt-stores-before-end-persist
   log_.persist();
   clear();
 }
 
-// V3: in the order of the log, which END is the last of.
+// V3: the records are removed in the order of the log, whose last record is END.
 void AtomicAvlTree::clear() noexcept {
   // mutant: aavlt-end-removed-last
   for (auto at = log_.first(); at && !nvm_.failed(); at = log_.first()) {
-    // a failed medium removes nothing
+    // After a failure of the medium nothing is removed.
     const std::uint64_t record = log_.record(at);
     log_.remove(at);
     arena_.give_line(record);
@@ -217,7 +218,7 @@ Status AtomicAvlTree::recover() {
       nvm_.start_word(r.address(), r.old_value());
     }
   // mutant: aavlt-old-values-fence
-  nvm_.fence();  // old values, before the records that have them are gone
+  nvm_.fence();  // old values, before the records that have them are removed
   clear();
   size_ = 0;
   std::uint64_t height = 0;
@@ -227,12 +228,12 @@ Status AtomicAvlTree::recover() {
   return learn(nvm_.value(root_), 0, ~std::uint64_t{0}, 0, height);
 }
 
-// Whether an operation can have changed the word: the root, or one of a node.
+// Returns whether an operation can have changed the word: the root, or a word of a node.
 bool AtomicAvlTree::has(std::uint64_t word) const noexcept {
   return word == root_ || (word % 8 == 0 && word >= arena_.begin() && word < arena_.end());
 }
 
-// The subtree's keys lie between `from` and `to`, both left out.
+// The subtree's keys lie between `from` and `to`, both excluded.
 Status AtomicAvlTree::learn(std::uint64_t node, std::uint64_t from, std::uint64_t to,
                             unsigned depth, std::uint64_t& height) {
   height = 0;

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // AtomicAvlTree: REWIND's upper layer (section 3.4): log records by their LSN, in an AVL tree that
-// lies in persistent memory and is itself recoverable: what an operation will change is logged in
-// the lower layer, a PointerLog, then changed; recovery undoes an operation that was cut short, or
-// finishes the clearing of its records.
+// lies in persistent memory and is itself recoverable. The words that an operation will change are
+// logged in the lower layer, a PointerLog, and then changed; recovery undoes an operation that was
+// cut short, or finishes the clearing of its records.
 //
-// A node is a line: key, left, right, height, record. Offsets are file offsets; 0 is none. Each is
-// a value of NvmStore's, a key below 2^48.
-// Crash invariants: V1 the records of all that an operation changes are in the lower log before the
-// first change. V2 all changes are durable before the operation's END. V3 of an operation's records
-// END is removed last; without it each word is given its old value, once or again.
-// Departures: an operation's log calls stand together before its stores, whatever the version of
-// the lower log (as section 3.3 does for Batch); a word is logged once an operation, so that
-// undoing needs no CLRs.
-// Thread safety: none of its own; the log that it serves has a lock.
+// A node is a line: key, left, right, height, record. Offsets are file offsets; 0 means none. Each
+// word is a value of NvmStore, and a key is below 2^48.
+// Crash invariants:
+// V1 The records of all that an operation changes are in the lower log before the first change.
+// V2 All changes are durable before the operation's END.
+// V3 Of an operation's records END is removed last; without it each word is given its old value,
+// once or again.
+// Departures from the paper: an operation's log calls stand together before its stores, whatever
+// the version of the lower log (as section 3.3 does for Batch); a word is logged once per
+// operation, so that undoing needs no CLRs.
+// Thread safety: none of its own; the log that uses it has a lock.
 #pragma once
 
 #include <cstdint>
@@ -26,47 +28,48 @@ namespace perdure::log {
 
 class AtomicAvlTree {
  public:
-  /// `root`: the offset of a word, 0 at first. `seed`: of the lower log's records.
+  /// `root`: the offset of a word that is 0 at first. `seed`: that of the lower log's records.
   AtomicAvlTree(NvmStore& nvm, LogArena& arena, PointerLog& log, std::uint64_t root,
                 std::uint64_t seed)
       : nvm_(nvm), arena_(arena), log_(log), root_(root), seed_(seed) {}
 
-  /// Lines that an operation on a tree of `size` records takes while it lasts: `each` for a record
-  /// of its own, and a node's.
+  /// Returns how many lines an operation on a tree of `size` records takes while it lasts: `each`
+  /// for a record of its own, and one for a node.
   [[nodiscard]] static std::uint64_t lines_of_operation(std::uint64_t size,
                                                         std::uint64_t each) noexcept {
     return (most_writes(size) + 1) * each + 1;
   }
-  /// Whether there is room to insert `n` more, each with a line of its caller's.
+  /// Returns whether there is space to insert `n` more, each with a line of its caller's.
   [[nodiscard]] bool fits(std::uint64_t n, std::uint64_t each) const noexcept {
     return arena_.free_lines() >= 2 * n + lines_of_operation(size_ + n, each) &&
            log_.fits((most_writes(size_ + n) + 1) * each);
   }
 
-  /// Takes the memory that operations on a tree of up to `most` records need. Throws
+  /// Allocates the memory that operations on a tree of up to `most` records need. Throws
   /// std::bad_alloc.
   void prepare(std::uint64_t most) { writes_.reserve(most_writes(most)); }
-  /// `key` is not in the tree.
+  /// Inserts a record. `key` is not in the tree.
   void insert(std::uint64_t key, std::uint64_t record) noexcept;
-  /// `key` is in the tree.
+  /// Removes a record. `key` is in the tree.
   void remove(std::uint64_t key) noexcept;
-  /// The record with that key, or 0.
+  /// Returns the record with that key, or 0.
   [[nodiscard]] std::uint64_t find(std::uint64_t key) const noexcept;
-  /// The record with the greatest key, the least key that is greater, the greatest that is less; 0
-  /// where there is none.
+  /// The record with the greatest key; with the least key above `key`; with the greatest key below
+  /// `key`. 0 where there is none.
   [[nodiscard]] std::uint64_t last() const noexcept { return below(~std::uint64_t{0}); }
   [[nodiscard]] std::uint64_t above(std::uint64_t key) const noexcept;
   [[nodiscard]] std::uint64_t below(std::uint64_t key) const noexcept;
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
-  /// visit(key, record) for each, in the order of keys, until one returns false. Whether none did.
+  /// Calls visit(key, record) for each record in the order of keys, until one call returns false.
+  /// Returns whether none did.
   template <class F>
   bool for_each(F&& visit) const {
     return visit_below(nvm_.value(root_), visit);
   }
 
-  /// After a crash, the lower log recovered: undoes or finishes the last operation, checks the
-  /// tree, and marks its nodes in the arena, not the records it leads to. `corrupt` where no crash
-  /// leaves what it finds.
+  /// Recovers the tree after a crash, when the lower log has been recovered: undoes or finishes the
+  /// last operation, checks the tree, and marks its nodes in the arena, but not the records that it
+  /// leads to. Returns `corrupt` where no crash leaves what it finds.
   Status recover();
 
  private:
@@ -75,8 +78,8 @@ class AtomicAvlTree {
   struct Write {
     std::uint64_t at, value;
   };
-  /// Words an operation may change: a link or a height in each node of a path, and the nodes that
-  /// turn around it.
+  /// Returns how many words an operation may change: a link or a height in each node of a path, and
+  /// in the nodes of the rotations along it.
   [[nodiscard]] static std::uint64_t most_writes(std::uint64_t size) noexcept;
 
   // The tree as the operation has changed it so far.

@@ -8,7 +8,8 @@ namespace perdure::log {
 void Adll::append(std::uint64_t node) noexcept {
   const std::uint64_t after = tail();
   // mutant: adll-last-tail-first
-  // it, and the node (A1), before toAppend (line 5): recovery links the one to the other
+  // It, and the node (A1), are durable before toAppend (line 5): recovery links the one to the
+  // other.
   nvm_.synchronous(anchor_ + last_tail, after);
   // mutant: adll-to-append-first
   nvm_.synchronous(anchor_ + to_append, node);  // from here on the node is in the list (A2)
@@ -16,7 +17,7 @@ void Adll::append(std::uint64_t node) noexcept {
   nvm_.synchronous(anchor_ + to_append, 0);
 }
 
-// Lines 6-8. `after` is the tail before: the tail itself may have moved already.
+// Lines 6-8. `after` is the previous tail: the tail itself may have moved already.
 void Adll::link(std::uint64_t node, std::uint64_t after) noexcept {
   if (after == 0)
     nvm_.synchronous(anchor_ + head_word, node);
@@ -32,7 +33,7 @@ void Adll::remove(std::uint64_t node) noexcept {
   nvm_.synchronous(anchor_ + to_remove, 0);
 }
 
-// The node's own links stay: so it can be done again.
+// The node's own links stay, so that this can be done again.
 void Adll::unlink(std::uint64_t node) noexcept {
   const std::uint64_t after = next(node), before = prior(node);
   nvm_.synchronous(before != 0 ? before : anchor_ + head_word, after);
@@ -40,7 +41,7 @@ void Adll::unlink(std::uint64_t node) noexcept {
 }
 
 void Adll::replace(std::uint64_t head, std::uint64_t tail) noexcept {
-  nvm_.synchronous(anchor_ + last_tail, tail);  // A1, too
+  nvm_.synchronous(anchor_ + last_tail, tail);  // A1 holds with it too
   // mutant: adll-to-replace-first
   nvm_.synchronous(anchor_ + to_replace, head);  // from here on the chain is the list (A2)
   adopt(head);

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Adll: REWIND's Atomic Doubly-Linked List (section 3.2, Algorithm 1): a list in persistent memory
-// whose last operation, whatever a crash left of it, is done again by recovery.
+// whose last operation is done again by recovery, whatever a crash left of it.
 //
-// A node begins with two words, next and prior; the rest is its owner's. The anchor is six words:
-// head, tail, and what the last operation was (lastTail, toAppend, toRemove; toReplace is ours, for
-// compaction, section 3.3). All are file offsets; 0 is none. Each is a value of NvmStore's.
-// Crash invariants: A1 a node's own words, started by its owner, are durable before toAppend names
-// it: lastTail's fence sees to that, where the paper has one of its own before. A2 toAppend,
-// toRemove or toReplace is durable before the first link
-// changes, and cleared after the last link is durable: in between, doing all of it again ends in
-// the same list. A3 one operation at a time.
-// A4 recovery looks at each word before it follows it: the anchor's words are whole, name at most
-// one operation, and lead to nodes of the arena; so do the nodes' own. A log of the first form has
-// no checks in its words: there recovery may do a wrong operation, but never outside the arena.
-// Thread safety: none of its own; the log that it serves has a lock.
+// A node begins with two words, next and prior; its owner uses the rest. The anchor is six words:
+// head, tail, and the last operation (lastTail, toAppend, toRemove, and toReplace, which is not in
+// the paper and serves compaction, section 3.3). All are file offsets; 0 means none. Each word is a
+// value of NvmStore.
+// Crash invariants:
+// A1 A node's own words, started by its owner, are durable before toAppend names it: lastTail's
+// fence makes them durable, where the paper has a separate fence before.
+// A2 toAppend, toRemove or toReplace is durable before the first link changes, and is cleared after
+// the last link is durable: in between, doing all of it again ends in the same list.
+// A3 There is one operation at a time.
+// A4 Recovery checks each word before it follows it: the anchor's words are whole, name at most one
+// operation, and lead to nodes of the arena; so do the nodes' own words. A log of the first form
+// has no checks in its words: there recovery may do a wrong operation, but never outside the arena.
+// Thread safety: none of its own; the log that uses it has a lock.
 #pragma once
 
 #include <cstdint>
@@ -37,29 +39,29 @@ class Adll {
     return nvm_.value(node + 8);
   }
 
-  /// The two words that a node which is about to be appended must begin with.
+  /// The two words with which a node must begin that is about to be appended.
   struct Links {
     std::uint64_t next, prior;
   };
   [[nodiscard]] Links links_of_new() const noexcept { return {0, tail()}; }
 
-  /// Algorithm 1 from line 4 on: all of `node` was started, and what it points to.
+  /// Algorithm 1 from line 4 on. All of `node` was started, and so was what it points to.
   void append(std::uint64_t node) noexcept;
   void remove(std::uint64_t node) noexcept;
-  /// The list becomes the chain that begins at `head` and ends at `tail`, which was started. Nodes
-  /// of the old one are the caller's again.
+  /// Makes the list the chain from `head` to `tail`, which was started. The caller gets the nodes
+  /// of the old list back.
   void replace(std::uint64_t head, std::uint64_t tail) noexcept;
-  /// Where nodes may lie: in [from, to), multiples of 64, at most `most` of them.
+  /// Where nodes may lie: in [from, to), at multiples of 64, at most `most` of them.
   struct Nodes {
     std::uint64_t from, to, most;
     [[nodiscard]] bool has(std::uint64_t node) const noexcept {
       return node >= from && node < to && node % 64 == 0;
     }
   };
-  /// Does the interrupted operation again, if there is one, then walks the list both ways. May
-  /// itself be interrupted. `corrupt` where no crash leaves what it finds (A4): a word that is
-  /// damaged or leads elsewhere, an operation that can't be, a node that does not lead back, a list
-  /// without an end.
+  /// Does the interrupted operation again, if there is one, then walks the list both ways. It may
+  /// be interrupted itself. Returns `corrupt` where no crash leaves what it finds (A4): a word that
+  /// is damaged or leads elsewhere, an operation that is impossible, a node that does not lead
+  /// back, a list without an end.
   [[nodiscard]] Status recover(const Nodes& nodes);
 
  private:

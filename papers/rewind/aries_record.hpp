@@ -6,15 +6,15 @@
 //   word 0  LSN, and the type above its 56 bits
 //        1  checksum of the others, bound to pool, epoch and log (law L10)
 //        2  transaction
-//        3  address: a home offset; of END the commit's id, 0 after a rollback
-//        4  old value (of ALLOC and DELETE: size class; of a CLR undoLSN: the LSN of the UPDATE
+//        3  address: an offset in the data region; in END the commit's id, 0 after a rollback
+//        4  old value (in ALLOC and DELETE the size class; in a CLR undoLSN, the LSN of the UPDATE
 //           that it has undone)
-//        5  new value (of ALLOC and DELETE: chunks; of a CLR the old value that it has restored)
-//        6  the LSN of the same transaction's record before (2 layers, to walk them by)
-//        7  the record's own place: where its pointer stands says nothing of which record it is
+//        5  new value (in ALLOC and DELETE the chunks; in a CLR the old value that it has restored)
+//        6  the LSN of the same transaction's previous record (2 layers, to walk them)
+//        7  the record's own place: where its pointer lies does not say which record it is
 // LSNs rise along a log and over all logs of a pool, in the order of the stores where transactions
 // are isolated.
-// Thread safety: values.
+// Thread safety: plain values.
 #pragma once
 
 #include <cstdint>
@@ -74,12 +74,12 @@ struct AriesRecord {
     r.words[5] = op.chunks;
     return r;
   }
-  /// For the place where it will lie, in the log with this seed.
+  /// Completes the record for the place where it will lie, in the log with this seed.
   void seal(std::uint64_t seed, std::uint64_t at) noexcept {
     words[7] = at;
     words[1] = sum(seed);
   }
-  /// Whether it is what seal() made, for this place.
+  /// Returns whether it is what seal() made for this place.
   [[nodiscard]] bool whole(std::uint64_t seed, std::uint64_t at) const noexcept {
     return words[7] == at && words[1] == sum(seed);
   }

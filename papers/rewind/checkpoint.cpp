@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// REWIND's checkpoints beside running transactions (section 4.6), and the compaction of its logs
+// REWIND's checkpoints, which run beside transactions (section 4.6), and the compaction of its logs
 // (section 3.3).
 #include <mutex>
 #include <unordered_set>
@@ -37,7 +37,8 @@ Status Manager::checkpoint(std::uint64_t x) {
   const Status published = file_.publish([&](pool::Header& h) { h.applied = x; });
   if (!published.ok()) return published;
   for (auto& l : logs_) {
-    // In short holds: others append meanwhile, and nobody else removes.
+    // The mutex is held for 64 records at a time: other threads append in between, and no other
+    // thread removes.
     constexpr int hold = 64;
     std::unordered_set<std::uint64_t> ended;
     RewindLog& log = l->log;
@@ -68,7 +69,7 @@ Status Manager::checkpoint(std::uint64_t x) {
         log.remove_soon(c);
     });
     walk([&](const auto& c) {
-      // K3: after all of the others are durably gone, whose removals share fences
+      // K3: after all the other records are durably removed. Removals share fences.
       if (c.record->type() == AriesType::end && ended.contains(c.record->transaction()))
         log.remove_soon(c);
     });

@@ -19,7 +19,7 @@ struct rewind_none : engine::Instance<engine::rewind::Rewind<tm::None>, Isolatio
   static constexpr auto& names = engine::rewind::names_none;
 };
 
-/// All of the family.
+/// All instances of the family.
 using rewind_engines = engines<rewind, rewind_none>;
 
 // Compiled once, in instances.cpp beside this.

@@ -16,8 +16,8 @@ using log::RewindLog;
 
 namespace {
 
-// A log of the first form is stamped with its session's seed, which any session up to this one may
-// have made.
+// A log of the first form is stamped with its session's seed, which may be that of any session up
+// to this one.
 log::RewindPlace place_of(const medium::Medium& medium, const pool::Header& header,
                           std::uint32_t ring) {
   log::RewindPlace p{.offset = pool::ring_offset(header, ring),
@@ -64,7 +64,7 @@ void Manager::prepare_ahead(ManagedLog& log, std::uint64_t n) noexcept {
   if (log.log.whole()) return;
   try {
     (void)extend(log, n);
-  } catch (const std::bad_alloc&) {  // of a message
+  } catch (const std::bad_alloc&) {  // the message could not be allocated
   }
 }
 
@@ -85,18 +85,18 @@ std::uint64_t Manager::records() const noexcept {
 void Manager::begin(ManagedLog& log, Transaction& tx) noexcept {
   if (tx.id != 0) return;
   tx.id = ids_.fetch_add(1, std::memory_order_relaxed) + 1;
-  tx.kept = 2;  // ROLLBACK and END
+  tx.kept = 2;  // for ROLLBACK and END
   log.kept += tx.kept;
 }
 
 std::uint64_t Manager::append(ManagedLog& log, Transaction& tx, AriesRecord&& record) noexcept {
-  if (how_.layers == 2) record.words[6] = tx.last_lsn;  // the transaction table's last record
+  if (how_.layers == 2) record.words[6] = tx.last_lsn;  // the last record in the transaction table
   tx.last_lsn = record.lsn();
   ++tx.records;
   return log.log.append(record);
 }
 
-// What must not fail later finds memory now: the stores that wait, and clear()'s list of the
+// Allocates the memory of what must not fail later: the stores that wait, and clear()'s list of the
 // records.
 void Manager::reserve(ManagedLog& log, Transaction& tx, std::uint64_t heap_records) {
   const std::uint64_t group = 2 * log.log.shape().group,
@@ -106,8 +106,8 @@ void Manager::reserve(ManagedLog& log, Transaction& tx, std::uint64_t heap_recor
   if (how_.force && log.found.capacity() < records) log.found.reserve(2 * records);
 }
 
-// A transaction's own records, its CLRs among them, leave an eighth of its log to what is kept
-// there.
+// A transaction's own records, including its CLRs, leave an eighth of its log to the reserved
+// records.
 void Manager::must_fit(const ManagedLog& log, std::uint64_t records) const {
   const std::uint64_t capacity = log.log.capacity() - log.log.capacity() / 8;
   if ((records + 2) * 2 + 16 > capacity)
@@ -127,7 +127,7 @@ bool Manager::update(ManagedLog& log, Transaction& tx, std::uint64_t offset, std
   ++tx.updates;
   ++tx.kept;
   // mutant: rewind-clr-space
-  ++log.kept;  // its CLR's
+  ++log.kept;  // for its CLR
   AriesRecord r = AriesRecord::make(AriesType::update, next_lsn(), tx.id);
   r.words[3] = offset;
   const std::uint64_t* const waiting = tx.find(offset);
@@ -150,7 +150,7 @@ void Manager::store(ManagedLog& log, Transaction& tx, std::uint64_t offset, std:
   drain(log, tx);
 }
 
-// K1: stores whose records are in the log, in their order.
+// K1: makes the stores whose records are in the log, in their order.
 void Manager::drain(ManagedLog& log, Transaction& tx) noexcept {
   if (log.log.nvm().failed()) return;
   const std::uint64_t in_log = log.log.in_log();
@@ -191,7 +191,8 @@ bool Manager::prepare(ManagedLog& log, Transaction& tx, std::uint64_t heap_recor
 Status Manager::end(ManagedLog& log, Transaction& tx, std::uint64_t commit_id) noexcept {
   // mutant: rewind-stores-before-end
   if (how_.force || commit_id == 0) {
-    // K2: the fence that makes END's record durable before its pointer is home's stores' as well
+    // K2: the fence that makes END's record durable before its pointer also covers the stores to
+    // the data region.
     log.log.persist();
     drain(log, tx);
   }
@@ -199,7 +200,8 @@ Status Manager::end(ManagedLog& log, Transaction& tx, std::uint64_t commit_id) n
   r.words[3] = commit_id;
   append(log, tx, std::move(r));
   log.log.persist();
-  drain(log, tx);  // no-force: END may stand in the last group; what is stored behind it is redone
+  // No-force: END may stand in the last group; stores after it are redone.
+  drain(log, tx);
   log.kept -= tx.kept;
   tx.kept = 0;
   return log.log.nvm().status();
@@ -220,10 +222,10 @@ Status Manager::clear(ManagedLog& log, const Transaction& tx) noexcept {
   // mutant: rewind-end-removed-last
   for (std::size_t i = log.found.size(); i-- > 1;)
     // mutant: rewind-removes-oldest-first
-    // oldest first: of a block's ops the last counts, whenever a crash comes
+    // Oldest first: of a block's ops the last counts, whenever a crash happens.
     l.remove(log.found[i]);
-  // K3. A rollback's END goes; a commit's stays, and that of the commit before goes: recovery
-  // learns the newest id from it.
+  // K3. A rollback's END is removed. A commit's END stays, and that of the commit before is
+  // removed: recovery learns the newest id from it.
   auto gone = log.found.front();
   // mutant: rewind-newest-end-kept
   if (gone.record->commit_id() != 0) {

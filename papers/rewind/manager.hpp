@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Manager: REWIND's transaction managers (papers: REWIND, VLDB '15, section 4): logging, commit,
-// rollback, clearing and checkpoints, over one log (the paper's shared log) or one a thread or
+// rollback, clearing and checkpoints, over one log (the paper's shared log) or one per thread or
 // partition (its distributed log), in any composition.
 //
-//   update    an UPDATE record with old and new value, in the log; then the store to home (batch:
-//             when its group is in the log)
-//   commit    force: home's stores flushed as they were made, now fenced. ALLOC and DELETE records,
-//             then END, with the commit's id
-//   clear     force, at commit: the transaction's records are removed, oldest first, END last. The
-//             newest END of a log stays: it has the newest id
-//   rollback  a ROLLBACK record, and for each UPDATE, newest first, a CLR, then the store of the
-//             old value; END
-//   checkpoint  no-force: a CHECKPOINT record, flush_all; X in the header; then what had ended
-//               before is removed, ENDs last
-// Invariants: K1 an UPDATE or CLR is in the log before home may change (WAL). K2 the stores of a
-// transaction that rolls back, and with force of every one, are durable before its END is in the
-// log. K3 END is removed last. K4 no-force: all that a transaction below X stored is durable before
-// the header says so, and that before one of its records is removed. K5 room for a transaction's
-// CLRs, ROLLBACK and END is kept.
-// Thread safety: a Transaction is one thread's. Logs are shared under their mutex, short to append,
-// long to walk (section 4.7).
+//   update    An UPDATE record with old and new value is in the log; then the word is stored to the
+//             data region (batch: when its group is in the log).
+//   commit    Force: the stores to the data region were flushed as they were made and are fenced
+//             now. Then ALLOC and DELETE records are written, then END with the commit's id.
+//   clear     Force, at commit: the transaction's records are removed, oldest first, END last. The
+//             newest END of a log stays, because it has the newest id.
+//   rollback  A ROLLBACK record is written; then for each UPDATE, newest first, a CLR is written
+//             and the old value is stored; then END.
+//   checkpoint  No-force: a CHECKPOINT record, flush_all, the checkpoint id in the header; then the
+//             records of transactions that had ended before are removed, ENDs last.
+// Invariants:
+// K1 An UPDATE or CLR is in the log before the data region may change (WAL).
+// K2 The stores of a transaction that rolls back, and with force of every transaction, are durable
+// before its END is in the log.
+// K3 END is removed last.
+// K4 No-force: all that a transaction up to the checkpoint id stored is durable before the header
+// says so, and the header before one of the transaction's records is removed.
+// K5 Log space for a transaction's CLRs, ROLLBACK and END is reserved.
+// Thread safety: a Transaction belongs to one thread. Logs are shared under their mutex, which is
+// held briefly to append and long to walk (section 4.7).
 #pragma once
 
 #include <algorithm>
@@ -43,43 +46,43 @@ struct Composition {
   unsigned layers = 1;
   bool force = false;
   log::LogVersion version = log::LogVersion::batch;
-  /// batch. Not of the format: the log says how many of its records count
+  /// Batch only. It is not part of the format: the log says how many of its records count.
   std::uint64_t group = log::RewindShape{}.group;
 };
 
-/// A log, and the room that is kept in it for those who have begun (K5).
+/// A log, and the log space that is reserved in it for transactions that have begun (K5).
 struct ManagedLog {
   ManagedLog(medium::Medium& medium, const log::RewindPlace& place, const log::RewindShape& shape,
              log::RewindLog::Use use)
       : log(medium, place, shape, use) {}
   log::RewindLog log;
-  // records; a CHECKPOINT's, and the one's before, from the start
+  // In records; from the start 2, for a CHECKPOINT and the one before it.
   std::uint64_t kept = 2;
   std::uint64_t last_end = 0;                 // force: LSN of the END that was left in the log
-  std::vector<log::RewindLog::Cursor> found;  // clear()'s
+  std::vector<log::RewindLog::Cursor> found;  // used by clear()
 };
 
-/// What a manager knows of a transaction while it runs.
+/// The state of a running transaction.
 struct Transaction {
   std::uint64_t id = 0;  ///< 0: it has logged nothing
   std::uint64_t last_lsn = 0;
   std::uint64_t updates = 0, kept = 0, records = 0;
-  /// it rolls back: its stores to home start their write-back, without force too (K2)
+  /// It rolls back: the write-back of its stores is started, without force too (K2).
   bool flushes = false;
   struct Waiting {
-    std::uint64_t offset, value, number;  ///< stored when the log holds so many records
+    std::uint64_t offset, value, number;  ///< stored when the log holds this many records
   };
-  std::vector<Waiting> waiting;  ///< batch: home's stores whose group is not in the log
-  /// what was to be stored last where, since nothing waited (what is home by now, too)
+  std::vector<Waiting> waiting;  ///< batch: stores whose group is not in the log
+  /// The last value for each word since no store waited (including what has been stored meanwhile).
   tm::WriteIndex newest;
-  /// For the next one; the memory of `waiting` stays.
+  /// Prepares it for the next transaction; the memory of `waiting` stays.
   void reset() noexcept {
     id = last_lsn = updates = kept = records = 0;
     flushes = false;
     waiting.clear();
     newest.clear();
   }
-  /// The value that waits for `offset`; null: none.
+  /// Returns the value that waits for `offset`; null: none.
   [[nodiscard]] const std::uint64_t* find(std::uint64_t offset) const noexcept {
     return waiting.empty() ? nullptr : newest.find(offset);
   }
@@ -88,34 +91,34 @@ struct Transaction {
 class Manager {
  public:
   using Use = log::RewindLog::Use;
-  /// `use`: a rehearsal's logs write nothing.
+  /// `use`: the logs of a rehearsal write nothing.
   Manager(pool::PoolFile& file, const Composition& how, Use use = Use::real);
 
-  /// Allocates what a session needs before its first transaction: some records in each log
-  /// (ALLOC-1). `full` where the disk is.
+  /// Allocates what a session needs before its first transaction: a few records in each log
+  /// (ALLOC-1). Returns `full` where the disk is full.
   Status reserve();
-  /// Each log is this session's, empty.
+  /// Makes each log this session's, empty.
   Status format();
-  /// Allocates more of the log, until `n` records find room beside what is kept, or there is no
-  /// more of it. Whether they do. `full` where the disk is.
+  /// Allocates more of the log, until `n` records fit beside what is reserved, or all of the log is
+  /// allocated. Returns whether they fit; `full` where the disk is full.
   Result<bool> extend(ManagedLog& log, std::uint64_t n);
-  /// The same between transactions, before it is needed: what can't be had now is asked for again
-  /// then. Cheap.
+  /// The same between transactions, before it is needed. A failure is dropped: the space is asked
+  /// for again when it is needed. The call is cheap.
   void prepare_ahead(ManagedLog& log, std::uint64_t n) noexcept;
   [[nodiscard]] ManagedLog& log_of(std::uint64_t number) noexcept {
     return *logs_[number < logs_.size() ? number : logs_.size() - 1];
   }
 
-  /// Logs and stores a word. False, with nothing changed: the log is too full (K5). Throws
-  /// error(too_big), std::bad_alloc.
+  /// Logs and stores a word. Returns false, with nothing changed, if the log is too full (K5).
+  /// Throws error(too_big), std::bad_alloc.
   bool update(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value);
-  /// Batch: what the transaction has logged is in the log, full group or not, and stored.
+  /// Batch: what the transaction has logged is put in the log, full group or not, and stored.
   void end_group(ManagedLog& log, Transaction& tx) noexcept;
-  /// Room for so many heap records and END. False: the log is too full. Before the commit draws its
-  /// id.
+  /// Reserves log space for `heap_records` and END, before the commit draws its id. Returns false
+  /// if the log is too full.
   bool prepare(ManagedLog& log, Transaction& tx, std::uint64_t heap_records);
-  /// The transaction is durable, and has the commit id, when this returns ok. Its heap ops are not
-  /// applied yet.
+  /// Commits: the transaction is durable, with the commit id, when this returns ok. Its heap ops
+  /// are not applied yet.
   template <class Ops>
   Status commit(ManagedLog& log, Transaction& tx, std::uint64_t commit_id,
                 const Ops& ops) noexcept {
@@ -125,13 +128,15 @@ class Manager {
       append(log, tx, log::AriesRecord::heap(op, next_lsn(), tx.id));
     return end(log, tx, commit_id);
   }
-  /// Force: after its heap ops are durable, or after its rollback.
+  /// Force: removes the transaction's records, after its heap ops are durable, or after its
+  /// rollback.
   Status clear(ManagedLog& log, const Transaction& tx) noexcept;
-  /// Home is as before the transaction.
+  /// Rolls back: the data region is as before the transaction.
   Status rollback(ManagedLog& log, Transaction& tx) noexcept;
-  /// Where few of a log's cells are in use, it takes fewer buckets.
+  /// Compacts each log with few cells in use into fewer buckets.
   void compact();
-  /// No-force: every transaction with a commit id up to `x` has ended and its heap ops are stored.
+  /// No-force: takes a checkpoint. Every transaction with a commit id up to `x` has ended, and its
+  /// heap ops are stored.
   Status checkpoint(std::uint64_t x);
 
   static Status recover(pool::PoolFile& file, Recovery& report, const Composition& how);
@@ -141,22 +146,22 @@ class Manager {
   [[nodiscard]] const Composition& how() const noexcept { return how_; }
 
   // --- recovery's parts (recovery.cpp) ---
-  /// A record that was met: LSNs and transactions go on behind it.
+  /// Called for a record that was found: LSNs and transactions continue after it.
   void go_on_from(std::uint64_t lsn, std::uint64_t transaction) noexcept {
     lsn_ = std::max(lsn_.load(), lsn);
     ids_ = std::max(ids_.load(), transaction);
   }
-  /// `tx` becomes the unfinished transaction `id`; `marks`: its ROLLBACK record is not in the log
-  /// yet. Its room is what its records leave.
+  /// Makes `tx` the unfinished transaction `id`. `marks`: its ROLLBACK record is not in the log
+  /// yet. `room` is the number of records reserved for it.
   void take_up(ManagedLog& log, Transaction& tx, std::uint64_t id, std::uint64_t last_lsn,
                std::uint64_t room, bool marks);
-  /// A CLR, and the old value's store.
+  /// Writes a CLR and stores the old value.
   void undo(ManagedLog& log, Transaction& tx, const log::AriesRecord& update) noexcept;
-  /// END; the log's mutex is held, or nobody else is there.
+  /// Writes END. The log's mutex is held, or there is no other thread.
   Status end(ManagedLog& log, Transaction& tx, std::uint64_t commit_id) noexcept;
 
  private:
-  // Under the log's mutex: rising along it.
+  // Called under the log's mutex, so that LSNs rise along the log.
   [[nodiscard]] std::uint64_t next_lsn() noexcept {
     return lsn_.fetch_add(1, std::memory_order_relaxed) + 1;
   }

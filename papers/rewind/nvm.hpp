@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// NvmStore: the stores that REWIND's log structures are made of (papers: REWIND, VLDB '15, section
-// 3.1), on a medium.
+// NvmStore: the stores from which REWIND's log structures are built (papers: REWIND, VLDB '15,
+// section 3.1), on a medium.
 //
 // The paper's non-temporal store is synchronous: it does not complete before the word has reached
-// memory. On x86 nothing does that by itself: here it is a store, the line's write-back and a
-// fence, and is counted apart from the paper's own fences.
+// memory. No x86 instruction does that: here it is a store, the line's write-back and a fence, and
+// it is counted separately from the paper's own fences.
 // Values are written as control words (log/control_word.hpp), bound to the log by `identity` and to
-// their offset; logs of the first form have the bare values. What a log needs to be read by is
-// checked with whole() before it is followed; while a log is in use nobody asks. A rehearsal reads
-// the medium and keeps what is stored to itself: so a recovery can be tried out before it writes.
-// Errors: the first failure of the medium is kept; nothing is stored after it (law L9).
-// Thread safety: none of its own, but failed() and status(), which any thread may call beside the
+// their offset; logs of the first form have the bare values. Recovery checks with whole() each word
+// that it needs to read the log, before it follows it; while a log is in use nothing is checked. A
+// rehearsal reads the medium and keeps its stores to itself, so a recovery can be tried out before
+// it writes.
+// Errors: the first failure of the medium is stored; nothing is written after it (law L9).
+// Thread safety: none of its own, except that any thread may call failed() and status() beside the
 // one that stores.
 #pragma once
 
@@ -36,48 +37,48 @@ class NvmStore {
   NvmStore(const NvmStore&) = delete;
   NvmStore& operator=(const NvmStore&) = delete;
 
-  /// The word at a file offset of the log range, as it is now.
+  /// Returns the word at a file offset of the log range, as it is now.
   [[nodiscard]] std::uint64_t word(std::uint64_t offset) const noexcept {
     if (__builtin_expect(!kept_.empty(), 0))
       if (const auto kept = kept_.find(offset); kept != kept_.end()) return kept->second;
     return *reinterpret_cast<const std::uint64_t*>(medium_.at(offset));
   }
-  /// The value that the word there has.
+  /// Returns the value in the word there.
   [[nodiscard]] std::uint64_t value(std::uint64_t offset) const noexcept {
     const std::uint64_t w = word(offset);
     return form_ == LogForm::checked ? ControlWord::value(w) : w;
   }
-  /// Whether the word there is one that was written there. The first form can't tell.
+  /// Returns whether the word there was written for that place. The first form can't tell.
   [[nodiscard]] bool whole(std::uint64_t offset) const noexcept {
     return form_ == LogForm::first || ControlWord::whole(identity_, offset, word(offset));
   }
-  /// The word that has this value there.
+  /// Returns the word that holds this value there.
   [[nodiscard]] std::uint64_t word_of(std::uint64_t offset, std::uint64_t value) const noexcept {
     return form_ == LogForm::first ? value : ControlWord::make(identity_, offset, value);
   }
 
-  /// The paper's non-temporal store, of a value: durable when this returns.
+  /// The paper's non-temporal store of a value: durable when this returns.
   void synchronous(std::uint64_t offset, std::uint64_t value) noexcept {
     start(offset, value);
     if (failed()) return;
     ++synchronous_;
     wait();
   }
-  /// Of a value: durable after start_again() of it and a fence.
+  /// Stores a value: durable after start_again() of it and a fence.
   void store(std::uint64_t offset, std::uint64_t value) noexcept {
     if (!failed()) put(offset, word_of(offset, value));
   }
-  /// Of a value: durable after the next fence.
+  /// Stores a value: durable after the next fence.
   void start(std::uint64_t offset, std::uint64_t value) noexcept {
     start_word(offset, word_of(offset, value));
   }
-  /// Of a word as it is: durable after the next fence.
+  /// Stores a word as it is: durable after the next fence.
   void start_word(std::uint64_t offset, std::uint64_t word) noexcept {
     if (failed()) return;
     put(offset, word);
     start_again(offset, 8);
   }
-  /// A whole line of words as they are, past the cache; durable after the next fence.
+  /// Stores a whole line of words as they are, past the cache; durable after the next fence.
   void start_line(std::uint64_t offset, const std::uint64_t* words) noexcept {
     if (failed()) return;
     if (__builtin_expect(rehearses_, 0))
@@ -85,7 +86,7 @@ class NvmStore {
     else
       medium_.stream(offset, words, 64);
   }
-  /// What lies there, as it is seen now: durable after the next fence.
+  /// Starts the write-back of the bytes there as they are now: durable after the next fence.
   void start_again(std::uint64_t offset, std::uint64_t bytes) noexcept {
     if (!failed() && !rehearses_) medium_.flush(offset, bytes);
   }
@@ -96,11 +97,13 @@ class NvmStore {
     wait();
   }
 
-  /// Whether the medium has failed. True: status() says how, and does not change any more.
+  /// Returns whether the medium has failed. After that status() has the failure, and does not
+  /// change any more.
   [[nodiscard]] bool failed() const noexcept {
-    return __builtin_expect(failed_.load(std::memory_order_acquire), 0);  // pairs with wait()
+    // Acquire: pairs with the release in fail().
+    return __builtin_expect(failed_.load(std::memory_order_acquire), 0);
   }
-  /// Ok, or the first failure.
+  /// Returns ok, or the first failure.
   [[nodiscard]] Status status() const { return failed() ? status_ : Status(); }
   [[nodiscard]] std::uint64_t fences() const noexcept { return fences_; }
   [[nodiscard]] std::uint64_t synchronous_stores() const noexcept { return synchronous_; }
@@ -131,7 +134,7 @@ class NvmStore {
   void fail(Status&& status) noexcept {
     if (failed()) return;
     status_ = std::move(status);
-    // pairs with failed(): a thread that sees it may read status_
+    // Release: pairs with failed(): a thread that sees it may read status_.
     failed_.store(true, std::memory_order_release);
   }
   medium::Medium& medium_;
@@ -141,7 +144,7 @@ class NvmStore {
   Status status_;  // written once, before failed_
   std::atomic<bool> failed_{false};
   std::uint64_t fences_ = 0, synchronous_ = 0;
-  std::unordered_map<std::uint64_t, std::uint64_t> kept_;  // words that the rehearsal has stored
+  std::unordered_map<std::uint64_t, std::uint64_t> kept_;  // stored by the rehearsal
 };
 
 }  // namespace perdure::log

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What may be chosen of REWIND when a pool is opened (Options::engine_options).
+// What can be chosen for REWIND when a pool is opened (Options::engine_options).
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,11 @@
 namespace perdure::papers {
 
 struct RewindOptions {
-  /// Batch logs: records that share a fence, 2 to 1000; 0: 8. May differ at each opening
+  /// Batch logs: the number of records that share a fence, 2 to 1000; 0: 8. It may differ at each
+  /// opening.
   std::uint32_t log_group = 0;
 
-  /// `invalid` names what is out of range.
+  /// Returns ok, or `invalid` for a value out of range.
   [[nodiscard]] Status check(const std::string& path) const {
     constexpr std::uint32_t most_in_a_group = 1000;  // a bucket's cells
     if (log_group != 1 && log_group <= most_in_a_group) return {};

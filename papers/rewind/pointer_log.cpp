@@ -18,7 +18,7 @@ void SimpleLog::append(std::uint64_t record) noexcept {
                                   nvm_.word_of(node + 8, links.prior),
                                   nvm_.word_of(node + record_word, record)};
   nvm_.start_line(node, words);
-  // A1, P1: node and record are durable with lastTail, before toAppend names the node
+  // A1, P1: node and record are durable with lastTail, before toAppend names the node.
   list_.append(node);
 }
 
@@ -50,7 +50,7 @@ void BucketLog::add_bucket() noexcept {
   const std::uint64_t zeros[8] = {};
   nvm_.start_line(bucket, header);
   // mutant: bucket-zeroed-cells
-  // P2: recovery takes the first zero cell for the end; batch has its index for that
+  // P2: recovery takes the first zero cell for the end; batch has its index for that.
   if (group_ == 1)
     for (std::uint64_t at = first_cell; at < bucket_bytes(cells_); at += 64)
       nvm_.start_line(bucket + at, zeros);
@@ -87,9 +87,9 @@ void BucketLog::append(std::uint64_t record) noexcept {
 
 void BucketLog::persist() noexcept {
   if (pending() == 0) return;
-  // A fence is for what its own thread has started, and no write-back but its own for a
-  // non-temporal store: what another thread has appended (a checkpoint ends the group of a
-  // transaction in progress) is written again. The callers' lock has made it visible.
+  // A fence covers only what its own thread has started, and no flush by this thread would cover
+  // another thread's non-temporal store. So what another thread has appended (a checkpoint ends the
+  // group of a transaction in progress) is written again. The callers' lock has made it visible.
   // mutant: bucket-group-of-other-threads
   if (of_others_ || appender_ != base::thread_slot())
     for (At at{list_.tail(), persistent_}; at.cell < filled_; ++at.cell) {
@@ -99,8 +99,9 @@ void BucketLog::persist() noexcept {
     }
   // mutant: bucket-cells-before-index
   nvm_.start_again(cell({list_.tail(), persistent_}), pending() * 8);
+  // P1, P3: the group's records and cells are durable before the index that makes them count.
   // mutant: bucket-group-before-index
-  nvm_.fence();  // P1, P3: the group's records and cells before the index that makes them count
+  nvm_.fence();
   nvm_.synchronous(list_.tail() + persistent_word, filled_);
   persistent_ = filled_;
 }
@@ -185,8 +186,8 @@ Status BucketLog::recover() {
   filled_ = persistent_ = 0;
   for (std::uint64_t b = list_.head(); b != 0; b = list_.next(b))
     if (Status s = learn(b); !s.ok()) return s;
-  nvm_.fence();  // D4
-  // What a crash left empty behind the tail: a bucket whose last pointer was just removed.
+  nvm_.fence();  // D4 (log/redo.hpp)
+  // Drops the bucket that a crash left empty before the tail: its last pointer was just removed.
   for (std::uint64_t b = list_.head(), next = 0; b != 0; b = next) {
     next = list_.next(b);
     if (in_use(b) == 0 && b != list_.tail()) drop(b);
@@ -224,7 +225,7 @@ Status BucketLog::learn(std::uint64_t bucket) {
     if (record({bucket, c}) != gap) ++used;
   }
   // mutant: bucket-rewritten
-  // D4: a cell, a gap or the index, whichever was stored last
+  // D4: a cell, a gap or the index, whichever was stored last.
   nvm_.start_again(bucket, first_cell + end * 8);
   in_use(bucket) = used;
   if (is_tail) filled_ = persistent_ = end;

@@ -2,22 +2,23 @@
 //
 // PointerLog: REWIND's log as a sequence of pointers to records (sections 3.2 and 3.3), in three
 // versions over one list (adll.hpp):
-//   simple     a node of the list a record
-//   optimized  a node is a bucket of cells, a record costs one synchronous store; a removed record
-//              leaves a marked gap, an empty bucket is removed
-//   batch      optimized, and the cells of a group of records are made durable together, by one
-//              fence and one store of the bucket's last
-//              persistent index; cells above it do not count
-// A record is a line of the arena, written (not fenced) before append() and given back after
-// remove() by the caller.
-// Crash invariants: P1 a record is durable before a pointer to it is. P2 a cell is written once,
-// then becomes a gap; a bucket's cells are zero (batch: its index is) before the bucket is in the
-// list. P3 pointers become durable in the order of append().
+//   simple     There is one node of the list per record.
+//   optimized  A node is a bucket of cells, and a record costs one synchronous store. A removed
+//              record leaves a marked gap; an empty bucket is removed.
+//   batch      As optimized, but the cells of a group of records are made durable together, by one
+//              fence and one store of the bucket's last persistent index; cells above it do not
+//              count.
+// A record is a line of the arena. The caller writes it (unfenced) before append() and releases it
+// after remove().
+// Crash invariants:
+// P1 A record is durable before a pointer to it is.
+// P2 A cell is written once, then becomes a gap; a bucket's cells are zero (batch: its index is)
+// before the bucket is in the list.
+// P3 Pointers become durable in the order of append().
 // On the medium: values (papers/rewind/nvm.hpp) of links, index and cells. A cell that was never
-// written is a word of zeros; to a value in a cell 2 is added, which no place and no gap has: two
-// bits of it are
-// set at least, so that no single flip makes an empty cell of a written one.
-// Thread safety: none of its own; the log that it serves has a lock.
+// written is a word of zeros. To a value in a cell 2 is added, a bit that no place and no gap has:
+// at least two of its bits are set, so no single flip turns a written cell into an empty one.
+// Thread safety: none of its own; the log that uses it has a lock.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,7 @@ namespace perdure::log {
 
 class PointerLog {
  public:
-  /// Where a pointer stands. Valid until compact() or remove() of it.
+  /// The place of a pointer. It is valid until compact(), or until the pointer is removed.
   struct At {
     std::uint64_t node = 0, cell = 0;
     explicit operator bool() const noexcept { return node != 0; }
@@ -43,35 +44,35 @@ class PointerLog {
   PointerLog& operator=(const PointerLog&) = delete;
   virtual ~PointerLog() = default;
 
-  /// Whether `n` more pointers find room, whatever is removed meanwhile.
+  /// Returns whether `n` more pointers fit, whatever is removed meanwhile.
   [[nodiscard]] virtual bool fits(std::uint64_t n) const noexcept = 0;
-  /// The record is durable and in the log; batch: when its group is.
+  /// Appends a pointer: the record is durable and in the log; batch: when its group is.
   virtual void append(std::uint64_t record) noexcept = 0;
-  /// Batch: the group is in the log now, full or not.
+  /// Batch: puts the group in the log now, full or not.
   virtual void persist() noexcept {}
-  /// How many of the newest pointers are not in the log yet.
+  /// Returns how many of the newest pointers are not in the log yet.
   [[nodiscard]] virtual std::uint64_t pending() const noexcept { return 0; }
-  /// It is in the log.
+  /// Removes a pointer that is in the log.
   virtual void remove(At at) noexcept = 0;
-  /// As remove(), but durable only after settle(); until then a crash leaves any of them. Nothing
-  /// but these two calls in between.
+  /// As remove(), but durable only after settle(); until then a crash may leave any of them. No
+  /// other calls are made in between.
   virtual void remove_soon(At at) noexcept { remove(at); }
   virtual void settle() noexcept {}
-  /// Where few of the cells are in use: copies their pointers to new buckets, and the list becomes
-  /// these.
+  /// Where few of the cells are in use, copies their pointers to new buckets, which become the
+  /// list.
   virtual void compact() {}
 
-  /// What is in the log, pending pointers left out; none where the result is false.
+  /// Walk the log, without pending pointers. A result that is false means that there is none.
   [[nodiscard]] virtual At first() const noexcept = 0;
   [[nodiscard]] virtual At last() const noexcept = 0;
   [[nodiscard]] virtual At next(At at) const noexcept = 0;
   [[nodiscard]] virtual At prior(At at) const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t record(At at) const noexcept = 0;
 
-  /// After a crash: does the list's last operation again, and learns what is in the log. Marks its
-  /// nodes in the arena, not the records. `corrupt` where no crash leaves what it finds. What it
-  /// has learnt stays so (D4, log/redo.hpp): a process that was killed leaves one store visible
-  /// only.
+  /// Recovers after a crash: does the list's last operation again, and learns what is in the log.
+  /// It marks the nodes in the arena, but not the records. Returns `corrupt` where no crash leaves
+  /// what it finds. What it has learnt is made durable (D4, log/redo.hpp): a process that was
+  /// killed may have left one store visible only.
   virtual Status recover() = 0;
 
  protected:
@@ -103,7 +104,8 @@ class SimpleLog final : public PointerLog {
 
 class BucketLog final : public PointerLog {
  public:
-  /// `cells` a bucket; `group` pointers are made durable together: 1 is the optimized version.
+  /// There are `cells` per bucket; `group` pointers are made durable together: 1 is the optimized
+  /// version.
   BucketLog(NvmStore& nvm, LogArena& arena, std::uint64_t anchor, std::uint64_t cells,
             std::uint64_t group)
       : PointerLog(nvm, arena, anchor), cells_(cells), group_(group), in_use_(arena.buckets(), 0) {}
@@ -132,20 +134,20 @@ class BucketLog final : public PointerLog {
 
  private:
   static constexpr std::uint64_t persistent_word = 16, first_cell = 64, gap = 1;
-  static constexpr std::uint64_t written = 2;  // added to what a cell has
-  // compacted where less than one cell in so many is in use
+  static constexpr std::uint64_t written = 2;  // added to the value of a cell
+  // Buckets are compacted where less than one cell in 4 is in use.
   static constexpr std::uint64_t sparse = 4;
   [[nodiscard]] static std::uint64_t cell(At at) noexcept {
     return at.node + first_cell + at.cell * 8;
   }
-  /// What a cell is given for a place, or for a gap.
+  /// Returns the value that a cell gets for a place, or for a gap.
   [[nodiscard]] std::uint64_t as_written(std::uint64_t place) const noexcept {
     return nvm_.form() == LogForm::checked ? place | written : place;
   }
   [[nodiscard]] std::uint64_t left() const noexcept {
     return list_.tail() == 0 ? 0 : cells_ - filled_;
   }
-  /// Without those that compact() needs.
+  /// Excludes the buckets that compact() needs.
   [[nodiscard]] std::uint64_t free_buckets() const noexcept {
     const std::uint64_t kept = arena_.buckets_ready() / 5 + 1;
     return arena_.free_buckets() > kept ? arena_.free_buckets() - kept : 0;
@@ -153,8 +155,8 @@ class BucketLog final : public PointerLog {
   [[nodiscard]] std::uint64_t limit(std::uint64_t bucket) const noexcept {
     return bucket == list_.tail() ? persistent_ : cells_;
   }
-  [[nodiscard]] At forward(At at) const noexcept;   // the first pointer at or behind
-  [[nodiscard]] At backward(At at) const noexcept;  // the last pointer before
+  [[nodiscard]] At forward(At at) const noexcept;   // the first pointer at or after `at`
+  [[nodiscard]] At backward(At at) const noexcept;  // the last pointer before `at`
   [[nodiscard]] std::uint64_t& in_use(std::uint64_t bucket) noexcept {
     return in_use_[arena_.bucket_number(bucket)];
   }
@@ -164,11 +166,11 @@ class BucketLog final : public PointerLog {
 
   const std::uint64_t cells_, group_;
   std::uint64_t filled_ = 0, persistent_ = 0;  // of the tail's cells: written; in the log
-  // the last line of cells that remove_soon() has stored gaps to; 0: none
+  // The last line of cells that remove_soon() has stored gaps to; 0: none.
   std::uint64_t unsettled_ = 0;
-  int appender_ = -1;                  // the thread whose append was the last
+  int appender_ = -1;                  // the thread of the last append
   bool of_others_ = false;             // pending cells are of several threads
-  std::vector<std::uint64_t> in_use_;  // of each bucket's cells, gaps left out
+  std::vector<std::uint64_t> in_use_;  // cells per bucket, without gaps
 };
 
 }  // namespace perdure::log

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// REWIND's recovery (section 4.5): the logs, analysis, redo (no-force only), undo; then the
-// caller's start_session makes the logs those of an epoch that is over, which clears them at one
-// stroke.
+// REWIND's recovery (section 4.5): the logs, analysis, redo (no-force only), undo. Then the
+// caller's start_session makes the logs those of a past epoch, which clears them all at once.
 // Before the first store all logs are recovered in a rehearsal, which stores nothing
-// (papers/rewind/nvm.hpp), and analysed: whatever is refused as damage was not written to (law
+// (papers/rewind/nvm.hpp), and analysed: a pool that is refused as damaged was not written to (law
 // L10).
 #include <algorithm>
 #include <map>
@@ -24,7 +23,7 @@ using log::AriesType;
 
 namespace {
 
-/// The transaction table's entry, made by the analysis.
+/// An entry of the transaction table, made by the analysis.
 struct Xact {
   std::size_t log = 0;
   enum Status : std::uint8_t { running, aborted, finished } status = running;
@@ -32,10 +31,10 @@ struct Xact {
   std::uint64_t last_lsn = 0;
   std::uint64_t undone = ~std::uint64_t{0};  ///< undoMap: UPDATEs from here on have been undone
   std::uint64_t updates = 0;
-  std::uint64_t missing = 0;  ///< 2 layers: the LSN of a record that is gone
+  std::uint64_t missing = 0;  ///< 2 layers: the LSN of a record that is missing
 };
 
-/// One recovery: the phases of section 4.5, each by itself.
+/// One recovery: the phases of section 4.5, each a function.
 class Recoverer {
  public:
   Recoverer(pool::PoolFile& file, Manager& manager, Recovery& report)
@@ -56,18 +55,18 @@ class Recoverer {
     how_.layers == 2 ? undo_by_index() : undo_in_one_scan();
     if (Status s = end_undone(); !s.ok()) return s;
     if (how_.force) apply_in_order();
-    // all of it durable before start_session's header may say that the logs are those of an epoch
-    // that is over
+    // All of it is durable before start_session's header may say that the logs are those of a past
+    // epoch.
     return medium_.fence();
   }
 
  private:
-  struct Seen {  // a copy: the log moves on
+  struct Seen {  // a copy, because the log changes
     AriesRecord record;
     std::size_t log = 0;
   };
 
-  // The logs' records in the order of LSNs.
+  // Reads the logs' records, in the order of LSNs.
   Status read() {
     // mutant: rewind-recovery-rehearsal
     Manager rehearsal(file_, how_, Manager::Use::rehearsal);
@@ -86,14 +85,15 @@ class Recoverer {
     return {};
   }
 
-  // What the rehearsal has done.
+  // Does what the rehearsal has tried.
   Status recover_logs() {
     for (std::size_t i = 0; i < manager_.logs(); ++i)
       if (auto there = manager_.log_of(i).log.recover(true); !there) return there.status();
     return {};
   }
 
-  // Makes the transaction table. All is looked at before home is touched (law L10).
+  // Makes the transaction table. All records are checked before the data region is changed (law
+  // L10).
   Status analyse() {
     for (const auto& [r, log] : records_) {
       manager_.go_on_from(r.lsn(), r.transaction());
@@ -127,9 +127,9 @@ class Recoverer {
                        "all records of what has not ended", "restore a copy");
     return {};
   }
-  // ALLOC-1: all that will be stored to, in the logs and in home, before any of it is. A `full`
-  // disk changes nothing: recovery of the logs, which has been done, ends in the same if it is done
-  // again.
+  // ALLOC-1: allocates all that will be stored to, in the logs and in the data region, before any
+  // of it is. A `full` disk changes nothing: recovery of the logs, which has been done, ends in the
+  // same state if it is done again.
   Status allocate() {
     std::vector<std::uint64_t> more(manager_.logs(), 2);
     for (const auto& [id, x] : table_)
@@ -143,18 +143,18 @@ class Recoverer {
     }
     return targets.allocate();
   }
-  // K4: home has all of those, whatever of their records is left; K2: and all of what was rolled
-  // back, whose commit id is 0.
+  // K4: the data region holds all of those, whatever remains of their records; K2: and all of what
+  // was rolled back, whose commit id is 0.
   // mutant: rewind-recovery-skips-covered, rewind-covered-id
   [[nodiscard]] bool covered(const Xact& x) const {
     return x.status == Xact::finished && x.commit_id <= header_.applied;
   }
 
-  // Of what has committed, without force; heap ops where their transaction ended. Of a rollback
-  // that has not ended, the CLRs: home may lack their last stores (the paper redoes one; Batch may
-  // have had a group of them in the log before the first store). What has been rolled back is home
-  // (K2), and must not be redone: the blocks that it had allocated may be part of other things by
-  // now, which home knows of already.
+  // Redoes, without force, what has committed; heap ops where their transaction ended. Of a
+  // rollback that has not ended it redoes the CLRs: the data region may lack their last stores (the
+  // paper redoes one; Batch may have had a group of them in the log before the first store). What
+  // has been rolled back is in the data region (K2) and must not be redone: the blocks that it had
+  // allocated may be part of other things by now, which the data region already holds.
   void redo() {
     std::unordered_map<std::uint64_t, std::vector<pool::HeapOp>> ops;
     for (const auto& [r, log] : records_) {
@@ -176,7 +176,7 @@ class Recoverer {
 
   // --- undo --------------------------------------------------------------------------------------
 
-  // A transaction that has not ended, as the manager rolls it back.
+  // Returns a transaction that has not ended, as the manager rolls it back.
   Transaction& undoing(std::uint64_t id, Xact& x) {
     Transaction& tx = undoing_[id];
     if (tx.id == 0) {
@@ -193,20 +193,20 @@ class Recoverer {
       manager_.undo(manager_.log_of(x.log), tx, r);
   }
 
-  // 2 layers: each transaction by itself, its records by the index.
+  // 2 layers: each transaction separately, its records by the index.
   void undo_by_index() {
     for (auto& [id, x] : table_) {
       if (x.status == Xact::finished) continue;
       const log::RewindLog& log = manager_.log_of(x.log).log;
       for (std::uint64_t lsn = x.last_lsn; lsn != 0;) {
-        const AriesRecord r = *log.find(lsn).record;  // it is there: analyse()
+        const AriesRecord r = *log.find(lsn).record;  // it exists: analyse() has checked
         lsn = r.prior_lsn();
         undo(id, x, r);
       }
     }
   }
-  // Algorithm 2. As printed it undoes an UPDATE where undoMap holds a CLR that is not newer: what
-  // is meant, and done here, is where no CLR has undone it yet.
+  // Algorithm 2. As printed it undoes an UPDATE where undoMap holds a CLR that is not newer. What
+  // is meant, and done here, is to undo it where no CLR has undone it yet.
   void undo_in_one_scan() {
     for (std::size_t i = records_.size(); i-- > 0;) {
       const AriesRecord& r = records_[i].record;
@@ -223,8 +223,8 @@ class Recoverer {
     return {};
   }
 
-  // Force: heap ops by commit id, over all logs; last, as no log would store again what their
-  // directory words may zero.
+  // Force: applies heap ops by commit id, over all logs. They are last, because no log would store
+  // again what their directory words may zero.
   void apply_in_order() {
     pool::StagedTarget heap(home_, header_.max_home_bytes);
     for (const auto& [id, of_one] : in_order_)

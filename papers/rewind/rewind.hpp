@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// REWIND (Chatzistergiou, Cintra, Viglas, VLDB '15): stores go to home in place, old and new values
-// to a log that lies, like the data, in persistent memory, and is a recoverable structure itself.
-// manager.hpp has the protocol, papers/rewind/rewind_log.hpp the log.
+// REWIND (Chatzistergiou, Cintra, Viglas, VLDB '15): words are stored to the data region in place,
+// and their old and new values to a log that lies, like the data, in persistent memory, and is a
+// recoverable structure itself. manager.hpp has the protocol, papers/rewind/rewind_log.hpp the log.
 //
-// A composition = {1, 2} layers x {force, no-force} x {Simple, Optimized, Batch}. A type serves
-// them all: which one the pool is of, its header says. The paper leaves isolation to the caller
-// (section 4.7): the TM here is the pool's lock, or none. Thread safety: as Shadow.
+// A composition = {1, 2} layers x {force, no-force} x {Simple, Optimized, Batch}. One type serves
+// them all: the pool's header says which one the pool has. The paper leaves isolation to the caller
+// (section 4.7): the TM here is the pool's lock, or none.
+// Thread safety: any thread may call the engine; a Context belongs to its thread.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +26,8 @@
 
 namespace perdure::engine::rewind {
 
-// The compositions, best first, with the names that headers have. One list: names, and Composition
-// of a name.
+// The compositions, best first, with the names in headers. There is one list, from which the names
+// and the Composition of a name are derived.
 // clang-format off
 #define PERDURE_REWIND(name)                                                              \
   name("rewind-1l-nfp-batch"), name("rewind-1l-nfp-optimized"), name("rewind-1l-nfp-simple"), \
@@ -42,7 +43,7 @@ inline constexpr std::array<InstanceName, 12> names_none = {PERDURE_REWIND(PERDU
 #undef PERDURE_SELF
 #undef PERDURE_NONE
 
-/// What an instance's name says, or a header's of the engine.
+/// Returns the composition that an instance's name, or a header's engine name, stands for.
 [[nodiscard]] Composition composition_of(std::string_view name) noexcept;
 /// `group` as in RewindOptions::log_group.
 [[nodiscard]] Composition composition_of(const pool::Header& header,
@@ -58,7 +59,7 @@ class Rewind : public HomeAtCommit<Tm> {
   class Context;
 
   static pool::Identity identity(const Config& config) {
-    // 1: the paper's shared log; more: its distributed log
+    // One ring is the paper's shared log; more are its distributed log.
     pool::Identity who = Base::a_log_each(config);
     who.least_ring = composition_of(config.instance).layers == 1 ? 16384 : 65536;
     return who;
@@ -119,11 +120,11 @@ class Rewind<Tm>::Context : public ContextBase<Tm> {
   void rollback() noexcept;
 
   /// For the paper's calls (papers/rewind/rewind_calls.hpp), which cannot run a transaction again.
-  /// False, with nothing changed: the log is too full.
+  /// Returns false, with nothing changed, if the log is too full.
   [[nodiscard]] bool log(std::uint64_t* a, std::uint64_t v);
-  /// What was logged is in the log, and stored.
+  /// Puts what was logged in the log, and stores it.
   void end_group();
-  /// After commit() has thrown LogFull: it may be called again.
+  /// Called after commit() has thrown LogFull, so that it may be called again.
   void room_made() noexcept { needed_ = 0; }
 
  private:
@@ -136,9 +137,10 @@ class Rewind<Tm>::Context : public ContextBase<Tm> {
   Rewind& engine_;
   ManagedLog& log_;
   const bool force_;
-  const bool waits_;  // stores wait for their group (section 3.3): reads must look there
+  const bool waits_;  // stores wait for their group (section 3.3): reads must check them
   Transaction tx_;
-  // it has thrown LogFull: a program that catches that is stopped again at its commit
+  // It has thrown LogFull with this many bytes: if a caller swallowed that, commit throws it
+  // again.
   std::uint64_t needed_ = 0;
   log::HomeWriter home_writer_;
 };

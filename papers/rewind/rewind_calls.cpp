@@ -19,8 +19,8 @@ using Context = Running::Engine::Context;
 constexpr unsigned slot_bits = 12, place_bits = 20;
 static_assert(base::max_threads <= 1 << slot_bits);
 
-/// The compositions as open_pool chooses among them: for a new pool the first, Optimized, whose
-/// records are in the log one by one.
+/// The compositions as open_pool chooses among them: the first, for a new pool, is Optimized, whose
+/// records are put in the log one by one.
 std::vector<engine::Entry> compositions() {
   std::vector<engine::Entry> all;
   engine::add_entries<rewind_none>(all);
@@ -51,7 +51,8 @@ error not_running(TransactionId tID) {
 struct RewindCalls::State {
   explicit State(detail::Opened opened) : running(std::move(opened)) {}
 
-  /// A thread's transactions. An ID: how many the thread had begun, the place, the thread's slot.
+  /// A thread's transactions. An ID consists of the number of transactions that the thread had
+  /// begun, the place, and the thread's slot.
   struct alignas(128) Own {
     struct One {
       std::unique_ptr<Context> context;
@@ -82,8 +83,8 @@ struct RewindCalls::State {
                           "one in root(), or in an allocated block"));
     return address;
   }
-  /// `f` says whether there was room in the log; makes some, and asks again. Throws error(full)
-  /// where the disk has none for more of the log.
+  /// Calls `f`, which returns whether there was log space, and makes some until there is. Throws
+  /// error(full) where the disk has no space for more of the log.
   template <class F>
   void with_room(Context& context, F&& f) {
     for (int left = 3; !f(); --left) {
@@ -104,9 +105,9 @@ RewindCalls::RewindCalls(const std::string& path, const Options& options,
     : state_(std::make_unique<State>(open(path, options, root, std::move(medium)))) {}
 
 RewindCalls::~RewindCalls() {
-  // a forked child's copy is never destroyed
+  // A forked child's copy is never destroyed.
   if (state_->running.inherited()) (void)state_.release();
-  // A thread for which there is no number can roll nothing back: the next opening recovers.
+  // A thread without a thread slot can roll nothing back: the next opening recovers.
   if (state_ == nullptr || state_->running.engine->core().state() != 0 ||
       !base::ensure_thread_slot().ok())
     return;
@@ -126,7 +127,7 @@ void* RewindCalls::root_address() const noexcept {
 TransactionId RewindCalls::getNextID() {
   State::Own& own = state_->own();
   if (own.idle.empty()) {
-    // first: ended() has room for each, and what is in `all` is in `idle` or runs
+    // Reserved first: ended() then never allocates. What is in `all` is in `idle` or runs.
     own.idle.reserve(own.all.size() + 1);
     own.all.push_back({std::make_unique<Context>(*state_->running.engine, base::thread_slot()), 0});
     own.idle.push_back(own.all.size() - 1);

@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // REWIND's calls as the paper has them (papers: REWIND, VLDB '15, section 2, Listing 2; 4.2 to
-// 4.4): getNextID, log, commit, rollback, beside plain loads and stores of the program's own. For
-// programs that are written, or generated, against the paper; others have pool.update.
+// 4.4): getNextID, log, commit, rollback, beside the program's own plain loads and stores. They are
+// for programs that are written, or generated, against the paper; other programs use pool.update.
 //
 //     perdure::paper::TransactionManager<List> tm(path);
 //     List& list = tm.root();
 //     const auto tID = tm.getNextID();
-//     tm.log(tID, &list.tail, list.tail, n->prv);   // before every store; the values are words of
-//                                                   8 bytes
+//     tm.log(tID, &list.tail, list.tail, n->prv);   // before every store; values are 8-byte words
 //     list.tail = n->prv;
 //     tm.deallocate(tID, n);                        // the paper's deferred de-allocation: at the
-//                                                   commit, with a DELETE record
+//                                                   // commit, with a DELETE record
 //     tm.commit(tID);
 //
-// log() makes the store itself, once its record is in the log: the program's own, which follows,
-// stores the same again and may be left out. So the medium knows which lines differ, and with Batch
-// nothing is stored before its group is in the log: there each log() is a group of its own, and
-// group() logs several words at the price of one.
-// Crash invariant: K1 (manager.hpp). A new block's words are logged like all others: what is only
-// stored may be lost.
-// Errors: as Pool's, and std::bad_alloc from the constructor, too. A transaction whose call fails
-// runs on: roll it back. The log's room is made by a checkpoint; what running transactions need
-// alone is `full`.
-// Thread safety: every call from any thread; a transaction belongs to the thread that got its ID,
-// which may have many. Isolation is the caller's (4.7).
+// log() makes the store itself, once its record is in the log: the program's own store, which
+// follows, stores the same value again and may be omitted. So the medium knows which lines differ,
+// and with Batch nothing is stored before its group is in the log: there each log() is a group of
+// its own, and group() logs several words at the cost of one.
+// Crash invariant: K1 (manager.hpp). A new block's words are logged like all others: a word that is
+// only stored may be lost.
+// Errors: as in Pool, and the constructor throws std::bad_alloc too. A transaction whose call fails
+// stays open: roll it back. A checkpoint frees log space; `full` means that running transactions
+// alone need more than there is.
+// Thread safety: any thread may make every call; a transaction belongs to the thread that got its
+// ID, and a thread may have many. The caller isolates (4.7).
 #pragma once
 
 #include <bit>
@@ -41,7 +40,7 @@
 
 namespace perdure::paper {
 
-/// A transaction's name, given once.
+/// A transaction's ID. Each is given out once.
 using TransactionId = std::uint64_t;
 
 /// A word that group() logs and stores.
@@ -57,40 +56,40 @@ struct LoggedWord {
   }
 };
 
-/// The part without the root's type.
+/// The part that does not depend on the root's type.
 class RewindCalls {
  public:
   RewindCalls(const RewindCalls&) = delete;
   RewindCalls& operator=(const RewindCalls&) = delete;
-  /// Rolls back what is running, and closes in order. What goes wrong then is not told: the next
+  /// Rolls back what is running, and closes the pool. A failure then is not reported: the next
   /// opening recovers.
   ~RewindCalls();
 
-  /// A transaction begins. The paper's name.
+  /// Begins a transaction. The name is the paper's.
   TransactionId getNextID();
-  /// The word at `address` goes from `old_value` to `new_value`, which it has when this returns.
-  /// `invalid` where it does not hold `old_value`: a store that was made before its log().
+  /// Changes the word at `address` from `old_value` to `new_value`, which it has when this returns.
+  /// Throws `invalid` where it does not hold `old_value`: a store was made before its log().
   template <class T>
   void log(TransactionId tID, T* address, std::type_identity_t<T> old_value,
            std::type_identity_t<T> new_value) {
     log_word(tID, LoggedWord(address, new_value), std::bit_cast<std::uint64_t>(old_value));
   }
   void group(TransactionId tID, std::initializer_list<LoggedWord> updates);
-  /// Durable when this returns.
+  /// Commits: the transaction is durable when this returns.
   void commit(TransactionId tID);
-  /// The words that it logged have their old values.
+  /// Rolls back: the words that the transaction logged have their old values.
   void rollback(TransactionId tID);
-  /// A block whose contents are undefined; goes back at a rollback.
+  /// Returns a block whose contents are undefined; a rollback frees it.
   [[nodiscard]] void* allocate(TransactionId tID, std::uint64_t bytes);
-  /// At the commit.
+  /// Frees a block, at the commit.
   void deallocate(TransactionId tID, void* block);
 
-  /// No-force: home is brought up to date, and the records of what has ended are removed (section
+  /// No-force: takes a checkpoint, and removes the records of transactions that have ended (section
   /// 4.6).
   void checkpoint();
   [[nodiscard]] engine::Stats stats();
   [[nodiscard]] pool::PoolFile& file() noexcept;
-  /// `invalid` while a transaction runs.
+  /// Closes the pool. Throws `invalid` while a transaction runs.
   void close();
 
  protected:
@@ -111,9 +110,10 @@ class TransactionManager : public RewindCalls {
   static_assert(plain_value<Root>, "perdure::paper::TransactionManager: a root is a plain struct");
 
  public:
-  /// Opens, and recovers, or creates. `options.engine`: a composition, such as
-  /// "rewind-1l-nfp-optimized", which a new pool has unless told. `options.creation.threads`: logs,
-  /// one a thread (the distributed log); 1 is the shared one. `medium`: a new pool on it (tests).
+  /// Opens and recovers the pool, or creates it. `options.engine`: a composition; a new pool has
+  /// "rewind-1l-nfp-optimized" unless another is named. `options.creation.threads`: the number of
+  /// logs, one per thread (the distributed log); 1 is the shared one. `medium`: a new pool on it
+  /// (tests).
   explicit TransactionManager(const std::string& path, const Options& options = {},
                               std::unique_ptr<medium::Medium> medium = nullptr)
       : RewindCalls(path, options, detail::root_type<Root>(), std::move(medium)) {}

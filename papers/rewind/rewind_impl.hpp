@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// REWIND's parts that are not inlined into users' transactions; compiled once an instance
+// The parts of REWIND that are not inlined into users' transactions; compiled once per instance
 // (instances.cpp).
 #pragma once
 
@@ -45,7 +45,8 @@ void Rewind<Tm>::Context::log_full(std::uint64_t bytes) {
 
 template <class Tm>
 void Rewind<Tm>::Context::log_and_store(std::uint64_t offset, std::uint64_t value) {
-  if (core_.state() != 0) core_.refuse();  // after a failed append nothing may be stored to home
+  // After a failed append nothing may be stored to the data region.
+  if (core_.state() != 0) core_.refuse();
   if (!engine_.manager_.update(log_, tx_, offset, value))
     log_full((2 * tx_.updates + 1) * log::AriesRecord::bytes);
   look_for_failure();
@@ -97,10 +98,11 @@ std::uint64_t Rewind<Tm>::Context::commit(Durability) {
       this->apply_heap_ops(home_writer_);
       if (force_) {
         home_writer_.flush();
+        // The heap's bits are durable before a record of them is removed.
         // mutant: rewind-heap-bits-before-removal, call rewind-heap-bits-fence
-        s = core_.medium.fence();  // the heap's bits, before a record of them is removed
+        s = core_.medium.fence();
       } else {
-        home_writer_.hand_over([](std::uint64_t) {});  // flush_all has them, before that (K4)
+        home_writer_.hand_over([](std::uint64_t) {});  // flush_all covers them, before that (K4)
       }
     }
     if (s.ok() && force_) s = engine_.manager_.clear(log_, tx_);
@@ -109,7 +111,7 @@ std::uint64_t Rewind<Tm>::Context::commit(Durability) {
   return this->commit_durably(engine_, prepare, persist, [&] {
     const std::uint64_t records = tx_.records;
     end();
-    // for the next one, which may be larger, and its rollback
+    // For the next transaction, which may be larger, and its rollback.
     engine_.manager_.prepare_ahead(log_, 4 * records + 4);
   });
 }
@@ -126,7 +128,8 @@ void Rewind<Tm>::Context::rollback() noexcept {
     if (s.ok() && force_) s = engine_.manager_.clear(log_, tx_);
     if (!s.ok()) core_.poison(s);
   }
-  // after home has the old values and the log says so: others may then have the blocks
+  // This comes after the data region has the old values and the log says so: other transactions may
+  // then have the blocks.
   this->abandon();
   end();
 }
@@ -134,23 +137,23 @@ void Rewind<Tm>::Context::rollback() noexcept {
 template <class Tm>
 void Rewind<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
-  // Manager::update() asks for so many
+  // Manager::update() needs this many.
   const std::uint64_t records = needed.bytes / log::AriesRecord::bytes + 4;
   auto there = manager_.extend(context.log_, records);
   if (there.ok() && *there) return;
   if (!there.ok() && there.code() != Code::full) there.status().or_throw();
   if (Status s = checkpoint(); !s.ok()) core_.poison(s);
-  // full: the disk is, and the log has no room in what is allocated of it. The transaction was
-  // rolled back, and is not run again.
+  // `full` means that the disk is full, and the allocated part of the log has no space. The
+  // transaction was rolled back, and does not run again.
   if (there = manager_.extend(context.log_, records); !there.ok()) there.status().or_throw();
-  std::this_thread::yield();  // another's transaction may have to end first
+  std::this_thread::yield();  // the transaction of another thread may have to end first
 }
 
 template <class Tm>
 Status Rewind<Tm>::checkpoint() {
   const std::lock_guard lock(checkpointing_);
   if ((core_.state() & ~Core::read_only_bit) != 0) return core_.why();
-  if (composition_.force) {  // home is durable, and the log cleared, at every commit
+  if (composition_.force) {  // each commit makes the data durable and clears the log
     manager_.compact();
     return {};
   }

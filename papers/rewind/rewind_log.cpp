@@ -7,7 +7,7 @@
 namespace perdure::log {
 namespace {
 
-// A bucket for each sixteenth of the log's lines, up to the paper's 1,000 cells.
+// Returns one bucket's cells: a sixteenth of the log's lines, up to the paper's 1,000.
 std::uint64_t cells_of(std::uint64_t bytes, const RewindShape& shape) noexcept {
   return shape.version == LogVersion::simple
              ? 0
@@ -16,7 +16,7 @@ std::uint64_t cells_of(std::uint64_t bytes, const RewindShape& shape) noexcept {
 
 }  // namespace
 
-// Buckets for twice as many pointers as there are lines: gaps take cells, too.
+// There are buckets for twice as many pointers as there are lines, because gaps take cells too.
 LogArena RewindLog::make_arena(std::uint64_t offset, std::uint64_t bytes, const RewindShape& shape,
                                std::uint64_t cells) {
   if (cells == 0) return {offset, bytes, LogArena::line, 0};
@@ -59,7 +59,7 @@ Status RewindLog::format() {
           ? seed_
           : ControlWord::make(place_.identity, control_ + stamp_word, place_.epoch);
   nvm_.start_word(control_ + stamp_word, stamp);
-  nvm_.fence();  // before anything that the log is to hold
+  nvm_.fence();  // before anything that the log will hold
   return nvm_.status();
 }
 
@@ -68,7 +68,7 @@ bool RewindLog::fits(std::uint64_t n) const noexcept {
   return arena_.free_lines() >= n * each_ && pointers_->fits(n * each_);
 }
 
-// What is allocated from the beginning of each kind on is ready.
+// Marks as ready what is allocated, from the beginning of each kind.
 void RewindLog::start_arena() noexcept {
   const auto whole = [this](std::uint64_t from, std::uint64_t to, std::uint64_t of) {
     return nvm_.medium().allocated_from(from, to - from) / of;
@@ -80,7 +80,7 @@ void RewindLog::start_arena() noexcept {
   note_whole();
 }
 
-// So many of each kind are ready, if not more.
+// Makes at least `lines` and `buckets` ready.
 Status RewindLog::ready(std::uint64_t lines, std::uint64_t buckets) {
   lines = std::clamp(lines, arena_.lines_ready(), arena_.lines());
   buckets = std::clamp(buckets, arena_.buckets_ready(), arena_.buckets());
@@ -97,7 +97,7 @@ Status RewindLog::ready(std::uint64_t lines, std::uint64_t buckets) {
 }
 
 // For a tree of eight records one operation takes 123 lines and 106 pointers
-// (AtomicAvlTree::lines_of_operation); a bucket of a larger log has 64 cells and more. A small log
+// (AtomicAvlTree::lines_of_operation); a bucket of a larger log has 64 cells or more. A small log
 // is allocated as a whole.
 Status RewindLog::reserve() {
   constexpr std::uint64_t lines = 128, buckets = 3, small = (64 << 10) / LogArena::line;
@@ -109,8 +109,8 @@ Status RewindLog::extend(std::uint64_t n) {
   constexpr std::uint64_t a_page = medium::page_bytes / LogArena::line;
   while (!fits(n) &&
          (arena_.lines_ready() < arena_.lines() || arena_.buckets_ready() < arena_.buckets())) {
-    // Twice as many lines, and of the buckets the same share; or as few as can be, where the disk
-    // is nearly full.
+    // Asks for twice as many lines, and the same share of the buckets; where the disk is nearly
+    // full, for as few as possible.
     const std::uint64_t lines = arena_.lines_ready() + std::max(arena_.lines_ready(), a_page);
     const std::uint64_t share =
         arena_.buckets() == 0
@@ -124,15 +124,15 @@ Status RewindLog::extend(std::uint64_t n) {
   return {};
 }
 
-// Before recovery looks at the log: whatever a list or a record may lie in is allocated. It is,
-// unless the file was copied without its holes. A bucket that was on its way into the list may be
-// all zeros yet, and is the next after those that were ever used.
+// Before recovery reads the log, it allocates everything in which a list or a record may lie. That
+// is allocated already, unless the file was copied without its holes. A bucket that was being put
+// in the list may still be all zeros, and is the next after those that were ever used.
 Status RewindLog::cover() {
   const auto used = [this](std::uint64_t from, std::uint64_t to) {
     return nvm_.medium().allocated_end(from, to - from);
   };
-  // The last page of the lines may be allocated for the first bucket alone: what it has of lines is
-  // in use only if all before it is.
+  // The last page of the lines may be allocated for the first bucket alone: its lines are in use
+  // only if all lines before are.
   const std::uint64_t shared = arena_.bucket(0) / medium::page_bytes * medium::page_bytes,
                       end = arena_.line_at(arena_.lines());
   const std::uint64_t before = std::max(std::min(end, shared), arena_.begin());
@@ -195,7 +195,7 @@ void RewindLog::remove(const Cursor& c) noexcept {
   else
     pointers_->remove(c.at);
   arena_.give_line(c.place);
-  count(~std::uint64_t{0});  // one less
+  count(~std::uint64_t{0});  // subtracts one
 }
 
 void RewindLog::remove_soon(const Cursor& c) noexcept {
@@ -207,8 +207,8 @@ void RewindLog::remove_soon(const Cursor& c) noexcept {
   count(~std::uint64_t{0});
 }
 
-// A record's line is not given again before the gap in its cell is durable: recovery would find
-// another record there.
+// A record's line is not reused before the gap in its cell is durable: otherwise recovery would
+// find another record there.
 void RewindLog::settle() noexcept {
   pointers_->settle();
   if (nvm_.failed()) return;
@@ -219,7 +219,7 @@ void RewindLog::settle() noexcept {
 Result<bool> RewindLog::is_there() const {
   const std::uint64_t stamp = nvm_.word(control_ + stamp_word);
   if (place_.form == LogForm::first) return stamp == seed_;
-  if (stamp == 0 || place_.older) return false;  // 0: a new pool's
+  if (stamp == 0 || place_.older) return false;  // 0: a new pool
   // mutant: rewind-log-stamp-check
   if (!ControlWord::whole(place_.identity, control_ + stamp_word, stamp) ||
       ControlWord::value(stamp) > place_.epoch)
@@ -250,7 +250,7 @@ Result<bool> RewindLog::recover(bool rehearsed) {
 Status RewindLog::learn_records(bool rehearsed) {
   std::uint64_t before = 0;
   Status damage;
-  // `key`: what an index has it under; 1 layer: its own.
+  // `key`: the record's key in the index; in 1 layer it is not used.
   const auto learn = [&](std::uint64_t key, std::uint64_t place) {
     const auto broken = [&](const char* what) {
       damage = failure(Code::corrupt, nvm_.medium().path(),

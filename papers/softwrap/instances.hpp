@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The instances of SoftWrAP's two forms: aliasing for all, and local.
+// The instances of SoftWrAP's two variants: global and local aliasing.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct softwrap_local_none
       {{"softwrap-local/none", type::name}}};
 };
 
-/// All of the family.
+/// All instances of the family.
 using softwrap_engines = engines<softwrap, softwrap_none, softwrap_local, softwrap_local_none>;
 
 // Compiled once, in instances.cpp beside this.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // SoftWrapLocal: local aliasing (papers: SoftWrAP, MSST '15, section IV-D). A wrap's aliases are a
-// table of its own (tm/write_set.hpp), given up as it closes: its log is durable, its values are
-// home, and others find them there through the caches. The paper streams them home; here they are
-// stored, and written back in bulk when a log is full, or by the cache when it pleases: nothing
-// rests on it before.
-// S1 and S2 as in softwrap.hpp. Thread safety: as Shadow.
+// table of its own (tm/write_set.hpp), discarded as it closes: its log is durable, its values are
+// in the data region, and other wraps find them there through the caches. The paper streams them to
+// the data region. Here they are stored, and written back in bulk when a log is full, or by the
+// cache at any time: nothing depends on it before.
+// S1 and S2 as in softwrap.hpp.
+// Thread safety: any thread may call the engine; a Context belongs to its thread.
 #pragma once
 
 #include "papers/softwrap/logged.hpp"
@@ -52,7 +53,7 @@ class SoftWrapLocal<Tm>::Context : public WrapContext<Tm> {
         engine_(engine),
         aliases_(tm::PrivateWrites{}) {}
 
-  // an update's reads must look for an alias
+  // An update's reads must check its aliases.
   [[nodiscard]] bool direct() const noexcept { return this->in_view() && tm_.direct(); }
   [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
     std::uint64_t value = 0;
@@ -81,8 +82,8 @@ class SoftWrapLocal<Tm>::Context : public WrapContext<Tm> {
   void free(void* p) { ops_.free(heap_, offset_of(p), tm_); }
   std::uint64_t commit(Durability durability);
   void rollback() noexcept;
-  /// Whether the open wrap, which has stored nothing yet, finds half of its log free; else
-  /// wait_for_log_space({half()}).
+  /// Returns whether the open wrap, which has stored nothing yet, finds half of its log free;
+  /// otherwise call wait_for_log_space({half()}).
   [[nodiscard]] bool roomy() noexcept { return log().roomy(0); }
   [[nodiscard]] std::uint64_t half() noexcept { return log().capacity() / 2; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Local aliasing's parts that are not inlined into users' transactions; compiled once an instance
-// (instances.cpp).
+// The parts of local aliasing that are not inlined into users' transactions; compiled once per
+// instance (instances.cpp).
 #pragma once
 
 #include "papers/softwrap/local.hpp"
@@ -13,11 +13,11 @@ SoftWrapLocal<Tm>::SoftWrapLocal(pool::PoolFile& file, const Config& config,
                                  const Recovery& recovery)
     : Base(file, config, recovery), bulk_(core_, file.header().applied) {}
 
-// The wrap's log is durable: what it has stored goes home, where others find it.
+// The wrap's log is durable: stores its values to the data region, where other wraps find them.
 template <class Tm>
 void SoftWrapLocal<Tm>::Context::go_home() {
   medium::Medium& medium = core_.medium;
-  // flush_all has it
+  // flush_all writes it back.
   for (const auto& e : aliases_.writes().entries)
     medium.store(medium.log_bytes() + e.address, &e.value, 8);
   if (ops_.empty()) return;
@@ -72,20 +72,21 @@ void SoftWrapLocal<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
   log::WrapLog& log = context.log();
   const auto turn = context.use_.hold();
   log.open(0);
-  if (log.fits(needed.bytes)) return;  // another thread has made room in a shared log
-  // full: the disk is. The wrap was rolled back, and is not run again.
+  if (log.fits(needed.bytes)) return;  // another thread has made space in a shared log
+  // `full` means that the disk is full. The wrap was rolled back, and does not run again.
   if (log.lacks_blocks(0, needed.bytes)) return log.prepare(0, needed.bytes).or_throw();
   Status s = home_has(log.last_id());
   if (s.ok()) {
     log.begin_bucket(0, bulk_.x());  // S2
     // mutant: softwrap-local-base-fence
-    // W2 (papers/softwrap/wrap_log.hpp): before another thread's wrap is streamed to it
+    // W2 (papers/softwrap/wrap_log.hpp): before another thread's wrap is streamed to it.
     s = core_.medium.fence();
   }
   if (!s.ok()) core_.poison(s);
 }
 
-// All that was ever stored, then X: then the caller's log may begin again (S2).
+// Writes back all that was ever stored, then the checkpoint id X: afterwards the caller's log may
+// begin again (S2).
 template <class Tm>
 Status SoftWrapLocal<Tm>::home_has(std::uint64_t id) {
   // mutant: softwrap-local-id-before-bucket-reuse

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What both forms of SoftWrAP have: a log a thread (papers/softwrap/wrap_log.hpp), and a wrap's
-// part in it.
-// Invariants S1 to S3: softwrap.hpp. Thread safety: as Shadow.
+// The part that both variants of SoftWrAP share: one log per thread (papers/softwrap/wrap_log.hpp),
+// and a wrap's part in it.
+// Invariants S1 to S3: softwrap.hpp.
+// Thread safety: any thread may call the engine; a context belongs to its thread.
 #pragma once
 
 #include <algorithm>
@@ -22,16 +23,16 @@ namespace perdure::engine::softwrap {
 inline constexpr const char* global_family = "softwrap";
 inline constexpr const char* local_family = "softwrap-local";
 
-/// Where a pool's log `ring` lies.
+/// Returns where a pool's log `ring` lies.
 [[nodiscard]] log::WrapPlace place_of(const pool::Header& header, std::uint32_t ring) noexcept;
-/// Section IV-C: closed wraps of all logs in the order of their ids; stale ones, that never closed,
-/// are bypassed. Both forms.
+/// Section IV-C, for both variants: replays the closed wraps of all logs in the order of their ids;
+/// stale ones, which never closed, are bypassed.
 Status recover(pool::PoolFile& file, Recovery& report);
-/// The same for the logs of a pool that is open and quiet: home has, durably, what was closed above
-/// X (section IV-B).
+/// The same for the logs of a pool that is open and idle: when it returns, the data region durably
+/// holds what was closed above X (section IV-B).
 Status replay_closed(medium::Medium& medium, const pool::Header& header, Recovery& report);
 
-/// What both forms have: the logs.
+/// The logs, which both variants have.
 template <class Tm>
 class Logged : public HomeAtCommit<Tm> {
   using Base = HomeAtCommit<Tm>;
@@ -50,13 +51,13 @@ class Logged : public HomeAtCommit<Tm> {
  protected:
   Logged(pool::PoolFile& file, const Config& config, const Recovery& recovery);
   ~Logged() = default;
-  /// What close() has in common, once all is home.
+  /// The common part of close(), after a checkpoint.
   Status close_logs(Status s);
   void fill(Stats& stats) const;
   ThreadLogs<log::WrapLog> logs_;  // a turn is held while a wrap has the log open
 };
 
-/// A wrap's log, as both forms' contexts have it.
+/// A wrap's log, as the contexts of both variants have it.
 template <class Tm>
 class WrapContext : public ContextBase<Tm> {
   using Base = ContextBase<Tm>;
@@ -69,7 +70,7 @@ class WrapContext : public ContextBase<Tm> {
   ~WrapContext() = default;
 
   [[nodiscard]] log::WrapLog& log() noexcept { return use_.log(); }
-  /// Room for so many bytes of entries more; the first opens the log. Throws LogFull,
+  /// Checks that `bytes` more of entries fit; the first call opens the log. Throws LogFull,
   /// error(too_big).
   template <class Bucket>
   void room(std::uint64_t bytes, Bucket&& bucket) {
@@ -81,10 +82,10 @@ class WrapContext : public ContextBase<Tm> {
     if (__builtin_expect(!log().fits(bytes) || core_.state() != 0, 0)) no_room(bytes);
   }
   void no_room(std::uint64_t bytes);
-  /// Words that are written at once have a log entry for all from so many on: 12 bytes each are no
-  /// more than it.
+  /// From this many words on, words that are written at once share one log entry: separate entries
+  /// of 12 bytes each would take no less.
   static constexpr std::uint64_t least_run = 4;
-  // a segment's before it
+  // Includes an entry for the segment before it.
   static constexpr std::uint64_t word_bytes = 2 * log::WrapRecord::entry_bytes;
   static constexpr std::uint64_t run_bytes(std::uint64_t n) {
     return log::WrapRecord::entry_bytes * (1 + n / log::WrapRecord::most_in_run) + n * 8;
@@ -99,7 +100,8 @@ class WrapContext : public ContextBase<Tm> {
 
   typename ThreadLogs<log::WrapLog>::Use use_;
   bool open_ = false;  // the log, for this wrap
-  // it has thrown LogFull: a program that catches that is stopped again at its commit
+  // It has thrown LogFull with this many bytes: if a caller swallowed that, commit throws it
+  // again.
   std::uint64_t needed_ = 0;
   log::HomeWriter home_writer_;
 };

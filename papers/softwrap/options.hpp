@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What may be chosen of SoftWrAP when a pool is opened (Options::engine_options).
+// What can be chosen for SoftWrAP when a pool is opened (Options::engine_options).
 #pragma once
 
 #include <bit>
@@ -12,21 +12,21 @@
 namespace perdure::papers {
 
 struct SoftwrapOptions {
-  /// Entries of each of its two alias tables, 64 to 2^28; 0: 65536. May differ at each opening
+  /// Entries of each of the two alias tables, 64 to 2^28; 0: 65536. It may differ at each opening.
   std::uint32_t alias_entries = 0;
-  /// Bytes of an object's page there, a power of two from 512 to 2^20; 0: 1024
+  /// Bytes of an object's page there, a power of two from 512 to 2^20; 0: 1024.
   std::uint32_t alias_page_bytes = 0;
-  /// A transaction that has kept an alias table from being retired for so many milliseconds holds
-  /// new ones back, and after as many again it is aborted at its next call (`busy`). One that makes
-  /// no call can't be aborted: after as many again the others go on without it, and get `busy`
-  /// where they need a table that it keeps. 0: never
+  /// In milliseconds. A transaction that has kept an alias table from being retired for this long
+  /// delays new ones, and after the same time again it is aborted at its next call (`busy`). One
+  /// that makes no call can't be aborted: after the same time again the other transactions continue
+  /// without it, and get `busy` where they need a table that it uses. 0: never.
   std::uint32_t long_wrap_ms = 10'000;
 
   static constexpr std::uint32_t least_page_bytes = 512, most_page_bytes = 1 << 20;
 
-  /// `invalid` names what is out of range.
+  /// Returns ok, or `invalid` for a value out of range.
   [[nodiscard]] Status check(const std::string& path) const {
-    // 64: what one transaction of the library's own containers may need
+    // 64: a single transaction of the library's own containers may need that many.
     constexpr std::uint32_t least_aliases = 64, most_aliases = 1 << 28;
     if (alias_entries != 0 && (alias_entries < least_aliases || alias_entries > most_aliases))
       return failure(Code::invalid, path,

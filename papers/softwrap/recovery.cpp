@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SoftWrAP's recovery (section IV-C): each log's closed wraps above X, of all logs together, are
-// stored home in the order of their ids; wraps that never closed are bypassed. Then start_session
-// raises the epoch, and the logs are none.
+// SoftWrAP's recovery (section IV-C): the closed wraps of all logs above the checkpoint id X are
+// stored to the data region in the order of their ids; wraps that never closed are bypassed. Then
+// start_session raises the epoch, which invalidates the logs.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -27,8 +27,7 @@ struct Closed {
   log::WrapPlace place;
 };
 
-// Whether each entry names bytes or blocks that the pool has.
-// These are told to `targets`.
+// Returns whether each entry names bytes or blocks that the pool has, and adds them to `targets`.
 bool possible(const medium::Medium& medium, const pool::Header& header, const Closed& c,
               pool::Targets& targets) {
   const std::uint64_t home_bytes = medium.home_bytes();
@@ -74,7 +73,7 @@ Status replay_closed(medium::Medium& medium, const pool::Header& header, Recover
   std::sort(closed.begin(), closed.end(),
             [](const auto& a, const auto& b) { return a.wrap.id < b.wrap.id; });
   pool::Targets targets(medium, header);
-  // all is looked at before home is touched (law L10)
+  // All wraps are checked before the data region is changed (law L10).
   for (std::size_t i = 0; i < closed.size(); ++i)
     if (!possible(medium, header, closed[i], targets) ||
         (i != 0 && closed[i].wrap.id == closed[i - 1].wrap.id))
@@ -84,7 +83,7 @@ Status replay_closed(medium::Medium& medium, const pool::Header& header, Recover
               " in the log is there twice, or names bytes or blocks that the pool does not have",
           "entries inside home", "restore a copy");
   if (Status s = targets.allocate(); !s.ok()) return s;  // ALLOC-1: `full` changes nothing
-  // D4 (log/redo.hpp): the logs durable before home has anything of what they say
+  // D4 (log/redo.hpp): the logs are durable before the data region has anything of what they say.
   if (Status s = medium.fence(); !s.ok()) return s;
   log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
   for (const Closed& c : closed) {
@@ -98,7 +97,7 @@ Status replay_closed(medium::Medium& medium, const pool::Header& header, Recover
   }
   report.bytes = report.records * medium::line_bytes;
   home.flush();
-  return medium.fence();  // home, before start_session's header or X may say so
+  return medium.fence();  // the data region, before start_session's header or X may say so
 }
 
 Status recover(pool::PoolFile& file, Recovery& report) {

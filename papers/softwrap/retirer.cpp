@@ -13,7 +13,7 @@ Retirer::Retirer(House house, std::uint64_t x, std::uint64_t entries, std::uint3
       threshold_(std::max<std::uint64_t>(entries / 8, 1)),
       x_(x) {}
 
-// Under the mutex.
+// Called under the mutex.
 bool Retirer::start() noexcept {
   return !stopping_ && thread_.start([this] { work(); });
 }
@@ -21,10 +21,11 @@ bool Retirer::start() noexcept {
 void Retirer::wake() noexcept {
   const std::lock_guard lock(mutex_);
   wanted_period_ = std::max(wanted_period_, house_.tables.now().period() + 1);
-  if (start()) wake_.notify_one();  // else the thread that finds no room in a table does the round
+  // Otherwise the thread that finds no space in a table does the round.
+  if (start()) wake_.notify_one();
 }
 
-// Under the mutex: waits for the rounds that are wanted; without a thread it does them.
+// Called under the mutex: waits for the rounds that are wanted; without a thread it does them.
 template <class Done>
 Status Retirer::wait_for(std::unique_lock<std::mutex>& lock, Done&& done) {
   while (failure_.ok() && !stopping_ && !done()) {
@@ -101,7 +102,7 @@ void Retirer::work() {
   }
 }
 
-// By one thread at a time, under the mutex, which it lets go of meanwhile.
+// One thread at a time runs it, under the mutex, which it releases meanwhile.
 void Retirer::round_by_this_thread(std::unique_lock<std::mutex>& lock) {
   working_ = true;
   lock.unlock();
@@ -124,7 +125,7 @@ bool Retirer::stopping() noexcept {
   return stopping_;
 }
 
-// Waits until done() says so. False: the time is over.
+// Waits until done() returns true. Returns false if the time is over.
 template <class Done>
 bool Retirer::wait_until(Done&& done, std::uint32_t at_most_ms) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(at_most_ms);
@@ -149,7 +150,7 @@ void Retirer::stuck(bool yes) noexcept {
 void Retirer::hold(bool yes) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    held_.store(yes, std::memory_order_seq_cst);  // pairs with open
+    held_.store(yes, std::memory_order_seq_cst);  // pairs with open()
   }
   tell();
 }
@@ -162,10 +163,10 @@ Status Retirer::round() {
     const std::lock_guard lock(mutex_);
     entries = wanted_entries_;
   }
-  // it is; perhaps it has to have more room
+  // It is empty already; it may need more space.
   tables.empty(entries);
   house_.begin_buckets(static_cast<unsigned>((period + 1) % 3), house_.quiet());  // R3
-  // W2 (papers/softwrap/wrap_log.hpp): before a wrap is streamed to them
+  // W2 (papers/softwrap/wrap_log.hpp): before a wrap is streamed to them.
   if (Status s = house_.medium.fence(); !s.ok()) return s;
   const std::uint64_t x = house_.quiet();  // R1: before the switch
   {
@@ -183,7 +184,7 @@ Status Retirer::round() {
   return end_of_period(period, x);
 }
 
-// No wrap of the period is open any more: the period's table goes home and is emptied.
+// No wrap of the period is open any more: retires and empties the period's table.
 Status Retirer::end_of_period(std::uint64_t period, std::uint64_t x) {
   log::AliasTables& tables = house_.tables;
   tables.note_closed();
@@ -200,16 +201,17 @@ Status Retirer::end_of_period(std::uint64_t period, std::uint64_t x) {
   return {};
 }
 
-// What wraps have stored to home by themselves, and whatever else this thread has flushed, is
-// durable; then X says so.
+// Makes durable what wraps have stored to the data region by themselves, and whatever else this
+// thread has flushed; then the checkpoint id X says so.
 Status Retirer::flush_pushed(const Lines& lines, std::uint64_t x) {
   for (const std::uint64_t line : lines)
     house_.medium.flush(house_.medium.log_bytes() + line, medium::line_bytes);
-  if (Status s = house_.medium.fence(); !s.ok()) return s;  // R1: home, before X covers what it has
+  // R1: the data region, before X covers what it has.
+  if (Status s = house_.medium.fence(); !s.ok()) return s;
   if (x > this->x()) {
     // mutant: softwrap-id-before-bucket-reuse
     if (Status s = house_.note_x(x); !s.ok()) return s;
-    x_.store(x, std::memory_order_release);  // pairs with x()
+    x_.store(x, std::memory_order_release);  // pairs with the acquire in x()
   }
   return {};
 }
@@ -234,7 +236,7 @@ Status Retirer::retire(std::uint64_t x) {
   words.reserve(table.size());
   table.for_each(
       [&](std::uint64_t offset, std::uint64_t value) { words.emplace_back(offset, value); });
-  // Stable: of a word that is in a page, too, the page's value is the later one.
+  // The sort is stable: for a word that is also in a page, the page's value is the later one.
   std::stable_sort(words.begin(), words.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   const Lines lines = take_pushed();  // R1: after X was drawn
@@ -242,7 +244,7 @@ Status Retirer::retire(std::uint64_t x) {
   const std::uint64_t home = medium.log_bytes();
   std::uint64_t count = lines.size();
   for (std::size_t i = 0; i < words.size(); ++count) {
-    // a line as soon as it is whole: its write-back goes on beside the next one's stores
+    // A line is flushed as soon as it is whole: its write-back overlaps the next one's stores.
     const std::uint64_t line = words[i].first / medium::line_bytes * medium::line_bytes;
     for (; i < words.size() && words[i].first < line + medium::line_bytes; ++i)
       medium.store(home + words[i].first, &words[i].second, 8);
@@ -252,8 +254,8 @@ Status Retirer::retire(std::uint64_t x) {
   return flush_pushed(lines, x);
 }
 
-// A wrap of `period` has been open for too long. Everybody else's end, then its own, at its next
-// call.
+// A wrap of `period` has been open for too long. Waits for all other wraps to end, then for this
+// one at its next call.
 Status Retirer::evict(std::uint64_t period, std::uint64_t x_at_switch) {
   log::AliasTables& tables = house_.tables;
   expired_.store(period + 1, std::memory_order_relaxed);
@@ -264,10 +266,10 @@ Status Retirer::evict(std::uint64_t period, std::uint64_t x_at_switch) {
     const auto ended = [&] { return !tables.any_of_period(period); };
     wait_until([&] { return stopping() || ended(); }, 0);
     stuck(false);
-    // else the pool is closed, and recovered when it is opened
+    // Otherwise the pool is being closed, and is recovered when it is opened.
     return ended() ? end_of_period(period, x_at_switch) : Status();
   }
-  // Nobody is here, and nobody comes. What was aborted has put its old values back; what was closed
+  // No wrap is open, and none opens. What was aborted has put its old values back; what was closed
   // is in the logs.
   tables.note_closed();
   tables.table(0).clear();

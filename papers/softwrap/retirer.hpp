@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Retirer: the thread that takes alias tables home (papers: SoftWrAP, MSST '15, section IV-A) and
-// that manages long-running wraps (IV-B).
+// Retirer: the thread that retires alias tables, which means that it stores their values to the
+// data region (papers: SoftWrAP, MSST '15, section IV-A), and that manages long-running wraps
+// (IV-B).
 //
-// A round: the other table becomes the active one, and each log's wraps go to its next bucket; when
-// the last wrap of the old period has closed, the old table's values are stored to home, sorted by
-// address so that each line goes home once, flushed, and made durable by one fence; X says so; when
-// nobody looks at the table any more it is emptied.
-//   R1 X is what was quiet at the switch: of all wraps up to it, every value is in a table that is
-//      home by now.
-//   R2 home gets values of closed wraps only (C). Wraps above X may be among them, as a part: their
-//      logs are whole, and replayed.
-//   R3 a bucket begins again two periods after its wraps' own: these wrote in the tables of two
-//      periods (A2), and X has covered both. The thread is started by the first round that is
-//      wanted. Where none can be had, the thread that
-// waits for the round's end does it.
-// Long-running wraps: when one of the old period stays open for longer than the threshold, new
-// wraps are held back; when it is still there after another, it is aborted at its next call; then
-// the tables are emptied, and what was closed is replayed from the logs.
-// One that makes no call can't be aborted by another thread: what it has stored is in the tables,
-// and
-// only its own thread knows what was there before. After the threshold for the third time the
-// others
-// go on without it, in the table and the buckets that are active; who needs others gets `busy`
-// until
-// it has ended.
-// Thread safety: any thread but stop(), by one.
+// A round is a checkpoint of one table: the other table becomes the active one, and each log's
+// wraps use its next bucket. When the last wrap of the old period has closed, the old table's
+// values are stored to the data region, sorted by address so that each line is written back once,
+// flushed, and made durable by one fence; then the checkpoint id X says so. When no wrap reads the
+// table any more it is emptied.
+//   R1 X is the low watermark (`quiet_id`) at the switch: for all wraps up to it, every value is in
+//      a table that has been retired by then.
+//   R2 The data region gets values of closed wraps only (C). Wraps above X may be among them, in
+//      part: their logs are whole, and are replayed.
+//   R3 A bucket begins again two periods after its wraps' own: these wrote in the tables of two
+//      periods (A2), and X has covered both.
+// The thread is started by the first round that is wanted. Where none can be started, the thread
+// that waits for the round's end does it.
+// Long-running wraps: when a wrap of the old period stays open for longer than the threshold, new
+// wraps are delayed. When it is still there after the threshold again, it is aborted at its next
+// call; then the tables are emptied, and what was closed is replayed from the logs.
+// A wrap that makes no call can't be aborted by another thread: what it has stored is in the
+// tables, and only its own thread knows what was there before. After the threshold for the third
+// time the other wraps continue without it, in the table and the buckets that are active; a wrap
+// that needs others gets `busy` until it has ended.
+// Thread safety: any thread may call everything except stop(), which one thread calls.
 #pragma once
 
 #include <atomic>
@@ -46,58 +45,60 @@ namespace perdure::engine::softwrap {
 
 class Retirer {
  public:
-  /// What the engine lends it.
+  /// What the engine provides.
   struct House {
     log::AliasTables& tables;
     medium::Medium& medium;
-    /// an id up to which all wraps have closed and pushed
+    /// Returns an id up to which all wraps have closed and pushed.
     std::function<std::uint64_t()> quiet;
-    /// of all logs, with that base; the caller fences
+    /// Begins this bucket of all logs, with that base; the caller fences.
     std::function<void(unsigned, std::uint64_t)> begin_buckets;
     std::function<Status(std::uint64_t)> note_x;  ///< makes X durable
-    /// what was closed above X goes home from the logs, durably
+    /// Replays from the logs what was closed above X, durably.
     std::function<Status()> replay;
-    std::function<void(const Status&)> failed;  ///< the medium has failed: once
+    std::function<void(const Status&)> failed;  ///< called once, when the medium has failed
   };
   Retirer(House house, std::uint64_t x, std::uint64_t entries, std::uint32_t long_wrap_ms);
   ~Retirer() { stop(); }
   Retirer(const Retirer&) = delete;
   Retirer& operator=(const Retirer&) = delete;
 
-  /// A wrap has closed: starts a round if the active table has reached its threshold, an eighth.
+  /// Called when a wrap has closed: starts a round if the active table has reached its threshold,
+  /// an eighth.
   void closed() noexcept {
     if (__builtin_expect(house_.tables.active().size() >= threshold_, 0)) wake();
   }
-  using Lines = std::vector<std::uint64_t>;  ///< home offsets
-  /// of one element: made before the commit, where memory may still run out
+  using Lines = std::vector<std::uint64_t>;  ///< offsets in the data region
+  /// A list of one element, made before the commit, where memory may still run out.
   using Node = std::list<Lines>;
-  /// Lines of home that a wrap has stored to by itself (heap); before its slot stops pending. R1:
-  /// they are flushed before X covers it.
+  /// Adds lines that a wrap has stored to by itself (heap), before its slot stops being pending.
+  /// R1: they are flushed before X covers the wrap.
   void push(Node& one) noexcept;
-  /// Returns when the period has ended that is the present one, so that new wraps find another
-  /// table and other buckets. `entries`: a table of at least so many entries, or 0. Called by
-  /// nobody who has a wrap open. `busy` while a wrap that makes no call keeps the other table.
+  /// Returns when the present period has ended, so that new wraps find another table and other
+  /// buckets. `entries`: the minimum size of that table, or 0. The calling thread has no wrap open.
+  /// Returns `busy` while a wrap that makes no call uses the other table.
   Status next_period(std::uint64_t entries);
-  /// Returns when all that closed before is home, durably, and X says so. `busy` as next_period().
+  /// Returns when the data region durably holds all that closed before, and X says so. Returns
+  /// `busy` as next_period() does.
   Status drain();
   void stop();
 
-  /// A wrap opens on the thread of `slot`; waits where new wraps are held back.
+  /// Opens a wrap on the thread of `slot`; waits where new wraps are delayed.
   log::AliasTables::Moment open(int slot) noexcept {
     for (;;) {
       const auto moment = house_.tables.open(slot);
-      // seq_cst, after open's exchange; pairs with hold(): it sees the wrap, or the wrap sees it
+      // seq_cst, after open's exchange; pairs with hold(): it sees the wrap, or the wrap sees it.
       if (__builtin_expect(!held_.load(std::memory_order_seq_cst), 1)) return moment;
       house_.tables.close(slot);
       wait_held();
     }
   }
-  /// Whether wraps of this period are to end: each asks at every call.
+  /// Returns whether wraps of this period are to end: each wrap checks it at every call.
   [[nodiscard]] bool expired(std::uint64_t period) const noexcept {
-    // pairs with nothing: it comes when it comes
+    // It pairs with nothing: it may be seen late.
     return __builtin_expect(expired_.load(std::memory_order_relaxed) > period, 0);
   }
-  // pairs with round(): X is durable
+  // Acquire: pairs with the release in flush_pushed(): X is durable.
   [[nodiscard]] std::uint64_t x() const noexcept { return x_.load(std::memory_order_acquire); }
   [[nodiscard]] std::uint64_t rounds() const noexcept {
     return rounds_.load(std::memory_order_relaxed);
@@ -141,7 +142,7 @@ class Retirer {
   bool stopping_ = false;
   bool working_ = false;  // a thread is in round()
   Status failure_;
-  bool stuck_ = false;  // a wrap of the last period makes no call, and the others go on
+  bool stuck_ = false;  // a wrap of the last period makes no call, and the others continue
   std::atomic<bool> held_{false};
   std::atomic<std::uint64_t> expired_{0};
   std::atomic<std::uint64_t> x_, rounds_{0}, lines_{0}, replays_{0};

@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // SoftWrAP (Doshi, Giles, Varman, "SoftWrAP: A Lightweight Framework for Transactional Support of
-// Storage Class Memory", MSST '15): what a wrap stores is kept from home until its log is durable.
-// Two paths: values to others through an alias in DRAM, and a redo record streamed past the cache.
+// Storage Class Memory", MSST '15): what a wrap (the paper's word for a transaction) stores does
+// not reach the data region before its log is durable. There are two paths: values reach other
+// wraps through an alias in DRAM, and a redo record is streamed past the cache.
 //
-//   SoftWrap       global aliasing: aliases are in two tables that all wraps share
-//                  (papers/softwrap/alias_tables.hpp); a thread takes them home (retirer.hpp)
-//   SoftWrapLocal  local aliasing (section IV-D), for strict isolation: a wrap's aliases are its
-//                  own, copied home when it has closed
-// The log is the same (papers/softwrap/wrap_log.hpp): a thread its own; entries streamed as the
-// wrap stores; its close durable by one fence, within the TM's commit: what it has stored is not
-// visible before
-// where the TM isolates.
-//   S1 home has nothing of a wrap before its log is durable.
-//   S2 a bucket of a log begins again only when home has all of its wraps durably, and X says so; X
-//      covers all logs' wraps up to it. Else an older value, still in another thread's log, would
-//      come over a newer one whose log is gone.
-//   S3 words of the heap (bitmaps, directory) have no alias: they are stored home at the close,
-//      after the fence. A chunk whose words have aliases still, of blocks that were freed, becomes
-//      a span only after these went home: they would go over its bitmap. wrapOpen ... wrapClose of
-//      the paper are begin ... commit here, wrapLoad and wrapStore read and write;
-//      papers/softwrap/wrap_calls.hpp has them under their names.
-// Thread safety: as Shadow.
+//   SoftWrap       Global aliasing: aliases are in two tables that all wraps share
+//                  (papers/softwrap/alias_tables.hpp); a thread retires them, which means that it
+//                  stores their values to the data region (retirer.hpp).
+//   SoftWrapLocal  Local aliasing (section IV-D), for strict isolation: a wrap's aliases are its
+//                  own, copied to the data region when it has closed.
+// The log is the same (papers/softwrap/wrap_log.hpp), one per thread. Entries are streamed as the
+// wrap stores; its close is durable by one fence, within the TM's commit: what it has stored is not
+// visible before, where the TM isolates.
+//   S1 The data region has nothing of a wrap before its log is durable.
+//   S2 A bucket of a log begins again only when the data region durably holds all of its wraps, and
+//      the checkpoint id X says so; X covers the wraps of all logs up to it. Otherwise an older
+//      value, still in another thread's log, would overwrite a newer one whose log has been
+//      truncated.
+//   S3 Words of the heap (bitmaps, directory) have no alias: they are stored to the data region at
+//      the close, after the fence. A chunk whose words still have aliases, of blocks that were
+//      freed, becomes a span only after these were stored: they would overwrite its bitmap.
+// wrapOpen ... wrapClose of the paper are begin ... commit here, wrapLoad and wrapStore are read
+// and write; papers/softwrap/wrap_calls.hpp has them under their names.
+// Thread safety: any thread may call the engine; a Context belongs to its thread.
 #pragma once
 
 #include <bit>
@@ -34,7 +36,7 @@
 
 namespace perdure::engine::softwrap {
 
-/// From so many words on what is written at once is an object, whose alias is in pages.
+/// From this many words on, words that are written at once are an object, whose alias is in pages.
 inline constexpr std::uint64_t object_words = 16;
 
 /// Global aliasing.
@@ -56,7 +58,7 @@ class SoftWrap : public Logged<Tm> {
   Status close();
   Stats stats();
   void wait_for_log_space(Context& context, LogSpace needed);
-  /// For tests: the tables, and the thread that takes them home (null: read-only).
+  /// For tests: the tables, and the thread that retires them (null: read-only).
   [[nodiscard]] log::AliasTables& tables() noexcept { return tables_; }
   [[nodiscard]] const Retirer* retirer() const noexcept { return retirer_.get(); }
 
@@ -80,7 +82,7 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
     Base::begin(update);
     opened_ = engine_.retirer_ ? engine_.retirer_->open(slot_) : engine_.tables_.open(slot_);
   }
-  // each access asks the alias tables
+  // Each access looks up the alias tables.
   [[nodiscard]] static constexpr bool direct() noexcept { return false; }
   [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
     check_expired();
@@ -123,8 +125,8 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
   }
   std::uint64_t commit(Durability durability);
   void rollback() noexcept;
-  /// Whether the open wrap, which has stored nothing yet, finds half of its bucket and of a table
-  /// free; else wait_for_log_space(half()).
+  /// Returns whether the open wrap, which has stored nothing yet, finds half of its bucket and half
+  /// of a table free; otherwise call wait_for_log_space({half()}).
   [[nodiscard]] bool roomy() noexcept {
     return log().roomy(static_cast<unsigned>(opened_.period() % 3)) &&
            engine_.tables_.active().size() * 2 <= engine_.tables_.active().words.limit();
@@ -134,7 +136,7 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
  private:
   friend class SoftWrap;
   enum class Need : std::uint8_t { nothing, log, table, drain };
-  struct Spans {  // S3: what HeapOps::allocate asks of a TM
+  struct Spans {  // S3: the TM that HeapOps::allocate uses
     Context& c;
     void own(const std::uint64_t* line) {
       c.tm_.own(line);
@@ -146,7 +148,7 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
   void room(std::uint64_t bytes) {
     Base::room(bytes, [this] { return static_cast<unsigned>(opened_.period() % 3); });
   }
-  /// The word's alias has this value; the old one is remembered.
+  /// Gives the word's alias this value; the old one is recorded for undo.
   void store(std::uint64_t offset, std::uint64_t v) {
     log::AliasTables::Table& table = engine_.tables_.active();
     std::uint64_t* alias = table.find(offset);
@@ -163,7 +165,7 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
       }
       added_.back() = alias;
     }
-    tm_.undo().push(alias, *alias);  // which TMs put back where it was: into the alias
+    tm_.undo().push(alias, *alias);  // TMs put it back where it was: into the alias
     tm::store_word(alias, v);
   }
   void store_object(std::uint64_t offset, const std::uint64_t* src, std::uint64_t n) {
@@ -190,9 +192,9 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
   const int slot_;
   log::AliasTables::Moment opened_;
   Need need_ = Need::nothing;
-  unsigned full_ = 0;                             // how often in a row it has found its table full
-  std::vector<std::uint64_t*> added_;             // aliases that were none before this wrap
-  std::vector<log::AliasPages::Change> objects_;  // the same of words in pages
+  unsigned full_ = 0;                             // how often in a row its table was full
+  std::vector<std::uint64_t*> added_;             // aliases that this wrap has added
+  std::vector<log::AliasPages::Change> objects_;  // the same for words in pages
   Retirer::Node node_;                            // heap lines of this wrap
   bool huge_ = false;                             // they are more than the writer holds
 };

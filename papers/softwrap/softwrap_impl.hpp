@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SoftWrAP's parts that are not inlined into users' transactions; compiled once an instance
+// The parts of SoftWrAP that are not inlined into users' transactions; compiled once per instance
 // (instances.cpp).
 #pragma once
 
@@ -26,7 +26,7 @@ Logged<Tm>::Logged(pool::PoolFile& file, const Config& config, const Recovery& r
 
 template <class Tm>
 Status Logged<Tm>::close_logs(Status s) {
-  // pairs with the last id's owner
+  // Acquire: pairs with the draw of the last id.
   const std::uint64_t clock = this->tm_.domain.clock.load(std::memory_order_acquire);
   if (s.ok()) s = this->core_.publish([clock](pool::Header& h) { h.applied = clock; });
   return s.ok() ? this->core_.file.close_clean(clock) : s;
@@ -87,7 +87,7 @@ SoftWrap<Tm>::SoftWrap(pool::PoolFile& file, const Config& config, const Recover
 
 template <class Tm>
 SoftWrap<Tm>::~SoftWrap() {
-  retirer_.reset();  // while what it calls is there
+  retirer_.reset();  // while what it calls exists
 }
 
 template <class Tm>
@@ -116,7 +116,7 @@ void SoftWrap<Tm>::Context::expired() {
               "do less in it, or open the pool with a larger long_wrap_ms"));
 }
 
-// All that may fail, before the commit draws its id.
+// Does all that may fail, before the commit draws its id.
 template <class Tm>
 void SoftWrap<Tm>::Context::prepare() {
   check_expired();
@@ -125,7 +125,7 @@ void SoftWrap<Tm>::Context::prepare() {
   room(ops * log::WrapRecord::entry_bytes);
   for (const pool::HeapOp& op : ops_) log().heap(op);
   std::size_t heap = 0;
-  // lines at most: a span's bitmap and directory words, or an object's
+  // Counts lines at most: a span's bitmap and directory words, or an object's.
   for (const pool::HeapOp& op : ops_) heap += 16 + op.chunks;
   huge_ = heap > log::HomeWriter::batch;
   node_.clear();
@@ -136,7 +136,7 @@ template <class Tm>
 std::uint64_t SoftWrap<Tm>::Context::commit(Durability) {
   if (needed_ != 0) this->throw_log_full({needed_});
   if (!open_ && ops_.empty()) {
-    engine_.tables_.close(slot_);  // it looks at nothing any more
+    engine_.tables_.close(slot_);  // it reads nothing any more
     return this->end_read_only();
   }
   const auto persist = [&](std::uint64_t drawn) {
@@ -148,7 +148,7 @@ std::uint64_t SoftWrap<Tm>::Context::commit(Durability) {
         this->apply_heap_ops(home_writer_);  // S3
       }
       home_writer_.hand_over([&](std::uint64_t line) { node_.front().push_back(line); });
-      // what the writer had to flush by itself: no other thread's fence is for that
+      // The writer had to flush lines by itself: no other thread's fence covers them.
       if (huge_) s = core_.medium.fence();
       // mutant: softwrap-heap-lines-flushed
       if (s.ok()) engine_.retirer_->push(node_);
@@ -165,9 +165,9 @@ std::uint64_t SoftWrap<Tm>::Context::commit(Durability) {
       });
 }
 
-// What the wrap has stored is what it was, in each table, while nobody else sees it. An alias that
-// was none is none: were its value to go home, it might come over a bitmap, for its block may be a
-// span by then (S3).
+// Restores in each table what the wrap has overwritten, while no other wrap sees it. An alias that
+// the wrap added is removed: if its value were stored to the data region, it might overwrite a
+// bitmap, because its block may be a span by then (S3).
 template <class Tm>
 void SoftWrap<Tm>::Context::take_back() noexcept {
   tm_.undo().take_back([](std::uint64_t* alias, std::uint64_t old) { tm::store_word(alias, old); });
@@ -202,16 +202,16 @@ void SoftWrap<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
   using Need = typename Context::Need;
   const Need need = std::exchange(context.need_, Need::nothing);
-  // full: the disk is. The wrap was rolled back, and is not run again.
+  // `full` means that the disk is full. The wrap was rolled back, and does not run again.
   if (const auto bucket = static_cast<unsigned>(context.opened_.period() % 3);
       need == Need::nothing && context.log().lacks_blocks(bucket, needed.bytes))
     return context.log().prepare(bucket, needed.bytes).or_throw();
   const std::uint64_t capacity = tables_.active().capacity();
-  // A table that is full again, though it was empty when the wrap was run again, is too small for
-  // it.
+  // A table that is full again, although it was empty when the wrap ran again, is too small for the
+  // wrap.
   const std::uint64_t entries = need == Need::table && context.full_ > 1 ? capacity * 2 : 0;
   const Status s = need == Need::drain ? retirer_->drain() : retirer_->next_period(entries);
-  if (s.code() == Code::busy) throw error(s);  // the wrap was rolled back, and is not run again
+  if (s.code() == Code::busy) throw error(s);  // the wrap was rolled back, and does not run again
   if (!s.ok()) core_.refuse();
 }
 

@@ -11,7 +11,7 @@
 
 namespace perdure::paper {
 
-/// Of either form of aliasing.
+/// The state for either variant of aliasing.
 class WrapCalls::State {
  public:
   virtual ~State() = default;
@@ -25,12 +25,12 @@ class WrapCalls::State {
   virtual void checkpoint() = 0;
   virtual engine::Stats stats() = 0;
   virtual pool::PoolFile& file() noexcept = 0;
-  virtual void end() = 0;  ///< aborts, closes, swallows
+  virtual void end() = 0;  ///< aborts and closes; drops failures
   virtual Status close() = 0;
   [[nodiscard]] unsigned& depth() noexcept {
     return depths_[static_cast<std::size_t>(base::thread_slot())].n;
   }
-  /// Whether this is a forked child's copy: the pool's threads are the parent's.
+  /// Returns whether this is a forked child's copy: the pool's threads are the parent's.
   [[nodiscard]] bool inherited() const noexcept { return owner_.is_parent(); }
   [[nodiscard]] unsigned all_open() const noexcept {
     unsigned n = 0;
@@ -94,7 +94,7 @@ class Over final : public WrapCalls::State {
   pool::PoolFile& file() noexcept override { return running_.file(); }
   void end() override {
     if (running_.engine->core().state() != 0) return;
-    // other threads' wraps, which nobody may abort for them: as after a crash
+    // No thread may abort other threads' wraps: the pool stays as after a crash.
     if (all_open() != 0) return;
     try {
       (void)running_.close();
@@ -113,7 +113,7 @@ class Over final : public WrapCalls::State {
                          "it has been rolled back: open it again; if it is told so again, store "
                          "less in one, or make log_size and alias_entries larger"));
   }
-  /// What f throws ends the wrap, but for wrong use.
+  /// An exception from f ends the wrap, except for `invalid`.
   template <class F>
   void guarded(F&& f) {
     Context& c = context();
@@ -165,8 +165,7 @@ WrapCalls::~WrapCalls() {
     (void)state_.release();
     return;
   }
-  // A thread for which there is no number has no wrap, and can close nothing: the next opening
-  // recovers.
+  // A thread without a thread slot has no wrap, and can close nothing: the next opening recovers.
   if (!base::ensure_thread_slot().ok()) return;
   if (state_->depth() != 0) wrapAbort();
   state_->end();
@@ -184,7 +183,7 @@ void WrapCalls::wrapOpen() {
 void WrapCalls::wrapClose() {
   unsigned& depth = state_->depth();
   if (depth == 0) throw outside(file().path(), "wrapClose()");
-  if (depth == 1) state_->close_wrap();  // what it throws has set the depth to 0
+  if (depth == 1) state_->close_wrap();  // an exception from it has set the depth to 0
   --depth;
 }
 

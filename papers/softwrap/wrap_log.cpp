@@ -20,7 +20,7 @@ Status WrapLog::format(std::uint64_t base) {
     return s;
   start_word(x_word, base);
   for (unsigned b = 0; b < place_.buckets; ++b) begin_bucket(b, base);
-  // what is to be gone by, before the epoch says that this is a log
+  // What recovery relies on, before the epoch says that this is a log of the session.
   if (Status s = medium_.fence(); !s.ok()) return s;
   start_word(epoch_word, place_.epoch);
   // mutant: wrap-format-fence, call wrap-format-fence
@@ -65,7 +65,7 @@ void WrapLog::run(std::uint64_t offset, const std::uint64_t* values, std::uint64
 
 Status WrapLog::close(std::uint64_t id) noexcept {
   WrapClose c{lines_ + 1, id - base_[bucket_]};
-  constexpr std::uint64_t units = 16;  // a line's
+  constexpr std::uint64_t units = 16;  // of a line
   const auto need = [&c] {
     return (c.is_long() ? WrapRecord::long_close_bytes : WrapRecord::close_bytes) / 4;
   };
@@ -73,7 +73,7 @@ Status WrapLog::close(std::uint64_t id) noexcept {
     std::fill(line_.begin() + static_cast<std::ptrdiff_t>(units_), line_.begin() + units, 0);
     units_ = units;
     full();
-    c.lines = lines_ + 1;  // which may have made it a long one
+    c.lines = lines_ + 1;  // this may have made it a long one
   }
   std::fill(line_.begin() + static_cast<std::ptrdiff_t>(units_), line_.begin() + units, 0);
   if (c.is_long()) {
@@ -95,8 +95,8 @@ Status WrapLog::close(std::uint64_t id) noexcept {
   ++lines_;
   tail_[bucket_].store(first_ + lines_, std::memory_order_relaxed);
   last_id_ = id;
-  // W1: before home has anything of what the wrap has stored, and before its owner is told that it
-  // is durable
+  // W1: before the data region has anything of what the wrap has stored, and before it is
+  // acknowledged.
   return medium_.fence();
 }
 

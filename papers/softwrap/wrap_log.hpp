@@ -3,49 +3,41 @@
 // WrapLog: one thread's redo log of wraps (papers: SoftWrAP, MSST '15, sections III, IV and IV-C),
 // and its scan after a crash.
 //
-// A log is cut into buckets. A wrap lies in one of them, one behind the other; entries are streamed
-// line by line as the wrap stores, its close is durable by one fence. What becomes of a bucket its
-// owner decides: when home has all of its wraps durably and X says so, the bucket begins again,
-// with a new base.
-// On the medium: a line of control, then the buckets. Control: the epoch whose log it is; X: home
-// has all logs' wraps up to this id, in the first log; each bucket's base: ids are counted from
-// there, and the checksums of its wraps are bound to it. Words: log/control_word.hpp. Crash
-// invariants:
-//   W1 a wrap's lines are durable when close() returns: one fence. The wrap before it in the log
+// A log is divided into buckets. A wrap lies in one of them, and wraps lie one after the other;
+// entries are streamed line by line as the wrap stores, and its close is durable by one fence. The
+// owner decides about a bucket: when the data region durably holds all of its wraps and the
+// checkpoint id X says so, the bucket begins again, with a new base.
+// On the medium: a line of control, then the buckets. Control has the epoch whose log it is; X: the
+// data region holds all logs' wraps up to this id, in the first log; each bucket's base: ids are
+// counted from there, and the checksums of its wraps are bound to it. Words: log/control_word.hpp.
+// Crash invariants:
+//   W1 A wrap's lines are durable when close() returns: one fence. The wrap before it in the log
 //      was durable before its own first line was streamed, or was never closed: so of what a crash
 //      leaves of a bucket, only what follows the last whole wrap may be torn.
-//   W2 a bucket's base is durable before any of its wraps is streamed; it is above each id that it
-//      had before, so no wrap from before is taken for one.
-//   W3 a base is not written before home has, durably and by X, every wrap that the bucket had.
+//   W2 A bucket's base is durable before any of its wraps is streamed; it is above each id that the
+//      bucket had before, so no earlier wrap is taken for one of the present base.
+//   W3 A base is not written before the data region holds, durably and by X, every wrap that the
+//      bucket had.
 // Damage (law L10), rule WRAP-1: what follows the last whole wrap is damage, not a torn wrap, where
-// wraps follow that agree with their sums and checks in 96 bits together, one wrap directly behind
-// the
-// other. A wrap brings 32 bits of its close, and 64 or 32 of its check.
-//   No false alarm. By W1 and W2 a crash leaves one line behind the end that was written as the
-//   last
-//   line of a wrap of this base: that of the wrap that begins at the end, and the rule leaves it
-//   out.
+// wraps follow that agree with their sums and checks in 96 bits together, one wrap directly after
+// the other. A wrap contributes 32 bits of its close, and 64 or 32 of its check.
+//   No false alarm. By W1 and W2 a crash leaves one line after the end that was written as the last
+//   line of a wrap of this base: that of the wrap that begins at the end, and the rule excludes it.
 //   So each bit that agrees is one of a sum, seeded by pool, session, log, bucket and base, against
 //   bits that were written without it. The wraps that end with a given line are known from the
-//   line's
-//   own close, their predecessor's close, and so on: for each line there is one such run. The
-//   chance
-//   of an alarm is therefore at most (lines of all logs) * 2^-96 for a recovery, which is below
-//   2^-60
-//   for logs of less than 2^36 lines (4 TiB). Of one close's 32 bits alone it would be 2^-14 for 16
-//   MiB.
+//   line's own close, their predecessor's close, and so on: for each line there is one such run.
+//   The chance of an alarm is therefore at most (lines of all logs) * 2^-96 for a recovery, which
+//   is below 2^-60 for logs of less than 2^36 lines (4 TiB). Of one close's 32 bits alone it would
+//   be 2^-14 for 16 MiB.
 //   What is missed. Damage in the last wrap can't be told from a torn one. Nor can damage in front
-//   of
-//   the last wrap or two, where these left no space for 64 bits: 12 n + 8 bytes have 8 free but for
-//   n
-//   = 10 and n = 15 modulo 16. Logs of the first form have no checks: there three wraps must
-//   follow.
+//   of the last wrap or two, where these left no space for 64 bits: 12 n + 8 bytes leave 8 free
+//   except for n = 10 and n = 15 modulo 16. Logs of the first form have no checks: there three
+//   wraps must follow.
 // A torn wrap is taken for a whole one with a chance of 2^-32 for each line whose close says the
-// right
-// number of lines, and of 2^-96 where the line is parsed to a check.
-// Cost: a scan sums each line of a bucket once at most, and again as the last line of a wrap and
-// for its check. A bucket's bytes are allocated as wraps first come to them (extent.hpp).
-// Thread safety: none of its own; `used` from any thread.
+// right number of lines, and of 2^-96 where the line is parsed to a check.
+// Cost: a scan sums each line of a bucket at most once, and again as the last line of a wrap and
+// for its check. A bucket's bytes are allocated as wraps first reach them (extent.hpp).
+// Thread safety: none of its own; any thread may call used().
 #pragma once
 
 #include <algorithm>
@@ -63,15 +55,15 @@
 
 namespace perdure::log {
 
-/// Where a log lies, and whose it is.
+/// Where a log lies, and which pool and session it belongs to.
 struct WrapPlace {
   std::uint64_t offset = 0, bytes = 0;  ///< in the log range, multiples of 64
   std::uint64_t identity = 0;           ///< bound to pool and log: ring_seed of epoch 0
   std::uint64_t epoch = 0;
   unsigned buckets = 1;
-  /// for scan(); control() finds it out, and a session writes the checked one
+  /// For scan(). control() finds it, and a session writes the checked one.
   LogForm form = LogForm::checked;
-  /// of a bucket
+  /// Returns the number of lines of a bucket.
   [[nodiscard]] std::uint64_t lines() const noexcept { return (bytes / 64 - 1) / buckets; }
   [[nodiscard]] std::uint64_t bucket_at(unsigned bucket) const noexcept {
     return offset + 64 + bucket * lines() * 64;
@@ -101,8 +93,8 @@ struct WrapFound {
 
 struct WrapScan {
   Status damage;
-  std::uint64_t end = 0;  ///< the first line behind the last closed wrap
-  /// how often a line was summed: at most 3 times a line (the first form: 300 times)
+  std::uint64_t end = 0;  ///< the first line after the last closed wrap
+  /// How many times lines were summed: at most 3 per line (the first form: 300).
   std::uint64_t summed = 0;
   std::vector<WrapFound> wraps;
 };
@@ -115,69 +107,70 @@ class WrapLog {
       extent_[b].configure(medium, place.bucket_at(b), place.lines() * 64);
   }
 
-  /// Makes it this session's, empty; `base`: all ids are above. Two fences; three where the log
-  /// there is of the first form. The line of control is allocated.
+  /// Makes the log this session's, empty; `base`: all ids are above it. It costs two fences; three
+  /// where the log there is of the first form. The line of control is allocated.
   Status format(std::uint64_t base);
-  /// W2, W3: the bucket is empty from now on. The caller fences before a wrap opens it.
+  /// W2, W3: makes the bucket empty from now on. The caller fences before a wrap opens it.
   void begin_bucket(unsigned bucket, std::uint64_t base) noexcept;
-  /// Home has all logs' wraps up to `x`, durably. Of the first log. A fence.
+  /// Notes the checkpoint id: the data region durably holds all logs' wraps up to `x`. Called for
+  /// the first log. It costs a fence.
   Status note_x(std::uint64_t x) noexcept;
 
-  /// Bytes of entries that one wrap may have at most.
+  /// Returns how many bytes of entries one wrap may have at most.
   [[nodiscard]] std::uint64_t capacity() const noexcept {
     return place_.lines() * 64 - closing_bytes;
   }
-  /// Lines of closed wraps. From any thread.
+  /// Returns the number of lines of closed wraps. Any thread may call it.
   [[nodiscard]] std::uint64_t used() const noexcept {
     std::uint64_t lines = 0;
-    // pairs with nothing: a count
+    // Relaxed: a count that pairs with nothing.
     for (const auto& t : tail_) lines += t.load(std::memory_order_relaxed);
     return lines;
   }
-  /// Whether a wrap that opens this bucket finds half of it free, and allocated.
+  /// Returns whether a wrap that opens this bucket finds half of it free, and allocated.
   [[nodiscard]] bool roomy(unsigned bucket) const noexcept {
     return tail_[bucket].load(std::memory_order_relaxed) * 2 <= place_.lines() &&
            ready(bucket, capacity() / 2);
   }
-  /// Are the bytes allocated that a wrap of so many bytes of entries takes, which opens this
-  /// bucket?
+  /// Returns whether the bytes are allocated that a wrap with `bytes` of entries needs, if it opens
+  /// this bucket.
   [[nodiscard]] bool ready(unsigned bucket, std::uint64_t bytes) const noexcept {
     return extent_[bucket].ready(end_of(bucket, bytes));
   }
-  /// Whether that is all that such a wrap lacks: else the bucket has to begin again.
+  /// Returns whether that is all that such a wrap lacks: otherwise the bucket has to begin again.
   [[nodiscard]] bool lacks_blocks(unsigned bucket, std::uint64_t bytes) const noexcept {
     return end_of(bucket, bytes) <= place_.lines() * 64 && !ready(bucket, bytes);
   }
-  /// Allocates them (ALLOC-1); `full` where the disk is.
+  /// Allocates them (ALLOC-1). Returns `full` where the disk is full.
   Status prepare(unsigned bucket, std::uint64_t bytes) {
     return extent_[bucket].extend(end_of(bucket, bytes));
   }
-  /// Of the bucket that was closed last.
+  /// The same ahead of need, for the bucket that was closed last.
   void prepare_ahead() noexcept {
     extent_[bucket_].extend_ahead(tail_[bucket_].load(std::memory_order_relaxed) * 64);
   }
-  /// The newest wrap that was closed here.
+  /// Returns the newest wrap that was closed here.
   [[nodiscard]] std::uint64_t last_id() const noexcept { return last_id_; }
 
-  /// A wrap begins, in this bucket.
+  /// Opens a wrap in this bucket.
   void open(unsigned bucket) noexcept {
     bucket_ = bucket;
-    // its own; or the owner's who hands it the bucket
+    // It was written by this thread, or by the owner that hands it the bucket.
     first_ = tail_[bucket].load(std::memory_order_relaxed);
     at_ = place_.bucket_at(bucket) + first_ * 64;
     sum_ = WrapSum(place_.seed(bucket, base_[bucket]), first_);
     lines_ = units_ = segment_ = 0;
   }
-  /// Whether the open wrap may have so many bytes of entries more.
+  /// Returns whether `bytes` more of entries of the open wrap fit.
   [[nodiscard]] bool fits(std::uint64_t bytes) const noexcept {
     const std::uint64_t end = (first_ + lines_) * 64 + units_ * 4 + bytes + closing_bytes;
     return end <= place_.lines() * 64 && extent_[bucket_].ready(end);
   }
-  /// Bytes of entries that the open wrap has.
+  /// Returns the bytes of entries of the open wrap.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return lines_ * 64 + units_ * 4; }
 
-  // What the wrap does; it fits: 12 bytes, 24 for a word of another segment; 12 and 8 a word for a
-  // run.
+  // Append what the wrap does, which must fit: 12 bytes, 24 for a word of another segment; 12 bytes
+  // and 8 per word for a run.
   void word(std::uint64_t offset, std::uint64_t value) noexcept {
     const std::uint64_t number = offset / 8;
     if (__builtin_expect(number >> WrapRecord::segment_bits != segment_, 0)) {
@@ -191,31 +184,33 @@ class WrapLog {
     entry(op.set ? WrapRecord::alloc : WrapRecord::free, WrapRecord::value_of(op));
   }
 
-  /// W1: the open wrap is closed, durably. A fence. Its lines: lines().
+  /// W1: closes the open wrap durably. It costs a fence. lines() has its lines.
   Status close(std::uint64_t id) noexcept;
-  /// Of the wrap that was closed last.
+  /// Returns the number of lines of the wrap that was closed last.
   [[nodiscard]] std::uint64_t lines() const noexcept { return lines_; }
 
-  /// After a crash: what its control says.
+  /// Reads the control after a crash.
   static WrapControl control(const medium::Medium& medium, const WrapPlace& place);
-  /// What a bucket of this session has. `covered`: home is known to have all wraps up to this id.
+  /// Scans a bucket of this session. `covered`: the data region is known to hold all wraps up to
+  /// this id.
   static WrapScan scan(const medium::Medium& medium, const WrapPlace& place, unsigned bucket,
                        std::uint64_t base, std::uint64_t covered);
-  /// D4 (log/redo.hpp): starts the write-back of what a scan has gone by. Not of the control: were
-  /// older words of it to come back, home would be given more wraps again, whose lines are all
-  /// there still (W2), and end as the same.
+  /// D4 (log/redo.hpp): starts the write-back of what a scan has relied on, without the control: if
+  /// older words of the control came back, more wraps would be replayed, whose lines are all still
+  /// there (W2), with the same result.
   static void flush_scanned(medium::Medium& medium, const WrapPlace& place, unsigned bucket,
                             const WrapScan& scan) noexcept {
     if (scan.end != 0) medium.flush(place.bucket_at(bucket), scan.end * 64);
   }
-  /// Visits a wrap's entries in order: word(offset, value), heap(op). The bytes between the last of
-  /// them and the close: 8 or 4 of check, or 0; -1: one of them is none (only damage makes such).
+  /// Visits a wrap's entries in order: word(offset, value), heap(op). Returns the number of bytes
+  /// between the last of them and the close: 8 or 4 of check, or 0. Returns -1 if one of them is no
+  /// entry (only damage makes such).
   template <class Word, class Heap>
   static std::ptrdiff_t entries(const medium::Medium& medium, const WrapPlace& place,
                                 const WrapFound& wrap, Word&& word, Heap&& heap);
 
  private:
-  // of the line of control
+  // Words of the line of control.
   static constexpr std::uint64_t epoch_word = 0, x_word = 8, base_word = 16;
   void entry(std::uint32_t tag, std::uint64_t value) noexcept {
     line_[units_] = tag;
@@ -225,9 +220,9 @@ class WrapLog {
   }
   void full() noexcept;
   void start_word(std::uint64_t word, std::uint64_t value) noexcept;
-  // what a wrap takes beside its entries, at most
+  // What a wrap takes besides its entries, at most.
   static constexpr std::uint64_t closing_bytes = WrapRecord::long_close_bytes + 64;
-  /// Of the bucket's bytes, behind a wrap of so many bytes of entries that opens it.
+  /// Returns the bucket's length in bytes after a wrap with `bytes` of entries that opens it.
   [[nodiscard]] std::uint64_t end_of(unsigned bucket, std::uint64_t bytes) const noexcept {
     return tail_[bucket].load(std::memory_order_relaxed) * 64 + bytes + closing_bytes;
   }
@@ -238,12 +233,12 @@ class WrapLog {
   std::array<std::atomic<std::uint64_t>, most_buckets> tail_{};  // lines
   std::array<std::uint64_t, most_buckets> base_{};
   std::uint64_t last_id_ = 0;
-  // the open wrap
+  // The state of the open wrap.
   unsigned bucket_ = 0;
-  // units of 4 bytes, in line_
+  // In units of 4 bytes, in line_.
   std::uint64_t first_ = 0, at_ = 0, lines_ = 0, units_ = 0, segment_ = 0;
   WrapSum sum_{0, 0};
-  // the line in the making, and what has spilled over
+  // The line that is being made, and what has spilled over.
   alignas(64) std::array<std::uint32_t, 32> line_{};
 };
 

@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// WrapRecord: what a wrap leaves in its redo log (papers: SoftWrAP, MSST '15, Algorithm 3 and Table
-// I): 12 bytes a word, streamed in whole cache lines, and
-// 8 bytes that close it: ceil((12 n + 8) / 64) lines for n words.
+// WrapRecord: the entries of a wrap in its redo log (papers: SoftWrAP, MSST '15, Algorithm 3 and
+// Table I): 12 bytes per word, streamed in whole cache lines, and 8 bytes that close it:
+// ceil((12 n + 8) / 64) lines for n words.
 //
 //   entry   tag (4 bytes), value (8 bytes), packed: an entry may lie across two lines
 //             1 ... 2^31      the word number tag - 1 of the segment of 16 GiB that the wrap is in
-//               (segment 0 to begin with)
+//                             (segment 0 to begin with)
 //             segment         the value is the segment of what follows
 //             alloc, free     a heap op: size class 8 bits; then a small block's offset / 16, or a
 //                             large one's chunk (28 bits) and chunks
 //             run             the value is a first word (40 bits) and a count (24 bits): as many
 //                             8-byte values follow
 //             0               no entry: 4 bytes of padding
-//   check   the last 8 bytes before the close where as many are free, 4 bytes where only 4 are, or
-//           none. No entry is so short, so a reader knows it by what is left
+//   check   the last 8 bytes before the close where 8 are free, 4 bytes where only 4 are, or none.
+//           No entry is so short, so a reader recognises it by what is left
 //   close   the last 8 bytes of the wrap's last line: lines 12 bits, id 20 bits (counted from the
-//           bucket's base), sum 32 bits.
-//           Where one of the two finds no room the lines are 0, and the 12 bytes before say them:
-//           lines (4 bytes), id (8 bytes)
-// Check and sum are of all of the wrap's lines, bound to pool, session, log and place
+//           bucket's base), sum 32 bits. Where one of the first two does not fit, the lines are 0,
+//           and the 12 bytes before hold them: lines (4 bytes), id (8 bytes)
+// Check and sum cover all of the wrap's lines, bound to pool, session, log and place
 // (papers/softwrap/wrap_sum.hpp). A log of the first form (log/control_word.hpp) has no check:
 // those bytes are 0.
-// The paper's scalars are words of 4 bytes with an address of 8; ours are of 8 bytes with an
-// address of 4. It says nothing of how a wrap is closed.
-// Thread safety: values.
+// The paper's scalars are words of 4 bytes with an address of 8; here they are words of 8 bytes
+// with an address of 4. The paper does not say how a wrap is closed.
+// Thread safety: plain values.
 #pragma once
 
 #include <cstdint>
@@ -65,11 +64,11 @@ struct WrapRecord {
   }
 };
 
-/// The close of a wrap, as its last line has it.
+/// The close of a wrap, as it is in the wrap's last line.
 struct WrapClose {
-  /// from there on: long
+  /// From these on a close is long.
   static constexpr std::uint64_t short_lines = 1 << 12, short_id = 1 << 20;
-  std::uint64_t lines = 0, id = 0;  ///< id: above the base
+  std::uint64_t lines = 0, id = 0;  ///< id: counted from the base
 
   [[nodiscard]] constexpr bool is_long() const noexcept {
     return lines >= short_lines || id >= short_id;
@@ -78,7 +77,7 @@ struct WrapClose {
     return is_long() ? 0 : lines | id << 12;
   }
 
-  /// What a line's last bytes say, whether or not it is a wrap's last.
+  /// Reads a line's last bytes as a close, whether or not it is a wrap's last line.
   [[nodiscard]] static WrapClose of(const std::byte* line) noexcept {
     std::uint64_t word = 0;
     std::memcpy(&word, line + 56, 8);

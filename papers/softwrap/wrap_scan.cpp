@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a crash has left of a log of wraps: its control, and the closed wraps of a bucket. The rule
+// The scan of a log of wraps after a crash: its control, and the closed wraps of a bucket. The rule
 // that tells damage from a torn wrap, WRAP-1, is in wrap_log.hpp.
-// Thread safety: plain functions of a medium that nobody writes to.
+// Thread safety: plain functions of a medium that no thread writes to.
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -34,13 +34,13 @@ struct Bucket {
   }
 };
 
-/// Sums in one pass: each line is added once at most, when a wrap may end behind it. begin() says
-/// where the next wrap begins, and that none begins before.
+/// Sums in one pass: each line is added at most once, when a wrap may end after it. begin() sets
+/// where the next wrap begins; none begins before that line.
 class Sums {
  public:
   explicit Sums(const Bucket& bucket) : bucket_(bucket), running_(bucket.seed, 0), before_(1) {}
-  /// The bits in which lines [first, n] agree with the close in line n, and with their check: 0 if
-  /// not in all of them.
+  /// Returns the number of bits in which lines [first, n] agree with the close in line n, and with
+  /// their check: 0 if not in all of them.
   unsigned agreed(std::uint64_t first, std::uint64_t n, bool long_close) {
     while (from_ + before_.size() <= n) {
       running_.add(bucket_.line(from_ + before_.size() - 1));
@@ -78,12 +78,12 @@ class Sums {
  private:
   const Bucket& bucket_;
   WrapSum running_;
-  std::vector<WrapSum::Linear> before_;  // of lines from_ up to line from_ + i, it left out
+  std::vector<WrapSum::Linear> before_;  // of lines from_ to from_ + i, without the latter
   std::uint64_t from_ = 0;
 };
 
-/// The first form's: each sum is taken by itself. So that no data makes a scan long, it looks for
-/// wraps behind the end no further than a budget allows.
+/// The sums of the first form: each is computed separately. To bound the time of a scan for any
+/// data, it searches for wraps after the end no further than a budget allows.
 class FirstSums {
  public:
   explicit FirstSums(const Bucket& bucket) : bucket_(bucket), running_(bucket.seed, 0) {}
@@ -113,12 +113,13 @@ class FirstSums {
   std::uint64_t from_ = 0, passed_ = 0, budget_ = bucket_.place.lines() * 256;
 };
 
-/// Whether closed wraps follow the end, by WRAP-1. `last_id`: of the last wrap before it.
+/// Returns whether closed wraps follow the end, by WRAP-1. `last_id`: that of the last wrap before
+/// the end.
 template <class Of>
 bool wraps_follow(const Bucket& bucket, Of& sums, std::uint64_t end, std::uint64_t last_id,
                   std::uint64_t covered) {
   constexpr unsigned enough = 96;
-  struct Run {  // of wraps that agree, one directly behind the other
+  struct Run {  // of wraps that agree, one directly after the other
     std::uint64_t last_line, id;
     unsigned bits;
   };
@@ -182,7 +183,7 @@ WrapControl WrapLog::control(const medium::Medium& medium, const WrapPlace& plac
     return ControlWord::whole(place.identity, at, word(at), c.form);
   };
   const std::uint64_t epoch = word(epoch_word);
-  if (epoch == 0) return c;  // a new pool's
+  if (epoch == 0) return c;  // a new pool
   c.form = ControlWord::form_of(place.identity, {{epoch_word, epoch}, {x_word, word(x_word)}});
   if (!whole(epoch_word) || ControlWord::value(epoch) > place.epoch) {
     c.damage = broken(medium, place, "names no session that it can be of");

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// WrapSum: the sums that a wrap is closed with (papers/softwrap/wrap_record.hpp), for its writer
-// and for the scan.
+// WrapSum: the sums that close a wrap (papers/softwrap/wrap_record.hpp), for its writer and for the
+// scan.
 //
 // Two sums of 64 bits run over the wrap's lines, with keys of their own: `sum`, of which the close
 // has 32 bits, and `check`, of which the last line has what space the entries and the close leave:
 // 64 bits, 32, or none. Both are bound to pool, session, log, bucket and base by their seed, and
 // each line is bound to its place in the bucket. Both are linear (base::Fold::linear), so a scan
-// that has passed over each line of a bucket once has the sums of any wrap as the difference of two
+// that has read each line of a bucket once has the sums of any wrap as the difference of two
 // prefixes.
 // Order: the check is taken while its own bytes and the close's sum are 0; the sum then covers it.
-// Thread safety: values.
+// Thread safety: plain values.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ namespace perdure::log {
 
 class WrapSum {
  public:
-  /// The sums of lines that were added, before they are mixed.
+  /// The sums of the lines that were added, before they are mixed.
   struct Linear {
     std::uint64_t sum, check;
     friend constexpr Linear operator-(Linear a, Linear b) noexcept {
@@ -32,22 +32,22 @@ class WrapSum {
     }
   };
 
-  /// Of lines from `first_line` of the bucket on. `seed`: WrapPlace::seed.
+  /// Starts the sums at `first_line` of the bucket. `seed`: WrapPlace::seed.
   WrapSum(std::uint64_t seed, std::uint64_t first_line) noexcept
       : sum_(seed), check_(base::mix(seed)) {
     sum_.skip(first_line * pairs_a_line);
     check_.skip(first_line * pairs_a_line);
   }
-  /// The next line, which is not the wrap's last.
+  /// Adds the next line, which is not the wrap's last.
   void add(const std::byte* line) noexcept { add(words_of(line)); }
   [[nodiscard]] Linear linear() const noexcept { return {sum_.linear(), check_.linear()}; }
 
-  /// With the wrap's last line, check included: the upper half of that line's last 8 bytes. `less`:
-  /// what was added, but is not of the wrap.
+  /// Returns the sum with the wrap's last line, check included: the upper half of that line's last
+  /// 8 bytes. `less`: what was added, but does not belong to the wrap.
   [[nodiscard]] std::uint32_t close(const std::byte* line, Linear less = {}) const noexcept {
     return static_cast<std::uint32_t>(base::mix((with(words_of(line)) - less).sum) >> 32);
   }
-  /// With the wrap's last line: what belongs into its `bytes` (8 or 4) from byte `at` on.
+  /// Returns the check with the wrap's last line, for its `bytes` (8 or 4) from byte `at` on.
   [[nodiscard]] std::uint64_t check(const std::byte* line, std::size_t at, std::size_t bytes,
                                     Linear less = {}) const noexcept {
     Words words = words_of(line);
@@ -69,7 +69,7 @@ class WrapSum {
       check_.add(words[i], words[i + 1]);
     }
   }
-  // And this line, the close's sum taken for 0.
+  // Adds this line, with 0 as the close's sum.
   [[nodiscard]] Linear with(Words last) const noexcept {
     last.back() &= 0xffffffff;
     WrapSum all = *this;
@@ -79,7 +79,7 @@ class WrapSum {
   base::Fold sum_, check_;
 };
 
-/// The sum of logs of the first form: 32 bits, its keys counted from the wrap's first line on.
+/// The sum of logs of the first form: 32 bits, with keys counted from the wrap's first line.
 class FirstWrapSum {
  public:
   FirstWrapSum(std::uint64_t seed, std::uint64_t first_line) noexcept : fold_(seed + first_line) {}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // perdure.h over ErasedPool. No exception leaves: a body's transaction keeps the first failure (a
-// conflict, too) as an exception_ptr until the body has returned through its C frames, and throws
-// it then, inside the engine's loop, which rolls back and may run the body again.
-// Thread safety: as perdure.h says. The chain of a thread's open transactions makes nested calls
-// join.
+// conflict too) as an exception_ptr until the body has returned through its C frames. It is thrown
+// then, inside the engine's loop, which rolls back and may run the body again.
+// Thread safety: as perdure.h says. A thread's open transactions form a chain, through which nested
+// calls join.
 #include "perdure/perdure.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct perdure_pool {
   perdure::Durability durability;
   std::byte* view = nullptr;
   std::byte* root = nullptr;
-  std::uint64_t first_data = 0;  // home offset: below lie the heap's own structures
+  std::uint64_t first_data = 0;  // an offset; the heap's own structures lie below
   perdure::base::Owner owner = {};
 };
 
@@ -61,8 +61,8 @@ int fail(const Status& s) noexcept {
   return s.ok() ? PERDURE_OK : fail(static_cast<int>(s.code()), s.message().c_str());
 }
 
-// A handle that was carried through fork(): nothing of the pool may be asked, since other threads
-// of the parent may have held its mutexes.
+// Returns whether this handle was carried through fork(): no call may be made on such a pool, since
+// other threads of the parent may have held its mutexes.
 bool inherited(const perdure_pool* pool) noexcept { return pool->owner.is_parent(); }
 int refuse_inherited() noexcept {
   return fail(PERDURE_CLOSED,
@@ -70,9 +70,9 @@ int refuse_inherited() noexcept {
               "parent has closed it");
 }
 
-struct Stop {};  // a body returned other than 0
+struct Stop {};  // a body returned a value other than 0
 
-// What the exception in flight means to C.
+// Returns the code of the exception in flight.
 int caught() noexcept {
   try {
     throw;
@@ -107,7 +107,7 @@ int guarded(F&& f) noexcept {
   }
 }
 
-// One call inside a body: nothing after a failure, and the failure sticks.
+// Runs one call inside a body: it does nothing after a failure, and a failure sticks.
 template <class F>
 int step(perdure_tx* tx, F&& f) noexcept {
   if (__builtin_expect(tx->code != PERDURE_OK, 0)) return tx->code;
@@ -120,7 +120,7 @@ int step(perdure_tx* tx, F&& f) noexcept {
 }
 
 void check_range(const perdure_tx& tx, const void* at, std::size_t n) {
-  // below the view: wraps to a huge one
+  // An address below the pool wraps to a huge offset.
   const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - tx.pool.view);
   const std::uint64_t end = tx.pool.impl->file().home_bytes();
   if (__builtin_expect(offset >= tx.pool.first_data && offset < end && n <= end - offset, 1))
@@ -225,7 +225,7 @@ void copy(const Stats& s, perdure_stats& out) noexcept {
          s.recovery.was_clean};
 }
 
-// May this id be waited for here?
+// Checks whether this id may be waited for here.
 int check_receipt(perdure_pool& pool, perdure_id id) {
   if (inherited(&pool)) return refuse_inherited();
   if (id == PERDURE_NO_ID)
@@ -278,7 +278,7 @@ const char* perdure_message(void) { return last_message; }
 const char* perdure_code_name(int code) {
   if (code == PERDURE_ABORTED) return "aborted";
   if (code == PERDURE_AGAIN) return "again";
-  // literals: terminated
+  // They are literals, so they are null-terminated.
   return code >= 0 && code <= PERDURE_TOO_MANY_THREADS ? name(static_cast<Code>(code)).data()
                                                        : "unknown";
 }
@@ -303,7 +303,7 @@ int perdure_open(const char* path, const perdure_options* given, perdure_pool** 
     ErasedPool::Root root{std::string("0: ") + (o.layout != nullptr ? o.layout : "bytes") + " @0 " +
                               std::to_string(o.root_bytes) + "\n",
                           o.root_bytes, (o.flags & PERDURE_ANY_LAYOUT) != 0};
-    // first: where there is no memory for it, no file is made
+    // This comes first: where there is no memory for it, no file is created.
     auto pool = std::make_unique<perdure_pool>();
     auto opened = ErasedPool::open(path, options, root);
     if (!opened) return fail(opened.status());
@@ -325,7 +325,7 @@ int perdure_close(perdure_pool* pool, perdure_stats* last) {
       return fail(PERDURE_INVALID, "perdure_close() inside a transaction of the pool");
     const std::unique_ptr<perdure_pool> owned(pool);
     if (inherited(pool)) {
-      (void)owned->impl.release();  // its threads are the parent's: there is nothing here to end
+      (void)owned->impl.release();  // its threads are the parent's, so nothing ends here
       return fail(PERDURE_CLOSED,
                   "this handle was carried through fork(): the pool is the parent's to close");
     }

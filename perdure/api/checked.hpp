@@ -3,10 +3,10 @@
 // CheckedContext: a transaction's context whose reads never leave the pool, for walks over data
 // that may be damaged (Pool::check, Pool::checked_view).
 //
-// Every address is looked at before it is read: it must be a word of the data region. A walk that
+// Every address is checked before it is read: it must be a word of the data region. A walk that
 // reads more than sound data could ask for, or that goes deeper than sound data could lead, follows
 // damaged pointers in a circle. Each of these ends it with error(corrupt).
-// Thread safety: the transaction's.
+// Thread safety: that of the transaction.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace perdure::detail {
 template <class TxT>
 class CheckedContext {
  public:
-  /// `home`: where the data region, `bytes` long, appears in memory.
+  /// `home`: the address at which the data region, `bytes` long, is mapped.
   CheckedContext(TxT& tx, const std::byte* home, std::uint64_t bytes) noexcept
       : tx_(tx),
         home_(reinterpret_cast<std::uintptr_t>(home)),
@@ -40,8 +40,8 @@ class CheckedContext {
     expect(a, n * 8);
     tx_.read_bytes(to, a, n * 8);
   }
-  /// The next n bytes from `a` on will be read: throws error(corrupt) where they are not all in the
-  /// data region.
+  /// Call this before reading the n bytes from `a` on: throws error(corrupt) where they are not all
+  /// in the data region.
   void expect(const void* a, std::uint64_t n) {
     const auto at = reinterpret_cast<std::uintptr_t>(a);
     if (at < home_ || at - home_ > bytes_ || n > bytes_ - (at - home_)) outside(at, n);
@@ -55,9 +55,9 @@ class CheckedContext {
   }
 
  private:
-  /// a B+-tree's audit reads each word some 20 times
+  /// The audit of a B+-tree reads each word about 20 times.
   static constexpr std::uint64_t reads_per_word = 256;
-  /// bytes of stack below the walk's beginning; balanced trees take less than 50 KiB
+  /// In bytes of stack below the walk's beginning; balanced trees take less than 50 KiB.
   static constexpr std::uintptr_t deepest = 512 << 10;
 
   [[noreturn]] void outside(std::uintptr_t at, std::uint64_t n) const {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // ErasedPool, ErasedTx: a pool that knows neither its engine (any.hpp) nor its root's type.
-// perdure.h is made of it; so may be bindings of other languages.
+// perdure.h is built on it, and bindings of other languages can be.
 //
-// Thread safety and what the calls mean: as Pool's.
+// Thread safety and the meaning of the calls: as in Pool.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace perdure {
 
-/// A transaction in progress. Addresses lie in the view; they are not checked here.
+/// A transaction in progress. Addresses lie in the pool's mapping; they are not checked here.
 class ErasedTx {
  public:
   explicit ErasedTx(engine::Any::Context& context) noexcept
@@ -66,8 +66,8 @@ class ErasedPool {
   }
 
   using Body = void (*)(ErasedTx& tx, void* arg);
-  /// Runs body as Pool::update and view run a lambda: maybe more than once; what it throws rolls
-  /// back and passes. Returns what engine::run does.
+  /// Runs body as Pool::update and view run a lambda: possibly more than once. An exception from it
+  /// rolls back and is rethrown. Returns what engine::run returns.
   std::uint64_t update(Durability durability, Body body, void* arg) {
     return run(true, durability, body, arg);
   }
@@ -81,7 +81,7 @@ class ErasedPool {
   [[nodiscard]] std::uint64_t durable_id() const noexcept { return running_.durable_now(); }
   [[nodiscard]] bool is_durable(std::uint64_t id) const noexcept {
     return running_.is_durable(id);
-  }  ///< an id that update() or view() has returned
+  }  ///< of an id that update() or view() has returned
   void when_durable(std::uint64_t id, std::function<void(Status)> f) {
     running_.when_durable(id, std::move(f));
   }
@@ -89,7 +89,7 @@ class ErasedPool {
   [[nodiscard]] Status close() { return running_.close(); }
   [[nodiscard]] Stats stats() { return running_.engine->stats(); }
   [[nodiscard]] pool::PoolFile& file() noexcept { return running_.file(); }
-  /// the instance's: a terminated literal
+  /// The instance's name: a null-terminated literal.
   [[nodiscard]] std::string_view engine_name() const noexcept { return name_; }
 
  private:

@@ -7,7 +7,8 @@
 // variable with the member's name. The variable is declared and never defined: no T is constructed,
 // read or stored, so it works on types without constructors and on p<T>. With another compiler, or
 // where the form of that text changes, no name is known (all are empty).
-// Thread safety: pure. Source: the way of Boost.PFR's and reflect-cpp's names.
+// Thread safety: pure functions.
+// Source: the technique that Boost.PFR and reflect-cpp use for names.
 #pragma once
 
 #include <array>
@@ -59,8 +60,8 @@ constexpr std::string_view trailing_name(std::string_view text) {
   return text.substr(begin);
 }
 
-/// Its own name, with the template's argument last. It returns no typedef: GCC would explain that
-/// after the argument.
+/// Returns its own name, which has the template's argument last. The result type is no typedef: GCC
+/// would explain one after the argument.
 template <auto Address>
 constexpr const char* text_with() {
 #if defined(__GNUC__)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// for_each_field(object, f): the fields of an aggregate, in order, without a macro or a list kept
-// by hand.
+// for_each_field(object, f): the fields of an aggregate, in order, without a macro or a list
+// maintained by hand.
 //
 // C++20 has no reflection. The number of initialisers that an aggregate takes is found by trying
-// braces, arrays (which take one initialiser an element) are told apart by nesting a brace, and a
+// braces, arrays (which take one initialiser per element) are recognised by nesting a brace, and a
 // structured binding of that many names then yields the fields. None of it reads, copies or
 // constructs a field, so it works on pool bytes and on p<T>, which can't be copied.
-// Thread safety: pure. Source: the way of Boost.PFR and reflect-cpp, cut down to what a pool's root
-// needs.
+// Thread safety: pure functions.
+// Source: the technique of Boost.PFR and reflect-cpp, reduced to what a pool's root needs.
 #pragma once
 
 #include <cstddef>
@@ -49,8 +49,8 @@ consteval bool takes_nested(std::index_sequence<B...>, std::index_sequence<N...>
   return requires { T{any_at<B>{}..., {any_at<N>{}...}, any_at<A>{}...}; };
 }
 
-/// Enough for max_fields fields, of which some are small arrays; bigger arrays are met by asking
-/// for std::array.
+/// Enough for max_fields fields that include small arrays; the message for a longer array asks for
+/// std::array.
 inline constexpr std::size_t max_initialisers = 96;
 
 template <class T, std::size_t N = 0>

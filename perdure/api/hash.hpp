@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// hash<K>: the hash of a key that a pool's structures are laid out by.
+// hash<K>: the hash of a key, which determines the layout of a pool's structures.
 //
 // It is part of the pool format: a key hashes to the same value in every build, on every run
-// (std::hash promises neither). Integers, enums and bool by value, widened to 64 bits; floating
-// point by bits, with -0 taken for +0; text and plain structs without padding by their bytes.
-// Anything else specialises perdure::hash<K> and owes the same promise.
-// Thread safety: pure functions. Source: base/checksum.hpp (Murmur3's finaliser for words, NH for
-// bytes).
+// (std::hash promises neither). Integers, enums and bool are hashed by value, widened to 64 bits;
+// floating point by bits, with -0 taken as +0; text and plain structs without padding by their
+// bytes. For any other type, specialise perdure::hash<K> and keep the same promise.
+// Thread safety: pure functions.
+// Source: base/checksum.hpp (Murmur3's finaliser for words, NH for bytes).
 #pragma once
 
 #include <bit>
@@ -20,7 +20,7 @@
 
 namespace perdure {
 
-/// hash<K>::of(key): 64 bits, all of them good.
+/// hash<K>::of(key) returns 64 bits, each of which depends on the whole key.
 template <class K>
 struct hash {
   [[nodiscard]] static constexpr std::uint64_t of(const K& key) noexcept {
@@ -33,7 +33,7 @@ struct hash {
     } else if constexpr (std::is_same_v<K, double>) {
       return base::mix(std::bit_cast<std::uint64_t>(key == 0 ? 0.0 : key));
     } else if constexpr (std::is_pointer_v<K>) {
-      // a pool pointer: the view is mapped at its recorded base
+      // A pool pointer hashes by its address: the pool is mapped at its recorded base.
       return base::mix(reinterpret_cast<std::uintptr_t>(key));
     } else {
       static_assert(std::has_unique_object_representations_v<K>,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// layout_of<T>(): a text that says how T lies in a pool; its fingerprint guards opening, the text
-// itself lets tools read the pool.
+// layout_of<T>(): a text that describes how T lies in a pool. Its fingerprint guards opening; the
+// text itself lets tools read the pool.
 //
-// One line a field, "index path: type @offset size", nested structs by path; then, for each struct
-// reached through a ptr, its fields with the path's first part "#number":
+// One line per field, "index path: type @offset size", nested structs by path; then, for each
+// struct reached through a ptr, its fields, with "#number" as the path's first part:
 //     0: hash_map<u64,i64,128>/1 @0 64
 //     1.0: u64 @64 8
 //     1.1: ptr<#1> @72 8
@@ -16,7 +16,7 @@
 // field_names_of<T>(): the names of the fields that this text numbers, in its order, nested structs
 // in braces:
 //     accounts,meta{next,link},#1{key,value}
-// The fingerprint leaves them out: a pool without names stays what it is.
+// The fingerprint leaves them out: a pool without names keeps its fingerprint.
 // Thread safety: pure functions; the text is made on every call, the fingerprint from it.
 #pragma once
 
@@ -38,7 +38,7 @@
 
 namespace perdure {
 
-/// Names a type that isn't yours to change:
+/// Names a type that you can't change:
 ///     template <> struct perdure::layout_name<Their> {
 ///       static constexpr std::string_view value = "their/1";
 ///     };
@@ -83,11 +83,11 @@ concept opened_by_fields = aggregate_struct<T> && !is_std_array<T> && !says_its_
 
 }  // namespace detail
 
-/// The names of types in one layout text, with the structs that its pointers lead to, numbered as
-/// they are met.
+/// The names of types in one layout text, with the structs that its pointers lead to, numbered in
+/// the order in which they are first seen.
 class LayoutNames {
  public:
-  /// The name of a type. `Held`: its bytes are read as a whole (it is inside a p<>), so that its
+  /// Returns the name of a type. `Held`: its bytes are read as a whole (it is inside a p<>), so its
   /// fields are plain.
   template <class T, bool Held = false>
   [[nodiscard]] std::string name() {
@@ -135,7 +135,7 @@ class LayoutNames {
     }
   }
 
-  /// Lines for the fields of `T`, each path starting with `prefix`.
+  /// Appends lines for the fields of `T`, each path starting with `prefix`.
   template <class T>
   void lines(std::string& out, const std::string& prefix, std::size_t base = 0) {
     if constexpr (detail::opened_by_fields<T>) {
@@ -156,7 +156,7 @@ class LayoutNames {
     }
   }
 
-  /// Lines for every struct met through a pointer so far, and through those.
+  /// Appends lines for every struct seen through a pointer so far, and through those structs.
   void definitions(std::string& out) {
     for (std::size_t i = 0; i < met_.size(); ++i) {
       const std::string number = "#" + std::to_string(i + 1);
@@ -165,7 +165,7 @@ class LayoutNames {
     }
   }
 
-  /// The names of all fields met so far; empty where the compiler tells none.
+  /// Returns the names of all fields seen so far; empty where the compiler gives none.
   [[nodiscard]] std::string field_names() const { return any_name_ ? names_ : std::string(); }
 
  private:
@@ -175,7 +175,7 @@ class LayoutNames {
   static constexpr bool is_int128 =
       std::is_same_v<T, __int128> || std::is_same_v<T, unsigned __int128>;
   struct Met {
-    /// a variable's address, not the function's: linkers may fold equal functions
+    /// The address of a variable, not of the function: linkers may merge equal functions.
     const void* type;
     void (*define)(LayoutNames&, std::string&, const std::string&);
   };
@@ -239,8 +239,8 @@ class LayoutNames {
     names_ += '}';
   }
 
-  /// f(std::type_identity<Field>, offset, name) for each field of T. Only addresses in never-read
-  /// storage are formed.
+  /// Calls f(std::type_identity<Field>, offset, name) for each field of T. Only addresses in
+  /// storage that is never read are formed.
   template <class T, class F>
   static void each_offset(F&& f) {
     union Storage {
@@ -267,7 +267,7 @@ class LayoutNames {
 
 namespace detail {
 
-/// What opening is told of a pool's root object.
+/// What opening is given about a pool's root object.
 struct RootType {
   std::string layout;  ///< layout_of<Root>()
   std::uint64_t bytes = 0;
@@ -293,14 +293,14 @@ template <class T>
   return detail::root_type<T>().layout;
 }
 
-/// The names of T's fields, in the order of its layout text; empty where the compiler tells none,
+/// The names of T's fields, in the order of its layout text; empty where the compiler gives none,
 /// or T has no fields of its own.
 template <class T>
 [[nodiscard]] std::string field_names_of() {
   return detail::root_type<T>().field_names;
 }
 
-/// What a pool's header keeps of a layout text, to compare first.
+/// The hash of a layout text that a pool's header holds, to be compared first.
 [[nodiscard]] inline std::uint64_t layout_fingerprint(std::string_view text) noexcept {
   return base::hash_bytes(text.data(), text.size(), 0);
 }

@@ -8,7 +8,7 @@
 // meaningful there states `using transaction_bound = void;`. The trait looks into arrays,
 // aggregates (structs without constructors, field by field, up to 16 fields), and into the
 // arguments of class templates (optional, pair, tuple, vector, map, ...). It can't look into
-// classes with private members, nor into lambdas. Pointers to functions are no places.
+// classes with private members, nor into lambdas. Function pointers do not name places.
 // Thread safety: compile time only.
 #pragma once
 
@@ -24,8 +24,8 @@
 
 namespace perdure::detail {
 
-/// Whether a T, or what it is made of, names a place in a pool. `Seen`: the types around it, which
-/// are not looked into again.
+/// Returns whether a T, or a part of it, names a place in a pool. `Seen`: the types around it,
+/// which are not examined again.
 template <class T, class... Seen>
 consteval bool holds_place();
 
@@ -37,7 +37,7 @@ struct type_list {
   }
 };
 
-/// The types that a class template's instance is made of.
+/// The types that an instance of a class template is made of.
 template <class T>
 struct arguments_of {
   using types = type_list<>;
@@ -97,9 +97,9 @@ consteval std::size_t fields_with_references() {
     return 0;
 }
 
-/// Whether any field of T takes a PlaceField. True also for a field that can be *made* of a place,
-/// such as optional<string>: a first look, which costs no error in a struct that can't be taken
-/// apart.
+/// Returns whether any field of T takes a PlaceField. The result is true also for a field that can
+/// be *made* from a place, such as optional<string>: it is a first check that causes no error in a
+/// struct that can't be decomposed.
 template <class T, class... Seen>
 consteval bool takes_place() {
   return []<std::size_t... At>(std::index_sequence<At...> all) {
@@ -156,7 +156,7 @@ consteval bool holds_place() {
   }
 }
 
-/// What update() and view() may return.
+/// Whether update() and view() may return an R.
 template <class R>
 inline constexpr bool leaves_a_transaction = std::is_void_v<R> || !holds_place<R>();
 

@@ -29,13 +29,13 @@ Status no_thread(const std::string& path, const std::system_error& e) {
                  "one more", "let threads or processes end, or raise `ulimit -u`");
 }
 
-// Recovery does not look at what each of its fences says: where one has failed, the next one says
-// `poisoned`. Of an opening that is a failure of the medium like any other.
+// Recovery does not check the result of each of its fences: where one has failed, the next one
+// returns `poisoned`. In an opening that is a failure of the medium like any other.
 Status of_the_medium(const Status& s) noexcept {
   return s.code() == Code::poisoned ? failure(Code::io, "", s.message()) : s;
 }
 
-// Before a byte is written.
+// Runs before a byte is written.
 Status runs_here(const std::string& path, const Entry& e) {
   const Status s = e.runs_here();
   if (s.ok()) return {};
@@ -44,8 +44,8 @@ Status runs_here(const std::string& path, const Entry& e) {
                      "/stm: their pools are the same");
 }
 
-// The candidate by name, or the first of the family (empty: any) that runs on this machine with the
-// isolation asked for, else the first of the family.
+// Returns the candidate by name, or the first of the family (empty: any) that runs on this machine
+// with the isolation asked for, otherwise the first of the family.
 const Entry* choose(std::span<const Entry> all, std::string_view wanted, std::string_view family,
                     Isolation isolation) {
   const Entry *fallback = nullptr, *absent = nullptr;
@@ -62,10 +62,10 @@ const Entry* choose(std::span<const Entry> all, std::string_view wanted, std::st
     if (c.isolation == isolation) return &c;
     if (fallback == nullptr) fallback = &c;
   }
-  // An instance that isolates serves a caller who does not ask for it; one that does not isolate is
-  // chosen only by name or when asked for.
+  // An instance that isolates serves a caller that does not ask for it; one that does not isolate
+  // is chosen only by name or when asked for.
   if (fallback != nullptr && isolation == Isolation::caller) return fallback;
-  return absent;  // to be refused with the reason
+  return absent;  // it is refused with the reason
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ const Entry* choose(std::span<const Entry> all, std::string_view wanted, std::st
 Result<Opened> open_pool(const std::string& path, const Options& options,
                          std::span<const Entry> candidates, const RootType& root,
                          std::unique_ptr<medium::Medium> medium, bool fresh) {
-  // throws here if there are too many threads, not inside a medium's call
+  // This throws here if there are too many threads, not inside a medium's call.
   (void)base::thread_slot();
   Opened opened;
   opened.config.durability = options.durability;
@@ -106,13 +106,13 @@ Result<Opened> open_pool(const std::string& path, const Options& options,
                    "open it as Pool<Root, perdure::engines<...>> with the instance named, or "
                    "change Options::engine");
   if (Status s = runs_here(path, *chosen); !s.ok()) return s;
-  // else the pool that is there says; a new one is refused when it has been made
+  // Otherwise the existing pool determines the engine; a new one is refused after it has been made.
   if (!options.engine.empty() || candidates.size() == 1)
     if (Status s = options.engine_options.fits(path, *chosen); !s.ok()) return s;
   opened.config.instance = chosen->name;
   pool::Identity who = chosen->identity(opened.config);
   who.engine = chosen->family;
-  // which instances may open an existing pool is decided below, before anything is written
+  // Which instances may open an existing pool is decided below, before anything is written.
   who.engine_any = true;
   who.layout = root.layout;
   who.layout_any = root.any_layout;
@@ -211,9 +211,9 @@ struct Completions::Impl {
         auto f = std::move(waiting.begin()->second);
         waiting.erase(waiting.begin());
         lock.unlock();
-        // the program's code: where it uses a pool it takes a slot as any thread
+        // This is the program's code: where it uses a pool it takes a slot as any thread does.
         f(status);
-        base::give_back_thread_slot();  // of which this thread keeps none
+        base::give_back_thread_slot();  // f may have taken one; this thread has none between calls
         lock.lock();
       }
     }

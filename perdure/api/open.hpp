@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Opening a pool, the part that needs no types: choose the instance, open the file, recover, start
-// the session.
+// Opening a pool, the part that needs no types: it chooses the instance, opens the file, recovers
+// and starts the session.
 #pragma once
 
 #include <functional>
@@ -18,31 +18,31 @@ namespace perdure::detail {
 
 struct Opened {
   std::unique_ptr<pool::PoolFile> file;
-  std::size_t index = 0;  ///< of the entry chosen
+  std::size_t index = 0;  ///< of the chosen entry
   engine::Config config;
   engine::Recovery recovery;
 };
 
 struct RootType;  // layout.hpp
 
-/// Steps of an opening; until recovery nothing is written to a pool that exists. `medium`: use this
-/// one instead of opening the path (tests); `fresh` formats it. What fails leaves no new file; what
-/// has been opened stays, unless the
-/// caller says drop_unless_kept() because it has steps of its own that may fail.
+/// Runs the steps of an opening; until recovery, nothing is written to a pool that exists.
+/// `medium`: use this one instead of opening the path (tests); `fresh` formats it. A failure leaves
+/// no new file. A success leaves the file, unless the caller calls drop_unless_kept() because it
+/// has further steps that may fail.
 Result<Opened> open_pool(const std::string& path, const Options& options,
                          std::span<const engine::Entry> candidates, const RootType& root,
                          std::unique_ptr<medium::Medium> medium = nullptr, bool fresh = false);
 
-/// In a handler: what the exception in flight says of an opening. One that is not the library's
-/// passes.
+/// Call this in a handler: returns the Status of an opening for the exception in flight. Rethrows
+/// an exception that is not the library's.
 Status opening_failed(const std::string& path);
 
 /// Runs callbacks when ids become durable, on a thread that is started at the first use.
 class Completions {
  public:
   explicit Completions(std::function<Status(std::uint64_t)> wait);
-  ~Completions();  ///< resolves what is left with what wait() says
-  /// Throws error(too_many_threads) where no thread can be started: then f is not called.
+  ~Completions();  ///< calls the remaining callbacks with the status that wait() returns
+  /// Throws error(too_many_threads) where no thread can be started: f is not called then.
   void add(std::uint64_t id, std::function<void(Status)> f);
 
  private:
@@ -50,8 +50,8 @@ class Completions {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The heap's part of check(): audits bitmaps and directory of `bytes` (home), compares with
-/// `owned` (home offsets of the blocks that containers own).
+/// The heap's part of check(): audits the bitmaps and directory of the data region at `home`, and
+/// compares them with `owned` (the offsets of the blocks that containers own).
 CheckReport compare_heap(const pool::PoolFile& file, const std::byte* home,
                          std::vector<std::uint64_t> owned, bool walked);
 

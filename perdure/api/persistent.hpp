@@ -2,16 +2,16 @@
 //
 // p<T> and ptr<T>: fields of structs that lie in a pool.
 //
-// Both have the layout of what they hold (T, T*) and nothing that reads or writes it: no copy, no
+// Both have the layout of what they hold (T, T*) and no member that reads or writes it: no copy, no
 // assignment, no conversion, so that neither a plain read nor a plain write of pool data compiles,
 // in any engine (in some engines the bytes under the field are not the transaction's value). They
 // are reached through a transaction: tx(x), tx.read(x), tx.write(x, v). An object that holds them
-// is BUILT in DRAM, each field from its value, and stored whole by tx.make<T>(...). Zero bytes are
+// is built in DRAM, each field from its value, and stored whole by tx.make<T>(...). Zero bytes are
 // the default value.
-// Thread safety: none of their own; the transaction's.
+// Thread safety: that of the transaction.
 //
-// The deleted members below exist for their names in a compiler's message: it prints the line, and
-// the line says what to write.
+// The deleted members below exist for the compiler's message: it prints the line, and the line says
+// what to write.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,9 @@ namespace perdure {
 
 struct access;
 
-/// A value whose bytes are all of it, so that a pool can hold a copy of them. GCC 12 calls a type
-/// trivially copyable although all its copies are deleted, as those of p<T> and of containers are.
+/// A value that consists of its bytes alone, so that a pool can hold a copy of them. GCC 12 calls a
+/// type trivially copyable although all its copies are deleted, as those of p<T> and of containers
+/// are.
 template <class T>
 inline constexpr bool plain_value =
     std::is_trivially_copyable_v<T> && std::is_copy_constructible_v<T>;
@@ -92,7 +93,7 @@ class ptr {
   T* value_;
 };
 
-/// The one door behind p and ptr, for transactions: where the bytes lie in the view.
+/// The only access to the bytes of p and ptr, for transactions: their address in the mapping.
 struct access {
   template <class T>
   [[nodiscard]] static T* address(p<T>& x) noexcept {

@@ -2,20 +2,18 @@
 //
 // Pool<Root, Engines>: a pool file open in this process, its root object, and transactions on it.
 //
-// A lambda given to update() or view() may run more than once (on conflict): it should touch
-// nothing outside but its own locals. A throw rolls back and passes on. Nesting is flat. A lambda
-// is compiled for the listed engines only.
-// Thread safety: update, view, stats, checkpoint, durable_id from any thread at once; close and the
-// destructor when nobody else is in. A transaction must not wait for another thread's transaction.
+// A lambda given to update() or view() may run more than once (on conflict): it should change
+// nothing outside but its own locals. An exception from it rolls back and is rethrown. Nesting is
+// flat. A lambda is compiled for the listed engines only.
+// Thread safety: any number of threads may call update, view, stats, checkpoint and durable_id at
+// once. Call close and the destructor when no other thread is in a call. A transaction must not
+// wait for another thread's transaction.
 //
 // Errors: each call lists the codes of perdure::error that it throws. Every call on an open pool
-// may
-// also give `poisoned` (the medium failed earlier, or a thread of the pool found no memory),
-// `closed`
-// and, from a thread's first call on, `too_many_threads`. Where the allocator has no memory, calls
-// throw std::bad_alloc, and say what that means; calls that return a Status or a Result for an
-// error
-// of opening give `out_of_memory` for it. Nothing else is thrown, but by the caller's own
+// may also give `poisoned` (the medium failed earlier, or a thread of the pool found no memory),
+// `closed` and, at a thread's first call, `too_many_threads`. Where the allocator has no memory,
+// calls throw std::bad_alloc and say what that means; calls that return a Status or a Result for an
+// error of opening give `out_of_memory` for it. Nothing else is thrown, except by the caller's own
 // functions.
 #pragma once
 
@@ -69,8 +67,8 @@ class Running final : public DurabilitySource {
     const std::uint64_t closed = closed_at();
     return closed != 0 ? closed : engine->durable_id();
   }
-  /// `id` is that of a transaction whose update() has returned. Under `held` it returned durable,
-  /// though an older one may not be so yet.
+  /// `id` is that of a transaction whose update() has returned. In the strict order (`held`) that
+  /// transaction is durable, although an older one may not be so yet.
   [[nodiscard]] bool is_durable(std::uint64_t id) const noexcept override {
     return !inherited() && (engine->held() || durable_now() >= id);
   }
@@ -87,15 +85,15 @@ class Running final : public DurabilitySource {
     if (Status s = base::ensure_thread_slot(); !s.ok()) return s;
     const std::uint64_t last = engine->stats().last_id;
     Status s = engine->close();
-    // What an update that changed nothing was told may be above the last id drawn, where ids are
-    // stamps: all of it is durable now.
+    // Where ids are commit timestamps, an update that changed nothing may have returned an id above
+    // the last one drawn: everything up to it is durable now.
     if (s.ok()) closed_at_.store(std::max(last, engine->durable_id()), std::memory_order_release);
     return s;
   }
   [[nodiscard]] pool::PoolFile& file() noexcept { return *file_; }
-  /// Whether this is a forked child's copy. Its threads, view and descriptors are the parent's, and
-  /// another of the parent's threads may have held any of its mutexes: nothing of it is touched but
-  /// state() and why(), and it is never destroyed.
+  /// Returns whether this is a forked child's copy. Its threads, mapping and descriptors are the
+  /// parent's, and another of the parent's threads may have held any of its mutexes: nothing of it
+  /// is used except state() and why(), and it is never destroyed.
   [[nodiscard]] bool inherited() const noexcept { return engine->core().forked(); }
   /// Throws error(closed) in a forked child.
   void must_be_own() const {
@@ -109,7 +107,7 @@ class Running final : public DurabilitySource {
   std::unique_ptr<Engine> engine;
 
  private:
-  // pairs with close
+  // Acquire: pairs with the release in close().
   [[nodiscard]] std::uint64_t closed_at() const noexcept {
     return closed_at_.load(std::memory_order_acquire);
   }
@@ -131,8 +129,8 @@ class Pool<Root, engines<Instances...>> {
  public:
   /// Opens or creates the pool. Throws perdure::error and nothing else: io, busy, corrupt,
   /// incompatible, full, read_only, not_found, exists, invalid, unsupported, out_of_memory (DRAM or
-  /// address space), too_many_threads. After it an existing pool is as it was, or recovered; a new
-  /// one has left no file, unless its removal failed, too.
+  /// address space), too_many_threads. After a failure an existing pool is unchanged or recovered;
+  /// a new one has left no file, unless its removal failed too.
   static Pool open(const std::string& path, const Options& options = {}) {
     return try_open(path, options).value();
   }
@@ -140,7 +138,7 @@ class Pool<Root, engines<Instances...>> {
   static Result<Pool> try_open(const std::string& path, const Options& options = {}) {
     return try_open_on(path, options, nullptr, false);
   }
-  /// On a medium the caller made (tests, crash exploration).
+  /// Opens on a medium that the caller made (tests, crash exploration).
   static Result<Pool> try_open_on(const std::string& path, const Options& options,
                                   std::unique_ptr<medium::Medium> medium, bool fresh) {
     if constexpr (!(std::is_same_v<Instances, any_engine> && ...))
@@ -162,7 +160,7 @@ class Pool<Root, engines<Instances...>> {
           reinterpret_cast<Root*>(opened->file->view() + opened->file->header().root_offset);
       const bool empty = opened->recovery.last_id == 0 && !opened->file->read_only();
       pool.start(std::move(*opened), std::index_sequence_for<Instances...>());
-      pool.root_ = root;  // from here on there is something to shut
+      pool.root_ = root;  // from here on shut() has something to close
       if (empty) pool.first_root();
       pool.file().keep();
       return pool;
@@ -188,19 +186,19 @@ class Pool<Root, engines<Instances...>> {
     }
     return *this;
   }
-  /// Closes in order if close() was not called; what goes wrong then is not told (the next opening
+  /// Closes the pool if close() was not called; a failure then is not reported (the next opening
   /// recovers). Throws nothing.
   ~Pool() { shut(); }
 
-  /// Runs f(tx, root) as a transaction; returns a receipt with f's value (of a tx(field) its
-  /// value).
+  /// Runs f(tx, root) as a transaction; returns a receipt with f's value (if that is a tx(field),
+  /// the field's value).
   /// Throws what f throws. Throws perdure::error, after which nothing has changed: full, too_big,
   /// out_of_memory (address space for a pool that grows), io (it can't grow), busy (SoftWrAP:
   /// SoftwrapOptions::long_wrap_ms), read_only, invalid (inside a view). The one exception is
-  /// `poisoned`: the transaction may turn out, when the pool is opened again, to be durable or not.
+  /// `poisoned`: when the pool is opened again, the transaction may turn out to be durable or not.
   /// Throws std::bad_alloc where the allocator has no memory: nothing has changed, and the pool
-  /// goes on.
-  /// Once a transaction has committed its update() throws nothing but `poisoned`.
+  /// stays usable.
+  /// Once a transaction has committed, its update() throws nothing but `poisoned`.
   template <class F>
   auto update(F&& f) {
     return update(durability_, std::forward<F>(f));
@@ -235,7 +233,7 @@ class Pool<Root, engines<Instances...>> {
       }
     });
   }
-  /// update() with the perdure::error as a Status; what f throws still passes, as does
+  /// update() with the perdure::error as a Status; what f throws is still rethrown, and so is
   /// std::bad_alloc.
   template <class F>
   auto try_update(F&& f) -> Result<decltype(this->update(std::forward<F>(f)))> {
@@ -248,9 +246,9 @@ class Pool<Root, engines<Instances...>> {
 
   /// Runs f(tx, root) as a read-only transaction over one consistent state; returns what f returns.
   /// Throws what f throws, perdure::error (the header's codes), and std::bad_alloc. A long view can
-  /// hold up updates, and the views and checkpoints behind them, until it ends: those threads are
-  /// blocked, without using a processor. Keep it short; read a large structure in several
-  /// views of a bounded number of elements each, or copy what is needed and compute afterwards.
+  /// delay updates, and the views and checkpoints behind them, until it ends: those threads are
+  /// blocked, without using a processor. Keep it short: read a large structure in several views of
+  /// a bounded number of elements each, or copy what is needed and compute afterwards.
   template <class F>
   auto view(F&& f) {
     return view(Durability::async, std::forward<F>(f));
@@ -289,7 +287,7 @@ class Pool<Root, engines<Instances...>> {
 
   /// Checkpoints, marks the pool clean, and refuses work from then on. Receipts stay valid. Throws
   /// perdure::error when it could not (io, or invalid inside a transaction), or std::bad_alloc.
-  /// After that what was acknowledged is kept: by the destructor, or the next opening's recovery.
+  /// What was acknowledged is kept even then: by the destructor, or by the next opening's recovery.
   CloseReport close() {
     const auto start = std::chrono::steady_clock::now();
     CloseReport report;
@@ -311,17 +309,17 @@ class Pool<Root, engines<Instances...>> {
       return running.engine->stats();
     });
   }
-  /// Every transaction with an id <= this is durable. Throws error(closed) in a forked child, and
-  /// nothing else.
+  /// Returns the id up to which every transaction is durable. Throws error(closed) in a forked
+  /// child, and nothing else.
   [[nodiscard]] std::uint64_t durable_id() {
     return with([](auto& running) {
       running.must_be_own();
       return running.durable_now();
     });
   }
-  /// Brings home up to date and empties the log, beside running transactions. Throws perdure::error
-  /// (io, invalid inside a transaction, busy as update()), and std::bad_alloc: the log is then as
-  /// it was, or partly empty.
+  /// Takes a checkpoint: the data region receives everything that is durable, and the log is
+  /// truncated, while transactions run. Throws perdure::error (io, invalid inside a transaction,
+  /// busy as update()), and std::bad_alloc: the log is then as it was, or partly truncated.
   void checkpoint() {
     with([](auto& running) {
       running.must_be_own();
@@ -330,8 +328,8 @@ class Pool<Root, engines<Instances...>> {
     });
   }
   /// As view(f), over data that may be damaged: no read leaves the pool, whatever its pointers say.
-  /// Slower: each address is looked at first. Throws error(corrupt) where one leads out of the data
-  /// region, or where pointers lead in a circle.
+  /// It is slower, because each address is checked first. Throws error(corrupt) where one leads out
+  /// of the data region, or where pointers lead in a circle.
   template <class F>
   auto checked_view(F&& f) {
     return view([&](auto& tx, const Root& root) {
@@ -341,9 +339,9 @@ class Pool<Root, engines<Instances...>> {
       return f(checked, root);
     });
   }
-  /// Audits the heap, walks the root's containers, compares: leaks, double use, broken invariants.
-  /// Whatever the data is, no read leaves the pool. Run it when no thread updates. Throws as
-  /// view(), and std::bad_alloc.
+  /// Audits the heap, walks the root's containers and compares: leaks, double use, broken
+  /// invariants. Whatever the data is, no read leaves the pool. Run it when no thread updates.
+  /// Throws as view(), and std::bad_alloc.
   [[nodiscard]] CheckReport check() {
     const auto* const base = file().view();
     OwnedBlocks owned;
@@ -366,11 +364,11 @@ class Pool<Root, engines<Instances...>> {
 
   struct Listed {
     std::vector<engine::Entry> entries;
-    std::vector<std::size_t> instance;  // of each: its place in Instances
+    std::vector<std::size_t> instance;  // for each entry, the index of its instance in Instances
   };
-  // Made anew for each opening: any_engine's entries are those that are registered by then. Nothing
-  // is made once for the process: a forked child would wait for ever for another thread that was
-  // making it.
+  // Made anew for each opening: any_engine's entries are those that are registered by then. No list
+  // is made once per process: a forked child would wait for ever for another thread that was making
+  // it.
   static Listed listed() {
     Listed l;
     std::size_t n = 0;
@@ -385,8 +383,8 @@ class Pool<Root, engines<Instances...>> {
                   : void()),
      ...);
   }
-  // Calls f with the instance that this pool runs. One well-predicted comparison an instance
-  // listed.
+  // Calls f with the instance that this pool runs. It costs one well-predicted comparison per
+  // listed instance.
   template <std::size_t I = 0, class F>
   decltype(auto) with(F&& f) {
     if constexpr (I + 1 == sizeof...(Instances)) {
@@ -396,7 +394,7 @@ class Pool<Root, engines<Instances...>> {
       return with<I + 1>(std::forward<F>(f));
     }
   }
-  // Both wait for transactions to end: this thread's own would never.
+  // Both calls wait for transactions to end: they would wait for this thread's own for ever.
   template <class Running>
   static void outside(Running& running, const char* call) {
     if (running.engine->context().inside())
@@ -422,8 +420,8 @@ class Pool<Root, engines<Instances...>> {
     if (std::exchange(root_, nullptr) == nullptr) return;
     const std::uint32_t state = with([](auto& running) { return running.engine->core().state(); });
     if ((state & engine::Core::forked_bit) != 0) {
-      // A forked child's copy. There is nothing here to end, and waiting for its threads would be
-      // for ever.
+      // This is a forked child's copy. There is nothing here to end, and waiting for its threads
+      // would take for ever.
       std::apply([](auto&... one) { ((void)one.release(), ...); }, running_);
       return;
     }

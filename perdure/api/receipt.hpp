@@ -2,8 +2,8 @@
 //
 // Receipt: what update() returns: the lambda's value, and when the transaction is durable.
 //
-// A receipt covers everything its transaction read (law L2). It must not outlive its Pool. Thread
-// safety: a value; wait() from any thread.
+// A receipt covers everything its transaction read (law L2). It must not outlive its Pool.
+// Thread safety: a value; any thread may call wait().
 #pragma once
 
 #include <coroutine>
@@ -18,13 +18,13 @@ namespace perdure {
 
 namespace detail {
 
-/// What a receipt asks of its pool.
+/// The pool, as a receipt uses it.
 class DurabilitySource {
  public:
   virtual ~DurabilitySource() = default;
   virtual Status wait_durable(std::uint64_t id) = 0;
   [[nodiscard]] virtual bool is_durable(std::uint64_t id) const noexcept = 0;
-  /// Calls f(status) once, when id is durable or can't become so; maybe at once, maybe on the
+  /// Calls f(status) once, when id is durable or can't become so: possibly at once, possibly on the
   /// pool's completion thread.
   virtual void when_durable(std::uint64_t id, std::function<void(Status)> f) = 0;
 };
@@ -33,24 +33,25 @@ class DurabilitySource {
 
 class ReceiptBase {
  public:
-  /// No source: the receipt of an update() nested in another, which the outer one's covers.
+  /// No source: the receipt of an update() nested in another one, whose receipt covers it.
   ReceiptBase(detail::DurabilitySource* source, std::uint64_t id) noexcept
       : source_(source), id_(id) {}
   /// The transaction's id: later commits have higher ones. An update that changed nothing has the
-  /// id of the newest it may have read. 0 when nested. Ids of `dudetm/htm` and `volatile/htm` are
-  /// stamps: 64 bits wide, with gaps, and of one session; the next one's may be lower.
+  /// id of the newest transaction that it may have read. 0 when nested. Ids of `dudetm/htm` and
+  /// `volatile/htm` are commit timestamps: 64 bits wide, with gaps, and valid for one session; the
+  /// next session's may be lower.
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
   [[nodiscard]] bool durable() const noexcept {
     return source_ != nullptr && source_->is_durable(id_);
   }
-  /// Returns when the transaction is durable; throws error(poisoned) when the medium failed before,
+  /// Returns when the transaction is durable. Throws error(poisoned) when the medium failed before,
   /// error(invalid) for a nested update's receipt, and nothing else.
   void wait() const { try_wait().or_throw(); }
   [[nodiscard]] Status try_wait() const {
     return source_ == nullptr ? nested() : source_->wait_durable(id_);
   }
-  /// Has executor(g) run g() when the transaction is durable, or can't become so; g calls
-  /// f(Status). Throws error(too_many_threads) or std::bad_alloc, after which f is not called.
+  /// Makes executor(g) run g() when the transaction is durable, or can't become so; g calls
+  /// f(Status). Throws error(too_many_threads) or std::bad_alloc; f is not called then.
   template <class Executor, class F>
   void then(Executor executor, F f) const {
     when([executor = std::move(executor), f = std::move(f)](Status status) mutable {
@@ -77,12 +78,12 @@ class Receipt : public ReceiptBase {
  public:
   Receipt(detail::DurabilitySource* source, std::uint64_t id, T value)
       : ReceiptBase(source, id), value_(std::move(value)) {}
-  /// What the lambda returned. Known at once, durable or not.
+  /// Returns what the lambda returned. It is known at once, durable or not.
   [[nodiscard]] const T& value() const& noexcept { return value_; }
   [[nodiscard]] T&& value() && noexcept { return std::move(value_); }
 
   // co_await receipt: resumes when durable, with the value; throws error(poisoned). The coroutine
-  // goes on on the pool's completion thread.
+  // continues on the pool's completion thread.
   [[nodiscard]] bool await_ready() const noexcept { return durable(); }
   void await_suspend(std::coroutine_handle<> h) {
     when([this, h](Status s) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tx and ReadTx: what a transaction's lambda is given. Everything here is static: an access is a
+// Tx and ReadTx: the argument of a transaction's lambda. Everything here is static: an access is a
 // few inlined instructions.
 //
 // tx(field) is a proxy (in update()) or a value (in view()); read/write do the same without a
@@ -27,7 +27,7 @@
 
 namespace perdure {
 
-/// What update() throws after perdure::abort(tx): the transaction was rolled back on request.
+/// Thrown by update() after perdure::abort(tx): the transaction was rolled back on request.
 class aborted : public std::exception {
  public:
   [[nodiscard]] const char* what() const noexcept override {
@@ -89,9 +89,9 @@ class ReadTx {
     }
   }
 
-  /// Before memory is taken for n bytes of the pool that are about to be read: a transaction over
-  /// data that may be damaged throws error(corrupt) where `from` and n can't be. Every other
-  /// transaction does nothing.
+  /// Call this before memory is taken for n bytes of the pool that are about to be read: a
+  /// transaction over data that may be damaged throws error(corrupt) where `from` and n can't be
+  /// right. Every other transaction does nothing.
   void expect(const void* from, std::size_t n) {
     if constexpr (requires(Context& c) { c.expect(from, n); }) context_.expect(from, n);
   }
@@ -103,7 +103,7 @@ class ReadTx {
     if constexpr (sizeof(T) == 8 && alignof(T) == 8) {
       const std::uint64_t word = read_word(reinterpret_cast<const std::uint64_t*>(a));
       T value;
-      // void*: T may have initialisers, which makes it "non-trivial" to GCC
+      // void*: T may have initialisers, which makes it "non-trivial" for GCC.
       std::memcpy(static_cast<void*>(&value), &word, 8);
       return value;
     } else {
@@ -112,8 +112,8 @@ class ReadTx {
       return value;
     }
   }
-  // How it reads does not change while it runs: asked once, so that a compiler can keep it in a
-  // register or knows it.
+  // The way it reads does not change while it runs. It is asked for once, so that the compiler can
+  // keep it in a register or knows it.
   [[nodiscard]] [[gnu::always_inline]] std::uint64_t read_word(const std::uint64_t* a) {
     return __builtin_expect(direct_, 1) ? *a : context_.read(a);
   }
@@ -135,7 +135,7 @@ inline constexpr bool is_proxy<Ref<Tx, T>> = true;
 template <class Tx, class T>
 inline constexpr bool is_proxy<PtrRef<Tx, T>> = true;
 
-/// The value of a proxy; any other argument as it is.
+/// Returns the value of a proxy; returns any other argument as it is.
 template <class U>
 constexpr decltype(auto) value_of(U&& u) {
   if constexpr (is_proxy<std::remove_cvref_t<U>>)
@@ -173,7 +173,7 @@ class Tx : public ReadTx<Context> {
     store<T*>(access::address(x), value);
   }
 
-  /// Copies n bytes to pool memory. Logged as whole words.
+  /// Copies n bytes to pool memory. They are logged as whole words.
   void write_bytes(void* to, const void* from, std::size_t n) {
     auto at = reinterpret_cast<std::uintptr_t>(to);
     const auto* in = static_cast<const std::byte*>(from);
@@ -195,21 +195,21 @@ class Tx : public ReadTx<Context> {
     if (n > 0) part(at, in, n);
   }
 
-  /// An uninitialised block of at least n bytes, 16-aligned, 64-aligned where n is a multiple of
-  /// 64. Throws error(full, out_of_memory, io), or std::bad_alloc: update() rolls back.
+  /// Returns an uninitialised block of at least n bytes, 16-aligned, 64-aligned where n is a
+  /// multiple of 64. Throws error(full, out_of_memory, io), or std::bad_alloc: update() rolls back.
   [[nodiscard]] std::byte* alloc(std::size_t n) { return context_.alloc(n); }
   /// Frees a block that alloc returned, in this transaction or an earlier one. Throws
   /// error(invalid) for any other address.
   void free(void* block) { context_.free(block); }
 
-  /// Builds a T in DRAM from args (of a tx(field) its value) and stores it whole in a new block.
+  /// Builds a T in DRAM from args (for a tx(field), its value) and stores it whole in a new block.
   template <class T, class... Args>
   [[nodiscard]] T* make(Args&&... args) {
     static_assert(alignof(T) <= 64, "pool blocks are aligned to 64 bytes at most");
     static_assert(std::is_trivially_destructible_v<T>,
                   "objects in a pool have no destructor: free what they own in a transaction");
     std::byte* const block = alloc(sizeof(T));
-    // padding is zero, never indeterminate
+    // Padding is zero, never indeterminate.
     alignas(alignof(T) < 8 ? 8 : alignof(T)) std::byte image[(sizeof(T) + 7) / 8 * 8] = {};
     if constexpr (std::is_aggregate_v<T>)
       ::new (static_cast<void*>(image)) T{detail::value_of(std::forward<Args>(args))...};
@@ -239,7 +239,7 @@ class Tx : public ReadTx<Context> {
       write_bytes(a, &value, sizeof(T));
     }
   }
-  // The bytes of one word: read, changed, written. Returns how many.
+  // Reads, changes and writes the bytes of one word. Returns how many.
   std::size_t part(std::uintptr_t at, const std::byte* in, std::size_t n) {
     const std::size_t skip = at & 7;
     const std::size_t take = 8 - skip < n ? 8 - skip : n;
@@ -252,8 +252,8 @@ class Tx : public ReadTx<Context> {
   }
 };
 
-/// tx(x) for a p<T>: reads and writes x. Used up by the expression that made it: a named one would
-/// be read again, and differently, after the next write (`auto old = tx(x); tx(x) = 5;`).
+/// tx(x) for a p<T>: reads and writes x. It is used up by the expression that made it: a named one
+/// would be read again, and differently, after the next write (`auto old = tx(x); tx(x) = 5;`).
 template <class TxT, class T>
 class Ref {
  public:
@@ -298,7 +298,7 @@ class Ref {
 
  private:
   // The field's new value: op of its old one and `u`. Both are converted as the language would do
-  // it, but explicitly: else -Wsign-conversion finds fault with the caller's `x += 1`.
+  // it, but explicitly: otherwise -Wsign-conversion warns about the caller's `x += 1`.
   template <class U, class Op>
   T with(const U& u, Op op) const {
     if constexpr (std::is_arithmetic_v<T> && std::is_arithmetic_v<U>) {
@@ -317,8 +317,8 @@ class Ref {
   p<T>& x_;
 };
 
-/// tx(x) for a ptr<T>: its value is a T* whose fields are again reached through tx. Used up by the
-/// expression that made it.
+/// tx(x) for a ptr<T>: its value is a T*, whose fields are again reached through tx. It is used up
+/// by the expression that made it.
 template <class TxT, class T>
 class PtrRef {
  public:
@@ -359,7 +359,7 @@ template <class R>
 struct outside_of<R> {
   using type = typename R::value_type;
 };
-/// What a lambda's result R is outside its transaction: of a proxy its value.
+/// The type of a lambda's result R outside its transaction: for a proxy, its value's type.
 template <class R>
 using outside = typename outside_of<R>::type;
 }  // namespace detail
@@ -369,7 +369,7 @@ template <class T, class TxT, class... Args>
 [[nodiscard]] T* make(TxT& tx, Args&&... args) {
   return tx.template make<T>(std::forward<Args>(args)...);
 }
-/// Frees an object's block. What it owns is the caller's to free before.
+/// Frees an object's block. The caller frees what the object owns before.
 template <class TxT, class T>
 void destroy(TxT& tx, T* object) {
   tx.destroy(object);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// walk_blocks, audit: every heap block that an object leads to, and every complaint of the
-// containers in it.
+// walk_blocks, audit: every heap block that an object leads to, and every problem that the
+// containers in it report.
 //
-// check() compares the blocks found with the heap's: one that nobody leads to is a leak, one that
-// two containers own is a double use. A container owns its blocks. A ptr<T> field only leads to a
-// block: several may lead to one, in circles too, and T's own fields are walked the first time. A
-// raw pool pointer held as a container's key or value leads to a block in the same way.
-// Thread safety: the transaction's.
+// check() compares the blocks found with the heap's: a block that nothing leads to is a leak, one
+// that two containers own is a double use. A container owns its blocks. A ptr<T> field only leads
+// to a block: several may lead to one, in circles too, and T's own fields are walked the first
+// time. A raw pool pointer held as a container's key or value leads to a block in the same way.
+// Thread safety: that of the transaction.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ namespace perdure {
 
 namespace detail {
 
-/// Walks with a list of what is still to be entered, not by recursion: a hand-made list may be a
+/// Walks with a list of what remains to be entered, not by recursion: a hand-made list may be a
 /// million nodes long.
 template <class Tx, class F, class Audit>
 class Walk {
@@ -88,10 +88,10 @@ class Walk {
 
 }  // namespace detail
 
-/// Calls `f(block, owned) -> bool` for every block that `object` leads to, but for those of
-/// containers that complain: owned by a container (the answer is not looked at), or reached through
-/// a pointer (answer whether it was new; only then it is entered). `problem(path, text)` takes what
-/// containers complain of.
+/// Calls `f(block, owned) -> bool` for every block that `object` leads to, except those of
+/// containers that report a problem. A block is owned by a container (the result of f is not used),
+/// or reached through a pointer (f returns whether it was new; only then it is entered).
+/// `problem(path, text)` receives what containers report.
 template <class Tx, class T, class F, class Problem>
 void walk_blocks(Tx& tx, const T& object, F f, Problem problem) {
   detail::Walk<Tx, F, Problem> walk(tx, f, problem);
@@ -103,8 +103,8 @@ void walk_blocks(Tx& tx, const T& object, F f) {
   walk_blocks(tx, object, std::move(f), [](const std::string&, const std::string&) {});
 }
 
-/// What the containers that `object` leads to complain of, each with its field; empty when all is
-/// well. `f` as for walk_blocks.
+/// Returns the problems of the containers that `object` leads to, each with its field; empty when
+/// there are none. `f` as for walk_blocks.
 template <class Tx, class T, class F>
 [[nodiscard]] std::vector<std::string> audit(Tx& tx, const T& object, F f) {
   std::vector<std::string> problems;
@@ -114,16 +114,17 @@ template <class Tx, class T, class F>
   return problems;
 }
 
-/// What check() holds against the heap: the blocks that `root` leads to, one owned twice named
-/// twice.
+/// What check() compares with the heap: the blocks that `root` leads to; a block that is owned
+/// twice is listed twice.
 struct OwnedBlocks {
-  std::vector<std::uint64_t> offsets;  ///< in home
-  std::vector<std::string> problems;   ///< what containers complain of
-  bool whole = true;                   ///< the walk met every block
+  std::vector<std::uint64_t> offsets;  ///< in the data region
+  std::vector<std::string> problems;   ///< reported by containers
+  bool whole = true;                   ///< the walk has seen every block
 };
 
-/// `home`: where the data region, `home_bytes` long, appears. Whatever is in it, no read leaves it
-/// (checked.hpp). A walk that finds more blocks than it can hold goes in circles: it is ended.
+/// `home`: the address of the data region, which is `home_bytes` long. Whatever is in it, no read
+/// leaves it (checked.hpp). A walk that finds more blocks than it can hold goes in circles and is
+/// ended.
 template <class AnyTx, class Root>
 [[nodiscard]] OwnedBlocks owned_blocks(AnyTx& any, const Root& root, const std::byte* home,
                                        std::uint64_t home_bytes) {

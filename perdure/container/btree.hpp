@@ -3,16 +3,20 @@
 // btree<K, V, Capacity>: the B+-tree under map: descent, insertion with splits, removal with
 // merging and borrowing.
 //
-// What a change logs is what it is: an insertion stores key, value, order word and a counter (4
-// words), a removal order word and counter; a split stores the new half, and two words of the old.
-// Sorted nodes would log half a node a change. A split at the right edge leaves the full node full,
-// so that ascending loads fill nodes. A node below a third is merged with a neighbour of the same
-// parent, or, where both don't fit into 7/8 of a node, evened out with it.
-// Thread safety: the transaction's. Invariants: T1 all leaves are at depth height_; T2 no leaf is
-// empty and every inner node has a key;
-// T3 keys are in the bounds that their ancestors' keys set (btree_node.hpp); T4 the leaves are
-// linked in order; T5 an inner node owns its keys: a text key is a copy, the shortest that parts
-// its neighbours. Zero bytes are an empty tree.
+// A change logs little more than what it changes: an insertion stores key, value, order word and a
+// counter (4 words), a removal stores order word and counter; a split stores the new half, and two
+// words of the old. Sorted nodes would log half a node per change. A split at the right edge leaves
+// the full node full, so that ascending loads fill nodes. A node that is less than a third full is
+// merged with a neighbour of the same parent, or, where both don't fit into 7/8 of a node, evened
+// out with it.
+// Thread safety: that of the transaction.
+// Invariants:
+// T1 All leaves are at depth height_.
+// T2 No leaf is empty, and every inner node has a key.
+// T3 Keys are in the bounds that their ancestors' keys set (btree_node.hpp).
+// T4 The leaves are linked in order.
+// T5 An inner node owns its keys: a text key is a copy, the shortest that separates its neighbours.
+// Zero bytes are an empty tree.
 // Source: Bayer, Unterauer, "Prefix B-Trees" (TODS 1977) for T5; slot_order.hpp for the nodes.
 #pragma once
 
@@ -63,7 +67,7 @@ class btree {
     return tx.read(root_);
   }
 
-  /// The first entry whose key is not below `key`.
+  /// Returns the first entry whose key is not below `key`.
   template <class Tx>
   [[nodiscard]] Place lower_bound(Tx& tx, key_arg key) const {
     Place place;
@@ -97,12 +101,12 @@ class btree {
   }
   template <class Tx>
   static void next(Tx& tx, Place& place) {
-    // Only `at` is written within a leaf: a cursor of an update lies in memory, and a copy of all
+    // Only `at` is written within a leaf: the cursor of an update lies in memory, and copying all
     // of a place that was just written in part cost 12 ns per step.
     if (++place.at >= place.order.count()) place = settled(tx, place);
   }
 
-  /// The value field of `key`, or null.
+  /// Returns the value field of `key`, or null.
   template <class Tx>
   [[nodiscard]] auto find(Tx& tx, key_arg key) const -> typename Value::field* {
     Node* leaf = descend(tx, key, nullptr);
@@ -113,7 +117,8 @@ class btree {
     return &N::values(leaf)[order[at]];
   }
 
-  /// Adds key and value, or calls found(value field) when the key is there; whether it was added.
+  /// Adds key and value, or calls found(value field) when the key is there. Returns whether it was
+  /// added.
   template <class Tx, class Found>
   bool add(Tx& tx, key_arg key, value_arg value, Found found) {
     Step path[max_height];
@@ -144,7 +149,7 @@ class btree {
     return true;
   }
 
-  /// Whether the key was there.
+  /// Removes the key. Returns whether it was there.
   template <class Tx>
   bool erase(Tx& tx, key_arg key) {
     Step path[max_height];
@@ -194,7 +199,7 @@ class btree {
   }
 
  private:
-  /// `place`, or the next leaf's first entry when it is past its leaf's last.
+  /// Returns `place`, or the next leaf's first entry when it is past its leaf's last.
   template <class Tx>
   [[nodiscard]] static Place settled(Tx& tx, Place place) {
     while (place.leaf != nullptr && place.at >= place.order.count()) {
@@ -214,7 +219,7 @@ class btree {
     unsigned at;  ///< the child taken
   };
 
-  /// Leaves share counters: nearby leaves by different words, a leaf always by the same.
+  /// Leaves share counters: nearby leaves use different words, one leaf always the same word.
   static std::uint64_t pick(const Node* leaf) {
     return reinterpret_cast<std::uintptr_t>(leaf) >> 4;
   }
@@ -232,7 +237,7 @@ class btree {
     return node;
   }
 
-  /// f(node, order, leaf) for all nodes at and below, children first (f may free).
+  /// Calls f(node, order, leaf) for all nodes at and below `node`, children first (f may free).
   template <class Tx, class F>
   static void each_node(Tx& tx, Node* node, std::uint64_t level, F&& f) {
     const Order order = tx.read(node->order);
@@ -241,14 +246,14 @@ class btree {
     f(node, order, level == 1);
   }
 
-  /// A full leaf, with (k, v) to be added at position `at`, becomes two.
+  /// Splits a full leaf, to which (k, v) is to be added at position `at`, into two.
   template <class Tx>
   void split_leaf(Tx& tx, Step* path, Node* leaf, const Order& old, unsigned at, const RawKey& k,
                   const RawValue& v) {
     Node* next = tx.read(leaf->link);
     const bool appending = at == Capacity && next == nullptr;
     const bool goes_left = !appending && at <= Capacity / 2;
-    // so many of the old stay
+    // This many of the old entries stay.
     const unsigned cut = appending ? Capacity : goes_left ? Capacity / 2 : Capacity / 2 + 1;
     RawKey keys[Capacity];
     RawValue values[Capacity];
@@ -273,8 +278,8 @@ class btree {
     insert_above(tx, path, separator, right, appending);
   }
 
-  /// Puts `right` behind `separator` beside the child that the path took at its end; splits upwards
-  /// as needed.
+  /// Inserts `right` after `separator` beside the child that the path took at its end; splits
+  /// upwards as needed.
   template <class Tx>
   void insert_above(Tx& tx, Step* path, RawKey separator, Node* right, bool appending) {
     for (std::uint64_t depth = tx.read(height_) - 1; depth > 0; --depth) {
@@ -287,8 +292,8 @@ class btree {
         order.store(tx, node->order, old);
         return;
       }
-      // Of Capacity + 1 entries, the new one among them at `at`, `cut` stay, one goes up, the rest
-      // go right.
+      // Of Capacity + 1 entries, including the new one at `at`, `cut` stay, one moves up, the
+      // others move right.
       const unsigned cut = appending ? Capacity - 1 : (Capacity + 1) / 2;
       RawKey keys[Capacity + 1];
       Node* children[Capacity + 1];
@@ -309,7 +314,7 @@ class btree {
     tx.write(height_, tx.read(height_) + 1);
   }
 
-  /// `node`, at the end of the path, is left with `n` entries, fewer than low_water.
+  /// Repairs `node`, at the end of the path, which is left with `n` entries, fewer than low_water.
   template <class Tx>
   void refill(Tx& tx, Step* path, Node* node, unsigned n) {
     const std::uint64_t height = tx.read(height_);
@@ -319,7 +324,7 @@ class btree {
       Node* parent = path[depth - 1].node;
       const Order parent_old = tx.read(parent->order);
       Order parent_order = parent_old;
-      // key i stands between the two
+      // Key i stands between the two.
       const unsigned i = std::min(path[depth - 1].at, parent_old.count() - 1);
       Node* left = N::child(tx, parent, parent_old, i);
       Node* right = N::child(tx, parent, parent_old, i + 1);
@@ -340,7 +345,7 @@ class btree {
     if (height == 1) count_.clear(tx);
   }
 
-  /// Merges `right` into `left` (true; the separator is used up), or evens them out.
+  /// Merges `right` into `left` (returns true; the separator is used up), or evens them out.
   template <class Tx>
   bool join_leaves(Tx& tx, Node* left, Node* right, typename Key::field& separator) {
     const Order lo_old = tx.read(left->order), ro_old = tx.read(right->order);
@@ -372,8 +377,8 @@ class btree {
     const RawKey down = tx.read(separator);
     const bool merge = l + r + 1 <= merged_most;
     if (merge || l < r) {
-      // The separator comes down between them; of what is moved, the last key goes up in its place,
-      // and its child becomes the right node's first.
+      // The separator moves down between them. Of what is moved, the last key moves up in its
+      // place, and its child becomes the right node's first.
       N::template fill<InnerKind>(tx, left, lo, l, down, tx.read(right->link));
       N::template move_left<InnerKind>(tx, left, lo, right, ro, merge ? r : (r - l) / 2 - 1);
       if (!merge) {

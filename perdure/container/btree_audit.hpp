@@ -3,7 +3,7 @@
 // audit_btree: checks the invariants of btree.hpp (T1 to T4, the count, and that every node's order
 // is a permutation).
 //
-// Thread safety: the transaction's. It reads only.
+// Thread safety: that of the transaction. It only reads.
 #pragma once
 
 #include <optional>

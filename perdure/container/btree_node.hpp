@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// btree_node<K, V, Capacity>: the nodes of map, and what is done within one node or between two
+// btree_node<K, V, Capacity>: the nodes of map, and the operations within one node or between two
 // neighbours.
 //
-// Leaf and inner node begin alike: order of the slots, a link (leaf: the next leaf; inner: the
+// Leaf and inner node begin alike: the order of the slots, a link (leaf: the next leaf; inner: the
 // child left of all keys), the keys. Then a leaf has values, an inner node the child right of each
 // key. With 8-byte keys and values and the default of 15 entries a node is 256 bytes. Slots are not
 // sorted (slot_order.hpp). In an inner node key i is at most every key of child i + 1 and above
 // every key of child i.
-// Thread safety: the transaction's.
+// Thread safety: that of the transaction.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +52,7 @@ struct btree_node {
   static auto& values(Node* node) { return reinterpret_cast<Leaf*>(node)->value; }
   static auto& children(Node* node) { return reinterpret_cast<Inner*>(node)->child; }
 
-  /// The position of the first key that is not below `key`.
+  /// Returns the position of the first key that is not below `key`.
   template <class Tx>
   static unsigned lower(Tx& tx, const Node* node, const Order& order, key_arg key) {
     unsigned at = 0, n = order.count();
@@ -64,7 +64,7 @@ struct btree_node {
     }
     return at;
   }
-  /// The position of the first key that is above `key`: of the child that `key` belongs to.
+  /// Returns the position of the first key above `key`: that of the child that `key` belongs to.
   template <class Tx>
   static unsigned upper(Tx& tx, const Node* node, const Order& order, key_arg key) {
     unsigned at = 0, n = order.count();
@@ -76,20 +76,20 @@ struct btree_node {
     }
     return at;
   }
-  /// Child i of count() + 1.
+  /// Returns child i of count() + 1.
   template <class Tx>
   static Node* child(Tx& tx, Node* node, const Order& order, unsigned i) {
     return i == 0 ? tx.read(node->link) : tx.read(children(node)[order[i - 1]]);
   }
 
-  /// Asks for the lines that a search of the node will look at: their misses then overlap that of
+  /// Prefetches the lines that a search of the node will read, so that their misses overlap that of
   /// the first line.
   static void prefetch(const Node* node) {
     for (std::size_t at = 64; at < sizeof(Node) && at < 256; at += 64)
       __builtin_prefetch(reinterpret_cast<const char*>(node) + at);
   }
 
-  /// What a node holds beside its keys, chosen by the kind of node.
+  /// What a node holds besides its keys, chosen by the kind of node.
   struct LeafKind {
     using Payload = RawValue;
     static constexpr std::size_t bytes = sizeof(Leaf);
@@ -101,8 +101,8 @@ struct btree_node {
     static auto& payload(Node* node) { return children(node); }
   };
 
-  /// Fills the entry at position `at` of a node with room; `order` becomes the node's new one, to
-  /// be stored by the caller.
+  /// Fills the entry at position `at` of a node that is not full. `order` becomes the node's new
+  /// order, which the caller stores.
   template <class Kind, class Tx>
   static void fill(Tx& tx, Node* node, Order& order, unsigned at, const RawKey& key,
                    const typename Kind::Payload& payload) {
@@ -111,7 +111,7 @@ struct btree_node {
     tx.write(Kind::payload(node)[slot], payload);
   }
 
-  /// A new node of `n` entries in slots 0 ... n - 1. The other slots are left undefined.
+  /// Makes a new node of `n` entries in slots 0 ... n - 1. The other slots are left undefined.
   template <class Kind, class Tx>
   static Node* make(Tx& tx, Node* link, unsigned n, const RawKey* keys,
                     const typename Kind::Payload* payloads) {
@@ -123,8 +123,7 @@ struct btree_node {
     return node;
   }
 
-  /// Moves the first `n` entries of `right` to the end of `left`; the orders are stored by the
-  /// caller.
+  /// Moves the first `n` entries of `right` to the end of `left`; the caller stores the orders.
   template <class Kind, class Tx>
   static void move_left(Tx& tx, Node* left, Order& lo, Node* right, Order& ro, unsigned n) {
     for (unsigned i = 0; i < n; ++i) {
@@ -133,8 +132,7 @@ struct btree_node {
       ro.erase(0);
     }
   }
-  /// Moves the last `n` entries of `left` to the front of `right`; the orders are stored by the
-  /// caller.
+  /// Moves the last `n` entries of `left` to the front of `right`; the caller stores the orders.
   template <class Kind, class Tx>
   static void move_right(Tx& tx, Node* left, Order& lo, Node* right, Order& ro, unsigned n) {
     for (unsigned i = 0; i < n; ++i) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// counter: the number of elements of a container that several threads change at once.
+// counter: the number of elements of a container that several threads change concurrently.
 //
-// One word is a meeting point: every insertion writes it, so no two transactions could run side by
-// side. A counter starts as one word and, past `spread_at`, spreads over 64 words in lines of their
-// own; a transaction adds to the one that its key or node picks. Each is a difference and may wrap
-// below zero; only the sum (modulo 2^64) has a meaning.
-// Thread safety: the transaction's. Zero bytes are a counter of 0.
+// One word would be a point of contention: every insertion writes it, so no two transactions could
+// run concurrently. A counter starts as one word and, past `spread_at`, spreads over 64 words in
+// lines of their own; a transaction adds to the one that its key or node picks. Each word is a
+// difference and may wrap below zero; only the sum (modulo 2^64) has a meaning.
+// Thread safety: that of the transaction. Zero bytes are a counter of 0.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ class counter {
   static constexpr std::uint64_t spread_at = 256;
   static constexpr unsigned stripes = 64;
 
-  /// Adds `delta` (modulo 2^64) at a place picked by `which`. Returns an estimate of the total from
-  /// that place alone.
+  /// Adds `delta` (modulo 2^64) to the word picked by `which`. Returns an estimate of the total
+  /// from that word alone.
   template <class Tx>
   std::uint64_t add(Tx& tx, std::uint64_t delta, std::uint64_t which) {
     Spread* spread = tx.read(spread_);
@@ -48,7 +48,7 @@ class counter {
     return sum;
   }
 
-  /// Spreads now: before many threads come.
+  /// Spreads now, before many threads use the counter.
   template <class Tx>
   void spread(Tx& tx) {
     if (tx.read(spread_) != nullptr) return;

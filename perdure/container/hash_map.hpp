@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// hash_map<K, V>: a chained hash table in a pool that grows a piece at a time.
+// hash_map<K, V>: a chained hash table in a pool that grows in small steps.
 //
 // Buckets lie in segments of `Buckets` (128: 1 KiB); a directory that never moves holds a pointer
 // to each. The low bits of a hash pick the segment, its high bits the bucket. Growing doubles the
 // directory with nulls only (past 2^20 buckets it adds that many at a time): a null entry stands
-// for its parent, the index without its highest bit, and again. The first insertion that meets one
-// makes the segment and moves to it what belongs there, a split of some 128 nodes: no transaction
-// ever rehashes the table, and none is big. Lookups change nothing. A hit costs four dependent
-// loads: directory, segment, bucket, node; an insertion stores the node, its bucket and a counter.
-// The map is a cache line of its own, so that fields beside it in a root don't get in its readers'
-// way.
-// Thread safety: the transaction's. Invariants: M1 segment 0 exists unless segments_ is 0; M2 a
-// node is in the last existing segment of its hash's path; M3 a chain holds a key once; M4 count_
-// is the number of nodes. Zero bytes are an empty map.
+// for its parent, which is the index without its highest bit, and so on. The first insertion that
+// finds a null makes the segment and moves to it the nodes that belong there, a split of about 128
+// nodes: no transaction ever rehashes the table, and none is large. Lookups change nothing. A hit
+// costs four dependent loads: directory, segment, bucket, node; an insertion stores the node, its
+// bucket and a counter. The map occupies a cache line of its own, so that writes to fields beside
+// it in a root do not slow its readers.
+// Thread safety: that of the transaction.
+// Invariants:
+// M1 Segment 0 exists unless segments_ is 0.
+// M2 A node is in the last existing segment of its hash's path.
+// M3 A chain holds a key once.
+// M4 count_ is the number of nodes.
+// Zero bytes are an empty map.
 // Source: lazily split tables as in Shalev, Shavit, "Split-Ordered Lists" (PODC 2003); addressing
 // as in linear hashing (Litwin 1980).
 #pragma once
@@ -75,19 +79,20 @@ class alignas(64) hash_map {
     return find_node(tx, key) != nullptr;
   }
 
-  /// Adds the key unless it is there; whether it was added.
+  /// Adds the key unless it is there. Returns whether it was added.
   template <class Tx>
   bool insert(Tx& tx, key_arg key, value_arg value) {
     return add(tx, key, value, [](Node*) {});
   }
 
-  /// Adds the key, or gives it the value; whether it was added.
+  /// Adds the key, or replaces its value. Returns whether it was added.
   template <class Tx>
   bool put(Tx& tx, key_arg key, value_arg value) {
     return add(tx, key, value, [&](Node* node) { Value::assign(tx, node->value, value); });
   }
 
-  /// f(V&) changes the key's value. False, and no call, when the key is not there.
+  /// Calls f(V&), which changes the key's value. Returns false, without a call, when the key is not
+  /// there.
   template <class Tx, class F>
   bool update(Tx& tx, key_arg key, F&& f) {
     detail::require_update<Tx>();
@@ -96,7 +101,7 @@ class alignas(64) hash_map {
     change(tx, node, f);
     return true;
   }
-  /// update, on a V{} added first when the key is not there; whether it was added.
+  /// update, on a V{} that is added first when the key is not there. Returns whether it was added.
   template <class Tx, class F>
   bool upsert(Tx& tx, key_arg key, F&& f) {
     detail::require_update<Tx>();
@@ -109,7 +114,7 @@ class alignas(64) hash_map {
     return insert(tx, key, value);
   }
 
-  /// Whether the key was there.
+  /// Removes the key. Returns whether it was there.
   template <class Tx>
   bool erase(Tx& tx, key_arg key) {
     detail::require_update<Tx>();
@@ -131,8 +136,8 @@ class alignas(64) hash_map {
     }
   }
 
-  /// Room for `buckets` chains. Costs a directory entry for each `Buckets` of them; segments are
-  /// made when first used.
+  /// Prepares the map for `buckets` chains. It costs one directory entry per `Buckets` of them;
+  /// segments are made when first used.
   template <class Tx>
   void reserve(Tx& tx, std::uint64_t buckets) {
     detail::require_update<Tx>();
@@ -146,18 +151,19 @@ class alignas(64) hash_map {
     return tx.read(segments_) * Buckets;
   }
 
-  /// Removes all, in this transaction: a very big map is emptied by clear_some.
+  /// Removes all elements, in this transaction: empty a very large map with clear_some.
   template <class Tx>
   void clear(Tx& tx) {
     (void)clear_some(tx, ~std::uint64_t{0});
   }
 
-  /// Removes up to `n` elements, and the map's own memory after the last; whether the map is empty.
+  /// Removes up to `n` elements, and the map's own memory after the last. Returns whether the map
+  /// is empty.
   template <class Tx>
   bool clear_some(Tx& tx, std::uint64_t n) {
     detail::require_update<Tx>();
     const std::uint64_t segments = tx.read(segments_);
-    const bool all = n == ~std::uint64_t{0};      // then nothing need be kept in order on the way
+    const bool all = n == ~std::uint64_t{0};      // then the map need not be valid on the way
     for (std::uint64_t s = segments; s-- > 0;) {  // segment 0 last (M1)
       ptr<Segment>* entry = directory_.at(tx, s);
       Segment* segment = tx.read(*entry);
@@ -213,7 +219,7 @@ class alignas(64) hash_map {
    private:
     friend class hash_map;
     cursor(const hash_map* map, bool live) : detail::live_cursor(map, live), map_(map) {}
-    /// To the first node at or after bucket `b` of the segment, or in a later segment.
+    /// Moves to the first node at or after bucket `b` of the segment, or in a later segment.
     template <class Tx>
     void settle(Tx& tx, unsigned b) {
       listed_ = false;
@@ -227,14 +233,14 @@ class alignas(64) hash_map {
         }
       }
     }
-    /// The next of the listed nodes; null when there is none.
+    /// Takes the next of the listed nodes; null when there is none.
     const Node* take() {
       if (rest_.empty()) return nullptr;
       const Node* const node = rest_.back();
       rest_.pop_back();
       return node;
     }
-    /// `node` leaves the map; `next` is the one behind it in its chain.
+    /// `node` is being removed; `next` is the one after it in its chain.
     void leave(const Node* node, const Node* next) {
       if (node_ == node) {
         node_ = listed_ ? take() : next;
@@ -243,9 +249,9 @@ class alignas(64) hash_map {
         std::erase(rest_, node);
       }
     }
-    /// Segment `to` is about to be split from segment `from`, which comes before it in the walk, so
-    /// that nodes that were visited would come again, and the rest of this bucket's chain would
-    /// part.
+    /// Segment `to` is about to be split from segment `from`, which precedes it in the walk.
+    /// Without this, nodes that were visited would appear again, and the rest of this bucket's
+    /// chain would be divided.
     template <class Tx>
     void split(Tx& tx, std::uint64_t from, std::uint64_t to) {
       const unsigned done = from < at_ ? Buckets : from == at_ ? bucket_ + 1 : visited(from);
@@ -258,8 +264,8 @@ class alignas(64) hash_map {
         rest_.push_back(node);
       std::reverse(rest_.begin(), rest_.end());
     }
-    /// How many of the segment's buckets were visited as those of the segment that it was split
-    /// from.
+    /// Returns how many of the segment's buckets were visited as those of the segment that it was
+    /// split from.
     [[nodiscard]] unsigned visited(std::uint64_t segment) const {
       for (const auto& [index, buckets] : visited_) {
         if (index == segment) return buckets;
@@ -272,7 +278,7 @@ class alignas(64) hash_map {
     std::uint64_t at_ = 0;
     unsigned bucket_ = 0;
     bool gone_ = false;
-    bool listed_ = false;            ///< what comes next in this bucket is rest_, and not the chain
+    bool listed_ = false;            ///< the next nodes of this bucket are in rest_, not the chain
     std::vector<const Node*> rest_;  ///< last first
     std::vector<std::pair<std::uint64_t, unsigned>> visited_;
   };
@@ -283,7 +289,8 @@ class alignas(64) hash_map {
     return c;
   }
 
-  /// f(key, value) for each element, in the table's order; a false from f ends it.
+  /// Calls f(key, value) for each element, in the table's order. A result of false from f ends the
+  /// walk.
   template <class Tx, class F>
   void for_each(Tx& tx, F f) const {
     for (cursor c = begin(tx); c; c.next(tx)) {
@@ -313,7 +320,7 @@ class alignas(64) hash_map {
     });
   }
 
-  /// What is wrong; empty when nothing is.
+  /// Returns what is wrong; empty when nothing is.
   template <class Tx>
   [[nodiscard]] std::vector<std::string> audit(Tx& tx) const;
 
@@ -327,7 +334,7 @@ class alignas(64) hash_map {
   }
 
  private:
-  /// directory entries that one transaction adds as the map grows: 64 KiB
+  /// In directory entries that one transaction adds as the map grows: 64 KiB.
   static constexpr std::uint64_t most_at_once = 8192;
 
   static std::uint64_t parent(std::uint64_t i) { return i & ~std::bit_floor(i); }
@@ -342,7 +349,7 @@ class alignas(64) hash_map {
     return i < n ? i : parent(i);
   }
 
-  /// The bucket in which a key of hash h is, or would be, now (M2). REQUIRES: n = segments_ > 0.
+  /// Returns the bucket for a key of hash h as the table is now (M2). REQUIRES: n = segments_ > 0.
   template <class Tx>
   Bucket* bucket_of(Tx& tx, std::uint64_t n, std::uint64_t h) const {
     std::uint64_t i = index_of(n, h);
@@ -396,7 +403,7 @@ class alignas(64) hash_map {
     Value::replace(tx, node->value, old, value);
   }
 
-  /// Sets right the cursors whose element `node` is, before it is dropped.
+  /// Updates the cursors at `node`, before it is dropped.
   void leave(const Node* node, const Node* next) {
     if (!detail::live_cursor::any()) return;
     detail::live_cursor::each(
@@ -410,7 +417,7 @@ class alignas(64) hash_map {
     tx.free(node);
   }
 
-  /// The empty map gets segment 0, and a directory whose first piece has room for n.
+  /// Gives the empty map segment 0, and a directory whose first piece holds n entries.
   template <class Tx>
   void start(Tx& tx, std::uint64_t n) {
     directory_.grow(tx, 0, std::max<std::uint64_t>(n, 8));
@@ -421,7 +428,7 @@ class alignas(64) hash_map {
     tx.write(segments_, 1);
   }
 
-  /// Makes segments_ n, with nulls in what is new.
+  /// Makes segments_ n, with nulls in the new entries.
   template <class Tx>
   void extend(Tx& tx, std::uint64_t n) {
     static constexpr std::uint64_t at_once = 512;
@@ -438,8 +445,8 @@ class alignas(64) hash_map {
     tx.write(segments_, n);
   }
 
-  /// Makes segment i of what its nearest existing ancestor holds of it. REQUIRES: 0 < i < segments_
-  /// and it does not exist.
+  /// Makes segment i from the part of its nearest existing ancestor that belongs to it. REQUIRES:
+  /// 0 < i < segments_, and it does not exist.
   template <class Tx>
   Segment* split(Tx& tx, std::uint64_t i) {
     std::uint64_t a = parent(i);
@@ -452,8 +459,8 @@ class alignas(64) hash_map {
     auto* to = reinterpret_cast<Segment*>(tx.alloc(sizeof(Segment)));
     Node* heads[Buckets];
     for (unsigned b = 0; b < Buckets; ++b) {
-      // Two chains out of one, order kept; a link is written only where the next node of its chain
-      // is another one now.
+      // One chain becomes two, in unchanged order. A link is written only where the next node of
+      // its chain is a different one now.
       Node* node = tx.read(from->bucket[b]);
       Node *last_stay = nullptr, *last_move = nullptr;
       heads[b] = nullptr;

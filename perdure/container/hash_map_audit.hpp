@@ -2,7 +2,7 @@
 //
 // hash_map::audit: whether a map's nodes are where their hashes put them (M1 to M4 of hash_map.hpp,
 // which includes this file at its end).
-// Thread safety: the transaction's.
+// Thread safety: that of the transaction.
 #pragma once
 
 #include <cstdint>

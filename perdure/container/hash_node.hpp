@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// hash_node<K, V>: one element of a hash_map: link, the hash where keeping it pays, key, value.
+// hash_node<K, V>: one element of a hash_map: link, the hash where caching it saves time, key,
+// value.
 //
-// Thread safety: the transaction's.
+// Thread safety: that of the transaction.
 #pragma once
 
 #include <cstdint>

@@ -3,10 +3,12 @@
 // list<T>: a doubly linked list in a pool: insertion and removal anywhere at constant cost,
 // iteration both ways.
 //
-// Thread safety: the transaction's; its ends and its size are where threads meet. Invariants: L1
-// first_ is null exactly when last_ is;
-// L2 x.next.prev is x, and the ends have null beyond them; L3 size_ nodes are linked. Zero bytes
-// are an empty list.
+// Thread safety: that of the transaction; threads conflict on the list's ends and its size.
+// Invariants:
+// L1 first_ is null exactly when last_ is.
+// L2 x.next.prev is x, and the ends have null beyond them.
+// L3 size_ nodes are linked.
+// Zero bytes are an empty list.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +37,8 @@ class list {
   using arg = typename Stored::arg;
 
   /// A place in the list, for this transaction. Past either end it is false. It stays valid
-  /// whatever changes; after its element was erased it stands between the two beside it: next() and
-  /// prev() lead to them, insert() puts a value there (live_cursor.hpp).
+  /// whatever changes; after its element was erased it stands between the two neighbours: next()
+  /// and prev() lead to them, insert() puts a value there (live_cursor.hpp).
   class cursor : private detail::live_cursor {
    public:
     using transaction_bound = void;
@@ -104,13 +106,13 @@ class list {
     link(tx, nullptr, value);
   }
 
-  /// Puts `value` before `where` (at the end when `where` is false); returns its place.
+  /// Inserts `value` before `where` (at the end when `where` is false). Returns its place.
   template <class Tx>
   cursor insert(Tx& tx, cursor where, arg value) {
     return cursor(this, link(tx, where.node_, value), true);
   }
 
-  /// Removes the element at `where` (REQUIRES: it is true); returns the place after it.
+  /// Removes the element at `where` (REQUIRES: `where` is true). Returns the place after it.
   template <class Tx>
   cursor erase(Tx& tx, const cursor& where) {
     return cursor(this, unlink(tx, where.element()), true);
@@ -147,7 +149,7 @@ class list {
     tx.write(size_, 0);
   }
 
-  /// f(value) for each element in order; a false from f ends it.
+  /// Calls f(value) for each element in order. A result of false from f ends the walk.
   template <class Tx, class F>
   void for_each(Tx& tx, F f) const {
     for (cursor c = begin(tx); c; c.next(tx)) {
@@ -168,7 +170,7 @@ class list {
     for_each(tx, [&](const T& value) { detail::if_pointer(value, f); });
   }
 
-  /// What is wrong; empty when nothing is.
+  /// Returns what is wrong; empty when nothing is.
   template <class Tx>
   [[nodiscard]] std::vector<std::string> audit(Tx& tx) const {
     const std::uint64_t n = size(tx);
@@ -206,7 +208,7 @@ class list {
     if (value) unlink(tx, node);
     return value;
   }
-  /// A new node before `next`, or at the end.
+  /// Links a new node before `next`, or at the end.
   template <class Tx>
   Node* link(Tx& tx, Node* next, arg value) {
     detail::require_update<Tx>();
@@ -217,7 +219,7 @@ class list {
     tx.write(size_, tx.read(size_) + 1);
     return node;
   }
-  /// Removes the node; returns the one after it.
+  /// Removes the node. Returns the one after it.
   template <class Tx>
   Node* unlink(Tx& tx, Node* node) {
     detail::require_update<Tx>();
@@ -231,7 +233,7 @@ class list {
     tx.free(node);
     return next;
   }
-  /// Sets right the cursors at `node`, before it is dropped.
+  /// Updates the cursors at `node`, before it is dropped.
   void leave(const Node* node, Node* next) const {
     if (!detail::live_cursor::any()) return;
     detail::live_cursor::each(this, [&](detail::live_cursor& live) {

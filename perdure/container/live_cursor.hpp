@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// live_cursor: what the cursors of an update know of each other, so that a walk goes on right
-// beside changes of its container. For all containers one rule holds, for cursors and for for_each:
+// live_cursor: the list of an update's cursors, with which a walk continues correctly while its
+// container changes. One rule holds for all containers, for cursors and for for_each:
 //
 //   An element that is there from the beginning of a walk to its end is visited once. One that is
 //   erased is not visited afterwards. One that is added may be visited or not.
 //
 // A cursor whose element was erased stands before the next one: next() leads there, and reading the
 // element throws error(invalid). map, rb_tree, hash_map and list keep the cursors of their thread
-// in a list, and each change sets right those that it concerns; without a cursor a change costs one
-// comparison. vector and queue count their elements, and look at the counts in each step. Cursors
-// of a view are in no list: nothing changes beside them. Thread safety: a cursor belongs to the
-// thread of its transaction. Invariants: CURSOR-1 between two calls a cursor of an update leads to
-// an element that is there, or to none.
+// in a list, and each change updates those that it concerns; without a cursor a change costs one
+// comparison. vector and queue count their elements, and read the counts in each step. Cursors of a
+// view are in no list, because nothing changes during a view.
+// Thread safety: a cursor belongs to the thread of its transaction.
+// Invariants:
+// CURSOR-1 Between two calls a cursor of an update leads to an element that is there, or to none.
 #pragma once
 
 #include <utility>
@@ -23,7 +24,7 @@ namespace perdure::detail {
 
 class live_cursor {
  public:
-  /// `live`: of an update, so that its container may change.
+  /// `live`: the cursor belongs to an update, so that its container may change.
   live_cursor(const void* container, bool live) noexcept : container_(container) {
     if (live) enter();
   }
@@ -39,17 +40,17 @@ class live_cursor {
     if (self_ != nullptr) leave();
   }
 
-  /// f(cursor) for each live cursor of this container on this thread.
+  /// Calls f(cursor) for each live cursor of this container on this thread.
   template <class F>
   static void each(const void* container, F&& f) {
     for (live_cursor* c = first_; c != nullptr; c = c->next_) {
       if (c->container_ == container) f(*c);
     }
   }
-  /// Whether the thread has a live cursor at all: asked before each change.
+  /// Returns whether the thread has any live cursor: called before each change.
   [[nodiscard]] static bool any() noexcept { return first_ != nullptr; }
 
-  /// Reading the element of a cursor whose element is gone.
+  /// Throws: the element of a cursor was read after it was erased.
   [[noreturn]] static void erased() {
     throw error(Status(Code::invalid,
                        "perdure: found a cursor whose element was erased, expected one with an "
@@ -65,7 +66,8 @@ class live_cursor {
     if (next_ != nullptr) next_->self_ = &next_;
     self_ = &first_;
     live_cursor* self = this;
-    asm("" : "+r"(self));  // else GCC warns of a pointer that dangles; the destructor takes it back
+    // Without this GCC warns of a dangling pointer; the destructor takes it back.
+    asm("" : "+r"(self));
     first_ = self;
   }
   void leave() noexcept {
@@ -76,7 +78,7 @@ class live_cursor {
 
   const void* container_;
   live_cursor* next_ = nullptr;
-  live_cursor** self_ = nullptr;  ///< what points to this; null when it is in no list
+  live_cursor** self_ = nullptr;  ///< the pointer to this; null when it is in no list
   static inline constinit thread_local live_cursor* first_ = nullptr;
 };
 

@@ -2,11 +2,11 @@
 //
 // map<K, V>: an ordered map in a pool: a B+-tree (btree.hpp) with range scans over linked leaves.
 //
-// `Capacity` is the number of entries a node: 15 (256 bytes with 8-byte keys and values) keeps a
-// node's order in one word and a change at about four logged words; up to 255 (4 KiB) suits big
-// scans and rare changes. Text is ordered byte by byte. The map is a cache line of its own, so that
-// fields beside it in a root don't get in its readers' way.
-// Thread safety: the transaction's. Zero bytes are an empty map.
+// `Capacity` is the number of entries per node: 15 (256 bytes with 8-byte keys and values) holds a
+// node's order in one word, and a change logs about four words; up to 255 (4 KiB) suits long scans
+// and rare changes. Text is ordered byte by byte. The map occupies a cache line of its own, so that
+// writes to fields beside it in a root do not slow its readers.
+// Thread safety: that of the transaction. Zero bytes are an empty map.
 #pragma once
 
 #include <string>
@@ -19,11 +19,11 @@
 
 namespace perdure {
 
-/// The calls are ordered's.
+/// The calls are those of detail::ordered.
 template <class K, class V, unsigned Capacity = 15>
 class alignas(64) map : public detail::ordered<K, V, detail::btree<K, V, Capacity>> {
  public:
-  /// What is wrong; empty when nothing is.
+  /// Returns what is wrong; empty when nothing is.
   template <class Tx>
   [[nodiscard]] std::vector<std::string> audit(Tx& tx) const {
     return detail::audit_btree<K>(tx, this->tree_);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ordered<Tree>: what map and rb_tree offer, over the tree that each is made of.
+// ordered<Tree>: the interface of map and rb_tree, over the tree that each is made of.
 //
 // A Tree has places (Place, tested by there()), find, first, last, lower_bound, next, add, erase,
 // clear, each_block, size and the fields of a place. Reads return values; keys and values are
-// passed as stored.hpp says (text as std::string_view). Before a change beside a walk
-// (live_cursor.hpp) each cursor keeps its key in DRAM, and later finds
-// its place by it.
-// Thread safety: the transaction's. Zero bytes are an empty map.
+// passed as stored.hpp says (text as std::string_view). Before a change during a walk
+// (live_cursor.hpp) each cursor copies its key to DRAM, and later finds its place by it.
+// Thread safety: that of the transaction. Zero bytes are an empty map.
 #pragma once
 
 #include <cstdint>
@@ -51,21 +50,22 @@ class ordered {
     return tree_.find(tx, key) != nullptr;
   }
 
-  /// Adds the key unless it is there; whether it was added.
+  /// Adds the key unless it is there. Returns whether it was added.
   template <class Tx>
   bool insert(Tx& tx, key_arg key, value_arg value) {
     require_update<Tx>();
     detach(tx);
     return tree_.add(tx, key, value, [](auto&) {});
   }
-  /// Adds the key, or gives it the value; whether it was added.
+  /// Adds the key, or replaces its value. Returns whether it was added.
   template <class Tx>
   bool put(Tx& tx, key_arg key, value_arg value) {
     require_update<Tx>();
     detach(tx);
     return tree_.add(tx, key, value, [&](auto& field) { Value::assign(tx, field, value); });
   }
-  /// f(V&) changes the key's value. False, and no call, when the key is not there.
+  /// Calls f(V&), which changes the key's value. Returns false, without a call, when the key is not
+  /// there.
   template <class Tx, class F>
   bool update(Tx& tx, key_arg key, F&& f) {
     require_update<Tx>();
@@ -77,7 +77,7 @@ class ordered {
     Value::replace(tx, *field, old, value);
     return true;
   }
-  /// update, on a V{} added first when the key is not there; whether it was added.
+  /// update, on a V{} that is added first when the key is not there. Returns whether it was added.
   template <class Tx, class F>
   bool upsert(Tx& tx, key_arg key, F&& f) {
     if (update(tx, key, f)) return false;
@@ -85,7 +85,7 @@ class ordered {
     f(value);
     return insert(tx, key, value);
   }
-  /// Whether the key was there.
+  /// Removes the key. Returns whether it was there.
   template <class Tx>
   bool erase(Tx& tx, key_arg key) {
     require_update<Tx>();
@@ -93,14 +93,14 @@ class ordered {
     return tree_.erase(tx, key);
   }
 
-  /// Removes all, in this transaction: a very big map is emptied by clear_some.
+  /// Removes all elements, in this transaction: empty a very large map with clear_some.
   template <class Tx>
   void clear(Tx& tx) {
     require_update<Tx>();
     detach(tx);
     tree_.clear(tx);
   }
-  /// Removes up to `n` elements, the smallest keys first; whether the map is empty.
+  /// Removes up to `n` elements, the smallest keys first. Returns whether the map is empty.
   template <class Tx>
   bool clear_some(Tx& tx, std::uint64_t n) {
     require_update<Tx>();
@@ -132,11 +132,11 @@ class ordered {
     [[nodiscard]] bool below(Tx& tx, key_arg key) const {
       attach(tx);
       return Key::less(tx, place_.key_field(), key);
-    }  ///< its key is less
+    }  ///< returns whether its key is less
     template <class Tx>
     void next(Tx& tx) {
       if constexpr (!Tx::read_only) {
-        if (key_ && !find(tx)) return;  // what find led to is the next one
+        if (key_ && !find(tx)) return;  // find moved to the next one
       }
       Tree::next(tx, place_);
     }
@@ -145,8 +145,8 @@ class ordered {
     friend class ordered;
     cursor(const ordered* map, const typename Tree::Place& place, bool live)
         : live_cursor(map, live), place_(place) {}
-    /// Leads to the element of the kept key, which may lie elsewhere now; or, if it was erased, to
-    /// the next one (false).
+    /// Moves to the element of the saved key, which may lie elsewhere now, or, if it was erased, to
+    /// the next one (returns false).
     template <class Tx>
     bool find(Tx& tx) const {
       place_ = static_cast<const ordered*>(this->container())->tree_.lower_bound(tx, *key_);
@@ -160,24 +160,24 @@ class ordered {
         if (!key_) return;
         const K key = *key_;
         if (find(tx)) return;
-        key_ = key;  // it still stands before the next one
+        key_ = key;  // the cursor still stands before the next element
         live_cursor::erased();
       }
     }
     mutable typename Tree::Place place_;
-    mutable std::optional<K> key_;  ///< the map changed since place_ was found
+    mutable std::optional<K> key_;  ///< set when the map has changed since place_ was found
   };
 
   template <class Tx>
   [[nodiscard]] cursor begin(Tx& tx) const {
     return cursor(this, tree_.first(tx), !Tx::read_only);
   }
-  /// The first element whose key is not below `key`.
+  /// Returns the first element whose key is not below `key`.
   template <class Tx>
   [[nodiscard]] cursor lower_bound(Tx& tx, key_arg key) const {
     return cursor(this, tree_.lower_bound(tx, key), !Tx::read_only);
   }
-  /// The first element whose key is above `key`.
+  /// Returns the first element whose key is above `key`.
   template <class Tx>
   [[nodiscard]] cursor upper_bound(Tx& tx, key_arg key) const {
     cursor c = lower_bound(tx, key);
@@ -193,19 +193,21 @@ class ordered {
     return at(tx, tree_.last(tx));
   }
 
-  /// f(key, value) for each element with from <= key < to, in order; a false from f ends it.
+  /// Calls f(key, value) for each element with from <= key < to, in order. A result of false from f
+  /// ends the walk.
   template <class Tx, class F>
   void scan(Tx& tx, key_arg from, key_arg to, F f) const {
     for (cursor c = lower_bound(tx, from); c && c.below(tx, to); c.next(tx)) {
       if (!go_on(f, c.key(tx), c.value(tx))) return;
     }
   }
-  /// f(key, value) for each element with from <= key, in order; a false from f ends it.
+  /// Calls f(key, value) for each element with from <= key, in order. A result of false from f ends
+  /// the walk.
   template <class Tx, class F>
   void scan(Tx& tx, key_arg from, F f) const {
     run(tx, lower_bound(tx, from), f);
   }
-  /// f(key, value) for each element, in order; a false from f ends it.
+  /// Calls f(key, value) for each element, in order. A result of false from f ends the walk.
   template <class Tx, class F>
   void for_each(Tx& tx, F f) const {
     run(tx, begin(tx), f);
@@ -227,7 +229,7 @@ class ordered {
     if (!place.there()) return std::nullopt;
     return std::pair<K, V>(Key::read(tx, place.key_field()), Value::read(tx, place.value_field()));
   }
-  /// Called before the tree changes: its cursors keep their keys, for their places may move.
+  /// Called before the tree changes: its cursors save their keys, because their places may move.
   template <class Tx>
   void detach(Tx& tx) const {
     if (!live_cursor::any()) return;

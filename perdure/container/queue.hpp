@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// queue<T>: first in, first out, in blocks of about 1 KiB, chained.
+// queue<T>: first in, first out, in a chain of blocks of about 1 KiB.
 //
-// The end that pushes and the end that pops lie in lines of their own, and a pop looks at the
-// pushing end only when both are in one block, so that a producer and a consumer seldom meet.
-// Element i (counted since the queue was made) lies in slot i % slots of its block.
-// Thread safety: the transaction's. Invariants: Q1 popped_ <= pushed_; Q2 a block is in the chain
-// exactly while it holds an element or the next push goes into it; Q3 a block with a successor is
-// full and its successor holds an element. Zero bytes are an empty queue.
+// The end that pushes and the end that pops lie in lines of their own, and a pop reads the pushing
+// end only when both are in one block, so that a producer and a consumer seldom conflict. Element i
+// (counted since the queue was made) lies in slot i % slots of its block.
+// Thread safety: that of the transaction.
+// Invariants:
+// Q1 popped_ <= pushed_.
+// Q2 A block is in the chain exactly while it holds an element or the next push goes into it.
+// Q3 A block with a successor is full, and its successor holds an element.
+// Zero bytes are an empty queue.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +56,7 @@ class queue {
     const std::uint64_t at = tx.read(back_.pushed);
     Block* block = tx.read(back_.block);
     if (block == nullptr || at % slots == 0) {
-      // its slots are undefined until pushed to
+      // The slots of a new block are undefined until pushed to.
       auto* fresh = reinterpret_cast<Block*>(tx.alloc(sizeof(Block)));
       tx.write(fresh->next, nullptr);
       if (block == nullptr)
@@ -67,7 +70,7 @@ class queue {
     tx.write(back_.pushed, at + 1);
   }
 
-  /// Takes the oldest element; nothing when there is none.
+  /// Removes and returns the oldest element; nothing when there is none.
   template <class Tx>
   std::optional<T> pop(Tx& tx) {
     detail::require_update<Tx>();
@@ -87,7 +90,7 @@ class queue {
     return value;
   }
 
-  /// The oldest element, left where it is.
+  /// Returns the oldest element and leaves it in place.
   template <class Tx>
   [[nodiscard]] std::optional<T> front(Tx& tx) const {
     if (empty(tx)) return std::nullopt;
@@ -110,7 +113,8 @@ class queue {
     }
     tx.write(front_.block, nullptr);
     tx.write(back_.block, nullptr);
-    // Counting goes on at the next block's beginning: a cursor then sees that its element is gone.
+    // Counting continues at the next block's beginning: a cursor then sees that its element is
+    // gone.
     const std::uint64_t next = (tx.read(back_.pushed) + slots - 1) / slots * slots;
     tx.write(front_.popped, next);
     tx.write(back_.pushed, next);
@@ -156,7 +160,7 @@ class queue {
     return cursor(this, tx.read(front_.block), tx.read(front_.popped), tx.read(back_.pushed));
   }
 
-  /// f(value), oldest first; a false from f ends it.
+  /// Calls f(value) for each element, oldest first. A result of false from f ends the walk.
   template <class Tx, class F>
   void for_each(Tx& tx, F f) const {
     for (cursor c = begin(tx); c; c.next(tx)) {
@@ -179,7 +183,7 @@ class queue {
     for_each(tx, [&](const T& value) { detail::if_pointer(value, f); });
   }
 
-  /// What is wrong; empty when nothing is.
+  /// Returns what is wrong; empty when nothing is.
   template <class Tx>
   [[nodiscard]] std::vector<std::string> audit(Tx& tx) const {
     const std::uint64_t from = tx.read(front_.popped), to = tx.read(back_.pushed);

@@ -5,10 +5,14 @@
 // A field is written only where its value changes. Removing a node with two children moves its
 // successor's key and value into it and unlinks the successor: with small keys and values that logs
 // less than relinking would.
-// Thread safety: the transaction's. Invariants: R1 a red node's children are black (null is black);
-// R2 every path from a node to a null passes equally many black nodes; R3 the root is black; R4
-// x.left.parent and x.right.parent are x, the root's parent is null; R5 keys left of x are below
-// x's, right of it above. Zero bytes are an empty tree.
+// Thread safety: that of the transaction.
+// Invariants:
+// R1 A red node's children are black (null is black).
+// R2 Every path from a node to a null passes the same number of black nodes.
+// R3 The root is black.
+// R4 x.left.parent and x.right.parent are x, and the root's parent is null.
+// R5 Keys left of x are below x's, keys right of it are above.
+// Zero bytes are an empty tree.
 // Source: Cormen, Leiserson, Rivest, Stein, "Introduction to Algorithms", 3rd edition, chapter 13
 // (with null for its sentinel).
 #pragma once
@@ -30,7 +34,7 @@ class rb {
   using key_arg = typename Key::arg;
   using value_arg = typename Value::arg;
   struct Node {
-    /// beside the links: a descent then seldom touches two lines of a node
+    /// It lies beside the links, so that a descent seldom touches two lines of a node.
     typename Key::field key;
     ptr<Node> side[2];  ///< left, right
     ptr<Node> parent;
@@ -95,14 +99,15 @@ class rb {
     place.node = parent;
   }
 
-  /// The value field of `key`, or null.
+  /// Returns the value field of `key`, or null.
   template <class Tx>
   [[nodiscard]] auto find(Tx& tx, key_arg key) const -> typename Value::field* {
     Node* node = find_node(tx, key);
     return node == nullptr ? nullptr : &node->value;
   }
 
-  /// Adds key and value, or calls found(value field) when the key is there; whether it was added.
+  /// Adds key and value, or calls found(value field) when the key is there. Returns whether it was
+  /// added.
   template <class Tx, class Found>
   bool add(Tx& tx, key_arg key, value_arg value, Found found) {
     Node* parent = nullptr;
@@ -126,7 +131,7 @@ class rb {
     return true;
   }
 
-  /// Whether the key was there.
+  /// Removes the key. Returns whether it was there.
   template <class Tx>
   bool erase(Tx& tx, key_arg key) {
     Node* node = find_node(tx, key);
@@ -135,7 +140,7 @@ class rb {
     Value::drop(tx, tx.read(node->value));
     Node* left = tx.read(node->side[0]);
     Node* right = tx.read(node->side[1]);
-    Node* out = node;  // the one that leaves the tree: it has one child at most
+    Node* out = node;  // the node that leaves the tree; it has one child at most
     if (left != nullptr && right != nullptr) {
       out = outermost(tx, right, 0);
       tx.write(node->key, tx.read(out->key));
@@ -219,7 +224,7 @@ class rb {
       node = further;
     return node;
   }
-  /// f(node) for all at and below, children first (f may free).
+  /// Calls f(node) for all nodes at and below `node`, children first (f may free).
   template <class Tx, class F>
   static void each_node(Tx& tx, Node* node, F&& f) {
     for (const auto& side : node->side) {
@@ -244,7 +249,7 @@ class rb {
       tx.write(parent->side[tx.read(parent->side[1]) == old], child);
   }
 
-  /// `down` goes down to the given side; its child of the other side takes its place.
+  /// Moves `down` down to the given side; its child of the other side takes its place.
   template <class Tx>
   void rotate(Tx& tx, Node* down, unsigned side) {
     Node* up = tx.read(down->side[1 - side]);
@@ -258,7 +263,7 @@ class rb {
     tx.write(down->parent, up);
   }
 
-  /// `node` was added red: R1 may fail between it and its parent, R3 for it.
+  /// `node` was added as a red node: R1 may fail between it and its parent, R3 for it.
   template <class Tx>
   void balance_added(Tx& tx, Node* node) {
     for (Node* parent = tx.read(node->parent); is_red(tx, parent); parent = tx.read(node->parent)) {
@@ -284,7 +289,7 @@ class rb {
     paint(tx, tx.read(root_), 0);
   }
 
-  /// Paths through `parent`'s child of this side have one black node too few.
+  /// Repairs paths through `parent`'s child of this side, which have one black node too few.
   template <class Tx>
   void balance_removed(Tx& tx, Node* parent, unsigned side) {
     while (parent != nullptr) {
@@ -329,7 +334,7 @@ class rb {
     std::vector<std::string> problems;
     void say(const std::string& what) { problems.push_back("rb_tree: " + what); }
   };
-  /// The number of black nodes below; checks R1, R2, R4, R5 at and below `node`.
+  /// Returns the number of black nodes below; checks R1, R2, R4, R5 at and below `node`.
   template <class Tx>
   static std::uint64_t audit_node(Tx& tx, Audit& audit, Node* node, const K* least, const K* most) {
     if (++audit.found > audit.expected) {

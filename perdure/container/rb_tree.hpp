@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// rb_tree<K, V>: an ordered map in a pool: a red-black tree, one node an element (rb.hpp).
+// rb_tree<K, V>: an ordered map in a pool: a red-black tree with one node per element (rb.hpp).
 //
-// Against map (the B+-tree) it costs more memory and more cache misses; an element's address never
-// matters, few words change, and two threads seldom meet. The map is a cache line of its own, so
-// that fields beside it in a root don't get in its readers' way.
-// Thread safety: the transaction's. Zero bytes are an empty map.
+// Compared with map (the B+-tree) it costs more memory and more cache misses; an element's address
+// never matters, few words change, and two threads seldom conflict. The map occupies a cache line
+// of its own, so that writes to fields beside it in a root do not slow its readers.
+// Thread safety: that of the transaction. Zero bytes are an empty map.
 #pragma once
 
 #include <string>
@@ -17,11 +17,11 @@
 
 namespace perdure {
 
-/// The calls are ordered's.
+/// The calls are those of detail::ordered.
 template <class K, class V>
 class alignas(64) rb_tree : public detail::ordered<K, V, detail::rb<K, V>> {
  public:
-  /// What is wrong; empty when nothing is.
+  /// Returns what is wrong; empty when nothing is.
   template <class Tx>
   [[nodiscard]] std::vector<std::string> audit(Tx& tx) const {
     return this->tree_.audit(tx);

@@ -5,10 +5,10 @@
 //
 // Doubling and copying would put a whole vector into one transaction's record, which the log
 // bounds. Here the first segment holds 2^shift fields and segment k >= 0 of the table holds the
-// next 2^(shift + k): the index's highest bit finds its segment, and an array made with room enough
-// is one segment, found with one load. Fields of a new segment are undefined until written.
-// Thread safety: the transaction's. Crash invariants: none of its own. Zero bytes are an empty
-// array.
+// next 2^(shift + k): the index's highest bit finds its segment, and an array that was made large
+// enough is one segment, found with one load. Fields of a new segment are undefined until written.
+// Thread safety: that of the transaction. Crash invariants: none of its own. Zero bytes are an
+// empty array.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace perdure::detail {
 template <class Field>
 class segments {
  public:
-  /// The field at i. REQUIRES: grow(tx, i) was called.
+  /// Returns the field at i. REQUIRES: grow(tx, i) was called.
   template <class Tx>
   [[nodiscard]] Field* at(Tx& tx, std::uint64_t i) const {
     const std::uint64_t high = i >> tx.read(shift_);
@@ -33,7 +33,7 @@ class segments {
     return tx.read(tx.read(rest_)->segment[k]) + (i - (std::uint64_t{1} << (tx.read(shift_) + k)));
   }
 
-  /// Whether at(tx, i) is there.
+  /// Returns whether at(tx, i) exists.
   template <class Tx>
   [[nodiscard]] bool holds(Tx& tx, std::uint64_t i) const {
     if (tx.read(first_) == nullptr) return false;
@@ -44,8 +44,7 @@ class segments {
     return table != nullptr && k < table_size && tx.read(table->segment[k]) != nullptr;
   }
 
-  /// Makes the segment of i, if it is not there. The very first is made with room for `first`
-  /// fields.
+  /// Makes the segment of i if it does not exist. The first segment is made for `first` fields.
   template <class Tx>
   void grow(Tx& tx, std::uint64_t i, std::uint64_t first) {
     if (tx.read(first_) == nullptr) {
@@ -69,8 +68,8 @@ class segments {
       tx.write(table->segment[k], make(tx, std::uint64_t{1} << (shift + k)));
   }
 
-  /// Frees the segments that hold nothing below `count`, but keeps the first of them: a size that
-  /// swings about a boundary does not allocate and free at every step.
+  /// Frees the segments that hold nothing below `count`, except the first of them: so a size that
+  /// moves around a boundary does not allocate and free at every step.
   template <class Tx>
   void trim(Tx& tx, std::uint64_t count) {
     Table* table = tx.read(rest_);
@@ -90,7 +89,7 @@ class segments {
     }
   }
 
-  /// Frees all.
+  /// Frees all segments.
   template <class Tx>
   void clear(Tx& tx) {
     each_segment(tx, [&](Field* segment) { tx.free(segment); });
@@ -102,7 +101,7 @@ class segments {
     if (tx.read(shift_) != 0) tx.write(shift_, 0);
   }
 
-  /// f(fields, n): runs of consecutive fields that make up [from, to).
+  /// Calls f(fields, n) for the runs of consecutive fields that make up [from, to).
   template <class Tx, class F>
   void each_run(Tx& tx, std::uint64_t from, std::uint64_t to, F&& f) const {
     const std::uint64_t shift = tx.read(shift_);

@@ -2,13 +2,14 @@
 //
 // slot_order<Capacity>: the order of the entries of a B+-tree node, whose slots are not sorted.
 //
-// A permutation of all slots: the first count() are the entries in key order, the rest are free.
-// Inserting an entry anywhere stores its key, its value and the order; removing one, or the upper
-// half, stores the order alone: no entry ever moves within a node, so nothing is logged for moving.
-// Up to 15 slots it is one word (4 bits of count, 15 of 4 bits); above, a byte a slot.
-// Thread safety: values. Source: the permuter of Mao, Kohler, Morris, "Cache Craftiness for Fast
-// Multicore Key-Value Storage" (Masstree, EuroSys 2012), section 4.6.2; unsorted nodes as in Chen,
-// Jin, "Persistent B+-Trees in Non-Volatile Main Memory" (VLDB 2015).
+// It is a permutation of all slots: the first count() are the entries in key order, the others are
+// free. Inserting an entry anywhere stores its key, its value and the order; removing one, or the
+// upper half, stores the order alone: no entry ever moves within a node, so nothing is logged for
+// moving. Up to 15 slots it is one word (4 bits of count, 15 of 4 bits); above, one byte per slot.
+// Thread safety: plain values.
+// Source: the permuter of Mao, Kohler, Morris, "Cache Craftiness for Fast Multicore Key-Value
+// Storage" (Masstree, EuroSys 2012), section 4.6.2; unsorted nodes as in Chen, Jin, "Persistent
+// B+-Trees in Non-Volatile Main Memory" (VLDB 2015).
 #pragma once
 
 #include <array>
@@ -23,7 +24,7 @@ namespace perdure::detail {
 template <unsigned Capacity, bool Small = (Capacity <= 15)>
 class slot_order;
 
-/// One word.
+/// The order in one word.
 template <unsigned Capacity>
 class slot_order<Capacity, true> {
  public:
@@ -38,40 +39,40 @@ class slot_order<Capacity, true> {
     return static_cast<unsigned>(bits_ >> (4 * i + 4) & 15);
   }
 
-  /// Makes room at position `at` <= count() < Capacity; returns the slot to fill.
+  /// Opens position `at` <= count() < Capacity for an entry. Returns the slot to fill.
   constexpr unsigned insert(unsigned at) {
     const unsigned n = count(), slot = (*this)[n];
-    // Positions at ... n - 1 move up one, over the free slot's position n.
+    // Positions at ... n - 1 move up by one, over the free slot's position n.
     const std::uint64_t below = low(at), above = ~low(n + 1), middle = ~below & low(n);
     bits_ = (bits_ & (below | above)) | (bits_ & middle) << 4 | std::uint64_t{slot} << (4 * at + 4);
     ++bits_;
     return slot;
   }
-  /// The entry at position `at` is gone; its slot is free.
+  /// Removes the entry at position `at`; its slot becomes free.
   constexpr void erase(unsigned at) {
     const unsigned n = count(), slot = (*this)[at];
     const std::uint64_t below = low(at), above = ~low(n), middle = ~low(at + 1) & low(n);
     bits_ = (bits_ & (below | above)) | (bits_ & middle) >> 4 | std::uint64_t{slot} << (4 * n);
     --bits_;
   }
-  /// Only the first n entries stay.
+  /// Keeps only the first n entries.
   constexpr void truncate(unsigned n) { bits_ = (bits_ & ~std::uint64_t{15}) | n; }
 
-  /// Stores this where `old` is.
+  /// Writes this order over `old` at `where`, if they differ.
   template <class Tx>
   void store(Tx& tx, p<slot_order>& where, const slot_order& old) const {
     if (bits_ != old.bits_) tx.write(where, *this);
   }
 
  private:
-  /// The count and the positions below i.
+  /// Masks the count and the positions below i.
   static constexpr std::uint64_t low(unsigned i) {
     return i >= 15 ? ~std::uint64_t{0} : (std::uint64_t{1} << (4 * i + 4)) - 1;
   }
   std::uint64_t bits_;
 };
 
-/// A byte a slot.
+/// The order with one byte per slot.
 template <unsigned Capacity>
 class slot_order<Capacity, false> {
   static_assert(Capacity <= 255);
@@ -103,7 +104,7 @@ class slot_order<Capacity, false> {
 
   template <class Tx>
   void store(Tx& tx, p<slot_order>& where, const slot_order& old) const {
-    // The words between the first and the last that differ; and the count, in the first word.
+    // Writes the runs of words that differ; the count is in the first word.
     constexpr std::size_t words = sizeof(slot_order) / 8;
     std::array<std::uint64_t, words> mine, theirs;
     std::memcpy(mine.data(), this, sizeof mine);

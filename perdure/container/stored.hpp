@@ -2,11 +2,11 @@
 //
 // stored<T>: how a key, value or element lies in a container.
 //
-// Trivially copyable T: inline, as p<T>. std::string: a pointer to a length-prefixed block
-// (text_block), null when empty, looked up and written by std::string_view. A container moves `raw`
-// values (T, or the block's pointer) between its nodes without touching the text.
-// Thread safety: the transaction's. Crash invariants: none of its own; all writes go through the
-// transaction.
+// A trivially copyable T lies inline, as p<T>. A std::string is a pointer to a length-prefixed
+// block (text_block), null when empty, looked up and written by std::string_view. A container moves
+// `raw` values (T, or the block's pointer) between its nodes without touching the text.
+// Thread safety: that of the transaction. Crash invariants: none of its own; all writes go through
+// the transaction.
 #pragma once
 
 #include <compare>
@@ -24,7 +24,7 @@
 
 namespace perdure {
 
-/// T held inline.
+/// A T held inline.
 template <class T>
 struct stored {
   static_assert(!std::is_same_v<T, std::string_view> &&
@@ -38,7 +38,7 @@ struct stored {
   using field = p<T>;
   using raw = T;         ///< what a field holds
   using arg = const T&;  ///< how a value is passed in
-  /// hashing again is cheaper than keeping the hash beside the key
+  /// Hashing again is cheaper than storing the hash beside the key.
   static constexpr bool keeps_hash = false;
 
   template <class Tx>
@@ -59,7 +59,7 @@ struct stored {
   static void assign(Tx& tx, field& f, arg value) {
     tx.write(f, value);
   }
-  /// assign, knowing that `old` is there now: nothing is written where nothing changed.
+  /// assign, when the field holds `old`: nothing is written where nothing changed.
   template <class Tx>
   static void replace(Tx& tx, field& f, const T& old, const T& value) {
     if (std::memcmp(&old, &value, sizeof(T)) != 0) tx.write(f, value);
@@ -67,16 +67,17 @@ struct stored {
   template <class Tx>
   static bool less(Tx& tx, const field& f, arg key) {
     return tx.read(f) < key;
-  }  ///< the field is below key
+  }  ///< returns whether the field is below key
   template <class Tx>
   static bool above(Tx& tx, const field& f, arg key) {
     return key < tx.read(f);
-  }  ///< the field is above key
+  }  ///< returns whether the field is above key
   template <class Tx>
   static bool equal(Tx& tx, const field& f, arg key) {
     return same(tx.read(f), key);
   }
-  /// Negative, zero, positive: the field is below, equal to, above `key`.
+  /// Returns a negative value, zero or a positive value: the field is below, equal to or above
+  /// `key`.
   template <class Tx>
   static int compare(Tx& tx, const field& f, arg key) {
     const T mine = tx.read(f);
@@ -85,7 +86,7 @@ struct stored {
   static std::uint64_t hash(arg key) { return perdure::hash<T>::of(key); }
   template <class F>
   static void each_block(const raw&, F&&) {}
-  /// A key s with left < s <= right, for an inner node.
+  /// Returns a key s with left < s <= right, for an inner node.
   template <class Tx>
   static raw separator(Tx&, const raw&, const raw& right) {
     return right;
@@ -106,7 +107,7 @@ struct stored<std::string> {
   using field = ptr<text_block>;
   using raw = text_block*;
   using arg = std::string_view;
-  /// a kept hash saves reading the text of other keys, and of all keys when a table grows
+  /// A stored hash saves reading the text of other keys, and of all keys when a table grows.
   static constexpr bool keeps_hash = true;
 
   template <class Tx>
@@ -155,7 +156,7 @@ struct stored<std::string> {
   static void each_block(raw r, F&& f) {
     if (r != nullptr) f(static_cast<const void*>(r));
   }
-  /// The shortest start of `right` that is above `left`.
+  /// Returns the shortest prefix of `right` that is above `left`.
   template <class Tx>
   static raw separator(Tx& tx, raw left, raw right) {
     const std::string a = value(tx, left), b = value(tx, right);
@@ -167,15 +168,16 @@ struct stored<std::string> {
 
 namespace detail {
 
-/// Every call that changes a pool says so in one line when it is handed a view's transaction.
+/// Makes every call that changes a pool fail to compile, with a message of one line, when it is
+/// given a view's transaction.
 template <class Tx>
 constexpr void require_update() {
   static_assert(!std::remove_cvref_t<Tx>::read_only,
                 "perdure: this call changes the pool: make it inside update(), not view()");
 }
 
-/// Calls f(args...); false when f returned the bool false, which ends a walk (any other result is
-/// not looked at).
+/// Calls f(args...). Returns false when f returned the bool false, which ends a walk (any other
+/// result is ignored).
 template <class F, class... Args>
 bool go_on(F& f, Args&&... args) {
   if constexpr (std::is_same_v<std::invoke_result_t<F&, Args...>, bool>) {
@@ -186,8 +188,8 @@ bool go_on(F& f, Args&&... args) {
   }
 }
 
-/// Hands a raw pool pointer among a container's keys and values to f (walk.hpp); other types are
-/// passed over.
+/// Passes a raw pool pointer among a container's keys and values to f (walk.hpp); ignores other
+/// types.
 template <class T, class F>
 void if_pointer(const T& value, F& f) {
   if constexpr (std::is_pointer_v<T>) f(value);

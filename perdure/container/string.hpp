@@ -4,8 +4,8 @@
 // (text_block.hpp), null when empty.
 //
 // assign() rewrites in place when the text fits, and logs only the bytes that change; append() logs
-// the new bytes, and the whole text when the block has to double. Thread safety: the transaction's.
-// Zero bytes are the empty string.
+// the new bytes, and the whole text when the block has to double.
+// Thread safety: that of the transaction. Zero bytes are the empty string.
 #pragma once
 
 #include <cstddef>
@@ -30,13 +30,13 @@ class string {
   [[nodiscard]] bool empty(Tx& tx) const {
     return size(tx) == 0;
   }
-  /// A copy of the text.
+  /// Returns a copy of the text.
   template <class Tx>
   [[nodiscard]] std::string str(Tx& tx) const {
     return text_block::read(tx, tx.read(block_));
   }
 
-  /// At most `n` bytes from `first` on.
+  /// Returns at most `n` bytes from `first` on.
   template <class Tx>
   [[nodiscard]] std::string substr(Tx& tx, std::size_t first,
                                    std::size_t n = std::string::npos) const {
@@ -51,7 +51,8 @@ class string {
     return out;
   }
 
-  /// Negative, zero, positive: this text is below, equal to, above `text`, byte by byte.
+  /// Returns a negative value, zero or a positive value: this text is below, equal to or above
+  /// `text`, byte by byte.
   template <class Tx>
   [[nodiscard]] int compare(Tx& tx, std::string_view text) const {
     return text_block::compare(tx, tx.read(block_), text);
@@ -71,7 +72,7 @@ class string {
     detail::require_update<Tx>();
     text_block::append(tx, block_, text);
   }
-  /// Room for a text of `n` bytes.
+  /// Allocates space for a text of `n` bytes.
   template <class Tx>
   void reserve(Tx& tx, std::size_t n) {
     detail::require_update<Tx>();
@@ -86,7 +87,7 @@ class string {
   void each_block(Tx& tx, F f) const {
     if (const text_block* block = tx.read(block_)) f(static_cast<const void*>(block));
   }
-  /// What is wrong; empty when nothing is.
+  /// Returns what is wrong; empty when nothing is.
   template <class Tx>
   [[nodiscard]] std::vector<std::string> audit(Tx& tx) const {
     return text_block::audit(tx, tx.read(block_));

@@ -5,8 +5,8 @@
 //
 // Bytes between length and capacity are undefined. Rewriting logs only the bytes that change,
 // appending only the new ones.
-// Thread safety: the transaction's. Crash invariants: none of its own; all writes go through the
-// transaction.
+// Thread safety: that of the transaction. Crash invariants: none of its own; all writes go through
+// the transaction.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct text_block {
   p<std::uint32_t> capacity_;
 
   static constexpr std::size_t header = 8;
-  /// text is compared and copied through a buffer of this size
+  /// Text is compared and copied through a buffer of this size.
   static constexpr std::size_t piece = 512;
   static constexpr std::size_t longest = 0xffffffffULL - 64;
 
@@ -35,8 +35,8 @@ struct text_block {
     return reinterpret_cast<const std::byte*>(this) + header;
   }
 
-  /// A new block with room for `capacity` bytes (all that its heap block has) holding `text`; null
-  /// for an empty text without room.
+  /// Makes a new block for at least `capacity` bytes (all that its heap block has) that holds
+  /// `text`; null for an empty text and a capacity of 0.
   template <class Tx>
   static text_block* make(Tx& tx, std::string_view text, std::size_t capacity = 0) {
     capacity = std::max(capacity, text.size());
@@ -72,12 +72,12 @@ struct text_block {
     return out;
   }
 
-  /// As memcmp over both texts, the shorter first.
+  /// Compares as memcmp does over both texts; of a text and its prefix, the prefix is first.
   template <class Tx>
   static int compare(Tx& tx, const text_block* block, std::string_view text) {
     const std::size_t mine = length(tx, block), common = std::min(mine, text.size());
     char buffer[piece];
-    // The first look is short: most comparisons are decided there.
+    // The first comparison is short, because most texts differ there.
     for (std::size_t at = 0, step = 32; at < common; at += step, step = piece) {
       const std::size_t n = std::min(step, common - at);
       tx.read_bytes(buffer, block->bytes() + at, n);
@@ -86,7 +86,7 @@ struct text_block {
     return mine < text.size() ? -1 : mine > text.size() ? 1 : 0;
   }
 
-  /// Makes `where` hold `text`: in place when it fits without waste, else in a new block.
+  /// Makes `where` hold `text`: in place when it fits without waste, otherwise in a new block.
   template <class Tx>
   static void assign(Tx& tx, ptr<text_block>& where, std::string_view text) {
     text_block* block = tx.read(where);
@@ -116,8 +116,8 @@ struct text_block {
     tx.write(block->length_, static_cast<std::uint32_t>(all));
   }
 
-  /// Room for `capacity` bytes, keeping the text; a block that has to be made is made with room for
-  /// `wish`.
+  /// Makes the capacity at least `capacity` bytes and keeps the text; a block that has to be made
+  /// gets a capacity of `wish`.
   template <class Tx>
   static void reserve(Tx& tx, ptr<text_block>& where, std::size_t capacity, std::size_t wish = 0) {
     text_block* old = tx.read(where);
@@ -136,7 +136,7 @@ struct text_block {
     tx.free(old);
   }
 
-  /// What is wrong; empty when nothing is.
+  /// Returns what is wrong; empty when nothing is.
   template <class Tx>
   static std::vector<std::string> audit(Tx& tx, const text_block* block) {
     if (block == nullptr) return {};

@@ -5,10 +5,10 @@
 // Elements lie in segments of doubling sizes (segments.hpp), so that push_back never moves one: it
 // writes the element and the size, and a vector may be far bigger than a transaction's record.
 // reserve() on an empty vector makes one segment, found with one load.
-// Elements: trivially copyable T inline, std::string as a block (stored.hpp). An index out of range
-// throws perdure::error (invalid).
-// Thread safety: the transaction's; the size word is where pushing threads meet. Zero bytes are an
-// empty vector.
+// Elements are trivially copyable, inline, or std::string, as a block (stored.hpp). An index out of
+// range throws perdure::error (invalid).
+// Thread safety: that of the transaction; threads that push conflict on the size word. Zero bytes
+// are an empty vector.
 #pragma once
 
 #include <algorithm>
@@ -71,7 +71,7 @@ class vector {
     Stored::assign(tx, *checked(tx, i), value);
   }
 
-  /// f(T&) changes the element.
+  /// Calls f(T&), which changes the element.
   template <class Tx, class F>
   void update(Tx& tx, std::uint64_t i, F&& f) {
     detail::require_update<Tx>();
@@ -105,7 +105,7 @@ class vector {
     return value;
   }
 
-  /// Appends a run: one bulk write a segment. Trivially copyable T.
+  /// Appends a run, with one bulk write per segment. T is trivially copyable.
   template <class Tx>
   void append(Tx& tx, std::span<const T> values) {
     detail::require_update<Tx>();
@@ -121,7 +121,7 @@ class vector {
     tx.write(size_, n + total);
   }
 
-  /// Copies elements [first, first + out.size()) to `out`. Trivially copyable T.
+  /// Copies elements [first, first + out.size()) to `out`. T is trivially copyable.
   template <class Tx>
   void read(Tx& tx, std::uint64_t first, std::span<T> out) const {
     static_assert(std::is_same_v<Raw, T>,
@@ -134,8 +134,8 @@ class vector {
     });
   }
 
-  /// Makes the size `n`, with copies of `value` in what is new. All in this transaction: grow a big
-  /// vector in steps.
+  /// Makes the size `n`, with copies of `value` in the new elements. All of it is one transaction:
+  /// grow a large vector in steps.
   template <class Tx>
   void resize(Tx& tx, std::uint64_t n, arg value = arg{}) {
     detail::require_update<Tx>();
@@ -151,13 +151,14 @@ class vector {
     if (n < old) slots_.trim(tx, n);
   }
 
-  /// Room for `n` elements. On a vector that never held any it makes one segment of them all.
+  /// Allocates space for `n` elements. On a vector that never held any it makes one segment for
+  /// all.
   template <class Tx>
   void reserve(Tx& tx, std::uint64_t n) {
     detail::require_update<Tx>();
     if (n == 0) return;
     if (!slots_.holds(tx, 0)) slots_.grow(tx, 0, std::max<std::uint64_t>(n, first_room));
-    // segments are missing at the end only
+    // Segments are missing at the end only.
     for (std::uint64_t i = n - 1; !slots_.holds(tx, i); i >>= 1) slots_.grow(tx, i, n);
   }
 
@@ -171,7 +172,7 @@ class vector {
     if (n != 0) tx.write(size_, 0);
   }
 
-  /// f(value) for each element in order; a false from f ends it.
+  /// Calls f(value) for each element in order. A result of false from f ends the walk.
   template <class Tx, class F>
   void for_each(Tx& tx, F f) const {
     for (auto c = begin(tx); c; c.next(tx)) {
@@ -235,7 +236,7 @@ class vector {
     for_each(tx, [&](const T& value) { detail::if_pointer(value, f); });
   }
 
-  /// What is wrong; empty when nothing is.
+  /// Returns what is wrong; empty when nothing is.
   template <class Tx>
   [[nodiscard]] std::vector<std::string> audit(Tx& tx) const {
     const std::uint64_t n = size(tx);

@@ -31,7 +31,7 @@ struct Registry {
     const std::size_t n = size.load(std::memory_order_relaxed);  // changed under the mutex alone
     for (std::size_t i = 0; i < n; ++i)
       if (entries[i].name == entry.name) return;
-    if (n == most) std::abort();  // a programming error: `most` is to be raised
+    if (n == most) std::abort();  // a programming error: raise `most`
     entries[n] = entry;
     makers[n] = make;
     size.store(n + 1, std::memory_order_release);  // pairs with the acquire in registered()
@@ -64,7 +64,7 @@ std::unique_ptr<Any::Behind> make_named(pool::PoolFile& file, const Config& conf
 }  // namespace
 
 Any::Any(pool::PoolFile& file, const Config& config, const Recovery& recovery) {
-  auto trace = TraceWriter::for_pool(file, config);  // first: it may fail
+  auto trace = TraceWriter::for_pool(file, config);  // this comes first, because it may fail
   behind_ = make_named(file, config, recovery);
   if (trace != nullptr) behind_ = record_workload(std::move(behind_), std::move(trace));
 }
@@ -72,7 +72,7 @@ Any::Any(pool::PoolFile& file, const Config& config, const Recovery& recovery) {
 void register_engine(const Entry& entry, Any::Make make) noexcept { registry().add(entry, make); }
 
 std::span<const Entry> registered() {
-  // pairs with the release in Registry::add()
+  // Acquire: pairs with the release in Registry::add().
   return {registry().entries.data(), registry().size.load(std::memory_order_acquire)};
 }
 

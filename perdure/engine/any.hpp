@@ -2,13 +2,13 @@
 //
 // Any: an engine chosen at run time, by name, among all registered instances: Pool<Root,
 // engines<any_engine>> compiles a lambda once for all of them. An access costs a virtual call
-// (about 1 ns more). Tests, tools and language bindings are made of it; a program that knows its
-// engine lists that.
+// (about 1 ns more). Tests, tools and language bindings are built on it; a program that knows its
+// engine lists that engine instead.
 //
-// Where it is asked to (Config::trace, PERDURE_TRACE), what it does is recorded:
-// workload_recorder.hpp. registered() is the registry as data. Compiled once, in any.cpp: this
-// header knows no engine.
-// Thread safety: as the engine's behind it.
+// On request (Config::trace, PERDURE_TRACE) the accesses are recorded: workload_recorder.hpp.
+// registered() is the registry as data. Any is compiled once, in any.cpp: this header includes no
+// engine.
+// Thread safety: that of the engine behind it.
 #pragma once
 
 #include <memory>
@@ -22,8 +22,8 @@ namespace perdure::engine {
 
 class Any {
  public:
-  /// One thread's transaction; what the calls mean: the concept Engine (engine.hpp), ContextBase
-  /// (context.hpp).
+  /// One thread's transaction. The concept Engine (engine.hpp) and ContextBase (context.hpp) say
+  /// what the calls mean.
   class Context {
    public:
     Context(const Context&) = delete;
@@ -73,7 +73,7 @@ class Any {
 
   using Make = std::unique_ptr<Behind> (*)(pool::PoolFile&, const Config&, const Recovery&);
 
-  /// `config.instance` says which.
+  /// Makes the engine that `config.instance` names.
   Any(pool::PoolFile& file, const Config& config, const Recovery& recovery);
 
   Context& context() { return behind_->context(); }
@@ -92,16 +92,17 @@ class Any {
   std::unique_ptr<Behind> behind_;
 };
 
-/// The instances that any_engine chooses from: the product's (registry.hpp), then those that were
-/// registered. The span stays valid, and knows nothing of later registrations. Any thread.
+/// Returns the instances that any_engine chooses from: the product's (registry.hpp), then those
+/// that were registered. The span stays valid, and does not include later registrations. Any thread
+/// may call it.
 std::span<const Entry> registered();
-/// Adds one, unless there is one of its name; what its strings point at must stay.
-/// register_engines() in any_over.hpp does it for a list of instances. Any thread. At most 128
-/// instances: one more ends the process.
+/// Adds an instance, unless there is one of its name; what its strings point at must stay valid.
+/// register_engines() in any_over.hpp does it for a list of instances. Any thread may call it.
+/// There can be 128 instances: one more ends the process.
 void register_engine(const Entry& entry, Any::Make make) noexcept;
-/// By name; null if there is none.
+/// Finds an instance by name; null if there is none.
 const Entry* find_instance(std::string_view name);
-/// The first of a family, by what a header names; null if there is none.
+/// Finds the first of a family, by the name in a pool's header; null if there is none.
 const Entry* find_family(std::string_view family);
 
 }  // namespace perdure::engine

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An engine behind Any's virtual calls, and register_engines(): how the instances of a list become
-// known to any_engine. Only sources that register engines include this: each engine is compiled
-// there.
+// An engine behind Any's virtual calls, and register_engines(), which adds the instances of a list
+// to those that any_engine chooses from. Only sources that register engines include this: each
+// engine is compiled there.
 #pragma once
 
 #include <memory>
@@ -58,7 +58,7 @@ class Over final : public Any::Behind {
       : engine_(file, config, recovery) {}
 
   Any::Context& context() override {
-    // of the same thread slot
+    // Both are looked up by the same thread slot.
     return contexts_.get(
         [this](int) { return std::make_unique<ContextOver<E>>(engine_.context()); });
   }
@@ -84,7 +84,7 @@ std::unique_ptr<Any::Behind> make_over(pool::PoolFile& file, const Config& confi
   return std::make_unique<Over<E>>(file, config, recovery);
 }
 
-/// f(entry, make) for each name of each instance of a list, in order.
+/// Calls f(entry, make) for each name of each instance of a list, in order.
 template <class... Instances, class F>
 void each_entry(engines<Instances...>, F&& f) {
   const auto names_of = [&]<class I>(I) {
@@ -93,7 +93,7 @@ void each_entry(engines<Instances...>, F&& f) {
   (names_of(Instances()), ...);
 }
 
-/// Makes the instances of a list known to any_engine, in their order (register_engine).
+/// Registers the instances of a list for any_engine, in their order (register_engine).
 template <class List>
 void register_engines(List list) noexcept {
   each_entry(list, [](const Entry& entry, Any::Make make) { register_engine(entry, make); });

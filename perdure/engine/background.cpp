@@ -5,10 +5,10 @@ namespace perdure::engine {
 
 bool Background::wake() noexcept {
   const std::lock_guard lock(mutex_);
-  // another thread has woken it
+  // Another thread may have woken it.
   if (!asleep_.load(std::memory_order_relaxed) || stopping_) return true;
   if (!thread_.start([this] { work_(); })) return false;
-  // under the mutex, as wait_until_woken() looks at it
+  // Under the mutex, because wait_until_woken() checks it under the mutex.
   asleep_.store(false, std::memory_order_relaxed);
   changed_.notify_one();
   return true;

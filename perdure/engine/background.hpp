@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A pool's own thread: PoolThread is started when it is first needed and has a reserved thread
-// slot. Background is one that sleeps without a time limit while there is nothing to do, and is
-// woken by the threads that commit at the price of two loads and a compiler barrier.
+// A pool's own threads. PoolThread is started when it is first needed and has a reserved thread
+// slot. Background is one that sleeps without a time limit while there is nothing to do; the
+// threads that commit wake it at the cost of two loads and a compiler barrier.
 //
-//   BG-1  Who makes work stores it, then a light fence, then looks whether the thread is asleep.
-//         The thread says that it is asleep, then a heavy fence, then looks once more for work
-//         (Dekker's pattern). So one of them sees the other: no work is left while the thread
-//         sleeps.
+//   BG-1  A thread that makes work stores it, then executes a light fence, then checks whether the
+//         background thread is asleep. The background thread stores that it is asleep, then
+//         executes a heavy fence, then checks once more for work (Dekker's pattern). So one of them
+//         sees the other: no work is left while the thread sleeps.
 //
-// "Asleep" includes "not started yet". Where no thread can be had (RLIMIT_NPROC, memory), notify()
-// says so, and the caller does what the thread would have done. Thread safety: as each call says.
+// "Asleep" includes "not started yet". Where no thread can be started (RLIMIT_NPROC, memory),
+// notify() returns false, and the caller does what the thread would have done.
+// Thread safety: as each call says.
 #pragma once
 
 #include <atomic>
@@ -25,11 +26,11 @@
 
 namespace perdure::engine {
 
-/// Used under its owner's mutex, but for join().
+/// Used under its owner's mutex, except for join().
 class PoolThread {
  public:
-  /// Starts a thread that runs `f`, unless one was started. False when none can be had: it may be
-  /// tried again.
+  /// Starts a thread that runs `f`, unless one was started. Returns false when none can be started:
+  /// the caller may try again.
   template <class F>
   bool start(F&& f) noexcept {
     if (thread_.joinable()) return true;
@@ -54,7 +55,7 @@ class PoolThread {
 
 class Background {
  public:
-  /// `work` runs on the thread. It returns when it is to end. It must not throw.
+  /// `work` runs on the thread, returns when the thread is to end, and must not throw.
   explicit Background(std::function<void()> work) : work_(std::move(work)) {
     tm::prepare_asymmetric_fence();
   }
@@ -62,22 +63,22 @@ class Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  /// Any thread, after it has stored what the thread must do something about: wakes it if it
-  /// sleeps. False: there is no thread, and none can be started now.
+  /// Any thread calls this after it has stored work for the background thread: it wakes the thread
+  /// if it sleeps. Returns false if there is no thread and none can be started now.
   bool notify() noexcept {
     tm::light_fence();  // BG-1; pairs with the heavy fence in sleep()
     return __builtin_expect(!asleep_.load(std::memory_order_relaxed), 1) || wake();
   }
 
-  /// The thread itself. Whether it is to end.
+  /// Called by the thread itself. Returns whether it is to end.
   [[nodiscard]] bool stopping() {
     const std::lock_guard lock(mutex_);
     return stopping_;
   }
-  /// The thread itself. Waits for that long. False: it is to end.
+  /// Called by the thread itself. Waits for `time`. Returns false if the thread is to end.
   bool nap(std::chrono::microseconds time);
-  /// The thread itself. Returns when notify() has been called, or at once if `idle()` says that
-  /// there is something to do. False: it is to end.
+  /// Called by the thread itself. Returns when notify() has been called, or at once if `idle()`
+  /// returns false, which means that there is work. Returns false if the thread is to end.
   template <class Idle>
   bool sleep(Idle&& idle) {
     asleep_.store(true, std::memory_order_relaxed);
@@ -89,8 +90,8 @@ class Background {
     return wait_until_woken();
   }
 
-  /// Ends the thread; none is started afterwards. One thread, when no other calls notify() any
-  /// more.
+  /// Ends the thread; none is started afterwards. One thread calls it, when no other calls notify()
+  /// any more.
   void stop() noexcept;
 
  private:
@@ -102,7 +103,7 @@ class Background {
   std::condition_variable changed_;
   bool stopping_ = false;
   PoolThread thread_;
-  // by itself in a line that committing threads only read
+  // Alone in its cache line, which committing threads only read.
   alignas(128) std::atomic<bool> asleep_{true};
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Bulk persistence: home is stored to by each commit and written back by none. Before a log may
-// begin again everything that was ever stored is, at once, and X says so (papers: Blurred
-// Persistence, section III-B; SoftWrAP's local aliasing rests on it too). Thread safety: any
-// thread.
+// Bulk persistence: each commit stores to the data region and writes nothing back. Before a log may
+// be truncated, everything that was ever stored is written back at once, and the checkpoint id says
+// so (papers: Blurred Persistence, section III-B; SoftWrAP's local aliasing uses it too).
+// Thread safety: any thread.
 #pragma once
 
 #include <atomic>
@@ -17,19 +17,20 @@ namespace perdure::engine {
 
 class BulkPersistence {
  public:
-  /// `x`: what home has already.
+  /// `x`: the checkpoint id at the start: the data region holds every transaction up to it.
   BulkPersistence(Core& core, std::uint64_t x) : core_(core), x_(x) {}
 
-  /// Home has, durably, every transaction up to `id`, and X says so. `domain`: the TM's.
-  /// `note_x(x)`: X, durable when it returns.
+  /// Takes a checkpoint: when it returns ok, the data region durably holds every transaction up to
+  /// `id`, and the checkpoint id says so. `domain` is the TM's. `note_x(x)` makes the checkpoint id
+  /// x durable before it returns.
   template <class Domain, class NoteX>
   Status home_has(std::uint64_t id, const Domain& domain, NoteX&& note_x) {
     const std::lock_guard lock(mutex_);
     while (x() < id) {
       if (core_.poisoned()) return core_.why();
-      // before the flush: what is stored to home later is not covered
+      // Read before the flush: what is stored to the data region later is not covered.
       const std::uint64_t x = domain.quiet_id();
-      if (x < id) {  // an older one's commit has not ended
+      if (x < id) {  // the commit of an older transaction has not ended
         std::this_thread::yield();
         continue;
       }
@@ -43,7 +44,7 @@ class BulkPersistence {
     return {};
   }
 
-  /// A number for statistics and for who has home_has()'s answer.
+  /// Returns the checkpoint id: for statistics, and after home_has() returned ok.
   [[nodiscard]] std::uint64_t x() const noexcept { return x_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t times() const noexcept {
     return times_.load(std::memory_order_relaxed);

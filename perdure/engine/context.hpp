@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What every engine's context has: one thread's transaction as engine::run and the API see it, up
-// to the writes and the commit, which are an engine's own. README.md says what an engine adds.
+// The part of a context that all engines share: one thread's transaction as engine::run and the API
+// see it, up to the writes and the commit, which each engine implements. README.md says what an
+// engine adds.
 // Thread safety: used by its thread alone.
 #pragma once
 
@@ -35,8 +36,8 @@ class ContextBase {
     Row::add(row_.aborts);
     tm_.backoff();
   }
-  /// Retries of this thread slot that no Conflict told of: a hardware transaction that aborts goes
-  /// back to begin().
+  /// Returns the retries of this thread slot that no Conflict reported: a hardware transaction that
+  /// aborts returns to begin().
   [[nodiscard]] std::uint64_t unseen_retries() const noexcept {
     if constexpr (tm::has_stamps<Tm>)
       return tm_.unseen_aborts();
@@ -46,8 +47,8 @@ class ContextBase {
   [[nodiscard]] bool mine(const tm::Conflict& c) const noexcept { return tm_.mine(c); }
   [[nodiscard]] bool mine(const LogFull& full) const noexcept { return full.whose == &tm_; }
 
-  /// run_view's short way: begins a view whose reads are plain, or says that begin(false) is
-  /// needed.
+  /// The short path of run_view: begins a view whose reads are plain, or returns false, after which
+  /// begin(false) is needed.
   [[nodiscard]] [[gnu::always_inline]] bool try_direct_view() noexcept {
     if (__builtin_expect(inside_ || core_.state() != 0, 0)) return false;
     if constexpr (!tm::has_direct_views<typename Tm::Context>)
@@ -62,7 +63,7 @@ class ContextBase {
     inside_ = false;
     if constexpr (tm::has_direct_views<typename Tm::Context>) tm_.end_direct_view();
   }
-  /// Returns the id that bounds what the view saw where `bound`, else 0.
+  /// Returns the id that bounds what the view saw if `bound` is set, otherwise 0.
   [[gnu::always_inline]] std::uint64_t end_direct_view(bool bound) {
     std::uint64_t seen = 0;
     if constexpr (tm::has_direct_views<typename Tm::Context>)
@@ -87,25 +88,25 @@ class ContextBase {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(a) - view_);
   }
   [[noreturn]] void throw_log_full(LogSpace needed) const { throw LogFull{needed, &tm_}; }
-  /// Ends a transaction that changed nothing; returns the id that bounds what it saw.
+  /// Ends a transaction that changed nothing. Returns the id that bounds what it saw.
   std::uint64_t end_read_only() {
     const std::uint64_t seen = tm_.end_read_only();
     inside_ = false;
     count_read();
     return seen;
   }
-  /// The end of a commit that changed something, isolated no more.
+  /// Ends a commit that changed something, after its locks are released.
   template <class Engine>
   void committed(Engine& engine) {
     Row::add(row_.commits);
     if (core_.poisoned()) core_.refuse();
     if (shows_.due()) Core::show_stats(engine);
   }
-  /// What makes a transaction durable, within the TM's commit and so before its isolation ends:
-  /// persist() -> Status, which throws nothing. Its failure poisons the pool and loses the id
-  /// before anybody sees the transaction; and where the pool is poisoned already it is not called
-  /// (`poisoned` is): the transaction may not become durable without those whose stores it read or
-  /// overwrote (law L9, Core::lost). False: it is lost.
+  /// Makes a transaction durable, within the TM's commit and so before its locks are released:
+  /// persist() -> Status, which throws nothing. Its failure poisons the pool and marks the id as
+  /// lost before any thread sees the transaction. Where the pool is poisoned already, `poisoned` is
+  /// called instead of `persist`: the transaction may not become durable without those whose stores
+  /// it read or overwrote (law L9, Core::lost). Returns false if the transaction is lost.
   template <class Persist, class Poisoned>
   [[nodiscard]] [[gnu::always_inline]] bool persist_or_lose(std::uint64_t id, Persist&& persist,
                                                             Poisoned&& poisoned) {
@@ -119,13 +120,14 @@ class ContextBase {
     core_.lost(id, s);
     return false;
   }
-  /// The commit of an engine whose transactions are durable before their isolation ends:
-  ///   prepare()    whatever may fail: throws, and the transaction goes on to its rollback
-  ///   persist(id)  makes it durable, as above: its log, then what goes home with it. Which of the
-  ///                heap's bits, fences and locks come in which order is the engine's own
-  ///   finish()     the end of the context's transaction, isolated no more
-  /// Returns the id. Throws what prepare() and the TM's commit throw; and error(poisoned) after the
-  /// end where the transaction, or one that it built on, may be lost.
+  /// The commit of an engine whose transactions are durable before their locks are released:
+  ///   prepare()    Everything that may fail: it throws, and the transaction is rolled back.
+  ///   persist(id)  Makes the transaction durable, as above: its log, then what it stores to the
+  ///                data region. Each engine decides the order of the heap's bits, fences and
+  ///                locks.
+  ///   finish()     Ends the context's transaction, after its locks are released.
+  /// Returns the id. Throws what prepare() and the TM's commit throw. Throws error(poisoned) after
+  /// the end where the transaction, or one that it depends on, may be lost.
   template <class Engine, class Prepare, class Persist, class Finish>
   std::uint64_t commit_durably(Engine& engine, Prepare&& prepare, Persist&& persist,
                                Finish&& finish) {
@@ -142,7 +144,7 @@ class ContextBase {
     committed(engine);
     return id;
   }
-  /// A commit's heap ops, in the words of home that `target` has.
+  /// Applies a commit's heap ops to the words of the data region that `target` has.
   template <class Target>
   void apply_heap_ops(Target& target) {
     for (const auto& op : ops_) {
@@ -150,9 +152,9 @@ class ContextBase {
       heap_.note_applied(op);
     }
   }
-  /// An abort: the frees are forgotten while the transaction is isolated, for who comes after may
-  /// free the same blocks; what it allocated goes back once the TM has put old values in it, for
-  /// then others may have it.
+  /// Aborts. The frees are forgotten while the transaction is isolated, because later transactions
+  /// may free the same blocks. What it allocated is released after the TM has restored the old
+  /// values in it, because other transactions may have it then.
   void abandon() noexcept {
     ops_.forget_frees(heap_);
     tm_.rollback();

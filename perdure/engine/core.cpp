@@ -45,8 +45,8 @@ Core::~Core() {
   std::erase(live().cores, this);
 }
 
-// The child has one thread, and a list that is whole: no lock is needed, and no partner for the
-// order.
+// The child has one thread, and the list is consistent: no lock is needed, and the order has no
+// partner.
 void Core::in_forked_child() {
   for (Core* core : live().cores) core->state_.fetch_or(forked_bit, std::memory_order_relaxed);
 }
@@ -54,7 +54,7 @@ const int Core::marked_ = ::pthread_atfork(nullptr, nullptr, &Core::in_forked_ch
 
 void Core::poison(const Status& status) noexcept {
   const std::lock_guard lock(mutex_);
-  // pairs with why(). First: no memory is no reason to go on
+  // Release: pairs with why(). This comes first: lack of memory is no reason to continue.
   state_.fetch_or(poisoned_bit, std::memory_order_release);
   if (!failure_.ok() || status.ok()) return;
   try {
@@ -70,7 +70,8 @@ void Core::lost(std::uint64_t id, const Status& status) noexcept {
 }
 
 Status Core::why() const noexcept {
-  const std::uint32_t state = state_.load(std::memory_order_acquire);  // pairs with poison
+  // Pairs with the release in poison().
+  const std::uint32_t state = state_.load(std::memory_order_acquire);
   if (state & forked_bit)
     return failure(Code::closed, file.path(), "this handle was carried through fork()",
                    "a pool opened in this process",
@@ -161,7 +162,7 @@ void HeapOps::index(const pool::HeapOp& op) {
       for (std::size_t i = 0; i + 1 < ops_.size(); ++i) index_[ops_[i].offset] = i;
     index_[op.offset] = ops_.size() - 1;
   } catch (...) {
-    index_.clear();  // made anew with the next op; until then a search
+    index_.clear();  // rebuilt with the next op; until then latest() searches
     ops_.pop_back();
     throw;
   }
@@ -178,8 +179,8 @@ void HeapOps::forget_frees(pool::Heap& heap) noexcept {
     if (!op.set) heap.release(op);
 }
 
-// After forget_frees: forgetting the free of a large block marks its chunks as taken, which must
-// not come after they are given back.
+// Call this after forget_frees: forgetting the free of a large block marks its chunks as taken,
+// which must not happen after they are released.
 void HeapOps::release(pool::Heap& heap) noexcept {
   for (const auto& op : ops_)
     if (op.set) heap.release(op);

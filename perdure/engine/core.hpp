@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What every engine needs around its protocol: the table of contexts, the state that refuses work
-// (poisoned, closed, forked), the heap operations of a transaction, counters. No protocol lives
-// here.
+// (poisoned, closed, forked), the heap operations of a transaction, counters. It contains no
+// protocol.
 //
-// Thread safety: refuse(), poison(), state() from any thread; a context and its HeapOps belong to
-// one thread.
+// Thread safety: refuse(), poison() and state() from any thread; a context and its HeapOps belong
+// to one thread.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,8 @@ struct LogSpace {
 /// again after wait_for_log_space().
 struct LogFull {
   LogSpace needed;
-  const void* whose;  ///< the context's TM: a transaction on one pool may run inside one on another
+  /// The context's TM: a transaction on one pool may run inside one on another pool.
+  const void* whose;
 };
 
 /// One thread's counters; only its owner writes.
@@ -61,33 +62,36 @@ class Core {
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
-  /// 0 while work is welcome. One relaxed load at every begin.
+  /// Returns 0 while the pool accepts work. It costs one relaxed load at every begin.
   [[nodiscard]] std::uint32_t state() const noexcept {
     return state_.load(std::memory_order_relaxed);
   }
-  /// In the child of a fork() nothing of the parent's may be touched: the view is gone, log and
-  /// home are still the parent's.
+  /// Returns whether this is the child of a fork(). Nothing of the parent's may be touched there:
+  /// the mapping of the data is gone, and the log and the data region are still the parent's.
   [[nodiscard]] bool forked() const noexcept {
     return __builtin_expect((state() & forked_bit) != 0, 0);
   }
-  /// Throws what state() means.
+  /// Throws the error that state() stands for.
   [[noreturn]] void refuse() const;
-  /// The same as a Status. Needs no memory: after a commit nothing else may be thrown in its place.
+  /// Returns that error as a Status. It needs no memory: after a commit nothing else may be thrown
+  /// instead.
   [[nodiscard]] Status why() const noexcept;
-  /// After a medium's failure (law L9): the first failure is kept and named by all later ones.
+  /// Called after a failure of the medium (law L9). The first failure is stored, and all later
+  /// errors name it.
   void poison(const Status& status) noexcept;
   [[nodiscard]] bool poisoned() const noexcept {
     return __builtin_expect((state() & poisoned_bit) != 0, 0);
   }
-  /// The transaction `id` committed, but its record may not be durable. Before its isolation ends:
-  /// whoever reads or overwrites what it did then sees poisoned() too, at its own commit, and must
-  /// not become durable, or be told, without it.
+  /// The transaction `id` committed, but its record may not be durable. Call this before releasing
+  /// locks, so that every dependent transaction sees poisoned() at its own commit: it must neither
+  /// become durable nor be acknowledged without `id`.
   void lost(std::uint64_t id, const Status& status) noexcept;
-  /// Every id below that finished is durable (engines that hold isolation through the fence).
+  /// Returns a bound: every finished id below it is durable (in engines that hold locks through the
+  /// fence).
   [[nodiscard]] std::uint64_t first_lost() const noexcept {
     return first_lost_.load(std::memory_order_relaxed);
   }
-  // pairs with nothing: a flag
+  // The release pairs with nothing: this is a flag.
   void closed() noexcept { state_.fetch_or(closed_bit, std::memory_order_release); }
   static constexpr std::uint32_t poisoned_bit = 1, closed_bit = 2, forked_bit = 4,
                                  read_only_bit = 8;
@@ -98,12 +102,12 @@ class Core {
     return file.publish([&](pool::Header& h) { change(h); });
   }
   void fill(Stats& stats) const;
-  void show(const Stats& stats) noexcept;  ///< into the live page
+  void show(const Stats& stats) noexcept;  ///< stores them into the live page
   template <class Engine>
   static void show_stats(Engine& engine) noexcept {
     try {
       engine.core().show(engine.stats());
-    } catch (const std::bad_alloc&) {  // the next time
+    } catch (const std::bad_alloc&) {  // the next call stores them
     }
   }
   [[nodiscard]] StatWriter& page() noexcept { return page_; }
@@ -116,7 +120,7 @@ class Core {
 
  private:
   static void in_forked_child();
-  static const int marked_;  // pthread_atfork's answer
+  static const int marked_;  // the result of pthread_atfork
   std::atomic<std::uint32_t> state_{0};
   std::atomic<std::uint64_t> first_lost_{tm::no_id};
   mutable std::mutex mutex_;
@@ -124,13 +128,13 @@ class Core {
   StatWriter page_;
 };
 
-/// When a context's commits go to the live page: the first, then the 2nd, 4th, ... after it, up to
-/// one in 4,096 (in 64 where a fence is a sync): a program that idles has shown at least half of
-/// what it did last.
+/// Decides which of a context's commits update the live page: the first, then the 2nd, 4th, ...
+/// after it, up to one in 4,096 (one in 64 where a fence is a sync). So a program that becomes idle
+/// has shown at least half of its last commits.
 class ShowTimer {
  public:
   explicit ShowTimer(bool fence_is_sync) noexcept : most_(fence_is_sync ? 64 : 4096) {}
-  /// A transaction has committed: is it time?
+  /// Called for each commit. Returns whether to update the page.
   [[nodiscard]] bool due() noexcept {
     if (__builtin_expect(--left_ != 0, 1)) return false;
     left_ = step_ = std::min(step_ * 2, most_);
@@ -142,7 +146,7 @@ class ShowTimer {
   const std::uint32_t most_;
 };
 
-/// The blocks a transaction allocated and freed, in order.
+/// The blocks that a transaction allocated and freed, in order.
 class HeapOps {
  public:
   [[nodiscard]] bool empty() const noexcept { return ops_.empty(); }
@@ -157,7 +161,7 @@ class HeapOps {
     ops_.push_back(op);
     if (ops_.size() >= indexed_from) index(op);
   }
-  /// The latest op on the block at `offset`, or null.
+  /// Returns the latest op on the block at `offset`, or null.
   [[nodiscard]] const pool::HeapOp* latest(std::uint64_t offset) const {
     if (!index_.empty()) {
       const auto it = index_.find(offset);
@@ -167,11 +171,12 @@ class HeapOps {
       if (ops_[i].offset == offset) return &ops_[i];
     return nullptr;
   }
-  /// The op that allocates `bytes`; throws error(full, invalid). `view`: of home offset 0.
-  /// Where the view has no span yet for the block, committing will zero the span's bitmap, on
-  /// memory that was data: of blocks freed since other transactions began. No orec would tell those
-  /// that read it still, and no owner would hold off one that has stored to it and will put its old
-  /// value back. So this transaction owns the bitmap's lines, as if the zeros were its stores.
+  /// Allocates `bytes` and returns the op; throws error(full, invalid). `view`: offset 0's address.
+  /// Where the mapping has no span yet for the block, the commit will zero the span's bitmap, on
+  /// memory that was data: of blocks freed since other transactions began. No orec would invalidate
+  /// transactions that still read it, and no owner would delay one that has stored to it and will
+  /// restore its old value. So this transaction owns the bitmap's lines, as if it had stored the
+  /// zeros.
   template <class Tm>
   pool::HeapOp allocate(pool::Heap& heap, std::uint64_t bytes, Tm& tm, const std::byte* view,
                         std::uint64_t max_home_bytes) {
@@ -183,23 +188,23 @@ class HeapOps {
       const auto word = [view](std::uint64_t offset) {
         return reinterpret_cast<const std::uint64_t*>(view + offset);
       };
-      // acquire pairs with the targets' store: who sees the span's word sees its bitmap made
+      // Acquire: pairs with the targets' store: a thread that sees the span's word sees its bitmap.
       if (__builtin_expect(__atomic_load_n(word(pool::directory_word(chunk)), __ATOMIC_ACQUIRE) !=
                                pool::span_word(op.cls).bits,
                            0))
         try {
           for (std::uint64_t at = 0; at < info.first; at += 64)
             tm.own(word(chunk * pool::chunk_bytes + at));
-        } catch (...) {  // whoever swallows that commits without the block
+        } catch (...) {  // a caller that swallows it commits without the block
           take_back_last(heap);
           throw;
         }
     }
     return op;
   }
-  /// The op that frees the block at `offset`, allocated by a committed transaction or by this one;
-  /// throws error(invalid). Where another transaction is freeing it, or has freed it since `tm`
-  /// began, that is a conflict: whoever led us to the block is about to change.
+  /// Frees the block at `offset`, allocated by a committed transaction or by this one, and returns
+  /// the op; throws error(invalid). Where another transaction is freeing it, or has freed it since
+  /// `tm` began, that is a conflict: the pointer that led to the block is about to change.
   template <class Tm>
   pool::HeapOp free(pool::Heap& heap, std::uint64_t offset, Tm& tm) {
     auto op = prepare_free(heap, offset);
@@ -215,13 +220,13 @@ class HeapOps {
     }
     return *op;
   }
-  /// An abort, first step, while the transaction is still isolated: who comes after it may free the
-  /// same blocks.
+  /// First step of an abort, while the transaction is still isolated: later transactions may free
+  /// the same blocks.
   void forget_frees(pool::Heap& heap) noexcept;
-  /// Second step, after the TM's rollback: what was allocated goes back. Old values go only into
-  /// blocks that nobody else can have.
+  /// Second step, after the TM's rollback: releases what was allocated. So old values are restored
+  /// only in blocks that no other transaction can have.
   void release(pool::Heap& heap) noexcept;
-  /// After commit: freed blocks may be reserved again.
+  /// Called after commit: freed blocks may be reserved again.
   void reusable(pool::Heap& heap) noexcept {
     for (const auto& op : ops_)
       if (!op.set) heap.reusable(op);
@@ -232,12 +237,12 @@ class HeapOps {
   void take_back_last(pool::Heap& heap) noexcept;
   pool::HeapOp reserve(pool::Heap& heap, std::uint64_t bytes);
   Result<pool::HeapOp> prepare_free(pool::Heap& heap, std::uint64_t offset);
-  static constexpr std::size_t indexed_from = 64;  // above, look-ups go through a hash index
+  static constexpr std::size_t indexed_from = 64;  // from here on look-ups use a hash index
   std::vector<pool::HeapOp> ops_;
   std::unordered_map<std::uint64_t, std::size_t> index_;
 };
 
-/// The contexts of an engine, one a thread slot, made at a thread's first transaction. A thread
+/// The contexts of an engine, one per thread slot, made at a thread's first transaction. A thread
 /// that takes over a slot takes its context.
 template <class Context>
 class Contexts {
@@ -248,14 +253,14 @@ class Contexts {
   template <class Make>
   [[gnu::always_inline]] Context& get(Make&& make) {
     const auto slot = static_cast<std::size_t>(base::thread_slot());
-    // pairs with the release in add, by an earlier owner of the slot
+    // Acquire: pairs with the release in add() by an earlier owner of the slot.
     Context* const c = table_[slot].load(std::memory_order_acquire);
     return __builtin_expect(c != nullptr, 1) ? *c : add(slot, make);
   }
   template <class F>
   void for_each(F&& f) {
     for (auto& entry : table_)
-      if (Context* c = entry.load(std::memory_order_acquire)) f(*c);  // pairs with get
+      if (Context* c = entry.load(std::memory_order_acquire)) f(*c);  // pairs with add()
   }
 
  private:
@@ -268,12 +273,12 @@ class Contexts {
   std::array<std::atomic<Context*>, base::slot_count> table_{};
 };
 
-/// What run() returns for a call that joined an outer transaction.
+/// The result of run() for a call that joined an outer transaction.
 inline constexpr std::uint64_t joined = ~std::uint64_t{0};
 
 /// Runs `body(context)` as a transaction until it commits; nested calls join the outer one. Returns
-/// the id that bounds it: its own, or where it changed nothing that of the newest transaction it
-/// may have seen (0 before the first); `joined` when nested.
+/// the id that bounds it: its own or, where it changed nothing, that of the newest transaction that
+/// it may have seen (0 before the first); `joined` when nested.
 template <class E, class F>
 std::uint64_t run(E& engine, bool update, Durability durability, F&& body) {
   auto& context = engine.context();
@@ -304,8 +309,8 @@ std::uint64_t run(E& engine, bool update, Durability durability, F&& body) {
   }
 }
 
-/// run() for a view: the frequent case, outside any transaction and with plain reads, inlined into
-/// the caller. Under `async` the result bounds nothing.
+/// run() for a view. The frequent case, outside any transaction and with plain reads, is inlined
+/// into the caller. Under `async` the result bounds nothing.
 template <class E, class F>
 std::uint64_t run_view(E& engine, Durability durability, F&& body) {
   auto& context = engine.context();

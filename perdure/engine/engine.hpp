@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Engine: the concept, and what every engine owes. An engine = where stores go x which log x when
-// it persists x when home is written x who isolates. Each lies in a folder of its own; registry.hpp
-// lists the instances.
+// Engine: the concept, and the laws that every engine obeys. An engine combines five choices: where
+// stores go, which log it has, when it persists, when the data region is written, and what isolates
+// transactions. Each engine lies in a folder of its own; registry.hpp lists the instances.
 //
 // Laws (conformance tests run on every registered engine and medium):
 //   L1  After any crash the recovered state is the result of a set S of committed transactions,
 //       closed under what its members read or overwrote; where recovery takes a prefix, a prefix
 //       without a hole.
-//   L2  What was acknowledged durable is in S; a receipt covers all that its transaction read, a
-//       view's too.
-//   L3  What aborted is never seen.            L4  With isolation: opaque and serializable.
-//   L5  Recovery is idempotent.                L6  The blocks allocated after recovery are those
-//       that S allocated and did not free.
-//   L7  A log has a bound: a full one pushes back, then checkpoints; a transaction that can't ever
-//       fit fails, rolled back.
+//   L2  What was acknowledged as durable is in S; a receipt covers all that its transaction read,
+//       and that holds for views too.
+//   L3  What aborted is never seen.
+//   L4  With isolation, transactions are opaque and serializable.
+//   L5  Recovery is idempotent.
+//   L6  The blocks allocated after recovery are those that S allocated and did not free.
+//   L7  A log has a bound: a full one makes transactions wait, then a checkpoint truncates it; a
+//       transaction that can never fit fails and is rolled back.
 //   L8  A read-only transaction writes nothing to the medium.
 //   L9  After the medium fails nothing more is acknowledged; updates and views fail; reopening
 //       recovers.
-//   L10 Damage is named, never skipped; opening a foreign, newer or truncated pool writes not a
+//   L10 Damage is reported, never skipped; opening a foreign, newer or truncated pool writes no
 //       byte.
 #pragma once
 
@@ -36,50 +37,50 @@
 
 namespace perdure {
 
-/// When update() returns, and what its receipt then says.
+/// When update() returns, and what its receipt says then.
 enum class Durability : std::uint8_t {
   durable,  ///< durable when update() returns
-  /// as durable, but a fence is shared by the commits that wait at the same time (on a file,
-  /// durable does so too)
+  /// as durable, but commits that wait at the same time share a fence (on a file, durable commits
+  /// do so too)
   group,
-  /// update() returns at once; the receipt tells when it is durable (without anybody waiting:
-  /// within 10 ms)
+  /// update() returns at once; its receipt says when it is durable (within 10 ms, even if no
+  /// thread waits for it)
   async
 };
 inline constexpr Durability durable = Durability::durable;
 inline constexpr Durability group = Durability::group;
 inline constexpr Durability async = Durability::async;
 
-/// Who isolates transactions of different threads from each other.
+/// What isolates the transactions of different threads from each other.
 enum class Isolation : std::uint8_t {
   full,   ///< the pool does (law L4)
-  caller  ///< the caller does; at a grain of whole 8-byte words
+  caller  ///< the caller does; at the granularity of whole 8-byte words
 };
 
 }  // namespace perdure
 
 namespace perdure::engine {
 
-/// What the opener chose.
+/// What was chosen at opening.
 struct Config {
   std::string_view instance;  ///< its registered name: a literal
   Durability durability = Durability::durable;
   Isolation isolation = Isolation::full;
-  /// writers with a ring of their own (held order); more share one
+  /// Strict order (`held`): the number of writers with a ring of their own; others share one.
   std::uint32_t threads = 8;
   bool fence_is_sync = false;  ///< of the medium
-  EngineOptions options;       ///< those that are one engine's own
+  EngineOptions options;       ///< options of single engines
   std::string trace;           ///< any.hpp: record the workload to this file
 };
 
-/// What recovery did.
+/// The result of recovery.
 struct Recovery {
   bool was_clean = true;
   std::uint64_t records = 0, transactions = 0, bytes = 0;  ///< replayed (or rolled back)
   std::uint64_t rolled_back = 0;                           ///< transactions undone (undo logs)
   std::uint64_t last_id = 0;
   double seconds = 0;
-  /// while it runs: what was asked for (engine/entry.hpp, recover())
+  /// During recovery: the plan that was asked for (engine/entry.hpp, recover()).
   const log::RecoveryPlan* plan = nullptr;
 };
 
@@ -90,48 +91,46 @@ struct Stats {
   std::uint64_t reads = 0;    ///< transactions that changed nothing
   std::uint64_t aborts = 0;   ///< restarts after a conflict
   /// `htm`: transactions that the hardware (or its stand-in) committed; the others ran under the
-  /// lock
+  /// lock.
   std::uint64_t without_lock = 0;
-  std::uint64_t last_id = 0, durable_id = 0,
-                /// of `htm` stamps, as receipts have them; the header and the log count
-      /// transactions
-      applied_id = 0;
+  /// The newest id, the id up to which all are durable, and the checkpoint id. Those of `htm` are
+  /// commit timestamps, as in receipts, whereas the header and the log count transactions.
+  std::uint64_t last_id = 0, durable_id = 0, applied_id = 0;
   std::uint64_t log_bytes = 0;  ///< appended since opening
   std::uint64_t log_used = 0, log_capacity = 0;
   std::uint64_t checkpoints = 0, checkpoint_lines = 0;
   std::uint64_t heap_used = 0, home_bytes = 0;
-  /// DudeTM, paged: pages of the shadow that are copies; dropped since opening
+  /// DudeTM, paged: pages of the shadow that are copies; evictions since opening.
   std::uint64_t shadow_pages = 0, evictions = 0;
   bool paged_by_software = false;
-  std::uint64_t log_came = 0, log_combined = 0,
-                /// DudeTM: payload bytes that came, that were left by combination, that were
-      /// written
-      log_written = 0;
+  /// DudeTM: payload bytes before combination, after it, and written to the log.
+  std::uint64_t log_came = 0, log_combined = 0, log_written = 0;
   std::uint64_t bias_grants = 0, bias_revocations = 0;
   medium::Counters medium;
   Recovery recovery;
 };
 
-/// An engine instance E. Built after recovery and start_session; destroyed before the PoolFile.
-/// Context: one thread's transaction.
-///   E::tm_name                       of its concurrency control; the registry has the instance's
-///                                    names
+/// An engine instance E. It is built after recovery and start_session and destroyed before the
+/// PoolFile. Context: one thread's transaction.
+///   E::tm_name                       the name of its concurrency control; the registry has the
+///                                    instance's names
 ///   E::identity(config)              what creation writes in the header (order, rings)
-///   E::recover(file, report)         of a pool that was not closed in order: makes home the state
-///                                    of set S, and says in report.last_id up to which id. A plain
-///                                    function of the medium; does not change the header
-///   E::prepare_log(file)             if it has it: allocates what a session needs of the log
-///                                    before its first transaction (ALLOC-1)
-///   E::view_policy                   how the view is mapped
-///   E::ring_records                  its rings hold log/record.hpp's records: others' logs are
-///                                    their own
-///   E::supported(), E::prefix_only   if it has them: whether this machine can run it; it can't go
-///                                    on with a pool of order held
-///   context()                        the calling thread's
+///   E::recover(file, report)         called for a pool that was not closed in order: makes the data
+///                                    region the state of set S, and says in report.last_id up to
+///                                    which id; a plain function of the medium; leaves the header
+///                                    alone
+///   E::prepare_log(file)             optional: allocates what a session needs of the log before
+///                                    its first transaction (ALLOC-1)
+///   E::view_policy                   how the data is mapped
+///   E::ring_records                  its rings hold the records of log/record.hpp; other engines
+///                                    have their own logs
+///   E::supported()                   optional: whether this machine can run it
+///   E::prefix_only                   optional: it can't open a pool of the strict order (`held`)
+///   context()                        the calling thread's context
 ///   context.begin(update), read(a), write(a, v), write_words(a, src, n), alloc(n), free(p),
-///   direct(), commit(d), rollback(), retry() wait(id), durable_id(), close(), checkpoint(),
-///   stats()
-///   held()                           a commit that has returned is durable (order `held`)
+///   direct(), commit(d), rollback(), backoff()
+///   wait_for_log_space(context, needed), wait(id), durable_id(), close(), checkpoint(), stats()
+///   held()                           a commit that has returned is durable (strict order)
 // clang-format off
 template <class E>
 concept Engine =

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// EngineOptions: options that belong to one engine. Each engine that has some declares a struct of
-// its own; a pool is opened with such a struct in Options::engine_options, and the engine asks for
-// its own and finds the defaults where none was given. Structs for several engines can be given at
-// once, for any_engine: each engine takes its own.
+// EngineOptions: options that belong to one engine. Each engine with options of its own declares a
+// struct for them. A pool is opened with such a struct in Options::engine_options, and the engine
+// asks for its own struct and gets the defaults where none was given. Structs for several engines
+// can be given at once, for any_engine: each engine takes its own.
 //
 //   struct MyOptions {
 //     std::uint32_t depth = 4;
 //     // ok, or what was found, what was expected, what to do
 //     Status check(const std::string& path) const;
-//     // if the struct has it: the same, once it is known which engine runs the pool
+//     // optional: the same, once it is known which engine runs the pool
 //     Status fits(const std::string& path, const engine::Entry& chosen) const;
 //   };
 //
-// Thread safety: as a value's.
+// Thread safety: that of a plain value.
 #pragma once
 
 #include <memory>
@@ -58,8 +58,8 @@ class EngineOptions {
     held_.push_back(std::move(held));
     return *this;
   }
-  /// The struct of a type: the one that was given, or one of defaults. Valid while this object is
-  /// not changed.
+  /// Returns the struct of a type: the one that was given, or one of defaults. It is valid while
+  /// this object is not changed.
   template <class T>
   [[nodiscard]] const T& get() const noexcept {
     for (const Held& h : held_)
@@ -68,13 +68,13 @@ class EngineOptions {
     return defaults;
   }
 
-  /// The first failure of the structs' check(), or ok.
+  /// Returns the first failure of the structs' check(), or ok.
   [[nodiscard]] Status check(const std::string& path) const {
     for (const Held& h : held_)
       if (Status s = h.check(h.options.get(), path); !s.ok()) return s;
     return {};
   }
-  /// The first failure of the structs' fits(), or ok.
+  /// Returns the first failure of the structs' fits(), or ok.
   [[nodiscard]] Status fits(const std::string& path, const engine::Entry& chosen) const {
     for (const Held& h : held_)
       if (Status s = h.fits(h.options.get(), path, chosen); !s.ok()) return s;

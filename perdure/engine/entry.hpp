@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Entry: a registered instance as data: what opening, tools and tests need to know of it without
+// Entry: a registered instance as data: what opening, tools and tests need to know about it without
 // its types.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace perdure::engine {
 
-/// An instance's name, and what a pool's header calls its engine. Instances of a family differ in
-/// their concurrency control only.
+/// An instance's name, and the name of its engine in a pool's header. Instances of a family differ
+/// in their concurrency control only.
 struct InstanceName {
   std::string_view name;    ///< "shadow/stm"
   std::string_view family;  ///< "shadow"
@@ -25,25 +25,25 @@ struct Entry {
   std::string_view tm;  ///< "stm": tm::Stm::name
   Isolation isolation;
   pool::ViewPolicy view;
-  pool::Identity (*identity)(const Config&);      ///< all but the engine's name
-  Status (*recover)(pool::PoolFile&, Recovery&);  ///< recover_by of its type
-  /// allocates what its session needs of the log beyond each ring's first page
+  pool::Identity (*identity)(const Config&);  ///< all except the engine's name
+  Status (*recover)(pool::PoolFile&, Recovery&);
+  /// Allocates what its session needs of the log beyond each ring's first page.
   Status (*prepare_log)(pool::PoolFile&) = nullptr;
   bool ring_records = true;  ///< its rings hold log/record.hpp's records
-  /// its shadow may be smaller than the pool, and is where this says so
+  /// Its shadow may be smaller than the pool, and is where limits_shadow returns true.
   bool pages = false;
   bool (*limits_shadow)(const Config&) = nullptr;
-  bool prefix_only = false;  ///< it can't go on with a pool of order `held`
-  /// whether this machine has what it needs; null: every machine has
+  bool prefix_only = false;  ///< it can't open a pool of the strict order (`held`)
+  /// Returns whether this machine has what it needs; null: every machine has.
   Status (*supported)() = nullptr;
 
-  /// Ok, or what was found here and what it needs (`unsupported`). Opening asks; whoever goes
-  /// through all engines leaves the others out.
+  /// Returns ok, or what was found here and what it needs (`unsupported`). Opening checks it; code
+  /// that loops over all engines skips those that fail.
   [[nodiscard]] Status runs_here() const { return supported == nullptr ? Status() : supported(); }
 };
 
-/// Recovers a pool by its engine. `plan` is told the beginning and the end, and what the engine
-/// tells of the way between; nothing of a pool that was closed in order.
+/// Recovers a pool with its engine. Calls `plan.progress` for the beginning and the end, and the
+/// engine calls it in between; it is not called for a pool that was closed.
 inline Status recover(const Entry& entry, pool::PoolFile& file, Recovery& report,
                       const log::RecoveryPlan& plan) {
   using Stage = log::RecoveryProgress::Stage;
@@ -74,7 +74,7 @@ Status recover_by(pool::PoolFile& file, Recovery& report) {
   return {};
 }
 
-/// The entry of one of an instance's names.
+/// Returns the entry of one of an instance's names.
 template <class Instance>
 Entry entry_of(const InstanceName& n) {
   using E = typename Instance::type;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What engines share whose log is made durable by the thread that commits, within its TM's commit:
-// who is told an id is told after the fence, order is `held`, there is nothing to wait for. A log a
-// thread; threads that are more share the last. README.md says what an engine adds.
+// The part that engines share whose commits are synchronous: the committing thread makes its log
+// durable within its TM's commit. An id is returned only after its record is durable (the strict
+// order, `held`), so wait() does nothing. Each thread has its own log; threads beyond the
+// configured number share the last one. README.md says what an engine adds.
 // Thread safety: any thread.
 #pragma once
 
@@ -22,7 +23,7 @@ class HomeAtCommit {
 
   Status wait(std::uint64_t) { return {}; }
   [[nodiscard]] std::uint64_t durable_id() const noexcept {
-    // first: an id is lost before its slot stops pending
+    // Read first: an id is marked as lost before its slot stops being pending.
     const std::uint64_t quiet = tm_.domain.quiet_id();
     return std::min(quiet, core_.first_lost() - 1);
   }
@@ -34,7 +35,7 @@ class HomeAtCommit {
       : core_(file, config, recovery), tm_(file.header().applied) {}
   ~HomeAtCommit() = default;
 
-  /// What checkpoint() is, once `home_has(id)` puts what is up to an id home.
+  /// Implements checkpoint(), given `home_has(id)`, which checkpoints up to an id.
   template <class HomeHas>
   Status checkpoint(HomeHas&& home_has) {
     if ((core_.state() & ~Core::read_only_bit) != 0) return core_.why();
@@ -53,7 +54,8 @@ class HomeAtCommit {
 
   Core core_;
   typename Tm::Shared tm_;
-  // a commit's, while its heap ops go home: bitmap words are shared by transactions
+  // Held by a commit while it applies its heap ops to the data region, because transactions share
+  // bitmap words.
   std::mutex heap_bits_;
 };
 

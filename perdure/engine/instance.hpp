@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Instances: what an engine is chosen by. An instance is a tag type with the engine type behind it
-// and its names: one, or one for each form that the type takes at run time. A pool is opened with a
-// list of tags, Pool<Root, engines<...>>; each engine's instances.hpp has its tags, and whoever
-// lists one includes that.
+// Instances: the tags by which a program chooses an engine. An instance is a tag type with the
+// engine type and its names: one name, or one for each variant that the type has at run time. A
+// pool is opened with a list of tags, Pool<Root, engines<...>>; each engine's instances.hpp has its
+// tags, and code that lists a tag includes that header.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct engines {
 
 namespace engine {
 
-/// What an instance's tag states of its type. Beside it a tag has
+/// What an instance's tag states about its type. In addition a tag has
 /// `static constexpr std::array<InstanceName, N> names`.
 template <class E, Isolation by = Isolation::full>
 struct Instance {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The product's engines, all of them: what any_engine (any.hpp) chooses from unless more are
-// registered. Adding an engine to the product: its folder, and a line here.
+// All engines of the product: any_engine (any.hpp) chooses from them unless more are registered. To
+// add an engine to the product, add its folder and a line here.
 #pragma once
 
 #include "perdure/engine/shadow/instances.hpp"

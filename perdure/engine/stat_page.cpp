@@ -23,7 +23,7 @@
 namespace perdure::engine {
 namespace {
 
-// Field 22 of /proc/PID/stat; 0 when there is no such process (or no /proc).
+// Returns field 22 of /proc/PID/stat; 0 when there is no such process (or no /proc).
 std::uint64_t start_time(std::uint32_t pid) {
   char name[32], text[1024];
   std::snprintf(name, sizeof name, "/proc/%u/stat", pid);
@@ -33,7 +33,7 @@ std::uint64_t start_time(std::uint32_t pid) {
   ::close(fd);
   if (n <= 0) return 0;
   text[n] = '\0';
-  // the name may hold spaces and brackets: fields are counted behind its last bracket
+  // The name may hold spaces and brackets: fields are counted after its last bracket.
   const char* at = std::strrchr(text, ')');
   for (int field = 2; at != nullptr && field < 22; ++field) at = std::strchr(at + 1, ' ');
   unsigned long long start = 0;
@@ -43,10 +43,10 @@ std::uint64_t start_time(std::uint32_t pid) {
 bool owner_runs(const StatHead& page) {
   if (::kill(static_cast<pid_t>(page.pid), 0) != 0 && errno == ESRCH) return false;
   const std::uint64_t start = start_time(page.pid);
-  return start == 0 || start == page.pid_start;  // no /proc: believe the pid
+  return start == 0 || start == page.pid_start;  // without /proc the pid decides
 }
 
-/// A page, mapped as long as its file is.
+/// A page, mapped in the length of its file.
 struct Mapped {
   StatHead* head = nullptr;
   std::size_t bytes = 0;
@@ -56,7 +56,7 @@ struct Mapped {
   }
 };
 
-// The file in `fd`; not ok() where it is too short for a head or can't be mapped.
+// Maps the file in `fd`; not ok() where it is too short for a head or can't be mapped.
 Mapped map_page(int fd, int protection) {
   struct stat status = {};
   constexpr std::size_t most = 1 << 20;
@@ -68,7 +68,7 @@ Mapped map_page(int fd, int protection) {
 }
 
 bool is_page(const StatHead& head) {
-  // acquire pairs with the release in StatWriter's constructor: the head is complete
+  // Acquire: pairs with the release in StatWriter's constructor: the head is complete.
   return head.magic.load(std::memory_order_acquire) == StatHead::magic_value &&
          head.version == StatHead::current_version;
 }
@@ -81,7 +81,7 @@ std::uint64_t now_ns() noexcept {
 }
 
 // Removes pages that killed processes left an hour ago or more: their pools may never be opened
-// again. Best effort; looks at a few only.
+// again. It is best effort and checks at most 256 pages.
 void sweep() {
   constexpr std::uint64_t hour = 3'600'000'000'000U;
   const auto close = [](DIR* d) { ::closedir(d); };
@@ -97,7 +97,7 @@ void sweep() {
     const Mapped page = map_page(fd, PROT_READ);
     ::close(fd);
     if (!page.ok()) continue;
-    // no partner: a time stamp
+    // It has no partner: it is a time stamp.
     const std::uint64_t updated = page.head->updated_ns.load(std::memory_order_relaxed);
     const bool old = is_page(*page.head) && updated + hour < now_ns() && !owner_runs(*page.head);
     page.unmap();
@@ -105,12 +105,13 @@ void sweep() {
   }
 }
 
-// Creates the page's file, replacing one whose owner is gone. -1 and `why` when it can't.
+// Creates the page's file, replacing one whose owner is gone. Returns -1 and sets `why` when it
+// can't.
 int create_page(const std::string& name, std::string& why) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     int fd = base::open_shared_memory(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
     if (fd >= 0) {
-      // allocated now: a full /dev/shm is an error here and never a SIGBUS later
+      // Allocated now, so that a full /dev/shm is an error here and never a SIGBUS later.
       if (const int err = ::posix_fallocate(fd, 0, sizeof(StatPage)); err != 0) {
         why = std::string("no room in /dev/shm: ") + std::strerror(err);
         ::close(fd);
@@ -132,7 +133,7 @@ int create_page(const std::string& name, std::string& why) {
             " has a pool with the same uuid open (a byte copy of this one)";
       return -1;
     }
-    // the pool's lock is ours, so its writer is dead; a reader keeps its mapping
+    // This process holds the pool's lock, so the page's writer is dead; a reader keeps its mapping.
     ::shm_unlink(name.c_str());
   }
   why = "/dev/shm" + name + " can't be created: " + std::strerror(errno);
@@ -173,7 +174,7 @@ StatWriter::StatWriter(const std::uint8_t (&uuid)[16], const std::string& pool_p
   engine.copy(head.engine, sizeof head.engine - 1);
   head.bytes = sizeof(StatPage);
   head.sections = StatPage::sections;
-  // pairs with the acquire in is_page
+  // Release: pairs with the acquire in is_page().
   head.magic.store(StatHead::magic_value, std::memory_order_release);
 }
 

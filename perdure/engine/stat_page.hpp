@@ -4,14 +4,15 @@
 // /dev/shm/perdure-<uuid>. They are not in the pool.
 //
 // The process that has the pool open for writing owns the page: it creates it, stores counters in
-// it and unlinks it at close. Others map it read-only. A killed owner leaves its page behind:
-// `alive` tells (pid and the process's start time, so that a reused pid does not pass for the
-// owner), and the next owner replaces it; pages left an hour ago or more are removed by whoever
-// opens a pool. A page is a help, never a duty: where there is no /dev/shm, or a byte copy of the
-// pool (same uuid) is open elsewhere, the owner gets private memory and everything else works.
-// Thread safety: counters are atomics, stored and read relaxed: each is right on its own, together
-// they are a moment's blur.
-// Crash invariants: none; nothing here is read by recovery.
+// it and unlinks it at close. Other processes map it read-only. A killed owner leaves its page
+// behind. `alive` detects that (by pid and the process's start time, so that a reused pid is not
+// taken for the owner), and the next owner replaces the page; pages left an hour ago or more are
+// removed by any process that opens a pool. The page is never required: where there is no /dev/shm,
+// or a byte copy of the pool (same uuid) is open elsewhere, the owner gets private memory and
+// everything else works.
+// Thread safety: counters are atomics, stored and read relaxed: each is right by itself, but they
+// are not read at one moment.
+// Crash invariants: none; recovery reads nothing here.
 #pragma once
 
 #include <atomic>
@@ -25,28 +26,28 @@ namespace perdure::engine {
 
 using StatCounter = std::atomic<std::uint64_t>;
 
-/// The page begins with it; sections follow, one behind the other. The first 88 bytes were the same
-/// in version 1, which had no sections.
+/// The head of the page; sections follow, one after the other. The first 88 bytes were the same in
+/// version 1, which had no sections.
 struct StatHead {
   static constexpr std::uint64_t magic_value = 0x3154415453445250ULL;  // "PRDSTAT1", little-endian
   static constexpr std::uint32_t current_version = 2;
 
-  /// stored last, with release: a reader that sees it (acquire) sees the rest of the head
+  /// Stored last, with release: a reader that sees it (acquire) sees the rest of the head.
   std::atomic<std::uint64_t> magic{0};
   std::uint32_t version = 0;
   std::uint32_t pid = 0;
-  /// the owner's start time (field 22 of /proc/PID/stat, clock ticks since boot)
+  /// The owner's start time (field 22 of /proc/PID/stat, clock ticks since boot).
   std::uint64_t pid_start = 0;
   std::uint8_t uuid[16] = {};
   std::uint64_t device = 0, inode = 0;  ///< of the pool file: tells a pool from a byte copy of it
   char engine[32] = {};
   std::uint64_t bytes = 0;     ///< of the page: the head and all sections
-  std::uint64_t sections = 0;  ///< how many follow
+  std::uint64_t sections = 0;  ///< the number that follow
   StatCounter updated_ns{0};   ///< CLOCK_MONOTONIC of the last publication; 0: none yet
 };
 
-/// A section begins with it. A reader passes over tags that it does not know, so a later build adds
-/// a section without a new version. A section never changes its counters: more of them are a
+/// The head of a section. A reader skips tags that it does not know, so a later build can add a
+/// section without a new version. A section never changes its counters: further counters form a
 /// section of their own.
 struct StatSection {
   std::uint32_t tag = 0;       ///< never used again for anything else
@@ -60,7 +61,7 @@ struct TransactionCounters {
   StatCounter commits{0}, aborts{0};
   StatCounter last_id{0};     ///< the newest id drawn
   StatCounter durable_id{0};  ///< every transaction with id <= it is durable
-  StatCounter applied_id{0};  ///< X: the data region holds every transaction with id <= it
+  StatCounter applied_id{0};  ///< checkpoint id: the data region holds all up to it
 };
 struct LogCounters {
   static constexpr std::uint32_t tag = 2;
@@ -79,8 +80,8 @@ struct MediumCounters {
   StatCounter fences{0}, syncs{0}, written_bytes{0};
 };
 
-/// What lies in the shared page, as this build writes it. A reader may be another build: it finds
-/// sections by their tags (StatReader::section).
+/// The shared page as this build writes it. A reader may be another build: it finds sections by
+/// their tags (StatReader::section).
 struct StatPage {
   StatHead head;
   TransactionCounters transactions;
@@ -94,8 +95,7 @@ static_assert(StatCounter::is_always_lock_free && sizeof(StatHead) == 112 &&
 static_assert(sizeof(StatPage) ==
               sizeof(StatHead) + 4 * sizeof(StatSection) + 13 * sizeof(StatCounter));
 
-/// The owner's side. Movable; the destructor unlinks the page (not in a forked child, which shares
-/// it).
+/// The owner's side. The destructor unlinks the page (but not in a forked child, which shares it).
 class StatWriter {
  public:
   /// Never fails: see above. `pool_path` is empty for a pool without a file, or open for reading
@@ -107,7 +107,7 @@ class StatWriter {
   StatWriter& operator=(const StatWriter&) = delete;
 
   [[nodiscard]] StatPage& page() noexcept { return *page_; }
-  /// False when the page is private memory; `why()` says why.
+  /// Returns false when the page is private memory; `why()` says why.
   [[nodiscard]] bool shared() const noexcept { return page_ != &private_page_; }
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
   /// Call after storing counters.
@@ -121,8 +121,8 @@ class StatWriter {
   StatPage private_page_;
 };
 
-/// The reader's side: maps the page of the pool with this uuid. `not_found` when there is none (no
-/// program has the pool open), `incompatible` when it is no page of this version.
+/// The reader's side: maps the page of the pool with this uuid. Returns `not_found` when there is
+/// none (no program has the pool open), `incompatible` when it is no page of this version.
 class StatReader {
  public:
   static Result<StatReader> open(const std::uint8_t (&uuid)[16]);
@@ -131,14 +131,14 @@ class StatReader {
   StatReader& operator=(StatReader&&) = delete;
 
   [[nodiscard]] const StatHead& head() const noexcept { return *head_; }
-  /// The section of that kind, or null where the owner's build writes none.
+  /// Returns the section of that kind, or null where the owner's build writes none.
   template <class Section>
   [[nodiscard]] const Section* section() const noexcept {
     return static_cast<const Section*>(find(Section::tag, sizeof(Section)));
   }
-  /// Does the owner still run? False for a page that a killed process left behind.
+  /// Returns whether the owner still runs. False for a page that a killed process left behind.
   [[nodiscard]] bool alive() const;
-  /// Is it this file's page, not that of a byte copy?
+  /// Returns whether this is the page of this file, not of a byte copy.
   [[nodiscard]] bool belongs_to(const std::string& pool_path) const;
 
  private:
@@ -148,7 +148,7 @@ class StatReader {
   std::size_t mapped_;  // bytes
 };
 
-/// "/perdure-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx": the name for shm_open; the file lies in
+/// Returns "/perdure-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", the name for shm_open; the file lies in
 /// /dev/shm.
 [[nodiscard]] std::string stat_page_name(const std::uint8_t (&uuid)[16]);
 

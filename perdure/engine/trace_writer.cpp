@@ -42,7 +42,7 @@ Numbers& numbers() {
 }
 const int held = base::hold_over_fork<numbers>();
 
-// The n-th pool that this process records to a path: n.
+// Returns n for the n-th pool that this process records to a path.
 unsigned take_number(const std::string& path) {
   const std::lock_guard lock(numbers().mutex);
   return ++numbers().taken[path];
@@ -78,7 +78,7 @@ TraceWriter::TraceWriter(const std::string& name, pool::PoolFile& file, const Co
     : file_(file) {
   constexpr const char* advice = "PERDURE_TRACE and Options::trace name a file that can be written";
   header_.limit_bytes = limit_from_environment();
-  fd_ = base::open_file(name.c_str(), O_RDWR | O_CREAT, 0666);  // emptied once it is ours
+  fd_ = base::open_file(name.c_str(), O_RDWR | O_CREAT, 0666);  // emptied after it is locked
   if (fd_ < 0) throw error(system_failure(name, "open", errno, advice));
   if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
     ::close(fd_);
@@ -103,8 +103,8 @@ TraceWriter::TraceWriter(const std::string& name, pool::PoolFile& file, const Co
   }
 }
 
-// A child that was forked meanwhile has a descriptor of the same open file: closing ours would
-// leave the lock.
+// A child that was forked meanwhile has a descriptor of the same open file: closing this one alone
+// would leave the lock.
 TraceWriter::~TraceWriter() {
   if (!in_child()) (void)::flock(fd_, LOCK_UN);
   ::close(fd_);
@@ -142,7 +142,7 @@ void TraceWriter::append(TraceChunk& chunk, const std::uint64_t* words) noexcept
       return;
     }
     failed_ = true;
-    (void)!::ftruncate(fd_, end_);  // what is there stays readable
+    (void)!::ftruncate(fd_, end_);  // what was written stays readable
   }
   stop(TraceEnd::failed);
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A view that is a DRAM copy of home: how heap ops are applied to it, and which of its lines differ
-// from home. Marks: one word a 4 KiB page, one bit a 64-byte line.
+// The data's mapping as a DRAM copy of the data region: how heap ops are applied to it, and which
+// of its lines differ from the data region. Marks has one word per 4 KiB page, one bit per 64-byte
+// line.
 //
-// Rule: a mark is there before a line is stored to, while the line is owned (by orec, bias or
-// lock). The checkpoint clears a page's marks by one exchange, then copies each of its lines under
-// the TM's protection: it waits for the line's owner, so it copies that store too; or the mark was
-// set after the clearing, and the next checkpoint copies it.
-// A byte a line instead (and a byte a page) cost 9 ns a store to random addresses: eight times the
-// cache, two stores.
+// Rule: a mark is set before a line is stored to, while the line is owned (by orec, bias or lock).
+// The checkpoint clears a page's marks with one exchange, then copies each of its lines under the
+// TM's protection: it waits for the line's owner, so it copies that store too; or the mark was set
+// after the clearing, and the next checkpoint copies it.
+// One byte per line instead (and one per page) cost 9 ns per store to random addresses: eight times
+// the cache, two stores.
 // Thread safety: as each call says.
 #pragma once
 
@@ -23,7 +24,7 @@
 
 namespace perdure::engine {
 
-/// Zero memory that takes address space only until it is touched.
+/// Zeroed memory that takes only address space until it is touched.
 template <class T>
 class LazyArray {
  public:
@@ -47,18 +48,20 @@ class LazyArray {
 class Marks {
  public:
   explicit Marks(std::uint64_t max_home_bytes) : pages_(max_home_bytes / 4096 + 1) {}
-  /// `alone`: nobody else marks or takes at this time (bias, lock); else an atomic or, left out
-  /// where the mark is there: whoever owns the line and still sees the mark will have it copied
-  /// after he lets go.
+  /// `alone`: the transaction is exclusive, so no other thread marks or takes at this time (bias,
+  /// lock), and the mark is a plain store. Otherwise it is an atomic or, omitted where the mark is
+  /// set: the thread owns the line and still sees the mark, so the line will be copied after the
+  /// thread releases it.
   void mark(std::uint64_t offset, bool alone) const noexcept {
     std::uint64_t* const word = pages_.data() + (offset >> 12);
     const std::uint64_t bit = std::uint64_t{1} << (offset >> 6 & 63);
-    // after the locked instruction that owned or changed the line
+    // This load follows the locked instruction that owned or changed the line.
     const std::uint64_t seen = __atomic_load_n(word, __ATOMIC_SEQ_CST);
     if (__builtin_expect(alone, 1))
       __atomic_store_n(word, seen | bit, __ATOMIC_RELAXED);
     else if ((seen & bit) == 0)
-      // pairs with take: it is cleared before, or this mark is seen by the next
+      // Pairs with the exchange in take(): either the mark is cleared before, or the next take sees
+      // it.
       __atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
   }
   void mark(std::uint64_t offset, std::uint64_t n, bool alone) const noexcept {
@@ -67,11 +70,11 @@ class Marks {
   [[nodiscard]] bool any(std::uint64_t page) const noexcept {
     return __atomic_load_n(pages_.data() + page, __ATOMIC_RELAXED) != 0;
   }
-  /// Calls f(offset) for each marked line of a page, after unmarking all of them. Between the TM's
-  /// copy_begin and copy_end.
+  /// Calls f(offset) for each marked line of a page, after it has cleared all of the page's marks.
+  /// Call it between the TM's copy_begin and copy_end.
   template <class F>
   void take(std::uint64_t page, F&& f) {
-    // A full fence: the marks are cleared before the lines are looked at.
+    // The exchange is a full fence: the marks are cleared before the lines are read.
     for (std::uint64_t m = __atomic_exchange_n(pages_.data() + page, 0, __ATOMIC_SEQ_CST); m != 0;
          m &= m - 1)
       f(page * 4096 + static_cast<std::uint64_t>(__builtin_ctzll(m)) * 64);
@@ -81,24 +84,25 @@ class Marks {
   LazyArray<std::uint64_t> pages_;
 };
 
-/// Applies heap ops to the view. Bitmap words are shared by transactions and owned by none. So the
-/// mark follows the change: a checkpoint that took an earlier mark may have copied the line without
-/// it; this mark makes the next one copy it, and until then the op's record is above X. And each
-/// change is a locked instruction: a plain store could still be in the store buffer when the mark
-/// is found set and left, and the checkpoint that takes it then would copy the old word (Dekker). A
-/// transaction that is alone needs neither: nobody else changes a word or takes a mark before it
-/// ends; a locked instruction would there stop the next transaction's loads until the commit's
-/// fence is through. No marks (null) where home is not written from the view.
+/// Applies heap ops to the mapping. Bitmap words are shared by transactions and owned by none. So
+/// the mark follows the change: a checkpoint that took an earlier mark may have copied the line
+/// without it; this mark makes the next one copy it, and until then the op's record is above the
+/// checkpoint id. And each change is a locked instruction: a plain store could still be in the
+/// store buffer when the mark is found set and is left, and the checkpoint that takes it then would
+/// copy the old word (Dekker). An exclusive transaction needs neither: no other thread changes a
+/// word or takes a mark before it ends; there a locked instruction would stall the next
+/// transaction's loads until the commit's fence is complete. Marks are null where the data region
+/// is not written from the mapping.
 class ViewTarget final : public pool::HeapTarget {
  public:
   ViewTarget(std::byte* view, const Marks* marks) : view_(view), marks_(marks) {}
-  /// Whether the transaction whose ops come next is alone (tm.hpp).
+  /// Sets whether the transaction whose ops follow is exclusive (`alone`, tm.hpp).
   void alone(bool yes) noexcept { alone_ = yes; }
   [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override {
     return __atomic_load_n(at(offset), __ATOMIC_ACQUIRE);
   }
-  // Each change is at least a release: pairs with load. Where it is locked also with the exchange
-  // in Marks::take.
+  // Each change is at least a release, which pairs with load(). Where it is a locked instruction it
+  // also pairs with the exchange in Marks::take.
   void store(std::uint64_t offset, std::uint64_t value) override {
     if (alone_)
       __atomic_store_n(at(offset), value, __ATOMIC_RELEASE);

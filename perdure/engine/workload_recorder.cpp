@@ -29,7 +29,7 @@ class RecordingContext final : public Any::Context {
   void begin(bool update) override {
     inner_.begin(update);
     update_ = update;
-    recording_ = writer_.on();  // for all of the transaction: direct() is asked at its beginning
+    recording_ = writer_.on();  // for the whole transaction: direct() is asked at its beginning
     tx_.clear();
     note(TraceKind::begin, std::uint64_t{0}, std::uint64_t{0});
   }
@@ -91,7 +91,7 @@ class RecordingContext final : public Any::Context {
   void leave_direct_view() noexcept override { inner_.leave_direct_view(); }
   std::uint64_t end_direct_view(bool bound) override { return inner_.end_direct_view(bound); }
 
-  /// Writes what was kept. Any thread, beside the owner's transactions.
+  /// Writes the cached transactions. Any thread may call it while the owner runs transactions.
   void flush() noexcept {
     const std::lock_guard lock(mutex_);
     flush_locked();
@@ -133,8 +133,8 @@ class RecordingContext final : public Any::Context {
       flush_locked();
   }
   void flush_locked() noexcept {
-    // no partner: counts. The owner's at its commit; at exit() another thread looks, and may miss
-    // one
+    // Relaxed without a partner: these are counts. The owner reads them at its commit; at exit()
+    // another thread reads them, and may miss one.
     const std::uint64_t seen = retries_.load(std::memory_order_relaxed),
                         rollbacks = rollbacks_.load(std::memory_order_relaxed);
     const std::uint64_t unseen = inner_.unseen_retries();
@@ -146,7 +146,7 @@ class RecordingContext final : public Any::Context {
     chunk.transactions = kept_transactions_;
     const std::uint64_t retries = seen - told_retries_;
     chunk.retried = retries + (unseen - told_unseen_);
-    // each retry that was seen is a rollback, too
+    // Each retry that was seen is a rollback too.
     chunk.rolled_back = std::max(rollbacks - told_rollbacks_, retries) - retries;
     told_retries_ = seen;
     told_unseen_ = unseen;
@@ -164,7 +164,7 @@ class RecordingContext final : public Any::Context {
   bool recording_ = false, update_ = false, overflow_ = false;
   std::vector<std::uint64_t> tx_;  // the transaction in progress
   std::atomic<std::uint64_t> rollbacks_{0}, retries_{0};
-  std::mutex mutex_;  // what follows
+  std::mutex mutex_;  // guards the members below
   std::uint64_t told_rollbacks_ = 0, told_retries_ = 0, told_unseen_ = 0;
   std::vector<std::uint64_t> kept_;
   std::uint64_t kept_transactions_ = 0, transactions_ = 0;
@@ -173,8 +173,8 @@ class RecordingContext final : public Any::Context {
 };
 
 class RecordedEngine;
-/// Those that live, so that exit() writes what they have. Never destroyed: a pool may be a static
-/// object.
+/// The engines that exist, so that exit() writes what they have cached. It is never destroyed: a
+/// pool may be a static object.
 struct Live {
   std::mutex mutex;
   std::vector<RecordedEngine*> all;
@@ -183,7 +183,7 @@ Live& live() {
   static Live& one = *new Live;
   return one;
 }
-const int anew = base::anew_in_child<live>();  // the parent's traces are the parent's to end
+const int anew = base::anew_in_child<live>();  // only the parent ends its traces
 
 class RecordedEngine final : public Any::Behind {
  public:

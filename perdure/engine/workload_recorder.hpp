@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Recording a workload: an engine behind any.hpp's virtual calls is wrapped in one that notes what
-// each committed transaction did, and writes it to a trace file (workload_trace.hpp). Only
-// engine::Any asks for it, so that an engine that is compiled in costs nothing more, and neither
-// does Any itself where nothing is recorded.
+// Recording a workload: an engine behind any.hpp's virtual calls is wrapped in one that records
+// what each committed transaction did, and writes it to a trace file (workload_trace.hpp). Only
+// engine::Any uses it, so an engine that is compiled in costs nothing more, and neither does Any
+// itself where nothing is recorded.
 //
-// Attempts that were rolled back leave a count only. Reads must be seen: while it records, no
-// transaction is direct(). What a program has done is in the file after its first transaction, the
-// second, the fourth, ... of a thread, at the latest 100 ms later if it does more; and all of it at
-// close or exit(). A recording that can't go on (its bound, a full disk) stops; the program does
-// not.
-// Thread safety: as the engine's behind it.
+// Attempts that were rolled back leave only a count. Reads must be seen: while it records, no
+// transaction has plain access (direct()). A thread's transactions are written to the file after
+// its first transaction, the second, the fourth, ..., at the latest 100 ms later if it runs more;
+// and all of them at close or exit(). A recording that can't continue (its limit, a full disk)
+// stops; the program does not.
+// Thread safety: that of the engine behind it.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@
 
 namespace perdure::engine {
 
-/// `behind`, recorded until it is closed or destroyed.
+/// Returns `behind`, recorded until it is closed or destroyed.
 [[nodiscard]] std::unique_ptr<Any::Behind> record_workload(std::unique_ptr<Any::Behind> behind,
                                                            std::unique_ptr<TraceWriter> writer);
 

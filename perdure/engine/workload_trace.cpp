@@ -34,7 +34,7 @@ class Input {
   Input& operator=(const Input&) = delete;
   [[nodiscard]] const Status& status() const { return status_; }
   [[nodiscard]] std::uint64_t left() const { return left_; }
-  /// At most left() bytes.
+  /// Reads n bytes, at most left().
   bool take(void* to, std::uint64_t n) {
     auto* out = static_cast<char*>(to);
     left_ -= n;
@@ -58,7 +58,7 @@ class Input {
   Status status_;
 };
 
-// Whether a chunk's words are what a recorder writes: whoever replays them relies on it.
+// Returns whether a chunk's words are what a recorder writes: code that replays them relies on it.
 bool sound(const std::uint64_t* words, std::uint64_t n, std::uint64_t transactions,
            std::uint64_t max_home) {
   std::uint64_t begun = 0;
@@ -119,7 +119,7 @@ Result<WorkloadTrace> read_workload_trace(const std::string& path) {
       return failure(Code::corrupt, path, std::string(what) + " at byte " + std::to_string(at),
                      "a chunk as it was written", "record it again");
     };
-    if (chunk.magic == 0) {  // its words are written before it
+    if (chunk.magic == 0) {  // its words are written before the head
       trace.torn = true;
       break;
     }
@@ -127,7 +127,7 @@ Result<WorkloadTrace> read_workload_trace(const std::string& path) {
       return damaged("no chunk of a trace");
     if (chunk.words > in.left() / 8) {  // killed while it was written
       trace.torn = true;
-      break;
+      break;  // the program was killed while it was written
     }
     if (trace.threads.size() <= chunk.thread) trace.threads.resize(chunk.thread + 1);
     auto& words = trace.threads[chunk.thread];

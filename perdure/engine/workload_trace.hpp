@@ -2,14 +2,14 @@
 //
 // A workload trace: what each committed transaction of a program did, as addresses and sizes, never
 // a byte of contents. workload_recorder.hpp writes it, `perdure advise` replays it. (A medium's
-// trace of stores and fences is another thing: testing/trace.hpp.)
+// trace of stores and fences is something else: testing/trace.hpp.)
 //
-// The file: a header, then chunks. A chunk holds whole transactions of one thread, in their order,
-// and a checksum. A transaction is a begin word, its sequence number, and its ops: a word each
-// (kind in the upper 4 bits, home offset below), with a second word where the table says so. What a
-// killed program leaves is whole chunks and at most a piece of one, which reading leaves out.
-// Little-endian, as pools are.
-// Thread safety: values.
+// The file is a header, then chunks. A chunk holds whole transactions of one thread, in their
+// order, and a checksum. A transaction is a begin word, its sequence number, and its ops: one word
+// each (kind in the upper 4 bits, offset in the data region below), with a second word where the
+// table says so. A killed program leaves whole chunks and at most a piece of one, which reading
+// leaves out. Little-endian, as pools are.
+// Thread safety: plain values.
 #pragma once
 
 #include <cstddef>
@@ -29,9 +29,9 @@ inline constexpr std::uint32_t chunk_magic = 0x6b6e6843;  // "Chnk"
 
 /// Why a recording ended.
 enum class TraceEnd : std::uint32_t {
-  open,    ///< the program goes on, or ended without closing the pool
+  open,    ///< the program still runs, or ended without closing the pool
   closed,  ///< the pool was closed
-  limit,   ///< cut: PERDURE_TRACE_MAX
+  limit,   ///< cut at PERDURE_TRACE_MAX
   failed   ///< cut: the trace file could not be written, or memory ran out
 };
 
@@ -41,13 +41,13 @@ struct TraceHeader {
   TraceEnd end;
   char engine[32];  ///< the instance that ran: "shadow", zero padded
   char medium[16];  ///< "file", "dax", "emulated", ...
-  /// Options::durability; threads that ran transactions, 0 until the recording ended
+  /// Options::durability; the number of threads that ran transactions, 0 until the recording ended
   std::uint32_t durability, threads;
-  /// home's bound; its length when the recording began, at its end the last
+  /// The data region's bound; its length when the recording began, and at the end its last length.
   std::uint64_t max_home_bytes, home_bytes;
-  std::uint64_t first_data;  ///< below this home offset lies the heap's directory
+  std::uint64_t first_data;  ///< below this offset lies the heap's directory
   std::uint64_t root_offset, root_bytes;
-  std::uint64_t limit_bytes;  ///< of ops: where the recording would have been cut
+  std::uint64_t limit_bytes;  ///< of ops: where the recording is cut
   std::uint64_t reserved[8];
   std::uint64_t checksum;  ///< base::hash_bytes of all before it
 };
@@ -56,14 +56,14 @@ static_assert(offsetof(TraceHeader, engine) == 16 && offsetof(TraceHeader, durab
               offsetof(TraceHeader, checksum) == 184);
 
 struct TraceChunk {
-  /// threads are numbered from 0, by their first transaction
+  /// Threads are numbered from 0, by their first transaction.
   std::uint32_t magic, thread;
   std::uint64_t words;         ///< that follow
   std::uint64_t transactions;  ///< in them
-  /// attempts that were dropped, of this thread since its last chunk: conflicts; gave up
+  /// Attempts of this thread that were dropped since its last chunk: by conflicts; by giving up.
   std::uint64_t retried, rolled_back;
   std::uint64_t home_bytes, elapsed_ns;  ///< when it was written; since the recording began
-  /// base::hash_bytes of the words, seeded with that of all before it
+  /// base::hash_bytes of the words, seeded with that of all before it.
   std::uint64_t checksum;
 };
 static_assert(sizeof(TraceChunk) == 64 && std::is_trivially_copyable_v<TraceChunk>);
@@ -100,8 +100,8 @@ inline constexpr int kind_shift = 60;
   return static_cast<Durability>(begin >> 1 & 3);
 }
 
-/// A trace that was read, and found sound: every op lies in home, every transaction begins with its
-/// begin.
+/// A trace that was read and found sound: every op lies in the data region, every transaction
+/// starts with its begin word.
 struct WorkloadTrace {
   TraceHeader header{};
   std::vector<std::vector<std::uint64_t>> threads;  ///< each one's words
@@ -113,7 +113,8 @@ struct WorkloadTrace {
   }
 };
 
-/// Fails with io, not_found, incompatible (no trace, or of another version), corrupt.
+/// Reads a trace. Fails with io, not_found, incompatible (no trace, or of another version),
+/// corrupt.
 Result<WorkloadTrace> read_workload_trace(const std::string& path);
 
 /// Calls f(kind, low, second) for each op of a thread's words; second is 0 where the kind has none.

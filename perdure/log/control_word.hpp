@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ControlWord: a word that says how to read a log, in 64 bits: a value of 48 and a check of 16,
-// which is bound to the pool, the log and the word's own place. One aligned store writes both, so a
-// crash leaves the old word or the new one (M1), and a word that fails its check is damage (law
-// L10).
+// ControlWord: a 64-bit word that says how to read a log. It holds a 48-bit value and a 16-bit
+// check, which is bound to the pool, the log and the word's own place. One aligned store writes
+// both, so a crash leaves the old word or the new one (M1), and a word that fails its check is
+// damage (law L10).
 //
-// Two forms, which a log's first words tell apart (docs/format.md, "Log forms"):
-//   first     the check is a hash. One flip in about 65,000 goes unseen
-//   checked   the check is the top of a product. No single flip goes unseen, in the value or in the
-//             check, whatever the word is, zero included
+// There are two forms, which a log's first words tell apart (docs/format.md, "Log forms"):
+//   first     The check is a hash. One flip in about 65,000 is not detected.
+//   checked   The check is the top of a product. Every single flip is detected, in the value or in
+//             the check, whatever the word is, zero included.
 // Proof for `checked`: a flip of bit i < 48 adds d = 2^i * factor or its negative, modulo 2^64, to
 // value * factor. The top 16 bits then change by top16(d), plus a carry of 0 or 1 from below; they
 // stay the same only if top16(d) is 0 or 0xffff, which `no_flip_is_lost` excludes for every i when
 // this file is compiled. (The negative has the complement for its top.) A flip of the check leaves
-// the value's check as it was. Of other damage 1 word in 65,536 goes unseen.
-// Thread safety: values.
+// the value's check as it was. Of other damage 1 word in 65,536 is not detected.
+// Thread safety: plain values and functions.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,8 @@ struct ControlWord {
   static constexpr unsigned value_bits = control_word::value_bits;
   static constexpr std::uint64_t limit = std::uint64_t{1} << value_bits;
 
-  /// `identity`: of pool and log. `place`: of the word, in whatever the identity covers. `value`
-  /// below `limit`.
+  /// Makes a word. `identity` is that of the pool and the log, `place` is the word's place in what
+  /// the identity covers, `value` is below `limit`.
   [[nodiscard]] static std::uint64_t make(std::uint64_t identity, std::uint64_t place,
                                           std::uint64_t value,
                                           LogForm form = LogForm::checked) noexcept {
@@ -65,8 +65,9 @@ struct ControlWord {
   struct Placed {
     std::uint64_t place, word;
   };
-  /// The form of a log with these words: the first one only where all of them have it, so that
-  /// damage to one word of a checked log is never read by the rules of the other form.
+  /// Returns the form of a log with these words. It is `first` only where all of them have that
+  /// form, so that damage to one word of a checked log is never read by the rules of the other
+  /// form.
   [[nodiscard]] static LogForm form_of(std::uint64_t identity,
                                        std::initializer_list<Placed> words) noexcept {
     for (const Placed& p : words)
@@ -79,8 +80,9 @@ struct ControlWord {
     return word == make(identity, place, value(word), form);
   }
 
-  /// Before a log is made anew: where the word that says whose it is, `at` bytes from `offset`, is
-  /// none of the checked form, it becomes 0, durably. Else a crash could leave words of both forms.
+  /// Call this before a log is created anew. If the word `at` bytes from `offset`, which identifies
+  /// the log, does not have the checked form, it is set to 0 durably. Otherwise a crash could leave
+  /// words of both forms.
   static Status forget_other_form(medium::Medium& medium, std::uint64_t offset,
                                   std::uint64_t identity, std::uint64_t at) noexcept {
     const std::uint64_t word = *reinterpret_cast<const std::uint64_t*>(medium.at(offset + at)),
@@ -88,8 +90,9 @@ struct ControlWord {
     if (word == none || whole(identity, at, word)) return {};
     medium.store(offset + at, &none, 8);
     medium.flush(offset + at, 8);
+    // 0 means "no log". It is durable before any other word of the log changes its form.
     // mutant: control-word-forget-fence, call control-word-forget-fence
-    return medium.fence();  // no log, before any other word of it changes its form
+    return medium.fence();
   }
 };
 

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// LogExtent: how much of a part of the log range is allocated, from its beginning on. A log that is
-// written from there asks it before it promises space (ALLOC-1, medium.hpp), so a pool's log takes
-// blocks as it is used: 16 KiB at first, then
-// as much again as it has, or 1 MiB where this is asked for ahead of need. A transaction that lacks
-// blocks is rolled back and run again: since its log doubles each time, all its runs together cost
-// at
-// most twice the last one. What an earlier session has allocated is there from the start; when all
-// of
-// it is, nothing is asked any more.
+// LogExtent: how much of a part of the log range is allocated, counted from its beginning. A log
+// that is written from there on asks it before it promises space (ALLOC-1, medium.hpp), so a pool's
+// log takes blocks as it is used: 16 KiB at first, then as much again as it has, but at most 1 MiB
+// where the step is taken ahead of need. A transaction that lacks blocks is rolled back and runs
+// again; since its log doubles each time, all its runs together cost at most twice the last one.
+// What an earlier session has allocated is there from the start. Once everything is allocated,
+// nothing is asked any more.
 //
-// A refusal is the caller's to pass on as `full`: at a point where nothing has been promised.
-// Nothing is lost by it, and a later call may succeed. Thread safety: any thread may call anything
-// but configure().
+// The caller passes a refusal on as `full`, at a point where nothing has been promised. It loses
+// nothing, and a later call may succeed.
+// Thread safety: any thread may call anything except configure().
 #pragma once
 
 #include <algorithm>
@@ -27,7 +25,7 @@ namespace perdure::log {
 
 class LogExtent {
  public:
-  /// Of the log range's [offset, + bytes). Before any thread.
+  /// The extent covers the log range's [offset, offset + bytes). Call this before threads start.
   void configure(medium::Medium& medium, std::uint64_t offset, std::uint64_t bytes) noexcept {
     medium_ = &medium;
     offset_ = offset;
@@ -35,37 +33,38 @@ class LogExtent {
     raise(medium.allocated_from(offset, bytes));
   }
 
-  /// May its first `end` bytes be stored to? (More than it has: only when it is allocated as a
-  /// whole.)
+  /// Returns whether the first `end` bytes may be stored to. An `end` beyond the extent is ready
+  /// only when all of it is allocated.
   [[nodiscard]] bool ready(std::uint64_t end) const noexcept {
-    // pairs with raise(): allocated, and mapped, before
+    // Pairs with the release in raise(): the bytes were allocated, and mapped, before.
     return end <= ready_.load(std::memory_order_acquire);
   }
-  /// Bytes that may be stored to.
+  /// Returns the number of bytes that may be stored to.
   [[nodiscard]] std::uint64_t bytes_ready() const noexcept {
     return std::min(bytes_, ready_.load(std::memory_order_acquire));
   }
-  /// Is the next step due, for somebody who has come to `end`? Half of the last one is left then.
+  /// Returns whether the next step is due for a writer that has reached `end`: less than half of a
+  /// step is left then.
   [[nodiscard]] bool due(std::uint64_t end) const noexcept {
     const std::uint64_t now = ready_.load(std::memory_order_relaxed);  // a hint
     return now != whole && end + step(now) / 2 > now;
   }
-  /// Makes its first `end` bytes ready, and some more where there is room. `full`: the disk is; or
-  /// the medium's failure.
+  /// Makes the first `end` bytes ready, and the rest of a step if the disk has space for it.
+  /// Returns `full` when the disk is full, or the medium's failure.
   Status extend(std::uint64_t end) {
     const std::uint64_t now = bytes_ready(), wanted = std::min(end, bytes_);
     if (wanted <= now) return {};
     return extend(wanted, std::min(std::max(wanted, now + std::max(now, least_step)), bytes_));
   }
-  /// The next step, where one is due at `end`. What can't be had now is asked for again when it is
-  /// needed.
+  /// Takes the next step if one is due at `end`. A failure is dropped: the bytes are asked for
+  /// again when they are needed.
   void extend_ahead(std::uint64_t end) noexcept {
-    // another thread is at it; pairs with clear()
+    // The flag is set while another thread extends. The acquire pairs with the release in clear().
     if (!due(end) || ahead_.test_and_set(std::memory_order_acquire)) return;
     try {
       const std::uint64_t now = bytes_ready();
       if (now < bytes_) (void)extend(std::min(now + 1, bytes_), std::min(now + step(now), bytes_));
-    } catch (const std::bad_alloc&) {  // of a message
+    } catch (const std::bad_alloc&) {  // the message could not be allocated
     }
     ahead_.clear(std::memory_order_release);
   }
@@ -76,14 +75,14 @@ class LogExtent {
   [[nodiscard]] static std::uint64_t step(std::uint64_t now) noexcept {
     return std::clamp(now, least_step, most_step);
   }
-  // At least the first `wanted` bytes, and if there is room the first `more`.
+  // Allocates the first `more` bytes if the disk has space for them, otherwise the first `wanted`.
   Status extend(std::uint64_t wanted, std::uint64_t more) {
     const std::uint64_t now = bytes_ready();
     if (wanted <= now) return {};
     Status s = medium_->allocate(offset_ + now, more - now);
     if (s.ok()) {
       raise(more);
-    } else if (s.code() == Code::full && more != wanted) {  // what is left of the disk may still do
+    } else if (s.code() == Code::full && more != wanted) {  // less may fit
       s = medium_->allocate(offset_ + now, wanted - now);
       if (s.ok()) raise(wanted);
     }
@@ -92,7 +91,7 @@ class LogExtent {
   void raise(std::uint64_t to) noexcept {
     if (to >= bytes_) to = whole;
     std::uint64_t now = ready_.load(std::memory_order_relaxed);
-    // pairs with ready()
+    // Release: pairs with the acquire in ready().
     while (now < to && !ready_.compare_exchange_weak(now, to, std::memory_order_release)) {}
   }
 

@@ -14,8 +14,8 @@ constexpr std::uint64_t mapped_from = 64 << 10;  // bytes: the masks of a data r
 }
 
 LineWords make_line_words(std::uint64_t count) {
-  // Mapped: calloc would clear memory that it had before, all of it. A small array is cleared
-  // sooner than mapped.
+  // Large arrays are mapped, because calloc would clear all of any memory that it reuses. A small
+  // array is cleared faster than it is mapped.
   const std::uint64_t bytes = count * 8;
   void* const p = bytes < mapped_from ? std::calloc(count, 8)
                                       : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,

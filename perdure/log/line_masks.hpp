@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// LineMasks: which lines of the data region have been stored to and are not yet written back. A bit
-// for each line, a word for each page, and the pages that have any, in the order in which they
-// came. Kept over many writers, it has a line that is stored to again and again written back once.
-// A write-back may be cut into slices beside stores that go on: what a slice costs depends on its
-// own lines alone, however many pages remain. Thread safety: one thread at a time.
+// LineMasks: which lines of the data region have been stored to and not yet written back. It has
+// one bit per line, one word per page, and a list of the pages with bits set, in the order in which
+// they were first noted. Kept over many writers, it writes a line that is stored to repeatedly back
+// only once. A write-back can be cut into slices while stores continue: the cost of a slice depends
+// on its own lines alone, however many pages remain.
+// Thread safety: one thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -23,16 +24,17 @@ struct FreeLineWords {
   void operator()(std::uint64_t* words) const noexcept;
 };
 using LineWords = std::unique_ptr<std::uint64_t[], FreeLineWords>;
-/// Words of zeros; those that are not touched take no memory. Throws std::bad_alloc.
+/// Makes `count` words of zeros. Words that are not touched take no memory. Throws std::bad_alloc.
 LineWords make_line_words(std::uint64_t count);
 
-/// `Page` holds a page's number; a test counts what is done to it.
+/// `Page` holds a page's number; a test passes a type that counts the operations on it.
 template <class Page>
 class LineMasksOf {
  public:
   static constexpr std::uint64_t page_bits = 12, line_bits = 6, lines_a_page = 64;
 
-  /// For a data region of `home_bytes`. It may grow; what is noted stays. Throws std::bad_alloc.
+  /// Sizes the masks for a data region of `home_bytes`. The region may grow: what is noted stays.
+  /// Throws std::bad_alloc.
   void fit(std::uint64_t home_bytes) {
     const std::uint64_t pages = (home_bytes >> page_bits) + 1;
     if (pages <= fits_) return;
@@ -42,26 +44,27 @@ class LineMasksOf {
     words_ = std::move(words);
     fits_ = pages;
   }
-  /// Throws std::bad_alloc.
+  /// Notes that `line` has been stored to. Throws std::bad_alloc.
   void note(std::uint64_t line) {
     std::uint64_t& mask = words_.get()[line / lines_a_page];
     if (mask == 0) pages_.push_back(Page(line / lines_a_page));
     mask |= std::uint64_t{1} << line % lines_a_page;
   }
-  /// Begins a write-back of what has been noted. What is noted from here on is left for the next
-  /// begin(), so that write_back() ends while stores go on. (A line that it has not come to is
-  /// written back with what it holds by then.) Precondition: nothing of the previous one remains.
+  /// Freezes what has been noted as the set to write back. What is noted from here on is left for
+  /// the next begin(), so that write_back() terminates while stores continue. (A line that
+  /// write_back() has not reached is written back with what it holds by then.) Precondition: the
+  /// previous set has been written back completely.
   void begin() noexcept {
     std::swap(pages_, taken_);
     next_ = 0;
   }
-  /// Starts the write-back of about `most` of the lines that were noted before begin(). Returns
-  /// whether that was all. The caller fences. Throws std::bad_alloc, with nothing taken.
+  /// Starts the write-back of about `most` lines of the frozen set. Returns whether none remain.
+  /// The caller fences. Throws std::bad_alloc, with nothing taken.
   bool write_back(medium::Medium& medium, std::uint64_t most = ~std::uint64_t{0}) {
     return take(most, [&](const auto& lines) { medium.flush_lines(medium.log_bytes(), lines); });
   }
-  /// Takes all of them: calls f(lines) for up to 4,096 at a time. `in_order`: by address. Throws
-  /// std::bad_alloc, with nothing taken.
+  /// Takes all noted lines and calls f(lines) for up to 4,096 at a time; `in_order`: by address.
+  /// Throws std::bad_alloc, with nothing taken.
   template <class F>
   void take_all(bool in_order, F&& f) {
     begin();
@@ -98,7 +101,7 @@ class LineMasksOf {
   LineWords words_;
   std::uint64_t fits_ = 0;  // pages
   std::vector<Page> pages_, taken_;
-  std::size_t next_ = 0;  // what remains of taken_ begins there
+  std::size_t next_ = 0;  // index of the first page of taken_ that remains
   std::vector<std::uint64_t> lines_;
 };
 using LineMasks = LineMasksOf<std::uint64_t>;

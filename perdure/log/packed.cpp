@@ -6,7 +6,7 @@
 namespace perdure::log {
 namespace {
 
-// Words, not their bytes in memory: the planes are the same on any machine.
+// The planes are made of words, not of their bytes in memory, so they are the same on any machine.
 void to_planes(const std::uint64_t* payload, std::uint64_t pairs, std::uint8_t* planes) {
   std::uint64_t before = 0;
   for (std::uint64_t p = 0; p < pairs; ++p) {
@@ -36,11 +36,11 @@ void from_planes(const std::uint8_t* planes, std::uint64_t pairs, std::uint64_t*
 
 bool pack(const std::uint64_t* payload, std::uint64_t n, std::vector<std::uint64_t>& packed) {
   if (n < 4 || n % 2 != 0 || n * 8 > LZ4_MAX_INPUT_SIZE) return false;
-  packed.resize(2 * n);  // the planes lie behind
+  packed.resize(2 * n);  // the planes lie behind the result
   auto* const planes = reinterpret_cast<std::uint8_t*>(packed.data() + n);
   to_planes(payload, n / 2, planes);
-  // With word 0 and a pad it must stay below n words: what does not fit there is not worth
-  // unpacking.
+  // With word 0 and one word of padding the result must stay below n words: a longer one is not
+  // worth unpacking.
   const int room = static_cast<int>((n - 3) * 8);
   const int bytes = LZ4_compress_default(reinterpret_cast<const char*>(planes),
                                          reinterpret_cast<char*>(packed.data() + 1),
@@ -63,7 +63,7 @@ Payload payload_of(const RecordView& record, std::uint64_t max_words,
   const std::uint64_t n = payload[0] & 0xffffffff, bytes = payload[0] >> 32;
   if (n > max_words || n % 2 != 0 || bytes > (words - 1) * 8 || n * 8 > LZ4_MAX_INPUT_SIZE)
     return {};
-  scratch.resize(2 * n);  // the planes lie behind
+  scratch.resize(2 * n);  // the planes lie behind the result
   auto* const planes = reinterpret_cast<std::uint8_t*>(scratch.data() + n);
   const int got = LZ4_decompress_safe(reinterpret_cast<const char*>(payload + 1),
                                       reinterpret_cast<char*>(planes), static_cast<int>(bytes),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How recovery is to be done, and how far it is, for somebody who waits for it: bytes of log read
-// and checked, then bytes of it applied.
+// How recovery is to be done, and its progress for a user that waits: first the bytes of log that
+// are read and checked, then the bytes that are applied.
 //
-// Thread safety: a Progress belongs to the thread that opens the pool, which alone calls what is
-// told.
+// Thread safety: a Progress belongs to the thread that opens the pool; that thread alone calls the
+// callback.
 #pragma once
 
 #include <chrono>
@@ -13,9 +13,9 @@
 
 namespace perdure::log {
 
-/// `done` out of `total` bytes of log. `read`: the whole log is looked at, whether it holds
-/// anything or not; `apply`: what it held, stored to home. Within a stage `done` does not fall and
-/// `total` stays.
+/// `done` out of `total` bytes of log. `read`: the whole log is scanned, whether it holds records
+/// or not. `apply`: its records are stored to the data region. Within a stage `done` does not fall
+/// and `total` stays.
 struct RecoveryProgress {
   enum class Stage : std::uint8_t { read, apply };
   Stage stage = Stage::read;
@@ -23,16 +23,16 @@ struct RecoveryProgress {
 };
 
 struct RecoveryPlan {
-  /// that read and apply the log, 1 to 8; 0: as many as are worth their start
+  /// Number of threads that read and apply the log, 1 to 8. 0: as many as pay for their start.
   unsigned threads = 0;
   std::function<void(const RecoveryProgress&)> progress;  ///< may be empty; does not throw
 };
 
-/// What an engine tells between recovery's beginning and its end (engine::recover tells those): at
-/// most every 100 ms.
+/// Reports an engine's progress between recovery's beginning and its end (engine::recover reports
+/// those two), at most every 100 ms.
 class Progress {
  public:
-  static constexpr std::uint64_t step = 1 << 20;  ///< bytes: less is not worth a look at the clock
+  static constexpr std::uint64_t step = 1 << 20;  ///< bytes between two looks at the clock
   explicit Progress(const RecoveryPlan* plan = nullptr)
       : told_(plan != nullptr && plan->progress ? &plan->progress : nullptr), last_(Clock::now()) {}
 

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Record: what a log holds. A header of three words, entries of an even number of words, zeros up
-// to the append unit.
+// Record: what a log holds. It consists of a header of three words, entries of an even number of
+// words, and zeros up to the append unit.
 //
 //   word 0  id (48 bits) | kind << 48         the last transaction in the record
 //   word 1  checksum                          over everything below, word 0, word 2 and the
-//           position, seeded by the pool's uuid, the
-//                                             epoch and the ring: what an earlier lap, opening or
+//                                             position, seeded with the pool's uuid, the epoch and
+//                                             the ring: what an earlier generation, opening or
 //                                             pool left there never checks (law L10)
 //   word 2  payload words (32 bits) | transactions << 32
-//   word 3  entries; of a packed record what log/packed.hpp says
+//   word 3  entries; in a packed record what log/packed.hpp says
 //
 // An entry is a key and what follows it: (offset / 8) << 24 | count << 4 | entry kind.
-//   words   count values, to be stored at home offset; one word of zero after them if count is even
-//           (entries stay even)
+//   words   count values, to be stored at the offset in the data region; one word of zero after
+//           them if count is even (entries stay even)
 //   alloc, free            the block at offset; count = size class; then one word: chunks of a
-//                          large block, else 0
-//   end     closes one transaction of several in a record; then its id
+//                          large block, otherwise 0
+//   end     closes one of several transactions in a record; then its id
 //   before  as words, but old values: undo logs
 //
 // A record carries no mark of what was durable when it was written, because it needs none: a ring's
 // writer starts a record only when the one before it is durable. So a broken record with a whole
 // one above it was durable once, and is damage.
-// Source: DudeTM (ASPLOS '17) section 3.2-3.3, whose end mark is here the checksum; self-validation
-// by checksum is common practice.
+// Source: DudeTM (ASPLOS '17) section 3.2-3.3; its end mark is replaced by the checksum here.
+// Self-validation by checksum is common practice.
 // Thread safety: a writer belongs to one thread; views are values.
 #pragma once
 
@@ -43,9 +43,9 @@ inline constexpr std::size_t header_words = 3;
 inline constexpr std::uint64_t id_mask = (std::uint64_t{1} << 48) - 1;
 inline constexpr std::uint64_t max_count = (1 << 20) - 1;
 
-/// group: several transactions, one after another. combined: several transactions' heap ops and
-/// what is left of their words (papers/dudetm/combiner.hpp). packed: a combined record's payload,
-/// compressed. combined and packed are a feature of the pool (pool/features.hpp).
+/// group: several transactions, one after another. combined: several transactions' heap ops and the
+/// last value of each of their words (engine/shadow/combiner.hpp). packed: a combined record's
+/// payload, compressed. combined and packed are a feature of the pool (pool/features.hpp).
 enum class RecordKind : std::uint8_t { commit = 1, group = 2, undo = 3, combined = 4, packed = 5 };
 enum class EntryKind : std::uint8_t { words = 1, alloc = 2, free = 3, end = 4, before = 5 };
 
@@ -63,15 +63,15 @@ enum class EntryKind : std::uint8_t { words = 1, alloc = 2, free = 3, end = 4, b
   return key >> 24 << 3;
 }
 
-/// What a record's checksum is bound to besides its words. One a ring and opening.
+/// What a record's checksum is bound to besides its words. There is one per ring and opening.
 [[nodiscard]] inline std::uint64_t ring_seed(const std::uint8_t (&uuid)[16], std::uint64_t epoch,
                                              std::uint64_t ring) noexcept {
   // mutant: record-checksum-epoch
   return base::hash_bytes(uuid, 16, base::mix(epoch * 1024 + ring));
 }
 
-/// Word 1 of a record of n payload words (an even number) at `position`; `fold` as it starts from
-/// the ring's seed.
+/// Computes word 1 of a record of n payload words (an even number) at `position`. `fold` is as it
+/// starts from the ring's seed.
 [[nodiscard]] inline std::uint64_t record_checksum(const std::uint64_t* words, std::uint64_t n,
                                                    std::uint64_t position,
                                                    base::Fold fold) noexcept {
@@ -84,8 +84,8 @@ enum class EntryKind : std::uint8_t { words = 1, alloc = 2, free = 3, end = 4, b
 }
 
 /// Gathers one record in DRAM, entry by entry, and seals it. The checksum is taken in one pass at
-/// the end, in registers: gathered store by store its sums would live in memory, and going through
-/// them cost 8 ns a store against 1 (measured; a record is in the L1 cache).
+/// the end, in registers. Taken store by store, its sums would live in memory, and updating them
+/// cost 8 ns per store instead of 1 ns (measured; a record is in the L1 cache).
 class RecordWriter {
  public:
   RecordWriter() noexcept = default;
@@ -93,8 +93,8 @@ class RecordWriter {
   RecordWriter& operator=(const RecordWriter&) = delete;
   ~RecordWriter() { std::free(words_); }
 
-  /// A record may take `max_bytes`; `unit` is the medium's append unit, a power of two. Call before
-  /// first use.
+  /// A record may take `max_bytes` bytes; `unit` is the medium's append unit, a power of two. Call
+  /// this before first use.
   void configure(std::uint64_t seed, std::uint64_t max_bytes, std::size_t unit) {
     start_ = base::Fold(seed);
     max_words_ = max_bytes / 8;
@@ -104,10 +104,10 @@ class RecordWriter {
   }
   void reset() noexcept { at_ = words_ + header_words; }
   [[nodiscard]] bool empty() const noexcept { return at_ == words_ + header_words; }
-  /// Bytes that the record will take in a ring.
+  /// Returns the number of bytes that the record will take in a ring.
   [[nodiscard]] std::uint64_t bytes() const noexcept {
     const auto words = static_cast<std::uint64_t>(at_ - words_);
-    // a power of two: a division costs as much as a store's miss
+    // The unit is a power of two: a division would cost as much as a store's cache miss.
     return ((words + unit_words_ - 1) & ~(unit_words_ - 1)) * 8;
   }
   [[nodiscard]] std::uint64_t payload_words() const noexcept {
@@ -116,20 +116,21 @@ class RecordWriter {
   [[nodiscard]] const std::uint64_t* payload() const noexcept { return words_ + header_words; }
   [[nodiscard]] std::uint64_t max_bytes() const noexcept { return max_words_ * 8; }
 
-  /// Throws error(too_big) or std::bad_alloc unless n more words fit; then the next entries of that
-  /// many words in all do not throw.
+  /// Throws error(too_big) or std::bad_alloc unless n more words fit; after that the next entries
+  /// of n words in all do not throw.
   void room(std::uint64_t n) {
     if (__builtin_expect(at_ + n > end_, 0)) more(n);
   }
-  /// One 8-byte word at a home offset (a multiple of 8). Throws error(too_big).
+  /// Adds one 8-byte word at an offset in the data region (a multiple of 8). Throws error(too_big).
   void word(std::uint64_t offset, std::uint64_t value) {
     room(2);
     put(entry_key(EntryKind::words, offset, 1), value);
   }
-  /// n consecutive words: n words and a key. Throws as word(), with nothing recorded.
+  /// Adds n consecutive words: n words and a key. Throws as word() does, with nothing recorded.
   void words(std::uint64_t offset, const std::uint64_t* values, std::uint64_t n,
              EntryKind kind = EntryKind::words) {
-    // what it takes, not a word more: whoever gathers again what fitted once relies on it
+    // Exactly what it takes, not a word more: code that gathers again what fitted once relies on
+    // it.
     room((n + 2) / 2 * 2 + 2 * (n / max_count));
     while (n > 0) {
       const std::uint64_t run = n < max_count ? n : max_count;
@@ -150,7 +151,7 @@ class RecordWriter {
     room(2);
     put(entry_key(EntryKind::end, 0, 0), id);
   }
-  /// Entries that another writer gathered (an even number of words).
+  /// Adds entries that another writer gathered (an even number of words).
   void entries(const std::uint64_t* from, std::uint64_t n) {
     room(n);
     std::memcpy(at_, from, n * 8);
@@ -158,7 +159,7 @@ class RecordWriter {
   }
 
   /// Writes header, checksum and padding for a record at ring position `position`. The result is
-  /// bytes() long, 64-aligned.
+  /// bytes() long and 64-byte aligned.
   [[nodiscard]] [[gnu::always_inline]] const std::uint64_t* seal(RecordKind kind, std::uint64_t id,
                                                                  std::uint32_t transactions,
                                                                  std::uint64_t position) noexcept {
@@ -170,7 +171,7 @@ class RecordWriter {
         break;
       }
       *p = 0;
-      asm("" : "+r"(p));  // a call of memset for the usual word or two costs more than they do
+      asm("" : "+r"(p));  // a call of memset costs more than the usual one or two words
     }
     words_[0] = id | static_cast<std::uint64_t>(kind) << 48;
     words_[2] = n | std::uint64_t{transactions} << 32;
@@ -205,12 +206,12 @@ class RecordWriter {
     words_ = bigger;
     at_ = words_ + used;
     limit_ = words_ + capacity;
-    end_ = limit_ - unit_words_;  // room for padding is always left
+    end_ = limit_ - unit_words_;  // space for padding is always left
     if (static_cast<std::uint64_t>(end_ - words_) > max_words_) end_ = words_ + max_words_;
   }
 
-  std::uint64_t* at_ = nullptr;   // next word
-  std::uint64_t* end_ = nullptr;  // where more() is asked
+  std::uint64_t* at_ = nullptr;   // the next word
+  std::uint64_t* end_ = nullptr;  // where more() is called
   std::uint64_t* words_ = nullptr;
   base::Fold start_;
   std::uint64_t* limit_ = nullptr;
@@ -221,8 +222,8 @@ class RecordWriter {
 /// One entry as a reader sees it.
 struct Entry {
   EntryKind kind = EntryKind::words;
-  std::uint64_t offset = 0;               ///< home offset
-  std::uint64_t count = 0;                ///< words, or size class
+  std::uint64_t offset = 0;               ///< in the data region
+  std::uint64_t count = 0;                ///< number of words, or the size class
   const std::uint64_t* values = nullptr;  ///< what follows the key
   [[nodiscard]] pool::HeapOp heap_op() const noexcept {
     return {offset, static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(values[0]),
@@ -241,7 +242,7 @@ struct RecordView {
   [[nodiscard]] std::uint64_t bytes(std::size_t unit) const noexcept {
     return ((payload_words() + header_words) * 8 + unit - 1) & ~(std::uint64_t{unit} - 1);
   }
-  /// Whether the header makes sense in a ring whose records take at most `max_bytes`.
+  /// Returns whether the header makes sense in a ring whose records take at most `max_bytes`.
   [[nodiscard]] bool plausible(std::uint64_t max_bytes) const noexcept {
     const auto k = static_cast<std::uint64_t>(words[0] >> 48);
     return id() != 0 && k >= 1 && k <= 5 && (payload_words() + header_words) * 8 <= max_bytes &&
@@ -251,8 +252,8 @@ struct RecordView {
     // mutant: record-checksum
     return record_checksum(words, payload_words(), position, base::Fold(seed)) == words[1];
   }
-  /// How many generations of a ring of `ring_bytes` later it was written than at `position`: 1 to
-  /// `most`, or 0 where it is no record of those.
+  /// Returns how many generations of a ring of `ring_bytes` after `position` the record was
+  /// written: 1 to `most`, or 0 where it is no record of those.
   [[nodiscard]] std::uint64_t generations_later(std::uint64_t seed, std::uint64_t ring_bytes,
                                                 std::uint64_t most) const noexcept {
     base::Fold fold(seed);
@@ -269,8 +270,8 @@ struct RecordView {
   }
 };
 
-/// Calls f(Entry) for each entry of payload words [p, p + n). False when an entry overruns (only
-/// damage can do that).
+/// Calls f(Entry) for each entry of payload words [p, p + n). Returns false when an entry overruns
+/// (only damage can do that).
 template <class F>
 bool each_entry(const std::uint64_t* p, std::uint64_t n, F&& f) {
   const std::uint64_t* const end = p + n;

@@ -44,9 +44,9 @@ bool HomeWriter::entry(const Entry& e) {
 std::uint64_t HomeWriter::load(std::uint64_t offset) const {
   std::uint64_t word;
   std::memcpy(&word, medium_.at(medium_.log_bytes() + offset), sizeof word);
-  // Stored anew: after a write-back that failed, a kernel takes a page for clean that the disk does
-  // not have. A hole has nothing that could be lost; a damaged directory word may lead into one
-  // (ALLOC-1).
+  // The word is stored again: after a failed write-back a kernel treats a page as clean that the
+  // disk does not have. A hole has nothing that could be lost; a damaged directory word may lead
+  // into one (ALLOC-1).
   // mutant: recovery-rewrites-read-words
   if (const std::uint64_t at = medium_.log_bytes() + offset;
       use_ == Use::recovery && medium_.allocated(at, sizeof word)) {
@@ -88,7 +88,7 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   RedoRecovery done;
   done.last_id = header.applied;
   std::vector<RecordView> records;
-  std::vector<std::ptrdiff_t> begins;  // of each ring's
+  std::vector<std::ptrdiff_t> begins;  // of each ring's records
   std::uint64_t total = 0;
   for (std::uint32_t i = 0; i < header.ring_count; ++i) {
     auto map = medium.map_ring(pool::ring_offset(header, i), header.ring_bytes);
@@ -110,10 +110,10 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
     total += scan.bytes_above;
   }
   begins.push_back(static_cast<std::ptrdiff_t>(records.size()));
-  // D4: the records durable before home has anything of what they say.
+  // D4: the records are durable before the data region holds anything of what they say.
   if (!records.empty())
     if (Status s = medium.fence(); !s.ok()) return s;
-  // Each ring's ids rise (R3): rings are merged by pairs, then pairs of pairs.
+  // The ids in each ring rise (R3): rings are merged in pairs, then pairs of pairs.
   const std::size_t rings = header.ring_count;
   for (std::size_t width = 1; width < rings; width *= 2)
     for (std::size_t i = 0; i + width < rings; i += 2 * width)
@@ -121,7 +121,7 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
       std::inplace_merge(records.begin() + begins[i], records.begin() + begins[i + width],
                          records.begin() + begins[std::min(i + 2 * width, rings)],
                          [](const RecordView& a, const RecordView& b) { return a.id() < b.id(); });
-  // ALLOC-1: home's blocks before home is touched; `full` changes nothing.
+  // ALLOC-1: the data region's blocks are allocated before it is changed; `full` changes nothing.
   if (pool::Targets targets(medium, header); targets.wanted()) {
     std::vector<std::uint64_t> own;
     for (const RecordView& r : records) {
@@ -136,12 +136,12 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
   }
   progress.begin(Stage::apply, total);
   std::vector<Payload> payloads;
-  // a vector that moves keeps its words where they are
+  // A vector that is moved keeps its words where they are.
   std::vector<std::vector<std::uint64_t>> unpacked;
   std::vector<std::uint64_t> none;
   std::uint64_t bytes = 0, applied = 0;  // of payloads; of records
-  // Some at a time, each time durable but for the caller's own fence: what was applied is told, and
-  // there is a bound on what is unpacked.
+  // Payloads are applied in batches, each durable once the caller has fenced: so progress is
+  // reported between them, and the memory for unpacked payloads is bounded.
   const auto apply = [&] {
     if (payloads.empty()) return Status();
     const auto passed = [&](std::size_t n) {
@@ -158,8 +158,8 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
     return good ? Status() : strange_record(medium, id);
   };
   for (const RecordView& r : records) {
-    // prefix: the ring is written in id order, so a gap can only mean that the ring is not what it
-    // should be
+    // Pipelined order (`prefix`): the ring is written in id order, so a gap can only mean that the
+    // ring is damaged.
     // mutant: redo-no-gaps
     if (header.order == pool::Order::prefix && r.id() - r.transactions() > done.last_id)
       return failure(Code::corrupt, ring_name(medium, 0),
@@ -180,7 +180,7 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
       if (Status s = apply(); !s.ok()) return s;
   }
   if (Status s = apply(); !s.ok()) return s;
-  // D2: all of it durable before start_session's header may say that the rings are empty.
+  // D2: all of it is durable before start_session's header may say that the rings are empty.
   if (done.records != 0)
     if (Status s = medium.fence(); !s.ok()) return s;
   return done;

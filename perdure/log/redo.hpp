@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Redo: applies records' entries to home, for Reproduce by replay (DudeTM section 3.4) and for
-// recovery (3.5), and the recovery of redo rings itself. Plain functions of a medium: no threads
-// but those that a call starts and ends, no global state.
+// Redo: applies records' entries to the data region, for replay (DudeTM section 3.4) and for
+// recovery (3.5), and recovers the redo rings themselves. These are plain functions of a medium:
+// they use no threads except those that a call starts and ends, and no global state.
 //
-// Crash invariants: D1 entries are applied in id order; D2 everything applied is flushed and fenced
-// before `applied` says so.
-// D3 applying again, over a home that is as new or newer, ends in the same state (values are whole
-// words; heap ops see heap.hpp).
-// D4 what recovery goes by is durable before anything rests on it: a process that was killed leaves
-// stores that the next one sees, and that a power cut may still take back. So the records are
-// fenced before home is touched, and a word of home that is right already is stored again.
-// Thread safety: one thread an object.
+// Crash invariants:
+// D1 Entries are applied in id order.
+// D2 Everything applied is flushed and fenced before the checkpoint id (`applied`) says so.
+// D3 Applying again, over a data region that is as new or newer, ends in the same state (values are
+// whole words; for heap ops see heap.hpp).
+// D4 What recovery relies on is durable before anything rests on it: a process that was killed
+// leaves stores that the next one sees, and that a power cut may still undo. So the records are
+// fenced before the data region is changed, and a word of the data region that is right already is
+// stored again.
+// Thread safety: an object belongs to one thread.
 #pragma once
 
 #include <cstdint>
@@ -29,16 +31,17 @@
 
 namespace perdure::log {
 
-/// Stores words to home through the medium and remembers which lines to flush.
+/// Stores words to the data region through the medium and remembers which lines to flush.
 class HomeWriter final : public pool::HeapTarget {
  public:
-  /// recovery: what is only read is stored and flushed too (D4). in_order: heap ops come in their
-  /// order and home holds just what those before left: nothing is newer or torn, which they would
-  /// else look around for, a dozen loads each (pool/heap_apply.hpp, "Replay").
+  /// recovery: words that are only read are stored and flushed too (D4). in_order: heap ops arrive
+  /// in their order and the data region holds exactly what the earlier ones left. Nothing is newer
+  /// or torn, so the check for that, a dozen loads each, is omitted (pool/heap_apply.hpp,
+  /// "Replay").
   enum class Use : std::uint8_t { running, recovery, in_order };
-  /// lines; running, without masks: one more, and their write-back is started
+  /// In lines. `running` without masks: one line more starts the write-back of these.
   static constexpr std::size_t batch = 4096;
-  /// With `masks` lines are noted there, and their write-back is the caller's. In recovery each is
+  /// With `masks`, lines are noted there, and the caller writes them back. In recovery each line is
   /// written back once. Throws std::bad_alloc.
   HomeWriter(medium::Medium& medium, std::uint64_t max_home_bytes, Use use = Use::running,
              LineMasks* masks = nullptr);
@@ -49,8 +52,8 @@ class HomeWriter final : public pool::HeapTarget {
     medium_.store(medium_.log_bytes() + offset, values, n * 8);
     touch(offset, n * 8);
   }
-  /// Any entry of a redo record; `end` marks change nothing. False for an entry that lies outside
-  /// home (only damage makes one).
+  /// Applies any entry of a redo record; `end` marks change nothing. Returns false for an entry
+  /// that lies outside the data region (only damage makes one).
   bool entry(const Entry& e);
 
   [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override;
@@ -62,20 +65,20 @@ class HomeWriter final : public pool::HeapTarget {
     store(offset, load(offset) & ~mask);
   }
   [[nodiscard]] bool replay() const noexcept override { return use_ != Use::in_order; }
-  /// H4 (pool/heap.hpp): a span's zeroed bitmap before its directory word. A failed medium says so
-  /// again at the caller's fence.
+  /// H4 (pool/heap.hpp): a span's zeroed bitmap is durable before its directory word. A failed
+  /// medium fails again at the caller's fence.
   void fence(std::uint64_t offset, std::uint64_t n) override {
     if (lent_ != nullptr)
-      medium_.flush(medium_.log_bytes() + offset, n);  // all the others may wait
+      medium_.flush(medium_.log_bytes() + offset, n);  // the caller writes all other lines back
     else
       flush();
     (void)medium_.fence();
   }
 
-  /// Starts the write-back of every line touched since the last call, if that is not the caller's.
-  /// The caller fences.
+  /// Starts the write-back of every line touched since the last call, unless the masks are the
+  /// caller's. The caller fences.
   void flush() const;
-  /// Leaves it to others instead: f(line's home offset) for each.
+  /// Leaves the write-back to the caller instead: calls f(the line's offset) for each line.
   template <class F>
   void hand_over(F&& f) const {
     each_touched([&](const std::vector<std::uint64_t>& lines) {
@@ -98,7 +101,7 @@ class HomeWriter final : public pool::HeapTarget {
       lines_.push_back(line);
     }
   }
-  // f(lines) for some at a time; then nothing is touched any more.
+  // Calls f(lines) for up to 4,096 lines at a time. Afterwards no line counts as touched.
   template <class F>
   void each_touched(F&& f) const {
     if (masks_ != nullptr) return masks_->take_all(use_ == Use::recovery, f);
@@ -109,25 +112,25 @@ class HomeWriter final : public pool::HeapTarget {
   medium::Medium& medium_;
   const std::uint64_t max_home_bytes_;
   const Use use_;
-  mutable std::vector<std::uint64_t> lines_;  // to be flushed; or in their place
+  mutable std::vector<std::uint64_t> lines_;  // to be flushed, where there are no masks
   LineMasks own_;                             // recovery
-  LineMasks* const lent_;                     // whoever lent them writes back
-  LineMasks* const masks_;                    // either, or neither
+  LineMasks* const lent_;                     // the caller's, which writes them back
+  LineMasks* const masks_;                    // own_, lent_ or none
 };
 
-/// Why a record can't be applied: it names what the pool does not have, or can't be unpacked.
+/// Why a record can't be applied: it names what the pool does not have, or it can't be unpacked.
 Status strange_record(const medium::Medium& medium, std::uint64_t id);
 
-/// What recovery of redo rings did.
+/// The result of a recovery of redo rings.
 struct RedoRecovery {
   std::uint64_t records = 0, transactions = 0, bytes = 0;
-  std::uint64_t last_id = 0;  ///< the newest transaction that home now holds
+  std::uint64_t last_id = 0;  ///< the newest transaction that the data region now holds
 };
 
-/// Replays the rings of a pool that was not closed in order: scans each, refuses damage (law L10)
-/// before home is touched, applies what lies above header.applied in id order, flushes, fences.
-/// Under `prefix` stops at the first missing id. Does not write the header: until start_session
-/// raises the epoch, a crash here only means recovering again.
+/// Replays the rings of a pool that was not closed: scans each, refuses damage (law L10) before the
+/// data region is changed, applies what lies above header.applied in id order, flushes and fences.
+/// In the pipelined order (`prefix`) a missing id is damage too. It does not write the header:
+/// until start_session raises the epoch, a crash only means that recovery runs again.
 Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& header,
                                   const RecoveryPlan* plan = nullptr);
 

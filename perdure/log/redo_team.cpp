@@ -12,8 +12,8 @@ namespace perdure::log {
 namespace {
 
 constexpr std::uint64_t page_bytes = 4096, worth_a_team = 4 << 20;
-// Neighbours have one owner: a medium marks what was stored to, a byte a page, and two threads that
-// store to a line of such bytes take it from each other.
+// Neighbouring pages have one owner: a medium marks what was stored to with one byte per page, and
+// two threads that store to one cache line of such bytes steal it from each other.
 constexpr std::uint64_t pages_together = 64;
 
 // Bitmaps lie in the first pages of chunks.
@@ -30,9 +30,9 @@ unsigned owner_of(std::uint64_t page, unsigned threads) noexcept {
                                32);
 }
 
-// The part of one thread. Its stores are gathered some dozens at a time, in their order: they lie
-// anywhere in home, and a store takes less time than its line takes to come, so the lines come
-// together.
+// The part of one thread. Its stores are gathered up to 64 at a time and made in their order. They
+// lie anywhere in the data region, and a store takes less time than its cache miss, so the misses
+// overlap.
 class Part {
  public:
   Part(medium::Medium& medium, std::uint64_t max_home_bytes, HomeWriter::Use use, unsigned me,
@@ -43,7 +43,8 @@ class Part {
         me_(me),
         threads_(threads) {}
 
-  /// False for a payload with an entry outside home; home is then as it may be.
+  /// Returns false for a payload with an entry outside the data region, whose state is then
+  /// undefined.
   bool payload(const Payload& p) { return threads_ <= 1 ? entries<true>(p) : entries<false>(p); }
   void flush() {
     store();
@@ -64,7 +65,7 @@ class Part {
     const bool whole = each_entry(payload.words, payload.n, [&](const Entry& e) {
       if (e.kind != EntryKind::words) {
         if (me_ != 0) return;
-        // ops and words of the first thread keep their order
+        // The first thread's ops and words keep their order.
         if (e.kind != EntryKind::end) store();
         good = home_.entry(e) && good;
         return;
@@ -89,12 +90,13 @@ class Part {
     return whole && good;
   }
 
-  // Whose a page is can't be foreseen: no branch asks for it. What is another's is overwritten by
-  // the next, and its line, which would be taken from him, is not asked for.
+  // Ownership is a hash, so a branch would be mispredicted half the time or more. The slot is
+  // always written, but the count advances, and the target is prefetched, only for this thread's
+  // own pages: prefetching another thread's line would steal it from that thread's cache.
   void add(std::uint64_t offset, std::uint64_t words, const std::uint64_t* values, bool mine) {
     runs_[count_] = {offset, words, values};
     std::uint64_t all = mine ? ~std::uint64_t{0} : 0;
-    asm("" : "+r"(all));  // or the compiler makes it a branch
+    asm("" : "+r"(all));  // otherwise the compiler makes it a branch
     const auto own = reinterpret_cast<std::uintptr_t>(runs_),
                there = reinterpret_cast<std::uintptr_t>(at_) + offset;
     __builtin_prefetch(reinterpret_cast<const void*>(own ^ ((own ^ there) & all)), 1);
@@ -136,10 +138,10 @@ std::size_t redo(medium::Medium& medium, std::uint64_t max_home_bytes,
       }
     }
     part.flush();
-    // What this thread has written back is durable before the caller goes on: its fence covers its
-    // own write-backs, and nobody else's does.
+    // What this thread has written back is durable before the caller goes on: a thread's fence
+    // covers its own write-backs only.
     // mutant: redo-team-fence
-    // a failed medium says so again at the caller's
+    // A failed medium fails again at the caller's fence.
     if (me != 0 && masks.empty()) (void)medium.fence();
   });
   return strange.load(std::memory_order_relaxed);

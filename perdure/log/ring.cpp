@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t nowhere = ~std::uint64_t{0};
 
-// Reads records of one lap.
+// Reads records of one generation.
 struct Reader {
   const medium::RingMap& map;
   std::uint64_t stop, seed;
@@ -24,7 +24,7 @@ struct Reader {
     // mutant: record-plausible-size, record-within-ring
     return r.plausible(map.bytes / 2) && r.position + r.bytes(unit) <= stop && r.checks(seed);
   }
-  /// The first whole record in [from, to).
+  /// Returns the position of the first whole record in [from, to), or nowhere.
   template <class F>
   [[nodiscard]] std::uint64_t next(std::uint64_t from, std::uint64_t to, F&& passed) const {
     for (std::uint64_t p = from; p < to; p += unit) {
@@ -45,18 +45,18 @@ Status damage_at(const std::string& name, std::uint64_t position, const RecordVi
                  "nothing was changed: restore a copy, or read what is left with `perdure log`");
 }
 
-// A part of a lap, and what one thread finds there without knowing where a record begins.
+// A part of one generation, and what one thread finds there without knowing where a record begins.
 struct Section {
   std::uint64_t from = 0, to = 0;
-  std::uint64_t first = nowhere;  // of the whole records here
-  // after those that follow it without a break; may lie beyond `to`
+  std::uint64_t first = nowhere;  // the first whole record here
+  // The position after those that follow it without a break; may lie beyond `to`.
   std::uint64_t end = nowhere;
   std::uint64_t above = nowhere;       // a whole record above the break at `end`
-  std::vector<RecordView> records;     // those above an id
-  std::uint64_t count = 0, bytes = 0;  // of all; of those
+  std::vector<RecordView> records;     // those with an id above the given one
+  std::uint64_t count = 0, bytes = 0;  // of all records; of those in `records`
 
-  /// `exact`: a record that begins at `from`, or none. flush(position, bytes) of what was found,
-  /// some at a time.
+  /// `exact`: a record begins at `from`, or there is none. Calls flush(position, bytes) for what
+  /// was found, 1 MiB at a time.
   template <class F, class G>
   void read(const Reader& reader, std::uint64_t above_id, bool exact, F&& passed, G&& flush) {
     constexpr std::uint64_t flushed_together = 1 << 20;
@@ -72,7 +72,7 @@ struct Section {
       return;
     }
     flushed = first;
-    bool good = true;  // `first` is
+    bool good = true;  // `first` is whole
     while (end < to) {
       const RecordView r = reader.at(end);
       if (end != first) good = reader.whole(r);
@@ -111,7 +111,7 @@ Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t see
   }
   scan.end = position;
   scan.bytes = position - head;
-  // R1: a whole record above the break says that the broken one was durable. Only a torn last
+  // R1: a whole record above the break proves that the broken one was durable. Only a torn last
   // record may be cut.
   if (const std::uint64_t above = reader.next(position + unit, reader.stop, [](std::uint64_t) {});
       above != nowhere)
@@ -135,17 +135,17 @@ Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std
     Section& s = sections[me];
     s.from = std::min(head + me * step, reader.stop);
     s.to = std::min(s.from + step, reader.stop);
-    // the caller tells of its own section: the others are about as far in theirs
+    // The caller reports its own section: the others are about as far in theirs.
     const auto told = [&](std::uint64_t position) {
       if (me == 0) passed((position - head) * parts);
     };
     s.read(reader, above_id, me == 0, told, flush);
     // mutant: scan-team-fence
-    // its own write-backs, which the caller's fence does not cover; a failed medium says so again
-    // there
+    // It covers this thread's write-backs, which the caller's fence does not. A failed medium fails
+    // again there.
     if (me != 0) (void)medium.fence();
   });
-  // The sections, put together to what scan_ring finds.
+  // The sections together give what scan_ring finds.
   Scan scan;
   std::uint64_t position = head, above = nowhere;
   bool broken = false;
@@ -155,7 +155,7 @@ Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std
       continue;
     }
     if (position >= s.to) continue;  // inside a record
-    if (s.first < position) {        // bytes inside a record that look like one
+    if (s.first < position) {        // bytes inside a record that look like a record
       s.from = position;
       s.read(reader, above_id, true, [](std::uint64_t) {}, flush);
     }
@@ -181,9 +181,9 @@ Status later_than_header(const medium::RingMap& map, std::uint64_t head, std::ui
                          std::uint64_t seed, std::size_t unit, std::uint64_t above_id,
                          const std::string& name) {
   constexpr std::uint64_t most_generations = 65'536;
-  std::uint64_t tries = 1 << 24;  // of generations, in all: some 50 ms, whatever the ring holds
-  // Not at `end`: there may be the record that a crash tore, whose id is the next, and for which
-  // every generation would be tried.
+  std::uint64_t tries = 1 << 24;  // of generations, in all: about 50 ms, whatever the ring holds
+  // The search does not begin at `end`: the record that a crash tore may be there, whose id is the
+  // next, and for which every generation would be tried.
   for (std::uint64_t p = end + unit; p < head + map.bytes && tries != 0; p += unit) {
     const RecordView r{reinterpret_cast<const std::uint64_t*>(map.base + p % map.bytes), p};
     if (r.id() <= above_id || !r.plausible(map.bytes / 2)) continue;

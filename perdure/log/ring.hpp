@@ -3,14 +3,16 @@
 // Ring: a bounded log of records on a medium, written by one thread at a time, and its scan after a
 // crash.
 //
-// Positions are bytes since the opening began, so a record's place in a lap is part of its
-// position. [head, tail) holds live records. In the first lap the ring's bytes are allocated as it
-// comes to them (extent.hpp): whoever promises space asks fits() and ready().
-// Invariants: R1 a record is written only when the one before it is durable (append_fence each); R2
-// head moves only after what lies below it is durable in home and the header says so (the caller
-// publishes first); R3 ids rise along a ring.
-// Thread safety: append by one thread at a time; head, tail, used from any; release by the
-// checkpointer.
+// Positions are bytes since the opening began, so a record's generation is part of its position.
+// [head, tail) holds live records. In the first generation the ring's bytes are allocated as the
+// tail reaches them (extent.hpp): a thread that promises space asks fits() and ready().
+// Invariants:
+// R1 A record is written only when the one before it is durable (append_fence each).
+// R2 The head moves only after what lies below it is durable in the data region and the header says
+// so (the caller publishes first).
+// R3 Ids rise along a ring.
+// Thread safety: one thread at a time appends; any thread calls head, tail and used; the
+// checkpointer calls release.
 #pragma once
 
 #include <atomic>
@@ -40,11 +42,11 @@ class Ring {
   }
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return map_.bytes; }
-  /// The largest record: half the ring, so that one can be written while the one before it is
-  /// checkpointed.
+  /// The largest record in bytes: half the ring, so that one can be written while the one before it
+  /// is checkpointed.
   [[nodiscard]] std::uint64_t max_record() const noexcept { return map_.bytes / 2; }
-  // acquire pairs with the release in append/release: what lies below the position was written
-  // before
+  // Acquire pairs with the release in append_fence() and release(): what lies below the position
+  // was written before.
   [[nodiscard]] std::uint64_t head() const noexcept {
     return head_.load(std::memory_order_acquire);
   }
@@ -57,22 +59,22 @@ class Ring {
            map_.bytes;
   }
 
-  /// Are the next n bytes allocated (ALLOC-1)?
+  /// Returns whether the next n bytes are allocated (ALLOC-1).
   [[nodiscard]] bool ready(std::uint64_t n) const noexcept {
     return extent_.ready(tail_.load(std::memory_order_relaxed) + n);
   }
-  /// They are when this returns ok. `full`: the disk has no block left; nothing has changed.
+  /// Allocates them. `full`: the disk has no block left; nothing has changed.
   Status prepare(std::uint64_t n) { return extent_.extend(tail() + n); }
-  /// The same of all bytes of the first lap below `position`.
+  /// The same for all bytes of the first generation below `position`.
   Status prepare_to(std::uint64_t position) { return extent_.extend(position); }
-  /// The log's writer asks between records, so that the next bytes are ready when it comes to them.
-  /// Cheap.
+  /// The log's writer calls this between records, so that the next bytes are ready when it reaches
+  /// them. The call is cheap.
   void prepare_ahead() noexcept { extent_.extend_ahead(tail()); }
   [[nodiscard]] const LogExtent& extent() const noexcept { return extent_; }
 
-  /// Makes the writer's record durable: the medium's one fence. After a failure nothing is known of
-  /// it, and the pool is poisoned. `meanwhile()` runs while the record is on its way: stores made
-  /// then cost nothing, stores after the fence queue up behind it.
+  /// Makes the writer's record durable with the medium's one fence. After a failure its state is
+  /// unknown, and the pool is poisoned. `meanwhile()` runs while the record is on its way: stores
+  /// made then cost nothing, whereas stores after the fence queue up behind it.
   template <class F>
   [[gnu::always_inline]] Status append_fence(RecordWriter& writer, RecordKind kind,
                                              std::uint64_t id, std::uint32_t transactions,
@@ -90,7 +92,7 @@ class Ring {
     Status status = medium_->fence();
     if (__builtin_expect(!status.ok(), 0)) return status;
     // mutant: ring-tail-before-fence-late
-    // pairs with tail(): what lies below is durable
+    // Release: pairs with the acquire in tail(). What lies below is durable.
     tail_.store(position + n, std::memory_order_release);
     return status;
   }
@@ -100,13 +102,13 @@ class Ring {
     return append_fence(writer, kind, id, transactions, [] {});
   }
 
-  /// The position of the first record with an id above `id` (tail where there is none); the ring's
-  /// owner may be appending meanwhile. From the nearest sample on, headers are read.
+  /// Returns the position of the first record with an id above `id` (the tail where there is none).
+  /// The ring's owner may append meanwhile. Headers are read from the nearest sample on.
   [[nodiscard]] std::uint64_t position_after(std::uint64_t id) const noexcept {
     const std::uint64_t end = tail();
     std::uint64_t best = head();
     for (const Sample& s : sample_) {
-      // acquire pairs with the release in sample(): a sample's id is read whole
+      // Acquire pairs with the release in sample(): a sample's id is read whole.
       const std::uint64_t position = s.position.load(std::memory_order_acquire);
       if (position > best && s.last_id.load(std::memory_order_acquire) <= id &&
           s.position.load(std::memory_order_relaxed) == position)
@@ -116,7 +118,7 @@ class Ring {
     return best;
   }
   /// R2: everything below `position` may be overwritten.
-  // pairs with fits()
+  // Release: pairs with the acquire in fits() and head().
   void release(std::uint64_t position) noexcept {
     head_.store(position, std::memory_order_release);
   }
@@ -134,7 +136,8 @@ class Ring {
     Sample& s = sample_[position / step_ % samples];
     s.position.store(0, std::memory_order_relaxed);
     s.last_id.store(last_id_, std::memory_order_release);
-    s.position.store(position, std::memory_order_release);  // pairs with position_after
+    // Pairs with the acquire in position_after().
+    s.position.store(position, std::memory_order_release);
     next_sample_ = (position / step_ + 1) * step_;
   }
 
@@ -147,41 +150,42 @@ class Ring {
   Sample sample_[samples];
 };
 
-/// What a scan found.
+/// The result of a scan.
 struct Scan {
   std::uint64_t end = 0;  ///< position after the last whole record
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t bytes_above = 0;  ///< scan_and_flush_ring: of the records above the id asked for
-  /// `corrupt` when a broken record lies below a whole one (law L10)
+  std::uint64_t bytes_above = 0;  ///< scan_and_flush_ring: bytes of the records above the given id
+  /// `corrupt` when a broken record lies below a whole one (law L10).
   Status damage;
 };
 
-/// Starts the write-back of what a scan found, of the ring at `offset` of the log. The caller
-/// fences before it changes home: a process that was killed may have left its last records visible
-/// only, and a power cut would lose them while home already has a part of what they say.
+/// Starts the write-back of what a scan found in the ring at `offset` of the log. The caller fences
+/// before it changes the data region: a process that was killed may have left its last records
+/// visible only, and a power cut would lose them while the data region already holds a part of what
+/// they say.
 void flush_scanned(medium::Medium& medium, std::uint64_t offset, std::uint64_t ring_bytes,
                    std::uint64_t head, std::uint64_t end);
 
-/// COPY-1: a ring's place is written again only after the header has given it up, so where a scan
-/// from the header's `head` ended at `end`, no place behind that holds a record of a later
-/// generation with an id above `above_id`, the highest that the header or the scan knows. One that
-/// does says that log and header were not read at one time: the file was copied while a program
-/// wrote the pool. Returns `corrupt` then. It looks for records up to 65,536 generations later.
+/// COPY-1: a place in a ring is written again only after the header has released it. So where a
+/// scan from the header's `head` ended at `end`, no place above that holds a record of a later
+/// generation with an id above `above_id`, the highest that the header or the scan knows. Such a
+/// record proves that log and header were not read at one time: the file was copied while a program
+/// wrote the pool. Returns `corrupt` then. The search covers up to 65,536 later generations.
 [[nodiscard]] Status later_than_header(const medium::RingMap& map, std::uint64_t head,
                                        std::uint64_t end, std::uint64_t seed, std::size_t unit,
                                        std::uint64_t above_id, const std::string& name);
 
 /// Calls f(RecordView) for each whole record from `head` on, in ring order. A plain function of the
-/// bytes: no threads, no state. `name` is for messages ("POOL: ring 3").
+/// bytes: it has no threads and no state. `name` is for messages ("POOL: ring 3").
 Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t seed, std::size_t unit,
                const std::string& name, const std::function<void(const RecordView&)>& f);
 
-/// scan_ring by so many threads, a part of the ring each, and flush_scanned. Records above the id
-/// are appended to `records`, in ring order. A thread that begins inside the ring looks for the
-/// first whole record: its position is part of what is checked. `passed`, called by the caller's
-/// thread, is told about how many bytes of the ring were looked at. The caller fences: the others
-/// have fenced what they wrote back. Throws std::bad_alloc.
+/// Does scan_ring with `parts` threads, each on a part of the ring, and flush_scanned. Records
+/// above `above_id` are appended to `records`, in ring order. A thread that begins inside the ring
+/// looks for the first whole record; its position is part of what the checksum covers. The caller's
+/// thread calls `passed` with about how many bytes of the ring were scanned. The caller fences: the
+/// other threads have fenced what they wrote back. Throws std::bad_alloc.
 Scan scan_and_flush_ring(medium::Medium& medium, const medium::RingMap& map, std::uint64_t head,
                          std::uint64_t seed, std::size_t unit, const std::string& name,
                          std::uint64_t above_id, unsigned parts,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A team: parts of one work, each by a thread of its own where one is to be had, else by the
-// caller, whose is part 0.
+// A team runs the parts of one piece of work, each in its own thread where one is available,
+// otherwise in the caller's thread, which has part 0.
 //
-// Thread safety: a plain function; it starts and ends its own threads, so that what a part did is
-// seen by the caller when it returns.
+// Thread safety: a plain function; it starts and ends its own threads, so the caller sees what each
+// part did when it returns.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@
 
 namespace perdure::log {
 
-/// Calls part(0) to part(parts - 1), side by side, by at most base::max_team threads: what is
-/// beyond them the caller does in turn. One team of a pool at a time. The caller has a thread slot;
-/// each other thread has a reserved one. Throws what a part threw, when all have ended.
+/// Calls part(0) to part(parts - 1) concurrently, with at most base::max_team threads; the caller
+/// runs the parts beyond those in turn. A pool has one team at a time. The caller has a thread
+/// slot; each other thread has a reserved one. Throws what a part threw, after all have ended.
 template <class F>
 void in_team(unsigned parts, F&& part) {
   if (parts == 1) return part(0);
@@ -42,7 +42,7 @@ void in_team(unsigned parts, F&& part) {
     try {
       for (; started < std::min<unsigned>(parts, base::max_team); ++started)
         team.emplace_back(work, started);
-    } catch (const std::system_error&) {  // no more threads are to be had
+    } catch (const std::system_error&) {  // no more threads are available
     }
     try_part(0);
     for (; started < parts; ++started) try_part(started);

@@ -23,7 +23,7 @@ struct undo_none : engine::Instance<engine::undo::Undo<tm::None>, Isolation::cal
   static constexpr std::array<engine::InstanceName, 1> names = {{{"undo/none", type::name}}};
 };
 
-/// All of the family.
+/// All instances of the family.
 using undo_engines = engines<undo, undo_stm, undo_none>;
 
 // Compiled once, in instances.cpp beside this.

@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Undo logging, PMDK's way (Rudoff, ";login:" 2017; libpmemobj's transactions): home is written at
-// the store, its old value was made durable before.
+// Undo logging as in PMDK (Rudoff, ";login:" 2017; libpmemobj's transactions): a store writes the
+// data region at once, after its old value was made durable.
 //
-//   store     the first to a 64-byte line in a transaction: a record with the line's old words,
-//             fenced, then the store to home (1 fence
-//             a line). Where the caller isolates, only the words stored: the line's others may be
-//             another transaction's
-//   commit    the lines flushed and fenced; then a commit record with the heap ops, fenced (2
-//             fences). Heap bits follow it: they are
-//             applied to home, flushed and fenced (1 more, only where a transaction allocated or
-//             freed)
-//   rollback  old values stored back, flushed, fenced; then an empty commit record, fenced
-//   recovery  a ring's undo records after its last commit record belong to a transaction in flight:
-//             rolled back, newest first;
-//             then commit records above X have their heap ops applied again, in id order over all
-//             rings: to a copy of directory and bitmaps in DRAM, whose end is stored to home
-//             (StagedTarget): data lies in home alone, and home may be newer than an op
-// Invariants: U1 a line's old value is durable before home's line may change (M2). U2 data is
-// durable before the commit record is. U3 a ring's records go only when their transaction has ended
-// and home holds its heap ops (X).
-// Isolation is the TM's; it is held until the commit record is durable. Thread safety: as Shadow.
+//   store     The first store to a 64-byte line in a transaction writes a record with the line's
+//             old words and fences it, then stores to the data region (1 fence per line). Where the
+//             caller isolates, the record has only the words stored: the line's other words may
+//             belong to another transaction.
+//   commit    The lines are flushed and fenced; then a commit record with the heap ops is fenced (2
+//             fences). The heap's bits follow: they are applied to the data region, flushed and
+//             fenced (1 more fence, only where a transaction allocated or freed).
+//   rollback  Old values are stored back, flushed and fenced; then an empty commit record is
+//             fenced.
+//   recovery  A ring's undo records after its last commit record belong to a transaction in flight:
+//             they are rolled back, newest first. Then the heap ops of commit records above the
+//             checkpoint id are applied again, in id order over all rings: to a copy of directory
+//             and bitmaps in DRAM, whose final state is stored to the data region (StagedTarget),
+//             because data lies in the data region alone, which may be newer than an op.
+// Invariants:
+// U1 A line's old value is durable before the line in the data region may change (M2).
+// U2 Data is durable before the commit record is.
+// U3 A ring's records are truncated only when their transaction has ended and the data region holds
+// its heap ops (the checkpoint id).
+// The TM isolates; its locks are held until the commit record is durable.
+// Thread safety: any thread may call the engine; a Context belongs to its thread.
 #pragma once
 
 #include <algorithm>
@@ -38,12 +41,12 @@
 
 namespace perdure::engine::undo {
 
-/// The words a transaction has logged, by lines (a bit a word). Cleared in constant time by a new
-/// generation.
+/// The words that a transaction has logged, by line (one bit per word). It is cleared in constant
+/// time by a new generation.
 class LineSet {
  public:
   LineSet() : cells_(256) {}
-  /// Those of the words that are not in.
+  /// Returns those of the words that are not in the set.
   [[nodiscard]] std::uint8_t missing(std::uint64_t line, std::uint8_t words) const noexcept {
     const Cell& c = cells_[find(line)];
     return c.generation == generation_ ? static_cast<std::uint8_t>(words & ~c.words) : words;
@@ -69,7 +72,7 @@ class LineSet {
     std::uint8_t words = 0;
   };
   [[nodiscard]] std::size_t find(std::uint64_t line) const noexcept {
-    // its cell, or the free one where it would be
+    // Returns its cell, or the free one where it would be.
     std::size_t i = hash(line);
     while (cells_[i].generation == generation_ && cells_[i].line != line)
       i = (i + 1) & (cells_.size() - 1);
@@ -113,15 +116,16 @@ class Undo : public HomeAtCommit<Tm> {
   void wait_for_log_space(Context& context, LogSpace needed);
 
  private:
-  struct UndoLog {  // one ring and what truncation must know of it
+  struct UndoLog {  // one ring and what a checkpoint must know about it
     log::Ring ring;
-    std::atomic<std::uint64_t> ended{0};  // below: records of transactions that have ended
+    std::atomic<std::uint64_t> ended{0};  // records below are of transactions that have ended
   };
   Status recycle();
 
   using Base::core_, Base::heap_bits_, Base::tm_;
   ThreadLogs<UndoLog> logs_;
-  // recycle()'s, under recycling_: a commit calls it, when nothing may be allocated any more
+  // Used by the checkpoint (`recycle`) under recycling_. It is allocated beforehand, because a
+  // commit calls the checkpoint when nothing may be allocated any more.
   std::vector<std::uint64_t> heads_;
   std::mutex recycling_;
   std::atomic<std::uint64_t> checkpoints_{0}, applied_{0};
@@ -139,7 +143,7 @@ class Undo<Tm>::Context : public ContextBase<Tm> {
 
   void write(std::uint64_t* a, std::uint64_t v) { write_words(a, &v, 1); }
   void write_words(std::uint64_t* a, const std::uint64_t* src, std::uint64_t n) {
-    for (std::uint64_t i = 0, k; i < n; i += k) {  // a line at a time
+    for (std::uint64_t i = 0, k; i < n; i += k) {  // one line at a time
       k = std::min<std::uint64_t>(n - i, 8 - (reinterpret_cast<std::uintptr_t>(a + i) >> 3 & 7));
       tm_.own(a + i);
       snapshot(a + i, k);
@@ -169,7 +173,8 @@ class Undo<Tm>::Context : public ContextBase<Tm> {
   typename ThreadLogs<UndoLog>::Use use_;
   log::Ring& ring_;
   std::uint64_t log_bytes_ = 0;  // of this transaction
-  // it has thrown LogFull: a program that catches that is stopped again at its commit
+  // It has thrown LogFull with this many bytes: if a caller swallowed that, commit throws it
+  // again.
   std::uint64_t needed_ = 0;
   log::HomeWriter home_writer_;
 };

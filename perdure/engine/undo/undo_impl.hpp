@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Undo's parts that are not inlined into users' transactions; compiled once an instance
+// The parts of Undo that are not inlined into users' transactions; compiled once per instance
 // (instances.cpp).
 #pragma once
 
@@ -34,8 +34,8 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
           if (r.id() > header.applied && r.transactions() != 0) commits.push_back(r);
         });
     if (!scan.damage.ok()) return scan.damage;
-    // A transaction's undo records have the id that comes next; so may those of the last
-    // generation.
+    // A transaction's undo records have the id that follows; those of the last generation may have
+    // it too.
     if (Status s = log::later_than_header(*map, header.ring_head[i], scan.end,
                                           log::ring_seed(header.uuid, header.epoch, i),
                                           header.append_unit, last + 1, log::ring_name(medium, i));
@@ -44,13 +44,13 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
     log::flush_scanned(medium, offset, header.ring_bytes, header.ring_head[i], scan.end);
     report.bytes += scan.bytes;
     report.rolled_back += open.empty() ? 0 : 1;
-    // newest first within a ring; rings touch different lines
+    // Newest first within a ring; different rings change different lines.
     in_flight.insert(in_flight.end(), open.rbegin(), open.rend());
   }
   log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
   std::sort(commits.begin(), commits.end(),
             [](const auto& a, const auto& b) { return a.id() < b.id(); });
-  // All is looked at before home is touched (law L10).
+  // All records are checked before the data region is changed (law L10).
   const auto each = [](const log::RecordView& r, auto&& f) {
     return log::each_entry(r.words + log::header_words, r.payload_words(), f);
   };
@@ -74,7 +74,7 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
                        "the record of transaction " + std::to_string(r.id()) +
                            " names bytes or blocks that the pool does not have",
                        "entries inside home", "restore a copy");
-  // ALLOC-1: home's blocks before home is touched; `full` changes nothing
+  // ALLOC-1: the data region's blocks are allocated before it is changed; `full` changes nothing.
   pool::Targets targets(medium, header);
   if (targets.wanted())
     for (const auto* records : {&commits, &in_flight})
@@ -84,11 +84,12 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
           targets.block(e.heap_op());
         });
   if (Status s = targets.allocate(); !s.ok()) return s;
-  // D4 (log/redo.hpp): the records durable before home has anything of what they say.
+  // D4 (log/redo.hpp): the records are durable before the data region has anything of what they
+  // say.
   if (!commits.empty() || !in_flight.empty())
     if (Status s = medium.fence(); !s.ok()) return s;
-  // Old values first: they may lie over bitmaps, where a block was reserved in a chunk whose span
-  // had become empty.
+  // Old values are stored first: they may lie over bitmaps, where a block was reserved in a chunk
+  // whose span had become empty.
   // mutant: undo-old-values-first
   for (const auto& r : in_flight)
     each(r, [&](const log::Entry& e) { home.words(e.offset, e.values, e.count); });
@@ -98,8 +99,8 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
   heap.write();
   // mutant: undo-recovery-flush, undo-old-values-first-late
   home.flush();
-  // Old values durable before start_session's header empties the rings: else a crash would leave a
-  // half-done transaction with no undo.
+  // The old values are durable before start_session's header empties the rings: otherwise a crash
+  // would leave a half-done transaction without its undo records.
   if (Status s = medium.fence(); !s.ok()) return s;
   report.records = commits.size() + in_flight.size();
   report.transactions = commits.size();
@@ -149,25 +150,27 @@ void Undo<Tm>::Context::log_full(std::uint64_t bytes) {
 // U1: the old value of n words of a line is durable when this returns.
 template <class Tm>
 void Undo<Tm>::Context::snapshot(std::uint64_t* a, std::uint64_t n) {
-  if (core_.state() != 0) core_.refuse();  // after a failed append nothing may be stored to home
+  // After a failed append nothing may be stored to the data region.
+  if (core_.state() != 0) core_.refuse();
   const std::uint64_t line = offset_of(a) / 64, first = offset_of(a) / 8 % 8;
-  // A line that is owned is logged whole. Else it may hold words of another transaction: rolled
-  // back with ours, they would be lost.
+  // A line that is owned is logged whole. Otherwise it may hold words of another transaction:
+  // rolled back with this one's, they would be lost.
   const auto wanted = static_cast<std::uint8_t>(Tm::isolates ? 0xff : ((1U << n) - 1) << first);
   const std::uint8_t missing = logged_.missing(line, wanted);
   if (missing == 0) return;
   use_.begin();
   const std::uint64_t unit = core_.medium.append_unit();
   const std::uint64_t bytes = (128 + unit - 1) / unit * unit;
-  // Room for the record that ends the transaction is kept. A transaction may fill half a ring.
+  // Log space for the record that ends the transaction is reserved. A transaction may fill half a
+  // ring.
   const std::uint64_t kept = bytes + ring_.bytes() / 8;
   if (log_bytes_ + bytes > ring_.max_record() || log_bytes_ + bytes + kept > ring_.bytes())
     throw error(failure(Code::too_big, core_.file.path(),
                         "a transaction that changes more lines than its undo log holds",
                         "at most " + std::to_string(ring_.max_record() / bytes) + " lines",
                         "split it, or make the pool with a larger log_size"));
-  // Allocated (ALLOC-1): this record, and the one that a rollback ends with, before either can be
-  // asked for.
+  // Both must be allocated (ALLOC-1) before either can be needed: this record, and the one that
+  // ends a rollback.
   if (!ring_.fits(bytes + kept) || !ring_.ready(bytes + unit)) log_full(log_bytes_ + bytes + unit);
   for (std::uint64_t from = 0; from < 8; ++from) {
     std::uint64_t to = from;
@@ -188,13 +191,13 @@ void Undo<Tm>::Context::snapshot(std::uint64_t* a, std::uint64_t n) {
 template <class Tm>
 Status Undo<Tm>::Context::flush_lines() {
   for (const std::uint64_t line : logged_.lines()) core_.medium.flush(home_ + line * 64, 64);
-  return core_.medium.fence();  // U2: data before the record that ends its undo
+  return core_.medium.fence();  // U2: data is durable before the record that ends its undo
 }
 
 template <class Tm>
 void Undo<Tm>::Context::end() noexcept {
-  // Pairs with recycle: no record below belongs to a live transaction. Only the ring's holder can
-  // say so: others share it.
+  // Release: pairs with the acquire in recycle(): no record below belongs to a live transaction.
+  // Only the ring's holder can say so, because other threads share it.
   if (use_.ours()) use_.log().ended.store(ring_.tail(), std::memory_order_release);
   Row::add(row_.log_bytes, log_bytes_);
   log_bytes_ = needed_ = 0;
@@ -224,7 +227,7 @@ std::uint64_t Undo<Tm>::Context::commit(Durability) {
       this->apply_heap_ops(home_writer_);
       // mutant: undo-heap-bits-flush
       home_writer_.flush();
-      s = core_.medium.fence();  // U3: before X may pass this id
+      s = core_.medium.fence();  // U3: before the checkpoint id may pass this id
     }
     return s;
   };
@@ -249,7 +252,7 @@ void Undo<Tm>::Context::rollback() noexcept {
     core_.medium.store(home_ + offset_of(a), &old, 8);
   });
   if (log_bytes_ != 0 && !(core_.state() & Core::poisoned_bit)) {
-    // Old values durable before the record that says there is nothing to undo.
+    // The old values are durable before the record that says there is nothing to undo.
     // mutant: undo-rollback-lines-first
     Status s = flush_lines();
     if (s.ok())
@@ -257,7 +260,8 @@ void Undo<Tm>::Context::rollback() noexcept {
                  engine_.tm_.domain.clock.load(std::memory_order_relaxed) + 1, 0);
     if (!s.ok()) core_.poison(s);
   }
-  // after home has the old values and the log says so: others may then have the blocks
+  // This comes after the data region has the old values and the log says so: other transactions may
+  // then have the blocks.
   this->abandon();
   end();
 }
@@ -267,13 +271,13 @@ void Undo<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
   log::Ring& ring = context.ring_;
   const bool lacks_blocks = !ring.ready(needed.bytes);
-  // full: the disk is. The transaction was rolled back, and is not run again
+  // `full` means that the disk is full. The transaction was rolled back, and does not run again.
   ring.prepare(needed.bytes).or_throw();
-  // With what is kept for a rollback. Blocks were all that it lacked: nothing of the log is given
-  // up for it.
+  // The test includes the space that is reserved for a rollback. If blocks were all that it lacked,
+  // the log need not be truncated.
   if (lacks_blocks && ring.fits(needed.bytes + ring.bytes() / 8)) return;
   if (Status s = recycle(); !s.ok()) core_.poison(s);
-  std::this_thread::yield();  // another's commit may have to end first
+  std::this_thread::yield();  // the commit of another thread may have to end first
 }
 
 template <class Tm>
@@ -281,15 +285,16 @@ Status Undo<Tm>::recycle() {
   const std::lock_guard lock(recycling_);
   if ((core_.state() & ~Core::read_only_bit) != 0) return core_.why();
   // mutant: undo-checkpoint-id-finished
-  // home holds all of them: data and heap bits were fenced before they ended
+  // The data region holds all up to it: data and heap bits were fenced before they ended.
   const std::uint64_t x = tm_.domain.quiet_id();
   std::vector<std::uint64_t>& heads = heads_;
   for (std::size_t i = 0; i < logs_.size(); ++i) {
-    // Up to the first commit that X does not cover. What was rolled back is home again, whatever id
-    // its records were given: were they kept until a commit has that id, a transaction that ran out
-    // of room could never run again.
+    // The log is truncated up to the first commit that the checkpoint id does not cover. What was
+    // rolled back has its old values in the data region, whatever id its records were given: were
+    // its records kept until a commit has that id, a transaction that ran out of log space could
+    // never run again.
     const log::Ring& ring = logs_[i].ring;
-    // pairs with end()
+    // Acquire: pairs with the release in end().
     const std::uint64_t ended = logs_[i].ended.load(std::memory_order_acquire);
     heads[i] = ring.head();
     // mutant: undo-truncates-to-ended
@@ -300,10 +305,11 @@ Status Undo<Tm>::recycle() {
       heads[i] += r.bytes(core_.medium.append_unit());
     }
   }
-  // Who has failed since has ended too, and his records would be passed: then nothing is published.
+  // A transaction that has failed since has ended too, and its records would be passed: in that
+  // case nothing is published.
   if (core_.poisoned()) return core_.why();
-  // U3: X and the heads durable before a byte is reused; else recovery would take what lies there
-  // for the oldest records.
+  // U3: the checkpoint id and the heads are durable before a byte is reused; otherwise recovery
+  // would take what lies there for the oldest records.
   // mutant: undo-truncates-before-header
   Status s = core_.publish([&](pool::Header& h) {
     h.applied = x;
@@ -322,7 +328,7 @@ Status Undo<Tm>::close() {
   Status s;
   if (!core_.file.read_only()) {
     if (core_.state() != 0) s = core_.why();
-    // home is durable at every commit
+    // The data region is durable at every commit.
     if (s.ok()) s = core_.file.close_clean(tm_.domain.clock.load(std::memory_order_acquire));
   }
   core_.closed();

@@ -38,7 +38,7 @@ struct volatile_none
   static constexpr std::array<engine::InstanceName, 1> names = {{{"volatile/none", type::name}}};
 };
 
-/// All of the family.
+/// All instances of the family.
 using volatile_engines = engines<volatile_, volatile_stm, volatile_global_lock, volatile_htm,
                                  volatile_htm_stand_in, volatile_none>;
 

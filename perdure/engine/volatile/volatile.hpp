@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Volatile: transactional memory and the heap, and nothing durable: the baseline that says what
+// Volatile: transactional memory and the heap, and nothing durable: the baseline that shows what
 // durability costs (DudeTM's Volatile-STM). Stores go to a DRAM copy of the pool; closing or
-// crashing leaves home as it was. Nothing acknowledged is durable.
-// Thread safety: as Shadow.
+// crashing leaves the data region as it was. Nothing that is acknowledged is durable.
+// Thread safety: any thread may call the engine; a Context belongs to its thread.
 #pragma once
 
 #include "perdure/engine/context.hpp"
@@ -97,7 +97,7 @@ class Volatile {
   [[nodiscard]] std::uint64_t durable_id() const noexcept { return 0; }
   [[nodiscard]] static constexpr bool held() noexcept { return false; }
   Status checkpoint() { return core_.why(); }
-  /// Home is as it was and the rings are empty: the pool is as clean as at opening.
+  /// The data region is as it was and the rings are empty: the pool is as clean as at opening.
   Status close() {
     Status s;
     if (!core_.file.read_only())
