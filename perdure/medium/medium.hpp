@@ -263,8 +263,8 @@ struct Delays {
   }
   /// The papers' own settings by name: "none", "rewind", "blurred", "dudetm", "dudetm-3500",
   /// "softwrap"; the error `invalid` names the choices. Each may be followed by "+fence=NS" and
-  /// "+write=NS" (fence_ns, write_ns), at most 1000000, by "+wbinvd" (flush_all_is_one) and by
-  /// "+each" (buffer_each): "rewind+fence=500".
+  /// "+write=NS" (fence_ns, write_ns), at most 1000000, by "+bandwidth=N" (bandwidth_gb_s, N GB/s),
+  /// by "+wbinvd" (flush_all_is_one) and by "+each" (buffer_each), each once: "rewind+fence=500".
   static Result<Delays> named(std::string_view name);
 };
 
