@@ -18,7 +18,8 @@ namespace perdure::crash {
 
 using Kind = medium::TraceEvent::Kind;
 
-// What recovery sees. All of its memory is the arena's; it goes when the recovered pool does.
+// The medium that recovery sees. All of its memory is the arena's. It is destroyed with the
+// recovered pool.
 class Arena::View final : public medium::Medium {
  public:
   View(Arena& arena, std::uint64_t home_bytes, medium::Trace* trace)
@@ -28,7 +29,7 @@ class Arena::View final : public medium::Medium {
     home_ = arena.home_;
     log_bytes_ = arena.geometry_.log_bytes;
     max_home_bytes_ = arena.geometry_.max_home_bytes;
-    home_bytes_.store(home_bytes, std::memory_order_relaxed);  // one thread
+    home_bytes_.store(home_bytes, std::memory_order_relaxed);  // only one thread
     append_unit_ = arena.geometry_.append_unit;
     fence_is_sync_ = arena.geometry_.fence_is_sync;
     pages_ = &arena.pages_;
@@ -73,7 +74,8 @@ class Arena::View final : public medium::Medium {
     if (trace_ == nullptr ||
         medium::CallSites::of_process().skip("flush_all", __builtin_return_address(0)))
       return {};
-    // All that recovery has stored: it is one thread, and what it began with is durable.
+    // It covers all that recovery has stored: recovery is one thread, and what it started from is
+    // durable.
     std::sort(stored_.begin(), stored_.end());
     stored_.erase(std::unique(stored_.begin(), stored_.end()), stored_.end());
     for (const std::uint64_t line : std::exchange(stored_, {}))
@@ -118,7 +120,7 @@ class Arena::View final : public medium::Medium {
   }
   Arena& arena_;
   medium::Trace* const trace_;
-  std::vector<std::uint64_t> stored_;  // lines, since the last flush_all
+  std::vector<std::uint64_t> stored_;  // lines stored to since the last flush_all
 };
 
 Result<medium::RingMap> Arena::View::map_ring(std::uint64_t offset, std::uint64_t bytes) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Arena: the memory in which recovery runs, over and over: home at the pool's own base address, so
-// that the pointers in it are right, and rings mapped twice, all once; from one image to the next
-// only the lines that differ are copied. A full copy for each image is what makes crash exploration
-// slow.
+// Arena: the memory in which recovery runs again and again: the data region at the pool's own base
+// address, so that the pointers in it are right, and rings mapped twice. All of it is mapped once;
+// from one image to the next only the lines that differ are copied. A full copy for each image is
+// what makes crash exploration slow.
 // Thread safety: one thread.
 #pragma once
 
@@ -28,22 +28,22 @@ class Arena {
  public:
   struct Geometry {
     std::uint64_t log_bytes = 0, max_home_bytes = 0;
-    std::uint64_t base = 0;  ///< where home is mapped
+    std::uint64_t base = 0;  ///< the address at which the data region is mapped
     std::size_t append_unit = medium::line_bytes;
     bool fence_is_sync = false;
   };
-  /// `incompatible` where something else is mapped at the base: the pool must be closed.
+  /// Returns `incompatible` if something else is mapped at the base: the pool must be closed.
   static Result<std::unique_ptr<Arena>> make(const Geometry& geometry);
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  /// The memory becomes `image` with `overlay` over it. Only lines that `image` or the last medium
-  /// changed are touched: always give the same Image.
+  /// Makes the memory equal to `image` with `overlay` over it. It writes only lines that `image` or
+  /// the last medium changed, so the caller must always pass the same Image.
   void load(Image& image, const std::vector<Word>& overlay);
-  /// A medium on the memory, `home_bytes` of home long. A page of zeros is a hole, as in a sparse
-  /// copy: recovery must ask for it before it stores there (ALLOC-1). What it is asked goes to
-  /// `trace` too unless that is null. One at a time.
+  /// Makes a medium on the memory, with a data region of `home_bytes`. A page of zeros is a hole,
+  /// as in a sparse copy: recovery must ask for it before it stores there (ALLOC-1). The medium
+  /// also records its calls in `trace`, unless that is null. One medium at a time.
   std::unique_ptr<medium::Medium> open(std::uint64_t home_bytes, medium::Trace* trace);
   [[nodiscard]] const std::byte* home() const noexcept { return home_; }
   [[nodiscard]] std::uint64_t log_bytes() const noexcept { return geometry_.log_bytes; }
@@ -62,9 +62,9 @@ class Arena {
   std::byte *log_ = nullptr, *home_ = nullptr;
   std::vector<medium::RingMap> rings_;
   DirtyLines dirty_;
-  std::vector<bool> in_use_;                // of each line of the image: it is not zero
-  std::vector<std::uint8_t> lines_in_use_;  // of each page of it: how many of them
-  medium::PageMap pages_;                   // of the medium that is open
+  std::vector<bool> in_use_;                // per line of the image: is it nonzero?
+  std::vector<std::uint8_t> lines_in_use_;  // per page of the image: how many nonzero lines
+  medium::PageMap pages_;                   // of the open medium
 };
 
 }  // namespace perdure::crash

@@ -11,7 +11,7 @@ CallSites& CallSites::of_process() {
 }
 
 CallSites::CallSites() {
-  // the program itself comes first
+  // The program itself is reported first.
   ::dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* at) {
         *static_cast<std::uint64_t*>(at) = info->dlpi_addr;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // CallSites: from where a recording medium's flush and fence are called, and which of these calls
-// are left out: the mutation gate (`./dev mutants`). A site is a return address; the gate turns
-// addresses into source lines. One build serves for all mutants.
-// Thread safety: skip() by any thread; the rest before there are others.
+// are omitted, for the mutation gate (`./dev mutants`). A site is a return address; the gate maps
+// addresses to source lines. One build serves for all mutants.
+// Thread safety: any thread may call skip(); the rest must be called before there are other
+// threads.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +20,17 @@ class CallSites {
  public:
   static CallSites& of_process();
 
-  /// From now on calls are counted, by what is called ("flush", "fence", "flush_all") and from
-  /// where.
+  /// From now on calls are counted, by what is called ("flush", "fence", "flush_all") and by the
+  /// call site.
   void record() { active_ = true; }
-  /// Calls from this address (as sites() gives it) do nothing.
+  /// Calls of `what` from this address (as sites() gives it) do nothing from now on.
   void omit(const std::string& what, std::uint64_t address);
-  /// Called by a medium: is this call to be left out?
+  /// Called by a medium: must it omit this call?
   [[nodiscard]] bool skip(const char* what, const void* site) {
     if (__builtin_expect(!active_, 1)) return false;
     return skip_slow(what, site);
   }
-  /// What was called, from where (as an offset in the program's file), how often.
+  /// What was called, from where (as an offset in the program's file), and how often.
   [[nodiscard]] std::map<std::pair<std::string, std::uint64_t>, std::uint64_t> sites() const;
 
  private:

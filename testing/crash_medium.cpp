@@ -20,8 +20,8 @@ Result<std::unique_ptr<CrashMedium>> CrashMedium::make(const CrashOptions& optio
 
 std::size_t CrashMedium::storing(std::uint64_t offset, std::size_t n) {
   if (!killed_now()) return n;
-  // Whole words, since each is one machine store, and never the last one: then it would not have
-  // been interrupted.
+  // Whole words happen, since each is one machine store, and never the last one: otherwise the
+  // store would not have been interrupted.
   const std::uint64_t end = std::min((offset / 8 + part_) * 8, (offset + n - 1) / 8 * 8);
   return end <= offset ? 0 : end - offset;
 }
@@ -48,8 +48,8 @@ void CrashMedium::fenced(bool everything) {
   write_staged(~std::uint64_t{0}, everything);
 }
 
-// As FileMedium's: a block is written when a thread fences that has flushed or streamed a part of
-// it, with all that it holds then.
+// Like FileMedium: when a thread that has flushed or streamed a part of a block fences, the block
+// is written with its whole contents at that time.
 void CrashMedium::stage(std::uint64_t offset, std::uint64_t n) {
   if (!fence_is_sync_ || n == 0 || offset >= log_bytes_) return;
   for (std::uint64_t b = offset / page_bytes; b <= (offset + n - 1) / page_bytes; ++b)
@@ -100,7 +100,7 @@ void CrashMedium::leave() {
   const std::byte* const log = fence_is_sync_ ? written_.data() : log_;
   std::memcpy(heir_->log_, log, log_bytes_);
   std::memcpy(heir_->home_, home_, options.home_bytes);
-  if (options.sparse) {  // as a file system tells that takes pages for holes until they are written
+  if (options.sparse) {  // like a file system that reports unwritten pages as holes
     each_page_in_use(log, log_bytes_,
                      [this](std::uint64_t at) { heir_->note_allocated(at, at + page_bytes); });
     each_page_in_use(home_, options.home_bytes, [this](std::uint64_t at) {
@@ -110,7 +110,7 @@ void CrashMedium::leave() {
   if (tracing_) trace_.note(Kind::killed, base::thread_slot());
   if (fence_is_sync_) {
     heir_->written_ = written_;
-    // What was staged and not written is gone, though a thread of the killed process may have read
+    // What was staged and not written is lost, though a thread of the killed process may have read
     // it.
     for (std::uint64_t at = 0; tracing_ && at < log_bytes_; at += line_bytes)
       if (std::memcmp(log + at, log_ + at, line_bytes) != 0)

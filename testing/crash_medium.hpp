@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// CrashMedium: a medium in DRAM that writes down all that is asked of it, as a Trace from which the
-// explorer (perdure/crash/) makes every image that a power cut could have left. It decides nothing
-// itself: which lines are written back when is marked.hpp's, as on real memory; what a store, a
-// write-back and a fence promise is persistency.hpp's. A stand-in for a file (fence_is_sync) stages
-// the log as the file medium does: a killed process leaves those blocks of it that a fence wrote,
-// and all of the data region.
-// Thread safety: everything by any thread, one mutex; the trace's order is the order in which
-// memory changed.
+// CrashMedium: a medium in DRAM that records all its calls as a Trace, from which the explorer
+// (explorer.hpp) makes every image that a power cut could have left. It decides nothing itself:
+// marked.hpp decides which lines are written back when, as on real memory; persistency.hpp decides
+// what a store, a write-back and a fence guarantee. As a stand-in for a file (fence_is_sync) it
+// stages the log as the file medium does: a killed process leaves those blocks of the log that a
+// fence wrote, and all of the data region.
+// Thread safety: any thread may make all calls, under one mutex; the trace's order is the order in
+// which memory changed.
 #pragma once
 
 #include <cstddef>
@@ -33,23 +33,25 @@ class CrashMedium final : public DramMedium {
   std::string_view kind() const noexcept override { return "crash"; }
   std::string describe() const override { return "recording in DRAM, for crash exploration"; }
 
-  /// The trace starts here: what the medium holds now is what it is about (words of the file, log
-  /// then home, home to its largest size).
+  /// Starts the trace. Returns the medium's present contents, to which the trace refers (words of
+  /// the file: the log, then the data region up to its largest size).
   std::vector<std::uint64_t> begin_trace();
-  /// Step `step` of the test's thread `of` begins; the first `steps` of its steps are acknowledged.
+  /// begin: step `step` of the test's thread `of` begins. done: its first `steps` steps are
+  /// acknowledged.
   void begin(std::uint64_t step, std::uint32_t of = 0);
   void done(std::uint64_t steps, std::uint32_t of = 0);
   /// After `events` more stores, streams, write-backs and fences the process is killed: what it
-  /// does from then on reaches this medium only, and is not recorded. 0: at the next one. Of that
-  /// one a part still happens: a store's or stream's first `part` words; on a stand-in for a file,
-  /// a fence's first `part` blocks.
+  /// does from then on reaches only this medium, and is not recorded. 0: at the next one. A part of
+  /// that event still happens: a store's or stream's first `part` words or, on a stand-in for a
+  /// file, a fence's first `part` blocks.
   void kill_after(std::uint64_t events, std::uint64_t part = 0);
-  /// Takes kill_after back; false: it has happened.
+  /// Cancels kill_after; returns false if the kill has happened.
   [[nodiscard]] bool survives();
-  /// Kills it now, if that has not happened. Returns a medium that holds what this one held then,
-  /// as memory does that outlives a process; the trace goes on there. Once.
+  /// Kills the process now, if that has not happened. Returns a medium with the contents that this
+  /// one had at the kill, like memory that outlives a process; the trace continues there. Call it
+  /// once.
   std::unique_ptr<CrashMedium> heir();
-  /// What was recorded since begin_trace(); recording ends.
+  /// Ends recording and returns what was recorded since begin_trace().
   [[nodiscard]] Trace end_trace();
 
  private:
@@ -64,17 +66,17 @@ class CrashMedium final : public DramMedium {
     return CallSites::of_process().skip(call, site);
   }
   // With mutex_ held:
-  [[nodiscard]] bool killed_now();  // one of kill_after's events: it is the one
-  void leave();                     // the process is killed
+  [[nodiscard]] bool killed_now();  // one of kill_after's events: is it the fatal one?
+  void leave();                     // kills the process
   void stage(std::uint64_t offset, std::uint64_t n);
   void write_staged(std::uint64_t most, bool everything);
 
   bool tracing_ = false;
   Trace trace_;
   static constexpr std::uint64_t never = ~std::uint64_t{0};
-  std::uint64_t left_ = never, part_ = 0;  // events until it is killed; what happens of the last
-  std::vector<std::byte> written_;         // fence_is_sync: the log as the file has it
-  // By thread slot: the log's blocks that its next fence writes.
+  std::uint64_t left_ = never, part_ = 0;  // events until the kill; how much of the last happens
+  std::vector<std::byte> written_;         // fence_is_sync: the log as it is in the file
+  // Per thread slot: the log's blocks that its next fence writes.
   std::map<int, std::set<std::uint64_t>> staged_;
   std::unique_ptr<CrashMedium> heir_;
 };

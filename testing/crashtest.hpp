@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// crashtest: takes a program apart that changes a pool in steps, and looks at what every power cut
-// would leave of it.
+// crashtest: runs a program that changes a pool in steps, and checks what every power cut would
+// leave of the pool.
 //
 //   struct Transfers {
 //     struct Root { std::array<p<std::int64_t>, 8> account; };
@@ -14,17 +14,17 @@
 //   };
 //   const auto report = perdure::crashtest::explore<Transfers>({.steps = 60});
 //
-// Of check and digest either may be missing. With digest a recovered pool must be in a state in
-// which the program has been after a step: not older than the last that was acknowledged, and a
-// crash in recovery must end in the same state. Whatever they say, the heap is audited and compared
-// with what the root's containers own.
-// Between steps the pool is now and then closed, or left as a SIGKILL leaves it, and opened again:
-// a step finds it at the same addresses. When something is found, the steps are thinned out to few
-// that still show it. Everything follows from the seed, but for the timing of a pool's own threads
-// where Plan::start does not take them in hand. A setup(pool), if there is one, runs before the
-// first step.
-// Thread safety: one exploration at a time in a process; a pool's own threads may run, a step's
-// should not.
+// Either check or digest may be missing. With digest, a recovered pool must be in a state in which
+// the program was after some step, no older than the last acknowledged one, and a crash in recovery
+// must end in the same state. Whatever they say, the heap is audited and compared with what the
+// root's containers own.
+// Between steps the pool is sometimes closed, or left as a SIGKILL leaves it, and opened again: a
+// step finds it at the same addresses. When a failure is found, steps are removed as long as the
+// failure remains. Everything follows from the seed, except the timing of a pool's own threads
+// where Plan::start does not control them. A setup(pool), if there is one, runs before the first
+// step.
+// Thread safety: one exploration at a time in a process. A pool's own threads may run; a step
+// should not start threads.
 #pragma once
 
 #include <algorithm>
@@ -45,34 +45,35 @@ namespace perdure::crashtest {
 
 using crash::Crash;
 
-/// What a step is given.
+/// The argument of a step.
 struct Step {
   std::uint64_t number = 0;  ///< 0, 1, ...
-  crash::Random random;      ///< its own: leaving out other steps changes nothing of this one
-  /// the pool's updates return when they are durable (any durability but async)
+  crash::Random random;      ///< its own: removing other steps changes nothing in this one
+  /// the pool's updates return when they are durable (any durability except async)
   bool waits = true;
-  bool acknowledged = true;  ///< set false by a step that returns before what it did is durable
+  bool acknowledged = true;  ///< a step that returns before its changes are durable sets it false
 };
 
 struct Plan {
-  std::string engine;  ///< of an Instance with several names: which (any_engine: one of all)
+  std::string engine;  ///< selects one of an Instance with several names (any_engine: one of all)
   std::uint64_t steps = 50;
   std::uint64_t seed = 1;
   Durability durability = durable;
   bool like_a_file = false;           ///< appends of 4 KiB, fences that are syncs
   EngineOptions engine_options = {};  ///< Options::engine_options
-  std::uint32_t rings = 1;            ///< where the order is held
+  std::uint32_t rings = 1;            ///< for the strict order (`held`)
   std::uint64_t ring_bytes = 16384;
   std::uint64_t home_bytes = 8 * pool::chunk_bytes, max_home_bytes = 16 * pool::chunk_bytes;
-  /// About one step in so many ends with the pool's end, by a close, by a SIGKILL after it, or by
-  /// one at any instant in it (where the workload has a digest and can be copied), and with its
-  /// opening again, in which it may be killed too. 0: never.
+  /// About one step in `reopen` ends with the pool's end, by a close, by a SIGKILL after the step,
+  /// or by a SIGKILL at any instant within it (if the workload has a digest and can be copied), and
+  /// with its opening again, in which the process may be killed too. 0: never.
   std::uint64_t reopen = 8;
-  crash::ExploreOptions explore;  ///< its seed is not looked at
+  crash::ExploreOptions explore;  ///< its seed is ignored
   bool shrink = true;
-  /// What may keep the pool's own threads in step with the seed (tests/crash/scheduler.hpp): called
-  /// before the program, after it, and at each event of the medium. Without, a pool of order
-  /// `prefix` has a thread that runs freely, and a run may differ from the next.
+  /// Functions that may keep the pool's own threads in step with the seed
+  /// (tests/crash/scheduler.hpp), called before the program, after it, and at each event of the
+  /// medium. Without them a pool of the pipelined order (`prefix`) has a thread that runs freely,
+  /// and two runs may differ.
   void (*start)(std::uint64_t seed) = nullptr;
   void (*stop)() = nullptr;
   void (*event)() noexcept = nullptr;
@@ -95,7 +96,7 @@ concept Checks = requires(W& w, Tx& tx, const typename W::Root& root, const Cras
   { w.check(tx, root, crash) } -> std::convertible_to<std::string>;
 };
 
-/// The instance that the plan is for: by its name, or the list's first. Throws perdure::error.
+/// The instance that the plan selects: by its name, or the list's first. Throws perdure::error.
 template <class Instance>
 engine::Entry entry_of(const Plan& plan) {
   std::vector<engine::Entry> all;
@@ -135,10 +136,10 @@ inline medium::CrashOptions medium_of(const Plan& plan) {
   return o;
 }
 
-/// of the pool, after a step or in it
+/// How the pool ends, after a step or within it.
 enum class End : std::uint8_t { none, closed, killed, killed_within };
 
-/// Runs the steps named and explores them once.
+/// Runs the given steps and explores them once.
 template <class Workload, class Instance>
 Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, crash::Seen& seen) {
   using Root = typename Workload::Root;
@@ -149,7 +150,7 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
   std::unique_ptr<crash::Image> image;
   medium::Trace trace;
   crash::Arena::Geometry geometry;
-  // it counts as a step
+  // It counts as a step.
   constexpr std::uint64_t set_up =
       requires(Pool<Root, engines<Instance>>& pool) { workload.setup(pool); } ? 1 : 0;
   if (plan.start != nullptr) plan.start(plan.seed);
@@ -163,7 +164,7 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
     auto made = medium::CrashMedium::make(medium_of(plan)).value();
     medium::CrashMedium* medium = made.get();
     using PoolType = Pool<Root, engines<Instance>>;
-    // from the very beginning: a pool in the making is none, or whole
+    // From the very beginning: a pool under creation is absent or whole.
     image = std::make_unique<crash::Image>(medium->begin_trace(), medium->home_bytes());
     auto pool = std::make_unique<PoolType>(
         PoolType::try_open_on("crash", options_of(plan, entry), std::move(made), true).value());
@@ -173,16 +174,17 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
           return static_cast<std::uint64_t>(workload.digest(tx, root));
         }));
     };
-    // In one of the next so many events, after a part of it: half the time none of it happens.
+    // Kills the process at one of the next `events` events, after a part of it: in half of the
+    // cases none of it happens.
     const auto kill_soon = [&](crash::Random& dice, std::uint64_t events) {
       const std::uint64_t after = dice() % events, part = dice() % 16;
       medium->kill_after(after, part < 8 ? 0 : part - 7);
     };
-    // Opens what the process left; now and then that one is killed too, while it recovers.
+    // Opens what the process left; sometimes the new process is killed too, while it recovers.
     const auto open_again = [&](crash::Random& dice) {
       for (;;) {
         made = medium->heir();
-        pool.reset();  // what it does now, nobody sees
+        pool.reset();  // nothing records what it does now
         medium = made.get();
         if (dice() % 2 == 0) kill_soon(dice, 40);
         pool = std::make_unique<PoolType>(
@@ -203,8 +205,8 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
       note_state();
       medium->done(++done);
     }
-    // A step that is killed within may have happened or not: the digest says which, and a copy of
-    // the workload goes back to before.
+    // A step with a kill in it may have happened or not: the digest decides, and a copy of the
+    // workload restores the earlier state.
     constexpr bool follows = Digests<Workload, crash::PlainTx> && std::copyable<Workload>;
     for (const std::uint64_t number : steps) {
       Step step{number, crash::Random(plan.seed * 0x9e3779b97f4a7c15ULL + number),
@@ -213,10 +215,10 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
       const auto end = plan.reopen == 0 || dice() % plan.reopen != 0
                            ? End::none
                            : static_cast<End>(1 + dice() % 3);
-      // What is not durable yet would be lost with the process: a workload's model does not expect
-      // that.
+      // Everything not yet durable would be lost with the process, which a workload's model does
+      // not expect.
       const auto settle = [&] { pool->view(durable, [](auto&, const Root&) {}); };
-      std::optional<Workload> before;  // the step, where it is killed within
+      std::optional<Workload> before;  // the workload before a step in which the process is killed
       if constexpr (follows)
         if (end == End::killed_within) {
           settle();
@@ -256,7 +258,7 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
   const auto look = [&](auto& tx, const Root& root, const Crash& crash) {
     crash::Verdict verdict;
     if constexpr (Digests<Workload, crash::PlainTx>) verdict.digest = workload.digest(tx, root);
-    if (!crash.created) return verdict;  // nothing is promised yet of what is in it
+    if (!crash.created) return verdict;  // nothing is promised yet about its contents
     if constexpr (Checks<Workload, crash::PlainTx>) {
       Crash of_steps = crash;
       of_steps.least -= set_up;
@@ -289,7 +291,7 @@ Report explore_steps(const Plan& plan, const std::vector<std::uint64_t>& steps, 
   return {explorer.counts(), explorer.failure(), steps};
 }
 
-/// Leaves out steps while the failure stays (ddmin, Zeller & Hildebrandt, TSE '02, in its simple
+/// Removes steps while the failure remains (ddmin, Zeller & Hildebrandt, TSE '02, in its simple
 /// form).
 template <class Run>
 Report thinned(Report found, std::uint64_t tries, Run&& run) {
@@ -313,7 +315,7 @@ Report thinned(Report found, std::uint64_t tries, Run&& run) {
 
 }  // namespace detail
 
-/// Explores a workload on one instance of the registry. Throws perdure::error where the pool itself
+/// Explores a workload on one instance of the registry. Throws perdure::error if the pool itself
 /// fails.
 template <class Workload, class Instance = shadow>
 Report explore(const Plan& plan, crash::Seen& seen) {

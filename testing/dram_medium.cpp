@@ -37,7 +37,7 @@ Status DramMedium::init(const char* name, std::span<const std::byte> image) {
         !s.ok())
       return s;
   static constexpr std::array<std::byte, page_bytes> zeros{};
-  // A page of zeros stays a hole: most of a small pool.
+  // A page of zeros stays a hole, and most pages of a small pool are zeros.
   for (std::size_t at = 0; at < image.size(); at += page_bytes) {
     const std::size_t n = std::min(page_bytes, image.size() - at);
     if (std::memcmp(image.data() + at, zeros.data(), n) == 0) continue;
@@ -66,7 +66,7 @@ void DramMedium::put_part(std::uint64_t offset, const std::byte* src, std::size_
 void DramMedium::put(std::uint64_t offset, const void* src, std::size_t n,
                      bool past_cache) noexcept {
   const auto* const from = static_cast<const std::byte*>(src);
-  // Other threads may run while a long store is half done, as they do beside the real one.
+  // Other threads may run while a long store is half done, as on the real hardware.
   const std::uint64_t middle =
       options_.step && n > line_bytes ? (offset + n / 2) / line_bytes * line_bytes : offset;
   const std::size_t first = middle > offset ? middle - offset : n;
@@ -104,7 +104,7 @@ void DramMedium::fence_now(bool everything) {
 }
 
 Status DramMedium::extend(std::uint64_t from, std::uint64_t to) {
-  // Cut and grown again: zero, whatever lay there.
+  // Truncated and grown again, the range is zero, whatever its old contents were.
   if (::ftruncate(memory_.get(), static_cast<off_t>(log_bytes_ + from)) != 0 ||
       ::ftruncate(memory_.get(), static_cast<off_t>(log_bytes_ + to)) != 0)
     return system_failure(path_, "ftruncate", errno);
@@ -114,7 +114,7 @@ Status DramMedium::extend(std::uint64_t from, std::uint64_t to) {
 }
 
 void DramMedium::shrink(std::uint64_t to) noexcept {
-  // only room is lost
+  // A failure only wastes space.
   if (::ftruncate(memory_.get(), static_cast<off_t>(log_bytes_ + to)) != 0) return;
 }
 

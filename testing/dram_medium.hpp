@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// DramMedium: the hardware of the media that tests record with (CrashMedium, RecordingMedium): a
-// memory file, and a report of each store, write-back and fence in the order in which memory
-// changed. The code above it, which marks lines and decides what is written back, is that of real
-// memory (marked.hpp), and between any two of its steps a test's scheduler may switch threads. A
-// ring's two addresses are one: reports name file offsets. It is also a stand-in for a file:
-// append_unit and fence_is_sync are options.
-// Thread safety: everything by any thread, one mutex for memory and reports.
+// DramMedium: the simulated hardware of the media that tests record with (CrashMedium,
+// RecordingMedium): a memory file, and a report of each store, write-back and fence in the order in
+// which memory changed. The code above it, which marks lines and decides what is written back, is
+// that of real memory (marked.hpp), and a test's scheduler may switch threads between any two of
+// its steps. A ring's two addresses are one: reports give file offsets. It is also a stand-in for a
+// file: append_unit and fence_is_sync are options.
+// Thread safety: any thread may make all calls, under one mutex for memory and reports.
 #pragma once
 
 #include <functional>
@@ -22,14 +22,14 @@ struct DramOptions {
   std::uint64_t log_bytes = region_align;
   std::uint64_t home_bytes = region_align;
   std::uint64_t max_home_bytes = 0;
-  bool sparse = false;  ///< nothing is allocated (ALLOC-1) but the image's pages that are not zero
+  bool sparse = false;  ///< only the image's nonzero pages are allocated (ALLOC-1)
   std::size_t append_unit = line_bytes;
   bool fence_is_sync = false;
-  bool keep_bytes = false;  ///< RecordingMedium: events hold the bytes stored
+  bool keep_bytes = false;  ///< RecordingMedium: events contain the stored bytes
   bool read_only = false;
-  std::string path = {};  ///< what errors name; empty: the medium's kind
-  /// Called before each step, without a lock: where a scheduler may switch threads. With one set,
-  /// bytes of more than a line are stored in two parts.
+  std::string path = {};  ///< the name in errors; empty: the medium's kind
+  /// Called before each step, without a lock: a scheduler may switch threads there. If it is set,
+  /// stores of more than a line are made in two parts.
   std::function<void(Step)> step = {};
 };
 
@@ -40,22 +40,22 @@ class DramMedium : public MarkedMedium<DramMedium> {
  protected:
   explicit DramMedium(const DramOptions& options);
 
-  /// Makes the memory, which holds `image` (log, then data region; zeros follow). `name`: of the
-  /// memory file.
+  /// Makes the memory, with the contents `image` (the log, then the data region; zeros follow).
+  /// `name` is the memory file's.
   Status init(const char* name, std::span<const std::byte> image);
 
   // Reports, made with mutex_ held.
-  /// `n` bytes, at most, are about to be stored. Returns after how many of them the report ends and
-  /// interrupted() is called; `n`: after all.
+  /// At most `n` bytes are about to be stored. Returns the number of bytes after which the report
+  /// ends and interrupted() is called; `n` means after all of them.
   virtual std::size_t storing(std::uint64_t /*offset*/, std::size_t n) { return n; }
   virtual void interrupted() {}
-  /// Memory holds them.
+  /// Memory holds these bytes now.
   virtual void stored(std::uint64_t offset, std::size_t n, bool past_cache) = 0;
   virtual void flushed(std::uint64_t first, std::uint64_t count) = 0;
   virtual void fenced(bool everything) = 0;
   virtual void grown(std::uint64_t home_bytes) = 0;
-  // And without it.
-  /// A fence, or the one that ends a flush_all (`everything`), takes effect: calls fenced().
+  // Reports made without mutex_.
+  /// A fence, or the one that ends a flush_all (`everything`), takes effect: it calls fenced().
   virtual void fence_now(bool everything);
   virtual bool leave_out(const char* /*call*/, const void* /*site*/) noexcept { return false; }
 

@@ -93,7 +93,7 @@ void Explorer::point(Level& here, const Crash& crash) {
   for (std::size_t i = 0; i < lines.size();) {
     variants.emplace_back();
     here.pending.variants(lines[i], options_.model, limits.of_line, random_, variants.back());
-    if (variants.back().empty()) {  // only what is durable already
+    if (variants.back().empty()) {  // it holds only what is durable already
       variants.pop_back();
       lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(i));
       continue;
@@ -103,7 +103,7 @@ void Explorer::point(Level& here, const Crash& crash) {
   }
   const std::size_t n = lines.size();
   std::vector<Word> overlay;
-  // choice[i]: 0 is what is durable, v is variant v - 1
+  // choice[i] = 0 means the durable contents, v > 0 means variant v - 1.
   std::vector<std::size_t> choice(n, 0);
   const auto try_choice = [&] {
     if (over()) return;
@@ -146,7 +146,8 @@ void Explorer::point(Level& here, const Crash& crash) {
     try_choice();
   }
   if (n > 2) {
-    // the log alone and home alone; a page alone and all the others: what a file system does
+    // The log alone and the data region alone; one page alone and all others: a file system does
+    // this.
     const std::uint64_t page = lines[random_() % n] / 64;
     const std::uint64_t home = arena_.log_bytes() / 64;
     for (unsigned side = 0; side < 4 && !over(); ++side) {
@@ -169,7 +170,7 @@ void Explorer::image(const Crash& crash, const std::vector<Word>& overlay) {
   ++counts_.images;
   std::uint64_t hash = image_.hash();
   for (const Word& w : overlay) hash = image_.hash_with(hash, w);
-  // all that the verdict depends on
+  // The key contains everything that the verdict depends on.
   std::uint64_t key = base::mix(hash + image_.home_bytes()) ^
                       base::mix(crash.digest + crash.depth * 4 + (crash.created ? 2 : 0) +
                                 (crash.has_digest ? 1 : 0));

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Explorer: recovers from the images that a power cut could have left of a program, and from those
-// of power cuts in recovery, and in that one's recovery, and has each judged.
+// of power cuts in recovery, and in that recovery's recovery, and has each result judged.
 //
-// Points: just before each fence takes effect, and at each acknowledgement; what could be left
-// between two points could also be left at the later one. At a point every line holds one of its
-// variants (persistency.hpp), independently of the others: all combinations where they are few,
-// else none, all, each line alone, all but one, each page alone, and random ones. Images that were
-// judged before (by hash, and by what was acknowledged) are not judged again.
+// Points: just before each fence takes effect, and at each acknowledgement; everything that could
+// be left between two points could also be left at the later one. At a point every line holds one
+// of its variants (persistency.hpp), independently of the others: all combinations if there are at
+// most Limits::combinations, otherwise none, all, each line alone, all but one, each page alone,
+// and random ones. Images that were judged before (identified by their hash and by what was
+// acknowledged) are not judged again.
 // Source: exhaustive crash images with deduplication as in Yat (USENIX ATC '14) and Vinter (USENIX
 // ATC '22); nested crashes as in Jaaru (ASPLOS '21).
 // Thread safety: one thread.
@@ -34,73 +35,74 @@ using medium::Variant;
 inline constexpr unsigned most_depth = 4;
 inline constexpr std::size_t most_threads = 8;
 
-/// What must hold of a recovered pool.
+/// What must hold for a recovered pool.
 struct Crash {
   /// the first `least` steps (of the test's thread 0) were acknowledged
   std::uint64_t least = 0;
   /// no step with this number or above had begun
   std::uint64_t most = 0;
-  /// as `least`, of each of the test's threads
+  /// the same as `least`, for each of the test's threads
   std::array<std::uint64_t, most_threads> least_of{};
-  /// of the recovered pool's last transaction, when it is looked at
+  /// of the recovered pool's last transaction, set when it is checked
   std::uint64_t last_id = 0;
-  /// the pool was there: until the first begin or acknowledgement it may be refused, as none
+  /// the pool exists: until the first begin or acknowledgement it may be refused as no pool
   bool created = false;
-  unsigned depth = 0;  ///< how many recoveries were cut short before this one
-  /// the recovery that was cut short had ended in `digest`: so must this one (law L5)
+  unsigned depth = 0;  ///< the number of recoveries that were interrupted before this one
+  /// the interrupted recovery had ended in `digest`, and so must this one (law L5)
   bool has_digest = false;
   std::uint64_t digest = 0;
 };
 
 struct Verdict {
   std::string problem;       ///< empty: all is well
-  std::uint64_t digest = 0;  ///< of the state that recovery made
+  std::uint64_t digest = 0;  ///< of the state that recovery produced
 };
 
-/// What is explored: how a pool on a medium is recovered and looked at.
+/// What is explored: how a pool on a medium is recovered and checked.
 class Subject {
  public:
   virtual ~Subject();
-  /// Recovers the pool on `medium`, whose home lies at `home`, and judges it. Throws nothing.
+  /// Recovers the pool on `medium`, whose data region lies at `home`, and judges it. Throws
+  /// nothing.
   virtual Verdict judge(std::unique_ptr<medium::Medium> medium, const std::byte* home,
                         const Crash& crash) = 0;
 };
 
 struct Limits {
-  std::size_t combinations = 64;  ///< all images of a point, if there are no more
-  std::size_t of_line = 12;       ///< variants of a line
-  std::size_t singles = 6;        ///< lines alone, lines left out
+  std::size_t combinations = 64;  ///< all images of a point are made if there are at most this many
+  std::size_t of_line = 12;       ///< variants of one line
+  std::size_t singles = 6;        ///< lines taken alone, and lines left out
   std::size_t randoms = 8;
 };
 
 struct ExploreOptions {
   Model model = Model::px86;
   std::uint64_t seed = 1;
-  /// of power cuts in recovery; at most most_depth
+  /// of power cuts in recovery; maximum: most_depth
   unsigned depth = 2;
-  /// of the program's points, of recovery's
+  /// limits of the program's points, and of recovery's
   Limits outer, nested{12, 6, 2, 3};
-  /// every so many recoveries of a depth are cut short in turn
+  /// at depth d every nest_every[d]-th recovery is interrupted in turn
   std::array<unsigned, most_depth + 1> nest_every{8, 16, 16, 16, 16};
   std::uint64_t most_recoveries = ~std::uint64_t{0};
-  /// Only points at which as many steps had begun: a long program is looked at in its middle, where
-  /// its logs have wrapped.
+  /// Only points at which `from` to `to` steps had begun are explored: this examines a long program
+  /// in its middle, where its logs have wrapped.
   std::uint64_t from = 0, to = ~std::uint64_t{0};
-  std::uint64_t every = 1;  ///< of the points, one in so many
+  std::uint64_t every = 1;  ///< one in `every` points is explored
   double seconds = 1e9;
 };
 
 struct Counts {
   std::uint64_t points = 0, images = 0;  ///< images: those made, judged before or not
-  std::uint64_t recoveries = 0;          ///< run and judged
-  std::uint64_t distinct = 0;            ///< of these, of different images
+  std::uint64_t recoveries = 0;          ///< recoveries run and judged
+  std::uint64_t distinct = 0;            ///< how many of these were of different images
   std::array<std::uint64_t, most_depth + 1> at_depth{};
   unsigned deepest = 0;
   double seconds = 0;
   Counts& operator+=(const Counts& o) noexcept;
 };
 
-/// The images judged so far; may serve several runs of one workload.
+/// The images judged so far; one object may serve several runs of one workload.
 struct Seen {
   std::unordered_set<std::uint64_t> judged;  ///< image and acknowledgements
   std::unordered_set<std::uint64_t> images;
@@ -110,17 +112,17 @@ class Explorer {
  public:
   Explorer(Arena& arena, Image& image, Subject& subject, const ExploreOptions& options, Seen& seen);
 
-  /// Explores what a program did, from the image on that the medium held before. Stops at the first
-  /// failure.
+  /// Explores what a program did, starting with the image that the medium held before. Stops at the
+  /// first failure.
   void run(const medium::Trace& trace);
   [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
-  /// What went wrong, where, and what the power cut left; empty: nothing.
+  /// The problem, where it occurred, and what the power cut left; empty if there is none.
   [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
 
  private:
   struct Level {
     Persistency pending;
-    medium::Trace trace;  // of the recovery that this level cuts short
+    medium::Trace trace;  // of the recovery that this level interrupts
     std::string where;
   };
   void level(const medium::Trace& trace, Crash crash);
@@ -136,7 +138,7 @@ class Explorer {
   Seen& seen_;
   Random random_;
   Counts counts_;
-  std::uint64_t seen_points_ = 0;  // looked at or not
+  std::uint64_t seen_points_ = 0;  // all points, explored or not
   std::string failure_;
   std::vector<std::unique_ptr<Level>> levels_;
   std::chrono::steady_clock::time_point start_;

@@ -3,8 +3,8 @@
 
 namespace perdure::medium {
 
-// relaxed everywhere here: a plan is made before the threads that meet it start, and counts order
-// nothing
+// Relaxed everywhere here: a plan is made before the threads that it affects start, and counts
+// order nothing.
 constexpr auto relaxed = std::memory_order_relaxed;
 
 FaultyMedium::FaultyMedium(std::unique_ptr<Medium> inner) : inner_(std::move(inner)) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// FaultyMedium: passes everything on to another medium, and makes the calls fail that a test names.
+// FaultyMedium: passes all calls to another medium, and makes those calls fail that a test selects.
 //
-// A fence that is made to fail does not reach the inner medium, so nothing it should have covered
-// becomes durable; from then on the medium is poisoned as a real one is (L9). An append that is
-// made to fail loses its bytes, and the next fence tells. Growth or an allocation that is made to
-// fail changes nothing and poisons nothing; one of pages that are allocated
-// already is no call. Thread safety: as the inner medium; plan faults while no other thread uses
-// it.
+// A fence that is made to fail does not reach the inner medium, so nothing that it should have
+// covered becomes durable; from then on the medium is poisoned as a real one is (L9). An append
+// that is made to fail loses its bytes, and the next fence reports it. Growth or an allocation that
+// is made to fail changes nothing and poisons nothing; an allocation of pages that are allocated
+// already does not count as a call. Thread safety: as the inner medium; plan faults while no other
+// thread uses it.
 #pragma once
 
 #include <array>
@@ -27,10 +27,10 @@ class FaultyMedium final : public Medium {
 
   explicit FaultyMedium(std::unique_ptr<Medium> inner);
 
-  /// The nth such call from now on (1 = the next) fails as a system call with `err` would; with
-  /// `and_later` all after it too.
+  /// The nth call of this kind from now on (1 = the next) fails as a system call with `err` would;
+  /// with `and_later` all calls after it fail too.
   void fail(Call call, std::uint64_t nth, int err, bool and_later = false) noexcept;
-  /// How many such calls were made since the last fail() for it, or ever.
+  /// The number of such calls since the last fail() for this kind, or ever.
   [[nodiscard]] std::uint64_t calls(Call call) const noexcept;
   [[nodiscard]] Medium& inner() noexcept { return *inner_; }
 
@@ -61,7 +61,7 @@ class FaultyMedium final : public Medium {
     std::atomic<bool> and_later{false};
   };
   Plan& plan(Call call) noexcept { return plans_[static_cast<std::size_t>(call)]; }
-  int strike(Call call) noexcept;  // counts the call; the errno to fail with, or 0
+  int strike(Call call) noexcept;  // counts the call; returns the errno to fail with, or 0
   Status injected(const char* what, int err) const;
 
   std::unique_ptr<Medium> inner_;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Image: the durable words of a medium at some instant, with a hash that follows every change and a
-// journal to go back by. The arena that recovery runs in is brought from one image to the next by
+// Image: the durable words of a medium at one instant, with a hash that follows every change and a
+// journal for going back. The arena in which recovery runs is updated from one image to the next by
 // the lines that differ, which are noted here.
-// Hash: of word i with value v, mix(v + mix(i)), all of them folded by exclusive or (Zobrist,
-// 1970): equal images have equal hashes, however they came about.
+// Hash: word i with value v contributes mix(v + mix(i + 1)), and all contributions are combined by
+// exclusive or (Zobrist, 1970): equal images have equal hashes, however they were made.
 // Thread safety: none of its own.
 #pragma once
 
@@ -17,11 +17,11 @@
 
 namespace perdure::medium {
 
-/// Lines to be copied anew, each once.
+/// Lines that must be copied again, each listed once.
 class DirtyLines {
  public:
   explicit DirtyLines(std::size_t lines) : flag_(lines, 0) {}
-  /// At least `lines` can be marked.
+  /// Makes it possible to mark at least `lines` lines.
   void cover(std::size_t lines) {
     if (lines > flag_.size()) flag_.resize(lines, 0);
   }
@@ -56,7 +56,7 @@ class Image {
   Image(std::vector<std::uint64_t> words, std::uint64_t home_bytes)
       : home_bytes_(home_bytes), words_(std::move(words)), dirty_(words_.size() / 8) {
     for (std::size_t i = 0; i < words_.size(); ++i)
-      if (words_[i] != 0) dirty_.mark(i / 8);  // an arena begins with zeros
+      if (words_[i] != 0) dirty_.mark(i / 8);  // an arena is initially zero
   }
 
   [[nodiscard]] std::uint64_t word(std::uint64_t i) const noexcept { return words_[i]; }
@@ -65,7 +65,7 @@ class Image {
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
   [[nodiscard]] std::uint64_t home_bytes() const noexcept { return home_bytes_; }
   void home_bytes(std::uint64_t n) noexcept { home_bytes_ = n; }
-  /// Has at least `words` words; those that are added are zero.
+  /// Makes the image at least `words` words long; added words are zero.
   void cover(std::size_t words) {
     if (words <= words_.size()) return;
     words_.resize(words, 0);
@@ -79,13 +79,13 @@ class Image {
     journal_.push_back({static_cast<std::uint32_t>(i), old});
     put(i, old, value);
   }
-  /// What set() would make of the hash.
+  /// The hash that set() would produce.
   [[nodiscard]] std::uint64_t hash_with(std::uint64_t hash, const Word& w) const noexcept {
     return hash ^ part(w.index, words_[w.index]) ^ part(w.index, w.value);
   }
-  /// There is no place to come back to any more, and the journal is empty.
+  /// Empties the journal: afterwards no earlier mark() is valid.
   void forget_the_past() noexcept { journal_.clear(); }
-  /// A place to come back to.
+  /// A position for back_to().
   [[nodiscard]] std::size_t mark() const noexcept { return journal_.size(); }
   void back_to(std::size_t mark) {
     while (journal_.size() > mark) {

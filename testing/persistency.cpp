@@ -100,12 +100,12 @@ void Persistency::lost(const Trace& trace, const TraceEvent& event) {
   }
 }
 
-// Stores of the line that are sure go into the image, with what they overwrote.
+// Moves the stores of the line that are sure into the image, and removes those that they overwrote.
 template <class Sure>
 void Persistency::settle(std::uint32_t line, Sure&& sure) {
   if (slot_[line] == 0) return;
   Line& l = lines_[slot_[line] - 1];
-  std::array<std::uint64_t, 8> last{};  // by word: the time of its last sure store
+  std::array<std::uint64_t, 8> last{};  // per word: the time of its last sure store
   for (const Store& s : l.stores)
     if (sure(s)) {
       last[s.word] = s.time;
@@ -125,7 +125,8 @@ void Persistency::close(std::uint32_t line) {
   free_.push_back(slot);
 }
 
-// The line with the stores that `include` says. False where that is what is durable.
+// Builds the line with the stores that `include` selects. Returns false if that equals the durable
+// contents.
 template <class Include>
 bool Persistency::compose(const Line& line, std::uint32_t index, Include&& include,
                           Variant& v) const {
@@ -150,8 +151,8 @@ void Persistency::variants(std::uint32_t index, Model model, std::size_t most, R
   if (slot_[index] == 0) return;
   const Line& line = lines_[slot_[index] - 1];
   const std::size_t n = line.stores.size();
-  // px86: a choice is how many of the ordinary stores, and which of the streamed ones. adversarial:
-  // which store of each word, or none.
+  // px86: a choice is the number of ordinary stores, and the set of streamed ones. adversarial: one
+  // store of each word, or none.
   std::vector<std::size_t> ordinary, streamed;
   std::array<std::vector<std::size_t>, 8> of_word;
   for (std::size_t i = 0; i < n; ++i) {
@@ -225,7 +226,7 @@ void Persistency::variants(std::uint32_t index, Model model, std::size_t most, R
       }
     }
   }
-  // all that it was given comes last, once
+  // The line with all its stores comes last, once.
   if (!compose(line, index, [](std::size_t) { return true; }, v)) return;
   std::erase_if(out, [&](const Variant& o) { return o.mask == v.mask && o.value == v.value; });
   out.push_back(v);

@@ -25,7 +25,7 @@ Result<std::unique_ptr<RecordingMedium>> RecordingMedium::make(const RecordingOp
   if (named.path.empty()) named.path = "recording";
   std::unique_ptr<RecordingMedium> m(new RecordingMedium(named));
   if (Status s = m->init("perdure-recording", image); !s.ok()) return s;
-  // As long as the file: one of the largest size takes a pass over all of it at each opening.
+  // It is as long as the file: a longer one would cost a pass over all of it at each opening.
   std::vector<std::uint64_t> words((m->log_bytes_ + m->home_bytes()) / 8);
   if (!image.empty()) std::memcpy(words.data(), image.data(), image.size());
   m->image_ = std::make_unique<Image>(std::move(words), m->home_bytes());

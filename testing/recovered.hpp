@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RecoveredPool: a pool whose recovery has just run in an arena, looked at without a view, a heap
-// or a thread: home itself lies at its base address, and a ReadTx over plain memory reads it.
+// RecoveredPool: a pool whose recovery has just run in an arena, read without a view, a heap or a
+// thread: the data region itself lies at its base address, and a ReadTx over plain memory reads it.
 // Thread safety: one thread.
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace perdure::crash {
 
-/// What ReadTx asks of a context, where memory is simply read.
+/// What ReadTx requires of a context, for plain reads of memory.
 struct PlainContext {
   [[nodiscard]] static bool direct() noexcept { return true; }
   [[nodiscard]] static std::uint64_t read(const std::uint64_t* a) noexcept { return *a; }
@@ -57,7 +57,7 @@ class RecoveredPool final : public Subject {
                   const Crash& crash) {
     auto file = pool::PoolFile::open_on(std::move(medium), false, how_, who_);
     if (!file.ok()) {
-      if (!crash.created) return {};  // not made yet: whoever made it was not told that it is
+      if (!crash.created) return {};  // not made yet: no creation of it was acknowledged
       return {"the pool is refused: " + file.status().message(), 0};
     }
     engine::Recovery report;

@@ -13,14 +13,14 @@ thread_local sigjmp_buf* way_out = nullptr;
 thread_local void* volatile wild = nullptr;
 constexpr int signals[] = {SIGSEGV, SIGBUS, SIGABRT};
 struct sigaction before[3];
-alignas(16) char other_stack[64 << 10];  // for a stack that has overflowed
+alignas(16) char other_stack[64 << 10];  // used when the stack has overflowed
 
 void on_signal(int signal, siginfo_t* info, void*) {
   if (way_out != nullptr) {
     wild = info->si_addr;
     siglongjmp(*way_out, signal);
   }
-  // not ours: what it would have been without us
+  // The signal is not for survive(): it gets the handling that it had before.
   for (int i = 0; i < 3; ++i)
     if (signals[i] == signal) ::sigaction(signal, &before[i], nullptr);
 }

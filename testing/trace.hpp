@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Trace: what a program asked of a medium, in order, whole words with their values: enough to make
-// every image that a power cut could leave (perdure/crash/). Recorded by CrashMedium and, in
-// recovery, by an Arena's medium.
+// Trace: the calls that a program made on a medium, in order, as whole words with their values:
+// enough to make every image that a power cut could leave (explorer.hpp). CrashMedium records it
+// and, in recovery, an Arena's medium.
 // Thread safety: none of its own.
 #pragma once
 
@@ -18,15 +18,16 @@ namespace perdure::medium {
 struct TraceEvent {
   enum class Kind : std::uint8_t {
     store,   ///< an ordinary store
-    stream,  ///< a non-temporal one
+    stream,  ///< a non-temporal store
     flush,   ///< `count` lines from the one at `offset` on
-    fence,   ///< of `thread`
-    /// The process was, with all its threads. What it began to write back is waited for no more.
+    fence,   ///< by `thread`
+    /// The process was killed, with all its threads. No fence waits any more for what it began to
+    /// write back.
     killed,
-    /// `count` words from `offset` on, staged by the killed process, are as its heir finds them:
-    /// later stores never happen.
+    /// The `count` words from `offset` on, which the killed process had staged, are as its heir
+    /// finds them: later stores never happen.
     lost,
-    grow,   ///< home is `offset` bytes long now, the new ones zero, durably
+    grow,   ///< the data region is `offset` bytes long now, the new ones zero, durably
     begin,  ///< step number `offset` of the test's thread `count` begins
     /// All steps of the test's thread `count` with a number below `offset` are acknowledged.
     done
@@ -48,8 +49,8 @@ class Trace {
     events.clear();
     words.clear();
   }
-  /// The words that [offset, offset + n) touches, as they are in memory now (`at`: of offset):
-  /// after the store.
+  /// Records the words that [offset, offset + n) touches, as they are in memory now, after the
+  /// store (`at` is the address of offset).
   void wrote(TraceEvent::Kind kind, int thread, std::uint64_t offset, std::uint64_t n,
              const std::byte* at) {
     const std::uint64_t first = offset / 8, last = (offset + n - 1) / 8;

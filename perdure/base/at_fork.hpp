@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a process has one of, in a form that a forked child can go on with.
+// Handlers that keep the library's process-wide tables usable in a forked child.
 //
-// fork() copies the calling thread alone. A mutex that another thread held stays locked in the
-// child for ever, and what it guards may be half changed. Two remedies, for a function `table` that
-// returns a reference to an object with a member `mutex`, the same at each call:
-//   hold_over_fork   for what the child needs: fork() waits for the mutex, so the child finds the
-//                    object whole. The mutex is held for short times, and while it is held neither
-//                    another one of these is taken nor the program's code called.
-//   anew_in_child    for what the child does not need: it finds a new object. Nothing is waited
-//                    for.
-// Both are called when the library is loaded, once, by a namespace-scope object's initialiser. That
-// makes the table, too: a child would wait for ever for a static local that another thread was
-// initialising when it was forked. The table is never destroyed: a late thread may still fork.
+// fork() copies only the calling thread. A mutex that another thread held stays locked in the child
+// for ever, and the data that it guards may be half changed. There are two remedies, for a function
+// `table` that returns a reference to one object with a member `mutex`, the same object at each
+// call:
+//   hold_over_fork   is for what the child needs: fork() waits for the mutex, so the child finds
+//                    the object whole. The mutex is held only briefly. Its holder takes no second
+//                    such mutex and calls none of the program's code.
+//   anew_in_child    is for what the child does not need: the child finds a new object, and fork()
+//                    waits for nothing.
+// A namespace-scope object's initialiser calls them once, when the library is loaded. The call also
+// constructs the table: if a static local were still being initialised by another thread at fork(),
+// the child would wait for it for ever. The table is never destroyed, because a late thread may
+// still fork.
 #pragma once
 
 #include <pthread.h>
@@ -21,7 +23,7 @@
 
 namespace perdure::base {
 
-/// Returns 0, or the errno: then a forked child is not provided for.
+/// Returns 0, or an errno value; after an error, a forked child may not use the table.
 template <auto table>
 int hold_over_fork() noexcept {
   table();
@@ -29,8 +31,8 @@ int hold_over_fork() noexcept {
   return ::pthread_atfork([] { table().mutex.lock(); }, unlock, unlock);
 }
 
-/// Returns as hold_over_fork(). What the object held in the parent is never touched, and not given
-/// back.
+/// Returns the same as hold_over_fork(). What the object owned in the parent is neither touched nor
+/// freed in the child.
 template <auto table>
 int anew_in_child() noexcept {
   table();

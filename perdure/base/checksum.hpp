@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Fold: the checksum that a log record gathers store by store, and hash_bytes over it for small
-// structs.
+// Fold: the checksum that a log record accumulates store by store, and hash_bytes() over it for
+// small structs.
 //
 // Construction: NH, the inner hash of UMAC (Black, Halevi, Krawczyk, Krovetz, Rogaway, "UMAC: Fast
 // and Secure Message Authentication", CRYPTO '99): the sum over pairs of words of (m1 + k1) * (m2 +
 // k2), here with 64 x 64 -> 128-bit products summed modulo 2^128. The keys are Weyl sequences
 // (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014) started from
-// the seed, and the sum is finished with MurmurHash3's 64-bit mixer (Appleby). One multiplication a
-// pair and no chain between pairs but an addition: a store inside a transaction does not wait for
-// it. It finds accidents, not adversaries.
-// Thread safety: values.
+// the seed, and MurmurHash3's 64-bit mixer (Appleby) finishes the sum. It costs one multiplication
+// per pair, and pairs are chained only by an addition, so a store inside a transaction does not
+// wait for it. It detects accidents, not adversaries.
+// Thread safety: a value; distinct objects may be used from distinct threads.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@
 
 namespace perdure::base {
 
-/// MurmurHash3's finaliser: a bijection of 64-bit words in which every input bit moves every output
-/// bit.
+/// MurmurHash3's finaliser: a bijection of 64-bit words in which every input bit affects every
+/// output bit.
 [[nodiscard]] constexpr std::uint64_t mix(std::uint64_t x) noexcept {
   x = (x ^ (x >> 33)) * 0xff51afd7ed558ccdULL;
   x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53ULL;
@@ -32,25 +32,25 @@ class Fold {
   explicit constexpr Fold(std::uint64_t seed = 0) noexcept
       : k1_(mix(seed + weyl1)), k2_(mix(seed + weyl2)) {}
 
-  /// Takes one pair of words.
+  /// Adds one pair of words.
   constexpr void add(std::uint64_t a, std::uint64_t b) noexcept {
     const unsigned __int128 product = static_cast<unsigned __int128>(a + k1_) * (b + k2_);
     low_ += static_cast<std::uint64_t>(product);
-    // two 64-bit sums: no carry chain on the hot path
+    // Two separate 64-bit sums avoid a carry chain on the hot path.
     high_ += static_cast<std::uint64_t>(product >> 64) ^ k1_;
     k1_ += weyl1;
     k2_ += weyl2;
   }
-  /// Goes to where it would be after `n` pairs more, without taking any: a pair's term depends on
-  /// its number from the seed on.
+  /// Moves to the position `n` pairs further without adding any pair. This is possible because a
+  /// pair's term depends only on the pair, the seed and the pair's number.
   constexpr void skip(std::uint64_t n) noexcept {
     k1_ += weyl1 * n;
     k2_ += weyl2 * n;
   }
-  /// The sum before it is mixed. It is linear: over two runs of pairs it is the sum, modulo 2^64,
-  /// of what it is over each of them. So the sum over any run is the difference of two prefixes.
+  /// The sum before mixing. It is linear: the sum over two consecutive runs of pairs is the sum of
+  /// both, modulo 2^64. Hence the sum over any run is the difference of two prefixes.
   [[nodiscard]] constexpr std::uint64_t linear() const noexcept { return low_ + high_ * weyl1; }
-  /// The checksum so far; never 0, which stands for "no checksum".
+  /// The checksum so far. It is never 0, which stands for "no checksum".
   [[nodiscard]] constexpr std::uint64_t value() const noexcept {
     const std::uint64_t v = mix(linear());
     return v != 0 ? v : 1;
@@ -61,7 +61,7 @@ class Fold {
   std::uint64_t k1_, k2_, low_ = 0, high_ = 0;
 };
 
-/// The fold of `n` bytes (a tail is padded with zeros; the length is bound in).
+/// The checksum of `n` bytes. A tail is padded with zeros, and the length is part of the checksum.
 [[nodiscard]] inline std::uint64_t hash_bytes(const void* data, std::size_t n,
                                               std::uint64_t seed) noexcept {
   Fold fold(seed);

@@ -17,7 +17,7 @@ CpuFeatures detect() noexcept {
     f.rtm_always_aborts = (d & (1U << 11)) != 0;
   }
   if (__get_cpuid(0x80000007U, &a, &b, &c, &d) != 0) f.invariant_tsc = (d & (1U << 8)) != 0;
-  // these two ask the operating system too: it must save the wide registers
+  // These two checks include the operating system, which must save the wide registers.
   __builtin_cpu_init();
   f.avx2 = __builtin_cpu_supports("avx2") != 0;
   f.avx512f = __builtin_cpu_supports("avx512f") != 0;
@@ -85,7 +85,7 @@ const CpuFeatures& cpu_features() noexcept {
   return found;
 }
 namespace {
-// a forked child would wait for ever for another thread that was looking
+// Detected at load: a child forked during the detection would wait for ever for the other thread.
 [[maybe_unused]] const CpuFeatures& at_load = cpu_features();
 }  // namespace
 
@@ -112,14 +112,14 @@ bool supported(FlushInstruction i) noexcept {
   const CpuFeatures& f = cpu_features();
   if (i == FlushInstruction::clwb) return f.clwb;
   if (i == FlushInstruction::clflushopt) return f.clflushopt;
-  return true;  // x86-64 has clflush
+  return true;  // every x86-64 processor has clflush
 }
 
 bool supported(StreamInstruction i) noexcept {
   const CpuFeatures& f = cpu_features();
   if (i == StreamInstruction::avx512) return f.avx512f;
   if (i == StreamInstruction::avx2) return f.avx2;
-  return true;  // x86-64 has sse2
+  return true;  // every x86-64 processor has sse2
 }
 
 FlushInstruction best_flush() noexcept {

@@ -11,9 +11,9 @@
 namespace perdure::base {
 namespace {
 
-constexpr int first_own = 3;  // below are the standard input and outputs, open or closed
+constexpr int first_own = 3;  // 0, 1 and 2 are standard input, output and error, open or closed
 
-// How many of the standard descriptors are closed: one call, which waits for nothing.
+// Returns how many of the standard descriptors are closed, by one call that does not block.
 int closed_ones() noexcept {
   struct pollfd standard[first_own] = {{0, 0, 0}, {1, 0, 0}, {2, 0, 0}};
   (void)::poll(standard, first_own, 0);
@@ -22,16 +22,16 @@ int closed_ones() noexcept {
   return n;
 }
 
-/// Occupies the standard descriptors that are closed, for as long as it lives.
+/// Occupies the standard descriptors that are closed, for the lifetime of the object.
 class Occupied {
  public:
   Occupied() noexcept {
     for (int left = closed_ones(); left > 0; --left) {
-      // "/" exists in every chroot. O_PATH: neither read() nor write() works on it.
+      // "/" exists in every chroot. Neither read() nor write() works on an O_PATH descriptor.
       const int got = ::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-      if (got < 0) return;  // out of descriptors: the real open will say so
+      if (got < 0) return;  // out of descriptors: the real open reports it
       if (got >= first_own) {
-        ::close(got);  // another thread has taken it meanwhile
+        ::close(got);  // another thread has taken the low number meanwhile
         return;
       }
       held_[count_++] = got;
@@ -40,8 +40,7 @@ class Occupied {
   ~Occupied() {
     const int err = errno;
     for (int i = 0; i < count_; ++i) {
-      // Another thread may have put a file of its own there by dup2(): that one is not ours to
-      // close.
+      // Another thread may have put its own file there by dup2(); that file is not ours to close.
       if (const int flags = ::fcntl(held_[i], F_GETFL); flags >= 0 && (flags & O_PATH) != 0)
         ::close(held_[i]);
     }
@@ -55,8 +54,8 @@ class Occupied {
   int count_ = 0;
 };
 
-// Moves a descriptor that is low after all, because nothing could be put there, to a number of our
-// own.
+// Moves a descriptor to a number of 3 or higher if it is low nevertheless, because the low numbers
+// could not be occupied.
 int moved_up(int fd) noexcept {
   if (fd < 0 || fd >= first_own) return fd;
   const int high = ::fcntl(fd, F_DUPFD_CLOEXEC, first_own), err = errno;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Annotations for pmemcheck, the valgrind tool that watches stores, flushes and fences to
-// persistent memory. They are emitted if PERDURE_PMEMCHECK is 1 (the CMake option of that name),
-// which needs a header that Debian does not have; else they are nothing. Outside valgrind each
-// costs a few instructions.
+// persistent memory. They are compiled in if PERDURE_PMEMCHECK is 1 (the CMake option of that
+// name), which needs a header that Debian does not have; otherwise they are empty. Outside valgrind
+// each annotation costs a few instructions.
 // A non-temporal store is annotated as stored and flushed, as libpmem does.
-// Source: the client requests of pmemcheck's manual (pmem/valgrind). Thread safety: any thread.
+// Source: the client requests of pmemcheck's manual (pmem/valgrind). Thread safety: all functions
+// may be called from any thread.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@
 
 namespace perdure::base {
 
-/// [at, at + n) is persistent memory from now on; no more.
+/// [at, at + n) is persistent memory from now on; note_unmapped() ends that.
 inline void note_mapped([[maybe_unused]] const void* at, [[maybe_unused]] std::size_t n) noexcept {
 #if PERDURE_PMEMCHECK
   VALGRIND_PMC_REGISTER_PMEM_MAPPING(at, n);

@@ -9,16 +9,16 @@
 namespace perdure::base::rtm {
 namespace {
 
-// cpuid may name the instructions where microcode or the operating system (TSX_CTRL) makes every
-// transaction abort.
+// cpuid may report the instructions although microcode or the operating system (TSX_CTRL) makes
+// every transaction abort.
 bool one_commits() noexcept {
   [[maybe_unused]] alignas(64) volatile std::uint64_t word = 0;
   for (int tries = 0; tries < 1000; ++tries) {
     if (begin() != started) continue;
     unsigned processor;
     word = word + 1;
-    asm volatile("mfence" : : : "memory");  // as tm/stamps.hpp has it
-    // under a hypervisor it may leave the guest, and so the transaction
+    asm volatile("mfence" : : : "memory");  // the same fence as in tm/stamps.hpp
+    // Under a hypervisor RDTSCP may leave the guest, and with it the transaction.
     word = __rdtscp(&processor);
     end();
     return true;
@@ -58,11 +58,12 @@ const Status& support() {
   return found;
 }
 namespace {
-// a forked child would wait for ever for another thread that was looking
+// Checked at load: a child forked during the check would wait for ever for the other thread.
 [[maybe_unused]] const Status& at_load = support();
 }  // namespace
 
-// by the thread that opens: others come after
+// Relaxed: the thread that opens the pool stores it, and other threads use the pool only
+// afterwards.
 void use() noexcept { detail::in_use.store(true, std::memory_order_relaxed); }
 
 }  // namespace perdure::base::rtm

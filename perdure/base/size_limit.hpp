@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // SizeLimitIsAnError: while one lives, a call of its thread that would make a file longer than the
-// process's limit (RLIMIT_FSIZE, `ulimit -f`) fails with EFBIG and no more. Without it the kernel
-// sends SIGXFSZ too, which ends a process that does not expect it. The kernel sends it to the
-// thread that makes the call, so blocking it there and taking it away is enough: no handler is
-// changed, and a signal that was pending before stays.
-// Thread safety: one per thread's scope; it is about its own thread alone.
+// process's limit (RLIMIT_FSIZE, `ulimit -f`) only fails with EFBIG. Without it the kernel also
+// sends SIGXFSZ, which ends a process that does not expect it. The kernel sends the signal to the
+// thread that makes the call, so it is enough to block it there and to consume it: no handler is
+// changed, and a signal that was pending before stays pending.
+// Thread safety: an object belongs to the thread that made it, and affects only that thread.
 #pragma once
 
 #include <cerrno>
@@ -27,7 +27,7 @@ class SizeLimitIsAnError {
   SizeLimitIsAnError& operator=(const SizeLimitIsAnError&) = delete;
   ~SizeLimitIsAnError() {
     if (!blocked_) return;
-    const int error = errno;  // of the call that was guarded
+    const int error = errno;  // as the guarded call has set it
     const struct timespec now = {};
     if (!was_pending_)
       while (::sigtimedwait(&signal_, nullptr, &now) < 0 && errno == EINTR) {}

@@ -35,7 +35,7 @@ std::string_view name(Code code) noexcept {
   return "unknown";
 }
 
-// One for each code, never destroyed.
+// One per code; they are never destroyed.
 const Status::Detail& Status::spare(Code code) noexcept {
   static const auto* const all = [] {
     auto* const made = new std::array<Detail, codes>;
@@ -48,7 +48,7 @@ const Status::Detail& Status::spare(Code code) noexcept {
   return (*all)[static_cast<std::size_t>(code)];
 }
 
-// the spare ones, while there is memory
+// Makes the spare ones at load, while there is memory.
 [[maybe_unused]] static const Status made_early = Status::without_memory(Code::io);
 
 Status Status::without_memory(Code code) noexcept {

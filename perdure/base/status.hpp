@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Status, Result<T> and error: how Perdure reports what the world does.
+// Status, Result<T> and error: how Perdure reports failures of its environment.
 //
 // A failure names the file, what was found, what was expected and what to do next. Calls named
 // try_... return Status or Result<T>; their plain twins throw perdure::error, which carries the
-// same code and text. Programming errors assert.
+// same code and text. Programming errors are caught by assertions.
 // Thread safety: values; distinct objects may be used from distinct threads.
 #pragma once
 
@@ -21,36 +21,37 @@ namespace perdure {
 
 /// What went wrong, coarse enough to switch on. The values are part of the C interface (perdure.h)
 /// and never change.
-/// This is the one list: a new code is appended with the next number, in the order in which codes
-/// come into the library, here, in name() and in perdure_code (the test capi_codes_test compares
-/// the three). A number is never used again.
+/// This is the authoritative list: a new code is appended with the next number, in the order in
+/// which codes enter the library, here, in name() and in perdure_code (the test capi_codes_test
+/// compares the three). A number is never used again.
 enum class Code : std::uint8_t {
   ok = 0,
   io = 1,       ///< the operating system or the medium failed (errno text in the message)
-  busy = 2,     ///< somebody else has the pool open, or what is asked for; try again
-  corrupt = 3,  ///< bytes that were durable no longer check; nothing was changed
-  /// not a pool, newer version or feature, other layout, engine, endianness, or its address is
-  /// taken
+  busy = 2,     ///< the pool is open elsewhere, or what is asked for is in use; try again
+  corrupt = 3,  ///< bytes that were durable fail their check; nothing was changed
+  /// not a pool, a newer version or feature, another layout, engine or byte order, or the pool's
+  /// address range is in use
   incompatible = 4,
-  full = 5,            ///< no room: heap, max_size, or disk; the transaction was rolled back
-  too_big = 6,         ///< a transaction that can't ever fit its log; rolled back
-  read_only = 7,       ///< a change was asked of something open for reading only
+  full = 5,            ///< no space: heap, max_size, or disk; the transaction was rolled back
+  too_big = 6,         ///< a transaction that can never fit its log; it was rolled back
+  read_only = 7,       ///< a change was requested of something open for reading only
   not_found = 8,       ///< the named file or key does not exist
-  invalid = 9,         ///< an argument that makes no sense; says which
-  unsupported = 10,    ///< this machine or build can't do that; says why
+  invalid = 9,         ///< an argument that makes no sense; the message says which
+  unsupported = 10,    ///< this machine or build can't do that; the message says why
   poisoned = 11,       ///< the medium failed earlier; the pool refuses until it is reopened
-  exists = 12,         ///< asked to create what is there already
+  exists = 12,         ///< what was to be created exists already
   closed = 13,         ///< the pool was closed, or this handle was carried through fork()
-  out_of_memory = 14,  ///< DRAM ran out
-  /// more threads use the library at once than it has room for, or the system starts none
+  out_of_memory = 14,  ///< DRAM is exhausted
+  /// more threads use the library at once than it supports, or the system can't start a thread
   too_many_threads = 15
 };
 
 /// "io", "busy", ...
 [[nodiscard]] std::string_view name(Code code) noexcept;
 
-/// Success, or a code and a message. Moving and testing success cost a pointer. No operation
-/// throws: where there is no memory for the message, the code remains, with a message that says so.
+/// Success, or a code and a message. Moving a Status and testing it for success cost one pointer.
+/// No operation throws: where there is no memory for the message, the code remains, with a message
+/// that says so.
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
@@ -77,23 +78,23 @@ class [[nodiscard]] Status {
     std::string message;
   };
   struct Drop {
-    void operator()(const Detail* detail) const noexcept;  // all but without_memory()'s
+    void operator()(const Detail* detail) const noexcept;  // deletes all but without_memory()'s
   };
   static const Detail& spare(Code code) noexcept;
   std::unique_ptr<const Detail, Drop> detail_;
 };
 
-/// A failure in the house's form: "FILE: found X, expected Y; do Z". Empty parts are left out.
+/// A failure in the library's form: "FILE: found X, expected Y; do Z". Empty parts are left out.
 [[nodiscard]] Status failure(Code code, std::string_view file, std::string_view found,
                              std::string_view expected = {}, std::string_view advice = {}) noexcept;
 
-/// A failed system call: "FILE: CALL failed: strerror(err); do Z", code `io` (ENOSPC/EDQUOT: full,
-/// ENOENT: not_found, ENOMEM: out_of_memory).
+/// A failed system call: "FILE: CALL failed: strerror(err); do Z". The code is `io`, except for
+/// ENOSPC and EDQUOT (full), ENOENT (not_found), ENOMEM (out_of_memory) and EROFS (read_only).
 [[nodiscard]] Status system_failure(std::string_view file, std::string_view call, int err,
                                     std::string_view advice = {}) noexcept;
 
-/// What open(), update() and their like throw. Making and copying one does not throw: it throws
-/// nothing else in its place.
+/// The exception that open(), update() and similar calls throw. Making and copying it never throws,
+/// so no other exception can take its place.
 class error : public std::exception {
  public:
   explicit error(Status status) noexcept : status_(std::move(status)) {}
@@ -105,7 +106,7 @@ class error : public std::exception {
   Status status_;
 };
 
-/// A T or the Status that says why there is none.
+/// A T, or the Status that says why there is none.
 template <class T>
 class [[nodiscard]] Result {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whether this is a build with ThreadSanitizer, which knows neither membarrier nor hardware
+// Says whether this is a build with ThreadSanitizer, which knows neither membarrier nor hardware
 // transactions.
 #pragma once
 

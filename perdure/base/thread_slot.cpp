@@ -16,7 +16,7 @@
 namespace perdure::base {
 namespace {
 
-// By number: the kernel's id of the thread that has it; 0: nobody.
+// Indexed by number: the kernel's id of the thread that has the number; 0 if no thread has it.
 constinit std::array<std::atomic<pid_t>, max_threads> owners{};
 constinit std::atomic<std::uint32_t> generation{0};
 
@@ -24,26 +24,28 @@ pid_t this_thread() noexcept { return static_cast<pid_t>(::syscall(SYS_gettid));
 
 void give_back(int slot) noexcept {
   detail::slot_of_this_thread = -1;
-  // What this thread wrote back is durable before the slot's next owner counts fences
-  // (MARK-5, medium/line_marks.hpp).
+  // What this thread wrote back is durable before the slot's next owner counts fences (MARK-5,
+  // medium/line_marks.hpp).
   store_fence();
-  // pairs with the acquire in take_thread_slot
+  // pairs with the acquire in take()
   owners[static_cast<std::size_t>(slot)].store(0, std::memory_order_release);
 }
 
 // A thread gives its number back when it ends, by the destructor of a key's value: the C library
 // runs those after the destructors of all thread_local objects. Destructors of other keys may use a
-// pool after ours has run. Then the value is set again, and the C library makes another round, of 4
-// in all. A number that is taken after the last one is found by its owner's death (find_slot).
+// pool after ours has run. Then the value is set again, and the C library makes another round, up
+// to 4 in all. A number that is taken after the last round is reclaimed when its owner is found
+// dead (find_slot).
 void at_thread_end(void* slot) {
   give_back(static_cast<int>(reinterpret_cast<std::intptr_t>(slot)) - 1);
 }
-// Where the process has no key left (PTHREAD_KEYS_MAX), all numbers come back by the search for
-// dead owners, and the next thread that takes one tries again to make a key. Two threads may both
-// make one: no static local, for which a forked child could wait for ever.
-constinit std::atomic<std::uint64_t> end_key{0};  // the key + 1; 0: none
+// Where the process has no key left (PTHREAD_KEYS_MAX), every number comes back by the search for
+// dead owners, and the next thread that takes a number tries again to make a key. Two threads may
+// both make a key. This is no static local, because a forked child could wait for ever for its
+// initialisation.
+constinit std::atomic<std::uint64_t> end_key{0};  // the key + 1; 0 if there is none
 bool find_end_key(pthread_key_t& key) noexcept {
-  // acquire pairs with the release below: the key is made
+  // The acquire pairs with the release below: the key has been made.
   if (const std::uint64_t made = end_key.load(std::memory_order_acquire); made != 0) {
     key = static_cast<pthread_key_t>(made - 1);
     return true;
@@ -59,9 +61,9 @@ bool find_end_key(pthread_key_t& key) noexcept {
 }
 
 void in_child() {
-  // the child has one thread: nobody to pair with
+  // Relaxed: the child has one thread, so there is nothing to pair with.
   generation.fetch_add(1, std::memory_order_relaxed);
-  // The parent's other threads are not here; this one has a new id.
+  // The parent's other threads do not exist here, and this one has a new id.
   for (int i = 0; i < max_threads; ++i)
     owners[static_cast<std::size_t>(i)].store(i == detail::slot_of_this_thread ? this_thread() : 0,
                                               std::memory_order_relaxed);
@@ -69,13 +71,13 @@ void in_child() {
 
 const int registered = pthread_atfork(nullptr, nullptr, in_child);
 
-// acquire pairs with the release in give_back(): the last owner's rows are seen complete
+// The acquire pairs with the release in give_back(): the last owner's rows are seen complete.
 bool take(int slot, pid_t from, pid_t me) noexcept {
   return owners[static_cast<std::size_t>(slot)].compare_exchange_strong(from, me,
                                                                         std::memory_order_acquire);
 }
 
-// A thread that has ended has run none of its instructions after this: the kernel has seen it go.
+// A thread that has ended executes nothing after this: the kernel has seen it end.
 bool is_dead(pid_t thread) noexcept {
   return ::syscall(SYS_tgkill, ::getpid(), thread, 0) != 0 && errno == ESRCH;
 }
@@ -100,7 +102,7 @@ int detail::take_thread_slot() {
   if (slot < 0)
     throw error(failure(Code::too_many_threads, "", "more than 256 threads use Perdure at once",
                         "at most 256", "let threads end, or give their work to fewer"));
-  // Without a key, or memory for the value, the number is found when its owner is dead.
+  // Without a key, or without memory for its value, the number is reclaimed when its owner is dead.
   if (pthread_key_t key = 0; find_end_key(key))
     (void)::pthread_setspecific(key, reinterpret_cast<void*>(static_cast<std::intptr_t>(slot) + 1));
   slot_of_this_thread = slot;
@@ -117,7 +119,7 @@ Status ensure_thread_slot() noexcept {
 }
 
 ReservedSlot::~ReservedSlot() {
-  store_fence();  // MARK-5, as in SlotGuard
+  store_fence();  // MARK-5, as in give_back()
   detail::slot_of_this_thread = before_;
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A small dense number for the calling thread, for per-thread rows of counters, rings and
-// transaction contexts.
+// Thread slots: a small dense number for the calling thread, for per-thread rows of counters, rings
+// and transaction contexts.
 //
-// A number is taken at a thread's first call and given back when it ends; two live threads never
-// share one. Thread safety: all calls may be made from any thread. The thread_local is constinit
-// and its guard a second variable: a thread_local with a constructor costs an initialisation test
-// at every access (measured: up to 8 times the access).
+// A thread takes a number at its first call and gives it back when it ends; two live threads never
+// share one. Thread safety: all calls may be made from any thread. The thread_local is constinit,
+// and its guard is a second variable: a thread_local with a constructor costs an initialisation
+// test at every access (measured: up to 8 times the access).
 //
-// A pool's own threads take no numbers from the program's: they have reserved ones, above those,
-// the same in every pool. That works because such a thread works for one pool, and a table with an
-// entry for each number belongs to one pool.
+// A pool's own threads take no numbers from the program's. They have reserved numbers above those,
+// the same ones in every pool. That works because such a thread works for one pool, and a table
+// with an entry for each number belongs to one pool.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,16 @@
 
 namespace perdure::base {
 
-/// How many threads of the program may use Perdure at once in one process.
+/// The maximum number of the program's threads that use Perdure at once in one process.
 inline constexpr int max_threads = 256;
 
-/// The reserved numbers: of the thread that works for the engine in the background, of the one that
-/// runs what waits for durability, and of those that share one work (log/team.hpp).
+/// The reserved numbers: of the engine's background thread, of the thread that runs the
+/// continuations that wait for durability, and of the threads that share one piece of work
+/// (log/team.hpp).
 inline constexpr int background_slot = max_threads, completion_slot = max_threads + 1,
                      team_slot = max_threads + 2;
 inline constexpr int max_team = 8;
-/// A table with an entry for each number has so many.
+/// The number of entries of a table with an entry for each number.
 inline constexpr int slot_count = team_slot + max_team;
 
 namespace detail {
@@ -35,19 +36,20 @@ extern thread_local constinit int slot_of_this_thread;
 int take_thread_slot();  // throws perdure::error (too_many_threads) when max_threads are alive
 }  // namespace detail
 
-/// The calling thread's number, 0 <= slot < max_threads, or the reserved one that it has for a
-/// time.
+/// The calling thread's number, 0 <= slot < max_threads, or the reserved number that it has at
+/// present.
 [[nodiscard]] inline int thread_slot() {
   const int slot = detail::slot_of_this_thread;
   return __builtin_expect(slot >= 0, 1) ? slot : detail::take_thread_slot();
 }
 
-/// Takes a number for the calling thread, if it has none, or says why there is none: before calls
-/// that can't fail, such as a medium's, ask for it.
+/// Takes a number for the calling thread if it has none, or returns `too_many_threads`. Call it
+/// before calls that can't fail but need a number, such as a medium's.
 [[nodiscard]] Status ensure_thread_slot() noexcept;
 
-/// While it lives, the calling thread has the reserved number `slot`; after it, what it had before.
-/// At any time one thread of a pool may have a number, and it works for that pool alone.
+/// While it lives, the calling thread has the reserved number `slot`; afterwards, the one it had
+/// before. At any time at most one thread of a pool may have a reserved number, and it works for
+/// that pool alone.
 class ReservedSlot {
  public:
   explicit ReservedSlot(int slot) noexcept : before_(detail::slot_of_this_thread) {
@@ -62,16 +64,16 @@ class ReservedSlot {
 };
 
 /// Gives the calling thread's number back before the thread ends, if it has taken one: for a thread
-/// of the library that has run the program's code. Precondition: it is in no transaction.
+/// of the library that has run the program's code. Precondition: the thread is in no transaction.
 void give_back_thread_slot() noexcept;
 
-/// Counts how many times this process is a fork of the one that loaded the library (0, 1, ...): a
-/// handle remembers it, and a forked child's copy of a handle is refused.
+/// Counts how many times this process is a fork of the one that loaded the library (0, 1, ...). A
+/// handle remembers the count, so that a forked child's copy of the handle is refused.
 [[nodiscard]] std::uint32_t fork_generation() noexcept;
 
-/// The process that made the object of which this is a member: a forked child's copy is its
-/// parent's, and the child must not use what the object stands for. A copy or move of the object
-/// keeps the owner.
+/// The process that made the object of which this is a member. A forked child's copy of the object
+/// belongs to the parent, and the child must not use what the object stands for. A copy or move of
+/// the object keeps the owner.
 class Owner {
  public:
   [[nodiscard]] bool is_parent() const noexcept { return generation_ != fork_generation(); }

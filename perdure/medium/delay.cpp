@@ -12,16 +12,16 @@ namespace perdure::medium {
 namespace {
 
 std::uint64_t ticks() noexcept {
-  _mm_lfence();  // the clock is read after what came before
+  _mm_lfence();  // the clock is read after everything that came before
   const std::uint64_t t = __rdtsc();
   _mm_lfence();
   return t;
 }
 
 void spin(std::uint64_t from, std::uint64_t length) noexcept {
-  // many times what a pause takes
+  // This is many times the duration of a pause.
   constexpr std::uint64_t long_wait = 2000;
-  // a hyperthread beside has the core meanwhile
+  // Meanwhile the other hyperthread has the core.
   while (length > long_wait && ticks() - from < length - long_wait) _mm_pause();
   while (ticks() - from < length) {}
 }
@@ -41,16 +41,17 @@ double measure() {
 }  // namespace
 
 double ticks_per_ns() {
-  // No static local, for which a forked child could wait for ever; two threads may both measure.
+  // This is no static local, because a forked child could wait for ever for its initialisation. Two
+  // threads may both measure.
   static constinit std::atomic<double> rate{0};
-  double known = rate.load(std::memory_order_relaxed);  // no partner: the value is all there is
+  double known = rate.load(std::memory_order_relaxed);  // no partner: only the value is shared
   if (known == 0) rate.store(known = measure(), std::memory_order_relaxed);
   return known;
 }
 
 namespace {
 
-// One of the "+..." behind a name; false when it is none.
+// Parses one of the "+..." suffixes of a name; returns false if it is not one.
 bool add_knob(Delays& d, std::string_view knob) {
   if (knob == "wbinvd" || knob == "each") {
     (knob == "each" ? d.buffer_each : d.flush_all_is_one) = true;
@@ -92,23 +93,23 @@ Result<Delays> Delays::named(std::string_view name) {
   Delays d;
   if (name == "none") return d;
   if (name == "rewind") {
-    // 5: "510 processor cycles (150ns)"; at its 2.5 GHz that would be 204 ns, we take the
-    // nanoseconds
+    // REWIND 5: "510 processor cycles (150ns)". At its 2.5 GHz that would be 204 ns; we use the
+    // nanoseconds.
     d.write_ns = 150;
     d.merge_over_fences = true;
     return d;
   }
-  if (name == "blurred") {  // V-A: 150 ns by default
+  if (name == "blurred") {  // Blurred Persistence V-A: 150 ns by default
     d.write_ns = 150;
     return d;
   }
   if (name == "dudetm" || name == "dudetm-3500") {
-    // 5.1 and Table 2: 1 GB/s; 1000 cycles, or 3500 as earlier work
+    // DudeTM 5.1 and Table 2: 1 GB/s; 1000 cycles, or 3500 as in earlier work.
     d.latency_cycles = name == "dudetm" ? 1000 : 3500;
     d.bandwidth_gb_s = 1;
     return d;
   }
-  if (name == "softwrap") {  // V-B: Tw = 1 us
+  if (name == "softwrap") {  // SoftWrAP V-B: Tw = 1 us
     d.drain_ns = 1000;
     return d;
   }
@@ -130,7 +131,7 @@ ModelDelay::ModelDelay(const Delays& d)
   write_ticks_ = static_cast<std::uint64_t>(rate * d.write_ns);
   drain_ticks_ = static_cast<std::uint64_t>(rate * d.drain_ns);
   fence_ticks_ = static_cast<std::uint64_t>(rate * d.fence_ns);
-  // 1 GB/s is a byte a nanosecond
+  // 1 GB/s is one byte per nanosecond.
   if (d.bandwidth_gb_s > 0) ticks_per_byte_ = rate / d.bandwidth_gb_s;
 }
 
@@ -152,13 +153,13 @@ void ModelDelay::written(std::uint64_t first, std::uint64_t lines) noexcept {
 
 void ModelDelay::enqueue(Queue& q, std::uint64_t line) noexcept {
   for (;;) {
-    // pairs with the clear()s below and in fenced()
+    // This pairs with the clear() calls below and in fenced().
     while (q.lock.test_and_set(std::memory_order_acquire)) _mm_pause();
     const std::uint64_t now = ticks();
     for (std::size_t i = 0; i < queue_lines; ++i) {
       if (q.line[i] == line && q.until[i] > now) {
         q.lock.clear(std::memory_order_release);
-        return;  // combined with the write that waits
+        return;  // combined with the write that is still queued
       }
     }
     const std::uint64_t room_at = q.until[q.oldest];
@@ -193,7 +194,8 @@ void ModelDelay::fenced() noexcept {
   }
   if (drain_ticks_ != 0) {
     Queue& q = queue();
-    while (q.lock.test_and_set(std::memory_order_acquire)) _mm_pause();  // pairs with the clear()s
+    // pairs with the clear() calls
+    while (q.lock.test_and_set(std::memory_order_acquire)) _mm_pause();
     const std::uint64_t until = q.drained_at;
     q.lock.clear(std::memory_order_release);
     const std::uint64_t now = ticks();

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The papers' models of slow memory, charged by spinning on the time-stamp counter (its rate is
-// measured once, when first needed). REWIND 5 (set-up): a busy loop after every non-temporal store
-// or line flush, "but group consecutive writes to the same cacheline into a single NVM write";
-// every one of its stores is fenced, so a fence does not end a group (Delays::merge_over_fences).
-// Its Figure 10 sweeps what a fence takes by itself: fence_ns, which may be added to any of these
-// models.
+// measured once, when first needed).
+//   REWIND 5 (set-up): a busy loop after every non-temporal store or line flush, "but group
+//   consecutive writes to the same cacheline into a single NVM write". Every one of its stores is
+//   fenced, so a fence does not end a group (Delays::merge_over_fences). Its Figure 10 varies the
+//   time that a fence takes by itself: fence_ns, which may be added to any of these models.
 //   Blurred Persistence V-A: "adding extra latency in each memory flush operation"; nothing for
-//   evictions. A line flushed again with no other line and no fence between is one operation here.
-//     How its wbinvd is charged the paper does not say: as one operation
-//     (Delays::flush_all_is_one), or here each line that is written.
-//   DudeTM 5.1: a persist waits max(latency, total write size / bandwidth), spinning on RDTSC; size
-//   is that thread's since its last fence. SoftWrAP V-B: a queue of 8 lines, a line leaves it every
-//   Tw; a writer waits for room, a line that is still queued absorbs another write to it, pcommit
-//   (our fence) waits for the last entry. Whether threads share it the paper does not say: one for
-//   the whole memory here, or one each (Delays::buffer_each). The paper brackets its loop with
-//   CPUID; that traps in virtual machines, so lfence orders the clock reads here.
-// Thread safety: written() and fenced() by any thread. Delays never change what is durable when.
+//   evictions. A line flushed again with no other line and no fence in between is one operation
+//   here. The paper does not say how its wbinvd is charged: either as one operation
+//   (Delays::flush_all_is_one), or for each line that it writes back, the default here.
+//   DudeTM 5.1: a persist waits max(latency, total write size / bandwidth), spinning on RDTSC; the
+//   size is what that thread has written since its last fence.
+//   SoftWrAP V-B: a queue of 8 lines that one line leaves every Tw. A writer waits for space, a
+//   line that is still queued absorbs another write to it, and pcommit (our fence) waits for the
+//   last entry. The paper does not say whether threads share the queue: here there is one for the
+//   whole memory, or one per thread (Delays::buffer_each). The paper brackets its loop with CPUID;
+//   that traps in virtual machines, so lfence orders the clock reads here.
+// Thread safety: any thread may call written() and fenced(). Delays never change what is durable
+// when.
 #pragma once
 
 #include <array>
@@ -28,10 +30,10 @@
 
 namespace perdure::medium {
 
-/// Time-stamp counter ticks in a nanosecond; measured at the first call (5 ms).
+/// Time-stamp counter ticks per nanosecond; the first call measures them (5 ms).
 double ticks_per_ns();
 
-/// No delay at all, and no code either.
+/// No delay at all, and no code for one.
 struct NoDelay {
   static constexpr bool active = false;
   explicit NoDelay(const Delays&) {}
@@ -45,14 +47,15 @@ class ModelDelay {
   static constexpr bool active = true;
   explicit ModelDelay(const Delays& delays);
 
-  /// `lines` lines from line number `first` were flushed or streamed by the calling thread.
+  /// The calling thread flushed or streamed `lines` lines, beginning with line number `first`.
   void written(std::uint64_t first, std::uint64_t lines) noexcept;
   /// The calling thread fenced.
   void fenced() noexcept;
-  /// Whether flush_all reports one line, as of one operation, in place of all that it writes.
+  /// True if flush_all reports one line, as for one operation, instead of all the lines it writes
+  /// back.
   [[nodiscard]] bool flush_all_is_one() const noexcept { return flush_all_is_one_; }
-  /// How many ticks the calling thread was made to wait so far (SoftWrAP's queue apart: what it
-  /// costs depends on the clock).
+  /// The number of ticks that the calling thread was made to wait so far. It excludes SoftWrAP's
+  /// queue, whose cost depends on the clock.
   [[nodiscard]] std::uint64_t charged() const noexcept {
     return rows_[static_cast<std::size_t>(base::thread_slot())].charged;
   }
@@ -65,7 +68,7 @@ class ModelDelay {
     std::uint64_t bytes = 0;  // since this thread's last fence
     std::uint64_t charged = 0;
   };
-  /// SoftWrAP's, guarded by `lock`: when each of the last 8 lines has left it.
+  /// SoftWrAP's queue, guarded by `lock`: until[i] is when line[i], one of the last 8, leaves it.
   struct alignas(128) Queue {
     Queue() { line.fill(no_line); }
     std::atomic_flag lock = ATOMIC_FLAG_INIT;
@@ -82,7 +85,7 @@ class ModelDelay {
   double ticks_per_byte_ = 0;
   bool merge_over_fences_ = false, flush_all_is_one_ = false, buffer_each_ = false;
   std::unique_ptr<Row[]> rows_;
-  std::unique_ptr<Queue[]> queues_;  // one, or one a thread slot
+  std::unique_ptr<Queue[]> queues_;  // one, or one per thread slot
 };
 
 }  // namespace perdure::medium

@@ -37,8 +37,8 @@ Result<std::unique_ptr<Medium>> FileMedium::open(const OpenMedium& how) {
     auto stage = LogStage::make(how, m->file_.fd.get(), m->sync_, m->poison_);
     if (!stage.ok()) return stage.status();
     m->stage_ = std::move(*stage);
-    // D4 (log/redo.hpp): what a killed process wrote is in the page cache, or in the device's;
-    // durable before anybody goes by it
+    // D4 (log/redo.hpp): what a killed process wrote is in the page cache, or in the device's
+    // cache. It is made durable before anything relies on it.
     if (std::uint64_t calls = 0; !how.create && !how.read_only)
       if (Status s = m->sync_.wait_with_metadata(calls); !s.ok()) return s;
     if (Status s = m->learn_pages(how); !s.ok()) return s;
@@ -88,7 +88,8 @@ void FileMedium::store(std::uint64_t offset, const void* src, std::size_t n) noe
     copy_words(log_ + offset, src, n);
     stage_->mark(offset, n);
   } else {
-    copy_words(home_ + (offset - log_bytes_), src, n);  // the kernel knows which pages are dirty
+    // Nothing is marked in the data region: the kernel knows which pages are dirty.
+    copy_words(home_ + (offset - log_bytes_), src, n);
   }
   Row& r = row();
   add(r.stores, 1);
@@ -110,8 +111,8 @@ void FileMedium::stream(std::uint64_t offset, const void* src, std::size_t n) no
 void FileMedium::flush(std::uint64_t offset, std::size_t n) noexcept {
   add(row().flushed_lines, lines_touched(offset, n));
   if (n == 0 || offset >= log_bytes_ || allocated(offset, n)) return flush_pages(offset, n);
-  // A hole in a log that was copied: its zeros are as durable as the copy. To write them would need
-  // blocks.
+  // A hole in a log that was copied: its zeros are as durable as the copy, and writing them would
+  // need blocks.
   const std::uint64_t end = offset + n;
   page_map().each_run(offset / page_bytes, (end - 1) / page_bytes + 1, true,
                       [&](std::uint64_t first, std::uint64_t past) {
@@ -122,7 +123,7 @@ void FileMedium::flush(std::uint64_t offset, std::size_t n) noexcept {
 
 void FileMedium::flush_pages(std::uint64_t offset, std::uint64_t n) noexcept {
   mark(offset, n);
-  // written even where only read so far: D4, after a write-back that failed
+  // A block is written even if it was only read so far: D4, after a write-back that failed.
   if (n != 0 && offset < log_bytes_) stage_->mark(offset, n);
 }
 
@@ -153,8 +154,8 @@ Status FileMedium::make_durable() noexcept {
   mine.home.merge();
   const bool home = !mine.home.empty();
   LogStage::Written done;
-  // The log's blocks before home's pages in time, though nobody may rely on it: both are durable
-  // only when this returns.
+  // The log's blocks are written before the pages of the data region, though nothing may rely on
+  // that order: both are durable only when this returns.
   Status s = mine.log.empty() ? Status() : stage_->write(mine.log, home, done);
   if (s.ok() && home && !done.file_synced) s = sync_.wait(done.syncs);
   if (home) done.bytes += mine.home.blocks() * page_bytes;
@@ -188,7 +189,7 @@ Status FileMedium::flush_all() noexcept {
   return s;
 }
 
-// Which pages of the file are allocated, and where its log has data.
+// Finds out which pages of the file are allocated, and where its log has data.
 Status FileMedium::learn_pages(const OpenMedium& how) {
   if (Status s = keep_page_map(log_bytes_ + std::max(file_.home_bytes, how.max_home_bytes));
       !s.ok())
@@ -204,10 +205,10 @@ Status FileMedium::learn_pages(const OpenMedium& how) {
 }
 
 Status FileMedium::give_blocks(std::uint64_t from, std::uint64_t to) {
-  // the sync after a store makes its block durable, too
+  // The sync after a store makes the store's block durable, too.
   if (from >= log_bytes_) return allocate_blocks(file_.fd.get(), path_, from, to);
   if (Status s = stage_->claim(from, to); !s.ok()) return s;
-  // Synced now: else the next commit's sync would wait for the file system's journal, too.
+  // Synced now: otherwise the next commit's sync would also wait for the file system's journal.
   std::uint64_t calls = 0;
   Status s = sync_.wait(calls);
   add(row().syncs, calls);
@@ -219,7 +220,7 @@ Status FileMedium::extend(std::uint64_t from, std::uint64_t to) {
   if (Status s = allocate_zero(file_.fd.get(), path_, log_bytes_ + from, log_bytes_ + to); !s.ok())
     return s;
   std::uint64_t calls = 0;
-  // the length is durable before the caller publishes it
+  // The length is durable before the caller publishes it.
   Status s = sync_.wait_with_metadata(calls);
   add(row().syncs, calls);
   if (!s.ok()) shrink(from);
@@ -227,7 +228,7 @@ Status FileMedium::extend(std::uint64_t from, std::uint64_t to) {
 }
 
 void FileMedium::shrink(std::uint64_t to) noexcept {
-  // only room is lost
+  // A failure only wastes disk space.
   if (::ftruncate(file_.fd.get(), static_cast<off_t>(log_bytes_ + to)) != 0) return;
 }
 

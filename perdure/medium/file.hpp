@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // FileMedium: a pool on an ordinary file. The log is staged in DRAM and written at a fence
-// (log_stage.hpp); home is a MAP_SHARED mapping, whose marked pages a fence syncs (file_sync.hpp).
+// (log_stage.hpp). The data region is a MAP_SHARED mapping whose marked pages a fence syncs
+// (file_sync.hpp).
 //
-// Crash invariants: M5, nothing is durable before its sync; a fence returns ok only when every
-// block and page that its thread marked since its last fence is durable; after any failure none
-// returns ok (poison.hpp). Unmarked home pages may become durable at any time. A block or page that
-// a mark names is allocated (ALLOC-1), so a full disk can't make a write or a sync fail.
-// Thread safety: as medium.hpp says; threads that fence together share writes and syncs.
+// Crash invariants: nothing is durable before its sync (M5). A fence returns ok only if every block
+// and page that its thread marked since its last fence is durable; after any failure no fence
+// returns ok (poison.hpp). Unmarked pages of the data region may become durable at any time. A
+// block or page that a mark names is allocated (ALLOC-1), so a full disk can't make a write or a
+// sync fail.
+// Thread safety: as medium.hpp says; threads that fence at the same time share writes and syncs.
 #pragma once
 
 #include <cstdlib>
@@ -34,7 +36,8 @@ class FileMedium final : public MappedMedium {
               std::size_t n) noexcept override;
 
  private:
-  /// What one thread has marked since its last fence: log blocks, and home pages.
+  /// What one thread has marked since its last fence: blocks of the log, and pages of the data
+  /// region.
   struct Marked {
     Runs log, home;
   };
@@ -58,8 +61,8 @@ class FileMedium final : public MappedMedium {
   struct Free {
     void operator()(Marked* p) const noexcept { std::free(p); }
   };
-  // One a thread slot, used by its owner only. Allocated at once, as marking must not fail, and
-  // untouched: zeros are empty runs.
+  // One per thread slot, used only by its owner. They are allocated at once, since marking must not
+  // fail, and left untouched: zeros are empty runs.
   std::unique_ptr<Marked[], Free> marked_;
 };
 

@@ -17,11 +17,11 @@ Status FileSync::wait(std::uint64_t& calls) {
       continue;
     }
     running_ = true;
-    const std::uint64_t serves = asked_;  // everybody up to here stored before this sync begins
+    const std::uint64_t serves = asked_;  // all of these stored before this sync begins
     lock.unlock();
     const int err = ::fdatasync(fd_) == 0 ? 0 : errno;
     Status failed;
-    // before anybody is let go
+    // Poisoned before any waiting thread continues.
     if (err != 0)
       failed = poison_.fail(system_failure(path_, "fdatasync", err, "reopen the pool to recover"));
     lock.lock();
@@ -37,7 +37,7 @@ Status FileSync::wait(std::uint64_t& calls) {
 Status FileSync::wait_with_metadata(std::uint64_t& calls) {
   std::unique_lock lock(mutex_);
   finished_.wait(lock, [this] { return !running_; });
-  const int err = ::fsync(fd_) == 0 ? 0 : errno;  // held through it: one sync at a time
+  const int err = ::fsync(fd_) == 0 ? 0 : errno;  // under the mutex: one sync at a time
   ++calls;
   if (err != 0)
     return poison_.fail(system_failure(path_, "fsync", err, "reopen the pool to recover"));

@@ -2,11 +2,11 @@
 //
 // FileSync: fdatasync of one file, shared by the threads that wait for it at the same time.
 //
-// A sync covers whatever was stored or written before it began, so one that starts after a thread
-// asked serves that thread too.
-// One runs at a time: the kernel reports a lost page to a single caller of a descriptor, so a
-// second sync beside a failing one could return success for bytes that are gone. Thread safety: any
-// thread.
+// A sync covers everything stored or written before it began, so a sync that starts after a
+// thread's request serves that thread too.
+// One sync runs at a time: the kernel reports a lost page to a single caller per descriptor, so a
+// second sync concurrent with a failing one could return success for bytes that are lost. Thread
+// safety: any thread may call all functions.
 #pragma once
 
 #include <condition_variable>
@@ -23,10 +23,10 @@ class FileSync {
   FileSync(std::string path, int fd, Poison& poison)
       : path_(std::move(path)), fd_(fd), poison_(poison) {}
 
-  /// What the caller wrote before is durable when this returns ok. `calls` grows by the system
-  /// calls made by this thread.
+  /// When this returns ok, everything that the caller wrote before is durable. `calls` grows by the
+  /// number of system calls that this thread made.
   Status wait(std::uint64_t& calls);
-  /// The same by fsync, never shared: the file's length and other metadata too.
+  /// The same by fsync, never shared: it includes the file's length and other metadata.
   Status wait_with_metadata(std::uint64_t& calls);
 
  private:

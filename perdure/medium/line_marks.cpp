@@ -8,13 +8,13 @@
 namespace perdure::medium {
 namespace {
 
-// Whole pages.
+// Rounds up to whole pages.
 std::uint64_t room(std::uint64_t bytes) { return round_up(bytes, page_bytes); }
 
 template <class Mark>
 using Marks = std::atomic<Mark>*;
 
-// Room for n marks; zero pages are zero atomics.
+// Reserves address space for n marks; zero pages are zero atomics.
 template <class Mark>
 Result<Marks<Mark>> reserve_marks(const std::string& path, std::uint64_t n) {
   static_assert(sizeof(std::atomic<Mark>) == sizeof(Mark) &&

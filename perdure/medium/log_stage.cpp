@@ -28,7 +28,7 @@ Buffer aligned_buffer(std::uint64_t n) {
 }
 
 bool all_zero(const std::byte* p, std::uint64_t n) noexcept {
-  // each byte equals the one before it
+  // The first byte is zero, and each byte equals the one before it.
   return p[0] == std::byte{0} && std::memcmp(p, p + 1, n - 1) == 0;
 }
 
@@ -48,8 +48,8 @@ Result<std::unique_ptr<LogStage>> LogStage::make(const OpenMedium& how, int buff
       static_cast<std::size_t>((blocks + bits - 1) / bits));
   s->in_flight_.resize(static_cast<std::size_t>(blocks));
   // Direct writes beside a mapping are safe only where no page-cache folio (at most 2 MiB, aligned)
-  // holds both log and home: writing back such a folio for home's sake would put a stale copy of
-  // the log over what was written directly.
+  // holds both log and data region: writing back such a folio for the data region's sake would put
+  // a stale copy of the log over what was written directly.
   if (how.direct && !how.read_only && how.log_bytes % region_align == 0) {
     s->direct_ = Descriptor(base::open_file(how.path.c_str(), O_RDWR | O_DIRECT));
     if (s->direct_ && !how.create) {
@@ -67,8 +67,8 @@ Status LogStage::claim(std::uint64_t from, std::uint64_t to) {
   for (std::uint64_t at = from; at < to;) {
     const int fd = direct_ ? direct_.get() : buffered_;
     const auto offset = static_cast<off_t>(at);
-    // What is there, not zeros: a file system's blocks may be smaller than ours, and a copy's hole
-    // be a part of one of ours.
+    // The present contents are written, not zeros: a file system's blocks may be smaller than ours,
+    // and a copy's hole may be only a part of one of ours.
     ssize_t n = ::pread(fd, buffer.get(), std::min(chunk_bytes, to - at), offset);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0 || static_cast<std::uint64_t>(n) % block_bytes != 0)
@@ -78,7 +78,7 @@ Status LogStage::claim(std::uint64_t from, std::uint64_t to) {
     if (n > 0) {
       at += static_cast<std::uint64_t>(n);
     } else if (n < 0 && errno == EINVAL && direct_) {
-      direct_ = Descriptor();  // opened, but will not write directly
+      direct_ = Descriptor();  // the open succeeded, but a direct write is refused
     } else if (n == 0 || errno != EINTR) {
       return no_room(path_, "pwrite", n == 0 ? EIO : errno, to - at);
     }
@@ -87,7 +87,7 @@ Status LogStage::claim(std::uint64_t from, std::uint64_t to) {
 }
 
 Status LogStage::load(std::uint64_t most) {
-  // bytes_ is whole blocks
+  // bytes_ is a multiple of the block size.
   const std::uint64_t wanted =
       (std::min(bytes_, most) + block_bytes - 1) / block_bytes * block_bytes;
   const Buffer buffer = aligned_buffer(chunk_bytes);
@@ -96,7 +96,7 @@ Status LogStage::load(std::uint64_t most) {
   if (p == MAP_FAILED) return system_failure(path_, "mmap of the log stage", errno);
   Status status;
   std::uint64_t done = 0;
-  for (const auto& [first, past] : data_) {  // holes are zero here and there
+  for (const auto& [first, past] : data_) {  // holes are zero in the file and in the stage
     const std::uint64_t end =
         std::min((past + block_bytes - 1) / block_bytes * block_bytes, wanted);
     for (std::uint64_t at = std::max(first / block_bytes * block_bytes, done);
@@ -121,7 +121,7 @@ Status LogStage::load(std::uint64_t most) {
   }
   data_ = {};
   ::munmap(p, bytes_);
-  // cached copies would have to be dropped at the first direct write of each page
+  // The kernel would have to drop cached copies at the first direct write of each page.
   if (direct_) (void)::posix_fadvise(buffered_, 0, static_cast<off_t>(bytes_), POSIX_FADV_DONTNEED);
   return status;
 }
@@ -130,15 +130,16 @@ void LogStage::mark(std::uint64_t offset, std::uint64_t n) noexcept {
   if (n == 0) return;
   for (std::uint64_t b = offset / block_bytes; b <= (offset + n - 1) / block_bytes; ++b) {
     const std::uint64_t bit = 1ULL << (b % bits);
-    // acq_rel: the bytes were stored before the bit; pairs with take(), G3. Not skipped when the
-    // bit is set already: that read could be older than a take() which did not see our bytes.
+    // acq_rel: the bytes were stored before the bit; this pairs with take(), G3. It is not skipped
+    // when the bit is set already: that read could be older than a take() which did not see our
+    // bytes.
     dirty_[b / bits].fetch_or(bit, std::memory_order_acq_rel);
   }
 }
 
 bool LogStage::take(std::uint64_t block) noexcept {
   const std::uint64_t bit = 1ULL << (block % bits);
-  // pairs with mark()
+  // This pairs with mark().
   return (dirty_[block / bits].fetch_and(~bit, std::memory_order_acq_rel) & bit) != 0;
 }
 
@@ -151,8 +152,8 @@ int LogStage::write_run(Run run, bool sync) noexcept {
       struct iovec piece = {const_cast<std::byte*>(stage_ + at), end - at};
       n = ::pwritev2(direct_.get(), &piece, 1, static_cast<off_t>(at), sync ? RWF_DSYNC : 0);
     } else {
-      // not ::pwrite: thread sanitizers would take the kernel's read of a block for a race with
-      // stores to its other words
+      // Not ::pwrite: thread sanitizers would report the kernel's read of a block as a race with
+      // stores to its other words.
       n = ::syscall(SYS_pwrite64, buffered_, stage_ + at, end - at, at);
     }
     if (n < 0 && errno == EINTR) continue;
@@ -172,7 +173,7 @@ void LogStage::take_free(const Run* first, const Run* last, Runs& mine, bool& mo
     }
     return true;
   };
-  // G2; we hold nothing in flight here, so nobody waits for us meanwhile
+  // G2. This thread has nothing in flight here, so no thread waits for it meanwhile.
   landed_.wait(lock, none_in_flight);
   for (const Run* r = first; r != last; ++r) {
     for (std::uint64_t b = r->first; b < r->end; ++b) {
@@ -193,7 +194,7 @@ Status LogStage::write(const Runs& runs, bool sync_file, Written& done) {
   const Run* const last = runs.all() ? &everything + 1 : runs.end();
   Status status;
   for (bool more = true; more && status.ok();) {
-    // once, unless there are more separate runs than `mine` holds
+    // One pass, unless there are more separate runs than `mine` holds.
     more = false;
     Runs mine;
     take_free(first, last, mine, more);
@@ -213,7 +214,7 @@ Status LogStage::write(const Runs& runs, bool sync_file, Written& done) {
       status = sync_.wait(done.syncs);
       done.file_synced = true;
     }
-    const std::lock_guard lock(mutex_);  // durable or poisoned: G3
+    const std::lock_guard lock(mutex_);  // the blocks are durable or the medium poisoned: G3
     for (const Run& r : mine) {
       for (std::uint64_t b = r.first; b < r.end; ++b)
         in_flight_[static_cast<std::size_t>(b)] = false;

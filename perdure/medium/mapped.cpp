@@ -9,8 +9,8 @@
 namespace perdure::medium {
 namespace {
 
-// A mapping's pieces count against vm.max_map_count. Where a log has very many holes, which only a
-// copying program makes, the short ones stay as they are: then reading one on tmpfs takes a page.
+// A mapping's pieces count against vm.max_map_count. Where a log has more holes than this, which
+// only a copying program makes, the short ones stay as they are: reading one on tmpfs takes a page.
 constexpr std::size_t most_holes = 1024;
 constexpr std::uint64_t short_hole = 64 << 10;
 
@@ -40,7 +40,7 @@ Status MappedMedium::map_all(int log_fd, int home_fd, std::uint64_t home_bytes,
   home_fd_ = home_fd;
   max_home_bytes_ = std::max(home_bytes, max_home_bytes);
   const int protection = PROT_READ | (read_only_ ? 0 : PROT_WRITE);
-  // the log of a read-only medium may be staged: still only read
+  // The log of a read-only medium may be staged; it is still only read.
   void* log = ::mmap(nullptr, log_bytes_, protection, log_fd == home_fd ? map_flags_ : MAP_SHARED,
                      log_fd, 0);
   if (log == MAP_FAILED) return map_failure(path_, log_bytes_, errno);
@@ -57,11 +57,11 @@ Status MappedMedium::map_all(int log_fd, int home_fd, std::uint64_t home_bytes,
     return map_failure(path_, max_home_bytes_, errno);
   }
   reserve_ = static_cast<std::byte*>(space);
-  // the same distance from a 2 MiB boundary as in the file: then huge pages can be mapped
+  // The distance from a 2 MiB boundary is the same as in the file, so huge pages can be mapped.
   const std::uint64_t phase = log_bytes_ % region_align;
   const auto at = reinterpret_cast<std::uintptr_t>(reserve_);
   home_ = reserve_ + (round_up(at, region_align) + phase - at);
-  home_bytes_.store(0, std::memory_order_relaxed);  // nobody else sees this object yet
+  home_bytes_.store(0, std::memory_order_relaxed);  // no other thread sees this object yet
   if (home_bytes != 0) {
     if (Status s = map_extent(0, home_bytes); !s.ok()) return s;
     if (Status s = mapped(0, home_bytes); !s.ok()) return s;
@@ -84,7 +84,7 @@ Result<RingMap> MappedMedium::map_ring(std::uint64_t offset, std::uint64_t bytes
         Code::invalid, path_, "a ring of " + number(bytes) + " bytes at " + number(offset),
         "multiples of " + number(map_unit_) + " within the log's " + number(log_bytes_) + " bytes");
   }
-  // a device-dax is mapped at addresses of its alignment only
+  // A device-dax can be mapped only at addresses of its alignment.
   const std::uint64_t room = 2 * bytes + map_unit_ - page_bytes;
   void* space =
       ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -95,7 +95,7 @@ Result<RingMap> MappedMedium::map_ring(std::uint64_t offset, std::uint64_t bytes
   auto* base = static_cast<std::byte*>(space) + before;
   if (before != 0) ::munmap(space, before);
   if (after != 0) ::munmap(base + 2 * bytes, after);
-  // a page that is allocated meanwhile is mapped here or there
+  // Under the lock, a page that is allocated meanwhile is mapped either here or in allocate().
   const std::lock_guard lock(allocating_);
   rings_.reserve(rings_.size() + 1);
   Status mapped;
@@ -123,7 +123,7 @@ void MappedMedium::note_hole(std::uint64_t from, std::uint64_t to) {
   if (from < to) holes_.emplace_back(from, to);
 }
 
-// The log's [offset, + n) at `address`, from its file.
+// Maps [offset, offset + n) of the log at `address`, from its file.
 Status MappedMedium::map_log(std::byte* address, std::uint64_t offset, std::uint64_t n) {
   const int protection = PROT_READ | (read_only_ ? 0 : PROT_WRITE);
   const int flags = (log_fd_ == home_fd_ ? map_flags_ : MAP_SHARED) | MAP_FIXED;
@@ -131,8 +131,8 @@ Status MappedMedium::map_log(std::byte* address, std::uint64_t offset, std::uint
   return p == MAP_FAILED ? map_failure(path_, n, errno) : Status();
 }
 
-// What of the log's [offset, + n), mapped at `address`, is a hole still: zero pages instead, which
-// nobody may store to (ALLOC-1).
+// Maps zero pages for what is still a hole in [offset, offset + n) of the log, which is mapped at
+// `address`. No thread may store to them (ALLOC-1).
 Status MappedMedium::stand_in_for_holes(std::byte* address, std::uint64_t offset, std::uint64_t n) {
   for (const auto& [from, to] : holes_) {
     const std::uint64_t first = std::max(from, offset), end = std::min(to, offset + n);
@@ -152,8 +152,8 @@ Status MappedMedium::stand_in_for_holes(std::byte* address, std::uint64_t offset
   return {};
 }
 
-// The log's pages [from, + n) have their blocks: the file itself comes in the place of what stood
-// for its holes, wherever they are mapped.
+// The log's pages [from, from + n) have their blocks now: the file itself replaces the zero pages
+// that stood for its holes, wherever they are mapped.
 Status MappedMedium::map_allocated(std::uint64_t from, std::uint64_t n) {
   if (Status s = map_log(log_ + from, from, n); !s.ok()) return s;
   for (const Ring& r : rings_) {
@@ -223,7 +223,7 @@ Status MappedMedium::grow(std::uint64_t wanted) {
     const std::lock_guard lock(allocating_);
     note_allocated(log_bytes_ + now, log_bytes_ + wanted);
   }
-  // pairs with the acquire in home_bytes(): mapped before it is seen
+  // The release pairs with the acquire in home_bytes(): the range is mapped before it is seen.
   home_bytes_.store(wanted, std::memory_order_release);
   return {};
 }
@@ -261,13 +261,13 @@ Status MappedMedium::map_view(std::byte* address, std::uint64_t home_offset, std
       break;
   }
   if (p == MAP_FAILED) return map_failure(path_, n, errno);
-  // advice: a kernel without huge pages refuses it
+  // This is advice only: a kernel without huge pages refuses it.
   if (kind == ViewKind::fresh) (void)::madvise(address, n, MADV_HUGEPAGE);
-  // a core dump would hold what may be as large as the pool
+  // A core dump would contain a range that may be as large as the pool.
   if (kind == ViewKind::fresh || kind == ViewKind::copy_on_write)
     (void)::madvise(address, n, MADV_DONTDUMP);
-  // a child that writes a shared view would change the pool beside its parent; a private one would
-  // double its memory
+  // A forked child that writes a shared view would change the pool beside its parent; a private
+  // view would double the child's memory.
   if (::madvise(address, n, MADV_DONTFORK) != 0)
     return system_failure(path_, "madvise(MADV_DONTFORK)", errno);
   return {};

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// MappedMedium: what every medium here shares: home in reserved address space, rings mapped twice,
-// and the four kinds of view.
+// MappedMedium: what every medium here shares: the data region in reserved address space, rings
+// mapped twice, and the four kinds of view.
 //
-// Home gets address space for its largest size once (PROT_NONE); extents are mapped into it as it
-// grows, so nothing ever moves and growth is safe beside readers and writers. The log range may be
-// mapped from another file than home (the `file` medium's stage). Holes of a mapped log are not
-// mapped from the file: zero pages of DRAM stand for them until they are allocated. On tmpfs even
-// reading a hole takes a page, and is a SIGBUS where none is left; a scan of the log after a crash
-// reads all of it.
-// Thread safety: map_ring and grow by one caller at a time; allocate by any thread; map_view by any
-// thread (disjoint addresses).
+// Address space for the data region's largest size is reserved once (PROT_NONE). Extents are mapped
+// into it as the data region grows, so nothing ever moves, and growth is safe beside readers and
+// writers. The log range may be mapped from another file than the data region (the `file` medium's
+// stage). Holes of a mapped log are not mapped from the file: zero pages of DRAM stand for them
+// until they are allocated. On tmpfs even reading a hole takes a page, and is a SIGBUS where none
+// is left; a scan of the log after a crash reads all of it.
+// Thread safety: one caller at a time for map_ring and grow; any thread may call allocate; any
+// thread may call map_view (with disjoint addresses).
 #pragma once
 
 #include <mutex>
@@ -35,34 +35,36 @@ class MappedMedium : public Medium {
  protected:
   MappedMedium() = default;
 
-  /// Before map_all: nothing is known to be allocated from here on. `bytes`: the file's largest
-  /// size. Without it all of it always is.
+  /// Starts without any page known to be allocated; call it before map_all. `bytes` is the file's
+  /// largest size. Without this call everything counts as allocated, always.
   Status keep_page_map(std::uint64_t bytes);
   [[nodiscard]] const PageMap& page_map() const noexcept { return page_map_; }
-  /// Bytes [from, to) are allocated: whole pages of them are noted.
+  /// Notes that bytes [from, to) are allocated, as far as they are whole pages.
   void note_allocated(std::uint64_t from, std::uint64_t to) noexcept {
     page_map_.set(round_up(from, page_bytes) / page_bytes, to / page_bytes);
   }
-  /// Before map_all: whole pages of the log's [from, to) are holes, which zero pages stand for.
+  /// Notes that the whole pages in [from, to) of the log are holes, which zero pages will stand
+  /// for; call it before map_all.
   void note_hole(std::uint64_t from, std::uint64_t to);
-  /// Are the pages allocated that n bytes of the ring from its byte `at` on touch? Past its end
-  /// lies its beginning.
+  /// Are the pages allocated that n bytes of the ring touch, beginning with its byte `at`? The
+  /// ring's beginning follows its end.
   [[nodiscard]] bool allocated_in(const RingMap& ring, std::uint64_t at,
                                   std::uint64_t n) const noexcept {
     const std::uint64_t first = n < ring.bytes - at ? n : ring.bytes - at;
     return allocated(ring.offset + at, first) && allocated(ring.offset, n - first);
   }
-  /// Maps log from `log_fd` at 0, reserves home and maps its first `home_bytes` from `home_fd` at
-  /// log_bytes. path_, log_bytes_, read_only_ and map_flags_ are set before.
+  /// Maps the log from `log_fd` at 0, reserves address space for the data region and maps its first
+  /// `home_bytes` from `home_fd` at log_bytes. path_, log_bytes_, read_only_ and map_flags_ must be
+  /// set before.
   Status map_all(int log_fd, int home_fd, std::uint64_t home_bytes, std::uint64_t max_home_bytes);
 
-  /// ALLOC-1: the file system gives bytes [from, to), whole pages of the log or of home, their
-  /// blocks; `full` where it has none left. What they held stays.
+  /// ALLOC-1: the file system gives bytes [from, to), whole pages of the log or the data region,
+  /// their blocks; `full` if it has none left. Existing contents stay.
   virtual Status give_blocks(std::uint64_t from, std::uint64_t to) = 0;
-  /// Gives home's [from, to) room on the medium, zero, the new length durable; nothing is changed
-  /// when it fails.
+  /// Gives [from, to) of the data region its space on the medium, filled with zeros, and makes the
+  /// new length durable; changes nothing when it fails.
   virtual Status extend(std::uint64_t from, std::uint64_t to) = 0;
-  /// After extend(), when the new range could not be mapped: give the room back.
+  /// Gives the space back after extend(), when the new range could not be mapped.
   virtual void shrink(std::uint64_t to) noexcept = 0;
   /// A medium that failed before refuses to grow.
   virtual Status usable() const { return {}; }
@@ -71,12 +73,12 @@ class MappedMedium : public Medium {
   void each_ring(F&& f) const {
     for (const Ring& r : rings_) f(r.base, r.bytes);
   }
-  /// Called when home's [from, to) has been mapped.
+  /// Called when [from, to) of the data region has been mapped.
   virtual Status mapped(std::uint64_t /*from*/, std::uint64_t /*to*/) { return {}; }
 
   int map_flags_ = 0;          // MAP_SHARED, or MAP_SHARED_VALIDATE | MAP_SYNC
   bool private_views_ = true;  // a device-dax refuses MAP_PRIVATE
-  // what a mapping's offset and length must be a multiple of: a device-dax asks for 2 MiB
+  // A mapping's offset and length must be multiples of this: a device-dax requires 2 MiB.
   std::uint64_t map_unit_ = page_bytes;
 
  private:
@@ -95,7 +97,7 @@ class MappedMedium : public Medium {
   std::vector<Ring> rings_;  // changed under allocating_
   std::mutex allocating_;
   PageMap page_map_;
-  // of the log, as it was opened: [first, second), whole pages
+  // Holes of the log as it was opened: [first, second), whole pages.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> holes_;
 };
 

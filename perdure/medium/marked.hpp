@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// MarkedMedium: what memory that is mapped and the media of the tests have in common: which line is
-// marked when, in which order marks, write-backs and fences come, and what is counted. A test
-// therefore runs the code that real memory runs.
+// MarkedMedium: what mapped memory and the test media have in common: which line is marked when,
+// the order of marks, write-backs and fences, and what is counted. A test therefore runs the code
+// that real memory runs.
 //
-// `Hardware` derives from MarkedMedium<Hardware> and has these members, which MarkedMedium alone
+// `Hardware` derives from MarkedMedium<Hardware> and has these members, which only MarkedMedium
 // calls:
 //   put(offset, src, n)               ordinary stores
 //   put_past(offset, src, n)          non-temporal stores of whole lines
 //   put_past_ring(ring, at, src, n)   the same to ring bytes [at, at + n), which may wrap once
 //   write_back(first, count)          starts the write-back of lines number first, first + 1, ...
 //   write_back_ring(ring, at, count)  the same from ring byte `at` on; may wrap once
-//   charge(first, count)              waits for these lines as a paper's model says
-//   Status wait(bool everything)      what this thread wrote back or stored past the cache is
-//                                     durable; `everything`: at the end of flush_all
+//   charge(first, count)              waits for these lines as a paper's model prescribes
+//   Status wait(bool everything)      returns when what this thread wrote back or stored past the
+//                                     cache is durable; `everything`: at the end of flush_all
 //   flush_all_is_one()                flush_all charges one line for all that it writes back
 //   sync_metadata()                   flush_all's last step
 //   step(Step)                        a test's scheduler may let other threads run now
-//   leave_out(call, site)             the mutation gate leaves this call out (call_sites.hpp)
-//   covered(from, to)                 the data region's [from, to) has been mapped
+//   leave_out(call, site)             the mutation gate omits this call (call_sites.hpp)
+//   covered(from, to)                 [from, to) of the data region has been mapped
 // Invariants: MARK-1 to MARK-5 (line_marks.hpp). Thread safety: as medium.hpp says.
 #pragma once
 
@@ -29,7 +29,7 @@
 
 namespace perdure::medium {
 
-/// What a thread does next: between any two of these another thread may run.
+/// What a thread does next. Another thread may run between any two steps.
 enum class Step : std::uint8_t {
   store,       ///< store() stores bytes
   mark,        ///< store() marks their lines
@@ -91,7 +91,7 @@ class MarkedMedium : public MappedMedium {
     const std::uint64_t from = base / line_bytes;
     const Mine mine(*this);
     hardware().step(Step::take);
-    // All before the first write-back, for which a locked instruction would wait.
+    // All marks come before the first write-back, because a locked instruction would wait for it.
     for (const std::uint64_t l : lines) marks_.start(from + l, mine);
     each_run(lines, [&](std::uint64_t first, std::uint64_t count) {
       write_back(mine.row, from + first, count);
@@ -116,8 +116,8 @@ class MarkedMedium : public MappedMedium {
 
   Status fence() noexcept override {
     if (hardware().leave_out("fence", __builtin_return_address(0))) return {};
-    // Before the wait (MARK-3). And a store that comes after the fence would wait for it in the
-    // processor's store buffer.
+    // The count comes before the wait (MARK-3). It would be slower after the fence, too: a store
+    // there waits for the fence in the processor's store buffer.
     begin_fence(row());
     hardware().step(Step::fence);
     return hardware().wait(false);
@@ -132,7 +132,7 @@ class MarkedMedium : public MappedMedium {
       const int of = LineMarks::slot_of(mark);
       // mutant: flush-all-unfenced-lines-power-cut
       if (of == slot) return true;  // MARK-5
-      // Pairs with the release in begin_fence(): MARK-3.
+      // The acquire pairs with the release in begin_fence(): MARK-3.
       // mutant: fence-begun-is-not-over
       return LineMarks::over(mark, row_of(of).fences.load(std::memory_order_acquire));
     };
@@ -147,7 +147,7 @@ class MarkedMedium : public MappedMedium {
         [this] { hardware().step(Step::take); });
     if (one) hardware().charge(0, 1);
     hardware().step(Step::fence);
-    // Every store made before this call is durable before the caller says of anything that it is
+    // Every store made before this call is durable before the caller reports anything durable
     // (MARK-4).
     // mutant: flush-all-fence
     if (Status s = hardware().wait(true); !s.ok()) return s;
@@ -157,7 +157,8 @@ class MarkedMedium : public MappedMedium {
  protected:
   MarkedMedium() = default;
 
-  /// Marks for the log and a data region of at most `max_home_bytes`; before map_all().
+  /// Reserves marks for the log range and a data region of at most `max_home_bytes`; call it before
+  /// map_all().
   Status init_marks(std::uint64_t max_home_bytes) {
     if (Status s = marks_.reserve(path_, log_bytes_ + max_home_bytes); !s.ok()) return s;
     return marks_.cover(path_, log_bytes_);
@@ -169,12 +170,12 @@ class MarkedMedium : public MappedMedium {
  private:
   [[nodiscard]] Hardware& hardware() noexcept { return static_cast<Hardware&>(*this); }
 
-  /// The calling thread, and the mark of a line whose write-back it begins now.
+  /// The calling thread, and the mark of a line whose write-back it starts now.
   struct Mine {
     explicit Mine(const MarkedMedium& medium) noexcept
         : slot(base::thread_slot()), row(medium.row_of(slot)) {}
     LineMarks::Mark operator()() const noexcept {
-      // relaxed: its own count
+      // Relaxed: it is the thread's own count.
       return LineMarks::in_flight(slot, row.fences.load(std::memory_order_relaxed));
     }
     const int slot;

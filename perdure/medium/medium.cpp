@@ -46,8 +46,8 @@ Medium::Medium() : rows_(std::make_unique<Row[]>(static_cast<std::size_t>(base::
 Medium::~Medium() = default;
 
 Counters Medium::counters() const noexcept {
-  // relaxed: each counter is exact once its thread's calls happened before this one; nothing is
-  // ordered by them
+  // Relaxed: each counter is exact once its thread's calls happened before this one; the counters
+  // order nothing.
   constexpr auto relaxed = std::memory_order_relaxed;
   Counters sum;
   for (std::size_t i = 0; i < static_cast<std::size_t>(base::slot_count); ++i) {

@@ -3,11 +3,11 @@
 // Medium: where a pool's bytes live, and when they are durable. EVERY byte that reaches a pool goes
 // through one.
 //
-// A pool file has two ranges: `log` = [0, log_bytes) (the header copies and the logs) and `home` =
-// [log_bytes, log_bytes + home_bytes) (the data), both whole multiples of 2 MiB where the medium
-// maps huge pages or writes directly. Offsets are file offsets.
+// A pool file has two ranges: the log range [0, log_bytes) with the header copies and the logs, and
+// the data region [log_bytes, log_bytes + home_bytes). Both are whole multiples of 2 MiB where the
+// medium maps huge pages or writes directly. Offsets are file offsets.
 //
-// What Perdure assumes of the hardware, and no more:
+// Perdure assumes of the hardware exactly this:
 //   M1 an aligned 8-byte store is never torn (on a file: tears fall between aligned 8-byte words);
 //   M2 a cache line may be written back at any time, holding any prefix of its stores;
 //   M3 flush + fence makes a line durable; a streamed line is durable after the fence of the thread
@@ -17,22 +17,18 @@
 //      reordered.
 //
 // ALLOC-1: no byte is stored in a page of the file that is not allocated. A store to a hole through
-// a
-// mapping is a SIGBUS when the disk is full, and a write to one is an error that would come too
-// late.
-// So allocate() is called before, at a point where `full` can still be refused without harm. Media
-// assert it in every store. An allocation need not be durable by itself: on a file the sync that
-// makes
-// the bytes durable makes their blocks so too, on `dax` MAP_SYNC does before the first store to a
-// page; after a crash a page whose allocation was lost is a hole again, of zeros, and the next
-// opening
-// asks anew.
+// a mapping is a SIGBUS when the disk is full, and a write to a hole is an error that would come
+// too late. So allocate() is called earlier, at a point where `full` can still be refused without
+// harm. Media assert this in every store. An allocation need not be durable by itself: on a file
+// the sync that makes the bytes durable makes their blocks durable too, and on `dax` MAP_SYNC does
+// so before the first store to a page. After a crash a page whose allocation was lost is a hole of
+// zeros again, and the next session asks anew.
 //
-// Thread safety: store, stream, flush, fence, append may be called by any thread; two threads must
-// not write one 8-byte word at the same time. fence() covers the calling thread's earlier flushes
-// and streams (it may cover others' too). allocate: any thread. flush_all and grow: one caller of
-// each
-// at a time, beside any other calls. Counters are per thread, summed on reading.
+// Thread safety: any thread may call store, stream, flush, fence and append; two threads must not
+// write one 8-byte word at the same time. fence() covers the calling thread's earlier flushes and
+// streams (it may cover those of other threads too). Any thread may call allocate. flush_all and
+// grow allow one caller of each at a time, concurrently with any other calls. Counters are per
+// thread and are summed on reading.
 #pragma once
 
 #include <atomic>
@@ -49,45 +45,45 @@
 
 namespace perdure::medium {
 
-inline constexpr std::size_t line_bytes = 64;  ///< a cache line: what flush works on
-/// log and home start at multiples of this
+inline constexpr std::size_t line_bytes = 64;  ///< one cache line: the unit of flush()
+/// The log range and the data region start at multiples of this.
 inline constexpr std::uint64_t region_align = 2ULL << 20;
 
-/// What has been asked of a medium since it was opened. Exact: tests assert them.
+/// Counts of what a medium was asked to do since it was opened. They are exact: tests assert them.
 struct Counters {
   std::uint64_t stores = 0;          ///< calls of store()
   std::uint64_t stored_bytes = 0;    ///< bytes given to store()
   std::uint64_t streamed_lines = 0;  ///< 64-byte lines given to stream() and append()
   std::uint64_t flushed_lines = 0;   ///< lines given to flush()
-  std::uint64_t fences = 0;          ///< each one wait for durability
+  std::uint64_t fences = 0;          ///< waits for durability
   /// system calls that waited for a device: fsync, msync, O_DSYNC writes
   std::uint64_t syncs = 0;
-  /// bytes given to the device by those (files), or lines x 64 (memory)
+  /// bytes that those gave to the device (files), or lines x 64 (memory)
   std::uint64_t written_bytes = 0;
 
   Counters& operator+=(const Counters& o) noexcept;
   friend Counters operator-(Counters a, const Counters& b) noexcept;
-  /// Everything that changes the medium: 0 over a read-only transaction (law L8).
+  /// The sum of everything that changes the medium: 0 over a read-only transaction (law L8).
   [[nodiscard]] std::uint64_t writes() const noexcept {
     return stores + streamed_lines + flushed_lines + fences + syncs;
   }
 };
 
-/// A part of the log range, mapped twice in a row so that nothing wraps: byte i of the ring is at
-/// base[i] and base[i + bytes].
+/// A part of the log range that is mapped twice in a row, so that no access wraps: byte i of the
+/// ring is at base[i] and at base[i + bytes].
 struct RingMap {
-  std::byte* base = nullptr;  ///< for READING; writing goes through stream/append
+  std::byte* base = nullptr;  ///< for READING; writes go through stream/append
   std::uint64_t offset = 0;   ///< file offset of the ring's byte 0
   std::uint64_t bytes = 0;    ///< a multiple of 4096
 };
 
-/// How a range of home appears in memory at the address that transactions use.
+/// How a range of the data region appears in memory at the address that transactions use.
 enum class ViewKind : std::uint8_t {
-  shared,         ///< home itself (undo, redo: stores still go through the medium)
-  shared_read,    ///< home itself, read-only
-  copy_on_write,  ///< MAP_PRIVATE beside home: an unwritten page shows home, a written one is DRAM
-  /// anonymous zero memory, huge pages where the system gives them: for a range whose home is all
-  /// zero
+  shared,         ///< the data region itself (undo, redo: stores still go through the medium)
+  shared_read,    ///< the data region itself, read-only
+  copy_on_write,  ///< MAP_PRIVATE: an unwritten page shows the data region, a written one is DRAM
+  /// anonymous zero memory, with huge pages where the system gives them: for a range of the data
+  /// region that holds only zeros
   fresh,
 };
 
@@ -100,121 +96,122 @@ class Medium {
 
   /// "file", "dax", "emulated", "recording"
   [[nodiscard]] virtual std::string_view kind() const noexcept = 0;
-  /// one line: instructions or calls used, delays, direct or not
+  /// One line: the instructions or calls used, the delays, direct or not.
   [[nodiscard]] virtual std::string describe() const = 0;
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] std::uint64_t log_bytes() const noexcept { return log_bytes_; }
   [[nodiscard]] std::uint64_t home_bytes() const noexcept {
-    // pairs with the release in grow(): the new range is mapped
+    // The acquire pairs with the release in grow(): the new range is mapped.
     return home_bytes_.load(std::memory_order_acquire);
   }
   [[nodiscard]] std::uint64_t max_home_bytes() const noexcept { return max_home_bytes_; }
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
 
-  /// The grain in which a log must be appended so that a write in flight never touches durable
-  /// records: 64 on memory, 4096 on a file.
+  /// The unit in which a log must be appended, so that a write in flight never touches durable
+  /// records: 64 bytes on memory, 4096 on a file.
   [[nodiscard]] std::size_t append_unit() const noexcept { return append_unit_; }
-  /// True when a fence costs a device's sync (100 us) and not a memory barrier (100 ns): engines
-  /// then share fences.
+  /// True if a fence costs a device's sync (100 us) and not a memory barrier (100 ns). Engines then
+  /// share fences.
   [[nodiscard]] bool fence_is_sync() const noexcept { return fence_is_sync_; }
 
-  /// The bytes at a file offset as this process sees them now (durable or not). READ only. log and
-  /// home are each contiguous.
+  /// The bytes at a file offset as this process sees them now, durable or not. For READING only.
+  /// The log range and the data region are each contiguous.
   [[nodiscard]] const std::byte* at(std::uint64_t offset) const noexcept {
     return offset < log_bytes_ ? log_ + offset : home_ + (offset - log_bytes_);
   }
   [[nodiscard]] const std::byte* home() const noexcept { return home_; }
 
-  /// A cached store: visible to at() at once, durable after flush + fence (or whenever the cache
-  /// pleases, M2).
+  /// A cached store: visible to at() at once; durable after flush + fence, or at any earlier time
+  /// (M2).
   virtual void store(std::uint64_t offset, const void* src, std::size_t n) noexcept = 0;
-  /// A non-temporal store of whole lines (offset and n multiples of 64; src 8-aligned): durable
-  /// after fence.
+  /// A non-temporal store of whole lines (offset and n are multiples of 64, src is 8-aligned). It
+  /// is durable after the fence.
   virtual void stream(std::uint64_t offset, const void* src, std::size_t n) noexcept = 0;
   /// Starts the write-back of every line that [offset, offset + n) touches.
   virtual void flush(std::uint64_t offset, std::size_t n) noexcept = 0;
-  /// The same of the lines at `base` + 64 * each of `lines`, no line twice; neighbours that follow
-  /// each other are one run. `base` is a multiple of 64.
+  /// Does the same for the lines at `base` + 64 * each of `lines`, which names no line twice;
+  /// neighbours that follow each other are one run. `base` is a multiple of 64.
   virtual void flush_lines(std::uint64_t base, std::span<const std::uint64_t> lines) noexcept {
     each_run(lines, [&](std::uint64_t first, std::uint64_t count) {
       flush(base + first * 64, count * 64);
     });
   }
-  /// What the calling thread flushed or streamed is durable when this returns ok. After a failure
-  /// every later call fails too (L9).
+  /// When this returns ok, everything that the calling thread has flushed or streamed is durable.
+  /// After a failure every later call fails too (L9).
   virtual Status fence() noexcept = 0;
-  /// Every store() that had returned before this call began, on any thread, is durable when it
-  /// returns ok, flushed or not, fenced or not: the flush of everything that REWIND and Blurred
-  /// Persistence ask for. So is what the calling thread streamed or appended, and the file's
-  /// metadata. What another thread streamed or appended is not, before that thread's own fence: no
-  /// instruction of this thread reaches another processor's write-combining buffers. Errors: as
-  /// fence().
+  /// When this returns ok, every store() that had returned on any thread before this call began is
+  /// durable, flushed or not, fenced or not. REWIND and Blurred Persistence need this flush of
+  /// everything. What the calling thread has streamed or appended is durable as well, and so is the
+  /// file's metadata. What another thread has streamed or appended is not, before that thread's own
+  /// fence: no instruction of this thread reaches another processor's write-combining buffers.
+  /// Errors: as for fence().
   virtual Status flush_all() noexcept = 0;
 
   /// Maps a part of the log range as a ring (see RingMap). The mapping lives as long as the medium.
   virtual Result<RingMap> map_ring(std::uint64_t offset, std::uint64_t bytes) = 0;
-  /// Streams n bytes (a multiple of 64) to ring position `pos` (bytes, any lap; taken modulo the
-  /// ring), wrapping by itself. `src` is copied.
+  /// Streams n bytes (a multiple of 64) to ring position `pos` (bytes, of any generation; taken
+  /// modulo the ring) and wraps where needed. `src` is copied.
   virtual void append(const RingMap& ring, std::uint64_t pos, const void* src,
                       std::size_t n) noexcept = 0;
-  /// Starts the write-back of ring positions [pos, pos + n), n at most the ring: what a killed
-  /// process may have left visible only.
+  /// Starts the write-back of ring positions [pos, pos + n), n at most the ring: bytes that a
+  /// killed process may have left visible but not durable.
   virtual void flush_ring(const RingMap& ring, std::uint64_t pos, std::size_t n) noexcept {
     const std::uint64_t at = pos % ring.bytes, first = n < ring.bytes - at ? n : ring.bytes - at;
     if (first != 0) flush(ring.offset + at, first);
     if (first != n) flush(ring.offset, n - first);
   }
-  /// append, then fence.
+  /// Appends, then fences.
   Status append_fence(const RingMap& ring, std::uint64_t pos, const void* src,
                       std::size_t n) noexcept {
     append(ring, pos, src, n);
     return fence();
   }
 
-  /// ALLOC-1: the pages that bytes [offset, offset + n) touch are allocated when this returns ok;
-  /// what they held stays. `full` where the disk has no block left: a part may be allocated by
-  /// then, the contents are as before, nothing is poisoned, and a later call may succeed. On a
-  /// file, pages of the log are written once (with what they hold) and synced, so that a commit's
-  /// sync changes no metadata. `read_only`, or the medium's own failure, where it can't be asked.
+  /// ALLOC-1: when this returns ok, the pages that bytes [offset, offset + n) touch are allocated,
+  /// and their contents are unchanged. Returns `full` where the disk has no block left: some of the
+  /// pages may be allocated then, the contents are unchanged, nothing is poisoned, and a later call
+  /// may succeed. On a file, pages of the log are written once (with their present contents) and
+  /// synced, so that a commit's sync changes no metadata. Returns `read_only`, or the medium's own
+  /// failure, where the request is impossible.
   virtual Status allocate(std::uint64_t offset, std::uint64_t n) = 0;
-  /// Are the pages that bytes [offset, offset + n) touch allocated? A few instructions.
+  /// Are the pages that bytes [offset, offset + n) touch allocated? This costs a few instructions.
   [[nodiscard]] bool allocated(std::uint64_t offset, std::uint64_t n) const noexcept {
     return pages_ == nullptr || pages_->all(offset, n);
   }
-  /// How many of the n bytes from `offset` on are allocated without a gap.
+  /// The number of the n bytes from `offset` on that are allocated without a gap.
   [[nodiscard]] std::uint64_t allocated_from(std::uint64_t offset, std::uint64_t n) const noexcept;
-  /// Behind the last allocated one of bytes [offset, offset + n), counted from `offset`; 0 where
+  /// The end of the last allocated part of bytes [offset, offset + n), relative to `offset`; 0 if
   /// there is none.
   [[nodiscard]] std::uint64_t allocated_end(std::uint64_t offset, std::uint64_t n) const noexcept;
-  /// Null: everything is allocated, always.
+  /// Null means that everything is allocated, always.
   [[nodiscard]] const PageMap* pages() const noexcept { return pages_; }
 
-  /// Home becomes `home_bytes` long: allocated on the medium (a full disk is an error here and
-  /// never a SIGBUS later), zero, mapped. On a device-dax it ends at a multiple of 2 MiB, and so
-  /// may become longer. What was there stays where it was. The new length is durable before this
-  /// returns.
+  /// Makes the data region `home_bytes` long: allocated on the medium (a full disk is an error here
+  /// and never a SIGBUS later), zero, and mapped. On a device-dax it ends at a multiple of 2 MiB,
+  /// and so may become longer. Existing contents stay where they are. The new length is durable
+  /// before this returns.
   virtual Status grow(std::uint64_t home_bytes) = 0;
-  /// Makes home's [home_offset, +n) appear at `address` (page-aligned, replacing what is mapped
-  /// there).
+  /// Makes [home_offset, home_offset + n) of the data region appear at `address` (page-aligned),
+  /// replacing what is mapped there.
   virtual Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n,
                           ViewKind kind) = 0;
 
   [[nodiscard]] virtual Counters counters() const noexcept;  ///< virtual for decorators only
 
  protected:
-  /// Counters of one thread, alone on its lines. Only the owner writes; atomic so that counters()
-  /// may read meanwhile.
+  /// The counters of one thread, on lines of their own. Only the owner writes them; they are atomic
+  /// so that counters() may read them meanwhile.
   struct alignas(128) Row {
     std::atomic<std::uint64_t> stores{0}, stored_bytes{0}, streamed_lines{0}, flushed_lines{0},
         fences{0}, syncs{0}, written_bytes{0};
   };
   /// The calling thread's row.
   [[nodiscard]] Row& row() const noexcept { return row_of(base::thread_slot()); }
-  /// That of the thread with this slot.
+  /// The row of the thread with this slot.
   [[nodiscard]] Row& row_of(int slot) const noexcept {
     return rows_[static_cast<std::size_t>(slot)];
   }
-  /// f(first, count) for each run of neighbours.
+  /// Calls f(first, count) for each run of neighbours.
   template <class F>
   static void each_run(std::span<const std::uint64_t> lines, F&& f) {
     for (std::size_t i = 0, j = 0; i < lines.size(); i = j) {
@@ -222,8 +219,8 @@ class Medium {
       f(lines[i], j - i);
     }
   }
-  /// Adds to a counter of the calling thread's own row: a load, an add and a store, not a locked
-  /// instruction.
+  /// Adds to a counter of the calling thread's own row by a load, an add and a store instead of a
+  /// locked instruction.
   static void add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept {
     counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
@@ -239,62 +236,63 @@ class Medium {
   bool read_only_ = false;
 
  private:
-  std::unique_ptr<Row[]> rows_;  // one a thread slot
+  std::unique_ptr<Row[]> rows_;  // one per thread slot
 };
 
 /// Each paper's model of slow memory, as its paper states it. All zero: no delay is added.
 struct Delays {
-  /// REWIND, Blurred Persistence: added per written-back line; consecutive writes to one line once
+  /// REWIND, Blurred Persistence: added per written-back line; consecutive writes to one line count
+  /// once
   std::uint32_t write_ns = 0;
-  std::uint32_t latency_cycles = 0;  ///< DudeTM: a persist waits max(latency, bytes / bandwidth)
+  std::uint32_t latency_cycles = 0;  ///< DudeTM: one persist waits max(latency, bytes / bandwidth)
   double bandwidth_gb_s = 0;         ///< DudeTM: 0 = unlimited
-  /// SoftWrAP: Tw, an 8-line write buffer drained at this a line; a fence waits for it to drain
+  /// SoftWrAP: Tw, the time per line at which an 8-line write buffer drains; a fence waits for that
   std::uint32_t drain_ns = 0;
-  /// REWIND, Figure 10: added to each fence, whatever it waits for
+  /// REWIND, Figure 10: added to each fence, whatever the fence waits for
   std::uint32_t fence_ns = 0;
-  /// REWIND: a fence between two writes to one line doesn't make them two
+  /// REWIND: a fence between two writes to one line does not make them count twice
   bool merge_over_fences = false;
-  /// SoftWrAP: each thread has such a buffer of its own, and a fence waits for its thread's
+  /// SoftWrAP: each thread has its own such buffer, and a fence waits for its own thread's buffer
   bool buffer_each = false;
   /// Blurred Persistence: flush_all, its wbinvd, is one flush operation however many lines it
-  /// writes
+  /// writes back
   bool flush_all_is_one = false;
   [[nodiscard]] bool none() const noexcept {
     return write_ns == 0 && latency_cycles == 0 && bandwidth_gb_s <= 0 && drain_ns == 0 &&
            fence_ns == 0;
   }
-  /// "none", "rewind", "blurred", "dudetm", "dudetm-3500", "softwrap": the papers' own settings;
-  /// `invalid` names the choices. Each may be followed by "+fence=NS" and "+write=NS" (fence_ns,
-  /// write_ns), at most 1000000, by "+wbinvd" (flush_all_is_one) and by "+each" (buffer_each):
-  /// "rewind+fence=500".
+  /// The papers' own settings by name: "none", "rewind", "blurred", "dudetm", "dudetm-3500",
+  /// "softwrap"; the error `invalid` names the choices. Each may be followed by "+fence=NS" and
+  /// "+write=NS" (fence_ns, write_ns), at most 1000000, by "+bandwidth=N" (bandwidth_gb_s, N GB/s),
+  /// by "+wbinvd" (flush_all_is_one) and by "+each" (buffer_each), each once: "rewind+fence=500".
   static Result<Delays> named(std::string_view name);
 };
 
 /// How to open or create the bytes of a pool.
 struct OpenMedium {
   std::string path;
-  /// auto | file | dax | emulated. auto: dax where MAP_SYNC works, else file
+  /// auto | file | dax | emulated; auto: dax where MAP_SYNC works, else file
   std::string kind = "auto";
-  /// make the file (`exists` if there), log_bytes + home_bytes long, zero
+  /// make the file (`exists` if it exists), log_bytes + home_bytes long, filled with zeros
   bool create = false;
-  /// create: nothing is allocated yet (ALLOC-1); else all of it is. A device always is
+  /// create: allocate nothing yet (ALLOC-1); otherwise everything, as always on a device
   bool sparse = false;
   bool read_only = false;
-  /// file: try O_DIRECT|O_DSYNC; where refused (tmpfs) write + fdatasync, said by describe()
+  /// file: try O_DIRECT|O_DSYNC; where refused (tmpfs) write + fdatasync, as describe() reports
   bool direct = true;
   std::uint64_t log_bytes = 0;
-  /// 0 when opening: what the file has beyond log_bytes, in whole pages
+  /// 0 when opening: the file's length beyond log_bytes, in whole pages
   std::uint64_t home_bytes = 0;
-  /// address space kept for growth; less than home_bytes: no growth
+  /// address space reserved for growth; less than home_bytes: no growth
   std::uint64_t max_home_bytes = 0;
   Delays delays;  ///< emulated only
-  /// file: how much of the log's beginning is read when opening; what lies behind reads as zero
-  /// until it is written. Less than all where nobody will look: the rings of a pool that was closed
-  /// in order.
+  /// file: how much of the log's beginning is read when opening; what lies behind it reads as zero
+  /// until it is written. Less than everything where nothing will read it: the rings of a pool that
+  /// was closed cleanly.
   std::uint64_t load_bytes = ~std::uint64_t{0};
 };
 
-/// Opens the medium (no pool format is looked at). Never writes to an existing file.
+/// Opens the medium without looking at the pool's format. Never writes to an existing file.
 Result<std::unique_ptr<Medium>> open_medium(const OpenMedium& how);
 
 /// What `auto` would choose for a path, and why, line by line, for `perdure doctor`. The path need

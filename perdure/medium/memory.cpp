@@ -47,7 +47,7 @@ Result<std::unique_ptr<Medium>> make(MemoryTraits traits, PoolFile file, const O
   return std::unique_ptr<Medium>(std::move(medium));
 }
 
-// A device has no length to set: zero the pool's ranges, unless somebody's bytes lie there.
+// A device has no length to set: zeros the pool's ranges, unless the first page holds other bytes.
 Status prepare_device(Medium& medium, const OpenMedium& how) {
   const std::byte* first = medium.at(0);
   for (std::uint64_t i = 0; i < page_bytes; ++i) {
@@ -83,7 +83,7 @@ bool map_sync_works(const std::string& path) {
     fd = Descriptor(base::open_file(path.c_str(), O_RDWR));
     if (!fd) fd = Descriptor(base::open_file(path.c_str(), O_RDONLY));
   } else {
-    // nameless: leaves nothing behind
+    // A nameless file leaves nothing behind.
     fd = Descriptor(base::open_file(folder_of(path).c_str(), O_TMPFILE | O_RDWR, 0600));
   }
   if (!fd) return false;
@@ -102,7 +102,7 @@ Status MemoryMedium<Delay>::sync_metadata() noexcept {
              : system_failure(path_, "fsync", errno, "reopen the pool to recover");
 }
 
-// Which pages of the file are allocated. A device has no holes.
+// Finds out which pages of the file are allocated. A device has no holes.
 template <class Delay>
 Status MemoryMedium<Delay>::learn_pages(std::uint64_t most) {
   if (file_.character_device) return {};
@@ -111,7 +111,7 @@ Status MemoryMedium<Delay>::learn_pages(std::uint64_t most) {
     note_allocated(0, log_bytes_ + file_.home_bytes);
     return {};
   }
-  std::uint64_t end = 0;  // of what was last found
+  std::uint64_t end = 0;  // of the data part found last
   if (!sparse_) {
     each_data(file_.fd.get(), 0, log_bytes_ + file_.home_bytes,
               [&](std::uint64_t from, std::uint64_t to) {
@@ -124,8 +124,8 @@ Status MemoryMedium<Delay>::learn_pages(std::uint64_t most) {
   return {};
 }
 
-// Not synced: `emulated` promises nothing over a power cut, and MAP_SYNC makes a page's block
-// durable before the first store to it.
+// No sync is needed: `emulated` promises nothing over a power cut, and MAP_SYNC makes a page's
+// block durable before the first store to it.
 template <class Delay>
 Status MemoryMedium<Delay>::give_blocks(std::uint64_t from, std::uint64_t to) {
   return allocate_blocks(file_.fd.get(), path_, from, to);
@@ -138,22 +138,22 @@ Status MemoryMedium<Delay>::extend(std::uint64_t from, std::uint64_t to) {
       return failure(Code::full, path_, "the device has " + std::to_string(file_.bytes) + " bytes",
                      std::to_string(log_bytes_ + to), "use a larger device");
     }
-    // a device has no holes and no length: only what is left there has to be zeroed, through a
-    // mapping of its own
+    // A device has no holes and no length: only its old contents have to be zeroed, through a
+    // separate mapping.
     void* p = ::mmap(nullptr, to - from, PROT_READ | PROT_WRITE, map_flags_, file_.fd.get(),
                      static_cast<off_t>(log_bytes_ + from));
     if (p == MAP_FAILED) return system_failure(path_, "mmap", errno);
     static const std::byte zeros[page_bytes] = {};
     for (std::uint64_t at = 0; at < to - from; at += page_bytes)
       stream_(static_cast<std::byte*>(p) + at, zeros, page_bytes);
-    base::store_fence();  // zeros before the caller publishes the new size
+    base::store_fence();  // the zeros are durable before the caller publishes the new size
     ::munmap(p, to - from);
     return {};
   }
   if (Status s = allocate_zero(file_.fd.get(), path_, log_bytes_ + from, log_bytes_ + to); !s.ok())
     return s;
   add(row().syncs, 1);
-  // the length is durable before the caller publishes it
+  // The length is durable before the caller publishes it.
   if (::fsync(file_.fd.get()) == 0) return {};
   Status s = system_failure(path_, "fsync", errno);
   shrink(from);
@@ -162,7 +162,7 @@ Status MemoryMedium<Delay>::extend(std::uint64_t from, std::uint64_t to) {
 
 template <class Delay>
 void MemoryMedium<Delay>::shrink(std::uint64_t to) noexcept {
-  // only room is lost
+  // A failure only wastes disk space.
   if (!file_.character_device &&
       ::ftruncate(file_.fd.get(), static_cast<off_t>(log_bytes_ + to)) != 0)
     return;
@@ -203,7 +203,7 @@ Result<std::unique_ptr<Medium>> open_dax(const OpenMedium& how) {
       return failure(Code::invalid, how.path, "sizes that are not whole 2 MiB pages",
                      "multiples of 2097152 on a device-dax");
     traits.map_unit = device_unit;
-    traits.map_flags = MAP_SHARED;  // device-dax is synchronous without asking
+    traits.map_flags = MAP_SHARED;  // a device-dax is synchronous without MAP_SYNC
     file->home_bytes = file->home_bytes / device_unit * device_unit;
   } else {
     traits.map_flags = MAP_SHARED_VALIDATE | MAP_SYNC;

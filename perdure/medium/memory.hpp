@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// MemoryMedium: byte-addressable durable memory, real (`dax`) or played by a MAP_SHARED file
-// (`emulated`). Both are this one class.
+// MemoryMedium: byte-addressable durable memory, either real (`dax`) or emulated by a MAP_SHARED
+// file (`emulated`). Both are this one class.
 //
 // The commit path is append() and fence(): wide non-temporal stores, one sfence, three counters.
-// With NoDelay nothing else is compiled in. Crash invariants are M1-M4 as the hardware gives them:
-// a flush is a clwb (or what there is), a fence an sfence. An sfence can't fail, so neither does
-// this medium once it is open; only growth can.
+// With NoDelay nothing else is compiled in. The crash invariants are M1-M4 as the hardware gives
+// them: a flush is a clwb (or the best instruction there is), a fence an sfence. An sfence can't
+// fail, so this medium can't fail once it is open, except in growth.
 // Thread safety: as medium.hpp says.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace perdure::medium {
 
-/// What tells one memory medium from another.
+/// The differences between the memory media.
 struct MemoryTraits {
   std::string_view kind;  // "dax", "emulated"
   std::string about;      // for describe()
@@ -94,7 +94,7 @@ class MemoryMedium final : public MarkedMedium<MemoryMedium<Delay>> {
 
   void put_past_ring(const RingMap& ring, std::uint64_t at, const void* src,
                      std::size_t n) noexcept {
-    stream_(ring.base + at, src, n);  // past the ring's end lies its beginning
+    stream_(ring.base + at, src, n);  // the ring's beginning follows its end
     base::note_flushed(ring.base + at, n);
     if constexpr (Delay::active) {
       const std::uint64_t first = n < ring.bytes - at ? n : ring.bytes - at;
@@ -108,17 +108,17 @@ class MemoryMedium final : public MarkedMedium<MemoryMedium<Delay>> {
     base::note_flushed(address(first * line_bytes), count * line_bytes);
   }
 
-  /// By the addresses at which the ring was just read: the log's own mapping would be faulted in
-  /// for it, page by page.
+  /// Uses the addresses at which the ring was just read: the log's own mapping would have to be
+  /// faulted in for this, page by page.
   void write_back_ring(const RingMap& ring, std::uint64_t at, std::uint64_t count) noexcept {
-    std::byte* const from = ring.base + at;  // past the ring's end lies its beginning
+    std::byte* const from = ring.base + at;  // the ring's beginning follows its end
     flush_(from, count);
     base::note_flushed(from, count * line_bytes);
   }
 
   void charge(std::uint64_t first, std::uint64_t count) noexcept { delay_.written(first, count); }
 
-  /// What this thread flushed or streamed is durable before whatever the caller does next.
+  /// What this thread flushed or streamed is durable before the caller's next action.
   Status wait(bool /*everything*/) noexcept {
     base::store_fence();
     base::note_fenced();
@@ -151,8 +151,8 @@ class MemoryMedium final : public MarkedMedium<MemoryMedium<Delay>> {
 Result<std::unique_ptr<Medium>> open_dax(const OpenMedium& how);
 Result<std::unique_ptr<Medium>> open_emulated(const OpenMedium& how);
 
-/// Is the processor's cache inside the power-fail domain (eADR)? CPUID can't tell; the kernel says
-/// so for each NVDIMM region.
+/// Is the processor's cache inside the power-fail domain (eADR)? CPUID can't tell; the kernel
+/// reports it for each NVDIMM region.
 bool cache_is_durable();
 /// Does a file at `path` (or a new one in its folder) accept MAP_SYNC? Writes nothing.
 bool map_sync_works(const std::string& path);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// open_medium and diagnose: which medium a path gets, and why. Thread safety: any thread.
+// open_medium and diagnose: which medium a path gets, and why. Thread safety: all functions may be
+// called from any thread.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,7 +13,7 @@
 namespace perdure::medium {
 namespace {
 
-// Does the file system take O_DIRECT? Opening tells on all that refuse it (tmpfs: EINVAL).
+// Does the file system accept O_DIRECT? open() fails on all that refuse it (tmpfs: EINVAL).
 bool direct_works(const std::string& path) {
   struct stat st = {};
   const bool there = ::stat(path.c_str(), &st) == 0;

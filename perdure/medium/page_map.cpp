@@ -13,7 +13,7 @@ PageMap::~PageMap() {
 
 Status PageMap::reserve(const std::string& path, std::uint64_t bytes) {
   bytes_ = (bytes / page_bytes / 64 + 1) * 8;
-  // Only what is used becomes memory: 4 KiB of it for each 128 MiB of the file.
+  // Only what is used becomes memory: 4 KiB for each 128 MiB of the file.
   void* const p = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) {
@@ -31,7 +31,7 @@ void PageMap::change(std::uint64_t page, std::uint64_t end, bool value) noexcept
     const std::uint64_t mask =
         (in_word == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << in_word) - 1) << page % 64;
     const std::atomic_ref<std::uint64_t> word(words_[page / 64]);
-    // one thread at a time; release pairs with the acquire in word()
+    // One thread at a time changes bits; the release pairs with the acquire in word().
     const std::uint64_t old = word.load(std::memory_order_relaxed);
     word.store(value ? old | mask : old & ~mask, std::memory_order_release);
     page += in_word;

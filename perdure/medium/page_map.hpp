@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// PageMap: which 4 KiB pages of a pool's file are known to be allocated, a bit a page. ALLOC-1
-// (medium.hpp) is asked of it: before each store in builds with assertions, and by the logs and the
-// heap before they promise space.
+// PageMap: which 4 KiB pages of a pool's file are known to be allocated, one bit per page. It
+// answers questions about ALLOC-1 (medium.hpp): before each store in builds with assertions, and
+// from the logs and the heap before they promise space.
 //
-// A bit is set after the file system has given the page its block, and never cleared but when
-// growth is taken back. A clear bit means that nothing is known: asking for an allocation that is
-// there already costs a system call and changes nothing.
-// Thread safety: all() and the searches from any thread; set() and clear() by one thread at a time.
+// A bit is set after the file system has given the page its block, and is cleared only when growth
+// is undone. A clear bit means that nothing is known: asking for an existing allocation again costs
+// a system call and changes nothing.
+// Thread safety: any thread may call all() and the searches; one thread at a time may call set()
+// and clear().
 #pragma once
 
 #include <atomic>
@@ -28,7 +29,8 @@ class PageMap {
   PageMap& operator=(const PageMap&) = delete;
   ~PageMap();
 
-  /// Address space for a file of up to `bytes`; all bits clear. Once. `out_of_memory` names `path`.
+  /// Reserves address space for a file of up to `bytes`, with all bits clear. Call it once. The
+  /// error `out_of_memory` names `path`.
   Status reserve(const std::string& path, std::uint64_t bytes);
 
   /// Are all pages that bytes [offset, offset + n) touch allocated?
@@ -41,7 +43,7 @@ class PageMap {
   [[nodiscard]] bool bit(std::uint64_t page) const noexcept {
     return (word(page / 64) >> page % 64 & 1) != 0;
   }
-  /// The first page in [page, end) whose bit is `value`; `end` where there is none.
+  /// The first page in [page, end) whose bit is `value`; `end` if there is none.
   [[nodiscard]] std::uint64_t next(std::uint64_t page, std::uint64_t end,
                                    bool value) const noexcept {
     while (page < end) {
@@ -54,12 +56,12 @@ class PageMap {
     }
     return end;
   }
-  /// Behind the last allocated page in [page, end); `page` where there is none.
+  /// The page after the last allocated one in [page, end); `page` if there is none.
   [[nodiscard]] std::uint64_t end_of_last(std::uint64_t page, std::uint64_t end) const noexcept {
     while (end > page && !bit(end - 1)) --end;
     return end;
   }
-  /// f(first, end) for each run of pages in [page, end) whose bits are `value`.
+  /// Calls f(first, end) for each run of pages in [page, end) whose bits are `value`.
   template <class F>
   void each_run(std::uint64_t page, std::uint64_t end, bool value, F&& f) const {
     for (std::uint64_t at = next(page, end, value); at < end; at = next(at, end, value)) {
@@ -72,15 +74,15 @@ class PageMap {
   void clear(std::uint64_t page, std::uint64_t end) noexcept { change(page, end, false); }
 
  private:
-  // acquire pairs with the release in change(): the page was allocated, and mapped, before its bit
-  // was set
+  // The acquire pairs with the release in change(): the page was allocated and mapped before its
+  // bit was set.
   [[nodiscard]] std::uint64_t word(std::uint64_t i) const noexcept {
     return std::atomic_ref<std::uint64_t>(words_[i]).load(std::memory_order_acquire);
   }
   void change(std::uint64_t page, std::uint64_t end, bool value) noexcept;
 
   std::uint64_t* words_ = nullptr;
-  std::uint64_t bytes_ = 0;  // of words_
+  std::uint64_t bytes_ = 0;  // the size of words_
 };
 
 }  // namespace perdure::medium

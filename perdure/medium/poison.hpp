@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Poison: once a medium has failed, every later durable call fails (law L9). After a failed sync
-// the kernel may have dropped the dirty pages and marked them clean, so trying again would succeed
-// and lie.
+// the kernel may have dropped the dirty pages and marked them clean, so a second attempt would
+// report a success that is not true.
 //
-// Thread safety: any thread. A caller that may share another's write or sync looks at check() AFTER
-// that other one has finished.
+// Thread safety: any thread. A caller that may share another thread's write or sync calls check()
+// AFTER that write or sync has finished.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace perdure::medium {
 
 class Poison {
  public:
-  /// Records the first failure and returns it; later ones get what check() says.
+  /// Records the first failure and returns it; a later call returns what check() returns.
   Status fail(Status first) {
     const std::lock_guard lock(mutex_);
     if (set_.load(std::memory_order_relaxed)) return later();

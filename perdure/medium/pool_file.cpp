@@ -66,8 +66,8 @@ Status open_failure(const OpenMedium& how, int err) {
   return system_failure(how.path, "open", err);
 }
 
-// fallocate, or where the file system has none, the C library's replacement that writes to every
-// block. 0 or an errno.
+// Calls fallocate, or where the file system has none, the C library's replacement, which writes to
+// every block. Returns 0 or an errno.
 int allocate(int fd, std::uint64_t from, std::uint64_t to) {
   const base::SizeLimitIsAnError limit;
   return in_pieces(from, to, [fd](std::uint64_t at, std::uint64_t n) {
@@ -77,12 +77,12 @@ int allocate(int fd, std::uint64_t from, std::uint64_t to) {
   });
 }
 
-// Zeros what a growth that never got published may have left beyond the end.
+// Zeros what an unpublished growth may have left beyond the end.
 int zero(int fd, std::uint64_t from, std::uint64_t to) noexcept {
   const base::SizeLimitIsAnError limit;
   const auto offset = static_cast<off_t>(from), length = static_cast<off_t>(to - from);
   if (::fallocate(fd, FALLOC_FL_ZERO_RANGE, offset, length) == 0) return 0;
-  // allocated again by the caller
+  // The caller allocates the range again.
   if (::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length) == 0) return 0;
   static const std::byte zeros[65536] = {};
   for (std::uint64_t at = from; at < to;) {
@@ -133,7 +133,7 @@ void each_data(int fd, std::uint64_t from, std::uint64_t to,
                const std::function<void(std::uint64_t, std::uint64_t)>& data) {
   for (std::uint64_t at = from; at < to;) {
     const off_t first = ::lseek(fd, static_cast<off_t>(at), SEEK_DATA);
-    if (first < 0 && errno == ENXIO) return;  // holes to the end
+    if (first < 0 && errno == ENXIO) return;  // only holes up to the end
     if (first < 0) return data(at, to);
     const auto begin = static_cast<std::uint64_t>(first);
     if (begin >= to) return;
@@ -156,7 +156,7 @@ Result<PoolFile> open_pool_file(const OpenMedium& how) {
   struct stat st = {};
   const bool there = ::stat(how.path.c_str(), &st) == 0;
   file.character_device = there && S_ISCHR(st.st_mode);
-  // a device is always there: its medium looks whether it is in use
+  // A device always exists; its medium checks whether it is in use.
   const bool make = how.create && !file.character_device;
   const int flags = (how.read_only ? O_RDONLY : O_RDWR) | (make ? O_CREAT | O_EXCL : 0);
   if (there && !S_ISREG(st.st_mode) && !file.character_device) {
@@ -194,7 +194,7 @@ Result<PoolFile> open_pool_file(const OpenMedium& how) {
                        ? "ask for a smaller pool"
                        : "it was cut short, or is not a pool: restore it from a copy");
   }
-  // A commit that writes its log beyond the limit would fail, and poison the pool.
+  // A commit that writes its log beyond the limit would fail and poison the pool.
   if (struct rlimit limit = {}; !how.read_only && !file.character_device &&
                                 ::getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
                                 limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < how.log_bytes)
@@ -228,7 +228,7 @@ Status allocate_zero(int fd, const std::string& path, std::uint64_t from, std::u
     call = "fallocate";
   }
   if (err == 0) return {};
-  // undo, so that the disk has its room back; never cut away what was there before
+  // Undone, so that the disk has its space back; what was there before is never cut away.
   if (::ftruncate(fd, static_cast<off_t>(std::max(before, from))) != 0 && err == 0) err = errno;
   return no_room(path, call, err, to - from);
 }
@@ -273,7 +273,7 @@ std::string file_system_name(const std::string& path_or_folder) {
 Result<Descriptor> make_memory_file(const char* name, std::uint64_t bytes) {
   Descriptor fd(base::open_memory_file(name));
   if (!fd) return system_failure(name, "memfd_create", errno);
-  const base::SizeLimitIsAnError limit;  // it counts for memory files too
+  const base::SizeLimitIsAnError limit;  // the limit applies to memory files too
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) == 0) return fd;
   if (errno != EFBIG) return system_failure(name, "ftruncate of a memory file", errno);
   return failure(

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The operating system's side of a pool file: make it, open it, give it room, find out what it lies
-// on.
+// The operating system's side of a pool file: create it, open it, allocate its space, and find out
+// which file system it is on.
 //
 // A page has its block before anything is stored to it (ALLOC-1, medium.hpp), so that a full disk
 // is an error of create, grow or allocate and never a SIGBUS later. A creation or a growth that
-// fails is undone (a new file removed, a grown one cut back).
-// Thread safety: none needed, these are functions over their arguments.
+// fails is undone (a new file is removed, a grown one truncated to its old length).
+// Thread safety: none is needed, since these functions work only on their arguments.
 #pragma once
 
 #include <algorithm>
@@ -41,26 +41,26 @@ class Descriptor {
 
 struct PoolFile {
   Descriptor fd;
-  std::uint64_t bytes = 0;        ///< its length; a character device's size
-  std::uint64_t home_bytes = 0;   ///< as asked for, or what the file has
+  std::uint64_t bytes = 0;        ///< the file's length, or a character device's size
+  std::uint64_t home_bytes = 0;   ///< as requested, or what the file has
   bool character_device = false;  ///< /dev/dax*
 };
 
-/// Checks the sizes, then opens or creates (zero, allocated unless `how.sparse`, not yet synced)
-/// what `how` names.
+/// Checks the sizes, then opens or creates the file that `how` names. A new file is zero, allocated
+/// unless `how.sparse`, and not yet synced.
 Result<PoolFile> open_pool_file(const OpenMedium& how);
 
-/// Removes a file that was being created and could not be finished.
+/// Removes a file whose creation could not be finished.
 void discard_new_file(const OpenMedium& how) noexcept;
 
-/// Gives bytes [from, to) of the file their blocks, in pieces; what is there stays. `full` where
-/// there are too few: a part of them is allocated then.
+/// Gives bytes [from, to) of the file their blocks, in pieces; existing contents stay. Returns
+/// `full` if there are too few blocks: a part of them is allocated then.
 Status allocate_blocks(int fd, const std::string& path, std::uint64_t from, std::uint64_t to);
 
-/// call(at, n) for one piece of [from, to) after the other until one returns an errno other than
-/// EINTR; that errno, or 0. A signal that interrupts a call makes the next piece half as long: some
-/// kernels give up all of an interrupted allocation, and a program with a timer would else begin
-/// the same one again for ever.
+/// Calls call(at, n) for one piece of [from, to) after the other until one returns an errno other
+/// than EINTR; returns that errno, or 0. A signal that interrupts a call makes the next piece half
+/// as long: some kernels give up all of an interrupted allocation, and a program with a timer would
+/// otherwise restart the same one for ever.
 template <class Call>
 int in_pieces(std::uint64_t from, std::uint64_t to, Call&& call) {
   constexpr std::uint64_t longest = 1ULL << 30, shortest = page_bytes;
@@ -78,22 +78,22 @@ int in_pieces(std::uint64_t from, std::uint64_t to, Call&& call) {
   return 0;
 }
 
-/// data(first, end) for each part of the file's bytes [from, to) that is not a hole, as SEEK_DATA
-/// tells. Parts that are allocated and were never written may be told as holes: they are zero. A
-/// file system that can't tell has no holes, by this.
+/// Calls data(first, end) for each part of the file's bytes [from, to) that is not a hole according
+/// to SEEK_DATA. Parts that are allocated but were never written may be reported as holes: they are
+/// zero. A file system without SEEK_DATA reports no holes.
 void each_data(int fd, std::uint64_t from, std::uint64_t to,
                const std::function<void(std::uint64_t, std::uint64_t)>& data);
 
-/// A call that makes or fills blocks has failed with `err`: `full` where that means no room, with
-/// what to do.
+/// Describes a call that makes or fills blocks and has failed with `err`: `full`, with what to do,
+/// where `err` means that there is no space.
 Status no_room(const std::string& path, const char* call, int err, std::uint64_t bytes);
 
-/// Makes [from, to) of the file allocated and zero, whatever lay there, and the file at least `to`
-/// long. On failure the file is cut back to `from` if it was not longer before.
+/// Makes [from, to) of the file allocated and zero, whatever its contents were, and the file at
+/// least `to` long. After a failure the file is truncated to `from` if it was not longer before.
 Status allocate_zero(int fd, const std::string& path, std::uint64_t from, std::uint64_t to);
 
-/// fsync of the file and of the folder that names it: a new file survives a power cut only after
-/// both.
+/// Calls fsync on the file and on the folder that names it: a new file survives a power cut only
+/// after both.
 Status sync_file_and_folder(int fd, const std::string& path);
 
 /// "ext4", "tmpfs", ..., or the magic number.
@@ -103,7 +103,7 @@ std::string folder_of(const std::string& path);
 /// An anonymous DRAM file that can be mapped twice.
 Result<Descriptor> make_memory_file(const char* name, std::uint64_t bytes);
 
-/// The whole text of a small file in /sys, without the line end; empty when it can't be read.
+/// The whole text of a small file in /sys, without the line end; empty if it can't be read.
 std::string read_sysfs(const std::string& path);
 
 }  // namespace perdure::medium

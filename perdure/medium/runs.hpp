@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs: the block ranges that one thread has marked since its last fence, merged as they come.
+// Runs: the block ranges that one thread has marked since its last fence, merged as they are added.
 //
-// A fixed array, so that marking never allocates: more runs than it holds become `all`. Thread
+// The array is fixed, so marking never allocates: more runs than it holds become `all`. Thread
 // safety: one owner.
 #pragma once
 
@@ -40,7 +40,7 @@ class Runs {
 
   void add_all() noexcept { all_ = true; }
 
-  /// Sorts, and joins what touches.
+  /// Sorts the runs, and joins those that touch.
   void merge() noexcept {
     if (count_ < 2) return;
     std::sort(begin(), end(), [](const Run& a, const Run& b) { return a.first < b.first; });
@@ -60,15 +60,15 @@ class Runs {
     all_ = false;
     beyond_ = 0;
   }
-  /// More was marked than the array holds: everything has to be taken as marked.
+  /// More was marked than the array holds: everything has to be treated as marked.
   [[nodiscard]] bool all() const noexcept { return all_; }
   [[nodiscard]] bool empty() const noexcept { return count_ == 0 && !all_; }
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
-  /// No room for a run that starts at `first` and does not continue the last one.
+  /// There is no space for a run that starts at `first` and does not continue the last one.
   [[nodiscard]] bool full_for(std::uint64_t first) const noexcept {
     return count_ == runs_.size() && runs_[count_ - 1].end != first;
   }
-  /// How many blocks were marked; after merge(), and unless all(), each counts once.
+  /// The number of marked blocks; after merge(), and unless all(), each block counts once.
   [[nodiscard]] std::uint64_t blocks() const noexcept {
     std::uint64_t n = beyond_;
     for (std::size_t i = 0; i < count_; ++i) n += runs_[i].blocks();

@@ -2,9 +2,10 @@
 //
 // Small arithmetic and copying that every medium needs.
 //
-// copy_words() is what makes assumption M1 hold for our own stores: each aligned 8-byte word (and
-// each aligned 4, 2 or 1 bytes at the ends) is one machine store, which memcpy does not promise.
-// Thread safety: two threads must not write one word at a time; a reader sees each word old or new.
+// copy_words() makes assumption M1 hold for our own stores: each aligned 8-byte word (and each
+// aligned 4, 2 or 1 bytes at the ends) is one machine store, which memcpy does not promise.
+// Thread safety: two threads must not write one word at the same time; a reader sees each word old
+// or new.
 #pragma once
 
 #include <array>
@@ -17,7 +18,7 @@
 
 namespace perdure::medium {
 
-/// How many lines [offset, offset + n) touches.
+/// The number of lines that [offset, offset + n) touches.
 [[nodiscard]] constexpr std::uint64_t lines_touched(std::uint64_t offset,
                                                     std::uint64_t n) noexcept {
   return n == 0 ? 0 : (offset + n - 1) / line_bytes - offset / line_bytes + 1;
@@ -27,15 +28,15 @@ namespace perdure::medium {
   return (n + unit - 1) / unit * unit;
 }
 
-/// Where position `pos` of any lap lies in a ring.
+/// The index in the ring of position `pos` of any generation.
 [[nodiscard]] inline std::uint64_t ring_index(const RingMap& ring, std::uint64_t pos) noexcept {
   const std::uint64_t mask = ring.bytes - 1;
-  // most rings are powers of two: no division on a commit's path
+  // Most rings are powers of two: this avoids a division on a commit's path.
   return (ring.bytes & mask) == 0 ? pos & mask : pos % ring.bytes;
 }
 
-/// f(at) for each page of the n bytes at `p`, whole pages, that holds anything but zeros: what a
-/// program that copies sparsely keeps.
+/// Calls f(at) for each page of the n bytes at `p`, whole pages, that holds anything but zeros: the
+/// pages that a program that copies sparsely writes.
 template <class F>
 void each_page_in_use(const std::byte* p, std::uint64_t n, F&& f) {
   static constexpr std::array<std::byte, page_bytes> zeros{};
@@ -48,14 +49,14 @@ template <class T>
 inline void put(std::byte* to, const std::byte* from) noexcept {
   T v;
   std::memcpy(&v, from, sizeof v);
-  // relaxed: only to be one store
+  // Relaxed: it only has to be one machine store.
   std::atomic_ref<T>(*reinterpret_cast<T*>(to)).store(v, std::memory_order_relaxed);
 }
 }  // namespace detail
 
 inline void copy_words(std::byte* to, const void* source, std::size_t n) noexcept {
   const auto* from = static_cast<const std::byte*>(source);
-  // the common case
+  // This is the common case.
   if (n == 8 && reinterpret_cast<std::uintptr_t>(to) % 8 == 0)
     return detail::put<std::uint64_t>(to, from);
   const auto at = [&] { return reinterpret_cast<std::uintptr_t>(to); };
@@ -64,7 +65,7 @@ inline void copy_words(std::byte* to, const void* source, std::size_t n) noexcep
     from += k;
     n -= k;
   };
-  const auto piece = [&] {  // at an end: the widest aligned store that fits
+  const auto piece = [&] {  // at an end: use the widest aligned store that fits
     if (n >= 4 && at() % 4 == 0) {
       detail::put<std::uint32_t>(to, from);
       step(4);

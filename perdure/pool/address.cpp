@@ -37,8 +37,8 @@ constexpr bool thread_sanitizer = false;
 #endif
 
 // Plain builds and AddressSanitizer (its shadow ends at 0x10007fff8000): 63 TiB between the shadow
-// and where programs are loaded. ThreadSanitizer kills a process that maps elsewhere than in its
-// three windows; this is the part of the middle one below programs.
+// and the addresses at which programs are loaded. ThreadSanitizer kills a process that maps outside
+// its three windows; this is the part of the middle one below programs.
 constexpr std::uint64_t range_begin = thread_sanitizer ? 0x550000000000 : 0x110000000000;
 constexpr std::uint64_t range_end = thread_sanitizer ? 0x554000000000 : 0x500000000000;
 constexpr std::uint64_t smallest_slot = 64ULL << 20;
@@ -49,26 +49,26 @@ std::string hex(std::uint64_t n) {
   return text;
 }
 
-// What this process has reserved. A child unmaps all of it before fork() returns there.
-// MADV_DONTFORK alone would not do: what is mapped into a range later is a mapping of its own,
-// which a fork can come upon before it has been advised.
+// The ranges that this process has reserved. A child unmaps all of them before fork() returns
+// there. MADV_DONTFORK alone would not do: what is mapped into a range later is a separate mapping,
+// and a fork can happen before it has been advised.
 struct Ranges {
   std::mutex mutex;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> all;  // base, bytes
 };
 Ranges& ranges() {
-  // never destroyed: a pool may be closed by a static's destructor
+  // It is never destroyed: a pool may be closed by a static object's destructor.
   static Ranges* const reserved = new Ranges;
   return *reserved;
 }
 const int held = base::hold_over_fork<ranges>();
 const int unmapped = ::pthread_atfork(nullptr, nullptr, [] {
-  // the child has one thread: no lock is needed
+  // The child has one thread, so no lock is needed.
   for (const auto& [base, bytes] : ranges().all) ::munmap(reinterpret_cast<void*>(base), bytes);
   ranges().all.clear();
 });
 
-// The first mapping in the way, in words.
+// Describes the first mapping in the way.
 std::string occupant(std::uint64_t base, std::uint64_t bytes) {
   std::istringstream maps(base::read_whole_file("/proc/self/maps"));
   std::string line;
@@ -87,7 +87,7 @@ std::string occupant(std::uint64_t base, std::uint64_t bytes) {
   return "something that /proc/self/maps does not show";
 }
 
-// What a try_reserve that failed means to the user.
+// Explains to the user why try_reserve failed.
 Status refused(int err, std::uint64_t base, std::uint64_t bytes, const std::string& path) {
   const std::string wanted = "its address " + hex(base) + "-" + hex(base + bytes);
   if (err == EEXIST) {
@@ -105,28 +105,28 @@ Status refused(int err, std::uint64_t base, std::uint64_t bytes, const std::stri
                  "make the pool anew on this machine (export, load)");
 }
 
-// 0, or the errno. A fork sees the range reserved and recorded, or neither.
+// Returns 0 or an errno. A fork sees the range reserved and recorded, or neither.
 int try_reserve(std::uint64_t base, std::uint64_t bytes) {
   const std::lock_guard guard(ranges().mutex);
-  ranges().all.reserve(ranges().all.size() + 1);  // from here on nothing throws
+  ranges().all.reserve(ranges().all.size() + 1);  // nothing throws from here on
   void* const wanted = reinterpret_cast<void*>(base);
   void* const got =
       ::mmap(wanted, bytes, PROT_NONE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   if (got == MAP_FAILED) return errno;
   if (got == wanted) {
-    (void)::madvise(wanted, bytes, MADV_DONTFORK);  // advice: a child's fork() has less to copy
+    (void)::madvise(wanted, bytes, MADV_DONTFORK);  // advice only: less for fork() to copy
     ranges().all.emplace_back(base, bytes);
     return 0;
   }
-  ::munmap(got, bytes);  // a kernel before 4.17 takes the address for a hint
+  ::munmap(got, bytes);  // a kernel before 4.17 takes the address as a hint
   return EEXIST;
 }
 
 }  // namespace
 
 AddressRange::~AddressRange() {
-  if (base_ == 0 || owner_.is_parent()) return;  // in a child: another range may be there by now
+  if (base_ == 0 || owner_.is_parent()) return;  // a child may have another range there by now
   const std::lock_guard guard(ranges().mutex);
   ::munmap(begin(), bytes_);
   std::erase(ranges().all, std::pair(base_, bytes_));

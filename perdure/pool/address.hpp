@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Where in the address space a pool's view lies: chosen once, at creation, recorded in the header,
-// kept free for all of max_home_bytes.
+// and kept free for all of max_home_bytes.
 //
 // Pools hold plain pointers, so a view always returns to its base. Slots are as large as the pool
 // may grow, rounded up to a power of two, in a range that the loader, the heap and the sanitizers
-// leave alone; the pool's uuid picks the first slot to try. A base that is taken at open is refused
-// with the name of what has it. A forked child has none of its parent's ranges, so it can open the
+// leave alone; the pool's uuid selects the first slot to try. If the base is in use at opening, the
+// error names what occupies it. A forked child has none of its parent's ranges, so it can open the
 // pools that its parent closes; its copies of AddressRange objects own nothing. Thread safety:
 // values; the system calls order themselves.
 #pragma once
@@ -21,8 +21,8 @@
 
 namespace perdure::pool {
 
-/// Reserved address space (nothing is mapped, nothing committed); given back by the destructor with
-/// all that was mapped there since.
+/// Reserved address space (nothing is mapped, nothing committed). The destructor gives it back with
+/// everything that was mapped there since.
 class AddressRange {
  public:
   AddressRange() noexcept = default;
@@ -36,10 +36,11 @@ class AddressRange {
   }
   ~AddressRange();
 
-  /// Exactly there, for the pool `path`; `incompatible` names what has it.
+  /// Reserves exactly this range for the pool `path`; the error `incompatible` names what occupies
+  /// it.
   static Result<AddressRange> reserve(std::uint64_t base, std::uint64_t bytes,
                                       const std::string& path);
-  /// A free slot, by uuid.
+  /// Reserves a free slot, chosen by the uuid.
   static Result<AddressRange> choose(const std::uint8_t (&uuid)[16], std::uint64_t bytes,
                                      const std::string& path);
 

@@ -10,7 +10,7 @@ namespace {
 
 std::uint64_t chunks_of(std::uint64_t home_bytes) noexcept { return home_bytes / chunk_bytes; }
 
-// The chunk's pages that home has: its last chunk may be cut short.
+// The bytes of these chunks that the data region has: its last chunk may be incomplete.
 std::uint64_t bytes_of(const medium::Medium& medium, std::uint64_t chunk,
                        std::uint64_t count) noexcept {
   return std::min(medium.home_bytes(), (chunk + count) * chunk_bytes) -
@@ -21,7 +21,7 @@ std::uint64_t bytes_of(const medium::Medium& medium, std::uint64_t chunk,
 
 Status allocate_directory(medium::Medium& medium, std::uint64_t max_home_bytes,
                           std::uint64_t home_bytes) {
-  // replay looks at so many words around a span
+  // Replay reads this many words around a span.
   constexpr std::uint64_t beyond = classes[small_classes - 1].chunks;
   const std::uint64_t words = std::min(chunks_of(max_home_bytes), chunks_of(home_bytes) + beyond);
   return medium.allocate(medium.log_bytes() + directory_offset, words * 8);
@@ -50,8 +50,8 @@ Status allocate_used(medium::Medium& medium, const Header& header) {
                reinterpret_cast<const std::uint64_t*>(medium.at(home + directory_word(chunk))),
                __ATOMIC_RELAXED) != 0;
   };
-  // From one gap in what is allocated to the next: most pools have none, and their directory is not
-  // read.
+  // Goes from one gap in the allocation to the next: most pools have none, and their directory is
+  // not read.
   for (std::uint64_t chunk = first_chunk(header.max_home_bytes); chunk < end; ++chunk) {
     const std::uint64_t at = chunk * chunk_bytes, left = end * chunk_bytes - at;
     const std::uint64_t whole = medium.allocated_from(home + at, left);

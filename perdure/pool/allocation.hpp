@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ALLOC-1 (medium.hpp) for a pool: what is allocated when. A new pool and a copy without holes
-// differ in nothing here.
+// ALLOC-1 (medium.hpp) for a pool: what is allocated when. A new pool and a copy without holes do
+// not differ here.
 //
 //   header copies, each ring's first page     when the pool is made, and at each opening for
 //                                             writing
-//   directory, as far as home's chunks go     the same, and before home grows
+//   directory, for the data region's chunks   the same, and before the data region grows
 //   chunks of spans and large objects         before a transaction may use them (heap); growth
 //                                             allocates what it adds at once
 //   what recovery will store to               before it stores anything (Targets)
 //   the rest of a ring                        before the first record there (log/extent.hpp)
-// An opening for writing allocates the chunks that the directory says are used, too: a file that
-// was copied sparsely has holes where they held zeros. Whatever is refused is `full`, and nothing
-// has been stored by then.
-// Thread safety: plain functions; Targets is one thread's.
+// An opening for writing also allocates the chunks that are used according to the directory: a file
+// that was copied sparsely has holes where they held zeros. Every refusal is `full`, at a time when
+// nothing has been stored yet.
+// Thread safety: plain functions; a Targets object belongs to one thread.
 #pragma once
 
 #include <cstdint>
@@ -26,27 +26,30 @@
 
 namespace perdure::pool {
 
-/// The directory's words for a home of `home_bytes`, and those behind them that applying a heap op
-/// may look at (heap_apply.hpp).
+/// Allocates the directory's words for a data region of `home_bytes`, and those after them that the
+/// application of a heap op may read (heap_apply.hpp).
 Status allocate_directory(medium::Medium& medium, std::uint64_t max_home_bytes,
                           std::uint64_t home_bytes);
-/// Chunks [chunk, + count) of home.
+/// Allocates chunks [chunk, chunk + count) of the data region.
 Status allocate_chunks(medium::Medium& medium, std::uint64_t chunk, std::uint64_t count);
-/// Header copies, the rings' first pages, and the directory.
+/// Allocates the header copies, the rings' first pages, and the directory.
 Status allocate_frame(medium::Medium& medium, const Header& header);
-/// All that a pool which exists says is in use. Before an opening for writing stores anything.
+/// Allocates everything that is in use according to an existing pool. Must precede every store of
+/// an opening for writing.
 Status allocate_used(medium::Medium& medium, const Header& header);
 
-/// What recovery is about to store to in home: told of all of it first, it allocates that.
+/// The locations in the data region that recovery is about to store to: it names all of them first,
+/// then allocates them.
 class Targets {
  public:
-  /// Costs nothing where home is allocated as a whole.
+  /// Costs nothing where the whole data region is allocated.
   Targets(medium::Medium& medium, const Header& header);
-  /// Is there anything to be told?
+  /// Must the locations be named at all?
   [[nodiscard]] bool wanted() const noexcept { return !chunks_.empty(); }
-  /// n words at a home offset. What lies outside home is ignored: it will be refused elsewhere.
+  /// Names n words at an offset in the data region. Words outside the data region are ignored: they
+  /// are refused elsewhere.
   void words(std::uint64_t offset, std::uint64_t n) noexcept;
-  /// The chunks of the block's span, or its own.
+  /// Names the chunks of the block's span, or those of a large block.
   void block(const HeapOp& op) noexcept;
   Status allocate();
 
@@ -54,7 +57,7 @@ class Targets {
   void mark(std::uint64_t chunk, std::uint64_t count) noexcept;
   medium::Medium& medium_;
   const std::uint64_t max_home_bytes_;
-  std::vector<bool> chunks_;  // of home; empty: nothing is wanted
+  std::vector<bool> chunks_;  // per chunk of the data region; empty if none must be named
 };
 
 }  // namespace perdure::pool

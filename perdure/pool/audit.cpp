@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// audit_heap: reads the directory and every bitmap, and says what can't be. See heap.hpp.
+// audit_heap: reads the directory and every bitmap, and reports what is impossible. See heap.hpp.
 #include <algorithm>
 #include <cstring>
 
@@ -72,7 +72,7 @@ class Auditor {
     if (each_block_) each_block_(offset, bytes);
   }
 
-  // What begins at chunk c; returns how many chunks it takes.
+  // Checks the structure that begins at chunk c; returns how many chunks it takes.
   std::uint64_t structure(std::uint64_t c) {
     const ChunkWord w = load_word(c);
     switch (w.bits & 0xff) {
@@ -90,8 +90,8 @@ class Auditor {
     }
   }
 
-  // Words of the chunks after the first; false (and no further than the first) when it overruns
-  // home.
+  // Checks the words of the chunks after the first. Returns false, having checked none, if the
+  // structure extends beyond the data region.
   bool check_rest(std::uint64_t c, std::uint64_t count, const char* what) {
     if (count == 0 || count > end_ - c) {
       problem(c, std::string(what) + " of " + number(count) + " chunks",

@@ -29,7 +29,7 @@ namespace perdure::pool {
 namespace {
 
 constexpr std::uint64_t default_log = 64ULL << 20;
-constexpr std::uint64_t room_at_birth = 16;  // chunks beside the root's
+constexpr std::uint64_t room_at_birth = 16;  // chunks in addition to the root's
 constexpr std::size_t longest_ending = sizeof ".creating.pool" - 1;
 
 std::string number(std::uint64_t n) { return std::to_string(n); }
@@ -53,7 +53,7 @@ Status check_request(const OpenFile& how, const Identity& who, std::uint32_t rin
   return {};
 }
 
-// Fills max_home_bytes and the least home_bytes.
+// Computes max_home_bytes and home_bytes.
 Status plan_home(const OpenFile& how, const Identity& who, Plan& plan) {
   plan.max_home_bytes = round_up(std::min(how.max_bytes, max_home_limit), chunk_bytes);
   if (how.max_bytes > max_home_limit)
@@ -98,8 +98,8 @@ void store_zeros(medium::Medium& medium, std::uint64_t offset, std::uint64_t n) 
   }
 }
 
-// Home of a pool in the making, through its medium; each store is flushed too, and the caller
-// fences at the end. One thread.
+// The data region of a pool under creation, through its medium. Each store is also flushed, and the
+// caller fences at the end. Used by one thread.
 class NewHome final : public HeapTarget {
  public:
   NewHome(medium::Medium& medium, std::uint64_t log_bytes) noexcept
@@ -119,8 +119,8 @@ class NewHome final : public HeapTarget {
     store(offset, load(offset) & ~mask);
   }
   [[nodiscard]] bool replay() const noexcept override { return true; }
-  // Until the caller writes the header this is no pool, and no crash can tell in which order home
-  // was made.
+  // Until the caller writes the header this is no pool, and no crash can reveal the order in which
+  // the data region was made.
   void fence(std::uint64_t, std::uint64_t) override {}
 
  private:
@@ -128,7 +128,7 @@ class NewHome final : public HeapTarget {
   std::uint64_t log_bytes_;
 };
 
-// A message about the file under its working name, for a user who knows only the pool's.
+// Rewrites a message about the file under its working name for a user that knows only the pool's.
 Status under_its_name(const Status& s, const std::string& working, const std::string& name) {
   std::string text = s.message();
   for (std::size_t at = text.find(working); at != std::string::npos;
@@ -137,35 +137,35 @@ Status under_its_name(const Status& s, const std::string& working, const std::st
   return {s.code(), text};
 }
 
-// Gives the finished file its name; never replaces another. 0 or errno.
+// Gives the finished file its name; never replaces another file. Returns 0 or an errno.
 int name_file(const std::string& working, const std::string& path) {
   if (::renameat2(AT_FDCWD, working.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0)
     return 0;
   if (errno != EINVAL && errno != ENOSYS) return errno;
-  // a file system without RENAME_NOREPLACE
+  // The file system has no RENAME_NOREPLACE.
   if (::link(working.c_str(), path.c_str()) != 0) return errno;
-  // left there by a kill it is only a second name, which the next creator removes
+  // If a kill leaves it there, it is only a second name, which the next creator removes.
   return ::unlink(working.c_str()) == 0 ? 0 : errno;
 }
 
-// The pool in the making gets mode and owner of the empty file whose place it takes.
+// Gives the pool under creation the mode and owner of the empty file that it replaces.
 Status take_rights(const FileLock& empty, const FileLock& made, const std::string& path) {
   struct stat st = {};
   if (::fstat(empty.fd(), &st) != 0) return system_failure(path, "fstat", errno);
-  // only root may: else it is the creator's
+  // Only root may do this; otherwise the file belongs to its creator.
   [[maybe_unused]] const int kept = ::fchown(made.fd(), st.st_uid, st.st_gid);
   if (::fchmod(made.fd(), st.st_mode & 07777) != 0) return system_failure(path, "fchmod", errno);
   return {};
 }
 
-// The path at which a new pool is made: that of `path`, or, where it is a symbolic link to nothing,
-// the one that it leads to, as open(O_CREAT) has it.
+// The path at which a new pool is made: `path` or, if that is a dangling symbolic link, the path
+// that it leads to, as with open(O_CREAT).
 Result<std::string> path_to_create(const std::string& path) {
   std::string at = path;
   for (int links = 0; links < 40; ++links) {
     std::string to(PATH_MAX, '\0');
     const ssize_t n = ::readlink(at.c_str(), to.data(), to.size());
-    if (n < 0) return at;  // no link; what else is wrong with it the creation will tell
+    if (n < 0) return at;  // not a link; the creation reports any other problem with it
     to.resize(static_cast<std::size_t>(n));
     const std::size_t slash = at.rfind('/');
     at = to.starts_with('/') || slash == std::string::npos ? to : at.substr(0, slash + 1) + to;
@@ -174,10 +174,10 @@ Result<std::string> path_to_create(const std::string& path) {
                  "one that leads to a file", "correct the link");
 }
 
-// Where the pool is made: `path` with `.creating`; where a name of that length is too long, a hash
-// of the name with it.
+// Where the pool is made: `path` with `.creating`, or a hash of the name with `.creating` where the
+// longer name would be too long.
 std::string working_path(const std::string& path) {
-  const std::size_t name = path.rfind('/') + 1;  // 0 without a folder
+  const std::size_t name = path.rfind('/') + 1;  // 0 if there is no folder
   if (path.size() - name + longest_ending <= NAME_MAX) return path + ".creating";
   char hash[17];
   std::snprintf(
@@ -186,14 +186,14 @@ std::string working_path(const std::string& path) {
   return path.substr(0, name) + hash + ".creating";
 }
 
-// Removes the working files unless the work was finished.
+// Removes the working files unless the creation was finished.
 struct Cleaner {
   const std::string& lock_path;
   const std::string* file_path;
   bool file_made = false;
   ~Cleaner() {
     if (file_made) ::unlink(file_path->c_str());
-    // while locked: whoever opened it meanwhile finds that its name is gone, and starts over
+    // While it is locked: a process that opened it meanwhile finds its name gone, and starts over.
     ::unlink(lock_path.c_str());
   }
 };
@@ -258,14 +258,14 @@ Result<Plan> plan_on_device(std::uint64_t bytes, const OpenFile& how, const Iden
   sized.max_bytes = round_up(how.max_bytes, medium::region_align);
   auto plan = plan_pool(sized, who);
   if (!plan.ok()) return plan;
-  // a device can be mapped in pieces of its alignment only
+  // A device can be mapped only in pieces of its alignment.
   plan->ring_bytes = round_up(plan->ring_bytes, medium::region_align);
   plan->log_bytes = round_up(first_ring + plan->ring_bytes * plan->rings, medium::region_align);
   const std::uint64_t least = plan->log_bytes + round_up(plan->home_bytes, medium::region_align);
   if (bytes < least)
     return failure(Code::full, how.path, "a device of " + number(bytes) + " bytes",
                    "at least " + number(least), "ask for a smaller log");
-  // a device has its size from the start: home is all of it, as far as max_size allows
+  // A device has its size from the start: the data region is all of it, as far as max_size allows.
   plan->home_bytes =
       std::min((bytes - plan->log_bytes) / medium::region_align * medium::region_align,
                plan->max_home_bytes);
@@ -312,18 +312,18 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
   h.created_unix = how.uuid_seed != 0 ? 0 : static_cast<std::uint64_t>(std::time(nullptr));
 
   const std::uint64_t objects = first_chunk(plan.max_home_bytes) * chunk_bytes;
-  if (!blank) {  // whatever lay there: no header while it is in the making, no directory, no root
+  if (!blank) {  // clears old contents: there must be no header, no directory and no root
     store_zeros(medium, header_a, sizeof h);
     store_zeros(medium, header_b, sizeof h);
-    // before home changes: a half-made pool must not look like the old one
+    // Before the data region changes: a half-made pool must not look like the old one.
     if (Status s = medium.fence(); !s.ok()) return s;
     store_zeros(medium, plan.log_bytes, objects + root_chunks(who.root_bytes) * chunk_bytes);
-    // durable before the header's first copy, which can be torn
+    // Durable before the header's first copy, which can be torn.
     medium.store(header_b, unfinished_magic, sizeof unfinished_magic);
     medium.flush(header_b, sizeof unfinished_magic);
   }
   if (Status s = allocate_frame(medium, h); !s.ok()) return s;
-  if (how.initial_bytes != 0)  // asked for: so it is there, and not only promised
+  if (how.initial_bytes != 0)  // an explicit size is allocated at once, not only promised
     if (Status s = allocate_chunks(medium, 0, h.home_bytes / chunk_bytes); !s.ok()) return s;
   if (who.root_bytes != 0) {
     const std::uint32_t cls = size_class(who.root_bytes);
@@ -338,7 +338,7 @@ Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how
   }
   // FEATURE-1: a program that stores without asking for blocks must not write this pool.
   if (!medium.allocated(0, plan.log_bytes + plan.home_bytes)) set_feature(h, Feature::small_logs);
-  // home before the header that says it is a pool's
+  // The data region is durable before the header that makes it a pool's.
   if (Status s = medium.fence(); !s.ok()) return s;
   if (Status s = write_header(medium, h, false); !s.ok()) return s;
   // mutant: call create-flush-all
@@ -371,11 +371,11 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who, const File
     auto creating = FileLock::acquire(lock_path, FileLock::Mode::create, how.path);
     if (!creating.ok()) return creating.status();
     bool is_it = false;
-    // Where that fails the name may be another creator's: it stays, for the next one to remove.
+    // If this fails, the name may be another creator's: it stays, and the next creator removes it.
     if (Status s = creating->look_at(lock_path.c_str(), is_it); !s.ok()) return s;
     if (!is_it) continue;  // its last holder has just removed the name
     Cleaner cleaner{lock_path, &working};
-    // Whether the name is another's.
+    // Determines whether the name belongs to another file.
     const auto look_for_others = [&](bool& taken) -> Status {
       struct stat st = {};
       if (empty == nullptr) return taken = ::lstat(path->c_str(), &st) == 0, Status();
@@ -389,7 +389,7 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who, const File
     if (taken)
       return failure(Code::exists, how.path, "the file exists already", "no such file",
                      "open it without must_create");
-    // a killed creator's
+    // Removes the file of a creator that was killed.
     if (::unlink(working.c_str()) != 0 && errno != ENOENT)
       return system_failure(working, "unlink", errno);
 
@@ -409,7 +409,7 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who, const File
     NewFile made;
     if (Status s = format_pool(**medium, *plan, how, who, true, made.space); !s.ok())
       return under_its_name(s, working, how.path);
-    // unmapped and closed: the pool is opened anew under its name, as every later opening does
+    // Unmapped and closed: the pool is opened again under its name, as at every later opening.
     medium->reset();
 
     auto lock = FileLock::acquire(working, FileLock::Mode::write, how.path);
@@ -421,7 +421,7 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who, const File
         return failure(Code::exists, how.path, "a file that was empty, and is not any more",
                        "an empty file", "open it again");
     }
-    // Other processes of this library can't write the empty file, which is locked.
+    // Other processes of this library can't write the empty file, because it is locked.
     if (const int err = empty != nullptr
                             ? (::rename(working.c_str(), path->c_str()) == 0 ? 0 : errno)
                             : name_file(working, *path);
@@ -433,7 +433,7 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who, const File
     }
     cleaner.file_path = &*path;
     if (Status s = sync_folder(*path); !s.ok()) {
-      // an empty file was there, and stays
+      // An empty file was there before, and stays.
       if (empty != nullptr) cleaner.file_made = ::ftruncate(lock->fd(), 0) != 0;
       return s;
     }
@@ -481,7 +481,7 @@ Status create_on_device(const FileLock& lock, const OpenFile& how, const Identit
   m.delays = how.delays;
   auto medium = medium::open_medium(m);
   if (!medium.ok()) return medium.status();
-  // what a creation that was cut short left there, before what says that one was
+  // Clears what an interrupted creation left there, before the page that says that there was one.
   store_zeros(**medium, header_a, sizeof(Header));
   if (Status s = (*medium)->fence(); !s.ok()) return s;
   medium->reset();

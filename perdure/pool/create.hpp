@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Making pools: sizes, the first bytes, and the file's birth under its name.
+// Creating pools: sizes, the first bytes, and the file's appearance under its name.
 //
-// Crash invariant: the header is the last thing that makes a pool a pool, and the name the last
-// thing that makes the file one: whatever instant a creator dies at, PATH is absent or whole.
+// Crash invariant: the header is the last thing that makes bytes a pool, and the name the last
+// thing that makes the file one: at whatever instant a creator dies, PATH is absent or whole.
 // Creators of one path exclude each other by a lock on PATH.creating; only its holder touches
 // PATH.creating.pool. Thread safety: functions over their arguments.
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace perdure::pool {
 
-/// How long everything is in a new pool.
+/// The sizes of a new pool.
 struct Plan {
   std::uint64_t log_bytes = 0, ring_bytes = 0, home_bytes = 0, max_home_bytes = 0;
   std::uint32_t rings = 0;
@@ -29,24 +29,24 @@ struct Plan {
 Result<Plan> plan_pool(const OpenFile& how, const Identity& who);
 /// The same for a medium whose ranges exist already.
 Result<Plan> plan_on(const medium::Medium& medium, const OpenFile& how, const Identity& who);
-/// The same for a /dev/dax device of so many bytes: log, rings and home are whole 2 MiB, home is
-/// all that max_size allows of it.
+/// The same for a /dev/dax device of `bytes` bytes. The log, the rings and the data region are
+/// whole 2 MiB long, and the data region has all that max_size allows of the device.
 Result<Plan> plan_on_device(std::uint64_t bytes, const OpenFile& how, const Identity& who);
 
 /// The op that allocates the root object; offset 0 when it has no bytes.
 [[nodiscard]] HeapOp root_op(const Header& header) noexcept;
 
-/// Turns a medium into an empty, clean pool, durably; `blank`: its home is known to be zero. The
-/// header comes last.
+/// Turns a medium into an empty, clean pool, durably; `blank` says that its data region is known to
+/// be zero. The header comes last.
 Status format_pool(medium::Medium& medium, const Plan& plan, const OpenFile& how,
                    const Identity& who, bool blank, AddressRange& space);
 
-/// Whether an open file is a regular one without bytes: a new pool may take its place.
+/// Is an open file a regular one without bytes? A new pool may replace it.
 [[nodiscard]] bool empty_file(int fd) noexcept;
-/// Makes the pool file how.path, locked for writing; `exists` when another creator has made it
-/// meanwhile. With `empty`, the lock of an empty_file() of that name: the pool takes its place with
-/// its mode and, where that is permitted, its owner; `exists` when it is no longer empty, or is not
-/// what the name stands for.
+/// Makes the pool file how.path, locked for writing; `exists` if another creator has made it
+/// meanwhile. `empty` is the lock of an empty_file() of that name, if there is one: the pool
+/// replaces it and takes its mode and, where that is permitted, its owner; `exists` if it is no
+/// longer empty, or the name stands for another file by then.
 struct NewFile {
   FileLock lock;
   AddressRange space;
@@ -56,12 +56,12 @@ Result<NewFile> create_file(const OpenFile& how, const Identity& who,
 /// The names in the folder of `path` are durable when this returns ok.
 Status sync_folder(const std::string& path);
 
-/// A /dev/dax device on which no pool was ever finished: its header pages are zero, or those of a
-/// creation that was cut short.
+/// Is this a /dev/dax device on which no pool was ever finished? Its header pages are zero, or
+/// those of an interrupted creation.
 [[nodiscard]] bool blank_device(int fd);
 /// Formats the blank /dev/dax device that `lock` holds. Until the header's first copy is whole and
-/// durable, the second is a page that begins with unfinished_magic and is else zero: however a
-/// creation is cut short, the next one finds that nobody's pool lies there.
+/// durable, the second is a page that begins with unfinished_magic and is otherwise zero: wherever
+/// a creation is interrupted, the next one recognizes that no finished pool lies there.
 Status create_on_device(const FileLock& lock, const OpenFile& how, const Identity& who,
                         AddressRange& space);
 

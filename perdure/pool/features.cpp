@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The list of features (features.hpp) applied to a header: what it has, what this build lacks, and
-// how that is said.
+// Applies the list of features (features.hpp) to a header: which features it has, which of them
+// this build lacks, and the messages about that.
 #include "perdure/pool/features.hpp"
 
 namespace perdure::pool {

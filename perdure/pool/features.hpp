@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Features: what a pool's header says a program must know. This is the one list of them.
+// Features: what a program must know, according to a pool's header. This is the only list of them.
 //
-// Format version 4 is the last that changes by its number: whatever a pool may hold from then on is
-// a feature, one bit in one of the header's three words. A program that meets a bit that it does
-// not know refuses to write the pool (words `write` and `read`), refuses to read it (word `read`),
-// or ignores the bit and keeps it (word `optional`). A feature's number is never used again.
+// Format version 4 is the last one that changes by its number: everything new that a pool may hold
+// from then on is a feature, one bit in one of the header's three words. A program that finds a bit
+// that it does not know refuses to write the pool (words `write` and `read`), refuses to read it
+// (word `read`), or ignores the bit and preserves it (word `optional`). A feature's number is never
+// used again.
 //
 // Invariant FEATURE-1: a pool has a feature's bit durably, in both copies of its header, before
-// anything in it needs the feature. A new pool gets it by set_feature() before its header is first
-// written; an open pool by PoolFile::require_feature().
+// anything in it needs the feature. A new pool gets the bit by set_feature() before its header is
+// first written; an open pool gets it by PoolFile::require_feature().
 //
-// To add a feature: a line in `features`, `implemented` in the commit that knows it, a row in
-// docs/format.md, and pools of its own in tests/compat. Thread safety: plain functions over their
+// To add a feature: a line in `features`, `implemented` set in the commit that implements it, a row
+// in docs/format.md, and test pools in tests/compat. Thread safety: plain functions over their
 // arguments.
 #pragma once
 
@@ -27,16 +28,17 @@
 
 namespace perdure::pool {
 
-/// Which word of the header a feature's bit lies in: what a program must know the feature for.
+/// Which word of the header a feature's bit lies in, that is, for what a program must know the
+/// feature.
 enum class FeatureWord : std::uint8_t {
   write,  ///< to change the pool
-  read,   ///< to read it, and so to recover and to change it
-  /// for nothing: a program that does not know it ignores the bit, keeps it, and changes nothing
-  /// that belongs to it
+  read,   ///< to read it, and therefore also to recover and to change it
+  /// for nothing: a program that does not know it ignores the bit, preserves it, and changes
+  /// nothing that belongs to it
   optional
 };
 
-/// A feature's number is its bit. Each number is used in one word only, so that the number alone
+/// A feature's number is its bit. Each number is used in only one word, so that the number alone
 /// names the feature.
 enum class Feature : std::uint8_t {
   combined_records = 0,
@@ -60,23 +62,23 @@ struct FeatureInfo {
   }
 };
 
-/// The list, by number.
+/// The list, in the order of the numbers.
 inline constexpr FeatureInfo features[] = {
     // Log records of the kinds `combined` and `packed` (log/record.hpp). Format version 3 was this
     // feature.
     {Feature::combined_records, FeatureWord::read, "combined records", "perdure/log", true},
-    // Log and directory are allocated as they are used: no byte may be stored in a range of them
-    // that is not allocated.
+    // The log and the directory are allocated as they are used: no byte may be stored in a range of
+    // them that is not allocated.
     {Feature::small_logs, FeatureWord::write, "small logs", "perdure/pool", true},
     // The names of the root type's fields, beside its layout.
     {Feature::field_names, FeatureWord::optional, "field names", "perdure/api", true},
     // The root object is a catalog of named objects.
     {Feature::catalog_root, FeatureWord::read, "catalog root", "perdure/api", false},
-    // Log entries that recovery passes over.
+    // Log entries that recovery skips.
     {Feature::note_entries, FeatureWord::read, "note entries", "perdure/log", false},
     // Checksums of the data region, which a writer keeps up to date.
     {Feature::data_checksums, FeatureWord::write, "data checksums", "perdure/pool", false},
-    // Words of the header that say which log a replica follows, and how far.
+    // Words of the header that say which log a replica follows, and how far it has come.
     {Feature::replication_words, FeatureWord::write, "replication words", "perdure/pool", false},
 };
 
@@ -84,7 +86,7 @@ inline constexpr FeatureInfo features[] = {
   return features[static_cast<std::size_t>(f)];
 }
 
-/// The bits of one word that this build knows: those that it implements.
+/// The bits of one word that this build knows, that is, implements.
 [[nodiscard]] constexpr std::uint64_t known_bits(FeatureWord word) noexcept {
   std::uint64_t bits = 0;
   for (const FeatureInfo& f : features)
@@ -104,17 +106,17 @@ struct FeatureWords {
 [[nodiscard]] FeatureWords feature_words(const Header& header) noexcept;
 [[nodiscard]] bool has_feature(const Header& header, Feature feature) noexcept;
 
-/// Sets the bit in a header that is not yet written, and raises its version to 4. An open pool:
-/// PoolFile::require_feature.
+/// Sets the bit in a header that is not yet written, and raises its version to 4. For an open pool
+/// use PoolFile::require_feature.
 void set_feature(Header& header, Feature feature) noexcept;
 
-/// Ok, or `incompatible`: names each feature that the pool has and this build does not know, in as
-/// far as it must for reading or, with `for_writing`, for writing.
+/// Ok, or `incompatible`. The error names each feature that the pool has and this build does not
+/// know, if reading requires it or, with `for_writing`, writing does.
 [[nodiscard]] Status check_features(const std::string& path, const Header& header,
                                     bool for_writing);
 
-/// Every feature of the pool in words, "combined records" or "bit 17 (unknown, optional)", by
-/// number. For tools.
+/// Every feature of the pool in words, "combined records" or "bit 17 (unknown, optional)", in the
+/// order of the numbers. For tools.
 [[nodiscard]] std::vector<std::string> feature_names(const Header& header);
 
 namespace detail {

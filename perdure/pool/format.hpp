@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Every struct that lies in a pool file, with its sizes and offsets asserted. docs/format.md is
-// this file in prose.
+// Every struct that lies in a pool file, with its sizes and offsets asserted. docs/format.md says
+// the same in prose.
 //
-// A pool file: [header copy A][header copy B][rings ...] = the medium's log range; then home:
-// [superblock][directory][chunks ...]. All integers are little-endian; `endian` says so and any
-// other value is refused. Offsets into home count from home's first byte.
+// A pool file consists of [header copy A][header copy B][rings ...], which is the medium's log
+// range, and then the data region: [superblock][directory][chunks ...]. All integers are
+// little-endian; `endian` says so, and any other value is refused. Offsets into the data region
+// count from its first byte.
 //
-// Crash invariants: F1 a header is written to one copy, fence, to the other, fence; first to the
-// one that is not the newest whole one: at any instant one copy is whole, and whichever is read is
-// a state after which nothing was yet recycled.
-// F2 `epoch` rises, durably, at every opening for writing, before the first record.
-// F3 the copy that an opening goes by is durable before it writes the other.
+// Crash invariants:
+//   F1 a header is written to one copy, fence, to the other, fence; first to the copy that is not
+//      the newest whole one. So at any instant one copy is whole, and the log that either copy
+//      needs has not been truncated yet.
+//   F2 `epoch` rises, durably, at every opening for writing, before the first record.
+//   F3 the copy that an opening relies on is durable before the opening writes the other.
 #pragma once
 
 #include <bit>
@@ -24,88 +26,92 @@
 namespace perdure::pool {
 
 inline constexpr char magic[8] = {'P', 'E', 'R', 'D', 'U', 'R', 'E', '\0'};
-/// at header_b of a device: see create_on_device
+/// The magic at header_b of a device whose creation is unfinished: see create_on_device.
 inline constexpr char unfinished_magic[8] = {'P', 'E', 'R', 'D', 'U', 'R', 'E', '+'};
-/// The newest that is read, and what a new pool has. A pool of an older one keeps it until it first
-/// needs a feature (features.hpp).
+/// The newest version that this build reads, and the version of a new pool. A pool of an older
+/// version keeps it until it first needs a feature (features.hpp).
 inline constexpr std::uint32_t format_version = 4;
-inline constexpr std::uint32_t first_version = 2;  ///< the oldest that is read
-/// version 2, but that the log may hold combined records (log/record.hpp)
+inline constexpr std::uint32_t first_version = 2;  ///< the oldest version that this build reads
+/// Like version 2, except that the log may hold combined records (log/record.hpp).
 inline constexpr std::uint32_t combined_version = 3;
-/// the header has three words of features; what comes later is one of them
+/// The header has three words of features; every later change of the format is one of them.
 inline constexpr std::uint32_t feature_version = 4;
 /// Seed of the header's checksum, the same in all versions: a build that does not know a version
-/// sees a sound header of another version, and says so, instead of taking it for damage.
+/// recognizes a sound header of that version and says so, instead of reporting damage.
 inline constexpr std::uint64_t header_seed = 2;
 inline constexpr std::uint32_t endian_mark = 0x01020304;
 inline constexpr std::uint64_t header_a = 0;
 inline constexpr std::uint64_t header_b = 64 << 10;
-/// no ring begins before; each is a multiple of 4096 long
+/// No ring begins before this offset; each ring's length is a multiple of 4096.
 inline constexpr std::uint64_t first_ring = 128 << 10;
 inline constexpr int max_rings = 128;
 inline constexpr std::size_t layout_capacity = 2048;
 inline constexpr std::size_t field_names_capacity = 640;
 
-/// How commits are ordered and what recovery takes (docs/architecture.md, "Order").
+/// How commits are ordered and what recovery replays (docs/architecture.md, "Which order a pool
+/// has").
 enum class Order : std::uint32_t {
-  /// a ring a thread; isolation is held through the fence; recovery replays every valid record
-  /// above `applied`, gaps allowed
+  /// strict: one ring per thread; locks are kept until the record is durable; recovery replays
+  /// every valid record above `applied`, and gaps are allowed
   held = 0,
-  prefix = 1,  ///< one ring for the pool, written in id order; recovery stops at the first break
+  /// pipelined: one ring for the pool, written in id order; recovery stops where the sequence of
+  /// valid records breaks
+  prefix = 1,
 };
 
-/// The header, one block. The first part never changes after creation; the second does.
+/// The header, one block. Its first part never changes after creation; its second part does.
 struct Header {
   char magic[8];
   std::uint32_t version;
   std::uint32_t endian;
   std::uint8_t uuid[16];
   char engine[32];     ///< registry name, zero padded
-  std::uint64_t base;  ///< address at which the view is mapped
+  std::uint64_t base;  ///< the address at which the view is mapped
   std::uint64_t max_home_bytes;
-  std::uint64_t log_bytes;   ///< length of the log range: home starts there
+  std::uint64_t log_bytes;   ///< length of the log range: the data region starts there
   std::uint64_t ring_bytes;  ///< each ring's length
   std::uint32_t ring_count;
   Order order;
-  /// Grain of the appends since the epoch began: 64 or 4096. A session adopts its medium's (rings
-  /// are empty then).
+  /// Unit of the appends since the epoch began: 64 or 4096. A session adopts its medium's unit (the
+  /// rings are empty then).
   std::uint32_t append_unit;
-  /// length of the text in `layout`: at most layout_capacity, a longer text is cut there
+  /// length of the text in `layout`: at most layout_capacity, where a longer text is cut
   std::uint32_t layout_bytes;
-  std::uint64_t root_offset;  ///< home offset of the root object
+  std::uint64_t root_offset;  ///< offset of the root object in the data region
   std::uint64_t root_bytes;
   /// base::hash_bytes(text, length, 0) of the root type's whole layout text
   std::uint64_t fingerprint;
 
   std::uint64_t sequence;    ///< rises at every write of the header
-  std::uint64_t home_bytes;  ///< home's length: grows
+  std::uint64_t home_bytes;  ///< the data region's length; it grows
   std::uint64_t epoch;       ///< F2
-  /// X: home holds every transaction with id <= applied; logs above it are replayed
+  /// The checkpoint id: the data region holds every transaction with id <= applied, and the log
+  /// records above it are replayed.
   std::uint64_t applied;
-  std::uint32_t clean;  ///< 1: closed in order, the rings hold nothing
-  /// 1: heap_used is exact when `clean` (no opening since creation had to recover)
+  std::uint32_t clean;  ///< 1: the pool was closed cleanly, the rings hold nothing
+  /// 1: heap_used is exact when `clean` is 1 (no opening since the creation had to recover)
   std::uint32_t heap_exact;
-  /// bytes in allocated blocks: exact when clean and heap_exact, else a hint
+  /// bytes in allocated blocks: exact when clean and heap_exact are 1, otherwise a hint
   std::uint64_t heap_used;
   std::uint64_t created_unix;  ///< seconds
-  /// from version 4 on (before: 0): what a program must know to write the pool (features.hpp)
+  /// from version 4 on (0 before): what a program must know to write the pool (features.hpp)
   std::uint64_t features_write;
-  std::uint64_t features_read;      ///< what it must know to read it
-  std::uint64_t features_optional;  ///< what it may ignore
+  std::uint64_t features_read;      ///< what a program must know to read the pool
+  std::uint64_t features_optional;  ///< what a program may ignore
   std::uint64_t reserved1;
-  /// position (bytes since the epoch began) of each ring's first record not yet recycled
+  /// position (bytes since the epoch began) of each ring's first record that has not been truncated
   std::uint64_t ring_head[max_rings];
 
   char layout[layout_capacity];  ///< text of the root type's layout
-  /// feature field names: length of the text in `field_names`; 0: the pool has none
+  /// feature field names: length of the text in `field_names`; 0 if the pool has none
   std::uint32_t field_names_bytes;
   std::uint32_t reserved2;
   /// base::hash_bytes(text, length, 0) of the whole text of names
   std::uint64_t field_names_hash;
-  /// the names of the root type's fields, beside its layout; a longer text is cut there
+  /// the names of the root type's fields, beside its layout; a longer text is cut at this length
   char field_names[field_names_capacity];
   std::uint64_t reserved3[17];
-  std::uint64_t checksum;  ///< of all before it
+  std::uint64_t checksum;  ///< of everything before it
 };
 static_assert(std::endian::native == std::endian::little,
               "a pool's integers are little-endian and are used in place");
@@ -117,18 +123,18 @@ static_assert(offsetof(Header, sequence) == 136 && offsetof(Header, features_wri
               offsetof(Header, field_names_bytes) == 3296);
 static_assert(offsetof(Header, checksum) == 4088);
 
-/// Where ring i begins. The rings end where the log range does: of whole 2 MiB on a device-dax,
-/// which can be mapped in no other pieces, they lie at multiples of 2 MiB.
+/// Where ring i begins. The rings end where the log range does. On a device-dax, which can be
+/// mapped only in pieces of 2 MiB, they are whole 2 MiB long and lie at multiples of 2 MiB.
 [[nodiscard]] constexpr std::uint64_t ring_offset(const Header& h, std::uint32_t i) noexcept {
   return h.log_bytes - (h.ring_count - i) * h.ring_bytes;
 }
 
-/// The root type's layout text, as far as the header holds it.
+/// The root type's layout text, as far as the header has space for it.
 [[nodiscard]] inline std::string_view layout_text(const Header& h) noexcept {
   return {h.layout, h.layout_bytes < layout_capacity ? h.layout_bytes : layout_capacity};
 }
-/// The names of the root type's fields, as far as the header holds them; empty where the pool has
-/// none.
+/// The names of the root type's fields, as far as the header has space for them; empty if the pool
+/// has none.
 [[nodiscard]] inline std::string_view field_names_text(const Header& h) noexcept {
   return {h.field_names,
           h.field_names_bytes < field_names_capacity ? h.field_names_bytes : field_names_capacity};
@@ -137,29 +143,29 @@ static_assert(offsetof(Header, checksum) == 4088);
   return {h.engine, strnlen(h.engine, sizeof h.engine)};
 }
 
-// --- home ----------------------------------------------------------------------------------------
+// --- the data region -----------------------------------------------------------------------------
 
 inline constexpr std::uint64_t chunk_bytes = 64 << 10;
-/// home's first page is reserved and zero: offset 0 is never an object
+/// The data region's first page is reserved and zero: offset 0 is never an object.
 inline constexpr std::uint64_t directory_offset = 4096;
 
-inline constexpr std::uint64_t max_home_limit = 1ULL << 43;  ///< what a log entry's offset can say
+inline constexpr std::uint64_t max_home_limit = 1ULL << 43;  ///< the limit of a log entry's offset
 
-/// Chunk n is home's [n * chunk_bytes, + chunk_bytes). The directory has a word for every chunk
-/// that home may ever have.
+/// Chunk n is [n * chunk_bytes, (n + 1) * chunk_bytes) of the data region. The directory has a word
+/// for every chunk that the data region may ever have.
 [[nodiscard]] constexpr std::uint64_t directory_word(std::uint64_t chunk) noexcept {
   return directory_offset + chunk * 8;
 }
-/// The first chunk that can hold objects: those before it hold the first page and the directory,
-/// their words stay zero.
+/// The first chunk that can hold objects. The chunks before it hold the first page and the
+/// directory; their words stay zero.
 [[nodiscard]] constexpr std::uint64_t first_chunk(std::uint64_t max_home_bytes) noexcept {
   return (directory_offset + max_home_bytes / chunk_bytes * 8 + chunk_bytes - 1) / chunk_bytes;
 }
 
-/// One word a chunk. kind 0 free; 1 small: first chunk of a span of `count` chunks, cut into blocks
-/// of one size class; 2 rest of a span or object (count = distance back to its first chunk); 3
-/// large: first chunk of an object of `count` chunks.
-/// A span begins with its bitmap (1 = allocated), padded to 64 bytes; blocks follow. Spans of n
+/// One word per chunk. Kind 0: free. Kind 1, small: first chunk of a span of `count` chunks, cut
+/// into blocks of one size class. Kind 2: rest of a span or object (count = distance back to its
+/// first chunk). Kind 3, large: first chunk of an object of `count` chunks.
+/// A span begins with its bitmap (1 = allocated), padded to 64 bytes; the blocks follow. Spans of n
 /// chunks lie at multiples of n from first_chunk, so that a block's offset and class say where its
 /// span begins.
 struct ChunkWord {
@@ -169,7 +175,7 @@ struct ChunkWord {
   [[nodiscard]] constexpr std::uint32_t size_class() const noexcept {
     return static_cast<std::uint32_t>(bits >> 8 & 0xff);
   }
-  /// small, large: chunks; rest: distance back
+  /// small, large: number of chunks; rest: distance back
   [[nodiscard]] constexpr std::uint64_t count() const noexcept { return bits >> 16; }
   static constexpr ChunkWord make(Kind k, std::uint32_t cls, std::uint64_t count) noexcept {
     return {static_cast<std::uint64_t>(k) | std::uint64_t{cls} << 8 | count << 16};

@@ -18,7 +18,7 @@ namespace {
 
 std::string number(std::uint64_t n) { return std::to_string(n); }
 
-// The first of the numbers in a checked header that can't be; empty when they agree.
+// Names the first number in a header with a valid checksum that can't be right; empty if all agree.
 std::string contradiction(const Header& h) {
   if (h.base % 4096 != 0) return "base " + number(h.base) + " is not a multiple of 4096";
   if (h.max_home_bytes % chunk_bytes != 0 || h.max_home_bytes > max_home_limit)
@@ -66,7 +66,7 @@ Status cut_short(const std::string& path, std::uint64_t file_bytes, std::uint64_
                  "at least " + number(expected), "restore it from a copy; nothing was written");
 }
 
-// What is left to say when no copy is valid.
+// The error when no copy is valid.
 Status refuse(const std::string& path, const ChosenHeader& c, const Header* a, const Header* b,
               std::uint64_t file_bytes) {
   const auto has = [&](CopyState s) { return c.copy_a == s || c.copy_b == s; };
@@ -110,7 +110,7 @@ Status check_length(const std::string& path, const Header& h, std::uint64_t file
              : Status();
 }
 
-// n-th line of a text without its end; empty after the last.
+// The n-th line of a text without its end; empty after the last line.
 std::string_view line_of(std::string_view text, std::size_t n) {
   for (; n > 0; --n) {
     const std::size_t end = text.find('\n');
@@ -134,7 +134,7 @@ Status other_layout(const std::string& path, const Header& h, std::string_view m
   for (std::size_t n = 0;; ++n) {
     const std::string_view found = line_of(theirs, n), expected = line_of(mine, n);
     if (found.empty() && expected.empty()) break;
-    // a text longer than the header holds is cut, perhaps inside its last line
+    // A text longer than the header's space is cut, perhaps inside its last line.
     const bool cut = theirs.size() == layout_capacity &&
                      found.data() + found.size() == theirs.data() + theirs.size();
     if (cut ? expected.substr(0, found.size()) != found : found != expected) {
@@ -192,8 +192,8 @@ CopyState judge(const Header& copy, std::string* why_impossible) {
   // mutant: header-checksum
   const bool sound = header_checksum(copy) == copy.checksum;
   if (!sound) {
-    // A flip in one of the three fields that say what to make of the rest: damage, not another kind
-    // of file.
+    // A flipped bit in one of the three fields that say how to interpret the rest is damage, not
+    // another kind of file.
     Header repaired = copy;
     std::memcpy(repaired.magic, magic, sizeof magic);
     repaired.endian = endian_mark;
@@ -234,8 +234,8 @@ Result<ChosenHeader> read_header(const std::string& path, int fd) {
   std::size_t got_a = sizeof page_a, got_b = sizeof page_b;
   const bool device = S_ISCHR(st.st_mode);
   if (device) {
-    // a device-dax can be mapped, not read, and in units of its alignment, 2 MiB unless made
-    // otherwise
+    // A device-dax can be mapped but not read, and only in units of its alignment, which is 2 MiB
+    // unless it was configured otherwise.
     void* at = ::mmap(nullptr, medium::region_align, PROT_READ, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED)
       return system_failure(path, "mmap", errno, "expected a /dev/dax device of 2 MiB alignment");
@@ -298,8 +298,8 @@ Status check_identity(const std::string& path, const Header& h, const Identity& 
     const std::uint64_t fingerprint = base::hash_bytes(who.layout.data(), who.layout.size(), 0);
     if (h.fingerprint != fingerprint || h.root_bytes != who.root_bytes)
       return other_layout(path, h, who.layout);
-    // A pool without names, or a program without (another compiler, a root type that states its
-    // layout): the layout alone counts.
+    // The pool has no names, or the program has none (another compiler, a root type that states its
+    // layout): only the layout counts.
     if (h.field_names_bytes != 0 && !who.field_names.empty() && !who.renamed_fields &&
         !has_field_names(h, who.field_names))
       return other_names(path, h, who.field_names);
@@ -316,7 +316,8 @@ Status write_header(medium::Medium& medium, Header& header, bool write_b_first) 
   for (const std::uint64_t offset : order) {
     medium.store(offset, &header, sizeof header);
     medium.flush(offset, sizeof header);
-    // the first copy must be whole before the second is touched: else a power cut could tear both
+    // The first copy must be whole before the second is touched: otherwise a power cut could tear
+    // both.
     if (Status s = medium.fence(); !s.ok()) return s;
   }
   return {};

@@ -2,10 +2,10 @@
 //
 // The pool's header: reading its two copies, judging them, choosing one, writing both.
 //
-// Everything here is a plain function. Reading never writes; each way in which a file can fail to
-// be a usable pool has a reason of its own: not a pool, newer version, other endianness, cut short,
-// both copies damaged, other engine, other layout. Crash invariant F1 (format.hpp) is kept by
-// write_header. Thread safety: none needed.
+// Everything here is a plain function. Reading never writes. Each way in which a file can fail to
+// be a usable pool has a reason of its own: not a pool, newer version, other endianness, truncated,
+// both copies damaged, other engine, other layout. write_header preserves crash invariant F1
+// (format.hpp). Thread safety: none is needed.
 #pragma once
 
 #include <cstddef>
@@ -21,28 +21,29 @@ namespace perdure::pool {
 
 struct Identity;
 
-/// What one copy turned out to be.
+/// The verdict on one copy.
 enum class CopyState : std::uint8_t {
   valid,
   missing,        ///< the file ends before it
   foreign,        ///< no magic
   other_endian,   ///< made on a machine of the other byte order
   other_version,  ///< of a format version that this build doesn't know
-  damaged,        ///< its checksum fails
-  impossible      ///< its checksum holds, its numbers contradict each other
+  damaged,        ///< its checksum does not match
+  impossible      ///< its checksum matches, but its numbers contradict each other
 };
 [[nodiscard]] CopyState judge(const Header& copy, std::string* why_impossible = nullptr);
 [[nodiscard]] std::uint64_t header_checksum(const Header& header) noexcept;
 
-/// The header to go by.
+/// The header that the opening relies on.
 struct ChosenHeader {
   Header header{};
   CopyState copy_a = CopyState::missing, copy_b = CopyState::missing;
-  /// F1: copy A is the newest whole one, so the next write begins with B
+  /// F1: copy A is the newest whole one, so the next write begins with B.
   bool write_b_first = false;
 };
 
-/// Chooses between the copies found at header_a and header_b (`null`: the file ends before it).
+/// Chooses between the copies found at header_a and header_b (`null`: the file ends before the
+/// copy).
 Result<ChosenHeader> choose_header(const std::string& path, const Header* a, const Header* b,
                                    std::uint64_t file_bytes);
 
@@ -54,15 +55,15 @@ Result<ChosenHeader> read_header(const medium::Medium& medium);
 
 /// The feature field names: do the pool's fields have these names?
 [[nodiscard]] bool has_field_names(const Header& header, std::string_view names) noexcept;
-/// Gives a header these names and the feature's bit, in one: write_header writes both at once.
-/// REQUIRES: names is not empty.
+/// Gives a header these names and the feature's bit at the same time: write_header then writes both
+/// in one. REQUIRES: names is not empty.
 void set_field_names(Header& header, std::string_view names) noexcept;
 
-/// Is it a pool of this engine and root type? `incompatible` names the first difference in the
-/// layout, or both lists of field names.
+/// Checks that it is a pool of this engine and root type. The error `incompatible` names the first
+/// difference in the layout, or both lists of field names.
 Status check_identity(const std::string& path, const Header& header, const Identity& who);
 
-/// F1: raises the sequence, seals, and writes one copy, fence, the other, fence.
+/// F1: raises the sequence, computes the checksum, and writes one copy, fence, the other, fence.
 Status write_header(medium::Medium& medium, Header& header, bool write_b_first);
 
 }  // namespace perdure::pool

@@ -14,18 +14,18 @@ namespace {
 
 std::string number(std::uint64_t n) { return std::to_string(n); }
 
-// Blocks fetched at a time: 16 KiB of them, 1 to 64. What a thread keeps is lost to the others: at
-// most twice that.
+// The number of blocks fetched at a time: 16 KiB of them, 1 to 64. Other threads can't use what a
+// thread caches: at most twice that.
 constexpr std::uint32_t batch_of(std::uint32_t cls) noexcept {
   return static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>((16 << 10) / class_bytes(cls), 1, 64));
 }
 
-// Blocks of this size and more may be served by whole chunks where no span of theirs can be had: in
-// small pools, and in full ones.
+// Blocks of at least this size may be served by whole chunks where no span of their class is
+// available: in small pools, and in full ones.
 constexpr std::uint64_t may_be_chunk = 8 << 10;
 
-// Bitmaps that are looked at before other threads may have the mutex: up to 512 lines of memory.
+// The number of bitmaps read before other threads may have the mutex: up to 512 lines of memory.
 constexpr std::uint64_t look_step = 512;
 
 }  // namespace
@@ -34,7 +34,7 @@ constexpr std::uint64_t look_step = 512;
 struct Heap::Search {
   enum class Step : std::uint8_t { give_back, look, grow, none } step = Step::give_back;
   bool grown = false;
-  Status why;  ///< of the growth that failed
+  Status why;  ///< the status of the growth that failed
 };
 
 struct Heap::Impl {
@@ -51,11 +51,11 @@ struct Heap::Impl {
   PoolFile& pool;
   mutable std::mutex mutex;
   Central central;
-  // the header's, which never change (other fields of it do, under a lock that we don't take)
+  // These fields of the header never change (other fields do, under a lock that we don't take).
   const std::uint64_t max_home, root;
-  const bool used_is_exact;  // or a hint (heap_used in the header)
+  const bool used_is_exact;  // otherwise used_at_opening is a hint (heap_used in the header)
   const std::uint64_t used_at_opening;
-  std::atomic<std::int64_t> used_apart{0};  // noted where there was no memory for a row
+  std::atomic<std::int64_t> used_apart{0};  // noted there if there was no memory for a row
 
   [[nodiscard]] Status invalid(std::uint64_t offset, const std::string& why) const {
     return failure(Code::invalid, pool.path(), "home offset " + number(offset) + ": " + why,
@@ -66,14 +66,15 @@ struct Heap::Impl {
                    "home offset " + number(offset) + ": another transaction is freeing that block",
                    "a block that nobody else frees");
   }
-  // More home: `chunks` of it, or as much as there may be (what is free at home's end counts too).
+  // Grows the data region by `chunks`, or as far as max_home allows (free chunks at its end count
+  // too).
   Status grow(std::uint64_t chunks) {
     const std::uint64_t home = pool.home_bytes();
     Status s = pool.grow(home + chunks * chunk_bytes);
     if (s.code() != Code::full || home == max_home) return s;
     return pool.grow(std::min(max_home, home + (chunks + 1) / 2 * chunk_bytes)).ok() ? Status() : s;
   }
-  // The op that frees the block that starts at `offset`, by the view.
+  // The op that frees the block that starts at `offset`, according to the view.
   Result<HeapOp> find(std::uint64_t offset) const;
 };
 
@@ -105,7 +106,7 @@ std::uint64_t Heap::used_bytes() const noexcept {
   auto sum = static_cast<std::int64_t>(impl_->used_at_opening) +
              impl_->used_apart.load(std::memory_order_relaxed);
   for (int i = 0; i < base::slot_count; ++i)
-    // pairs with make_row
+    // The acquire pairs with the release in make_row().
     if (const Row* row = rows_[static_cast<std::size_t>(i)].load(std::memory_order_acquire))
       sum += row->used.load(std::memory_order_relaxed);
   return sum > 0 ? static_cast<std::uint64_t>(sum) : 0;  // a hint can be wrong, but not negative
@@ -142,7 +143,7 @@ Result<HeapOp> Heap::reserve_slow(std::uint64_t bytes) {
     do {
       row->count[cls] +=
           heap.central.take_blocks(cls, batch_of(cls), row->blocks[cls], heap.pool.home_bytes());
-      // Growth by 2 * span - 1 chunks: wherever the data region ends, a whole span fits.
+      // Growth by 2 * span - 1 chunks: a whole span fits, wherever the data region ends.
     } while (row->count[cls] == 0 && find_more(search, lock, 2 * span - 1));
   }
   if (row->count[cls] == 0 && !search.why.ok() && search.why.code() != Code::full)
@@ -175,18 +176,18 @@ Result<HeapOp> Heap::reserve_chunks(std::uint64_t chunks) {
                  {}, "free objects, or make the pool with a larger max_size");
 }
 
-// Gets more free chunks, or free blocks, for whoever found none among those that are known: the
-// cheapest source first. False when all have been tried, or one failed (search.why). It may let go
-// of the mutex and take it again.
+// Gets more free chunks or free blocks for a reservation that found none among the known ones, from
+// the cheapest source first. Returns false if all sources have been tried, or one failed
+// (search.why). It may release the mutex and take it again.
 bool Heap::find_more(Search& search, std::unique_lock<std::mutex>& lock, std::uint64_t grow_by) {
   Central& central = impl_->central;
   for (;;) {
     switch (search.step) {
       case Search::Step::give_back:
-        // First: one block in this thread's cache keeps its span from being empty, and it may hold
-        // 128 blocks of a class.
+        // The cache comes first: one block in this thread's cache keeps its span from being empty,
+        // and the cache may hold 128 blocks of a class.
         search.step = Search::Step::look;
-        (void)central.take_refusal();  // one of a call that was served in the end
+        (void)central.take_refusal();  // clears one of an earlier call that succeeded in the end
         if (Row* const row = this_row())
           for (std::uint32_t c = 0; c < small_classes; ++c)
             while (row->count[c] > 0) central.give_block(row->blocks[c][--row->count[c]]);
@@ -200,7 +201,7 @@ bool Heap::find_more(Search& search, std::unique_lock<std::mutex>& lock, std::ui
         search.grown = true;
         search.why = impl_->grow(grow_by);
         if (!search.why.ok() && search.why.code() != Code::full) return false;
-        // where it grew without a search, and by less than was asked for or not at all
+        // This matters where it grew without a search, by less than was requested or not at all.
         search.step = Search::Step::look;
         if (search.why.ok()) return true;
         break;
@@ -211,10 +212,10 @@ bool Heap::find_more(Search& search, std::unique_lock<std::mutex>& lock, std::ui
   }
 }
 
-// Looks at some spans of earlier sessions; false when there are none left. After each step others
-// may have the mutex: they need not wait until all of a large pool has been looked at. They may
-// have grown the pool or given blocks back, so that the caller must see what there is now, whether
-// this step found an empty span or not.
+// Reads the bitmaps of up to look_step spans of earlier sessions; returns false if none are left.
+// After each step other threads may have the mutex: they need not wait until all of a large pool
+// has been read. They may have grown the pool or given blocks back, so the caller must look again,
+// whether this step found an empty span or not.
 bool Heap::look(std::unique_lock<std::mutex>& lock) {
   if (impl_->central.look_for_empty(look_step, impl_->pool.home_bytes()) == 0) return false;
   lock.unlock();
@@ -222,7 +223,7 @@ bool Heap::look(std::unique_lock<std::mutex>& lock) {
   return true;
 }
 
-// Where more than half of the data region is in use a search would bring less than half of it, and
+// Where more than half of the data region is in use, a search would yield less than half of it and
 // cost a look at each of its spans. So when the region grows, either it was at most twice as large
 // as what is used, or it had no span without a block.
 bool Heap::grows_without_a_search() const noexcept {
@@ -238,7 +239,7 @@ void Heap::give_back(std::uint64_t offset, std::uint32_t cls) noexcept {
   if (row == nullptr || row->count[cls] >= 2 * batch_of(cls)) {
     const std::lock_guard guard(impl_->mutex);
     if (row == nullptr) return impl_->central.give_block(offset);
-    // The older half goes to the others; the rest, used last and warm in the caches, stays on top.
+    // The older half goes back; the rest, used last and warm in the caches, stays on top.
     const std::uint32_t half = row->count[cls] - row->count[cls] / 2;
     for (std::uint32_t i = 0; i < half; ++i) impl_->central.give_block(row->blocks[cls][i]);
     std::copy(row->blocks[cls] + half, row->blocks[cls] + row->count[cls], row->blocks[cls]);
@@ -258,7 +259,7 @@ void Heap::release(const HeapOp& op) noexcept {
   }
   if (op.set) return give_back(op.offset, op.cls);
   if (Span* const span = impl_->central.span_at(op.offset / chunk_bytes)) {
-    // a block that the same transaction reserved was never marked
+    // A block that the same transaction reserved was never marked.
     std::uint8_t state = Span::freeing;
     span->state[block_index(span->info(), op.offset - span->offset())].compare_exchange_strong(
         state, Span::taken, std::memory_order_relaxed);
@@ -272,7 +273,7 @@ void Heap::reusable(const HeapOp& op) noexcept {
   }
   if (Span* const span = impl_->central.span_at(op.offset / chunk_bytes))
     span->state[block_index(span->info(), op.offset - span->offset())].store(
-        Span::taken, std::memory_order_release);  // by a cache; pairs with prepare_free
+        Span::taken, std::memory_order_release);  // taken by a cache; pairs with prepare_free
   give_back(op.offset, op.cls);
 }
 
@@ -312,7 +313,7 @@ Result<HeapOp> Heap::prepare_free(std::uint64_t offset) {
   const std::uint64_t chunk = offset / chunk_bytes;
   if (op->cls == large_class) {
     const std::lock_guard guard(heap.mutex);
-    // again: since then others may have freed it, and its chunks be a span's
+    // Checked again: other threads may have freed it since, and a span may have its chunks now.
     op = heap.find(offset);
     if (!op.ok()) return op;
     if (op->cls != large_class || !heap.central.mark_large(chunk, op->chunks, true))
@@ -325,19 +326,19 @@ Result<HeapOp> Heap::prepare_free(std::uint64_t offset) {
     span = heap.central.open_span(span_chunk_of(offset, span_chunks(op->cls), heap.central.first()),
                                   heap.pool.home_bytes());
     // Damage, or a doomed transaction's free: the span has been given up, and what find() took for
-    // its bitmap is somebody's data.
+    // its bitmap is another object's data.
     if (span == nullptr)
       return heap.invalid(
           offset, "no block of a span that is in use (if it should be one, run `perdure check`)");
   }
-  // A doomed transaction comes here with a block that others have freed: its span may be gone, and
-  // the object be another span's by now.
+  // A doomed transaction may try to free a block that others have freed: its span may be gone, and
+  // the object may be another span's by now.
   if (span->cls != op->cls) return heap.invalid(offset, "that block is free");
   const std::uint32_t index = block_index(span->info(), offset - span->offset());
   if (index >= span->info().blocks) return heap.invalid(offset, "that block is free");
   std::uint8_t state = Span::taken;
-  // acquire pairs with the release in reusable(): if the block was freed since find(), the bit
-  // below is seen clear
+  // The acquire pairs with the release in reusable(): if the block was freed since find(), the bit
+  // below is seen clear.
   if (!span->state[index].compare_exchange_strong(state, Span::freeing, std::memory_order_acq_rel,
                                                   std::memory_order_acquire))
     return state == Span::freeing ? heap.being_freed(offset)

@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Heap: which bytes of home are objects. Persistent: one directory word a chunk and one bitmap a
-// span. Volatile: free lists.
+// Heap: which bytes of the data region are objects. Persistent state: one directory word per chunk
+// and one bitmap per span. Volatile state: free lists.
 //
-// A transaction reserves a block (volatile only), logs a logical HeapOp (set or clear one bit), and
-// at its commit the op is applied: to the view by the engine, to home by replay or recovery. Two
-// transactions may thus share a bitmap word, and an abort erases nobody else's bit. An op names its
-// block's offset and size class, so that applying it can also make the span that holds it: a span
-// needs no transaction of its own. Applying ops in id order, over a home that is as new or newer,
-// ends in the newest state (idempotent).
+// A transaction reserves a block (volatile only) and logs a logical HeapOp (set or clear one bit).
+// At its commit the op is applied: to the view by the engine, to the data region by replay or
+// recovery. Two transactions may thus share a bitmap word, and an abort erases no other
+// transaction's bit. An op names its block's offset and size class, so that applying it can also
+// make the span that holds it: a span needs no transaction of its own. Applying ops in id order,
+// over a data region that is as new or newer, ends in the newest state (idempotent).
 //
 // Crash invariants:
-//   H1 a bit is applied only for a transaction that has its id, and reaches home only once that is
-//      as durable as its order asks;
-//   H2 a freed block is reserved again only after its free was applied: so whatever next uses its
-//      chunk has a higher id;
+//   H1 a bit is applied only for a transaction that has its id, and reaches the data region only
+//      once that transaction is as durable as its order requires;
+//   H2 a freed block is reserved again only after its free was applied: so the next transaction
+//      that uses its chunk has a higher id;
 //   H3 a span's list is built from the view before its first allocation or free. So a span of an
-//      earlier session that has no list yet has neither blocks in a transaction's hands nor ops in
+//      earlier session that has no list yet has no block reserved by a transaction, and no ops in
 //      this session's log: if its bitmap is empty, its chunks may be given to any class;
-//   H4 home never shows a span's directory word before the span's zeroed bitmap (chunks change
-//      hands: what lies there was data). Ops applied to home fence between the two
-//      (HeapTarget::fence). A checkpoint that copies changed lines of the view to home takes the
-//      changed lines of the directory (home offsets below first_chunk * chunk_bytes) FIRST, into
-//      memory of its own, and writes them LAST, after a fence over all the others: a span that the
-//      copy names was zeroed, and its lines marked, before the others were looked for.
-// Thread safety: all calls, from any thread; each thread has its own cache of reserved-ahead
-// blocks.
+//   H4 the data region never shows a span's directory word before the span's zeroed bitmap (chunks
+//      are reused: the bitmap's bytes were data before). Ops applied to the data region fence
+//      between the two (HeapTarget::fence). A checkpoint that copies changed lines of the view to
+//      the data region takes the changed lines of the directory (offsets below
+//      first_chunk * chunk_bytes) FIRST, into memory of its own, and writes them LAST, after a
+//      fence over all the others: a span that the copy names was zeroed, and its lines marked,
+//      before the checkpoint looked for the others.
+// Thread safety: any thread may make all calls; each thread has its own cache of blocks reserved in
+// advance.
 #pragma once
 
 #include <atomic>
@@ -49,46 +50,48 @@ namespace perdure::pool {
 
 class PoolFile;
 
-/// A block set or cleared. `cls` is a size class, or large_class with `chunks` whole chunks.
+/// One block set or cleared. `cls` is a size class, or large_class with `chunks` whole chunks.
 struct HeapOp {
   static constexpr std::uint32_t large_class = pool::large_class;
-  std::uint64_t offset = 0;  ///< of the block, in home
+  std::uint64_t offset = 0;  ///< of the block, in the data region
   std::uint32_t cls = 0;
-  std::uint32_t chunks = 0;  ///< large only
-  bool set = true;           ///< allocate, else free
+  std::uint32_t chunks = 0;  ///< only for a large block
+  bool set = true;           ///< true: allocate; false: free
 };
-/// Bytes of the block that an op is about.
+/// The size in bytes of the block that an op sets or clears.
 [[nodiscard]] constexpr std::uint64_t op_bytes(const HeapOp& op) noexcept {
   return op.cls == large_class ? op.chunks * chunk_bytes : class_bytes(op.cls);
 }
 
-/// Where ops are applied: 8-byte words of home, by offset. The engine's view target loses no other
-/// transaction's bits and marks the line; home targets store through the medium. Ready ones:
-/// MemoryTarget, StagedTarget (heap_apply.hpp), log::HomeWriter.
+/// Where ops are applied: 8-byte words of the data region, by offset. The engine's view target
+/// preserves every other transaction's bits and marks the line; targets for the data region store
+/// through the medium. Existing targets: MemoryTarget, StagedTarget (heap_apply.hpp),
+/// log::HomeWriter.
 class HeapTarget {
  public:
   virtual ~HeapTarget();
-  /// acquire: pairs with store
+  /// An acquire load; it pairs with store().
   [[nodiscard]] virtual std::uint64_t load(std::uint64_t offset) const = 0;
-  /// release; directory words, bitmap words of a new span
+  /// A release store, of directory words and of the bitmap words of a new span.
   virtual void store(std::uint64_t offset, std::uint64_t value) = 0;
   virtual void set_bits(std::uint64_t offset, std::uint64_t mask) = 0;
   virtual void clear_bits(std::uint64_t offset, std::uint64_t mask) = 0;
-  /// True for home, which may be newer than the ops, as a whole or in parts (a crash tore it), and
-  /// has one thread: ops then look around.
+  /// True for the data region, which may be newer than the ops, as a whole or in parts (a crash
+  /// tore it), and is used by one thread: ops then also examine the neighbouring chunks.
   [[nodiscard]] virtual bool replay() const noexcept { return false; }
-  /// H4: what was stored to [offset, offset + n) is durable before what will be stored. A target
+  /// H4: what was stored to [offset, offset + n) is durable before what is stored next. A target
   /// whose replay() is true must override it.
   virtual void fence(std::uint64_t /*offset*/, std::uint64_t /*n*/) {}
 };
-/// Applies one op. `max_home_bytes` from the header. A clear whose span has meanwhile become
-/// something else (home was newer) sets that something free: the ops that made it are replayed
-/// after this one. Hot paths: apply_op (heap_apply.hpp), the same without virtual calls.
+/// Applies one op. `max_home_bytes` comes from the header. If a clear's span has meanwhile become
+/// something else (the data region was newer), the clear sets that structure free: the ops that
+/// made it are replayed after this one. Hot paths use apply_op (heap_apply.hpp), the same without
+/// virtual calls.
 void apply(HeapTarget& target, const HeapOp& op, std::uint64_t max_home_bytes);
-/// Can this be an op of a pool of that size? For recovery, before it applies what a log says.
+/// Can this be an op of a pool of that size? Recovery asks before it applies what a log says.
 [[nodiscard]] bool possible(const HeapOp& op, std::uint64_t home_bytes,
                             std::uint64_t max_home_bytes) noexcept;
-/// The same, in words: `corrupt` if not.
+/// The same, as a Status: `corrupt` if it can't.
 Status check_op(const HeapOp& op, const Header& header, const std::string& path);
 
 class Heap {
@@ -98,16 +101,16 @@ class Heap {
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
 
-  /// A block of at least `bytes` bytes, aligned as any C++ type of that size can ask, up to 64 (16
-  /// at least; 64 when `bytes` is a multiple of 64); the calling thread's until released or
-  /// committed. Grows the pool when needed. `full` when it can't. The caller logs the `HeapOp`
-  /// (set) and applies it at commit, or calls release.
+  /// Reserves a block of at least `bytes` bytes, aligned as any C++ type of that size may require,
+  /// up to 64 (at least 16; 64 if `bytes` is a multiple of 64). It belongs to the calling thread
+  /// until it is released or committed. Grows the pool when needed; `full` if that is impossible.
+  /// The caller logs the `HeapOp` (set) and applies it at commit, or calls release.
   Result<HeapOp> reserve(std::uint64_t bytes) {
     HeapOp op;
     if (__builtin_expect(reserve_cached(bytes, op), 1)) return op;
     return reserve_slow(bytes);
   }
-  /// reserve() when the calling thread has such a block at hand: a handful of instructions.
+  /// Does the same if the calling thread's cache has such a block: a few instructions.
   [[nodiscard]] bool reserve_cached(std::uint64_t bytes, HeapOp& op) noexcept {
     const std::uint32_t cls = size_class(bytes);
     Row* const row = this_row();
@@ -118,28 +121,29 @@ class Heap {
     op.set = true;
     return true;
   }
-  /// The transaction aborted: a reserved block goes back (set), a block that was to be freed may be
-  /// freed by another (clear). Call it for EVERY op of an aborted transaction, reserved or
-  /// prepared.
+  /// Undoes an op of an aborted transaction: a reserved block is given back (set), a block that was
+  /// to be freed may be freed by another transaction (clear). Call it for EVERY op of an aborted
+  /// transaction, reserved or prepared.
   void release(const HeapOp& op) noexcept;
-  /// The op that frees the block at `offset`: `invalid` when no allocated block starts there
-  /// (double free, in one transaction too; foreign pointer), `busy` while another transaction is
-  /// freeing it. A block that the calling transaction itself has reserved is not allocated yet: it
-  /// is released instead.
+  /// Returns the op that frees the block at `offset`. Errors: `invalid` if no allocated block
+  /// starts there (double free, also within one transaction; foreign pointer), `busy` while another
+  /// transaction is freeing it. A block that the calling transaction itself has reserved is not
+  /// allocated yet: it is released instead.
   Result<HeapOp> prepare_free(std::uint64_t offset);
-  /// A free was applied (and is durable, where order asks): its block may be reserved again (H2).
+  /// A free was applied (and is durable, where the order requires it): its block may be reserved
+  /// again (H2).
   void reusable(const HeapOp& op) noexcept;
 
-  /// Size in bytes of the allocated block that starts at offset, by the view; `invalid` if none
-  /// does.
+  /// Size in bytes of the allocated block that starts at offset, according to the view; `invalid`
+  /// if none starts there.
   Result<std::uint64_t> block_bytes(std::uint64_t offset) const;
-  /// Bytes in allocated blocks: header's count at opening plus applied since (hint unless the pool
-  /// was clean).
+  /// Bytes in allocated blocks: the header's count at opening plus what was applied since (a hint
+  /// unless the pool was clean).
   [[nodiscard]] std::uint64_t used_bytes() const noexcept;
-  void note_applied(const HeapOp& op) noexcept {  ///< keeps used_bytes
+  void note_applied(const HeapOp& op) noexcept {  ///< updates used_bytes
     const auto bytes = static_cast<std::int64_t>(op_bytes(op));
     if (Row* const row = this_row(); __builtin_expect(row != nullptr, 1)) {
-      // only this thread writes it; atomic so that used_bytes may read meanwhile
+      // Only this thread writes it; it is atomic so that used_bytes may read it meanwhile.
       row->used.store(row->used.load(std::memory_order_relaxed) + (op.set ? bytes : -bytes),
                       std::memory_order_relaxed);
     } else {
@@ -147,28 +151,28 @@ class Heap {
     }
   }
 
-  /// What opening and reserving have looked at so far: tests hold the cost of opening to it.
+  /// How much opening and reserving have read so far: tests bound the cost of opening with it.
   struct Looked {
     std::uint64_t directory_words = 0, spans = 0;
-    std::uint64_t bitmaps = 0;  ///< of earlier sessions' spans, in search of empty ones
+    std::uint64_t bitmaps = 0;  ///< of earlier sessions' spans, in the search for empty ones
   };
   [[nodiscard]] Looked looked() const;
 
  private:
   static constexpr std::uint32_t row_blocks = 128;
-  /// One thread's cache: a stack of blocks a class. Belongs to a thread slot: the slot's next owner
-  /// goes on with it.
+  /// One thread's cache: one stack of blocks per class. It belongs to a thread slot: the slot's
+  /// next owner continues with it.
   struct Row {
     std::uint32_t count[small_classes] = {};
     std::atomic<std::int64_t> used{0};
-    std::uint64_t blocks[small_classes][row_blocks];  // only what count says has ever been written
+    std::uint64_t blocks[small_classes][row_blocks];  // written only as far as count says
   };
   struct Impl;
   struct Search;
 
   [[nodiscard]] Row* this_row() const noexcept {
-    // relaxed: a slot's row is made and used by the slot's owner; its next owner synchronizes with
-    // it by taking the slot
+    // Relaxed: a slot's row is made and used by the slot's owner; its next owner synchronizes with
+    // that one by taking the slot.
     return rows_[static_cast<std::size_t>(base::thread_slot())].load(std::memory_order_relaxed);
   }
   Row* make_row() noexcept;
@@ -180,17 +184,18 @@ class Heap {
   [[nodiscard]] bool grows_without_a_search() const noexcept;
   void give_back(std::uint64_t offset, std::uint32_t cls) noexcept;
 
-  std::unique_ptr<std::atomic<Row*>[]> rows_;  // one a thread slot
+  std::unique_ptr<std::atomic<Row*>[]> rows_;  // one per thread slot
   std::unique_ptr<Impl> impl_;
 };
 
-/// What an audit of the heap's persistent state found. Plain function of the bytes; no pool need be
-/// open (`home` = start of home, or of a view of it). `medium`: the one that home lies on. Pages
-/// that it knows to be holes are taken for zeros and not read: on tmpfs reading one through a
-/// mapping would take a page, which a full disk does not have. Null: all is read.
+/// The result of an audit of the heap's persistent state. The audit is a plain function of the
+/// bytes; no pool need be open (`home` = start of the data region, or of a view of it). `medium` is
+/// the one that `home` lies on. Pages that it knows to be holes count as zeros and are not read: on
+/// tmpfs reading one through a mapping would take a page, which a full disk does not have. With
+/// null everything is read.
 struct HeapAudit {
   std::uint64_t blocks = 0, bytes = 0, chunks_free = 0, chunks_small = 0, chunks_large = 0;
-  /// each names the chunk, what was found and expected; empty when sound
+  /// each names the chunk, what was found and what was expected; empty if the heap is sound
   std::vector<std::string> problems;
 };
 HeapAudit audit_heap(

@@ -16,8 +16,8 @@ DirectoryLock& directory_lock() {
   static DirectoryLock* const one = new DirectoryLock;
   return *one;
 }
-// A child has no pool open, so nothing that the mutex guards. It is not held over fork(): the
-// thread that has it may wait for a transaction that forks.
+// A child has no pool open, so there is nothing that the mutex guards. It is not held over fork():
+// the thread that holds it may wait for a transaction that forks.
 const int anew = base::anew_in_child<directory_lock>();
 
 bool heads(ChunkWord word) {
@@ -27,7 +27,7 @@ ChunkWord load_word(const HeapTarget& target, std::uint64_t chunk) {
   return {target.load(directory_word(chunk))};
 }
 
-// Sets free what of the structure at `head` lies outside [from, to).
+// Sets free what lies outside [from, to) of the structure at `head`.
 void dissolve(HeapTarget& target, std::uint64_t head, std::uint64_t from, std::uint64_t to,
               std::uint64_t chunks) {
   const std::uint64_t end = head + std::min(load_word(target, head).count(), chunks - head);
@@ -43,7 +43,7 @@ void clear_overlaps(HeapTarget& target, std::uint64_t chunk, std::uint64_t end,
                     std::uint64_t chunks) {
   const ChunkWord first = load_word(target, chunk);
   if (first.kind() == ChunkWord::rest && first.count() <= chunk) {
-    // the tail of something that begins before
+    // This is the tail of a structure that begins earlier.
     const std::uint64_t before = chunk - first.count();
     const ChunkWord word = load_word(target, before);
     if (heads(word) && before + word.count() > chunk) dissolve(target, before, chunk, end, chunks);
@@ -59,8 +59,8 @@ bool covers(const HeapTarget& target, std::uint64_t head, std::uint64_t chunk) {
   return heads(word) && head + word.count() > chunk;
 }
 
-// Replay only: frees what torn lines still show, around [chunk, end), of spans without blocks that
-// gave way to what lies there now.
+// Only for replay: frees what torn lines around [chunk, end) still show of spans without blocks
+// that gave way to what lies there now.
 void clear_debris(HeapTarget& target, std::uint64_t chunk, std::uint64_t end, std::uint64_t first,
                   std::uint64_t chunks) {
   constexpr std::uint64_t longest = classes[small_classes - 1].chunks;
@@ -70,7 +70,7 @@ void clear_debris(HeapTarget& target, std::uint64_t chunk, std::uint64_t end, st
     if (load_word(target, c).kind() == ChunkWord::small && covers(target, c, chunk))
       dissolve(target, c, chunk, end, chunks);
   for (std::uint64_t c = from; c < to; ++c) {
-    if (c == chunk) c = end;  // what lies there now is right
+    if (c == chunk) c = end;  // the structure that lies there now is right
     if (c >= to) break;
     const ChunkWord word = load_word(target, c);
     if (word.kind() == ChunkWord::rest &&
@@ -84,7 +84,7 @@ void store_words(HeapTarget& target, std::uint64_t chunk, std::uint64_t end, Chu
     const ChunkWord rest = ChunkWord::make(ChunkWord::rest, 0, c - chunk);
     if (load_word(target, c) != rest) target.store(directory_word(c), rest.bits);
   }
-  // last: who sees the head sees the zeroed bitmap and the rest
+  // The head comes last: a thread that sees the head sees the zeroed bitmap and the rest.
   if (load_word(target, chunk) != head) target.store(directory_word(chunk), head.bits);
 }
 
@@ -100,16 +100,16 @@ void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls,
   const ClassInfo& info = classes[cls];
   const std::uint64_t chunks = max_home_bytes / chunk_bytes,
                       end = std::min(chunk + info.chunks, chunks);
-  // another thread has made it meanwhile
+  // Another thread has made it meanwhile.
   if (!target.replay() && load_word(target, chunk) == span_word(cls)) return;
   clear_overlaps(target, chunk, end, chunks);
-  // A head that is right stands over a bitmap that is right (H4): only its rest was torn off, by a
-  // crash between directory lines.
+  // A correct head stands over a correct bitmap (H4): only its rest was torn off, by a crash
+  // between directory lines.
   // mutant: span-word-differs
   if (load_word(target, chunk) != span_word(cls)) {
     for (std::uint64_t at = 0; at < info.first; at += 8) target.store(chunk * chunk_bytes + at, 0);
     // mutant: span-bitmap-fence
-    // H4: the zeroed bitmap before the word that names its span
+    // H4: the zeroed bitmap is durable before the word that names its span.
     target.fence(chunk * chunk_bytes, info.first);
   }
   store_words(target, chunk, end, span_word(cls));
@@ -119,7 +119,7 @@ void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls,
 void set_free(HeapTarget& target, std::uint64_t chunk, std::uint64_t count,
               std::uint64_t max_home_bytes) {
   const std::uint64_t chunks = max_home_bytes / chunk_bytes, end = std::min(chunk + count, chunks);
-  // a newer structure that also lies beside is made again, whole, by its own ops
+  // A newer structure that also lies beside these chunks is made again, whole, by its own ops.
   for (std::uint64_t c = chunk; c < end; ++c)
     if (target.load(directory_word(c)) != 0) target.store(directory_word(c), 0);
 }
@@ -149,7 +149,7 @@ void StagedTarget::write() {
   };
   const auto in_directory = [this](std::uint64_t offset) { return offset < directory_end_; };
   const auto in_bitmap = [this](std::uint64_t offset) {
-    // of the span that is there in the end; behind it lie blocks
+    // The bitmap belongs to the span that is there in the end; blocks lie behind it.
     const ChunkWord word{load(directory_word(offset / chunk_bytes))};
     return word.kind() == ChunkWord::small && word.size_class() < small_classes &&
            offset % chunk_bytes < classes[word.size_class()].first;
@@ -160,7 +160,7 @@ void StagedTarget::write() {
   const std::uint64_t end =
       std::max(directory_end_, words_.empty() ? 0 : words_.rbegin()->first + 8);
   // mutant: staged-bitmaps-fence
-  // H4: bitmaps before the words that name their spans
+  // H4: the bitmaps are durable before the words that name their spans.
   home_.fence(directory_end_, end - directory_end_);
   for (const auto& [offset, value] : words_)
     if (in_directory(offset)) put(offset, value);

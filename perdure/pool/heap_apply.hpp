@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Applying a heap op to words of home, wherever they are: the view, home through a medium, an image
-// in a test.
+// Applying a heap op to words of the data region, wherever they are: the view, the data region
+// through a medium, or an image in a test.
 //
-// A small op is one load (the directory word of its span: already what the op says?) and one set or
-// clear of a bit. When the word differs, a set makes the span first: its bitmap zero, a fence, then
-// its directory words. Whatever structure lay over those chunks is dissolved, its other chunks set
-// free, so that the directory never shows two structures in one place.
-// Replay: home may be newer than the op, or newer in parts, and what an older structure held is
-// stored again before it is freed again. So every op enforces its own time's state of the
-// directory. A clear whose span has become something else sets those chunks free; the later ops
-// that made the something (ids are higher, H2; all are replayed) make it again, with a bitmap of
-// zeros. A set also clears away what a torn directory still has of a span that had no blocks left
-// and gave way to this one: nothing else in the log tells of its end.
-// Thread safety: ops on different blocks may be applied to one target from several threads at once,
-// if its words are atomic; making and dissolving is serialized here.
+// A small op is one load (of its span's directory word: does it say already what the op says?) and
+// one set or clear of a bit. If the word differs, a set makes the span first: a zeroed bitmap, a
+// fence, then its directory words. A structure that lay over those chunks is dissolved and its
+// other chunks are set free, so that the directory never shows two structures in one place.
+// Replay: the data region may be newer than the op, or newer in parts, and the contents of an older
+// structure are stored again before it is freed again. So every op enforces its own time's state of
+// the directory. A clear whose span has become another structure sets those chunks free; the later
+// ops that made that structure (their ids are higher, H2; all are replayed) make it again, with a
+// bitmap of zeros. A set also clears away what a torn directory still shows of a span that had no
+// blocks left and gave way to this one: nothing else in the log tells of its end.
+// Thread safety: several threads may apply ops on different blocks to one target at once if its
+// words are atomic; making and dissolving structures is serialized here.
 #pragma once
 
 #include <atomic>
@@ -29,10 +29,10 @@
 namespace perdure::pool {
 
 namespace detail {
-/// Serializes what changes directory words in targets of several threads; one for the process: it
-/// is rare.
+/// Serializes changes of directory words in targets of several threads. There is one mutex for the
+/// process, because such changes are rare.
 std::unique_lock<std::mutex> lock_directory(const HeapTarget& target);
-/// Slow paths, locked.
+/// The slow paths; the caller holds the lock.
 void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls,
                std::uint64_t max_home_bytes);
 void set_free(HeapTarget& target, std::uint64_t chunk, std::uint64_t count,
@@ -59,7 +59,7 @@ void apply_op(Target& target, const HeapOp& op, std::uint64_t max_home_bytes) {
           ChunkWord{target.load(directory_word(chunk))} != want || (op.set && target.replay()),
           0)) {
     const auto lock = detail::lock_directory(target);
-    if (!op.set) {  // never in a view
+    if (!op.set) {  // this never happens in a view
       if (target.replay()) detail::set_free(target, chunk, info.chunks, max_home_bytes);
       return;
     }
@@ -75,13 +75,13 @@ void apply_op(Target& target, const HeapOp& op, std::uint64_t max_home_bytes) {
   }
 }
 
-/// Plain memory: a view without marks, or the image of a home (`replay`).
+/// Plain memory: a view without marks, or the image of a data region (`replay`).
 class MemoryTarget final : public HeapTarget {
  public:
   explicit MemoryTarget(std::byte* home, bool replay = false) noexcept
       : home_(home), replay_(replay) {}
-  // acquire pairs with the release in store(): who sees a span's directory word sees its zeroed
-  // bitmap
+  // The acquire pairs with the release in store(): a thread that sees a span's directory word sees
+  // its zeroed bitmap.
   [[nodiscard]] std::uint64_t load(std::uint64_t offset) const override {
     return at(offset).load(std::memory_order_acquire);
   }
@@ -104,9 +104,10 @@ class MemoryTarget final : public HeapTarget {
   bool replay_;
 };
 
-/// What replayed ops make of home's directory and bitmaps, in DRAM, and of these only the end: for
-/// recovery where home holds data that no log will store again (undo). An op that home is newer
-/// than may make a span where data lies by now; its bitmap of zeros must not reach it.
+/// Computes in DRAM what replayed ops make of the data region's directory and bitmaps, and stores
+/// only the final state: for recovery where the data region holds data that no log will store again
+/// (undo). An op that is older than the data region may make a span where data lies by now; its
+/// bitmap of zeros must not reach that data.
 class StagedTarget final : public HeapTarget {
  public:
   StagedTarget(HeapTarget& home, std::uint64_t max_home_bytes) noexcept
@@ -123,8 +124,8 @@ class StagedTarget final : public HeapTarget {
     store(offset, load(offset) & ~mask);
   }
   [[nodiscard]] bool replay() const noexcept override { return true; }
-  /// Stores to home what differs there: bitmaps of chunks that are spans in the end, a fence (H4),
-  /// the directory. The caller fences.
+  /// Stores what differs to the data region: the bitmaps of chunks that are spans in the end, a
+  /// fence (H4), the directory. The caller fences.
   void write();
 
  private:

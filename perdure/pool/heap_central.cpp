@@ -10,8 +10,8 @@ namespace perdure::pool {
 
 // --- runs ----------------------------------------------------------------------------------------
 
-// Commits and rollbacks give runs back and must not fail: without memory to note it, a run stays
-// out of use until the next opening.
+// Commits and rollbacks give runs back and must not fail: if there is no memory to note a run, it
+// stays out of use until the next opening.
 void ChunkRuns::insert(std::uint64_t chunk, std::uint64_t count) noexcept {
   try {
     const auto run = by_start_.emplace(chunk, count).first;
@@ -56,7 +56,7 @@ std::uint64_t ChunkRuns::take(std::uint64_t count, std::uint64_t align, std::uin
     const std::uint64_t at = origin + (start - origin + align - 1) / align * align;
     if (at + count > start + length) continue;
     if (Status s = allocate(at, count); !s.ok()) {
-      // what is allocated already is not asked for: another run may be
+      // Allocated chunks are not asked for again, so another run may succeed.
       refused = std::move(s);
       continue;
     }
@@ -80,7 +80,7 @@ Central::Central(std::byte* view, std::uint64_t max_home_bytes, ChunkRuns::Alloc
   void* table = ::mmap(nullptr, chunks_ * sizeof *table_, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (table == MAP_FAILED) throw std::bad_alloc();
-  // zero bytes are null atomics on every platform we know
+  // Zero bytes are null atomics on every platform we know.
   table_ = static_cast<std::atomic<std::uintptr_t>*>(table);
 }
 
@@ -89,7 +89,7 @@ Central::~Central() { ::munmap(static_cast<void*>(table_), chunks_ * sizeof *tab
 void Central::enter(Span& span, bool in) noexcept {
   for (std::uint64_t c = span.chunk; c < span.chunk + span.info().chunks; ++c)
     table_[c].store(in ? reinterpret_cast<std::uintptr_t>(&span) : std::uintptr_t{known_free},
-                    std::memory_order_release);  // pairs with span_at
+                    std::memory_order_release);  // pairs with the acquire in span_at()
 }
 
 void Central::list(Span& span) noexcept {
@@ -107,13 +107,13 @@ void Central::unlist(Span& span) noexcept {
   span.listed = false;
 }
 
-// A Span object for a span of the class at `chunk`, not listed, and not in the table: prepare_free
-// looks there without the mutex, and must find states.
+// A Span object for a span of the class at `chunk`. It is not listed yet, and not in the table:
+// prepare_free reads the table without the mutex, and must find initialized states.
 Span* Central::make_span(std::uint32_t cls, std::uint64_t chunk) {
   Class& c = classes_[cls];
   Span* span = nullptr;
   if (c.retired.empty()) {
-    if (c.retired.capacity() <= c.made) c.retired.reserve(2 * c.made + 8);  // retiring may not fail
+    if (c.retired.capacity() <= c.made) c.retired.reserve(2 * c.made + 8);  // retire() can't fail
     auto made = std::make_unique<Span>();
     made->cls = cls;
     made->state = std::make_unique<std::atomic<std::uint8_t>[]>(classes[cls].blocks);
@@ -130,7 +130,7 @@ Span* Central::make_span(std::uint32_t cls, std::uint64_t chunk) {
   return span;
 }
 
-// Whether the directory word at `head` is that of a span that lies where one of its class may.
+// Is the directory word at `head` that of a span, at a place where a span of its class may lie?
 bool Central::is_whole(std::uint64_t head, ChunkWord word,
                        std::uint64_t home_bytes) const noexcept {
   if (word.kind() != ChunkWord::small || word.size_class() >= small_classes) return false;
@@ -153,7 +153,8 @@ bool Central::any_block(std::uint64_t head, const ClassInfo& info, bool used) co
 
 Span* Central::open_span(std::uint64_t head, std::uint64_t home_bytes) {
   if (Span* known = span_at(head)) return known;
-  // Free chunks, or a large object's. Relaxed: the table is written under the mutex, which we hold.
+  // A nonzero entry: free chunks, or a large object. Relaxed: the table is written under the mutex,
+  // which we hold.
   if (table_[head].load(std::memory_order_relaxed) != 0) return nullptr;
   const ChunkWord w = word(head);
   if (!is_whole(head, w, home_bytes)) return nullptr;
@@ -197,7 +198,7 @@ std::uint64_t Central::look_for_empty(std::uint64_t most, std::uint64_t home_byt
     while (c.looked_at < c.unopened.size() && looked < most) {
       ++looked;
       const std::uint64_t head = c.unopened[c.looked_at];
-      // A free may have opened it since: it is listed, or full, or has been given up.
+      // A free may have opened it since: now it is listed, or full, or has been given up.
       const bool opened = table_[head].load(std::memory_order_relaxed) != 0;
       if (!opened && (!is_whole(head, word(head), home_bytes) || any_block(head, info, true))) {
         ++c.looked_at;
@@ -207,7 +208,7 @@ std::uint64_t Central::look_for_empty(std::uint64_t most, std::uint64_t home_byt
       c.unopened.pop_back();
       if (opened) continue;
       for (std::uint64_t chunk = head; chunk < head + info.chunks; ++chunk)
-        table_[chunk].store(known_free, std::memory_order_release);  // pairs with span_at
+        table_[chunk].store(known_free, std::memory_order_release);  // pairs with span_at()
       runs_.add(head, info.chunks);
     }
   }
@@ -215,7 +216,7 @@ std::uint64_t Central::look_for_empty(std::uint64_t most, std::uint64_t home_byt
   return looked;
 }
 
-// Reads on in the directory, at least a page of it; false at home's end.
+// Continues reading the directory, by at least a page; false at the data region's end.
 bool Central::look_further(std::uint64_t home_bytes) {
   const std::uint64_t end = std::min(home_bytes / chunk_bytes, chunks_),
                       stop = std::min(end, cursor_ + 512);
@@ -226,10 +227,10 @@ bool Central::look_further(std::uint64_t home_bytes) {
     run = 0;
   };
   while (cursor_ < stop) {
-    // written under the mutex, as we are
+    // Relaxed: it is written under the mutex, which we hold.
     const std::uintptr_t known = table_[cursor_].load(std::memory_order_relaxed);
     if (known != 0) {
-      // came to be known before the cursor: by a free
+      // A free made it known before the cursor came here.
       end_run(cursor_);
       if (known % 8 == 0) {
         const Span& span = *reinterpret_cast<const Span*>(known);
@@ -250,7 +251,7 @@ bool Central::look_further(std::uint64_t home_bytes) {
     if (w.kind() == ChunkWord::small && w.size_class() < small_classes)
       classes_[w.size_class()].unopened.push_back(cursor_);
     const bool head = w.kind() == ChunkWord::small || w.kind() == ChunkWord::large;
-    // what is neither is damage: left alone
+    // Other kinds are damage and are left alone.
     cursor_ += head ? std::clamp<std::uint64_t>(w.count(), 1, end - cursor_) : 1;
   }
   end_run(cursor_);
@@ -266,9 +267,9 @@ Span* Central::usable_span(std::uint32_t cls, std::uint64_t home_bytes) {
       const std::uint64_t head = c.unopened.back();
       c.unopened.pop_back();
       c.looked_at = std::min(c.looked_at, c.unopened.size());
-      // opened by a free meanwhile (and full again, or listed)
+      // A free has opened it meanwhile (and it is full again, or listed).
       if (table_[head].load(std::memory_order_relaxed) != 0) continue;
-      // a full one stays closed: no memory for it until something in it is freed
+      // A full span stays unopened: it takes no memory until something in it is freed.
       if (any_block(head, classes[cls], false)) (void)open_span(head, home_bytes);
       if (c.listed != nullptr) return c.listed;
     }
@@ -302,16 +303,16 @@ std::uint32_t Central::take_blocks(std::uint32_t cls, std::uint32_t want, std::u
       to[got++] = span->offset() + info.first + std::uint64_t{i} * info.bytes;
     }
     if (span->free == 0 || got == 0) unlist(*span);
-    if (got > 0) break;  // a caller that wants many gets those of one span: neighbours
+    if (got > 0) break;  // all blocks come from one span, so that they are neighbours
   }
-  std::reverse(to, to + got);  // taken from the end: ascending addresses
+  std::reverse(to, to + got);  // the caller takes them from the end: ascending addresses
   return got;
 }
 
 std::uint64_t Central::take_chunks(std::uint64_t count, std::uint64_t home_bytes) {
   for (;;) {
     if (const std::uint64_t chunk = runs_.take(count, 1, 0, allocate_, refused_); chunk != 0) {
-      // pairs with span_at
+      // The release pairs with the acquire in span_at().
       table_[chunk].store(count << 3 | large_taken, std::memory_order_release);
       return chunk;
     }
@@ -328,13 +329,13 @@ void Central::give_block(std::uint64_t offset) {
   ++span->free;
   if (!span->listed) list(*span);
   if (span->free != span->info().blocks) return;
-  // One empty span a class is kept: making and dropping one at every other transaction would cost a
-  // bitmap each time.
+  // One empty span per class is retained: making and dropping one at every other transaction would
+  // cost a bitmap each time.
   if (classes_[span->cls].empty++ > 0) retire(*span);
 }
 
 void Central::give_chunks(std::uint64_t chunk, std::uint64_t count) {
-  // pairs with span_at
+  // The release pairs with the acquire in span_at().
   for (std::uint64_t c = chunk; c < chunk + count; ++c)
     table_[c].store(known_free, std::memory_order_release);
   runs_.add(chunk, count);
@@ -344,7 +345,7 @@ bool Central::mark_large(std::uint64_t chunk, std::uint64_t count, bool freeing)
   const std::uintptr_t now = table_[chunk].load(std::memory_order_relaxed);
   // 0: an object of an earlier session, of which nothing is known yet.
   if (now % 8 != (freeing ? large_taken : large_freeing) && !(freeing && now == 0)) return false;
-  // pairs with span_at
+  // The release pairs with the acquire in span_at().
   table_[chunk].store(count << 3 | (freeing ? large_freeing : large_taken),
                       std::memory_order_release);
   return true;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Central: the part of the heap that threads share: which chunks are free, which spans have free
-// blocks. All volatile, learnt from the view as it is needed: the directory is read in steps by a
-// cursor, a span's bitmap when the span is first used (H3).
+// Central: the part of the heap that threads share: which chunks are free, and which spans have
+// free blocks. All of it is volatile and learnt from the view as needed: a cursor reads the
+// directory in steps, and a span's bitmap is read when the span is first used (H3).
 //
-// What is known of a chunk is in table_ (an entry a chunk, address space until touched): nothing,
-// "free", a Span, or a large object. Blocks in threads' caches and in transactions count as taken
-// here.
+// table_ holds what is known of each chunk (one entry per chunk, only address space until it is
+// touched): nothing, "free", a Span, or a large object. Blocks in threads' caches and in
+// transactions count as taken here.
 //
-// A span of an earlier session that nothing has been allocated from or freed in since the opening
-// is *unopened*: no transaction has a block of it in hand, and no log has an op on it, for both
-// would have opened it (H3). So where its bitmap has no bit, it has no block, and stays so while it
-// is unopened: its chunks may serve any class (look_for_empty). It keeps its directory words, as a
-// span that was emptied in this session does; whoever makes something else there dissolves it
-// (heap_apply.hpp).
-// Thread safety: under the Heap's mutex, but span_at() and what it returns: spans live as long as
-// the heap, and are used again.
+// A span of an earlier session is *unopened* as long as nothing has been allocated from it or freed
+// in it since the opening. No transaction has reserved a block of it, and no log has an op on it,
+// for both would have opened it (H3). So if its bitmap has no bit set, it has no block, and this
+// stays so while it is unopened: its chunks may serve any class (look_for_empty). It retains its
+// directory words, as a span that was emptied in this session does; the op that makes something
+// else there dissolves it (heap_apply.hpp).
+// Thread safety: under the Heap's mutex, except span_at() and its result: spans live as long as the
+// heap, and are reused.
 #pragma once
 
 #include <atomic>
@@ -34,14 +34,15 @@
 
 namespace perdure::pool {
 
-/// Runs of free chunks; neighbours are joined.
+/// Runs of free chunks. Neighbouring runs are joined.
 class ChunkRuns {
  public:
   using Allocate = std::function<Status(std::uint64_t chunk, std::uint64_t count)>;
   void add(std::uint64_t chunk, std::uint64_t count);
-  /// The start of `count` free chunks at a multiple of `align` (from `origin`), best fit, now
-  /// taken; 0 when there are none. They are allocated (ALLOC-1): chunks for which `allocate` is
-  /// refused stay free, and others are tried. `refused` is the last refusal, where all were.
+  /// Takes `count` free chunks at a multiple of `align` (from `origin`), best fit, and returns
+  /// their start; 0 if there are none. They are allocated (ALLOC-1): if `allocate` is refused for
+  /// some chunks, these stay free, and others are tried. `refused` is the last refusal, if all were
+  /// refused.
   std::uint64_t take(std::uint64_t count, std::uint64_t align, std::uint64_t origin,
                      const Allocate& allocate, Status& refused);
   [[nodiscard]] std::uint64_t chunks() const noexcept { return chunks_; }
@@ -63,15 +64,16 @@ class ChunkRuns {
 struct Span {
   enum State : std::uint8_t { available = 0, taken = 1, freeing = 2 };
 
-  /// its first; changes under the mutex, while nobody but a doomed transaction looks
+  /// The span's first chunk. It changes under the mutex, when only a doomed transaction may look at
+  /// it.
   std::atomic<std::uint64_t> chunk{0};
   std::uint32_t cls = 0;
-  std::uint32_t free = 0;  ///< blocks available here
-  std::uint32_t hint = 0;  ///< no block below it is available
-  bool listed = false;     ///< in its class's list of spans with available blocks
+  std::uint32_t free = 0;  ///< number of blocks available here
+  std::uint32_t hint = 0;  ///< no block below this one is available
+  bool listed = false;     ///< is it in its class's list of spans with available blocks?
   Span *before = nullptr, *after = nullptr;
-  /// One byte a block. available: only under the mutex. taken <-> freeing: by the thread that frees
-  /// the block.
+  /// One byte per block. available: changed only under the mutex. taken <-> freeing: changed by the
+  /// thread that frees the block.
   std::unique_ptr<std::atomic<std::uint8_t>[]> state;
 
   [[nodiscard]] const ClassInfo& info() const noexcept { return classes[cls]; }
@@ -82,39 +84,41 @@ struct Span {
 
 class Central {
  public:
-  /// `allocate`: of chunks of home, before they are used.
+  /// `allocate` allocates chunks of the data region before they are used.
   Central(std::byte* view, std::uint64_t max_home_bytes, ChunkRuns::Allocate allocate);
   ~Central();
 
-  /// Up to `want` blocks of a class, lowest address last; fewer, or none, when the chunks known and
-  /// not yet looked at have no more.
+  /// Takes up to `want` blocks of a class, lowest address last; fewer, or none, if the known chunks
+  /// and those not yet read have no more.
   std::uint32_t take_blocks(std::uint32_t cls, std::uint32_t want, std::uint64_t* to,
                             std::uint64_t home_bytes);
-  /// The first of `count` chunks in a row, or 0.
+  /// Takes `count` consecutive chunks and returns the first of them, or 0.
   std::uint64_t take_chunks(std::uint64_t count, std::uint64_t home_bytes);
   void give_block(std::uint64_t offset);
   void give_chunks(std::uint64_t chunk, std::uint64_t count);
-  /// Gives the chunks of opened spans without a block in use to whoever needs chunks.
+  /// Gives up opened spans without a block in use, so that their chunks can serve any request.
   void drop_empty_spans();
-  /// The same for unopened spans that the cursor has passed: looks at the bitmaps of up to `most`
-  /// that it has not looked at before. Returns how many it looked at: 0 when none is left. A
-  /// session looks at each span once.
+  /// The same for unopened spans that the cursor has passed: reads the bitmaps of up to `most`
+  /// spans that it has not read before. Returns how many it read: 0 if none are left. A session
+  /// reads each span's bitmap here at most once.
   std::uint64_t look_for_empty(std::uint64_t most, std::uint64_t home_bytes);
 
-  /// The span that a chunk belongs to, null when it is not known as one. Any thread, no lock.
+  /// The span that a chunk belongs to; null if it is not known as part of one. Any thread may call
+  /// it without a lock.
   [[nodiscard]] Span* span_at(std::uint64_t chunk) const noexcept {
-    // pairs with the release in enter(): the span is complete
+    // The acquire pairs with the release in enter(): the span is complete.
     const std::uintptr_t e = table_[chunk].load(std::memory_order_acquire);
     return e != 0 && e % 8 == 0 ? reinterpret_cast<Span*>(e) : nullptr;
   }
-  /// Why free chunks could not be had since the last call: the disk is full. Ok: there were none.
+  /// Why free chunks could not be had since the last call: the disk is full. Ok: there were no free
+  /// chunks.
   [[nodiscard]] Status take_refusal() { return std::exchange(refused_, {}); }
-  /// Makes the span that the view has at `head` known (H3); null when the view has none there, or
-  /// when its chunks have been given up since: the view's words say "span" until the transaction
-  /// that has them now commits.
+  /// Makes the span that the view has at `head` known (H3). Returns null if the view has none
+  /// there, or if its chunks have been given up since: the view's words say "span" until the
+  /// transaction that has them now commits.
   Span* open_span(std::uint64_t head, std::uint64_t home_bytes);
-  /// A large object that is about to be freed (true), or is kept after all. False, and nothing
-  /// changes, when it is about to be freed already, or is no large object any more.
+  /// Marks a large object as about to be freed (true), or as kept after all. Returns false, and
+  /// changes nothing, if it is about to be freed already, or is no large object any more.
   bool mark_large(std::uint64_t chunk, std::uint64_t count, bool freeing);
 
   [[nodiscard]] ChunkWord word(std::uint64_t chunk) const noexcept {
@@ -136,15 +140,15 @@ class Central {
   [[nodiscard]] std::uint64_t bitmaps_looked_at() const noexcept { return bitmaps_; }
 
  private:
-  // table_ entries that are no Span: what it is in the low three bits, a large object's chunks
-  // above
+  // Entries of table_ that are no Span: the low three bits say what it is, the bits above have a
+  // large object's chunks.
   enum Tag : std::uintptr_t { known_free = 1, large_taken = 3, large_freeing = 5 };
   struct Class {
     Span* listed = nullptr;               // spans with available blocks
-    std::uint32_t empty = 0;              // of those, spans without a block in use
+    std::uint32_t empty = 0;              // how many of those have no block in use
     std::vector<std::uint64_t> unopened;  // first chunks of spans that the cursor has seen
-    std::size_t looked_at = 0;            // of those, at the front, with blocks (look_for_empty)
-    // to be used again; there is room for every span of the class
+    std::size_t looked_at = 0;            // how many at its front have blocks (look_for_empty)
+    // to be reused; the capacity suffices for every span of the class
     std::vector<Span*> retired;
     std::size_t made = 0;
   };
@@ -154,7 +158,7 @@ class Central {
   Span* make_span(std::uint32_t cls, std::uint64_t chunk);
   [[nodiscard]] bool is_whole(std::uint64_t head, ChunkWord word,
                               std::uint64_t home_bytes) const noexcept;
-  /// Whether any of the span's blocks has the bit that `used` asks for.
+  /// Does any of the span's blocks have the bit value that `used` asks for?
   [[nodiscard]] bool any_block(std::uint64_t head, const ClassInfo& info, bool used) const noexcept;
   void enter(Span& span, bool in) noexcept;
   void list(Span& span) noexcept;
@@ -163,7 +167,7 @@ class Central {
 
   std::byte* const view_;
   const std::uint64_t first_, chunks_;
-  std::uint64_t cursor_;  // chunks below it have been looked at
+  std::uint64_t cursor_;  // the chunks below it have been read
   std::atomic<std::uintptr_t>* table_ = nullptr;
   ChunkRuns runs_;
   const ChunkRuns::Allocate allocate_;

@@ -21,7 +21,7 @@
 namespace perdure::pool {
 namespace {
 
-// What makes two names one file. A device node is its device, whatever node names it.
+// What identifies a file under all its names. A device node is its device, whatever its name.
 struct Identity {
   std::uint64_t device = 0, inode = 0;
   bool operator==(const Identity&) const = default;
@@ -44,18 +44,17 @@ struct Registry {
   std::uint64_t last_id = 0;
 };
 Registry& registry() {
-  // never destroyed: a pool may be closed by a static's destructor
+  // It is never destroyed: a pool may be closed by a static object's destructor.
   static Registry* const r = new Registry;
   return *r;
 }
 
-// Held over fork(): the child sees a whole registry, and no descriptor that is open but not yet in
-// it.
+// Held over fork(): the child sees a whole registry, and no open descriptor that is not yet in it.
 const int held = base::hold_over_fork<registry>();
-void empty_in_child() {  // the child has one thread: no lock is needed
+void empty_in_child() {  // the child has one thread, so no lock is needed
   Registry& r = registry();
   for (const Entry& e : r.open) ::close(e.fd);
-  r.open.clear();  // last_id stays: a copied FileLock must not take a new entry for its own
+  r.open.clear();  // last_id stays: a copied FileLock must not mistake a new entry for its own
   r.views.clear();
 }
 const int emptied = ::pthread_atfork(nullptr, nullptr, empty_in_child);
@@ -65,8 +64,8 @@ struct CloseFolder {
 };
 using Folder = std::unique_ptr<DIR, CloseFolder>;
 
-// "process 4711 (loader)" for every other process that has the file open, as far as /proc shows it
-// to us.
+// "process 4711 (loader)" for every other process that has the file open, as far as this process
+// can see it in /proc.
 std::string who_has(const Identity& file) {
   std::string found;
   const Folder proc(base::open_folder("/proc"));
@@ -137,7 +136,7 @@ Result<FileLock> FileLock::acquire(const std::string& path, Mode mode, const std
   Registry& r = registry();
   const std::lock_guard guard(r.mutex);
   Entry entry{r.last_id + 1, {}, -1, shown};
-  // from here on nothing is allocated: nothing throws while the file is open and the guard is held
+  // Nothing is allocated from here on, so nothing throws while the file is open and the guard held.
   r.open.reserve(r.open.size() + 1);
   const int flags = mode == Mode::read ? O_RDONLY | O_NONBLOCK
                                        : (mode == Mode::create ? O_RDWR | O_CREAT : O_RDWR);
@@ -210,8 +209,9 @@ void FileLock::release() noexcept {
   const std::lock_guard guard(r.mutex);
   for (auto e = r.open.begin(); e != r.open.end(); ++e) {
     if (e->id != id_) continue;
-    // The kernel drops the lock with the last descriptor of its open file. A child that has just
-    // been forked, by another library perhaps, still has one: the lock is given up before.
+    // The kernel drops the lock with the last descriptor of its open file. A child that another
+    // library, for example, has just forked still has a descriptor, so the lock is released
+    // explicitly first.
     struct flock none = {};
     none.l_type = F_UNLCK;
     none.l_whence = SEEK_SET;

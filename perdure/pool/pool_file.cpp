@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Opening: lock, header, medium, in this order, each step refusing what it can't go on with. See
-// pool_file.hpp; what comes after is session.cpp's.
+// Opening: lock, header, medium, in this order. Each step refuses what it can't continue with. See
+// pool_file.hpp; session.cpp has what follows.
 #include "perdure/pool/pool_file.hpp"
 
 #include <sys/stat.h>
@@ -35,15 +35,15 @@ PoolFile::~PoolFile() {
   heap_.reset();
   if (space_) note_view(path_, space_.base(), 0);
   if (provisional_ && was_empty_file_) {
-    medium_.reset();  // first the mappings: nothing may be mapped beyond a file's end
+    medium_.reset();  // the mappings go first: nothing may be mapped beyond a file's end
     space_ = AddressRange();
     if (lock_.held()) (void)!::ftruncate(lock_.fd(), 0);
   }
 }
 
-// While it is locked: another process that opened it meanwhile finds that its name is gone.
+// While it is locked: a process that opened it meanwhile finds its name gone.
 void PoolFile::remove_file() noexcept {
-  char real[PATH_MAX];  // behind a symbolic link
+  char real[PATH_MAX];  // the file behind a symbolic link
   struct stat st = {};
   bool is_it = false;
   if (lock_.held() && ::fstat(lock_.fd(), &st) == 0 && S_ISREG(st.st_mode) &&
@@ -77,7 +77,7 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Iden
       bool is_it = false;
       if (empty)
         if (Status s = lock->look_at(how.path.c_str(), is_it); !s.ok()) return s;
-      if (!is_it) lock = FileLock::acquire(how.path, mode, how.path);  // another creator was faster
+      if (!is_it) lock = FileLock::acquire(how.path, mode, how.path);  // another creator won
     } else {
       return made.status();
     }
@@ -98,12 +98,12 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Iden
   if (!chosen.ok()) return chosen.status();
   pool->header_ = chosen->header;
   pool->write_b_first_ = chosen->write_b_first;
-  // First: a feature may change what all else means.
+  // The features come first: one of them may change the meaning of everything else.
   if (Status s = check_features(how.path, pool->header_, !how.read_only); !s.ok()) return s;
   if (Status s = check_identity(how.path, pool->header_, who); !s.ok()) return s;
   if (how.read_only && pool->header_.clean != 1) return needs_recovery(how.path);
   if (!how.read_only && !pool->created_ &&
-      // never opened since: its creator may have been killed before the name was durable
+      // The pool was never opened: its creator may have been killed before the name was durable.
       pool->header_.epoch == 0)
     if (Status s = sync_folder(how.path); !s.ok()) return s;
 
@@ -116,7 +116,7 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open(const OpenFile& how, const Iden
   m.home_bytes = pool->header_.home_bytes;
   m.max_home_bytes = pool->header_.max_home_bytes;
   m.delays = how.delays;
-  // the rings hold nothing: the next session's seeds match none of it
+  // The rings hold nothing: the next session's seeds match none of their contents.
   if (pool->header_.clean == 1) m.load_bytes = first_ring;
   auto medium = medium::open_medium(m);
   if (!medium.ok()) return medium.status();
@@ -163,7 +163,7 @@ Result<std::unique_ptr<PoolFile>> PoolFile::open_on(std::unique_ptr<medium::Medi
 
 Result<std::unique_ptr<PoolFile>> PoolFile::finish_open(std::unique_ptr<PoolFile> pool,
                                                         const Identity& who) {
-  // nobody else sees this object yet
+  // Relaxed: no other thread sees this object yet.
   pool->home_bytes_.store(pool->header_.home_bytes, std::memory_order_relaxed);
   if (pool->space_) note_view(pool->path_, pool->space_.base(), pool->header_.max_home_bytes);
   if (!who.layout_any) {
@@ -171,12 +171,12 @@ Result<std::unique_ptr<PoolFile>> PoolFile::finish_open(std::unique_ptr<PoolFile
     if (Status s = pool->reserve_view(); !s.ok()) return s;
   }
   // ALLOC-1: before anything is stored. A file that was copied without its holes may lack blocks
-  // where it says that it has data.
+  // where its directory says that it has data.
   if (!pool->read_only_)
     if (Status s = allocate_used(*pool->medium_, pool->header_); !s.ok()) return s;
-  if (!pool->read_only_ && !pool->created_) {  // who has just made it has fenced it
-    // F3: the copy that was read is durable before the other is written: a process that was killed
-    // may have left it visible only, and a power cut could then tear both.
+  if (!pool->read_only_ && !pool->created_) {  // the creation has fenced the header already
+    // F3: the copy that was read is durable before the other is written: a killed process may have
+    // left it visible but not durable, and a power cut could then tear both.
     pool->medium_->flush(pool->write_b_first_ ? header_a : header_b, sizeof(Header));
     if (Status s = pool->medium_->fence(); !s.ok()) return s;
   }

@@ -7,12 +7,12 @@
 // engine, or in use, is refused before a byte is written (law L10): open() locks, maps the medium
 // and checks the header; the engine then recovers (plain functions of the medium); start_session()
 // raises the epoch (F2) and maps the view.
-// A pool is created under another name and gets its own by rename, when it is whole and durable: a
-// creator killed at any instant leaves no pool or a whole one (and PATH.creating,
+// A pool is created under a temporary name and gets its final one by rename, when it is whole and
+// durable: a creator killed at any instant leaves no pool or a whole one (and PATH.creating,
 // PATH.creating.pool, which the next creator takes over).
 //
-// Thread safety: medium(), view(), heap(), home_bytes(), grow(), publish() from any thread; the
-// rest one caller at a time.
+// Thread safety: any thread may call medium(), view(), heap(), home_bytes(), grow() and publish();
+// one caller at a time may make the other calls.
 #pragma once
 
 #include <atomic>
@@ -33,50 +33,52 @@ namespace perdure::pool {
 class Heap;
 enum class Feature : std::uint8_t;
 
-/// What the caller of open wants of the file.
+/// What the caller of open() asks of the file.
 struct OpenFile {
   std::string path;
-  bool create = true;        ///< make it if it is not there, or is an empty file
-  bool must_create = false;  ///< `exists` if it is
+  bool create = true;        ///< make it if it does not exist, or is an empty file
+  bool must_create = false;  ///< `exists` if it exists
   bool read_only = false;    ///< shared lock; refused while a writer has the pool
-  /// creation: largest home; address space kept. The directory takes 1/8192 of it as home grows
+  /// creation: the data region's maximum size, for which address space is reserved. The directory
+  /// takes 1/8192 of it as the data region grows
   std::uint64_t max_bytes = 64ULL << 30;
-  /// home at creation, allocated; 0: the smallest, allocated as it is used
+  /// creation: the data region's initial size, allocated; 0: the minimum, allocated as it is used
   std::uint64_t initial_bytes = 0;
-  /// All rings together, each rounded up to 4096; 0: what a log range of 64 MiB holds. Allocated as
-  /// the log is used.
+  /// All rings together, each rounded up to 4096; 0: the rings that fit a log range of 64 MiB.
+  /// Allocated as the log is used.
   std::uint64_t log_bytes = 0;
-  std::uint32_t rings = 0;      ///< 0: as the engine says
+  std::uint32_t rings = 0;      ///< 0: as the engine asks
   std::string medium = "auto";  ///< see medium::OpenMedium
   bool direct = true;
   medium::Delays delays;
-  /// creation: ask for this view address (tests); 0: a free slot is chosen
+  /// creation: the requested view address (tests); 0: a free slot is chosen
   std::uint64_t base = 0;
-  /// creation: the uuid is made of this (tests: a pool that is the same at every run); 0: random
+  /// creation: the uuid is derived from this (tests: a pool that is the same in every run); 0:
+  /// random
   std::uint64_t uuid_seed = 0;
 };
 
-/// What the engine and the root type say.
+/// What the engine and the root type require.
 struct Identity {
   std::string engine;
   bool engine_any = false;          ///< tools: open whatever engine the header names
   Order order = Order::held;        ///< used at creation; an existing pool keeps its own
   std::uint32_t rings = 1;          ///< used at creation
-  std::uint64_t least_ring = 8192;  ///< bytes that one must have; used at creation
+  std::uint64_t least_ring = 8192;  ///< minimum bytes of a ring; used at creation
   std::string layout;               ///< text; empty with layout_any
   bool layout_any = false;          ///< tools that know no root type
   std::uint64_t root_bytes = 0;
-  /// of the root type, beside its layout; empty: none are known, and none compared
+  /// of the root type, beside its layout; empty: no names are known, and none are compared
   std::string field_names;
-  bool renamed_fields = false;  ///< a pool whose fields have other names is opened, and gets these
+  bool renamed_fields = false;  ///< open a pool whose fields have other names, and give it these
 };
 
 /// How the view is made (start_session).
 enum class ViewPolicy : std::uint8_t {
-  shared,  ///< the view is home (undo): transactions read it, stores go through the medium
-  /// a DRAM copy beside home: copy_on_write for what existed (a device-dax refuses that: anonymous
-  /// memory, into which what is allocated is copied at once), fresh anonymous memory for a pool
-  /// that this opening made and for what grows later
+  shared,  ///< the view is the data region (undo): stores still go through the medium
+  /// a DRAM copy beside the data region: copy_on_write for what existed (a device-dax refuses that:
+  /// there it is anonymous memory, into which all that is allocated is copied at once), fresh
+  /// anonymous memory for a pool that this opening made and for later growth
   shadow,
   none  ///< check, info: no view
 };
@@ -84,8 +86,8 @@ enum class ViewPolicy : std::uint8_t {
 class PoolFile {
  public:
   static Result<std::unique_ptr<PoolFile>> open(const OpenFile& how, const Identity& who);
-  /// The same on a medium the caller made (tests, crash exploration): no lock, no path. `fresh`:
-  /// format it first.
+  /// The same on a medium that the caller made (tests, crash exploration): no lock, no path.
+  /// `fresh`: format it first.
   static Result<std::unique_ptr<PoolFile>> open_on(std::unique_ptr<medium::Medium> medium,
                                                    bool fresh, const OpenFile& how,
                                                    const Identity& who);
@@ -98,51 +100,51 @@ class PoolFile {
   /// to `id`. start_session publishes it as the checkpoint id.
   void recovered(std::uint64_t id) noexcept { header_.applied = id; }
   /// Under the header's lock (grow() takes it too): calls change(header) and writes both copies
-  /// (F1). What the caller made durable before stays before. Thread safe.
+  /// (F1). What the caller made durable before the call is durable before the header. Thread safe.
   Status publish(const std::function<void(Header&)>& change = {});
   /// FEATURE-1: when this returns ok, both copies of the header durably have the feature's bit, and
-  /// the pool may hold what needs it. A pool of an older version becomes version 4; one that has
-  /// the feature is left alone. Errors: `read_only`; the medium's, after which the pool does not
+  /// the pool may hold what needs it. A pool of an older version becomes version 4; a pool that has
+  /// the feature is not written. Errors: `read_only`; the medium's, after which the pool does not
   /// have the feature. Call it after start_session, or, for what recovery itself needs, in a
-  /// publish() of its own. Thread safe; two fences where the bit is new.
+  /// publish() of its own. Thread safe; two fences if the bit is new.
   Status require_feature(Feature feature);
   [[nodiscard]] bool has_feature(Feature feature) const;  ///< thread safe
 
-  /// Reserves the view's address space (start_session does it where nobody did before):
-  /// `incompatible` names what has the base. open() calls it when it is given a layout, so that a
-  /// pool that can't be mapped is refused before recovery writes.
+  /// Reserves the view's address space, unless that was done before (start_session calls this too).
+  /// The error `incompatible` names what occupies the base. open() calls it when it is given a
+  /// layout, so that a pool that can't be mapped is refused before recovery writes.
   Status reserve_view();
   /// Maps the view at the recorded base; raises the epoch, clears `clean` and the ring heads,
   /// adopts the medium's append unit, publishes (not when read-only); makes the heap (not for
-  /// ViewPolicy::none). The rings hold nothing by now: recovery read them with
+  /// ViewPolicy::none). The rings hold nothing by now: recovery has read them with
   /// header().append_unit.
   Status start_session(ViewPolicy policy, bool paged = false);
-  /// address of home offset 0 in the view
+  /// The address of data region offset 0 in the view.
   [[nodiscard]] std::byte* view() const noexcept { return view_; }
   [[nodiscard]] Heap& heap() noexcept { return *heap_; }
   [[nodiscard]] bool has_heap() const noexcept { return heap_ != nullptr; }
-  /// How much of home is mapped in the view and in the durable header.
-  // pairs with grow()
+  /// How much of the data region is mapped in the view and covered by the durable header.
+  // The acquire pairs with the release in grow().
   [[nodiscard]] std::uint64_t home_bytes() const noexcept {
     return home_bytes_.load(std::memory_order_acquire);
   }
-  [[nodiscard]] bool created() const noexcept { return created_; }  ///< this open made the file
-  /// From now on a file that this open made is removed with this object, until keep() is called:
-  /// what follows may fail, and a failed creation leaves no file. Where an empty file was there
-  /// before, it is made empty again. A device or another's medium stays.
+  [[nodiscard]] bool created() const noexcept { return created_; }  ///< this opening made the file
+  /// From now on the destructor removes a file that this opening made, until keep() is called: the
+  /// caller's next steps may fail, and a failed creation leaves no file. A file that was empty
+  /// before is made empty again. A device, or a medium of the caller, stays.
   void drop_unless_kept() noexcept { provisional_ = created_; }
   void keep() noexcept { provisional_ = false; }
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
-  /// Home becomes at least `home_bytes` long: medium first, then view, then header (durable), so
-  /// that no record can name bytes that recovery would not have. `full` at max_home_bytes or when
-  /// the disk is. Thread safe.
+  /// Makes the data region at least `home_bytes` long: medium first, then view, then header
+  /// (durable), so that no record can name bytes that recovery would not have. `full` at
+  /// max_home_bytes or when the disk is full. Thread safe.
   Status grow(std::uint64_t home_bytes);
 
-  /// Marks the pool clean (the engine has checkpointed: home holds everything, the rings nothing)
-  /// and publishes. A pool that has no names of the root type's fields, or others, gets those of
-  /// this opening.
+  /// Marks the pool clean and publishes. Precondition: the engine has made a checkpoint, so the
+  /// data region holds everything and the rings nothing. A pool that has no names of the root
+  /// type's fields, or other names, gets those of this opening.
   Status close_clean(std::uint64_t applied);
 
  private:
@@ -152,12 +154,12 @@ class PoolFile {
   Status map_home(std::uint64_t from, std::uint64_t to);
   Status copy_home(std::uint64_t from, std::uint64_t to);
 
-  FileLock lock_;  // before medium_: dropped after the medium is gone
+  FileLock lock_;  // declared before medium_: dropped after the medium is gone
   std::unique_ptr<medium::Medium> medium_;
-  AddressRange space_;  // before heap_: the view is unmapped after the heap is gone
+  AddressRange space_;  // declared before heap_: the view is unmapped after the heap is gone
   std::unique_ptr<Heap> heap_;
   mutable std::mutex header_mutex_;
-  std::mutex grow_mutex_;  // before header_mutex_
+  std::mutex grow_mutex_;  // locked before header_mutex_
   Header header_{};
   std::atomic<std::uint64_t> home_bytes_{0};
   std::byte* view_ = nullptr;
@@ -165,7 +167,7 @@ class PoolFile {
   bool paged_ = false;
   void remove_file() noexcept;
   bool created_ = false, read_only_ = false, write_b_first_ = false, provisional_ = false;
-  bool was_empty_file_ = false;  ///< the file that this open made took the place of an empty one
+  bool was_empty_file_ = false;  ///< the file that this opening made replaced an empty one
   std::string path_;
   std::string field_names_;  ///< Identity::field_names
 };

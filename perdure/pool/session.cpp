@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A session: from the view's mapping to the clean end. See pool_file.hpp.
+// A session: from mapping the view to the clean close. See pool_file.hpp.
 #include <algorithm>
 #include <cassert>
 #include <cstring>
@@ -44,7 +44,8 @@ Status PoolFile::require_feature(Feature feature) {
   set_feature(header_, feature);
   Status s = write_header(*medium_, header_, write_b_first_);
   if (!s.ok()) {
-    // no later header may claim what was never used; the sequence goes on, since a copy may have it
+    // A later header must not claim what was never used. The sequence stays raised, since a copy
+    // may have it.
     header_.version = before.version;
     header_.features_write = before.features_write;
     header_.features_read = before.features_read;
@@ -76,10 +77,10 @@ Status PoolFile::start_session(ViewPolicy policy, bool paged) {
     if (Status s = map_home(0, header_.home_bytes); !s.ok()) return s;
   }
   if (!read_only_) {
-    // F2: durable before the first record of this epoch; a record of an earlier one never checks
-    // again
+    // F2: durable before the first record of this epoch; a record of an earlier epoch never passes
+    // its check again.
     Status s = publish([this](Header& h) {
-      // recovery applied heap records to a home that may have been newer: it can't count
+      // Recovery applied heap records to a data region that may have been newer: it can't count.
       if (h.clean != 1) h.heap_exact = 0;
       // mutant: session-raises-epoch
       ++h.epoch;
@@ -95,7 +96,7 @@ Status PoolFile::start_session(ViewPolicy policy, bool paged) {
   return {};
 }
 
-// Makes home's [from, to) appear in the view, as policy_ has it.
+// Makes [from, to) of the data region appear in the view, as policy_ prescribes.
 Status PoolFile::map_home(std::uint64_t from, std::uint64_t to) {
   std::byte* const at = view_ + from;
   if (read_only_) return medium_->map_view(at, from, to - from, medium::ViewKind::shared_read);
@@ -104,7 +105,7 @@ Status PoolFile::map_home(std::uint64_t from, std::uint64_t to) {
   if (!paged_ && (created_ || from != 0)) {
     if (Status s = medium_->map_view(at, from, to - from, medium::ViewKind::fresh); !s.ok())
       return s;
-    if (from == 0 && header_.root_bytes != 0) {  // all that a new home holds
+    if (from == 0 && header_.root_bytes != 0) {  // all that a new data region holds
       MemoryTarget view(view_);
       apply(view, root_op(header_), header_.max_home_bytes);
     }
@@ -116,7 +117,7 @@ Status PoolFile::map_home(std::uint64_t from, std::uint64_t to) {
   return copy_home(from, to);
 }
 
-// Fills an anonymous view from home: the directory, and the chunks that hold anything.
+// Fills an anonymous view from the data region: the directory, and the chunks that are in use.
 Status PoolFile::copy_home(std::uint64_t from, std::uint64_t to) {
   const std::byte* const home = medium_->home();
   const std::uint64_t objects = std::min(first_chunk(header_.max_home_bytes) * chunk_bytes, to);
@@ -149,27 +150,28 @@ Status PoolFile::grow(std::uint64_t wanted) {
     return (n + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
   };
   const std::uint64_t least = in_chunks(wanted);
-  // Steps that grow with the pool: a pool of n bytes has grown about 8 log2(n) times.
+  // The steps grow with the pool: a pool of n bytes has grown about 8 log2(n) times.
   std::uint64_t to = now + std::max(least_step, now / 8);
   if (to % medium::region_align != 0) to += medium::region_align - to % medium::region_align;
   to = std::min(std::max(to, least), max);
-  // ALLOC-1: the directory's words for what is added, before any of it can be used.
+  // ALLOC-1: the directory's words for the added chunks come first, before any of them can be used.
   if (Status s = allocate_directory(*medium_, max, to); !s.ok()) return s;
   while (medium_->home_bytes() < to) {
     Status s = medium_->grow(to);
     if (s.ok()) break;
     if (s.code() != Code::full || to == least) return s;
-    to = std::max(least, in_chunks(now + (to - now) / 2));  // what is left of the disk may still do
+    to = std::max(least, in_chunks(now + (to - now) / 2));  // a smaller step may still fit the disk
   }
-  // more, where an earlier growth got no further than the medium
+  // It is more if an earlier growth got no further than the medium.
   to = std::min(std::max(to, medium_->home_bytes()), max);
   if (policy_ != ViewPolicy::none) {
     if (Status s = map_home(now, to); !s.ok()) return s;
   }
-  // Medium, view, header: a record names only what a recovery would find in home.
+  // The order is medium, view, header: a record names only what a recovery finds in the data
+  // region.
   // mutant: growth-in-header
   if (Status s = publish([to](Header& h) { h.home_bytes = to; }); !s.ok()) return s;
-  home_bytes_.store(to, std::memory_order_release);  // pairs with home_bytes()
+  home_bytes_.store(to, std::memory_order_release);  // pairs with the acquire in home_bytes()
   return {};
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Size classes of small blocks, and where a block lies in its span. Pure arithmetic, part of the
-// format: changing a number here is a feature of its own (features.hpp).
+// Size classes of small blocks, and where a block lies in its span. This is pure arithmetic and
+// part of the format: changing a number here is a new feature (features.hpp).
 //
-// Sizes: 16-byte steps to 128, then four a doubling to 64 KiB: 44 classes, at most 25 % of a block
-// is padding (16 bytes below 128). A span is 64 KiB for blocks to 4 KiB, 16 of the largest blocks
-// of its doubling above: a bitmap (1 bit a block, padded to 64 bytes) takes the room of one of them
-// at most. A block is aligned to the largest power of two, up to 64, that divides its size: enough
-// for any C++ type of that size whose alignment is 64 or less.
+// Sizes: steps of 16 bytes to 128, then four sizes per doubling to 64 KiB: 44 classes, in which at
+// most 25 % of a block is padding (16 bytes below 128). A span is 64 KiB for blocks to 4 KiB, and
+// above that 16 of the largest blocks of its doubling. Its bitmap (1 bit per block, padded to 64
+// bytes) takes the space of at most one block. A block is aligned to the largest power of two, up
+// to 64, that divides its size: enough for any C++ type of that size whose alignment is 64 or less.
 // Thread safety: constants.
 #pragma once
 
@@ -24,7 +24,7 @@ inline constexpr std::uint32_t small_classes = 44;
 inline constexpr std::uint32_t large_class = 255;  ///< whole chunks, in HeapOp::cls
 inline constexpr std::uint64_t max_small = 64 << 10;
 
-/// Class of the smallest block that holds `bytes`; large_class when bytes > max_small.
+/// The class of the smallest block that holds `bytes`; large_class if bytes > max_small.
 [[nodiscard]] constexpr std::uint32_t size_class(std::uint64_t bytes) noexcept {
   if (bytes <= 128) return bytes == 0 ? 0 : static_cast<std::uint32_t>((bytes - 1) >> 4);
   if (bytes > max_small) return large_class;
@@ -71,8 +71,8 @@ static_assert(classes[small_classes - 1].bytes == max_small &&
   return cls < small_classes ? classes[cls].chunks : 0;
 }
 
-/// Which block of a span of class `cls` begins `in_span` bytes after the span's start; `blocks` of
-/// the class or more when none does.
+/// The number of the block that begins `in_span` bytes after the start of a span of class `cls`; a
+/// number of at least `blocks` if none begins there.
 [[nodiscard]] constexpr std::uint32_t block_index(const ClassInfo& info,
                                                   std::uint64_t in_span) noexcept {
   const std::uint64_t at = in_span - info.first;
@@ -81,7 +81,7 @@ static_assert(classes[small_classes - 1].bytes == max_small &&
   return index * info.bytes == at ? static_cast<std::uint32_t>(index) : ~0U;
 }
 
-/// The chunk where the span of class `cls` that has the block at home offset `offset` begins.
+/// The chunk where the span with the block at data region offset `offset` begins.
 [[nodiscard]] constexpr std::uint64_t span_chunk_of(std::uint64_t offset, std::uint32_t chunks,
                                                     std::uint64_t first) noexcept {
   const std::uint64_t chunk = offset / chunk_bytes;

@@ -12,8 +12,8 @@ std::atomic<int> detail::fence_word{0};
 
 bool prepare_asymmetric_fence() noexcept {
   if constexpr (under_thread_sanitizer) return false;
-  // No static local, for which a forked child could wait for ever. A second registration does
-  // nothing; a forked child inherits it.
+  // This uses no static local, because a forked child could wait for ever for its initialisation. A
+  // second registration does nothing; a forked child inherits the first.
   if (asymmetric_fence_works()) return true;
   const bool works = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
   if (works) detail::membarrier_works.store(true, std::memory_order_relaxed);

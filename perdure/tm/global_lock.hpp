@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // global_lock: one writer or many readers. Reads and writes are plain; the writer keeps a volatile
-// undo for rollback.
+// undo log for rollback.
 //
-// The lock scales with readers: each says "I am in" in its own slot (a full fence, no shared line
-// written). A writer takes the mutex, raises its flag and waits, blocked if that takes long, for
-// the readers to leave. The lock is held through before_publish. Nothing conflicts, so nothing
+// The lock scales with readers: each announces itself in its own slot (a full fence, no write to a
+// shared line). A writer takes the mutex, raises its flag and waits, blocked if that takes long,
+// for the readers to leave. The lock is held through before_publish. Nothing conflicts, so nothing
 // restarts.
-// Thread safety: a context is its thread's; contexts of one Shared run together.
+// Thread safety: a context belongs to its thread; contexts of one Shared may run concurrently.
 #pragma once
 
 #include <cstring>
@@ -60,17 +60,17 @@ struct GlobalLock {
     template <class F>
     void commit(F&& before_publish) {
       auto& clock = shared_.domain.clock;
-      // the lock is ours: no other draws
+      // This thread holds the lock: no other thread draws an id.
       const std::uint64_t id = clock.load(std::memory_order_relaxed) + 1;
-      slot_.pending.store(id, std::memory_order_release);  // pairs with quiet_id
-      clock.store(id, std::memory_order_release);          // pairs with quiet_id
+      slot_.pending.store(id, std::memory_order_release);  // pairs with quiet_id()
+      clock.store(id, std::memory_order_release);          // pairs with quiet_id()
       before_publish(id);
-      slot_.pending.store(no_id, std::memory_order_release);  // pairs with quiet_id
+      slot_.pending.store(no_id, std::memory_order_release);  // pairs with quiet_id()
       undo_.reset();
       leave();
     }
     std::uint64_t end_read_only() noexcept {
-      // pairs with commit
+      // pairs with commit()
       const std::uint64_t seen = shared_.domain.clock.load(std::memory_order_acquire);
       undo_.reset();
       leave();
@@ -82,7 +82,7 @@ struct GlobalLock {
       leave();
     }
     void backoff() noexcept { std::this_thread::yield(); }
-    // nothing conflicts here
+    // Nothing conflicts here.
     [[nodiscard]] static bool mine(const Conflict&) noexcept { return false; }
 
     void copy_begin() { enter_reader(); }
@@ -101,13 +101,13 @@ struct GlobalLock {
     }
     void lock() {
       shared_.writer.lock();
-      shared_.writing.exchange(true, std::memory_order_seq_cst);  // pairs with enter_reader
-      shared_.domain.wait_for_others(me_);                        // pairs with leave
+      shared_.writing.exchange(true, std::memory_order_seq_cst);  // pairs with enter_reader()
+      shared_.domain.wait_for_others(me_);                        // pairs with leave()
     }
     void leave() noexcept {
       if (writer_) {
         writer_ = false;
-        shared_.writing.store(false, std::memory_order_release);  // pairs with enter_reader
+        shared_.writing.store(false, std::memory_order_release);  // pairs with enter_reader()
         shared_.writer.unlock();
       } else {
         slot_.end(++sequence_);  // even; pairs with lock()

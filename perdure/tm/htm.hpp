@@ -3,27 +3,28 @@
 // htm: hardware transactions, and a global lock for those that the hardware fails (DudeTM, ASPLOS
 // '17, sections 4.2 and 5.7: five tries, then the lock).
 //
-// Htm<Hardware>: Rtm (rtm.hpp), or RtmStandIn (rtm_stand_in.hpp), a software one for machines
-// without: tries, lock, commit timestamps and what a thread shows are the same code. A try reads
-// the lock right after it has begun, so a thread that takes the lock aborts it: the holder is
-// alone. Reads and writes are plain. An undo log is kept all the same: an exception must leave a
-// transaction, so rollback() undoes and then commits what has changed nothing. Ids are commit
-// timestamps (stamps.hpp): drawn in the try, after all else, or by the holder before it releases
-// the lock. Isolation ends before before_publish runs, which may store to lines that others read:
-// it is for order `prefix` alone, where nothing is acknowledged before the persister has seen all
-// up to its timestamp. What a thread shows (Slot::pending) is stored outside of the try, since a
-// store in it is seen by no other thread:
-//   T1  pending <= the commit timestamp, visible to every thread before the timestamp's counter is
-//       read, until before_publish has returned. The store alone does not give that: it may wait in
-//       the store buffer while the counter is read. drain() lies between. A locked instruction in
-//       its place does not do: in a transaction of RTM it leaves the store buffer as it is (seen on
-//       a Xeon: one commit in 3,000 was not shown in time).
-//   T2  complete() reads the time first and pendings then. A pending that it misses became visible
-//       later, so its thread reads the counter later still (T1), and that timestamp is above
-//       complete()'s time.
+// Htm<Hardware> runs on Rtm (rtm.hpp), or on RtmStandIn (rtm_stand_in.hpp), a software one for
+// machines without RTM: tries, lock, commit timestamps and what a thread shows are the same code. A
+// try reads the lock right after it has begun, so a thread that takes the lock aborts it: the
+// holder is alone. Reads and writes are plain. An undo log is kept nevertheless: an exception must
+// leave a transaction, so rollback() undoes and then commits a transaction that has changed
+// nothing. Ids are commit timestamps (stamps.hpp), drawn in the try after everything else, or by
+// the holder before it releases the lock. Isolation ends before before_publish runs, which may
+// store to lines that other threads read. Therefore Htm is for the pipelined order (`prefix`) only,
+// where nothing is acknowledged before the log writer has seen every transaction up to its
+// timestamp. What a thread shows (Slot::pending) is stored outside the try, since no other thread
+// sees a store in it:
+//   T1  pending <= the commit timestamp is visible to every thread before the timestamp's counter
+//       is read, until before_publish has returned. The store alone does not guarantee that: it may
+//       wait in the store buffer while the counter is read. drain() lies between. A locked
+//       instruction in its place does not suffice: in a transaction of RTM it leaves the store
+//       buffer as it is (seen on a Xeon: one commit in 3,000 was not shown in time).
+//   T2  complete() reads the time first and the pendings afterwards. A pending that it misses
+//       became visible later, so its thread reads the counter later still (T1), and that timestamp
+//       is above complete()'s time.
 // The same drain() gives D1 of stamps.hpp: the lines that the try has written are owned before its
 // timestamp is drawn.
-// Thread safety: a context is its thread's; contexts of one Shared run together.
+// Thread safety: a context belongs to its thread; contexts of one Shared may run concurrently.
 #pragma once
 
 #include <algorithm>
@@ -42,8 +43,8 @@ enum class Abort : std::uint8_t {
   none,
   conflict,
   capacity,
-  lock_held,  ///< not counted as a try: the holder goes on, and the next try waits for him
-  not_here,   ///< something that no try can do: the lock at once
+  lock_held,  ///< not counted as a try: the holder continues, and the next try waits for it
+  not_here,   ///< something that no try can do: the lock is taken at once
   other       ///< an interrupt, a system call, a page fault
 };
 inline constexpr int abort_causes = 6;
@@ -63,23 +64,23 @@ struct Htm {
       freed.always_fenced();
     }
 
-    /// The newest id that was given out, by a commit or as the bound of what an update read; that
-    /// of one which is returning just now may be missing.
+    /// The newest id that was given out, by a commit or as the bound of what an update read. The id
+    /// of a call that is just returning may be missing.
     [[nodiscard]] std::uint64_t last() const noexcept {
       std::uint64_t newest = start_;
-      // pairs with enter
+      // pairs with enter()
       const int n = domain.used.load(std::memory_order_acquire);
-      // pairs with commit
+      // pairs with commit()
       for (int i = 0; i < n; ++i)
         newest = std::max(newest, own[i].newest.load(std::memory_order_acquire));
       return newest;
     }
-    /// Every transaction with a stamp <= the result has returned from before_publish. A later
-    /// answer may be lower; the earlier one still holds.
+    /// Every transaction with a commit timestamp <= the result has returned from before_publish. A
+    /// later result may be lower; the earlier one remains valid.
     [[nodiscard]] std::uint64_t complete() const noexcept {
-      std::uint64_t all = clock.now();  // first (T2)
+      std::uint64_t all = clock.now();  // must come first (T2)
       Hardware::point();
-      // pairs with enter: a slot that is missed draws later
+      // This pairs with enter(): a slot that is missed draws later.
       const int n = domain.used.load(std::memory_order_acquire);
       for (int i = 0; i < n; ++i)
         // mutant: timestamp-below-pending
@@ -87,32 +88,34 @@ struct Htm {
         all = std::min(all, domain.slots[i].pending.load(std::memory_order_acquire) - 1);
       return all;
     }
-    /// Tries that committed.
+    /// The number of tries that committed.
     [[nodiscard]] std::uint64_t committed() const noexcept {
       std::uint64_t sum = 0;
       for (const Own& o : own) sum += o.committed.load(std::memory_order_relaxed);
       return sum;
     }
-    /// Tries that ended so. What the contexts do not throw, and so nobody counts.
+    /// The number of tries that ended for this reason.
     [[nodiscard]] std::uint64_t aborts(Abort why) const noexcept {
       std::uint64_t sum = 0;
       for (const Own& o : own)
         sum += o.aborts[static_cast<std::size_t>(why)].load(std::memory_order_relaxed);
       return sum;
     }
+    /// The number of failed tries for which the contexts throw nothing, so that nothing else counts
+    /// them.
     [[nodiscard]] std::uint64_t unseen_aborts() const noexcept {
       std::uint64_t sum = 0;
       for (const Own& o : own) sum += o.unseen_aborts();
       return sum;
     }
-    /// Transactions that ran under the lock.
+    /// The number of transactions that ran under the lock.
     [[nodiscard]] std::uint64_t locked() const noexcept {
       std::uint64_t sum = 0;
       for (const Own& o : own) sum += o.locked.load(std::memory_order_relaxed);
       return sum;
     }
 
-    /// a slot's, beside Slot: only its thread writes, and never in a try
+    /// One slot's counters, beside Slot: only its thread writes them, and never in a try.
     struct alignas(128) Own {
       std::atomic<std::uint64_t> newest{0}, locked{0}, committed{0};
       std::atomic<std::uint64_t> aborts[abort_causes]{};
@@ -125,7 +128,7 @@ struct Htm {
     };
 
     const StampClock clock;
-    Domain domain;  ///< its slots; its clock stands still
+    Domain domain;  ///< only its slots are used; its clock stands still
     alignas(128) std::atomic<bool> held{false};
     alignas(128) Waiters freed;  ///< for the lock; not in its line, which every try reads
     typename Hardware::Shared hardware;
@@ -146,18 +149,20 @@ struct Htm {
 
     void begin(bool update) {
       update_ = update;
-      Hardware::leave();  // another pool's try: this one's end would not be its end
+      // Aborts a try of another pool: inside it, this try's end would not commit.
+      Hardware::leave();
       while (tries_ < most_tries) {
         wait_until_free();
         // mutant: pending-before-try
         if (update) show_pending();
-        // an abort of Rtm comes back here, with everything as it was
+        // An abort of Rtm returns here, with everything as it was.
         const Abort why = try_.start();
         if (why == Abort::none) {
-          // subscribed: who takes it aborts this try; pairs with free_lock
+          // Subscribed: a thread that takes the lock aborts this try. The acquire pairs with
+          // free_lock().
           if (!shared_.held.load(std::memory_order_acquire)) return;
           try_.abort_held();
-          count(Abort::lock_held);  // of the stand-in; Rtm is at start() again
+          count(Abort::lock_held);  // only for the stand-in; Rtm is at start() again
           continue;
         }
         count(why);
@@ -177,7 +182,7 @@ struct Htm {
     }
     void put(std::uint64_t* a, std::uint64_t v) noexcept {
       if (holds_)
-        store_word(a, v);  // atomic: a try of the stand-in may be looking, and aborts
+        store_word(a, v);  // atomic: a try of the stand-in may be reading it, and aborts
       else
         try_.put(a, v);
     }
@@ -186,18 +191,20 @@ struct Htm {
       put(a, v);
     }
     [[nodiscard]] bool direct() const noexcept { return !Hardware::buffers || holds_; }
-    // in a try of Rtm whatever it stores is isolated
+    // In a try of Rtm everything that it stores is isolated.
     [[nodiscard]] bool alone() const noexcept { return direct() || try_.committing(); }
     [[nodiscard]] UndoLog& undo() noexcept { return undo_; }
-    /// Retries of this context's slot that no Conflict told of: the hardware went back to begin().
+    /// The number of retries of this context's slot without a Conflict: the hardware returned to
+    /// begin().
     [[nodiscard]] std::uint64_t unseen_aborts() const noexcept { return own_.unseen_aborts(); }
 
-    /// `isolated()` runs where nothing fails any more and nobody sees what it stores before all is
-    /// seen; before_publish(id) when all is seen.
+    /// `isolated()` runs where nothing can fail any more, and no thread sees what it stores before
+    /// everything is visible; before_publish(id) runs when everything is visible.
     template <class Isolated, class F>
     void commit(Isolated&& isolated, F&& before_publish) {
       if (holds_)
-        // not before: a holder may take long, and others need not wait for him to be durable
+        // It is not shown earlier: a holder may take long, and other threads need not wait for it
+        // to become durable.
         show_pending();
       else
         try_.last_point_of_failure(shared_.clock);
@@ -207,7 +214,7 @@ struct Htm {
       const std::uint64_t id = holds_ ? shared_.clock.draw(me_) : try_.draw(shared_.clock, me_);
       end();
       before_publish(id);
-      own_.newest.store(id, std::memory_order_release);  // pairs with last
+      own_.newest.store(id, std::memory_order_release);  // pairs with last()
       finish();
     }
     template <class F>
@@ -215,10 +222,11 @@ struct Htm {
       commit([] {}, std::forward<F>(before_publish));
     }
     std::uint64_t end_read_only() {
-      // While what was read is as it was: above all that was read, below all that overwrites it.
+      // The time is read while what was read is unchanged: it is above everything that was read,
+      // and below everything that overwrites it.
       const std::uint64_t seen = holds_ ? shared_.clock.now() : try_.time_of_reads(shared_.clock);
       end();
-      // it is a receipt's; pairs with last
+      // It may be a receipt's id. The release pairs with last().
       if (update_) own_.newest.store(seen, std::memory_order_release);
       finish();
       return seen;
@@ -227,7 +235,7 @@ struct Htm {
       if (!holds_)
         try_.recheck(stale);
       else if (stale && Hardware::buffers)
-        try_.abort_conflict();  // a doomed try still frees the block: it ends without us
+        try_.abort_conflict();  // a doomed try may still free the block: it ends without us
     }
     void rollback() noexcept {
       undo_.rollback();
@@ -235,11 +243,11 @@ struct Htm {
         free_lock();
       else
         try_.cancel();
-      slot_.pending.store(no_id, std::memory_order_release);  // pairs with complete
+      slot_.pending.store(no_id, std::memory_order_release);  // pairs with complete()
       if (const Abort why = try_.take_cause(); why != Abort::none)
         count(why);
       else
-        tries_ = 0;  // it was left, not failed
+        tries_ = 0;  // the try was left by the caller, it has not failed
     }
     void backoff() noexcept { std::this_thread::yield(); }
     [[nodiscard]] bool mine(const Conflict& c) const noexcept { return c.whose == &try_; }
@@ -252,7 +260,7 @@ struct Htm {
     static void add(std::atomic<std::uint64_t>& c) noexcept {
       c.store(c.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
-    // T1; pairs with complete
+    // T1; pairs with complete()
     void show_pending() noexcept { try_.show(slot_.pending, shared_.clock.now() + 1); }
     void count(Abort why) noexcept {
       add(own_.aborts[static_cast<std::size_t>(why)]);
@@ -260,27 +268,27 @@ struct Htm {
       if (why != Abort::lock_held) ++tries_;
     }
     void wait_until_free() noexcept {
-      // pairs with free_lock
+      // pairs with free_lock()
       if (__builtin_expect(!shared_.held.load(std::memory_order_acquire), 1)) return;
-      // pairs with complete: it has drawn nothing
+      // This pairs with complete(): the thread has drawn nothing.
       slot_.pending.store(no_id, std::memory_order_release);
-      // pairs with free_lock
+      // pairs with free_lock()
       shared_.freed.wait([this] { return !shared_.held.load(std::memory_order_acquire); });
     }
     void take_lock() noexcept {
       do wait_until_free();
-      // acquire pairs with free_lock
+      // The acquire pairs with free_lock().
       while (shared_.held.exchange(true, std::memory_order_acq_rel));
       try_.shut_out();
-      slot_.pending.store(no_id, std::memory_order_release);  // pairs with complete
+      slot_.pending.store(no_id, std::memory_order_release);  // pairs with complete()
       holds_ = true;
     }
     void free_lock() noexcept {
       holds_ = false;
       try_.let_in();
-      // pairs with wait_until_free, take_lock and a try's first load
+      // pairs with wait_until_free(), take_lock() and a try's first load
       shared_.held.store(false, std::memory_order_release);
-      shared_.freed.notify();  // pairs with wait_until_free
+      shared_.freed.notify();  // pairs with wait_until_free()
     }
     void end() noexcept {
       if (holds_)
@@ -291,7 +299,7 @@ struct Htm {
       }
     }
     void finish() noexcept {
-      // pairs with complete: what before_publish did is seen
+      // This pairs with complete(): the effects of before_publish are seen.
       slot_.pending.store(no_id, std::memory_order_release);
       undo_.reset();
       tries_ = 0;
@@ -301,7 +309,7 @@ struct Htm {
     Slot& slot_;
     typename Shared::Own& own_;
     const int me_;
-    int tries_ = 0;  // of this transaction, that failed
+    int tries_ = 0;  // failed tries of this transaction
     bool update_ = false, holds_ = false;
     typename Hardware::Try try_;
     UndoLog undo_;

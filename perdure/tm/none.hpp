@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// none: the caller isolates. Plain loads and stores; only ids, rollback and the checkpoint's need
-// for quiet are ours.
+// none: the caller isolates. Loads and stores are plain; this TM only provides ids, rollback and
+// the pause that a checkpoint needs.
 //
-// Thread safety: several threads may run transactions that touch different 8-byte words and read
-// nothing that another is writing. A checkpoint stops new transactions for a batch of lines (a
-// gate), because nothing else tells it which lines are being written.
+// Thread safety: several threads may run transactions that access different 8-byte words and read
+// nothing that another thread is writing. A checkpoint stops new transactions for a batch of lines
+// (a gate), because nothing else tells it which lines are being written.
 #pragma once
 
 #include <cstring>
@@ -36,9 +36,9 @@ struct None {
     void begin(bool) {
       for (;;) {
         slot_.active.store(++sequence_, std::memory_order_relaxed);  // odd
-        // pairs with copy_begin's heavy fence
+        // pairs with copy_begin()'s heavy fence
         light_fence();
-        // acquire pairs with the release in copy_end
+        // The acquire pairs with the release in copy_end().
         if (__builtin_expect(!shared_.closed.load(std::memory_order_acquire), 1)) return;
         leave();
         const std::lock_guard wait(shared_.gate);
@@ -51,7 +51,7 @@ struct None {
     }
     void own(const std::uint64_t*) const noexcept {}
     void keep(std::uint64_t* a) { undo_.push(a, *a); }
-    // release: for a late reader of a frame (shadow/frames.hpp)
+    // A release store, for a late reader of a frame (engine/shadow/frames.hpp).
     void put(std::uint64_t* a, std::uint64_t v) noexcept { store_word(a, v); }
     void store(std::uint64_t* a, std::uint64_t v) {
       keep(a);
@@ -63,17 +63,17 @@ struct None {
     template <class F>
     void commit(F&& before_publish) {
       auto& clock = shared_.domain.clock;
-      // pairs with quiet_id
+      // pairs with quiet_id()
       slot_.pending.store(clock.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-      // pairs with quiet_id
+      // pairs with quiet_id()
       const std::uint64_t id = clock.fetch_add(1, std::memory_order_acq_rel) + 1;
       before_publish(id);
-      slot_.pending.store(no_id, std::memory_order_release);  // pairs with quiet_id
+      slot_.pending.store(no_id, std::memory_order_release);  // pairs with quiet_id()
       undo_.reset();
       leave();
     }
     std::uint64_t end_read_only() noexcept {
-      // pairs with commit
+      // pairs with commit()
       const std::uint64_t seen = shared_.domain.clock.load(std::memory_order_acquire);
       undo_.reset();
       leave();
@@ -85,23 +85,23 @@ struct None {
       leave();
     }
     void backoff() noexcept { std::this_thread::yield(); }
-    // nothing conflicts here
+    // Nothing conflicts here.
     [[nodiscard]] static bool mine(const Conflict&) noexcept { return false; }
 
     void copy_begin() {
       shared_.gate.lock();
       shared_.closed.store(true, std::memory_order_relaxed);
-      heavy_fence();                        // pairs with begin's light fence
-      shared_.domain.wait_for_others(me_);  // pairs with leave
+      heavy_fence();                        // pairs with begin()'s light fence
+      shared_.domain.wait_for_others(me_);  // pairs with leave()
     }
     void copy_line(void* to, const void* from) const noexcept { std::memcpy(to, from, 64); }
     void copy_end() {
-      shared_.closed.store(false, std::memory_order_release);  // pairs with begin
+      shared_.closed.store(false, std::memory_order_release);  // pairs with the acquire in begin()
       shared_.gate.unlock();
     }
 
    private:
-    void leave() noexcept { slot_.end(++sequence_); }  // even; pairs with copy_begin
+    void leave() noexcept { slot_.end(++sequence_); }  // even; pairs with copy_begin()
     Shared& shared_;
     Slot& slot_;
     int me_;

@@ -20,7 +20,7 @@ void pause_cpu() noexcept { __builtin_ia32_pause(); }
 
 namespace {
 constexpr std::uint64_t never =
-    // nothing that `bias` ever is: neither a thread's, nor none, shared or changing
+    // A value that `bias` never has: no thread's, nor none, shared or changing.
     OrecShared::bias_shared - 1;
 static_assert(never > base::background_slot + 1 && never != OrecShared::bias_none &&
               never != OrecShared::bias_shared && never != OrecShared::bias_changing);
@@ -31,7 +31,7 @@ OrecShared::OrecShared(std::uint64_t start) : domain(start) {
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) throw std::bad_alloc();
   madvise(p, table_bytes, MADV_HUGEPAGE);
-  // zero: version 0, free; atomics of this size have no other representation
+  // Zero is version 0, free; atomics of this size have no other representation.
   orecs_ = static_cast<Orec*>(p);
 }
 
@@ -39,19 +39,20 @@ OrecShared::~OrecShared() { munmap(static_cast<void*>(orecs_), table_bytes); }
 
 void OrecShared::set_bias(int me, std::uint64_t wanted) {
   const std::lock_guard lock(change);
-  // written under `change` alone
+  // It is written only under `change`.
   const std::uint64_t before = bias.load(std::memory_order_relaxed);
   if (before == wanted) return;
   bias.store(bias_changing, std::memory_order_relaxed);
-  // pairs with enter()'s light fence: a slot not seen active below will see `changing`
+  // This pairs with enter()'s light fence: a slot that is not seen active below will see
+  // `changing`.
   heavy_fence();
   domain.wait_for_others(me);
   (wanted == bias_none ? revocations : grants).fetch_add(1, std::memory_order_relaxed);
-  bias.store(wanted, std::memory_order_release);  // pairs with begin's acquire
+  bias.store(wanted, std::memory_order_release);  // pairs with the acquire in begin()
 }
 
 void OrecShared::end_irrevocable() {
-  bias.store(bias_none, std::memory_order_release);  // pairs with begin's acquire
+  bias.store(bias_none, std::memory_order_release);  // pairs with the acquire in begin()
   change.unlock();
 }
 
@@ -69,12 +70,12 @@ OrecContextBase::OrecContextBase(OrecShared& shared, int slot)
 void OrecContextBase::begin_slow(bool update, bool want_exclusive) {
   for (;;) {
     if (want_exclusive) {
-      // Irrevocable: `change` is held until the transaction ends, so nobody can revoke, and nobody
-      // else is in.
+      // Irrevocable: `change` is held until the transaction ends, so no thread can revoke, and no
+      // other thread is inside.
       if (slot_.active.load(std::memory_order_relaxed) % 2 != 0) leave();
       shared_.change.lock();
       shared_.bias.store(OrecShared::bias_changing, std::memory_order_relaxed);
-      heavy_fence();  // as in set_bias
+      heavy_fence();  // as in set_bias()
       shared_.domain.wait_for_others(static_cast<int>(me_) - 1);
       enter();
       holds_change_ = true;
@@ -105,8 +106,9 @@ void OrecContextBase::begin_slow(bool update, bool want_exclusive) {
   }
 }
 
-// At a begin, never at an end: it takes `change` and waits for transactions to end, and who ends
-// one may hold what those wait for (an engine's lock on a ring that threads share).
+// This happens at a begin, never at an end: it takes `change` and waits for transactions to end,
+// and a thread that ends one may hold what those wait for (an engine's lock on a ring that threads
+// share).
 void OrecContextBase::begin_considering_bias(bool update) {
   leave();
   consider_bias();
@@ -115,7 +117,7 @@ void OrecContextBase::begin_considering_bias(bool update) {
 }
 
 void OrecContextBase::consider_bias() {
-  // Alone: no other slot moved since the last look. Readers: nobody committed since.
+  // Alone: no other slot has changed since the last look. Readers: no thread has committed since.
   std::uint64_t others = 0;
   bool inside = false;
   shared_.domain.for_others(static_cast<int>(me_) - 1, [&](const Slot& s) {
@@ -124,7 +126,7 @@ void OrecContextBase::consider_bias() {
     inside |= active % 2 != 0;
   });
   const std::uint64_t clock = shared_.domain.clock.load(std::memory_order_relaxed);
-  // a long transaction of another is not waited for
+  // This does not wait for another thread's long transaction.
   const bool alone = others == seen_others_ && !inside;
   const bool only_reads = clock == seen_clock_ && !streak_updates_;
   seen_others_ = others;
@@ -139,8 +141,8 @@ void OrecContextBase::consider_bias() {
 
 bool OrecContextBase::valid(std::uint64_t snapshot) const noexcept {
   for (const Orec* o : reads_) {
-    const std::uint64_t v = o->load(std::memory_order_acquire);  // pairs with release_locks
-    // its version was checked when it was taken
+    const std::uint64_t v = o->load(std::memory_order_acquire);  // pairs with release_locks()
+    // Its version was checked when this thread took it.
     if (v == mine_) continue;
     if (orec::owned(v) || orec::version(v) > snapshot) return false;
   }
@@ -156,7 +158,7 @@ void OrecContextBase::own_orec(const std::uint64_t* a) {
   std::uint64_t v = o.load(std::memory_order_relaxed);
   if (v == mine_) return;
   room_for_a_lock();
-  // acquire pairs with release_locks: the last owner's words are seen
+  // The acquire pairs with release_locks(): the last owner's words are seen.
   if (__builtin_expect(orec::owned(v) || orec::version(v) > snapshot_ ||
                            !o.compare_exchange_strong(v, mine_, std::memory_order_acq_rel),
                        0))
@@ -166,34 +168,34 @@ void OrecContextBase::own_orec(const std::uint64_t* a) {
 
 void OrecContextBase::extend() {
   if (!log_reads_) conflict();
-  // pairs with draw_id
+  // pairs with draw_id()
   const std::uint64_t now = shared_.domain.clock.load(std::memory_order_acquire);
   if (!valid(snapshot_)) conflict();
   snapshot_ = now;
 }
 
 std::uint64_t OrecContextBase::wait_unowned(Orec& o) {
-  // Longer than a commit with its fence takes, shorter than a time slice: then the owner is likely
-  // descheduled, or waits for us.
+  // This is longer than a commit with its fence, and shorter than a time slice: after it the owner
+  // is likely to be descheduled, or to wait for this thread.
   for (int i = 0; i < 400; ++i) {
     pause_cpu();
-    const std::uint64_t v = o.load(std::memory_order_acquire);  // pairs with release_locks
+    const std::uint64_t v = o.load(std::memory_order_acquire);  // pairs with release_locks()
     if (!orec::owned(v)) return v;
   }
   conflict();
 }
 
 void OrecContextBase::own_slow(Orec& o) {
-  std::uint64_t v = o.load(std::memory_order_acquire);  // pairs with release_locks
+  std::uint64_t v = o.load(std::memory_order_acquire);  // pairs with release_locks()
   for (;;) {
     if (orec::owned(v)) v = wait_unowned(o);
     if (orec::version(v) > snapshot_) {
       extend();
-      v = o.load(std::memory_order_acquire);  // pairs with release_locks
+      v = o.load(std::memory_order_acquire);  // pairs with release_locks()
       continue;
     }
     if (o.compare_exchange_strong(v, mine_, std::memory_order_acq_rel)) {
-      // acquire pairs with release_locks
+      // The acquire pairs with release_locks().
       locks_.push_back({&o, v});
       return;
     }
@@ -203,15 +205,15 @@ void OrecContextBase::own_slow(Orec& o) {
 std::uint64_t OrecContextBase::draw_id() {
   if (doomed_) conflict();
   auto& clock = shared_.domain.clock;
-  std::uint64_t now = clock.load(std::memory_order_acquire);  // pairs with other draws
+  std::uint64_t now = clock.load(std::memory_order_acquire);  // pairs with other threads' draws
   for (;;) {
     if (now != snapshot_) {
       if (!valid(snapshot_)) conflict();
       snapshot_ = now;
     }
-    // pairs with quiet_id
+    // pairs with quiet_id()
     slot_.pending.store(now + 1, std::memory_order_release);
-    // release pairs with quiet_id
+    // The release pairs with quiet_id().
     if (clock.compare_exchange_strong(now, now + 1, std::memory_order_acq_rel)) return now + 1;
     slot_.pending.store(no_id, std::memory_order_release);
   }
@@ -224,8 +226,8 @@ void OrecContextBase::rollback() noexcept {
     if ((v >> 1 & orec::incarnations) != orec::incarnations) {
       v += 2;
     } else {
-      // Incarnations of this version are used up: the clock's value is at least the version, and no
-      // id is spent.
+      // The incarnations of this version are used up: the clock's value is at least the version,
+      // and no id is spent.
       v = orec::of_version(shared_.domain.clock.load(std::memory_order_acquire));
     }
     l.orec->store(v, std::memory_order_release);  // pairs with a reader's first load
@@ -233,7 +235,7 @@ void OrecContextBase::rollback() noexcept {
   locks_.clear();
   reads_.clear();
   doomed_ = false;
-  slot_.pending.store(no_id, std::memory_order_release);  // pairs with quiet_id
+  slot_.pending.store(no_id, std::memory_order_release);  // pairs with quiet_id()
   leave();
   if (holds_change_) release_change();
 }
@@ -256,13 +258,13 @@ void OrecContextBase::copy_line(void* to, const void* from) noexcept {
   }
   Orec& o = shared_.of(from);
   for (;;) {
-    // pairs with release_locks and rollback
+    // pairs with release_locks() and rollback()
     const std::uint64_t v = o.load(std::memory_order_acquire);
     if (orec::owned(v)) {
-      // waited for, never skipped: its owner may have marked the line before the marks were cleared
-      // it gives the stripe up before it leaves
+      // The owner is waited for, never skipped: it may have marked the line before the marks were
+      // cleared. It gives the stripe up before it leaves.
       Slot& owner = shared_.domain.slots[v >> 1];
-      // pairs with release_locks and rollback
+      // pairs with release_locks() and rollback()
       owner.waiters.wait([&o, v] { return o.load(std::memory_order_acquire) != v; });
       continue;
     }

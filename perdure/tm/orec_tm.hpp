@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// stm and biased: word-based, time-based STM (LSA, TinySTM's way), write-through with
-// encounter-time locks; and bias over it.
+// stm and biased: a word-based, time-based STM (LSA, in TinySTM's variant), write-through with
+// encounter-time locks, and bias on top of it.
 //
 // An ownership record (orec) guards a 64-byte stripe: version << 16 | incarnation << 1 when free,
 // slot << 1 | 1 when owned. A reader reads orec, word, orec; a version above its snapshot makes it
-// extend (validate its read set at a newer clock). A writer owns the stripe from its first store to
-// its end. An abort restores the version with the next incarnation, so that a reader who saw a
-// dirty word does not take it for clean, and no id is spent; when the incarnations of a version run
-// out it takes the clock's value instead.
+// extend the snapshot (validate its read set at a newer clock). A writer owns the stripe from its
+// first store to its end. An abort restores the version with the next incarnation, so that a reader
+// that saw a dirty word does not take it for clean, and no id is spent; when the incarnations of a
+// version run out, it takes the clock's value instead.
 //
-// Bias (OrecTm<true>): `bias` says who may do without orecs. One slot: it is exclusive, its loads
-// and stores are plain, it may not be interrupted, and it needs no read set. `shared`: any number
-// of readers, whose reads are plain, and no writer. `none`: orecs. Whoever finds a bias against him
-// revokes it: announces the change, a heavy fence, then waits until every slot in question is
-// between transactions. A thread alone for 1,000 transactions, or readers who see no commit for as
-// long, are given a bias. Orec versions are not written under bias; every snapshot taken later is
-// newer than what was stored then. The exclusive bias is also the irrevocable mode: a transaction
-// that was aborted too often runs in it.
+// Bias (OrecTm<true>): `bias` says which threads may do without orecs. One slot: it is exclusive,
+// its loads and stores are plain, no other transaction may run beside it, and it needs no read set.
+// `shared`: any number of readers, whose reads are plain, and no writer. `none`: orecs. A thread
+// that finds a bias against it revokes the bias: it announces the change, issues a heavy fence,
+// then waits until every slot in question is between transactions. A thread that is alone for 1,000
+// transactions, or readers that see no commit for as long, are given a bias. Orec versions are not
+// written under bias; every snapshot taken later is newer than what was stored then. The exclusive
+// bias is also the irrevocable mode: a transaction that was aborted 8 times runs in it.
 // Source: TinySTM (PPoPP '08); biased locking (Kawachiya, Koseki, Onodera, OOPSLA '02) for the idea
 // of revocation.
-// Thread safety: a context is its thread's; contexts of one Shared run together. Memory orders name
-// their partner.
+// Thread safety: a context belongs to its thread; contexts of one Shared may run concurrently.
+// Memory orders name their partner.
 #pragma once
 
 #include <cstring>
@@ -44,7 +44,7 @@ inline constexpr std::uint64_t incarnations = 0x7fff;
 }  // namespace orec
 
 /// What all threads of a pool share. The orec table covers addresses modulo 2^18 stripes (16 MiB);
-/// an alias is a false conflict, no error.
+/// an alias is a false conflict, not an error.
 class OrecShared {
  public:
   static constexpr int table_bits = 18;
@@ -59,10 +59,10 @@ class OrecShared {
     return orecs_[(reinterpret_cast<std::uintptr_t>(a) >> 6) & ((1U << table_bits) - 1)];
   }
 
-  /// Makes the bias none or `wanted`; the caller is outside any transaction. Waits for those it
-  /// concerns.
+  /// Makes the bias none or `wanted`; the caller is outside any transaction. Waits for the
+  /// transactions that the change concerns.
   void set_bias(int me, std::uint64_t wanted);
-  /// Ends an irrevocable transaction's hold on `change`: no bias.
+  /// Ends an irrevocable transaction's hold on `change`; afterwards there is no bias.
   void end_irrevocable();
 
   Domain domain;
@@ -83,7 +83,8 @@ class OrecContextBase {
   [[nodiscard]] bool direct() const noexcept { return direct_; }
   [[nodiscard]] bool alone() const noexcept { return direct_; }
   [[nodiscard]] UndoLog& undo() noexcept { return undo_; }
-  /// Before an error is reported that a stale snapshot may have caused: was it?
+  /// Called before an error is reported that a stale snapshot may have caused: throws Conflict if
+  /// the snapshot is stale.
   void recheck(bool stale) {
     if (!direct_ && (stale || !valid(snapshot_))) conflict();
   }
@@ -100,13 +101,13 @@ class OrecContextBase {
   };
   // Only the owner stores to `active`.
   [[gnu::always_inline]] void leave() noexcept {
-    // even; pairs with set_bias's and begin_slow's waits
+    // even; pairs with the waits in set_bias() and begin_slow()
     slot_.end(slot_.active.load(std::memory_order_relaxed) + 1);
   }
   [[gnu::always_inline]] void enter() noexcept {
     // odd
     slot_.active.store(slot_.active.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    // pairs with set_bias's heavy fence
+    // pairs with set_bias()'s heavy fence
     light_fence();
   }
   [[noreturn]] void conflict() {
@@ -114,12 +115,13 @@ class OrecContextBase {
     throw Conflict{this};
   }
   [[nodiscard]] bool valid(std::uint64_t snapshot) const noexcept;
-  // load(): the word, an acquire. Conflict
+  // load() returns the word, by an acquire. Throws Conflict.
   template <class Load>
   [[nodiscard]] std::uint64_t read_orec_by(const std::uint64_t* a, Load&& load) {
     Orec& o = shared_.of(a);
     for (;;) {
-      std::uint64_t v = o.load(std::memory_order_acquire);  // pairs with release_locks and rollback
+      // pairs with release_locks() and rollback()
+      std::uint64_t v = o.load(std::memory_order_acquire);
       if (__builtin_expect(orec::owned(v), 0)) {
         if (v == mine_) return load();
         v = wait_unowned(o);
@@ -134,16 +136,16 @@ class OrecContextBase {
       return word;
     }
   }
-  std::uint64_t read_orec(const std::uint64_t* a);  // Conflict
-  void own_orec(const std::uint64_t* a);            // Conflict
-  void extend();                                    // newer snapshot, or Conflict
-  std::uint64_t wait_unowned(Orec& o);              // bounded; Conflict
+  std::uint64_t read_orec(const std::uint64_t* a);  // throws Conflict
+  void own_orec(const std::uint64_t* a);            // throws Conflict
+  void extend();                                    // takes a newer snapshot, or throws Conflict
+  std::uint64_t wait_unowned(Orec& o);              // waits a bounded time; throws Conflict
   void own_slow(Orec& o);
-  // Before an orec is taken: one that is ours and in no list would stay so.
+  // Called before an orec is taken: an orec that we own and that is in no list would stay owned.
   void room_for_a_lock() {
     if (__builtin_expect(locks_.size() == locks_.capacity(), 0)) locks_.reserve(locks_.size() * 2);
   }
-  std::uint64_t draw_id();  // validated; Conflict
+  std::uint64_t draw_id();  // validates the read set; throws Conflict
   void begin_slow(bool update, bool want_exclusive);
   void begin_considering_bias(bool update);
   void consider_bias();
@@ -159,19 +161,20 @@ class OrecContextBase {
 
   OrecShared& shared_;
   Slot& slot_;
-  std::uint64_t me_;       // slot + 1: the value of `bias` that is ours
-  std::uint64_t mine_;     // the value of an orec that we own
-  std::uint64_t view_me_;  // me_; where membarrier is missing nothing that `bias` ever is
+  std::uint64_t me_;       // slot + 1: the value of `bias` that means this thread
+  std::uint64_t mine_;     // the value of an orec that this thread owns
+  std::uint64_t view_me_;  // me_; where membarrier is missing, a value that `bias` never has
   bool direct_ = false;
   bool update_ = false;
   bool log_reads_ = false;  // a view reads without a read set until it has failed once
-  // it has thrown a Conflict: whoever swallowed that is told again at the end
+  // This transaction has thrown a Conflict: if the lambda has swallowed it, its end throws it
+  // again.
   bool doomed_ = false;
   bool holds_change_ = false;
   std::uint64_t snapshot_ = 0;
   std::uint32_t failures_ = 0;
   std::uint32_t streak_ = 0;
-  std::uint64_t seen_clock_ = 0, seen_others_ = 0;  // at the last consider_bias
+  std::uint64_t seen_clock_ = 0, seen_others_ = 0;  // at the last consider_bias()
   bool streak_updates_ = false;
   std::uint64_t random_;
   std::vector<Orec*> reads_;
@@ -183,8 +186,8 @@ template <bool Biased>
 struct OrecTm {
   static constexpr const char* name = Biased ? "biased" : "stm";
   static constexpr bool isolates = true;
-  static constexpr std::uint32_t irrevocable_after = 8;  ///< failures
-  /// transactions with orecs, then bias may be worth its fence
+  static constexpr std::uint32_t irrevocable_after = 8;  ///< consecutive failures
+  /// After this many transactions with orecs a bias may be worth its fence.
   static constexpr std::uint32_t consider_after = 1000;
 
   using Shared = OrecShared;
@@ -201,7 +204,7 @@ struct OrecTm {
       update_ = update;
       if (__builtin_expect(failures_ >= irrevocable_after, 0)) return begin_slow(update, true);
       enter();
-      // pairs with set_bias's release
+      // pairs with set_bias()'s release
       const std::uint64_t bias = shared_.bias.load(std::memory_order_acquire);
       if (__builtin_expect(bias == me_, 1)) {
         direct_ = true;
@@ -220,8 +223,8 @@ struct OrecTm {
       begin_slow(update, false);
     }
 
-    // The biased path is inlined into the user's lambda, the other called: else neither is inlined,
-    // and fewer cache misses overlap.
+    // The biased path is inlined into the user's lambda, the other one is called: otherwise neither
+    // would be inlined, and fewer cache misses would overlap.
     [[nodiscard]] [[gnu::always_inline]] std::uint64_t read(const std::uint64_t* a) {
       if (__builtin_expect(direct_, 1)) return *a;
       return read_orec(a);
@@ -236,7 +239,7 @@ struct OrecTm {
     }
 
     void keep(std::uint64_t* a) { undo_.push(a, *a); }
-    // release: a reader who sees it sees the orec owned
+    // A release store: a reader that sees it sees the orec owned.
     void put(std::uint64_t* a, std::uint64_t v) noexcept { store_word(a, v); }
     void store(std::uint64_t* a, std::uint64_t v) {
       keep(a);
@@ -248,15 +251,15 @@ struct OrecTm {
       auto& clock = shared_.domain.clock;
       std::uint64_t id = 0;
       if (__builtin_expect(direct_, 1)) {
-        id = clock.load(std::memory_order_relaxed) + 1;      // exclusive: no other draws
-        slot_.pending.store(id, std::memory_order_release);  // pairs with quiet_id
-        clock.store(id, std::memory_order_release);          // pairs with quiet_id
+        id = clock.load(std::memory_order_relaxed) + 1;      // exclusive: no other thread draws
+        slot_.pending.store(id, std::memory_order_release);  // pairs with quiet_id()
+        clock.store(id, std::memory_order_release);          // pairs with quiet_id()
       } else {
         id = draw_id();
       }
       before_publish(id);
       if (!direct_) release_locks(id);
-      slot_.pending.store(no_id, std::memory_order_release);  // pairs with quiet_id
+      slot_.pending.store(no_id, std::memory_order_release);  // pairs with quiet_id()
       finish(true);
     }
 
@@ -265,7 +268,7 @@ struct OrecTm {
       const std::uint64_t seen =
           direct_ ? shared_.domain.clock.load(std::memory_order_acquire) : snapshot_;
       if (!direct_ && !locks_.empty()) {
-        // owned but stored nothing: as it was, no new incarnation is owed
+        // Owned but not stored to: the words are as they were, so no new incarnation is needed.
         for (const Lock& l : locks_) l.orec->store(l.before, std::memory_order_release);
         locks_.clear();
       }
@@ -273,9 +276,9 @@ struct OrecTm {
       return seen;
     }
 
-    /// Begins a view whose reads are plain, or says that begin(false) is needed. Few loads and
-    /// stores: the cache misses of one view overlap with the next one's only as far as the
-    /// processor's load and store queues reach. It can't fail, so failures_ stays.
+    /// Begins a view whose reads are plain, or returns false: then begin(false) is needed. It makes
+    /// few loads and stores, because the cache misses of one view overlap with the next one's only
+    /// as far as the processor's load and store queues reach. It can't fail, so failures_ stays.
     [[gnu::always_inline]] bool try_direct_view() noexcept {
       if constexpr (!Biased) return false;
       // odd
@@ -284,9 +287,10 @@ struct OrecTm {
       if constexpr (under_thread_sanitizer)
         light_fence();
       else
-        // light_fence where membarrier works, and view_me_ is what it is only there
+        // This is light_fence() where membarrier works; only there does view_me_ allow a direct
+        // view.
         std::atomic_signal_fence(std::memory_order_seq_cst);
-      // pairs with set_bias's release
+      // pairs with set_bias()'s release
       const std::uint64_t bias = shared_.bias.load(std::memory_order_acquire);
       if (__builtin_expect(bias != view_me_, 0) &&
           (bias != OrecShared::bias_shared || view_me_ != me_)) {
@@ -297,13 +301,13 @@ struct OrecTm {
       return true;
     }
     [[gnu::always_inline]] void end_direct_view() noexcept { leave(); }
-    /// Bounds what a view has read, before it ends.
+    /// An upper bound of the ids that a view has read, to be called before the view ends.
     [[nodiscard]] std::uint64_t seen() const noexcept {
       return shared_.domain.clock.load(std::memory_order_acquire);  // pairs with the draw of an id
     }
 
-    /// Not a transaction: it can't fail, so it is never irrevocable, however often this thread has
-    /// just failed.
+    /// This is not a transaction: it can't fail, so it is never irrevocable, however often this
+    /// thread has just failed.
     void copy_begin() {
       const std::uint32_t failures = std::exchange(failures_, 0);
       begin(false);
@@ -314,7 +318,7 @@ struct OrecTm {
     void start_orecs() {
       direct_ = false;
       log_reads_ = update_ || failures_ != 0;
-      snapshot_ = shared_.domain.clock.load(std::memory_order_acquire);  // pairs with draw_id
+      snapshot_ = shared_.domain.clock.load(std::memory_order_acquire);  // pairs with draw_id()
     }
     [[nodiscard]] bool nobody_else(int slot) const noexcept {
       bool others = false;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rtm: Htm's hardware where the processor has it (base/rtm.hpp). Conflicts are found by the caches,
-// line by line; what was stored is seen by all at XEND or by nobody. An abort comes back to
-// start(), wherever the transaction was by then.
+// Rtm: Htm's hardware where the processor has it (base/rtm.hpp). The caches detect conflicts line
+// by line; at XEND all threads see what was stored, or none does. An abort returns to start(),
+// wherever the transaction was by then.
 //
-// What a try writes that is other threads' too aborts it or them: the words of the pool; the
+// A try that writes what other threads use, too, aborts itself or them: the words of the pool; the
 // bitmaps of spans and the heap's lists that threads share (a refill of a thread's cache of blocks;
-// growth of the pool, which ends in system calls and so under the lock). Counters, undo and records
-// are a thread's own. A page's first store, or first load, is a fault that no try gets past: after
-// five the lock's holder takes it.
+// growth of the pool, which ends in system calls and therefore under the lock). Counters, undo log
+// and records belong to one thread. A page's first store, or first load, is a fault that no try
+// survives: after five tries the lock's holder takes the fault.
 // Thread safety: as Htm.
 #pragma once
 
@@ -39,7 +39,7 @@ struct Rtm {
     }
     void show(std::atomic<std::uint64_t>& a, std::uint64_t v) const noexcept {
       a.store(v, std::memory_order_release);
-    }  // pairs with complete
+    }  // pairs with the acquire in complete()
     void drain() const noexcept { drain_store_buffer(); }
     [[nodiscard]] std::uint64_t draw(const StampClock& clock, int slot) const noexcept {
       return clock.draw(slot);
@@ -52,13 +52,13 @@ struct Rtm {
     void put(std::uint64_t* a, std::uint64_t v) const noexcept { *a = v; }
     void recheck(bool) const noexcept {}
     [[nodiscard]] static constexpr bool committing() noexcept { return false; }
-    // it is end(): a failure comes back to start()
+    // It is end(): a failure returns to start().
     void last_point_of_failure(const StampClock&) const noexcept {}
     [[nodiscard]] std::uint64_t time_of_reads(const StampClock& clock) const noexcept {
       return clock.now();
     }
     void end() const noexcept { base::rtm::end(); }
-    void cancel() const noexcept { base::rtm::end(); }  // all is undone; what was thrown stays
+    void cancel() const noexcept { base::rtm::end(); }  // commits no change; the exception survives
     [[nodiscard]] static constexpr Abort take_cause() noexcept { return Abort::none; }
     void shut_out() const noexcept {}  // the lock's line was in every try's read set
     void let_in() const noexcept {}

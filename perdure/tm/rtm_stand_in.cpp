@@ -13,7 +13,7 @@ void RtmStandIn::leave() {
 }
 
 void RtmStandIn::Try::show(std::atomic<std::uint64_t>& a, std::uint64_t v) noexcept {
-  empty_store_buffer();  // stores leave it in their order
+  empty_store_buffer();  // stores leave the buffer in their order
   shown_ = &a;
   shown_value_ = v;
   if (!limits_.store_buffer) empty_store_buffer();
@@ -22,13 +22,13 @@ void RtmStandIn::Try::show(std::atomic<std::uint64_t>& a, std::uint64_t v) noexc
 
 void RtmStandIn::Try::empty_store_buffer() noexcept {
   if (shown_ == nullptr) return;
-  shown_->store(shown_value_, std::memory_order_release);  // pairs with complete
+  shown_->store(shown_value_, std::memory_order_release);  // pairs with complete()
   shown_ = nullptr;
 }
 
 void RtmStandIn::Try::drain() noexcept {
   if (current == this && !limits_.drains_in_try) return;
-  drain_store_buffer();  // the processor's own
+  drain_store_buffer();  // the processor's real one
   empty_store_buffer();
   owns_late_ = false;
   point();
@@ -37,7 +37,7 @@ void RtmStandIn::Try::drain() noexcept {
 Abort RtmStandIn::Try::start() noexcept {
   point();
   for (int spins = 0;;) {
-    // pairs with end and let_in
+    // pairs with end() and let_in()
     const std::uint64_t now = shared_.sequence.load(std::memory_order_acquire);
     if (now % 2 == 0) {
       snapshot_ = now;
@@ -52,7 +52,7 @@ Abort RtmStandIn::Try::start() noexcept {
   }
 }
 
-// Whoever swallows the Conflict is told again: this snapshot is never the sequence.
+// A lambda that swallows the Conflict gets it again: this snapshot never equals the sequence.
 void RtmStandIn::Try::abort(Abort why) {
   if (cause_ == Abort::none) cause_ = why;
   snapshot_ = doomed;
@@ -62,7 +62,7 @@ void RtmStandIn::Try::abort(Abort why) {
 void RtmStandIn::Try::validate() {
   if (snapshot_ == doomed) abort(Abort::conflict);
   for (int spins = 0;;) {
-    // pairs with end and let_in
+    // pairs with end() and let_in()
     const std::uint64_t now = shared_.sequence.load(std::memory_order_acquire);
     if (now % 2 != 0) {
       if (held_.load(std::memory_order_relaxed)) abort(Abort::lock_held);
@@ -70,7 +70,7 @@ void RtmStandIn::Try::validate() {
       continue;
     }
     for (const Read& r : reads_)
-      // acquire: the sequence is read again after it
+      // An acquire: the sequence is read again after it.
       if (load_word(r.address) != r.value) abort(Abort::conflict);
     if (shared_.sequence.load(std::memory_order_relaxed) != now) continue;
     snapshot_ = now;
@@ -92,7 +92,7 @@ void RtmStandIn::Try::put(std::uint64_t* a, std::uint64_t v) noexcept {
     stores_[*place].value = v;
     return;
   }
-  writes_.put(address_of(a), stores_.size());  // in the room that keep() made
+  writes_.put(address_of(a), stores_.size());  // within the space that keep() made
   stores_.push_back({a, v});
   --kept_;
 }
@@ -104,24 +104,24 @@ void RtmStandIn::Try::last_point_of_failure(const StampClock& clock) {
     point();
   }
   std::uint64_t expected = snapshot_;
-  // acquire pairs with end: who committed before is seen; release is nobody's. A doomed one never
-  // finds its snapshot.
+  // The acquire pairs with end(): earlier commits are seen. The release has no partner. A doomed
+  // try never finds its snapshot.
   while (snapshot_ == doomed || !shared_.sequence.compare_exchange_strong(
                                     expected, snapshot_ + 1, std::memory_order_acq_rel)) {
     validate();
     expected = snapshot_;
   }
   committing_ = true;
-  // release: who sees it sees the sequence odd
+  // Release stores: a thread that sees them sees the sequence odd.
   for (const Store& s : stores_) store_word(s.address, s.value);
 }
 
-// A later commit takes the sequence after this look at it, and draws after that; an earlier one
-// drew before.
+// A later commit takes the sequence after this check and draws after that; an earlier one drew
+// before.
 std::uint64_t RtmStandIn::Try::time_of_reads(const StampClock& clock) {
   for (;;) {
     const std::uint64_t now = clock.now();
-    // pairs with end
+    // pairs with end()
     if (shared_.sequence.load(std::memory_order_acquire) == snapshot_) return now;
     validate();
   }
@@ -134,7 +134,7 @@ void RtmStandIn::Try::end() noexcept {
 }
 
 void RtmStandIn::Try::cancel() noexcept {
-  empty_store_buffer();  // a transaction's end drains it
+  empty_store_buffer();  // the end of a transaction drains it
   committing_ = owns_late_ = false;
   current = nullptr;
   snapshot_ = doomed;
@@ -146,10 +146,10 @@ void RtmStandIn::Try::cancel() noexcept {
 }
 
 void RtmStandIn::Try::shut_out() noexcept {
-  empty_store_buffer();  // the lock was taken by a locked instruction
+  empty_store_buffer();  // a locked instruction took the lock, and drained the buffer
   for (int spins = 0;;) {
     std::uint64_t now = shared_.sequence.load(std::memory_order_relaxed) & ~std::uint64_t{1};
-    // acquire pairs with end
+    // The acquire pairs with end().
     if (shared_.sequence.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel)) return;
     if (++spins > 100) std::this_thread::yield();
   }

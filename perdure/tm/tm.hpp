@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Transactional memory: the concept, and what every instance of it shares: the clock, the threads'
-// slots, the volatile undo.
+// Transactional memory: the concept, and what all its instances share: the clock, the threads'
+// slots, the volatile undo log.
 //
-// A TM isolates; it knows no persistence. Its commit calls before_publish(id) after the last point
-// of failure and before any write is visible to others: there the engine makes the transaction
-// durable, or draws its id and goes on. Ids rise in commit order and are dense: an abort draws
-// none, because a commit draws its id with a compare-and-swap from the clock value it has validated
-// at. Htm alone differs in both (has_stamps): its ids have gaps, and writes are visible before
-// before_publish runs. It is for order `prefix` only. Pool data is touched in transactions only,
-// and a change of how it is isolated waits for every slot: privatization is safe by that.
+// A TM isolates transactions; it knows no persistence. Its commit calls before_publish(id) after
+// the last point of failure and before any write is visible to other threads: there the engine
+// makes the transaction durable, or only records its id. Ids rise in commit order and are dense: an
+// abort draws none, because a commit draws its id with a compare-and-swap from the clock value it
+// has validated at. Only Htm differs in both (has_stamps): its ids have gaps, and its writes are
+// visible before before_publish runs. Therefore it is for the pipelined order (`prefix`) only. Pool
+// data is accessed only in transactions, and a change of how it is isolated waits for every slot;
+// that makes privatization safe.
 // Source: LSA (Riegel, Felber, Fetzer, DISC '06), TinySTM (Felber, Fetzer, Riegel, PPoPP '08),
 // write-through with encounter-time locks.
 #pragma once
@@ -24,35 +25,36 @@
 
 namespace perdure::tm {
 
-/// Thrown inside a transaction that must run again. Never reaches the user; a lambda that swallows
-/// it is restarted at its commit. It says whose it is: a transaction on one pool may run inside one
-/// on another.
+/// Thrown inside a transaction that must run again. It never reaches the user; a lambda that
+/// swallows it is restarted at its commit. It says which context it belongs to, because a
+/// transaction on one pool may run inside one on another.
 struct Conflict {
   const void* whose = nullptr;
 };
 
 inline constexpr std::uint64_t no_id = ~std::uint64_t{0};
 
-/// What one thread shows to the others.
+/// What one thread shows to the other threads.
 struct alignas(128) Slot {
   std::atomic<std::uint64_t> active{0};       ///< odd inside a transaction
   std::atomic<std::uint64_t> pending{no_id};  ///< while committing: a lower bound of its id
-  Waiters waiters;                            ///< for the end of its transaction
+  Waiters waiters;                            ///< threads that wait for its transaction's end
 
-  /// The slot's thread: its transaction has ended, or has not begun after all. `even`: the next
-  /// value of `active`.
+  /// Called by the slot's thread: its transaction has ended, or has not begun after all. `even` is
+  /// the next value of `active`.
   [[gnu::always_inline]] void end(std::uint64_t even) noexcept {
-    active.store(even, std::memory_order_release);  // pairs with wait_until_outside
+    active.store(even, std::memory_order_release);  // pairs with the acquire in wait_until_outside
     waiters.notify();
   }
-  /// Any other thread: returns when the slot is between transactions. It blocks if that takes long.
+  /// Called by any other thread: returns when the slot is between transactions. Blocks if that
+  /// takes long.
   void wait_until_outside() noexcept {
-    // pairs with end
+    // pairs with the release in end()
     waiters.wait([this] { return active.load(std::memory_order_acquire) % 2 == 0; });
   }
 };
 
-/// The clock and the slots: one a pool and TM.
+/// The clock and the slots: one Domain per pool and TM.
 class Domain {
  public:
   explicit Domain(std::uint64_t start) noexcept : quiet_(start) {
@@ -63,28 +65,28 @@ class Domain {
   Slot& enter(int slot) noexcept {
     slots[slot].waiters.prepare();
     if (slot == base::background_slot) {
-      background.store(true, std::memory_order_release);  // pairs with each
+      background.store(true, std::memory_order_release);  // pairs with the acquire in each()
       return slots[slot];
     }
     int seen = used.load(std::memory_order_relaxed);
-    // pairs with for_others
+    // pairs with the acquire in each()
     while (seen <= slot && !used.compare_exchange_weak(seen, slot + 1, std::memory_order_acq_rel)) {
     }
     return slots[slot];
   }
-  /// Every transaction with an id <= the result has returned from its before_publish.
-  /// It never goes back, though a thread that failed to draw an id may have said for a moment that
-  /// it pends.
+  /// The low watermark: every transaction with an id <= the result has returned from its
+  /// before_publish. It never goes back, although a thread that failed to draw an id may have shown
+  /// for a moment that it was pending.
   [[nodiscard]] std::uint64_t quiet_id() const noexcept {
-    // acquire pairs with the release that drew an id: its owner's `pending`, stored before, is then
-    // seen
+    // The acquire pairs with the release that drew an id: the owner's `pending`, stored before it,
+    // is then seen.
     std::uint64_t quiet = clock.load(std::memory_order_acquire);
     each([&quiet](int, const Slot& s) {
       // pairs with the release that ends a commit
       const std::uint64_t p = s.pending.load(std::memory_order_acquire);
       if (p - 1 < quiet) quiet = p - 1;
     });
-    // pairs with the exchange below: what was quiet for another is for us
+    // pairs with the exchange below: what was complete for another thread is complete for this one
     std::uint64_t before = quiet_.load(std::memory_order_acquire);
     while (before < quiet &&
            !quiet_.compare_exchange_weak(before, quiet, std::memory_order_acq_rel)) {}
@@ -97,8 +99,9 @@ class Domain {
     });
   }
 
-  /// Returns when each slot but `me` has been seen between transactions. Blocks while one that is
-  /// open goes on. The caller keeps new ones out: it has stored so, and fenced, before.
+  /// Returns when each slot except `me` has been seen between transactions. Blocks while an open
+  /// transaction continues. The caller has prevented new ones before: it has stored its intention
+  /// and fenced.
   void wait_for_others(int me) noexcept {
     each([&](int i, const Slot&) {
       if (i != me) slots[i].wait_until_outside();
@@ -106,26 +109,26 @@ class Domain {
   }
 
   alignas(128) std::atomic<std::uint64_t> clock{0};  ///< the last id drawn
-  /// of the program: below it may have been entered
+  /// The program's slots below this number may have been entered.
   alignas(128) std::atomic<int> used{0};
-  std::atomic<bool> background{false};  ///< its own thread has entered; it only copies
+  std::atomic<bool> background{false};  ///< the pool's own thread has entered; it only copies
   Slot slots[base::background_slot + 1];
 
  private:
-  // Calls f(number, slot) for the slots that were entered, and perhaps for others, which show
-  // nothing.
+  // Calls f(number, slot) for the slots that were entered, and possibly for others, which show no
+  // transaction.
   template <class F>
   void each(F&& f) const {
-    const int n = used.load(std::memory_order_acquire);  // pairs with enter
+    const int n = used.load(std::memory_order_acquire);  // pairs with enter()
     for (int i = 0; i < n; ++i) f(i, slots[i]);
-    if (__builtin_expect(background.load(std::memory_order_acquire), 0))  // pairs with enter
+    if (__builtin_expect(background.load(std::memory_order_acquire), 0))  // pairs with enter()
       f(base::background_slot, slots[base::background_slot]);
   }
-  mutable std::atomic<std::uint64_t> quiet_;  // the most that quiet_id has said
+  mutable std::atomic<std::uint64_t> quiet_;  // the maximum that quiet_id() has returned
 };
 
-/// Old values of what a transaction stored, for rollback in DRAM (not a log: nothing of it is ever
-/// durable).
+/// The old values of what a transaction stored, for rollback in DRAM (not a log: nothing of it is
+/// ever durable).
 class UndoLog {
  public:
   UndoLog() : entries_(1024) {
@@ -141,8 +144,8 @@ class UndoLog {
   [[nodiscard]] std::size_t size() const noexcept {
     return static_cast<std::size_t>(next_ - entries_.data());
   }
-  /// Restores newest first. Atomic stores: readers of other threads may look (and will see that the
-  /// line is locked).
+  /// Restores the old values, newest first. The stores are atomic, because readers of other threads
+  /// may look (and will see that the line is locked).
   void rollback() noexcept {
     while (next_ != entries_.data()) {
       --next_;
@@ -150,8 +153,8 @@ class UndoLog {
       __atomic_store_n(next_->address, next_->old, __ATOMIC_RELEASE);
     }
   }
-  /// Calls f(address, old) newest first and forgets them: for an engine whose stores go elsewhere
-  /// than to the address.
+  /// Calls f(address, old) for all entries, newest first, and forgets them: for an engine whose
+  /// stores do not go to the address itself.
   template <class F>
   void take_back(F&& f) {
     while (next_ != entries_.data()) {
@@ -176,8 +179,8 @@ class UndoLog {
   std::vector<Entry> entries_;
 };
 
-/// A read of pool memory that another thread may be writing; acquire, so that what follows is not
-/// read before.
+/// Reads pool memory that another thread may be writing. It is an acquire, so that no later read
+/// precedes it.
 inline std::uint64_t load_word(const std::uint64_t* a) noexcept {
   return __atomic_load_n(a, __ATOMIC_ACQUIRE);
 }
@@ -185,34 +188,37 @@ inline void store_word(std::uint64_t* a, std::uint64_t v) noexcept {
   __atomic_store_n(a, v, __ATOMIC_RELEASE);
 }
 
-/// What an engine asks of a TM `M`. Context: one thread in one domain; used by that thread alone.
-///   M::isolates          two transactions at a time never own one 64-byte line; else the caller
-///                        keeps them from each other's words
-///   begin(update)        may wait for others, and throw another context's Conflict; afterwards the
-///                        transaction reads a consistent snapshot
+/// What an engine requires of a TM `M`. A Context is one thread in one domain; only that thread
+/// uses it.
+///   M::isolates          true: two transactions never own one 64-byte line at the same time;
+///                        false: the caller must keep transactions away from each other's words
+///   begin(update)        may wait for other threads, and throw another context's Conflict;
+///                        afterwards the transaction reads a consistent snapshot
 ///   read(a)              the word at a; throws Conflict
-///   own(a)               a's stripe is this transaction's until it ends; throws Conflict. Before
-///                        the first store to it
-///   keep(a), put(a, v)   after own(a): the old word is remembered; then the new one may be stored.
-///                        store(a, v): both
-///   undo()               the volatile undo, for an engine that stores by itself after own(a)
+///   own(a)               a's stripe belongs to this transaction until it ends; throws Conflict.
+///                        Must precede the first store to the stripe
+///   keep(a), put(a, v)   after own(a): the first remembers the old word; then the second may store
+///                        the new one. store(a, v) does both
+///   undo()               the volatile undo log, for an engine that stores by itself after own(a)
 ///   direct()             reads and writes are plain
-///   alone()              in an update: nobody else writes or copies
-///   commit(f)            calls f(id) once, then shows the writes (Htm: the other way round);
+///   alone()              in an update: no other thread writes or copies
+///   commit(f)            calls f(id) once, then publishes the writes (Htm: in the opposite order);
 ///                        throws Conflict before f, never after
 ///   end_read_only()      ends a transaction that wrote nothing; returns the clock that bounds what
 ///                        it read; throws Conflict
-///   mine(conflict)       it was thrown by this context
-///   recheck(stale)       throws Conflict if `stale`, or if what was read holds no longer, unless
-///                        direct()
-///   rollback()           undoes and ends. backoff(): waits a little, longer each time; after
-///                        several the next begin is irrevocable
+///   mine(conflict)       this context has thrown it
+///   recheck(stale)       throws Conflict if `stale`, or if what was read is no longer valid,
+///                        unless direct()
+///   rollback()           undoes and ends
+///   backoff()            waits a little, longer each time; after irrevocable_after failures (8 in
+///                        OrecTm) the next begin is irrevocable
 ///   copy_begin() / copy_line(dst, src) / copy_end(): a consistent 64-byte copy of what committed
 ///   transactions wrote
 // clang-format off
 template <class M>
 concept TransactionalMemory =
-    requires(typename M::Context& c, Domain& d, std::uint64_t* a, std::uint64_t v, void* p, bool b) {
+    requires(typename M::Context& c, Domain& d, std::uint64_t* a, std::uint64_t v, void* p,
+             bool b) {
   typename M::Shared;
   { M::isolates } -> std::convertible_to<bool>;
   { c.begin(b) };
@@ -236,14 +242,15 @@ concept TransactionalMemory =
 };
 // clang-format on
 
-/// Its ids are stamps (Htm): unique, rising in commit order, with gaps, of this session alone. It
-/// has commit(isolated, f), where `isolated` stores what is to be seen with the writes and f runs
-/// when all is seen; Shared has last(), the newest id given out, also by an update's end_read_only,
-/// and complete(), up to which every f has returned. Clock and quiet_id() stand still.
+/// Its ids are commit timestamps (Htm): unique, rising in commit order, with gaps, and valid only
+/// in this session. It has commit(isolated, f), where `isolated` stores what becomes visible
+/// together with the writes, and f runs when everything is visible. Shared has last(), the newest
+/// id given out, also by an update's end_read_only, and complete(), up to which every f has
+/// returned. Clock and quiet_id() stand still.
 template <class M>
 concept has_stamps = requires { requires M::stamps; };
 
-/// No id that was given out by a call that has returned is newer.
+/// An upper bound of all ids that were given out by calls that have returned.
 template <class M>
 [[nodiscard]] std::uint64_t last_id(const typename M::Shared& shared) noexcept {
   if constexpr (has_stamps<M>)
@@ -252,8 +259,8 @@ template <class M>
     return shared.domain.clock.load(std::memory_order_acquire);  // pairs with the draw of an id
 }
 
-/// read_by(a, load) reads a word of address a that lies elsewhere now (keep and put are told
-/// where): what guards a guards what load() returns.
+/// read_by(a, load) reads a word of address a whose value lies elsewhere now (keep and put receive
+/// that address): what guards a also guards what load() returns.
 template <class Context>
 concept reads_elsewhere = requires(Context& c, const std::uint64_t* a) {
   {
@@ -261,7 +268,7 @@ concept reads_elsewhere = requires(Context& c, const std::uint64_t* a) {
   } -> std::same_as<std::uint64_t>;
 };
 
-/// It may begin and end views by a short way (OrecTm).
+/// It may begin and end views by a shorter path (OrecTm).
 template <class Context>
 concept has_direct_views = requires(Context& c) {
   { c.try_direct_view() } -> std::same_as<bool>;

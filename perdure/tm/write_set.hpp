@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// WriteSet: what a write-back STM's transaction has stored and nobody else sees yet (TinySTM's
-// write-back with encounter-time locks: Felber, Fetzer, Riegel, PPoPP '08): from a word's address
-// to the place of its newest value. Where values lie is pluggable: `Writes` is a private buffer
-// (PrivateWrites), or a log in persistent memory that the transaction executes in (papers: Blurred
-// Persistence, section III-A).
+// WriteSet: what a transaction of a write-back STM has stored and no other thread sees yet
+// (TinySTM's write-back with encounter-time locks: Felber, Fetzer, Riegel, PPoPP '08). It maps a
+// word's address to the place of its newest value. The store of the values is a template parameter:
+// `Writes` is a private buffer (PrivateWrites), or a log in persistent memory in which the
+// transaction executes (papers: Blurred Persistence, section III-A).
 //
-// With any TM of this folder: own(a) before the first store to a stripe, put() instead of the TM's
-// store; reads ask find() first; before_publish copies the values to where they belong; the TM's
-// own undo stays empty, so that its rollback puts nothing back.
-// Thread safety: a transaction's own.
+// Use with any TM of this folder: call own(a) before the first store to a stripe, and put() instead
+// of the TM's store; reads ask find() first; before_publish copies the values to their addresses;
+// the TM's own undo log stays empty, so that its rollback restores nothing.
+// Thread safety: it belongs to one transaction.
 #pragma once
 
 #include <concepts>
@@ -21,11 +21,11 @@
 
 namespace perdure::tm {
 
-/// Where new values lie: W w, places count from 0 in the order of adding.
-///   w.add(address, value)             a new place; may throw, nothing is changed then
-///   w.replace(place, address, value)  the place of a newer value of the same word: another or the
-///                                     same; throws as add
-///   w.value(place)                    what was stored there last
+/// Where new values lie: W w; places count from 0 in the order of adding.
+///   w.add(address, value)             a new place; if it throws, nothing has changed
+///   w.replace(place, address, value)  the place of a newer value of the same word, either another
+///                                     one or the same; throws as add does
+///   w.value(place)                    the value stored there last
 // clang-format off
 template <class W>
 concept WriteStore = requires(W& w, const W& c, std::uint64_t n) {
@@ -53,18 +53,18 @@ struct PrivateWrites {
   std::vector<Entry> entries;
 };
 
-/// The index: a word's address to the place of its newest value. Cleared in constant time, by a new
-/// generation.
+/// The index: maps a word's address to the place of its newest value. It is cleared in constant
+/// time, by a new generation.
 class WriteIndex {
  public:
   WriteIndex() : cells_(256) {}
   [[nodiscard]] bool empty() const noexcept { return used_ == 0; }
-  /// Null: not written.
+  /// Null if the word was not written.
   [[nodiscard]] const std::uint64_t* find(std::uint64_t address) const noexcept {
     const Cell& c = cells_[cell(address)];
     return c.generation == generation_ ? &c.place : nullptr;
   }
-  /// So many more put() may be made: none is without it.
+  /// Makes space for `more` calls of put(), which may only be made within it.
   void reserve(std::uint64_t more) {
     while ((used_ + more) * 2 > cells_.size()) grow();
   }
@@ -83,7 +83,7 @@ class WriteIndex {
     std::uint64_t address = 0, place = 0, generation = 0;
   };
   [[nodiscard]] std::size_t cell(std::uint64_t address) const noexcept {
-    // its own, or the free one where it would be
+    // Either the address's own cell, or the free one where it would be.
     std::size_t i = static_cast<std::size_t>(base::mix(address)) & (cells_.size() - 1);
     while (cells_[i].generation == generation_ && cells_[i].address != address)
       i = (i + 1) & (cells_.size() - 1);
@@ -106,7 +106,7 @@ class WriteSet {
     static_assert(WriteStore<Writes>);
   }
   [[nodiscard]] bool empty() const noexcept { return index_.empty(); }
-  /// False: the transaction has not written the word.
+  /// Returns false if the transaction has not written the word.
   [[nodiscard]] bool find(std::uint64_t address, std::uint64_t& value) const noexcept {
     const std::uint64_t* const place = index_.find(address);
     if (place == nullptr) return false;
@@ -114,7 +114,7 @@ class WriteSet {
     return true;
   }
   void put(std::uint64_t address, std::uint64_t value) {
-    index_.reserve(1);  // what can fail first
+    index_.reserve(1);  // the step that can fail comes first
     const std::uint64_t* const place = index_.find(address);
     index_.put(address, place == nullptr ? writes_.add(address, value)
                                          : writes_.replace(*place, address, value));
