@@ -110,8 +110,8 @@ class DudeTM : public DtmCalls {
   static_assert(plain_value<Root>, "perdure::paper::DudeTM: a root is a plain struct");
 
  public:
-  /// Opens, and recovers, or creates. `options.engine`: one of dudetm's variants. `medium`: a new pool
-  /// on it (tests).
+  /// Opens, and recovers, or creates. `options.engine`: one of dudetm's variants. `medium`: a new
+  /// pool on it (tests).
   explicit DudeTM(const std::string& path, const Options& options = {},
                   std::unique_ptr<medium::Medium> medium = nullptr)
       : DtmCalls(path, options, detail::root_type<Root>(), std::move(medium)) {}

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Dudetm: the decoupled engine as the paper has it (DudeTM, ASPLOS '17, section 3). Transactions run
-// on a shadow in DRAM (Perform), their redo records are made durable (Persist, persister.hpp), and
-// the data region is written from the log (Reproduce, replay.hpp). Both of the product's orders
+// Dudetm: the decoupled engine as the paper has it (DudeTM, ASPLOS '17, section 3). Transactions
+// run on a shadow in DRAM (Perform), their redo records are made durable (Persist, persister.hpp),
+// and the data region is written from the log (Reproduce, replay.hpp). Both of the product's orders
 // (engine/redo_engine.hpp): the variants dudetm, dudetm-inf and dudetm-combined are pipelined,
 // dudetm-sync is strict (variants.hpp). The shadow may be smaller than the pool (paging.hpp).
 // With a TM whose ids are commit timestamps (tm/htm.hpp): pipelined only, and no paging. Waits,
-// receipts and durable_id() are then in timestamps; records, the header, Replay and applied() in the
-// dense numbers that the persister gives. The two meet in last_recorded() alone.
+// receipts and durable_id() are then in timestamps; records, the header, Replay and applied() in
+// the dense numbers that the persister gives. The two meet in last_recorded() alone.
 // README.md maps the paper to functions and lists departures.
 // Thread safety: context() and what is reached through it: the calling thread; everything else: any
 // thread.

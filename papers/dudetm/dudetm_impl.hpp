@@ -152,8 +152,9 @@ Status Dudetm<Tm>::checkpoint() {
   return core_.why();
 }
 
-// A group that is not full waits until no transaction has come during a nap of 1.6 ms or more, or for
-// 400 naps in all, about 2 s; in naps, not by a clock, so that a run under a scheduler can be repeated.
+// A group that is not full waits until no transaction has come during a nap of 1.6 ms or more, or
+// for 400 naps in all, about 2 s; in naps, not by a clock, so that a run under a scheduler can be
+// repeated.
 template <class Tm>
 bool Dudetm<Tm>::persist(std::chrono::microseconds nap) {
   // they get longer, up to 5 ms

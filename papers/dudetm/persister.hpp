@@ -8,9 +8,9 @@
 //         and no other transaction is between them.
 //   No promises (DudeTM-Inf): commits reserve nothing, and a step that lacks log space makes it.
 //     That is right only where the data region is written from the log, which waits for nothing
-//     else. That the bytes are allocated (ALLOC-1) can't be made true so late. So each thread has an
-//     allowance of bytes that are, and a commit that would exceed it asks for more before it draws
-//     its id.
+//     else. That the bytes are allocated (ALLOC-1) can't be made true so late. So each thread has
+//     an allowance of bytes that are, and a commit that would exceed it asks for more before it
+//     draws its id.
 //   Commit timestamps with gaps for ids (tm/stamps.hpp): the next one is not known by its number.
 //     The TM says up to which timestamp F every transaction is in its volatile log. A step merges
 //     the logs up to F and gives what it takes consecutive numbers, so records and recovery are as

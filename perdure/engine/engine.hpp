@@ -115,10 +115,10 @@ struct Stats {
 ///   E::tm_name                       the name of its concurrency control; the registry has the
 ///                                    instance's names
 ///   E::identity(config)              what creation writes in the header (order, rings)
-///   E::recover(file, report)         called for a pool that was not closed in order: makes the data
-///                                    region the state of set S, and says in report.last_id up to
-///                                    which id; a plain function of the medium; leaves the header
-///                                    alone
+///   E::recover(file, report)         called for a pool that was not closed in order: makes the
+///                                    data region the state of set S, and says in report.last_id up
+///                                    to which id; a plain function of the medium; leaves the
+///                                    header alone
 ///   E::prepare_log(file)             optional: allocates what a session needs of the log before
 ///                                    its first transaction (ALLOC-1)
 ///   E::view_policy                   how the data is mapped

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RedoContext: the commit of a RedoEngine's transaction, in both orders, and what it needs: the redo
-// record that the transaction's stores are gathered in, its log, and its volatile log. The stores
-// are the engine's own.
-// Thread safety: used by its thread alone.
+// RedoContext: the commit of a RedoEngine's transaction, in both orders, and what it needs: the
+// redo record that the transaction's stores are gathered in, its log, and its volatile log. The
+// stores are the engine's own. Thread safety: used by its thread alone.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,8 @@
 
 namespace perdure::engine {
 
-/// The order of a pool's commits and the engine are `Engine`'s, a RedoEngine over `Tm` and `Writer`.
+/// The order of a pool's commits and the engine are `Engine`'s, a RedoEngine over `Tm` and
+/// `Writer`.
 template <class Engine, class Tm, class Writer>
 class RedoContext : public ContextBase<Tm> {
   using Base = ContextBase<Tm>;

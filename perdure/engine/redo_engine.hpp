@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RedoEngine: what engines share that run transactions on a copy of the data region in DRAM and make
-// them durable as redo records (log/record.hpp). How the data region follows is the engine's own: by
-// checkpoints from the copy (shadow/), or by replay of the log (papers/dudetm).
+// RedoEngine: what engines share that run transactions on a copy of the data region in DRAM and
+// make them durable as redo records (log/record.hpp). How the data region follows is the engine's
+// own: by checkpoints from the copy (shadow/), or by replay of the log (papers/dudetm).
 //
 // A pool keeps one of two commit orders, in its header:
 //   strict (`held`)       One ring per thread. The record is appended and fenced before isolation
@@ -18,9 +18,8 @@
 //   nothing_to_follow()       whether nothing of that remains
 //   persists_in_background()  whether the thread makes transactions durable by itself
 //   persist(nap)              if it has its own
-// and: checkpoint(), stats(), and last_recorded(): the newest transaction whose commit has returned,
-// as records count transactions.
-// Thread safety: any thread, unless a call says otherwise.
+// and: checkpoint(), stats(), and last_recorded(): the newest transaction whose commit has
+// returned, as records count transactions. Thread safety: any thread, unless a call says otherwise.
 #pragma once
 
 #include <algorithm>
@@ -83,9 +82,9 @@ class RedoEngine {
   /// An asynchronous commit: the background thread makes it durable within the time that is
   /// promised. Without the thread, the thread that commits does.
   void commit_waits_for_nobody(std::uint64_t id);
-  /// ALLOC-1: allocates the log's next `bytes`, of `ring` where the order is strict. False: they were
-  /// allocated, and something else is lacking. Throws error(full) where the disk has no block left:
-  /// the transaction was rolled back, and is not run again.
+  /// ALLOC-1: allocates the log's next `bytes`, of `ring` where the order is strict. False: they
+  /// were allocated, and something else is lacking. Throws error(full) where the disk has no block
+  /// left: the transaction was rolled back, and is not run again.
   bool allocate_log(log::Ring& ring, std::uint64_t bytes);
   /// Makes what is committed durable, one record at most. Returns whether it wrote one.
   bool persist(std::chrono::microseconds nap);

@@ -105,7 +105,8 @@ bool RedoEngine<Derived, Tm, Writer>::persist(std::chrono::microseconds /*nap*/)
 // A thread that looks at a volatile log all the time takes the lines that the log's thread is about
 // to store to: where transactions are short, that costs them half of their throughput. So a record
 // of less than 16 KiB is followed by a pause: 25 pause instructions (of 40 to 140 cycles) per
-// transaction, at most 1,000; counted, as naps are, so that a run under a scheduler can be repeated.
+// transaction, at most 1,000; counted, as naps are, so that a run under a scheduler can be
+// repeated.
 template <class Derived, class Tm, class Writer>
 void RedoEngine<Derived, Tm, Writer>::pause_after(std::uint64_t bytes_before,
                                                   std::uint64_t transactions_before) {
