@@ -41,7 +41,7 @@
 #include "perdure/api/walk.hpp"
 #include "perdure/engine/any.hpp"
 #include "perdure/engine/core.hpp"
-#include "perdure/engine/shadow/instances.hpp"
+#include "perdure/engine/shadow/default_instances.hpp"
 
 namespace perdure {
 

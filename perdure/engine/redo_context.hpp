@@ -12,7 +12,6 @@
 #include "perdure/engine/redo_engine.hpp"
 #include "perdure/engine/view.hpp"
 #include "perdure/log/record.hpp"
-#include "perdure/log/redo.hpp"
 #include "perdure/log/ring.hpp"
 
 namespace perdure::engine {

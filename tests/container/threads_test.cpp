@@ -13,6 +13,7 @@
 #include "perdure/container/queue.hpp"
 #include "perdure/container/rb_tree.hpp"
 #include "perdure/container/vector.hpp"
+#include "perdure/engine/shadow/instances.hpp"
 #include "tests/container/pool_policy.hpp"
 
 namespace perdure::test {

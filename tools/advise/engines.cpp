@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "papers/engines.hpp"
+#include "perdure/engine/shadow/instances.hpp"
 
 namespace perdure::tool {
 namespace {

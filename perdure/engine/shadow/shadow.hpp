@@ -18,10 +18,11 @@
 
 #include "perdure/engine/redo_context.hpp"
 #include "perdure/engine/redo_engine.hpp"
-#include "perdure/engine/shadow/checkpoint.hpp"
 #include "perdure/engine/view.hpp"
 
 namespace perdure::engine::shadow {
+
+class Checkpoint;
 
 template <class Tm>
 class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
@@ -37,7 +38,7 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
   static pool::Identity identity(const Config& config);
 
   Shadow(pool::PoolFile& file, const Config& config, const Recovery& recovery);
-  ~Shadow() { background_.stop(); }
+  ~Shadow();
 
   [[gnu::always_inline]] Context& context() {
     return contexts_.get([this](int slot) { return std::make_unique<Context>(*this, slot); });

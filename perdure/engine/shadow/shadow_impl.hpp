@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "perdure/engine/redo_engine_impl.hpp"
+#include "perdure/engine/shadow/checkpoint.hpp"
 #include "perdure/engine/shadow/shadow.hpp"
 
 namespace perdure::engine::shadow {
@@ -29,6 +30,11 @@ Shadow<Tm>::Shadow(pool::PoolFile& file, const Config& config, const Recovery& r
     checkpoint_ = std::make_unique<Checkpoint>(core_.medium, marks_, file.view(),
                                                file.header().max_home_bytes);
   Core::show_stats(*this);
+}
+
+template <class Tm>
+Shadow<Tm>::~Shadow() {
+  background_.stop();
 }
 
 template <class Tm>

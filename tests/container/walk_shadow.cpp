@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Walks beside changes on pools of the engines `shadow` and `undo`.
-#include "perdure/engine/undo/instances.hpp"
+// Walks beside changes on pools of the engine `shadow`.
 #include "tests/container/pool_policy.hpp"
 #include "tests/container/walk_suite.hpp"
 
 namespace perdure::test {
 INSTANTIATE_TYPED_TEST_SUITE_P(Shadow, WalkSuite, PoolPolicy<shadow>);
-INSTANTIATE_TYPED_TEST_SUITE_P(Undo, WalkSuite, PoolPolicy<undo>);
 }  // namespace perdure::test

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The container suite's maps on pools of the engine `shadow`.
+#include "tests/container/map_suite.hpp"
+#include "tests/container/pool_policy.hpp"
+
+namespace perdure::test {
+INSTANTIATE_TYPED_TEST_SUITE_P(Emulated, MapSuite, PoolPolicy<shadow>);
+}  // namespace perdure::test
