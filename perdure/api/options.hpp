@@ -13,6 +13,7 @@
 
 namespace perdure {
 
+/// How far a recovery is: RecoveryOptions::progress is given one.
 using RecoveryProgress = log::RecoveryProgress;
 
 /// What is fixed when a pool is made; ignored when an existing pool is opened.
@@ -39,6 +40,11 @@ struct RecoveryOptions {
   unsigned threads = 0;  ///< shadow, dudetm: 1 to 8; 0: as many as are worth their start
 };
 
+/// How a pool is opened or made. Name the members that you set; each default is a good choice.
+///
+///     auto pool = perdure::Pool<Root>::open("app.perdure", {.durability = perdure::group});
+///
+/// Thread safety: a value.
 struct Options {
   bool create = true;        ///< make the pool if there is none, or in the place of an empty file
   bool must_create = false;  ///< `exists` if there is one
@@ -61,6 +67,7 @@ struct Options {
   std::string medium = "auto";  ///< auto, file, dax, emulated (docs/media.md)
   bool direct = true;           ///< file: O_DIRECT logs
   medium::Delays delays = {};   ///< emulated: a paper's slow memory
+  /// How the pool is recovered if it was not closed in order.
   RecoveryOptions recovery = {};
   /// any_engine: what each committed transaction does is recorded to this file, addresses and sizes
   /// and no contents, for `perdure advise` (docs/advise.md). Empty: to the file that the
@@ -68,7 +75,9 @@ struct Options {
   std::string trace = {};
 };
 
+/// Counters of an open pool: Pool::stats().
 using Stats = engine::Stats;
+/// What recovery did at opening: Stats::recovery.
 using Recovery = engine::Recovery;
 
 /// What close() did.
@@ -83,7 +92,9 @@ struct CheckReport {
   std::uint64_t blocks = 0, bytes = 0;       ///< allocated, by the heap's bitmaps
   std::uint64_t reachable = 0;               ///< blocks that the root's containers own
   std::uint64_t leaked = 0, used_twice = 0;  ///< allocated but owned by nobody; owned twice
+  /// What is wrong, a sentence each.
   std::vector<std::string> problems;
+  /// Whether the pool is sound.
   [[nodiscard]] bool ok() const noexcept { return problems.empty(); }
 };
 

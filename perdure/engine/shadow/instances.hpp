@@ -13,23 +13,35 @@
 
 namespace perdure {
 
+/// `shadow`, the default engine: transactions run on a copy in DRAM, their stores are logged, and the
+/// data is brought up to date at checkpoints. Software transactional memory, biased towards one
+/// thread for as long as one alone uses the pool.
 struct shadow
     : engine::Instance<engine::shadow::Shadow<tm::Biased, engine::shadow::Reproduce::checkpoint>> {
+  /// The instance's name, as Options::engine and a pool's header have it.
   static constexpr std::array<engine::InstanceName, 1> names = {{{"shadow", type::name}}};
 };
+/// `shadow/stm`: the default engine with software transactional memory alone, without the bias
+/// towards one thread.
 struct shadow_stm
     : engine::Instance<engine::shadow::Shadow<tm::Stm, engine::shadow::Reproduce::checkpoint>> {
+  /// The instance's name, as Options::engine and a pool's header have it.
   static constexpr std::array<engine::InstanceName, 1> names = {{{"shadow/stm", type::name}}};
 };
+/// `shadow/global_lock`: the default engine with one lock for all updates.
 struct shadow_global_lock
     : engine::Instance<
           engine::shadow::Shadow<tm::GlobalLock, engine::shadow::Reproduce::checkpoint>> {
+  /// The instance's name, as Options::engine and a pool's header have it.
   static constexpr std::array<engine::InstanceName, 1> names = {
       {{"shadow/global_lock", type::name}}};
 };
+/// `shadow/none`: the default engine without isolation; the caller keeps threads out of each
+/// other's 8-byte words.
 struct shadow_none
     : engine::Instance<engine::shadow::Shadow<tm::None, engine::shadow::Reproduce::checkpoint>,
                        Isolation::caller> {
+  /// The instance's name, as Options::engine and a pool's header have it.
   static constexpr std::array<engine::InstanceName, 1> names = {{{"shadow/none", type::name}}};
 };
 
