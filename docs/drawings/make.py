@@ -73,7 +73,11 @@ def layers():
 
 
 def source(name):
-    return layers() if name == "layers" else (HERE / f"{name}.dot").read_text(encoding="utf-8")
+    """A drawing's source, without the indentation in HTML-like labels, which would be drawn."""
+    if name == "layers":
+        return layers()
+    text = (HERE / f"{name}.dot").read_text(encoding="utf-8")
+    return re.sub(r"\n {8,}(?=[^<\s])", " ", text).replace("<br/> ", "<br/>")
 
 
 def digest(text):
