@@ -34,7 +34,8 @@ PLANTED = {
         "perdure/perdure.h", "/* The pool that a transaction runs on. */\n", "",
         "Member perdure_pool_of(perdure_tx *tx) (function) of file perdure.h is not documented"),
     "second member of a declaration": (
-        "perdure/perdure.h", "  uint64_t checkpoints;", "  uint64_t a, b;\n  uint64_t checkpoints;",
+        "perdure/perdure.h", "  uint64_t checkpoints;",
+        "  uint64_t a, b;\n  uint64_t checkpoints;",
         "Member b (variable) of struct perdure_stats is not documented"),
     "wrong command": (
         "perdure/api/tx.hpp", "/// Rolls the transaction back;", "/// @param nothing Rolls it back;",
