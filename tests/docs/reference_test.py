@@ -38,7 +38,8 @@ PLANTED = {
         "  uint64_t a, b;\n  uint64_t checkpoints;",
         "Member b (variable) of struct perdure_stats is not documented"),
     "wrong command": (
-        "perdure/api/tx.hpp", "/// Rolls the transaction back;", "/// @param nothing Rolls it back;",
+        "perdure/api/tx.hpp", "/// Rolls the transaction back;",
+        "/// @param nothing Rolls it back;",
         "argument 'nothing' of command @param is not found"),
 }
 
