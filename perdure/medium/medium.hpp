@@ -333,7 +333,7 @@ struct Diagnosis {
   /// domain.
   bool direct = false, map_sync = false, eadr = false;
 };
-/// What open_medium() would choose for a path. Writes nothing. Errors: io, not_found.
+/// What `auto` would choose for a path. Makes and changes no file. Errors: invalid, not_found.
 Result<Diagnosis> diagnose(const std::string& path);
 
 }  // namespace perdure::medium
