@@ -153,6 +153,7 @@ typedef struct perdure_tx perdure_tx;     /* a transaction in progress, inside a
  * that of the newest it may have seen, 0 in a pool where none has committed yet. PERDURE_NO_ID
  * means that it failed, or was nested in another one, which has the number. */
 typedef uint64_t perdure_id;
+/* No transaction's number. */
 #define PERDURE_NO_ID UINT64_MAX
 
 /* ---- the library ----------------------------------------------------------------------------- */
@@ -197,8 +198,9 @@ typedef struct perdure_stats {
   /* newest; durable up to; checkpointed up to: what recovery need not read */
   perdure_id last_id, durable_id, applied_id;
   uint64_t log_bytes; /* appended */
+  /* bytes of log that hold records still needed; bytes of log in all */
   uint64_t log_used, log_capacity;
-  uint64_t checkpoints;
+  uint64_t checkpoints; /* since it was opened */
   /* bytes in allocated blocks; bytes the data has on the medium */
   uint64_t heap_used, home_bytes;
   /* waits for durability; those that were system calls; bytes given to the device */
@@ -277,16 +279,19 @@ int perdure_status(const perdure_tx* tx);
  * RETURNS PERDURE_OK, AGAIN, INVALID (outside the pool's data), TOO_BIG, READ_ONLY (a write in a
  * view), POISONED, OUT_OF_MEMORY, BUSY. On failure *to is zeros. */
 int perdure_read(perdure_tx* tx, void* to, const void* from, size_t n);
+/* Copies n bytes from `from`, anywhere in memory, to `to` in the pool. RETURNS as perdure_read. */
 int perdure_write(perdure_tx* tx, void* to, const void* from, size_t n);
 
 /* The same for one aligned word, which is the fastest access. The read returns 0 on failure (see
  * perdure_status). */
 uint64_t perdure_read_word(perdure_tx* tx, const void* from);
+/* Gives the word at `to` the value. RETURNS as perdure_write. */
 int perdure_write_word(perdure_tx* tx, void* to, uint64_t value);
 
 /* Returns a pointer that lies in the pool: the pointer at `from`, read through the transaction.
  * NULL on failure. */
 void* perdure_read_pointer(perdure_tx* tx, const void* from);
+/* Makes the pointer at `to` lead to `value`, in the pool, or NULL. RETURNS as perdure_write. */
 int perdure_write_pointer(perdure_tx* tx, void* to, const void* value);
 
 /* Returns a block of at least n bytes, uninitialised, 16-aligned, 64-aligned where n is a multiple

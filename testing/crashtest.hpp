@@ -54,32 +54,43 @@ struct Step {
   bool acknowledged = true;  ///< a step that returns before its changes are durable sets it false
 };
 
+/// What explore() is to do. Everything follows from `seed`.
 struct Plan {
   std::string engine;  ///< selects one of an Instance with several names (any_engine: one of all)
+  /// How many steps the program has.
   std::uint64_t steps = 50;
+  /// Two plans that differ in this alone explore different programs.
   std::uint64_t seed = 1;
+  /// Options::durability of the pool.
   Durability durability = durable;
   bool like_a_file = false;           ///< appends of 4 KiB, fences that are syncs
   EngineOptions engine_options = {};  ///< Options::engine_options
   std::uint32_t rings = 1;            ///< for the strict order (`held`)
+  /// Bytes of each ring of the log.
   std::uint64_t ring_bytes = 16384;
+  /// Bytes of the data region at first, and at most.
   std::uint64_t home_bytes = 8 * pool::chunk_bytes, max_home_bytes = 16 * pool::chunk_bytes;
   /// About one step in `reopen` ends with the pool's end, by a close, by a SIGKILL after the step,
   /// or by a SIGKILL at any instant within it (if the workload has a digest and can be copied), and
   /// with its opening again, in which the process may be killed too. 0: never.
   std::uint64_t reopen = 8;
   crash::ExploreOptions explore;  ///< its seed is ignored
+  /// Whether a failure's steps are thinned out to few that still show it.
   bool shrink = true;
   /// Functions that may keep the pool's own threads in step with the seed
   /// (tests/crash/scheduler.hpp), called before the program, after it, and at each event of the
   /// medium. Without them a pool of the pipelined order (`prefix`) has a thread that runs freely,
   /// and two runs may differ.
   void (*start)(std::uint64_t seed) = nullptr;
+  /// See start.
   void (*stop)() = nullptr;
+  /// See start.
   void (*event)() noexcept = nullptr;
 };
 
+/// What explore() found.
 struct Report {
+  /// How many power cuts and images were judged.
   crash::Counts counts;
   std::string failure;               ///< empty: nothing was found
   std::vector<std::uint64_t> steps;  ///< numbers of the steps that were run to show the failure
@@ -333,6 +344,7 @@ Report explore(const Plan& plan, crash::Seen& seen) {
   for (const std::uint64_t s : report.steps) report.failure += " " + std::to_string(s);
   return report;
 }
+/// The same, with images of its own.
 template <class Workload, class Instance = shadow>
 Report explore(const Plan& plan = {}) {
   crash::Seen seen;

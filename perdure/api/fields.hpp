@@ -24,19 +24,23 @@ namespace detail {
 
 /// Initialises a field of any type; never called.
 struct AnyField {
+  /// To a field's type.
   template <class T>
   operator T() const noexcept;  // NOLINT: implicit by design
 };
 /// Initialises only a base class of T.
 template <class T>
 struct AnyBase {
+  /// To a base class of T.
   template <class U>
     requires(std::is_base_of_v<U, T> && !std::is_same_v<U, T>)
   operator U() const noexcept;  // NOLINT: implicit by design
 };
+/// One for each number, so that a pack of numbers makes a pack of these.
 template <std::size_t>
 using any_at = AnyField;
 
+/// T takes as many initialisers as there are numbers.
 template <class T, std::size_t... I>
 consteval bool takes(std::index_sequence<I...>) {
   return requires { T{any_at<I>{}...}; };
@@ -53,6 +57,7 @@ consteval bool takes_nested(std::index_sequence<B...>, std::index_sequence<N...>
 /// std::array.
 inline constexpr std::size_t max_initialisers = 96;
 
+/// The most initialisers that T takes.
 template <class T, std::size_t N = 0>
 consteval std::size_t initialisers() {
   if constexpr (N < max_initialisers && takes<T>(std::make_index_sequence<N + 1>{}))
@@ -79,6 +84,7 @@ consteval std::size_t span_at() {
   }
 }
 
+/// The number of fields from initialiser `At` on.
 template <class T, std::size_t Total, std::size_t At = 0>
 consteval std::size_t fields_from() {
   if constexpr (At >= Total)

@@ -23,6 +23,7 @@ namespace perdure {
 /// hash<K>::of(key) returns 64 bits, each of which depends on the whole key.
 template <class K>
 struct hash {
+  /// The key's hash, the same in every build and on every run.
   [[nodiscard]] static constexpr std::uint64_t of(const K& key) noexcept {
     if constexpr (std::is_enum_v<K>) {
       return hash<std::underlying_type_t<K>>::of(static_cast<std::underlying_type_t<K>>(key));
@@ -46,12 +47,15 @@ struct hash {
   }
 };
 
+/// The hash of a text: of its bytes.
 template <>
 struct hash<std::string_view> {
+  /// The text's hash, the same in every build and on every run.
   [[nodiscard]] static std::uint64_t of(std::string_view key) noexcept {
     return base::hash_bytes(key.data(), key.size(), 0);
   }
 };
+/// The hash of a text: of its bytes.
 template <>
 struct hash<std::string> : hash<std::string_view> {};
 

@@ -45,16 +45,20 @@ namespace perdure {
 template <class T>
 struct layout_name {};
 
+/// The names of types in one layout text (below).
 class LayoutNames;
 
 namespace detail {
 
 template <class T>
 inline constexpr bool is_field = false;  ///< p or ptr
+/// A field: see above.
 template <class T>
 inline constexpr bool is_field<p<T>> = true;
+/// A field: see above.
 template <class T>
 inline constexpr bool is_field<ptr<T>> = true;
+/// Whether T is a std::array.
 template <class T>
 inline constexpr bool is_std_array = false;
 template <class T, std::size_t N>
@@ -275,6 +279,7 @@ struct RootType {
   std::string field_names = {};  ///< field_names_of<Root>(); empty: none are known
 };
 
+/// What opening is told of T.
 template <class T>
 [[nodiscard]] RootType root_type() {
   LayoutNames names;
@@ -305,6 +310,7 @@ template <class T>
   return base::hash_bytes(text.data(), text.size(), 0);
 }
 
+/// The fingerprint of T's layout text.
 template <class T>
 [[nodiscard]] std::uint64_t layout_fingerprint() {
   return layout_fingerprint(layout_of<T>());

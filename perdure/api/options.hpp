@@ -13,6 +13,7 @@
 
 namespace perdure {
 
+/// How far a recovery is: RecoveryOptions::progress is given one.
 using RecoveryProgress = log::RecoveryProgress;
 
 /// What is fixed when a pool is created; ignored when an existing pool is opened.
@@ -41,6 +42,11 @@ struct RecoveryOptions {
   unsigned threads = 0;  ///< shadow, dudetm: 1 to 8; 0: as many as pay for their start
 };
 
+/// How a pool is opened or made. Name the members that you set; each default is a good choice.
+///
+///     auto pool = perdure::Pool<Root>::open("app.perdure", {.durability = perdure::group});
+///
+/// Thread safety: a value.
 struct Options {
   bool create = true;        ///< create the pool if there is none, or in place of an empty file
   bool must_create = false;  ///< return `exists` if there is one
@@ -63,6 +69,7 @@ struct Options {
   std::string medium = "auto";  ///< auto, file, dax, emulated (docs/media.md)
   bool direct = true;           ///< file: O_DIRECT logs
   medium::Delays delays = {};   ///< emulated: a paper's slow memory
+  /// How the pool is recovered if it was not closed in order.
   RecoveryOptions recovery = {};
   /// any_engine: the accesses of each committed transaction are recorded to this file, as addresses
   /// and sizes without contents, for `perdure advise` (docs/advise.md). Empty: to the file that the
@@ -70,7 +77,9 @@ struct Options {
   std::string trace = {};
 };
 
+/// Counters of an open pool: Pool::stats().
 using Stats = engine::Stats;
+/// What recovery did at opening: Stats::recovery.
 using Recovery = engine::Recovery;
 
 /// The result of close().
@@ -85,7 +94,9 @@ struct CheckReport {
   std::uint64_t blocks = 0, bytes = 0;       ///< allocated, by the heap's bitmaps
   std::uint64_t reachable = 0;               ///< blocks that the root's containers own
   std::uint64_t leaked = 0, used_twice = 0;  ///< allocated without an owner; owned twice
+  /// What is wrong, a sentence each.
   std::vector<std::string> problems;
+  /// Whether the pool is sound.
   [[nodiscard]] bool ok() const noexcept { return problems.empty(); }
 };
 

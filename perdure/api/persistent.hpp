@@ -43,9 +43,12 @@ class p {
                 "container, or a struct of p<> fields");
 
  public:
+  /// The type of the value.
   using value_type = T;
 
+  /// The value T{}.
   constexpr p() noexcept : value_{} {}
+  /// A field of an object that is built in DRAM, or the initial value of a root's field.
   constexpr p(const T& value) noexcept
       : value_(value) {}  // NOLINT: implicit, so that an aggregate of fields is built from values
 
@@ -71,11 +74,16 @@ class p {
 template <class T>
 class ptr {
  public:
+  /// What the pointer leads to.
   using element_type = T;
+  /// The type of the value.
   using value_type = T*;
 
+  /// Null.
   constexpr ptr() noexcept : value_(nullptr) {}
-  constexpr ptr(T* value) noexcept : value_(value) {}          // NOLINT: implicit, as p's
+  /// A field of an object that is built in DRAM. `value` is null or points into the pool.
+  constexpr ptr(T* value) noexcept : value_(value) {}  // NOLINT: implicit, as p's
+  /// Null.
   constexpr ptr(std::nullptr_t) noexcept : value_(nullptr) {}  // NOLINT: implicit, as p's
 
   // clang-format off: what is said of a deleted member is the compiler's message

@@ -117,9 +117,17 @@ class Running final : public DurabilitySource {
 
 }  // namespace detail
 
+/// A pool that is open in this process. `Root` is the struct that the pool begins with; `Engines`
+/// lists the engine instances that the program is compiled for (see below).
 template <class Root, class Engines = default_engines>
 class Pool;
 
+/// A pool file open in this process, its root object, and transactions on it.
+///
+/// Thread safety: update, view, stats, checkpoint and durable_id from any thread at once; close,
+/// moving and the destructor when no other thread is in a call. A transaction must not wait for
+/// another thread's transaction. Errors that every call on an open pool may give: `poisoned`,
+/// `closed`, and from a thread's first call `too_many_threads`.
 template <class Root, class... Instances>
 class Pool<Root, engines<Instances...>> {
   static_assert(sizeof...(Instances) > 0, "perdure::Pool: the list of engines is empty");
@@ -169,12 +177,14 @@ class Pool<Root, engines<Instances...>> {
     }
   }
 
+  /// Takes over the open pool; `other` may only be destroyed or assigned to. Receipts stay valid.
   Pool(Pool&& other) noexcept
       : running_(std::move(other.running_)),
         root_(std::exchange(other.root_, nullptr)),
         index_(other.index_),
         name_(other.name_),
         durability_(other.durability_) {}
+  /// Closes this pool as the destructor does, and takes over the other.
   Pool& operator=(Pool&& other) noexcept {
     if (this != &other) {
       shut();
@@ -203,6 +213,7 @@ class Pool<Root, engines<Instances...>> {
   auto update(F&& f) {
     return update(durability_, std::forward<F>(f));
   }
+  /// update() that returns when `durability` says so, whatever the pool was opened with.
   template <class F>
   auto update(Durability durability, F&& f) {
     return with([&](auto& running) {
@@ -353,10 +364,13 @@ class Pool<Root, engines<Instances...>> {
     return report;
   }
 
+  /// The pool's header: identity, sizes, format. Valid while the pool is open.
   [[nodiscard]] const pool::Header& header() { return file().header(); }
+  /// The open file behind the pool, for tools and tests. Valid while the pool is open.
   [[nodiscard]] pool::PoolFile& file() {
     return with([](auto& running) -> pool::PoolFile& { return running.file(); });
   }
+  /// The name of the engine instance that the pool runs: "shadow". Valid for ever.
   [[nodiscard]] std::string_view engine_name() const noexcept { return name_; }
 
  private:

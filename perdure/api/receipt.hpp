@@ -22,7 +22,9 @@ namespace detail {
 class DurabilitySource {
  public:
   virtual ~DurabilitySource() = default;
+  /// Returns when transaction `id` is durable, or can't become so.
   virtual Status wait_durable(std::uint64_t id) = 0;
+  /// Whether transaction `id`, whose update() has returned, is durable now.
   [[nodiscard]] virtual bool is_durable(std::uint64_t id) const noexcept = 0;
   /// Calls f(status) once, when id is durable or can't become so: possibly at once, possibly on the
   /// pool's completion thread.
@@ -31,6 +33,8 @@ class DurabilitySource {
 
 }  // namespace detail
 
+/// What all receipts have: the transaction's number and the ways to learn that it is durable. Any
+/// thread.
 class ReceiptBase {
  public:
   /// No source: the receipt of an update() nested in another one, whose receipt covers it.
@@ -41,12 +45,14 @@ class ReceiptBase {
   /// `volatile/htm` are commit timestamps: 64 bits wide, with gaps, and valid for one session; the
   /// next session's may be lower.
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+  /// Whether the transaction is durable now. Never waits. False for a nested update()'s receipt.
   [[nodiscard]] bool durable() const noexcept {
     return source_ != nullptr && source_->is_durable(id_);
   }
   /// Returns when the transaction is durable. Throws error(poisoned) when the medium failed before,
   /// error(invalid) for a nested update's receipt, and nothing else.
   void wait() const { try_wait().or_throw(); }
+  /// wait() with the failure as a Status: poisoned, or invalid for a nested update's receipt.
   [[nodiscard]] Status try_wait() const {
     return source_ == nullptr ? nested() : source_->wait_durable(id_);
   }
@@ -60,37 +66,49 @@ class ReceiptBase {
   }
 
  protected:
+  /// then() without an executor: f runs on this thread at once, or on the pool's completion thread.
   void when(std::function<void(Status)> f) const {
     if (source_ == nullptr) return f(nested());
     source_->when_durable(id_, std::move(f));
   }
+  /// What a nested update()'s receipt answers.
   [[nodiscard]] static Status nested() {
     return failure(Code::invalid, "",
                    "a wait for the receipt of an update() nested in another transaction",
                    "the outer update()'s receipt");
   }
+  /// The pool; null for a nested update()'s receipt.
   detail::DurabilitySource* source_;
+  /// The transaction's id.
   std::uint64_t id_;
 };
 
+/// The receipt of an update() whose lambda returned a T. A coroutine may co_await it: it goes on,
+/// with the value, on the pool's completion thread when the transaction is durable. Must not
+/// outlive its Pool. Thread safety: a value; see ReceiptBase.
 template <class T>
 class Receipt : public ReceiptBase {
  public:
+  /// Made by update().
   Receipt(detail::DurabilitySource* source, std::uint64_t id, T value)
       : ReceiptBase(source, id), value_(std::move(value)) {}
   /// Returns what the lambda returned. It is known at once, durable or not.
   [[nodiscard]] const T& value() const& noexcept { return value_; }
+  /// What the lambda returned, taken out of a receipt that is not needed any more.
   [[nodiscard]] T&& value() && noexcept { return std::move(value_); }
 
   // co_await receipt: resumes when durable, with the value; throws error(poisoned). The coroutine
   // continues on the pool's completion thread.
+  /// For co_await: whether there is nothing to wait for.
   [[nodiscard]] bool await_ready() const noexcept { return durable(); }
+  /// For co_await: has the coroutine resumed when the transaction is durable, or can't become so.
   void await_suspend(std::coroutine_handle<> h) {
     when([this, h](Status s) {
       status_ = std::move(s);
       h.resume();
     });
   }
+  /// For co_await: the lambda's value; throws error(poisoned).
   T await_resume() {
     status_.or_throw();
     return std::move(value_);
@@ -101,18 +119,23 @@ class Receipt : public ReceiptBase {
   Status status_;
 };
 
+/// The receipt of an update() whose lambda returned nothing.
 template <>
 class Receipt<void> : public ReceiptBase {
  public:
   using ReceiptBase::ReceiptBase;
+  /// Nothing, so that generic code need not ask.
   void value() const noexcept {}
+  /// For co_await: whether there is nothing to wait for.
   [[nodiscard]] bool await_ready() const noexcept { return durable(); }
+  /// For co_await: has the coroutine resumed when the transaction is durable, or can't become so.
   void await_suspend(std::coroutine_handle<> h) {
     when([this, h](Status s) {
       status_ = std::move(s);
       h.resume();
     });
   }
+  /// For co_await: throws error(poisoned) where the transaction can't become durable.
   void await_resume() { status_.or_throw(); }
 
  private:

@@ -30,32 +30,44 @@ namespace perdure {
 /// Thrown by update() after perdure::abort(tx): the transaction was rolled back on request.
 class aborted : public std::exception {
  public:
+  /// A text that says the transaction was rolled back on request.
   [[nodiscard]] const char* what() const noexcept override {
     return "the transaction was rolled back by perdure::abort";
   }
 };
 
+/// The transaction of a view(): reads pool data. Its Context is the engine's; a lambda takes it as
+/// `auto& tx`.
+///
+/// Reading may throw what makes the engine run the lambda again: don't catch it (`catch (...)`)
+/// without throwing it on. A ReadTx belongs to the thread and the call that it was passed to.
 template <class Context>
 class ReadTx {
  public:
+  /// A transaction of this type changes nothing.
   static constexpr bool read_only = true;
 
+  /// Made by view(), around the engine's context.
   explicit ReadTx(Context& context) noexcept : context_(context), direct_(context.direct()) {}
   ReadTx(const ReadTx&) = delete;
   ReadTx& operator=(const ReadTx&) = delete;
 
+  /// The field's value.
   template <class T>
   [[nodiscard]] T operator()(const p<T>& x) {
     return load<T>(access::address(x));
   }
+  /// The field's value, whose fields are again reached through the transaction.
   template <class T>
   [[nodiscard]] T* operator()(const ptr<T>& x) {
     return load<T*>(access::address(x));
   }
+  /// The field's value.
   template <class T>
   [[nodiscard]] T read(const p<T>& x) {
     return load<T>(access::address(x));
   }
+  /// The field's value, whose fields are again reached through the transaction.
   template <class T>
   [[nodiscard]] T* read(const ptr<T>& x) {
     return load<T*>(access::address(x));
@@ -97,6 +109,7 @@ class ReadTx {
   }
 
  protected:
+  /// The T at an address in the pool.
   template <class T>
   [[nodiscard]] T load(const T* a) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -114,11 +127,14 @@ class ReadTx {
   }
   // The way it reads does not change while it runs. It is asked for once, so that the compiler can
   // keep it in a register or knows it.
+  /// The word at an 8-aligned address in the pool.
   [[nodiscard]] [[gnu::always_inline]] std::uint64_t read_word(const std::uint64_t* a) {
     return __builtin_expect(direct_, 1) ? *a : context_.read(a);
   }
 
+  /// The engine's context of this thread and transaction.
   Context& context_;
+  /// Whether loads may read the pool's memory themselves.
   const bool direct_;
 };
 
@@ -130,8 +146,10 @@ class PtrRef;
 namespace detail {
 template <class T>
 inline constexpr bool is_proxy = false;  ///< Ref or PtrRef
+/// A proxy: see above.
 template <class Tx, class T>
 inline constexpr bool is_proxy<Ref<Tx, T>> = true;
+/// A proxy: see above.
 template <class Tx, class T>
 inline constexpr bool is_proxy<PtrRef<Tx, T>> = true;
 
@@ -145,29 +163,42 @@ constexpr decltype(auto) value_of(U&& u) {
 }
 }  // namespace detail
 
+/// The transaction of an update(): reads and changes pool data, allocates and frees blocks. Its
+/// Context is the engine's; a lambda takes it as `auto& tx`.
+///
+/// A change may throw what makes the engine run the lambda again, or error(full, too_big,
+/// out_of_memory, read_only, poisoned) or std::bad_alloc, which end it: don't catch them (`catch
+/// (...)`) without throwing them on. A Tx belongs to the thread and the call that it was passed to.
 template <class Context>
 class Tx : public ReadTx<Context> {
   using Base = ReadTx<Context>;
   using Base::context_;
 
  public:
+  /// A transaction of this type may change the pool.
   static constexpr bool read_only = false;
+  /// Made by update(), around the engine's context.
   using Base::Base;
+  /// A field's value, as in a view().
   using Base::read;
   using Base::operator();
 
+  /// The field, to be read or written in this expression: `tx(x) += 1`.
   template <class T>
   [[nodiscard]] Ref<Tx, T> operator()(p<T>& x) noexcept {
     return {*this, x};
   }
+  /// The field, to be read, followed or written in this expression: `tx(x)->next`.
   template <class T>
   [[nodiscard]] PtrRef<Tx, T> operator()(ptr<T>& x) noexcept {
     return {*this, x};
   }
+  /// Gives the field a value. Logs whole 8-byte words.
   template <class T>
   void write(p<T>& x, const std::type_identity_t<T>& value) {
     store<T>(access::address(x), value);
   }
+  /// Gives the field a value: null, or a pointer into this pool.
   template <class T>
   void write(ptr<T>& x, std::type_identity_t<T>* value) {
     store<T*>(access::address(x), value);
@@ -218,6 +249,7 @@ class Tx : public ReadTx<Context> {
     write_bytes(block, image, sizeof image);  // a block's size is a multiple of 16
     return reinterpret_cast<T*>(block);
   }
+  /// Frees an object's block. What the object owns is the caller's to free before.
   template <class T>
   void destroy(T* object) {
     free(const_cast<std::remove_cv_t<T>*>(object));
@@ -257,39 +289,56 @@ class Tx : public ReadTx<Context> {
 template <class TxT, class T>
 class Ref {
  public:
+  /// The type of the field's value.
   using value_type = T;
+  /// Made by tx(x).
   Ref(TxT& tx, p<T>& x) noexcept : tx_(tx), x_(x) {}
   Ref(const Ref&) = delete;
 
+  /// Reads the field.
   operator T() && { return load(); }  // NOLINT: that is what a proxy is for
   // clang-format off: what is said of a deleted member is the compiler's message
   operator T() const& = delete;  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
+  /// Writes the field; returns the value.
   T operator=(const T& value) && { return put(value); }
+  /// Writes the value of another field; returns it.
   T operator=(Ref&& other) && { return put(other.load()); }
   T operator=(const Ref&) && = delete;  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
   void operator=(const T&) const& = delete;  // auto x = tx(f) names the field: write tx(f) = value
   // clang-format on
   // clang-format off
+  /// Adds to the field; returns the new value. Another tx(field) stands for its value, here and below.
   template <class U> T operator+=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::plus<>()); }
+  /// Takes away from the field; returns the new value.
   template <class U> T operator-=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::minus<>()); }
+  /// Multiplies the field; returns the new value.
   template <class U> T operator*=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::multiplies<>()); }
+  /// Divides the field; returns the new value.
   template <class U> T operator/=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::divides<>()); }
+  /// Leaves the field's remainder; returns the new value.
   template <class U> T operator%=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::modulus<>()); }
+  /// Keeps the bits that are in both; returns the new value.
   template <class U> T operator&=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::bit_and<>()); }
+  /// Adds bits to the field; returns the new value.
   template <class U> T operator|=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::bit_or<>()); }
+  /// Turns bits of the field over; returns the new value.
   template <class U> T operator^=(U&& u) && { return with(detail::value_of(std::forward<U>(u)), std::bit_xor<>()); }
+  /// Adds 1; returns the new value.
   T operator++() && { return put(static_cast<T>(load() + 1)); }
+  /// Takes away 1; returns the new value.
   T operator--() && { return put(static_cast<T>(load() - 1)); }
   template <class U> void operator+=(const U&) const& = delete;  // auto x = tx(f) names the field: write tx(f) += value
   template <class U> void operator-=(const U&) const& = delete;  // auto x = tx(f) names the field: write tx(f) -= value
   void operator++() const& = delete;  // auto x = tx(f) names the field: write ++tx(f)
   void operator--() const& = delete;  // auto x = tx(f) names the field: write --tx(f)
   // clang-format on
+  /// Adds 1; returns the old value.
   T operator++(int) && {
     const T old = load();
     put(static_cast<T>(old + 1));
     return old;
   }
+  /// Takes away 1; returns the old value.
   T operator--(int) && {
     const T old = load();
     put(static_cast<T>(old - 1));
@@ -322,18 +371,25 @@ class Ref {
 template <class TxT, class T>
 class PtrRef {
  public:
+  /// The type of the field's value.
   using value_type = T*;
+  /// Made by tx(x).
   PtrRef(TxT& tx, ptr<T>& x) noexcept : tx_(tx), x_(x) {}
   PtrRef(const PtrRef&) = delete;
 
+  /// Reads the field.
   operator T*() && { return load(); }  // NOLINT: as above
   // clang-format off: what is said of a deleted member is the compiler's message
   operator T*() const& = delete;  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
+  /// Reads the field, to name a field of the object that it points to.
   T* operator->() && { return load(); }
   T* operator->() const& = delete;  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
+  /// Reads the field: the object that it points to, whose fields are again reached through tx.
   std::add_lvalue_reference_t<T> operator*() && { return *load(); }
   std::add_lvalue_reference_t<T> operator*() const& = delete;  // auto x = tx(f) names the field: write tx.read(f), or give x its type
+  /// Writes the field; returns the value.
   T* operator=(T* value) && { return put(value); }
+  /// Writes the value of another field; returns it.
   T* operator=(PtrRef&& other) && { return put(other.load()); }
   T* operator=(const PtrRef&) && = delete;  // auto x = tx(f) names the field, not its value: write tx.read(f), or give x its type
   void operator=(T*) const& = delete;  // auto x = tx(f) names the field: write tx(f) = pointer

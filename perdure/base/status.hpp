@@ -54,17 +54,27 @@ enum class Code : std::uint8_t {
 /// that says so.
 class [[nodiscard]] Status {
  public:
+  /// Success.
   Status() noexcept = default;
+  /// A failure. With Code::ok it is success, and the message is dropped.
   Status(Code code, std::string message) noexcept;
+  /// A copy; its message says so where there is no memory for it.
   Status(const Status& other) noexcept;
+  /// Becomes a copy, as the constructor does.
   Status& operator=(const Status& other) noexcept;
+  /// Takes over; what is left is success.
   Status(Status&&) noexcept = default;
+  /// Takes over; what is left is success.
   Status& operator=(Status&&) noexcept = default;
   ~Status() = default;
 
+  /// Whether it is success.
   [[nodiscard]] bool ok() const noexcept { return detail_ == nullptr; }
+  /// Whether it is success.
   explicit operator bool() const noexcept { return ok(); }
+  /// What went wrong; Code::ok for success.
   [[nodiscard]] Code code() const noexcept { return detail_ ? detail_->code : Code::ok; }
+  /// The text of the failure, for people; empty for success. Valid while this object is unchanged.
   [[nodiscard]] const std::string& message() const noexcept;
   /// The failure `code` with a message that needs no memory.
   [[nodiscard]] static Status without_memory(Code code) noexcept;
@@ -97,9 +107,13 @@ class [[nodiscard]] Status {
 /// so no other exception can take its place.
 class error : public std::exception {
  public:
+  /// Carries `status`, which is not ok.
   explicit error(Status status) noexcept : status_(std::move(status)) {}
+  /// The text of the failure. Valid while this object is unchanged.
   [[nodiscard]] const char* what() const noexcept override { return status_.message().c_str(); }
+  /// What went wrong.
   [[nodiscard]] Code code() const noexcept { return status_.code(); }
+  /// The failure as a Status.
   [[nodiscard]] const Status& status() const noexcept { return status_; }
 
  private:
@@ -110,14 +124,20 @@ class error : public std::exception {
 template <class T>
 class [[nodiscard]] Result {
  public:
+  /// Success, with its value.
   Result(T value) : value_(std::move(value)) {}  // NOLINT: implicit by design
+  /// A failure. REQUIRES: `status` is not ok.
   Result(Status status) : status_(std::move(status)) {
     assert(!status_.ok());
   }  // NOLINT: implicit by design
 
+  /// Whether there is a value.
   [[nodiscard]] bool ok() const noexcept { return value_.has_value(); }
+  /// Whether there is a value.
   explicit operator bool() const noexcept { return ok(); }
+  /// Why there is no value; ok where there is one.
   [[nodiscard]] const Status& status() const noexcept { return status_; }
+  /// Why there is no value; Code::ok where there is one.
   [[nodiscard]] Code code() const noexcept { return status_.code(); }
 
   /// The value; throws perdure::error when there is none.
@@ -125,17 +145,23 @@ class [[nodiscard]] Result {
     status_.or_throw();
     return *value_;
   }
+  /// The value; throws perdure::error when there is none.
   [[nodiscard]] T&& value() && {
     status_.or_throw();
     return std::move(*value_);
   }
+  /// The value; throws perdure::error when there is none.
   [[nodiscard]] const T& value() const& {
     status_.or_throw();
     return *value_;
   }
+  /// The value. REQUIRES: there is one.
   T& operator*() & noexcept { return *value_; }
+  /// The value. REQUIRES: there is one.
   const T& operator*() const& noexcept { return *value_; }
+  /// The value's members. REQUIRES: there is one.
   T* operator->() noexcept { return &*value_; }
+  /// The value's members. REQUIRES: there is one.
   const T* operator->() const noexcept { return &*value_; }
 
  private:

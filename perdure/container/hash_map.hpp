@@ -41,6 +41,13 @@
 
 namespace perdure {
 
+/// An unordered map in a pool. K and V are trivially copyable or std::string; hash<K> says how a
+/// key is hashed. `Buckets` is a power of two, at most 4,096: the chains of one segment.
+///
+/// Each call takes the transaction first. Calls that change the map need an update()'s `tx` (they
+/// do not compile with a view's) and throw error(full), error(too_big), error(out_of_memory) or
+/// std::bad_alloc where memory or log space is lacking; the transaction is then rolled back. Thread
+/// safety: the transaction's; two threads conflict where they change one chain.
 template <class K, class V, unsigned Buckets = 128>
 class alignas(64) hash_map {
   static_assert(std::has_single_bit(Buckets) && Buckets <= 4096,
@@ -54,26 +61,33 @@ class alignas(64) hash_map {
   };
 
  public:
+  /// The type of a key.
   using key_type = K;
+  /// The type of a value.
   using mapped_type = V;
   using key_arg = typename Key::arg;      ///< const K&, or std::string_view
   using value_arg = typename Value::arg;  ///< const V&, or std::string_view
 
+  /// The number of elements. In a big map it is the sum of several counters, and conflicts with
+  /// every insertion.
   template <class Tx>
   [[nodiscard]] std::uint64_t size(Tx& tx) const {
     return count_.total(tx);
   }
+  /// Whether there is no element.
   template <class Tx>
   [[nodiscard]] bool empty(Tx& tx) const {
     return size(tx) == 0;
   }
 
+  /// A copy of the key's value; nothing where the key is not there.
   template <class Tx>
   [[nodiscard]] std::optional<V> find(Tx& tx, key_arg key) const {
     Node* node = find_node(tx, key);
     if (node == nullptr) return std::nullopt;
     return Value::read(tx, node->value);
   }
+  /// Whether the key is there.
   template <class Tx>
   [[nodiscard]] bool contains(Tx& tx, key_arg key) const {
     return find_node(tx, key) != nullptr;
@@ -146,6 +160,7 @@ class alignas(64) hash_map {
     if (n > tx.read(segments_)) extend(tx, n);
     if (buckets > detail::counter::spread_at) count_.spread(tx);
   }
+  /// The number of chains that the map has room for: 0 before the first insertion.
   template <class Tx>
   [[nodiscard]] std::uint64_t bucket_count(Tx& tx) const {
     return tx.read(segments_) * Buckets;
@@ -195,18 +210,23 @@ class alignas(64) hash_map {
   /// (live_cursor.hpp).
   class cursor : private detail::live_cursor {
    public:
+    /// Marks a type that must not leave its transaction: update() and view() refuse to return it.
     using transaction_bound = void;
+    /// Whether the cursor is at an element, or where one was erased.
     [[nodiscard]] explicit operator bool() const noexcept { return node_ != nullptr || gone_; }
+    /// A copy of the element's key. Throws error(invalid) if the element was erased.
     template <class Tx>
     [[nodiscard]] K key(Tx& tx) const {
       if (gone_) detail::live_cursor::erased();
       return Key::read(tx, node_->key);
     }
+    /// A copy of the element's value. Throws error(invalid) if the element was erased.
     template <class Tx>
     [[nodiscard]] V value(Tx& tx) const {
       if (gone_) detail::live_cursor::erased();
       return Value::read(tx, node_->value);
     }
+    /// Goes on to the next element in the table's order.
     template <class Tx>
     void next(Tx& tx) {
       if (gone_)
@@ -282,6 +302,7 @@ class alignas(64) hash_map {
     std::vector<const Node*> rest_;  ///< last first
     std::vector<std::pair<std::uint64_t, unsigned>> visited_;
   };
+  /// A cursor at the first element in the table's order; false where there is none.
   template <class Tx>
   [[nodiscard]] cursor begin(Tx& tx) const {
     cursor c(this, !Tx::read_only);
@@ -298,6 +319,8 @@ class alignas(64) hash_map {
     }
   }
 
+  /// Calls f(const void*) for each heap block that the container owns, for Pool::check(). Any
+  /// transaction.
   template <class Tx, class F>
   void each_block(Tx& tx, F f) const {
     directory_.each_block(tx, f);
@@ -312,6 +335,7 @@ class alignas(64) hash_map {
       Value::each_block(tx.read(c.node_->value), f);
     }
   }
+  /// Calls f(pointer) for each key, value or element that is a pool pointer, for Pool::check().
   template <class Tx, class F>
     requires(std::is_pointer_v<K> || std::is_pointer_v<V>)
   void each_pointer(Tx& tx, F f) const {
@@ -324,10 +348,13 @@ class alignas(64) hash_map {
   template <class Tx>
   [[nodiscard]] std::vector<std::string> audit(Tx& tx) const;
 
+  /// What stands for this container in the layout text of a root (layout.hpp). `names` collects the
+  /// structs that it leads to.
   static std::string layout_text(LayoutNames& names) {
     return "hash_map<" + names.name<K, true>() + "," + names.name<V, true>() + "," +
            std::to_string(Buckets) + ">/1";
   }
+  /// The same, of the container alone.
   static std::string layout_text() {
     LayoutNames names;
     return layout_text(names);

@@ -24,6 +24,12 @@
 
 namespace perdure {
 
+/// A doubly linked list in a pool. T is trivially copyable or std::string.
+///
+/// Each call takes the transaction first. Calls that change the list need an update()'s `tx` (they
+/// do not compile with a view's) and throw error(full), error(too_big), error(out_of_memory) or
+/// std::bad_alloc where memory or log space is lacking; the transaction is then rolled back. Thread
+/// safety: the transaction's.
 template <class T>
 class list {
   using Stored = stored<T>;
@@ -33,7 +39,9 @@ class list {
   };
 
  public:
+  /// The type of an element.
   using value_type = T;
+  /// How an element is passed in: const T&, or std::string_view.
   using arg = typename Stored::arg;
 
   /// A place in the list, for this transaction. Past either end it is false. It stays valid
@@ -41,12 +49,16 @@ class list {
   /// and prev() lead to them, insert() puts a value there (live_cursor.hpp).
   class cursor : private detail::live_cursor {
    public:
+    /// Marks a type that must not leave its transaction: update() and view() refuse to return it.
     using transaction_bound = void;
+    /// Whether the cursor is at an element, or where one was erased.
     [[nodiscard]] explicit operator bool() const noexcept { return node_ != nullptr || gone_; }
+    /// A copy of the cursor's element. Throws error(invalid) if it was erased.
     template <class Tx>
     [[nodiscard]] T value(Tx& tx) const {
       return Stored::read(tx, element()->value);
     }
+    /// Goes on to the next element; false behind the last one. REQUIRES: the cursor is true.
     template <class Tx>
     void next(Tx& tx) {
       if (gone_)
@@ -54,6 +66,7 @@ class list {
       else
         node_ = tx.read(node_->next);
     }
+    /// Goes back to the element before; from behind the end, to the last one.
     template <class Tx>
     void prev(Tx& tx) {
       node_ = node_ == nullptr ? tx.read(static_cast<const list*>(this->container())->last_)
@@ -72,35 +85,43 @@ class list {
     bool gone_ = false;
   };
 
+  /// The number of elements.
   template <class Tx>
   [[nodiscard]] std::uint64_t size(Tx& tx) const {
     return tx.read(size_);
   }
+  /// Whether there is no element.
   template <class Tx>
   [[nodiscard]] bool empty(Tx& tx) const {
     return tx.read(first_) == nullptr;
   }
+  /// A cursor at the first element; false where there is none.
   template <class Tx>
   [[nodiscard]] cursor begin(Tx& tx) const {
     return cursor(this, tx.read(first_), !Tx::read_only);
   }
+  /// A cursor at the last element; false where there is none.
   template <class Tx>
   [[nodiscard]] cursor last(Tx& tx) const {
     return cursor(this, tx.read(last_), !Tx::read_only);
   }
+  /// A copy of the first element; nothing where there is none.
   template <class Tx>
   [[nodiscard]] std::optional<T> front(Tx& tx) const {
     return value_of(tx, tx.read(first_));
   }
+  /// A copy of the last element; nothing where there is none.
   template <class Tx>
   [[nodiscard]] std::optional<T> back(Tx& tx) const {
     return value_of(tx, tx.read(last_));
   }
 
+  /// Adds an element before the first.
   template <class Tx>
   void push_front(Tx& tx, arg value) {
     link(tx, tx.read(first_), value);
   }
+  /// Adds an element after the last.
   template <class Tx>
   void push_back(Tx& tx, arg value) {
     link(tx, nullptr, value);
@@ -118,21 +139,26 @@ class list {
     return cursor(this, unlink(tx, where.element()), true);
   }
 
+  /// Gives the element at `where` a new value. REQUIRES: `where` is true. Throws error(invalid) if
+  /// its element was erased.
   template <class Tx>
   void set(Tx& tx, const cursor& where, arg value) {
     detail::require_update<Tx>();
     Stored::assign(tx, where.element()->value, value);
   }
 
+  /// Removes the first element and returns it; nothing where there is none.
   template <class Tx>
   std::optional<T> pop_front(Tx& tx) {
     return pop(tx, tx.read(first_));
   }
+  /// Removes the last element and returns it; nothing where there is none.
   template <class Tx>
   std::optional<T> pop_back(Tx& tx) {
     return pop(tx, tx.read(last_));
   }
 
+  /// Removes all elements and frees their memory, in this transaction.
   template <class Tx>
   void clear(Tx& tx) {
     detail::require_update<Tx>();
@@ -157,6 +183,8 @@ class list {
     }
   }
 
+  /// Calls f(const void*) for each heap block that the container owns, for Pool::check(). Any
+  /// transaction.
   template <class Tx, class F>
   void each_block(Tx& tx, F f) const {
     for (Node* node = tx.read(first_); node != nullptr; node = tx.read(node->next)) {
@@ -164,6 +192,7 @@ class list {
       Stored::each_block(tx.read(node->value), f);
     }
   }
+  /// Calls f(pointer) for each key, value or element that is a pool pointer, for Pool::check().
   template <class Tx, class F>
     requires(std::is_pointer_v<T>)
   void each_pointer(Tx& tx, F f) const {
@@ -187,9 +216,12 @@ class list {
     return {};
   }
 
+  /// What stands for this container in the layout text of a root (layout.hpp). `names` collects the
+  /// structs that it leads to.
   static std::string layout_text(LayoutNames& names) {
     return "list<" + names.name<T, true>() + ">/1";
   }
+  /// The same, of the container alone.
   static std::string layout_text() {
     LayoutNames names;
     return layout_text(names);

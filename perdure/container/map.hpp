@@ -29,10 +29,13 @@ class alignas(64) map : public detail::ordered<K, V, detail::btree<K, V, Capacit
     return detail::audit_btree<K>(tx, this->tree_);
   }
 
+  /// What stands for this container in the layout text of a root (layout.hpp). `names` collects the
+  /// structs that it leads to.
   static std::string layout_text(LayoutNames& names) {
     return "map<" + names.name<K, true>() + "," + names.name<V, true>() + "," +
            std::to_string(Capacity) + ">/1";
   }
+  /// The same, of the container alone.
   static std::string layout_text() {
     LayoutNames names;
     return layout_text(names);

@@ -19,32 +19,45 @@
 
 namespace perdure::detail {
 
+/// What map and rb_tree offer: an ordered map in a pool. K and V are trivially copyable or
+/// std::string; text is ordered byte by byte, any other K by its operator<.
+///
+/// Each call takes the transaction first. Calls that change the map need an update()'s `tx` (they
+/// do not compile with a view's) and throw error(full), error(too_big), error(out_of_memory) or
+/// std::bad_alloc where memory or log space is lacking; the transaction is then rolled back. Thread
+/// safety: the transaction's.
 template <class K, class V, class Tree>
 class ordered {
   using Key = stored<K>;
   using Value = stored<V>;
 
  public:
+  /// The type of a key.
   using key_type = K;
+  /// The type of a value.
   using mapped_type = V;
   using key_arg = typename Key::arg;      ///< const K&, or std::string_view
   using value_arg = typename Value::arg;  ///< const V&, or std::string_view
 
+  /// The number of elements.
   template <class Tx>
   [[nodiscard]] std::uint64_t size(Tx& tx) const {
     return tree_.size(tx);
   }
+  /// Whether there is no element.
   template <class Tx>
   [[nodiscard]] bool empty(Tx& tx) const {
     return tree_.root(tx) == nullptr;
   }
 
+  /// A copy of the key's value; nothing where the key is not there.
   template <class Tx>
   [[nodiscard]] std::optional<V> find(Tx& tx, key_arg key) const {
     const auto* field = tree_.find(tx, key);
     if (field == nullptr) return std::nullopt;
     return Value::read(tx, *field);
   }
+  /// Whether the key is there.
   template <class Tx>
   [[nodiscard]] bool contains(Tx& tx, key_arg key) const {
     return tree_.find(tx, key) != nullptr;
@@ -116,23 +129,30 @@ class ordered {
   /// after its element was erased, only next() may be called (live_cursor.hpp).
   class cursor : private live_cursor {
    public:
+    /// Marks a type that must not leave its transaction: update() and view() refuse to return it.
     using transaction_bound = void;
+    /// Whether the cursor is at an element, or where one was erased.
     [[nodiscard]] explicit operator bool() const noexcept { return place_.there(); }
+    /// A copy of the element's key. Throws error(invalid) if the element was erased.
     template <class Tx>
     [[nodiscard]] K key(Tx& tx) const {
       attach(tx);
       return Key::read(tx, place_.key_field());
     }
+    /// A copy of the element's value. Throws error(invalid) if the element was erased.
     template <class Tx>
     [[nodiscard]] V value(Tx& tx) const {
       attach(tx);
       return Value::read(tx, place_.value_field());
     }
+    /// Whether the element's key is less than `key`. Throws error(invalid) if the element was
+    /// erased.
     template <class Tx>
     [[nodiscard]] bool below(Tx& tx, key_arg key) const {
       attach(tx);
       return Key::less(tx, place_.key_field(), key);
     }  ///< returns whether its key is less
+    /// Goes on to the element with the next larger key; false behind the last one.
     template <class Tx>
     void next(Tx& tx) {
       if constexpr (!Tx::read_only) {
@@ -168,6 +188,7 @@ class ordered {
     mutable std::optional<K> key_;  ///< set when the map has changed since place_ was found
   };
 
+  /// A cursor at the smallest key; false where the map is empty.
   template <class Tx>
   [[nodiscard]] cursor begin(Tx& tx) const {
     return cursor(this, tree_.first(tx), !Tx::read_only);
@@ -184,10 +205,12 @@ class ordered {
     if (c && Key::equal(tx, c.place_.key_field(), key)) c.next(tx);
     return c;
   }
+  /// A copy of the element with the smallest key; nothing where the map is empty.
   template <class Tx>
   [[nodiscard]] std::optional<std::pair<K, V>> first(Tx& tx) const {
     return at(tx, tree_.first(tx));
   }
+  /// A copy of the element with the largest key; nothing where the map is empty.
   template <class Tx>
   [[nodiscard]] std::optional<std::pair<K, V>> last(Tx& tx) const {
     return at(tx, tree_.last(tx));
@@ -213,10 +236,13 @@ class ordered {
     run(tx, begin(tx), f);
   }
 
+  /// Calls f(const void*) for each heap block that the container owns, for Pool::check(). Any
+  /// transaction.
   template <class Tx, class F>
   void each_block(Tx& tx, F f) const {
     tree_.each_block(tx, f);
   }
+  /// Calls f(pointer) for each key, value or element that is a pool pointer, for Pool::check().
   template <class Tx, class F>
     requires(std::is_pointer_v<K> || std::is_pointer_v<V>)
   void each_pointer(Tx& tx, F f) const {
@@ -246,6 +272,7 @@ class ordered {
   }
 
  protected:
+  /// The tree, for the class that is made of this one.
   Tree tree_;
 };
 

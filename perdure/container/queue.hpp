@@ -26,6 +26,12 @@
 
 namespace perdure {
 
+/// First in, first out, in a pool. T is trivially copyable or std::string.
+///
+/// Each call takes the transaction first. Calls that change the queue need an update()'s `tx` (they
+/// do not compile with a view's) and throw error(full), error(too_big), error(out_of_memory) or
+/// std::bad_alloc where memory or log space is lacking; the transaction is then rolled back. Thread
+/// safety: the transaction's; a pushing and a popping thread seldom conflict.
 template <class T>
 class queue {
   using Stored = stored<T>;
@@ -37,19 +43,24 @@ class queue {
   };
 
  public:
+  /// The type of an element.
   using value_type = T;
+  /// How an element is passed in: const T&, or std::string_view.
   using arg = typename Stored::arg;
 
+  /// The number of elements. Reads both ends, so it conflicts with every push and pop.
   template <class Tx>
   [[nodiscard]] std::uint64_t size(Tx& tx) const {
     return tx.read(back_.pushed) - tx.read(front_.popped);
   }
+  /// Whether there is no element. Reads the pushing end only where one block holds all elements.
   template <class Tx>
   [[nodiscard]] bool empty(Tx& tx) const {
     const Block* block = tx.read(front_.block);
     return block == nullptr || (tx.read(block->next) == nullptr && size(tx) == 0);
   }
 
+  /// Adds an element at the end. Never waits: a queue has no bound but the pool's.
   template <class Tx>
   void push(Tx& tx, arg value) {
     detail::require_update<Tx>();
@@ -97,6 +108,7 @@ class queue {
     return Stored::read(tx, tx.read(front_.block)->slot[tx.read(front_.popped) % slots]);
   }
 
+  /// Removes all elements and frees their memory, in this transaction.
   template <class Tx>
   void clear(Tx& tx) {
     detail::require_update<Tx>();
@@ -125,8 +137,11 @@ class queue {
   /// (live_cursor.hpp).
   class cursor {
    public:
+    /// Marks a type that must not leave its transaction: update() and view() refuse to return it.
     using transaction_bound = void;
+    /// Whether the cursor is before the end.
     [[nodiscard]] explicit operator bool() const noexcept { return at_ < end_; }
+    /// A copy of the cursor's element. Throws error(invalid) if it was popped.
     template <class Tx>
     [[nodiscard]] T value(Tx& tx) const {
       if constexpr (!Tx::read_only) {
@@ -134,6 +149,7 @@ class queue {
       }
       return Stored::read(tx, block_->slot[at_ % slots]);
     }
+    /// Goes on to the next element; from one that was popped, to the oldest that is there.
     template <class Tx>
     void next(Tx& tx) {
       ++at_;
@@ -155,6 +171,7 @@ class queue {
     const Block* block_;
     std::uint64_t at_, end_;
   };
+  /// A cursor at the oldest element; false where there is none.
   template <class Tx>
   [[nodiscard]] cursor begin(Tx& tx) const {
     return cursor(this, tx.read(front_.block), tx.read(front_.popped), tx.read(back_.pushed));
@@ -168,6 +185,8 @@ class queue {
     }
   }
 
+  /// Calls f(const void*) for each heap block that the container owns, for Pool::check(). Any
+  /// transaction.
   template <class Tx, class F>
   void each_block(Tx& tx, F f) const {
     for (const Block* block = tx.read(front_.block); block != nullptr; block = tx.read(block->next))
@@ -177,6 +196,7 @@ class queue {
         Stored::each_block(tx.read(c.block_->slot[c.at_ % slots]), f);
     }
   }
+  /// Calls f(pointer) for each key, value or element that is a pool pointer, for Pool::check().
   template <class Tx, class F>
     requires(std::is_pointer_v<T>)
   void each_pointer(Tx& tx, F f) const {
@@ -206,9 +226,12 @@ class queue {
     return {};
   }
 
+  /// What stands for this container in the layout text of a root (layout.hpp). `names` collects the
+  /// structs that it leads to.
   static std::string layout_text(LayoutNames& names) {
     return "queue<" + names.name<T, true>() + ">/1";
   }
+  /// The same, of the container alone.
   static std::string layout_text() {
     LayoutNames names;
     return layout_text(names);

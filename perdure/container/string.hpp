@@ -20,12 +20,20 @@
 
 namespace perdure {
 
+/// Text (any bytes) in a pool; 8 bytes in its owner.
+///
+/// Each call takes the transaction first. Calls that change the text need an update()'s `tx` (they
+/// do not compile with a view's) and throw error(full), error(too_big), error(out_of_memory) or
+/// std::bad_alloc where memory or log space is lacking; the transaction is then rolled back. Thread
+/// safety: the transaction's.
 class string {
  public:
+  /// The number of bytes.
   template <class Tx>
   [[nodiscard]] std::size_t size(Tx& tx) const {
     return text_block::length(tx, tx.read(block_));
   }
+  /// Whether the text has no byte.
   template <class Tx>
   [[nodiscard]] bool empty(Tx& tx) const {
     return size(tx) == 0;
@@ -57,16 +65,19 @@ class string {
   [[nodiscard]] int compare(Tx& tx, std::string_view text) const {
     return text_block::compare(tx, tx.read(block_), text);
   }
+  /// Whether this text is `text`, byte by byte.
   template <class Tx>
   [[nodiscard]] bool equals(Tx& tx, std::string_view text) const {
     return size(tx) == text.size() && compare(tx, text) == 0;
   }
 
+  /// Replaces the text. Logs only the words that change where it fits into its block.
   template <class Tx>
   void assign(Tx& tx, std::string_view text) {
     detail::require_update<Tx>();
     text_block::assign(tx, block_, text);
   }
+  /// Adds `text` at the end.
   template <class Tx>
   void append(Tx& tx, std::string_view text) {
     detail::require_update<Tx>();
@@ -78,11 +89,14 @@ class string {
     detail::require_update<Tx>();
     text_block::reserve(tx, block_, n);
   }
+  /// Makes the text empty and frees its block.
   template <class Tx>
   void clear(Tx& tx) {
     assign(tx, {});
   }
 
+  /// Calls f(const void*) for the heap block that holds the text, if there is one, for
+  /// Pool::check().
   template <class Tx, class F>
   void each_block(Tx& tx, F f) const {
     if (const text_block* block = tx.read(block_)) f(static_cast<const void*>(block));
@@ -93,6 +107,7 @@ class string {
     return text_block::audit(tx, tx.read(block_));
   }
 
+  /// What stands for a string in the layout text of a root (layout.hpp).
   static std::string layout_text() { return "string/1"; }
 
  private:

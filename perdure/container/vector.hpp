@@ -27,12 +27,20 @@
 namespace perdure {
 
 namespace detail {
+/// Throws error(invalid) for an index that is not below the size.
 [[noreturn]] inline void bad_index(std::uint64_t index, std::uint64_t size) {
   throw error(Status(Code::invalid, "perdure::vector: found index " + std::to_string(index) +
                                         ", expected less than the size, " + std::to_string(size)));
 }
 }  // namespace detail
 
+/// An array in a pool that grows at its end; elements never move. T is trivially copyable or
+/// std::string.
+///
+/// Each call takes the transaction first. Calls that change the vector need an update()'s `tx`
+/// (they do not compile with a view's) and throw error(full), error(too_big), error(out_of_memory)
+/// or std::bad_alloc where memory or log space is lacking; the transaction is then rolled back.
+/// Thread safety: the transaction's.
 template <class T>
 class vector {
   using Stored = stored<T>;
@@ -40,31 +48,39 @@ class vector {
   using Raw = typename Stored::raw;
 
  public:
+  /// The type of an element.
   using value_type = T;
+  /// How an element is passed in: const T&, or std::string_view.
   using arg = typename Stored::arg;
 
+  /// The number of elements. Reads the word that every push_back and pop_back writes.
   template <class Tx>
   [[nodiscard]] std::uint64_t size(Tx& tx) const {
     return tx.read(size_);
   }
+  /// Whether there is no element.
   template <class Tx>
   [[nodiscard]] bool empty(Tx& tx) const {
     return size(tx) == 0;
   }
 
+  /// A copy of element `i`, counted from 0. Throws error(invalid) if `i` is not below the size.
   template <class Tx>
   [[nodiscard]] T get(Tx& tx, std::uint64_t i) const {
     return Stored::read(tx, *checked(tx, i));
   }
+  /// A copy of the first element. Throws error(invalid) if there is none.
   template <class Tx>
   [[nodiscard]] T front(Tx& tx) const {
     return get(tx, 0);
   }
+  /// A copy of the last element. Throws error(invalid) if there is none.
   template <class Tx>
   [[nodiscard]] T back(Tx& tx) const {
     return get(tx, size(tx) - 1);
   }
 
+  /// Gives element `i` a new value. Throws error(invalid) if `i` is not below the size.
   template <class Tx>
   void set(Tx& tx, std::uint64_t i, arg value) {
     detail::require_update<Tx>();
@@ -82,6 +98,7 @@ class vector {
     Stored::replace(tx, *field, old, value);
   }
 
+  /// Adds an element at the end. Logs the element and the size.
   template <class Tx>
   void push_back(Tx& tx, arg value) {
     detail::require_update<Tx>();
@@ -185,14 +202,19 @@ class vector {
   /// that was removed throws error(invalid) (live_cursor.hpp).
   class cursor {
    public:
+    /// Marks a type that must not leave its transaction: update() and view() refuse to return it.
     using transaction_bound = void;
+    /// Whether the cursor is at an element.
     [[nodiscard]] explicit operator bool() const noexcept { return i_ < size_; }
+    /// The index of the cursor's element.
     [[nodiscard]] std::uint64_t index() const noexcept { return i_; }
+    /// A copy of the cursor's element.
     template <class Tx>
     [[nodiscard]] T value(Tx& tx) const {
       if constexpr (!Tx::read_only) return in_->get(tx, i_);
       return Stored::read(tx, *field_);
     }
+    /// Goes on to the next element.
     template <class Tx>
     void next(Tx& tx) {
       ++i_;
@@ -217,12 +239,15 @@ class vector {
     std::uint64_t size_, i_;
     const Field* field_;
   };
+  /// A cursor at element `at`; false where the vector has no such element.
   template <class Tx>
   [[nodiscard]] cursor begin(Tx& tx, std::uint64_t at = 0) const {
     const std::uint64_t n = size(tx);
     return cursor(this, n, at, at < n ? slots_.at(tx, at) : nullptr);
   }
 
+  /// Calls f(const void*) for each heap block that the container owns, for Pool::check(). Any
+  /// transaction.
   template <class Tx, class F>
   void each_block(Tx& tx, F f) const {
     slots_.each_block(tx, f);
@@ -230,6 +255,7 @@ class vector {
       for (auto c = begin(tx); c; c.next(tx)) Stored::each_block(tx.read(*c.field_), f);
     }
   }
+  /// Calls f(pointer) for each key, value or element that is a pool pointer, for Pool::check().
   template <class Tx, class F>
     requires(std::is_pointer_v<T>)
   void each_pointer(Tx& tx, F f) const {
@@ -248,9 +274,12 @@ class vector {
     return {};
   }
 
+  /// What stands for this container in the layout text of a root (layout.hpp). `names` collects the
+  /// structs that it leads to.
   static std::string layout_text(LayoutNames& names) {
     return "vector<" + names.name<T, true>() + ">/1";
   }
+  /// The same, of the container alone.
   static std::string layout_text() {
     LayoutNames names;
     return layout_text(names);

@@ -111,7 +111,9 @@ namespace perdure {
 
 /// For Pool<Root, engines<any_engine>>: Options::engine names one of all registered instances.
 struct any_engine {
+  /// The engine: one behind virtual calls.
   using type = engine::Any;
+  /// All instances that are registered now.
   static std::span<const engine::Entry> entries() { return engine::registered(); }
 };
 

@@ -47,8 +47,11 @@ enum class Durability : std::uint8_t {
   /// thread waits for it)
   async
 };
+/// Durability::durable, for `pool.update(perdure::durable, f)`.
 inline constexpr Durability durable = Durability::durable;
+/// Durability::group, likewise.
 inline constexpr Durability group = Durability::group;
+/// Durability::async, likewise.
 inline constexpr Durability async = Durability::async;
 
 /// What isolates the transactions of different threads from each other.
@@ -75,10 +78,14 @@ struct Config {
 
 /// The result of recovery.
 struct Recovery {
+  /// The pool was closed in order: there was nothing to recover.
   bool was_clean = true;
+  /// Records of the log, transactions in them and their bytes that were replayed (or rolled back).
   std::uint64_t records = 0, transactions = 0, bytes = 0;  ///< replayed (or rolled back)
   std::uint64_t rolled_back = 0;                           ///< transactions undone (undo logs)
+  /// The newest transaction that the pool holds.
   std::uint64_t last_id = 0;
+  /// How long recovery took.
   double seconds = 0;
   /// During recovery: the plan that was asked for (engine/entry.hpp, recover()).
   const log::RecoveryPlan* plan = nullptr;
@@ -86,6 +93,7 @@ struct Recovery {
 
 /// Counters of an open pool.
 struct Stats {
+  /// The name of the engine instance.
   std::string engine;
   std::uint64_t commits = 0;  ///< transactions that changed something
   std::uint64_t reads = 0;    ///< transactions that changed nothing
@@ -97,16 +105,24 @@ struct Stats {
   /// commit timestamps, as in receipts, whereas the header and the log count transactions.
   std::uint64_t last_id = 0, durable_id = 0, applied_id = 0;
   std::uint64_t log_bytes = 0;  ///< appended since opening
+  /// Bytes of the log that hold records still needed, and bytes that it has in all.
   std::uint64_t log_used = 0, log_capacity = 0;
+  /// Checkpoints since opening, and the 64-byte lines that they wrote.
   std::uint64_t checkpoints = 0, checkpoint_lines = 0;
+  /// Bytes in allocated blocks, and bytes that the data region has on the medium.
   std::uint64_t heap_used = 0, home_bytes = 0;
   /// DudeTM, paged: pages of the shadow that are copies; evictions since opening.
   std::uint64_t shadow_pages = 0, evictions = 0;
+  /// DudeTM, paged: each access asks a table for its page.
   bool paged_by_software = false;
   /// DudeTM: payload bytes before combination, after it, and written to the log.
   std::uint64_t log_came = 0, log_combined = 0, log_written = 0;
+  /// How often one thread was given the pool for itself, without locks, and how often another took
+  /// that back.
   std::uint64_t bias_grants = 0, bias_revocations = 0;
+  /// What the pool asked of its medium since it was opened.
   medium::Counters medium;
+  /// What opening had to recover.
   Recovery recovery;
 };
 

@@ -30,8 +30,11 @@ namespace engine {
 struct Entry;
 }
 
+/// Options that belong to one engine, of a pool that is opened. Each engine that has some declares
+/// a struct of its own; an engine that is given none takes its defaults. Thread safety: a value.
 class EngineOptions {
  public:
+  /// Every engine's defaults.
   EngineOptions() = default;
   /// One engine's struct: `options.engine_options = papers::RewindOptions{.log_group = 16}`. Throws
   /// std::bad_alloc.

@@ -15,6 +15,7 @@ namespace perdure {
 /// A list of instances that a pool may be opened with.
 template <class... Instances>
 struct engines {
+  /// How many there are.
   static constexpr std::size_t size = sizeof...(Instances);
 };
 
@@ -24,15 +25,19 @@ namespace engine {
 /// `static constexpr std::array<InstanceName, N> names`.
 template <class E, Isolation by = Isolation::full>
 struct Instance {
+  /// The engine.
   using type = E;
+  /// Who isolates its transactions from each other.
   static constexpr Isolation isolation = by;
 };
 
 /// The instances of all lists, in their order.
 template <class... Lists>
 struct Joined;
+/// The instances of one list.
 template <class... Instances>
 struct Joined<engines<Instances...>> {
+  /// One list of all.
   using type = engines<Instances...>;
 };
 template <class... First, class... Second, class... Lists>

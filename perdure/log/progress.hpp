@@ -17,8 +17,11 @@ namespace perdure::log {
 /// or not. `apply`: its records are stored to the data region. Within a stage `done` does not fall
 /// and `total` stays.
 struct RecoveryProgress {
+  /// What recovery is doing: reading the log, or applying what it held.
   enum class Stage : std::uint8_t { read, apply };
+  /// The stage that `done` and `total` belong to.
   Stage stage = Stage::read;
+  /// Bytes of log.
   std::uint64_t done = 0, total = 0;
 };
 

@@ -61,7 +61,9 @@ struct Counters {
   /// bytes that those gave to the device (files), or lines x 64 (memory)
   std::uint64_t written_bytes = 0;
 
+  /// Adds another medium's counters, member by member.
   Counters& operator+=(const Counters& o) noexcept;
+  /// What was asked between `b` and `a`.
   friend Counters operator-(Counters a, const Counters& b) noexcept;
   /// The sum of everything that changes the medium: 0 over a read-only transaction (law L8).
   [[nodiscard]] std::uint64_t writes() const noexcept {
@@ -87,24 +89,32 @@ enum class ViewKind : std::uint8_t {
   fresh,
 };
 
+/// Where a pool's bytes live, and when they are durable; open_medium() makes one. Thread safety and
+/// what is assumed of the hardware: at the head of this file.
 class Medium {
  public:
   Medium();
   Medium(const Medium&) = delete;
   Medium& operator=(const Medium&) = delete;
+  /// Unmaps and closes. Makes nothing durable.
   virtual ~Medium();
 
   /// "file", "dax", "emulated", "recording"
   [[nodiscard]] virtual std::string_view kind() const noexcept = 0;
   /// One line: the instructions or calls used, the delays, direct or not.
   [[nodiscard]] virtual std::string describe() const = 0;
+  /// The file's path, as it was opened.
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  /// Bytes of the log range; the data region begins at this offset.
   [[nodiscard]] std::uint64_t log_bytes() const noexcept { return log_bytes_; }
+  /// Bytes that the data region has now.
   [[nodiscard]] std::uint64_t home_bytes() const noexcept {
     // The acquire pairs with the release in grow(): the new range is mapped.
     return home_bytes_.load(std::memory_order_acquire);
   }
+  /// Bytes that the data region may grow to.
   [[nodiscard]] std::uint64_t max_home_bytes() const noexcept { return max_home_bytes_; }
+  /// Whether it was opened for reading only.
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
 
   /// The unit in which a log must be appended, so that a write in flight never touches durable
@@ -119,6 +129,7 @@ class Medium {
   [[nodiscard]] const std::byte* at(std::uint64_t offset) const noexcept {
     return offset < log_bytes_ ? log_ + offset : home_ + (offset - log_bytes_);
   }
+  /// The data region's first byte, as at() gives it.
   [[nodiscard]] const std::byte* home() const noexcept { return home_; }
 
   /// A cached store: visible to at() at once; durable after flush + fence, or at any earlier time
@@ -196,12 +207,14 @@ class Medium {
   virtual Status map_view(std::byte* address, std::uint64_t home_offset, std::uint64_t n,
                           ViewKind kind) = 0;
 
+  /// What has been asked of it since it was opened, by all threads.
   [[nodiscard]] virtual Counters counters() const noexcept;  ///< virtual for decorators only
 
  protected:
   /// The counters of one thread, on lines of their own. Only the owner writes them; they are atomic
   /// so that counters() may read them meanwhile.
   struct alignas(128) Row {
+    /// As in Counters.
     std::atomic<std::uint64_t> stores{0}, stored_bytes{0}, streamed_lines{0}, flushed_lines{0},
         fences{0}, syncs{0}, written_bytes{0};
   };
@@ -225,14 +238,23 @@ class Medium {
     counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
 
+  /// What path() returns. This and what follows is set by the medium that derives from this class.
   std::string path_;
+  /// What pages() returns; null: everything is allocated, always.
   const PageMap* pages_ = nullptr;
+  /// The log range's first byte, as at() gives it.
   std::byte* log_ = nullptr;
+  /// The data region's first byte, as at() gives it.
   std::byte* home_ = nullptr;
+  /// What log_bytes() and max_home_bytes() return.
   std::uint64_t log_bytes_ = 0, max_home_bytes_ = 0;
+  /// What home_bytes() returns. grow() stores it, with release, when the new range is mapped.
   std::atomic<std::uint64_t> home_bytes_{0};
+  /// What append_unit() returns.
   std::size_t append_unit_ = line_bytes;
+  /// What fence_is_sync() returns.
   bool fence_is_sync_ = false;
+  /// What read_only() returns.
   bool read_only_ = false;
 
  private:
@@ -257,6 +279,7 @@ struct Delays {
   /// Blurred Persistence: flush_all, its wbinvd, is one flush operation however many lines it
   /// writes back
   bool flush_all_is_one = false;
+  /// Whether no delay is added.
   [[nodiscard]] bool none() const noexcept {
     return write_ns == 0 && latency_cycles == 0 && bandwidth_gb_s <= 0 && drain_ns == 0 &&
            fence_ns == 0;
@@ -270,6 +293,7 @@ struct Delays {
 
 /// How to open or create the bytes of a pool.
 struct OpenMedium {
+  /// The file, or the device-dax.
   std::string path;
   /// auto | file | dax | emulated; auto: dax where MAP_SYNC works, else file
   std::string kind = "auto";
@@ -277,9 +301,11 @@ struct OpenMedium {
   bool create = false;
   /// create: allocate nothing yet (ALLOC-1); otherwise everything, as always on a device
   bool sparse = false;
+  /// Open for reading only: store() and its like must not be called.
   bool read_only = false;
   /// file: try O_DIRECT|O_DSYNC; where refused (tmpfs) write + fdatasync, as describe() reports
   bool direct = true;
+  /// Bytes of the log range. When opening: what the pool's header says.
   std::uint64_t log_bytes = 0;
   /// 0 when opening: the file's length beyond log_bytes, in whole pages
   std::uint64_t home_bytes = 0;
@@ -298,9 +324,14 @@ Result<std::unique_ptr<Medium>> open_medium(const OpenMedium& how);
 /// What `auto` would choose for a path, and why, line by line, for `perdure doctor`. The path need
 /// not exist.
 struct Diagnosis {
+  /// The medium's kind, why it is that, the file system's name, and the instruction that writes a
+  /// line back.
   std::string kind, reason, file_system, flush_instruction;
+  /// Whether O_DIRECT works, whether MAP_SYNC does, and whether caches are inside the power-fail
+  /// domain.
   bool direct = false, map_sync = false, eadr = false;
 };
+/// What `auto` would choose for a path. Makes and changes no file. Errors: invalid, not_found.
 Result<Diagnosis> diagnose(const std::string& path);
 
 }  // namespace perdure::medium

@@ -178,16 +178,16 @@ class Dev(LimitedCase):
     def test_the_tests_need_no_browser_and_no_model_checker(self):
         installed, said = self.installed_by("test")
         self.assertEqual(installed, set(self.packages("core", "test")))
-        for name in ("chromium", "python3-selenium", "spin", "python3-matplotlib"):
+        for name in ("chromium", "python3-selenium", "spin", "python3-matplotlib", "doxygen"):
             self.assertNotIn(name, installed)
         self.assertIn("-DPERDURE_TEST_GROUPS=\n", self.calls("cmake --preset")[0] + "\n")
-        self.assertRegex(said, r"left out.*report.*models.*bench.*\./dev test --all")
+        self.assertRegex(said, r"left out.*report.*models.*docs.*bench.*\./dev test --all")
         self.assertTrue(said.rstrip().endswith("100% tests passed, 0 tests failed out of 1"), said)
 
     def test_all_tests(self):
         installed, said = self.installed_by("test", "--all", "-R", "x")
-        self.assertEqual(installed, set(self.packages("core", "test", "report", "models")))
-        self.assertIn("-DPERDURE_TEST_GROUPS=report;models;bench", self.calls("cmake --preset")[0])
+        self.assertEqual(installed, set(self.packages("core", "test", "report", "models", "docs")))
+        self.assertIn("-DPERDURE_TEST_GROUPS=report;models;docs;bench", self.calls("cmake --preset")[0])
         self.assertTrue(self.calls("ctest")[0].endswith("-R x"), self.calls("ctest"))
         self.assertNotIn("left out", said)
 
@@ -203,6 +203,12 @@ class Dev(LimitedCase):
         installed, _ = self.installed_by("test", "--label", "log,models")
         self.assertEqual(installed, set(self.packages("core", "test", "models")))
         self.assertIn("-DPERDURE_TEST_GROUPS=models", self.calls("cmake --preset")[0])
+
+    def test_the_documentation_builds_nothing(self):
+        installed, _ = self.installed_by("docs")
+        self.assertEqual(installed, set(self.packages("core", "docs")))
+        self.assertFalse(self.calls("cmake"), "what is described is the headers")
+        self.fails("docs", "html", has=["found 'html', expected: ./dev docs"])
 
     def test_tests_of_the_release_preset(self):
         self.dev("test", "--preset", "release")

@@ -10,7 +10,7 @@ import unittest
 
 from case import Case
 
-MOST = 256  # threads that use pools at a time (README.md)
+MOST = 256  # threads that use pools at a time (docs/limits.md)
 
 
 class Threads(Case):

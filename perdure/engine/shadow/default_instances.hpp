@@ -13,10 +13,17 @@
 
 namespace perdure {
 
+/// `shadow`, the default engine: transactions run on a copy in DRAM, their stores are logged, and
+/// the data is brought up to date at checkpoints. Software transactional memory, biased towards one
+/// thread for as long as one alone uses the pool.
 struct shadow : engine::Instance<engine::shadow::Shadow<tm::Biased>> {
+  /// The instance's name, as Options::engine and a pool's header have it.
   static constexpr std::array<engine::InstanceName, 1> names = {{{"shadow", type::name}}};
 };
+/// `shadow/none`: the default engine without isolation; the caller keeps threads out of each
+/// other's 8-byte words.
 struct shadow_none : engine::Instance<engine::shadow::Shadow<tm::None>, Isolation::caller> {
+  /// The instance's name, as Options::engine and a pool's header have it.
   static constexpr std::array<engine::InstanceName, 1> names = {{{"shadow/none", type::name}}};
 };
 

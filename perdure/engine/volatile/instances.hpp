@@ -15,26 +15,42 @@
 
 namespace perdure {
 
+/// `volatile`: isolation without any durability, to measure what durability costs; software
+/// transactional memory, biased towards one thread.
 struct volatile_ : engine::Instance<engine::volatile_memory::Volatile<tm::Biased>> {
+  /// The instance's name, as Options::engine and a pool's header have it.
   static constexpr std::array<engine::InstanceName, 1> names = {{{"volatile", type::name}}};
 };
+/// `volatile/stm`: the same without the bias.
 struct volatile_stm : engine::Instance<engine::volatile_memory::Volatile<tm::Stm>> {
+  /// The instance's name, as Options::engine and a pool's header have it.
   static constexpr std::array<engine::InstanceName, 1> names = {{{"volatile/stm", type::name}}};
 };
+/// `volatile/global_lock`: the same with one lock for all updates.
 struct volatile_global_lock : engine::Instance<engine::volatile_memory::Volatile<tm::GlobalLock>> {
+  /// The instance's name, as Options::engine and a pool's header have it.
   static constexpr std::array<engine::InstanceName, 1> names = {
       {{"volatile/global_lock", type::name}}};
 };
+/// `volatile/htm`: the same with hardware transactions (RTM); opening is `unsupported` where the
+/// processor has none.
 struct volatile_htm : engine::Instance<engine::volatile_memory::Volatile<tm::Htm<tm::Rtm>>> {
+  /// The instance's name, as Options::engine and a pool's header have it.
   static constexpr std::array<engine::InstanceName, 1> names = {{{"volatile/htm", type::name}}};
 };
+/// `volatile/htm-stand-in`: `volatile/htm` on a stand-in for the hardware, for tests on any
+/// machine.
 struct volatile_htm_stand_in
     : engine::Instance<engine::volatile_memory::Volatile<tm::Htm<tm::RtmStandIn>>> {
+  /// The instance's name, as Options::engine and a pool's header have it.
   static constexpr std::array<engine::InstanceName, 1> names = {
       {{"volatile/htm-stand-in", type::name}}};
 };
+/// `volatile/none`: the same without isolation; the caller keeps threads out of each other's 8-byte
+/// words.
 struct volatile_none
     : engine::Instance<engine::volatile_memory::Volatile<tm::None>, Isolation::caller> {
+  /// The instance's name, as Options::engine and a pool's header have it.
   static constexpr std::array<engine::InstanceName, 1> names = {{{"volatile/none", type::name}}};
 };
 
