@@ -8,8 +8,8 @@
 // address. Words and ops were interleaved; that may be changed because they touch different words:
 // words lie in blocks, ops change the directory and bitmaps. But a chunk may be a span at one time
 // and a large block's inside at another, and what is a bitmap then, data now. So
-//   G1  a group never has both an op of a span and a word in that span's bitmap: such a transaction
-//       begins the next group (commutes()).
+//   GROUP-1  a group never has both an op of a span and a word in that span's bitmap: such a
+//            transaction begins the next group (commutes()).
 // An op is never left out: each enforces its own time's directory (pool/heap_apply.hpp).
 // Source: DudeTM (ASPLOS '17) 3.3, "Log Combination". By lines of eight words, where the paper has
 // words: a look-up serves eight.
@@ -30,8 +30,8 @@ class Combiner {
   /// `max_home_bytes`: the pool's, which says where spans begin.
   void configure(std::uint64_t max_home_bytes);
 
-  /// Whether a transaction's entries may join what is here (G1). Damage is not looked for: they
-  /// come from this process.
+  /// Whether a transaction's entries may join what is here (GROUP-1). Damage is not looked for:
+  /// they come from this process.
   [[nodiscard]] bool commutes(const std::uint64_t* payload, std::uint64_t words) const;
   /// The later transaction's values win. `commutes` comes before.
   void add(const std::uint64_t* payload, std::uint64_t words);

@@ -138,7 +138,7 @@ class Dudetm<Tm>::Context : public RedoContext<Dudetm<Tm>, Tm, log::Persister> {
   }
   void write(std::uint64_t* a, std::uint64_t v) {
     // What can fail comes before what can't: a program that catches an error and commits finds in
-    // the view what the record says (S2).
+    // the view what the record says (SHADOW-2).
     tm_.own(a);
     const std::uint64_t offset = offset_of(a);
     touch(offset, 8);
@@ -187,8 +187,8 @@ class Dudetm<Tm>::Context : public RedoContext<Dudetm<Tm>, Tm, log::Persister> {
 
  private:
   friend class Dudetm;
-  // Before the first store to a page; and what a commit's heap op will store to in the view (E3,
-  // paging.hpp).
+  // Before the first store to a page; and what a commit's heap op will store to in the view
+  // (PAGING-3, paging.hpp).
   void touch(std::uint64_t offset, std::uint64_t n) {
     if constexpr (paged)
       if (__builtin_expect(pages_.has_value(), 0))

@@ -58,13 +58,13 @@ void Frames::swap_in(std::uint64_t page, std::uint32_t frame) noexcept {
   }
   const auto* from = reinterpret_cast<const std::uint64_t*>(view_ + page * page_bytes);
   auto* to = reinterpret_cast<std::uint64_t*>(this->frame(frame));
-  // E5: each store a release, so that a late reader of the frame's last page, who sees one, sees
-  // that page's entry gone.
+  // PAGING-5: each store a release, so that a late reader of the frame's last page, who sees one,
+  // sees that page's entry gone.
   // mutant: page-entry-after-words
   for (std::uint64_t i = 0; i < page_bytes / 8; ++i)
     tm::store_word(to + i, tm::load_word(from + i));
   // mutant: page-entry-after-words-late
-  // E4: pairs with entry()
+  // PAGING-4: pairs with entry()
   __atomic_store_n(table_.data() + page, generation << 32 | (frame + 1ULL), __ATOMIC_RELEASE);
 }
 

@@ -4,17 +4,18 @@
 // DRAM; a one-level table, looked up at each access, says which. A page that comes or goes costs no
 // fault and no call; each access pays for a look-up instead.
 //
-//   E4  A page's first store of all follows its entry in the table, and the entry follows the
-//       copy's words. A page without a frame is read where the view shows home: all that was
-//       committed to it is there (E2, paging.hpp).
-//   E5  A reader looks at the entry again after the word. A frame is used for another page only
-//       after its entry is gone, and its entry's generation never returns; so a word read under one
-//       entry is the page's. Entry 0 does return, when the page was a frame's and is home's again
-//       in between: then the word that the TM lets pass is the same, since who stores to it owns
-//       its stripe first. Writers need not look: no page they are in is dropped (E1). Pages that
-//       bitmaps lie in (a chunk's first) and the directory are not here: the heap reads them in the
-//       view, where the hardware pages them. The paper counts each page's users, so that none goes
-//       that is looked at; a reader here looks twice and writes nothing.
+//   PAGING-4  A page's first store of all follows its entry in the table, and the entry follows the
+//             copy's words. A page without a frame is read where the view shows home: all that was
+//             committed to it is there (PAGING-2, paging.hpp).
+//   PAGING-5  A reader looks at the entry again after the word. A frame is used for another page
+//             only after its entry is gone, and its entry's generation never returns; so a word
+//             read under one entry is the page's. Entry 0 does return, when the page was a frame's
+//             and is home's again in between: then the word that the TM lets pass is the same,
+//             since who stores to it owns its stripe first. Writers need not look: no page they are
+//             in is dropped (PAGING-1). Pages that bitmaps lie in (a chunk's first) and the
+//             directory are not here: the heap reads them in the view, where the hardware pages
+//             them. The paper counts each page's users, so that none goes that is looked at; a
+//             reader here looks twice and writes nothing.
 // Source: DudeTM (ASPLOS '17) 4.3; looking twice: sequence locks (Lameter, 2005).
 // Thread safety: load(), entry(): any thread; swap_in() of a page: one thread, told so by its
 // state; drop(): the evictor.
@@ -54,11 +55,11 @@ class Frames {
         entry == 0 ? view_ + offset : frame((entry & low) - 1) + offset % page_bytes;
     return reinterpret_cast<std::uint64_t*>(at);
   }
-  /// Where the word is, for a transaction that is in its page (E1).
+  /// Where the word is, for a transaction that is in its page (PAGING-1).
   [[nodiscard]] std::uint64_t* at(std::uint64_t offset) const noexcept {
     return word(entry(offset / page_bytes), offset);
   }
-  /// The word, whatever becomes of its page meanwhile (E5). `between`: for tests.
+  /// The word, whatever becomes of its page meanwhile (PAGING-5). `between`: for tests.
   [[nodiscard]] std::uint64_t load(std::uint64_t offset) const noexcept {
     return load(offset, [] {});
   }

@@ -55,7 +55,7 @@ bool Paging::Use::note(std::uint64_t page, std::uint64_t& seen) {
     // odd: in
     inside_.count.store(inside_.count.load(std::memory_order_relaxed) + 1,
                         std::memory_order_relaxed);
-    // E1: pairs with quiesce()'s heavy fence: this load of the state sees `evicting`, or the
+    // PAGING-1: pairs with quiesce()'s heavy fence: this load of the state sees `evicting`, or the
     // evictor sees this thread in
     tm::light_fence();
   }
@@ -73,8 +73,9 @@ bool Paging::Use::note(std::uint64_t page, std::uint64_t& seen) {
         paging_.frames_->swap_in(page, std::exchange(frame_, Frames::no_frame));
     }
   }
+  // PAGING-4: another may be swapping it in.
   // mutant: page-swap-in-wait
-  if (paging_.in_frame(page)) paging_.frames_->wait(page);  // E4: another may be swapping it in
+  if (paging_.in_frame(page)) paging_.frames_->wait(page);
   seen = page + 1;
   return true;
 }
@@ -102,7 +103,7 @@ void Paging::Use::leave() noexcept {
   }
   for (const std::uint64_t page : touched_) seen_[page % seen_.size()] = 0;
   touched_.clear();
-  // E2: pairs with quiesce(): the ids are there
+  // PAGING-2: pairs with quiesce(): the ids are there
   inside_.count.store(inside_.count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   inside_.waiters.notify();  // pairs with quiesce()
 }
@@ -132,7 +133,7 @@ void Paging::choose(std::uint64_t reproduced) {
     }
 }
 
-// E1: after it, whoever stores to a page looks at its state after `evicting` was set.
+// PAGING-1: after it, whoever stores to a page looks at its state after `evicting` was set.
 void Paging::quiesce() noexcept {
   tm::heavy_fence();  // pairs with note()'s light fence
   for (Inside& thread : inside_) {
@@ -179,7 +180,7 @@ Result<bool> Paging::evict(const std::function<std::uint64_t()>& reproduced,
   for (const std::uint64_t page : victims_)
     newest = std::max(newest, __atomic_load_n(&state(page), __ATOMIC_RELAXED) >> 8);
   // mutant: eviction-waits-for-replay
-  Status s = reproduced() >= newest ? Status() : reproduce(newest);  // E2
+  Status s = reproduced() >= newest ? Status() : reproduce(newest);  // PAGING-2
   if (s.ok()) s = drop();
   if (s.ok()) {
     copies_.fetch_sub(victims_.size(), std::memory_order_relaxed);

@@ -9,17 +9,17 @@
 //
 // A page may be dropped when home shows all that was ever committed to it, and while nobody stores
 // to it:
-//   E1  A writer says that it is in (enter) before it looks at a page's state, and a page's state
-//       is looked at before the page's first store of a transaction. An evictor sets `evicting`,
-//       then the heavy fence, then waits for every writer that is in. So a writer either meets the
-//       mark, rolls back and waits, or is waited for.
-//   E2  A transaction notes its id in every page it has stored to (the touching ID) before it says
-//       that it has left; the evictor reads the ids after that, and drops a page when Reproduce has
-//       got to its id.
-//   E3  Heap ops change bitmaps at the commit: their pages are touched when the op is recorded, as
-//       if it were a store then. The directory's pages are never dropped.
+//   PAGING-1  A writer says that it is in (enter) before it looks at a page's state, and a page's
+//             state is looked at before the page's first store of a transaction. An evictor sets
+//             `evicting`, then the heavy fence, then waits for every writer that is in. So a writer
+//             either meets the mark, rolls back and waits, or is waited for.
+//   PAGING-2  A transaction notes its id in every page it has stored to (the touching ID) before it
+//             says that it has left; the evictor reads the ids after that, and drops a page when
+//             Reproduce has got to its id.
+//   PAGING-3  Heap ops change bitmaps at the commit: their pages are touched when the op is
+//             recorded, as if it were a store then. The directory's pages are never dropped.
 // Readers need no guard in the mapping: they see the same words before, in the copy, and after, in
-// home. Of frames: E5.
+// home. Of frames: PAGING-5.
 // The limit: transactions begin while fewer pages than that are copies; what those in flight touch
 // may go beyond.
 // Source: DudeTM (ASPLOS '17) 4.3, which has the page faults by Dune; the clock (Corbato, 1968);
@@ -78,7 +78,7 @@ class Paging {
       if (__builtin_expect(seen == page + 1, 1)) return true;
       return page < paging_.first_page_ || note(page, seen);
     }
-    /// The transaction committed as `id`: still isolated from the evictor (E2).
+    /// The transaction committed as `id`: still isolated from the evictor (PAGING-2).
     void committed(std::uint64_t id) noexcept;
     /// It is over: after committed(), or rolled back.
     void leave() noexcept;

@@ -53,7 +53,7 @@ bool Persister::gather_combined() {
     VolatileLog* const log = next(item);
     if (log == nullptr) return false;
     // mutant: group-ends-at-conflict
-    // G1
+    // GROUP-1
     if (gathered_ != 0 &&
         (combiner_.bound(item.words) > most || !combiner_.commutes(item.payload, item.words)))
       return true;
@@ -93,7 +93,7 @@ Status Persister::append_fence(RecordWriter& record, RecordKind kind, std::uint6
   return ring_->append_fence(record, kind, last, static_cast<std::uint32_t>(gathered_));
 }
 
-// P4
+// PERSIST-1
 Status Persister::append(std::uint64_t last) {
   RecordKind kind = gathered_ == 1 ? RecordKind::commit : RecordKind::group;
   RecordWriter* record = &writer_;
@@ -120,7 +120,7 @@ Status Persister::append(std::uint64_t last) {
 
 void Persister::stepped() noexcept {
   if (complete_ && gathered_ == 0 && taken_to_ > durable())
-    durable_.store(taken_to_, std::memory_order_release);  // P5; pairs with durable()
+    durable_.store(taken_to_, std::memory_order_release);  // PERSIST-2; pairs with durable()
 }
 
 }  // namespace perdure::log

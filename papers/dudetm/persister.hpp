@@ -4,8 +4,8 @@
 // has and the default engine has not. Each is chosen before the first thread:
 //
 //   Groups: transactions are combined (combiner.hpp) and the record is compressed.
-//     P4  Of a group that is combined all transactions are durable at once: they are one record,
-//         and no other transaction is between them.
+//     PERSIST-1  Of a group that is combined all transactions are durable at once: they are one
+//                record, and no other transaction is between them.
 //   No promises (DudeTM-Inf): commits reserve nothing, and a step that lacks log space makes it.
 //     That is right only where the data region is written from the log, which waits for nothing
 //     else. That the bytes are allocated (ALLOC-1) can't be made true so late. So each thread has
@@ -15,8 +15,8 @@
 //     The TM says up to which timestamp F every transaction is in its volatile log. A step merges
 //     the logs up to F and gives what it takes consecutive numbers, so records and recovery are as
 //     ever. Acknowledgements are by timestamp:
-//     P5  durable() rises to F when all up to F is written, also where nothing had to be written: a
-//         thread may wait for a timestamp that bounds what it has read.
+//     PERSIST-2  durable() rises to F when all up to F is written, also where nothing had to be
+//                written: a thread may wait for a timestamp that bounds what it has read.
 // Thread safety: all calls but configure.
 #pragma once
 

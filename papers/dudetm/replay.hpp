@@ -6,7 +6,7 @@
 // when much has been applied (a settlement): one that was stored to again and again goes to the
 // medium once, as in Blurred Persistence's bulk persistence. A settlement is cut into slices, with
 // further records applied between them: what they store may be durable early, which harms nothing
-// (D3).
+// (REDO-3).
 //
 //   prefix  One ring, in id order: all that lies below its tail.
 //   held    A ring a thread (DudeTM-Sync): the rings' records up to X = quiet_id, merged by id.

@@ -76,7 +76,7 @@ class Core {
   /// Returns that error as a Status. It needs no memory: after a commit nothing else may be thrown
   /// instead.
   [[nodiscard]] Status why() const noexcept;
-  /// Called after a failure of the medium (law L9). The first failure is stored, and all later
+  /// Called after a failure of the medium (LAW-9). The first failure is stored, and all later
   /// errors name it.
   void poison(const Status& status) noexcept;
   [[nodiscard]] bool poisoned() const noexcept {

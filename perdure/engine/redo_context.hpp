@@ -48,7 +48,7 @@ class RedoContext : public ContextBase<Tm> {
   std::uint64_t commit_read_only(Durability durability) {
     const std::uint64_t seen = this->end_read_only();
     // It changed nothing, but what it saw may not be durable yet, and what it returns tells of that
-    // (law L2). view() asks for itself.
+    // (LAW-2). view() asks for itself.
     // mutant: read-acknowledged-durable
     if (update_ && !engine_.held_ && durability != Durability::async) engine_.wait(seen).or_throw();
     return seen;
@@ -95,7 +95,8 @@ class RedoContext : public ContextBase<Tm> {
     return id;
   }
 
-  /// The pipelined order, with log space promised before the id is drawn (log_writer.hpp, P3).
+  /// The pipelined order, with log space promised before the id is drawn (log_writer.hpp,
+  /// LOGWRITER-3).
   template <class Drawn, class Ended>
   std::uint64_t commit_pipelined(Durability durability, Drawn&& drawn, Ended&& ended) {
     const std::uint64_t words = record_.payload_words();

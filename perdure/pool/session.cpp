@@ -77,8 +77,8 @@ Status PoolFile::start_session(ViewPolicy policy, bool paged) {
     if (Status s = map_home(0, header_.home_bytes); !s.ok()) return s;
   }
   if (!read_only_) {
-    // F2: durable before the first record of this epoch; a record of an earlier epoch never passes
-    // its check again.
+    // HEADER-2: durable before the first record of this epoch; a record of an earlier epoch never
+    // passes its check again.
     Status s = publish([this](Header& h) {
       // Recovery applied heap records to a data region that may have been newer: it can't count.
       if (h.clean != 1) h.heap_exact = 0;

@@ -11,7 +11,7 @@
 //      most_waiting_bytes wait there, no more is copied. held: isolation is held through the fence,
 //      so what can be copied is durable.
 //   4. Write the batch home by non-temporal stores. The directory's lines come last, after a fence:
-//      home never names a span whose zeroed bitmap it does not hold (H4, pool/heap.hpp).
+//      home never names a span whose zeroed bitmap it does not hold (HEAP-4, pool/heap.hpp).
 //   5. After the last batch: fence (home durable), persist X and the rings' heads in the header
 //      (fences), only then recycle.
 // Crash: before 5 the header still names the old X, and replay over a newer home is idempotent;

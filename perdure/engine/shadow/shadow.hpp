@@ -88,7 +88,7 @@ class Shadow<Tm>::Context : public RedoContext<Shadow<Tm>, Tm, log::LogWriter> {
 
   void write(std::uint64_t* a, std::uint64_t v) {
     // What can fail comes before what can't: a program that catches an error and commits finds in
-    // the view what the record says (S2).
+    // the view what the record says (SHADOW-2).
     tm_.own(a);
     const std::uint64_t offset = offset_of(a);
     tm_.keep(a);
