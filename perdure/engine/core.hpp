@@ -82,9 +82,9 @@ class Core {
   [[nodiscard]] bool poisoned() const noexcept {
     return __builtin_expect((state() & poisoned_bit) != 0, 0);
   }
-  /// The transaction `id` committed, but its record may not be durable. Call this before releasing
-  /// locks, so that every dependent transaction sees poisoned() at its own commit: it must neither
-  /// become durable nor be acknowledged without `id`.
+  /// STRICT-2: the transaction `id` committed, but its record may not be durable. Call this before
+  /// releasing locks, so that every dependent transaction sees poisoned() at its own commit: it
+  /// must neither become durable nor be acknowledged without `id`.
   void lost(std::uint64_t id, const Status& status) noexcept;
   /// Returns a bound: every finished id below it is durable (in engines that hold locks through the
   /// fence).

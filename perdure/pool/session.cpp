@@ -167,8 +167,8 @@ Status PoolFile::grow(std::uint64_t wanted) {
   if (policy_ != ViewPolicy::none) {
     if (Status s = map_home(now, to); !s.ok()) return s;
   }
-  // The order is medium, view, header: a record names only what a recovery finds in the data
-  // region.
+  // GROW-1: the order is medium, mapping, header: a record names only what a recovery finds in the
+  // data region.
   // mutant: growth-in-header
   if (Status s = publish([to](Header& h) { h.home_bytes = to; }); !s.ok()) return s;
   home_bytes_.store(to, std::memory_order_release);  // pairs with the acquire in home_bytes()

@@ -27,11 +27,11 @@ struct shadow_none : engine::Instance<engine::shadow::Shadow<tm::None>, Isolatio
   static constexpr std::array<engine::InstanceName, 1> names = {{{"shadow/none", type::name}}};
 };
 
-/// What Pool<Root> is opened with unless told: the default engine, isolating by itself or
-/// (isolation::caller) by the caller.
+/// What Pool<Root> is opened with unless the program names engines: the default engine, which
+/// isolates transactions by itself or, with isolation::caller, relies on the caller.
 using default_engines = engines<shadow, shadow_none>;
 
-/// All of the family.
+/// All instances of the family.
 using shadow_engines = engines<shadow, shadow_stm, shadow_global_lock, shadow_none>;
 
 // Compiled once, in instances.cpp beside this.
