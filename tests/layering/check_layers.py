@@ -9,7 +9,8 @@ A folder may include folders with a lower number and itself. log and tm share a 
 folder never sees another engine's; containers see the API alone. Every source file carries the licence line. The library, SQLite's
 file system and the tools open no file by a call of their own: perdure/base/descriptor.hpp keeps descriptors off the standard ones.
 Of the tools, command.cpp alone includes CLI11 and no header includes <nlohmann/json.hpp>: they take seconds to compile.
-Invariants have names that docs/invariants.md lists once, and each name in the tree is one of them (invariants.py).
+Invariants have names that docs/invariants.md lists once; each name in the tree is one of them
+(invariants.py).
 """
 import pathlib
 import re

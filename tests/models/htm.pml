@@ -53,7 +53,8 @@ proctype thread(byte me; byte transactions) {
      :: r = 0; w = 0 :: r = 0; w = 1 :: r = 0; w = 2
      :: n + me != 0 -> r = 1; w = 0 :: n + me != 0 -> r = 1; w = 1 :: n + me != 0 -> r = 1; w = 2
      fi;
-     if :: w < 2 -> buffer(me, counter) :: else fi;      /* HTM-1: a bound of the timestamp to come */
+     /* HTM-1: a bound of the timestamp to come */
+     if :: w < 2 -> buffer(me, counter) :: else fi;
      d_step {                                            /* it begins with a load: the line comes from its owner */
        inside[me] = true; aborted[me] = false; owned[me] = 0; stored[me] = 0;
        if
