@@ -6,13 +6,14 @@
 // crash a hot one is played back.
 //
 // Crash invariants, what a file system with ordered sizes promises:
-//   A1 a file's size, and whether it is there, is one word in its pool, stored when the bytes below
-//      it are durable; a smaller one is durable before anything is stored beyond it: a journal's
-//      end, or SQLite would play the old one back. With synchronous=OFF, where nobody syncs, it is
-//      stored at once: a kill leaves what a file system would, a power cut perhaps a database that
-//      is damaged.
-//   A2 blocks belong to a file by a transaction of the pool's engine (undo: home is what is mapped)
-//      before bytes are written to them; they go after the smaller size is durable.
+//   BLOCKSTORE-1 a file's size, and whether it is there, is one word in its pool, stored when the
+//                bytes below it are durable; a smaller one is durable before anything is stored
+//                beyond it: a journal's end, or SQLite would play the old one back. With
+//                synchronous=OFF, where nobody syncs, it is stored at once: a kill leaves what a
+//                file system would, a power cut perhaps a database that is damaged.
+//   BLOCKSTORE-2 blocks belong to a file by a transaction of the pool's engine (undo: home is what
+//                is mapped) before bytes are written to them; they go after the smaller size is
+//                durable.
 // Thread safety: store.hpp.
 #pragma once
 
@@ -32,7 +33,7 @@
 namespace perdure::sqlite {
 
 struct FileRoot {
-  p<std::uint64_t> size_1;  ///< A1: size + 1; 0: there is no such file
+  p<std::uint64_t> size_1;  ///< BLOCKSTORE-1: size + 1; 0: there is no such file
   Blocks blocks;
 };
 struct BlockRoot {

@@ -3,18 +3,18 @@
 // Database: a commit that the pool's log cannot take in one transaction, such as DROP TABLE or
 // CREATE INDEX of 100 MB.
 //
-// Invariant B2: a block whose number is at or beyond the database's size is nobody's: it is read as
-// zeros, and freed when convenient. So a large commit has three parts, each of them transactions
-// that fit the log:
+// Invariant DATABASE-2: a block whose number is at or beyond the database's size is nobody's: it is
+// read as zeros, and freed when convenient. So a large commit has three parts, each of them
+// transactions that fit the log:
 //   1 the blocks that differ are written whole, as new blocks beyond the end of both the old and
 //     the new database;
 //   2 one transaction swaps them with those that they replace, and sets the size. It logs two
 //     pointers per block of 4 KiB;
 //   3 what lies beyond the end is freed: the blocks that were replaced, and those that a smaller
 //     database no longer has. A crash in part 1 leaves the old database, in part 3 the new one
-//     (B1), with blocks beyond the end, which the next opening for writing frees. The transactions
-//     of part 1 may be acknowledged before they are durable: a pool recovers its transactions in
-//     order, so that part 2 is durable only where they are.
+//     (DATABASE-1), with blocks beyond the end, which the next opening for writing frees. The
+//     transactions of part 1 may be acknowledged before they are durable: a pool recovers its
+//     transactions in order, so that part 2 is durable only where they are.
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -117,7 +117,8 @@ void Database::free_beyond(std::uint64_t bytes) noexcept {
       });
     }
   } catch (const std::exception&) {
-    // B2: they stay until the next opening; what has failed the pool says at the next commit
+    // DATABASE-2: they stay until the next opening; what has failed the pool says at the next
+    // commit
   }
 }
 

@@ -204,9 +204,9 @@ struct DatabaseFile : FileCalls<DatabaseFile> {
   }
   static int sector(sqlite3_file*) { return static_cast<int>(block_bytes); }
   static int characteristics(sqlite3_file*) {
-    // Not SAFE_APPEND, though a size is durable after what it counts (A1): SQLite would rest on
-    // that for a journal in PERSIST mode too, where it overwrites what is there, and take a torn
-    // page for one to be played back.
+    // Not SAFE_APPEND, though a size is durable after what it counts (BLOCKSTORE-1): SQLite would
+    // rest on that for a journal in PERSIST mode too, where it overwrites what is there, and take a
+    // torn page for one to be played back.
     return SQLITE_IOCAP_POWERSAFE_OVERWRITE;
   }
 };

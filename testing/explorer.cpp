@@ -192,7 +192,7 @@ void Explorer::image(const Crash& crash, const std::vector<Word>& overlay) {
   if (problem.empty() && crash.has_digest && crash.digest != verdict.digest)
     problem =
         "a recovery that was cut short and run again ends in another state than one that was not "
-        "(law L5)";
+        "(LAW-5)";
   if (!problem.empty()) {
     failure_ = problem + "\n  a power cut " + levels_[0]->where;
     for (unsigned d = 1; d <= crash.depth; ++d)

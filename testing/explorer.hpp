@@ -48,7 +48,7 @@ struct Crash {
   /// the pool exists: until the first begin or acknowledgement it may be refused as no pool
   bool created = false;
   unsigned depth = 0;  ///< the number of recoveries that were interrupted before this one
-  /// the interrupted recovery had ended in `digest`, and so must this one (law L5)
+  /// the interrupted recovery had ended in `digest`, and so must this one (LAW-5)
   bool has_digest = false;
   std::uint64_t digest = 0;
 };

@@ -3,7 +3,7 @@
 // FaultyMedium: passes all calls to another medium, and makes those calls fail that a test selects.
 //
 // A fence that is made to fail does not reach the inner medium, so nothing that it should have
-// covered becomes durable; from then on the medium is poisoned as a real one is (L9). An append
+// covered becomes durable; from then on the medium is poisoned as a real one is (LAW-9). An append
 // that is made to fail loses its bytes, and the next fence reports it. Growth or an allocation that
 // is made to fail changes nothing and poisons nothing; an allocation of pages that are allocated
 // already does not count as a call. Thread safety: as the inner medium; plan faults while no other

@@ -10,8 +10,8 @@
 // independently. Lines are independent. A flush_all consists of write-backs and a fence of the
 // thread that calls it (marked.hpp), so this model has no rule for it.
 // adversarial: any of the values that a word was given since it was last surely durable, word by
-// word. It covers what compilers reorder, pages and sectors torn on files (M5), and hardware that
-// promises less.
+// word. It covers what compilers reorder, pages and sectors torn on files (MEDIUM-5), and hardware
+// that promises less.
 // In both models one word's stores stay in order, and what is durable stays durable.
 // Thread safety: none of its own.
 #pragma once

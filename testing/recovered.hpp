@@ -26,7 +26,7 @@ struct PlainContext {
 };
 using PlainTx = ReadTx<PlainContext>;
 
-/// Recovers pools by `recover` (an Entry's), audits heap and containers (laws L5, L6), then calls
+/// Recovers pools by `recover` (an Entry's), audits heap and containers (LAW-5, LAW-6), then calls
 /// `look(tx, root, crash) -> Verdict`.
 template <class Root, class Look>
 class RecoveredPool final : public Subject {

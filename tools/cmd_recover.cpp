@@ -3,7 +3,7 @@
 // `perdure recover POOL`: does what the next opening for writing would do, for a pool of any engine
 // and any root type, and closes it in order.
 //
-// Recovery is a plain function of the medium (law L5: a crash here ends in the same state), so no
+// Recovery is a plain function of the medium (LAW-5: a crash here ends in the same state), so no
 // view is mapped and no program's types are needed. The header says which engine's recovery it is.
 #include <fmt/format.h>
 

@@ -3,9 +3,9 @@
 // Loader: a text file into a pool, from where an earlier load was cut, many rows a transaction.
 //
 // Batches are committed `async`: the next one is cut while the log writes the last; at most
-// `max_in_flight` are under way. The position is part of each transaction (S1 in store_pool.hpp),
-// so nothing is lost but time when the process is killed. Everything throws perdure::error. Not
-// thread-safe.
+// `max_in_flight` are under way. The position is part of each transaction (LOAD-1 in
+// store_pool.hpp), so nothing is lost but time when the process is killed. Everything throws
+// perdure::error. Not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -4,9 +4,9 @@
 // are instantiated once, in store_pool.cpp. Everything throws perdure::error. Not thread-safe: one
 // command, one thread.
 //
-// Crash invariants: S1 a batch's rows and the position in the source that lies behind them are one
-// transaction, so a resumed load goes on exactly behind the last durable row; S2 batches are
-// durable in order (a later one overwrites the position of an earlier, L1).
+// Crash invariants: LOAD-1 a batch's rows and the position in the source that lies behind them are
+// one transaction, so a resumed load goes on exactly behind the last durable row; LOAD-2 batches
+// are durable in order (a later one overwrites the position of an earlier, LAW-1).
 #pragma once
 
 #include <cstdint>

@@ -9,9 +9,9 @@
 // merged with a neighbour of the same parent, or takes records of it where both would be too full.
 // The same code for every system under test (see models.md).
 //
-// Invariants: T1 all keys below child i are under keys[i], all others at least that. T2 leaves are
-// linked in the order of their keys. T3 but for the top, no node is less than a quarter full. A
-// node is not constructed: what is read was stored.
+// Invariants: BENCHTREE-1 all keys below child i are under keys[i], all others at least that.
+// BENCHTREE-2 leaves are linked in the order of their keys. BENCHTREE-3 but for the top, no node is
+// less than a quarter full. A node is not constructed: what is read was stored.
 #pragma once
 
 #include <cstdint>

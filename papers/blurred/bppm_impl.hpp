@@ -87,7 +87,7 @@ void Bppm<Tm, Writes>::Context::prepare() {
   }
 }
 
-// Makes the transaction durable: T1, the one fence.
+// Makes the transaction durable: TORN-1, the one fence.
 template <class Tm, class Writes>
 Status Bppm<Tm, Writes>::Context::persist(std::uint64_t id) {
   if (!records_.empty()) log_.append_all(records_, engine_.mode_.streamed);
@@ -123,7 +123,7 @@ Status Bppm<Tm, Writes>::Context::check_point(std::uint64_t id) {
     case Truncation::sync:
       // mutant: bppm-sync-flush
       home_writer_.flush();
-      if (Status s = medium.fence(); !s.ok()) return s;  // V2: the data, before the log says so
+      if (Status s = medium.fence(); !s.ok()) return s;  // BPPM-2: the data, before the log says so
       return log_.note_home(id);
     case Truncation::async:
       home_writer_.hand_over([&](std::uint64_t line) { node_.front().push_back(line); });
@@ -143,7 +143,7 @@ std::uint64_t Bppm<Tm, Writes>::Context::commit(Durability) {
     Status s = persist(drawn);
     Row::add(row_.log_bytes,
              (log_.committed().second - log_.committed().first + 1) * log::TornRecord::bytes);
-    if (s.ok()) s = check_point(drawn);  // V1
+    if (s.ok()) s = check_point(drawn);  // BPPM-1
     if (s.ok() && engine_.truncator_) engine_.truncator_->push(node_);
     return s;
   };
@@ -195,7 +195,7 @@ void Bppm<Tm, Writes>::wait_for_log_space(Context& context, LogSpace needed) {
   laps_.fetch_add(1, std::memory_order_relaxed);
 }
 
-// V2: afterwards the caller may truncate its log.
+// BPPM-2: afterwards the caller may truncate its log.
 template <class Tm, class Writes>
 Status Bppm<Tm, Writes>::home_has(std::uint64_t id) {
   if (truncator_) return truncator_->wait(id);

@@ -102,7 +102,7 @@ Status recover(pool::PoolFile& file, Recovery& report) {
     const log::TornControl control = TornLog::control(medium, place);
     if (!control.damage.ok()) return control.damage;
     if (!control.ours) continue;
-    const std::uint64_t covered = std::max(x, control.home);  // V2
+    const std::uint64_t covered = std::max(x, control.home);  // BPPM-2
     report.last_id = std::max(report.last_id, covered);
     const log::TornScan scan = TornLog::scan(medium, place, covered);
     if (!scan.damage.ok()) return scan.damage;
@@ -116,7 +116,7 @@ Status recover(pool::PoolFile& file, Recovery& report) {
             // Step 2: sorting by TxID.
             [](const auto& a, const auto& b) { return a.transaction.id < b.transaction.id; });
   pool::Targets targets(medium, header);
-  // All records are checked before the data region is changed (law L10).
+  // All records are checked before the data region is changed (LAW-10).
   for (std::size_t i = 0; i < committed.size(); ++i)
     if (!possible(medium, header, committed[i], targets) ||
         (i != 0 && committed[i].transaction.id == committed[i - 1].transaction.id))
@@ -126,7 +126,8 @@ Status recover(pool::PoolFile& file, Recovery& report) {
               " in the log is there twice, or names bytes or blocks that the pool does not have",
           "entries inside home", "restore a copy");
   if (Status s = targets.allocate(); !s.ok()) return s;  // ALLOC-1: `full` changes nothing
-  // D4 (log/redo.hpp): the logs are durable before the data region has anything of what they say.
+  // REDO-4 (log/redo.hpp): the logs are durable before the data region has anything of what they
+  // say.
   if (Status s = medium.fence(); !s.ok()) return s;
   log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
   for (const Committed& c : committed) {  // step 3

@@ -85,7 +85,7 @@ Status TornLog::format(bool zero) {
   start_word(home_word, 0);
   start_word(x_word, 0);
   begin_lap();
-  // T3, T5: before the epoch says that this is a log of the session.
+  // TORN-3, TORN-5: before the epoch says that this is a log of the session.
   if (Status s = medium_.fence(); !s.ok()) return s;
   return control_word(epoch_word, place_.epoch);
 }
@@ -95,7 +95,7 @@ Status TornLog::wipe() noexcept {
   if (Status s = control_word(epoch_word, 0); !s.ok()) return s;
   zero();
   // mutant: torn-close-zero-fence, call torn-close-zero-fence
-  return medium_.fence();  // T5: before the header may say that the pool was closed
+  return medium_.fence();  // TORN-5: before the header may say that the pool was closed
 }
 
 void TornLog::append_all(const std::vector<TornRecord>& records, bool streamed) noexcept {
@@ -131,7 +131,7 @@ Status TornLog::commit(std::uint64_t id) noexcept {
   last_id_ = id;
   aborts_since_commit_ = false;
   begin_run();
-  // T1: before any thread sees what the transaction has written, and before it is acknowledged.
+  // TORN-1: before any thread sees what the transaction has written, and before it is acknowledged.
   return medium_.fence();
 }
 
@@ -143,7 +143,7 @@ void TornLog::abort() noexcept {
   // mutant: torn-abort-record-spacing
   for (std::uint64_t n = run_ + reach - 1; n < tail_; n += reach) {
     const TornRecord r = abort_at(n);
-    medium_.store(at(n), &r.data, 8);  // T4: the data block first
+    medium_.store(at(n), &r.data, 8);  // TORN-4: the data block first
     medium_.store(at(n) + 8, &r.meta, 8);
   }
   put(tail_, abort_at(tail_));
@@ -153,8 +153,8 @@ void TornLog::abort() noexcept {
 }
 
 Status TornLog::truncate() noexcept {
-  // T2: whatever a crash would have left of an aborted run, its blocks have this generation's torn
-  // bit now, and so has the rest.
+  // TORN-2: whatever a crash would have left of an aborted run, its blocks have this generation's
+  // torn bit now, and so has the rest.
   // mutant: torn-lap-aborts-flushed
   if (aborts_in_lap_)
     for (std::uint64_t n = 1, from = 1; n < tail_; ++n) {
@@ -165,11 +165,11 @@ Status TornLog::truncate() noexcept {
   // mutant: torn-lap-filled
   fill(tail_, records_, TornRecord::filler(sense()));
   // mutant: torn-lap-fill-fence, call torn-lap-fill-fence
-  if (Status s = medium_.fence(); !s.ok()) return s;  // T2
+  if (Status s = medium_.fence(); !s.ok()) return s;  // TORN-2
   ++lap_;
   begin_lap();
   // mutant: torn-lap-begin-fence, call torn-lap-begin-fence
-  return medium_.fence();  // T3
+  return medium_.fence();  // TORN-3
 }
 
 // --- recovery ------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place,
       before = sum;
       sum.add(r);
       ++n;
-    } else {  // a hole, or a half-written record as in T4
+    } else {  // a hole, or a half-written record as in TORN-4
       std::uint64_t ahead = n + 1;
       // mutant: torn-hole-limit
       const std::uint64_t limit = std::min(n + reach + 1, records);
@@ -301,7 +301,7 @@ TornScan TornLog::scan(const medium::Medium& medium, const TornPlace& place,
     return damaged("ends in a damaged commit record, number " + std::to_string(n - 1));
   s.end = first;
   // A crash can have left at most one commit record after the end, and its transaction was not
-  // acknowledged. Each transaction before it was durable (T1), so the record names as the last
+  // acknowledged. Each transaction before it was durable (TORN-1), so the record names as the last
   // commit before it the one that was found last.
   const auto beyond = commits(n, sense, last_id);
   bool follows = beyond.size() > 1;

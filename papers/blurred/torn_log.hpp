@@ -21,17 +21,17 @@
 // transactions up to this id; X: it holds those of all logs up to this id, in the first log. The
 // latter two are zero when a session begins. Words: log/control_word.hpp.
 // Crash invariants:
-//   T1 A transaction's records, and the abort records before them, are durable when commit()
-//      returns: one fence.
-//   T2 All blocks have one torn bit, durably, before a generation of the other sense begins: holes
-//      and the unused rest are filled first.
-//   T3 A generation's beginning is durable before any other of its records may be.
-//   T4 An aborted record is replaced by an abort record with a store to its data block, then one to
-//      its metadata block. If the other order reaches the medium, a backpointer is not that of the
-//      last commit, or the checksum fails, and the block counts as a hole.
-//   T5 All blocks are zero, durably, before the epoch is a session's, and after it was closed.
+//   TORN-1 A transaction's records, and the abort records before them, are durable when commit()
+//          returns: one fence.
+//   TORN-2 All blocks have one torn bit, durably, before a generation of the other sense begins:
+//          holes and the unused rest are filled first.
+//   TORN-3 A generation's beginning is durable before any other of its records may be.
+//   TORN-4 An aborted record is replaced by an abort record with a store to its data block, then
+//          one to its metadata block. If the other order reaches the medium, a backpointer is not
+//          that of the last commit, or the checksum fails, and the block counts as a hole.
+//   TORN-5 All blocks are zero, durably, before the epoch is a session's, and after it was closed.
 // In the first generation the log's bytes are allocated as the tail reaches them (extent.hpp);
-// before another generation all of them are. What is not allocated is zero (T5).
+// before another generation all of them are. What is not allocated is zero (TORN-5).
 // Thread safety: none of its own.
 #pragma once
 
@@ -63,7 +63,7 @@ struct TornPlace {
 
 struct TornControl {
   bool ours = false;  ///< there is a log of this session
-  Status damage;      ///< `corrupt` where no crash leaves what was found (law L10)
+  Status damage;      ///< `corrupt` where no crash leaves what was found (LAW-10)
   std::uint64_t home = 0, x = 0;
 };
 
@@ -83,8 +83,8 @@ class TornLog {
     extent_.configure(medium, place.offset, place.bytes);
   }
 
-  /// Makes the log this session's, empty. `zero`: it is known to be zero (T5). T3. The control and
-  /// the first record are allocated.
+  /// Makes the log this session's, empty. `zero`: it is known to be zero (TORN-5). TORN-3. The
+  /// control and the first record are allocated.
   Status format(bool zero);
   /// Called for a pool that is being closed: its next opening may take the log for zero unread.
   Status wipe() noexcept;
@@ -139,8 +139,8 @@ class TornLog {
     return {run_, tail_};
   }
 
-  /// T1: durably makes the records that were appended since the last commit or abort a committed
-  /// transaction. It costs a flush and a fence.
+  /// TORN-1: durably makes the records that were appended since the last commit or abort a
+  /// committed transaction. It costs a flush and a fence.
   Status commit(std::uint64_t id) noexcept;
   /// Aborts the transaction of these records. It flushes nothing.
   void abort() noexcept;
@@ -158,7 +158,7 @@ class TornLog {
   /// Scans a log of this session. `covered`: the data region is known to hold all transactions up
   /// to this id.
   static TornScan scan(const medium::Medium& medium, const TornPlace& place, std::uint64_t covered);
-  /// D4 (log/redo.hpp): starts the write-back of what a scan has relied on.
+  /// REDO-4 (log/redo.hpp): starts the write-back of what a scan has relied on.
   static void flush_scanned(medium::Medium& medium, const TornPlace& place,
                             const TornScan& scan) noexcept {
     medium.flush(place.offset, control_bytes + scan.end * TornRecord::bytes);

@@ -17,7 +17,7 @@
 // The figures give the fields' order and width; which end is bit 0 is decided here. A commit
 // record's value is its TxID, an abort record's its backpointer: the position of the last commit
 // record before it. A block is written when its torn bit is the sense of the log's present
-// generation; a word is never torn (M1), so nothing else needs to be checked.
+// generation; a word is never torn (MEDIUM-1), so nothing else needs to be checked.
 // Thread safety: plain values.
 #pragma once
 
@@ -94,7 +94,7 @@ struct TornRecord {
 static_assert(sizeof(TornRecord) == TornRecord::bytes);
 
 /// The ADDR of a commit or abort record: the sum of its transaction's records, its own value and
-/// place, and the place of the last commit record before it (law L10).
+/// place, and the place of the last commit record before it (LAW-10).
 class TornSum {
  public:
   TornSum(std::uint64_t seed, std::uint64_t first_position) noexcept

@@ -6,8 +6,8 @@
 //
 // The thread is started by the first transaction that has stored to the data region. Where none can
 // be started, a thread that waits does a round.
-// Rule: X is drawn before the queue is taken; a transaction is in the queue before it stops being
-// pending, so all up to X are in the queue or were.
+// TRUNCATE-1: X is drawn before the queue is taken; a transaction is in the queue before it stops
+// being pending, so all up to X are in the queue or were.
 // Thread safety: any thread may call push, wait and x; one calls stop.
 #pragma once
 

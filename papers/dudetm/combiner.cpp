@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t least_slots = 1024;
 
-// The most lines that a span's bitmap has: the smallest blocks'. A span lies at a multiple of a
-// chunk, so the low bits of its offset are free to say them.
+// The maximum number of lines of a span's bitmap: that of the smallest blocks. A span lies at a
+// multiple of a chunk, so the low bits of its offset are free to hold the number.
 constexpr std::uint64_t most_bitmap_lines = [] {
   std::uint64_t most = 0;
   for (const pool::ClassInfo& c : pool::classes) most = c.first / 64 > most ? c.first / 64 : most;
@@ -53,8 +53,8 @@ Combiner::Line& Combiner::line_at(std::uint64_t line) {
   return lines_.back();
 }
 
-// A small op's span, with the lines of its bitmap in the low bits; 0 for a large block's, which has
-// none.
+// Returns the span of an op on a small block, with the number of its bitmap's lines in the low
+// bits; 0 for an op on a large block, which has no span.
 std::uint64_t Combiner::span_of(const pool::HeapOp& op) const noexcept {
   if (op.cls >= pool::small_classes) return 0;
   const pool::ClassInfo& info = pool::classes[op.cls];
@@ -67,7 +67,7 @@ bool Combiner::in_bitmap(std::uint64_t line) const noexcept {
   if (offset - chunk >= most_bitmap_lines * 64) return false;
   for (auto at = std::lower_bound(spans_.begin(), spans_.end(), chunk);
        at != spans_.end() && *at - chunk < pool::chunk_bytes; ++at)
-    // of classes that were here one after the other
+    // Spans of several classes may have been here one after the other.
     if (offset - chunk < *at % pool::chunk_bytes * 64) return true;
   return false;
 }
@@ -78,7 +78,7 @@ bool Combiner::commutes(const std::uint64_t* payload, std::uint64_t words) const
     if (!good) return;
     if (is_op(e)) {
       const std::uint64_t span = span_of(e.heap_op());
-      // one that was looked at before
+      // A span that the group has already needs no second check.
       if (span == 0 || std::binary_search(spans_.begin(), spans_.end(), span)) return;
       const std::uint64_t first = span / pool::chunk_bytes * pool::chunk_bytes / 64;
       // mutant: combine-op-after-word
@@ -118,9 +118,9 @@ void Combiner::add(const std::uint64_t* payload, std::uint64_t words) {
 void Combiner::write(RecordWriter& record) {
   for (const pool::HeapOp& op : ops_) record.heap_op(op);
   std::sort(lines_.begin(), lines_.end(),
-            // the index is void now; clear() follows
+            // This makes the index invalid; clear() follows.
             [](const Line& a, const Line& b) { return a.line < b.line; });
-  std::uint64_t begin = 0;  // of the run, in words
+  std::uint64_t begin = 0;  // the run's first word
   run_.clear();
   const auto end_run = [&] {
     if (!run_.empty()) record.words(begin * 8, run_.data(), run_.size());
@@ -140,7 +140,8 @@ void Combiner::write(RecordWriter& record) {
 }
 
 void Combiner::clear() noexcept {
-  // A large group once does not make every small one after it as dear.
+  // The index shrinks again, so that one large group does not make each small one after it as
+  // expensive.
   std::size_t slots = index_.size();
   while (slots > least_slots && slots / 16 > lines_.size()) slots /= 2;
   index_.resize(slots);

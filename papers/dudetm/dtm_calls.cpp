@@ -23,7 +23,7 @@ class DtmCalls::State {
                           "a dtmBegin() on this thread before it"));
     return c;
   }
-  /// What f throws ends the transaction, but for wrong use.
+  /// Calls f(c). An exception rolls the transaction back, unless it reports wrong use.
   template <class F>
   decltype(auto) guarded(Context& c, F&& f) {
     try {
@@ -67,12 +67,13 @@ DtmCalls::DtmCalls(const std::string& path, const Options& options, const detail
                                      options.durability)) {}
 
 DtmCalls::~DtmCalls() {
-  if (state_->running.inherited()) (void)state_.release();  // the pool's thread is the parent's
+  // In the child of a fork() the pool's thread is the parent's.
+  if (state_->running.inherited()) (void)state_.release();
   if (state_ == nullptr || state_->running.engine->core().state() != 0) return;
   try {
     if (state_->context().inside()) state_->context().rollback();
     (void)state_->running.close();
-  } catch (...) {  // the next opening recovers
+  } catch (...) {  // the next opening recovers the pool
   }
 }
 
@@ -136,7 +137,8 @@ std::uint64_t DtmCalls::durableId() { return state_->running.engine->durable_id(
 void DtmCalls::wait(std::uint64_t id) {
   auto& engine = *state_->running.engine;
   if (engine.durable_id() < id)
-    if (const std::uint64_t last = engine.stats().last_id; last < id)  // nobody would end the wait
+    // No thread would end a wait for an id that was not drawn.
+    if (const std::uint64_t last = engine.stats().last_id; last < id)
       throw error(failure(Code::invalid, file().path(),
                           "a wait for transaction " + std::to_string(id),
                           "one that was committed: up to " + std::to_string(last),

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// DudeTM's calls as the paper has them (papers: DudeTM, ASPLOS '17, section 3.2, Algorithms 1 and
-// 2): dtmBegin, dtmEnd, dtmAbort, dtmRead, dtmWrite. For programs that are written, or generated,
-// against the paper; others have pool.update.
+// DudeTM's calls as the paper has them (ASPLOS '17, section 3.2, Algorithms 1 and 2): dtmBegin,
+// dtmEnd, dtmAbort, dtmRead, dtmWrite. They are for programs that are written, or generated,
+// against the paper; other programs use pool.update.
 //
 //     perdure::paper::DudeTM<Root> dtm(path);
 //     dtm.transaction([&] {
 //       dtm.dtmBegin();
 //       dtm.dtmWrite(&dtm.root().x, dtm.dtmRead(&dtm.root().x) + 1);
 //       dtm.dtmEnd();                      // durable, or (Options::durability async) durable when
-//                                          durableId() has got to what it returned
+//                                          durableId() has reached the ID that it returned
 //     });
 //
-// The paper's calls name no pool and no thread; here they are a pool's, and a transaction is the
-// calling thread's. TinySTM goes back to dtmBegin by a long jump when transactions conflict; here
-// the call throws DtmConflict, rolled back, and transaction() runs its function again. dtmAbort
-// does not run again. A scalar smaller than a word is stored with the rest of its word.
-// Not in the paper's five, though in its text: pmalloc and pfree (3.5), the durable id (3.2).
-// Errors: as Pool's, and std::bad_alloc from the constructor, too; `invalid` for a call out of
-// place. Whatever else a call throws: the transaction has been rolled back.
-// Thread safety: every call from any thread.
+// The paper's calls name no pool and no thread. Here they are members of a pool's object, and a
+// transaction belongs to the calling thread. When transactions conflict, TinySTM returns to
+// dtmBegin by a long jump; here the call rolls back and throws DtmConflict, and transaction() runs
+// its function again. dtmAbort does not run it again. A scalar smaller than a word is stored with
+// the rest of its word. pmalloc and pfree (3.5) and the durable id (3.2) are in the paper's text,
+// not in its five calls. Errors: those of Pool, and std::bad_alloc from the constructor; `invalid`
+// for a call that is not allowed at this point. After any other exception the transaction has been
+// rolled back. Thread safety: any thread may make any call.
 #pragma once
 
 #include <cstddef>
@@ -34,22 +34,22 @@
 
 namespace perdure::paper {
 
-/// The transaction met another, or lacked room for a moment: it has been rolled back, and may be
-/// begun again.
+/// Thrown when the transaction conflicted with another one, or lacked log space for a moment. It
+/// has been rolled back, and may be begun again.
 struct DtmConflict {};
 
-/// The part without the root's type.
+/// The part that does not depend on the root's type.
 class DtmCalls {
  public:
   DtmCalls(const DtmCalls&) = delete;
   DtmCalls& operator=(const DtmCalls&) = delete;
-  /// Aborts what is open on this thread, and closes in order. What goes wrong then is not told: the
-  /// next opening recovers.
+  /// Aborts this thread's open transaction, and closes the pool. An error is not reported: the next
+  /// opening recovers the pool.
   ~DtmCalls();
 
   void dtmBegin();
-  /// Returns the transaction's ID; of one that wrote nothing, the ID of the newest that it may have
-  /// seen.
+  /// Returns the transaction's ID. If it wrote nothing, returns the ID of the newest transaction
+  /// that it may have seen.
   std::uint64_t dtmEnd();
   void dtmAbort();
   template <class T>
@@ -64,11 +64,11 @@ class DtmCalls {
     static_assert(plain_value<T>, "perdure::paper: a value is trivially copyable");
     write(address, &value, sizeof value);
   }
-  /// A block whose contents are undefined; goes back if the transaction is aborted.
+  /// Returns a block whose contents are undefined. It is freed if the transaction is aborted.
   [[nodiscard]] void* pmalloc(std::size_t bytes);
-  /// At the end.
+  /// Frees the block when the transaction commits.
   void pfree(void* block);
-  /// Calls f until no DtmConflict comes out of it. Within f: dtmBegin first, dtmEnd or dtmAbort
+  /// Calls f until it does not throw DtmConflict. f calls dtmBegin first, and dtmEnd or dtmAbort
   /// last.
   template <class F>
   decltype(auto) transaction(F&& f) {
@@ -79,13 +79,14 @@ class DtmCalls {
       }
   }
 
-  /// Every transaction with an ID up to it is durable (3.2).
+  /// Returns the ID up to which every transaction is durable (3.2).
   [[nodiscard]] std::uint64_t durableId();
-  /// Returns when durableId() is `id` at least. Throws error(invalid) for an ID that was not given.
+  /// Returns when durableId() is at least `id`. Throws error(invalid) for an ID that no transaction
+  /// has.
   void wait(std::uint64_t id);
   [[nodiscard]] engine::Stats stats();
   [[nodiscard]] pool::PoolFile& file() noexcept;
-  /// `invalid` while a transaction is open.
+  /// Closes the pool. Throws error(invalid) while a transaction is open.
   void close();
 
   class State;
@@ -104,18 +105,19 @@ class DtmCalls {
 };
 
 /// One pool with a root of type Root: a plain struct, with a `layout_id` that names its layout.
-/// Read it by dtmRead.
+/// Programs read it by dtmRead.
 template <class Root>
 class DudeTM : public DtmCalls {
   static_assert(plain_value<Root>, "perdure::paper::DudeTM: a root is a plain struct");
 
  public:
-  /// Opens, and recovers, or creates. `options.engine`: one of dudetm's variants. `medium`: a new
-  /// pool on it (tests).
+  /// Opens and recovers the pool, or creates it. `options.engine` is one of dudetm's variants. With
+  /// `medium`, which tests use, a new pool is made on it.
   explicit DudeTM(const std::string& path, const Options& options = {},
                   std::unique_ptr<medium::Medium> medium = nullptr)
       : DtmCalls(path, options, detail::root_type<Root>(), std::move(medium)) {}
-  /// A plain read of it shows what has been Reproduced at least, where the shadow is paged.
+  /// Where the shadow is paged, a plain read of the root shows at least what has been replayed
+  /// (Reproduced).
   [[nodiscard]] Root& root() const noexcept { return *static_cast<Root*>(root_address()); }
 };
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Dudetm: the decoupled engine as the paper has it (DudeTM, ASPLOS '17, section 3). Transactions
-// run on a shadow in DRAM (Perform), their redo records are made durable (Persist, persister.hpp),
-// and the data region is written from the log (Reproduce, replay.hpp). Both of the product's orders
-// (engine/redo_engine.hpp): the variants dudetm, dudetm-inf and dudetm-combined are pipelined,
-// dudetm-sync is strict (variants.hpp). The shadow may be smaller than the pool (paging.hpp).
-// With a TM whose ids are commit timestamps (tm/htm.hpp): pipelined only, and no paging. Waits,
-// receipts and durable_id() are then in timestamps; records, the header, Replay and applied() in
-// the dense numbers that the persister gives. The two meet in last_recorded() alone.
+// run on a shadow in DRAM (Perform), a log writer makes their redo records durable (Persist,
+// persister.hpp), and replay writes the data region from the log (Reproduce, replay.hpp). It has
+// both of the product's commit orders (engine/redo_engine.hpp): the variants dudetm, dudetm-inf and
+// dudetm-combined are pipelined, dudetm-sync is strict (variants.hpp). The shadow may be smaller
+// than the pool (paging.hpp).
+// With a TM whose ids are commit timestamps (tm/htm.hpp) the order is pipelined only, and there is
+// no paging. Waits, receipts and durable_id() then use timestamps; records, the header, Replay and
+// applied() use the dense numbers that the persister assigns. Only last_recorded() has both.
 // README.md maps the paper to functions and lists departures.
-// Thread safety: context() and what is reached through it: the calling thread; everything else: any
-// thread.
+// Thread safety: context() and what is reached through it belong to the calling thread; any thread
+// may call everything else.
 #pragma once
 
 #include <atomic>
@@ -38,10 +39,11 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, log::Persister> {
  public:
   static constexpr const char* name = "dudetm";
   static constexpr bool stamps = tm::has_stamps<Tm>;
-  // a page's touching ID is compared with what is reproduced
+  // A page's touching ID (the id of the last transaction that stored to it) is compared with the id
+  // up to which the log has been replayed, so ids must be dense.
   static constexpr bool paged = !stamps;
   static_assert(!paged || tm::reads_elsewhere<typename Tm::Context>);
-  // isolation has ended before the record is written
+  // Isolation has ended before the record is written.
   static constexpr bool prefix_only = stamps;
 
   class Context;
@@ -53,7 +55,7 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, log::Persister> {
     if constexpr (stamps) return Tm::supported();
     return {};
   }
-  /// Whether the shadow has a limit.
+  /// Returns whether the shadow has a limit.
   [[nodiscard]] static bool limits_shadow(const Config& config) {
     return config.options.get<papers::DudetmOptions>().shadow_size != 0;
   }
@@ -67,12 +69,12 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, log::Persister> {
   Status checkpoint();
   Stats stats();
 
-  /// Returns when what is needed is likely to be there; the caller holds nothing and was rolled
-  /// back.
+  /// Returns when what is needed is likely to be there. The caller's transaction was rolled back
+  /// and holds nothing.
   void wait_for_log_space(Context& context, LogSpace needed);
 
  private:
-  // a shadow of less than half of what the pool holds is paged by software
+  // A shadow of less than half of what the pool holds is paged by software.
   static constexpr std::uint64_t small_share = 2;
 
   friend Base;
@@ -80,8 +82,8 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, log::Persister> {
   friend class engine::RedoContext;
   using Base::background_, Base::core_, Base::held_, Base::rings_, Base::tm_, Base::writer_;
 
-  /// The newest transaction whose commit has returned, as it is in a record or will be: with
-  /// timestamps, of those that have been recorded.
+  /// Returns the number that the newest transaction whose commit has returned has, or will have, in
+  /// its record. With timestamps only transactions that have been recorded count.
   [[nodiscard]] std::uint64_t last_recorded() const noexcept {
     return stamps ? writer_.recorded() : tm::last_id<Tm>(tm_);
   }
@@ -98,11 +100,12 @@ class Dudetm : public RedoEngine<Dudetm<Tm>, Tm, log::Persister> {
   void evict();
   Status replay_up_to(std::uint64_t id);
 
-  // null: read-only; also paging_: no limit
+  // Both are null if the pool is read-only; paging_ also if the shadow has no limit.
   std::unique_ptr<Replay> replay_;
   std::unique_ptr<Paging> paging_;
-  std::atomic<std::uint64_t> applied_{0};  // with timestamps
-  // the background thread's, of a group that is not full: since it began; since one came
+  std::atomic<std::uint64_t> applied_{0};  // used with timestamps
+  // Used by the background thread for a group that is not full: its naps since the group began, and
+  // since a transaction was added.
   unsigned group_naps_ = 0, idle_naps_ = 0;
   Contexts<Context> contexts_;
 };
@@ -121,14 +124,14 @@ class Dudetm<Tm>::Context : public RedoContext<Dudetm<Tm>, Tm, log::Persister> {
   void begin(bool update) {
     if constexpr (paged)
       if (pages_) {
-        if (core_.state() != 0) let_pages_go();  // begin() throws
+        if (core_.state() != 0) let_pages_go();  // begin() throws then
         if (update && !hold_.owns_lock() && engine_.paging_->full()) engine_.evict();
       }
     Base::begin(update);
   }
   [[nodiscard]] bool direct() const noexcept {
     if constexpr (paged)
-      if (frames_ != nullptr) return false;  // each access looks its page up
+      if (frames_ != nullptr) return false;  // each access looks up its page
     return tm_.direct();
   }
   [[nodiscard]] std::uint64_t read(const std::uint64_t* a) {
@@ -137,8 +140,8 @@ class Dudetm<Tm>::Context : public RedoContext<Dudetm<Tm>, Tm, log::Persister> {
     return tm_.read(a);
   }
   void write(std::uint64_t* a, std::uint64_t v) {
-    // What can fail comes before what can't: a program that catches an error and commits finds in
-    // the view what the record says (S2).
+    // What can fail comes before what can't, so a program that catches an error and commits finds
+    // in the mapping what the record says (SHADOW-2).
     tm_.own(a);
     const std::uint64_t offset = offset_of(a);
     touch(offset, 8);
@@ -157,7 +160,7 @@ class Dudetm<Tm>::Context : public RedoContext<Dudetm<Tm>, Tm, log::Persister> {
     for (std::uint64_t i = 0; i < n; ++i) tm_.put(place(a + i, offset + i * 8), src[i]);
   }
   std::byte* alloc(std::uint64_t bytes) {
-    record_.room(2);  // first, as in write
+    record_.room(2);  // what can fail comes first, as in write()
     const pool::HeapOp op = ops_.allocate(heap_, bytes, tm_, view_, max_home_);
     record_.heap_op(op);
     touch_bitmap(op);
@@ -171,13 +174,13 @@ class Dudetm<Tm>::Context : public RedoContext<Dudetm<Tm>, Tm, log::Persister> {
   }
 
   std::uint64_t commit(Durability durability);
-  /// What wait_for_log_space() may have taken for the transaction that is to be run again: it will
-  /// not be.
+  /// Releases what wait_for_log_space() may have taken for a transaction that was to be run again,
+  /// because it will not be.
   void let_pages_go() noexcept {
     if (hold_.owns_lock()) hold_.unlock();
   }
   void rollback() noexcept {
-    if (!inside_) return;  // it committed, and what failed came after
+    if (!inside_) return;  // the transaction committed, and what failed came after
     inside_ = false;
     if (core_.forked()) return;
     record_.reset();
@@ -187,8 +190,8 @@ class Dudetm<Tm>::Context : public RedoContext<Dudetm<Tm>, Tm, log::Persister> {
 
  private:
   friend class Dudetm;
-  // Before the first store to a page; and what a commit's heap op will store to in the view (E3,
-  // paging.hpp).
+  // Called before the first store to a page, and for what a commit's heap op will store to in the
+  // mapping (PAGING-3, paging.hpp).
   void touch(std::uint64_t offset, std::uint64_t n) {
     if constexpr (paged)
       if (__builtin_expect(pages_.has_value(), 0))
@@ -197,13 +200,13 @@ class Dudetm<Tm>::Context : public RedoContext<Dudetm<Tm>, Tm, log::Persister> {
           try {
             if (!pages_->touch(at)) stop();
           } catch (const std::bad_alloc&) {
-            // A program that catches it finds its commit refused, and runs again: a page was to be
-            // touched that was not.
+            // A program that catches the error finds its commit refused, and runs again, because a
+            // page that it stores to was not touched.
             stopped_ = true;
             throw;
           }
   }
-  // Where a word lies that this transaction stores to; after touch().
+  // Returns where a word lies that this transaction stores to. Call it after touch().
   [[nodiscard]] std::uint64_t* place(std::uint64_t* a, std::uint64_t offset) const noexcept {
     if constexpr (paged)
       if (__builtin_expect(frames_ != nullptr, 0)) return frames_->at(offset);
@@ -228,7 +231,7 @@ class Dudetm<Tm>::Context : public RedoContext<Dudetm<Tm>, Tm, log::Persister> {
     stopped_ = true;
     this->throw_log_full({0, Lack::page_eviction});
   }
-  // In a commit, before its id counts as reproduced or its slot as quiet.
+  // Called in a commit, before its id may count as replayed, and before its slot stops pending.
   void note_pages(std::uint64_t id) noexcept {
     if constexpr (paged)
       if (__builtin_expect(pages_.has_value(), 0)) pages_->committed(id);
@@ -245,10 +248,10 @@ class Dudetm<Tm>::Context : public RedoContext<Dudetm<Tm>, Tm, log::Persister> {
   std::uint64_t commit_read_only(Durability durability);
   std::uint64_t commit_unpromised(Durability durability);
 
-  std::uint64_t allowance_ = 0;  // without promises: log::Persister
+  std::uint64_t allowance_ = 0;  // used without promises: log::Persister
   std::optional<Paging::Use> pages_;
-  const Frames* frames_ = nullptr;     // software paging
-  std::unique_lock<std::mutex> hold_;  // no eviction may begin until this transaction ends
+  const Frames* frames_ = nullptr;     // for software paging
+  std::unique_lock<std::mutex> hold_;  // held: no eviction begins until this transaction ends
   unsigned page_restarts_ = 0;
   bool stopped_ = false;
 };
@@ -256,7 +259,7 @@ class Dudetm<Tm>::Context : public RedoContext<Dudetm<Tm>, Tm, log::Persister> {
 template <class Tm>
 std::uint64_t Dudetm<Tm>::Context::commit(Durability durability) {
   if constexpr (paged)
-    // and it was swallowed
+    // A page was refused, and the program swallowed the exception.
     if (__builtin_expect(stopped_, 0)) this->throw_log_full({0, Lack::page_eviction});
   if (record_.empty()) return commit_read_only(durability);
   if (core_.forked()) core_.refuse();
@@ -272,7 +275,7 @@ std::uint64_t Dudetm<Tm>::Context::commit(Durability durability) {
     id = commit_unpromised(durability);
   else
     id = this->commit_pipelined(durability, drawn, ended);
-  // What is to be replayed is in the ring by now. Without the thread wait_for_log_space() replays.
+  // What is to be replayed is in the ring by now. Without the thread, wait_for_log_space() replays.
   if (engine_.held_ || durability != Durability::async) (void)engine_.background_.notify();
   return id;
 }
@@ -280,21 +283,21 @@ std::uint64_t Dudetm<Tm>::Context::commit(Durability durability) {
 template <class Tm>
 std::uint64_t Dudetm<Tm>::Context::commit_read_only(Durability durability) {
   if constexpr (paged)
-    // Nothing was stored, whatever was kept for it: once out of its pages a rollback must not store
-    // to them.
+    // Nothing was stored, although old values may have been saved. After the transaction has left
+    // its pages, a rollback must not store to them.
     tm_.undo().reset();
   leave_pages();
   const std::uint64_t seen = Base::commit_read_only(durability);
-  // a receipt's, and newer than all that was committed: durable() rises to it only when a thread
-  // looks
+  // This timestamp is in a receipt and above all that was committed. durable() rises to it only
+  // when a thread does a step of the log writer.
   if constexpr (stamps)
     if (update_ && durability == Durability::async) engine_.commit_waits_for_nobody(seen);
   return seen;
 }
 
-// The pipelined order without promises of log space: the thread's allowance covers the record
-// (persister.hpp). With timestamps always: the promises' counter is all threads', and a hardware
-// transaction that stores to it aborts theirs.
+// Commits in the pipelined order without promises of log space: the thread's allowance covers the
+// record (persister.hpp). With timestamps this is always used, because all threads share the
+// promises' counter, and a hardware transaction that stores to it aborts those of other threads.
 template <class Tm>
 std::uint64_t Dudetm<Tm>::Context::commit_unpromised(Durability durability) {
   const std::uint64_t words = record_.payload_words();
@@ -304,7 +307,7 @@ std::uint64_t Dudetm<Tm>::Context::commit_unpromised(Durability durability) {
   volatile_.prepare(words);
   std::uint64_t id = 0;
   const auto apply = [&] {
-    if (!ops_.empty()) this->apply_heap_ops();  // before the push: durable() then covers them
+    if (!ops_.empty()) this->apply_heap_ops();  // before the push, so that durable() covers them
   };
   if constexpr (stamps) {
     tm_.commit(apply, [&](std::uint64_t number) {

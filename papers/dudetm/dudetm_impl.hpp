@@ -32,7 +32,7 @@ void Dudetm<Tm>::start_replay() {
   std::function<std::uint64_t()> quiet;
   if (held_)
     quiet = [this] {
-      const std::uint64_t id = tm_.domain.quiet_id();  // first, as in durable_id()
+      const std::uint64_t id = tm_.domain.quiet_id();  // read first, as in durable_id()
       return std::min(id, core_.first_lost() - 1);
     };
   replay_ =
@@ -48,8 +48,8 @@ void Dudetm<Tm>::start_replay() {
                                      options.shadow_size, software);
 }
 
-// Combination, compression, logs without a bound, no promises where ids are stamps: before the
-// first transaction.
+// Configures combination, compression, logs without a bound, and that nothing is promised where ids
+// are timestamps. Called before the first transaction.
 template <class Tm>
 void Dudetm<Tm>::group_transactions() {
   const Variant variant = variant_of(core_.config);
@@ -72,7 +72,7 @@ Dudetm<Tm>::Context::Context(Dudetm& engine, int slot)
     : Base(engine, slot, nullptr, variant_of(engine.core_.config).volatile_words,
            variant_of(engine.core_.config).unbounded) {
   if (core_.file.read_only()) return;
-  // What most transactions take; where that is refused, their commit is.
+  // This covers what most transactions need. If it is refused, their commits will be refused.
   if (!engine.held_ && slot < base::max_threads && (stamps || !engine.writer_.promises()))
     (void)engine.writer_.allow(1, allowance_);
   if (!engine.paging_) return;
@@ -80,13 +80,13 @@ Dudetm<Tm>::Context::Context(Dudetm& engine, int slot)
   frames_ = engine.paging_->frames();
 }
 
-// Between transactions.
+// Called between transactions.
 template <class Tm>
 void Dudetm<Tm>::evict() {
-  if (core_.state() != 0) return;  // begin() says why
+  if (core_.state() != 0) return;  // begin() throws the reason
   const auto reproduced = [this] { return replay_->reproduced(); };
   while (paging_->full())
-    // those in flight have it all
+    // If nothing can be evicted, transactions in flight hold every page.
     if (!paging_->evict(reproduced, [this](std::uint64_t id) { return replay_up_to(id); }).value())
       return;
 }
@@ -96,7 +96,7 @@ Status Dudetm<Tm>::replay_up_to(std::uint64_t id) {
   if (Status s = this->wait(id); !s.ok()) return s;
   while (replay_->reproduced() < id) {
     if (core_.state() & Core::poisoned_bit) return core_.why();
-    // held: an id below is still on its way
+    // In the strict order the record of a lower id may not be in its ring yet.
     if (!replay_->apply(~std::uint64_t{0})) std::this_thread::yield();
   }
   return {};
@@ -106,7 +106,8 @@ template <class Tm>
 void Dudetm<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
   if (core_.state() != 0) core_.refuse();
   if (needed.lack == Lack::page_eviction) {
-    // a transaction of more pages than the limit would else be stopped by each small one's eviction
+    // Otherwise each eviction by a small transaction would stop a transaction of more pages than
+    // the limit.
     constexpr unsigned patience = 4;
     if (++context.page_restarts_ < patience) return paging_->wait();
     context.hold_ = paging_->hold();
@@ -129,7 +130,7 @@ template <class Tm>
 bool Dudetm<Tm>::allocate_log(Context& context, std::uint64_t bytes) {
   try {
     if (held_ || (!stamps && writer_.promises())) return Base::allocate_log(context.ring_, bytes);
-    const std::uint64_t words = bytes / 8;  // more than the record's payload
+    const std::uint64_t words = bytes / 8;  // this is more than the record's payload
     if (context.allowance_ >= writer_.bytes_for(words)) return false;
     writer_.allow(words, context.allowance_).or_throw();
     return true;
@@ -147,17 +148,18 @@ Status Dudetm<Tm>::checkpoint() {
   const std::uint64_t id = last_recorded();
   while (replay_->applied() < id) {
     if (core_.state() & Core::poisoned_bit) return core_.why();
-    if (!replay_->settle()) std::this_thread::yield();  // held: an id below is still on its way
+    // In the strict order the record of a lower id may not be in its ring yet.
+    if (!replay_->settle()) std::this_thread::yield();
   }
   return core_.why();
 }
 
-// A group that is not full waits until no transaction has come during a nap of 1.6 ms or more, or
-// for 400 naps in all, about 2 s; in naps, not by a clock, so that a run under a scheduler can be
-// repeated.
+// A group that is not full waits until no transaction was added during a nap of 1.6 ms or more, or
+// for 400 naps in all, about 2 s. It counts naps and reads no clock, so that a run under a
+// scheduler can be repeated.
 template <class Tm>
 bool Dudetm<Tm>::persist(std::chrono::microseconds nap) {
-  // they get longer, up to 5 ms
+  // Naps get longer, up to 5 ms.
   constexpr unsigned most_naps = 400;
   if (writer_.waiting() == 0) group_naps_ = idle_naps_ = 0;
   const bool whole = idle_naps_ == 0 && group_naps_ < most_naps;
@@ -170,10 +172,10 @@ bool Dudetm<Tm>::persist(std::chrono::microseconds nap) {
   return outcome == log::LogWriter::Outcome::wrote;
 }
 
-// A slice at a time: Persist, for which somebody may wait, is not to wait for long. Home is settled
-// when a good part of a ring waits for it, so that many stores share a line's write-back, and
-// fences and header; or when nothing has come for some milliseconds. Returns whether more may be
-// there at once.
+// Replays one slice of the log, so that Persist, for which a thread may wait, is not delayed for
+// long. A checkpoint of the data region begins when 3/8 of a ring has been applied, so that many
+// stores share a line's write-back, the fences and the header, or when there was no commit for 3
+// ms. Returns whether there may be more to do at once.
 template <class Tm>
 bool Dudetm<Tm>::follow_log(std::chrono::microseconds nap) {
   std::uint64_t used = 0, fullest = 0;
@@ -195,17 +197,18 @@ bool Dudetm<Tm>::follow_log(std::chrono::microseconds nap) {
 template <class Tm>
 bool Dudetm<Tm>::nothing_to_follow() const noexcept {
   for (std::size_t i = 0; i < rings_.size(); ++i)
-    if (rings_[i].used() != 0) return false;  // not yet replayed, or not yet checkpointed
+    if (rings_[i].used() != 0) return false;  // there are records that are still needed
   return true;
 }
 
-// With stamps: what was durable when home had all that was recorded.
+// With timestamps: the durable timestamp of a moment when the data region had all that was
+// recorded.
 template <class Tm>
 std::uint64_t Dudetm<Tm>::applied_id() noexcept {
   if (replay_ && !stamps) return replay_->applied();
   std::uint64_t id = applied_.load(std::memory_order_relaxed);
   if (!replay_ || !stamps) return id;
-  const std::uint64_t durable = writer_.durable();  // first: what it covers is recorded by now
+  const std::uint64_t durable = writer_.durable();  // read first: what it covers is recorded by now
   if (replay_->applied() < writer_.recorded()) return id;
   while (id < durable && !applied_.compare_exchange_weak(id, durable, std::memory_order_relaxed)) {}
   return std::max(id, durable);

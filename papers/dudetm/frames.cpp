@@ -10,7 +10,7 @@
 
 namespace perdure::engine::dudetm {
 
-// A frame a page, and one that each thread holds ready.
+// There is one frame per page, and one more that each thread holds ready.
 Frames::Frames(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t kept)
     : view_(view),
       kept_(std::min(kept, max_home_bytes / page_bytes)),
@@ -18,8 +18,8 @@ Frames::Frames(std::byte* view, std::uint64_t max_home_bytes, std::uint64_t kept
       frames_(max_home_bytes + base::slot_count * page_bytes) {
   const std::uint64_t bytes = max_home_bytes + base::slot_count * page_bytes,
                       first_extra = kept_ * page_bytes;
-  // A huge page would bring back what is given up. And a child of fork() has no use for frames: the
-  // parent's next store to each would copy it.
+  // A huge page would bring back the memory of frames that were given back. A child of fork() has
+  // no use for frames, and the parent's next store to each would copy it.
   (void)::madvise(frames_.data() + first_extra, bytes - first_extra, MADV_NOHUGEPAGE);
   (void)::madvise(frames_.data(), bytes, MADV_DONTFORK);
   (void)::madvise(frames_.data(), bytes, MADV_DONTDUMP);
@@ -58,13 +58,13 @@ void Frames::swap_in(std::uint64_t page, std::uint32_t frame) noexcept {
   }
   const auto* from = reinterpret_cast<const std::uint64_t*>(view_ + page * page_bytes);
   auto* to = reinterpret_cast<std::uint64_t*>(this->frame(frame));
-  // E5: each store a release, so that a late reader of the frame's last page, who sees one, sees
-  // that page's entry gone.
+  // PAGING-5: each store is a release, so that a late reader of the frame's last page that sees one
+  // of them sees that page's entry gone.
   // mutant: page-entry-after-words
   for (std::uint64_t i = 0; i < page_bytes / 8; ++i)
     tm::store_word(to + i, tm::load_word(from + i));
   // mutant: page-entry-after-words-late
-  // E4: pairs with entry()
+  // PAGING-4: pairs with entry()
   __atomic_store_n(table_.data() + page, generation << 32 | (frame + 1ULL), __ATOMIC_RELEASE);
 }
 
@@ -75,7 +75,8 @@ void Frames::wait(std::uint64_t page) const noexcept {
 void Frames::drop(std::uint64_t page) noexcept {
   const Entry was = entry(page);
   __atomic_store_n(table_.data() + page, Entry{0},
-                   // before the frame is free: pairs with load() by way of swap_in's stores
+                   // The entry is gone before the frame is free. It pairs with load() through
+                   // swap_in's stores.
                    __ATOMIC_RELEASE);
   give(static_cast<std::uint32_t>((was & low) - 1));
 }

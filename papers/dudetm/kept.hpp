@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Kept: payloads of packed records, in DRAM, from when they were written until they are applied to
-// home: without a crash nobody unpacks one (DudeTM section 3.3: a log stays in the volatile region
-// after it was flushed, if memory is there, and Reproduce reads it there).
+// Kept: a cache in DRAM of the payloads of packed records, from when they were written until they
+// are applied to the data region. So without a crash no record is unpacked (DudeTM section 3.3: a
+// log stays in the volatile region after it was flushed, if there is memory, and Reproduce, the
+// paper's replay, reads it there).
 //
-// Bounded: a payload that would go beyond the bound is not kept, and its record is unpacked from
-// the ring.
-// Thread safety: put by one thread at a time, take by one thread at a time, both at once.
+// The cache is bounded. A payload that would exceed the bound is not cached, and its record is
+// unpacked from the ring.
+// Thread safety: one thread at a time may call put(), and one thread at a time take(); both may run
+// concurrently.
 #pragma once
 
 #include <cstdint>
@@ -22,17 +24,18 @@ class Kept {
  public:
   static constexpr std::uint64_t most_words = 8 << 20;  ///< 64 MiB
 
-  /// Of the record at ring position `position`; positions rise.
+  /// Stores the payload of the record at ring position `position`. Positions rise.
   void put(std::uint64_t position, const std::uint64_t* payload, std::uint64_t n) {
     const std::lock_guard lock(mutex_);
     if (words_ + n > most_words) return;
     try {
       payloads_.emplace_back(position, std::vector<std::uint64_t>(payload, payload + n));
       words_ += n;
-    } catch (const std::bad_alloc&) {  // then it is unpacked
+    } catch (const std::bad_alloc&) {  // then the record is unpacked
     }
   }
-  /// The payload of the record at `position`, and forgets those before; empty: it was not kept.
+  /// Returns the payload of the record at `position`, or an empty one if it was not cached. Removes
+  /// it and those before it.
   [[nodiscard]] std::vector<std::uint64_t> take(std::uint64_t position) noexcept {
     const std::lock_guard lock(mutex_);
     while (!payloads_.empty() && payloads_.front().first <= position) {

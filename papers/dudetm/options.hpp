@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What may be chosen of DudeTM when a pool is opened (Options::engine_options).
+// The options of DudeTM when a pool is opened (Options::engine_options).
 #pragma once
 
 #include <cstdint>
@@ -13,38 +13,41 @@ namespace perdure {
 
 /// How a shadow with a limit is paged (DudetmOptions::shadow_size).
 enum class ShadowPaging : std::uint8_t {
-  /// software where the shadow is small beside what the pool holds when it is opened, else hardware
+  /// Software if the shadow is smaller than half of what the pool holds when it is opened,
+  /// otherwise hardware.
   automatic,
-  /// page tables: an access costs nothing more, a page that comes or goes a fault and an interrupt
-  /// of other processors
+  /// Page tables: an access costs nothing more; swapping a page in or out costs a page fault and an
+  /// interrupt of the other processors.
   hardware,
-  /// a look-up at each access; a page that comes or goes costs no fault (but for bitmaps' pages,
-  /// one in sixteen: they are the hardware's)
+  /// A look-up at each access; swapping a page in or out costs no page fault, except for the pages
+  /// of bitmaps, one in sixteen, which the hardware pages.
   software
 };
 
 namespace papers {
 
 struct DudetmOptions {
-  /// So many transactions at most are combined to one log record, of each word the last value; it
-  /// is written when they are that many, when somebody waits, when none has come for some
-  /// milliseconds, or after about 2.5 s: so `async` promises no less here. 1 to 2^24; 0: not
-  /// combined (with `compress`: 64)
+  /// Maximum number of transactions combined into one log record (the last value of each word
+  /// wins), 1 to 2^24. The record is written when it is full, when a thread waits for it, after
+  /// about 5 ms without a commit, or after about 2.5 s, so `async` promises no less here. 0: not
+  /// combined (with `compress`: 64).
   std::uint32_t persist_group = 0;
-  /// Combined records are compressed (lz4). dudetm-combined always does
+  /// Combined records are compressed (lz4). dudetm-combined always does that.
   bool compress = false;
-  /// Bytes of a thread's volatile log, 4 KiB to 16 GiB, made 2^n; 0: 1 MiB (dudetm-inf: at first)
+  /// Size in bytes of a thread's volatile log, 4 KiB to 16 GiB, rounded to 2^n. 0: 1 MiB (in
+  /// dudetm-inf the initial size).
   std::uint64_t volatile_log = 0;
-  /// Threads that write home from the log. 1: more are refused (`invalid`)
+  /// Number of threads that write the data region from the log. More than 1 is refused (`invalid`).
   unsigned reproduce_threads = 1;
-  /// Bytes of DRAM that the shadow may take, 16 KiB or more: a pool may be larger than memory.
-  /// Transactions begin while it takes less; those in flight may go beyond. 0: all that was ever
-  /// changed stays in DRAM
+  /// Bytes of DRAM that the shadow may take, 16 KiB or more, so that a pool may be larger than
+  /// memory. Transactions begin while it takes less; transactions in flight may exceed it. 0: every
+  /// page that was changed stays in DRAM.
   std::uint64_t shadow_size = 0;
-  /// Where there is a shadow_size. `automatic` goes by what the pool held when it was last closed
+  /// How a shadow with a shadow_size is paged. `automatic` decides by what the pool held when it
+  /// was last closed.
   ShadowPaging shadow_paging = ShadowPaging::automatic;
 
-  /// `invalid` names what is out of range.
+  /// Returns `invalid`, with the name of the option that is out of range.
   [[nodiscard]] Status check(const std::string& path) const {
     constexpr std::uint32_t most_together = 1 << 24;
     constexpr std::uint64_t least_log = 4096, most_log = std::uint64_t{16} << 30,
@@ -67,7 +70,7 @@ struct DudetmOptions {
                      "leave it 1");
     return {};
   }
-  /// A shadow with a limit asks for an engine that evicts pages.
+  /// Returns `invalid` if the shadow has a limit and the engine evicts no pages.
   [[nodiscard]] Status fits(const std::string& path, const engine::Entry& chosen) const {
     if (shadow_size == 0 || chosen.pages) return {};
     return failure(Code::invalid, path,

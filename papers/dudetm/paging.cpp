@@ -11,8 +11,7 @@
 namespace perdure::engine::dudetm {
 namespace {
 
-// What a batch frees is there before it is full: a limit below a few batches is reached by fewer
-// pages at a time.
+// Eviction begins this many pages below the limit: one batch, or a quarter of a small limit.
 constexpr std::uint64_t reserve(std::uint64_t limit) {
   return std::min<std::uint64_t>(Paging::batch, limit / 4);
 }
@@ -35,8 +34,7 @@ Paging::Use::~Use() {
   if (frame_ != Frames::no_frame) paging_.frames_->give(frame_);
 }
 
-// seen_ forgets a page for another with the same low bits, so that a page may be noted more than
-// once.
+// seen_ replaces a page by another with the same low bits, so a page may be noted more than once.
 void Paging::Use::room_for_one() {
   if (touched_.size() == touched_.capacity()) {
     std::sort(touched_.begin(), touched_.end());
@@ -52,16 +50,16 @@ void Paging::Use::room_for_one() {
 bool Paging::Use::note(std::uint64_t page, std::uint64_t& seen) {
   room_for_one();  // before anything is changed
   if (touched_.empty()) {
-    // odd: in
+    // An odd count says that the thread is inside.
     inside_.count.store(inside_.count.load(std::memory_order_relaxed) + 1,
                         std::memory_order_relaxed);
-    // E1: pairs with quiesce()'s heavy fence: this load of the state sees `evicting`, or the
-    // evictor sees this thread in
+    // PAGING-1: pairs with quiesce()'s heavy fence: the load of the state below sees `evicting`, or
+    // the evictor sees this thread inside.
     tm::light_fence();
   }
   std::uint64_t* const state = &paging_.state(page);
   touched_.push_back(page);
-  // pairs with drop(): what it dropped is home's again
+  // pairs with the release in evict(): a page that was dropped shows the data region again
   std::uint64_t now = __atomic_load_n(state, __ATOMIC_ACQUIRE);
   // mutant: writer-sees-eviction
   if (now & evicting) return false;
@@ -73,8 +71,9 @@ bool Paging::Use::note(std::uint64_t page, std::uint64_t& seen) {
         paging_.frames_->swap_in(page, std::exchange(frame_, Frames::no_frame));
     }
   }
+  // PAGING-4: another thread may be swapping the page in.
   // mutant: page-swap-in-wait
-  if (paging_.in_frame(page)) paging_.frames_->wait(page);  // E4: another may be swapping it in
+  if (paging_.in_frame(page)) paging_.frames_->wait(page);
   seen = page + 1;
   return true;
 }
@@ -95,20 +94,20 @@ void Paging::Use::leave() noexcept {
     const std::lock_guard lock(paging_.list_);
     try {
       paging_.pages_.insert(paging_.pages_.end(), copied_.begin(), copied_.end());
-    } catch (const std::bad_alloc&) {  // then they stay copies
+    } catch (const std::bad_alloc&) {  // then these pages are never evicted
       paging_.copies_.fetch_sub(copied_.size(), std::memory_order_relaxed);
     }
     copied_.clear();
   }
   for (const std::uint64_t page : touched_) seen_[page % seen_.size()] = 0;
   touched_.clear();
-  // E2: pairs with quiesce(): the ids are there
+  // PAGING-2: pairs with quiesce(), after which the evictor sees the ids.
   inside_.count.store(inside_.count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   inside_.waiters.notify();  // pairs with quiesce()
 }
 
-// The clock: a page that was used since the hand last came by is passed over. So is one whose
-// newest id Reproduce has not got to, while there are others.
+// The clock algorithm: a page that was used since the hand last passed it is skipped. So is a page
+// whose newest id replay has not reached, while there are others.
 void Paging::choose(std::uint64_t reproduced) {
   const std::lock_guard lock(list_);
   const std::size_t wanted =
@@ -132,7 +131,8 @@ void Paging::choose(std::uint64_t reproduced) {
     }
 }
 
-// E1: after it, whoever stores to a page looks at its state after `evicting` was set.
+// PAGING-1: after this, a thread that stores to a page has looked at its state after `evicting` was
+// set.
 void Paging::quiesce() noexcept {
   tm::heavy_fence();  // pairs with note()'s light fence
   for (Inside& thread : inside_) {
@@ -145,8 +145,8 @@ void Paging::quiesce() noexcept {
 }
 
 Status Paging::drop() {
-  // Frames last: what can fail comes before what can't, and a page whose frame is gone must not be
-  // taken for a copy.
+  // Frames are dropped last: what can fail comes before what can't, and a page whose frame is gone
+  // must not count as a copy.
   std::sort(victims_.begin(), victims_.end());
   const auto frames = std::stable_partition(victims_.begin(), victims_.end(),
                                             [this](std::uint64_t page) { return !in_frame(page); });
@@ -179,7 +179,7 @@ Result<bool> Paging::evict(const std::function<std::uint64_t()>& reproduced,
   for (const std::uint64_t page : victims_)
     newest = std::max(newest, __atomic_load_n(&state(page), __ATOMIC_RELAXED) >> 8);
   // mutant: eviction-waits-for-replay
-  Status s = reproduced() >= newest ? Status() : reproduce(newest);  // E2
+  Status s = reproduced() >= newest ? Status() : reproduce(newest);  // PAGING-2
   if (s.ok()) s = drop();
   if (s.ok()) {
     copies_.fetch_sub(victims_.size(), std::memory_order_relaxed);
@@ -188,7 +188,8 @@ Result<bool> Paging::evict(const std::function<std::uint64_t()>& reproduced,
     const std::lock_guard list(list_);
     pages_.insert(pages_.end(), victims_.begin(), victims_.end());
   }
-  // release pairs with note(): who finds the page a page of home's again copies what home has now
+  // The release pairs with note(): a thread that finds the page dropped copies what the data region
+  // has now.
   for (const std::uint64_t page : victims_)
     __atomic_fetch_and(&state(page), s.ok() ? ~flags : ~evicting, __ATOMIC_RELEASE);
   victims_.clear();

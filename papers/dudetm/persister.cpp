@@ -15,8 +15,8 @@ void Persister::configure(Grouping grouping) {
   packed_writer_.configure(ring_->seed(), ring_->max_record(), unit_);
 }
 
-// Of the logs' fronts, each its log's oldest, the oldest that is complete. complete() came before
-// look(): what it covers was seen.
+// Returns the log whose front is the oldest of those that are complete; a log's front is its oldest
+// transaction. complete() was called before look(), so what it covers was seen.
 VolatileLog* Persister::oldest(VolatileLog::Item& item) noexcept {
   const int n = used_logs_.load(std::memory_order_acquire);  // pairs with add
   VolatileLog* found = nullptr;
@@ -36,7 +36,7 @@ VolatileLog* Persister::oldest(VolatileLog::Item& item) noexcept {
 
 void Persister::look() noexcept {
   if (complete_) up_to_ = complete_();
-  LogWriter::look();  // after it: what it covers is seen
+  LogWriter::look();  // after complete(), so that what it covers is seen
 }
 
 bool Persister::gather() {
@@ -45,15 +45,15 @@ bool Persister::gather() {
                      [this](VolatileLog& log, const VolatileLog::Item& item) { take(log, item); });
 }
 
-// As gather(), to the combiner. Here a group outlives the step that began it.
+// Does what gather() does, with the combiner. A group may last longer than the step that began it.
 bool Persister::gather_combined() {
   const std::uint64_t most = writer_.max_bytes() / 8 - header_words;
   while (gathered_ < grouping_.transactions) {
     VolatileLog::Item item;
     VolatileLog* const log = next(item);
     if (log == nullptr) return false;
+    // GROUP-1: a transaction that does not commute with the group begins the next one.
     // mutant: group-ends-at-conflict
-    // G1
     if (gathered_ != 0 &&
         (combiner_.bound(item.words) > most || !combiner_.commutes(item.payload, item.words)))
       return true;
@@ -68,14 +68,15 @@ bool Persister::gather_combined() {
   return true;
 }
 
-// What a record takes is at most what its transactions take alone. So as long as all allowances
-// together lie within what is allocated, the ring's tail does too, in its first generation.
+// A record takes at most what its transactions take alone. So as long as the sum of all allowances
+// is within what is allocated, the ring's tail is too, in the ring's first generation.
 Status Persister::allow(std::uint64_t words, std::uint64_t& allowance) {
   constexpr std::uint64_t at_once = 16 << 10;
   const std::uint64_t n = bytes_for(words);
   if (allowance >= n) return {};
   const std::uint64_t more = std::max(n - allowance, at_once);
-  const std::uint64_t all = allowed_.fetch_add(more, std::memory_order_relaxed) + more;  // a count
+  const std::uint64_t all =
+      allowed_.fetch_add(more, std::memory_order_relaxed) + more;  // a counter
   if (Status s = ring_->extent().ready(all) ? Status() : ring_->prepare_to(all); !s.ok()) {
     allowed_.fetch_sub(more, std::memory_order_relaxed);
     return s;
@@ -86,14 +87,14 @@ Status Persister::allow(std::uint64_t words, std::uint64_t& allowance) {
 
 Status Persister::append_fence(RecordWriter& record, RecordKind kind, std::uint64_t last) {
   if (!promises()) {
-    gathered_bytes_ = 0;  // no transaction reserved any
+    gathered_bytes_ = 0;  // no transaction reserved bytes
     while (!ring_->fits(record.bytes()))
       if (Status s = grouping_.wait_for_log_space(); !s.ok()) return s;
   }
   return ring_->append_fence(record, kind, last, static_cast<std::uint32_t>(gathered_));
 }
 
-// P4
+// PERSIST-1: a combined group is one record.
 Status Persister::append(std::uint64_t last) {
   RecordKind kind = gathered_ == 1 ? RecordKind::commit : RecordKind::group;
   RecordWriter* record = &writer_;
@@ -120,7 +121,7 @@ Status Persister::append(std::uint64_t last) {
 
 void Persister::stepped() noexcept {
   if (complete_ && gathered_ == 0 && taken_to_ > durable())
-    durable_.store(taken_to_, std::memory_order_release);  // P5; pairs with durable()
+    durable_.store(taken_to_, std::memory_order_release);  // PERSIST-2; pairs with durable()
 }
 
 }  // namespace perdure::log

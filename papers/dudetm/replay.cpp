@@ -17,13 +17,13 @@ Replay::Replay(Core& core, ThreadLogs<log::Ring>& rings, std::function<std::uint
       quiet_(std::move(quiet)),
       kept_(kept),
       applied_to_(count_),
-      settling_to_(count_),  // here: a settlement begins without allocating
+      settling_to_(count_),  // sized here, so that a checkpoint begins without allocating
       cursors_(count_),
       masks_(core.config.options.get<papers::DudetmOptions>().reproduce_threads),
       applied_(applied),
       reproduced_(applied) {}
 
-// Adds a record to the round. False: it can't be unpacked.
+// Adds a record to the round. Returns false if it can't be unpacked.
 bool Replay::add(const log::RecordView& record) {
   if (record.kind() != log::RecordKind::packed) {
     payloads_.push_back({record.words + log::header_words, record.payload_words()});
@@ -50,8 +50,9 @@ bool Replay::apply(std::uint64_t most) {
 
 bool Replay::apply_locked(std::uint64_t most) {
   if (core_.state() & Core::poisoned_bit) return false;
-  // Before the tails: what is quiet lies below them. What lies below a tail is durable:
-  // append_fence moves it after its fence. A failed append poisons, and nothing of it is replayed.
+  // The low watermark is read before the tails, so what it covers lies below them. What lies below
+  // a tail is durable, because append_fence moves the tail after its fence. A failed append poisons
+  // the pool, and nothing of it is replayed.
   // mutant: replay-low-watermark
   const std::uint64_t x = quiet_ ? quiet_() : tm::no_id;
   std::uint64_t bytes = 0;
@@ -86,7 +87,7 @@ bool Replay::apply_locked(std::uint64_t most) {
     return core_.poison(log::strange_record(core_.medium, last)), false;
   applied_in_part_ = false;
   clear();
-  // Not before: who ends early, for want of memory, has applied nothing that counts.
+  // Only now: a thread that ended early for lack of memory has applied nothing that counts.
   for (std::size_t i = 0; i < count_; ++i) applied_to_[i] = cursors_[i].at;
   note_unsettled();
   reproduced_.store(last, std::memory_order_release);  // pairs with reproduced()
@@ -106,12 +107,12 @@ void Replay::begin_settlement() {
   for (log::LineMasks& masks : masks_) masks.begin();
 }
 
-// A slice of about so many lines, or what is left.
+// Writes back about `most_lines` lines, or what is left.
 bool Replay::slice_locked(std::uint64_t most_lines) {
   bool done = true;
   for (log::LineMasks& masks : masks_) done = masks.write_back(core_.medium, most_lines) && done;
-  // Home must be durable before the header says that these records are no longer needed; another
-  // thread may be the one that says it.
+  // The data region must be durable before the header says that these records are no longer needed.
+  // Another thread may publish that header.
   if (Status s = core_.medium.fence(); !s.ok()) return core_.poison(s), true;
   // mutant: replay-all-lines-durable
   if (!done) return true;
@@ -126,14 +127,14 @@ bool Replay::slice_locked(std::uint64_t most_lines) {
   applied_.store(settling_id_, std::memory_order_relaxed);
   rounds_.fetch_add(1, std::memory_order_relaxed);
   // mutant: replay-truncates-before-header-late
-  // only now may the bytes be overwritten
+  // Only now may the bytes be overwritten (RING-2).
   for (std::size_t i = 0; i < count_; ++i) rings_[i].release(settling_to_[i]);
   note_unsettled();
   return true;
 }
 
 bool Replay::settle_slice(bool begin) {
-  // some 8 us at 1 GB/s
+  // 128 lines take about 8 us at 1 GB/s.
   const std::uint64_t lines = std::clamp<std::uint64_t>(rings_[0].bytes() / 8192, 4, 128);
   const std::lock_guard lock(mutex_);
   if (core_.state() & Core::poisoned_bit) return false;
@@ -141,7 +142,7 @@ bool Replay::settle_slice(bool begin) {
     if (!begin || unsettled() == 0) return false;
     begin_settlement();
   }
-  // a sync a slice would cost more than it saves
+  // One sync per slice would cost more than it saves.
   return slice_locked(core_.config.fence_is_sync ? ~std::uint64_t{0} : lines);
 }
 
@@ -149,7 +150,7 @@ bool Replay::settle() {
   const std::lock_guard lock(mutex_);
   bool did = apply_locked(~std::uint64_t{0});
   for (int rest = settling_ ? 2 : 1; rest > 0; --rest) {
-    // what had been begun, and what has been applied since
+    // First the checkpoint that had begun, then what has been applied since.
     if (core_.state() & Core::poisoned_bit) return false;
     if (!settling_ && unsettled() == 0) break;
     if (!settling_) begin_settlement();

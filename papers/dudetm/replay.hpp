@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Replay: DudeTM's Reproduce (section 3.4). Reads the pool's rings as far as they are durable,
-// applies the records to home in id order, and recycles what it has applied. The only order it
-// needs: home durable, then X and the heads durable, then the rings reused. Lines are written back
-// when much has been applied (a settlement): one that was stored to again and again goes to the
-// medium once, as in Blurred Persistence's bulk persistence. A settlement is cut into slices, with
-// further records applied between them: what they store may be durable early, which harms nothing
-// (D3).
+// Replay: DudeTM's Reproduce (section 3.4). It reads the pool's rings as far as they are durable,
+// applies the records to the data region in id order, and truncates the log by checkpoints (in the
+// code: settle). It needs one order only: the data region is durable, then the checkpoint id X and
+// the heads are durable, then the rings are reused. Lines are written back by a checkpoint, when
+// 3/8 of a ring have been applied. So a line that was stored to many times is written to the medium
+// once, as in Blurred Persistence's bulk persistence. A checkpoint is cut into slices, with further
+// records applied between them: what these store may be durable early, which does no harm (REDO-3).
 //
-//   prefix  One ring, in id order: all that lies below its tail.
-//   held    A ring a thread (DudeTM-Sync): the rings' records up to X = quiet_id, merged by id.
-//           Every transaction up to X has returned from its
-//           fence, so its record lies below its ring's tail; later ones that are durable already
-//           wait for the next round.
-// Thread safety: any thread may call anything; what applies or settles takes its own lock.
+//   pipelined  One ring, in id order: all that lies below its tail.
+//   strict     One ring per thread (DudeTM-Sync): the rings' records up to the low watermark,
+//              merged by id. Every transaction up to it has returned from its fence, so its record
+//              lies below its ring's tail. Later ones that are durable already wait for the next
+//              round.
+// Thread safety: any thread may call anything; functions that apply or settle take a lock.
 #pragma once
 
 #include <atomic>
@@ -33,29 +33,31 @@ namespace perdure::engine::dudetm {
 
 class Replay {
  public:
-  /// `quiet`: held; null under prefix. `kept`: payloads of packed records, if any are kept.
+  /// `quiet` returns the low watermark; it is null in the pipelined order. `kept` has the cached
+  /// payloads of packed records.
   Replay(Core& core, ThreadLogs<log::Ring>& rings, std::function<std::uint64_t()> quiet,
          log::Kept& kept, std::uint64_t applied);
 
-  /// Applies what is durable, about `most` bytes of it: home shows it. False: there was nothing to
-  /// do. After a medium's failure the core is poisoned. Unpacked payloads are bounded: there may be
-  /// more to do when it returns.
+  /// Applies what is durable, about `most` bytes of it, so that the data region shows it. Returns
+  /// false if there was nothing to do. After a failure of the medium the core is poisoned. Unpacked
+  /// payloads are bounded, so there may be more to do when it returns.
   bool apply(std::uint64_t most);
-  /// Applies all that is durable, as apply() does, makes home durable and recycles the records.
+  /// Applies all that is durable, as apply() does, makes the data region durable and truncates the
+  /// log.
   bool settle();
-  /// A slice of settling what has been applied, if a settlement has begun, or `begin` and there is
-  /// something. False: there was nothing to do.
+  /// Does a slice of a checkpoint of what has been applied. Begins one if `begin` is true and
+  /// something has been applied. Returns false if there was nothing to do.
   bool settle_slice(bool begin);
-  /// Bytes that are applied and not yet recycled, of the ring that has most of them.
+  /// Returns the bytes that are applied and not yet truncated, in the ring that has the most.
   [[nodiscard]] std::uint64_t unsettled() const noexcept {
     return unsettled_.load(std::memory_order_relaxed);
   }
-  /// Home holds every transaction up to it, durably: X.
+  /// Returns the checkpoint id X: the data region durably holds every transaction up to it.
   [[nodiscard]] std::uint64_t applied() const noexcept {
     return applied_.load(std::memory_order_relaxed);
   }
-  /// Home shows every transaction up to it to whoever reads home: what a page that is dropped from
-  /// the shadow must have (paging.hpp).
+  /// Returns the id up to which the data region shows every transaction to a thread that reads it.
+  /// A page that is dropped from the shadow relies on it (PAGING-2).
   // pairs with apply
   [[nodiscard]] std::uint64_t reproduced() const noexcept {
     return reproduced_.load(std::memory_order_acquire);
@@ -81,18 +83,19 @@ class Replay {
   const std::function<std::uint64_t()> quiet_;
   log::Kept& kept_;
   std::mutex mutex_;
-  std::vector<std::uint64_t> applied_to_;  // of each ring: home shows what lies below
-  // where that was when the settlement began, if there is one
+  std::vector<std::uint64_t> applied_to_;  // per ring: the data region shows what lies below
+  // The values of applied_to_ when the checkpoint in progress began.
   std::vector<std::uint64_t> settling_to_;
   std::uint64_t settling_id_ = 0;
-  bool applied_in_part_ = false;  // somebody ran out of memory: home has a part of what comes next
+  // Memory ran out: the data region has a part of what is applied next.
+  bool applied_in_part_ = false;
   bool settling_ = false;
-  std::vector<Cursor> cursors_;  // a step's
-  // of each thread that applies: lines to be written back
+  std::vector<Cursor> cursors_;  // one step's
+  // Per thread that applies: the lines to be written back.
   std::vector<log::LineMasks> masks_;
-  std::vector<log::Payload> payloads_;                // a round's
-  std::vector<std::vector<std::uint64_t>> unpacked_;  // those of them that do not lie in a ring
-  std::uint64_t own_bytes_ = 0;                       // of these
+  std::vector<log::Payload> payloads_;                // one round's
+  std::vector<std::vector<std::uint64_t>> unpacked_;  // those of them that are not in a ring
+  std::uint64_t own_bytes_ = 0;                       // the size of unpacked payloads
   std::atomic<std::uint64_t> applied_, reproduced_, rounds_{0}, unsettled_{0};
 };
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// DudeTM's variants: what an instance's name says of how transactions are persisted (paper, section
-// 5.1), and what options change of it. All of them make pools of one family, `dudetm`, and each
-// opens the others' pools (a pool keeps its order).
+// DudeTM's variants: how transactions are made durable (the paper's Persist, section 5.1), by an
+// instance's name and its options. All of them make pools of one family, `dudetm`, and each opens
+// the others' pools (a pool keeps its order).
 //
 //   dudetm           volatile logs of fixed length, a Persist thread, one record for what there is
-//   dudetm-inf       volatile logs without a bound: Perform never waits for Persist
-//   dudetm-sync      the thread that Performs Persists too, to a log of its own, before the
-//                    transaction ends: order `held`
+//   dudetm-inf       volatile logs without a bound: a transaction never waits for Persist
+//   dudetm-sync      the thread that runs a transaction makes it durable too, in a log of its own,
+//                    before the transaction ends: the strict order
 //   dudetm-combined  log combination in groups, and compression (section 3.3)
 // Thread safety: plain functions.
 #pragma once
@@ -34,7 +34,7 @@ inline constexpr std::array<InstanceName, 4> dudetm_stm_names = {
 
 struct Variant {
   pool::Order order = pool::Order::prefix;
-  std::uint64_t volatile_words = 1 << 17;  ///< of a thread's log: 1 MiB
+  std::uint64_t volatile_words = 1 << 17;  ///< size of a thread's volatile log: 1 MiB
   bool unbounded = false;
   std::uint64_t group = 0;
   bool compress = false;

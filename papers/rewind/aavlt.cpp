@@ -168,18 +168,18 @@ void AtomicAvlTree::carry_out() noexcept {
     log(r);
   }
   // mutant: aavlt-records-before-stores
-  log_.persist();  // V1: the records before the first store
+  log_.persist();  // AAVLT-1: the records before the first store
   // mutant: aavlt-stores-before-end
   for (const Write& w : writes_) nvm_.start(w.at, w.value);
   // mutant: aavlt-stores-before-end-record
-  // V2: the started stores are durable with the record, before a pointer to it.
+  // AAVLT-2: the started stores are durable with the record, before a pointer to it.
   log(AriesRecord::make(AriesType::end, ++lsn_, 0));
   // mutant: aavlt-stores-before-end-persist
   log_.persist();
   clear();
 }
 
-// V3: the records are removed in the order of the log, whose last record is END.
+// AAVLT-3: the records are removed in the order of the log, whose last record is END.
 void AtomicAvlTree::clear() noexcept {
   // mutant: aavlt-end-removed-last
   for (auto at = log_.first(); at && !nvm_.failed(); at = log_.first()) {

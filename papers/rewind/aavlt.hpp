@@ -8,10 +8,11 @@
 // A node is a line: key, left, right, height, record. Offsets are file offsets; 0 means none. Each
 // word is a value of NvmStore, and a key is below 2^48.
 // Crash invariants:
-// V1 The records of all that an operation changes are in the lower log before the first change.
-// V2 All changes are durable before the operation's END.
-// V3 Of an operation's records END is removed last; without it each word is given its old value,
-// once or again.
+// AAVLT-1 The records of all that an operation changes are in the lower log before the first
+// change.
+// AAVLT-2 All changes are durable before the operation's END.
+// AAVLT-3 Of an operation's records END is removed last; without it each word is given its old
+// value, once or again.
 // Departures from the paper: an operation's log calls stand together before its stores, whatever
 // the version of the lower log (as section 3.3 does for Batch); a word is logged once per
 // operation, so that undoing needs no CLRs.

@@ -8,11 +8,11 @@ namespace perdure::log {
 void Adll::append(std::uint64_t node) noexcept {
   const std::uint64_t after = tail();
   // mutant: adll-last-tail-first
-  // It, and the node (A1), are durable before toAppend (line 5): recovery links the one to the
+  // It, and the node (ADLL-1), are durable before toAppend (line 5): recovery links the one to the
   // other.
   nvm_.synchronous(anchor_ + last_tail, after);
   // mutant: adll-to-append-first
-  nvm_.synchronous(anchor_ + to_append, node);  // from here on the node is in the list (A2)
+  nvm_.synchronous(anchor_ + to_append, node);  // from here on the node is in the list (ADLL-2)
   link(node, after);
   nvm_.synchronous(anchor_ + to_append, 0);
 }
@@ -28,7 +28,7 @@ void Adll::link(std::uint64_t node, std::uint64_t after) noexcept {
 
 void Adll::remove(std::uint64_t node) noexcept {
   // mutant: adll-to-remove-first
-  nvm_.synchronous(anchor_ + to_remove, node);  // from here on the node is out of the list (A2)
+  nvm_.synchronous(anchor_ + to_remove, node);  // from here on the node is out of the list (ADLL-2)
   unlink(node);
   nvm_.synchronous(anchor_ + to_remove, 0);
 }
@@ -41,9 +41,9 @@ void Adll::unlink(std::uint64_t node) noexcept {
 }
 
 void Adll::replace(std::uint64_t head, std::uint64_t tail) noexcept {
-  nvm_.synchronous(anchor_ + last_tail, tail);  // A1 holds with it too
+  nvm_.synchronous(anchor_ + last_tail, tail);  // ADLL-1 holds with it too
   // mutant: adll-to-replace-first
-  nvm_.synchronous(anchor_ + to_replace, head);  // from here on the chain is the list (A2)
+  nvm_.synchronous(anchor_ + to_replace, head);  // from here on the chain is the list (ADLL-2)
   adopt(head);
   nvm_.synchronous(anchor_ + to_replace, 0);
 }
@@ -72,7 +72,8 @@ Status Adll::check_anchor(const Nodes& nodes) const {
       return broken(word, "has an anchor that leads out of the log");
     if (word >= anchor_ + to_append && node != 0) ++operations;
   }
-  return operations > 1 ? broken(anchor_, "has an anchor of several operations") : Status();  // A3
+  // ADLL-3.
+  return operations > 1 ? broken(anchor_, "has an anchor of several operations") : Status();
 }
 
 Status Adll::check_links(std::uint64_t node, const Nodes& nodes) const {
@@ -86,7 +87,7 @@ Status Adll::check_links(std::uint64_t node, const Nodes& nodes) const {
 }
 
 Status Adll::recover(const Nodes& nodes) {
-  if (Status s = check_anchor(nodes); !s.ok()) return s;  // A4
+  if (Status s = check_anchor(nodes); !s.ok()) return s;  // ADLL-4
   if (const std::uint64_t node = nvm_.value(anchor_ + to_append); node != 0) {
     // mutant: adll-append-last-tail
     link(node, nvm_.value(anchor_ + last_tail));

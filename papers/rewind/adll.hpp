@@ -8,14 +8,15 @@
 // the paper and serves compaction, section 3.3). All are file offsets; 0 means none. Each word is a
 // value of NvmStore.
 // Crash invariants:
-// A1 A node's own words, started by its owner, are durable before toAppend names it: lastTail's
+// ADLL-1 A node's own words, started by its owner, are durable before toAppend names it: lastTail's
 // fence makes them durable, where the paper has a separate fence before.
-// A2 toAppend, toRemove or toReplace is durable before the first link changes, and is cleared after
-// the last link is durable: in between, doing all of it again ends in the same list.
-// A3 There is one operation at a time.
-// A4 Recovery checks each word before it follows it: the anchor's words are whole, name at most one
-// operation, and lead to nodes of the arena; so do the nodes' own words. A log of the first form
-// has no checks in its words: there recovery may do a wrong operation, but never outside the arena.
+// ADLL-2 toAppend, toRemove or toReplace is durable before the first link changes, and is cleared
+// after the last link is durable: in between, doing all of it again ends in the same list.
+// ADLL-3 There is one operation at a time.
+// ADLL-4 Recovery checks each word before it follows it: the anchor's words are whole, name at most
+// one operation, and lead to nodes of the arena; so do the nodes' own words. A log of the first
+// form has no checks in its words: there recovery may do a wrong operation, but never outside the
+// arena.
 // Thread safety: none of its own; the log that uses it has a lock.
 #pragma once
 
@@ -59,8 +60,8 @@ class Adll {
     }
   };
   /// Does the interrupted operation again, if there is one, then walks the list both ways. It may
-  /// be interrupted itself. Returns `corrupt` where no crash leaves what it finds (A4): a word that
-  /// is damaged or leads elsewhere, an operation that is impossible, a node that does not lead
+  /// be interrupted itself. Returns `corrupt` where no crash leaves what it finds (ADLL-4): a word
+  /// that is damaged or leads elsewhere, an operation that is impossible, a node that does not lead
   /// back, a list without an end.
   [[nodiscard]] Status recover(const Nodes& nodes);
 

@@ -4,7 +4,7 @@
 // TODS '92), one cache line.
 //
 //   word 0  LSN, and the type above its 56 bits
-//        1  checksum of the others, bound to pool, epoch and log (law L10)
+//        1  checksum of the others, bound to pool, epoch and log (LAW-10)
 //        2  transaction
 //        3  address: an offset in the data region; in END the commit's id, 0 after a rollback
 //        4  old value (in ALLOC and DELETE the size class; in a CLR undoLSN, the LSN of the UPDATE

@@ -32,7 +32,7 @@ Status Manager::checkpoint(std::uint64_t x) {
     if (Status s = l->log.nvm().status(); !s.ok()) return s;
   }
   // mutant: rewind-flush-before-header
-  if (Status s = medium_.flush_all(); !s.ok()) return s;  // K4
+  if (Status s = medium_.flush_all(); !s.ok()) return s;  // REWIND-4
   // mutant: rewind-header-before-removal, rewind-flush-before-header-late
   const Status published = file_.publish([&](pool::Header& h) { h.applied = x; });
   if (!published.ok()) return published;
@@ -69,7 +69,7 @@ Status Manager::checkpoint(std::uint64_t x) {
         log.remove_soon(c);
     });
     walk([&](const auto& c) {
-      // K3: after all the other records are durably removed. Removals share fences.
+      // REWIND-3: after all the other records are durably removed. Removals share fences.
       if (c.record->type() == AriesType::end && ended.contains(c.record->transaction()))
         log.remove_soon(c);
     });

@@ -143,14 +143,14 @@ bool Manager::update(ManagedLog& log, Transaction& tx, std::uint64_t offset, std
 
 void Manager::store(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value,
                     std::uint64_t number) noexcept {
-  if (log.log.nvm().failed()) return;  // K1
+  if (log.log.nvm().failed()) return;  // REWIND-1
   if (number <= log.log.in_log() && tx.waiting.empty()) return store_now(tx, offset, value);
   tx.waiting.push_back({offset, value, number});
   tx.newest.put(offset, value);
   drain(log, tx);
 }
 
-// K1: makes the stores whose records are in the log, in their order.
+// REWIND-1: makes the stores whose records are in the log, in their order.
 void Manager::drain(ManagedLog& log, Transaction& tx) noexcept {
   if (log.log.nvm().failed()) return;
   const std::uint64_t in_log = log.log.in_log();
@@ -191,8 +191,8 @@ bool Manager::prepare(ManagedLog& log, Transaction& tx, std::uint64_t heap_recor
 Status Manager::end(ManagedLog& log, Transaction& tx, std::uint64_t commit_id) noexcept {
   // mutant: rewind-stores-before-end
   if (how_.force || commit_id == 0) {
-    // K2: the fence that makes END's record durable before its pointer also covers the stores to
-    // the data region.
+    // REWIND-2: the fence that makes END's record durable before its pointer also covers the stores
+    // to the data region.
     log.log.persist();
     drain(log, tx);
   }
@@ -224,7 +224,7 @@ Status Manager::clear(ManagedLog& log, const Transaction& tx) noexcept {
     // mutant: rewind-removes-oldest-first
     // Oldest first: of a block's ops the last counts, whenever a crash happens.
     l.remove(log.found[i]);
-  // K3. A rollback's END is removed. A commit's END stays, and that of the commit before is
+  // REWIND-3. A rollback's END is removed. A commit's END stays, and that of the commit before is
   // removed: recovery learns the newest id from it.
   auto gone = log.found.front();
   // mutant: rewind-newest-end-kept
@@ -255,7 +255,7 @@ void Manager::take_up(ManagedLog& log, Transaction& tx, std::uint64_t id, std::u
                       std::uint64_t room, bool marks) {
   tx.id = id;
   // mutant: rewind-recovered-rollback-flushes
-  tx.flushes = true;  // K2
+  tx.flushes = true;  // REWIND-2
   tx.last_lsn = last_lsn;
   tx.kept = room;
   log.kept += tx.kept;

@@ -15,13 +15,13 @@
 //   checkpoint  No-force: a CHECKPOINT record, flush_all, the checkpoint id in the header; then the
 //             records of transactions that had ended before are removed, ENDs last.
 // Invariants:
-// K1 An UPDATE or CLR is in the log before the data region may change (WAL).
-// K2 The stores of a transaction that rolls back, and with force of every transaction, are durable
-// before its END is in the log.
-// K3 END is removed last.
-// K4 No-force: all that a transaction up to the checkpoint id stored is durable before the header
-// says so, and the header before one of the transaction's records is removed.
-// K5 Log space for a transaction's CLRs, ROLLBACK and END is reserved.
+// REWIND-1 An UPDATE or CLR is in the log before the data region may change (WAL).
+// REWIND-2 The stores of a transaction that rolls back, and with force of every transaction, are
+// durable before its END is in the log.
+// REWIND-3 END is removed last.
+// REWIND-4 No-force: all that a transaction up to the checkpoint id stored is durable before the
+// header says so, and the header before one of the transaction's records is removed.
+// REWIND-5 Log space for a transaction's CLRs, ROLLBACK and END is reserved.
 // Thread safety: a Transaction belongs to one thread. Logs are shared under their mutex, which is
 // held briefly to append and long to walk (section 4.7).
 #pragma once
@@ -50,7 +50,7 @@ struct Composition {
   std::uint64_t group = log::RewindShape{}.group;
 };
 
-/// A log, and the log space that is reserved in it for transactions that have begun (K5).
+/// A log, and the log space that is reserved in it for transactions that have begun (REWIND-5).
 struct ManagedLog {
   ManagedLog(medium::Medium& medium, const log::RewindPlace& place, const log::RewindShape& shape,
              log::RewindLog::Use use)
@@ -67,7 +67,7 @@ struct Transaction {
   std::uint64_t id = 0;  ///< 0: it has logged nothing
   std::uint64_t last_lsn = 0;
   std::uint64_t updates = 0, kept = 0, records = 0;
-  /// It rolls back: the write-back of its stores is started, without force too (K2).
+  /// It rolls back: the write-back of its stores is started, without force too (REWIND-2).
   bool flushes = false;
   struct Waiting {
     std::uint64_t offset, value, number;  ///< stored when the log holds this many records
@@ -109,8 +109,8 @@ class Manager {
     return *logs_[number < logs_.size() ? number : logs_.size() - 1];
   }
 
-  /// Logs and stores a word. Returns false, with nothing changed, if the log is too full (K5).
-  /// Throws error(too_big), std::bad_alloc.
+  /// Logs and stores a word. Returns false, with nothing changed, if the log is too full
+  /// (REWIND-5). Throws error(too_big), std::bad_alloc.
   bool update(ManagedLog& log, Transaction& tx, std::uint64_t offset, std::uint64_t value);
   /// Batch: what the transaction has logged is put in the log, full group or not, and stored.
   void end_group(ManagedLog& log, Transaction& tx) noexcept;

@@ -11,7 +11,7 @@
 // that it needs to read the log, before it follows it; while a log is in use nothing is checked. A
 // rehearsal reads the medium and keeps its stores to itself, so a recovery can be tried out before
 // it writes.
-// Errors: the first failure of the medium is stored; nothing is written after it (law L9).
+// Errors: the first failure of the medium is stored; nothing is written after it (LAW-9).
 // Thread safety: none of its own, except that any thread may call failed() and status() beside the
 // one that stores.
 #pragma once

@@ -18,7 +18,7 @@ void SimpleLog::append(std::uint64_t record) noexcept {
                                   nvm_.word_of(node + 8, links.prior),
                                   nvm_.word_of(node + record_word, record)};
   nvm_.start_line(node, words);
-  // A1, P1: node and record are durable with lastTail, before toAppend names the node.
+  // ADLL-1, PTRLOG-1: node and record are durable with lastTail, before toAppend names the node.
   list_.append(node);
 }
 
@@ -50,11 +50,11 @@ void BucketLog::add_bucket() noexcept {
   const std::uint64_t zeros[8] = {};
   nvm_.start_line(bucket, header);
   // mutant: bucket-zeroed-cells
-  // P2: recovery takes the first zero cell for the end; batch has its index for that.
+  // PTRLOG-2: recovery takes the first zero cell for the end; batch has its index for that.
   if (group_ == 1)
     for (std::uint64_t at = first_cell; at < bucket_bytes(cells_); at += 64)
       nvm_.start_line(bucket + at, zeros);
-  list_.append(bucket);  // A1, P2: durable with lastTail
+  list_.append(bucket);  // ADLL-1, PTRLOG-2: durable with lastTail
   filled_ = persistent_ = 0;
   if (old != 0 && in_use(old) == 0) drop(old);
 }
@@ -73,7 +73,7 @@ void BucketLog::append(std::uint64_t record) noexcept {
   ++in_use(at.node);
   if (group_ == 1) {
     // mutant: bucket-record-before-cell
-    nvm_.fence();  // P1
+    nvm_.fence();  // PTRLOG-1
     nvm_.synchronous(cell(at), as_written(record));
     persistent_ = filled_;
     return;
@@ -99,7 +99,8 @@ void BucketLog::persist() noexcept {
     }
   // mutant: bucket-cells-before-index
   nvm_.start_again(cell({list_.tail(), persistent_}), pending() * 8);
-  // P1, P3: the group's records and cells are durable before the index that makes them count.
+  // PTRLOG-1, PTRLOG-3: the group's records and cells are durable before the index that makes them
+  // count.
   // mutant: bucket-group-before-index
   nvm_.fence();
   nvm_.synchronous(list_.tail() + persistent_word, filled_);
@@ -176,7 +177,7 @@ void BucketLog::compact() {
       nvm_.start_line(buckets[i] + w * 8, words.data() + w);
     in_use(buckets[i]) = n;
   }
-  list_.replace(buckets.front(), buckets.back());  // A1: the chain is durable with lastTail
+  list_.replace(buckets.front(), buckets.back());  // ADLL-1: the chain is durable with lastTail
   filled_ = persistent_ = in_use(buckets.back());
   for (const std::uint64_t b : old) arena_.give_bucket(b);
 }
@@ -186,7 +187,7 @@ Status BucketLog::recover() {
   filled_ = persistent_ = 0;
   for (std::uint64_t b = list_.head(); b != 0; b = list_.next(b))
     if (Status s = learn(b); !s.ok()) return s;
-  nvm_.fence();  // D4 (log/redo.hpp)
+  nvm_.fence();  // REDO-4 (log/redo.hpp)
   // Drops the bucket that a crash left empty before the tail: its last pointer was just removed.
   for (std::uint64_t b = list_.head(), next = 0; b != 0; b = next) {
     next = list_.next(b);
@@ -225,7 +226,7 @@ Status BucketLog::learn(std::uint64_t bucket) {
     if (record({bucket, c}) != gap) ++used;
   }
   // mutant: bucket-rewritten
-  // D4: a cell, a gap or the index, whichever was stored last.
+  // REDO-4: a cell, a gap or the index, whichever was stored last.
   nvm_.start_again(bucket, first_cell + end * 8);
   in_use(bucket) = used;
   if (is_tail) filled_ = persistent_ = end;

@@ -11,10 +11,10 @@
 // A record is a line of the arena. The caller writes it (unfenced) before append() and releases it
 // after remove().
 // Crash invariants:
-// P1 A record is durable before a pointer to it is.
-// P2 A cell is written once, then becomes a gap; a bucket's cells are zero (batch: its index is)
-// before the bucket is in the list.
-// P3 Pointers become durable in the order of append().
+// PTRLOG-1 A record is durable before a pointer to it is.
+// PTRLOG-2 A cell is written once, then becomes a gap; a bucket's cells are zero (batch: its index
+// is) before the bucket is in the list.
+// PTRLOG-3 Pointers become durable in the order of append().
 // On the medium: values (papers/rewind/nvm.hpp) of links, index and cells. A cell that was never
 // written is a word of zeros. To a value in a cell 2 is added, a bit that no place and no gap has:
 // at least two of its bits are set, so no single flip turns a written cell into an empty one.
@@ -71,7 +71,7 @@ class PointerLog {
 
   /// Recovers after a crash: does the list's last operation again, and learns what is in the log.
   /// It marks the nodes in the arena, but not the records. Returns `corrupt` where no crash leaves
-  /// what it finds. What it has learnt is made durable (D4, log/redo.hpp): a process that was
+  /// what it finds. What it has learnt is made durable (REDO-4, log/redo.hpp): a process that was
   /// killed may have left one store visible only.
   virtual Status recover() = 0;
 

@@ -3,8 +3,8 @@
 // REWIND's recovery (section 4.5): the logs, analysis, redo (no-force only), undo. Then the
 // caller's start_session makes the logs those of a past epoch, which clears them all at once.
 // Before the first store all logs are recovered in a rehearsal, which stores nothing
-// (papers/rewind/nvm.hpp), and analysed: a pool that is refused as damaged was not written to (law
-// L10).
+// (papers/rewind/nvm.hpp), and analysed: a pool that is refused as damaged was not written to
+// (LAW-10).
 #include <algorithm>
 #include <map>
 #include <string>
@@ -92,8 +92,8 @@ class Recoverer {
     return {};
   }
 
-  // Makes the transaction table. All records are checked before the data region is changed (law
-  // L10).
+  // Makes the transaction table. All records are checked before the data region is changed
+  // (LAW-10).
   Status analyse() {
     for (const auto& [r, log] : records_) {
       manager_.go_on_from(r.lsn(), r.transaction());
@@ -143,8 +143,8 @@ class Recoverer {
     }
     return targets.allocate();
   }
-  // K4: the data region holds all of those, whatever remains of their records; K2: and all of what
-  // was rolled back, whose commit id is 0.
+  // REWIND-4: the data region holds all of those, whatever remains of their records; REWIND-2: and
+  // all of what was rolled back, whose commit id is 0.
   // mutant: rewind-recovery-skips-covered, rewind-covered-id
   [[nodiscard]] bool covered(const Xact& x) const {
     return x.status == Xact::finished && x.commit_id <= header_.applied;
@@ -153,8 +153,8 @@ class Recoverer {
   // Redoes, without force, what has committed; heap ops where their transaction ended. Of a
   // rollback that has not ended it redoes the CLRs: the data region may lack their last stores (the
   // paper redoes one; Batch may have had a group of them in the log before the first store). What
-  // has been rolled back is in the data region (K2) and must not be redone: the blocks that it had
-  // allocated may be part of other things by now, which the data region already holds.
+  // has been rolled back is in the data region (REWIND-2) and must not be redone: the blocks that
+  // it had allocated may be part of other things by now, which the data region already holds.
   void redo() {
     std::unordered_map<std::uint64_t, std::vector<pool::HeapOp>> ops;
     for (const auto& [r, log] : records_) {

@@ -17,8 +17,8 @@
 // follows, stores the same value again and may be omitted. So the medium knows which lines differ,
 // and with Batch nothing is stored before its group is in the log: there each log() is a group of
 // its own, and group() logs several words at the cost of one.
-// Crash invariant: K1 (manager.hpp). A new block's words are logged like all others: a word that is
-// only stored may be lost.
+// Crash invariant: REWIND-1 (manager.hpp). A new block's words are logged like all others: a word
+// that is only stored may be lost.
 // Errors: as in Pool, and the constructor throws std::bad_alloc too. A transaction whose call fails
 // stays open: roll it back. A checkpoint frees log space; `full` means that running transactions
 // alone need more than there is.

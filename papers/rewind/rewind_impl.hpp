@@ -102,7 +102,8 @@ std::uint64_t Rewind<Tm>::Context::commit(Durability) {
         // mutant: rewind-heap-bits-before-removal, call rewind-heap-bits-fence
         s = core_.medium.fence();
       } else {
-        home_writer_.hand_over([](std::uint64_t) {});  // flush_all covers them, before that (K4)
+        // flush_all covers them, before that (REWIND-4).
+        home_writer_.hand_over([](std::uint64_t) {});
       }
     }
     if (s.ok() && force_) s = engine_.manager_.clear(log_, tx_);

@@ -53,7 +53,7 @@ RewindLog::RewindLog(medium::Medium& medium, const RewindPlace& place, const Rew
 Status RewindLog::format() {
   // mutant: rewind-stamp-after-anchor
   for (std::uint64_t word = 0; word < stamp_word; word += 8) nvm_.start(control_ + word, 0);
-  nvm_.fence();  // W1
+  nvm_.fence();  // REWINDLOG-1
   const std::uint64_t stamp =
       place_.form == LogForm::first
           ? seed_
@@ -238,7 +238,7 @@ Result<bool> RewindLog::recover(bool rehearsed) {
     if (Status s = cover(); !s.ok()) return s;
   // mutant: rewind-anchor-rewritten
   nvm_.start_again(control_, LogArena::line);
-  nvm_.fence();  // D4: the anchor, before the operation that it names is done again
+  nvm_.fence();  // REDO-4: the anchor, before the operation that it names is done again
   if (Status s = pointers_->recover(); !s.ok()) return s;
   if (tree_)
     if (Status s = tree_->recover(); !s.ok()) return s;

@@ -12,7 +12,7 @@
 // the epoch: a log of an earlier session does not count. All other words of the structure are bound
 // to the epoch too. In a log of the first form the words are bare, and the stamp is the seed.
 // Crash invariant:
-// W1 The anchor is empty, durably, before the stamp says that it is this session's.
+// REWINDLOG-1 The anchor is empty, durably, before the stamp says that it is this session's.
 // Lines and buckets are allocated as they are first needed (ALLOC-1): fits() counts those that are
 // allocated, extend() allocates more.
 // Thread safety: none of its own except mutex(): callers hold it, briefly to append, throughout a
@@ -74,7 +74,7 @@ class RewindLog {
   Status format();
   /// Recovers after a crash: makes the log whole again and learns what is in it. Returns false if
   /// there is no log of this epoch, and `corrupt` where no crash leaves what it finds: a list that
-  /// leads nowhere, a damaged record (law L10). What it has learnt is made durable (D4,
+  /// leads nowhere, a damaged record (LAW-10). What it has learnt is made durable (REDO-4,
   /// log/redo.hpp): a process that was killed may have left its last store visible only; all before
   /// that one were fenced. `rehearsed`: a rehearsal has found that there is a log and that its
   /// records are whole.

@@ -20,9 +20,9 @@
 // A table holds words, and objects in pages (alias_pages.hpp); a word that is in one of its pages
 // is not looked up among the others. A wrap sees at most one switch while it is open: the next one
 // needs the table of its period to be E again.
-//   A1 No wrap reads a table that is being emptied: it is emptied only after every wrap has ended
-//      that might read it.
-//   A2 What a wrap stores is in tables of its period or the next one.
+//   ALIAS-1 No wrap reads a table that is being emptied: it is emptied only after every wrap has
+//           ended that might read it.
+//   ALIAS-2 What a wrap stores is in tables of its period or the next one.
 // Thread safety: a wrap's thread calls open, close, find and add; one thread calls what changes a
 // state (papers/softwrap/retirer.hpp); any thread calls the rest.
 #pragma once
@@ -206,8 +206,8 @@ class AliasTables {
                      // finds it there.
                      std::memory_order_seq_cst);
   }
-  /// R -> E. Precondition: any_that_looks(this period) has returned false (A1). `entries`: a new
-  /// capacity that is larger than its present one, or 0.
+  /// R -> E. Precondition: any_that_looks(this period) has returned false (ALIAS-1). `entries`: a
+  /// new capacity that is larger than its present one, or 0.
   void empty(std::uint64_t entries) {
     Table& t = tables_[now().active() ^ 1];
     if (entries > t.capacity())

@@ -5,7 +5,7 @@
 // in the data region, and other wraps find them there through the caches. The paper streams them to
 // the data region. Here they are stored, and written back in bulk when a log is full, or by the
 // cache at any time: nothing depends on it before.
-// S1 and S2 as in softwrap.hpp.
+// SOFTWRAP-1 and SOFTWRAP-2 as in softwrap.hpp.
 // Thread safety: any thread may call the engine; a Context belongs to its thread.
 #pragma once
 

@@ -39,7 +39,7 @@ std::uint64_t SoftWrapLocal<Tm>::Context::commit(Durability) {
   const auto persist = [&](std::uint64_t drawn) {
     const Status s = log().close(drawn);
     Row::add(row_.log_bytes, log().lines() * medium::line_bytes);
-    if (s.ok()) go_home();  // S1
+    if (s.ok()) go_home();  // SOFTWRAP-1
     return s;
   };
   return this->commit_durably(engine_, prepare, persist, [&] {
@@ -77,16 +77,16 @@ void SoftWrapLocal<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
   if (log.lacks_blocks(0, needed.bytes)) return log.prepare(0, needed.bytes).or_throw();
   Status s = home_has(log.last_id());
   if (s.ok()) {
-    log.begin_bucket(0, bulk_.x());  // S2
+    log.begin_bucket(0, bulk_.x());  // SOFTWRAP-2
     // mutant: softwrap-local-base-fence
-    // W2 (papers/softwrap/wrap_log.hpp): before another thread's wrap is streamed to it.
+    // WRAPLOG-2 (papers/softwrap/wrap_log.hpp): before another thread's wrap is streamed to it.
     s = core_.medium.fence();
   }
   if (!s.ok()) core_.poison(s);
 }
 
 // Writes back all that was ever stored, then the checkpoint id X: afterwards the caller's log may
-// begin again (S2).
+// begin again (SOFTWRAP-2).
 template <class Tm>
 Status SoftWrapLocal<Tm>::home_has(std::uint64_t id) {
   // mutant: softwrap-local-id-before-bucket-reuse

@@ -2,7 +2,7 @@
 //
 // The part that both variants of SoftWrAP share: one log per thread (papers/softwrap/wrap_log.hpp),
 // and a wrap's part in it.
-// Invariants S1 to S3: softwrap.hpp.
+// Invariants SOFTWRAP-1 to SOFTWRAP-3: softwrap.hpp.
 // Thread safety: any thread may call the engine; a context belongs to its thread.
 #pragma once
 

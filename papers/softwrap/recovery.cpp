@@ -73,7 +73,7 @@ Status replay_closed(medium::Medium& medium, const pool::Header& header, Recover
   std::sort(closed.begin(), closed.end(),
             [](const auto& a, const auto& b) { return a.wrap.id < b.wrap.id; });
   pool::Targets targets(medium, header);
-  // All wraps are checked before the data region is changed (law L10).
+  // All wraps are checked before the data region is changed (LAW-10).
   for (std::size_t i = 0; i < closed.size(); ++i)
     if (!possible(medium, header, closed[i], targets) ||
         (i != 0 && closed[i].wrap.id == closed[i - 1].wrap.id))
@@ -83,7 +83,8 @@ Status replay_closed(medium::Medium& medium, const pool::Header& header, Recover
               " in the log is there twice, or names bytes or blocks that the pool does not have",
           "entries inside home", "restore a copy");
   if (Status s = targets.allocate(); !s.ok()) return s;  // ALLOC-1: `full` changes nothing
-  // D4 (log/redo.hpp): the logs are durable before the data region has anything of what they say.
+  // REDO-4 (log/redo.hpp): the logs are durable before the data region has anything of what they
+  // say.
   if (Status s = medium.fence(); !s.ok()) return s;
   log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
   for (const Closed& c : closed) {

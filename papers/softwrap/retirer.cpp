@@ -165,10 +165,10 @@ Status Retirer::round() {
   }
   // It is empty already; it may need more space.
   tables.empty(entries);
-  house_.begin_buckets(static_cast<unsigned>((period + 1) % 3), house_.quiet());  // R3
-  // W2 (papers/softwrap/wrap_log.hpp): before a wrap is streamed to them.
+  house_.begin_buckets(static_cast<unsigned>((period + 1) % 3), house_.quiet());  // RETIRE-3
+  // WRAPLOG-2 (papers/softwrap/wrap_log.hpp): before a wrap is streamed to them.
   if (Status s = house_.medium.fence(); !s.ok()) return s;
-  const std::uint64_t x = house_.quiet();  // R1: before the switch
+  const std::uint64_t x = house_.quiet();  // RETIRE-1: before the switch
   {
     const std::lock_guard lock(mutex_);
     tables.switch_over();
@@ -206,7 +206,7 @@ Status Retirer::end_of_period(std::uint64_t period, std::uint64_t x) {
 Status Retirer::flush_pushed(const Lines& lines, std::uint64_t x) {
   for (const std::uint64_t line : lines)
     house_.medium.flush(house_.medium.log_bytes() + line, medium::line_bytes);
-  // R1: the data region, before X covers what it has.
+  // RETIRE-1: the data region, before X covers what it has.
   if (Status s = house_.medium.fence(); !s.ok()) return s;
   if (x > this->x()) {
     // mutant: softwrap-id-before-bucket-reuse
@@ -239,7 +239,7 @@ Status Retirer::retire(std::uint64_t x) {
   // The sort is stable: for a word that is also in a page, the page's value is the later one.
   std::stable_sort(words.begin(), words.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  const Lines lines = take_pushed();  // R1: after X was drawn
+  const Lines lines = take_pushed();  // RETIRE-1: after X was drawn
   medium::Medium& medium = house_.medium;
   const std::uint64_t home = medium.log_bytes();
   std::uint64_t count = lines.size();

@@ -9,12 +9,12 @@
 // values are stored to the data region, sorted by address so that each line is written back once,
 // flushed, and made durable by one fence; then the checkpoint id X says so. When no wrap reads the
 // table any more it is emptied.
-//   R1 X is the low watermark (`quiet_id`) at the switch: for all wraps up to it, every value is in
-//      a table that has been retired by then.
-//   R2 The data region gets values of closed wraps only (C). Wraps above X may be among them, in
-//      part: their logs are whole, and are replayed.
-//   R3 A bucket begins again two periods after its wraps' own: these wrote in the tables of two
-//      periods (A2), and X has covered both.
+//   RETIRE-1 X is the low watermark (`quiet_id`) at the switch: for all wraps up to it, every value
+//            is in a table that has been retired by then.
+//   RETIRE-2 The data region gets values of closed wraps only (C). Wraps above X may be among them,
+//            in part: their logs are whole, and are replayed.
+//   RETIRE-3 A bucket begins again two periods after its wraps' own: these wrote in the tables of
+//            two periods (ALIAS-2), and X has covered both.
 // The thread is started by the first round that is wanted. Where none can be started, the thread
 // that waits for the round's end does it.
 // Long-running wraps: when a wrap of the old period stays open for longer than the threshold, new
@@ -72,7 +72,7 @@ class Retirer {
   /// A list of one element, made before the commit, where memory may still run out.
   using Node = std::list<Lines>;
   /// Adds lines that a wrap has stored to by itself (heap), before its slot stops being pending.
-  /// R1: they are flushed before X covers the wrap.
+  /// RETIRE-1: they are flushed before X covers the wrap.
   void push(Node& one) noexcept;
   /// Returns when the present period has ended, so that new wraps find another table and other
   /// buckets. `entries`: the minimum size of that table, or 0. The calling thread has no wrap open.

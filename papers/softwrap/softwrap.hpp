@@ -13,14 +13,15 @@
 // The log is the same (papers/softwrap/wrap_log.hpp), one per thread. Entries are streamed as the
 // wrap stores; its close is durable by one fence, within the TM's commit: what it has stored is not
 // visible before, where the TM isolates.
-//   S1 The data region has nothing of a wrap before its log is durable.
-//   S2 A bucket of a log begins again only when the data region durably holds all of its wraps, and
-//      the checkpoint id X says so; X covers the wraps of all logs up to it. Otherwise an older
-//      value, still in another thread's log, would overwrite a newer one whose log has been
-//      truncated.
-//   S3 Words of the heap (bitmaps, directory) have no alias: they are stored to the data region at
-//      the close, after the fence. A chunk whose words still have aliases, of blocks that were
-//      freed, becomes a span only after these were stored: they would overwrite its bitmap.
+//   SOFTWRAP-1 The data region has nothing of a wrap before its log is durable.
+//   SOFTWRAP-2 A bucket of a log begins again only when the data region durably holds all of its
+//              wraps, and the checkpoint id X says so; X covers the wraps of all logs up to it.
+//              Otherwise an older value, still in another thread's log, would overwrite a newer one
+//              whose log has been truncated.
+//   SOFTWRAP-3 Words of the heap (bitmaps, directory) have no alias: they are stored to the data
+//              region at the close, after the fence. A chunk whose words still have aliases, of
+//              blocks that were freed, becomes a span only after these were stored: they would
+//              overwrite its bitmap.
 // wrapOpen ... wrapClose of the paper are begin ... commit here, wrapLoad and wrapStore are read
 // and write; papers/softwrap/wrap_calls.hpp has them under their names.
 // Thread safety: any thread may call the engine; a Context belongs to its thread.
@@ -136,7 +137,7 @@ class SoftWrap<Tm>::Context : public WrapContext<Tm> {
  private:
   friend class SoftWrap;
   enum class Need : std::uint8_t { nothing, log, table, drain };
-  struct Spans {  // S3: the TM that HeapOps::allocate uses
+  struct Spans {  // SOFTWRAP-3: the TM that HeapOps::allocate uses
     Context& c;
     void own(const std::uint64_t* line) {
       c.tm_.own(line);

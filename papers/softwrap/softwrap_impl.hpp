@@ -145,7 +145,7 @@ std::uint64_t SoftWrap<Tm>::Context::commit(Durability) {
     if (s.ok() && !ops_.empty()) {
       {
         const std::lock_guard lock(engine_.heap_bits_);
-        this->apply_heap_ops(home_writer_);  // S3
+        this->apply_heap_ops(home_writer_);  // SOFTWRAP-3
       }
       home_writer_.hand_over([&](std::uint64_t line) { node_.front().push_back(line); });
       // The writer had to flush lines by itself: no other thread's fence covers them.
@@ -167,7 +167,7 @@ std::uint64_t SoftWrap<Tm>::Context::commit(Durability) {
 
 // Restores in each table what the wrap has overwritten, while no other wrap sees it. An alias that
 // the wrap added is removed: if its value were stored to the data region, it might overwrite a
-// bitmap, because its block may be a span by then (S3).
+// bitmap, because its block may be a span by then (SOFTWRAP-3).
 template <class Tm>
 void SoftWrap<Tm>::Context::take_back() noexcept {
   tm_.undo().take_back([](std::uint64_t* alias, std::uint64_t old) { tm::store_word(alias, old); });

@@ -16,7 +16,7 @@
 // different bytes of one.
 // Not in the paper: wrapAbort, pfree, and the exceptions. Outside a wrap, wrapLoad and wrapRead are
 // a wrap of their own.
-// Crash invariants: S1 to S3 (papers/softwrap/softwrap.hpp).
+// Crash invariants: SOFTWRAP-1 to SOFTWRAP-3 (papers/softwrap/softwrap.hpp).
 // Errors: as in Pool, and the constructor throws std::bad_alloc too. A wrap may rely on half of its
 // thread's log bucket, and on half an alias table. A wrap that needs more and finds no more, or to
 // which pmalloc would give memory that is being retired, is rolled back, and the call throws

@@ -36,7 +36,7 @@ void WrapLog::begin_bucket(unsigned bucket, std::uint64_t base) noexcept {
 Status WrapLog::note_x(std::uint64_t x) noexcept {
   start_word(x_word, x);
   // mutant: wrap-id-fence, call wrap-id-fence
-  return medium_.fence();  // W3: before a bucket begins again that had wraps up to x
+  return medium_.fence();  // WRAPLOG-3: before a bucket begins again that had wraps up to x
 }
 
 void WrapLog::full() noexcept {
@@ -95,7 +95,7 @@ Status WrapLog::close(std::uint64_t id) noexcept {
   ++lines_;
   tail_[bucket_].store(first_ + lines_, std::memory_order_relaxed);
   last_id_ = id;
-  // W1: before the data region has anything of what the wrap has stored, and before it is
+  // WRAPLOG-1: before the data region has anything of what the wrap has stored, and before it is
   // acknowledged.
   return medium_.fence();
 }

@@ -11,24 +11,24 @@
 // data region holds all logs' wraps up to this id, in the first log; each bucket's base: ids are
 // counted from there, and the checksums of its wraps are bound to it. Words: log/control_word.hpp.
 // Crash invariants:
-//   W1 A wrap's lines are durable when close() returns: one fence. The wrap before it in the log
-//      was durable before its own first line was streamed, or was never closed: so of what a crash
-//      leaves of a bucket, only what follows the last whole wrap may be torn.
-//   W2 A bucket's base is durable before any of its wraps is streamed; it is above each id that the
-//      bucket had before, so no earlier wrap is taken for one of the present base.
-//   W3 A base is not written before the data region holds, durably and by X, every wrap that the
-//      bucket had.
-// Damage (law L10), rule WRAP-1: what follows the last whole wrap is damage, not a torn wrap, where
+//   WRAPLOG-1 A wrap's lines are durable when close() returns: one fence. The wrap before it in the
+//             log was durable before its own first line was streamed, or was never closed: so of
+//             what a crash leaves of a bucket, only what follows the last whole wrap may be torn.
+//   WRAPLOG-2 A bucket's base is durable before any of its wraps is streamed; it is above each id
+//             that the bucket had before, so no earlier wrap is taken for one of the present base.
+//   WRAPLOG-3 A base is not written before the data region holds, durably and by X, every wrap that
+//             the bucket had.
+// Damage (LAW-10), rule WRAP-1: what follows the last whole wrap is damage, not a torn wrap, where
 // wraps follow that agree with their sums and checks in 96 bits together, one wrap directly after
 // the other. A wrap contributes 32 bits of its close, and 64 or 32 of its check.
-//   No false alarm. By W1 and W2 a crash leaves one line after the end that was written as the last
-//   line of a wrap of this base: that of the wrap that begins at the end, and the rule excludes it.
-//   So each bit that agrees is one of a sum, seeded by pool, session, log, bucket and base, against
-//   bits that were written without it. The wraps that end with a given line are known from the
-//   line's own close, their predecessor's close, and so on: for each line there is one such run.
-//   The chance of an alarm is therefore at most (lines of all logs) * 2^-96 for a recovery, which
-//   is below 2^-60 for logs of less than 2^36 lines (4 TiB). Of one close's 32 bits alone it would
-//   be 2^-14 for 16 MiB.
+//   No false alarm. By WRAPLOG-1 and WRAPLOG-2 a crash leaves one line after the end that was
+//   written as the last line of a wrap of this base: that of the wrap that begins at the end, and
+//   the rule excludes it. So each bit that agrees is one of a sum, seeded by pool, session, log,
+//   bucket and base, against bits that were written without it. The wraps that end with a given
+//   line are known from the line's own close, their predecessor's close, and so on: for each line
+//   there is one such run. The chance of an alarm is therefore at most (lines of all logs) * 2^-96
+//   for a recovery, which is below 2^-60 for logs of less than 2^36 lines (4 TiB). Of one close's
+//   32 bits alone it would be 2^-14 for 16 MiB.
 //   What is missed. Damage in the last wrap can't be told from a torn one. Nor can damage in front
 //   of the last wrap or two, where these left no space for 64 bits: 12 n + 8 bytes leave 8 free
 //   except for n = 10 and n = 15 modulo 16. Logs of the first form have no checks: there three
@@ -79,7 +79,7 @@ inline constexpr unsigned most_buckets = 3;
 struct WrapControl {
   bool ours = false;                ///< there is a log of this session
   LogForm form = LogForm::checked;  ///< its own, for scan() and entries()
-  Status damage;                    ///< `corrupt` where no crash leaves what was found (law L10)
+  Status damage;                    ///< `corrupt` where no crash leaves what was found (LAW-10)
   std::uint64_t x = 0;
   std::array<std::uint64_t, most_buckets> base{};
 };
@@ -110,7 +110,8 @@ class WrapLog {
   /// Makes the log this session's, empty; `base`: all ids are above it. It costs two fences; three
   /// where the log there is of the first form. The line of control is allocated.
   Status format(std::uint64_t base);
-  /// W2, W3: makes the bucket empty from now on. The caller fences before a wrap opens it.
+  /// WRAPLOG-2, WRAPLOG-3: makes the bucket empty from now on. The caller fences before a wrap
+  /// opens it.
   void begin_bucket(unsigned bucket, std::uint64_t base) noexcept;
   /// Notes the checkpoint id: the data region durably holds all logs' wraps up to `x`. Called for
   /// the first log. It costs a fence.
@@ -184,7 +185,7 @@ class WrapLog {
     entry(op.set ? WrapRecord::alloc : WrapRecord::free, WrapRecord::value_of(op));
   }
 
-  /// W1: closes the open wrap durably. It costs a fence. lines() has its lines.
+  /// WRAPLOG-1: closes the open wrap durably. It costs a fence. lines() has its lines.
   Status close(std::uint64_t id) noexcept;
   /// Returns the number of lines of the wrap that was closed last.
   [[nodiscard]] std::uint64_t lines() const noexcept { return lines_; }
@@ -195,9 +196,9 @@ class WrapLog {
   /// this id.
   static WrapScan scan(const medium::Medium& medium, const WrapPlace& place, unsigned bucket,
                        std::uint64_t base, std::uint64_t covered);
-  /// D4 (log/redo.hpp): starts the write-back of what a scan has relied on, without the control: if
-  /// older words of the control came back, more wraps would be replayed, whose lines are all still
-  /// there (W2), with the same result.
+  /// REDO-4 (log/redo.hpp): starts the write-back of what a scan has relied on, without the
+  /// control: if older words of the control came back, more wraps would be replayed, whose lines
+  /// are all still there (WRAPLOG-2), with the same result.
   static void flush_scanned(medium::Medium& medium, const WrapPlace& place, unsigned bucket,
                             const WrapScan& scan) noexcept {
     if (scan.end != 0) medium.flush(place.bucket_at(bucket), scan.end * 64);

@@ -2,7 +2,7 @@
 //
 // Receipt: what update() returns: the lambda's value, and when the transaction is durable.
 //
-// A receipt covers everything its transaction read (law L2). It must not outlive its Pool.
+// A receipt covers everything its transaction read (LAW-2). It must not outlive its Pool.
 // Thread safety: a value; any thread may call wait().
 #pragma once
 

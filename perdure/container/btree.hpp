@@ -11,13 +11,14 @@
 // out with it.
 // Thread safety: that of the transaction.
 // Invariants:
-// T1 All leaves are at depth height_.
-// T2 No leaf is empty, and every inner node has a key.
-// T3 Keys are in the bounds that their ancestors' keys set (btree_node.hpp).
-// T4 The leaves are linked in order.
-// T5 An inner node owns its keys: a text key is a copy, the shortest that separates its neighbours.
+// BTREE-1 All leaves are at depth height_.
+// BTREE-2 No leaf is empty, and every inner node has a key.
+// BTREE-3 Keys are in the bounds that their ancestors' keys set (btree_node.hpp).
+// BTREE-4 The leaves are linked in order.
+// BTREE-5 An inner node owns its keys: a text key is a copy, the shortest that separates its
+// neighbours.
 // Zero bytes are an empty tree.
-// Source: Bayer, Unterauer, "Prefix B-Trees" (TODS 1977) for T5; slot_order.hpp for the nodes.
+// Source: Bayer, Unterauer, "Prefix B-Trees" (TODS 1977) for BTREE-5; slot_order.hpp for the nodes.
 #pragma once
 
 #include <algorithm>

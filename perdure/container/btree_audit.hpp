@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// audit_btree: checks the invariants of btree.hpp (T1 to T4, the count, and that every node's order
-// is a permutation).
+// audit_btree: checks the invariants of btree.hpp (BTREE-1 to BTREE-4, the count, and that every
+// node's order is a permutation).
 //
 // Thread safety: that of the transaction. It only reads.
 #pragma once

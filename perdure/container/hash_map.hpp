@@ -13,10 +13,10 @@
 // it in a root do not slow its readers.
 // Thread safety: that of the transaction.
 // Invariants:
-// M1 Segment 0 exists unless segments_ is 0.
-// M2 A node is in the last existing segment of its hash's path.
-// M3 A chain holds a key once.
-// M4 count_ is the number of nodes.
+// HASHMAP-1 Segment 0 exists unless segments_ is 0.
+// HASHMAP-2 A node is in the last existing segment of its hash's path.
+// HASHMAP-3 A chain holds a key once.
+// HASHMAP-4 count_ is the number of nodes.
 // Zero bytes are an empty map.
 // Source: lazily split tables as in Shalev, Shavit, "Split-Ordered Lists" (PODC 2003); addressing
 // as in linear hashing (Litwin 1980).
@@ -179,7 +179,7 @@ class alignas(64) hash_map {
     detail::require_update<Tx>();
     const std::uint64_t segments = tx.read(segments_);
     const bool all = n == ~std::uint64_t{0};      // then the map need not be valid on the way
-    for (std::uint64_t s = segments; s-- > 0;) {  // segment 0 last (M1)
+    for (std::uint64_t s = segments; s-- > 0;) {  // segment 0 last (HASHMAP-1)
       ptr<Segment>* entry = directory_.at(tx, s);
       Segment* segment = tx.read(*entry);
       if (segment == nullptr) continue;
@@ -376,7 +376,8 @@ class alignas(64) hash_map {
     return i < n ? i : parent(i);
   }
 
-  /// Returns the bucket for a key of hash h as the table is now (M2). REQUIRES: n = segments_ > 0.
+  /// Returns the bucket for a key of hash h as the table is now (HASHMAP-2). REQUIRES: n =
+  /// segments_ > 0.
   template <class Tx>
   Bucket* bucket_of(Tx& tx, std::uint64_t n, std::uint64_t h) const {
     std::uint64_t i = index_of(n, h);

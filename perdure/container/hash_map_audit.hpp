@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// hash_map::audit: whether a map's nodes are where their hashes put them (M1 to M4 of hash_map.hpp,
-// which includes this file at its end).
+// hash_map::audit: whether a map's nodes are where their hashes put them (HASHMAP-1 to HASHMAP-4 of
+// hash_map.hpp, which includes this file at its end).
 // Thread safety: that of the transaction.
 #pragma once
 

@@ -5,9 +5,9 @@
 //
 // Thread safety: that of the transaction; threads conflict on the list's ends and its size.
 // Invariants:
-// L1 first_ is null exactly when last_ is.
-// L2 x.next.prev is x, and the ends have null beyond them.
-// L3 size_ nodes are linked.
+// LIST-1 first_ is null exactly when last_ is.
+// LIST-2 x.next.prev is x, and the ends have null beyond them.
+// LIST-3 size_ nodes are linked.
 // Zero bytes are an empty list.
 #pragma once
 

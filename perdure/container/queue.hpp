@@ -7,9 +7,9 @@
 // (counted since the queue was made) lies in slot i % slots of its block.
 // Thread safety: that of the transaction.
 // Invariants:
-// Q1 popped_ <= pushed_.
-// Q2 A block is in the chain exactly while it holds an element or the next push goes into it.
-// Q3 A block with a successor is full, and its successor holds an element.
+// QUEUE-1 popped_ <= pushed_.
+// QUEUE-2 A block is in the chain exactly while it holds an element or the next push goes into it.
+// QUEUE-3 A block with a successor is full, and its successor holds an element.
 // Zero bytes are an empty queue.
 #pragma once
 

@@ -7,11 +7,11 @@
 // less than relinking would.
 // Thread safety: that of the transaction.
 // Invariants:
-// R1 A red node's children are black (null is black).
-// R2 Every path from a node to a null passes the same number of black nodes.
-// R3 The root is black.
-// R4 x.left.parent and x.right.parent are x, and the root's parent is null.
-// R5 Keys left of x are below x's, keys right of it are above.
+// RBTREE-1 A red node's children are black (null is black).
+// RBTREE-2 Every path from a node to a null passes the same number of black nodes.
+// RBTREE-3 The root is black.
+// RBTREE-4 x.left.parent and x.right.parent are x, and the root's parent is null.
+// RBTREE-5 Keys left of x are below x's, keys right of it are above.
 // Zero bytes are an empty tree.
 // Source: Cormen, Leiserson, Rivest, Stein, "Introduction to Algorithms", 3rd edition, chapter 13
 // (with null for its sentinel).
@@ -151,7 +151,7 @@ class rb {
     Node* child = left != nullptr ? left : right;
     Node* parent = tx.read(out->parent);
     replace_child(tx, parent, out, child);
-    if (child != nullptr) {  // red under black, by R2
+    if (child != nullptr) {  // red under black, by RBTREE-2
       tx.write(child->parent, parent);
       paint(tx, child, 0);
     } else if (tx.read(out->red) == 0) {
@@ -263,7 +263,7 @@ class rb {
     tx.write(down->parent, up);
   }
 
-  /// `node` was added as a red node: R1 may fail between it and its parent, R3 for it.
+  /// `node` was added as a red node: RBTREE-1 may fail between it and its parent, RBTREE-3 for it.
   template <class Tx>
   void balance_added(Tx& tx, Node* node) {
     for (Node* parent = tx.read(node->parent); is_red(tx, parent); parent = tx.read(node->parent)) {
@@ -293,7 +293,7 @@ class rb {
   template <class Tx>
   void balance_removed(Tx& tx, Node* parent, unsigned side) {
     while (parent != nullptr) {
-      Node* sibling = tx.read(parent->side[1 - side]);  // not null, by R2
+      Node* sibling = tx.read(parent->side[1 - side]);  // not null, by RBTREE-2
       if (is_red(tx, sibling)) {
         paint(tx, sibling, 0);
         paint(tx, parent, 1);
@@ -334,7 +334,8 @@ class rb {
     std::vector<std::string> problems;
     void say(const std::string& what) { problems.push_back("rb_tree: " + what); }
   };
-  /// Returns the number of black nodes below; checks R1, R2, R4, R5 at and below `node`.
+  /// Returns the number of black nodes below; checks RBTREE-1, RBTREE-2, RBTREE-4, RBTREE-5 at and
+  /// below `node`.
   template <class Tx>
   static std::uint64_t audit_node(Tx& tx, Audit& audit, Node* node, const K* least, const K* most) {
     if (++audit.found > audit.expected) {

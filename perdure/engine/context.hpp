@@ -106,7 +106,7 @@ class ContextBase {
   /// persist() -> Status, which throws nothing. Its failure poisons the pool and marks the id as
   /// lost before any thread sees the transaction. Where the pool is poisoned already, `poisoned` is
   /// called instead of `persist`: the transaction may not become durable without those whose stores
-  /// it read or overwrote (law L9, Core::lost). Returns false if the transaction is lost.
+  /// it read or overwrote (LAW-9, Core::lost). Returns false if the transaction is lost.
   template <class Persist, class Poisoned>
   [[nodiscard]] [[gnu::always_inline]] bool persist_or_lose(std::uint64_t id, Persist&& persist,
                                                             Poisoned&& poisoned) {

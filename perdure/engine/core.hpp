@@ -76,15 +76,15 @@ class Core {
   /// Returns that error as a Status. It needs no memory: after a commit nothing else may be thrown
   /// instead.
   [[nodiscard]] Status why() const noexcept;
-  /// Called after a failure of the medium (law L9). The first failure is stored, and all later
+  /// Called after a failure of the medium (LAW-9). The first failure is stored, and all later
   /// errors name it.
   void poison(const Status& status) noexcept;
   [[nodiscard]] bool poisoned() const noexcept {
     return __builtin_expect((state() & poisoned_bit) != 0, 0);
   }
-  /// The transaction `id` committed, but its record may not be durable. Call this before releasing
-  /// locks, so that every dependent transaction sees poisoned() at its own commit: it must neither
-  /// become durable nor be acknowledged without `id`.
+  /// STRICT-2: the transaction `id` committed, but its record may not be durable. Call this before
+  /// releasing locks, so that every dependent transaction sees poisoned() at its own commit: it
+  /// must neither become durable nor be acknowledged without `id`.
   void lost(std::uint64_t id, const Status& status) noexcept;
   /// Returns a bound: every finished id below it is durable (in engines that hold locks through the
   /// fence).

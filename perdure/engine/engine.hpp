@@ -5,22 +5,22 @@
 // transactions. Each engine lies in a folder of its own; registry.hpp lists the instances.
 //
 // Laws (conformance tests run on every registered engine and medium):
-//   L1  After any crash the recovered state is the result of a set S of committed transactions,
-//       closed under what its members read or overwrote; where recovery takes a prefix, a prefix
-//       without a hole.
-//   L2  What was acknowledged as durable is in S; a receipt covers all that its transaction read,
-//       and that holds for views too.
-//   L3  What aborted is never seen.
-//   L4  With isolation, transactions are opaque and serializable.
-//   L5  Recovery is idempotent.
-//   L6  The blocks allocated after recovery are those that S allocated and did not free.
-//   L7  A log has a bound: a full one makes transactions wait, then a checkpoint truncates it; a
-//       transaction that can never fit fails and is rolled back.
-//   L8  A read-only transaction writes nothing to the medium.
-//   L9  After the medium fails nothing more is acknowledged; updates and views fail; reopening
-//       recovers.
-//   L10 Damage is reported, never skipped; opening a foreign, newer or truncated pool writes no
-//       byte.
+//   LAW-1  After any crash the recovered state is the result of a set S of committed transactions,
+//          closed under what its members read or overwrote; where recovery takes a prefix, a prefix
+//          without a hole.
+//   LAW-2  What was acknowledged as durable is in S; a receipt covers all that its transaction
+//          read, and that holds for views too.
+//   LAW-3  What aborted is never seen.
+//   LAW-4  With isolation, transactions are opaque and serializable.
+//   LAW-5  Recovery is idempotent.
+//   LAW-6  The blocks allocated after recovery are those that S allocated and did not free.
+//   LAW-7  A log has a bound: a full one makes transactions wait, then a checkpoint truncates it; a
+//          transaction that can never fit fails and is rolled back.
+//   LAW-8  A read-only transaction writes nothing to the medium.
+//   LAW-9  After the medium fails nothing more is acknowledged; updates and views fail; reopening
+//          recovers.
+//   LAW-10 Damage is reported, never skipped; opening a foreign, newer or truncated pool writes no
+//          byte.
 #pragma once
 
 #include <concepts>
@@ -56,7 +56,7 @@ inline constexpr Durability async = Durability::async;
 
 /// What isolates the transactions of different threads from each other.
 enum class Isolation : std::uint8_t {
-  full,   ///< the pool does (law L4)
+  full,   ///< the pool does (LAW-4)
   caller  ///< the caller does; at the granularity of whole 8-byte words
 };
 

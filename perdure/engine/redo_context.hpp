@@ -16,8 +16,7 @@
 
 namespace perdure::engine {
 
-/// The order of a pool's commits and the engine are `Engine`'s, a RedoEngine over `Tm` and
-/// `Writer`.
+/// `Engine` is a RedoEngine over `Tm` and `Writer`; it knows the pool's commit order.
 template <class Engine, class Tm, class Writer>
 class RedoContext : public ContextBase<Tm> {
   using Base = ContextBase<Tm>;
@@ -26,7 +25,7 @@ class RedoContext : public ContextBase<Tm> {
   using Base::core_, Base::heap_, Base::inside_, Base::ops_, Base::row_, Base::shows_, Base::tm_,
       Base::update_, Base::view_;
 
-  /// `volatile_words`, `unbounded`: of the volatile log (volatile_log.hpp).
+  /// `volatile_words` and `unbounded` are the volatile log's (volatile_log.hpp).
   RedoContext(Engine& engine, int slot, const Marks* marks, std::uint64_t volatile_words,
               bool unbounded)
       : Base(engine.tm_, engine.core_, slot),
@@ -35,26 +34,26 @@ class RedoContext : public ContextBase<Tm> {
         ring_(use_.log()),
         target_(view_, marks),
         volatile_(engine.held_ ? 16 : volatile_words, unbounded) {
-    // of a pool that is read too: commit asks whether it is empty
+    // A pool that is open for reading needs it too: commit asks whether the record is empty.
     record_.configure(ring_.seed(), ring_.max_record(), core_.medium.append_unit());
-    // the background thread commits nothing
+    // The background thread commits nothing.
     if (!core_.file.read_only() && !engine.held_ && slot < base::max_threads)
       engine.writer_.add(slot, volatile_);
   }
   ~RedoContext() = default;
 
-  /// The end of a transaction that stored nothing. Returns the id that bounds what it saw.
+  /// Ends a transaction that stored nothing. Returns the id that bounds what it saw.
   std::uint64_t commit_read_only(Durability durability) {
     const std::uint64_t seen = this->end_read_only();
-    // It changed nothing, but what it saw may not be durable yet, and what it returns tells of that
-    // (law L2). view() asks for itself.
+    // The transaction changed nothing, but what it saw may not be durable yet, and its result may
+    // reveal that (LAW-2). view() waits by itself.
     // mutant: read-acknowledged-durable
     if (update_ && !engine_.held_ && durability != Durability::async) engine_.wait(seen).or_throw();
     return seen;
   }
 
-  /// The strict order. `drawn(id)` runs within isolation, before the record is appended; `ended()`
-  /// after it.
+  /// Commits in the strict order. `drawn(id)` runs within isolation, before the record is appended;
+  /// `ended()` runs after isolation has ended.
   template <class Drawn, class Ended>
   std::uint64_t commit_strict(Drawn&& drawn, Ended&& ended) {
     const auto turn = use_.shares() ? use_.hold() : std::unique_lock<std::mutex>();
@@ -65,12 +64,13 @@ class RedoContext : public ContextBase<Tm> {
     bool durable = true;
     tm_.commit([&](std::uint64_t number) {
       id = number;
-      // The one fence: the record is durable before isolation ends, so before any thread can read
-      // or overwrite what this transaction did, or be told of it. What this one read or overwrote
-      // may be lost: then it must not be durable without it (Core::lost).
-      // Heap bits before the slot stops pending: the checkpoint id then covers them
+      // STRICT-1, the one fence: the record is durable before isolation ends, so before any thread
+      // can read or overwrite what this transaction did, and before it is acknowledged. What it
+      // read or overwrote may be lost: then it must not be durable without that (STRICT-2,
+      // Core::lost).
+      // Heap bits change before the slot stops pending, so that the checkpoint id covers them
       // (shadow/checkpoint.hpp). No checkpoint may copy them before the record is durable, so they
-      // follow the fence, unless no checkpoint can run while this transaction is in.
+      // follow the fence, unless no checkpoint can run beside this transaction.
       drawn(number);
       const bool alone = tm_.alone();
       const auto meanwhile = [&] {
@@ -94,7 +94,8 @@ class RedoContext : public ContextBase<Tm> {
     return id;
   }
 
-  /// The pipelined order, with log space promised before the id is drawn (log_writer.hpp, P3).
+  /// Commits in the pipelined order. Log space is promised before the id is drawn (LOGWRITER-3,
+  /// log_writer.hpp).
   template <class Drawn, class Ended>
   std::uint64_t commit_pipelined(Durability durability, Drawn&& drawn, Ended&& ended) {
     const std::uint64_t words = record_.payload_words();
@@ -107,7 +108,7 @@ class RedoContext : public ContextBase<Tm> {
       tm_.commit([&](std::uint64_t number) {
         id = number;
         drawn(number);
-        if (!ops_.empty()) apply_heap_ops();  // before the push: durable() then covers them
+        if (!ops_.empty()) apply_heap_ops();  // before the push, so that durable() covers them
         volatile_.push(number, record_.payload(), words);
       });
     } catch (...) {
@@ -117,7 +118,7 @@ class RedoContext : public ContextBase<Tm> {
     end_pipelined(id, words, durability, ended);
     return id;
   }
-  /// Transaction `id` has committed, with `words` of payload in the volatile log.
+  /// Called when transaction `id` has committed, with `words` of payload in the volatile log.
   template <class Ended>
   void end_pipelined(std::uint64_t id, std::uint64_t words, Durability durability, Ended&& ended) {
     count(words * 8);
@@ -144,8 +145,8 @@ class RedoContext : public ContextBase<Tm> {
   log::VolatileLog volatile_;
 
  private:
-  // What a commit leaves behind but for the heap: nothing of it depends on whether the fence
-  // succeeds.
+  // Updates what a commit leaves behind, except the heap. Nothing of it depends on whether the
+  // fence succeeds.
   void count(std::uint64_t bytes) noexcept {
     Row::add(row_.commits);
     Row::add(row_.log_bytes, bytes);

@@ -5,21 +5,25 @@
 // own: by checkpoints from the copy (shadow/), or by replay of the log (papers/dudetm).
 //
 // A pool keeps one of two commit orders, in its header:
-//   strict (`held`)       One ring per thread. The record is appended and fenced before isolation
-//                         ends, so whatever a transaction read or overwrote was durable before it
-//                         drew its id. One fence per commit. Recovery replays every valid record
-//                         above the checkpoint id.
+//   strict (`held`)       One ring per thread. STRICT-1: the record is appended and fenced before
+//                         isolation ends, so whatever a transaction read or overwrote was durable
+//                         before it drew its id, and the set of durable transactions is closed
+//                         under reads and overwrites. One fence per commit. Recovery replays every
+//                         valid record above the checkpoint id.
 //   pipelined (`prefix`)  Isolation ends at once. Records go through volatile logs and one log
-//                         writer to one ring, in id order (log_writer.hpp). Acknowledgements wait
-//                         for the durable id. Recovery takes a prefix.
-// A pool's background thread makes durable what no thread waits for, and brings the data region up
-// to date. `Derived` has for it:
-//   follow_log(nap)           a step of that; returns whether there may be more to do at once
-//   nothing_to_follow()       whether nothing of that remains
-//   persists_in_background()  whether the thread makes transactions durable by itself
-//   persist(nap)              if it has its own
-// and: checkpoint(), stats(), and last_recorded(): the newest transaction whose commit has
-// returned, as records count transactions. Thread safety: any thread, unless a call says otherwise.
+//                         writer to one ring, in id order (log_writer.hpp). PIPELINED-1: what is
+//                         durable is a prefix of the commit order, and acknowledgements wait for
+//                         the durable id. Recovery takes the prefix.
+// A pool's background thread makes durable what no thread waits for, and writes the data region.
+// `Derived` has these members for it:
+//   follow_log(nap)           does a step of writing the data region; returns whether there may be
+//                             more to do at once
+//   nothing_to_follow()       returns whether nothing of that remains
+//   persists_in_background()  returns whether the thread makes transactions durable by itself
+//   persist(nap)              optional: replaces the one below
+// It also has checkpoint(), stats(), and last_recorded(): the newest transaction whose commit has
+// returned, as records count transactions.
+// Thread safety: any thread, unless a call says otherwise.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +40,8 @@
 
 namespace perdure::engine {
 
-/// E::recover of such an engine.
+/// E::recover of such an engine. RECOVERY-1: it writes the data region only, and only what the log
+/// says, so a recovery that was cut short can be repeated.
 Status recover_redo_log(pool::PoolFile& file, Recovery& report);
 
 template <class Derived, class Tm, class Writer>
@@ -53,7 +58,8 @@ class RedoEngine {
   /// Returns when every transaction with an id <= `id` is durable, or when the medium has failed.
   Status wait(std::uint64_t id);
   [[nodiscard]] std::uint64_t durable_id() const noexcept {
-    // quiet_id first: an id is lost before its slot stops pending, which quiet_id acquires
+    // The low watermark is read first: an id is lost before its slot stops pending, which
+    // quiet_id() acquires.
     const std::uint64_t quiet = held_ ? tm_.domain.quiet_id() : 0;
     return held_ ? std::min(quiet, core_.first_lost() - 1) : writer_.durable();
   }
@@ -64,13 +70,14 @@ class RedoEngine {
  protected:
   template <class, class, class>
   friend class RedoContext;
-  // the background thread's: no commit for 3 ms
+  // The background thread's nap after which a pool counts as idle: no commit for 3 ms.
   static constexpr std::chrono::microseconds long_nap{1600};
-  // one device write; larger groups gain nothing and wait longer
+  // The size of one device write. Larger groups gain nothing and wait longer.
   static constexpr std::uint64_t max_group = 1 << 20;
 
   RedoEngine(pool::PoolFile& file, const Config& config, const Recovery& recovery);
-  /// Derived has called background_.stop(): the thread uses what Derived has.
+  /// Precondition: Derived has called background_.stop(), because the thread uses Derived's
+  /// members.
   ~RedoEngine() = default;
 
   [[nodiscard]] static pool::Identity identity_of(pool::Order order, const Config& config) {
@@ -79,16 +86,16 @@ class RedoEngine {
     who.rings = order == pool::Order::prefix ? 1 : std::max<std::uint32_t>(config.threads, 1);
     return who;
   }
-  /// An asynchronous commit: the background thread makes it durable within the time that is
-  /// promised. Without the thread, the thread that commits does.
+  /// For an asynchronous commit: the background thread makes it durable within the promised time.
+  /// Where there is no such thread, the thread that commits does.
   void commit_waits_for_nobody(std::uint64_t id);
-  /// ALLOC-1: allocates the log's next `bytes`, of `ring` where the order is strict. False: they
-  /// were allocated, and something else is lacking. Throws error(full) where the disk has no block
-  /// left: the transaction was rolled back, and is not run again.
+  /// ALLOC-1: allocates the next `bytes` of the log, in `ring` where the order is strict. Returns
+  /// false if they were allocated already, so that something else is lacking. Throws error(full) if
+  /// the disk has no block left: the transaction was rolled back, and is not run again.
   bool allocate_log(log::Ring& ring, std::uint64_t bytes);
-  /// Makes what is committed durable, one record at most. Returns whether it wrote one.
+  /// Makes committed transactions durable, with at most one record. Returns whether it wrote one.
   bool persist(std::chrono::microseconds nap);
-  /// A pause after a small record of many transactions, from what was written before it on.
+  /// Pauses after a small record. The parameters are what had been written before it.
   void pause_after(std::uint64_t bytes_before, std::uint64_t transactions_before);
   void fill(Stats& stats) const;
 

@@ -31,7 +31,7 @@ RedoEngine<Derived, Tm, Writer>::RedoEngine(pool::PoolFile& file, const Config& 
 
 template <class Derived, class Tm, class Writer>
 Status RedoEngine<Derived, Tm, Writer>::wait(std::uint64_t id) {
-  if (held_) return {};  // an id is returned after its fence
+  if (held_) return {};  // in the strict order an id is returned after its fence
   if (writer_.durable() >= id) return {};
   Status status = writer_.wait(id);
   if (status.ok()) return status;
@@ -53,7 +53,7 @@ bool RedoEngine<Derived, Tm, Writer>::allocate_log(log::Ring& ring, std::uint64_
     if (ring.ready(bytes)) return false;
     s = ring.prepare(bytes);
   } else {
-    const std::uint64_t words = bytes / 8;  // more than the record's payload
+    const std::uint64_t words = bytes / 8;  // this is more than the record's payload
     if (!writer_.lacks_blocks(words)) return false;
     s = writer_.prepare(words);
   }
@@ -67,7 +67,7 @@ Status RedoEngine<Derived, Tm, Writer>::close() {
     core_.closed();
     return {};
   }
-  // the background thread is the parent's
+  // In the child of a fork() the background thread is the parent's.
   if ((core_.state() & Core::forked_bit) != 0) return core_.why();
   // mutant: close-checkpoints
   Status s = self().checkpoint();
@@ -81,7 +81,7 @@ Status RedoEngine<Derived, Tm, Writer>::close() {
   return s;
 }
 
-// The next caller is told what goes wrong in a thread that none waits for.
+// No thread waits for this one, so the next caller gets the error of what goes wrong here.
 template <class Derived, class Tm, class Writer>
 void RedoEngine<Derived, Tm, Writer>::background() {
   try {
@@ -102,11 +102,10 @@ bool RedoEngine<Derived, Tm, Writer>::persist(std::chrono::microseconds /*nap*/)
   return true;
 }
 
-// A thread that looks at a volatile log all the time takes the lines that the log's thread is about
-// to store to: where transactions are short, that costs them half of their throughput. So a record
-// of less than 16 KiB is followed by a pause: 25 pause instructions (of 40 to 140 cycles) per
-// transaction, at most 1,000; counted, as naps are, so that a run under a scheduler can be
-// repeated.
+// A thread that polls a volatile log takes the lines that the log's thread is about to store to.
+// Where transactions are short, that costs them half of their throughput. So a record of less than
+// 16 KiB is followed by a pause: 25 pause instructions (of 40 to 140 cycles) per transaction, at
+// most 1,000. They are counted, as naps are, so that a run under a scheduler can be repeated.
 template <class Derived, class Tm, class Writer>
 void RedoEngine<Derived, Tm, Writer>::pause_after(std::uint64_t bytes_before,
                                                   std::uint64_t transactions_before) {
@@ -120,7 +119,7 @@ void RedoEngine<Derived, Tm, Writer>::pause_after(std::uint64_t bytes_before,
 template <class Derived, class Tm, class Writer>
 bool RedoEngine<Derived, Tm, Writer>::nothing_to_do() const noexcept {
   if (core_.poisoned()) return true;
-  // Without a commit that waits for nobody, those that wait persist.
+  // If no commit was asynchronous, the threads that wait write the log.
   if (self().persists_in_background() && writer_.durable() < tm::last_id<Tm>(tm_)) return false;
   return self().nothing_to_follow();
 }
@@ -139,9 +138,10 @@ void RedoEngine<Derived, Tm, Writer>::work() {
     }
     did |= self().follow_log(nap);
     if (core_.poisoned()) did = false;
-    // Not at once: where commits come every few milliseconds, each would have to wake the thread.
+    // The thread does not sleep at once: where a commit follows every few milliseconds, each would
+    // have to wake it.
     const bool sleepy = !did && nap >= long_nap && nothing_to_do();
-    // for `perdure stat`
+    // `perdure stat` reads this.
     if (const auto now = std::chrono::steady_clock::now();
         sleepy || now - shown >= std::chrono::milliseconds(20)) {
       shown = now;

@@ -4,10 +4,10 @@
 // of its lines differ from the data region. Marks has one word per 4 KiB page, one bit per 64-byte
 // line.
 //
-// Rule: a mark is set before a line is stored to, while the line is owned (by orec, bias or lock).
-// The checkpoint clears a page's marks with one exchange, then copies each of its lines under the
-// TM's protection: it waits for the line's owner, so it copies that store too; or the mark was set
-// after the clearing, and the next checkpoint copies it.
+// SHADOW-1: a mark is set before a line is stored to, while the line is owned (by orec, bias or
+// lock). The checkpoint clears a page's marks with one exchange, then copies each of its lines
+// under the TM's protection: it waits for the line's owner, so it copies that store too; or the
+// mark was set after the clearing, and the next checkpoint copies it.
 // One byte per line instead (and one per page) cost 9 ns per store to random addresses: eight times
 // the cache, two stores.
 // Thread safety: as each call says.

@@ -2,8 +2,8 @@
 //
 // ControlWord: a 64-bit word that says how to read a log. It holds a 48-bit value and a 16-bit
 // check, which is bound to the pool, the log and the word's own place. One aligned store writes
-// both, so a crash leaves the old word or the new one (M1), and a word that fails its check is
-// damage (law L10).
+// both, so a crash leaves the old word or the new one (MEDIUM-1), and a word that fails its check
+// is damage (LAW-10).
 //
 // There are two forms, which a log's first words tell apart (docs/format.md, "Log forms"):
 //   first     The check is a hash. One flip in about 65,000 is not detected.

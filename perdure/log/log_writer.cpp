@@ -72,8 +72,8 @@ Status LogWriter::append(std::uint64_t last) {
   return ring_->append_fence(writer_, kind, last, static_cast<std::uint32_t>(gathered_));
 }
 
-// Makes what is gathered durable. The record must be durable before durable() says so (P1): else an
-// acknowledged transaction could be lost.
+// Makes what is gathered durable. The record must be durable before durable() says so
+// (LOGWRITER-1): else an acknowledged transaction could be lost.
 Status LogWriter::write() {
   const std::uint64_t last = recorded() + gathered_;
   Status status;

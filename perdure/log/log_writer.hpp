@@ -8,11 +8,12 @@
 // volatile log, or it is not there yet. Any thread that waits for durability may run a step (the
 // first waiter writes for all that are waiting: one sync, many commits), and so may a background
 // thread. Recovery replays the ring until it ends.
-//   P1  durable() rises only after the record's fence.
-//   P2  A record holds consecutive ids, and follows the record before it.
-//   P3  A commit reserves its bytes in the ring before it draws its id, so a step never lacks log
-//       space. Hence a checkpoint that waits for durability (its lines may hold newer values than
-//       the ring) can always be served, and a full ring cannot block the two on each other.
+//   LOGWRITER-1  durable() rises only after the record's fence.
+//   LOGWRITER-2  A record holds consecutive ids, and follows the record before it.
+//   LOGWRITER-3  A commit reserves its bytes in the ring before it draws its id, so a step never
+//                lacks log space. Hence a checkpoint that waits for durability (its lines may hold
+//                newer values than the ring) can always be served, and a full ring cannot block the
+//                two on each other.
 // An engine that gathers transactions in another way (papers/dudetm/persister.hpp) overrides the
 // protected functions; they are called once per step or per record, never per transaction.
 // Source: DudeTM (ASPLOS '17) 3.3, there "Persist"; group commit (DeWitt et al., SIGMOD '84).
@@ -51,8 +52,8 @@ class LogWriter {
   /// Registers a thread's log.
   void add(int slot, VolatileLog& log) noexcept;
 
-  /// P3: promises log space for a transaction of n payload words. False: the ring is too full;
-  /// nothing was promised.
+  /// LOGWRITER-3: promises log space for a transaction of n payload words. False: the ring is too
+  /// full; nothing was promised.
   [[nodiscard]] bool reserve(std::uint64_t words) noexcept {
     const std::uint64_t n = bytes_for(words);
     // pairs with write's subtraction, after tail moved

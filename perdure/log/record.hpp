@@ -7,7 +7,7 @@
 //   word 1  checksum                          over everything below, word 0, word 2 and the
 //                                             position, seeded with the pool's uuid, the epoch and
 //                                             the ring: what an earlier generation, opening or
-//                                             pool left there never checks (law L10)
+//                                             pool left there never checks (RECOVERY-2, LAW-10)
 //   word 2  payload words (32 bits) | transactions << 32
 //   word 3  entries; in a packed record what log/packed.hpp says
 //

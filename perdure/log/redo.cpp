@@ -110,10 +110,10 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
     total += scan.bytes_above;
   }
   begins.push_back(static_cast<std::ptrdiff_t>(records.size()));
-  // D4: the records are durable before the data region holds anything of what they say.
+  // REDO-4: the records are durable before the data region holds anything of what they say.
   if (!records.empty())
     if (Status s = medium.fence(); !s.ok()) return s;
-  // The ids in each ring rise (R3): rings are merged in pairs, then pairs of pairs.
+  // The ids in each ring rise (RING-3): rings are merged in pairs, then pairs of pairs.
   const std::size_t rings = header.ring_count;
   for (std::size_t width = 1; width < rings; width *= 2)
     for (std::size_t i = 0; i + width < rings; i += 2 * width)
@@ -180,7 +180,7 @@ Result<RedoRecovery> recover_redo(medium::Medium& medium, const pool::Header& he
       if (Status s = apply(); !s.ok()) return s;
   }
   if (Status s = apply(); !s.ok()) return s;
-  // D2: all of it is durable before start_session's header may say that the rings are empty.
+  // REDO-2: all of it is durable before start_session's header may say that the rings are empty.
   if (done.records != 0)
     if (Status s = medium.fence(); !s.ok()) return s;
   return done;

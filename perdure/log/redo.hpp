@@ -5,11 +5,11 @@
 // they use no threads except those that a call starts and ends, and no global state.
 //
 // Crash invariants:
-// D1 Entries are applied in id order.
-// D2 Everything applied is flushed and fenced before the checkpoint id (`applied`) says so.
-// D3 Applying again, over a data region that is as new or newer, ends in the same state (values are
-// whole words; for heap ops see heap.hpp).
-// D4 What recovery relies on is durable before anything rests on it: a process that was killed
+// REDO-1 Entries are applied in id order.
+// REDO-2 Everything applied is flushed and fenced before the checkpoint id (`applied`) says so.
+// REDO-3 Applying again, over a data region that is as new or newer, ends in the same state (values
+// are whole words; for heap ops see heap.hpp).
+// REDO-4 What recovery relies on is durable before anything rests on it: a process that was killed
 // leaves stores that the next one sees, and that a power cut may still undo. So the records are
 // fenced before the data region is changed, and a word of the data region that is right already is
 // stored again.
@@ -34,9 +34,9 @@ namespace perdure::log {
 /// Stores words to the data region through the medium and remembers which lines to flush.
 class HomeWriter final : public pool::HeapTarget {
  public:
-  /// recovery: words that are only read are stored and flushed too (D4). in_order: heap ops arrive
-  /// in their order and the data region holds exactly what the earlier ones left. Nothing is newer
-  /// or torn, so the check for that, a dozen loads each, is omitted (pool/heap_apply.hpp,
+  /// recovery: words that are only read are stored and flushed too (REDO-4). in_order: heap ops
+  /// arrive in their order and the data region holds exactly what the earlier ones left. Nothing is
+  /// newer or torn, so the check for that, a dozen loads each, is omitted (pool/heap_apply.hpp,
   /// "Replay").
   enum class Use : std::uint8_t { running, recovery, in_order };
   /// In lines. `running` without masks: one line more starts the write-back of these.
@@ -65,7 +65,7 @@ class HomeWriter final : public pool::HeapTarget {
     store(offset, load(offset) & ~mask);
   }
   [[nodiscard]] bool replay() const noexcept override { return use_ != Use::in_order; }
-  /// H4 (pool/heap.hpp): a span's zeroed bitmap is durable before its directory word. A failed
+  /// HEAP-4 (pool/heap.hpp): a span's zeroed bitmap is durable before its directory word. A failed
   /// medium fails again at the caller's fence.
   void fence(std::uint64_t offset, std::uint64_t n) override {
     if (lent_ != nullptr)
@@ -127,7 +127,7 @@ struct RedoRecovery {
   std::uint64_t last_id = 0;  ///< the newest transaction that the data region now holds
 };
 
-/// Replays the rings of a pool that was not closed: scans each, refuses damage (law L10) before the
+/// Replays the rings of a pool that was not closed: scans each, refuses damage (LAW-10) before the
 /// data region is changed, applies what lies above header.applied in id order, flushes and fences.
 /// In the pipelined order (`prefix`) a missing id is damage too. It does not write the header:
 /// until start_session raises the epoch, a crash only means that recovery runs again.

@@ -3,11 +3,11 @@
 // Redo by one or several threads: payloads are applied to the data region in id order, and each
 // page of it is changed by one thread.
 //
-// Two entries that change the same word are applied by one thread, in order, so D1 (redo.hpp) holds
-// word by word. Heap ops change the directory and bitmaps. The first thread applies all of them,
-// and all words in the first pages of chunks, where bitmaps lie (the same bytes may hold data at
-// another time): there ops and words keep their order. A hash gives each group of 64 neighbouring
-// other pages its owner. Every thread reads every entry.
+// Two entries that change the same word are applied by one thread, in order, so REDO-1 (redo.hpp)
+// holds word by word. Heap ops change the directory and bitmaps. The first thread applies all of
+// them, and all words in the first pages of chunks, where bitmaps lie (the same bytes may hold data
+// at another time): there ops and words keep their order. A hash gives each group of 64
+// neighbouring other pages its owner. Every thread reads every entry.
 // Source: DudeTM (ASPLOS '17) 3.4 and 3.5 replay in one thread; partitioned redo (Mohan et al.,
 // ARIES, TODS '92, section 12).
 // Thread safety: a plain function; it starts and ends its own threads.

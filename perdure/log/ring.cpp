@@ -111,7 +111,7 @@ Scan scan_ring(const medium::RingMap& map, std::uint64_t head, std::uint64_t see
   }
   scan.end = position;
   scan.bytes = position - head;
-  // R1: a whole record above the break proves that the broken one was durable. Only a torn last
+  // RING-1: a whole record above the break proves that the broken one was durable. Only a torn last
   // record may be cut.
   if (const std::uint64_t above = reader.next(position + unit, reader.stop, [](std::uint64_t) {});
       above != nowhere)

@@ -7,10 +7,10 @@
 // [head, tail) holds live records. In the first generation the ring's bytes are allocated as the
 // tail reaches them (extent.hpp): a thread that promises space asks fits() and ready().
 // Invariants:
-// R1 A record is written only when the one before it is durable (append_fence each).
-// R2 The head moves only after what lies below it is durable in the data region and the header says
-// so (the caller publishes first).
-// R3 Ids rise along a ring.
+// RING-1 A record is written only when the one before it is durable (append_fence each).
+// RING-2 The head moves only after what lies below it is durable in the data region and the header
+// says so (the caller publishes first).
+// RING-3 Ids rise along a ring.
 // Thread safety: one thread at a time appends; any thread calls head, tail and used; the
 // checkpointer calls release.
 #pragma once
@@ -117,7 +117,7 @@ class Ring {
     while (best < end && at(best).id() <= id) best += at(best).bytes(medium_->append_unit());
     return best;
   }
-  /// R2: everything below `position` may be overwritten.
+  /// RING-2: everything below `position` may be overwritten.
   // Release: pairs with the acquire in fits() and head().
   void release(std::uint64_t position) noexcept {
     head_.store(position, std::memory_order_release);
@@ -156,7 +156,7 @@ struct Scan {
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
   std::uint64_t bytes_above = 0;  ///< scan_and_flush_ring: bytes of the records above the given id
-  /// `corrupt` when a broken record lies below a whole one (law L10).
+  /// `corrupt` when a broken record lies below a whole one (LAW-10).
   Status damage;
 };
 

@@ -37,7 +37,7 @@ Result<std::unique_ptr<Medium>> FileMedium::open(const OpenMedium& how) {
     auto stage = LogStage::make(how, m->file_.fd.get(), m->sync_, m->poison_);
     if (!stage.ok()) return stage.status();
     m->stage_ = std::move(*stage);
-    // D4 (log/redo.hpp): what a killed process wrote is in the page cache, or in the device's
+    // REDO-4 (log/redo.hpp): what a killed process wrote is in the page cache, or in the device's
     // cache. It is made durable before anything relies on it.
     if (std::uint64_t calls = 0; !how.create && !how.read_only)
       if (Status s = m->sync_.wait_with_metadata(calls); !s.ok()) return s;
@@ -123,7 +123,7 @@ void FileMedium::flush(std::uint64_t offset, std::size_t n) noexcept {
 
 void FileMedium::flush_pages(std::uint64_t offset, std::uint64_t n) noexcept {
   mark(offset, n);
-  // A block is written even if it was only read so far: D4, after a write-back that failed.
+  // A block is written even if it was only read so far: REDO-4, after a write-back that failed.
   if (n != 0 && offset < log_bytes_) stage_->mark(offset, n);
 }
 

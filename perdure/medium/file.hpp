@@ -4,11 +4,11 @@
 // (log_stage.hpp). The data region is a MAP_SHARED mapping whose marked pages a fence syncs
 // (file_sync.hpp).
 //
-// Crash invariants: nothing is durable before its sync (M5). A fence returns ok only if every block
-// and page that its thread marked since its last fence is durable; after any failure no fence
-// returns ok (poison.hpp). Unmarked pages of the data region may become durable at any time. A
-// block or page that a mark names is allocated (ALLOC-1), so a full disk can't make a write or a
-// sync fail.
+// Crash invariants: nothing is durable before its sync (MEDIUM-5). FILE-1: a fence returns ok only
+// if every block and page that its thread marked since its last fence is durable; after any failure
+// no fence returns ok (poison.hpp). Unmarked pages of the data region may become durable at any
+// time. A block or page that a mark names is allocated (ALLOC-1), so a full disk can't make a write
+// or a sync fail.
 // Thread safety: as medium.hpp says; threads that fence at the same time share writes and syncs.
 #pragma once
 

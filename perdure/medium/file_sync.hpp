@@ -4,9 +4,10 @@
 //
 // A sync covers everything stored or written before it began, so a sync that starts after a
 // thread's request serves that thread too.
-// One sync runs at a time: the kernel reports a lost page to a single caller per descriptor, so a
-// second sync concurrent with a failing one could return success for bytes that are lost. Thread
-// safety: any thread may call all functions.
+// SYNC-1: one sync runs at a time. The kernel reports a lost page to a single caller per
+// descriptor, so a second sync concurrent with a failing one could return success for bytes that
+// are lost.
+// Thread safety: any thread may call all functions.
 #pragma once
 
 #include <condition_variable>

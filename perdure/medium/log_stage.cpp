@@ -130,9 +130,9 @@ void LogStage::mark(std::uint64_t offset, std::uint64_t n) noexcept {
   if (n == 0) return;
   for (std::uint64_t b = offset / block_bytes; b <= (offset + n - 1) / block_bytes; ++b) {
     const std::uint64_t bit = 1ULL << (b % bits);
-    // acq_rel: the bytes were stored before the bit; this pairs with take(), G3. It is not skipped
-    // when the bit is set already: that read could be older than a take() which did not see our
-    // bytes.
+    // acq_rel: the bytes were stored before the bit; this pairs with take(), STAGE-3. It is not
+    // skipped when the bit is set already: that read could be older than a take() which did not see
+    // our bytes.
     dirty_[b / bits].fetch_or(bit, std::memory_order_acq_rel);
   }
 }
@@ -173,7 +173,7 @@ void LogStage::take_free(const Run* first, const Run* last, Runs& mine, bool& mo
     }
     return true;
   };
-  // G2. This thread has nothing in flight here, so no thread waits for it meanwhile.
+  // STAGE-2. This thread has nothing in flight here, so no thread waits for it meanwhile.
   landed_.wait(lock, none_in_flight);
   for (const Run* r = first; r != last; ++r) {
     for (std::uint64_t b = r->first; b < r->end; ++b) {
@@ -214,7 +214,7 @@ Status LogStage::write(const Runs& runs, bool sync_file, Written& done) {
       status = sync_.wait(done.syncs);
       done.file_synced = true;
     }
-    const std::lock_guard lock(mutex_);  // the blocks are durable or the medium poisoned: G3
+    const std::lock_guard lock(mutex_);  // the blocks are durable or the medium poisoned: STAGE-3
     for (const Run& r : mine) {
       for (std::uint64_t b = r.first; b < r.end; ++b)
         in_flight_[static_cast<std::size_t>(b)] = false;

@@ -5,14 +5,14 @@
 // metadata: by one RWF_DSYNC write with O_DIRECT, otherwise by write + fdatasync.
 //
 // Crash invariants:
-//   G1 a block is written only because a thread marked it: the contents of other blocks are never
-//      rewritten, torn or not;
-//   G2 two writes of one block never overlap in time (the device could let the older one land
-//      last): a writer waits for a block in flight;
-//   G3 a block's dirty bit is cleared before its content is read for the write, so a later store
-//      sets it again; a block stays in flight until it is durable or the medium is poisoned. So a
-//      thread that finds its block clean and not in flight finds it durable, and threads that fence
-//      one block at the same time share one write.
+//   STAGE-1 a block is written only because a thread marked it: the contents of other blocks are
+//           never rewritten, torn or not;
+//   STAGE-2 two writes of one block never overlap in time (the device could let the older one land
+//           last): a writer waits for a block in flight;
+//   STAGE-3 a block's dirty bit is cleared before its content is read for the write, so a later
+//           store sets it again; a block stays in flight until it is durable or the medium is
+//           poisoned. So a thread that finds its block clean and not in flight finds it durable,
+//           and threads that fence one block at the same time share one write.
 // Thread safety: any thread may call mark() and write().
 #pragma once
 

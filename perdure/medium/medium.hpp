@@ -8,13 +8,14 @@
 // medium maps huge pages or writes directly. Offsets are file offsets.
 //
 // Perdure assumes of the hardware exactly this:
-//   M1 an aligned 8-byte store is never torn (on a file: tears fall between aligned 8-byte words);
-//   M2 a cache line may be written back at any time, holding any prefix of its stores;
-//   M3 flush + fence makes a line durable; a streamed line is durable after the fence of the thread
-//      that streamed it;
-//   M4 nothing orders two lines but a fence;
-//   M5 on a file nothing is durable before its sync, and until then pages may be lost, torn and
-//      reordered.
+//   MEDIUM-1 an aligned 8-byte store is never torn (on a file: tears fall between aligned 8-byte
+//            words);
+//   MEDIUM-2 a cache line may be written back at any time, holding any prefix of its stores;
+//   MEDIUM-3 flush + fence makes a line durable; a streamed line is durable after the fence of the
+//            thread that streamed it;
+//   MEDIUM-4 nothing orders two lines but a fence;
+//   MEDIUM-5 on a file nothing is durable before its sync, and until then pages may be lost, torn
+//            and reordered.
 //
 // ALLOC-1: no byte is stored in a page of the file that is not allocated. A store to a hole through
 // a mapping is a SIGBUS when the disk is full, and a write to a hole is an error that would come
@@ -65,7 +66,7 @@ struct Counters {
   Counters& operator+=(const Counters& o) noexcept;
   /// What was asked between `b` and `a`.
   friend Counters operator-(Counters a, const Counters& b) noexcept;
-  /// The sum of everything that changes the medium: 0 over a read-only transaction (law L8).
+  /// The sum of everything that changes the medium: 0 over a read-only transaction (LAW-8).
   [[nodiscard]] std::uint64_t writes() const noexcept {
     return stores + streamed_lines + flushed_lines + fences + syncs;
   }
@@ -133,7 +134,7 @@ class Medium {
   [[nodiscard]] const std::byte* home() const noexcept { return home_; }
 
   /// A cached store: visible to at() at once; durable after flush + fence, or at any earlier time
-  /// (M2).
+  /// (MEDIUM-2).
   virtual void store(std::uint64_t offset, const void* src, std::size_t n) noexcept = 0;
   /// A non-temporal store of whole lines (offset and n are multiples of 64, src is 8-aligned). It
   /// is durable after the fence.
@@ -148,7 +149,7 @@ class Medium {
     });
   }
   /// When this returns ok, everything that the calling thread has flushed or streamed is durable.
-  /// After a failure every later call fails too (L9).
+  /// After a failure every later call fails too (LAW-9).
   virtual Status fence() noexcept = 0;
   /// When this returns ok, every store() that had returned on any thread before this call began is
   /// durable, flushed or not, fenced or not. REWIND and Blurred Persistence need this flush of

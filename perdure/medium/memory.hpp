@@ -4,9 +4,9 @@
 // file (`emulated`). Both are this one class.
 //
 // The commit path is append() and fence(): wide non-temporal stores, one sfence, three counters.
-// With NoDelay nothing else is compiled in. The crash invariants are M1-M4 as the hardware gives
-// them: a flush is a clwb (or the best instruction there is), a fence an sfence. An sfence can't
-// fail, so this medium can't fail once it is open, except in growth.
+// With NoDelay nothing else is compiled in. The crash invariants are MEDIUM-1 to MEDIUM-4 as the
+// hardware gives them: a flush is a clwb (or the best instruction there is), a fence an sfence. An
+// sfence can't fail, so this medium can't fail once it is open, except in growth.
 // Thread safety: as medium.hpp says.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Poison: once a medium has failed, every later durable call fails (law L9). After a failed sync
+// Poison: once a medium has failed, every later durable call fails (LAW-9). After a failed sync
 // the kernel may have dropped the dirty pages and marked them clean, so a second attempt would
 // report a success that is not true.
 //

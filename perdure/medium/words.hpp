@@ -2,8 +2,8 @@
 //
 // Small arithmetic and copying that every medium needs.
 //
-// copy_words() makes assumption M1 hold for our own stores: each aligned 8-byte word (and each
-// aligned 4, 2 or 1 bytes at the ends) is one machine store, which memcpy does not promise.
+// copy_words() makes assumption MEDIUM-1 hold for our own stores: each aligned 8-byte word (and
+// each aligned 4, 2 or 1 bytes at the ends) is one machine store, which memcpy does not promise.
 // Thread safety: two threads must not write one word at the same time; a reader sees each word old
 // or new.
 #pragma once

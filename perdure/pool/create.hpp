@@ -2,8 +2,8 @@
 //
 // Creating pools: sizes, the first bytes, and the file's appearance under its name.
 //
-// Crash invariant: the header is the last thing that makes bytes a pool, and the name the last
-// thing that makes the file one: at whatever instant a creator dies, PATH is absent or whole.
+// CREATE-1: the header is the last thing that makes bytes a pool, and the name the last thing that
+// makes the file one: at whatever instant a creator dies, PATH is absent or whole.
 // Creators of one path exclude each other by a lock on PATH.creating; only its holder touches
 // PATH.creating.pool. Thread safety: functions over their arguments.
 #pragma once
@@ -59,9 +59,9 @@ Status sync_folder(const std::string& path);
 /// Is this a /dev/dax device on which no pool was ever finished? Its header pages are zero, or
 /// those of an interrupted creation.
 [[nodiscard]] bool blank_device(int fd);
-/// Formats the blank /dev/dax device that `lock` holds. Until the header's first copy is whole and
-/// durable, the second is a page that begins with unfinished_magic and is otherwise zero: wherever
-/// a creation is interrupted, the next one recognizes that no finished pool lies there.
+/// Formats the blank /dev/dax device that `lock` holds. CREATE-2: until the header's first copy is
+/// whole and durable, the second is a page that begins with unfinished_magic and is otherwise zero:
+/// wherever a creation is interrupted, the next one recognizes that no finished pool lies there.
 Status create_on_device(const FileLock& lock, const OpenFile& how, const Identity& who,
                         AddressRange& space);
 

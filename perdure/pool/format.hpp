@@ -9,11 +9,11 @@
 // count from its first byte.
 //
 // Crash invariants:
-//   F1 a header is written to one copy, fence, to the other, fence; first to the copy that is not
-//      the newest whole one. So at any instant one copy is whole, and the log that either copy
-//      needs has not been truncated yet.
-//   F2 `epoch` rises, durably, at every opening for writing, before the first record.
-//   F3 the copy that an opening relies on is durable before the opening writes the other.
+//   HEADER-1 a header is written to one copy, fence, to the other, fence; first to the copy that is
+//            not the newest whole one. So at any instant one copy is whole, and the log that either
+//            copy needs has not been truncated yet.
+//   HEADER-2 `epoch` rises, durably, at every opening for writing, before the first record.
+//   HEADER-3 the copy that an opening relies on is durable before the opening writes the other.
 #pragma once
 
 #include <bit>
@@ -84,7 +84,7 @@ struct Header {
 
   std::uint64_t sequence;    ///< rises at every write of the header
   std::uint64_t home_bytes;  ///< the data region's length; it grows
-  std::uint64_t epoch;       ///< F2
+  std::uint64_t epoch;       ///< HEADER-2
   /// The checkpoint id: the data region holds every transaction with id <= applied, and the log
   /// records above it are replayed.
   std::uint64_t applied;

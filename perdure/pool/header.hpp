@@ -4,7 +4,7 @@
 //
 // Everything here is a plain function. Reading never writes. Each way in which a file can fail to
 // be a usable pool has a reason of its own: not a pool, newer version, other endianness, truncated,
-// both copies damaged, other engine, other layout. write_header preserves crash invariant F1
+// both copies damaged, other engine, other layout. write_header preserves crash invariant HEADER-1
 // (format.hpp). Thread safety: none is needed.
 #pragma once
 
@@ -38,7 +38,7 @@ enum class CopyState : std::uint8_t {
 struct ChosenHeader {
   Header header{};
   CopyState copy_a = CopyState::missing, copy_b = CopyState::missing;
-  /// F1: copy A is the newest whole one, so the next write begins with B.
+  /// HEADER-1: copy A is the newest whole one, so the next write begins with B.
   bool write_b_first = false;
 };
 
@@ -63,7 +63,8 @@ void set_field_names(Header& header, std::string_view names) noexcept;
 /// difference in the layout, or both lists of field names.
 Status check_identity(const std::string& path, const Header& header, const Identity& who);
 
-/// F1: raises the sequence, computes the checksum, and writes one copy, fence, the other, fence.
+/// HEADER-1: raises the sequence, computes the checksum, and writes one copy, fence, the other,
+/// fence.
 Status write_header(medium::Medium& medium, Header& header, bool write_b_first);
 
 }  // namespace perdure::pool

@@ -11,20 +11,20 @@
 // over a data region that is as new or newer, ends in the newest state (idempotent).
 //
 // Crash invariants:
-//   H1 a bit is applied only for a transaction that has its id, and reaches the data region only
-//      once that transaction is as durable as its order requires;
-//   H2 a freed block is reserved again only after its free was applied: so the next transaction
-//      that uses its chunk has a higher id;
-//   H3 a span's list is built from the view before its first allocation or free. So a span of an
-//      earlier session that has no list yet has no block reserved by a transaction, and no ops in
-//      this session's log: if its bitmap is empty, its chunks may be given to any class;
-//   H4 the data region never shows a span's directory word before the span's zeroed bitmap (chunks
-//      are reused: the bitmap's bytes were data before). Ops applied to the data region fence
-//      between the two (HeapTarget::fence). A checkpoint that copies changed lines of the view to
-//      the data region takes the changed lines of the directory (offsets below
-//      first_chunk * chunk_bytes) FIRST, into memory of its own, and writes them LAST, after a
-//      fence over all the others: a span that the copy names was zeroed, and its lines marked,
-//      before the checkpoint looked for the others.
+//   HEAP-1 a bit is applied only for a transaction that has its id, and reaches the data region
+//          only once that transaction is as durable as its order requires;
+//   HEAP-2 a freed block is reserved again only after its free was applied: so the next transaction
+//          that uses its chunk has a higher id;
+//   HEAP-3 a span's list is built from the view before its first allocation or free. So a span of
+//          an earlier session that has no list yet has no block reserved by a transaction, and no
+//          ops in this session's log: if its bitmap is empty, its chunks may be given to any class;
+//   HEAP-4 the data region never shows a span's directory word before the span's zeroed bitmap
+//          (chunks are reused: the bitmap's bytes were data before). Ops applied to the data region
+//          fence between the two (HeapTarget::fence). A checkpoint that copies changed lines of the
+//          view to the data region takes the changed lines of the directory (offsets below
+//          first_chunk * chunk_bytes) FIRST, into memory of its own, and writes them LAST, after a
+//          fence over all the others: a span that the copy names was zeroed, and its lines marked,
+//          before the checkpoint looked for the others.
 // Thread safety: any thread may make all calls; each thread has its own cache of blocks reserved in
 // advance.
 #pragma once
@@ -79,8 +79,8 @@ class HeapTarget {
   /// True for the data region, which may be newer than the ops, as a whole or in parts (a crash
   /// tore it), and is used by one thread: ops then also examine the neighbouring chunks.
   [[nodiscard]] virtual bool replay() const noexcept { return false; }
-  /// H4: what was stored to [offset, offset + n) is durable before what is stored next. A target
-  /// whose replay() is true must override it.
+  /// HEAP-4: what was stored to [offset, offset + n) is durable before what is stored next. A
+  /// target whose replay() is true must override it.
   virtual void fence(std::uint64_t /*offset*/, std::uint64_t /*n*/) {}
 };
 /// Applies one op. `max_home_bytes` comes from the header. If a clear's span has meanwhile become
@@ -131,7 +131,7 @@ class Heap {
   /// allocated yet: it is released instead.
   Result<HeapOp> prepare_free(std::uint64_t offset);
   /// A free was applied (and is durable, where the order requires it): its block may be reserved
-  /// again (H2).
+  /// again (HEAP-2).
   void reusable(const HeapOp& op) noexcept;
 
   /// Size in bytes of the allocated block that starts at offset, according to the view; `invalid`

@@ -103,13 +103,13 @@ void make_span(HeapTarget& target, std::uint64_t chunk, std::uint32_t cls,
   // Another thread has made it meanwhile.
   if (!target.replay() && load_word(target, chunk) == span_word(cls)) return;
   clear_overlaps(target, chunk, end, chunks);
-  // A correct head stands over a correct bitmap (H4): only its rest was torn off, by a crash
+  // A correct head stands over a correct bitmap (HEAP-4): only its rest was torn off, by a crash
   // between directory lines.
   // mutant: span-word-differs
   if (load_word(target, chunk) != span_word(cls)) {
     for (std::uint64_t at = 0; at < info.first; at += 8) target.store(chunk * chunk_bytes + at, 0);
     // mutant: span-bitmap-fence
-    // H4: the zeroed bitmap is durable before the word that names its span.
+    // HEAP-4: the zeroed bitmap is durable before the word that names its span.
     target.fence(chunk * chunk_bytes, info.first);
   }
   store_words(target, chunk, end, span_word(cls));
@@ -160,7 +160,7 @@ void StagedTarget::write() {
   const std::uint64_t end =
       std::max(directory_end_, words_.empty() ? 0 : words_.rbegin()->first + 8);
   // mutant: staged-bitmaps-fence
-  // H4: the bitmaps are durable before the words that name their spans.
+  // HEAP-4: the bitmaps are durable before the words that name their spans.
   home_.fence(directory_end_, end - directory_end_);
   for (const auto& [offset, value] : words_)
     if (in_directory(offset)) put(offset, value);

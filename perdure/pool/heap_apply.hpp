@@ -10,8 +10,8 @@
 // Replay: the data region may be newer than the op, or newer in parts, and the contents of an older
 // structure are stored again before it is freed again. So every op enforces its own time's state of
 // the directory. A clear whose span has become another structure sets those chunks free; the later
-// ops that made that structure (their ids are higher, H2; all are replayed) make it again, with a
-// bitmap of zeros. A set also clears away what a torn directory still shows of a span that had no
+// ops that made that structure (their ids are higher, HEAP-2; all are replayed) make it again, with
+// a bitmap of zeros. A set also clears away what a torn directory still shows of a span that had no
 // blocks left and gave way to this one: nothing else in the log tells of its end.
 // Thread safety: several threads may apply ops on different blocks to one target at once if its
 // words are atomic; making and dissolving structures is serialized here.
@@ -125,7 +125,7 @@ class StagedTarget final : public HeapTarget {
   }
   [[nodiscard]] bool replay() const noexcept override { return true; }
   /// Stores what differs to the data region: the bitmaps of chunks that are spans in the end, a
-  /// fence (H4), the directory. The caller fences.
+  /// fence (HEAP-4), the directory. The caller fences.
   void write();
 
  private:

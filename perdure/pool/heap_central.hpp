@@ -2,7 +2,7 @@
 //
 // Central: the part of the heap that threads share: which chunks are free, and which spans have
 // free blocks. All of it is volatile and learnt from the view as needed: a cursor reads the
-// directory in steps, and a span's bitmap is read when the span is first used (H3).
+// directory in steps, and a span's bitmap is read when the span is first used (HEAP-3).
 //
 // table_ holds what is known of each chunk (one entry per chunk, only address space until it is
 // touched): nothing, "free", a Span, or a large object. Blocks in threads' caches and in
@@ -10,9 +10,9 @@
 //
 // A span of an earlier session is *unopened* as long as nothing has been allocated from it or freed
 // in it since the opening. No transaction has reserved a block of it, and no log has an op on it,
-// for both would have opened it (H3). So if its bitmap has no bit set, it has no block, and this
-// stays so while it is unopened: its chunks may serve any class (look_for_empty). It retains its
-// directory words, as a span that was emptied in this session does; the op that makes something
+// for both would have opened it (HEAP-3). So if its bitmap has no bit set, it has no block, and
+// this stays so while it is unopened: its chunks may serve any class (look_for_empty). It retains
+// its directory words, as a span that was emptied in this session does; the op that makes something
 // else there dissolves it (heap_apply.hpp).
 // Thread safety: under the Heap's mutex, except span_at() and its result: spans live as long as the
 // heap, and are reused.
@@ -113,7 +113,7 @@ class Central {
   /// Why free chunks could not be had since the last call: the disk is full. Ok: there were no free
   /// chunks.
   [[nodiscard]] Status take_refusal() { return std::exchange(refused_, {}); }
-  /// Makes the span that the view has at `head` known (H3). Returns null if the view has none
+  /// Makes the span that the view has at `head` known (HEAP-3). Returns null if the view has none
   /// there, or if its chunks have been given up since: the view's words say "span" until the
   /// transaction that has them now commits.
   Span* open_span(std::uint64_t head, std::uint64_t home_bytes);

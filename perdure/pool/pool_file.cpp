@@ -175,8 +175,8 @@ Result<std::unique_ptr<PoolFile>> PoolFile::finish_open(std::unique_ptr<PoolFile
   if (!pool->read_only_)
     if (Status s = allocate_used(*pool->medium_, pool->header_); !s.ok()) return s;
   if (!pool->read_only_ && !pool->created_) {  // the creation has fenced the header already
-    // F3: the copy that was read is durable before the other is written: a killed process may have
-    // left it visible but not durable, and a power cut could then tear both.
+    // HEADER-3: the copy that was read is durable before the other is written: a killed process may
+    // have left it visible but not durable, and a power cut could then tear both.
     pool->medium_->flush(pool->write_b_first_ ? header_a : header_b, sizeof(Header));
     if (Status s = pool->medium_->fence(); !s.ok()) return s;
   }

@@ -4,9 +4,9 @@
 // transactions.
 //
 // Opening is in steps, so that a pool that is foreign, newer, truncated, of another layout or
-// engine, or in use, is refused before a byte is written (law L10): open() locks, maps the medium
+// engine, or in use, is refused before a byte is written (LAW-10): open() locks, maps the medium
 // and checks the header; the engine then recovers (plain functions of the medium); start_session()
-// raises the epoch (F2) and maps the view.
+// raises the epoch (HEADER-2) and maps the view.
 // A pool is created under a temporary name and gets its final one by rename, when it is whole and
 // durable: a creator killed at any instant leaves no pool or a whole one (and PATH.creating,
 // PATH.creating.pool, which the next creator takes over).
@@ -100,7 +100,8 @@ class PoolFile {
   /// to `id`. start_session publishes it as the checkpoint id.
   void recovered(std::uint64_t id) noexcept { header_.applied = id; }
   /// Under the header's lock (grow() takes it too): calls change(header) and writes both copies
-  /// (F1). What the caller made durable before the call is durable before the header. Thread safe.
+  /// (HEADER-1). What the caller made durable before the call is durable before the header. Thread
+  /// safe.
   Status publish(const std::function<void(Header&)>& change = {});
   /// FEATURE-1: when this returns ok, both copies of the header durably have the feature's bit, and
   /// the pool may hold what needs it. A pool of an older version becomes version 4; a pool that has

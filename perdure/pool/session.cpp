@@ -77,8 +77,8 @@ Status PoolFile::start_session(ViewPolicy policy, bool paged) {
     if (Status s = map_home(0, header_.home_bytes); !s.ok()) return s;
   }
   if (!read_only_) {
-    // F2: durable before the first record of this epoch; a record of an earlier epoch never passes
-    // its check again.
+    // HEADER-2: durable before the first record of this epoch; a record of an earlier epoch never
+    // passes its check again.
     Status s = publish([this](Header& h) {
       // Recovery applied heap records to a data region that may have been newer: it can't count.
       if (h.clean != 1) h.heap_exact = 0;
@@ -167,8 +167,8 @@ Status PoolFile::grow(std::uint64_t wanted) {
   if (policy_ != ViewPolicy::none) {
     if (Status s = map_home(now, to); !s.ok()) return s;
   }
-  // The order is medium, view, header: a record names only what a recovery finds in the data
-  // region.
+  // GROW-1: the order is medium, mapping, header: a record names only what a recovery finds in the
+  // data region.
   // mutant: growth-in-header
   if (Status s = publish([to](Header& h) { h.home_bytes = to; }); !s.ok()) return s;
   home_bytes_.store(to, std::memory_order_release);  // pairs with the acquire in home_bytes()

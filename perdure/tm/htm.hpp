@@ -14,16 +14,16 @@
 // where nothing is acknowledged before the log writer has seen every transaction up to its
 // timestamp. What a thread shows (Slot::pending) is stored outside the try, since no other thread
 // sees a store in it:
-//   T1  pending <= the commit timestamp is visible to every thread before the timestamp's counter
-//       is read, until before_publish has returned. The store alone does not guarantee that: it may
-//       wait in the store buffer while the counter is read. drain() lies between. A locked
-//       instruction in its place does not suffice: in a transaction of RTM it leaves the store
-//       buffer as it is (seen on a Xeon: one commit in 3,000 was not shown in time).
-//   T2  complete() reads the time first and the pendings afterwards. A pending that it misses
-//       became visible later, so its thread reads the counter later still (T1), and that timestamp
-//       is above complete()'s time.
-// The same drain() gives D1 of stamps.hpp: the lines that the try has written are owned before its
-// timestamp is drawn.
+//   HTM-1  pending <= the commit timestamp is visible to every thread before the timestamp's
+//          counter is read, until before_publish has returned. The store alone does not guarantee
+//          that: it may wait in the store buffer while the counter is read. drain() lies between. A
+//          locked instruction in its place does not suffice: in a transaction of RTM it leaves the
+//          store buffer as it is (seen on a Xeon: one commit in 3,000 was not shown in time).
+//   HTM-2  complete() reads the time first and the pendings afterwards. A pending that it misses
+//          became visible later, so its thread reads the counter later still (HTM-1), and that
+//          timestamp is above complete()'s time.
+// The same drain() gives TIMESTAMP-1 of stamps.hpp: the lines that the try has written are owned
+// before its timestamp is drawn.
 // Thread safety: a context belongs to its thread; contexts of one Shared may run concurrently.
 #pragma once
 
@@ -78,7 +78,7 @@ struct Htm {
     /// Every transaction with a commit timestamp <= the result has returned from before_publish. A
     /// later result may be lower; the earlier one remains valid.
     [[nodiscard]] std::uint64_t complete() const noexcept {
-      std::uint64_t all = clock.now();  // must come first (T2)
+      std::uint64_t all = clock.now();  // must come first (HTM-2)
       Hardware::point();
       // This pairs with enter(): a slot that is missed draws later.
       const int n = domain.used.load(std::memory_order_acquire);
@@ -210,7 +210,7 @@ struct Htm {
         try_.last_point_of_failure(shared_.clock);
       isolated();
       // mutant: store-buffer-drained
-      try_.drain();  // T1, D1
+      try_.drain();  // HTM-1, TIMESTAMP-1
       const std::uint64_t id = holds_ ? shared_.clock.draw(me_) : try_.draw(shared_.clock, me_);
       end();
       before_publish(id);
@@ -260,7 +260,7 @@ struct Htm {
     static void add(std::atomic<std::uint64_t>& c) noexcept {
       c.store(c.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
-    // T1; pairs with complete()
+    // HTM-1; pairs with complete()
     void show_pending() noexcept { try_.show(slot_.pending, shared_.clock.now() + 1); }
     void count(Abort why) noexcept {
       add(own_.aborts[static_cast<std::size_t>(why)]);

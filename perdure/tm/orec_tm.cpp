@@ -106,9 +106,9 @@ void OrecContextBase::begin_slow(bool update, bool want_exclusive) {
   }
 }
 
-// This happens at a begin, never at an end: it takes `change` and waits for transactions to end,
-// and a thread that ends one may hold what those wait for (an engine's lock on a ring that threads
-// share).
+// BIAS-3: this happens at a begin, never at an end: it takes `change` and waits for transactions to
+// end, and a thread that ends one may hold what those wait for (an engine's lock on a ring that
+// threads share).
 void OrecContextBase::begin_considering_bias(bool update) {
   leave();
   consider_bias();

@@ -15,9 +15,12 @@
 // `shared`: any number of readers, whose reads are plain, and no writer. `none`: orecs. A thread
 // that finds a bias against it revokes the bias: it announces the change, issues a heavy fence,
 // then waits until every slot in question is between transactions. A thread that is alone for 1,000
-// transactions, or readers that see no commit for as long, are given a bias. Orec versions are not
-// written under bias; every snapshot taken later is newer than what was stored then. The exclusive
-// bias is also the irrevocable mode: a transaction that was aborted 8 times runs in it.
+// transactions, or readers that see no commit for as long, are given a bias. The exclusive bias is
+// also the irrevocable mode: a transaction that was aborted 8 times runs in it.
+// BIAS-1 Bias changes only while no thread is inside a transaction, so a transaction runs under one
+// regime from begin to end.
+// BIAS-2 Orec versions are not written under bias; ids and the clock are. So every snapshot taken
+// later is newer than what was stored then.
 // Source: TinySTM (PPoPP '08); biased locking (Kawachiya, Koseki, Onodera, OOPSLA '02) for the idea
 // of revocation.
 // Thread safety: a context belongs to its thread; contexts of one Shared may run concurrently.

@@ -7,14 +7,15 @@
 //
 // A timestamp is start + (tick << 8 | slot) + 1: unique and rising, with gaps. It is drawn while
 // what the transaction read and wrote is isolated:
-//   D1  It is drawn after all lines that the transaction has written are owned by its processor: no
-//       other thread reads them or has them in a running transaction, and a thread that read an old
-//       value had drawn its timestamp before. Otherwise a store could still wait for its line
-//       behind the counter's reading. In a hardware transaction an MFENCE guarantees that (Htm's
-//       drain()); a locked instruction does not: the store buffer is drained at XEND only.
-//   D2  Isolation ends only when the counter has moved on: a thread that reads or overwrites what
-//       this transaction wrote, or overwrites what it read, draws a later tick, not the same one
-//       with a lower slot.
+//   TIMESTAMP-1  It is drawn after all lines that the transaction has written are owned by its
+//                processor: no other thread reads them or has them in a running transaction, and a
+//                thread that read an old value had drawn its timestamp before. Otherwise a store
+//                could still wait for its line behind the counter's reading. In a hardware
+//                transaction an MFENCE guarantees that (Htm's drain()); a locked instruction does
+//                not: the store buffer is drained at XEND only.
+//   TIMESTAMP-2  Isolation ends only when the counter has moved on: a thread that reads or
+//                overwrites what this transaction wrote, or overwrites what it read, draws a later
+//                tick, not the same one with a lower slot.
 // So timestamps are in the order in which transactions took effect: of reads, overwrites, and
 // overwritten reads. Intel SDM vol. 3, 18.17 (invariant TSC); vol. 2, RDTSCP: it waits for all
 // earlier loads and, behind an MFENCE, stores; later loads may pass it, hence the LFENCE behind it.
@@ -66,20 +67,20 @@ class StampClockOf {
   explicit StampClockOf(std::uint64_t start) noexcept : start_(start), zero_(ticks_()) {}
 
   /// A time below every timestamp that is drawn from now on, and at or above each timestamp of a
-  /// transaction whose end the caller has seen any effect of (D2).
+  /// transaction whose end the caller has seen any effect of (TIMESTAMP-2).
   [[nodiscard]] std::uint64_t now() const noexcept {
     return start_ + ((ticks_() - zero_) << slot_bits);
   }
 
   /// The counter's present value.
   [[nodiscard]] std::uint64_t tick() const noexcept { return ticks_(); }
-  /// Draws this slot's next timestamp, for a transaction that owns what it has written (D1) and
-  /// whose effects no other thread sees before this returns.
+  /// Draws this slot's next timestamp, for a transaction that owns what it has written
+  /// (TIMESTAMP-1) and whose effects no other thread sees before this returns.
   [[nodiscard]] std::uint64_t draw(int slot) const noexcept { return draw(slot, ticks_()); }
   /// The same, with a counter value that was read before.
   [[nodiscard]] std::uint64_t draw(int slot, std::uint64_t tick) const noexcept {
     // mutant: timestamp-tick-over
-    while (ticks_() == tick) {}  // D2. No PAUSE here: it aborts hardware transactions
+    while (ticks_() == tick) {}  // TIMESTAMP-2. No PAUSE here: it aborts hardware transactions
     return start_ + ((tick - zero_) << slot_bits | static_cast<std::uint64_t>(slot)) + 1;
   }
 

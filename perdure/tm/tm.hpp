@@ -3,14 +3,14 @@
 // Transactional memory: the concept, and what all its instances share: the clock, the threads'
 // slots, the volatile undo log.
 //
-// A TM isolates transactions; it knows no persistence. Its commit calls before_publish(id) after
-// the last point of failure and before any write is visible to other threads: there the engine
-// makes the transaction durable, or only records its id. Ids rise in commit order and are dense: an
-// abort draws none, because a commit draws its id with a compare-and-swap from the clock value it
-// has validated at. Only Htm differs in both (has_stamps): its ids have gaps, and its writes are
-// visible before before_publish runs. Therefore it is for the pipelined order (`prefix`) only. Pool
-// data is accessed only in transactions, and a change of how it is isolated waits for every slot;
-// that makes privatization safe.
+// A TM isolates transactions; it knows no persistence. TM-1: its commit calls before_publish(id)
+// after the last point of failure and before any write is visible to other threads; there the
+// engine makes the transaction durable, or only records its id. Ids rise in commit order and are
+// dense: an abort draws none, because a commit draws its id with a compare-and-swap from the clock
+// value it has validated at. Only Htm differs in both (has_stamps): its ids have gaps, and its
+// writes are visible before before_publish runs. Therefore it is for the pipelined order (`prefix`)
+// only. Pool data is accessed only in transactions, and a change of how it is isolated waits for
+// every slot; that makes privatization safe.
 // Source: LSA (Riegel, Felber, Fetzer, DISC '06), TinySTM (Felber, Fetzer, Riegel, PPoPP '08),
 // write-through with encounter-time locks.
 #pragma once
@@ -74,7 +74,7 @@ class Domain {
     }
     return slots[slot];
   }
-  /// The low watermark: every transaction with an id <= the result has returned from its
+  /// TM-2, the low watermark: every transaction with an id <= the result has returned from its
   /// before_publish. It never goes back, although a thread that failed to draw an id may have shown
   /// for a moment that it was pending.
   [[nodiscard]] std::uint64_t quiet_id() const noexcept {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Explores a workload on every durable engine of the registry, in every way a pool may be made (law
-// L1 to L3, L5, L6), up to a number of distinct recoveries each. `perdure_explore` is the program
-// around it.
+// Explores a workload on every durable engine of the registry, in every way a pool may be made
+// (LAW-1 to LAW-3, LAW-5, LAW-6), up to a number of distinct recoveries each. `perdure_explore` is
+// the program around it.
 // Thread safety: one thread.
 #pragma once
 

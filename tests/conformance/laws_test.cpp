@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Laws L7, L9 and L10 on every durable engine of the registry, in every way a pool may be made.
+// LAW-7, LAW-9 and LAW-10 on every durable engine of the registry, in every way a pool may be made.
 // docs/testing.md says which tests show the others.
 #include "testing/faulty_medium.hpp"
 #include "tests/conformance/ways.hpp"
@@ -68,7 +68,7 @@ History history(Rig<Root>& rig, const Way& way, std::uint64_t n) {
 class Laws : public EngineTest {};
 ENGINE_SUITE(Laws, durable_ones);
 
-// L7: a log that is full pushes back, and is checkpointed; it never takes more than its bound,
+// LAW-7: a log that is full pushes back, and is checkpointed; it never takes more than its bound,
 // however long it is written to.
 TEST_P(Laws, L7ALogHasABound) {
   for (const Way& way : ways) {
@@ -92,8 +92,8 @@ TEST_P(Laws, L7ALogHasABound) {
   }
 }
 
-// L9: from the n-th fence on the medium fails, for every n: nothing is acknowledged any more, what
-// was acknowledged is there when the pool is opened again.
+// LAW-9: from the n-th fence on the medium fails, for every n: nothing is acknowledged any more,
+// what was acknowledged is there when the pool is opened again.
 TEST_P(Laws, L9AFailedMediumAcknowledgesNothing) {
   for (const Way& way : ways) {
     unsigned fired = 0;
@@ -155,7 +155,7 @@ bool is_mixture(const std::vector<std::byte>& root, const std::vector<std::byte>
   return true;
 }
 
-// L10: a flipped bit in any word of the log: named as damage; cut where it lies in what the last
+// LAW-10: a flipped bit in any word of the log: named as damage; cut where it lies in what the last
 // transaction wrote, which a torn write may have done too; or nothing, where nothing live lies
 // there. Where home may have had some words of the last record by then, it keeps them
 // (docs/format.md, Records).

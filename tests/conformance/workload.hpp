@@ -62,7 +62,7 @@ struct Workload {
       model = next;
       s.acknowledged = s.waits || (kind % 5 == 0 ? (receipt.wait(), true) : receipt.durable());
     } catch (const error& e) {
-      if (e.code() != Code::too_big) throw;  // law L7: it was rolled back
+      if (e.code() != Code::too_big) throw;  // LAW-7: it was rolled back
       s.acknowledged = false;
     } catch (const Oops&) {
       s.acknowledged = false;  // it changed nothing, and says nothing of those before it

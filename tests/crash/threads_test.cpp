@@ -6,8 +6,8 @@
 // Threads transfer between accounts, count their transactions, note what they have read of each
 // other's counts, and keep blocks in the heap.
 // Recovered must be: whole transfers; of each thread no less than it was told, and its ids not
-// given again (L2); nothing that had read what is lost (L1); the blocks that are owned (L6); the
-// same after a power cut in recovery (L5).
+// given again (LAW-2); nothing that had read what is lost (LAW-1); the blocks that are owned
+// (LAW-6); the same after a power cut in recovery (LAW-5).
 #include <gtest/gtest.h>
 
 #include <array>

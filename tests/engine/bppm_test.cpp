@@ -136,8 +136,8 @@ TEST_P(Blurred, ReadsCostTheMediumNothing) {
 }
 
 // Two threads overwrite a word, in either order of their logs; the second one's log goes, the first
-// one's stays. Without X the older value would come back (V2; design: recycling logs). The mutation
-// gate leaves X out.
+// one's stays. Without X the older value would come back (BPPM-2; design: recycling logs). The
+// mutation gate leaves X out.
 TEST_P(Blurred, AnOlderValueInAnothersLogDoesNotComeBack) {
   // until the log has begun another lap
   an_older_value_does_not_come_back(GetParam(), small(4), 300);

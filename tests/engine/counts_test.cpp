@@ -237,7 +237,7 @@ TEST_P(Counts, OneFenceAcknowledgesSixteenWhoWait) {
 class Reading : public EngineTest {};
 ENGINE_SUITE(Reading, all_of_them);
 
-// Law L8.
+// LAW-8.
 TEST_P(Reading, WritesNothingToTheMedium) {
   for (const Durability d : {durable, async}) {
     Shape shape;

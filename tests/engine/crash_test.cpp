@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Power cuts under threads that run freely: images of what is surely durable are taken at fences
-// and after acknowledgements, and recovered (laws L1, L2). What else a power cut may leave, and
+// and after acknowledgements, and recovered (LAW-1, LAW-2). What else a power cut may leave, and
 // threads that a seed schedules, are tests/conformance's and tests/crash's.
 #include <atomic>
 #include <mutex>

@@ -22,7 +22,7 @@ struct Words {
 struct Oops {};
 
 /// Both models; one log for the pool on memory, and a log a thread on what behaves as a file;
-/// kills, too: what is only visible then, recovery must make durable (D4).
+/// kills, too: what is only visible then, recovery must make durable (REDO-4).
 template <class Workload>
 void explore_engine(const Entry& e, std::uint64_t steps, std::uint64_t at_least) {
   for (const auto model : {crash::Model::px86, crash::Model::adversarial})

@@ -228,8 +228,8 @@ TEST(Paging, WithoutTheGuardWordsAreLost) {
   EXPECT_GT(race(false, false, 30000 / test::scale), 0U) << "then the tests above show nothing";
 }
 
-// E5: what a reader found the page's frame to be may be another page's when it reads the word, or
-// the same page's again.
+// PAGING-5: what a reader found the page's frame to be may be another page's when it reads the
+// word, or the same page's again.
 TEST(Paging, AReaderLooksAtThePagesEntryAgain) {
   World w(64, 4, true);
   const Frames& frames = *w.paging->frames();
@@ -266,7 +266,7 @@ TEST(Paging, AReaderLooksAtThePagesEntryAgain) {
   EXPECT_NE(seen, frames.entry(5)) << "an entry does not return, though the frame may";
 }
 
-// E4: who comes while another swaps the page in stores to the frame, after the copy is whole.
+// PAGING-4: who comes while another swaps the page in stores to the frame, after the copy is whole.
 TEST(Paging, APageIsSwappedInOnce) {
   constexpr std::uint64_t pages = 4096;
   constexpr int threads = 2;

@@ -161,7 +161,7 @@ TEST_P(Receipts, StayValidAfterClose) {
   EXPECT_EQ(50, called) << "every callback has run when the pool is gone";
 }
 
-// Law L2: what was read and not yet durable is waited for, by whoever returns something of it.
+// LAW-2: what was read and not yet durable is waited for, by whoever returns something of it.
 TEST_P(Receipts, CoverWhatWasReadAndNothingReadIsToldBefore) {
   Shape shape = this->shape(group);
   auto rig = open_rig<Root>(GetParam(), shape);
@@ -242,7 +242,7 @@ TEST_P(Receipts, OfADurableUpdateDoNotWaitForAnOlderOneOfAnother) {
   }
 }
 
-// Law L9.
+// LAW-9.
 TEST_P(Receipts, OfAMediumThatFailedResolveToTheError) {
   for (const Durability d : {durable, async}) {
     const Shape shape = this->shape(d);

@@ -162,8 +162,8 @@ TEST_P(Rewind, RedoesNothingOfWhatWasRolledBack) {
   EXPECT_EQ(check.leaked, check.problems.size()) << check.problems.front();
 }
 
-// A checkpoint between a transaction's END and its heap bits: the records are still needed (K4: X
-// does not cover it).
+// A checkpoint between a transaction's END and its heap bits: the records are still needed
+// (REWIND-4: X does not cover it).
 TEST_P(Rewind, KeepsTheRecordsOfACommitThatHasNotEnded) {
   if (has("-fp-")) return;  // no checkpoints
   const auto allocate = [](auto& pool) {

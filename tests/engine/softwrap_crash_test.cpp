@@ -27,8 +27,8 @@ AnyPool<Words> open_on(const Entry& e, const Shape& shape,
   return AnyPool<Words>::try_open_on("crash", o, std::move(medium), fresh).value();
 }
 
-// Two threads overwrite a word, and the power is cut while buckets begin again (S2): the base of
-// the younger one's may be durable, that of the older one's not.
+// Two threads overwrite a word, and the power is cut while buckets begin again (SOFTWRAP-2): the
+// base of the younger one's may be durable, that of the older one's not.
 TEST_P(SoftWrapCrash, AnOlderValueDoesNotComeBackWhileBucketsBeginAgain) {
   for (const auto model : {crash::Model::px86, crash::Model::adversarial})
     for (const bool swapped : {false, true}) {
@@ -85,7 +85,7 @@ void set_ten(AnyPool<Words>& pool, std::uint64_t value) {
   });
 }
 
-// W2: wherever the power is cut around a log's end, where its bucket begins again.
+// WRAPLOG-2: wherever the power is cut around a log's end, where its bucket begins again.
 TEST_P(SoftWrapCrash, ALogBeginsAgain) {
   const auto turns = [](auto& pool) { return pool.stats().checkpoints; };
   for (const auto model : {crash::Model::px86, crash::Model::adversarial}) {
@@ -119,8 +119,8 @@ TEST_P(SoftWrapCrash, ALogBeginsAgain) {
   }
 }
 
-// D4: what a kill within a wrap has left is visible, but not durable: a recovery that goes by it
-// makes it so, wherever the power is cut in that recovery.
+// REDO-4: what a kill within a wrap has left is visible, but not durable: a recovery that goes by
+// it makes it so, wherever the power is cut in that recovery.
 TEST_P(SoftWrapCrash, WhatAKillLeavesIsMadeDurableByRecovery) {
   bool killed = true;
   for (std::uint64_t events = 0; killed; ++events) {

@@ -88,7 +88,7 @@ TEST(SoftWrapRounds, AWrapThatIsOpenAtASwitchStoresToBothTables) {
     d.put(0, 5);
     d.put(1, 50);
     std::atomic<int> wrong{0};
-    d.medium->before_home_write([&](std::uint64_t, const void* src, std::size_t n) {  // S1
+    d.medium->before_home_write([&](std::uint64_t, const void* src, std::size_t n) {  // SOFTWRAP-1
       std::uint64_t value = 0;
       if (n == 8) std::memcpy(&value, src, 8);
       if (value == 6 || value == 7 || (gives_up && value == 8)) ++wrong;

@@ -161,7 +161,8 @@ TEST_P(SoftWrap, ATableThatNineThreadsFillGrows) {
 }
 
 // Two threads overwrite a word, in either order of their logs; the second one's log goes, the first
-// one's stays. Without X the older value would come back (S2). The mutation gate leaves X out.
+// one's stays. Without X the older value would come back (SOFTWRAP-2). The mutation gate leaves X
+// out.
 TEST_P(SoftWrap, AnOlderValueInAnothersLogDoesNotComeBack) {
   // until each bucket has begun again
   an_older_value_does_not_come_back(GetParam(), small(4), 1200);

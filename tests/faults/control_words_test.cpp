@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Law L10 for the words that say how a log is read: every bit of each of them is flipped, zero
+// LAW-10 for the words that say how a log is read: every bit of each of them is flipped, zero
 // words included, in pools that were killed with work in the log. Recovery refuses what it finds,
 // with its place and nothing written, or ends as it does without the flip; and it touches nothing
 // outside log and home. tests/conformance/laws_test.cpp has the same for the records.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Damaged files: bits flipped in header and log, files cut short, foreign files, other layouts,
-// engines, versions: each refused by name, with not a byte written (law L10); what can't be told
+// engines, versions: each refused by name, with not a byte written (LAW-10); what can't be told
 // from a torn last record is cut, and nothing else.
 #include "faults.hpp"
 #include "papers/engines.hpp"

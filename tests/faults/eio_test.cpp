@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A medium that fails (EIO from a fence, an append, a growth), injected at the n-th call, for every
-// n: law L9. The pool is poisoned, nothing is acknowledged after, open receipts resolve to the
+// n: LAW-9. The pool is poisoned, nothing is acknowledged after, open receipts resolve to the
 // error, nothing is tried again; reopening recovers what was acknowledged.
 //
 // A failed fence makes its record neither durable nor undone: after reopening the transaction may
-// be there or not, whole (L1).
+// be there or not, whole (LAW-1).
 #include <atomic>
 #include <coroutine>
 #include <thread>
@@ -192,7 +192,7 @@ TEST_P(Eio, OthersAreTold) {
       for (int t = 0; t < 4; ++t)
         EXPECT_GE(tx(root.slot[4 + t].value), base[t] + acked[t].load())
             << "thread " << t << ", round " << round;
-      for (int t = 0; t < 4; ++t) {  // L1: what each of its transactions wrote belongs together
+      for (int t = 0; t < 4; ++t) {  // LAW-1: what each of its transactions wrote belongs together
         const std::uint64_t i = tx(root.slot[4 + t].value) - base[t];
         if (i == 0) continue;
         EXPECT_EQ(root.names.find(tx, 1000 + static_cast<std::uint64_t>(t) * 100 + i % 50)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Opening, recovering and auditing pools that were damaged: whatever the bytes are, an error or a
-// pool, and nothing else (law L10). One input mutates one of the base images, pools of every kind
+// pool, and nothing else (LAW-10). One input mutates one of the base images, pools of every kind
 // caught in mid-life. Since almost every mutation ends at a checksum, an input may ask that the
 // checksums be made right again.
 // Thread safety: one thread.

@@ -3,11 +3,11 @@
 // The process that is killed: opens the pool (recovering what the last one left), compares it with
 // the model, then works until it dies.
 //
-// Laws looked at: L1 (the recovered transactions are closed: exactly the model's state after n <=
-// done[t], the shared parts in the journal's order; under `prefix` no id below a recovered one is
-// missing), L2 (acked <= done), L3 (nothing of a transaction that threw), L4 (the sum of the
-// accounts in every view), L5 (the digest of a first recovery), L6 (check(): no leak, no double
-// use).
+// Laws looked at: LAW-1 (the recovered transactions are closed: exactly the model's state after n
+// <= done[t], the shared parts in the journal's order; under `prefix` no id below a recovered one
+// is missing), LAW-2 (acked <= done), LAW-3 (nothing of a transaction that threw), LAW-4 (the sum
+// of the accounts in every view), LAW-5 (the digest of a first recovery), LAW-6 (check(): no leak,
+// no double use).
 // Thread safety: run() starts its own threads.
 #pragma once
 
@@ -169,16 +169,16 @@ class Child {
       const std::uint64_t n = found.done[t], acked = shared_.acked[t].load(),
                           issued = shared_.issued[t].load();
       if (n < acked)
-        return bad("L2: thread " + number(t) + ": transaction " + number(acked) +
+        return bad("LAW-2: thread " + number(t) + ": transaction " + number(acked) +
                    " was acknowledged as durable, the pool ends at " + number(n));
       if (n > issued)
         return bad("thread " + number(t) + ": the pool holds transaction " + number(n) +
                    ", but only " + number(issued) + " were begun");
       if (n != 0 && Plan(task_.shape, t, n).throws)
-        return bad("L3: thread " + number(t) + ": the pool holds transaction " + number(n) +
+        return bad("LAW-3: thread " + number(t) + ": the pool holds transaction " + number(n) +
                    ", which was rolled back");
     }
-    if (model_.ready && !found.ready) return bad("L2: the set-up is lost");
+    if (model_.ready && !found.ready) return bad("LAW-2: the set-up is lost");
     if (found.ready && !model_.ready) set_up(model_);
     const std::size_t before = model_.journal.size();
     if (!replay(found)) return;
@@ -188,14 +188,15 @@ class Child {
     const std::uint64_t digest = digest_of(found);
     if (task_.digest != 0 && digest != task_.digest)
       return bad(
-          "L5: recovery after recoveries that were killed came to another state than recovery at "
+          "LAW-5: recovery after recoveries that were killed came to another state than recovery "
+          "at "
           "once");
     const CheckReport report = pool.check();
     if (!report.ok())
-      return bad("L6: check(): " + number(report.problems.size()) +
+      return bad("LAW-6: check(): " + number(report.problems.size()) +
                  " problems, the first: " + report.problems.front());
     if (report.blocks != report.reachable)
-      return bad("L6: check(): " + number(report.blocks) + " blocks are allocated, " +
+      return bad("LAW-6: check(): " + number(report.blocks) + " blocks are allocated, " +
                  number(report.reachable) + " owned");
     if (shared_.error[0]) return;
 
@@ -234,7 +235,7 @@ class Child {
       met[found.journal[i] >> 63].push_back(found.journal[i] & ~(std::uint64_t{1} << 63));
     for (std::uint64_t t = 0; t < 2; ++t)
       if (met[t] != expected[t])
-        return bad("L1: thread " + std::to_string(t) +
+        return bad("LAW-1: thread " + std::to_string(t) +
                    ": the journal's entries are not those of its transactions up to " +
                    std::to_string(found.done[t])),
                false;
@@ -249,7 +250,7 @@ class Child {
   void compare(const ModelType& found) {
     for (int i = 0; i < accounts; ++i)
       if (found.account[i] != model_.account[i])
-        return bad("L1: account " + std::to_string(i) + " holds " +
+        return bad("LAW-1: account " + std::to_string(i) + " holds " +
                    std::to_string(found.account[i]) + ", expected " +
                    std::to_string(model_.account[i]));
     same(found.data, model_.data, "data");
@@ -258,7 +259,7 @@ class Child {
   void same(const typename ModelType::Contents& found, const typename ModelType::Contents& expected,
             const std::string& what) {
     if (found == expected) return;
-    std::string text = "L1: " + what + ": " + std::to_string(found.size()) +
+    std::string text = "LAW-1: " + what + ": " + std::to_string(found.size()) +
                        " elements, expected " + std::to_string(expected.size());
     const auto show = [](const std::string& s) {
       return s.size() < 80 ? "'" + s + "'"
@@ -286,7 +287,7 @@ class Child {
         while (Plan(task_.shape, u, next).throws) ++next;
         const std::uint64_t there = id_of(t, found.done[t]), missing = id_of(u, next);
         if (there != 0 && missing != 0 && missing < there)
-          return bad("L1: transaction " + std::to_string(missing) + " is missing, yet " +
+          return bad("LAW-1: transaction " + std::to_string(missing) + " is missing, yet " +
                      std::to_string(there) + " was recovered (order: prefix)");
       }
     }
@@ -378,9 +379,9 @@ class Child {
       for (std::size_t t = 0; t < 2; ++t) seen[t] = tx(root.done[t].n);
     });
     if (sum != start_balance * accounts)
-      throw error(
-          Status(Code::corrupt, "L4: a view saw accounts of " + std::to_string(sum) + " in all"));
-    // L2: what a durable view saw is durable
+      throw error(Status(Code::corrupt,
+                         "LAW-4: a view saw accounts of " + std::to_string(sum) + " in all"));
+    // LAW-2: what a durable view saw is durable
     for (std::size_t t = 0; t < 2 && wait; ++t) ack(t, seen[t]);
   }
 

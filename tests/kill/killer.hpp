@@ -210,8 +210,8 @@ class Killer {
     return finish(child, failed, true);
   }
 
-  // L5: a copy's recovery at once, and the pool's own after recoveries that are killed, come to the
-  // same state.
+  // LAW-5: a copy's recovery at once, and the pool's own after recoveries that are killed, come to
+  // the same state.
   std::string idempotent(Random& r) {
     ++counts.idempotent;
     const std::string original = path_, name = path_ + ".copy";

@@ -8,7 +8,7 @@
 // records n in `done[t]`. So a recovered pool says itself which transactions it holds: n <= done[t]
 // of every thread, the shared parts in the journal's order; the model replays exactly these, and
 // contents are compared in full. Some transactions end in an exception: they must leave nothing
-// (law L3).
+// (LAW-3).
 // Thread safety: none; a model belongs to one thread, a Target to one transaction.
 #pragma once
 

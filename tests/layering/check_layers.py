@@ -9,10 +9,14 @@ A folder may include folders with a lower number and itself. log and tm share a 
 folder never sees another engine's; containers see the API alone. Every source file carries the licence line. The library, SQLite's
 file system and the tools open no file by a call of their own: perdure/base/descriptor.hpp keeps descriptors off the standard ones.
 Of the tools, command.cpp alone includes CLI11 and no header includes <nlohmann/json.hpp>: they take seconds to compile.
+Invariants have names that docs/invariants.md lists once; each name in the tree is one of them
+(invariants.py).
 """
 import pathlib
 import re
 import sys
+
+from invariants import check_invariants
 
 # folder -> (number, the only folders it may include or None for "every lower number", what it is)
 LAYERS = {
@@ -203,7 +207,7 @@ def check_doc(root):
 
 
 def check(root):
-    return [*check_includes(root), *check_beside(root), *check_licences(root), *check_descriptors(root), *check_slow_headers(root), *check_doc(root)]
+    return [*check_includes(root), *check_beside(root), *check_licences(root), *check_descriptors(root), *check_slow_headers(root), *check_doc(root), *check_invariants(root)]
 
 
 def main(arguments):

@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 import check_layers
+import invariants
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from limits import LimitedCase  # noqa: E402
@@ -21,6 +22,7 @@ class Planted(LimitedCase):
         self.root = pathlib.Path(folder.name)
         self.put("CMakeLists.txt", "# " + check_layers.LICENCE + "\n")
         self.put("docs/architecture.md", f"# A\n{check_layers.BEGIN}\n{check_layers.table()}\n{check_layers.END}\n")
+        self.put("docs/invariants.md", f"# I\n{invariants.BEGIN}\n{invariants.END}\n")
         self.source("perdure/perdure.hpp", '"perdure/container/map.hpp"')
         self.source("perdure/perdure.h", "<stdint.h>")
         for folder in check_layers.LAYERS:  # every include that is allowed, so that none of them is called a breach
@@ -142,6 +144,10 @@ class Planted(LimitedCase):
         self.expect("docs/architecture.md", "--table")
         self.put("docs/architecture.md", "no table\n")
         self.expect("docs/architecture.md", "found no table")
+
+    def test_invariants(self):  # what is a breach: invariants_test.py
+        self.put("perdure/log/ring.hpp", HEAD + "// RING-1 Records are in order.\n")
+        self.expect("perdure/log/ring.hpp:2", "RING-1", "docs/invariants.md")
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ TEST_F(CombinerTest, NeverTakesMoreThanWhatCame) {
   EXPECT_EQ(came, full.payload_words());
 }
 
-// G1, both ways round, and what is near it but no conflict.
+// GROUP-1, both ways round, and what is near it but no conflict.
 TEST_F(CombinerTest, AnOpAndAWordInItsSpansBitmapAreNotCombined) {
   const std::uint64_t span = (pool::first_chunk(max_home) + 32) * chunk;
   const std::uint32_t cls = 0;  // the smallest blocks: the longest bitmap

@@ -88,7 +88,7 @@ TEST_F(PersisterTest, WritesEveryTransactionOnceInIdOrder) {
     std::uint64_t transactions = 0, in_record = next;
     ASSERT_TRUE(each_entry(r.words + header_words, r.payload_words(), [&](const Entry& e) {
       if (e.kind == EntryKind::end) {
-        ASSERT_EQ(in_record + 1, e.values[0]) << "P2: ids without a gap";
+        ASSERT_EQ(in_record + 1, e.values[0]) << "LOGWRITER-2: ids without a gap";
         ++in_record;
         ++transactions;
       } else {
@@ -257,7 +257,7 @@ TEST_F(PersisterTest, AGroupIsCombinedAndWrittenWhenItIsFullOrSomebodyWaits) {
   }
 }
 
-// G1: an op of a span, and a word where its bitmap lies, of another time.
+// GROUP-1: an op of a span, and a word where its bitmap lies, of another time.
 TEST_F(PersisterTest, AGroupEndsBeforeWhatDoesNotCommute) {
   start(1 << 20, 1);
   constexpr std::uint64_t home = 64 << 20, span = 48 << 20;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // HomeWriter: what it stores is written back before its caller's fence, and a span's zeroed bitmap
-// is durable before home names the span (the heap's invariant H4), whatever lay there before.
+// is durable before home names the span (the heap's invariant HEAP-4), whatever lay there before.
 #include "perdure/log/redo.hpp"
 
 #include "perdure/log/redo_team.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A REWIND log after a kill: its last store may be visible and not durable. What recovery then sees
-// must still be there when the power fails in it (D4).
+// must still be there when the power fails in it (REDO-4).
 #include "papers/rewind/rewind_log.hpp"
 
 #include <gtest/gtest.h>

@@ -156,7 +156,7 @@ TEST(Ring, ATornTailIsCutAtEveryByte) {
   }
 }
 
-// ... or any of its 8-byte words are there, in no order (M4, M5).
+// ... or any of its 8-byte words are there, in no order (MEDIUM-4, MEDIUM-5).
 TEST(Ring, ATailTornIntoWordsIsCutToo) {
   RingOnMedium r(8192);
   for (std::uint64_t id = 1; id <= 20; ++id) r.append(id, 5);

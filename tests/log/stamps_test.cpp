@@ -2,7 +2,7 @@
 //
 // Persister, where ids are stamps: transactions are merged by stamp as far as the TM says that all
 // are there, records count in numbers without a gap, and durable() is a stamp, which rises where
-// nothing had to be written too (P5).
+// nothing had to be written too (PERSIST-2).
 #include <atomic>
 #include <barrier>
 #include <mutex>

@@ -244,7 +244,7 @@ TEST(TornLog, TakesATransactionWhoseWayIsLostForNone) {
   }
 }
 
-// Law L10: a bit that changed is named, but in what nobody was told of, or can't be told from it:
+// LAW-10: a bit that changed is named, but in what nobody was told of, or can't be told from it:
 // the last transaction, and what follows it. A short lap after a full one: the one after has the
 // full one's sense, and must not meet what is left of it, wherever the power is cut.
 TEST(TornLog, MeetsNothingOfAnEarlierLap) {

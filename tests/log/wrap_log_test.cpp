@@ -227,7 +227,7 @@ TEST(WrapLog, OneWithoutALineIsBypassed) {
   }
 }
 
-// W2: a bucket that begins again has none of what it had, though the lines are still there.
+// WRAPLOG-2: a bucket that begins again has none of what it had, though the lines are still there.
 TEST(WrapLog, ABucketBeginsAgain) {
   const Rig rig;
   for (std::uint64_t id = 1; id <= 6; ++id) rig.wrap(id * 3, id, id % 2 == 0 ? 2 : 0);
@@ -247,7 +247,8 @@ TEST(WrapLog, ABucketBeginsAgain) {
   EXPECT_EQ(7U, rig.log->last_id());
 }
 
-// W2, W3: what rests on these may be another thread's, whose fence does not answer for them.
+// WRAPLOG-2, WRAPLOG-3: what rests on these may be another thread's, whose fence does not answer
+// for them.
 TEST(WrapLog, ItsControlIsDurableWhenItSaysSo) {
   const Rig rig;
   EXPECT_TRUE(WrapLog::control(*rig.cut().medium, rig.place).ours);
@@ -272,7 +273,7 @@ TEST(WrapLog, TakesWhatFitsAndNoMore) {
   EXPECT_TRUE(rig.log->fits(log::WrapRecord::entry_bytes));
 }
 
-// Law L10: what no crash can have made is named, not read.
+// LAW-10: what no crash can have made is named, not read.
 TEST(WrapLog, DamageIsNamed) {
   const Rig rig;
   for (std::uint64_t id = 1; id <= 4; ++id) rig.wrap(12, id);

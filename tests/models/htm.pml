@@ -6,8 +6,8 @@
  * at the transaction's end, or whenever the processor likes. A thread that asks for a line aborts the other transaction that has
  * it (the requester wins).
  *
- * Checked: timestamps follow the order of conflicts (D1), and complete() never says a timestamp whose transaction is not yet in
- * its log (T1, T2).
+ * Checked: timestamps follow the order of conflicts (TIMESTAMP-1), and complete() never says a
+ * timestamp whose transaction is not yet in its log (HTM-1, HTM-2).
  *
  * Built with one of these it must fail: PENDING_NOT_DRAINED, LINES_NOT_DRAINED, TIME_READ_LAST, PENDING_CLEARED_EARLY. run_models.py does
  * all of that. The first two together are a locked instruction in the place of drain().
@@ -53,7 +53,8 @@ proctype thread(byte me; byte transactions) {
      :: r = 0; w = 0 :: r = 0; w = 1 :: r = 0; w = 2
      :: n + me != 0 -> r = 1; w = 0 :: n + me != 0 -> r = 1; w = 1 :: n + me != 0 -> r = 1; w = 2
      fi;
-     if :: w < 2 -> buffer(me, counter) :: else fi;      /* T1: a bound of the timestamp to come */
+     /* HTM-1: a bound of the timestamp to come */
+     if :: w < 2 -> buffer(me, counter) :: else fi;
      d_step {                                            /* it begins with a load: the line comes from its owner */
        inside[me] = true; aborted[me] = false; owned[me] = 0; stored[me] = 0;
        if

@@ -93,7 +93,7 @@ TEST_F(HeaderTest, DamagedInTheFile) {
 }
 
 // The damaged copy is repaired by the next session, and written before the good one is touched
-// (F1).
+// (HEADER-1).
 TEST_F(HeaderTest, SessionRepairsTheOtherCopy) {
   for (const std::uint64_t at : {header_a, header_b}) {
     const char bad = static_cast<char>(image[at + 100] ^ 1);

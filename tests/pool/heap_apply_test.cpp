@@ -222,7 +222,8 @@ TEST_P(Replay, OverHomeTornByACheckpoint) {
       for (std::uint64_t n = random() % 12; n > 0; --n) transaction();
     };
     some();
-    // a checkpoint: the directory copied first (H4), then the rest at any time, some of it twice
+    // a checkpoint: the directory copied first (HEAP-4), then the rest at any time, some of it
+    // twice
     const std::size_t t0 = log.size();
     const Image directory = now();
     some();

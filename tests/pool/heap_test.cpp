@@ -85,7 +85,7 @@ TEST_F(HeapTest, FreesThatAreRefused) {
   close();
 }
 
-// H2: between the commit of a free and reusable() nobody gets the block.
+// HEAP-2: between the commit of a free and reusable() nobody gets the block.
 TEST_F(HeapTest, NotReusedBeforeItsFreeIsDurable) {
   open();
   const std::uint64_t a = *user->allocate(3000);

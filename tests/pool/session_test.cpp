@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sessions: epochs (F2), the two kinds of view, growth beside running threads and against a failing
-// medium, the clean end.
+// Sessions: epochs (HEADER-2), the two kinds of view, growth beside running threads and against a
+// failing medium, the clean end.
 #include <thread>
 
 #include "pool_test.hpp"

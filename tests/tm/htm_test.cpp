@@ -177,9 +177,9 @@ TYPED_TEST(Htms, CompleteNeverPassesWhatIsStillToCome) {
   }
 }
 
-// D1: a reader that saw an old value has a time below the stamp of the transaction that overwrote
-// it. The writer stores to lines that the reader has just taken from it, so its stores wait in the
-// store buffer when it comes to its stamp.
+// TIMESTAMP-1: a reader that saw an old value has a time below the stamp of the transaction that
+// overwrote it. The writer stores to lines that the reader has just taken from it, so its stores
+// wait in the store buffer when it comes to its stamp.
 TYPED_TEST(Htms, AReaderOfAnOldValueIsBeforeTheStampThatOverwroteIt) {
   const WithLimits with(never);
   constexpr std::size_t lines = 8;
@@ -224,8 +224,8 @@ struct Slow {
   static inline std::uint64_t calls = 0;
 };
 
-// D2: who sees the end of a commit draws a later tick, though his slot is lower; also where the
-// counter is coarse.
+// TIMESTAMP-2: who sees the end of a commit draws a later tick, though his slot is lower; also
+// where the counter is coarse.
 template <class Counter>
 void stamps_rise() {
   const StampClockOf<Counter> clock(7);

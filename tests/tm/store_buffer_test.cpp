@@ -4,7 +4,7 @@
 // the stand-in models it, a seeded scheduler decides which thread goes on at each step, so the same
 // faults are found on machines without RTM, and again from their seed.
 // With an instruction in the place of Htm's drain() that drains nothing inside a transaction (the
-// protocol as it was) both T2 and D1 break.
+// protocol as it was) both HTM-2 and TIMESTAMP-1 break.
 #include "tests/crash/scheduler.hpp"
 #include "tests/tm/stamped.hpp"
 
@@ -15,8 +15,9 @@ using M = Htm<RtmStandIn>;
 constexpr std::uint64_t seeds = 1000 / scale;
 
 struct Found {
-  bool early = false;   ///< complete() passed a commit that was still to come (T2)
-  std::string history;  ///< not serial in the order of commit timestamps (D1, D2); empty: it is
+  bool early = false;  ///< complete() passed a commit that was still to come (HTM-2)
+  /// Not serial in the order of commit timestamps (TIMESTAMP-1, TIMESTAMP-2); empty: it is.
+  std::string history;
 };
 
 /// Two threads commit, one asks complete() again and again, and one reads; all decided by the seed.

@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Checkpoint: Reproduce from the shadow. Copies the lines that differ to home, in slices, beside
-// running transactions, then lets the logs go (design: "Recycling logs").
+// Checkpoint: copies the lines that differ from the shadow to the data region, in slices, beside
+// running transactions. Then the caller publishes the checkpoint id X and truncates the log.
 //
-//   1. X = every id up to it has finished its commit (held) or is durable (prefix).
+//   1. X is an id up to which every transaction has finished its commit (strict order) or is
+//      durable (pipelined order).
 //   2. First the heap's directory, then the rest: take the marks of each page, then copy its marked
-//      lines as the TM allows: what committed transactions wrote, nothing else.
-//   3. prefix: read the clock c after a batch was copied; the batch may hold the writes of
-//      transactions up to c, so it waits in DRAM until all of them are durable; when
-//      most_waiting_bytes wait there, no more is copied. held: isolation is held through the fence,
-//      so what can be copied is durable.
-//   4. Write the batch home by non-temporal stores. The directory's lines come last, after a fence:
-//      home never names a span whose zeroed bitmap it does not hold (H4, pool/heap.hpp).
-//   5. After the last batch: fence (home durable), persist X and the rings' heads in the header
-//      (fences), only then recycle.
-// Crash: before 5 the header still names the old X, and replay over a newer home is idempotent;
-// without the fence in 5 a recycled record's only copy could be lost.
+//      lines as the TM allows. That copies what committed transactions wrote, and nothing else.
+//   3. Pipelined order: read the clock c after a batch was copied. The batch may hold the writes of
+//      transactions up to c, so it waits in DRAM until all of them are durable. When
+//      most_waiting_bytes wait there, no more is copied. Strict order: isolation lasts through the
+//      fence, so what can be copied is durable.
+//   4. Write the batch to the data region by non-temporal stores. The directory's lines come last,
+//      after a fence: the data region never names a span whose zeroed bitmap it does not hold
+//      (HEAP-4, pool/heap.hpp).
+//   5. After the last batch: fence (the data region is durable), persist X and the rings' heads in
+//      the header (fences), and only then truncate the rings.
+// CKPT-1 The data region never holds an effect of a transaction that is not durable (3).
+// CKPT-2 When the header says X, the data region holds every transaction up to X: what had finished
+// by X had set its marks (SHADOW-1) before marks were taken (1, 2).
+// CKPT-3 A ring is truncated only after the data region and the header are durable (5). Otherwise a
+// record's only copy could be lost, or an older record in another ring would revert a newer one.
+// A crash before 5 finds the old X in the header, and replay over a newer data region is idempotent
+// (REDO-3).
 // Source: fuzzy checkpoints (Hagmann, IEEE ToC '86); retiring from DRAM instead of from the log
 // (SoftWrAP, MSST '15).
 // Errors: slice() and start() throw std::bad_alloc with nothing lost: call again.
@@ -41,10 +48,10 @@ namespace perdure::engine::shadow {
 class Checkpoint {
  public:
   enum class Step : std::uint8_t {
-    idle,     ///< none in progress
+    idle,     ///< no checkpoint is in progress
     more,     ///< call again
     waiting,  ///< the oldest batch needs durable ids up to needs()
-    copied    ///< all is home: finish
+    copied    ///< the data region has everything: finish the checkpoint
   };
 
   Checkpoint(medium::Medium& medium, Marks& marks, const std::byte* view,
@@ -61,13 +68,14 @@ class Checkpoint {
            : !directory_.empty() ? directory_.back().clock
                                  : 0;
   }
-  /// copied so far; by any thread
+  /// Returns the number of lines copied so far. Any thread may call it.
   [[nodiscard]] std::uint64_t lines() const noexcept {
     return lines_.load(std::memory_order_relaxed);
   }
-  /// Lines that wait in DRAM, in bytes.
+  /// Returns the size in bytes of the lines that wait in DRAM.
   [[nodiscard]] std::uint64_t waiting_bytes() const noexcept { return waiting_lines_ * 64; }
-  /// The most that waits, beside the heap's directory (1/8192 of the pool's largest size).
+  /// The maximum that waits in DRAM, beside the heap's directory (1/8192 of the pool's largest
+  /// size).
   static constexpr std::uint64_t most_waiting_bytes = std::uint64_t{16} << 20;
   [[nodiscard]] std::size_t pages_left() const noexcept { return pages_.size() - next_page_; }
 
@@ -78,23 +86,23 @@ class Checkpoint {
     in_directory_ = true;
   }
 
-  /// Copies up to `max_pages` pages. `tm`: the caller's TM context, outside any transaction.
-  /// `clock()`: the last id drawn. `durable()`: ids up to it are. held: what can be copied is
-  /// durable already, and durable() is 0 once the medium has failed. The caller fences after every
-  /// slice.
+  /// Copies up to `max_pages` pages. `tm` is the caller's TM context, outside any transaction.
+  /// `clock()` returns the last id drawn, `durable()` the id up to which every transaction is
+  /// durable. `held` says that the order is strict: what can be copied is durable already, and
+  /// durable() is 0 once the medium has failed. The caller fences after every slice.
   template <class Tm, class Clock, class Durable>
   Step slice(Tm& tm, std::size_t max_pages, bool held, Clock&& clock, Durable&& durable) {
     if (!active_) return Step::idle;
     if (next_page_ == pages_.size()) the_rest();
     if (next_page_ < pages_.size()) {
-      // A mark that is taken must be copied, or X would pass what home lacks: no allocation may
-      // fail between the two.
+      // A line whose mark is taken must be copied, or X would pass what the data region lacks: no
+      // allocation may fail between the two.
       auto& batches = in_directory_ ? directory_ : batches_;
       batches.reserve(batches.size() + 1);
       Batch batch = std::exchange(spare_, {});
       batch.room_for_a_page();
       tm.copy_begin();
-      const auto room = [&] {  // for a page more
+      const auto room = [&] {  // for one more page
         return in_directory_ ||
                (waiting_lines_ + batch.offsets.size() + 64) * 64 <= most_waiting_bytes;
       };
@@ -121,7 +129,7 @@ class Checkpoint {
     while (!batches_.empty() && batches_.front().clock <= durable()) {
       write(batches_.front());
       waiting_lines_ -= batches_.front().offsets.size();
-      // its memory, for the next slice: to ask the system for it anew costs as much as to fill it
+      // The next slice uses its memory: asking the system for it anew costs as much as filling it.
       spare_ = std::move(batches_.front());
       spare_.offsets.clear();
       spare_.lines.clear();
@@ -134,13 +142,14 @@ class Checkpoint {
     if (directory_.empty()) return Step::copied;
     // mutant: directory-waits-durable
     if (directory_.back().clock > durable()) return Step::waiting;
+    // The caller fences first: all that the directory names is then in the data region.
     // mutant: directory-after-targets
-    if (wrote) return Step::more;  // a fence first: all that the directory names is home
+    if (wrote) return Step::more;
     for (const Batch& batch : directory_) write(batch);
     directory_.clear();
     return Step::copied;
   }
-  /// Home is durable up to x(): the caller has fenced and published.
+  /// The data region is durable up to x(): the caller has fenced and published.
   void finished() noexcept { active_ = false; }
 
  private:
@@ -153,7 +162,8 @@ class Checkpoint {
       if (offsets.capacity() - offsets.size() < 64) offsets.reserve(offsets.size() * 2 + 64);
       if (lines.capacity() - lines.size() < 512) lines.reserve(lines.size() * 2 + 512);
     }
-    bool try_room() noexcept {  // without, the batch ends early
+    // Without this memory the batch ends early.
+    bool try_room() noexcept {
       try {
         room_for_a_page();
         return true;
@@ -169,16 +179,16 @@ class Checkpoint {
     pages_.swap(found);
     next_page_ = 0;
   }
-  // Once the directory is copied, not before: whatever it names was marked by then.
+  // Called once the directory is copied, not before: whatever it names was marked by then.
   void the_rest() {
     if (!in_directory_) return;
-    look_for(directory_pages_, medium_.home_bytes() / 4096);  // what has grown meanwhile too
+    look_for(directory_pages_, medium_.home_bytes() / 4096);  // including what has grown meanwhile
     in_directory_ = false;
   }
   void write(const Batch& batch) {
     const std::uint64_t home = medium_.log_bytes();
     for (std::size_t i = 0; i < batch.offsets.size();) {
-      std::size_t j = i + 1;  // neighbouring lines go in one call
+      std::size_t j = i + 1;  // neighbouring lines are written in one call
       while (j < batch.offsets.size() && batch.offsets[j] == batch.offsets[j - 1] + 64) ++j;
       medium_.stream(home + batch.offsets[i], batch.lines.data() + i * 8, (j - i) * 64);
       i = j;
@@ -195,7 +205,7 @@ class Checkpoint {
   std::vector<std::uint64_t> pages_;
   std::size_t next_page_ = 0;
   std::vector<Batch> batches_, directory_;
-  std::uint64_t waiting_lines_ = 0;  // of batches_
+  std::uint64_t waiting_lines_ = 0;  // in batches_
   Batch spare_;
 };
 

@@ -23,7 +23,7 @@ struct shadow_global_lock : engine::Instance<engine::shadow::Shadow<tm::GlobalLo
       {{"shadow/global_lock", type::name}}};
 };
 
-/// All of the family.
+/// All instances of the family.
 using shadow_engines = engines<shadow, shadow_stm, shadow_global_lock, shadow_none>;
 
 // Compiled once, in instances.cpp beside this.

@@ -27,7 +27,7 @@ class Checkpoint;
 template <class Tm>
 class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
   using Base = RedoEngine<Shadow<Tm>, Tm, log::LogWriter>;
-  // A checkpoint compares the marks' ids with the durable one: they must be dense.
+  // A checkpoint compares the marks' ids with the durable id, so ids must be dense.
   static_assert(!tm::has_stamps<Tm>);
 
  public:
@@ -47,8 +47,8 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
   Status checkpoint();
   Stats stats();
 
-  /// Returns when what is needed is likely to be there; the caller holds nothing and was rolled
-  /// back.
+  /// Returns when what is needed is likely to be there. The caller's transaction was rolled back
+  /// and holds nothing.
   void wait_for_log_space(Context& context, LogSpace needed);
 
  private:
@@ -71,7 +71,7 @@ class Shadow : public RedoEngine<Shadow<Tm>, Tm, log::LogWriter> {
   }
 
   Marks marks_;
-  std::unique_ptr<Checkpoint> checkpoint_;  // null: read-only
+  std::unique_ptr<Checkpoint> checkpoint_;  // null if the pool is read-only
   std::mutex checkpointing_;
   std::atomic<std::uint64_t> checkpoints_{0}, applied_{0};
   Contexts<Context> contexts_;
@@ -88,13 +88,14 @@ class Shadow<Tm>::Context : public RedoContext<Shadow<Tm>, Tm, log::LogWriter> {
   Context(Shadow& engine, int slot);
 
   void write(std::uint64_t* a, std::uint64_t v) {
-    // What can fail comes before what can't: a program that catches an error and commits finds in
-    // the view what the record says (S2).
+    // SHADOW-2: the record holds every word that is stored. What can fail comes before what can't,
+    // so a program that catches an error and commits finds in the mapping what the record says.
     tm_.own(a);
     const std::uint64_t offset = offset_of(a);
     tm_.keep(a);
     record_.word(offset, v);
-    // Here: in a pass over the record at the commit it cost sps-64 a quarter of its throughput.
+    // The mark is set here because a pass over the record at the commit cost sps-64 a quarter of
+    // its throughput.
     mark_.mark(offset, tm_.alone());
     tm_.put(a, v);
   }
@@ -108,7 +109,7 @@ class Shadow<Tm>::Context : public RedoContext<Shadow<Tm>, Tm, log::LogWriter> {
     for (std::uint64_t i = 0; i < n; ++i) tm_.put(a + i, src[i]);
   }
   std::byte* alloc(std::uint64_t bytes) {
-    record_.room(2);  // first, as in write
+    record_.room(2);  // what can fail comes first, as in write()
     const pool::HeapOp op = ops_.allocate(heap_, bytes, tm_, view_, max_home_);
     record_.heap_op(op);
     return view_ + op.offset;
@@ -126,14 +127,14 @@ class Shadow<Tm>::Context : public RedoContext<Shadow<Tm>, Tm, log::LogWriter> {
     const bool strict = engine_.held_;
     const std::uint64_t id = strict ? this->commit_strict(drawn, ended)
                                     : this->commit_pipelined(durability, drawn, ended);
-    // On memory a commit pays for the checkpoint, a slice at a time; on files the background thread
-    // does.
+    // On memory commits do the checkpoint, one slice at a time; on files the background thread does
+    // it.
     if ((strict || !core_.config.fence_is_sync) && __builtin_expect(ring_.tail() >= next_slice_, 0))
       engine_.slice(*this, false);
     return id;
   }
   void rollback() noexcept {
-    if (!inside_) return;  // it committed, and what failed came after
+    if (!inside_) return;  // the transaction committed, and what failed came after
     inside_ = false;
     if (core_.forked()) return;
     record_.reset();

@@ -47,12 +47,13 @@ template <class Tm>
 Status Shadow<Tm>::wait(std::uint64_t id) {
   if (held_ || writer_.durable() >= id) return {};
   if (Status s = Base::wait(id); !s.ok()) return s;
-  // Without the thread the commit that finds no log space checkpoints (wait_for_log_space).
+  // Without the thread, the commit that finds no log space makes the checkpoint
+  // (wait_for_log_space).
   if (log_is_half_full()) (void)background_.notify();
   return {};
 }
 
-// One slice, or all that is left, by a thread between its transactions.
+// Does one slice, or all that is left, in a thread that is between transactions.
 template <class Tm>
 void Shadow<Tm>::slice(Context& context, bool all) {
   log::Ring& ring = context.ring_;
@@ -66,12 +67,12 @@ void Shadow<Tm>::slice(Context& context, bool all) {
   if (core_.state() & Core::poisoned_bit) return;
   const std::uint64_t trigger = ring.head() + ring.bytes() / 4 * 3;
   if (!all && !checkpoint_->active() && ring.tail() < trigger) {
-    // another thread's checkpoint has made room meanwhile
+    // Another thread's checkpoint has truncated the log meanwhile.
     context.next_slice_ = trigger;
     return;
   }
-  // A quarter of the ring is left when it starts: paced to end with half of that to spare, and 512
-  // pages take well under a millisecond.
+  // A quarter of the ring is left when the checkpoint starts. It is paced to end with half of that
+  // to spare, and 512 pages take less than a millisecond.
   constexpr std::size_t most = 512;
   try {
     do {
@@ -80,7 +81,7 @@ void Shadow<Tm>::slice(Context& context, bool all) {
     } while (all);
   } catch (const std::bad_alloc&) {
     if (all) throw;
-    // A commit's slice: the commit is done, and the next one tries again.
+    // The slice is a commit's: that commit is done, and the next one tries again.
   }
   const std::size_t left = checkpoint_->pages_left();
   const std::uint64_t step =
@@ -97,12 +98,12 @@ bool Shadow<Tm>::slice_locked(Context& context, std::size_t pages) {
   // pairs with the draw of an id
   const auto clock = [this] { return tm_.domain.clock.load(std::memory_order_acquire); };
   const auto step = checkpoint_->slice(context.tm_, pages, held_, clock, [this]() -> std::uint64_t {
-    // held: a commit whose fence failed has poisoned the core before its writes could be copied;
-    // nothing of it may reach home
+    // Strict order: a commit whose fence failed has poisoned the core before its writes could be
+    // copied. Nothing of it may reach the data region (CKPT-1).
     return !held_ ? writer_.durable() : core_.state() & Core::poisoned_bit ? 0 : 1;
   });
-  // This thread's streams must be durable before the header says so; another thread may finish the
-  // checkpoint.
+  // This thread's streams must be durable before the header says so, and another thread may finish
+  // the checkpoint.
   if (Status s = core_.medium.fence(); !s.ok()) return core_.poison(s), false;
   if (core_.state() & Core::poisoned_bit) return false;
   if (step == Checkpoint::Step::waiting)
@@ -118,8 +119,9 @@ Status Shadow<Tm>::finish_checkpoint() {
   std::vector<std::uint64_t> heads(rings_.size());
   // mutant: checkpoint-truncates-to-id
   for (std::size_t i = 0; i < heads.size(); ++i) heads[i] = rings_[i].position_after(x);
-  // Home is durable (each slice fenced). X and the heads must be durable before a ring is reused: a
-  // crash between would else find neither the record nor, in home, what it wrote.
+  // CKPT-3: the data region is durable (each slice fenced). X and the heads must be durable before
+  // a ring is reused: after a crash in between, recovery would find neither the record nor, in the
+  // data region, what it wrote.
   // mutant: checkpoint-truncates-before-header
   Status s = core_.publish([&](pool::Header& h) {
     h.applied = x;
@@ -145,7 +147,7 @@ void Shadow<Tm>::wait_for_log_space(Context& context, LogSpace needed) {
   }
   const log::Ring& ring = context.ring_;
   if (ring.used() + bytes > ring.bytes()) slice(context, true);
-  // the first may have been the rest of an older one
+  // The first one may have been the rest of an older checkpoint.
   if (ring.used() + bytes > ring.bytes()) slice(context, true);
   std::this_thread::yield();
 }
@@ -163,14 +165,14 @@ Status Shadow<Tm>::checkpoint() {
   return core_.why();
 }
 
-// On files, where a checkpoint's syncs would hold up the thread that commits.
+// For files, where a checkpoint's syncs would delay the thread that commits.
 template <class Tm>
 bool Shadow<Tm>::follow_log(std::chrono::microseconds /*nap*/) {
   if (!log_is_half_full()) return false;
   try {
     slice(context(), true);
     return true;
-  } catch (const std::bad_alloc&) {  // after a nap
+  } catch (const std::bad_alloc&) {  // the background thread tries again after a nap
     return false;
   }
 }

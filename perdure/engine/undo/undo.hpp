@@ -18,10 +18,10 @@
 //             and bitmaps in DRAM, whose final state is stored to the data region (StagedTarget),
 //             because data lies in the data region alone, which may be newer than an op.
 // Invariants:
-// U1 A line's old value is durable before the line in the data region may change (M2).
-// U2 Data is durable before the commit record is.
-// U3 A ring's records are truncated only when their transaction has ended and the data region holds
-// its heap ops (the checkpoint id).
+// UNDO-1 A line's old value is durable before the line in the data region may change (MEDIUM-2).
+// UNDO-2 Data is durable before the commit record is.
+// UNDO-3 A ring's records are truncated only when their transaction has ended and the data region
+// holds its heap ops (the checkpoint id).
 // The TM isolates; its locks are held until the commit record is durable.
 // Thread safety: any thread may call the engine; a Context belongs to its thread.
 #pragma once

@@ -50,7 +50,7 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
   log::HomeWriter home(medium, header.max_home_bytes, log::HomeWriter::Use::recovery);
   std::sort(commits.begin(), commits.end(),
             [](const auto& a, const auto& b) { return a.id() < b.id(); });
-  // All records are checked before the data region is changed (law L10).
+  // All records are checked before the data region is changed (LAW-10).
   const auto each = [](const log::RecordView& r, auto&& f) {
     return log::each_entry(r.words + log::header_words, r.payload_words(), f);
   };
@@ -84,7 +84,7 @@ Status Undo<Tm>::recover(pool::PoolFile& file, Recovery& report) {
           targets.block(e.heap_op());
         });
   if (Status s = targets.allocate(); !s.ok()) return s;
-  // D4 (log/redo.hpp): the records are durable before the data region has anything of what they
+  // REDO-4 (log/redo.hpp): the records are durable before the data region has anything of what they
   // say.
   if (!commits.empty() || !in_flight.empty())
     if (Status s = medium.fence(); !s.ok()) return s;
@@ -147,7 +147,7 @@ void Undo<Tm>::Context::log_full(std::uint64_t bytes) {
   this->throw_log_full({bytes});
 }
 
-// U1: the old value of n words of a line is durable when this returns.
+// UNDO-1: the old value of n words of a line is durable when this returns.
 template <class Tm>
 void Undo<Tm>::Context::snapshot(std::uint64_t* a, std::uint64_t n) {
   // After a failed append nothing may be stored to the data region.
@@ -191,7 +191,7 @@ void Undo<Tm>::Context::snapshot(std::uint64_t* a, std::uint64_t n) {
 template <class Tm>
 Status Undo<Tm>::Context::flush_lines() {
   for (const std::uint64_t line : logged_.lines()) core_.medium.flush(home_ + line * 64, 64);
-  return core_.medium.fence();  // U2: data is durable before the record that ends its undo
+  return core_.medium.fence();  // UNDO-2: data is durable before the record that ends its undo
 }
 
 template <class Tm>
@@ -218,7 +218,7 @@ std::uint64_t Undo<Tm>::Context::commit(Durability) {
     if (!ring_.fits(record_.bytes()) || !ring_.ready(record_.bytes())) log_full(record_.bytes());
   };
   const auto persist = [&](std::uint64_t drawn) {
-    // U2: what the transaction stored is durable before the record that ends its undo.
+    // UNDO-2: what the transaction stored is durable before the record that ends its undo.
     // mutant: undo-commit-lines-first
     Status s = flush_lines();
     if (s.ok()) s = append(log::RecordKind::commit, drawn, 1);
@@ -227,7 +227,7 @@ std::uint64_t Undo<Tm>::Context::commit(Durability) {
       this->apply_heap_ops(home_writer_);
       // mutant: undo-heap-bits-flush
       home_writer_.flush();
-      s = core_.medium.fence();  // U3: before the checkpoint id may pass this id
+      s = core_.medium.fence();  // UNDO-3: before the checkpoint id may pass this id
     }
     return s;
   };
@@ -308,7 +308,7 @@ Status Undo<Tm>::recycle() {
   // A transaction that has failed since has ended too, and its records would be passed: in that
   // case nothing is published.
   if (core_.poisoned()) return core_.why();
-  // U3: the checkpoint id and the heads are durable before a byte is reused; otherwise recovery
+  // UNDO-3: the checkpoint id and the heads are durable before a byte is reused; otherwise recovery
   // would take what lies there for the oldest records.
   // mutant: undo-truncates-before-header
   Status s = core_.publish([&](pool::Header& h) {

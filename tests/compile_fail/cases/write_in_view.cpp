@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // EXPECT: no member named .write
 //
-// A write inside view(): a read-only transaction writes nothing (law L8).
+// A write inside view(): a read-only transaction writes nothing (LAW-8).
 #include "../common.hpp"
 
 int main() {

@@ -7,35 +7,37 @@ from .mutant import Mutant
 # Blurred Persistence's log and engine.
 BLURRED = (
     Mutant(
-        "a transaction's records durable with its commit (T1)",
+        "a transaction's records durable with its commit (TORN-1)",
         {"torn-commit-flush-tail": leave_out()},
         by="bppm",
     ),
     Mutant(
-        "what stands before streamed lines durable with the commit (T1)",
+        "what stands before streamed lines durable with the commit (TORN-1)",
         {"torn-commit-flush-head": leave_out()},
         by="bppm",
     ),
     Mutant(
-        "abort records durable with the next commit (T1)",
+        "abort records durable with the next commit (TORN-1)",
         {"torn-commit-flush-aborts": never()},
         by="torn_log",
     ),
     Mutant(
         "an abort record each 64 blocks", {"torn-abort-record-spacing": leave_out()}, by="torn_log"
     ),
-    Mutant("the rest of a lap is filled (T2)", {"torn-lap-filled": leave_out()}, by="torn_log"),
+    Mutant("the rest of a lap is filled (TORN-2)", {"torn-lap-filled": leave_out()}, by="torn_log"),
     Mutant(
-        "aborted runs are the lap's at its end (T2)",
+        "aborted runs are the lap's at its end (TORN-2)",
         {"torn-lap-aborts-flushed": never()},
         by="torn_log",
     ),
     Mutant(
-        "the filling before the next lap (T2)", {"torn-lap-fill-fence": leave_out()}, by="torn_log"
+        "the filling before the next lap (TORN-2)",
+        {"torn-lap-fill-fence": leave_out()},
+        by="torn_log",
     ),
-    Mutant("a lap's beginning durable (T3)", {"torn-lap-begin-flush": leave_out()}, by="bppm"),
+    Mutant("a lap's beginning durable (TORN-3)", {"torn-lap-begin-flush": leave_out()}, by="bppm"),
     Mutant(
-        "a lap's beginning before its records (T3)",
+        "a lap's beginning before its records (TORN-3)",
         {"torn-lap-begin-fence": succeed()},
         by="bppm",
         explained=(
@@ -45,11 +47,11 @@ BLURRED = (
         ),
     ),
     Mutant(
-        "a log is zero, durably, before the header may say that the pool was closed (T5)",
+        "a log is zero, durably, before the header may say that the pool was closed (TORN-5)",
         {"torn-close-zero-fence": succeed()},
         by="torn_log",
     ),
-    Mutant("a log is zero before a session (T5)", {"torn-format-zeroes": never()}, by="bppm"),
+    Mutant("a log is zero before a session (TORN-5)", {"torn-format-zeroes": never()}, by="bppm"),
     Mutant(
         "a backpointer is the last commit's",
         {"torn-backpointer": always(part="3 of 4")},
@@ -72,8 +74,12 @@ BLURRED = (
         by="torn_log",
     ),
     Mutant("a break with a transaction behind it", {"torn-break-detected": never()}, by="torn_log"),
-    Mutant("X before the log is gone (V2)", {"bulk-id-before-truncation": succeed()}, by="bppm"),
-    Mutant("home before X (V2)", {"bulk-flush-before-id": succeed()}, by="bppm"),
+    Mutant(
+        "X before the log is gone (BPPM-2)",
+        {"bulk-id-before-truncation": succeed()},
+        by="bppm",
+    ),
+    Mutant("home before X (BPPM-2)", {"bulk-flush-before-id": succeed()}, by="bppm"),
     Mutant("home's lines written back (SYNC)", {"bppm-sync-flush": leave_out()}, by="bppm"),
     Mutant(
         "a thread's lines written back (ASYNC)",
@@ -81,7 +87,7 @@ BLURRED = (
         by="bppm",
     ),
     Mutant(
-        "recovery leaves out what X covers (V2)",
+        "recovery leaves out what X covers (BPPM-2)",
         {"bppm-recovery-skips-covered": instead("header.applied")},
         by="bppm",
     ),
@@ -90,5 +96,5 @@ BLURRED = (
         {"bppm-txid-order": turned(inner=True)},
         by="bppm",
     ),
-    Mutant("a log durable as it was seen (D4)", {"bppm-log-rewritten": leave_out()}, by="bppm"),
+    Mutant("a log durable as it was seen (REDO-4)", {"bppm-log-rewritten": leave_out()}, by="bppm"),
 )

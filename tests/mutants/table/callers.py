@@ -15,7 +15,7 @@ CALLERS = (
         {"fence-of-group-record": succeed(when="kind == RecordKind::group")},
     ),
     Mutant(
-        "the fence of an undo record (U1)",
+        "the fence of an undo record (UNDO-1)",
         {"fence-of-undo-record": succeed(when="kind == RecordKind::undo")},
     ),
     Mutant(
@@ -27,7 +27,8 @@ CALLERS = (
         },
     ),
     Mutant(
-        "the fence between a span's bitmap and its word (H4)", {"span-bitmap-fence": leave_out()}
+        "the fence between a span's bitmap and its word (HEAP-4)",
+        {"span-bitmap-fence": leave_out()},
     ),
     Mutant(
         "the fence between bitmaps and directory (undo's recovery)",
@@ -35,14 +36,15 @@ CALLERS = (
     ),
     Mutant("the flush of a part of redo", {"redo-part-flush": leave_out()}),
     Mutant("the fence of a team's part of redo", {"redo-team-fence": leave_out()}, by="redo"),
-    Mutant("the flush of what a scan found (D4)", {"scan-flush": leave_out(inner=True)}),
+    Mutant("the flush of what a scan found (REDO-4)", {"scan-flush": leave_out(inner=True)}),
     Mutant(
-        "the fence of a team's part of a scan (D4)", {"scan-team-fence": leave_out()}, by="ring"
+        "the fence of a team's part of a scan (REDO-4)", {"scan-team-fence": leave_out()}, by="ring"
     ),
     Mutant("the flush at the end of undo", {"undo-recovery-flush": leave_out()}),
     Mutant("the flush of undo's heap bits", {"undo-heap-bits-flush": leave_out()}),
     Mutant(
-        "the lines of a commit before its record (undo, U2)", {"undo-commit-lines-first": succeed()}
+        "the lines of a commit before its record (undo, UNDO-2)",
+        {"undo-commit-lines-first": succeed()},
     ),
     Mutant(
         "the lines of a rollback before its record (undo)", {"undo-rollback-lines-first": succeed()}

@@ -44,17 +44,17 @@ ORDERS = (
         "replay up to what is quiet (held)", {"replay-low-watermark": never(part="test")}, by="room"
     ),
     Mutant(
-        "an op after a word in its span's bitmap (G1)",
+        "an op after a word in its span's bitmap (GROUP-1)",
         {"combine-op-after-word": always(inner=True, part="2 of 2")},
         by="combiner",
     ),
     Mutant(
-        "a word after an op in its span's bitmap (G1)",
+        "a word after an op in its span's bitmap (GROUP-1)",
         {"combine-word-after-op": always(inner=True, part="2 of 2")},
         by="combiner",
     ),
     Mutant(
-        "a group ends before what does not commute (G1)",
+        "a group ends before what does not commute (GROUP-1)",
         {"group-ends-at-conflict": never(part=("2 of 2", "2 of 2"))},
         by="persister",
     ),
@@ -64,39 +64,41 @@ ORDERS = (
         by="dudetm",
     ),
     Mutant(
-        "an eviction waits for writers (E1)",
+        "an eviction waits for writers (PAGING-1)",
         {"eviction-waits-for-writers": leave_out()},
         by="paging",
     ),
     Mutant(
-        "a writer meets an eviction's mark (E1)", {"writer-sees-eviction": never()}, by="paging"
+        "a writer meets an eviction's mark (PAGING-1)",
+        {"writer-sees-eviction": never()},
+        by="paging",
     ),
     Mutant(
-        "a stamp is complete below what is pending (T1)",
+        "a stamp is complete below what is pending (HTM-1)",
         {"timestamp-below-pending": leave_out()},
         by="htm",
     ),
     Mutant(
-        "a pending stamp is shown before the try (T1)", {"pending-before-try": never()}, by="htm"
+        "a pending stamp is shown before the try (HTM-1)", {"pending-before-try": never()}, by="htm"
     ),
     Mutant(
         "the store buffer is drained in the try before its stamp is drawn, by more than a locked"
-        " instruction (T1, D1)",
+        " instruction (HTM-1, TIMESTAMP-1)",
         {"store-buffer-drained": leave_out(unless="holds_")},
         by="store_buffer",
     ),
     Mutant(
-        "a stamp's tick is over when isolation ends (D2)",
+        "a stamp's tick is over when isolation ends (TIMESTAMP-2)",
         {"timestamp-tick-over": never()},
         by="htm",
     ),
     Mutant(
-        "only complete stamps are taken (P5)",
+        "only complete stamps are taken (PERSIST-2)",
         {"take-complete-timestamps": never(part="2 of 3")},
         by="stamps",
     ),
     Mutant(
-        "stamps are merged in order (P5)",
+        "stamps are merged in order (PERSIST-2)",
         {"merge-timestamp-order": never(part="3 of 3")},
         by="stamps",
     ),
@@ -106,28 +108,32 @@ ORDERS = (
         by="engine_htm",
     ),
     Mutant(
-        "an eviction waits for Reproduce (E2)",
+        "an eviction waits for Reproduce (PAGING-2)",
         {"eviction-waits-for-replay": succeed()},
         by="paging",
     ),
     Mutant(
-        "a page that another swaps in is waited for (E4)",
+        "a page that another swaps in is waited for (PAGING-4)",
         {"page-swap-in-wait": leave_out()},
         by="paging",
     ),
     Mutant(
-        "a page's entry after its frame's words (E4)",
+        "a page's entry after its frame's words (PAGING-4)",
         {"page-entry-after-words": also_here("page-entry-after-words-late")},
         by="paging",
     ),
     Mutant(
-        "a reader looks at a frame's entry again (E5)",
+        "a reader looks at a frame's entry again (PAGING-5)",
         {"frame-entry-read-again": always()},
         by="paging",
     ),
-    Mutant("an entry's generation (E5)", {"frame-entry-generation": instead("0")}, by="paging"),
     Mutant(
-        "bitmaps are touched with their ops (E3)",
+        "an entry's generation (PAGING-5)",
+        {"frame-entry-generation": instead("0")},
+        by="paging",
+    ),
+    Mutant(
+        "bitmaps are touched with their ops (PAGING-3)",
         {"heap-op-touches-bitmap": leave_out()},
         by="dudetm",
     ),

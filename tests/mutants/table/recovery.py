@@ -29,7 +29,7 @@ CHECKS = (
         explained="a record that reaches into its own beginning has no right checksum",
     ),
     Mutant(
-        "damage below a whole record (L10)",
+        "damage below a whole record (LAW-10)",
         {"ring-damage-below-whole-record": never()},
         by="damage",
     ),
@@ -63,12 +63,15 @@ CHECKS = (
         "the newer copy of the header",
         {"header-newer-copy": never(part="test", when="b_good")},
         explained=(
-            "F1: nothing is given up before both copies are written, so that "
+            "HEADER-1: nothing is given up before both copies are written, so that "
             "recovery finds all it needs by the older one too"
         ),
     ),
     Mutant("a header that contradicts itself", {"header-contradiction": always()}, by="fuzz"),
-    Mutant("a span made anew only where its word is another (H4)", {"span-word-differs": always()}),
+    Mutant(
+        "a span made anew only where its word is another (HEAP-4)",
+        {"span-word-differs": always()},
+    ),
     Mutant(
         "bitmaps of spans that are there in the end",
         {"span-bitmaps-present": always(part="2 of 2")},
@@ -77,13 +80,16 @@ CHECKS = (
 
 # The steps that begin and end a session.
 SESSIONS = (
-    Mutant("what recovery only reads is flushed (D4)", {"recovery-rewrites-read-words": never()}),
+    Mutant(
+        "what recovery only reads is flushed (REDO-4)",
+        {"recovery-rewrites-read-words": never()},
+    ),
     Mutant("a session raises the epoch", {"session-raises-epoch": leave_out()}),
     Mutant("a session is not clean", {"session-not-clean": leave_out()}),
     Mutant("a session begins with empty rings", {"session-empty-rings": leave_out()}),
     Mutant("growth is in the header", {"growth-in-header": succeed()}),
     Mutant(
-        "first the copy that was not read (F1)",
+        "first the copy that was not read (HEADER-1)",
         {"header-write-order": exchange("write_b_first", "false", times=2)},
     ),
     Mutant("closed when all is home", {"close-checkpoints": succeed()}),

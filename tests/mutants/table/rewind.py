@@ -7,23 +7,23 @@ from .mutant import Mutant
 # REWIND's transaction managers and their recovery.
 REWIND = (
     Mutant(
-        "home before its record (WAL, K1)",
+        "home before its record (WAL, REWIND-1)",
         {"rewind-wal": insert("store_now(tx, offset, value);")},
         by="rewind",
     ),
     Mutant(
-        "home before its record's group (batch, K1)",
+        "home before its record's group (batch, REWIND-1)",
         {"rewind-wal-batch": always(part="2 of 2")},
         by="rewind",
     ),
-    Mutant("stores before END (K2)", {"rewind-stores-before-end": never()}, by="rewind"),
+    Mutant("stores before END (REWIND-2)", {"rewind-stores-before-end": never()}, by="rewind"),
     Mutant(
-        "a rollback's stores are written back (K2)",
+        "a rollback's stores are written back (REWIND-2)",
         {"rewind-rollback-flushes": never()},
         by="rewind",
     ),
     Mutant(
-        "an interrupted rollback's stores are written back (K2)",
+        "an interrupted rollback's stores are written back (REWIND-2)",
         {"rewind-recovered-rollback-flushes": never()},
         by="rewind",
     ),
@@ -33,23 +33,23 @@ REWIND = (
         by="rewind",
     ),
     Mutant(
-        "END is removed last (force, K3)",
+        "END is removed last (force, REWIND-3)",
         {"rewind-end-removed-last": insert("l.remove(log.found.front());")},
         by="rewind",
     ),
     Mutant("the newest END stays (force)", {"rewind-newest-end-kept": never()}, by="rewind"),
     Mutant(
-        "the header before home is written back (K4)",
+        "the header before home is written back (REWIND-4)",
         {"rewind-flush-before-header": also_here("rewind-flush-before-header-late")},
         by="rewind",
     ),
     Mutant(
-        "records are removed when the header says so (K4)",
+        "records are removed when the header says so (REWIND-4)",
         {"rewind-header-before-removal": succeed()},
         by="rewind",
     ),
     Mutant(
-        "ENDs last at a checkpoint (K3)",
+        "ENDs last at a checkpoint (REWIND-3)",
         {"rewind-checkpoint-ends-last": always(part=("2 of 2", "1 of 2"))},
         by="rewind",
     ),
@@ -68,7 +68,7 @@ REWIND = (
         {"rewind-heap-bits-before-removal": succeed()},
         by="rewind",
     ),
-    Mutant("room for a CLR (K5)", {"rewind-clr-space": leave_out()}, by="rewind"),
+    Mutant("room for a CLR (REWIND-5)", {"rewind-clr-space": leave_out()}, by="rewind"),
     Mutant(
         "recovery leaves out what X covers",
         {"rewind-recovery-skips-covered": never(inner=True)},
@@ -104,7 +104,7 @@ REWIND = (
         by="control_words",
     ),
     Mutant(
-        "the stamp before the empty anchor (W1)",
+        "the stamp before the empty anchor (REWINDLOG-1)",
         {
             "rewind-stamp-after-anchor": insert(
                 "nvm_.start_word(control_ + stamp_word, ControlWord::make(place_.identity, control_"
@@ -117,12 +117,14 @@ REWIND = (
         "a record's checksum (REWIND)", {"rewind-record-checksum": never(part="1 of 2")}, by="laws"
     ),
     Mutant(
-        "the log's anchor durable as it was seen (D4)",
+        "the log's anchor durable as it was seen (REDO-4)",
         {"rewind-anchor-rewritten": leave_out()},
         by="rewind_log",
     ),
     Mutant(
-        "a bucket durable as it was seen (D4)", {"bucket-rewritten": leave_out()}, by="rewind_log"
+        "a bucket durable as it was seen (REDO-4)",
+        {"bucket-rewritten": leave_out()},
+        by="rewind_log",
     ),
     Mutant(
         "who ends a group writes again what others appended",

@@ -16,17 +16,19 @@ LISTS = (
         by="pointer_log",
     ),
     Mutant(
-        "the anchor is looked at before it is followed (A4)",
+        "the anchor is looked at before it is followed (ADLL-4)",
         {"adll-anchor-check": never()},
         by="control_words",
     ),
     Mutant(
-        "a node's links are looked at before they are followed (A4)",
+        "a node's links are looked at before they are followed (ADLL-4)",
         {"adll-links-check": never()},
         by="control_words",
     ),
     Mutant(
-        "a bucket's index is looked at (A4)", {"bucket-index-check": never()}, by="control_words"
+        "a bucket's index is looked at (ADLL-4)",
+        {"bucket-index-check": never()},
+        by="control_words",
     ),
     Mutant(
         "an empty cell is no pointer",
@@ -44,22 +46,22 @@ LISTS = (
         by="control_words",
     ),
     Mutant(
-        "a record before its cell (optimized, P1)",
+        "a record before its cell (optimized, PTRLOG-1)",
         {"bucket-record-before-cell": leave_out()},
         by="pointer_log",
     ),
     Mutant(
-        "a group before its index (batch, P1, P3)",
+        "a group before its index (batch, PTRLOG-1, PTRLOG-3)",
         {"bucket-group-before-index": leave_out()},
         by="pointer_log",
     ),
     Mutant(
-        "a group's cells before its index (batch, P3)",
+        "a group's cells before its index (batch, PTRLOG-3)",
         {"bucket-cells-before-index": leave_out()},
         by="pointer_log",
     ),
     Mutant(
-        "a new bucket's cells are zero (optimized, P2)",
+        "a new bucket's cells are zero (optimized, PTRLOG-2)",
         {"bucket-zeroed-cells": never()},
         by="pointer_log",
     ),
@@ -69,12 +71,12 @@ LISTS = (
         by="pointer_log",
     ),
     Mutant(
-        "an index operation's records before its stores (V1)",
+        "an index operation's records before its stores (AAVLT-1)",
         {"aavlt-records-before-stores": leave_out()},
         by="aavlt",
     ),
     Mutant(
-        "an index operation's stores before its END (V2)",
+        "an index operation's stores before its END (AAVLT-2)",
         {
             "aavlt-stores-before-end": also_here(
                 "aavlt-stores-before-end-record", "aavlt-stores-before-end-persist"
@@ -83,7 +85,7 @@ LISTS = (
         by="aavlt",
     ),
     Mutant(
-        "an index operation's END last (V3)",
+        "an index operation's END last (AAVLT-3)",
         {"aavlt-end-removed-last": exchange("log_.first()", "log_.last()", times=2)},
         by="aavlt",
     ),

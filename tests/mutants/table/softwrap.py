@@ -23,7 +23,7 @@ SOFTWRAP = (
         "ids rise along a run (WRAP-1)", {"wrap-run-ids-rise": always(part="3 of 3")}, by="wrap_log"
     ),
     Mutant(
-        "wraps of a bucket's own base (W2)",
+        "wraps of a bucket's own base (WRAPLOG-2)",
         {"wrap-seed-base": replace("base * 4", "(MUTANT ? 0 : base) * 4")},
         by="wrap_log",
     ),
@@ -31,33 +31,33 @@ SOFTWRAP = (
     Mutant("a log's damaged control words", {"wrap-control-damage": never()}, by="wrap_log"),
     Mutant("ids grow in a bucket", {"wrap-ids-rise": never()}, by="wrap_log"),
     Mutant(
-        "a bucket begins again only when X covers it: aliasing for all (S2)",
+        "a bucket begins again only when X covers it: aliasing for all (SOFTWRAP-2)",
         {"softwrap-id-before-bucket-reuse": succeed()},
         by="softwrap_crash",
     ),
     Mutant(
-        "the same, local (S2)",
+        "the same, local (SOFTWRAP-2)",
         {"softwrap-local-id-before-bucket-reuse": succeed(inner=True)},
         by="softwrap",
     ),
     Mutant(
-        "X is what was quiet at the switch (R1)",
+        "X is what was quiet at the switch (RETIRE-1)",
         {"softwrap-id-at-switch": instead("house_.quiet()", part="argument 1 of 1")},
         by="softwrap_rounds",
     ),
     Mutant(
-        "home gets closed wraps' values only (R2)",
+        "home gets closed wraps' values only (RETIRE-2)",
         {"softwrap-closed-wraps-only": never()},
         by="softwrap_rounds",
     ),
     Mutant(
-        "heap lines of wraps are flushed before X (R1)",
+        "heap lines of wraps are flushed before X (RETIRE-1)",
         {"softwrap-heap-lines-flushed": leave_out()},
         by="softwrap",
     ),
-    Mutant("spans have no aliases (S3)", {"softwrap-spans-drained": never()}),
+    Mutant("spans have no aliases (SOFTWRAP-3)", {"softwrap-spans-drained": never()}),
     Mutant(
-        "an aborted wrap's aliases are forgotten (S3)",
+        "an aborted wrap's aliases are forgotten (SOFTWRAP-3)",
         {"softwrap-abort-forgets-aliases": leave_out()},
     ),
     Mutant(
@@ -81,12 +81,12 @@ SOFTWRAP = (
         by="softwrap",
     ),
     Mutant(
-        "a log durable as it was seen (D4, wraps)",
+        "a log durable as it was seen (REDO-4, wraps)",
         {"softwrap-log-rewritten": leave_out()},
         by="softwrap_crash",
     ),
     Mutant(
-        "a log's epoch durable before wraps are (W2)",
+        "a log's epoch durable before wraps are (WRAPLOG-2)",
         {"wrap-format-fence": succeed()},
         by="wrap_log",
     ),
@@ -101,10 +101,12 @@ SOFTWRAP = (
         by="wrap_log",
     ),
     Mutant(
-        "X durable before a bucket begins again (W3)", {"wrap-id-fence": succeed()}, by="wrap_log"
+        "X durable before a bucket begins again (WRAPLOG-3)",
+        {"wrap-id-fence": succeed()},
+        by="wrap_log",
     ),
     Mutant(
-        "a base durable before wraps are streamed behind it: local (W2)",
+        "a base durable before wraps are streamed behind it: local (WRAPLOG-2)",
         {"softwrap-local-base-fence": succeed()},
         by="softwrap_crash",
         explained=(
