@@ -22,10 +22,10 @@
 #include <thread>
 #include <vector>
 
-#include "bench/figures/cpp/tree.hpp"
 #include "bench/harness/killed.hpp"
 #include "bench/harness/rng.hpp"
 #include "bench/harness/scratch.hpp"
+#include "bench/rewind/tree.hpp"
 
 namespace bench {
 namespace {
