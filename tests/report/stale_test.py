@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 SOURCE = Path(os.environ["PERDURE_SOURCE"])
-sys.path[:0] = [str(SOURCE / "bench"), str(SOURCE / "tests" / "support")]
+sys.path[:0] = [str(SOURCE / "bench"), str(SOURCE / "papers"), str(SOURCE / "tests" / "support")]
 
 from figures import kept, page, report, sources  # noqa: E402
 from figures.figure import as_json  # noqa: E402
@@ -95,14 +95,15 @@ class Stale(LimitedCase):
             self.assertIn("rewind", why(row, ("shadow", "rewind")))
 
     def test_figures_refuses_a_dirty_tree(self):
-        shutil.copytree(SOURCE / "bench", self.root / "bench", ignore=shutil.ignore_patterns("__pycache__"))
+        for folder in ("bench", "papers/figures"):
+            shutil.copytree(SOURCE / folder, self.root / folder, ignore=shutil.ignore_patterns("__pycache__"))
         self.write({**TREE, ".gitignore": "__pycache__/\n", "docs/figures/page.md": "a page\n"})
         git(self.root, "init", "-q")
         git(self.root, "add", ".")
         git(self.root, "commit", "-qm", "one")
 
         def measure():
-            done = subprocess.run([sys.executable, "-B", self.root / "bench" / "figures" / "run.py", "--only", "R-Fig4R", "--build-dir", self.root / "nothing"],
+            done = subprocess.run([sys.executable, "-B", self.root / "papers" / "figures" / "run.py", "--only", "R-Fig4R", "--build-dir", self.root / "nothing"],
                                   capture_output=True, text=True, check=False)
             self.assertNotEqual(0, done.returncode)
             return done.stdout + done.stderr

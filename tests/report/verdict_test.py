@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 SOURCE = Path(os.environ["PERDURE_SOURCE"])
-sys.path[:0] = [str(SOURCE / "bench"), str(SOURCE / "tests" / "support")]
+sys.path[:0] = [str(SOURCE / "bench"), str(SOURCE / "papers"), str(SOURCE / "tests" / "support")]
 
 from figures import kept  # noqa: E402
 from figures.papers import PAPER_OF, PAPERS  # noqa: E402

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "papers")]
 
 from figures import kept, page, report, sources  # noqa: E402
 from figures.figure import Bench, as_json, has_points  # noqa: E402
