@@ -36,7 +36,7 @@ def figure_of(row):
 class Verdicts(LimitedCase):
     @classmethod
     def setUpClass(cls):
-        cls.documents = {row: d for paper in PAPERS.values() for row, d in kept.load(SOURCE / "docs" / "figures", paper).items()}
+        cls.documents = {row: d for paper in PAPERS.values() for row, d in kept.load(SOURCE / "papers", paper).items()}
 
     def test_every_claimed_row_has_a_verdict(self):
         for claim, count in CLAIMED.items():
@@ -99,7 +99,7 @@ class Corrected(LimitedCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.documents = {row: d for paper in PAPERS.values() for row, d in kept.load(SOURCE / "docs" / "figures", paper).items()}
+        cls.documents = {row: d for paper in PAPERS.values() for row, d in kept.load(SOURCE / "papers", paper).items()}
 
     def seen(self, row, document, text):
         return next(s for s in judge(figure_of(row), document).seen if text in s.text)
