@@ -22,7 +22,8 @@ foreach(part IN LISTS parts)
   install(TARGETS perdure_${part} EXPORT perdure-targets
           ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY ${part}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perdure-${part}/${part}
-          FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+          FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h"
+          PATTERN cross EXCLUDE PATTERN figures EXCLUDE PATTERN report EXCLUDE)  # have no header
 endforeach()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/perdure)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // perdure_bench_rewind_log: one point of one of the figures 3 to 6 of the REWIND paper (section
-// 5.1); bench/figures/rewind_log.py runs many in turn.
+// 5.1); papers/figures/rewind_log.py runs many in turn.
 //   intensity   one transaction of many stores with computation between, beside the same without a
 //               log
 //   skip        logging and commit of one transaction among the records of others, beside its

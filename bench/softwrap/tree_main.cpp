@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // perdure_bench_softwrap_tree: one measurement for SoftWrAP's Figures 13 and 14
-// (bench/figures/softwrap_tree.py): an empty B+-tree (stx_tree.hpp) gets so many keys, in their
+// (papers/figures/softwrap_tree.py): an empty B+-tree (stx_tree.hpp) gets so many keys, in their
 // order or in a random one, a wrap each. Printed: ns an insertion, in all and for each tenth of
 // them, reads and writes of 8 bytes that went through the tree's hooks, how many lines the writes
 // are when those that follow one another in a line count once, and what the medium counted.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // perdure_bench_softwrap_wraps: one measurement for SoftWrAP's Tables I and II and Figures 5 to 12
-// (bench/figures/softwrap_wraps.py): wraps of n stores to random words of an array, at a rate or
+// (papers/figures/softwrap_wraps.py): wraps of n stores to random words of an array, at a rate or
 // one after the other, by some threads. Printed: response times (from when a wrap was due), service
 // times (from when it began), wraps a second, what the medium counted; with --trace each wrap's
 // response time and the lines that were written back meanwhile. `rate` ends with the last wrap;

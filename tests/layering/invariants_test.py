@@ -101,7 +101,7 @@ class Planted(LimitedCase):
 
     def test_what_is_no_citation(self):
         self.put("perdure/log/a.cpp", "// BSD-3-Clause, UTF-8, X-1, RING-1x, a-RING-7, RING-7.5\n")
-        self.put("docs/figures/a.md", "KEYS-100\n")
+        self.put("papers/rewind/figures/a.md", "KEYS-100\n")
         self.put("tests/fuzz/corpus/a.txt", "KEYS-100\n")
         self.put("perdure/log/a.json", "KEYS-100\n")
         self.assertEqual(list(invariants.check_invariants(self.root)), [])

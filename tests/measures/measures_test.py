@@ -63,13 +63,17 @@ class Text(MadeUp):
         self.assertEqual(self.long_lines("a.md", f"see {LINK} and more words", f"{WIDE} {LINK}"), 2)
 
     def test_exempt_files_and_literals(self):
-        for path in ("docs/figures/rewind/a.md", "docs/report/a.md", "tests/compat/pools/v1/a.py",
-                     "tests/fuzz/corpus/ops/a.cpp"):
+        for path in ("papers/rewind/figures/a.md", "papers/rewind/figures.md", "papers/report/a.md",
+                     "tests/compat/pools/v1/a.py", "tests/fuzz/corpus/ops/a.cpp"):
             self.put(path, WIDE + "\n")
         self.assertEqual(self.measures()["files"].value, 0)
         literal, comment = f'  "{WIDE}",', f'  "short",  # {WIDE}'
         self.assertEqual(self.long_lines("tests/mutants/table.py", literal, comment), 1)
         self.assertEqual(self.long_lines("tests/other/table.py", literal, comment), 3)
+
+    def test_what_makes_the_papers_pages_is_not_exempt(self):
+        self.assertEqual(self.long_lines("papers/figures/page.py", WIDE), 1)
+        self.assertEqual(self.long_lines("papers/rewind/README.md", WIDE), 2)
 
     def test_files_per_folder_and_long_files(self):
         for path, lines in {"p/a.hpp": 250, "p/b.hpp": 251, "p/q/c.hpp": 500, "p/q/d.hpp": 501,

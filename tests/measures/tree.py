@@ -21,8 +21,9 @@ from check_layers import is_source  # noqa: E402
 COLUMNS = 100
 PROSE_SUFFIXES = (".md", ".1", ".pml", ".css", ".j2")
 EXEMPT = {  # pattern of paths: reason
-    "docs/figures/*": "kept results, and the pages that ./dev figures writes from them",
-    "docs/report/*": "the page that ./dev figures writes",
+    "papers/*/figures/*": "kept results and pictures",
+    "papers/*/figures.md": "a page that ./dev figures writes from kept results",
+    "papers/report/*": "the page that ./dev figures writes from all of them",
     "tests/compat/pools/*": "kept pools",
     "tests/fuzz/corpus/*": "inputs of the fuzzers, byte for byte",
 }

@@ -15,7 +15,7 @@ from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 
 SOURCE = Path(os.environ["PERDURE_SOURCE"])
-sys.path[:0] = [str(SOURCE / "bench"), str(SOURCE / "tests" / "support")]
+sys.path[:0] = [str(SOURCE / "bench"), str(SOURCE / "papers"), str(SOURCE / "tests" / "support")]
 
 from figures import kept, report  # noqa: E402
 from figures.figure import has_points  # noqa: E402
@@ -41,7 +41,7 @@ def without_pictures(page):
 class Report(LimitedCase):
     @classmethod
     def setUpClass(cls):
-        cls.documents = {paper.name: kept.load(SOURCE / "docs" / "figures", paper) for paper in PAPERS.values()}
+        cls.documents = {paper.name: kept.load(SOURCE / "papers", paper) for paper in PAPERS.values()}
         cls.scratch = tempfile.TemporaryDirectory(prefix="perdure-report-")
         with limited("set-up of the report and the browser", cls.case_limit):
             cls.set_up_browser()
@@ -65,9 +65,9 @@ class Report(LimitedCase):
         self.browser.get(self.page.as_uri())
         return self.browser.execute_script
 
-    def test_what_lies_in_docs_is_made_of_what_is_kept(self):
+    def test_what_lies_in_papers_is_made_of_what_is_kept(self):
         """Else: ./dev figures --pages. Pictures are left out: their letters' places follow the fonts of the machine."""
-        self.assertEqual(without_pictures((SOURCE / "docs" / "report" / "index.html").read_text()), without_pictures(self.page.read_text()))
+        self.assertEqual(without_pictures((SOURCE / "papers" / "report" / "index.html").read_text()), without_pictures(self.page.read_text()))
 
     def test_at_both_widths(self):
         for width in (400, 1400):

@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 SOURCE = Path(os.environ["PERDURE_SOURCE"])
-sys.path[:0] = [str(SOURCE / "bench"), str(SOURCE / "tests" / "support")]
+sys.path[:0] = [str(SOURCE / "bench"), str(SOURCE / "papers"), str(SOURCE / "tests" / "support")]
 
 from figures import kept, page, report, sources  # noqa: E402
 from figures.figure import as_json  # noqa: E402
@@ -95,14 +95,15 @@ class Stale(LimitedCase):
             self.assertIn("rewind", why(row, ("shadow", "rewind")))
 
     def test_figures_refuses_a_dirty_tree(self):
-        shutil.copytree(SOURCE / "bench", self.root / "bench", ignore=shutil.ignore_patterns("__pycache__"))
-        self.write({**TREE, ".gitignore": "__pycache__/\n", "docs/figures/page.md": "a page\n"})
+        for folder in ("bench", "papers/figures"):
+            shutil.copytree(SOURCE / folder, self.root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        self.write({**TREE, ".gitignore": "__pycache__/\n", "papers/rewind/figures.md": "a page\n"})
         git(self.root, "init", "-q")
         git(self.root, "add", ".")
         git(self.root, "commit", "-qm", "one")
 
         def measure():
-            done = subprocess.run([sys.executable, "-B", self.root / "bench" / "figures" / "run.py", "--only", "R-Fig4R", "--build-dir", self.root / "nothing"],
+            done = subprocess.run([sys.executable, "-B", self.root / "papers" / "figures" / "run.py", "--only", "R-Fig4R", "--build-dir", self.root / "nothing"],
                                   capture_output=True, text=True, check=False)
             self.assertNotEqual(0, done.returncode)
             return done.stdout + done.stderr
@@ -122,12 +123,18 @@ class Stale(LimitedCase):
         self.assertIn("found no git repository", measure())
 
     def test_what_a_run_writes_itself_is_no_change(self):
-        self.write({"a.cpp": "", "docs/figures/page.md": ""})
+        self.write({"papers/rewind/rewind.hpp": "", "papers/rewind/figures.md": "", "papers/figures/run.py": ""})
         git(self.root, "init", "-q")
         git(self.root, "add", ".")
         git(self.root, "commit", "-qm", "one")
-        self.write({"docs/figures/page.md": "more", "docs/figures/rewind/R-Fig4R.json": "{}", "docs/figures2.md": "no page"})
-        self.assertEqual(["docs/figures2.md"], sources.changes(self.root, (self.root / "docs" / "figures", Path("/elsewhere"))))
+        papers = self.root / "papers"
+        written = (*kept.written(papers, PAPERS.values()), papers / "report", Path("/elsewhere"))
+        self.write({"papers/rewind/figures.md": "more", "papers/rewind/figures/R-Fig4R.json": "{}", "papers/figures/sources.json": "{}", "papers/report/index.html": "",
+                    "papers/cross/figures.md": ""})
+        self.assertEqual([], sources.changes(self.root, written))
+        others = ["papers/figures/run.py", "papers/figures/sources.json2", "papers/rewind/figures2.md", "papers/rewind/rewind.hpp"]
+        self.write(dict.fromkeys(others, "no page"))
+        self.assertEqual(others, sorted(sources.changes(self.root, written)))
 
     def test_a_new_row_keeps_its_hashes(self):
         figure = next(f for f in PAPER_OF["R-Fig4R"].figures if f.row == "R-Fig4R")
@@ -140,7 +147,7 @@ class Stale(LimitedCase):
 
     def test_the_page_and_the_report_say_so(self):
         paper = PAPER_OF["R-Fig4R"]
-        document = kept.load(SOURCE / "docs" / "figures", paper)["R-Fig4R"] | {"stale": "the sources of rewind have changed since."}
+        document = kept.load(SOURCE / "papers", paper)["R-Fig4R"] | {"stale": "the sources of rewind have changed since."}
         fresh = document | {"stale": ""}
         figure = next(f for f in paper.figures if f.row == "R-Fig4R")
         (self.root / paper.name).mkdir()
@@ -155,20 +162,20 @@ class Stale(LimitedCase):
 
     def test_kept_rows_are_marked_by_what_is_kept(self):
         """Each kept row either has hashes, or a commit whose hashes are kept, or is marked."""
-        known = sources.load(SOURCE / "docs" / "figures")
+        known = sources.load(SOURCE / "papers")
         self.assertEqual(EVERY, set(known["systems"]))
         for paper in PAPERS.values():
-            for row, document in kept.load(SOURCE / "docs" / "figures", paper).items():
+            for row, document in kept.load(SOURCE / "papers", paper).items():
                 if "sources" not in document and known["revisions"].get(sources.revision_of(document)) is None:
                     self.assertIn("nothing proves it fresh", document["stale"], row)
 
     def test_no_row_is_shown_as_fresh_that_is_stale_by_now(self):
         """Else: ./dev figures --pages, which marks it."""
-        known = sources.load(SOURCE / "docs" / "figures")
+        known = sources.load(SOURCE / "papers")
         now = known | {"systems": sources.hashes(SOURCE)}
         for paper in PAPERS.values():
             for figure in paper.figures:
-                document = kept.load(SOURCE / "docs" / "figures", paper).get(figure.row)
+                document = kept.load(SOURCE / "papers", paper).get(figure.row)
                 if document is not None and not document["stale"]:
                     self.assertEqual("", sources.stale(document, (*paper.systems, *figure.systems), now), f"{figure.row} is not marked: ./dev figures --pages")
 

@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 SOURCE = Path(os.environ["PERDURE_SOURCE"])
-sys.path[:0] = [str(SOURCE / "bench"), str(SOURCE / "tests" / "support")]
+sys.path[:0] = [str(SOURCE / "bench"), str(SOURCE / "papers"), str(SOURCE / "tests" / "support")]
 
 from figures import kept  # noqa: E402
 from figures.papers import PAPER_OF, PAPERS  # noqa: E402
@@ -36,7 +36,7 @@ def figure_of(row):
 class Verdicts(LimitedCase):
     @classmethod
     def setUpClass(cls):
-        cls.documents = {row: d for paper in PAPERS.values() for row, d in kept.load(SOURCE / "docs" / "figures", paper).items()}
+        cls.documents = {row: d for paper in PAPERS.values() for row, d in kept.load(SOURCE / "papers", paper).items()}
 
     def test_every_claimed_row_has_a_verdict(self):
         for claim, count in CLAIMED.items():
@@ -99,7 +99,7 @@ class Corrected(LimitedCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.documents = {row: d for paper in PAPERS.values() for row, d in kept.load(SOURCE / "docs" / "figures", paper).items()}
+        cls.documents = {row: d for paper in PAPERS.values() for row, d in kept.load(SOURCE / "papers", paper).items()}
 
     def seen(self, row, document, text):
         return next(s for s in judge(figure_of(row), document).seen if text in s.text)

@@ -33,7 +33,7 @@ _UNITS = ("perdure/api/*.cpp", "perdure/base/*.cpp", "perdure/medium/*.cpp", "pe
           "sqlite/*.cpp", "bench/systems/nvm.cpp", "bench/systems/plain.cpp", "bench/tpcc/nvm.cpp", "bench/softwrap/baselines.hpp", "bench/softwrap/hosts.hpp")
 _COMPILER = ("c++", "-std=c++20", "-DNDEBUG", '-DPERDURE_VERSION="0"', "-I.", "-E", "-x", "c++")
 _LINE = re.compile(r'# \d+ "([^"]*)"')
-FILE = "sources.json"
+FILE = "figures/sources.json"
 
 
 def _git(root, *arguments):
@@ -41,12 +41,12 @@ def _git(root, *arguments):
 
 
 def changes(root, written=()):
-    """The files of a tree that differ from its last commit, without those below the folders that are `written` by the run itself."""
+    """The files of a tree that differ from its last commit, without the files and folders that are `written` by the run itself."""
     done = _git(root, "status", "--porcelain", "--untracked-files=all")
     if done.returncode != 0:
         raise Failed(f"found no git repository in {root}, expected the one that the sources come from, so that a row can name its commit: {done.stderr.strip()}")
-    own = [f"{Path(folder).resolve().relative_to(root)}/" for folder in written if Path(folder).resolve().is_relative_to(root)]
-    return [line[3:] for line in done.stdout.splitlines() if not any(line[3:].strip('"').startswith(folder) for folder in own)]
+    own = [f"{path.relative_to(root)}/" for path in map(Path.resolve, map(Path, written)) if path.is_relative_to(root)]
+    return [line[3:] for line in done.stdout.splitlines() if not any((line[3:].strip('"') + "/").startswith(path) for path in own)]
 
 
 def _preprocessed(root, unit):
@@ -111,7 +111,7 @@ def update(root, folder, documents):
     known = load(folder)["revisions"]
     wanted = sorted({revision_of(document) for document in documents if "sources" not in document})
     found = {"systems": hashes(root), "revisions": {revision: known.get(revision) or of_revision(root, revision) for revision in wanted}}
-    Path(folder).mkdir(parents=True, exist_ok=True)
+    (Path(folder) / FILE).parent.mkdir(parents=True, exist_ok=True)
     (Path(folder) / FILE).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return found
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // perdure_bench_flush_all: the forms that flush_all can take where a program has no wbinvd, each
-// over the same random word stores (bench/figures/blurred.py, row B-Forms):
+// over the same random word stores (papers/figures/blurred.py, row B-Forms):
 //   lines  a byte marks each stored line, the marked ones are written back: what the medium does
 //          (perdure/medium/line_marks.hpp)
 //   pages  a byte marks each stored page, all lines of marked pages are written back: marks that

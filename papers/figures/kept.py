@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What was measured, a JSON document a row beside the page's pictures: an interrupted run goes on from there, and pages and report are made of it.
 
+Below a folder, papers/ unless told: PAPER/figures/ROW.json with ROW.csv and ROW.png, the page PAPER/figures.md, and sources.FILE.
+
 A document that was loaded has "stale" beside what was measured: why the row may say nothing about the sources as they
 were when the pages were written last (sources.py), or an empty text.
 """
@@ -10,8 +12,21 @@ import json
 from . import sources
 
 
+def folder_of(folder, paper):
+    return folder / paper.name / "figures"
+
+
+def page_of(folder, paper):
+    return folder / paper.name / "figures.md"
+
+
+def written(folder, papers):
+    """The files and folders that a run writes."""
+    return [folder / sources.FILE, *(of(folder, paper) for paper in papers for of in (folder_of, page_of))]
+
+
 def path_of(folder, paper, row, quick=False):
-    return folder / paper.name / f"{row}{'.quick' if quick else ''}.json"
+    return folder_of(folder, paper) / f"{row}{'.quick' if quick else ''}.json"
 
 
 def load(folder, paper, quick=False):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // perdure_bench_rewind_tree: one measurement for REWIND's figures 7 to 10
-// (bench/figures/rewind_tree.py): a tree of 100,000 records is made and then
+// (papers/figures/rewind_tree.py): a tree of 100,000 records is made and then
 //   run       so many operations, so many in a transaction, some per cent of them updates: their
 //             seconds
 //   rollback  one transaction of so many updates is rolled back: its seconds
@@ -22,10 +22,10 @@
 #include <thread>
 #include <vector>
 
-#include "bench/figures/cpp/tree.hpp"
 #include "bench/harness/killed.hpp"
 #include "bench/harness/rng.hpp"
 #include "bench/harness/scratch.hpp"
+#include "bench/rewind/tree.hpp"
 
 namespace bench {
 namespace {

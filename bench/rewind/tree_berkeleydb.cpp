@@ -19,7 +19,7 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "bench/figures/cpp/tree.hpp"
+#include "bench/rewind/tree.hpp"
 #include "perdure/medium/delay.hpp"
 
 namespace bench {

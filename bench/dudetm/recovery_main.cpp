@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // perdure_bench_redo_recovery: one measurement of the recovery of a redo log (shadow's and
-// dudetm's: one function), for D-Recovery (bench/figures/dudetm_log.py). A process of its own makes
-// an array, closes and opens, stores runs of words at places drawn uniformly until its log holds so
-// many bytes, and ends without closing. Measured: the recovery that the next opening makes, by its
-// own clock. The array is compared with what was stored. Exit: 0, 1 when something failed.
+// dudetm's: one function), for D-Recovery (papers/figures/dudetm_log.py). A process of its own
+// makes an array, closes and opens, stores runs of words at places drawn uniformly until its log
+// holds so many bytes, and ends without closing. Measured: the recovery that the next opening
+// makes, by its own clock. The array is compared with what was stored. Exit: 0, 1 when something
+// failed.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>

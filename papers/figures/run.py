@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "papers")]
 
 from figures import kept, page, report, sources  # noqa: E402
 from figures.figure import Bench, as_json, has_points  # noqa: E402
@@ -38,8 +38,8 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds (5); fewer are no result")
     parser.add_argument("--build-dir", type=Path, default=ROOT / "build" / "bench", help="where the bench preset was built")
     parser.add_argument("--dir", type=Path, default=Path("/dev/shm"), help="where pools are put")
-    parser.add_argument("--out", type=Path, default=None, help="where pages, pictures and the kept rows go (docs/figures; of a quick run: BUILD_DIR/figures)")
-    parser.add_argument("--report", type=Path, default=None, help="where the report goes (docs/report; with --out: OUT/report)")
+    parser.add_argument("--out", type=Path, default=None, help="where pages, pictures and the kept rows go (papers; of a quick run: BUILD_DIR/figures)")
+    parser.add_argument("--report", type=Path, default=None, help="where the report goes (papers/report; with --out: OUT/report)")
     parser.add_argument("--json", action="store_true", help="print what was measured, with the verdicts, as JSON")
     args = parser.parse_args()
     if args.rounds < 1:
@@ -54,8 +54,8 @@ def arguments():
         if row not in PAPER_OF or PAPER_OF[row].name not in (args.papers or PAPERS):
             parser.error(f"argument --only: found row '{row}', expected some of {', '.join(r for r, p in PAPER_OF.items() if p.name in (args.papers or PAPERS))}")
     args.papers = [PAPERS[name] for name in args.papers or dict.fromkeys(PAPER_OF[row].name for row in args.only) or PAPERS]
-    args.report = args.report or (args.out / "report" if args.out else args.build_dir / "report" if args.quick else ROOT / "docs" / "report")
-    args.out = args.out or (args.build_dir / "figures" if args.quick else ROOT / "docs" / "figures")
+    args.report = args.report or (args.out / "report" if args.out else args.build_dir / "report" if args.quick else ROOT / "papers" / "report")
+    args.out = args.out or (args.build_dir / "figures" if args.quick else ROOT / "papers")
     return args
 
 
@@ -94,7 +94,7 @@ def measure(args, documents):
     todo = wanted(args, documents, facts)
     if not todo:
         return failed
-    if changed := sources.changes(ROOT, (args.out, args.report)):
+    if changed := sources.changes(ROOT, (*kept.written(args.out, PAPERS.values()), args.report)):
         more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
         raise Failed(f"found changes that are not committed in {', '.join(changed[:5])}{more}, expected none: a row names the commit that it was measured at. "
                      "Commit them, or put them aside (git stash -u); --pages writes the pages of what is kept")

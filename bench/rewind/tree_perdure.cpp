@@ -6,7 +6,7 @@
 #include <chrono>
 #include <stdexcept>
 
-#include "bench/figures/cpp/tree.hpp"
+#include "bench/rewind/tree.hpp"
 #include "bench/systems/perdure.hpp"
 #include "papers/engines.hpp"
 

@@ -3,6 +3,7 @@
 
 import csv
 
+from . import kept
 from .figure import has_points, points_of
 from .picture import picture_file
 from .table import note_of, number, place, places_of, series_of
@@ -48,7 +49,7 @@ def _section(paper, figure, document, folder):
     points = points_of(document)
     write_csv(figure, points, folder / f"{figure.row}.csv")
     picture_file(figure, points, folder / f"{figure.row}.png", note_of(document, paper.medium))
-    text += [f"![{figure.row}]({paper.name}/{figure.row}.png)", "", *([] if figure.trace else [*_table(figure, points), ""]),
+    text += [f"![{figure.row}](figures/{figure.row}.png)", "", *([] if figure.trace else [*_table(figure, points), ""]),
              f"({figure.y}; {note_of(document, paper.medium)})", "", "Found: " + " ".join(figure.findings(points)), "", *stale_lines(document),
              *verdict_lines(figure, document)]
     if figure.remark:
@@ -59,17 +60,17 @@ def _section(paper, figure, document, folder):
 
 
 def write_page(paper, documents, directory):
-    """`documents`: of each row what was measured, or absent. Files go to directory/NAME/ROW.csv|png, the page to directory/NAME.md."""
-    folder = directory / paper.name
+    """`documents`: of each row what was measured, or absent. Where files and page go: kept.py."""
+    folder = kept.folder_of(directory, paper)
     folder.mkdir(parents=True, exist_ok=True)
     text = [f"# {paper.title}: its figures, measured again", "", *paper.about, ""]
-    text += ["`./dev figures " + paper.name + "` wrote this page, the pictures and the CSV files beside them: medians of interleaved rounds, a ratio",
+    text += ["`./dev figures " + paper.name + "` wrote this page, and the pictures and the CSV files in figures/: medians of interleaved rounds, a ratio",
              "within a round. Only ratios are compared with the paper's, whose machine was another. A row is stale when the sources of its systems have changed",
              "since it was measured, or when nothing proves that they have not: its numbers are those of the commit that it names.", ""]
     if paper.summary is not None:
         text += [*paper.summary(documents, points_of), ""]
     for figure in paper.figures:
         text += _section(paper, figure, documents.get(figure.row), folder)
-    page = directory / f"{paper.name}.md"
+    page = kept.page_of(directory, paper)
     page.write_text("\n".join(text).rstrip("\n") + "\n", encoding="utf-8")
     return page
