@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was measured, a JSON document a row beside the page's pictures: an interrupted run goes on from there, and pages and report are made of it.
+"""What was measured, a JSON document a row beside the page's pictures: an interrupted run goes on
+from there, and pages and report are made of it.
 
-A document that was loaded has "stale" beside what was measured: why the row may say nothing about the sources as they
-were when the pages were written last (sources.py), or an empty text.
+A document that was loaded has "stale" beside what was measured: why the row may say nothing about
+the sources as they were when the pages were written last (sources.py), or an empty text.
 """
 
 import json
@@ -21,7 +22,9 @@ def load(folder, paper, quick=False):
         path = path_of(folder, paper, figure.row, quick)
         if path.exists():
             document = json.loads(path.read_text(encoding="utf-8"))
-            found[figure.row] = document | {"stale": sources.stale(document, (*paper.systems, *figure.systems), known)}
+            found[figure.row] = document | {
+                "stale": sources.stale(document, (*paper.systems, *figure.systems), known)
+            }
     return found
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws a figure: lines with whiskers from the slowest to the fastest round, bars that lie, or a mark for each place in a row a series where bars were too many.
+"""Draws a figure: lines with whiskers from the slowest to the fastest round, bars that lie, or a
+mark for each place in a row a series where bars were too many.
 
-plot() is the one drawing; picture_file() makes a PNG of it, report_svg.py what the report has inside.
+plot() is the one drawing; picture_file() makes a PNG of it, report_svg.py what the report has
+inside.
 """
 
 import math
@@ -27,7 +29,8 @@ def shown(figure, points):
 
 
 def is_grid(figure, points):
-    return figure.bars and len(series_of(points)) > 1 and len(dict.fromkeys(p.x for p in points)) > MANY_PLACES
+    return figure.bars and len(series_of(points)) > 1 and len(dict.fromkeys(
+        p.x for p in points)) > MANY_PLACES
 
 
 def style(n):
@@ -54,8 +57,13 @@ def legend(figure, points):
     if rows_a_series(figure, points):
         names = list(dict.fromkeys(str(p.x) for p in points))
     else:
-        names = list(dict.fromkeys(line for _, lines in panels(figure, points) for line, _ in lines))
-    return [(name, style(n)[0], None if figure.trace or figure.bars and not rows_a_series(figure, points) else style(n)[1]) for n, name in enumerate(names)]
+        names = list(dict.fromkeys(line for _, lines in panels(figure, points)
+                                   for line, _ in lines))
+    return [
+        (name, style(n)[0],
+         None if figure.trace or figure.bars and not rows_a_series(figure, points) else style(n)[1])
+        for n, name in enumerate(names)
+    ]
 
 
 def _whiskers(points):
@@ -70,7 +78,8 @@ def _lines(ax, lines, colours, trace):
         if trace:
             ax.plot(xs, ys, color=colour, linewidth=0.7, label=name)
         else:
-            ax.errorbar(xs, ys, yerr=_whiskers(own), label=name, color=colour, marker=mark, markersize=4, linewidth=1.2, elinewidth=0.7, capsize=2)
+            ax.errorbar(xs, ys, yerr=_whiskers(own), label=name, color=colour, marker=mark,
+                        markersize=4, linewidth=1.2, elinewidth=0.7, capsize=2)
 
 
 def _bars(ax, points):
@@ -79,8 +88,11 @@ def _bars(ax, points):
     for n, name in enumerate(names):
         own = [p for p in points if p.series == name]
         places = [groups.index(p.x) + (n - (len(names) - 1) / 2) * height for p in own]
-        ax.barh(places, [p.y for p in own], height=height * 0.92, label=name, color=COLOURS[n % len(COLOURS)], xerr=_whiskers(own), error_kw={"elinewidth": 0.7, "ecolor": "#222222"})
-    ax.set_yticks(range(len(groups)), [textwrap.fill(str(g), 16, break_long_words=False) for g in groups])
+        ax.barh(places, [p.y for p in own], height=height * 0.92, label=name,
+                color=COLOURS[n % len(COLOURS)], xerr=_whiskers(own),
+                error_kw={"elinewidth": 0.7, "ecolor": "#222222"})
+    ax.set_yticks(range(len(groups)),
+                  [textwrap.fill(str(g), 16, break_long_words=False) for g in groups])
     ax.set_ylim(len(groups) - 0.5, -0.5)
 
 
@@ -89,22 +101,30 @@ def _rows(ax, points):
     for n, group in enumerate(groups):
         own = [p for p in points if p.x == group]
         colour, mark = style(n)
-        ax.errorbar([p.y for p in own], [names.index(p.series) for p in own], xerr=_whiskers(own), label=str(group), color=colour, marker=mark, markersize=4, linestyle="none", elinewidth=0.7)
+        ax.errorbar([p.y for p in own], [names.index(p.series) for p in own], xerr=_whiskers(own),
+                    label=str(group), color=colour, marker=mark, markersize=4, linestyle="none",
+                    elinewidth=0.7)
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.grid(axis="y", linewidth=0.4, color="#dddddd")
 
 
 def _grid(ax, points, log):
-    """Places below each other, series beside each other; blue is above 1 (or the middle), red below."""
+    """Places below each other, series beside each other; blue is above 1 (or the middle), red
+    below."""
     names, groups = series_of(points), list(dict.fromkeys(p.x for p in points))
     values = {(p.x, p.series): p.y for p in points}
-    reach = max((abs(math.log(v)) for v in values.values() if v > 0), default=1) if log else max(values.values(), default=1)
+    reach = max(
+        (abs(math.log(v))
+         for v in values.values() if v > 0), default=1) if log else max(values.values(), default=1)
 
     def shade(v):
-        return 0.5 + 0.36 * max(-1, min(1, math.log(v) / min(reach, math.log(20)))) if log and v > 0 else 0.5 + 0.36 * v / reach
+        return 0.5 + 0.36 * max(-1, min(
+            1,
+            math.log(v) / min(reach, math.log(20)))) if log and v > 0 else 0.5 + 0.36 * v / reach
 
-    ax.imshow([[shade(values[g, n]) if (g, n) in values else math.nan for n in names] for g in groups], cmap="RdBu", vmin=0, vmax=1, aspect="auto")
+    ax.imshow([[shade(values[g, n]) if (g, n) in values else math.nan for n in names]
+               for g in groups], cmap="RdBu", vmin=0, vmax=1, aspect="auto")
     for (group, name), value in values.items():
         ax.text(names.index(name), groups.index(group), factor(value), ha="center", va="center")
     ax.set_xticks(range(len(names)), names)
@@ -135,18 +155,22 @@ def _ticks(axis, log, low, high):
 
 
 def _measured_places(ax, points, log, width):
-    """Ticks at the places that were measured, as far as their names have room on so many letters' width."""
+    """Ticks at the places that were measured, as far as their names have room on so many letters'
+    width."""
     places = sorted({p.x for p in points})
     at = [math.log(x) if log else x for x in places]
     reach, kept = (at[-1] - at[0]) or 1, []
-    for x, position in sorted(zip(places, at), key=lambda pair: pair[1], reverse=True):  # the last has a name in any case
-        if not kept or (kept[-1][1] - position) / reach * width > (len(_spell(x)) + len(_spell(kept[-1][0]))) / 2 + 1:
+    # The last has a name in any case.
+    for x, position in sorted(zip(places, at), key=lambda pair: pair[1], reverse=True):
+        if not kept or (kept[-1][1] - position
+                        ) / reach * width > (len(_spell(x)) + len(_spell(kept[-1][0]))) / 2 + 1:
             kept.append((x, position))
     ax.set_xticks([x for x, _ in reversed(kept)])
 
 
 def plot(ax, figure, lines, names, width):
-    """One panel of it. lines: [(name, points)]; names: the legend of the whole; width: how many letters have room below it."""
+    """One panel of it. lines: [(name, points)]; names: the legend of the whole; width: how many
+    letters have room below it."""
     points = [p for _, own in lines for p in own]
     if is_grid(figure, points):
         return _grid(ax, points, figure.log_y)
@@ -184,7 +208,10 @@ def height_of(figure, points):
     if rows_a_series(figure, points):
         return 0.165 * len(series_of(points)) + 0.3
     if figure.bars:
-        return max(1.2, len(list(dict.fromkeys(p.x for p in points))) * (0.105 * len(series_of(points)) + 0.1) + 0.2)
+        return max(
+            1.2,
+            len(list(dict.fromkeys(p.x for p in points))) * (0.105 * len(series_of(points)) + 0.1) +
+            0.2)
     return 2.3
 
 
@@ -194,7 +221,8 @@ def canvas(plt, figure, points, width, each=None):
     columns = 2 if len(parts) > 1 else 1
     rows = -(-len(parts) // columns)
     high = each or (height_of(figure, points) if rows == 1 else 1.5) + (0.62 if rows == 1 else 0.45)
-    fig, axes = plt.subplots(rows, columns, figsize=(width, rows * high), squeeze=False, sharex=rows > 1)
+    fig, axes = plt.subplots(rows, columns, figsize=(width, rows * high), squeeze=False, sharex=rows
+                             > 1)
     used = list(axes.flat[:len(parts)])
     for ax in axes.flat[len(parts):]:
         ax.axis("off")

@@ -22,5 +22,7 @@ def place(x):
 def note_of(document, medium):
     """What the figure was taken on."""
     facts = document["machine"]
-    return (f"{facts['cpu']}, {facts['cpus']} CPUs; {facts['file_system']}; {medium}; median of {document['rounds']} rounds, load {facts['load']:.1f} at their start; "
-            f"{facts['revision']}")
+    return (
+        f"{facts['cpu']}, {facts['cpus']} CPUs; {facts['file_system']}; {medium}; median of "
+        f"{document['rounds']} rounds, load {facts['load']:.1f} at their start; "
+        f"{facts['revision']}")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Systems under test as processes that run in turn.
 
-Each system is one process (bench/harness/serve.cpp, --serve) that opened and filled its structure; it answers one request a line. A
-process that is not asked is stopped (SIGSTOP), so that its background threads take nothing from the one that is measured.
+Each system is one process (bench/harness/serve.cpp, --serve) that opened and filled its structure;
+it answers one request a line. A process that is not asked is stopped (SIGSTOP), so that its
+background threads take nothing from the one that is measured.
 """
 
 import json
@@ -34,8 +35,12 @@ class Process:
         self.system = system
         self.describe = ""
         self._errors = tempfile.TemporaryFile(mode="w+")
-        command = [str(executable), "--serve", "--system", system, "--structure", structure, "--dir", str(directory), *map(str, options)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
+        command = [
+            str(executable), "--serve", "--system", system, "--structure", structure, "--dir",
+            str(directory), *map(str, options)
+        ]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                         stderr=self._errors,
                                          env={**os.environ, **(environment or {})})
         self._unread = b""
 
@@ -73,7 +78,8 @@ class Process:
         self._errors.close()
 
     def _answer(self, timeout):
-        """The next line. Reads the pipe itself: a buffered reader and select() do not go together."""
+        """The next line. Reads the pipe itself: a buffered reader and select() do not go
+        together."""
         fd, end = self._process.stdout.fileno(), time.monotonic() + timeout
         while b"\n" not in self._unread:
             left = end - time.monotonic()

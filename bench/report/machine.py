@@ -30,7 +30,8 @@ def file_system(directory):
     for line in Path("/proc/mounts").read_text().splitlines():
         _, mount, kind, *_ = line.split()
         mount = mount.encode().decode("unicode_escape")
-        if (path == mount or path.startswith(mount.rstrip("/") + "/")) and len(mount) >= len(best[1]):
+        if (path == mount or path.startswith(mount.rstrip("/") + "/")) and len(mount) >= len(
+                best[1]):
             best = (kind, mount)
     return best
 
@@ -48,17 +49,20 @@ def _compiler(build_dir):
     compiler = wanted.get("CMAKE_CXX_COMPILER", "c++")
     kind = wanted.get("CMAKE_BUILD_TYPE", "")
     try:
-        compiler = subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=20).stdout.splitlines()[0]
+        compiler = subprocess.run([compiler, "--version"], capture_output=True, text=True,
+                                  timeout=20).stdout.splitlines()[0]
     except (OSError, IndexError, subprocess.TimeoutExpired):
         pass
-    flags = f"{wanted.get('CMAKE_CXX_FLAGS', '')} {wanted.get('CMAKE_CXX_FLAGS_' + kind.upper(), '')}".strip()
+    flags = (f"{wanted.get('CMAKE_CXX_FLAGS', '')} "
+             f"{wanted.get('CMAKE_CXX_FLAGS_' + kind.upper(), '')}").strip()
     return f"{compiler}; {kind}: {flags}"
 
 
 def _revision():
     try:
         here = Path(__file__).resolve().parent
-        return subprocess.run(["git", "-C", here, "describe", "--always", "--dirty"], capture_output=True, text=True,
+        return subprocess.run(["git", "-C", here, "describe", "--always", "--dirty"],
+                              capture_output=True, text=True,
                               timeout=20).stdout.strip() or "unknown"
     except (OSError, subprocess.TimeoutExpired):
         return "unknown"
@@ -88,7 +92,9 @@ def facts(build_dir, directory):
 
 def lines(f):
     return [
-        f"machine   {f['cpu']}, {f['cpus']} CPUs{' (virtual machine)' if f['hypervisor'] == 'yes' else ''}, {f['memory']}, {f['kernel']}, "
+        f"machine   {f['cpu']}, {f['cpus']} "
+        f"CPUs{' (virtual machine)' if f['hypervisor'] == 'yes' else ''}, {f['memory']}, "
+        f"{f['kernel']}, "
         f"load {f['load']:.1f}",
         f"medium    {f['directory']} on {f['file_system']}",
         f"build     {f['compiler']}; revision {f['revision']}",

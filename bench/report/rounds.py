@@ -39,7 +39,8 @@ class Progress:
         sys.stderr.flush()
 
 
-def run_structure(structure, workloads, runners, threads, rounds, warmup, directory, options, figures, progress, parallel=2, seed=1, latency=False):
+def run_structure(structure, workloads, runners, threads, rounds, warmup, directory, options,
+                  figures, progress, parallel=2, seed=1, latency=False):
     """All cells of one structure. Returns ({name: describe}, [failures])."""
     described, failures, processes = {}, [], {}
 
@@ -50,7 +51,8 @@ def run_structure(structure, workloads, runners, threads, rounds, warmup, direct
 
     try:
         def start(runner):
-            kept = Process(runner.executable, runner.system, structure, directory, (*options, *runner.options), runner.environment)
+            kept = Process(runner.executable, runner.system, structure, directory,
+                           (*options, *runner.options), runner.environment)
             processes[runner.name] = kept
             try:
                 kept.wait_ready()
@@ -73,11 +75,17 @@ def run_structure(structure, workloads, runners, threads, rounds, warmup, direct
                     for count in threads:
                         if count > runner.max_threads or runner.name not in processes:
                             continue
-                        progress(f"{structure}: round {number + 1} of {rounds}: {workload}, {runner.name}, {count} threads")
-                        request = {"run": runner.rename.get(workload, workload), "threads": count, "seconds": runner.seconds,
-                                   "warmup": warmup, "seed": seed + number, "latency": latency}
+                        progress(
+                            f"{structure}: round {number + 1} of {rounds}: {workload}, "
+                            f"{runner.name}, {count} threads")
+                        request = {
+                            "run": runner.rename.get(workload, workload), "threads": count,
+                            "seconds": runner.seconds, "warmup": warmup, "seed": seed + number,
+                            "latency": latency
+                        }
                         try:
-                            figures.add(workload, runner.name, count, number, processes[runner.name].ask(request))
+                            figures.add(workload, runner.name, count, number,
+                                        processes[runner.name].ask(request))
                         except Failed as error:
                             failed(runner.name, error)
 
@@ -88,12 +96,17 @@ def run_structure(structure, workloads, runners, threads, rounds, warmup, direct
             try:
                 for request in ({"audit": True}, {"audit": True, "reopen": True}):
                     answer = processes[runner.name].ask(request, timeout=300)
-                    when = "after it was opened again" if answer["reopened"] else "after the last round"
-                    failures += [f"{structure}: {runner.name}: {when}: {problem}" for problem in answer["problems"]]
+                    when = "after it was opened again" if answer[
+                        "reopened"] else "after the last round"
+                    failures += [
+                        f"{structure}: {runner.name}: {when}: {problem}"
+                        for problem in answer["problems"]
+                    ]
             except Failed as error:
                 failed(runner.name, error)
     finally:
         for process in processes.values():
             process.close()
-    progress(f"{structure}: {len(described)} systems, {rounds} rounds of {', '.join(workloads)}", last=True)
+    progress(f"{structure}: {len(described)} systems, {rounds} rounds of {', '.join(workloads)}",
+             last=True)
     return described, failures

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Figures over rounds: the median with its spread (min..max), and ratios taken round by round.
 
-A machine's speed drifts over minutes; two systems that ran one after the other in the same round saw the same machine. So a ratio is
-the median of the rounds' ratios, not the ratio of two medians.
+A machine's speed drifts over minutes; two systems that ran one after the other in the same round
+saw the same machine. So a ratio is the median of the rounds' ratios, not the ratio of two medians.
 """
 
 import statistics
@@ -43,7 +43,9 @@ class Figures:
 
     def rates(self, workload, system, threads):
         """Operations a second by round."""
-        return {r: o["rate"] for r, o in self._outcomes.get((workload, system, threads), {}).items()}
+        return {
+            r: o["rate"] for r, o in self._outcomes.get((workload, system, threads), {}).items()
+        }
 
     def rate(self, workload, system, threads):
         return spread(self.rates(workload, system, threads).values())
@@ -57,7 +59,10 @@ class Figures:
         return total
 
     def counter_median(self, workload, system, threads, name):
-        found = [o["counters"].get(name) for o in self._outcomes.get((workload, system, threads), {}).values()]
+        found = [
+            o["counters"].get(name)
+            for o in self._outcomes.get((workload, system, threads), {}).values()
+        ]
         return spread(found)
 
     def write_share(self, workload, system, threads):
@@ -66,14 +71,19 @@ class Figures:
         return sum(o["writes"] for o in outcomes) / operations if operations else 0.0
 
     def put_off(self):
-        """(cells, of how many): one-thread cells whose thread had the processor for less than 95 % of its time: the machine was busy."""
-        shares = [o["cpu_seconds"] / o["seconds"] for (_, _, threads), rounds in self._outcomes.items() if threads == 1
-                  for o in rounds.values() if o["seconds"]]
+        """(cells, of how many): one-thread cells whose thread had the processor for less than 95 %
+        of its time: the machine was busy."""
+        shares = [
+            o["cpu_seconds"] / o["seconds"] for (_, _, threads), rounds in self._outcomes.items()
+            if threads == 1 for o in rounds.values() if o["seconds"]
+        ]
         return sum(s < 0.95 for s in shares), len(shares)
 
     def as_json(self):
-        return [{"workload": w, "system": s, "threads": t, "rate": self.rate(w, s, t).as_json(),
-                 "rounds": [{"round": r, **o} for r, o in sorted(rounds.items())]} for (w, s, t), rounds in self._outcomes.items()]
+        return [{
+            "workload": w, "system": s, "threads": t, "rate": self.rate(w, s, t).as_json(),
+            "rounds": [{"round": r, **o} for r, o in sorted(rounds.items())]
+        } for (w, s, t), rounds in self._outcomes.items()]
 
 
 def ratio(above, below):
