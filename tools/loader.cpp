@@ -58,7 +58,8 @@ void Loader::start(StorePool& pool, const SourceState&) {
   pool.begin_source(state);
 }
 
-// Checks that this is the file that the pool was begun with, cut in the same way. Throws what differs.
+// Checks that this is the file that the pool was begun with, cut in the same way. Throws an error
+// that names the difference.
 void Loader::compare(StorePool& pool, const SourceState& state) {
   const std::string advice =
       fmt::format("the pool holds {} rows of {}: load that file again to go on, or name a new pool",
