@@ -57,7 +57,7 @@ def at_least(least, kind):
 def parser():
     root = Path(__file__).resolve().parent.parent
     p = argparse.ArgumentParser(
-        prog="./dev bench", description=__doc__.splitlines()[0],
+        prog="./dev bench", description=" ".join(__doc__.split("\n\n")[0].split()),
         formatter_class=argparse.RawDescriptionHelpFormatter, epilog="WHAT is one of\n"
         "  list       the workloads, and the systems that each runs on\n"
         "  WORKLOAD   such as ycsb-a or hash-100,tpccb-1; a structure alone (ycsb) is all of its "

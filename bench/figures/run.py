@@ -31,7 +31,8 @@ from report.rounds import Progress  # noqa: E402
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog="./dev figures", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="./dev figures",
+                                     description=" ".join(__doc__.split("\n\n")[0].split()))
     parser.add_argument("papers", nargs="*", metavar="PAPER",
                         help=f"whose figures: {', '.join(PAPERS)}; all of them when none is named")
     parser.add_argument("--only", default="", metavar="ROW,ROW",

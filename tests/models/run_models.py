@@ -47,7 +47,7 @@ def check(model, fault):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser = argparse.ArgumentParser(description=" ".join(__doc__.split("\n\n")[0].split()))
     parser.add_argument("--model", help="only this one, such as decoupled")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()

@@ -433,7 +433,7 @@ def demo(options, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0],
+    parser = argparse.ArgumentParser(description=" ".join(__doc__.split("\n\n")[0].split()),
                                      epilog="Example: ./dev demo --input my.csv --kills 50",
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--perdure", default="build/release/tools/perdure",
